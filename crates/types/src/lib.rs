@@ -1,0 +1,16 @@
+//! PostgreSQL's data types: values, their text and binary forms, comparison,
+//! hashing, casts and arithmetic, and the SQLSTATE table.
+//!
+//! Everything here is a pure function of its arguments: no I/O, no catalog
+//! look-ups, no `unsafe`. PostgreSQL is the specification, to the byte
+//! (src/backend/utils/adt of PostgreSQL 18).
+
+pub mod datum;
+pub mod error;
+pub mod interval;
+pub mod numeric;
+pub mod oid;
+
+pub use datum::Datum;
+pub use error::{Error, Result, SqlState};
+pub use oid::Oid;

@@ -1,0 +1,83 @@
+//! Object identifiers and the OIDs of the built-in types
+//! (src/include/catalog/pg_type.dat).
+
+/// A PostgreSQL object identifier.
+pub type Oid = u32;
+
+/// No object.
+pub const INVALID_OID: Oid = 0;
+/// The first OID given to user-created objects (PostgreSQL's FirstNormalObjectId).
+pub const FIRST_NORMAL_OID: Oid = 16384;
+
+macro_rules! type_oids {
+    ($($name:ident = $oid:literal, $array:literal;)*) => {
+        $(
+            #[doc = concat!("OID of the type `", stringify!($name), "`.")]
+            pub const $name: Oid = $oid;
+        )*
+        /// The array type over an element type, where a built-in one exists.
+        pub fn array_type_of(element: Oid) -> Option<Oid> {
+            match element { $( $oid if $array != 0 => Some($array), )* _ => None }
+        }
+        /// The element type of a built-in array type.
+        pub fn element_type_of(array: Oid) -> Option<Oid> {
+            if array == 0 { return None; }
+            match array { $( a if a == $array => Some($oid), )* _ => None }
+        }
+    };
+}
+
+type_oids! {
+    BOOL = 16, 1000;
+    BYTEA = 17, 1001;
+    CHAR = 18, 1002;
+    NAME = 19, 1003;
+    INT8 = 20, 1016;
+    INT2 = 21, 1005;
+    INT2VECTOR = 22, 1006;
+    INT4 = 23, 1007;
+    REGPROC = 24, 1008;
+    TEXT = 25, 1009;
+    OID = 26, 1028;
+    TID = 27, 1010;
+    XID = 28, 1011;
+    CID = 29, 1012;
+    OIDVECTOR = 30, 1013;
+    JSON = 114, 199;
+    FLOAT4 = 700, 1021;
+    FLOAT8 = 701, 1022;
+    UNKNOWN = 705, 0;
+    BPCHAR = 1042, 1014;
+    VARCHAR = 1043, 1015;
+    DATE = 1082, 1182;
+    TIME = 1083, 1183;
+    TIMESTAMP = 1114, 1115;
+    TIMESTAMPTZ = 1184, 1185;
+    INTERVAL = 1186, 1187;
+    TIMETZ = 1266, 1270;
+    NUMERIC = 1700, 1231;
+    REGPROCEDURE = 2202, 2207;
+    REGOPER = 2203, 2208;
+    REGOPERATOR = 2204, 2209;
+    REGCLASS = 2205, 2210;
+    REGTYPE = 2206, 2211;
+    RECORD = 2249, 2287;
+    CSTRING = 2275, 1263;
+    ANY = 2276, 0;
+    ANYARRAY = 2277, 0;
+    VOID = 2278, 0;
+    ANYELEMENT = 2283, 0;
+    ANYNONARRAY = 2776, 0;
+    UUID = 2950, 2951;
+    REGCONFIG = 3734, 3735;
+    ANYENUM = 3500, 0;
+    ANYRANGE = 3831, 0;
+    JSONB = 3802, 3807;
+    REGNAMESPACE = 4089, 4090;
+    REGROLE = 4096, 4097;
+    REGCOLLATION = 4191, 4192;
+    XID8 = 5069, 271;
+    ANYCOMPATIBLE = 5077, 0;
+    ANYCOMPATIBLEARRAY = 5078, 0;
+    ANYCOMPATIBLENONARRAY = 5079, 0;
+}
