@@ -1,0 +1,184 @@
+//! The operating system's files.
+
+use std::fs::{self, OpenOptions, TryLockError};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::{Error, ErrorKind, File, FileLock, IoStats, OpenMode, Result, Vfs, parent_dir};
+
+/// The operating system's file system.
+#[derive(Debug, Default, Clone)]
+pub struct RealVfs {
+    stats: Arc<IoStats>,
+}
+
+impl RealVfs {
+    /// The file system, with counters at 0.
+    pub fn new() -> RealVfs {
+        RealVfs::default()
+    }
+
+    /// What was read, written and synced through this instance.
+    pub fn stats(&self) -> &IoStats {
+        &self.stats
+    }
+}
+
+/// Zeros to write from when a file is preallocated.
+static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+
+#[derive(Debug)]
+struct RealFile {
+    file: fs::File,
+    path: PathBuf,
+    stats: Arc<IoStats>,
+}
+
+impl RealFile {
+    fn error(&self, operation: &'static str, source: std::io::Error) -> Error {
+        Error::from_io(operation, &self.path, source)
+    }
+}
+
+impl File for RealFile {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let mut done = 0;
+        while done < buffer.len() {
+            match self.file.read_at(&mut buffer[done..], offset + done as u64) {
+                Ok(0) => break,
+                Ok(read) => done += read,
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(self.error("read", e)),
+            }
+        }
+        self.stats.count_read(done);
+        Ok(done)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        self.stats.count_write(bytes.len() as u64);
+        self.file.write_all_at(bytes, offset).map_err(|e| self.error("write", e))
+    }
+
+    fn sync_data(&self) -> Result<()> {
+        self.stats.count_sync();
+        self.file.sync_data().map_err(|e| self.error("fdatasync", e))
+    }
+
+    fn sync_all(&self) -> Result<()> {
+        self.stats.count_sync();
+        self.file.sync_all().map_err(|e| self.error("fsync", e))
+    }
+
+    fn len(&self) -> Result<u64> {
+        Ok(self.file.metadata().map_err(|e| self.error("stat", e))?.len())
+    }
+
+    fn set_len(&self, len: u64) -> Result<()> {
+        self.stats.count_write(0);
+        self.file.set_len(len).map_err(|e| self.error("truncate", e))
+    }
+
+    /// Zeros are really written rather than asked for with fallocate: on ext4
+    /// and XFS the first write into a fallocated extent changes metadata, which
+    /// would make each fdatasync of a fresh log segment commit the journal too.
+    fn allocate(&self, len: u64) -> Result<()> {
+        let mut position = self.len()?;
+        while position < len {
+            let count = (len - position).min(ZEROS.len() as u64);
+            let zeros = &ZEROS[..usize::try_from(count).expect("at most the size of ZEROS")];
+            self.stats.count_write(count);
+            self.file.write_all_at(zeros, position).map_err(|e| self.error("extend", e))?;
+            position += count;
+        }
+        Ok(())
+    }
+}
+
+impl Vfs for RealVfs {
+    fn open(&self, path: &Path, mode: OpenMode) -> Result<Arc<dyn File>> {
+        let file = OpenOptions::new()
+            .read(mode.read)
+            .write(mode.write)
+            .create(mode.create)
+            .create_new(mode.create_new)
+            .truncate(mode.truncate)
+            .open(path)
+            .map_err(|e| Error::from_io("open", path, e))?;
+        Ok(Arc::new(RealFile { file, path: path.to_path_buf(), stats: Arc::clone(&self.stats) }))
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        path.try_exists().map_err(|e| Error::from_io("stat", path, e))
+    }
+
+    fn list_dir(&self, path: &Path) -> Result<Vec<String>> {
+        let failed = |e| Error::from_io("read directory", path, e);
+        let mut names = Vec::new();
+        for entry in fs::read_dir(path).map_err(failed)? {
+            if let Ok(name) = entry.map_err(failed)?.file_name().into_string() {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn create_dir_all(&self, path: &Path) -> Result<()> {
+        let mut missing = Vec::new();
+        let mut dir = path;
+        while !self.exists(dir)? {
+            missing.push(dir);
+            dir = parent_dir(dir);
+        }
+        for dir in missing.into_iter().rev() {
+            match fs::create_dir(dir) {
+                Ok(()) => self.sync_dir(parent_dir(dir))?,
+                // Somebody else made it meanwhile.
+                Err(_) if dir.is_dir() => {}
+                Err(e) => return Err(Error::from_io("create directory", dir, e)),
+            }
+        }
+        if path.is_dir() {
+            return Ok(());
+        }
+        Err(Error::new("create directory", path, ErrorKind::AlreadyExists, "Not a directory"))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        fs::rename(from, to).map_err(|e| Error::from_io("rename", from, e))
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        fs::remove_file(path).map_err(|e| Error::from_io("remove", path, e))
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        self.stats.count_sync();
+        fs::File::open(path)
+            .and_then(|dir| dir.sync_all())
+            .map_err(|e| Error::from_io("fsync", path, e))
+    }
+
+    fn lock_file(&self, path: &Path) -> Result<FileLock> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(|e| Error::from_io("open", path, e))?;
+        match file.try_lock() {
+            Ok(()) => Ok(FileLock::new(file)),
+            Err(TryLockError::WouldBlock) => {
+                Err(Error::new("lock", path, ErrorKind::Locked, "it is locked by another process"))
+            }
+            Err(TryLockError::Error(e)) => Err(Error::from_io("lock", path, e)),
+        }
+    }
+}
