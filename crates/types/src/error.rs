@@ -318,6 +318,10 @@ impl Error {
     pub fn fields(&self) -> &ErrorFields {
         &self.0
     }
+    /// All fields, to be set (an error decoded from another server).
+    pub fn fields_mut(&mut self) -> &mut ErrorFields {
+        &mut self.0
+    }
 }
 
 impl fmt::Debug for Error {
