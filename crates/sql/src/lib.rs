@@ -1,1 +1,3 @@
-//! Steppe sql.
+//! From SQL text to a plan.
+
+pub mod ast;

@@ -1,0 +1,435 @@
+//! Bound expressions: names, types, overloads and coercions are resolved.
+//!
+//! The binder produces `Expr` trees whose columns are [`Expr::Var`]s (range
+//! table entry, column). The planner rewrites every `Var` into a
+//! [`Expr::Slot`] (a position in the row that the plan node's input hands up)
+//! or an [`Expr::ExecParam`] (a value that an outer plan node supplies at run
+//! time: correlated sub-selects, nested-loop keys, init plans). The executor
+//! compiles the result; it never sees a `Var`.
+//!
+//! The shape follows PostgreSQL's src/include/nodes/primnodes.h.
+
+use steppe_types::{Datum, Oid};
+
+/// A type with its modifier (`-1`: none), e.g. `numeric(10,2)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TypeRef {
+    /// pg_type OID.
+    pub oid: Oid,
+    /// atttypmod-style modifier; -1 where there is none.
+    pub typmod: i32,
+}
+
+impl TypeRef {
+    /// A type without modifier.
+    pub const fn plain(oid: Oid) -> TypeRef {
+        TypeRef { oid, typmod: -1 }
+    }
+}
+
+/// Index of a plan in [`crate::plan::PlannedStmt::subplans`].
+pub type SubPlanId = usize;
+/// Index of a run-time parameter slot of a statement's execution.
+pub type ExecParamId = usize;
+
+/// A bound scalar expression.
+#[derive(Clone, Debug)]
+pub enum Expr {
+    /// A constant.
+    Const(Datum, TypeRef),
+    /// External parameter `$index+1`.
+    Param { index: usize, ty: TypeRef },
+    /// A value supplied by an enclosing plan node at run time.
+    ExecParam { id: ExecParamId, ty: TypeRef },
+    /// Binder output only: column `column` (0-based; [`SystemColumn`]s are negative) of the
+    /// range-table entry `rte`, `levels_up` query levels out.
+    Var { rte: usize, column: i32, levels_up: usize, ty: TypeRef },
+    /// Planner output only: position in the input row. For joins the outer
+    /// input's slots come first, the inner input's after them.
+    Slot { index: usize, ty: TypeRef },
+    /// A call of the pg_proc function `func` (operators are resolved to theirs).
+    /// Strict functions return NULL on any NULL argument: the executor looks it up.
+    Func { func: Oid, args: Vec<Expr>, ty: TypeRef, syntax: CallSyntax },
+    /// `a AND b AND …`, three-valued.
+    And(Vec<Expr>),
+    /// `a OR b OR …`, three-valued.
+    Or(Vec<Expr>),
+    /// `NOT a`.
+    Not(Box<Expr>),
+    /// `a IS [NOT] NULL`; on a row value, true when all columns are (not) null.
+    IsNull { arg: Box<Expr>, negated: bool },
+    /// `a IS [NOT] TRUE|FALSE|UNKNOWN`.
+    BoolTest { arg: Box<Expr>, test: BoolTest },
+    /// `a IS [NOT] DISTINCT FROM b`; `eq` is the equality function.
+    Distinct { eq: Oid, left: Box<Expr>, right: Box<Expr>, negated: bool },
+    /// `NULLIF(a, b)`; `eq` is the equality function.
+    NullIf { eq: Oid, left: Box<Expr>, right: Box<Expr>, ty: TypeRef },
+    /// `CASE`: with an operand, the binder has expanded `operand = value`
+    /// (the operand is evaluated once: [`Expr::CaseOperand`] refers to it).
+    Case { operand: Option<Box<Expr>>, whens: Vec<(Expr, Expr)>, otherwise: Box<Expr>, ty: TypeRef },
+    /// The operand of the innermost enclosing `CASE`.
+    CaseOperand(TypeRef),
+    /// `COALESCE(…)`.
+    Coalesce { args: Vec<Expr>, ty: TypeRef },
+    /// `GREATEST`/`LEAST(…)`.
+    MinMax { greatest: bool, args: Vec<Expr>, ty: TypeRef },
+    /// `left op ANY|ALL (array)`; `func` is the operator's function. `IN (list)` binds to
+    /// this over an [`Expr::Array`].
+    ScalarArrayOp { func: Oid, all: bool, left: Box<Expr>, array: Box<Expr>, syntax: CallSyntax },
+    /// `ARRAY[…]` (elements of `element` type; nested arrays when `multidim`).
+    Array { elements: Vec<Expr>, element: Oid, multidim: bool, ty: TypeRef },
+    /// `a[i]`, `a[i:j]`.
+    Subscript { array: Box<Expr>, indices: Vec<(Option<Expr>, Option<Expr>)>, slice: bool, ty: TypeRef },
+    /// `ROW(…)`.
+    Row(Vec<Expr>),
+    /// Row comparison `(a,b) < (c,d)`, with the operators' functions per column.
+    RowCompare { op: RowCompareOp, lt: Vec<Oid>, eq: Vec<Oid>, left: Vec<Expr>, right: Vec<Expr> },
+    /// Column `index` of a composite value.
+    Field { arg: Box<Expr>, index: usize, ty: TypeRef },
+    /// Same bits, other type (binary-coercible cast).
+    Relabel { arg: Box<Expr>, ty: TypeRef, implicit: bool },
+    /// Cast through text output and input.
+    CoerceViaIo { arg: Box<Expr>, ty: TypeRef, implicit: bool },
+    /// Cast of each array element by `element` (an expression over [`Expr::CaseOperand`]).
+    ArrayCoerce { arg: Box<Expr>, element: Box<Expr>, ty: TypeRef },
+    /// A sub-select as an expression. Binder: `query`; planner replaces it by `SubPlan`.
+    SubLink { kind: SubLinkKind, test: Option<Box<Expr>>, query: Box<crate::query::Query>, ty: TypeRef },
+    /// Binder: an ANY/ALL sub-link's test refers to the sub-select's output column.
+    SubLinkColumn { index: usize, ty: TypeRef },
+    /// Planner output for a sub-select; see [`SubPlan`].
+    SubPlan(Box<SubPlan>),
+    /// Binder: an aggregate call. The planner replaces it by the Agg node's output slot.
+    Aggregate(Box<Aggregate>),
+    /// Binder: `GROUPING(…)`, etc. are not supported yet; see the binder.
+    /// Default of a column in INSERT … VALUES (DEFAULT); replaced by the binder.
+    Default(TypeRef),
+}
+
+/// How a function call was written: EXPLAIN and pg_get_expr print it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallSyntax {
+    /// `f(a, b)`
+    Function,
+    /// An operator expression; the OID is pg_operator's.
+    Operator(Oid),
+    /// `a::type` written by the user.
+    ExplicitCast,
+    /// A cast that the binder put in: not printed.
+    ImplicitCast,
+    /// A SQL-standard form printed without parentheses, e.g. `CURRENT_TIMESTAMP`.
+    SqlValue(&'static str),
+}
+
+/// IS TRUE and its kin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BoolTest {
+    /// IS TRUE
+    True,
+    /// IS NOT TRUE
+    NotTrue,
+    /// IS FALSE
+    False,
+    /// IS NOT FALSE
+    NotFalse,
+    /// IS UNKNOWN
+    Unknown,
+    /// IS NOT UNKNOWN
+    NotUnknown,
+}
+
+/// Operator of a row comparison (= and <> become AND/OR of columns).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowCompareOp {
+    /// <
+    Lt,
+    /// <=
+    Le,
+    /// >
+    Gt,
+    /// >=
+    Ge,
+}
+
+/// Kinds of sub-select expressions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SubLinkKind {
+    /// EXISTS (…)
+    Exists,
+    /// x op ANY (…), x IN (…)
+    Any,
+    /// x op ALL (…)
+    All,
+    /// (…) as a scalar
+    Scalar,
+    /// ARRAY(…)
+    Array,
+}
+
+/// A planned sub-select.
+#[derive(Clone, Debug)]
+pub struct SubPlan {
+    /// What it computes.
+    pub kind: SubLinkKind,
+    /// The plan.
+    pub plan: SubPlanId,
+    /// Correlation: parameters set from expressions over the *current* row before each run.
+    /// Empty: the sub-select is uncorrelated; it runs once and its result is kept.
+    pub args: Vec<(ExecParamId, Expr)>,
+    /// Any/All: the comparison; the sub-select's columns are the `ExecParam`s in `columns`.
+    pub test: Option<Expr>,
+    /// Any/All: run-time parameters that stand for the sub-select's columns in `test`.
+    pub columns: Vec<ExecParamId>,
+    /// Any, uncorrelated, plain equality: hash the sub-select's rows. Left-hand expressions
+    /// (over the current row), in column order.
+    pub hash_keys: Option<Vec<Expr>>,
+    /// Result type.
+    pub ty: TypeRef,
+}
+
+/// An aggregate call.
+#[derive(Clone, Debug)]
+pub struct Aggregate {
+    /// pg_proc OID of the aggregate.
+    pub func: Oid,
+    /// Arguments (empty for `count(*)`).
+    pub args: Vec<Expr>,
+    /// DISTINCT arguments only.
+    pub distinct: bool,
+    /// ORDER BY inside the call.
+    pub order_by: Vec<SortKey>,
+    /// FILTER (WHERE …).
+    pub filter: Option<Expr>,
+    /// `count(*)` was written with a star.
+    pub star: bool,
+    /// How many query levels out the aggregate belongs.
+    pub levels_up: usize,
+    /// Result type.
+    pub ty: TypeRef,
+}
+
+/// One ORDER BY key.
+#[derive(Clone, Debug)]
+pub struct SortKey {
+    /// What to sort by.
+    pub expr: Expr,
+    /// DESC
+    pub descending: bool,
+    /// NULLS FIRST
+    pub nulls_first: bool,
+}
+
+impl Expr {
+    /// The expression's type.
+    pub fn ty(&self) -> TypeRef {
+        use steppe_types::oid;
+        match self {
+            Expr::Const(_, ty)
+            | Expr::Param { ty, .. }
+            | Expr::ExecParam { ty, .. }
+            | Expr::Var { ty, .. }
+            | Expr::Slot { ty, .. }
+            | Expr::Func { ty, .. }
+            | Expr::NullIf { ty, .. }
+            | Expr::Case { ty, .. }
+            | Expr::CaseOperand(ty)
+            | Expr::Coalesce { ty, .. }
+            | Expr::MinMax { ty, .. }
+            | Expr::Array { ty, .. }
+            | Expr::Subscript { ty, .. }
+            | Expr::Field { ty, .. }
+            | Expr::Relabel { ty, .. }
+            | Expr::CoerceViaIo { ty, .. }
+            | Expr::ArrayCoerce { ty, .. }
+            | Expr::SubLink { ty, .. }
+            | Expr::SubLinkColumn { ty, .. }
+            | Expr::Default(ty) => *ty,
+            Expr::SubPlan(s) => s.ty,
+            Expr::Aggregate(a) => a.ty,
+            Expr::Row(_) => TypeRef::plain(oid::RECORD),
+            Expr::And(_)
+            | Expr::Or(_)
+            | Expr::Not(_)
+            | Expr::IsNull { .. }
+            | Expr::BoolTest { .. }
+            | Expr::Distinct { .. }
+            | Expr::ScalarArrayOp { .. }
+            | Expr::RowCompare { .. } => TypeRef::plain(oid::BOOL),
+        }
+    }
+
+    /// The boolean constant `value`.
+    pub fn boolean(value: bool) -> Expr {
+        Expr::Const(Datum::Bool(value), TypeRef::plain(steppe_types::oid::BOOL))
+    }
+
+    /// The direct children, for walks.
+    pub fn children(&self) -> Vec<&Expr> {
+        let mut out = Vec::new();
+        self.for_each_child(&mut |e| out.push(e));
+        out
+    }
+
+    /// Calls `f` on each direct child (sub-select bodies are not entered).
+    pub fn for_each_child<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+        match self {
+            Expr::Const(..)
+            | Expr::Param { .. }
+            | Expr::ExecParam { .. }
+            | Expr::Var { .. }
+            | Expr::Slot { .. }
+            | Expr::CaseOperand(_)
+            | Expr::SubLinkColumn { .. }
+            | Expr::Default(_) => {}
+            Expr::Func { args, .. }
+            | Expr::And(args)
+            | Expr::Or(args)
+            | Expr::Coalesce { args, .. }
+            | Expr::MinMax { args, .. }
+            | Expr::Row(args)
+            | Expr::Array { elements: args, .. } => args.iter().for_each(f),
+            Expr::Not(arg)
+            | Expr::IsNull { arg, .. }
+            | Expr::BoolTest { arg, .. }
+            | Expr::Field { arg, .. }
+            | Expr::Relabel { arg, .. }
+            | Expr::CoerceViaIo { arg, .. } => f(arg),
+            Expr::Distinct { left, right, .. } | Expr::NullIf { left, right, .. } => {
+                f(left);
+                f(right);
+            }
+            Expr::ScalarArrayOp { left, array, .. } => {
+                f(left);
+                f(array);
+            }
+            Expr::ArrayCoerce { arg, element, .. } => {
+                f(arg);
+                f(element);
+            }
+            Expr::Case { operand, whens, otherwise, .. } => {
+                if let Some(o) = operand {
+                    f(o);
+                }
+                for (when, then) in whens {
+                    f(when);
+                    f(then);
+                }
+                f(otherwise);
+            }
+            Expr::Subscript { array, indices, .. } => {
+                f(array);
+                for (a, b) in indices {
+                    a.iter().chain(b).for_each(&mut *f);
+                }
+            }
+            Expr::RowCompare { left, right, .. } => left.iter().chain(right).for_each(f),
+            Expr::SubLink { test, .. } => {
+                if let Some(t) = test {
+                    f(t);
+                }
+            }
+            Expr::SubPlan(s) => {
+                s.args.iter().for_each(|(_, e)| f(e));
+                s.test.iter().for_each(&mut *f);
+                s.hash_keys.iter().flatten().for_each(f);
+            }
+            Expr::Aggregate(a) => {
+                a.args.iter().for_each(&mut *f);
+                a.order_by.iter().for_each(|k| f(&k.expr));
+                a.filter.iter().for_each(f);
+            }
+        }
+    }
+
+    /// Rewrites the tree bottom-up: children first, then `f` on the node itself.
+    /// Sub-select bodies are not entered.
+    pub fn transform<E>(self, f: &mut dyn FnMut(Expr) -> Result<Expr, E>) -> Result<Expr, E> {
+        let mut node = self;
+        node.for_each_child_mut(&mut |child| {
+            let taken = std::mem::replace(child, Expr::Default(TypeRef::plain(0)));
+            *child = taken.transform(f)?;
+            Ok(())
+        })?;
+        f(node)
+    }
+
+    /// Calls `f` on each direct child, mutably (sub-select bodies are not entered).
+    pub fn for_each_child_mut<E>(
+        &mut self,
+        f: &mut dyn FnMut(&mut Expr) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self {
+            Expr::Const(..)
+            | Expr::Param { .. }
+            | Expr::ExecParam { .. }
+            | Expr::Var { .. }
+            | Expr::Slot { .. }
+            | Expr::CaseOperand(_)
+            | Expr::SubLinkColumn { .. }
+            | Expr::Default(_) => {}
+            Expr::Func { args, .. }
+            | Expr::And(args)
+            | Expr::Or(args)
+            | Expr::Coalesce { args, .. }
+            | Expr::MinMax { args, .. }
+            | Expr::Row(args)
+            | Expr::Array { elements: args, .. } => args.iter_mut().try_for_each(f)?,
+            Expr::Not(arg)
+            | Expr::IsNull { arg, .. }
+            | Expr::BoolTest { arg, .. }
+            | Expr::Field { arg, .. }
+            | Expr::Relabel { arg, .. }
+            | Expr::CoerceViaIo { arg, .. } => f(arg)?,
+            Expr::Distinct { left, right, .. } | Expr::NullIf { left, right, .. } => {
+                f(left)?;
+                f(right)?;
+            }
+            Expr::ScalarArrayOp { left, array, .. } => {
+                f(left)?;
+                f(array)?;
+            }
+            Expr::ArrayCoerce { arg, element, .. } => {
+                f(arg)?;
+                f(element)?;
+            }
+            Expr::Case { operand, whens, otherwise, .. } => {
+                if let Some(o) = operand {
+                    f(o)?;
+                }
+                for (when, then) in whens {
+                    f(when)?;
+                    f(then)?;
+                }
+                f(otherwise)?;
+            }
+            Expr::Subscript { array, indices, .. } => {
+                f(array)?;
+                for (a, b) in indices {
+                    a.iter_mut().chain(b).try_for_each(&mut *f)?;
+                }
+            }
+            Expr::RowCompare { left, right, .. } => {
+                left.iter_mut().chain(right).try_for_each(f)?;
+            }
+            Expr::SubLink { test, .. } => {
+                if let Some(t) = test {
+                    f(t)?;
+                }
+            }
+            Expr::SubPlan(s) => {
+                for (_, e) in &mut s.args {
+                    f(e)?;
+                }
+                s.test.iter_mut().try_for_each(&mut *f)?;
+                s.hash_keys.iter_mut().flatten().try_for_each(f)?;
+            }
+            Expr::Aggregate(a) => {
+                a.args.iter_mut().try_for_each(&mut *f)?;
+                for k in &mut a.order_by {
+                    f(&mut k.expr)?;
+                }
+                a.filter.iter_mut().try_for_each(f)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,366 @@
+//! The physical plan: what the planner hands to the executor.
+//!
+//! A plan is immutable and shared between sessions (the plan cache holds it in
+//! an `Arc`). It names relations by OID and storage, never by open handles, and
+//! is valid for one catalog epoch.
+//!
+//! Every node computes `project` (if any) over its *input row* after `filter`:
+//!
+//! ```text
+//!   scan:  input row = the relation's columns listed in `columns`
+//!   join:  input row = outer row ‖ inner row
+//!   agg:   input row = group keys ‖ aggregate results
+//!   other: input row = the child's output row
+//! ```
+//!
+//! The node's output row is `project`, or the input row where it is `None`.
+
+use crate::expr::{Aggregate, ExecParamId, Expr, SortKey, TypeRef};
+use crate::query::{Command, JoinKind, LockStrength, SetOp, WaitPolicy};
+use std::sync::Arc;
+use steppe_catalog::Relation;
+use steppe_types::Oid;
+
+/// A planned statement.
+#[derive(Debug)]
+pub struct PlannedStmt {
+    /// SELECT, INSERT, …: decides the command tag.
+    pub command: Command,
+    /// The plan's root.
+    pub plan: Plan,
+    /// Sub-plans and init plans, referred to by [`crate::expr::SubPlan::plan`].
+    pub subplans: Vec<Plan>,
+    /// Number of run-time parameter slots.
+    pub exec_params: usize,
+    /// Types of `$1 …`.
+    pub param_types: Vec<Oid>,
+    /// Columns sent to the client; empty for a statement that returns no rows.
+    pub columns: Vec<ResultColumn>,
+    /// Relations to lock before execution, and how.
+    pub relations: Vec<(Oid, RelationLock)>,
+    /// Whether a volatile or stable function occurs (a cached result may not be reused).
+    pub catalog_epoch: u64,
+}
+
+/// Relation lock a statement takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RelationLock {
+    /// SELECT
+    AccessShare,
+    /// SELECT FOR UPDATE/SHARE
+    RowShare,
+    /// INSERT, UPDATE, DELETE
+    RowExclusive,
+}
+
+/// A column of the result, as RowDescription tells it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResultColumn {
+    /// Name.
+    pub name: Arc<str>,
+    /// Type.
+    pub ty: TypeRef,
+    /// Table OID and attribute number, or zeros.
+    pub origin: (Oid, i16),
+}
+
+/// A plan node with what is common to all nodes.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The node.
+    pub node: PlanNode,
+    /// Rows that do not satisfy it are dropped (over the input row).
+    pub filter: Option<Expr>,
+    /// Output expressions over the input row; `None` hands the input row up as it is.
+    pub project: Option<Vec<Expr>>,
+    /// Types of the output row.
+    pub types: Vec<TypeRef>,
+    /// Names of the *input* row's slots as EXPLAIN prints them (`t.a`, `(count(*))`).
+    pub slot_names: Arc<[Arc<str>]>,
+    /// The optimiser's estimate.
+    pub cost: Cost,
+}
+
+/// Estimated cost in PostgreSQL's units.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    /// Before the first row.
+    pub startup: f64,
+    /// For all rows.
+    pub total: f64,
+    /// Rows.
+    pub rows: f64,
+    /// Bytes a row.
+    pub width: u32,
+}
+
+/// A relation as a scan needs it.
+#[derive(Clone, Debug)]
+pub struct ScanRelation {
+    /// The catalog entry, at the plan's epoch.
+    pub relation: Arc<Relation>,
+    /// Alias for EXPLAIN.
+    pub alias: Arc<str>,
+}
+
+/// Plan nodes.
+#[derive(Clone, Debug)]
+pub enum PlanNode {
+    /// One row with no columns (`project` computes); `one_time_filter` false: no row.
+    Result {
+        /// Evaluated once.
+        one_time_filter: Option<Expr>,
+        /// Child for a gating Result.
+        child: Option<Box<Plan>>,
+    },
+    /// VALUES lists: the input row is one list.
+    Values(Vec<Vec<Expr>>),
+    /// Functions in FROM.
+    FunctionScan {
+        /// Calls and how many columns each yields.
+        calls: Vec<(Expr, usize)>,
+        /// WITH ORDINALITY
+        ordinality: bool,
+        /// Alias for EXPLAIN.
+        alias: Arc<str>,
+    },
+    /// Full scan in row-id order; virtual catalog tables too.
+    SeqScan {
+        /// The table.
+        rel: ScanRelation,
+        /// Input row: these columns (attribute numbers; negative: system columns).
+        columns: Vec<i16>,
+    },
+    /// Scan of an index range, rows fetched by row id.
+    IndexScan {
+        /// The table.
+        rel: ScanRelation,
+        /// The index.
+        index: Arc<Relation>,
+        /// What part of it.
+        range: IndexRange,
+        /// From the end to the start.
+        backward: bool,
+        /// All of `columns` come out of the key (index-only scan).
+        index_only: bool,
+        /// Input row: these columns of the table.
+        columns: Vec<i16>,
+    },
+    /// Nested loop: for each outer row set `params`, then run the inner side.
+    NestLoop {
+        /// Kind (Right and Full never).
+        kind: JoinKind,
+        /// Outer.
+        outer: Box<Plan>,
+        /// Inner.
+        inner: Box<Plan>,
+        /// Values over the outer row for the inner side.
+        params: Vec<(ExecParamId, Expr)>,
+        /// ON condition over outer ‖ inner.
+        on: Option<Expr>,
+    },
+    /// Hash join: the inner side is hashed.
+    HashJoin {
+        /// Kind.
+        kind: JoinKind,
+        /// Probe side.
+        outer: Box<Plan>,
+        /// Build side.
+        inner: Box<Plan>,
+        /// (outer key over the outer row, inner key over the inner row, equality function).
+        keys: Vec<(Expr, Expr, Oid)>,
+        /// Further ON conditions over outer ‖ inner.
+        on: Option<Expr>,
+    },
+    /// Merge join of two inputs sorted on the keys.
+    MergeJoin {
+        /// Kind.
+        kind: JoinKind,
+        /// Outer.
+        outer: Box<Plan>,
+        /// Inner.
+        inner: Box<Plan>,
+        /// (outer key, inner key), ascending, nulls last.
+        keys: Vec<(Expr, Expr)>,
+        /// Further ON conditions.
+        on: Option<Expr>,
+    },
+    /// Keeps the child's rows for re-scans.
+    Materialize(Box<Plan>),
+    /// Sort; with `bound`, only the first so many rows are wanted (top-N).
+    Sort {
+        /// Input.
+        child: Box<Plan>,
+        /// Keys over the child's output.
+        keys: Vec<SortKey>,
+        /// LIMIT + OFFSET, if constant or parameter.
+        bound: Option<Expr>,
+    },
+    /// LIMIT/OFFSET.
+    Limit {
+        /// Input.
+        child: Box<Plan>,
+        /// bigint or NULL
+        limit: Option<Expr>,
+        /// bigint
+        offset: Option<Expr>,
+        /// WITH TIES: compare these keys.
+        ties: Option<Vec<SortKey>>,
+    },
+    /// Aggregation. Input row of filter (HAVING) and project: keys ‖ aggregates.
+    Agg {
+        /// Input.
+        child: Box<Plan>,
+        /// How.
+        strategy: AggStrategy,
+        /// Group keys over the child's output.
+        keys: Vec<Expr>,
+        /// Aggregates; their arguments are over the child's output.
+        aggregates: Vec<Aggregate>,
+    },
+    /// Drops adjacent duplicates of the given output columns (input sorted).
+    Unique {
+        /// Input.
+        child: Box<Plan>,
+        /// Columns compared.
+        columns: Vec<usize>,
+    },
+    /// UNION ALL.
+    Append(Vec<Plan>),
+    /// INTERSECT/EXCEPT [ALL] (hashed); UNION is Append + Agg.
+    SetOp {
+        /// Which.
+        op: SetOp,
+        /// ALL
+        all: bool,
+        /// Left.
+        left: Box<Plan>,
+        /// Right.
+        right: Box<Plan>,
+    },
+    /// A sub-select in FROM kept as its own node (EXPLAIN shows it).
+    SubqueryScan {
+        /// Its plan.
+        child: Box<Plan>,
+        /// Alias for EXPLAIN.
+        alias: Arc<str>,
+    },
+    /// Set-returning functions in the target list: `project` may hold them.
+    ProjectSet(Box<Plan>),
+    /// Locks each row. Row ids come in hidden columns of the child's output.
+    LockRows {
+        /// Input.
+        child: Box<Plan>,
+        /// What to lock.
+        locks: Vec<RowLock>,
+    },
+    /// Runs the CTE plan once (shared) and scans the result.
+    CteScan {
+        /// Sub-plan of the CTE.
+        plan: crate::expr::SubPlanId,
+        /// Name for EXPLAIN.
+        name: Arc<str>,
+    },
+    /// WITH RECURSIVE.
+    RecursiveUnion {
+        /// Non-recursive term.
+        left: Box<Plan>,
+        /// Recursive term; it reads the working table through `WorkTableScan`.
+        right: Box<Plan>,
+        /// UNION ALL
+        all: bool,
+        /// Identifies the working table.
+        work_table: usize,
+    },
+    /// Working table of a recursive union.
+    WorkTableScan {
+        /// Identifies the working table.
+        work_table: usize,
+        /// Name for EXPLAIN.
+        name: Arc<str>,
+    },
+    /// INSERT, UPDATE, DELETE. `project` and `filter` of this node are RETURNING over
+    /// target row (all columns incl. dropped ones, then tableoid/ctid as asked) ‖ child's output.
+    Modify(Box<ModifyTable>),
+}
+
+/// Part of an index to scan.
+#[derive(Clone, Debug)]
+pub struct IndexRange {
+    /// Equality on the first columns of the index, in index order: values not over any row
+    /// (constants, parameters, exec params). A NULL value means no row.
+    pub equal: Vec<Expr>,
+    /// `IS NULL` on a column in `equal`'s place: these positions match NULL instead.
+    pub equal_is_null: Vec<bool>,
+    /// One array for `= ANY(array)` on the column after `equal`: one probe an element, in order,
+    /// without duplicates.
+    pub any: Option<Expr>,
+    /// Lower bound on the column after `equal` (inclusive?).
+    pub lower: Option<(Expr, bool)>,
+    /// Upper bound on the column after `equal` (inclusive?).
+    pub upper: Option<(Expr, bool)>,
+    /// EXPLAIN's "Index Cond", over an input row of the table's columns by name.
+    pub condition: Option<Arc<str>>,
+}
+
+/// How to aggregate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AggStrategy {
+    /// One group.
+    Plain,
+    /// Input sorted by the keys.
+    Sorted,
+    /// Hash table.
+    Hashed,
+}
+
+/// FOR UPDATE … on one relation.
+#[derive(Clone, Debug)]
+pub struct RowLock {
+    /// The table.
+    pub rel: ScanRelation,
+    /// Column of the child's output with the row id (bigint).
+    pub row_id: usize,
+    /// Strength.
+    pub strength: LockStrength,
+    /// Wait policy.
+    pub wait: WaitPolicy,
+}
+
+/// What a ModifyTable node does.
+#[derive(Clone, Debug)]
+pub struct ModifyTable {
+    /// INSERT, UPDATE or DELETE.
+    pub command: Command,
+    /// The table.
+    pub rel: ScanRelation,
+    /// Its indexes at the plan's epoch.
+    pub indexes: Vec<Arc<Relation>>,
+    /// Rows to insert (full rows in column order), or for UPDATE/DELETE rows whose column
+    /// `row_id` is the target row's id and whose columns `new_values` are the new values.
+    pub child: Plan,
+    /// UPDATE/DELETE: column of the child's output with the row id.
+    pub row_id: usize,
+    /// UPDATE: (attribute index 0-based, new value over *target row ‖ child's output*).
+    /// When the source is only the target table (no joins), the values refer to the target row
+    /// alone, so that they can be evaluated again on a newer version (READ COMMITTED).
+    pub assignments: Vec<(usize, Expr)>,
+    /// The statement's WHERE over *target row ‖ child's output*, checked again on a newer
+    /// version (EvalPlanQual).
+    pub recheck: Option<Expr>,
+    /// CHECK constraints: name and expression over the new row.
+    pub checks: Vec<(Arc<str>, Expr)>,
+    /// ON CONFLICT.
+    pub on_conflict: Option<ConflictAction>,
+    /// RETURNING wanted.
+    pub returning: bool,
+}
+
+/// ON CONFLICT in a plan.
+#[derive(Clone, Debug)]
+pub struct ConflictAction {
+    /// Arbiter indexes (OIDs); empty: any.
+    pub arbiters: Vec<Oid>,
+    /// DO UPDATE: assignments and WHERE over existing row ‖ excluded row.
+    pub update: Option<(Vec<(usize, Expr)>, Option<Expr>)>,
+}
