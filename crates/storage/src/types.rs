@@ -1,0 +1,70 @@
+//! Names that every module shares.
+
+use crate::wal::Lsn;
+
+/// Bytes of a page, in memory and on disk.
+pub const PAGE_SIZE: usize = 8192;
+
+/// The longest key.
+pub const MAX_KEY_LEN: usize = 2000;
+
+/// The longest key and value together. A leaf with the two longest possible
+/// fences still has room for one such entry, which is what makes splits end.
+pub const MAX_ENTRY_LEN: usize = 2700;
+
+/// Log record kinds below this are storage's own; the layers above use the rest.
+pub const FIRST_USER_KIND: u8 = 64;
+
+/// A page's number in the data file. Numbers are reused: a page id alone is
+/// never an identity (pair it with a generation, as [`TreeId`] does).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PageId(pub u64);
+
+/// The identity of a tree: where its root is (it never moves) and a number that
+/// no other tree of this store has or had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TreeId {
+    /// The root page.
+    pub root: PageId,
+    /// Never reused.
+    pub generation: u64,
+}
+
+impl TreeId {
+    /// Bytes of the encoded form.
+    pub const ENCODED_LEN: usize = 16;
+
+    /// The form that catalogs and log records store.
+    pub fn to_bytes(self) -> [u8; TreeId::ENCODED_LEN] {
+        let mut bytes = [0; TreeId::ENCODED_LEN];
+        bytes[..8].copy_from_slice(&self.root.0.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.generation.to_le_bytes());
+        bytes
+    }
+
+    /// The inverse of [`TreeId::to_bytes`].
+    pub fn from_bytes(bytes: [u8; TreeId::ENCODED_LEN]) -> TreeId {
+        let number = u128::from_le_bytes(bytes);
+        TreeId { root: PageId(number as u64), generation: (number >> 64) as u64 }
+    }
+}
+
+/// What the caller adds to the header of a log record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogHeader {
+    /// The transaction, or 0.
+    pub xid: u64,
+    /// The transaction's previous record, or 0.
+    pub prev_lsn: Lsn,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tree_id_round_trips() {
+        let id = TreeId { root: PageId(0x0102_0304_0506), generation: u64::MAX - 7 };
+        assert_eq!(TreeId::from_bytes(id.to_bytes()), id);
+    }
+}
