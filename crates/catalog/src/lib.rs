@@ -1,1 +1,37 @@
-//! Steppe catalog.
+//! Schema objects, their versions and persistence; PostgreSQL's built-in facts.
+//!
+//! ```text
+//!   Catalog (immutable, Arc)  ── user objects: schemas, relations by name and OID
+//!        │                       (persistent maps: a DDL statement copies O(log n))
+//!        └── builtin ────────── types, functions, operators, casts, aggregates:
+//!                                facts extracted from a live PostgreSQL into data/*.tsv
+//! ```
+//!
+//! A session reads the newest published version; a transaction that ran DDL
+//! reads its own private version, which is merged and published at commit.
+
+pub mod builtin;
+pub mod relation;
+pub mod snapshot;
+
+pub use builtin::Builtins;
+pub use relation::{
+    Column, ColumnStatistics, Constraint, ConstraintKind, IndexInfo, IndexKey, RelKind, Relation,
+    SequenceInfo, Statistics, StorageRef,
+};
+pub use snapshot::{Catalog, Schema};
+
+use steppe_types::Oid;
+
+/// The role that initialises the data directory.
+pub const BOOTSTRAP_SUPERUSER: Oid = 10;
+/// pg_catalog
+pub const PG_CATALOG: Oid = 11;
+/// public
+pub const PUBLIC: Oid = 2200;
+/// information_schema
+pub const INFORMATION_SCHEMA: Oid = 13000;
+/// The collation "default".
+pub const DEFAULT_COLLATION: Oid = 100;
+/// The collation "C".
+pub const C_COLLATION: Oid = 950;

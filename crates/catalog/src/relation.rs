@@ -1,0 +1,279 @@
+//! Schema objects kept in relations' shape: tables, indexes, sequences, views
+//! (PostgreSQL's pg_class and what hangs off it).
+//!
+//! An object is immutable; DDL replaces it by a new version. Expressions
+//! (defaults, checks, index expressions, view bodies) are kept as SQL text and
+//! bound when a statement that needs them is planned.
+
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use steppe_types::{Oid, oid};
+
+/// pg_class.relkind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RelKind {
+    /// r
+    Table,
+    /// i
+    Index,
+    /// S
+    Sequence,
+    /// v
+    View,
+    /// A catalog table whose rows are computed from the catalog in memory (shown as r).
+    Virtual,
+}
+
+/// A table, index, sequence, view or virtual catalog table.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Relation {
+    /// Its OID.
+    pub oid: Oid,
+    /// Schema OID.
+    pub schema: Oid,
+    /// Name.
+    pub name: Arc<str>,
+    /// Kind.
+    pub kind: RelKind,
+    /// Owner (role OID).
+    pub owner: Oid,
+    /// Columns by attribute number, dropped ones included.
+    pub columns: Vec<Column>,
+    /// Constraints of a table.
+    pub constraints: Vec<Constraint>,
+    /// Index OIDs of a table, primary key first, else by OID.
+    pub indexes: Vec<Oid>,
+    /// What makes it an index.
+    pub index: Option<IndexInfo>,
+    /// What makes it a sequence.
+    pub sequence: Option<SequenceInfo>,
+    /// The SELECT text of a view.
+    pub view: Option<Arc<str>>,
+    /// Where its rows or entries live; `None` while there are none to store.
+    pub storage: Option<StorageRef>,
+    /// Large values of a table live in this tree.
+    pub overflow: Option<StorageRef>,
+    /// What ANALYZE found.
+    pub statistics: Option<Arc<Statistics>>,
+    /// WITH (…) options as written.
+    pub options: Vec<(Arc<str>, Arc<str>)>,
+    /// COMMENT ON.
+    pub comment: Option<Arc<str>>,
+}
+
+/// Identity of a storage tree (page ids are reused; the generation tells them apart).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct StorageRef {
+    /// Root page.
+    pub root: u64,
+    /// Generation.
+    pub generation: u64,
+}
+
+/// A column (pg_attribute).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Column {
+    /// Name; of a dropped column "........pg.dropped.N........".
+    pub name: Arc<str>,
+    /// Type.
+    pub type_oid: Oid,
+    /// Type modifier or -1.
+    pub typmod: i32,
+    /// NOT NULL
+    pub not_null: bool,
+    /// DEFAULT expression as SQL text.
+    pub default: Option<Arc<str>>,
+    /// ALTER TABLE DROP COLUMN leaves the position.
+    pub dropped: bool,
+    /// Value of rows written before ADD COLUMN … DEFAULT: text form of the type; `None` is NULL.
+    pub missing: Option<Arc<str>>,
+    /// Collation OID or 0.
+    pub collation: Oid,
+    /// GENERATED … AS IDENTITY: 'a' always, 'd' by default.
+    pub identity: Option<char>,
+    /// COMMENT ON COLUMN.
+    pub comment: Option<Arc<str>>,
+}
+
+/// A table constraint (pg_constraint).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Constraint {
+    /// OID.
+    pub oid: Oid,
+    /// Name.
+    pub name: Arc<str>,
+    /// Kind with what belongs to it.
+    pub kind: ConstraintKind,
+    /// Attribute numbers, 1-based.
+    pub columns: Vec<i16>,
+}
+
+/// Kinds of constraints.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ConstraintKind {
+    /// PRIMARY KEY over the index.
+    Primary {
+        /// Index OID.
+        index: Oid,
+    },
+    /// UNIQUE over the index.
+    Unique {
+        /// Index OID.
+        index: Oid,
+    },
+    /// CHECK (expression as SQL text).
+    Check {
+        /// The expression.
+        expression: Arc<str>,
+    },
+    /// A named NOT NULL constraint (PostgreSQL 18 catalogues them).
+    NotNull,
+}
+
+/// What makes a relation an index (pg_index).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct IndexInfo {
+    /// Table OID.
+    pub table: Oid,
+    /// Key columns.
+    pub keys: Vec<IndexKey>,
+    /// INCLUDE columns: attribute numbers.
+    pub include: Vec<i16>,
+    /// UNIQUE
+    pub unique: bool,
+    /// PRIMARY KEY
+    pub primary: bool,
+    /// NULLS NOT DISTINCT
+    pub nulls_not_distinct: bool,
+    /// WHERE … as SQL text (partial index).
+    pub predicate: Option<Arc<str>>,
+}
+
+/// One key of an index.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct IndexKey {
+    /// Attribute number 1-based, or 0 for an expression.
+    pub attnum: i16,
+    /// The expression as SQL text.
+    pub expression: Option<Arc<str>>,
+    /// Key type.
+    pub type_oid: Oid,
+    /// DESC
+    pub descending: bool,
+    /// NULLS FIRST
+    pub nulls_first: bool,
+    /// Operator class name as written, if any.
+    pub opclass: Option<Arc<str>>,
+}
+
+/// What makes a relation a sequence (pg_sequence). The current value is in the
+/// engine's durable cells, not here: nextval is not transactional.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SequenceInfo {
+    /// smallint, integer or bigint
+    pub type_oid: Oid,
+    /// START
+    pub start: i64,
+    /// INCREMENT
+    pub increment: i64,
+    /// MINVALUE
+    pub min: i64,
+    /// MAXVALUE
+    pub max: i64,
+    /// CACHE
+    pub cache: i64,
+    /// CYCLE
+    pub cycle: bool,
+    /// OWNED BY table, attribute number.
+    pub owned_by: Option<(Oid, i16)>,
+}
+
+/// What ANALYZE found about a table (pg_class.reltuples, pg_stats).
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Statistics {
+    /// Rows.
+    pub rows: f64,
+    /// Pages.
+    pub pages: u64,
+    /// By attribute position.
+    pub columns: Vec<ColumnStatistics>,
+}
+
+/// Statistics of one column (pg_statistic).
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ColumnStatistics {
+    /// Fraction of NULLs.
+    pub null_fraction: f64,
+    /// Average width in bytes.
+    pub width: u32,
+    /// Distinct values: > 0 a count, < 0 minus a fraction of the rows (as pg_statistic.stadistinct).
+    pub distinct: f64,
+    /// Most common values (text form) and their frequencies.
+    pub most_common: Vec<(Arc<str>, f64)>,
+    /// Histogram bounds (text form).
+    pub histogram: Vec<Arc<str>>,
+    /// Physical-to-logical order correlation.
+    pub correlation: f64,
+}
+
+impl Relation {
+    /// A relation with the given identity and nothing else.
+    pub fn new(oid: Oid, schema: Oid, name: impl Into<Arc<str>>, kind: RelKind) -> Relation {
+        Relation {
+            oid,
+            schema,
+            name: name.into(),
+            kind,
+            owner: crate::BOOTSTRAP_SUPERUSER,
+            columns: Vec::new(),
+            constraints: Vec::new(),
+            indexes: Vec::new(),
+            index: None,
+            sequence: None,
+            view: None,
+            storage: None,
+            overflow: None,
+            statistics: None,
+            options: Vec::new(),
+            comment: None,
+        }
+    }
+
+    /// Position of a live column by name.
+    pub fn column_index(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|c| !c.dropped && &*c.name == name)
+    }
+
+    /// The primary key's constraint.
+    pub fn primary_key(&self) -> Option<&Constraint> {
+        self.constraints.iter().find(|c| matches!(c.kind, ConstraintKind::Primary { .. }))
+    }
+
+    /// Type OIDs of all columns in stored order (dropped ones keep their type).
+    pub fn column_types(&self) -> Vec<Oid> {
+        self.columns.iter().map(|c| c.type_oid).collect()
+    }
+}
+
+impl Column {
+    /// A nullable column without default.
+    pub fn new(name: impl Into<Arc<str>>, type_oid: Oid, typmod: i32) -> Column {
+        let collation = match type_oid {
+            oid::TEXT | oid::VARCHAR | oid::BPCHAR => crate::DEFAULT_COLLATION,
+            oid::NAME => crate::C_COLLATION,
+            _ => 0,
+        };
+        Column {
+            name: name.into(),
+            type_oid,
+            typmod,
+            not_null: false,
+            default: None,
+            dropped: false,
+            missing: None,
+            collation,
+            identity: None,
+            comment: None,
+        }
+    }
+}

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Extracts PostgreSQL's built-in catalog rows (facts: OIDs, names, signatures; no
+# descriptions) from a live server into crates/catalog/data/*.tsv.
+#
+# Usage: tools/extract-catalog.sh HOST PORT        (a fresh PostgreSQL 18 cluster, C locale)
+#
+# Each file is COPY text format with a header line. regproc columns are written as OIDs.
+set -euo pipefail
+host=${1:?host} port=${2:?port}
+out=$(dirname "$0")/../crates/catalog/data
+run() { psql -X -q -h "$host" -p "$port" -U postgres -d postgres -v ON_ERROR_STOP=1 "$@"; }
+
+# Select list of a catalog: every column, with regproc as oid and without ACLs and parse trees
+# (pg_node_tree is meaningless outside the server; default arguments are written as text).
+columns() {
+    run -At -c "select string_agg(case when atttypid = 'regproc'::regtype then attname || '::oid'
+        else quote_ident(attname) end, ', ' order by attnum) from pg_attribute
+        where attrelid = 'pg_catalog.$1'::regclass and attnum > 0 and not attisdropped
+        and atttypid not in ('pg_node_tree'::regtype, 'aclitem[]'::regtype)"
+}
+dump() { # catalog, file, extra column, where, order
+    run -c "copy (select $(columns "$1")$3 from pg_catalog.$1 t where $4 order by $5) to stdout (header)" \
+        > "$out/$2.tsv"
+}
+dump pg_type pg_type "" "oid < 16384 and (typrelid = 0)" oid
+dump pg_proc pg_proc ", pg_get_expr(proargdefaults, 0) as argdefaults" "oid < 16384" oid
+dump pg_operator pg_operator "" "oid < 16384" oid
+dump pg_cast pg_cast "" "oid < 16384" oid
+dump pg_aggregate pg_aggregate "" "aggfnoid < 16384" "aggfnoid::oid"
+dump pg_am pg_am "" true oid
+dump pg_opfamily pg_opfamily "" "oid < 16384" oid
+dump pg_opclass pg_opclass "" "oid < 16384" oid
+dump pg_amop pg_amop "" "oid < 16384" oid
+dump pg_amproc pg_amproc "" "oid < 16384" oid
+dump pg_collation pg_collation "" "collname in ('default', 'C', 'POSIX', 'ucs_basic', 'pg_c_utf8', 'unicode')" oid
+dump pg_language pg_language "" "oid < 16384" oid
+dump pg_range pg_range "" true rngtypid
+
+# The shapes of the system catalogs and views themselves: relation, kind, column, type, not null.
+run -c "copy (select c.oid, n.nspname, c.relname, c.relkind, a.attnum, a.attname, a.atttypid,
+        a.atttypmod, a.attnotnull
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    join pg_attribute a on a.attrelid = c.oid
+    where n.nspname in ('pg_catalog', 'information_schema') and c.relkind in ('r', 'v')
+    and a.attnum > 0 and not a.attisdropped and c.oid < 16384
+    order by c.oid, a.attnum) to stdout (header)" > "$out/system_columns.tsv"
+
+# Settings, as pg_settings describes them.
+run -c "copy (select name, unit, category, context, vartype, min_val, max_val, enumvals, boot_val
+    from pg_settings order by name) to stdout (header)" > "$out/pg_settings.tsv"
