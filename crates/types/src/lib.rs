@@ -5,11 +5,17 @@
 //! look-ups, no `unsafe`. PostgreSQL is the specification, to the byte
 //! (src/backend/utils/adt of PostgreSQL 18).
 
+pub mod compare;
 pub mod datum;
 pub mod error;
+pub mod hashfuncs;
 pub mod interval;
+pub mod key;
 pub mod numeric;
 pub mod oid;
+pub mod physical;
+pub mod row;
+pub mod stored;
 
 pub use datum::Datum;
 pub use error::{Error, Result, SqlState};

@@ -1,0 +1,466 @@
+//! The stored row.
+//!
+//! Any column is reached in constant time, whatever stands before it, and a row
+//! written before `ALTER TABLE ADD COLUMN` is read through the longer layout
+//! without being rewritten.
+//!
+//! ```text
+//! ┌────────┬──────────────┬───────────────┬────────────────┬──────────────────┐
+//! │ header │ null bitmap  │ fixed section │ end offsets    │ variable section │
+//! │ u16    │ ⌈n/8⌉ bytes  │ by prefix sum │ u16 or u32 × v │ payloads         │
+//! └────────┴──────────────┴───────────────┴────────────────┴──────────────────┘
+//! header       bits 0–14: n, the number of columns stored; bit 15: offsets are u32
+//! null bitmap  bit i set: column i is NULL
+//! fixed        a fixed-width column has its place even while it is NULL
+//! end offset   where the column's payload ends, from the start of the section;
+//!              the high bit says that the payload is an opaque pointer to a
+//!              value that is kept out of line
+//! ```
+//!
+//! Columns keep their order within each section, so the first n columns of a
+//! layout occupy the same places in a row of n columns as in a longer row, up to
+//! the shift that n itself determines. That is what makes old rows readable.
+//! A column past n is *missing*: its value is the layout's missing value (the
+//! default at the time of ADD COLUMN, as PostgreSQL's attmissingval).
+//!
+//! Correctness: reading arbitrary bytes returns XX001 or a value, never panics
+//! and never reads outside the row.
+
+use crate::oid::Oid;
+use crate::physical::Physical;
+use crate::stored;
+use crate::{Datum, Error, Result, SqlState};
+
+/// Columns a row may have: PostgreSQL's MaxHeapAttributeNumber.
+pub const COLUMNS_MAX: usize = 1600;
+
+const HEADER_BYTES: usize = 2;
+const HEADER_WIDE: u16 = 1 << 15;
+const NARROW_PAYLOAD_MAX: usize = 0x7FFF;
+const WIDE_PAYLOAD_MAX: usize = 0x7FFF_FFFF;
+const NARROW_OUT_OF_LINE: u16 = 1 << 15;
+const WIDE_OUT_OF_LINE: u32 = 1 << 31;
+
+/// One column of a stored row, not yet decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnRef<'a> {
+    /// NULL is stored.
+    Null,
+    /// The row is older than the column.
+    Missing,
+    /// The value: little-endian bytes of a fixed-width type, else the payload.
+    Bytes(&'a [u8]),
+    /// An opaque pointer to a value kept out of line, as given to
+    /// [`RowLayout::encode_with_pointers`].
+    OutOfLine(&'a [u8]),
+}
+
+/// Where a column stands in its section.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Fixed { offset: u32, width: u32 },
+    Variable { index: u32 },
+}
+
+#[derive(Clone, Debug)]
+struct Column {
+    physical: Physical,
+    place: Place,
+    /// What a row older than the column holds.
+    missing: Datum,
+}
+
+/// Lengths of the sections of a row with a given number of columns.
+#[derive(Clone, Copy, Debug)]
+struct Prefix {
+    fixed_bytes: u32,
+    variable_columns: u32,
+}
+
+/// How rows of given column types are laid out.
+#[derive(Clone, Debug)]
+pub struct RowLayout {
+    columns: Vec<Column>,
+    /// `prefixes[n]` describes a row of `n` columns; one longer than `columns`.
+    prefixes: Vec<Prefix>,
+}
+
+/// What the header of one row says.
+#[derive(Clone, Copy)]
+struct Shape {
+    stored: usize,
+    wide: bool,
+    fixed_at: usize,
+    offsets_at: usize,
+    payload_at: usize,
+}
+
+impl RowLayout {
+    /// The layout for columns of the given types. A type that is not built in
+    /// is variable-width and takes any value.
+    pub fn new(types: &[Oid]) -> RowLayout {
+        let mut prefix = Prefix { fixed_bytes: 0, variable_columns: 0 };
+        let mut columns = Vec::with_capacity(types.len());
+        let mut prefixes = vec![prefix];
+        for type_oid in types {
+            let physical = Physical::of(*type_oid);
+            let place = match physical.fixed_width() {
+                Some(width) => {
+                    let place = Place::Fixed { offset: prefix.fixed_bytes, width: width as u32 };
+                    prefix.fixed_bytes += width as u32;
+                    place
+                }
+                None => {
+                    prefix.variable_columns += 1;
+                    Place::Variable { index: prefix.variable_columns - 1 }
+                }
+            };
+            columns.push(Column { physical, place, missing: Datum::Null });
+            prefixes.push(prefix);
+        }
+        RowLayout { columns, prefixes }
+    }
+
+    /// Number of columns.
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether there are no columns.
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// Whether column `i` has a place in the fixed-width section.
+    pub fn is_fixed(&self, i: usize) -> bool {
+        self.columns.get(i).is_some_and(|c| matches!(c.place, Place::Fixed { .. }))
+    }
+
+    /// Sets what rows older than column `i` hold there; NULL unless set.
+    pub fn set_missing_value(&mut self, i: usize, value: Datum) -> Result<()> {
+        let column = self.columns.get_mut(i).ok_or_else(|| no_such_column(i))?;
+        column.physical.check(&value)?;
+        column.missing = value;
+        Ok(())
+    }
+
+    /// What rows older than column `i` hold there.
+    pub fn missing_value(&self, i: usize) -> Result<&Datum> {
+        self.columns.get(i).map(|c| &c.missing).ok_or_else(|| no_such_column(i))
+    }
+
+    /// Appends the row of `values`, one for each column, to `out`.
+    pub fn encode(&self, values: &[Datum], out: &mut Vec<u8>) -> Result<()> {
+        self.encode_with_pointers(values, &[], out)
+    }
+
+    /// Like [`Self::encode`], with the columns named in `pointers` (sorted by
+    /// column, variable-width only) stored as the opaque bytes given there and
+    /// marked out of line; their entry in `values` is not looked at.
+    pub fn encode_with_pointers(
+        &self,
+        values: &[Datum],
+        pointers: &[(usize, &[u8])],
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        if values.len() != self.columns.len() {
+            return Err(Error::internal("row has another number of values than its layout"));
+        }
+        if values.len() > COLUMNS_MAX {
+            return Err(Error::new(
+                SqlState::TOO_MANY_COLUMNS,
+                format!("number of columns ({}) exceeds limit ({COLUMNS_MAX})", values.len()),
+            ));
+        }
+        debug_assert!(pointers.is_sorted_by_key(|(column, _)| *column));
+        let start = out.len();
+        let written = match self.encode_sections(values, pointers, false, out) {
+            Ok(true) => return Ok(()),
+            // Rare: the payload needs wide offsets, which we know only now.
+            Ok(false) => {
+                out.truncate(start);
+                self.encode_sections(values, pointers, true, out)
+            }
+            Err(error) => Err(error),
+        };
+        match written {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                out.truncate(start);
+                Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "row is too big"))
+            }
+            Err(error) => {
+                out.truncate(start);
+                Err(error)
+            }
+        }
+    }
+
+    /// Writes the row with narrow or wide offsets; false if they cannot reach
+    /// the end of the payload.
+    fn encode_sections(
+        &self,
+        values: &[Datum],
+        mut pointers: &[(usize, &[u8])],
+        wide: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let start = out.len();
+        let shape = self.shape(values.len(), wide);
+        out.resize(start + shape.payload_at, 0);
+        let header = values.len() as u16 | if wide { HEADER_WIDE } else { 0 };
+        out[start..start + HEADER_BYTES].copy_from_slice(&header.to_le_bytes());
+        for (i, (column, value)) in self.columns.iter().zip(values).enumerate() {
+            let pointer = match pointers.split_first() {
+                Some((&(at, pointer), rest)) if at == i => {
+                    pointers = rest;
+                    Some(pointer)
+                }
+                _ => None,
+            };
+            if pointer.is_none() && value.is_null() {
+                out[start + HEADER_BYTES + i / 8] |= 1 << (i % 8);
+            }
+            match column.place {
+                Place::Fixed { .. } if pointer.is_some() => {
+                    return Err(Error::internal("fixed-width column cannot be out of line"));
+                }
+                Place::Fixed { .. } if value.is_null() => {}
+                Place::Fixed { offset, width } => {
+                    column.physical.check(value)?;
+                    let at = start + shape.fixed_at + offset as usize;
+                    stored::write_fixed(value, &mut out[at..at + width as usize])?;
+                }
+                Place::Variable { index } => {
+                    match pointer {
+                        Some(pointer) => out.extend_from_slice(pointer),
+                        None if value.is_null() => {}
+                        None => stored::write_variable(column.physical, value, out)?,
+                    }
+                    let end = out.len() - start - shape.payload_at;
+                    let entries = &mut out[start + shape.offsets_at..start + shape.payload_at];
+                    if !write_entry(entries, index as usize, wide, end, pointer.is_some()) {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn shape(&self, stored: usize, wide: bool) -> Shape {
+        let prefix = self.prefixes[stored];
+        let entry_bytes = if wide { 4 } else { 2 };
+        let fixed_at = HEADER_BYTES + stored.div_ceil(8);
+        let offsets_at = fixed_at + prefix.fixed_bytes as usize;
+        let payload_at = offsets_at + prefix.variable_columns as usize * entry_bytes;
+        Shape { stored, wide, fixed_at, offsets_at, payload_at }
+    }
+
+    /// Reads the header. On success the bitmap, the fixed section and the
+    /// offsets are known to lie within the row.
+    #[inline]
+    fn read_shape(&self, row: &[u8]) -> Result<Shape> {
+        let Some(header) = row.first_chunk::<HEADER_BYTES>() else {
+            return Err(stored::corrupted("a row is cut short"));
+        };
+        let header = u16::from_le_bytes(*header);
+        let stored = usize::from(header & !HEADER_WIDE);
+        if stored > self.columns.len() {
+            return Err(stored::corrupted("a row has more columns than its table"));
+        }
+        let shape = self.shape(stored, header & HEADER_WIDE != 0);
+        if shape.payload_at > row.len() {
+            return Err(stored::corrupted("a row is cut short"));
+        }
+        Ok(shape)
+    }
+
+    /// Column `i` of a row, without decoding or copying it.
+    #[inline]
+    pub fn column_ref<'a>(&self, row: &'a [u8], i: usize) -> Result<ColumnRef<'a>> {
+        let shape = self.read_shape(row)?;
+        self.column_in(row, &shape, i)
+    }
+
+    #[inline]
+    fn column_in<'a>(&self, row: &'a [u8], shape: &Shape, i: usize) -> Result<ColumnRef<'a>> {
+        let Some(column) = self.columns.get(i) else {
+            return Err(no_such_column(i));
+        };
+        if i >= shape.stored {
+            return Ok(ColumnRef::Missing);
+        }
+        if row[HEADER_BYTES + i / 8] & (1 << (i % 8)) != 0 {
+            return Ok(ColumnRef::Null);
+        }
+        match column.place {
+            Place::Fixed { offset, width } => {
+                let at = shape.fixed_at + offset as usize;
+                Ok(ColumnRef::Bytes(&row[at..at + width as usize]))
+            }
+            Place::Variable { index } => variable_column(row, shape, index as usize),
+        }
+    }
+
+    /// The bytes of column `i`: `None` if it is NULL. XX000 for a column that is
+    /// missing or out of line, which the caller asks [`Self::column_ref`] about.
+    pub fn column_bytes<'a>(&self, row: &'a [u8], i: usize) -> Result<Option<&'a [u8]>> {
+        match self.column_ref(row, i)? {
+            ColumnRef::Null => Ok(None),
+            ColumnRef::Bytes(bytes) => Ok(Some(bytes)),
+            ColumnRef::Missing => Err(Error::internal(format!("row is older than column {i}"))),
+            ColumnRef::OutOfLine(_) => Err(out_of_line(i)),
+        }
+    }
+
+    /// Whether column `i` holds a pointer to an out-of-line value.
+    pub fn is_out_of_line(&self, row: &[u8], i: usize) -> Result<bool> {
+        Ok(matches!(self.column_ref(row, i)?, ColumnRef::OutOfLine(_)))
+    }
+
+    /// The value of column `i`; its missing value if the row is older. XX000 for
+    /// a column that is out of line.
+    pub fn decode_column(&self, row: &[u8], i: usize) -> Result<Datum> {
+        let column = self.column_ref(row, i)?;
+        self.decode_ref(i, column, &mut |i, _| Err(out_of_line(i)))
+    }
+
+    /// The value of column `i` from its whole payload, as fetched from where the
+    /// out-of-line pointer points.
+    pub fn decode_payload(&self, i: usize, payload: &[u8]) -> Result<Datum> {
+        let column = self.columns.get(i).ok_or_else(|| no_such_column(i))?;
+        stored::read(column.physical, payload)
+    }
+
+    /// The payload of a value of column `i` as [`Self::encode`] would write it,
+    /// for a caller that decides to keep it out of line.
+    pub fn encode_payload(&self, i: usize, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+        let column = self.columns.get(i).ok_or_else(|| no_such_column(i))?;
+        stored::write_variable(column.physical, value, out)
+    }
+
+    /// Appends the values of all columns to `out`. XX000 if one is out of line.
+    pub fn decode(&self, row: &[u8], out: &mut Vec<Datum>) -> Result<()> {
+        self.decode_with(row, &mut |i, _| Err(out_of_line(i)), out)
+    }
+
+    /// Like [`Self::decode`], fetching out-of-line payloads through `fetch`,
+    /// which gets the column and its pointer.
+    pub fn decode_with(
+        &self,
+        row: &[u8],
+        fetch: &mut dyn FnMut(usize, &[u8]) -> Result<Vec<u8>>,
+        out: &mut Vec<Datum>,
+    ) -> Result<()> {
+        let shape = self.read_shape(row)?;
+        out.reserve(self.columns.len());
+        for i in 0..self.columns.len() {
+            let column = self.column_in(row, &shape, i)?;
+            out.push(self.decode_ref(i, column, fetch)?);
+        }
+        Ok(())
+    }
+
+    fn decode_ref(
+        &self,
+        i: usize,
+        column: ColumnRef<'_>,
+        fetch: &mut dyn FnMut(usize, &[u8]) -> Result<Vec<u8>>,
+    ) -> Result<Datum> {
+        let physical = self.columns[i].physical;
+        match column {
+            ColumnRef::Null => Ok(Datum::Null),
+            ColumnRef::Missing => Ok(self.columns[i].missing.clone()),
+            ColumnRef::Bytes(bytes) => stored::read(physical, bytes),
+            ColumnRef::OutOfLine(pointer) => stored::read(physical, &fetch(i, pointer)?),
+        }
+    }
+
+    /// Overwrites column `i` in place; false, with the row untouched, unless the
+    /// column is fixed-width, stored and not NULL, and so is the new value.
+    pub fn patch_fixed(&self, row: &mut [u8], i: usize, value: &Datum) -> bool {
+        let Some(column) = self.columns.get(i) else { return false };
+        let Place::Fixed { offset, width } = column.place else { return false };
+        if value.is_null() || !column.physical.accepts(value) {
+            return false;
+        }
+        let Ok(shape) = self.read_shape(row) else { return false };
+        if i >= shape.stored || row[HEADER_BYTES + i / 8] & (1 << (i % 8)) != 0 {
+            return false;
+        }
+        let at = shape.fixed_at + offset as usize;
+        stored::write_fixed(value, &mut row[at..at + width as usize]).is_ok()
+    }
+
+    /// Whether column `i` of both rows is stored with the same bytes: then, and
+    /// not only then, it holds the same value. Lets an update skip an index
+    /// without decoding.
+    pub fn same_bytes(&self, a: &[u8], b: &[u8], i: usize) -> Result<bool> {
+        Ok(self.column_ref(a, i)? == self.column_ref(b, i)?)
+    }
+}
+
+/// Writes entry `index`; false if `end` is past what the entry can say.
+fn write_entry(
+    entries: &mut [u8],
+    index: usize,
+    wide: bool,
+    end: usize,
+    out_of_line: bool,
+) -> bool {
+    if wide {
+        if end > WIDE_PAYLOAD_MAX {
+            return false;
+        }
+        let entry = end as u32 | if out_of_line { WIDE_OUT_OF_LINE } else { 0 };
+        entries[index * 4..index * 4 + 4].copy_from_slice(&entry.to_le_bytes());
+    } else {
+        if end > NARROW_PAYLOAD_MAX {
+            return false;
+        }
+        let entry = end as u16 | if out_of_line { NARROW_OUT_OF_LINE } else { 0 };
+        entries[index * 2..index * 2 + 2].copy_from_slice(&entry.to_le_bytes());
+    }
+    true
+}
+
+/// End offset and out-of-line bit of entry `index`. The caller has checked that
+/// all entries lie within the row.
+#[inline]
+fn read_entry(row: &[u8], shape: &Shape, index: usize) -> (usize, bool) {
+    if shape.wide {
+        let at = shape.offsets_at + index * 4;
+        let entry = u32::from_le_bytes([row[at], row[at + 1], row[at + 2], row[at + 3]]);
+        ((entry & !WIDE_OUT_OF_LINE) as usize, entry & WIDE_OUT_OF_LINE != 0)
+    } else {
+        let at = shape.offsets_at + index * 2;
+        let entry = u16::from_le_bytes([row[at], row[at + 1]]);
+        (usize::from(entry & !NARROW_OUT_OF_LINE), entry & NARROW_OUT_OF_LINE != 0)
+    }
+}
+
+#[inline]
+fn variable_column<'a>(row: &'a [u8], shape: &Shape, index: usize) -> Result<ColumnRef<'a>> {
+    let start = if index == 0 { 0 } else { read_entry(row, shape, index - 1).0 };
+    let (end, out_of_line) = read_entry(row, shape, index);
+    match row[shape.payload_at..].get(start..end) {
+        Some(bytes) if out_of_line => Ok(ColumnRef::OutOfLine(bytes)),
+        Some(bytes) => Ok(ColumnRef::Bytes(bytes)),
+        None => Err(stored::corrupted("a column lies outside its row")),
+    }
+}
+
+#[cold]
+fn no_such_column(i: usize) -> Error {
+    Error::internal(format!("row layout has no column {i}"))
+}
+
+#[cold]
+fn out_of_line(i: usize) -> Error {
+    Error::internal(format!("column {i} is out of line and was not fetched"))
+}
+
+#[cfg(test)]
+#[path = "row_tests.rs"]
+mod tests;
