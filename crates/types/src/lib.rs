@@ -11,6 +11,7 @@ pub mod error;
 pub mod hashfuncs;
 pub mod interval;
 pub mod key;
+pub mod number_io;
 pub mod numeric;
 pub mod oid;
 pub mod physical;

@@ -55,6 +55,9 @@ pub enum ColumnRef<'a> {
     OutOfLine(&'a [u8]),
 }
 
+/// Fetches the payload of an out-of-line column: gets the column and its pointer.
+pub type FetchPayload<'a> = dyn FnMut(usize, &[u8]) -> Result<Vec<u8>> + 'a;
+
 /// Where a column stands in its section.
 #[derive(Clone, Copy, Debug)]
 enum Place {
@@ -345,12 +348,11 @@ impl RowLayout {
         self.decode_with(row, &mut |i, _| Err(out_of_line(i)), out)
     }
 
-    /// Like [`Self::decode`], fetching out-of-line payloads through `fetch`,
-    /// which gets the column and its pointer.
+    /// Like [`Self::decode`], fetching out-of-line payloads through `fetch`.
     pub fn decode_with(
         &self,
         row: &[u8],
-        fetch: &mut dyn FnMut(usize, &[u8]) -> Result<Vec<u8>>,
+        fetch: &mut FetchPayload<'_>,
         out: &mut Vec<Datum>,
     ) -> Result<()> {
         let shape = self.read_shape(row)?;
@@ -366,7 +368,7 @@ impl RowLayout {
         &self,
         i: usize,
         column: ColumnRef<'_>,
-        fetch: &mut dyn FnMut(usize, &[u8]) -> Result<Vec<u8>>,
+        fetch: &mut FetchPayload<'_>,
     ) -> Result<Datum> {
         let physical = self.columns[i].physical;
         match column {
