@@ -127,7 +127,7 @@ mod tests {
         })
         .unwrap();
         row.finish().unwrap();
-        let expected = b"D\0\0\0\x38\0\x05\xff\xff\xff\xff\
+        let expected = b"D\0\0\0\x34\0\x05\xff\xff\xff\xff\
             \0\0\0\x14-9223372036854775808\0\0\0\x02\0\x07\0\0\0\x01x\0\0\0\x03abc";
         assert_eq!(buf, expected);
     }

@@ -1,0 +1,390 @@
+//! The text and CSV formats' lines: where one ends, what the newline style is,
+//! and the `\.` that ends the data. What is in a line is cut into fields by
+//! [`super::text`] and [`super::csv`].
+
+use steppe_types::{Error, Result};
+
+use super::scan::find;
+use super::{CopyFormat, CopyOptions, FieldPos, Header, Row, bad_format, csv, text};
+use crate::{MAX_ALLOC_SIZE, too_large};
+
+/// How lines end; the first line decides for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Newline {
+    Unknown,
+    Lf,
+    Cr,
+    CrLf,
+}
+
+/// What the search for a line's end found.
+enum Found {
+    /// A line up to `end`; the next begins at `next`.
+    Line { end: usize, next: usize },
+    /// The line goes on past the data that is there.
+    More,
+    /// The end-of-data mark, behind a last line up to `end`.
+    Mark { end: usize },
+}
+
+/// What a backslash at `at` turned out to be.
+enum Backslash {
+    Mark,
+    NotMark,
+    More,
+}
+
+pub(super) struct LineDecoder {
+    options: CopyOptions,
+    columns: usize,
+    /// Data received; the line being looked at begins at `pos`.
+    buf: Vec<u8>,
+    pos: usize,
+    /// How far the search for this line's end has come.
+    scanned: usize,
+    newline: Newline,
+    /// CSV: between quotes.
+    in_quote: bool,
+    /// CSV: the byte before was an escape that is not itself escaped.
+    after_escape: bool,
+    /// No more data comes.
+    ended: bool,
+    /// The mark was seen, or all data was returned.
+    done: bool,
+    line_number: u64,
+    /// The line number is this line's, not the last one's.
+    in_line: bool,
+    header_due: bool,
+    /// The line last returned, for error contexts; empty range while searching.
+    line: Option<(usize, usize)>,
+    fields: Vec<FieldPos>,
+    scratch: Vec<u8>,
+}
+
+impl LineDecoder {
+    pub(super) fn new(options: CopyOptions, columns: usize) -> LineDecoder {
+        LineDecoder {
+            header_due: options.header != Header::None,
+            options,
+            columns,
+            buf: Vec::new(),
+            pos: 0,
+            scanned: 0,
+            newline: Newline::Unknown,
+            in_quote: false,
+            after_escape: false,
+            ended: false,
+            done: false,
+            line_number: 0,
+            in_line: false,
+            line: None,
+            fields: Vec::with_capacity(columns),
+            scratch: Vec::new(),
+        }
+    }
+
+    pub(super) fn feed(&mut self, chunk: &[u8]) {
+        if self.done {
+            return;
+        }
+        if self.pos > 0 {
+            // What is left is less than a line, unless the caller left rows.
+            self.buf.drain(..self.pos);
+            self.scanned -= self.pos;
+            self.pos = 0;
+            self.line = None;
+        }
+        self.buf.extend_from_slice(chunk);
+    }
+
+    pub(super) fn finish(&mut self) {
+        self.ended = true;
+    }
+
+    pub(super) fn line_number(&self) -> u64 {
+        self.line_number
+    }
+
+    pub(super) fn line(&self) -> Option<&[u8]> {
+        self.line.and_then(|(start, end)| self.buf.get(start..end))
+    }
+
+    pub(super) fn next_row(&mut self) -> Result<Option<Row<'_>>> {
+        if self.header_due {
+            let Some((start, end)) = self.next_line()? else { return Ok(None) };
+            self.header_due = false;
+            self.check_header(start, end)?;
+        }
+        let Some((start, end)) = self.next_line()? else { return Ok(None) };
+        let count = self.split(start, end)?;
+        if count > self.columns {
+            return Err(bad_format("extra data after last expected column"));
+        }
+        Ok(Some(Row { raw: &self.buf[start..end], scratch: &self.scratch, fields: &self.fields }))
+    }
+
+    /// Cuts the line into fields; answers how many there are, of which at most
+    /// as many as there are columns were kept.
+    fn split(&mut self, start: usize, end: usize) -> Result<usize> {
+        let line = &self.buf[start..end];
+        self.fields.clear();
+        self.scratch.clear();
+        if self.columns == 0 {
+            return Ok(usize::from(!line.is_empty()));
+        }
+        let out = &mut Fields {
+            limit: self.columns,
+            count: 0,
+            fields: &mut self.fields,
+            scratch: &mut self.scratch,
+        };
+        match self.options.format {
+            CopyFormat::Csv => csv::split(line, &self.options, out)?,
+            _ => text::split(line, &self.options, out)?,
+        }
+        Ok(out.count)
+    }
+
+    #[cold]
+    fn check_header(&mut self, start: usize, end: usize) -> Result<()> {
+        let Header::Match(names) = &self.options.header else { return Ok(()) };
+        let names = names.clone();
+        let count = self.split(start, end)?;
+        if count != names.len() {
+            return Err(bad_format(format!(
+                "wrong number of fields in header line: got {count}, expected {}",
+                names.len()
+            )));
+        }
+        let row = Row { raw: &self.buf[start..end], scratch: &self.scratch, fields: &self.fields };
+        for (i, name) in names.iter().enumerate() {
+            let got = match row.text(i)? {
+                Some(got) if got == name => continue,
+                Some(got) => format!("got \"{got}\""),
+                None => format!("got null value (\"{}\")", self.options.null),
+            };
+            return Err(bad_format(format!(
+                "column name mismatch in header line field {}: {got}, expected \"{name}\"",
+                i + 1
+            )));
+        }
+        Ok(())
+    }
+
+    /// The next line's bounds, checked as UTF-8.
+    fn next_line(&mut self) -> Result<Option<(usize, usize)>> {
+        if self.done {
+            return Ok(None);
+        }
+        if !self.in_line {
+            self.line_number += 1;
+            self.in_line = true;
+            self.line = None;
+        }
+        let start = self.pos;
+        let found = match self.options.format {
+            CopyFormat::Csv => self.find_csv_end()?,
+            _ => self.find_text_end()?,
+        };
+        let end = match found {
+            Found::More => {
+                let have = self.buf.len() - start;
+                return if have > MAX_ALLOC_SIZE { Err(too_large(have, 1)) } else { Ok(None) };
+            }
+            Found::Line { end, next } => {
+                self.pos = next;
+                self.done = self.ended && end == self.buf.len() && next == end && start == end;
+                end
+            }
+            Found::Mark { end } => {
+                self.done = true;
+                self.pos = self.buf.len();
+                end
+            }
+        };
+        self.scanned = self.pos;
+        self.in_line = false;
+        self.in_quote = false;
+        self.after_escape = false;
+        if self.done && start == end {
+            return Ok(None);
+        }
+        crate::text::verify(&self.buf[start..end])?;
+        self.line = Some((start, end));
+        Ok(Some((start, end)))
+    }
+
+    /// All data was looked at without finding the line's end.
+    fn out_of_data(&mut self) -> Found {
+        let end = self.buf.len();
+        self.scanned = end;
+        if self.ended { Found::Line { end, next: end } } else { Found::More }
+    }
+
+    /// In the text format a backslash takes the next byte with it, newlines
+    /// included.
+    fn find_text_end(&mut self) -> Result<Found> {
+        let mut at = self.scanned;
+        loop {
+            let Some(step) = find(&self.buf[at..], [b'\n', b'\r', b'\\']) else {
+                return Ok(self.out_of_data());
+            };
+            at += step;
+            self.scanned = at;
+            if self.buf[at] != b'\\' {
+                return self.end_line(at);
+            }
+            match self.backslash(at)? {
+                Backslash::Mark => return Ok(Found::Mark { end: at }),
+                Backslash::More => return Ok(Found::More),
+                Backslash::NotMark if at + 1 >= self.buf.len() => return Ok(self.out_of_data()),
+                Backslash::NotMark => at += 2,
+            }
+        }
+    }
+
+    /// In the CSV format newlines between quotes are data.
+    fn find_csv_end(&mut self) -> Result<Found> {
+        let quote = self.options.quote;
+        // An escape that is the quote needs no state of its own: a pair of quotes
+        // turns "in quote" off and on again.
+        let escape = Some(self.options.escape).filter(|&escape| escape != quote);
+        let needles = [b'\n', b'\r', quote, escape.unwrap_or(quote)];
+        let mut at = self.scanned;
+        if at == self.pos && self.buf.get(at) == Some(&b'\\') {
+            match self.backslash(at)? {
+                Backslash::Mark => return Ok(Found::Mark { end: at }),
+                Backslash::More => return Ok(Found::More),
+                Backslash::NotMark => {}
+            }
+        }
+        loop {
+            let Some(step) = find(&self.buf[at..], needles) else {
+                self.after_escape &= at == self.buf.len();
+                return Ok(self.out_of_data());
+            };
+            self.after_escape &= step == 0;
+            at += step;
+            self.scanned = at;
+            let byte = self.buf[at];
+            // Looks ahead before any state changes, so that it can be redone.
+            if byte == b'\r' && at + 1 >= self.buf.len() && !self.ended {
+                return Ok(Found::More);
+            }
+            if self.in_quote && Some(byte) == escape {
+                self.after_escape = !self.after_escape;
+            }
+            if byte == quote && !self.after_escape {
+                self.in_quote = !self.in_quote;
+            }
+            if Some(byte) != escape {
+                self.after_escape = false;
+            }
+            if self.in_quote {
+                let counted = if self.newline == Newline::Lf { b'\n' } else { b'\r' };
+                self.line_number += u64::from(byte == counted);
+            } else if matches!(byte, b'\r' | b'\n') {
+                return self.end_line(at);
+            }
+            at += 1;
+        }
+    }
+
+    /// A `\r` or `\n` at `at` that is not data.
+    fn end_line(&mut self, at: usize) -> Result<Found> {
+        if self.buf[at] == b'\n' {
+            return match self.newline {
+                Newline::Cr | Newline::CrLf => Err(self.stray("newline", "\\n")),
+                Newline::Lf | Newline::Unknown => {
+                    self.newline = Newline::Lf;
+                    Ok(Found::Line { end: at, next: at + 1 })
+                }
+            };
+        }
+        match self.newline {
+            Newline::Lf => return Err(self.stray("carriage return", "\\r")),
+            Newline::Cr => return Ok(Found::Line { end: at, next: at + 1 }),
+            Newline::CrLf | Newline::Unknown => {}
+        }
+        match self.buf.get(at + 1) {
+            Some(b'\n') => {
+                self.newline = Newline::CrLf;
+                Ok(Found::Line { end: at, next: at + 2 })
+            }
+            None if !self.ended => Ok(Found::More),
+            _ if self.newline == Newline::CrLf => Err(self.stray("carriage return", "\\r")),
+            _ => {
+                self.newline = Newline::Cr;
+                Ok(Found::Line { end: at, next: at + 1 })
+            }
+        }
+    }
+
+    #[cold]
+    fn stray(&self, what: &str, escape: &str) -> Error {
+        if self.options.format == CopyFormat::Csv {
+            bad_format(format!("unquoted {what} found in data"))
+                .hint(format!("Use quoted CSV field to represent {what}."))
+        } else {
+            bad_format(format!("literal {what} found in data"))
+                .hint(format!("Use \"{escape}\" to represent {what}."))
+        }
+    }
+
+    /// Whether the backslash at `at` begins the end-of-data mark: `\.` and a
+    /// newline in the style of the lines before. In CSV, where `\.` may be data,
+    /// anything else is no mark; in text it is an error.
+    fn backslash(&self, at: usize) -> Result<Backslash> {
+        let is_csv = self.options.format == CopyFormat::Csv;
+        let byte = |i: usize| match self.buf.get(at + i) {
+            Some(&byte) => Some(byte),
+            // PostgreSQL reads a NUL past the end of all data.
+            None => self.ended.then_some(0),
+        };
+        let Some(second) = byte(1) else { return Ok(Backslash::More) };
+        if second != b'.' {
+            return Ok(Backslash::NotMark);
+        }
+        let not_mark = |message: &str| {
+            if is_csv { Ok(Backslash::NotMark) } else { Err(bad_format(message)) }
+        };
+        const MISMATCH: &str = "end-of-copy marker does not match previous newline style";
+        const CORRUPT: &str = "end-of-copy marker corrupt";
+        let mut next = 2;
+        if self.newline == Newline::CrLf {
+            match byte(2) {
+                None => return Ok(Backslash::More),
+                Some(b'\r') => next = 3,
+                Some(b'\n') => return not_mark(MISMATCH),
+                Some(_) => return not_mark(CORRUPT),
+            }
+        }
+        let Some(last) = byte(next) else { return Ok(Backslash::More) };
+        let expected = if self.newline == Newline::Cr { b'\r' } else { b'\n' };
+        match last {
+            b'\r' | b'\n' if self.newline == Newline::Unknown || last == expected => {
+                Ok(Backslash::Mark)
+            }
+            b'\r' | b'\n' => Err(bad_format(MISMATCH)),
+            _ => not_mark(CORRUPT),
+        }
+    }
+}
+
+/// Where a line's fields go. Fields past the last column are counted, not kept.
+pub(super) struct Fields<'d> {
+    limit: usize,
+    pub(super) count: usize,
+    fields: &'d mut Vec<FieldPos>,
+    pub(super) scratch: &'d mut Vec<u8>,
+}
+
+impl Fields<'_> {
+    #[inline]
+    pub(super) fn push(&mut self, field: FieldPos) {
+        self.count += 1;
+        if self.count <= self.limit {
+            self.fields.push(field);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Finding the few bytes that mean something among the many that don't, eight
+//! at a time.
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGHS: u64 = 0x8080_8080_8080_8080;
+
+/// The first position of any of `needles`.
+///
+/// `(x − ONES) & !x & HIGHS` marks the zero bytes of `x`; above a true mark a
+/// borrow may make false ones, but the lowest mark is always true, and only that
+/// one is used.
+#[inline]
+pub(super) fn find<const N: usize>(haystack: &[u8], needles: [u8; N]) -> Option<usize> {
+    let patterns = needles.map(|needle| ONES * u64::from(needle));
+    let (words, tail) = haystack.as_chunks::<8>();
+    for (i, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let mut marks = 0;
+        for pattern in patterns {
+            let x = word ^ pattern;
+            marks |= x.wrapping_sub(ONES) & !x & HIGHS;
+        }
+        if marks != 0 {
+            return Some(i * 8 + marks.trailing_zeros() as usize / 8);
+        }
+    }
+    let start = words.len() * 8;
+    tail.iter().position(|byte| needles.contains(byte)).map(|i| start + i)
+}
+
+/// Whether any byte of `bytes` satisfies `special`; without early exit within a
+/// block, so that the compiler can test a block at once.
+#[inline]
+pub(super) fn has(bytes: &[u8], special: impl Fn(u8) -> bool) -> bool {
+    let (blocks, tail) = bytes.as_chunks::<16>();
+    blocks.iter().any(|block| block.iter().fold(false, |found, &b| found | special(b)))
+        || tail.iter().any(|&b| special(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn finds_what_a_plain_loop_finds(
+            haystack in prop::collection::vec(prop_oneof![0u8..4, any::<u8>()], 0..60),
+            needles in any::<[u8; 3]>(),
+        ) {
+            let low = [0, 1, 0x80];
+            for needles in [needles, low] {
+                let expected = haystack.iter().position(|b| needles.contains(b));
+                prop_assert_eq!(find(&haystack, needles), expected);
+                prop_assert_eq!(has(&haystack, |b| needles.contains(&b)), expected.is_some());
+            }
+        }
+    }
+}
