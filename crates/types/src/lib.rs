@@ -5,11 +5,14 @@
 //! look-ups, no `unsafe`. PostgreSQL is the specification, to the byte
 //! (src/backend/utils/adt of PostgreSQL 18).
 
+pub mod array_io;
+pub mod binary_io;
 pub mod compare;
 pub mod datum;
 pub mod error;
 pub mod hashfuncs;
 pub mod interval;
+pub mod io;
 pub mod key;
 pub mod number_io;
 pub mod numeric;
@@ -17,6 +20,7 @@ pub mod oid;
 pub mod physical;
 pub mod row;
 pub mod stored;
+pub mod text_io;
 
 pub use datum::Datum;
 pub use error::{Error, Result, SqlState};

@@ -1,0 +1,98 @@
+//! What the text and binary formats depend on besides the value.
+
+use crate::oid::Oid;
+use crate::{Datum, Error, Result, SqlState};
+use std::fmt;
+use std::sync::Arc;
+
+/// The setting bytea_output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ByteaOutput {
+    /// `\x` and hexadecimal digits.
+    #[default]
+    Hex,
+    /// Printable bytes as they are, others as `\ooo`.
+    Escape,
+}
+
+/// What only the catalog knows about types: names behind OIDs, and types that
+/// are not built in. The session gives its view of the catalog here.
+pub trait TypeCatalog: Send + Sync {
+    /// The OID a `reg*` type's text names; asked only where it is not a number.
+    fn reg_input(&self, type_oid: Oid, text: &str) -> Result<Oid>;
+
+    /// Appends the name behind an OID of a `reg*` type; false to print the number.
+    fn reg_output(&self, type_oid: Oid, value: Oid, out: &mut Vec<u8>) -> bool;
+
+    /// The element type of an array type that is not built in.
+    fn element_type(&self, _array_type: Oid) -> Option<Oid> {
+        None
+    }
+
+    /// Reads a value of a type that is not built in; `None` if there is no such type.
+    fn input(
+        &self,
+        _type_oid: Oid,
+        _typmod: i32,
+        _text: &str,
+        _context: &IoContext,
+    ) -> Option<Result<Datum>> {
+        None
+    }
+}
+
+/// The session settings that input and output look at.
+#[derive(Clone, Default)]
+pub struct IoContext {
+    /// bytea_output
+    pub bytea_output: ByteaOutput,
+    /// extra_float_digits; above 0 floats print their shortest exact digits.
+    pub extra_float_digits: i32,
+    /// The catalog, where there is one.
+    pub catalog: Option<Arc<dyn TypeCatalog>>,
+}
+
+impl fmt::Debug for IoContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IoContext")
+            .field("bytea_output", &self.bytea_output)
+            .field("extra_float_digits", &self.extra_float_digits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// 22021 unless the bytes are UTF-8 without a zero byte, naming the bytes at fault
+/// as PostgreSQL does.
+pub fn check_text(bytes: &[u8]) -> Result<&str> {
+    let (valid, fault) = match std::str::from_utf8(bytes) {
+        Ok(text) => match bytes.iter().position(|b| *b == 0) {
+            None => return Ok(text),
+            Some(at) => (at, &bytes[at..]),
+        },
+        Err(error) => {
+            // A zero byte before the bad sequence is the first fault.
+            let valid = error.valid_up_to();
+            let at = bytes[..valid].iter().position(|b| *b == 0).unwrap_or(valid);
+            (at, &bytes[at..])
+        }
+    };
+    debug_assert!(valid < bytes.len());
+    Err(invalid_encoding(fault))
+}
+
+/// Shows as many bytes as the first one announces (pg_utf_mblen).
+#[cold]
+fn invalid_encoding(fault: &[u8]) -> Error {
+    let announced = match fault[0] {
+        0xC0..=0xDF => 2,
+        0xE0..=0xEF => 3,
+        0xF0..=0xF7 => 4,
+        _ => 1,
+    };
+    let shown: Vec<String> =
+        fault.iter().take(announced).map(|byte| format!("0x{byte:02x}")).collect();
+    Error::new(
+        SqlState::CHARACTER_NOT_IN_REPERTOIRE,
+        format!("invalid byte sequence for encoding \"UTF8\": {}", shown.join(" ")),
+    )
+}
