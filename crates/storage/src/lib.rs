@@ -33,7 +33,6 @@ mod options;
 mod store;
 mod tree;
 mod types;
-#[path = "wal_interim.rs"]
 pub mod wal;
 
 pub use error::{Result, StorageError};

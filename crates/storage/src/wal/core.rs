@@ -1,0 +1,409 @@
+//! The running log: from the ring to the files, and durability.
+//!
+//! Two locks, always taken in this order:
+//!
+//! 1. `flush_lock`: one flush (write and sync) at a time. Whoever holds it is the
+//!    leader: the flusher thread, or a blocked caller who found it free.
+//! 2. `writer`: moving published bytes from the ring to the files, without sync.
+//!    Held by the leader for its write only, so that appenders who find the ring
+//!    full can write it out while a sync is under way.
+//!
+//! Groups form by themselves: all that is published while one sync runs is
+//! written and synced by the next.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::Thread;
+
+use parking_lot::{Mutex, MutexGuard};
+use steppe_vfs::File;
+
+use super::ring::{Consumer, Reservation, Ring};
+use super::segment::{BLOCK_SIZE, Segments};
+use super::space::SpaceMaker;
+use super::waiters::{Waiters, thread_waker};
+use super::{Lsn, WalError, WalOptions};
+
+/// Writes up to this size are gathered into one buffer and written at once.
+const GATHER_LIMIT: u64 = 64 * 1024;
+
+/// How often a leader looks for appenders that are just copying before it goes
+/// without them.
+const SPINS_FOR_PUBLICATION: u32 = 200;
+
+/// The writing side of the files.
+pub(super) struct Writer {
+    consumer: Consumer,
+    /// Everything before is in the files (though perhaps not durable).
+    written: u64,
+    /// Files written since they were last synced.
+    dirty: Vec<(u64, Arc<dyn File>)>,
+    gather: Vec<u8>,
+}
+
+/// What the log's handle, its threads and its futures share.
+pub(super) struct Core {
+    pub(super) options: WalOptions,
+    pub(super) segments: Segments,
+    pub(super) ring: Arc<Ring>,
+    writer: Mutex<Writer>,
+    flush_lock: Mutex<()>,
+    durable: AtomicU64,
+    /// The furthest position that anybody wants durable.
+    requested: AtomicU64,
+    pub(super) waiters: Waiters,
+    pub(super) space: SpaceMaker,
+    /// Appends that end past this look after disk space first.
+    pub(super) space_trigger: AtomicU64,
+    failed: AtomicBool,
+    failure: OnceLock<Arc<str>>,
+    flusher: OnceLock<Thread>,
+    /// Whether the flusher is parked, or about to be.
+    flusher_idle: AtomicBool,
+    pub(super) stop: AtomicBool,
+    counters: Counters,
+}
+
+#[derive(Default)]
+struct Counters {
+    writes: AtomicU64,
+    syncs: AtomicU64,
+    bytes_written: AtomicU64,
+}
+
+/// What the log has done since it was opened (for pg_stat_wal).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WalStats {
+    /// Writes to segment files.
+    pub writes: u64,
+    /// Syncs of segment files.
+    pub syncs: u64,
+    /// Bytes written, partial blocks counted in full.
+    pub bytes_written: u64,
+}
+
+impl Core {
+    pub(super) fn new(
+        options: WalOptions,
+        segments: Segments,
+        start: Lsn,
+    ) -> Result<Core, WalError> {
+        // The last block is written again as a whole: its beginning must be in the ring.
+        let block_start = start.0 / BLOCK_SIZE * BLOCK_SIZE;
+        let prefix_len = usize::try_from(start.0 - block_start).expect("below the block size");
+        let mut prefix = vec![0; prefix_len];
+        if segments.read(Lsn(block_start), &mut prefix)? < prefix_len {
+            return Err(segments.corrupt(start, "the block before the end of the log is missing"));
+        }
+        let (ring, consumer) = Ring::new(options.ring_size, start.0, &prefix);
+        let writer = Writer { consumer, written: start.0, dirty: Vec::new(), gather: Vec::new() };
+        let core = Core {
+            options,
+            segments,
+            ring,
+            writer: Mutex::new(writer),
+            flush_lock: Mutex::new(()),
+            durable: AtomicU64::new(start.0),
+            requested: AtomicU64::new(0),
+            waiters: Waiters::default(),
+            space: SpaceMaker::default(),
+            space_trigger: AtomicU64::new(0),
+            failed: AtomicBool::new(false),
+            failure: OnceLock::new(),
+            flusher: OnceLock::new(),
+            flusher_idle: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+            counters: Counters::default(),
+        };
+        Ok(core)
+    }
+
+    // ---- failure ----
+
+    pub(super) fn check_failed(&self) -> Result<(), WalError> {
+        if self.failed.load(Ordering::Acquire) { Err(self.failure()) } else { Ok(()) }
+    }
+
+    fn failure(&self) -> WalError {
+        WalError::Failed(self.failure.get().cloned().unwrap_or_else(|| "unknown".into()))
+    }
+
+    /// What is on disk is no longer known: nothing more is written, everybody
+    /// who waits is told, and the server is asked to stop.
+    pub(super) fn fail(&self, error: &dyn std::fmt::Display) -> WalError {
+        let first = self.failure.set(error.to_string().into()).is_ok();
+        self.failed.store(true, Ordering::Release);
+        self.waiters.wake_all();
+        if first && let Some(on_fatal) = &self.options.on_fatal {
+            on_fatal(&self.failure());
+        }
+        self.failure()
+    }
+
+    /// Ends the waits that can no longer be served, when the threads have stopped.
+    pub(super) fn close(&self) {
+        // If the log failed before, that reason stays.
+        let _ = self.failure.set("it has been closed".into());
+        self.failed.store(true, Ordering::Release);
+        self.waiters.wake_all();
+    }
+
+    // ---- appending ----
+
+    /// Waits until the range fits the ring, writing the ring out meanwhile.
+    pub(super) fn fill(&self, range: &mut Reservation, parts: &[&[u8]]) -> Result<(), WalError> {
+        let mut fruitless = 0_u32;
+        while !self.ring.fill(range, parts) {
+            self.check_failed()?;
+            let progress = match self.writer.try_lock() {
+                Some(mut writer) => {
+                    let before = writer.written;
+                    self.write_out(&mut writer)?;
+                    writer.written > before
+                }
+                None => false,
+            };
+            // Somebody else is writing, or an earlier record is still being copied.
+            fruitless = if progress { 0 } else { fruitless + 1 };
+            match fruitless {
+                0 => {}
+                1..100 => std::thread::yield_now(),
+                _ => std::thread::sleep(std::time::Duration::from_micros(50)),
+            }
+        }
+        Ok(())
+    }
+
+    // ---- writing ----
+
+    /// Brings what is published to the files, without sync.
+    fn write_out(&self, writer: &mut Writer) -> Result<(), WalError> {
+        self.check_failed()?;
+        let published = writer.consumer.advance();
+        while writer.written < published {
+            let layout = self.segments.layout();
+            let segment = layout.segment_of(Lsn(writer.written));
+            let to = published.min(layout.start_of(segment + 1).0);
+            let from = writer.written / BLOCK_SIZE * BLOCK_SIZE;
+            let file = self.segment_for_writing(segment)?;
+            self.write_range(writer, &*file, from, to).map_err(|e| self.fail(&e))?;
+            if writer.dirty.last().is_none_or(|(last, _)| *last != segment) {
+                writer.dirty.push((segment, file));
+            }
+            writer.written = to;
+            // The last block stays: it is written again with what follows.
+            writer.consumer.release(to / BLOCK_SIZE * BLOCK_SIZE);
+        }
+        Ok(())
+    }
+
+    /// A segment that reserved records need. It nearly always exists: only a
+    /// storm of appends that must succeed can get past the reserve.
+    fn segment_for_writing(&self, segment: u64) -> Result<Arc<dyn File>, WalError> {
+        while self.segments.capacity_end() <= self.segments.layout().start_of(segment) {
+            if let Err(e) = self.segments.make_next() {
+                return Err(self.fail(&e));
+            }
+        }
+        self.segments.existing(segment).map_err(|e| self.fail(&e))
+    }
+
+    /// Writes whole blocks: `from` is a block's start, and the block that `to`
+    /// falls into is filled up with zeros. So no write makes the kernel read
+    /// a recycled segment's old block first, and none of its bytes remain.
+    fn write_range(
+        &self,
+        writer: &mut Writer,
+        file: &dyn File,
+        from: u64,
+        to: u64,
+    ) -> Result<(), steppe_vfs::Error> {
+        let mut position = from;
+        if to - from > GATHER_LIMIT {
+            let whole = to / BLOCK_SIZE * BLOCK_SIZE;
+            let (head, tail) = writer.consumer.read(from, whole);
+            for part in [head, tail].into_iter().filter(|part| !part.is_empty()) {
+                self.write_at(file, part, position)?;
+                position += part.len() as u64;
+            }
+        }
+        if position < to {
+            let padded = to.next_multiple_of(BLOCK_SIZE) - position;
+            let (head, tail) = writer.consumer.read(position, to);
+            writer.gather.clear();
+            writer.gather.extend_from_slice(head);
+            writer.gather.extend_from_slice(tail);
+            let padded = usize::try_from(padded).expect("a gathered write is small");
+            writer.gather.resize(padded, 0);
+            self.write_at(file, &writer.gather, position)?;
+        }
+        Ok(())
+    }
+
+    fn write_at(&self, file: &dyn File, bytes: &[u8], lsn: u64) -> Result<(), steppe_vfs::Error> {
+        self.counters.writes.fetch_add(1, Ordering::Relaxed);
+        self.counters.bytes_written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        file.write_at(bytes, self.segments.layout().offset_of(Lsn(lsn)))
+    }
+
+    /// Brings the log to the files at least up to `lsn`, without sync, so that
+    /// it can be read from there.
+    pub(super) fn write_past(&self, lsn: Lsn) -> Result<(), WalError> {
+        loop {
+            self.check_failed()?;
+            let mut writer = self.writer.lock();
+            self.write_out(&mut writer)?;
+            if writer.written > lsn.0 {
+                return Ok(());
+            }
+            // The record is reserved but still being copied.
+            drop(writer);
+            std::thread::yield_now();
+        }
+    }
+
+    // ---- flushing ----
+
+    pub(super) fn durable(&self) -> Lsn {
+        Lsn(self.durable.load(Ordering::Acquire))
+    }
+
+    pub(super) fn stats(&self) -> WalStats {
+        WalStats {
+            writes: self.counters.writes.load(Ordering::Relaxed),
+            syncs: self.counters.syncs.load(Ordering::Relaxed),
+            bytes_written: self.counters.bytes_written.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Whether `lsn` is durable; an error if it never will be.
+    pub(super) fn check_durable(&self, lsn: Lsn) -> Result<bool, WalError> {
+        if self.durable() >= lsn {
+            return Ok(true);
+        }
+        self.check_failed()?;
+        let end = Lsn(self.ring.reserved());
+        if lsn > end {
+            return Err(WalError::PastEnd { lsn, end });
+        }
+        Ok(false)
+    }
+
+    /// Notes that somebody wants `lsn` durable, and wakes the flusher if it sleeps.
+    pub(super) fn request(&self, lsn: Lsn) {
+        self.requested.fetch_max(lsn.0, Ordering::SeqCst);
+        self.wake_flusher();
+    }
+
+    pub(super) fn wake_flusher(&self) {
+        // One swap decides who wakes it: a group costs one wake-up.
+        if self.flusher_idle.load(Ordering::SeqCst)
+            && self.flusher_idle.swap(false, Ordering::SeqCst)
+            && let Some(flusher) = self.flusher.get()
+        {
+            flusher.unpark();
+        }
+    }
+
+    /// Blocks until everything before `lsn` is durable.
+    pub(super) fn flush(&self, lsn: Lsn) -> Result<(), WalError> {
+        while !self.check_durable(lsn)? {
+            self.requested.fetch_max(lsn.0, Ordering::SeqCst);
+            if !self.options.threads {
+                let leadership = self.flush_lock.lock();
+                if !self.check_durable(lsn)? {
+                    self.lead(&leadership)?;
+                }
+            } else if let Some(leadership) = self.flush_lock.try_lock() {
+                // Doing it here saves two thread switches.
+                self.lead(&leadership)?;
+            } else {
+                self.wait_for_leader(lsn)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits while somebody else flushes; the flusher thread sees to what is left over.
+    fn wait_for_leader(&self, lsn: Lsn) -> Result<(), WalError> {
+        let ticket = self.waiters.ticket(lsn);
+        self.waiters.wait(ticket, &thread_waker());
+        self.wake_flusher();
+        let result = loop {
+            match self.check_durable(lsn) {
+                Ok(false) => std::thread::park(),
+                Ok(true) => break Ok(()),
+                Err(e) => break Err(e),
+            }
+        };
+        self.waiters.leave(ticket);
+        result
+    }
+
+    /// Writes and syncs everything that is published, at least once.
+    pub(super) fn flush_published(&self) -> Result<(), WalError> {
+        let leadership = self.flush_lock.lock();
+        self.lead(&leadership)
+    }
+
+    /// One flush: the holder of the flush lock is the leader.
+    fn lead(&self, _leadership: &MutexGuard<'_, ()>) -> Result<(), WalError> {
+        let requested = self.requested.load(Ordering::SeqCst);
+        let (written, dirty) = self.write_group(requested)?;
+        for (_, file) in &dirty {
+            self.counters.syncs.fetch_add(1, Ordering::Relaxed);
+            file.sync_data().map_err(|e| self.fail(&e))?;
+        }
+        // The disk may have failed for another thread meanwhile, whose dropped
+        // bytes would be below `written`.
+        self.check_failed()?;
+        self.durable.store(written, Ordering::Release);
+        self.waiters.wake_up_to(Lsn(written));
+        Ok(())
+    }
+
+    /// Writes what is published, waiting a moment for appenders that are just
+    /// copying what has been requested.
+    fn write_group(&self, requested: u64) -> Result<(u64, Vec<(u64, Arc<dyn File>)>), WalError> {
+        let mut writer = self.writer.lock();
+        let mut spins = 0;
+        while writer.consumer.advance() < requested && spins < SPINS_FOR_PUBLICATION {
+            spins += 1;
+            if spins.is_multiple_of(20) {
+                std::thread::yield_now();
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+        self.write_out(&mut writer)?;
+        Ok((writer.written, std::mem::take(&mut writer.dirty)))
+    }
+
+    /// The flusher thread: flushes as long as there is demand, else sleeps; and
+    /// every `wal_writer_delay` flushes what nobody waits for.
+    pub(super) fn run_flusher(&self) {
+        if self.flusher.set(std::thread::current()).is_err() {
+            return;
+        }
+        let wanted = || self.requested.load(Ordering::SeqCst) > self.durable().0;
+        while !self.stop.load(Ordering::SeqCst) {
+            if wanted() {
+                if self.flush_published().is_err() {
+                    return;
+                }
+                continue;
+            }
+            self.flusher_idle.store(true, Ordering::SeqCst);
+            if wanted() || self.stop.load(Ordering::SeqCst) {
+                self.flusher_idle.store(false, Ordering::SeqCst);
+                continue;
+            }
+            std::thread::park_timeout(self.options.wal_writer_delay);
+            let slept_through = self.flusher_idle.swap(false, Ordering::SeqCst);
+            let behind = self.ring.reserved() > self.durable().0;
+            if slept_through && behind && self.flush_published().is_err() {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Reading the log back: forward from a checkpoint, or one record at a position.
+//!
+//! The log ends at the first record that is not valid. Usually that is where
+//! writing stopped; it could also be damage in the middle, after which
+//! acknowledged commits would silently vanish. The reader tells the two apart:
+//!
+//! 1. Before `known_durable` (from the control file) every record was synced:
+//!    an invalid one is damage.
+//! 2. A valid record further on says how far the log was durable when it was
+//!    appended (see `record.rs`). If that is past the invalid record, the invalid
+//!    record had been synced: damage. In a torn tail no such record can exist,
+//!    since everything in it was written after the last successful sync.
+//!
+//! What remains undetectable is damage to the last synced group after a crash
+//! before anything was appended behind it; a clean shutdown closes even that gap
+//! through rule 1.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use steppe_vfs::Vfs;
+
+use super::record::{self, Decoded, Invalid, Prefix, RecordHeader};
+use super::segment::{Layout, Segments};
+use super::{Lsn, WalError, WalOptions};
+
+/// A record in the reader's buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// Its first byte.
+    pub start: Lsn,
+    /// The first byte of the next record.
+    pub end: Lsn,
+    /// What its writer said about it.
+    pub header: RecordHeader,
+    /// Its body.
+    pub body: &'a [u8],
+}
+
+/// A record by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnedRecord {
+    /// Its first byte.
+    pub start: Lsn,
+    /// The first byte of the next record.
+    pub end: Lsn,
+    /// What its writer said about it.
+    pub header: RecordHeader,
+    /// Its body.
+    pub body: Vec<u8>,
+}
+
+/// How much is read ahead.
+const READ_AHEAD: usize = 256 * 1024;
+
+/// Goes forward through the log of a server that does not run.
+pub struct WalReader {
+    segments: Segments,
+    known_durable: Lsn,
+    position: Lsn,
+    buffer: Vec<u8>,
+    /// The position of the buffer's first byte.
+    buffer_start: Lsn,
+}
+
+impl WalReader {
+    /// Starts at `from`, which must be the start of a record or the end of the
+    /// log. Everything before `known_durable` is known to have been synced.
+    pub fn open(
+        vfs: Arc<dyn Vfs>,
+        dir: &Path,
+        options: &WalOptions,
+        from: Lsn,
+        known_durable: Lsn,
+    ) -> WalReader {
+        let layout = Layout { segment_size: options.segment_size, system_id: options.system_id };
+        WalReader {
+            segments: Segments::for_reading(vfs, dir, layout),
+            known_durable,
+            position: from,
+            buffer: Vec::new(),
+            buffer_start: from,
+        }
+    }
+
+    /// Where the next record starts; after the last one, the end of the log.
+    pub fn position(&self) -> Lsn {
+        self.position
+    }
+
+    /// The next record, or `None` at the end of the log.
+    // Not an `Iterator`: the record borrows the reader's buffer.
+    #[expect(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<Option<Record<'_>>, WalError> {
+        let start = self.position;
+        match self.load(start)? {
+            Ok((decoded, total_len)) => {
+                let end = record::end_of(start, total_len);
+                self.position = end;
+                let at = self.index_of(start);
+                let body = &self.buffer[at + decoded.body_at..at + total_len];
+                Ok(Some(Record { start, end, header: decoded.header, body }))
+            }
+            Err(invalid) => {
+                self.check_end(start, invalid)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Reads the record at `lsn`, as an undo chain asks for it: it must be there.
+    pub fn read_at(&mut self, lsn: Lsn) -> Result<OwnedRecord, WalError> {
+        read_record(&self.segments, lsn)
+    }
+
+    fn index_of(&self, lsn: Lsn) -> usize {
+        usize::try_from(lsn.0 - self.buffer_start.0).expect("within the buffer")
+    }
+
+    /// Brings `len` bytes from `lsn` into the buffer; `false` if the segments end before.
+    fn fill(&mut self, lsn: Lsn, len: usize) -> Result<bool, WalError> {
+        let available = (self.buffer_start.0 + self.buffer.len() as u64).saturating_sub(lsn.0);
+        if lsn >= self.buffer_start && available >= len as u64 {
+            return Ok(true);
+        }
+        self.buffer.resize(len.max(READ_AHEAD), 0);
+        self.buffer_start = lsn;
+        let read = self.segments.read(lsn, &mut self.buffer)?;
+        self.buffer.truncate(read);
+        Ok(read >= len)
+    }
+
+    /// Brings the record at `lsn` into the buffer and checks it.
+    fn load(&mut self, lsn: Lsn) -> Result<Result<(Decoded, usize), Invalid>, WalError> {
+        if !self.fill(lsn, Prefix::LEN)? {
+            return Ok(Err(Invalid::NoSegment));
+        }
+        let prefix = match self.prefix(lsn) {
+            Ok(prefix) => prefix,
+            Err(invalid) => return Ok(Err(invalid)),
+        };
+        if !self.fill(lsn, prefix.total_len)? {
+            return Ok(Err(Invalid::NoSegment));
+        }
+        let at = self.index_of(lsn);
+        let decoded = record::decode(&self.buffer[at..at + prefix.total_len]);
+        Ok(decoded.map(|decoded| (decoded, prefix.total_len)))
+    }
+
+    fn prefix(&self, lsn: Lsn) -> Result<Prefix, Invalid> {
+        let at = self.index_of(lsn);
+        Prefix::decode(&self.buffer[at..at + Prefix::LEN], lsn)
+    }
+
+    /// Fails if the invalid record at `end` is damage rather than the end of the log.
+    fn check_end(&self, end: Lsn, invalid: Invalid) -> Result<(), WalError> {
+        if end < self.known_durable {
+            let reason = format!("{invalid}, but the log was durable up to {}", self.known_durable);
+            return Err(self.segments.corrupt(end, &reason));
+        }
+        match self.find_proof_of_damage(end)? {
+            None => Ok(()),
+            Some(proof) => {
+                let reason =
+                    format!("{invalid}, but the record at {proof} proves that it had been synced");
+                Err(self.segments.corrupt(end, &reason))
+            }
+        }
+    }
+
+    /// Looks through what is left of the segments for a valid record that was
+    /// appended when the log was already durable past `end`.
+    fn find_proof_of_damage(&self, end: Lsn) -> Result<Option<Lsn>, WalError> {
+        let layout = self.segments.layout();
+        let mut segment = layout.segment_of(end);
+        let mut from = end.next_byte().0.next_multiple_of(record::ALIGNMENT);
+        let mut buffer = vec![0; READ_AHEAD];
+        while self.segments.name_exists(segment)? {
+            let segment_end = layout.start_of(segment + 1).0;
+            while from < segment_end {
+                let left = usize::try_from(segment_end - from).unwrap_or(usize::MAX);
+                let len = left.min(buffer.len());
+                let read = self.segments.read_unchecked(Lsn(from), &mut buffer[..len])?;
+                if let Some(proof) = self.proof_among(Lsn(from), &buffer[..read], end)? {
+                    return Ok(Some(proof));
+                }
+                if read < len {
+                    break;
+                }
+                // A record's second word may be in the next chunk: overlap by one.
+                from += (len as u64 - 8).max(8);
+            }
+            segment += 1;
+            from = from.max(segment_end);
+        }
+        Ok(None)
+    }
+
+    fn proof_among(&self, from: Lsn, bytes: &[u8], end: Lsn) -> Result<Option<Lsn>, WalError> {
+        for (index, word) in bytes.chunks_exact(8).enumerate().skip(1) {
+            let candidate = Lsn(from.0 + (index as u64 - 1) * 8);
+            if word == candidate.0.to_le_bytes()
+                && let Ok((decoded, _)) = load_unchecked(&self.segments, candidate)?
+                && decoded.durable > end
+            {
+                return Ok(Some(candidate));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Reads the record at `lsn` from the files, for a caller who knows that it is there.
+pub(super) fn read_record(segments: &Segments, lsn: Lsn) -> Result<OwnedRecord, WalError> {
+    let read = |bytes: &mut [u8]| -> Result<(), WalError> {
+        if segments.read(lsn, bytes)? == bytes.len() {
+            return Ok(());
+        }
+        if segments.name_exists(segments.layout().segment_of(lsn))? {
+            return Err(segments.corrupt(lsn, &Invalid::NoSegment.to_string()));
+        }
+        Err(WalError::Removed(lsn))
+    };
+    let corrupt = |invalid: Invalid| segments.corrupt(lsn, &invalid.to_string());
+    let mut prefix = [0; Prefix::LEN];
+    read(&mut prefix)?;
+    let total_len = Prefix::decode(&prefix, lsn).map_err(corrupt)?.total_len;
+    let mut bytes = vec![0; total_len];
+    read(&mut bytes)?;
+    let decoded = record::decode(&bytes).map_err(corrupt)?;
+    bytes.drain(..decoded.body_at);
+    let end = record::end_of(lsn, total_len);
+    Ok(OwnedRecord { start: lsn, end, header: decoded.header, body: bytes })
+}
+
+/// Reads what may be a record, whatever the headers of its segments say.
+fn load_unchecked(
+    segments: &Segments,
+    lsn: Lsn,
+) -> Result<Result<(Decoded, usize), Invalid>, WalError> {
+    let read = |buffer: &mut [u8]| -> Result<bool, WalError> {
+        let mut done = 0;
+        while done < buffer.len() {
+            let at = Lsn(lsn.0 + done as u64);
+            let layout = segments.layout();
+            let left = layout.start_of(layout.segment_of(at) + 1).0 - at.0;
+            let count = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len() - done);
+            if segments.read_unchecked(at, &mut buffer[done..done + count])? < count {
+                return Ok(false);
+            }
+            done += count;
+        }
+        Ok(true)
+    };
+    let mut prefix = [0; Prefix::LEN];
+    if !read(&mut prefix)? {
+        return Ok(Err(Invalid::NoSegment));
+    }
+    let total_len = match Prefix::decode(&prefix, lsn) {
+        Ok(prefix) => prefix.total_len,
+        Err(invalid) => return Ok(Err(invalid)),
+    };
+    let mut bytes = vec![0; total_len];
+    if !read(&mut bytes)? {
+        return Ok(Err(Invalid::NoSegment));
+    }
+    Ok(record::decode(&bytes).map(|decoded| (decoded, total_len)))
+}

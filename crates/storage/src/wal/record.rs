@@ -1,0 +1,284 @@
+//! What a record looks like in the stream.
+//!
+//! ```text
+//!  byte   0        4        8               16              24
+//!         │ length │ crc32c │ start LSN     │ xid           │
+//!        24              32   33    34       36             [44]
+//!         │ prev LSN      │kind│flags│durable│[undo next LSN]│ body … │ zeros to 8
+//! ```
+//!
+//! All integers are little-endian. `length` counts header and body without the
+//! padding. The CRC covers the body, then the header from byte 8, then `length`:
+//! the body comes first so that its share is computed before the record's place
+//! in the log is known. `undo next` is there iff bit 7 of `flags` is set.
+//!
+//! `start LSN` tells a record from the stale bytes of a recycled segment.
+//! `durable` says how far back from `start LSN` the log was durable when the
+//! record was appended, in units of 4 KiB rounded up (65535: no statement). A
+//! valid record hence *proves* that everything before its durable LSN had been
+//! synced, which is how the reader tells a damaged log from a torn tail.
+
+use crc_fast::{CrcAlgorithm, Digest};
+
+use super::Lsn;
+
+/// What the appender says about a record. The log itself gives no meaning to any of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordHeader {
+    /// What the body is: the writer's code.
+    pub kind: u8,
+    /// Seven bits for the writer; bit 7 belongs to the log.
+    pub flags: u8,
+    /// The transaction, or 0.
+    pub xid: u64,
+    /// The transaction's previous record, or [`Lsn::INVALID`] for its first.
+    pub prev_lsn: Lsn,
+    /// In a compensation record: the next record of the transaction to undo
+    /// ([`Lsn::INVALID`] if nothing is left).
+    pub undo_next: Option<Lsn>,
+}
+
+/// Bits of [`RecordHeader::flags`] that the writer may use.
+pub const USER_FLAGS: u8 = 0x7F;
+
+const HAS_UNDO_NEXT: u8 = 0x80;
+
+/// Records start at multiples of this.
+pub(super) const ALIGNMENT: u64 = 8;
+
+/// Bytes of a header without `undo next`.
+pub(super) const HEADER_LEN: usize = 36;
+
+/// Bytes of the longest header.
+pub(super) const MAX_HEADER_LEN: usize = HEADER_LEN + 8;
+
+/// The longest record, header included: what a damaged length can make a reader
+/// allocate. (A log with a small ring takes less: a quarter of the ring.)
+pub(super) const MAX_RECORD_LEN: usize = 16 << 20;
+
+const DURABLE_UNIT: u64 = 4096;
+
+const DURABLE_UNKNOWN: u16 = u16::MAX;
+
+/// A header and, elsewhere, its body: a record being appended.
+pub(super) struct Encoder {
+    bytes: [u8; MAX_HEADER_LEN],
+    header_len: usize,
+    body_digest: Digest,
+}
+
+impl Encoder {
+    /// Does everything that can be done before the record has a place.
+    pub(super) fn new(header: &RecordHeader, body: &[&[u8]]) -> Encoder {
+        debug_assert_eq!(header.flags & !USER_FLAGS, 0, "bit 7 of the flags belongs to the log");
+        let mut bytes = [0; MAX_HEADER_LEN];
+        bytes[16..24].copy_from_slice(&header.xid.to_le_bytes());
+        bytes[24..32].copy_from_slice(&header.prev_lsn.0.to_le_bytes());
+        bytes[32] = header.kind;
+        bytes[33] = header.flags & USER_FLAGS;
+        let mut header_len = HEADER_LEN;
+        if let Some(undo_next) = header.undo_next {
+            bytes[33] |= HAS_UNDO_NEXT;
+            bytes[HEADER_LEN..].copy_from_slice(&undo_next.0.to_le_bytes());
+            header_len = MAX_HEADER_LEN;
+        }
+        let mut body_digest = Digest::new(CrcAlgorithm::Crc32Iscsi);
+        for part in body {
+            body_digest.update(part);
+        }
+        Encoder { bytes, header_len, body_digest }
+    }
+
+    pub(super) fn header_len(&self) -> usize {
+        self.header_len
+    }
+
+    /// The header's bytes for a record of `total_len` bytes that starts at `start`.
+    pub(super) fn finish(&mut self, start: Lsn, total_len: u32, durable: Lsn) -> &[u8] {
+        let distance = start.0.saturating_sub(durable.0).div_ceil(DURABLE_UNIT);
+        let distance = u16::try_from(distance).unwrap_or(DURABLE_UNKNOWN);
+        self.bytes[0..4].copy_from_slice(&total_len.to_le_bytes());
+        self.bytes[8..16].copy_from_slice(&start.0.to_le_bytes());
+        self.bytes[34..36].copy_from_slice(&distance.to_le_bytes());
+        let crc = finish_crc(self.body_digest, &self.bytes[..self.header_len]);
+        self.bytes[4..8].copy_from_slice(&crc.to_le_bytes());
+        &self.bytes[..self.header_len]
+    }
+}
+
+/// Adds the header to the digest of the body.
+fn finish_crc(mut digest: Digest, header: &[u8]) -> u32 {
+    digest.update(&header[8..]);
+    digest.update(&header[..4]);
+    // A 32-bit CRC in a 64-bit word.
+    (digest.finalize() & 0xFFFF_FFFF) as u32
+}
+
+/// Why bytes are not a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Invalid {
+    /// Length 0: nothing was written here.
+    Empty,
+    Length(u32),
+    WrongStart(Lsn),
+    Crc {
+        stored: u32,
+        computed: u32,
+    },
+    /// The segment that should hold it is missing or has no valid header.
+    NoSegment,
+}
+
+impl std::fmt::Display for Invalid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Invalid::Empty => f.write_str("there is no record"),
+            Invalid::Length(length) => write!(f, "invalid record length {length}"),
+            Invalid::WrongStart(lsn) => write!(f, "the record there says that it starts at {lsn}"),
+            Invalid::Crc { stored, computed } => {
+                write!(f, "the record's checksum is {stored:08X}, computed {computed:08X}")
+            }
+            Invalid::NoSegment => f.write_str("the segment is missing or its header is invalid"),
+        }
+    }
+}
+
+/// The first words of a header: enough to know how many bytes to read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Prefix {
+    pub(super) total_len: usize,
+}
+
+fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    bytes[at..at + N].try_into().expect("a slice of N bytes")
+}
+
+impl Prefix {
+    pub(super) const LEN: usize = 16;
+
+    /// Checks what the first 16 bytes of a record at `lsn` must say.
+    pub(super) fn decode(bytes: &[u8], lsn: Lsn) -> Result<Prefix, Invalid> {
+        let total_len = u32::from_le_bytes(array(bytes, 0));
+        let start = Lsn(u64::from_le_bytes(array(bytes, 8)));
+        if total_len == 0 {
+            return Err(Invalid::Empty);
+        }
+        if start != lsn {
+            return Err(Invalid::WrongStart(start));
+        }
+        match usize::try_from(total_len) {
+            Ok(len) if (HEADER_LEN..=MAX_RECORD_LEN).contains(&len) => {
+                Ok(Prefix { total_len: len })
+            }
+            _ => Err(Invalid::Length(total_len)),
+        }
+    }
+}
+
+/// A decoded record whose body starts at `body_at` of its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Decoded {
+    pub(super) header: RecordHeader,
+    pub(super) body_at: usize,
+    /// Everything before this was durable when the record was appended.
+    pub(super) durable: Lsn,
+}
+
+/// Decodes a whole record, `bytes` being exactly as long as its prefix says.
+pub(super) fn decode(bytes: &[u8]) -> Result<Decoded, Invalid> {
+    let total_len = u32::from_le_bytes(array(bytes, 0));
+    let has_undo_next = bytes[33] & HAS_UNDO_NEXT != 0;
+    let body_at = if has_undo_next { MAX_HEADER_LEN } else { HEADER_LEN };
+    if bytes.len() < body_at {
+        return Err(Invalid::Length(total_len));
+    }
+    let mut digest = Digest::new(CrcAlgorithm::Crc32Iscsi);
+    digest.update(&bytes[body_at..]);
+    let computed = finish_crc(digest, &bytes[..body_at]);
+    let stored = u32::from_le_bytes(array(bytes, 4));
+    if stored != computed {
+        return Err(Invalid::Crc { stored, computed });
+    }
+    let lsn_at = |at| Lsn(u64::from_le_bytes(array(bytes, at)));
+    let distance = u16::from_le_bytes(array(bytes, 34));
+    let durable = match distance {
+        DURABLE_UNKNOWN => Lsn::INVALID,
+        units => Lsn(lsn_at(8).0.saturating_sub(u64::from(units) * DURABLE_UNIT)),
+    };
+    let header = RecordHeader {
+        kind: bytes[32],
+        flags: bytes[33] & USER_FLAGS,
+        xid: u64::from_le_bytes(array(bytes, 16)),
+        prev_lsn: lsn_at(24),
+        undo_next: has_undo_next.then(|| lsn_at(HEADER_LEN)),
+    };
+    Ok(Decoded { header, body_at, durable })
+}
+
+/// Where the record after one of `total_len` bytes at `start` starts.
+pub(super) fn end_of(start: Lsn, total_len: usize) -> Lsn {
+    Lsn((start.0 + total_len as u64).next_multiple_of(ALIGNMENT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn encode(header: &RecordHeader, body: &[u8], start: Lsn, durable: Lsn) -> Vec<u8> {
+        let (a, b) = body.split_at(body.len() / 3);
+        let mut encoder = Encoder::new(header, &[a, b]);
+        let total_len = encoder.header_len() + body.len();
+        let total_len = u32::try_from(total_len).expect("small");
+        let mut bytes = encoder.finish(start, total_len, durable).to_vec();
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
+    proptest! {
+        #[test]
+        fn records_come_back_and_no_flipped_bit_goes_unseen(
+            (kind, flags, xid, prev) in any::<(u8, u8, u64, u64)>(),
+            undo_next in any::<Option<u64>>(),
+            body in prop::collection::vec(any::<u8>(), 0..200),
+            start in 1..u64::MAX / 16,
+            flip in any::<prop::sample::Index>(),
+        ) {
+            let start = Lsn(start * 8);
+            let header = RecordHeader {
+                kind,
+                flags: flags & USER_FLAGS,
+                xid,
+                prev_lsn: Lsn(prev),
+                undo_next: undo_next.map(Lsn),
+            };
+            let durable = Lsn(start.0.saturating_sub(10_000));
+            let mut bytes = encode(&header, &body, start, durable);
+            let prefix = Prefix::decode(&bytes, start).expect("valid");
+            prop_assert_eq!(prefix.total_len, bytes.len());
+            let decoded = decode(&bytes).expect("valid");
+            prop_assert_eq!(decoded.header, header);
+            prop_assert_eq!(&bytes[decoded.body_at..], &body[..]);
+            prop_assert!(decoded.durable <= durable && decoded.durable.0 + 4096 > durable.0);
+
+            let bit = flip.index(bytes.len() * 8);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let accepted = Prefix::decode(&bytes, start)
+                .is_ok_and(|p| p.total_len == bytes.len() && decode(&bytes).is_ok());
+            prop_assert!(!accepted);
+        }
+
+        #[test]
+        fn garbage_never_panics(bytes in prop::collection::vec(any::<u8>(), 36..100)) {
+            let _ = Prefix::decode(&bytes, Lsn(8));
+            prop_assert!(decode(&bytes).is_err());
+        }
+    }
+
+    #[test]
+    fn a_distant_durable_position_is_no_statement() {
+        let start = Lsn(1 << 40);
+        let bytes = encode(&RecordHeader::default(), b"x", start, Lsn(8));
+        assert_eq!(decode(&bytes).expect("valid").durable, Lsn::INVALID);
+    }
+}

@@ -1,0 +1,192 @@
+//! Disk space ahead of the log, so that a full disk fails a statement and not the server.
+//!
+//! ```text
+//!   insert position        normal limit                 capacity end
+//!        │                      │                            │
+//!   ─────┼──────────────────────┼────────────────────────────┤
+//!        │  normal appends      │ reserve: appends that must │
+//!        │                      │ succeed (commit, rollback) │
+//! ```
+//!
+//! Segments exist, filled with zeros and synced, before the log reaches them: a
+//! background thread keeps one whole segment between the insert position and
+//! the normal limit. Where it cannot (ENOSPC), a normal append fails before it
+//! reserves anything, and each such failure makes the thread try once more. An
+//! append that must succeed may use the reserve, so that open transactions can
+//! still end. The check comes before the reservation, not with it: threads that
+//! pass it together can exceed the limit by a record each, which the reserve
+//! (and for its end the margin) absorbs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use super::core::Core;
+use super::{Lsn, WalError};
+
+/// How long after a failed attempt the next one comes if no append needs it.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// Whether an append may be refused for lack of disk space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Priority {
+    /// It may: new work.
+    #[default]
+    Normal,
+    /// It ends or undoes existing work, and may use the reserve.
+    MustSucceed,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Attempts asked for and attempts done, by number.
+    asked: u64,
+    done: u64,
+    /// Why the last attempt failed, if it did.
+    failure: Option<Arc<str>>,
+    stop: bool,
+}
+
+/// The meeting place of appenders and the thread that makes segments.
+#[derive(Debug, Default)]
+pub(super) struct SpaceMaker {
+    state: Mutex<State>,
+    to_maker: Condvar,
+    to_waiters: Condvar,
+    /// Set while an attempt is asked for or running, so that appenders ask once.
+    busy: AtomicBool,
+}
+
+impl SpaceMaker {
+    pub(super) fn stop(&self) {
+        self.state.lock().stop = true;
+        self.to_maker.notify_all();
+        self.to_waiters.notify_all();
+    }
+
+    /// Asks for more space without waiting.
+    fn ask(&self) {
+        if !self.busy.swap(true, Ordering::AcqRel) {
+            self.state.lock().asked += 1;
+            self.to_maker.notify_one();
+        }
+    }
+}
+
+impl Core {
+    /// Where an append of this priority must end at the latest.
+    fn limit(&self, priority: Priority) -> Lsn {
+        let capacity_end = self.segments.capacity_end().0;
+        let kept_back = match priority {
+            Priority::Normal => self.reserve_bytes(),
+            Priority::MustSucceed => self.margin_bytes(),
+        };
+        Lsn(capacity_end.saturating_sub(kept_back))
+    }
+
+    fn reserve_bytes(&self) -> u64 {
+        self.options.reserve_segments.max(1) * self.options.segment_size
+    }
+
+    fn margin_bytes(&self) -> u64 {
+        self.options.segment_size / 16
+    }
+
+    /// Called when an append of `len` bytes would pass the point where more
+    /// segments are wanted.
+    #[cold]
+    pub(super) fn prepare_space(&self, len: u64, priority: Priority) -> Result<(), WalError> {
+        if !self.options.threads {
+            return self.prepare_space_inline(len, priority);
+        }
+        self.space.ask();
+        let fits = || self.ring.reserved() + len <= self.limit(priority).0;
+        if fits() {
+            return Ok(());
+        }
+        // An attempt that starts from now on decides.
+        let mut state = self.space.state.lock();
+        let ticket = state.done.max(state.asked) + 1;
+        state.asked = ticket;
+        self.space.to_maker.notify_one();
+        loop {
+            self.check_failed()?;
+            if fits() {
+                return Ok(());
+            }
+            if state.done >= ticket || state.stop {
+                let reason = state.failure.clone();
+                return Err(WalError::NoSpace(reason.unwrap_or_else(|| "no reason given".into())));
+            }
+            self.space.to_waiters.wait(&mut state);
+        }
+    }
+
+    fn prepare_space_inline(&self, len: u64, priority: Priority) -> Result<(), WalError> {
+        let made = self.make_wanted_segments();
+        if self.ring.reserved() + len <= self.limit(priority).0 {
+            return Ok(());
+        }
+        Err(made.err().unwrap_or_else(|| WalError::NoSpace("the log's end moved".into())))
+    }
+
+    /// Makes segments until one whole segment lies between the insert position
+    /// and the normal limit.
+    pub(super) fn make_wanted_segments(&self) -> Result<(), WalError> {
+        let result = loop {
+            let wanted = self.ring.reserved() + self.options.segment_size + self.reserve_bytes();
+            if self.segments.capacity_end().0 >= wanted {
+                break Ok(());
+            }
+            if let Err(e) = self.segments.make_next() {
+                break Err(e);
+            }
+        };
+        self.update_space_trigger();
+        match result {
+            Err(WalError::Io(error)) => Err(self.fail(&error)),
+            other => other,
+        }
+    }
+
+    /// Sets the position past which appends come here.
+    pub(super) fn update_space_trigger(&self) {
+        let capacity_end = self.segments.capacity_end().0;
+        let kept = self.reserve_bytes() + self.options.segment_size;
+        self.space_trigger.store(capacity_end.saturating_sub(kept), Ordering::Release);
+    }
+
+    /// The thread that makes segments.
+    pub(super) fn run_space_maker(&self) {
+        let mut state = self.space.state.lock();
+        loop {
+            if state.stop {
+                return;
+            }
+            if state.asked <= state.done {
+                // On a full disk only an append that needs the space has it tried
+                // at once; others have it tried again after a while.
+                if state.failure.is_none() {
+                    self.space.to_maker.wait(&mut state);
+                } else if self.space.to_maker.wait_for(&mut state, RETRY_DELAY).timed_out() {
+                    self.space.busy.store(false, Ordering::Release);
+                    state.failure = None;
+                }
+                continue;
+            }
+            let attempt = state.asked;
+            drop(state);
+            let result = self.make_wanted_segments();
+            self.space.busy.store(result.is_err(), Ordering::Release);
+            state = self.space.state.lock();
+            state.done = attempt;
+            state.failure = result.err().map(|e| match e {
+                WalError::NoSpace(reason) | WalError::Failed(reason) => reason,
+                other => other.to_string().into(),
+            });
+            self.space.to_waiters.notify_all();
+        }
+    }
+}
