@@ -278,16 +278,18 @@ proptest! {
         encoder.trailer(&mut data);
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(data.len() + 1)).collect();
         cuts.sort_unstable();
-        let expected: Vec<Fields> = rows
-            .iter()
-            .map(|row| row.iter().map(|v| v.as_ref().map(|t| t.clone().into_bytes())).collect())
-            .collect();
-        // In text, the escaped form of "\N" is never the NULL string; but a plain
-        // value may be, and PostgreSQL's own output has the same ambiguity.
-        let ambiguous = options.format == CopyFormat::Text
-            && rows.iter().flatten().flatten().any(|text| *text == options.null)
-            && !options.null.contains('\\');
-        prop_assume!(!ambiguous);
+        // In text, a value that happens to read like a NULL string without a
+        // backslash becomes NULL: PostgreSQL's output has the same ambiguity.
+        let reads_as_null = |text: &&String| {
+            options.format == CopyFormat::Text
+                && **text == options.null
+                && !options.null.contains('\\')
+        };
+        let read_back = |value: &Option<String>| {
+            value.as_ref().filter(|text| !reads_as_null(text)).map(|text| text.clone().into_bytes())
+        };
+        let expected: Vec<Fields> =
+            rows.iter().map(|row| row.iter().map(read_back).collect()).collect();
         prop_assert_eq!(decode_cut(&options, 2, &data, &cuts), (expected, None));
     }
 
