@@ -7,7 +7,8 @@
 //!
 //! Each wake-up of a session costs one read for all messages that arrived and
 //! one write for all their answers. How sessions are put on threads can be
-//! chosen, because the real server takes the way that wins here:
+//! chosen, because the real server takes the way that wins here (pinned, the
+//! default: no wake-ups between threads):
 //!
 //! - `--threads-as steal`: one work-stealing runtime, sessions move between its threads;
 //! - `--threads-as pinned`: one single-threaded runtime a thread; an acceptor
@@ -75,7 +76,7 @@ impl Options {
         let mut options = Options {
             listen: SocketAddr::from(([127, 0, 0, 1], 5434)),
             threads: std::thread::available_parallelism().map_or(2, usize::from),
-            placement: Placement::Steal,
+            placement: Placement::Pinned,
         };
         while let Some(name) = args.next() {
             let value = args.next().ok_or_else(|| format!("{name} needs a value"))?;
