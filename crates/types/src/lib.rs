@@ -5,11 +5,14 @@
 //! look-ups, no `unsafe`. PostgreSQL is the specification, to the byte
 //! (src/backend/utils/adt of PostgreSQL 18).
 
+pub mod arith;
 pub mod array_io;
 pub mod binary_io;
+pub mod cast;
 pub mod compare;
 pub mod datum;
 pub mod error;
+pub mod float_math;
 pub mod hashfuncs;
 pub mod interval;
 pub mod io;
