@@ -31,13 +31,16 @@ const GATHER_LIMIT: u64 = 64 * 1024;
 /// without them.
 const SPINS_FOR_PUBLICATION: u32 = 200;
 
+/// Segments by number, with their files.
+type DirtyFiles = Vec<(u64, Arc<dyn File>)>;
+
 /// The writing side of the files.
 pub(super) struct Writer {
     consumer: Consumer,
     /// Everything before is in the files (though perhaps not durable).
     written: u64,
     /// Files written since they were last synced.
-    dirty: Vec<(u64, Arc<dyn File>)>,
+    dirty: DirtyFiles,
     gather: Vec<u8>,
 }
 
@@ -364,7 +367,7 @@ impl Core {
 
     /// Writes what is published, waiting a moment for appenders that are just
     /// copying what has been requested.
-    fn write_group(&self, requested: u64) -> Result<(u64, Vec<(u64, Arc<dyn File>)>), WalError> {
+    fn write_group(&self, requested: u64) -> Result<(u64, DirtyFiles), WalError> {
         let mut writer = self.writer.lock();
         let mut spins = 0;
         while writer.consumer.advance() < requested && spins < SPINS_FOR_PUBLICATION {

@@ -14,9 +14,10 @@
 //!
 //! `start LSN` tells a record from the stale bytes of a recycled segment.
 //! `durable` says how far back from `start LSN` the log was durable when the
-//! record was appended, in units of 4 KiB rounded up (65535: no statement). A
-//! valid record hence *proves* that everything before its durable LSN had been
-//! synced, which is how the reader tells a damaged log from a torn tail.
+//! record was appended: below 32768 in units of 8 bytes, from there on less 32768
+//! in units of 8 KiB rounded up (65535: no statement). A valid record hence
+//! *proves* that everything before its durable LSN had been synced, which is how
+//! the reader tells a damaged log from a torn tail.
 
 use crc_fast::{CrcAlgorithm, Digest};
 
@@ -56,9 +57,32 @@ pub(super) const MAX_HEADER_LEN: usize = HEADER_LEN + 8;
 /// allocate. (A log with a small ring takes less: a quarter of the ring.)
 pub(super) const MAX_RECORD_LEN: usize = 16 << 20;
 
-const DURABLE_UNIT: u64 = 4096;
-
+const DURABLE_COARSE: u16 = 0x8000;
+const DURABLE_COARSE_UNIT: u64 = 8192;
 const DURABLE_UNKNOWN: u16 = u16::MAX;
+
+/// How far before `start` the log is durable, never understated.
+fn encode_durable(start: Lsn, durable: Lsn) -> u16 {
+    let distance = start.0.saturating_sub(durable.0);
+    if let Ok(fine) = u16::try_from(distance.div_ceil(ALIGNMENT))
+        && fine < DURABLE_COARSE
+    {
+        return fine;
+    }
+    match u16::try_from(distance.div_ceil(DURABLE_COARSE_UNIT)) {
+        Ok(coarse) if coarse < DURABLE_COARSE => DURABLE_COARSE | coarse,
+        _ => DURABLE_UNKNOWN,
+    }
+}
+
+fn decode_durable(start: Lsn, code: u16) -> Lsn {
+    let distance = match code {
+        DURABLE_UNKNOWN => return Lsn::INVALID,
+        fine if fine < DURABLE_COARSE => u64::from(fine) * ALIGNMENT,
+        coarse => u64::from(coarse & !DURABLE_COARSE) * DURABLE_COARSE_UNIT,
+    };
+    Lsn(start.0.saturating_sub(distance))
+}
 
 /// A header and, elsewhere, its body: a record being appended.
 pub(super) struct Encoder {
@@ -95,11 +119,9 @@ impl Encoder {
 
     /// The header's bytes for a record of `total_len` bytes that starts at `start`.
     pub(super) fn finish(&mut self, start: Lsn, total_len: u32, durable: Lsn) -> &[u8] {
-        let distance = start.0.saturating_sub(durable.0).div_ceil(DURABLE_UNIT);
-        let distance = u16::try_from(distance).unwrap_or(DURABLE_UNKNOWN);
         self.bytes[0..4].copy_from_slice(&total_len.to_le_bytes());
         self.bytes[8..16].copy_from_slice(&start.0.to_le_bytes());
-        self.bytes[34..36].copy_from_slice(&distance.to_le_bytes());
+        self.bytes[34..36].copy_from_slice(&encode_durable(start, durable).to_le_bytes());
         let crc = finish_crc(self.body_digest, &self.bytes[..self.header_len]);
         self.bytes[4..8].copy_from_slice(&crc.to_le_bytes());
         &self.bytes[..self.header_len]
@@ -200,11 +222,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Decoded, Invalid> {
         return Err(Invalid::Crc { stored, computed });
     }
     let lsn_at = |at| Lsn(u64::from_le_bytes(array(bytes, at)));
-    let distance = u16::from_le_bytes(array(bytes, 34));
-    let durable = match distance {
-        DURABLE_UNKNOWN => Lsn::INVALID,
-        units => Lsn(lsn_at(8).0.saturating_sub(u64::from(units) * DURABLE_UNIT)),
-    };
+    let durable = decode_durable(lsn_at(8), u16::from_le_bytes(array(bytes, 34)));
     let header = RecordHeader {
         kind: bytes[32],
         flags: bytes[33] & USER_FLAGS,
@@ -252,14 +270,14 @@ mod tests {
                 prev_lsn: Lsn(prev),
                 undo_next: undo_next.map(Lsn),
             };
-            let durable = Lsn(start.0.saturating_sub(10_000));
+            let durable = Lsn(start.0.saturating_sub(9_600));
             let mut bytes = encode(&header, &body, start, durable);
             let prefix = Prefix::decode(&bytes, start).expect("valid");
             prop_assert_eq!(prefix.total_len, bytes.len());
             let decoded = decode(&bytes).expect("valid");
             prop_assert_eq!(decoded.header, header);
             prop_assert_eq!(&bytes[decoded.body_at..], &body[..]);
-            prop_assert!(decoded.durable <= durable && decoded.durable.0 + 4096 > durable.0);
+            prop_assert_eq!(decoded.durable, durable);
 
             let bit = flip.index(bytes.len() * 8);
             bytes[bit / 8] ^= 1 << (bit % 8);
@@ -276,9 +294,15 @@ mod tests {
     }
 
     #[test]
-    fn a_distant_durable_position_is_no_statement() {
+    fn the_durable_position_is_exact_when_near_and_never_overstated() {
         let start = Lsn(1 << 40);
-        let bytes = encode(&RecordHeader::default(), b"x", start, Lsn(8));
-        assert_eq!(decode(&bytes).expect("valid").durable, Lsn::INVALID);
+        for distance in [0, 8, 4096, 262_136, 262_144, 1 << 24, (1 << 28) - 8192] {
+            let durable = Lsn(start.0 - distance);
+            let shown = decode_durable(start, encode_durable(start, durable));
+            let slack = if distance < 262_144 { 0 } else { 8191 };
+            assert!(shown <= durable && shown.0 + slack >= durable.0, "{distance}: {shown}");
+        }
+        assert_eq!(decode_durable(start, encode_durable(start, Lsn(8))), Lsn::INVALID);
+        assert_eq!(encode_durable(start, Lsn(start.0 + 8)), 0);
     }
 }
