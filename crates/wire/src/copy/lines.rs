@@ -110,10 +110,8 @@ impl LineDecoder {
     }
 
     pub(super) fn next_row(&mut self) -> Result<Option<Row<'_>>> {
-        if self.header_due {
-            let Some((start, end)) = self.next_line()? else { return Ok(None) };
-            self.header_due = false;
-            self.check_header(start, end)?;
+        if self.header_due && !self.read_header()? {
+            return Ok(None);
         }
         let Some((start, end)) = self.next_line()? else { return Ok(None) };
         let count = self.split(start, end)?;
@@ -145,7 +143,21 @@ impl LineDecoder {
         Ok(out.count)
     }
 
+    /// Reads the line of names; answers whether it has come. Where there is no
+    /// line at all, PostgreSQL matches the names against an empty one.
     #[cold]
+    fn read_header(&mut self) -> Result<bool> {
+        let (start, end) = match self.next_line()? {
+            Some(line) => line,
+            None if self.done => (self.pos, self.pos),
+            None => return Ok(false),
+        };
+        self.header_due = false;
+        self.line = Some((start, end));
+        self.check_header(start, end)?;
+        Ok(true)
+    }
+
     fn check_header(&mut self, start: usize, end: usize) -> Result<()> {
         let Header::Match(names) = &self.options.header else { return Ok(()) };
         let names = names.clone();

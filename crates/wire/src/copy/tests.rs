@@ -165,6 +165,13 @@ fn headers_are_skipped_or_matched() {
         "wrong number of fields in header line: got 3, expected 2"
     );
     assert_eq!(
+        failure(&options, 2, b""),
+        (
+            "wrong number of fields in header line: got 1, expected 2".into(),
+            "COPY t, line 1: \"\"".into()
+        )
+    );
+    assert_eq!(
         failure(&options, 2, b"a,x\n").0,
         "column name mismatch in header line field 2: got \"x\", expected \"b\""
     );
