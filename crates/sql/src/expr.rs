@@ -33,7 +33,7 @@ pub type SubPlanId = usize;
 pub type ExecParamId = usize;
 
 /// A bound scalar expression.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
     /// A constant.
     Const(Datum, TypeRef),
@@ -166,7 +166,7 @@ pub enum SubLinkKind {
 }
 
 /// A planned sub-select.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SubPlan {
     /// What it computes.
     pub kind: SubLinkKind,
@@ -187,7 +187,7 @@ pub struct SubPlan {
 }
 
 /// An aggregate call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Aggregate {
     /// pg_proc OID of the aggregate.
     pub func: Oid,
@@ -208,7 +208,7 @@ pub struct Aggregate {
 }
 
 /// One ORDER BY key.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SortKey {
     /// What to sort by.
     pub expr: Expr,

@@ -21,6 +21,9 @@ use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_types::Oid;
 
+/// Attribute number by which a scan is asked for the hidden row id, as a bigint.
+pub const ROW_ID: i16 = -100;
+
 /// A planned statement.
 #[derive(Debug)]
 pub struct PlannedStmt {
@@ -38,7 +41,7 @@ pub struct PlannedStmt {
     pub columns: Vec<ResultColumn>,
     /// Relations to lock before execution, and how.
     pub relations: Vec<(Oid, RelationLock)>,
-    /// Whether a volatile or stable function occurs (a cached result may not be reused).
+    /// The catalog version that it is valid for.
     pub catalog_epoch: u64,
 }
 
@@ -128,7 +131,8 @@ pub enum PlanNode {
     SeqScan {
         /// The table.
         rel: ScanRelation,
-        /// Input row: these columns (attribute numbers; negative: system columns).
+        /// Input row: these columns (attribute numbers from 1; negative: system columns as in
+        /// PostgreSQL; [`ROW_ID`]: the hidden row id as bigint).
         columns: Vec<i16>,
     },
     /// Scan of an index range, rows fetched by row id.
@@ -247,12 +251,15 @@ pub enum PlanNode {
     },
     /// Set-returning functions in the target list: `project` may hold them.
     ProjectSet(Box<Plan>),
-    /// Locks each row. Row ids come in hidden columns of the child's output.
+    /// Locks each row of the child's output. If a row was changed meanwhile (READ COMMITTED), its
+    /// columns are read again and `recheck` decides whether it still qualifies.
     LockRows {
         /// Input.
         child: Box<Plan>,
         /// What to lock.
         locks: Vec<RowLock>,
+        /// The statement's conditions over the child's output.
+        recheck: Option<Expr>,
     },
     /// Runs the CTE plan once (shared) and scans the result.
     CteScan {
@@ -284,7 +291,8 @@ pub enum PlanNode {
     Modify(Box<ModifyTable>),
 }
 
-/// Part of an index to scan.
+/// Part of an index to scan. A value may be an integer of another width than the key column:
+/// it is compared by value (out of the column's range: no row, or no bound).
 #[derive(Clone, Debug)]
 pub struct IndexRange {
     /// Equality on the first columns of the index, in index order: values not over any row
@@ -319,8 +327,10 @@ pub enum AggStrategy {
 pub struct RowLock {
     /// The table.
     pub rel: ScanRelation,
-    /// Column of the child's output with the row id (bigint).
+    /// Column of the child's output with the row id (bigint; NULL on an outer join's empty side).
     pub row_id: usize,
+    /// The table's columns in the child's output: (slot, attribute number).
+    pub columns: Vec<(usize, i16)>,
     /// Strength.
     pub strength: LockStrength,
     /// Wait policy.

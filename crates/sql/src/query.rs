@@ -66,6 +66,13 @@ pub struct Query {
     pub returning: Vec<Target>,
 }
 
+/// Sub-selects are equal only if they are the same one: volatile parts must not be merged.
+impl PartialEq for Query {
+    fn eq(&self, other: &Query) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
 /// One output column.
 #[derive(Clone, Debug)]
 pub struct Target {

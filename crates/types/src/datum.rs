@@ -61,8 +61,42 @@ pub enum Datum {
     Record(Arc<[Datum]>),
 }
 
+/// Same representation and same bits (NaN equals itself, 0.0 differs from -0.0): what "the same
+/// constant" means. SQL's equality is [`crate::compare`].
+impl PartialEq for Datum {
+    fn eq(&self, other: &Datum) -> bool {
+        use Datum::*;
+        match (self, other) {
+            (Null, Null) => true,
+            (Bool(a), Bool(b)) => a == b,
+            (Int2(a), Int2(b)) => a == b,
+            (Int4(a), Int4(b)) => a == b,
+            (Int8(a), Int8(b)) => a == b,
+            (Float4(a), Float4(b)) => a.to_bits() == b.to_bits(),
+            (Float8(a), Float8(b)) => a.to_bits() == b.to_bits(),
+            (Oid(a), Oid(b)) => a == b,
+            (Text(a), Text(b)) => a == b,
+            (Bytea(a), Bytea(b)) => a == b,
+            (Char(a), Char(b)) => a == b,
+            // 1.0 and 1.00 are equal numbers but not the same constant.
+            (Numeric(a), Numeric(b)) => a.to_string() == b.to_string(),
+            (Date(a), Date(b)) => a == b,
+            (Time(a), Time(b)) | (Timestamp(a), Timestamp(b)) => a == b,
+            (TimestampTz(a), TimestampTz(b)) => a == b,
+            (TimeTz(a, x), TimeTz(b, y)) => (a, x) == (b, y),
+            (Interval(a), Interval(b)) => a == b,
+            (Uuid(a), Uuid(b)) => a == b,
+            (Xid8(a), Xid8(b)) => a == b,
+            (Tid(a, x), Tid(b, y)) => (a, x) == (b, y),
+            (Array(a), Array(b)) => a == b,
+            (Record(a), Record(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
 /// An SQL array: dimensions and elements in row-major order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Array {
     /// Type of the elements.
     pub element_type: crate::Oid,

@@ -1,0 +1,591 @@
+//! Coercions: which type may become which, and how (parse_coerce.c).
+
+use super::typename::format_type;
+use super::{Binder, ExprPlace};
+use crate::ast::Location;
+use crate::expr::{CallSyntax, Expr, TypeRef};
+use steppe_catalog::Builtins;
+use steppe_catalog::builtin::{CastContext, CastMethod};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
+
+/// Who asks for a coercion.
+pub use steppe_catalog::builtin::CastContext as CoercionContext;
+
+/// How to get from one type to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pathway {
+    /// Same representation.
+    Relabel,
+    /// Call this function.
+    Function(Oid),
+    /// Text output and input.
+    Io,
+    /// Each element of an array.
+    ArrayElements,
+}
+
+/// typcategory of a type, `X` for unknown types.
+pub(crate) fn category(ty: Oid) -> u8 {
+    Builtins::get().ty(ty).map_or(b'X', |t| t.category)
+}
+
+/// Whether it is its category's preferred type.
+pub(crate) fn is_preferred(ty: Oid) -> bool {
+    Builtins::get().ty(ty).is_some_and(|t| t.preferred)
+}
+
+/// A true array's element type.
+pub(crate) fn element_of(ty: Oid) -> Option<Oid> {
+    Builtins::get().ty(ty).filter(|t| t.is_true_array()).map(|t| t.element)
+}
+
+/// Polymorphic pseudo-types.
+pub(crate) fn is_polymorphic(ty: Oid) -> bool {
+    matches!(
+        ty,
+        oid::ANYELEMENT
+            | oid::ANYARRAY
+            | oid::ANYNONARRAY
+            | oid::ANYENUM
+            | oid::ANYRANGE
+            | oid::ANYCOMPATIBLE
+            | oid::ANYCOMPATIBLEARRAY
+            | oid::ANYCOMPATIBLENONARRAY
+            | 4537
+            | 4538
+            | 5080
+    )
+}
+
+/// How `from` becomes `to`, if the context allows it (find_coercion_pathway).
+pub(crate) fn pathway(from: Oid, to: Oid, context: CastContext) -> Option<Pathway> {
+    if from == to {
+        return Some(Pathway::Relabel);
+    }
+    if let Some(cast) = Builtins::get().cast(from, to) {
+        return (context >= cast.context).then_some(match cast.method {
+            CastMethod::Function(func) => Pathway::Function(func),
+            CastMethod::InOut => Pathway::Io,
+            CastMethod::Binary => Pathway::Relabel,
+        });
+    }
+    if let (Some(from_element), Some(to_element)) = (element_of(from), element_of(to)) {
+        return pathway(from_element, to_element, context).map(|p| match p {
+            Pathway::Relabel => Pathway::Relabel,
+            _ => Pathway::ArrayElements,
+        });
+    }
+    // Text conversion: to a string type in assignments, from one only when written.
+    if context >= CastContext::Assignment && category(to) == b'S' {
+        return Some(Pathway::Io);
+    }
+    if context >= CastContext::Explicit && category(from) == b'S' {
+        return Some(Pathway::Io);
+    }
+    None
+}
+
+/// Whether each input type can become its target (can_coerce_type).
+pub(crate) fn can_coerce(inputs: &[Oid], targets: &[Oid], context: CastContext) -> bool {
+    let mut polymorphic = false;
+    for (&input, &target) in inputs.iter().zip(targets) {
+        if input == target || target == oid::ANY {
+            continue;
+        }
+        if is_polymorphic(target) {
+            polymorphic = true;
+            continue;
+        }
+        if input == oid::UNKNOWN || pathway(input, target, context).is_some() {
+            continue;
+        }
+        if target == oid::RECORD && category(input) == b'C' {
+            continue;
+        }
+        return false;
+    }
+    !polymorphic || resolve_polymorphic(inputs, targets).is_some()
+}
+
+/// What the polymorphic pseudo-types of a signature stand for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Polymorphic {
+    element: Option<Oid>,
+    compatible: Option<Oid>,
+}
+
+impl Polymorphic {
+    /// The actual type in place of a pseudo-type.
+    pub(crate) fn actual(&self, ty: Oid) -> Option<Oid> {
+        let array = |e: Oid| Builtins::get().ty(e).map(|t| t.array).filter(|a| *a != 0);
+        match ty {
+            oid::ANYELEMENT | oid::ANYNONARRAY | oid::ANYENUM => self.element,
+            oid::ANYARRAY => self.element.and_then(array),
+            oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => self.compatible,
+            oid::ANYCOMPATIBLEARRAY => self.compatible.and_then(array),
+            _ => Some(ty),
+        }
+    }
+}
+
+/// Finds the actual types behind a signature's pseudo-types (check_generic_type_consistency).
+pub(crate) fn resolve_polymorphic(inputs: &[Oid], declared: &[Oid]) -> Option<Polymorphic> {
+    let mut element: Option<Oid> = None;
+    let mut compatible: Vec<Oid> = Vec::new();
+    let mut wants_element = false;
+    for (&input, &target) in inputs.iter().zip(declared) {
+        let unknown = input == oid::UNKNOWN;
+        match target {
+            oid::ANYELEMENT | oid::ANYNONARRAY | oid::ANYENUM | oid::ANYARRAY => {
+                wants_element = true;
+                if unknown {
+                    continue;
+                }
+                let this = if target == oid::ANYARRAY {
+                    // A bare anyarray column (pg_stats) stays as it is.
+                    if input == oid::ANYARRAY { oid::ANYELEMENT } else { array_element(input)? }
+                } else {
+                    input
+                };
+                if target == oid::ANYNONARRAY && element_of(input).is_some() {
+                    return None;
+                }
+                if target == oid::ANYENUM && category(input) != b'E' {
+                    return None;
+                }
+                match element {
+                    None => element = Some(this),
+                    Some(e) if e == this => {}
+                    Some(_) => return None,
+                }
+            }
+            oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => compatible.push(input),
+            oid::ANYCOMPATIBLEARRAY if unknown => compatible.push(input),
+            oid::ANYCOMPATIBLEARRAY => compatible.push(array_element(input)?),
+            oid::ANYRANGE | 4537 | 4538 | 5080 if !unknown && category(input) != b'R' => return None,
+            _ => {}
+        }
+    }
+    let compatible = if compatible.is_empty() { None } else { Some(common_type(&compatible)?) };
+    if wants_element && element.is_none() {
+        // All arguments unknown: they are taken as text.
+        element = Some(oid::TEXT);
+    }
+    Some(Polymorphic { element, compatible })
+}
+
+/// Element type of a true array or of a vector type.
+fn array_element(ty: Oid) -> Option<Oid> {
+    match ty {
+        oid::INT2VECTOR => Some(oid::INT2),
+        oid::OIDVECTOR => Some(oid::OID),
+        other => element_of(other),
+    }
+}
+
+/// The common type of UNION, CASE, ARRAY, VALUES … branches (select_common_type).
+/// `None`: they cannot be matched.
+pub(crate) fn common_type(types: &[Oid]) -> Option<Oid> {
+    let mut chosen = *types.first()?;
+    if chosen != oid::UNKNOWN && types.iter().all(|t| *t == chosen) {
+        return Some(chosen);
+    }
+    for &next in &types[1..] {
+        if next == oid::UNKNOWN || next == chosen {
+            continue;
+        }
+        if chosen == oid::UNKNOWN {
+            chosen = next;
+        } else if category(next) != category(chosen) {
+            return None;
+        } else if !is_preferred(chosen)
+            && can_coerce(&[chosen], &[next], CastContext::Implicit)
+            && !can_coerce(&[next], &[chosen], CastContext::Implicit)
+        {
+            chosen = next;
+        }
+    }
+    Some(if chosen == oid::UNKNOWN { oid::TEXT } else { chosen })
+}
+
+impl Binder<'_> {
+    /// Coerces without a cast being written; 42846 is impossible: the caller has checked.
+    pub(crate) fn coerce_implicit(
+        &mut self,
+        expr: Expr,
+        to: TypeRef,
+        location: Location,
+    ) -> Result<Expr> {
+        self.coerce(expr, to, CastContext::Implicit, CallSyntax::ImplicitCast, location)?
+            .ok_or_else(|| Error::internal(format!("no implicit cast to {}", format_type(to.oid, -1))))
+    }
+
+    /// `expr::type` as written by the user: 42846 if there is no such cast.
+    pub(crate) fn coerce_explicit(
+        &mut self,
+        expr: Expr,
+        to: TypeRef,
+        location: Location,
+    ) -> Result<Expr> {
+        let from = expr.ty().oid;
+        self.coerce(expr, to, CastContext::Explicit, CallSyntax::ExplicitCast, location)?.ok_or_else(
+            || {
+                self.error(
+                    SqlState::CANNOT_COERCE,
+                    format!(
+                        "cannot cast type {} to {}",
+                        format_type(from, -1),
+                        format_type(to.oid, -1)
+                    ),
+                    location,
+                )
+            },
+        )
+    }
+
+    /// Assignment to a column: 42804 naming it if the types do not fit.
+    pub(crate) fn coerce_assignment(
+        &mut self,
+        expr: Expr,
+        to: TypeRef,
+        column: &str,
+        location: Location,
+        place: ExprPlace,
+    ) -> Result<Expr> {
+        let from = expr.ty().oid;
+        self.coerce(expr, to, CastContext::Assignment, CallSyntax::ImplicitCast, location)?
+            .ok_or_else(|| {
+                let what = if place == ExprPlace::ColumnDefault { "default expression" } else { "expression" };
+                self.error(
+                    SqlState::DATATYPE_MISMATCH,
+                    format!(
+                        "column \"{column}\" is of type {} but {what} is of type {}",
+                        format_type(to.oid, -1),
+                        format_type(from, -1)
+                    ),
+                    location,
+                )
+                .hint("You will need to rewrite or cast the expression.")
+            })
+    }
+
+    /// A parameter of EXECUTE.
+    pub(crate) fn coerce_parameter(
+        &mut self,
+        expr: Expr,
+        to: TypeRef,
+        location: Location,
+    ) -> Result<Expr> {
+        let from = expr.ty().oid;
+        self.coerce(expr, to, CastContext::Assignment, CallSyntax::ImplicitCast, location)?.ok_or_else(
+            || {
+                self.error(
+                    SqlState::DATATYPE_MISMATCH,
+                    format!(
+                        "parameter of type {} cannot be coerced to the expected type {}",
+                        format_type(from, -1),
+                        format_type(to.oid, -1)
+                    ),
+                    location,
+                )
+                .hint("You will need to rewrite or cast the expression.")
+            },
+        )
+    }
+
+    /// A condition: 42804 `argument of WHERE must be type boolean, not type …`.
+    pub(crate) fn coerce_boolean(
+        &mut self,
+        expr: Expr,
+        construct: &str,
+        location: Location,
+    ) -> Result<Expr> {
+        let from = expr.ty().oid;
+        if from == oid::BOOL {
+            return Ok(expr);
+        }
+        let to = TypeRef::plain(oid::BOOL);
+        self.coerce(expr, to, CastContext::Assignment, CallSyntax::ImplicitCast, location)?.ok_or_else(
+            || {
+                self.error(
+                    SqlState::DATATYPE_MISMATCH,
+                    format!(
+                        "argument of {construct} must be type boolean, not type {}",
+                        format_type(from, -1)
+                    ),
+                    location,
+                )
+            },
+        )
+    }
+
+    /// LIMIT and OFFSET.
+    pub(crate) fn coerce_bigint(
+        &mut self,
+        expr: Expr,
+        construct: &str,
+        location: Location,
+    ) -> Result<Expr> {
+        let from = expr.ty().oid;
+        let to = TypeRef::plain(oid::INT8);
+        self.coerce(expr, to, CastContext::Assignment, CallSyntax::ImplicitCast, location)?.ok_or_else(
+            || {
+                self.error(
+                    SqlState::DATATYPE_MISMATCH,
+                    format!(
+                        "argument of {construct} must be type bigint, not type {}",
+                        format_type(from, -1)
+                    ),
+                    location,
+                )
+            },
+        )
+    }
+
+    /// Coerces each branch to their common type: 42804 `CASE types integer and text cannot be
+    /// matched`.
+    pub(crate) fn coerce_common(
+        &mut self,
+        exprs: &mut [Expr],
+        construct: &str,
+        locations: &[Location],
+    ) -> Result<TypeRef> {
+        let types: Vec<Oid> = exprs.iter().map(|e| e.ty().oid).collect();
+        let Some(common) = common_type(&types) else {
+            return Err(self.mismatch(construct, &types, locations));
+        };
+        let same_typmod = exprs.iter().all(|e| e.ty() == exprs[0].ty());
+        let target = if same_typmod && exprs[0].ty().oid == common {
+            exprs[0].ty()
+        } else {
+            TypeRef::plain(common)
+        };
+        for (i, expr) in exprs.iter_mut().enumerate() {
+            let location = locations.get(i).copied().unwrap_or_default();
+            let from = expr.ty().oid;
+            let taken = std::mem::replace(expr, Expr::Default(target));
+            *expr = self
+                .coerce(taken, target, CastContext::Implicit, CallSyntax::ImplicitCast, location)?
+                .ok_or_else(|| {
+                    self.error(
+                        SqlState::CANNOT_COERCE,
+                        format!(
+                            "{construct} could not convert type {} to {}",
+                            format_type(from, -1),
+                            format_type(common, -1)
+                        ),
+                        location,
+                    )
+                })?;
+        }
+        Ok(target)
+    }
+
+    fn mismatch(&self, construct: &str, types: &[Oid], locations: &[Location]) -> Error {
+        let first = types.iter().copied().find(|t| *t != oid::UNKNOWN).unwrap_or(oid::TEXT);
+        let other = types
+            .iter()
+            .position(|t| *t != oid::UNKNOWN && category(*t) != category(first))
+            .unwrap_or(0);
+        self.error(
+            SqlState::DATATYPE_MISMATCH,
+            format!(
+                "{construct} types {} and {} cannot be matched",
+                format_type(first, -1),
+                format_type(types[other], -1)
+            ),
+            locations.get(other).copied().unwrap_or_default(),
+        )
+    }
+
+    /// Coerces if the context allows it: value, then length (coerce_to_target_type).
+    pub(crate) fn coerce(
+        &mut self,
+        expr: Expr,
+        to: TypeRef,
+        context: CastContext,
+        syntax: CallSyntax,
+        location: Location,
+    ) -> Result<Option<Expr>> {
+        let from = expr.ty();
+        if from.oid == to.oid && (to.typmod < 0 || from.typmod == to.typmod) {
+            return Ok(Some(expr));
+        }
+        // A literal takes the type (and its modifier) directly: no run-time cast.
+        if from.oid == oid::UNKNOWN {
+            match expr {
+                Expr::Const(value, _) => {
+                    return self.literal(value, to, context, syntax, location).map(Some);
+                }
+                Expr::Param { index, .. } => {
+                    let oid = self.type_param(index, to.oid, location)?;
+                    let param = Expr::Param { index, ty: TypeRef::plain(oid) };
+                    return self.coerce_length(param, to, context, syntax).map(Some);
+                }
+                other => {
+                    let ty = TypeRef::plain(to.oid);
+                    let cast = Expr::CoerceViaIo { arg: Box::new(other), ty, implicit: false };
+                    return self.coerce_length(cast, to, context, syntax).map(Some);
+                }
+            }
+        }
+        if to.oid == oid::ANY || is_polymorphic(to.oid) {
+            return Ok(Some(expr));
+        }
+        if from.oid == oid::RECORD && to.oid != oid::RECORD {
+            return Ok(None);
+        }
+        let Some(path) = pathway(from.oid, to.oid, context) else { return Ok(None) };
+        let cast = self.apply(path, expr, to, syntax)?;
+        self.coerce_length(cast, to, context, syntax).map(Some)
+    }
+
+    fn apply(&mut self, path: Pathway, expr: Expr, to: TypeRef, syntax: CallSyntax) -> Result<Expr> {
+        let from = expr.ty();
+        let ty = TypeRef::plain(to.oid);
+        let implicit = syntax == CallSyntax::ImplicitCast;
+        Ok(match path {
+            Pathway::Relabel if from.oid == to.oid => expr,
+            Pathway::Relabel => Expr::Relabel { arg: Box::new(expr), ty, implicit },
+            Pathway::Io => Expr::CoerceViaIo { arg: Box::new(expr), ty, implicit },
+            Pathway::Function(func) => {
+                Expr::Func { func, args: self.cast_args(func, expr, to.typmod, syntax), ty, syntax }
+            }
+            Pathway::ArrayElements => {
+                let (Some(from_element), Some(to_element)) = (element_of(from.oid), element_of(to.oid))
+                else {
+                    return Err(Error::internal("array cast between types that are no arrays"));
+                };
+                let operand = Expr::CaseOperand(TypeRef::plain(from_element));
+                let target = TypeRef { oid: to_element, typmod: to.typmod };
+                let element = self
+                    .coerce(operand, target, CastContext::Explicit, syntax, Location::NONE)?
+                    .ok_or_else(|| Error::internal("array cast without an element cast"))?;
+                Expr::ArrayCoerce { arg: Box::new(expr), element: Box::new(element), ty }
+            }
+        })
+    }
+
+    /// Arguments of a cast function: value, and if it takes them typmod and "is explicit".
+    fn cast_args(&self, func: Oid, expr: Expr, typmod: i32, syntax: CallSyntax) -> Vec<Expr> {
+        let arity = self.builtins.proc(func).map_or(1, |p| p.args.len());
+        let mut args = vec![expr];
+        if arity >= 2 {
+            args.push(Expr::Const(Datum::Int4(typmod), TypeRef::plain(oid::INT4)));
+        }
+        if arity >= 3 {
+            args.push(Expr::boolean(syntax != CallSyntax::ImplicitCast));
+        }
+        args
+    }
+
+    /// Applies `varchar(n)`, `numeric(p,s)` … (coerce_type_typmod).
+    fn coerce_length(
+        &mut self,
+        expr: Expr,
+        to: TypeRef,
+        context: CastContext,
+        syntax: CallSyntax,
+    ) -> Result<Expr> {
+        if to.typmod < 0 || expr.ty() == to {
+            return Ok(expr);
+        }
+        let (base, is_array) = match element_of(to.oid) {
+            Some(element) => (element, true),
+            None => (to.oid, false),
+        };
+        let Some(CastMethod::Function(func)) = self.builtins.cast(base, base).map(|c| c.method)
+        else {
+            return Ok(expr);
+        };
+        let explicit = Expr::boolean(context == CastContext::Explicit);
+        let arity = self.builtins.proc(func).map_or(2, |p| p.args.len());
+        let call = |value: Expr, ty: TypeRef| {
+            let typmod = Expr::Const(Datum::Int4(to.typmod), TypeRef::plain(oid::INT4));
+            let mut args = vec![value, typmod];
+            args.extend((arity >= 3).then_some(explicit));
+            Expr::Func { func, args, ty, syntax }
+        };
+        if is_array {
+            let operand = Expr::CaseOperand(TypeRef::plain(base));
+            let element = Box::new(call(operand, TypeRef { oid: base, typmod: to.typmod }));
+            return Ok(Expr::ArrayCoerce { arg: Box::new(expr), element, ty: to });
+        }
+        Ok(call(expr, to))
+    }
+
+    /// An untyped literal read by its target type's input function, at bind time.
+    fn literal(
+        &mut self,
+        value: Datum,
+        to: TypeRef,
+        context: CastContext,
+        syntax: CallSyntax,
+        location: Location,
+    ) -> Result<Expr> {
+        let text = match &value {
+            Datum::Null => return Ok(Expr::Const(Datum::Null, to)),
+            other => other.as_text()?,
+        };
+        if to.oid == oid::ANY || is_polymorphic(to.oid) {
+            return Ok(Expr::Const(value, TypeRef::plain(oid::UNKNOWN)));
+        }
+        let base = element_of(to.oid).unwrap_or(to.oid);
+        // Names are looked up, and 'now' is read, when the statement runs: the plan may be kept.
+        if is_reg_type(base) || reads_clock(base, text) {
+            let plain = Expr::Const(value, TypeRef::plain(oid::TEXT));
+            let ty = TypeRef::plain(to.oid);
+            if let Some(object) = self.reg_literal(&plain, base)
+                .map_err(|e| e.at(self.position(location)))? {
+                return Ok(object);
+            }
+            let cast = Expr::CoerceViaIo { arg: Box::new(plain), ty, implicit: false };
+            return self.coerce_length(cast, to, context, syntax);
+        }
+        // varchar(n) and bpchar(n) literals are read without length and cut by the cast.
+        let read_typmod = if base == oid::INTERVAL { to.typmod } else { -1 };
+        let read = text_io::input(to.oid, read_typmod, text, self.ctx.io)
+            .map_err(|e| e.at(self.position(location)))?;
+        let constant = Expr::Const(read, TypeRef { oid: to.oid, typmod: read_typmod });
+        self.coerce_length(constant, to, context, syntax)
+    }
+
+    /// `'pg_class'::regclass` becomes a constant at bind time: the plan is tied to this catalog
+    /// version anyway.
+    fn reg_literal(&self, literal: &Expr, ty: Oid) -> Result<Option<Expr>> {
+        let Expr::Const(Datum::Text(text), _) = literal else { return Ok(None) };
+        if ty != oid::REGCLASS || text.parse::<u32>().is_ok() || &**text == "-" {
+            return Ok(None);
+        }
+        let name = super::from::parse_qualified_name(text)?;
+        let relation = self.lookup_relation_parts(&name)?;
+        Ok(relation.map(|r| Expr::Const(Datum::Oid(r.oid), TypeRef::plain(ty))))
+    }
+}
+
+/// Types whose input looks names up in the catalog.
+fn is_reg_type(ty: Oid) -> bool {
+    matches!(
+        ty,
+        oid::REGCLASS
+            | oid::REGTYPE
+            | oid::REGPROC
+            | oid::REGPROCEDURE
+            | oid::REGOPER
+            | oid::REGOPERATOR
+            | oid::REGNAMESPACE
+            | oid::REGROLE
+            | oid::REGCOLLATION
+            | oid::REGCONFIG
+    )
+}
+
+/// `'now'`, `'today'` … mean the time of the statement's run, as PostgreSQL's parser reads them
+/// at parse time of each run.
+fn reads_clock(ty: Oid, text: &str) -> bool {
+    if !matches!(ty, oid::DATE | oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ) {
+        return false;
+    }
+    let lower = text.to_ascii_lowercase();
+    ["now", "today", "tomorrow", "yesterday"].iter().any(|word| lower.contains(word))
+}

@@ -1,0 +1,588 @@
+//! INSERT, UPDATE and DELETE (analyze.c, parse_target.c).
+
+use super::{Binder, ExprPlace};
+use crate::ast::{self, ExprKind, Location, RangeVar};
+use crate::expr::{Expr, TypeRef};
+use crate::query::*;
+use std::sync::Arc;
+use steppe_catalog::{Column, RelKind, Relation};
+use steppe_types::{Datum, Error, Result, SqlState};
+
+impl Binder<'_> {
+    /// INSERT.
+    pub(crate) fn insert(&mut self, insert: &ast::InsertStmt) -> Result<Query> {
+        self.push_scope();
+        let bound = self.insert_body(insert);
+        self.finish_dml(bound)
+    }
+
+    fn finish_dml(&mut self, bound: Result<Query>) -> Result<Query> {
+        let scope = self.pop_scope();
+        let mut query = bound?;
+        query.rtes = scope.rtes;
+        query.ctes = scope.ctes;
+        Ok(query)
+    }
+
+    fn insert_body(&mut self, insert: &ast::InsertStmt) -> Result<Query> {
+        if let Some(with) = &insert.with {
+            self.with_clause(with)?;
+        }
+        let relation = self.target_relation(&insert.relation, "insert into")?;
+        let alias = insert.relation.alias.as_ref();
+        let target = self.add_relation_rte(relation.clone(), alias, Some(insert.relation.location))?;
+        let columns = self.insert_columns(&relation, insert)?;
+        let mut query = Query::new(Command::Insert);
+        query.result_relation = Some(target);
+        match &insert.source {
+            None => query.targets = self.full_row(&relation, &[], Vec::new())?,
+            Some(source) => self.insert_source(&mut query, &relation, &columns, insert, source)?,
+        }
+        if let Some(conflict) = &insert.on_conflict {
+            query.on_conflict = Some(self.on_conflict(&relation, target, conflict)?);
+        }
+        if let Some(returning) = &insert.returning {
+            self.returning(&mut query, returning, target)?;
+        }
+        Ok(query)
+    }
+
+    /// Finds the table and checks that its rows can be changed.
+    fn target_relation(&self, range_var: &RangeVar, action: &str) -> Result<Arc<Relation>> {
+        let relation = self.relation(range_var)?;
+        let refused = |message: String| {
+            Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, range_var.location))
+        };
+        match relation.kind {
+            RelKind::Table => Ok(relation),
+            RelKind::Virtual => Err(self.error(
+                SqlState::INSUFFICIENT_PRIVILEGE,
+                format!("permission denied: \"{}\" is a system catalog", relation.name),
+                range_var.location,
+            )),
+            RelKind::Index => refused(format!("cannot open relation \"{}\"", relation.name)),
+            RelKind::Sequence => {
+                refused(format!("cannot change sequence \"{}\"", relation.name))
+            }
+            RelKind::View => Err(self
+                .error(
+                    SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    format!("cannot {action} view \"{}\"", relation.name),
+                    range_var.location,
+                )
+                .detail("Updatable views are not supported yet.")),
+        }
+    }
+
+    /// Positions of the columns that the source gives, in its order.
+    fn insert_columns(&mut self, relation: &Relation, insert: &ast::InsertStmt) -> Result<Vec<usize>> {
+        if insert.columns.is_empty() {
+            return Ok((0..relation.columns.len()).filter(|i| !relation.columns[*i].dropped).collect());
+        }
+        let mut positions = Vec::with_capacity(insert.columns.len());
+        for column in &insert.columns {
+            if !column.indirection.is_empty() {
+                return Err(self.unsupported("assignment to part of a column", column.location));
+            }
+            let position = self.target_column(relation, &column.name, column.location)?;
+            if positions.contains(&position) {
+                return Err(self.error(
+                    SqlState::DUPLICATE_COLUMN,
+                    format!("column \"{}\" specified more than once", column.name),
+                    column.location,
+                ));
+            }
+            positions.push(position);
+        }
+        Ok(positions)
+    }
+
+    fn target_column(&self, relation: &Relation, name: &str, location: Location) -> Result<usize> {
+        relation.column_index(name).ok_or_else(|| {
+            self.error(
+                SqlState::UNDEFINED_COLUMN,
+                format!("column \"{name}\" of relation \"{}\" does not exist", relation.name),
+                location,
+            )
+        })
+    }
+
+    fn insert_source(
+        &mut self,
+        query: &mut Query,
+        relation: &Arc<Relation>,
+        columns: &[usize],
+        insert: &ast::InsertStmt,
+        source: &ast::SelectStmt,
+    ) -> Result<()> {
+        let plain_values = source.order_by.is_empty()
+            && source.limit.is_none()
+            && source.offset.is_none()
+            && source.with.is_none();
+        match &source.body {
+            ast::SelectBody::Values(rows) if plain_values => {
+                let place =
+                    if rows.len() == 1 { ExprPlace::InsertTargets } else { ExprPlace::Values };
+                let mut lists = Vec::with_capacity(rows.len());
+                for row in rows {
+                    let width = columns.len();
+                    self.check_insert_width(row.len(), width, insert, row.get(width), row.len())?;
+                    let values = self.assigned_values(relation, columns, row, place, insert)?;
+                    let full = self.full_row(relation, columns, values)?;
+                    lists.push(full.into_iter().map(|t| t.expr).collect::<Vec<Expr>>());
+                }
+                if lists.len() == 1 {
+                    let names = relation.columns.iter().map(|c| c.name.clone());
+                    let exprs = lists.remove(0).into_iter().zip(names);
+                    query.targets = exprs.map(|(e, name)| plain_target(e, name)).collect();
+                    return Ok(());
+                }
+                let rte = self.values_rte(relation, lists);
+                query.from = vec![FromItem::Rte(rte)];
+                query.targets = self.all_columns_of(relation, rte);
+                Ok(())
+            }
+            _ => self.insert_select(query, relation, columns, insert, source),
+        }
+    }
+
+    fn check_insert_width(
+        &self,
+        given: usize,
+        width: usize,
+        insert: &ast::InsertStmt,
+        extra: Option<&ast::Expr>,
+        row_width: usize,
+    ) -> Result<()> {
+        if given > width {
+            let location = extra.map_or(Location::NONE, |e| e.location);
+            return Err(self.error(
+                SqlState::SYNTAX_ERROR,
+                "INSERT has more expressions than target columns",
+                location,
+            ));
+        }
+        if given < width && !insert.columns.is_empty() {
+            let location = insert.columns.get(row_width).map_or(Location::NONE, |c| c.location);
+            return Err(self.error(
+                SqlState::SYNTAX_ERROR,
+                "INSERT has more target columns than expressions",
+                location,
+            ));
+        }
+        Ok(())
+    }
+
+    /// One VALUES row coerced to its columns; DEFAULT takes the column's default.
+    fn assigned_values(
+        &mut self,
+        relation: &Arc<Relation>,
+        columns: &[usize],
+        row: &[ast::Expr],
+        place: ExprPlace,
+        insert: &ast::InsertStmt,
+    ) -> Result<Vec<Expr>> {
+        let mut values = Vec::with_capacity(row.len());
+        for (expr, position) in row.iter().zip(columns) {
+            let column = &relation.columns[*position];
+            if matches!(expr.kind, ExprKind::Default) {
+                values.push(self.column_default(relation, column)?);
+                continue;
+            }
+            self.check_identity(column, insert)?;
+            let bound = self.expr(expr, place)?;
+            values.push(self.assign(bound, column, expr.location)?);
+        }
+        Ok(values)
+    }
+
+    /// GENERATED ALWAYS columns take no value unless OVERRIDING SYSTEM VALUE is written.
+    fn check_identity(&self, column: &Column, insert: &ast::InsertStmt) -> Result<()> {
+        if column.identity == Some('a') && insert.overriding != ast::Overriding::System {
+            return Err(Error::new(
+                SqlState::GENERATED_ALWAYS,
+                format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name),
+            )
+            .detail(format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name))
+            .hint("Use OVERRIDING SYSTEM VALUE to override."));
+        }
+        Ok(())
+    }
+
+    fn assign(&mut self, value: Expr, column: &Column, location: Location) -> Result<Expr> {
+        let to = TypeRef { oid: column.type_oid, typmod: column.typmod };
+        self.coerce_assignment(value, to, &column.name, location, ExprPlace::InsertTargets)
+    }
+
+    /// A full row in column order: given values, defaults for the rest.
+    fn full_row(
+        &mut self,
+        relation: &Arc<Relation>,
+        columns: &[usize],
+        values: Vec<Expr>,
+    ) -> Result<Vec<Target>> {
+        let mut given: Vec<Option<Expr>> = vec![None; relation.columns.len()];
+        for (position, value) in columns.iter().zip(values) {
+            given[*position] = Some(value);
+        }
+        let mut row = Vec::with_capacity(given.len());
+        for (column, value) in relation.columns.iter().zip(given) {
+            let expr = match value {
+                Some(value) => value,
+                None => self.column_default(relation, column)?,
+            };
+            row.push(plain_target(expr, column.name.clone()));
+        }
+        Ok(row)
+    }
+
+    /// The bound DEFAULT of a column, or NULL.
+    pub(crate) fn column_default(&mut self, relation: &Relation, column: &Column) -> Result<Expr> {
+        let ty = TypeRef { oid: column.type_oid, typmod: column.typmod };
+        let Some(text) = column.default.as_ref().filter(|_| !column.dropped) else {
+            return Ok(Expr::Const(Datum::Null, ty));
+        };
+        let parsed = super::parse_expression(text).map_err(|e| {
+            e.context(format!("default of column \"{}\" of \"{}\"", column.name, relation.name))
+        })?;
+        let ctx = super::BindContext { source: text, ..*self.ctx };
+        super::bind_assigned_expr(&ctx, None, &parsed, ExprPlace::ColumnDefault, ty, &column.name)
+    }
+
+    fn values_rte(&mut self, relation: &Relation, lists: Vec<Vec<Expr>>) -> usize {
+        let columns = relation
+            .columns
+            .iter()
+            .map(|c| RteColumn {
+                name: c.name.clone(),
+                ty: TypeRef { oid: c.type_oid, typmod: c.typmod },
+                dropped: false,
+            })
+            .collect();
+        let alias = "*VALUES*".into();
+        self.push_rte(Rte { alias, has_alias: false, kind: RteKind::Values(lists), columns })
+    }
+
+    fn all_columns_of(&mut self, relation: &Relation, rte: usize) -> Vec<Target> {
+        let column = |(i, c): (usize, &Column)| {
+            let ty = TypeRef { oid: c.type_oid, typmod: c.typmod };
+            let expr = Expr::Var { rte, column: i as i32, levels_up: 0, ty };
+            plain_target(expr, c.name.clone())
+        };
+        relation.columns.iter().enumerate().map(column).collect()
+    }
+
+    fn insert_select(
+        &mut self,
+        query: &mut Query,
+        relation: &Arc<Relation>,
+        columns: &[usize],
+        insert: &ast::InsertStmt,
+        source: &ast::SelectStmt,
+    ) -> Result<()> {
+        let mut select = self.select(source)?;
+        let visible: Vec<usize> =
+            (0..select.targets.len()).filter(|i| !select.targets[*i].hidden).collect();
+        self.check_insert_width(visible.len(), columns.len(), insert, None, visible.len())?;
+        // Untyped literals take the column's type directly.
+        for (target, position) in visible.iter().zip(columns) {
+            let column = &relation.columns[*position];
+            let target = &mut select.targets[*target];
+            if target.expr.ty().oid == steppe_types::oid::UNKNOWN {
+                let taken = std::mem::replace(&mut target.expr, Expr::Default(TypeRef::plain(0)));
+                target.expr = self.assign(taken, column, Location::NONE)?;
+            }
+        }
+        let kind = RteKind::Subquery { query: Box::new(select), lateral: false };
+        let alias = ast::Alias { name: "*SELECT*".into(), columns: Vec::new() };
+        let rte = self.add_derived_rte(&alias, false, kind, Vec::new())?;
+        query.from = vec![FromItem::Rte(rte)];
+        let mut values = Vec::with_capacity(columns.len());
+        for (i, position) in columns.iter().enumerate().take(visible.len()) {
+            let column = &relation.columns[*position];
+            self.check_identity(column, insert)?;
+            let ty = self.scope().rtes[rte].columns[i].ty;
+            let var = Expr::Var { rte, column: i as i32, levels_up: 0, ty };
+            values.push(self.assign(var, column, Location::NONE)?);
+        }
+        query.targets = self.full_row(relation, columns, values)?;
+        Ok(())
+    }
+
+    /// UPDATE.
+    pub(crate) fn update(&mut self, update: &ast::UpdateStmt) -> Result<Query> {
+        self.push_scope();
+        let bound = self.update_body(update);
+        self.finish_dml(bound)
+    }
+
+    fn update_body(&mut self, update: &ast::UpdateStmt) -> Result<Query> {
+        if let Some(with) = &update.with {
+            self.with_clause(with)?;
+        }
+        let relation = self.target_relation(&update.relation, "update")?;
+        let alias = update.relation.alias.as_ref();
+        let target = self.add_relation_rte(relation.clone(), alias, Some(update.relation.location))?;
+        self.make_visible(target);
+        let mut query = Query::new(Command::Update);
+        query.result_relation = Some(target);
+        query.from = self.from_clause(&update.from)?;
+        query.from.insert(0, FromItem::Rte(target));
+        query.assignments = self.set_clauses(&relation, &update.set)?;
+        query.filter = match &update.where_clause {
+            Some(e) => Some(self.condition(e, "WHERE", ExprPlace::Where)?),
+            None => None,
+        };
+        if let Some(returning) = &update.returning {
+            self.returning_targets(&mut query, returning)?;
+        }
+        Ok(query)
+    }
+
+    fn set_clauses(
+        &mut self,
+        relation: &Arc<Relation>,
+        clauses: &[ast::SetClause],
+    ) -> Result<Vec<(usize, Expr)>> {
+        let mut assignments: Vec<(usize, Expr)> = Vec::new();
+        for clause in clauses {
+            match clause {
+                ast::SetClause::Single { target, value } => {
+                    let assigned = self.set_single(relation, target, value)?;
+                    self.add_assignment(&mut assignments, relation, assigned, target.location)?;
+                }
+                ast::SetClause::Multi { targets, source } => {
+                    let ExprKind::Row { fields, .. } = &source.kind else {
+                        return Err(self.unsupported(
+                            "assignment of a sub-select to several columns",
+                            source.location,
+                        ));
+                    };
+                    if fields.len() != targets.len() {
+                        return Err(self.error(
+                            SqlState::SYNTAX_ERROR,
+                            "number of columns does not match number of values",
+                            source.location,
+                        ));
+                    }
+                    for (target, value) in targets.iter().zip(fields) {
+                        let assigned = self.set_single(relation, target, value)?;
+                        self.add_assignment(&mut assignments, relation, assigned, target.location)?;
+                    }
+                }
+            }
+        }
+        Ok(assignments)
+    }
+
+    fn add_assignment(
+        &self,
+        assignments: &mut Vec<(usize, Expr)>,
+        relation: &Relation,
+        assigned: (usize, Expr),
+        location: Location,
+    ) -> Result<()> {
+        if assignments.iter().any(|(p, _)| *p == assigned.0) {
+            return Err(self.error(
+                SqlState::SYNTAX_ERROR,
+                format!(
+                    "multiple assignments to same column \"{}\"",
+                    relation.columns[assigned.0].name
+                ),
+                location,
+            ));
+        }
+        assignments.push(assigned);
+        Ok(())
+    }
+
+    fn set_single(
+        &mut self,
+        relation: &Arc<Relation>,
+        target: &ast::SetTarget,
+        value: &ast::Expr,
+    ) -> Result<(usize, Expr)> {
+        if !target.indirection.is_empty() {
+            return Err(self.unsupported("assignment to part of a column", target.location));
+        }
+        let position = self.target_column(relation, &target.name, target.location)?;
+        let column = &relation.columns[position];
+        if matches!(value.kind, ExprKind::Default) {
+            return Ok((position, self.column_default(relation, column)?));
+        }
+        if column.identity == Some('a') {
+            return Err(self
+                .error(
+                    SqlState::GENERATED_ALWAYS,
+                    format!("column \"{}\" can only be updated to DEFAULT", column.name),
+                    target.location,
+                )
+                .detail(format!(
+                    "Column \"{}\" is an identity column defined as GENERATED ALWAYS.",
+                    column.name
+                )));
+        }
+        let bound = self.expr(value, ExprPlace::UpdateSource)?;
+        Ok((position, self.assign(bound, column, value.location)?))
+    }
+
+    /// DELETE.
+    pub(crate) fn delete(&mut self, delete: &ast::DeleteStmt) -> Result<Query> {
+        self.push_scope();
+        let bound = self.delete_body(delete);
+        self.finish_dml(bound)
+    }
+
+    fn delete_body(&mut self, delete: &ast::DeleteStmt) -> Result<Query> {
+        if let Some(with) = &delete.with {
+            self.with_clause(with)?;
+        }
+        let relation = self.target_relation(&delete.relation, "delete from")?;
+        let alias = delete.relation.alias.as_ref();
+        let target = self.add_relation_rte(relation, alias, Some(delete.relation.location))?;
+        self.make_visible(target);
+        let mut query = Query::new(Command::Delete);
+        query.result_relation = Some(target);
+        query.from = self.from_clause(&delete.using)?;
+        query.from.insert(0, FromItem::Rte(target));
+        query.filter = match &delete.where_clause {
+            Some(e) => Some(self.condition(e, "WHERE", ExprPlace::Where)?),
+            None => None,
+        };
+        if let Some(returning) = &delete.returning {
+            self.returning_targets(&mut query, returning)?;
+        }
+        Ok(query)
+    }
+
+    /// INSERT's RETURNING sees only the target table.
+    fn returning(
+        &mut self,
+        query: &mut Query,
+        returning: &ast::Returning,
+        target: usize,
+    ) -> Result<()> {
+        self.scope().namespace.clear();
+        self.make_visible(target);
+        self.returning_targets(query, returning)
+    }
+
+    fn returning_targets(&mut self, query: &mut Query, returning: &ast::Returning) -> Result<()> {
+        if returning.old_alias.is_some() || returning.new_alias.is_some() {
+            return Err(Error::not_supported("RETURNING WITH (OLD/NEW AS …)"));
+        }
+        query.returning = self.targets(&returning.targets, ExprPlace::Returning)?;
+        Ok(())
+    }
+
+    fn on_conflict(
+        &mut self,
+        relation: &Arc<Relation>,
+        target: usize,
+        conflict: &ast::OnConflict,
+    ) -> Result<OnConflict> {
+        let arbiters = self.arbiters(relation, conflict)?;
+        let excluded_alias = ast::Alias { name: "excluded".into(), columns: Vec::new() };
+        let excluded = self.add_relation_rte(relation.clone(), Some(&excluded_alias), None)?;
+        let update = match &conflict.action {
+            ast::ConflictAction::Nothing => None,
+            ast::ConflictAction::Update { set, where_clause } => {
+                self.scope().namespace.clear();
+                self.make_visible(target);
+                self.make_visible(excluded);
+                // Unqualified names mean the target table.
+                if let Some(item) = self.scope().namespace.last_mut() {
+                    item.columns_visible = false;
+                }
+                let assignments = self.set_clauses(relation, set)?;
+                let filter = match where_clause {
+                    Some(e) => Some(self.condition(e, "WHERE", ExprPlace::Where)?),
+                    None => None,
+                };
+                Some((assignments, filter))
+            }
+        };
+        Ok(OnConflict { arbiters, update, excluded })
+    }
+
+    /// The unique indexes that ON CONFLICT's target names or implies.
+    fn arbiters(
+        &mut self,
+        relation: &Arc<Relation>,
+        conflict: &ast::OnConflict,
+    ) -> Result<Vec<steppe_types::Oid>> {
+        let Some(target) = &conflict.target else {
+            if matches!(conflict.action, ast::ConflictAction::Update { .. }) {
+                return Err(self
+                    .error(
+                        SqlState::SYNTAX_ERROR,
+                        "ON CONFLICT DO UPDATE requires inference specification or constraint name",
+                        conflict.location,
+                    )
+                    .hint("For example, ON CONFLICT (column_name)."));
+            }
+            return Ok(Vec::new());
+        };
+        match target {
+            ast::ConflictTarget::Constraint { name, location } => {
+                let constraint = relation.constraints.iter().find(|c| *c.name == *name.as_str());
+                use steppe_catalog::ConstraintKind::{Primary, Unique};
+                match constraint.map(|c| &c.kind) {
+                    Some(Primary { index } | Unique { index }) => Ok(vec![*index]),
+                    Some(_) => Err(self.error(
+                        SqlState::WRONG_OBJECT_TYPE,
+                        "constraint in ON CONFLICT clause has no associated index",
+                        *location,
+                    )),
+                    None => Err(self.error(
+                        SqlState::UNDEFINED_OBJECT,
+                        format!(
+                            "constraint \"{name}\" for table \"{}\" does not exist",
+                            relation.name
+                        ),
+                        *location,
+                    )),
+                }
+            }
+            ast::ConflictTarget::Index { elements, .. } => {
+                self.inferred_arbiters(relation, elements)
+            }
+        }
+    }
+
+    fn inferred_arbiters(
+        &mut self,
+        relation: &Arc<Relation>,
+        elements: &[ast::IndexElem],
+    ) -> Result<Vec<steppe_types::Oid>> {
+        let mut wanted: Vec<i16> = Vec::with_capacity(elements.len());
+        for element in elements {
+            let Some(name) = element.column_name() else {
+                return Err(Error::not_supported("ON CONFLICT over index expressions"));
+            };
+            let position = self.target_column(relation, name, Location::NONE)?;
+            wanted.push(position as i16 + 1);
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        let matches = |index: &&Arc<Relation>| {
+            let Some(info) = &index.index else { return false };
+            let mut keys: Vec<i16> = info.keys.iter().map(|k| k.attnum).collect();
+            keys.sort_unstable();
+            info.unique && info.predicate.is_none() && keys == wanted
+        };
+        let found: Vec<_> =
+            self.ctx.catalog.indexes_of(relation).filter(matches).map(|i| i.oid).collect();
+        if found.is_empty() {
+            return Err(Error::new(
+                SqlState::INVALID_COLUMN_REFERENCE,
+                "there is no unique or exclusion constraint matching the ON CONFLICT specification",
+            ));
+        }
+        Ok(found)
+    }
+}
+
+fn plain_target(expr: Expr, name: Arc<str>) -> Target {
+    Target { expr, name, hidden: false, origin: None }
+}

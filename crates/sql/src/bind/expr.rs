@@ -1,0 +1,835 @@
+//! Binding of expressions (parse_expr.c).
+
+use super::coerce::{category, element_of};
+use super::{Binder, ExprPlace};
+use crate::ast::{self, ExprKind, Literal, Location, ObjectName, SqlValueFunction};
+use crate::expr::{BoolTest, CallSyntax, Expr, RowCompareOp, SubLinkKind, TypeRef};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
+
+impl Binder<'_> {
+    /// Binds an expression.
+    pub(crate) fn expr(&mut self, expr: &ast::Expr, place: ExprPlace) -> Result<Expr> {
+        let location = expr.location;
+        match &expr.kind {
+            ExprKind::ColumnRef(column) => self.column_ref(column, place, location),
+            ExprKind::Param(number) => self.param(*number, location),
+            ExprKind::Const(literal) => self.constant(literal, location),
+            ExprKind::Cast { arg, type_name } => self.cast(arg, type_name, place, location),
+            ExprKind::Unary { op, arg } => {
+                let bound = self.expr(arg, place)?;
+                self.operator(op, None, bound, location)
+            }
+            ExprKind::Binary { op, left, right } => self.binary(op, left, right, place, location),
+            ExprKind::ArrayOp { op, quantifier, left, right } => {
+                let all = *quantifier == ast::Quantifier::All;
+                let (left, right) = (self.expr(left, place)?, self.expr(right, place)?);
+                self.scalar_array(op, all, left, right, location)
+            }
+            ExprKind::And(args) => self.conditions(args, "AND", place).map(Expr::And),
+            ExprKind::Or(args) => self.conditions(args, "OR", place).map(Expr::Or),
+            ExprKind::Not(arg) => self.condition(arg, "NOT", place).map(|e| Expr::Not(Box::new(e))),
+            ExprKind::NullTest { arg, negated } => {
+                let arg = Box::new(self.expr(arg, place)?);
+                Ok(Expr::IsNull { arg, negated: *negated })
+            }
+            ExprKind::BooleanTest { arg, test, negated } => {
+                let (test, name) = boolean_test(*test, *negated);
+                let bound = self.expr(arg, place)?;
+                let arg = Box::new(self.coerce_boolean(bound, name, arg.location)?);
+                Ok(Expr::BoolTest { arg, test })
+            }
+            ExprKind::Distinct { left, right, negated } => {
+                self.distinct(left, right, *negated, place, location)
+            }
+            ExprKind::NullIf { left, right } => {
+                let (left, right) = (self.expr(left, place)?, self.expr(right, place)?);
+                let (func, mut args) = self.equality_args(left, right, location)?;
+                let right = Box::new(args.pop().ok_or_else(lost_operand)?);
+                let left = Box::new(args.pop().ok_or_else(lost_operand)?);
+                let ty = left.ty();
+                Ok(Expr::NullIf { eq: func, left, right, ty })
+            }
+            ExprKind::In { arg, list, negated } => self.in_list(arg, list, *negated, place, location),
+            ExprKind::Between { arg, low, high, symmetric, negated } => {
+                self.between(arg, low, high, *symmetric, *negated, place, location)
+            }
+            ExprKind::Like { kind, negated, arg, pattern } => {
+                let (arg, pattern) = (self.expr(arg, place)?, self.expr(pattern, place)?);
+                let op = ObjectName::from(kind.operator(*negated));
+                self.operator(&op, Some(arg), pattern, location)
+            }
+            ExprKind::FuncCall(call) => self.func_call(call, place, location),
+            ExprKind::Case { arg, whens, default } => {
+                self.case(arg.as_deref(), whens, default.as_deref(), place)
+            }
+            ExprKind::Coalesce(args) => {
+                let (args, ty) = self.common_args(args, "COALESCE", place)?;
+                Ok(Expr::Coalesce { args, ty })
+            }
+            ExprKind::Greatest(args) => {
+                let (args, ty) = self.common_args(args, "GREATEST", place)?;
+                Ok(Expr::MinMax { greatest: true, args, ty })
+            }
+            ExprKind::Least(args) => {
+                let (args, ty) = self.common_args(args, "LEAST", place)?;
+                Ok(Expr::MinMax { greatest: false, args, ty })
+            }
+            ExprKind::Array(elements) => self.array(elements, None, place, location),
+            ExprKind::Row { fields, .. } => {
+                let fields = fields.iter().map(|f| self.expr(f, place)).collect::<Result<_>>()?;
+                Ok(Expr::Row(fields))
+            }
+            ExprKind::SubLink(link) => self.sub_link(link, place, location),
+            ExprKind::Indirection { arg, path } => self.indirection(arg, path, place, location),
+            ExprKind::Collate { arg, collation } => {
+                self.collate(arg, collation, place, location)
+            }
+            ExprKind::SqlValueFunction { function, precision } => {
+                self.sql_value(*function, *precision)
+            }
+            ExprKind::Default => Err(self.error(
+                SqlState::SYNTAX_ERROR,
+                "DEFAULT is not allowed in this context",
+                location,
+            )),
+            ExprKind::CurrentOf(_) => Err(self.unsupported("WHERE CURRENT OF", location)),
+            ExprKind::Grouping(_) => Err(self.unsupported("GROUPING", location)),
+            ExprKind::MergeAction => Err(self.unsupported("merge_action()", location)),
+        }
+    }
+
+    fn constant(&mut self, literal: &Literal, location: Location) -> Result<Expr> {
+        let constant = |value, ty| Expr::Const(value, TypeRef::plain(ty));
+        Ok(match literal {
+            Literal::Integer(n) => constant(Datum::Int4(*n), oid::INT4),
+            Literal::Float(text) => match text.parse::<i64>() {
+                Ok(n) => constant(Datum::Int8(n), oid::INT8),
+                Err(_) => {
+                    let value = steppe_types::text_io::input(oid::NUMERIC, -1, text, self.ctx.io)
+                        .map_err(|e| e.at(self.position(location)))?;
+                    constant(value, oid::NUMERIC)
+                }
+            },
+            Literal::String(text) => constant(Datum::text(text.as_str()), oid::UNKNOWN),
+            Literal::BitString(_) => return Err(self.unsupported("bit strings", location)),
+            Literal::Boolean(b) => constant(Datum::Bool(*b), oid::BOOL),
+            Literal::Null => constant(Datum::Null, oid::UNKNOWN),
+        })
+    }
+
+    fn cast(
+        &mut self,
+        arg: &ast::Expr,
+        type_name: &ast::TypeName,
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<Expr> {
+        let to = self.type_name(type_name)?;
+        // ARRAY[…]::type[] gives its elements the type at once, so that ARRAY[]::int[] works.
+        if let (ExprKind::Array(elements), Some(element)) = (&arg.kind, element_of(to.oid)) {
+            let array = self.array(elements, Some(element), place, arg.location)?;
+            return self.coerce_explicit(array, to, location);
+        }
+        let bound = self.expr(arg, place)?;
+        let at = if location.offset().is_some() { location } else { arg.location };
+        let literal_at = if matches!(arg.kind, ExprKind::Const(_)) { arg.location } else { at };
+        self.coerce_explicit(bound, to, literal_at)
+    }
+
+    /// A boolean operand of AND, OR, NOT, WHERE ….
+    pub(crate) fn condition(
+        &mut self,
+        expr: &ast::Expr,
+        construct: &str,
+        place: ExprPlace,
+    ) -> Result<Expr> {
+        let bound = self.expr(expr, place)?;
+        self.coerce_boolean(bound, construct, expr.location)
+    }
+
+    fn conditions(&mut self, args: &[ast::Expr], construct: &str, place: ExprPlace) -> Result<Vec<Expr>> {
+        args.iter().map(|a| self.condition(a, construct, place)).collect()
+    }
+
+    fn binary(
+        &mut self,
+        op: &ObjectName,
+        left: &ast::Expr,
+        right: &ast::Expr,
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<Expr> {
+        if let (ExprKind::Row { fields: l, .. }, ExprKind::Row { fields: r, .. }) =
+            (&left.kind, &right.kind)
+        {
+            let l = l.iter().map(|f| self.expr(f, place)).collect::<Result<_>>()?;
+            let r = r.iter().map(|f| self.expr(f, place)).collect::<Result<_>>()?;
+            return self.row_compare(op, l, r, location);
+        }
+        if let (ExprKind::Row { .. }, ExprKind::SubLink(link)) = (&left.kind, &right.kind)
+            && link.kind == ast::SubLinkKind::Expr
+        {
+            return Err(self.unsupported("comparison of a row with a row sub-select", location));
+        }
+        let (left, right) = (self.expr(left, place)?, self.expr(right, place)?);
+        self.operator(op, Some(left), right, location)
+    }
+
+    /// `(a, b) op (c, d)` (make_row_comparison_op).
+    fn row_compare(
+        &mut self,
+        op: &ObjectName,
+        left: Vec<Expr>,
+        right: Vec<Expr>,
+        location: Location,
+    ) -> Result<Expr> {
+        if left.len() != right.len() {
+            return Err(self.error(
+                SqlState::SYNTAX_ERROR,
+                "unequal number of entries in row expressions",
+                location,
+            ));
+        }
+        if left.is_empty() {
+            return Err(self.unsupported("comparison of rows of zero length", location));
+        }
+        let pairs: Vec<(Expr, Expr)> = left.into_iter().zip(right).collect();
+        let per_column = |binder: &mut Self, symbol: &str| -> Result<Vec<Expr>> {
+            let name = ObjectName::from(symbol);
+            let pairs = pairs.iter().cloned();
+            pairs.map(|(l, r)| binder.operator(&name, Some(l), r, location)).collect()
+        };
+        let row_op = match op.name() {
+            "=" => return per_column(self, "=").map(Expr::And),
+            "<>" => return per_column(self, "<>").map(Expr::Or),
+            "<" => RowCompareOp::Lt,
+            "<=" => RowCompareOp::Le,
+            ">" => RowCompareOp::Gt,
+            ">=" => RowCompareOp::Ge,
+            other => {
+                return Err(self.error(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    format!("could not determine interpretation of row comparison operator {other}"),
+                    location,
+                ));
+            }
+        };
+        let (mut lt, mut eq, mut l, mut r) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (less, equal) in per_column(self, "<")?.into_iter().zip(per_column(self, "=")?) {
+            let (Expr::Func { func, mut args, .. }, Expr::Func { func: eq_func, .. }) = (less, equal)
+            else {
+                return Err(Error::internal("an operator did not bind to a function"));
+            };
+            lt.push(func);
+            eq.push(eq_func);
+            r.push(args.pop().ok_or_else(lost_operand)?);
+            l.push(args.pop().ok_or_else(lost_operand)?);
+        }
+        Ok(Expr::RowCompare { op: row_op, lt, eq, left: l, right: r })
+    }
+
+    fn distinct(
+        &mut self,
+        left: &ast::Expr,
+        right: &ast::Expr,
+        negated: bool,
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<Expr> {
+        // x IS DISTINCT FROM NULL is a null test.
+        let is_null = |e: &ast::Expr| matches!(e.kind, ExprKind::Const(Literal::Null));
+        if is_null(right) || is_null(left) {
+            let tested = if is_null(right) { left } else { right };
+            let arg = Box::new(self.expr(tested, place)?);
+            return Ok(Expr::IsNull { arg, negated: !negated });
+        }
+        if let (ExprKind::Row { fields: l, .. }, ExprKind::Row { fields: r, .. }) =
+            (&left.kind, &right.kind)
+        {
+            if l.len() != r.len() {
+                return Err(self.error(
+                    SqlState::SYNTAX_ERROR,
+                    "unequal number of entries in row expressions",
+                    location,
+                ));
+            }
+            let columns = l
+                .iter()
+                .zip(r)
+                .map(|(a, b)| self.distinct(a, b, negated, place, location))
+                .collect::<Result<_>>()?;
+            return Ok(if negated { Expr::And(columns) } else { Expr::Or(columns) });
+        }
+        let (left, right) = (self.expr(left, place)?, self.expr(right, place)?);
+        let (eq, mut args) = self.equality_args(left, right, location)?;
+        let right = Box::new(args.pop().ok_or_else(lost_operand)?);
+        let left = Box::new(args.pop().ok_or_else(lost_operand)?);
+        Ok(Expr::Distinct { eq, left, right, negated })
+    }
+
+    /// The equality function of two operands, with them coerced to its argument types.
+    fn equality_args(
+        &mut self,
+        left: Expr,
+        right: Expr,
+        location: Location,
+    ) -> Result<(Oid, Vec<Expr>)> {
+        match self.operator(&ObjectName::from("="), Some(left), right, location)? {
+            Expr::Func { func, args, .. } => Ok((func, args)),
+            _ => Err(Error::internal("equality did not bind to a function")),
+        }
+    }
+
+    /// `left op ANY (array)`.
+    fn scalar_array(
+        &mut self,
+        op: &ObjectName,
+        all: bool,
+        left: Expr,
+        array: Expr,
+        location: Location,
+    ) -> Result<Expr> {
+        let array_type = array.ty().oid;
+        let element = match array_type {
+            oid::UNKNOWN => left.ty().oid,
+            ty => match element_of(ty).or(vector_element(ty)) {
+                Some(element) => element,
+                None => {
+                    return Err(self.error(
+                        SqlState::WRONG_OBJECT_TYPE,
+                        "op ANY/ALL (array) requires array on right side",
+                        location,
+                    ));
+                }
+            },
+        };
+        let operator = self.resolve_operator(op, left.ty().oid, element, location)?;
+        if operator.result != oid::BOOL {
+            return Err(self.error(
+                SqlState::WRONG_OBJECT_TYPE,
+                "op ANY/ALL (array) requires operator to yield boolean",
+                location,
+            ));
+        }
+        // An anyarray-style operator (array = ANY(array of arrays)) does not occur: no such types.
+        let wanted = match operator.right {
+            oid::ANYARRAY | oid::ANYELEMENT => element,
+            ty => ty,
+        };
+        let wanted_array = self.builtins.ty(wanted).map_or(0, |t| t.array);
+        let left_type = match operator.left {
+            oid::ANYARRAY | oid::ANYELEMENT => left.ty(),
+            ty => TypeRef::plain(ty),
+        };
+        let left = Box::new(self.coerce_implicit(left, left_type, location)?);
+        let array = match vector_element(array_type) {
+            Some(e) if e == wanted => Box::new(array),
+            _ => Box::new(self.coerce_implicit(array, TypeRef::plain(wanted_array), location)?),
+        };
+        let syntax = CallSyntax::Operator(operator.oid);
+        Ok(Expr::ScalarArrayOp { func: operator.func, all, left, array, syntax })
+    }
+
+    /// `x [NOT] IN (list)`: one array probe where the types allow, else OR of equalities.
+    fn in_list(
+        &mut self,
+        arg: &ast::Expr,
+        list: &[ast::Expr],
+        negated: bool,
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<Expr> {
+        let op = ObjectName::from(if negated { "<>" } else { "=" });
+        if let ExprKind::Row { fields, .. } = &arg.kind {
+            return self.row_in_list(fields, list, negated, place, location);
+        }
+        let left = self.expr(arg, place)?;
+        let items = list.iter().map(|i| self.expr(i, place)).collect::<Result<Vec<_>>>()?;
+        let types: Vec<Oid> = items.iter().chain([&left]).map(|e| e.ty().oid).collect();
+        let common = super::coerce::common_type(&types).filter(|t| {
+            items.len() > 1 && *t != oid::RECORD && self.builtins.ty(*t).is_some_and(|t| t.array != 0)
+        });
+        let no_vars = items.iter().all(|e| !has_var(e));
+        if let (Some(common), true) = (common, no_vars) {
+            let element = TypeRef::plain(common);
+            let elements = items
+                .into_iter()
+                .zip(list)
+                .map(|(e, l)| self.coerce_implicit(e, element, l.location))
+                .collect::<Result<_>>()?;
+            let ty = TypeRef::plain(self.builtins.ty(common).map_or(0, |t| t.array));
+            let array = Expr::Array { elements, element: common, multidim: false, ty };
+            return self.scalar_array(&op, negated, left, array, location);
+        }
+        let comparisons = items
+            .into_iter()
+            .map(|item| self.operator(&op, Some(left.clone()), item, location))
+            .collect::<Result<Vec<_>>>()?;
+        Ok(any_or_all(comparisons, negated))
+    }
+
+    fn row_in_list(
+        &mut self,
+        fields: &[ast::Expr],
+        list: &[ast::Expr],
+        negated: bool,
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<Expr> {
+        let op = ObjectName::from(if negated { "<>" } else { "=" });
+        let mut comparisons = Vec::with_capacity(list.len());
+        for item in list {
+            let ExprKind::Row { fields: right, .. } = &item.kind else {
+                return Err(self.unsupported("IN list mixing rows and scalars", item.location));
+            };
+            let l = fields.iter().map(|f| self.expr(f, place)).collect::<Result<_>>()?;
+            let r = right.iter().map(|f| self.expr(f, place)).collect::<Result<_>>()?;
+            comparisons.push(self.row_compare(&op, l, r, location)?);
+        }
+        Ok(any_or_all(comparisons, negated))
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn between(
+        &mut self,
+        arg: &ast::Expr,
+        low: &ast::Expr,
+        high: &ast::Expr,
+        symmetric: bool,
+        negated: bool,
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<Expr> {
+        let range = |b: &mut Self, low: &ast::Expr, high: &ast::Expr| -> Result<Expr> {
+            let (ge, le) = if negated { ("<", ">") } else { (">=", "<=") };
+            let lower = b.binary(&ObjectName::from(ge), arg, low, place, location)?;
+            let upper = b.binary(&ObjectName::from(le), arg, high, place, location)?;
+            Ok(any_or_all_pair(lower, upper, negated))
+        };
+        let forward = range(self, low, high)?;
+        if !symmetric {
+            return Ok(forward);
+        }
+        let swapped = range(self, high, low)?;
+        Ok(any_or_all_pair(forward, swapped, !negated))
+    }
+
+    fn case(
+        &mut self,
+        arg: Option<&ast::Expr>,
+        whens: &[ast::CaseWhen],
+        default: Option<&ast::Expr>,
+        place: ExprPlace,
+    ) -> Result<Expr> {
+        let mut operand = match arg {
+            Some(arg) => Some(self.expr(arg, place)?),
+            None => None,
+        };
+        if let Some(o) = operand.take() {
+            // An untyped operand is text, so that CASE 'a' WHEN 'a' works.
+            let text = TypeRef::plain(oid::TEXT);
+            operand = Some(match o.ty().oid {
+                oid::UNKNOWN => self.coerce_implicit(o, text, Location::NONE)?,
+                _ => o,
+            });
+        }
+        let mut conditions = Vec::with_capacity(whens.len());
+        let mut results = Vec::with_capacity(whens.len() + 1);
+        let mut locations = Vec::with_capacity(whens.len() + 1);
+        for when in whens {
+            conditions.push(match &operand {
+                Some(o) => {
+                    let value = self.expr(&when.condition, place)?;
+                    let left = Expr::CaseOperand(o.ty());
+                    self.operator(&ObjectName::from("="), Some(left), value, when.location)?
+                }
+                None => self.condition(&when.condition, "CASE/WHEN", place)?,
+            });
+            results.push(self.expr(&when.result, place)?);
+            locations.push(when.result.location);
+        }
+        // PostgreSQL looks at the ELSE type first.
+        let otherwise = match default {
+            Some(e) => self.expr(e, place)?,
+            None => Expr::Const(Datum::Null, TypeRef::plain(oid::UNKNOWN)),
+        };
+        results.insert(0, otherwise);
+        locations.insert(0, default.map_or(Location::NONE, |e| e.location));
+        let ty = self.coerce_common(&mut results, "CASE", &locations)?;
+        let otherwise = Box::new(results.remove(0));
+        let whens = conditions.into_iter().zip(results).collect();
+        Ok(Expr::Case { operand: operand.map(Box::new), whens, otherwise, ty })
+    }
+
+    fn common_args(
+        &mut self,
+        args: &[ast::Expr],
+        construct: &str,
+        place: ExprPlace,
+    ) -> Result<(Vec<Expr>, TypeRef)> {
+        let mut bound = args.iter().map(|a| self.expr(a, place)).collect::<Result<Vec<_>>>()?;
+        let locations: Vec<Location> = args.iter().map(|a| a.location).collect();
+        let ty = self.coerce_common(&mut bound, construct, &locations)?;
+        Ok((bound, ty))
+    }
+
+    /// `ARRAY[…]`, of elements of `wanted` type where a cast says so.
+    fn array(
+        &mut self,
+        elements: &[ast::Expr],
+        wanted: Option<Oid>,
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<Expr> {
+        let mut bound = Vec::with_capacity(elements.len());
+        let mut multidim = false;
+        for element in elements {
+            bound.push(match &element.kind {
+                ExprKind::Array(inner) => {
+                    multidim = true;
+                    self.array(inner, wanted, place, element.location)?
+                }
+                _ => self.expr(element, place)?,
+            });
+        }
+        multidim |= bound.first().is_some_and(|e| element_of(e.ty().oid).is_some());
+        if multidim {
+            let locations: Vec<Location> = elements.iter().map(|e| e.location).collect();
+            let ty = self.coerce_common(&mut bound, "ARRAY", &locations)?;
+            let Some(element) = element_of(ty.oid) else {
+                return Err(self.error(
+                    SqlState::ARRAY_SUBSCRIPT_ERROR,
+                    "multidimensional arrays must have array expressions with matching dimensions",
+                    location,
+                ));
+            };
+            return Ok(Expr::Array { elements: bound, element, multidim, ty });
+        }
+        let element = match wanted {
+            Some(element) => {
+                let to = TypeRef::plain(element);
+                for (bound, source) in bound.iter_mut().zip(elements) {
+                    let taken = std::mem::replace(bound, Expr::Default(to));
+                    *bound = self.coerce_explicit(taken, to, source.location)?;
+                }
+                element
+            }
+            None if bound.is_empty() => {
+                return Err(self
+                    .error(
+                        SqlState::INDETERMINATE_DATATYPE,
+                        "cannot determine type of empty array",
+                        location,
+                    )
+                    .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[]."));
+            }
+            None => {
+                let locations: Vec<Location> = elements.iter().map(|e| e.location).collect();
+                self.coerce_common(&mut bound, "ARRAY", &locations)?.oid
+            }
+        };
+        let array = self.builtins.ty(element).map_or(0, |t| t.array);
+        if array == 0 {
+            return Err(self.error(
+                SqlState::UNDEFINED_OBJECT,
+                format!(
+                    "could not find array type for data type {}",
+                    super::typename::format_type(element, -1)
+                ),
+                location,
+            ));
+        }
+        Ok(Expr::Array { elements: bound, element, multidim: false, ty: TypeRef::plain(array) })
+    }
+
+    fn sub_link(&mut self, link: &ast::SubLink, place: ExprPlace, location: Location) -> Result<Expr> {
+        if matches!(
+            place,
+            ExprPlace::Check
+                | ExprPlace::ColumnDefault
+                | ExprPlace::IndexExpression
+                | ExprPlace::IndexPredicate
+                | ExprPlace::ExecuteParameter
+                | ExprPlace::CopyWhere
+        ) {
+            let what = match place {
+                ExprPlace::Check => "check constraint",
+                ExprPlace::ColumnDefault => "DEFAULT expression",
+                ExprPlace::IndexExpression => "index expression",
+                ExprPlace::IndexPredicate => "index predicate",
+                ExprPlace::CopyWhere => "COPY FROM WHERE condition",
+                _ => "EXECUTE parameter",
+            };
+            return Err(self.error(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                format!("cannot use subquery in {what}"),
+                location,
+            ));
+        }
+        let mut query = self.select(&link.query)?;
+        for target in &mut query.targets {
+            if target.expr.ty().oid == oid::UNKNOWN {
+                let taken = std::mem::replace(&mut target.expr, Expr::Default(TypeRef::plain(0)));
+                target.expr = self.coerce_implicit(taken, TypeRef::plain(oid::TEXT), location)?;
+            }
+        }
+        let columns: Vec<TypeRef> =
+            query.targets.iter().filter(|t| !t.hidden).map(|t| t.expr.ty()).collect();
+        let one_column = |b: &Self| match columns.as_slice() {
+            [ty] => Ok(*ty),
+            _ => Err(b.error(
+                SqlState::SYNTAX_ERROR,
+                "subquery must return only one column",
+                location,
+            )),
+        };
+        let boolean = TypeRef::plain(oid::BOOL);
+        let (kind, test, ty) = match link.kind {
+            ast::SubLinkKind::Exists => (SubLinkKind::Exists, None, boolean),
+            ast::SubLinkKind::Expr => (SubLinkKind::Scalar, None, one_column(self)?),
+            ast::SubLinkKind::Array => {
+                let element = one_column(self)?;
+                let array = match element_of(element.oid) {
+                    Some(_) => element.oid,
+                    None => self.builtins.ty(element.oid).map_or(0, |t| t.array),
+                };
+                (SubLinkKind::Array, None, TypeRef::plain(array))
+            }
+            ast::SubLinkKind::Any | ast::SubLinkKind::All => {
+                let kind = match link.kind {
+                    ast::SubLinkKind::Any => SubLinkKind::Any,
+                    _ => SubLinkKind::All,
+                };
+                let test = self.sub_link_test(link, &columns, place, location)?;
+                (kind, Some(Box::new(test)), boolean)
+            }
+        };
+        Ok(Expr::SubLink { kind, test, query: Box::new(query), ty })
+    }
+
+    /// The comparison of `x op ANY (SELECT …)` over [`Expr::SubLinkColumn`]s.
+    fn sub_link_test(
+        &mut self,
+        link: &ast::SubLink,
+        columns: &[TypeRef],
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<Expr> {
+        let equal = ObjectName::from("=");
+        let op = link.op.as_ref().unwrap_or(&equal);
+        let Some(test) = &link.test else {
+            return Err(Error::internal("ANY/ALL sub-select without a left side"));
+        };
+        let left = match &test.kind {
+            ExprKind::Row { fields, .. } => {
+                fields.iter().map(|f| self.expr(f, place)).collect::<Result<Vec<_>>>()?
+            }
+            _ => vec![self.expr(test, place)?],
+        };
+        if left.len() != columns.len() {
+            let message = if left.len() < columns.len() {
+                "subquery has too many columns"
+            } else {
+                "subquery has too few columns"
+            };
+            return Err(self.error(SqlState::SYNTAX_ERROR, message, location));
+        }
+        let right: Vec<Expr> = columns
+            .iter()
+            .enumerate()
+            .map(|(index, ty)| Expr::SubLinkColumn { index, ty: *ty })
+            .collect();
+        if left.len() > 1 {
+            return self.row_compare(op, left, right, location);
+        }
+        let mut both = left.into_iter().chain(right);
+        match (both.next(), both.next()) {
+            (Some(l), Some(r)) => self.operator(op, Some(l), r, location),
+            _ => Err(lost_operand()),
+        }
+    }
+
+    fn indirection(
+        &mut self,
+        arg: &ast::Expr,
+        path: &[ast::Indirection],
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<Expr> {
+        let mut value = self.expr(arg, place)?;
+        let mut subscripts: Vec<(Option<Expr>, Option<Expr>)> = Vec::new();
+        let mut slice = false;
+        for step in path {
+            match step {
+                ast::Indirection::Subscript(index) => {
+                    let bound = self.subscript(index, place)?;
+                    subscripts.push((None, Some(bound)));
+                }
+                ast::Indirection::Slice { lower, upper } => {
+                    slice = true;
+                    let lower = lower.as_ref().map(|e| self.subscript(e, place)).transpose()?;
+                    let upper = upper.as_ref().map(|e| self.subscript(e, place)).transpose()?;
+                    subscripts.push((lower, upper));
+                }
+                ast::Indirection::Field(name) => {
+                    value = self.field(value, name, location)?;
+                }
+                ast::Indirection::Star => {
+                    return Err(self.unsupported("expansion of a composite value by .*", location));
+                }
+            }
+        }
+        if subscripts.is_empty() {
+            return Ok(value);
+        }
+        let container = value.ty();
+        let element = element_of(container.oid).or(vector_element(container.oid));
+        let Some(element) = element else {
+            return Err(self.error(
+                SqlState::DATATYPE_MISMATCH,
+                format!(
+                    "cannot subscript type {} because it does not support subscripting",
+                    super::typename::format_type(container.oid, -1)
+                ),
+                location,
+            ));
+        };
+        let ty = if slice { container } else { TypeRef { oid: element, typmod: container.typmod } };
+        Ok(Expr::Subscript { array: Box::new(value), indices: subscripts, slice, ty })
+    }
+
+    fn subscript(&mut self, index: &ast::Expr, place: ExprPlace) -> Result<Expr> {
+        let bound = self.expr(index, place)?;
+        let from = bound.ty().oid;
+        let to = TypeRef::plain(oid::INT4);
+        let context = super::CoercionContext::Assignment;
+        self.coerce(bound, to, context, CallSyntax::ImplicitCast, index.location)?.ok_or_else(|| {
+            self.error(
+                SqlState::DATATYPE_MISMATCH,
+                "array subscript must have type integer",
+                index.location,
+            )
+        })
+    }
+
+    /// `(expr).field`.
+    fn field(&mut self, value: Expr, name: &str, location: Location) -> Result<Expr> {
+        if let Expr::Func { func, .. } = &value
+            && let Some(proc) = self.builtins.proc(*func)
+            && let Some(index) = proc.out_columns.iter().position(|(n, _)| *n == name)
+        {
+            let ty = TypeRef::plain(proc.out_columns[index].1);
+            return Ok(Expr::Field { arg: Box::new(value), index, ty });
+        }
+        Err(self.error(
+            SqlState::UNDEFINED_COLUMN,
+            format!("could not identify column \"{name}\" in record data type"),
+            location,
+        ))
+    }
+
+    fn collate(
+        &mut self,
+        arg: &ast::Expr,
+        collation: &ObjectName,
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<Expr> {
+        let bound = self.expr(arg, place)?;
+        let bound = match bound.ty().oid {
+            oid::UNKNOWN => self.coerce_implicit(bound, TypeRef::plain(oid::TEXT), location)?,
+            _ => bound,
+        };
+        let ty = bound.ty().oid;
+        if category(ty) != b'S' {
+            return Err(self.error(
+                SqlState::DATATYPE_MISMATCH,
+                format!(
+                    "collations are not supported by type {}",
+                    super::typename::format_type(ty, -1)
+                ),
+                location,
+            ));
+        }
+        // Text compares bytewise here ("C"): only collations that mean that are accepted.
+        match collation.name() {
+            "C" | "POSIX" | "default" | "ucs_basic" | "pg_c_utf8" => Ok(bound),
+            name => Err(self.unsupported(&format!("collation \"{name}\""), location)),
+        }
+    }
+
+    fn sql_value(&mut self, function: SqlValueFunction, precision: Option<i32>) -> Result<Expr> {
+        use SqlValueFunction as F;
+        let call = |b: &mut Self, name: &str| -> Result<Expr> {
+            let name = ObjectName::from(name);
+            let (proc, args, ty) = b.function(&name, Vec::new(), &[], false, Location::NONE)?;
+            Ok(Expr::Func { func: proc.oid, args, ty, syntax: CallSyntax::Function })
+        };
+        let (inner, to, shown) = match function {
+            F::CurrentDate => ("now", Some(oid::DATE), "CURRENT_DATE"),
+            F::CurrentTime => ("now", Some(oid::TIMETZ), "CURRENT_TIME"),
+            F::CurrentTimestamp => ("now", Some(oid::TIMESTAMPTZ), "CURRENT_TIMESTAMP"),
+            F::LocalTime => ("now", Some(oid::TIME), "LOCALTIME"),
+            F::LocalTimestamp => ("now", Some(oid::TIMESTAMP), "LOCALTIMESTAMP"),
+            F::CurrentRole => ("current_user", None, "CURRENT_ROLE"),
+            F::CurrentUser => ("current_user", None, "CURRENT_USER"),
+            F::User => ("current_user", None, "USER"),
+            F::SessionUser => ("session_user", None, "SESSION_USER"),
+            F::CurrentCatalog => ("current_database", None, "CURRENT_CATALOG"),
+            F::CurrentSchema => ("current_schema", None, "CURRENT_SCHEMA"),
+        };
+        let value = call(self, inner)?;
+        let mut value = match to {
+            Some(to) => {
+                let typmod = precision.map_or(-1, |p| p.clamp(0, 6));
+                self.coerce_explicit(value, TypeRef { oid: to, typmod }, Location::NONE)?
+            }
+            None => value,
+        };
+        if let Expr::Func { syntax, .. } = &mut value {
+            *syntax = CallSyntax::SqlValue(shown);
+        }
+        Ok(value)
+    }
+}
+
+/// int2vector and oidvector are subscripted like arrays.
+fn vector_element(ty: Oid) -> Option<Oid> {
+    match ty {
+        oid::INT2VECTOR => Some(oid::INT2),
+        oid::OIDVECTOR => Some(oid::OID),
+        _ => None,
+    }
+}
+
+fn lost_operand() -> Error {
+    Error::internal("a bound operator has lost an operand")
+}
+
+fn boolean_test(value: ast::TruthValue, negated: bool) -> (BoolTest, &'static str) {
+    use ast::TruthValue::*;
+    match (value, negated) {
+        (True, false) => (BoolTest::True, "IS TRUE"),
+        (True, true) => (BoolTest::NotTrue, "IS NOT TRUE"),
+        (False, false) => (BoolTest::False, "IS FALSE"),
+        (False, true) => (BoolTest::NotFalse, "IS NOT FALSE"),
+        (Unknown, false) => (BoolTest::Unknown, "IS UNKNOWN"),
+        (Unknown, true) => (BoolTest::NotUnknown, "IS NOT UNKNOWN"),
+    }
+}
+
+fn any_or_all(mut comparisons: Vec<Expr>, all: bool) -> Expr {
+    if comparisons.len() == 1 {
+        return comparisons.remove(0);
+    }
+    if all { Expr::And(comparisons) } else { Expr::Or(comparisons) }
+}
+
+fn any_or_all_pair(a: Expr, b: Expr, any: bool) -> Expr {
+    if any { Expr::Or(vec![a, b]) } else { Expr::And(vec![a, b]) }
+}
+
+/// Whether a column occurs.
+pub(crate) fn has_var(expr: &Expr) -> bool {
+    matches!(expr, Expr::Var { .. }) || expr.children().into_iter().any(has_var)
+}

@@ -1,0 +1,845 @@
+//! FROM items, namespaces and column look-up (parse_clause.c, parse_relation.c).
+
+use super::{Binder, ExprPlace, NamespaceItem};
+use crate::ast::{self, Alias, JoinCondition, Location, RangeVar};
+use crate::expr::{CallSyntax, Expr, TypeRef};
+use crate::query::{FromItem, JoinKind, Rte, RteColumn, RteKind};
+use std::sync::Arc;
+use steppe_catalog::{RelKind, Relation};
+use steppe_types::{Error, Result, SqlState, oid};
+
+/// System columns with their attribute numbers and types.
+pub(crate) const SYSTEM_COLUMNS: [(&str, i32, steppe_types::Oid); 6] = [
+    ("ctid", -1, oid::TID),
+    ("xmin", -2, oid::XID),
+    ("cmin", -3, oid::CID),
+    ("xmax", -4, oid::XID),
+    ("cmax", -5, oid::CID),
+    ("tableoid", -6, oid::OID),
+];
+
+/// Splits `schema.name` as regclass input does: quoted parts keep their case.
+pub(crate) fn parse_qualified_name(text: &str) -> Result<Vec<String>> {
+    let invalid = || Error::new(SqlState::INVALID_NAME, "invalid name syntax");
+    let mut parts = Vec::new();
+    let mut chars = text.trim().chars().peekable();
+    loop {
+        let mut part = String::new();
+        if chars.peek() == Some(&'"') {
+            chars.next();
+            loop {
+                match chars.next().ok_or_else(invalid)? {
+                    '"' if chars.peek() == Some(&'"') => {
+                        chars.next();
+                        part.push('"');
+                    }
+                    '"' => break,
+                    c => part.push(c),
+                }
+            }
+        } else {
+            while let Some(c) = chars.next_if(|c| c.is_alphanumeric() || matches!(c, '_' | '$')) {
+                part.extend(c.to_lowercase());
+            }
+        }
+        if part.is_empty() {
+            return Err(invalid());
+        }
+        parts.push(part);
+        match chars.next() {
+            None => return Ok(parts),
+            Some('.') => {}
+            Some(_) => return Err(invalid()),
+        }
+    }
+}
+
+impl Binder<'_> {
+    /// FROM clause: each item with what it makes visible.
+    pub(crate) fn from_clause(&mut self, items: &[ast::FromItem]) -> Result<Vec<FromItem>> {
+        let mut bound = Vec::with_capacity(items.len());
+        for item in items {
+            let (item, names) = self.from_item(item)?;
+            self.check_alias_conflicts(&names)?;
+            // Items to the right see this one only if they are LATERAL.
+            let names = names.into_iter().map(|n| NamespaceItem { lateral_only: true, ..n });
+            self.scope().namespace.extend(names);
+            bound.push(item);
+        }
+        for name in &mut self.scope().namespace {
+            name.lateral_only = false;
+            name.lateral_ok = true;
+        }
+        Ok(bound)
+    }
+
+    fn check_alias_conflicts(&mut self, names: &[NamespaceItem]) -> Result<()> {
+        let scope = self.scope();
+        for new in names.iter().filter(|n| n.relation_visible) {
+            let alias = scope.rtes[new.rte].alias.clone();
+            let clash = |old: &&NamespaceItem| {
+                old.relation_visible && scope.rtes[old.rte].alias == alias
+            };
+            if scope.namespace.iter().find(clash).is_some() {
+                return Err(Error::new(
+                    SqlState::DUPLICATE_ALIAS,
+                    format!("table name \"{alias}\" specified more than once"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn from_item(&mut self, item: &ast::FromItem) -> Result<(FromItem, Vec<NamespaceItem>)> {
+        match item {
+            ast::FromItem::Table(range_var) => {
+                let rte = self.table(range_var)?;
+                Ok((FromItem::Rte(rte), vec![namespace_item(rte)]))
+            }
+            ast::FromItem::Subquery(subselect) => {
+                let rte = self.subquery(subselect)?;
+                let visible = subselect.alias.is_some();
+                let item = NamespaceItem { relation_visible: visible, ..namespace_item(rte) };
+                Ok((FromItem::Rte(rte), vec![item]))
+            }
+            ast::FromItem::Function(function) => {
+                let rte = self.range_function(function)?;
+                Ok((FromItem::Rte(rte), vec![namespace_item(rte)]))
+            }
+            ast::FromItem::Join(join) => self.join(join),
+        }
+    }
+
+    /// A table, view or CTE by name.
+    fn table(&mut self, range_var: &RangeVar) -> Result<usize> {
+        if range_var.schema.is_none()
+            && let Some(rte) = self.cte_reference(range_var)?
+        {
+            return Ok(rte);
+        }
+        let relation = self.relation(range_var)?;
+        match relation.kind {
+            RelKind::View => self.view(&relation, range_var),
+            RelKind::Index => Err(self
+                .error(
+                    SqlState::WRONG_OBJECT_TYPE,
+                    format!("cannot open relation \"{}\"", relation.name),
+                    range_var.location,
+                )
+                .detail("This operation is not supported for indexes.")),
+            _ => self.add_relation_rte(relation, range_var.alias.as_ref(), Some(range_var.location)),
+        }
+    }
+
+    /// A view is its query as a sub-select.
+    fn view(&mut self, view: &Arc<Relation>, range_var: &RangeVar) -> Result<usize> {
+        let text = view.view.as_deref().unwrap_or_default();
+        let query = self.view_query(text)?;
+        let default = Alias { name: view.name.to_string(), columns: Vec::new() };
+        let mut alias = range_var.alias.clone().unwrap_or(default);
+        if alias.columns.is_empty() {
+            alias.columns = view.columns.iter().map(|c| c.name.to_string()).collect();
+        }
+        let kind = RteKind::Subquery { query: Box::new(query), lateral: false };
+        self.add_derived_rte(&alias, range_var.alias.is_some(), kind, Vec::new())
+    }
+
+    /// Binds a view's text on its own: it sees nothing of the statement around it.
+    fn view_query(&mut self, text: &str) -> Result<crate::query::Query> {
+        let statements = crate::parser::parse(text)?;
+        let Some(ast::Statement::Select(select)) = statements.first().map(|s| &s.statement) else {
+            return Err(Error::internal("a view's definition is no SELECT"));
+        };
+        let ctx = super::BindContext { source: text, ..*self.ctx };
+        let mut binder = Binder::new(&ctx, super::Params::none());
+        let mut query = binder.select(select)?;
+        binder.settle_unknown_targets(&mut query)?;
+        Ok(query)
+    }
+
+    /// Finds a relation: 42P01 with its position.
+    pub(crate) fn relation(&self, range_var: &RangeVar) -> Result<Arc<Relation>> {
+        let parts = range_var.object_name();
+        let found = self
+            .lookup_relation_parts(parts.parts())
+            .map_err(|e| e.at(self.position(range_var.location)))?;
+        found.ok_or_else(|| {
+            self.error(
+                SqlState::UNDEFINED_TABLE,
+                format!("relation \"{parts}\" does not exist"),
+                range_var.location,
+            )
+        })
+    }
+
+    /// Looks a (qualified) name up along the search path.
+    pub(crate) fn lookup_relation_parts(&self, parts: &[String]) -> Result<Option<Arc<Relation>>> {
+        let catalog = self.ctx.catalog;
+        match parts {
+            [name] => Ok(self
+                .ctx
+                .search_path
+                .iter()
+                .find_map(|schema| catalog.relation_named(*schema, name))
+                .cloned()),
+            [schema, name] | [_, schema, name] => match catalog.schema_named(schema) {
+                Some(schema) => Ok(catalog.relation_named(schema.oid, name).cloned()),
+                None => Ok(None),
+            },
+            _ => Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                "improper qualified name (too many dotted names)",
+            )),
+        }
+    }
+
+    /// Adds a base relation to the range table.
+    pub(crate) fn add_relation_rte(
+        &mut self,
+        relation: Arc<Relation>,
+        alias: Option<&Alias>,
+        location: Option<Location>,
+    ) -> Result<usize> {
+        let mut columns: Vec<RteColumn> = relation
+            .columns
+            .iter()
+            .map(|c| RteColumn {
+                name: c.name.clone(),
+                ty: TypeRef { oid: c.type_oid, typmod: c.typmod },
+                dropped: c.dropped,
+            })
+            .collect();
+        let name: Arc<str> = match alias {
+            Some(alias) => alias.name.as_str().into(),
+            None => relation.name.clone(),
+        };
+        if let Some(alias) = alias {
+            self.apply_column_aliases(&mut columns, alias, location.unwrap_or_default())?;
+        }
+        let kind = RteKind::Relation(relation);
+        Ok(self.push_rte(Rte { alias: name, has_alias: alias.is_some(), kind, columns }))
+    }
+
+    fn apply_column_aliases(
+        &mut self,
+        columns: &mut [RteColumn],
+        alias: &Alias,
+        location: Location,
+    ) -> Result<()> {
+        let live = columns.iter().filter(|c| !c.dropped).count();
+        if alias.columns.len() > live {
+            return Err(self.error(
+                SqlState::INVALID_COLUMN_REFERENCE,
+                format!(
+                    "table \"{}\" has {live} columns available but {} columns specified",
+                    alias.name,
+                    alias.columns.len()
+                ),
+                location,
+            ));
+        }
+        let live = columns.iter_mut().filter(|c| !c.dropped);
+        for (column, name) in live.zip(&alias.columns) {
+            column.name = name.as_str().into();
+        }
+        Ok(())
+    }
+
+    /// Adds an entry; its position is returned.
+    pub(crate) fn push_rte(&mut self, rte: Rte) -> usize {
+        let rtes = &mut self.scope().rtes;
+        rtes.push(rte);
+        rtes.len() - 1
+    }
+
+    /// Adds a sub-select, function … with an alias. Without `columns` they come from a query.
+    pub(crate) fn add_derived_rte(
+        &mut self,
+        alias: &Alias,
+        has_alias: bool,
+        kind: RteKind,
+        columns: Vec<RteColumn>,
+    ) -> Result<usize> {
+        let mut columns = match &kind {
+            RteKind::Subquery { query, .. } => output_columns(query),
+            _ => columns,
+        };
+        self.apply_column_aliases(&mut columns, alias, Location::NONE)?;
+        Ok(self.push_rte(Rte { alias: alias.name.as_str().into(), has_alias, kind, columns }))
+    }
+
+    /// Makes an entry visible with all its columns.
+    pub(crate) fn make_visible(&mut self, rte: usize) {
+        let item = namespace_item(rte);
+        self.scope().namespace.push(item);
+    }
+
+    fn subquery(&mut self, subselect: &ast::RangeSubselect) -> Result<usize> {
+        let outer_active = self.scope().lateral_active;
+        // A sub-select that is not LATERAL sees the outer levels but not its siblings.
+        self.scope().lateral_active = subselect.lateral;
+        let query = self.select_in_from(&subselect.query, subselect.lateral);
+        self.scope().lateral_active = outer_active;
+        let mut query = query?;
+        self.settle_unknown_targets(&mut query)?;
+        let unnamed = Alias { name: "unnamed_subquery".into(), columns: Vec::new() };
+        let alias = subselect.alias.as_ref().unwrap_or(&unnamed);
+        let kind = RteKind::Subquery { query: Box::new(query), lateral: subselect.lateral };
+        self.add_derived_rte(alias, subselect.alias.is_some(), kind, Vec::new())
+    }
+
+    /// Functions in FROM are implicitly LATERAL.
+    fn range_function(&mut self, function: &ast::RangeFunction) -> Result<usize> {
+        let outer_active = std::mem::replace(&mut self.scope().lateral_active, true);
+        let bound = self.range_function_calls(function);
+        self.scope().lateral_active = outer_active;
+        let (calls, mut columns) = bound?;
+        if function.ordinality {
+            columns.push(column("ordinality", oid::INT8));
+        }
+        let name = function
+            .functions
+            .first()
+            .and_then(|f| f.func_call())
+            .map_or_else(|| "function".to_string(), |c| c.name.name().to_string());
+        let alias = match &function.alias {
+            Some(alias) => alias.clone(),
+            None => Alias { name, columns: Vec::new() },
+        };
+        // `FROM f() AS x` names a single scalar column x, too.
+        let scalar = calls.len() == 1 && calls[0].1 == 1 && !function.ordinality;
+        if scalar && function.alias.is_some() && alias.columns.is_empty() && columns[0].name.is_empty() {
+            columns[0].name = alias.name.as_str().into();
+        }
+        for c in columns.iter_mut().filter(|c| c.name.is_empty()) {
+            c.name = alias.name.as_str().into();
+        }
+        let kind = RteKind::Function { calls, ordinality: function.ordinality };
+        self.add_derived_rte(&alias, function.alias.is_some(), kind, columns)
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn range_function_calls(
+        &mut self,
+        function: &ast::RangeFunction,
+    ) -> Result<(Vec<(Expr, usize)>, Vec<RteColumn>)> {
+        let (mut calls, mut columns) = (Vec::new(), Vec::new());
+        for item in &function.functions {
+            if !item.column_defs.is_empty() || !function.column_defs.is_empty() {
+                return Err(self.unsupported("a column definition list in FROM", item.call.location));
+            }
+            let call = self.expr(&item.call, ExprPlace::FromFunction)?;
+            let before = columns.len();
+            let proc = match &call {
+                Expr::Func { func, syntax: CallSyntax::Function, .. } => self.builtins.proc(*func),
+                _ => None,
+            };
+            match proc {
+                Some(p) if p.out_columns.len() > 1 => {
+                    columns.extend(p.out_columns.iter().map(|(n, t)| column(n, *t)));
+                }
+                Some(p) if p.out_columns.len() == 1 => {
+                    columns.push(column(p.out_columns[0].0, call.ty().oid));
+                }
+                Some(p) => {
+                    // The column is named after the function unless an alias says otherwise.
+                    let name = if function.alias.is_some() { "" } else { p.name };
+                    columns.push(RteColumn { ty: call.ty(), ..column(name, 0) });
+                }
+                None => columns.push(RteColumn { ty: call.ty(), ..column("", 0) }),
+            }
+            calls.push((call, columns.len() - before));
+        }
+        Ok((calls, columns))
+    }
+
+    fn join(&mut self, join: &ast::JoinExpr) -> Result<(FromItem, Vec<NamespaceItem>)> {
+        let (left, mut left_names) = self.from_item(&join.left)?;
+        // The right side may refer to the left one laterally (not under RIGHT and FULL).
+        let depth = self.scope().namespace.len();
+        let lateral_ok = matches!(join.kind, ast::JoinKind::Inner | ast::JoinKind::Left);
+        let exposed = left_names
+            .iter()
+            .map(|n| NamespaceItem { lateral_only: true, lateral_ok, ..n.clone() })
+            .collect::<Vec<_>>();
+        self.scope().namespace.extend(exposed);
+        let right = self.from_item(&join.right);
+        self.scope().namespace.truncate(depth);
+        let (right, mut right_names) = right?;
+        self.check_join_aliases(&left_names, &right_names)?;
+
+        let kind = match join.kind {
+            ast::JoinKind::Inner => JoinKind::Inner,
+            ast::JoinKind::Left => JoinKind::Left,
+            ast::JoinKind::Right => JoinKind::Right,
+            ast::JoinKind::Full => JoinKind::Full,
+        };
+        let using = match &join.condition {
+            JoinCondition::Using { columns, alias } => {
+                if alias.is_some() {
+                    return Err(Error::not_supported("JOIN … USING with an alias"));
+                }
+                Some(columns.clone())
+            }
+            JoinCondition::Natural => Some(self.common_columns(&left_names, &right_names)),
+            _ => None,
+        };
+        if let Some(columns) = using {
+            let sides = (&mut left_names, &mut right_names);
+            let (on, merged) = self.using_join(kind, sides, &columns)?;
+            let item = FromItem::Join { kind, left: Box::new(left), right: Box::new(right), on };
+            return self.finish_join(join, item, left_names, right_names, Some(merged));
+        }
+        let on = match &join.condition {
+            JoinCondition::On(condition) => {
+                let depth = self.scope().namespace.len();
+                let both = left_names.iter().chain(&right_names).cloned().collect::<Vec<_>>();
+                self.scope().namespace.extend(both);
+                let bound = self.condition(condition, "JOIN/ON", ExprPlace::JoinOn);
+                self.scope().namespace.truncate(depth);
+                Some(bound?)
+            }
+            _ => None,
+        };
+        let item = FromItem::Join { kind, left: Box::new(left), right: Box::new(right), on };
+        self.finish_join(join, item, left_names, right_names, None)
+    }
+
+    fn check_join_aliases(&mut self, left: &[NamespaceItem], right: &[NamespaceItem]) -> Result<()> {
+        let rtes = &self.scope().rtes;
+        let visible = |n: &&NamespaceItem| n.relation_visible;
+        for l in left.iter().filter(visible) {
+            if right.iter().filter(visible).any(|r| rtes[r.rte].alias == rtes[l.rte].alias) {
+                return Err(Error::new(
+                    SqlState::DUPLICATE_ALIAS,
+                    format!("table name \"{}\" specified more than once", rtes[l.rte].alias),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the join's own range-table entry where it has an alias or merged columns.
+    fn finish_join(
+        &mut self,
+        join: &ast::JoinExpr,
+        item: FromItem,
+        left: Vec<NamespaceItem>,
+        right: Vec<NamespaceItem>,
+        merged: Option<Vec<(Arc<str>, Expr)>>,
+    ) -> Result<(FromItem, Vec<NamespaceItem>)> {
+        let mut names: Vec<NamespaceItem> = left.into_iter().chain(right).collect();
+        if let Some(alias) = &join.alias {
+            let mut columns: Vec<(Arc<str>, Expr)> = merged.unwrap_or_default();
+            for name in &names {
+                columns.extend(self.visible_columns(name));
+            }
+            let rte = self.join_rte(Some(alias), columns)?;
+            return Ok((item, vec![namespace_item(rte)]));
+        }
+        if let Some(merged) = merged {
+            let rte = self.join_rte(None, merged)?;
+            // Merged columns come first in `*` and hide the inputs' own.
+            names.insert(0, NamespaceItem { relation_visible: false, ..namespace_item(rte) });
+        }
+        Ok((item, names))
+    }
+
+    fn join_rte(&mut self, alias: Option<&Alias>, merged: Vec<(Arc<str>, Expr)>) -> Result<usize> {
+        let columns: Vec<RteColumn> = merged
+            .iter()
+            .map(|(name, e)| RteColumn { name: name.clone(), ty: e.ty(), dropped: false })
+            .collect();
+        let kind = RteKind::Join { columns: merged.into_iter().map(|(_, e)| e).collect() };
+        let unnamed = Alias { name: "unnamed_join".into(), columns: Vec::new() };
+        self.add_derived_rte(alias.unwrap_or(&unnamed), alias.is_some(), kind, columns)
+    }
+
+    /// The columns of an item that unqualified names and `*` see.
+    pub(crate) fn visible_columns(&mut self, item: &NamespaceItem) -> Vec<(Arc<str>, Expr)> {
+        if !item.columns_visible {
+            return Vec::new();
+        }
+        let rte = &self.scope().rtes[item.rte];
+        let visible = |(i, c): &(usize, &RteColumn)| !c.dropped && !item.hidden_columns.contains(i);
+        rte.columns
+            .iter()
+            .enumerate()
+            .filter(visible)
+            .map(|(i, c)| (c.name.clone(), rte_column(rte, item.rte, i, 0)))
+            .collect()
+    }
+
+    /// Names that both sides of a NATURAL join have.
+    fn common_columns(&mut self, left: &[NamespaceItem], right: &[NamespaceItem]) -> Vec<String> {
+        let mut names = |items: &[NamespaceItem]| -> Vec<Arc<str>> {
+            items.iter().flat_map(|i| self.visible_columns(i)).map(|(n, _)| n).collect()
+        };
+        let (left, right) = (names(left), names(right));
+        left.iter().filter(|n| right.contains(n)).map(|n| n.to_string()).collect()
+    }
+
+    /// The condition and the merged columns of USING; the inputs' columns are hidden.
+    #[allow(clippy::type_complexity)]
+    fn using_join(
+        &mut self,
+        kind: JoinKind,
+        (left, right): (&mut [NamespaceItem], &mut [NamespaceItem]),
+        columns: &[String],
+    ) -> Result<(Option<Expr>, Vec<(Arc<str>, Expr)>)> {
+        let (mut conditions, mut merged) = (Vec::new(), Vec::new());
+        for name in columns {
+            let l = self.using_column(left, name, "left")?;
+            let r = self.using_column(right, name, "right")?;
+            let equal = ast::ObjectName::from("=");
+            conditions.push(self.operator(&equal, Some(l.clone()), r.clone(), Location::NONE)?);
+            let mut both = [l, r];
+            let ty = self.coerce_common(&mut both, "JOIN/USING", &[])?;
+            let [l, r] = both;
+            let value = match kind {
+                JoinKind::Right => r,
+                JoinKind::Full => Expr::Coalesce { args: vec![l, r], ty },
+                _ => l,
+            };
+            merged.push((Arc::from(name.as_str()), value));
+        }
+        let on = match conditions.len() {
+            0 => None,
+            1 => conditions.pop(),
+            _ => Some(Expr::And(conditions)),
+        };
+        Ok((on, merged))
+    }
+
+    fn using_column(
+        &mut self,
+        items: &mut [NamespaceItem],
+        name: &str,
+        side: &str,
+    ) -> Result<Expr> {
+        let mut found: Option<(usize, usize)> = None;
+        for (at, item) in items.iter().enumerate().filter(|(_, i)| i.columns_visible) {
+            let columns = &self.scope().rtes[item.rte].columns;
+            let position = columns.iter().enumerate().position(|(i, c)| {
+                !c.dropped && &*c.name == name && !item.hidden_columns.contains(&i)
+            });
+            let Some(position) = position else { continue };
+            if found.is_some() {
+                return Err(Error::new(
+                    SqlState::AMBIGUOUS_COLUMN,
+                    format!("common column name \"{name}\" appears more than once in {side} table"),
+                ));
+            }
+            found = Some((at, position));
+        }
+        let Some((at, position)) = found else {
+            return Err(Error::new(
+                SqlState::UNDEFINED_COLUMN,
+                format!(
+                    "column \"{name}\" specified in USING clause does not exist in {side} table"
+                ),
+            ));
+        };
+        items[at].hidden_columns.push(position);
+        let rte = items[at].rte;
+        Ok(rte_column(&self.scope().rtes[rte], rte, position, 0))
+    }
+
+    /// Resolves a column reference: `c`, `t.c`, `s.t.c`, or a whole row `t`.
+    pub(crate) fn column_ref(
+        &mut self,
+        column: &ast::ColumnRef,
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<Expr> {
+        if column.star {
+            return Err(self.error(
+                SqlState::SYNTAX_ERROR,
+                "row expansion via \"*\" is not supported here",
+                location,
+            ));
+        }
+        if place == ExprPlace::ColumnDefault {
+            return Err(self.error(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "cannot use column reference in DEFAULT expression",
+                location,
+            ));
+        }
+        match column.parts.as_slice() {
+            [name] => {
+                if let Some(found) = self.unqualified(name, location)? {
+                    return Ok(found);
+                }
+                if let Some((levels, rte)) = self.find_relation(None, name, location)? {
+                    return Ok(self.whole_row(levels, rte));
+                }
+                Err(self.undefined_column(name, location))
+            }
+            [table, name] => self.qualified(None, table, name, location),
+            [schema, table, name] | [_, schema, table, name] => {
+                self.qualified(Some(schema), table, name, location)
+            }
+            _ => Err(self.error(
+                SqlState::SYNTAX_ERROR,
+                "improper qualified name (too many dotted names)",
+                location,
+            )),
+        }
+    }
+
+    fn undefined_column(&self, name: &str, location: Location) -> Error {
+        self.error(
+            SqlState::UNDEFINED_COLUMN,
+            format!("column \"{name}\" does not exist"),
+            location,
+        )
+    }
+
+    /// An unqualified name, innermost level first; ambiguous: 42702.
+    fn unqualified(&mut self, name: &str, location: Location) -> Result<Option<Expr>> {
+        for levels in 0..self.scopes.len() {
+            let index = self.scopes.len() - 1 - levels;
+            let mut found: Option<(usize, i32)> = None;
+            for item in &self.scopes[index].namespace {
+                if !item.columns_visible || !self.lateral_visible(index, item) {
+                    continue;
+                }
+                let rte = &self.scopes[index].rtes[item.rte];
+                for (i, c) in rte.columns.iter().enumerate() {
+                    if c.dropped || &*c.name != name || item.hidden_columns.contains(&i) {
+                        continue;
+                    }
+                    if found.is_some() {
+                        return Err(self.error(
+                            SqlState::AMBIGUOUS_COLUMN,
+                            format!("column reference \"{name}\" is ambiguous"),
+                            location,
+                        ));
+                    }
+                    found = Some((item.rte, i as i32));
+                }
+            }
+            if found.is_none() {
+                found = self.unqualified_system_column(index, name);
+            }
+            if let Some((rte, column)) = found {
+                return Ok(Some(self.var(levels, rte, column, location)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn unqualified_system_column(&self, scope: usize, name: &str) -> Option<(usize, i32)> {
+        let (_, number, _) = SYSTEM_COLUMNS.iter().find(|(n, ..)| *n == name)?;
+        let scope = &self.scopes[scope];
+        let is_table =
+            |i: &&NamespaceItem| matches!(scope.rtes[i.rte].kind, RteKind::Relation(_));
+        scope.namespace.iter().find(is_table).map(|i| (i.rte, *number))
+    }
+
+    fn lateral_visible(&self, scope: usize, item: &NamespaceItem) -> bool {
+        !item.lateral_only || self.scopes[scope].lateral_active
+    }
+
+    /// Finds a visible relation by alias: (levels up, range-table entry).
+    pub(crate) fn find_relation(
+        &self,
+        schema: Option<&str>,
+        alias: &str,
+        location: Location,
+    ) -> Result<Option<(usize, usize)>> {
+        for levels in 0..self.scopes.len() {
+            let scope = &self.scopes[self.scopes.len() - 1 - levels];
+            let matches = |item: &&NamespaceItem| {
+                let rte = &scope.rtes[item.rte];
+                item.relation_visible && &*rte.alias == alias && self.in_schema(rte, schema)
+            };
+            if let Some(item) = scope.namespace.iter().find(matches) {
+                if item.lateral_only && !scope.lateral_active {
+                    return Err(self.invalid_from_reference(alias, location));
+                }
+                if item.lateral_only && !item.lateral_ok {
+                    return Err(self
+                        .error(
+                            SqlState::INVALID_COLUMN_REFERENCE,
+                            format!("invalid reference to FROM-clause entry for table \"{alias}\""),
+                            location,
+                        )
+                        .detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference."));
+                }
+                return Ok(Some((levels, item.rte)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn invalid_from_reference(&self, alias: &str, location: Location) -> Error {
+        self.error(
+            SqlState::UNDEFINED_TABLE,
+            format!("invalid reference to FROM-clause entry for table \"{alias}\""),
+            location,
+        )
+        .detail(format!(
+            "There is an entry for table \"{alias}\", but it cannot be referenced from this part of the query."
+        ))
+    }
+
+    fn in_schema(&self, rte: &Rte, schema: Option<&str>) -> bool {
+        let Some(schema) = schema else { return true };
+        match &rte.kind {
+            RteKind::Relation(relation) if !rte.has_alias => {
+                self.ctx.catalog.schema(relation.schema).is_some_and(|s| &*s.name == schema)
+            }
+            _ => false,
+        }
+    }
+
+    fn qualified(
+        &mut self,
+        schema: Option<&str>,
+        table: &str,
+        name: &str,
+        location: Location,
+    ) -> Result<Expr> {
+        let Some((levels, rte)) = self.find_relation(schema, table, location)? else {
+            return Err(self.missing_from(schema, table, location));
+        };
+        let scope = &self.scopes[self.scopes.len() - 1 - levels];
+        let entry = &scope.rtes[rte];
+        let mut matching = entry.columns.iter().enumerate().filter(|(_, c)| !c.dropped && &*c.name == name);
+        if let Some((i, _)) = matching.next() {
+            if matching.next().is_some() {
+                return Err(self.error(
+                    SqlState::AMBIGUOUS_COLUMN,
+                    format!("column reference \"{name}\" is ambiguous"),
+                    location,
+                ));
+            }
+            return Ok(self.var(levels, rte, i as i32, location));
+        }
+        if matches!(entry.kind, RteKind::Relation(_))
+            && let Some((_, number, _)) = SYSTEM_COLUMNS.iter().find(|(n, ..)| *n == name)
+        {
+            return Ok(self.var(levels, rte, *number, location));
+        }
+        Err(self.error(
+            SqlState::UNDEFINED_COLUMN,
+            format!("column {table}.{name} does not exist"),
+            location,
+        ))
+    }
+
+    fn missing_from(&mut self, schema: Option<&str>, table: &str, location: Location) -> Error {
+        let shown = match schema {
+            Some(schema) => format!("{schema}.{table}"),
+            None => table.to_string(),
+        };
+        // The table is there under an alias, or out of reach.
+        for scope in self.scopes.iter().rev() {
+            for rte in &scope.rtes {
+                match &rte.kind {
+                    RteKind::Relation(r) if rte.has_alias && &*r.name == table => {
+                        return self
+                            .error(
+                                SqlState::UNDEFINED_TABLE,
+                                format!("invalid reference to FROM-clause entry for table \"{shown}\""),
+                                location,
+                            )
+                            .hint(format!(
+                                "Perhaps you meant to reference the table alias \"{}\".",
+                                rte.alias
+                            ));
+                    }
+                    RteKind::Join { .. } => {}
+                    _ if &*rte.alias == table => return self.invalid_from_reference(&shown, location),
+                    _ => {}
+                }
+            }
+        }
+        self.error(
+            SqlState::UNDEFINED_TABLE,
+            format!("missing FROM-clause entry for table \"{shown}\""),
+            location,
+        )
+    }
+
+    /// A reference to a column of an entry some levels out.
+    fn var(&mut self, levels: usize, rte: usize, column: i32, location: Location) -> Expr {
+        let index = self.scopes.len() - 1 - levels;
+        let scope = &mut self.scopes[index];
+        scope.var_locations.push((rte, column, location));
+        if column < 0 {
+            let ty = SYSTEM_COLUMNS.iter().find(|(_, n, _)| *n == column).map_or(oid::OID, |s| s.2);
+            return Expr::Var { rte, column, levels_up: levels, ty: TypeRef::plain(ty) };
+        }
+        rte_column(&scope.rtes[rte], rte, column as usize, levels)
+    }
+
+    /// `t` as a value: the row of its columns.
+    pub(crate) fn whole_row(&mut self, levels: usize, rte: usize) -> Expr {
+        let scope = &self.scopes[self.scopes.len() - 1 - levels];
+        let entry = &scope.rtes[rte];
+        // A function with one scalar column is its value.
+        if let (RteKind::Function { calls, ordinality: false }, [_]) = (&entry.kind, &entry.columns[..])
+            && calls.len() == 1
+        {
+            return rte_column(entry, rte, 0, levels);
+        }
+        let live = entry.columns.iter().enumerate().filter(|(_, c)| !c.dropped);
+        Expr::Row(live.map(|(i, _)| rte_column(entry, rte, i, levels)).collect())
+    }
+}
+
+/// A column of an entry as an expression: merged join columns are what they stand for.
+fn rte_column(entry: &Rte, rte: usize, column: usize, levels_up: usize) -> Expr {
+    match &entry.kind {
+        RteKind::Join { columns } => raise_levels(columns[column].clone(), levels_up),
+        _ => Expr::Var { rte, column: column as i32, levels_up, ty: entry.columns[column].ty },
+    }
+}
+
+/// Moves an expression's columns some levels out.
+fn raise_levels(expr: Expr, by: usize) -> Expr {
+    if by == 0 {
+        return expr;
+    }
+    let raised: std::result::Result<Expr, std::convert::Infallible> =
+        expr.transform(&mut |e| {
+            Ok(match e {
+                Expr::Var { rte, column, levels_up, ty } => {
+                    Expr::Var { rte, column, levels_up: levels_up + by, ty }
+                }
+                other => other,
+            })
+        });
+    match raised {
+        Ok(e) => e,
+        Err(never) => match never {},
+    }
+}
+
+fn namespace_item(rte: usize) -> NamespaceItem {
+    NamespaceItem {
+        rte,
+        relation_visible: true,
+        columns_visible: true,
+        lateral_only: false,
+        lateral_ok: true,
+        hidden_columns: Vec::new(),
+    }
+}
+
+fn column(name: &str, ty: steppe_types::Oid) -> RteColumn {
+    RteColumn { name: name.into(), ty: TypeRef::plain(ty), dropped: false }
+}
+
+/// The visible output columns of a query.
+pub(crate) fn output_columns(query: &crate::query::Query) -> Vec<RteColumn> {
+    query
+        .targets
+        .iter()
+        .filter(|t| !t.hidden)
+        .map(|t| RteColumn { name: t.name.clone(), ty: t.expr.ty(), dropped: false })
+        .collect()
+}

@@ -1,0 +1,568 @@
+//! Overload resolution of functions and operators (parse_func.c, parse_oper.c).
+
+use super::coerce::{self, can_coerce, category, is_polymorphic, is_preferred};
+use super::typename::{format_signature, format_type};
+use super::{Binder, ExprPlace};
+use crate::ast::{self, Location, ObjectName};
+use crate::expr::{CallSyntax, Expr, TypeRef};
+use steppe_catalog::builtin::{CastContext, Operator, Proc};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
+
+/// A candidate with the argument types as called (variadic ones spread out).
+struct Candidate<'a> {
+    proc: &'a Proc,
+    args: Vec<Oid>,
+    /// VARIADIC arguments are collected into an array from this position.
+    variadic_from: Option<usize>,
+    /// How many trailing defaults fill up the call.
+    defaults: usize,
+}
+
+impl Binder<'_> {
+    /// Resolves `left op right` (or a prefix operator: no left side) and builds the call.
+    pub(crate) fn operator(
+        &mut self,
+        name: &ObjectName,
+        left: Option<Expr>,
+        right: Expr,
+        location: Location,
+    ) -> Result<Expr> {
+        let left_type = left.as_ref().map_or(0, |e| e.ty().oid);
+        let operator = self.resolve_operator(name, left_type, right.ty().oid, location)?;
+        self.call_operator(operator, left, right, location)
+    }
+
+    /// Builds the call of a resolved operator, coercing its operands.
+    pub(crate) fn call_operator(
+        &mut self,
+        operator: &Operator,
+        left: Option<Expr>,
+        right: Expr,
+        location: Location,
+    ) -> Result<Expr> {
+        let inputs: Vec<Oid> = left.iter().chain([&right]).map(|e| e.ty().oid).collect();
+        let declared: Vec<Oid> = match left {
+            Some(_) => vec![operator.left, operator.right],
+            None => vec![operator.right],
+        };
+        let (actual, result) = self.actual_types(&inputs, &declared, operator.result, location)?;
+        let args = left.into_iter().chain([right]).zip(&actual);
+        let args = args
+            .map(|(arg, ty)| self.coerce_implicit(arg, TypeRef::plain(*ty), location))
+            .collect::<Result<_>>()?;
+        let syntax = CallSyntax::Operator(operator.oid);
+        Ok(Expr::Func { func: operator.func, args, ty: TypeRef::plain(result), syntax })
+    }
+
+    /// Finds the operator for two operand types: 42883, 42725.
+    pub(crate) fn resolve_operator(
+        &self,
+        name: &ObjectName,
+        left: Oid,
+        right: Oid,
+        location: Location,
+    ) -> Result<&'static Operator> {
+        let symbol = name.name();
+        let candidates: Vec<&'static Operator> = self
+            .builtins
+            .operators_named(symbol)
+            .filter(|o| (o.left == 0) == (left == 0))
+            .collect();
+        if let Some(exact) = exact_operator(&candidates, left, right) {
+            return Ok(exact);
+        }
+        let prefix = left == 0;
+        let inputs: Vec<Oid> = if prefix { vec![right] } else { vec![left, right] };
+        let declared = |o: &Operator| if prefix { vec![o.right] } else { vec![o.left, o.right] };
+        let matching: Vec<(Vec<Oid>, &'static Operator)> = candidates
+            .into_iter()
+            .map(|o| (declared(o), o))
+            .filter(|(args, _)| can_coerce(&inputs, args, CastContext::Implicit))
+            .collect();
+        let shown = if prefix {
+            format!("{symbol} {}", format_type(right, -1))
+        } else {
+            format!("{} {symbol} {}", format_type(left, -1), format_type(right, -1))
+        };
+        match select_candidate(&inputs, matching) {
+            Selection::One(operator) => Ok(operator),
+            Selection::Ambiguous => Err(self
+                .error(
+                    SqlState::AMBIGUOUS_FUNCTION,
+                    format!("operator is not unique: {shown}"),
+                    location,
+                )
+                .hint(
+                    "Could not choose a best candidate operator. You might need to add explicit \
+                     type casts.",
+                )),
+            Selection::None => {
+                let hint = if prefix {
+                    "No operator matches the given name and argument type. You might need to add \
+                     an explicit type cast."
+                } else {
+                    "No operator matches the given name and argument types. You might need to add \
+                     explicit type casts."
+                };
+                Err(self
+                    .error(
+                        SqlState::UNDEFINED_FUNCTION,
+                        format!("operator does not exist: {shown}"),
+                        location,
+                    )
+                    .hint(hint))
+            }
+        }
+    }
+
+    /// The equality operator's function for two operand types.
+    pub(crate) fn equality(&self, left: Oid, right: Oid, location: Location) -> Result<&'static Operator> {
+        self.resolve_operator(&ObjectName::from("="), left, right, location)
+    }
+
+    /// Actual argument and result types of a call (enforce_generic_type_consistency).
+    fn actual_types(
+        &self,
+        inputs: &[Oid],
+        declared: &[Oid],
+        result: Oid,
+        location: Location,
+    ) -> Result<(Vec<Oid>, Oid)> {
+        if !is_polymorphic(result) && !declared.iter().any(|t| is_polymorphic(*t)) {
+            return Ok((declared.to_vec(), result));
+        }
+        let failed = || {
+            self.error(
+                SqlState::DATATYPE_MISMATCH,
+                "could not determine polymorphic type because input has type unknown",
+                location,
+            )
+        };
+        let poly = coerce::resolve_polymorphic(inputs, declared).ok_or_else(failed)?;
+        // An array-valued pseudo-type column (anyarray in pg_stats) is passed through.
+        let args = declared
+            .iter()
+            .zip(inputs)
+            .map(|(d, i)| match poly.actual(*d) {
+                Some(oid::ANY) => Ok(*i),
+                Some(t) => Ok(t),
+                None if *i != oid::UNKNOWN => Ok(*i),
+                None => Err(failed()),
+            })
+            .collect::<Result<_>>()?;
+        let result = poly.actual(result).ok_or_else(failed)?;
+        Ok((args, result))
+    }
+
+    /// A function call by name with bound arguments: resolves, coerces, builds.
+    pub(crate) fn function(
+        &mut self,
+        name: &ObjectName,
+        mut args: Vec<Expr>,
+        arg_names: &[Option<String>],
+        variadic: bool,
+        location: Location,
+    ) -> Result<(&'static Proc, Vec<Expr>, TypeRef)> {
+        let (proc, declared, variadic_from, defaults) =
+            self.resolve_function(name, &mut args, arg_names, variadic, location)?;
+        let given = args.len();
+        for text in &proc.defaults[proc.defaults.len() - defaults..] {
+            args.push(self.default_argument(text)?);
+        }
+        let mut declared = declared;
+        declared.extend_from_slice(&proc.args[given.min(proc.args.len())..]);
+        declared.truncate(args.len());
+        let inputs: Vec<Oid> = args.iter().map(|e| e.ty().oid).collect();
+        let (actual, result) = self.actual_types(&inputs, &declared, proc.ret, location)?;
+        let mut coerced = Vec::with_capacity(args.len());
+        for (arg, ty) in args.into_iter().zip(&actual) {
+            coerced.push(self.coerce_implicit(arg, TypeRef::plain(*ty), location)?);
+        }
+        if let Some(from) = variadic_from {
+            let elements: Vec<Expr> = coerced.split_off(from);
+            let element = elements.first().map_or(proc.variadic, |e| e.ty().oid);
+            // VARIADIC "any" functions take their arguments as they are.
+            if proc.variadic == oid::ANY {
+                coerced.extend(elements);
+            } else {
+                let array = self.builtins.ty(element).map_or(0, |t| t.array);
+                let ty = TypeRef::plain(array);
+                coerced.push(Expr::Array { elements, element, multidim: false, ty });
+            }
+        }
+        Ok((proc, coerced, TypeRef::plain(result)))
+    }
+
+    fn default_argument(&mut self, text: &str) -> Result<Expr> {
+        let parsed = super::parse_expression(text)?;
+        self.expr(&parsed, ExprPlace::ColumnDefault)
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn resolve_function(
+        &mut self,
+        name: &ObjectName,
+        args: &mut Vec<Expr>,
+        arg_names: &[Option<String>],
+        variadic: bool,
+        location: Location,
+    ) -> Result<(&'static Proc, Vec<Oid>, Option<usize>, usize)> {
+        let known_schema = matches!(name.schema(), None | Some("pg_catalog"));
+        let mut candidates: Vec<Candidate<'static>> = Vec::new();
+        if known_schema {
+            let named = arg_names.iter().any(Option::is_some);
+            for proc in self.builtins.procs_named(name.name()) {
+                if named && !accepts_names(proc, arg_names) {
+                    continue;
+                }
+                candidates.extend(candidate(proc, args.len(), variadic));
+            }
+            if named && let Some(first) = candidates.first() {
+                reorder_named(first.proc, args, arg_names);
+            }
+        }
+        let inputs: Vec<Oid> = args.iter().map(|e| e.ty().oid).collect();
+        if let Some(i) = candidates.iter().position(|c| c.args == inputs && c.variadic_from.is_none()) {
+            let c = candidates.swap_remove(i);
+            return Ok((c.proc, c.args, None, c.defaults));
+        }
+        let pick = |c: Candidate<'static>| (c.args.clone(), c);
+        let matching = candidates
+            .into_iter()
+            .filter(|c| can_coerce(&inputs, &c.args, CastContext::Implicit))
+            .map(pick)
+            .collect();
+        let signature = || format!("{name}({})", format_signature(&inputs));
+        match select_candidate(&inputs, prefer_plain(matching)) {
+            Selection::One(c) => Ok((c.proc, c.args, c.variadic_from, c.defaults)),
+            Selection::Ambiguous => Err(self
+                .error(
+                    SqlState::AMBIGUOUS_FUNCTION,
+                    format!("function {} is not unique", signature()),
+                    location,
+                )
+                .hint(
+                    "Could not choose a best candidate function. You might need to add explicit \
+                     type casts.",
+                )),
+            Selection::None => Err(self
+                .error(
+                    SqlState::UNDEFINED_FUNCTION,
+                    format!("function {} does not exist", signature()),
+                    location,
+                )
+                .hint(
+                    "No function matches the given name and argument types. You might need to add \
+                     explicit type casts.",
+                )),
+        }
+    }
+
+    /// `type(x)` and `typename 'literal'` written as a function: a cast if the name is a type.
+    pub(crate) fn function_as_cast(
+        &mut self,
+        name: &ObjectName,
+        args: &[Expr],
+        location: Location,
+    ) -> Result<Option<Expr>> {
+        let ([arg], None | Some("pg_catalog")) = (args, name.schema()) else { return Ok(None) };
+        let Some(ty) = self.builtins.type_named(name.name()) else { return Ok(None) };
+        let from = arg.ty().oid;
+        let castable = from == oid::UNKNOWN
+            || match coerce::pathway(from, ty.oid, CastContext::Explicit) {
+                Some(coerce::Pathway::Relabel) => true,
+                Some(coerce::Pathway::Io) => ty.category == b'S' || category(from) == b'S',
+                _ => false,
+            };
+        if !castable {
+            return Ok(None);
+        }
+        self.coerce_explicit(arg.clone(), TypeRef::plain(ty.oid), location).map(Some)
+    }
+}
+
+/// An exact operator, taking an unknown operand as of the other's type (binary_oper_exact).
+fn exact_operator(candidates: &[&'static Operator], left: Oid, right: Oid) -> Option<&'static Operator> {
+    let (left, right) = match (left, right) {
+        (oid::UNKNOWN, r) if r != 0 && r != oid::UNKNOWN => (r, r),
+        (l, oid::UNKNOWN) if l != 0 && l != oid::UNKNOWN => (l, l),
+        pair => pair,
+    };
+    candidates.iter().copied().find(|o| o.left == left && o.right == right)
+}
+
+/// The call shape of one overload for `given` arguments, if it can take them.
+fn candidate(proc: &'static Proc, given: usize, explicit_variadic: bool) -> Option<Candidate<'static>> {
+    let arity = proc.args.len();
+    if proc.variadic != 0 && !explicit_variadic && given >= arity {
+        let mut args = proc.args[..arity - 1].to_vec();
+        let spread = given - args.len();
+        args.extend(std::iter::repeat_n(proc.variadic, spread));
+        return Some(Candidate { proc, args, variadic_from: Some(arity - 1), defaults: 0 });
+    }
+    if given > arity || given + proc.defaults.len() < arity {
+        return None;
+    }
+    let args = proc.args[..given].to_vec();
+    Some(Candidate { proc, args, variadic_from: None, defaults: arity - given })
+}
+
+fn accepts_names(proc: &Proc, names: &[Option<String>]) -> bool {
+    names.iter().flatten().all(|n| proc.arg_names.iter().any(|a| a == n))
+}
+
+/// Puts named arguments at their positions. Gaps (defaults in the middle) are not filled:
+/// positions up to the last named one must be given.
+fn reorder_named(proc: &Proc, args: &mut Vec<Expr>, names: &[Option<String>]) {
+    let mut placed: Vec<(usize, Expr)> = Vec::with_capacity(args.len());
+    for (i, arg) in args.drain(..).enumerate() {
+        let at = match names.get(i).and_then(Option::as_ref) {
+            Some(n) => proc.arg_names.iter().position(|a| a == n).unwrap_or(i),
+            None => i,
+        };
+        placed.push((at, arg));
+    }
+    placed.sort_by_key(|(at, _)| *at);
+    args.extend(placed.into_iter().map(|(_, arg)| arg));
+}
+
+/// A non-variadic overload hides a variadic one of the same shape; fewer defaults win.
+fn prefer_plain(
+    mut candidates: Vec<(Vec<Oid>, Candidate<'static>)>,
+) -> Vec<(Vec<Oid>, Candidate<'static>)> {
+    let plain: Vec<Vec<Oid>> = candidates
+        .iter()
+        .filter(|(_, c)| c.variadic_from.is_none() && c.defaults == 0)
+        .map(|(args, _)| args.clone())
+        .collect();
+    candidates.retain(|(args, c)| {
+        (c.variadic_from.is_none() && c.defaults == 0) || !plain.contains(args)
+    });
+    candidates
+}
+
+/// What choosing among candidates found.
+enum Selection<T> {
+    None,
+    One(T),
+    Ambiguous,
+}
+
+/// Chooses the best candidate by PostgreSQL's rules (func_select_candidate): most exact matches,
+/// then preferred types, then the category that unknown literals suggest, then the type that all
+/// known arguments share.
+fn select_candidate<T>(inputs: &[Oid], mut candidates: Vec<(Vec<Oid>, T)>) -> Selection<T> {
+    fn single<T>(mut candidates: Vec<(Vec<Oid>, T)>) -> Result<T, Vec<(Vec<Oid>, T)>> {
+        if candidates.len() == 1
+            && let Some((_, only)) = candidates.pop()
+        {
+            return Ok(only);
+        }
+        Err(candidates)
+    }
+    if candidates.is_empty() {
+        return Selection::None;
+    }
+    let exact = |args: &[Oid]| inputs.iter().zip(args).filter(|(i, a)| i == a && **i != oid::UNKNOWN).count();
+    keep_best(&mut candidates, &exact);
+    candidates = match single(candidates) {
+        Ok(one) => return Selection::One(one),
+        Err(many) => many,
+    };
+    let preferred = |args: &[Oid]| {
+        let scored = |(i, a): &(&Oid, &Oid)| {
+            **i != oid::UNKNOWN && (i == a || (category(**i) == category(**a) && is_preferred(**a)))
+        };
+        inputs.iter().zip(args).filter(scored).count()
+    };
+    keep_best(&mut candidates, &preferred);
+    candidates = match single(candidates) {
+        Ok(one) => return Selection::One(one),
+        Err(many) => many,
+    };
+    let unknowns = inputs.iter().filter(|t| **t == oid::UNKNOWN).count();
+    if unknowns == 0 {
+        return Selection::Ambiguous;
+    }
+    if keep_by_unknown_category(inputs, &mut candidates) {
+        candidates = match single(candidates) {
+            Ok(one) => return Selection::One(one),
+            Err(many) => many,
+        };
+    }
+    // All known arguments of one type: suppose the unknown ones are of it, too.
+    let mut known = inputs.iter().filter(|t| **t != oid::UNKNOWN);
+    if let Some(first) = known.next()
+        && known.all(|t| t == first)
+    {
+        let supposed = vec![*first; inputs.len()];
+        candidates.retain(|(args, _)| can_coerce(&supposed, args, CastContext::Implicit));
+        // Exact matches of the supposed types first, as PostgreSQL's last heuristic.
+        if candidates.len() > 1 && candidates.iter().any(|(args, _)| *args == supposed) {
+            candidates.retain(|(args, _)| *args == supposed);
+        }
+        if let Ok(one) = single(candidates) {
+            return Selection::One(one);
+        }
+    }
+    Selection::Ambiguous
+}
+
+fn keep_best<T>(candidates: &mut Vec<(Vec<Oid>, T)>, score: &dyn Fn(&[Oid]) -> usize) {
+    let best = candidates.iter().map(|(args, _)| score(args)).max().unwrap_or(0);
+    if best > 0 {
+        candidates.retain(|(args, _)| score(args) == best);
+    }
+}
+
+/// Unknown literals look like strings: if any candidate takes a string at such a place, keep
+/// those; else all must agree on one category, of which preferred types win.
+fn keep_by_unknown_category<T>(inputs: &[Oid], candidates: &mut Vec<(Vec<Oid>, T)>) -> bool {
+    let mut slots: Vec<(usize, u8, bool)> = Vec::new();
+    for (i, _) in inputs.iter().enumerate().filter(|(_, t)| **t == oid::UNKNOWN) {
+        let mut slot_category = None;
+        let mut has_preferred = false;
+        let mut conflict = false;
+        for (args, _) in candidates.iter() {
+            let this = category(args[i]);
+            match slot_category {
+                None => slot_category = Some(this),
+                Some(c) if c == this => {}
+                Some(_) if this == b'S' => {
+                    slot_category = Some(b'S');
+                    has_preferred = false;
+                }
+                Some(b'S') => continue,
+                Some(_) => conflict = true,
+            }
+            has_preferred |= is_preferred(args[i]);
+        }
+        let Some(c) = slot_category else { return false };
+        if conflict && c != b'S' {
+            return false;
+        }
+        slots.push((i, c, has_preferred));
+    }
+    let fits = |args: &[Oid]| {
+        slots.iter().all(|(i, c, preferred)| {
+            category(args[*i]) == *c && (!preferred || is_preferred(args[*i]))
+        })
+    };
+    if candidates.iter().any(|(args, _)| fits(args)) {
+        candidates.retain(|(args, _)| fits(args));
+        return true;
+    }
+    false
+}
+
+/// A constant's text, for places that want one.
+pub(crate) fn const_text(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Const(Datum::Text(text), _) => Some(text),
+        _ => None,
+    }
+}
+
+/// The name under which an output column is known when none is written (FigureColname).
+pub(crate) fn figure_column_name(expr: &ast::Expr) -> String {
+    figure(expr).0.unwrap_or_else(|| "?column?".into())
+}
+
+/// The name and its strength: 2 strong, 1 weak (a type name), 0 none.
+fn figure(expr: &ast::Expr) -> (Option<String>, u8) {
+    use ast::{ExprKind, Indirection, SqlValueFunction as F, SubLinkKind};
+    match &expr.kind {
+        ExprKind::ColumnRef(c) if !c.star => (c.parts.last().cloned(), 2),
+        ExprKind::Indirection { arg, path } => {
+            let field = path.iter().rev().find_map(|p| match p {
+                Indirection::Field(name) => Some(name.clone()),
+                _ => None,
+            });
+            match field {
+                Some(name) => (Some(name), 2),
+                None => figure(arg),
+            }
+        }
+        ExprKind::FuncCall(call) => (Some(call.name.name().to_string()), 2),
+        ExprKind::NullIf { .. } => (Some("nullif".into()), 2),
+        ExprKind::Collate { arg, .. } => figure(arg),
+        ExprKind::Cast { arg, type_name } => match figure(arg) {
+            (Some(name), strength) if strength > 1 => (Some(name), strength),
+            _ => (Some(type_name.name.name().to_string()), 1),
+        },
+        ExprKind::Case { default, .. } => match default.as_deref().map(figure) {
+            Some((Some(name), strength)) if strength > 1 => (Some(name), strength),
+            _ => (Some("case".into()), 1),
+        },
+        ExprKind::Array(_) => (Some("array".into()), 2),
+        ExprKind::Row { .. } => (Some("row".into()), 2),
+        ExprKind::Coalesce(_) => (Some("coalesce".into()), 2),
+        ExprKind::Greatest(_) => (Some("greatest".into()), 2),
+        ExprKind::Least(_) => (Some("least".into()), 2),
+        ExprKind::Grouping(_) => (Some("grouping".into()), 2),
+        ExprKind::SubLink(link) => match link.kind {
+            SubLinkKind::Exists => (Some("exists".into()), 2),
+            SubLinkKind::Array => (Some("array".into()), 2),
+            SubLinkKind::Expr => match &link.query.body {
+                ast::SelectBody::Select(core) => match core.targets.first() {
+                    Some(t) if t.name.is_some() => (t.name.clone(), 2),
+                    Some(t) => figure(&t.value),
+                    None => (None, 0),
+                },
+                ast::SelectBody::Values(_) => (Some("column1".into()), 2),
+                ast::SelectBody::SetOp(_) => (None, 0),
+            },
+            _ => (None, 0),
+        },
+        ExprKind::SqlValueFunction { function, .. } => {
+            let name = match function {
+                F::CurrentDate => "current_date",
+                F::CurrentTime => "current_time",
+                F::CurrentTimestamp => "current_timestamp",
+                F::LocalTime => "localtime",
+                F::LocalTimestamp => "localtimestamp",
+                F::CurrentRole => "current_role",
+                F::CurrentUser => "current_user",
+                F::User => "user",
+                F::SessionUser => "session_user",
+                F::CurrentCatalog => "current_catalog",
+                F::CurrentSchema => "current_schema",
+            };
+            (Some(name.into()), 2)
+        }
+        _ => (None, 0),
+    }
+}
+
+impl Binder<'_> {
+    /// An error for a function called where sets or aggregates do not belong.
+    pub(crate) fn misplaced(&self, what: &str, place: ExprPlace, location: Location) -> Error {
+        let (sqlstate, message) = match what {
+            "aggregate functions" if place == ExprPlace::JoinOn => (
+                SqlState::GROUPING_ERROR,
+                "aggregate functions are not allowed in JOIN conditions".to_string(),
+            ),
+            "aggregate functions" if place == ExprPlace::FromFunction => (
+                SqlState::GROUPING_ERROR,
+                "aggregate functions are not allowed in functions in FROM".to_string(),
+            ),
+            "aggregate functions" if matches!(place, ExprPlace::Check) => (
+                SqlState::GROUPING_ERROR,
+                "aggregate functions are not allowed in check constraints".to_string(),
+            ),
+            "aggregate functions" if matches!(place, ExprPlace::ColumnDefault) => (
+                SqlState::GROUPING_ERROR,
+                "aggregate functions are not allowed in DEFAULT expressions".to_string(),
+            ),
+            "aggregate functions" => (
+                SqlState::GROUPING_ERROR,
+                format!("aggregate functions are not allowed in {}", place.name()),
+            ),
+            _ => (
+                SqlState::FEATURE_NOT_SUPPORTED,
+                format!("{what} are not allowed in {}", place.name()),
+            ),
+        };
+        self.error(sqlstate, message, location)
+    }
+}

@@ -1,0 +1,271 @@
+//! Function calls that are aggregates, and the rules of GROUP BY (parse_agg.c).
+
+use super::{Binder, ExprPlace};
+use crate::ast::{self, Location};
+use crate::expr::{Aggregate, CallSyntax, Expr, SortKey, TypeRef};
+use crate::query::{Query, RteKind};
+use steppe_catalog::ConstraintKind;
+use steppe_types::{Error, Result, SqlState, oid};
+
+impl Binder<'_> {
+    /// A function call: plain, aggregate, or a cast written as one.
+    pub(crate) fn func_call(
+        &mut self,
+        call: &ast::FuncCall,
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<Expr> {
+        if call.over.is_some() {
+            return Err(self.unsupported("window functions", location));
+        }
+        let name = &call.name;
+        let is_aggregate_name =
+            self.builtins.procs_named(name.name()).any(|p| p.kind == b'a');
+        let arg_place = if is_aggregate_name { ExprPlace::Targets } else { place };
+        let args = call
+            .args
+            .iter()
+            .map(|a| self.expr(&a.value, if is_aggregate_name { arg_place } else { place }))
+            .collect::<Result<Vec<_>>>()?;
+        let plain = !call.star && !call.distinct && call.order_by.is_empty() && call.filter.is_none();
+        if plain && let Some(cast) = self.function_as_cast(name, &args, location)? {
+            let exact = self.builtins.procs_named(name.name()).any(|p| {
+                p.args.len() == 1 && p.args[0] == args[0].ty().oid
+            });
+            if !exact {
+                return Ok(cast);
+            }
+        }
+        let names: Vec<Option<String>> = call.args.iter().map(|a| a.name.clone()).collect();
+        let (proc, args, ty) = self.function(name, args, &names, call.variadic, location)?;
+        match proc.kind {
+            b'a' => self.aggregate(call, proc.oid, args, ty, place, location),
+            b'w' => Err(self.error(
+                SqlState::WINDOWING_ERROR,
+                format!("window function {} requires an OVER clause", name.name()),
+                location,
+            )),
+            _ if call.star => Err(self.error(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("{}(*) specified, but {} is not an aggregate function", name.name(), name.name()),
+                location,
+            )),
+            _ if call.distinct || !call.order_by.is_empty() || call.filter.is_some() => {
+                let what = if call.distinct {
+                    "DISTINCT"
+                } else if call.filter.is_some() {
+                    "FILTER"
+                } else {
+                    "ORDER BY"
+                };
+                Err(self.error(
+                    SqlState::WRONG_OBJECT_TYPE,
+                    format!("{what} specified, but {} is not an aggregate function", name.name()),
+                    location,
+                ))
+            }
+            _ => {
+                let set_allowed = matches!(
+                    place,
+                    ExprPlace::Targets
+                        | ExprPlace::FromFunction
+                        | ExprPlace::OrderBy
+                        | ExprPlace::GroupBy
+                        | ExprPlace::DistinctOn
+                        | ExprPlace::InsertTargets
+                        | ExprPlace::Values
+                );
+                if proc.retset && !set_allowed {
+                    return Err(self.misplaced("set-returning functions", place, location));
+                }
+                let ty = if proc.ret == oid::RECORD { TypeRef::plain(oid::RECORD) } else { ty };
+                Ok(Expr::Func { func: proc.oid, args, ty, syntax: CallSyntax::Function })
+            }
+        }
+    }
+
+    fn aggregate(
+        &mut self,
+        call: &ast::FuncCall,
+        func: steppe_types::Oid,
+        args: Vec<Expr>,
+        ty: TypeRef,
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<Expr> {
+        if !matches!(
+            place,
+            ExprPlace::Targets | ExprPlace::Having | ExprPlace::OrderBy | ExprPlace::DistinctOn
+        ) {
+            return Err(self.misplaced("aggregate functions", place, location));
+        }
+        if args.iter().any(contains_aggregate) {
+            return Err(self.error(
+                SqlState::GROUPING_ERROR,
+                "aggregate function calls cannot be nested",
+                location,
+            ));
+        }
+        if call.args.is_empty() && !call.star && !call.within_group {
+            return Err(self.error(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!(
+                    "{}(*) must be used to call a parameterless aggregate function",
+                    call.name.name()
+                ),
+                location,
+            ));
+        }
+        if call.within_group {
+            return Err(self.unsupported("ordered-set aggregates (WITHIN GROUP)", location));
+        }
+        let mut order_by = Vec::with_capacity(call.order_by.len());
+        for item in &call.order_by {
+            let expr = self.expr(&item.expr, ExprPlace::OrderBy)?;
+            let descending = item.direction == ast::SortDirection::Desc;
+            let nulls_first = match item.nulls {
+                ast::NullsOrder::Default => descending,
+                ast::NullsOrder::First => true,
+                ast::NullsOrder::Last => false,
+            };
+            if call.distinct && !args.contains(&expr) {
+                return Err(self.error(
+                    SqlState::INVALID_COLUMN_REFERENCE,
+                    "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
+                    item.location,
+                ));
+            }
+            order_by.push(SortKey { expr, descending, nulls_first });
+        }
+        let filter = match &call.filter {
+            Some(e) => Some(self.condition(e, "FILTER", ExprPlace::Filter)?),
+            None => None,
+        };
+        // It belongs to the innermost level that its arguments' columns come from.
+        let levels_up = args.iter().filter_map(min_level).min().unwrap_or(0);
+        let index = self.scopes.len() - 1 - levels_up;
+        self.scopes[index].has_aggregates = true;
+        let distinct = call.distinct;
+        let star = call.star;
+        Ok(Expr::Aggregate(Box::new(Aggregate {
+            func,
+            args,
+            distinct,
+            order_by,
+            filter,
+            star,
+            levels_up,
+            ty,
+        })))
+    }
+
+    /// Every column outside aggregates must be grouped (42803), directly or through a primary key.
+    pub(crate) fn check_grouping(&mut self, query: &mut Query) -> Result<()> {
+        if let Some(key) = query.group_by.iter().find(|k| contains_aggregate(k)) {
+            return Err(Error::new(
+                SqlState::GROUPING_ERROR,
+                "aggregate functions are not allowed in GROUP BY",
+            ));
+        }
+        let exprs: Vec<Expr> =
+            query.targets.iter().map(|t| t.expr.clone()).chain(query.having.clone()).collect();
+        for expr in &exprs {
+            self.check_grouped(expr, &query.group_by, 0)?;
+        }
+        Ok(())
+    }
+
+    fn check_grouped(&mut self, expr: &Expr, keys: &[Expr], depth: usize) -> Result<()> {
+        if depth == 0 && keys.contains(expr) {
+            return Ok(());
+        }
+        match expr {
+            Expr::Aggregate(a) if a.levels_up == depth => Ok(()),
+            Expr::Var { rte, column, levels_up, .. } if *levels_up == depth => {
+                if depth > 0 && keys.iter().any(|k| same_column(k, *rte, *column)) {
+                    return Ok(());
+                }
+                if self.functionally_dependent(*rte, keys) {
+                    return Ok(());
+                }
+                Err(self.ungrouped(*rte, *column, depth))
+            }
+            Expr::SubLink { query, test, .. } => {
+                if let Some(test) = test {
+                    self.check_grouped(test, keys, depth)?;
+                }
+                let mut failed = Ok(());
+                crate::walk::for_each_top_expr(query, &mut |e| {
+                    if failed.is_ok() {
+                        failed = self.check_grouped(e, keys, depth + 1);
+                    }
+                });
+                failed
+            }
+            other => {
+                for child in other.children() {
+                    self.check_grouped(child, keys, depth)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// All columns of a table depend on its primary key.
+    fn functionally_dependent(&mut self, rte: usize, keys: &[Expr]) -> bool {
+        let RteKind::Relation(relation) = &self.scope().rtes[rte].kind else { return false };
+        let Some(primary) = relation
+            .constraints
+            .iter()
+            .find(|c| matches!(c.kind, ConstraintKind::Primary { .. }))
+        else {
+            return false;
+        };
+        primary.columns.iter().all(|n| keys.iter().any(|k| same_column(k, rte, i32::from(*n) - 1)))
+    }
+
+    fn ungrouped(&mut self, rte: usize, column: i32, depth: usize) -> Error {
+        let scope = self.scope();
+        let entry = &scope.rtes[rte];
+        let name = match usize::try_from(column) {
+            Ok(i) => entry.columns[i].name.to_string(),
+            Err(_) => super::from::SYSTEM_COLUMNS
+                .iter()
+                .find(|(_, n, _)| *n == column)
+                .map_or_else(|| "?".into(), |s| s.0.to_string()),
+        };
+        let alias = entry.alias.clone();
+        let location = scope
+            .var_locations
+            .iter()
+            .find(|(r, c, _)| (*r, *c) == (rte, column))
+            .map_or(Location::NONE, |l| l.2);
+        let message = if depth == 0 {
+            format!(
+                "column \"{alias}.{name}\" must appear in the GROUP BY clause or be used in an \
+                 aggregate function"
+            )
+        } else {
+            format!("subquery uses ungrouped column \"{alias}.{name}\" from outer query")
+        };
+        self.error(SqlState::GROUPING_ERROR, message, location)
+    }
+}
+
+fn same_column(key: &Expr, rte: usize, column: i32) -> bool {
+    matches!(key, Expr::Var { rte: r, column: c, levels_up: 0, .. } if (*r, *c) == (rte, column))
+}
+
+/// Whether an aggregate of this level occurs.
+pub(crate) fn contains_aggregate(expr: &Expr) -> bool {
+    matches!(expr, Expr::Aggregate(a) if a.levels_up == 0)
+        || expr.children().into_iter().any(contains_aggregate)
+}
+
+/// The innermost query level that the expression's columns come from.
+fn min_level(expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Var { levels_up, .. } => Some(*levels_up),
+        other => other.children().into_iter().filter_map(min_level).min(),
+    }
+}

@@ -1,0 +1,404 @@
+//! The binder: names, types, overloads and coercions of a parsed statement.
+//!
+//! ```text
+//!   ast::SelectStmt ──► Binder ──► query::Query
+//!                        │ scopes: one per query level, innermost last
+//!                        ├ from      FROM items, namespaces, column look-up
+//!                        ├ expr      expressions
+//!                        ├ func      overload resolution (functions, operators)
+//!                        ├ coerce    coercions and common types
+//!                        ├ select    SELECT, VALUES, set operations, WITH
+//!                        ├ group     aggregates and GROUP BY rules
+//!                        └ dml       INSERT, UPDATE, DELETE
+//! ```
+//!
+//! The rules are PostgreSQL's: src/backend/parser (parse_expr.c, parse_func.c,
+//! parse_oper.c, parse_coerce.c, parse_relation.c, parse_agg.c, analyze.c).
+//! Binding reads one catalog version and has no side effect, except that an
+//! untyped parameter (`$1`) gets the type of the place where it stands.
+
+mod coerce;
+mod dml;
+mod expr;
+mod from;
+mod func;
+mod group;
+mod select;
+pub mod typename;
+
+use crate::ast::{self, Location};
+use crate::expr::{Expr, TypeRef};
+use crate::query::{Cte, Query, Rte};
+use std::sync::Arc;
+use steppe_catalog::{Builtins, Catalog, Relation};
+use steppe_types::text_io::IoContext;
+use steppe_types::{Error, Oid, Result, SqlState, oid};
+
+pub use coerce::CoercionContext;
+
+/// What the binder needs to know about the session.
+pub struct BindContext<'a> {
+    /// The catalog version to resolve names in.
+    pub catalog: &'a Catalog,
+    /// Schemas searched for unqualified names, in order (pg_catalog included).
+    pub search_path: &'a [Oid],
+    /// Settings that literal input depends on.
+    pub io: &'a IoContext,
+    /// The statement's text, for error positions.
+    pub source: &'a str,
+}
+
+/// Types of `$n`, declared or found out while binding.
+#[derive(Clone, Debug, Default)]
+pub struct Params {
+    types: Vec<Oid>,
+    /// Undeclared parameters may appear (extended protocol, PREPARE).
+    variable: bool,
+}
+
+impl Params {
+    /// No parameters are allowed (simple protocol).
+    pub fn none() -> Params {
+        Params::default()
+    }
+
+    /// The declared types (0 or UNKNOWN: to be found out); more may appear.
+    pub fn variable(declared: &[Oid]) -> Params {
+        Params { types: declared.to_vec(), variable: true }
+    }
+
+    /// Exactly these types.
+    pub fn fixed(types: &[Oid]) -> Params {
+        Params { types: types.to_vec(), variable: false }
+    }
+}
+
+/// A bound query with the parameter types it found.
+#[derive(Debug)]
+pub struct Bound {
+    /// The query.
+    pub query: Query,
+    /// Types of `$1 …`.
+    pub param_types: Vec<Oid>,
+}
+
+/// Binds a SELECT, INSERT, UPDATE or DELETE.
+pub fn bind_query(
+    ctx: &BindContext<'_>,
+    statement: &ast::Statement,
+    params: Params,
+) -> Result<Bound> {
+    let mut binder = Binder::new(ctx, params);
+    let mut query = match statement {
+        ast::Statement::Select(select) => binder.select(select)?,
+        ast::Statement::Insert(insert) => binder.insert(insert)?,
+        ast::Statement::Update(update) => binder.update(update)?,
+        ast::Statement::Delete(delete) => binder.delete(delete)?,
+        ast::Statement::Merge(_) => return Err(Error::not_supported("MERGE")),
+        _ => return Err(Error::internal("statement is not a query")),
+    };
+    binder.settle_unknown_targets(&mut query)?;
+    let param_types = binder.finish_params()?;
+    binder.settle_params(&mut query, &param_types);
+    Ok(Bound { query, param_types })
+}
+
+/// Binds an expression over the columns of one table (CHECK, index expressions,
+/// column defaults with no table). Columns are `Var { rte: 0, .. }`.
+pub fn bind_table_expr(
+    ctx: &BindContext<'_>,
+    relation: Option<&Arc<Relation>>,
+    expr: &ast::Expr,
+    place: ExprPlace,
+) -> Result<Expr> {
+    let mut binder = Binder::new(ctx, Params::none());
+    binder.push_scope();
+    if let Some(relation) = relation {
+        let rte = binder.add_relation_rte(relation.clone(), None, None)?;
+        binder.make_visible(rte);
+    }
+    binder.expr(expr, place)
+}
+
+/// Binds a table expression and coerces it to a type as an assignment to `column` would.
+pub fn bind_assigned_expr(
+    ctx: &BindContext<'_>,
+    relation: Option<&Arc<Relation>>,
+    expr: &ast::Expr,
+    place: ExprPlace,
+    target: TypeRef,
+    column: &str,
+) -> Result<Expr> {
+    let bound = bind_table_expr(ctx, relation, expr, place)?;
+    let mut binder = Binder::new(ctx, Params::none());
+    binder.coerce_assignment(bound, target, column, expr.location, place)
+}
+
+/// Binds the arguments of EXECUTE: constants coerced to the parameter types.
+pub fn bind_execute_args(
+    ctx: &BindContext<'_>,
+    args: &[ast::Expr],
+    types: &[Oid],
+) -> Result<Vec<Expr>> {
+    let mut binder = Binder::new(ctx, Params::none());
+    binder.push_scope();
+    let bind = |(arg, ty): (&ast::Expr, &Oid)| {
+        let bound = binder.expr(arg, ExprPlace::ExecuteParameter)?;
+        binder.coerce_parameter(bound, TypeRef::plain(*ty), arg.location)
+    };
+    args.iter().zip(types).map(bind).collect()
+}
+
+/// Parses the stored text of an expression (a default, a check, an index expression).
+pub fn parse_expression(text: &str) -> Result<ast::Expr> {
+    let broken = || Error::internal(format!("stored expression is not one: {text}"));
+    let mut statements = crate::parser::parse(&format!("SELECT {text}"))?;
+    let Some(ast::Statement::Select(select)) = statements.pop().map(|s| s.statement) else {
+        return Err(broken());
+    };
+    match select.body {
+        ast::SelectBody::Select(mut core) if core.targets.len() == 1 => {
+            core.targets.pop().map(|t| t.value).ok_or_else(broken)
+        }
+        _ => Err(broken()),
+    }
+}
+
+/// Where an expression stands: decides what is allowed there and how errors name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExprPlace {
+    /// SELECT list.
+    Targets,
+    /// WHERE.
+    Where,
+    /// FILTER.
+    Filter,
+    /// JOIN … ON.
+    JoinOn,
+    /// HAVING.
+    Having,
+    /// GROUP BY.
+    GroupBy,
+    /// ORDER BY.
+    OrderBy,
+    /// DISTINCT ON.
+    DistinctOn,
+    /// LIMIT.
+    Limit,
+    /// OFFSET.
+    Offset,
+    /// RETURNING.
+    Returning,
+    /// VALUES lists.
+    Values,
+    /// INSERT … VALUES with one row.
+    InsertTargets,
+    /// UPDATE … SET.
+    UpdateSource,
+    /// Function in FROM.
+    FromFunction,
+    /// CHECK.
+    Check,
+    /// DEFAULT.
+    ColumnDefault,
+    /// Index expression.
+    IndexExpression,
+    /// Index predicate.
+    IndexPredicate,
+    /// EXECUTE's arguments.
+    ExecuteParameter,
+    /// ALTER COLUMN TYPE … USING.
+    AlterType,
+    /// COPY … WHERE.
+    CopyWhere,
+}
+
+impl ExprPlace {
+    /// How PostgreSQL's messages name the place (ParseExprKindName).
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            ExprPlace::Targets => "SELECT",
+            ExprPlace::Where => "WHERE",
+            ExprPlace::Filter => "FILTER",
+            ExprPlace::JoinOn => "JOIN/ON",
+            ExprPlace::Having => "HAVING",
+            ExprPlace::GroupBy => "GROUP BY",
+            ExprPlace::OrderBy => "ORDER BY",
+            ExprPlace::DistinctOn => "DISTINCT ON",
+            ExprPlace::Limit => "LIMIT",
+            ExprPlace::Offset => "OFFSET",
+            ExprPlace::Returning => "RETURNING",
+            ExprPlace::Values => "VALUES",
+            ExprPlace::InsertTargets => "INSERT",
+            ExprPlace::UpdateSource => "UPDATE",
+            ExprPlace::FromFunction => "function in FROM",
+            ExprPlace::Check => "CHECK",
+            ExprPlace::ColumnDefault => "DEFAULT",
+            ExprPlace::IndexExpression => "index expressions",
+            ExprPlace::IndexPredicate => "index predicates",
+            ExprPlace::ExecuteParameter => "EXECUTE",
+            ExprPlace::AlterType => "USING",
+            ExprPlace::CopyWhere => "WHERE",
+        }
+    }
+}
+
+/// A name that column references may use.
+#[derive(Clone, Debug)]
+pub(crate) struct NamespaceItem {
+    /// Range-table entry.
+    pub(crate) rte: usize,
+    /// `alias.column` may be used.
+    pub(crate) relation_visible: bool,
+    /// `column` may be used.
+    pub(crate) columns_visible: bool,
+    /// May be used only from LATERAL items for now.
+    pub(crate) lateral_only: bool,
+    /// Otherwise the LATERAL reference is an error.
+    pub(crate) lateral_ok: bool,
+    /// Hidden columns (a USING join's inputs keep them for qualified use only).
+    pub(crate) hidden_columns: Vec<usize>,
+}
+
+/// One query level being bound.
+#[derive(Default)]
+pub(crate) struct Scope {
+    pub(crate) rtes: Vec<Rte>,
+    pub(crate) namespace: Vec<NamespaceItem>,
+    pub(crate) ctes: Vec<Cte>,
+    pub(crate) has_aggregates: bool,
+    /// Where each column was first referred to, for errors found later.
+    pub(crate) var_locations: Vec<(usize, i32, Location)>,
+    /// LATERAL references are allowed while this FROM item is bound.
+    pub(crate) lateral_active: bool,
+}
+
+/// The binder's state.
+pub(crate) struct Binder<'a> {
+    pub(crate) ctx: &'a BindContext<'a>,
+    pub(crate) builtins: &'static Builtins,
+    pub(crate) scopes: Vec<Scope>,
+    pub(crate) params: Params,
+}
+
+impl<'a> Binder<'a> {
+    fn new(ctx: &'a BindContext<'a>, params: Params) -> Binder<'a> {
+        Binder { ctx, builtins: Builtins::get(), scopes: Vec::new(), params }
+    }
+
+    pub(crate) fn push_scope(&mut self) {
+        self.scopes.push(Scope::default());
+    }
+
+    pub(crate) fn pop_scope(&mut self) -> Scope {
+        self.scopes.pop().expect("every pop_scope follows its push_scope")
+    }
+
+    pub(crate) fn scope(&mut self) -> &mut Scope {
+        self.scopes.last_mut().expect("a query level is open while binding")
+    }
+
+    /// The character position of a location, for errors.
+    pub(crate) fn position(&self, location: Location) -> Option<u32> {
+        location.position(self.ctx.source)
+    }
+
+    /// An error at a place in the statement.
+    pub(crate) fn error(
+        &self,
+        sqlstate: SqlState,
+        message: impl Into<String>,
+        location: Location,
+    ) -> Error {
+        Error::new(sqlstate, message).at(self.position(location))
+    }
+
+    /// 0A000 at a place in the statement.
+    pub(crate) fn unsupported(&self, feature: &str, location: Location) -> Error {
+        Error::not_supported(feature).at(self.position(location))
+    }
+
+    /// `$number`.
+    pub(crate) fn param(&mut self, number: i32, location: Location) -> Result<Expr> {
+        let undefined = |b: &Self| {
+            b.error(
+                SqlState::UNDEFINED_PARAMETER,
+                format!("there is no parameter ${number}"),
+                location,
+            )
+        };
+        let Some(index) = usize::try_from(number).ok().and_then(|n| n.checked_sub(1)) else {
+            return Err(undefined(self));
+        };
+        if index >= self.params.types.len() {
+            if !self.params.variable || index >= u16::MAX as usize {
+                return Err(undefined(self));
+            }
+            self.params.types.resize(index + 1, oid::UNKNOWN);
+        }
+        let ty = match self.params.types[index] {
+            0 => oid::UNKNOWN,
+            ty => ty,
+        };
+        Ok(Expr::Param { index, ty: TypeRef::plain(ty) })
+    }
+
+    /// Gives an untyped parameter its type; a second, different one is an error.
+    pub(crate) fn type_param(&mut self, index: usize, ty: Oid, location: Location) -> Result<Oid> {
+        let slot = self.params.types[index];
+        match slot {
+            0 | oid::UNKNOWN => {
+                self.params.types[index] = ty;
+                Ok(ty)
+            }
+            known if known == ty => Ok(ty),
+            known => Err(self
+                .error(
+                    SqlState::AMBIGUOUS_PARAMETER,
+                    format!("inconsistent types deduced for parameter ${}", index + 1),
+                    location,
+                )
+                .detail(format!(
+                    "{} versus {}",
+                    typename::format_type(known, -1),
+                    typename::format_type(ty, -1)
+                ))),
+        }
+    }
+
+    /// All parameter types; 42P18 if one was never found out.
+    fn finish_params(&mut self) -> Result<Vec<Oid>> {
+        for (index, ty) in self.params.types.iter().enumerate() {
+            if matches!(*ty, 0 | oid::UNKNOWN) {
+                return Err(Error::new(
+                    SqlState::INDETERMINATE_DATATYPE,
+                    format!("could not determine data type of parameter ${}", index + 1),
+                ));
+            }
+        }
+        Ok(self.params.types.clone())
+    }
+
+    /// Output columns of unknown type become text (as PostgreSQL's resolveTargetListUnknowns).
+    fn settle_unknown_targets(&mut self, query: &mut Query) -> Result<()> {
+        for target in query.targets.iter_mut().chain(&mut query.returning) {
+            if target.expr.ty().oid == oid::UNKNOWN {
+                let taken = std::mem::replace(&mut target.expr, Expr::Default(TypeRef::plain(0)));
+                target.expr =
+                    self.coerce_implicit(taken, TypeRef::plain(oid::TEXT), Location::NONE)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Parameters that were met before their type was known get it now.
+    fn settle_params(&self, query: &mut Query, types: &[Oid]) {
+        crate::walk::for_each_expr(query, &mut |expr| {
+            if let Expr::Param { index, ty } = expr
+                && ty.oid == oid::UNKNOWN
+            {
+                ty.oid = types[*index];
+            }
+        });
+    }
+}

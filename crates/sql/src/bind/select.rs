@@ -1,0 +1,844 @@
+//! SELECT, VALUES, set operations and WITH (analyze.c, parse_cte.c, parse_clause.c).
+
+use super::from::output_columns;
+use super::func::figure_column_name;
+use super::{Binder, ExprPlace};
+use crate::ast::{self, ExprKind, Literal, Location, RangeVar};
+use crate::expr::{Expr, TypeRef};
+use crate::query::*;
+use std::sync::Arc;
+use steppe_types::{Error, Result, SqlState, oid};
+
+impl Query {
+    /// An empty query of a kind.
+    pub fn new(command: Command) -> Query {
+        Query {
+            command,
+            rtes: Vec::new(),
+            from: Vec::new(),
+            filter: None,
+            targets: Vec::new(),
+            group_by: Vec::new(),
+            has_aggregates: false,
+            having: None,
+            distinct: Distinct::No,
+            order_by: Vec::new(),
+            limit: None,
+            offset: None,
+            with_ties: false,
+            row_locks: Vec::new(),
+            set_operation: None,
+            ctes: Vec::new(),
+            result_relation: None,
+            assignments: Vec::new(),
+            on_conflict: None,
+            returning: Vec::new(),
+        }
+    }
+}
+
+impl Binder<'_> {
+    /// Binds a SELECT of any shape on a new query level.
+    pub(crate) fn select(&mut self, select: &ast::SelectStmt) -> Result<Query> {
+        self.push_scope();
+        let bound = self.select_body(select);
+        let scope = self.pop_scope();
+        let mut query = bound?;
+        query.rtes = scope.rtes;
+        query.ctes = scope.ctes;
+        query.has_aggregates |= scope.has_aggregates;
+        Ok(query)
+    }
+
+    /// A sub-select in FROM; without LATERAL it sees only outer levels.
+    pub(crate) fn select_in_from(&mut self, select: &ast::SelectStmt, _lateral: bool) -> Result<Query> {
+        self.select(select)
+    }
+
+    fn select_body(&mut self, select: &ast::SelectStmt) -> Result<Query> {
+        if let Some(with) = &select.with {
+            self.with_clause(with)?;
+        }
+        match &select.body {
+            ast::SelectBody::Select(core) => self.plain_select(select, core),
+            ast::SelectBody::Values(rows) => self.values(select, rows),
+            ast::SelectBody::SetOp(operation) => self.set_operation(select, operation),
+        }
+    }
+
+    fn plain_select(&mut self, select: &ast::SelectStmt, core: &ast::SelectCore) -> Result<Query> {
+        if core.into.is_some() {
+            return Err(Error::new(SqlState::SYNTAX_ERROR, "SELECT ... INTO is not allowed here"));
+        }
+        if let Some(window) = core.windows.first() {
+            return Err(self.unsupported("WINDOW clause", window.location));
+        }
+        let mut query = Query::new(Command::Select);
+        query.from = self.from_clause(&core.from)?;
+        query.targets = self.targets(&core.targets, ExprPlace::Targets)?;
+        query.filter = match &core.where_clause {
+            Some(e) => Some(self.condition(e, "WHERE", ExprPlace::Where)?),
+            None => None,
+        };
+        query.having = match &core.having {
+            Some(e) => Some(self.condition(e, "HAVING", ExprPlace::Having)?),
+            None => None,
+        };
+        query.order_by = self.order_by(&select.order_by, &mut query.targets, false)?;
+        query.group_by = self.group_by(&core.group_by, &mut query.targets)?;
+        query.distinct = self.distinct_clause(core, &mut query)?;
+        self.limit_clause(select, &mut query)?;
+        query.has_aggregates =
+            self.scope().has_aggregates || !query.group_by.is_empty() || query.having.is_some();
+        if query.has_aggregates {
+            self.check_grouping(&mut query)?;
+        }
+        self.locking(select, &mut query)?;
+        Ok(query)
+    }
+
+    /// The select list, with stars expanded.
+    pub(crate) fn targets(
+        &mut self,
+        targets: &[ast::ResTarget],
+        place: ExprPlace,
+    ) -> Result<Vec<Target>> {
+        let mut out = Vec::with_capacity(targets.len());
+        for target in targets {
+            if let ExprKind::ColumnRef(column) = &target.value.kind
+                && column.star
+            {
+                self.expand_star(column, target.value.location, &mut out)?;
+                continue;
+            }
+            let expr = self.expr(&target.value, place)?;
+            let name = match &target.name {
+                Some(name) => name.clone(),
+                None => figure_column_name(&target.value),
+            };
+            out.push(self.target(expr, name.into()));
+        }
+        Ok(out)
+    }
+
+    /// An output column; plain table columns remember where they come from.
+    pub(crate) fn target(&mut self, expr: Expr, name: Arc<str>) -> Target {
+        let origin = match &expr {
+            Expr::Var { rte, column, levels_up: 0, .. } => {
+                match &self.scope().rtes[*rte].kind {
+                    RteKind::Relation(r) => {
+                        let number = if *column < 0 { *column } else { *column + 1 };
+                        Some((r.oid, number as i16))
+                    }
+                    RteKind::Subquery { query, .. } => usize::try_from(*column)
+                        .ok()
+                        .and_then(|c| query.targets.iter().filter(|t| !t.hidden).nth(c))
+                        .and_then(|t| t.origin),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        Target { expr, name, hidden: false, origin }
+    }
+
+    fn expand_star(
+        &mut self,
+        column: &ast::ColumnRef,
+        location: Location,
+        out: &mut Vec<Target>,
+    ) -> Result<()> {
+        let items = self.scope().namespace.clone();
+        match column.parts.as_slice() {
+            [] => {
+                if items.is_empty() {
+                    return Err(self.error(
+                        SqlState::SYNTAX_ERROR,
+                        "SELECT * with no tables specified is not valid",
+                        location,
+                    ));
+                }
+                for item in &items {
+                    for (name, expr) in self.visible_columns(item) {
+                        let target = self.target(expr, name);
+                        out.push(target);
+                    }
+                }
+            }
+            [.., table] => {
+                let schema = column.parts.len().checked_sub(2).map(|i| column.parts[i].as_str());
+                let Some((levels, rte)) = self.find_relation(schema, table, location)? else {
+                    return Err(self.error(
+                        SqlState::UNDEFINED_TABLE,
+                        format!("missing FROM-clause entry for table \"{table}\""),
+                        location,
+                    ));
+                };
+                let names: Vec<Arc<str>> = {
+                    let scope = &self.scopes[self.scopes.len() - 1 - levels];
+                    let live = scope.rtes[rte].columns.iter().filter(|c| !c.dropped);
+                    live.map(|c| c.name.clone()).collect()
+                };
+                let row = match self.whole_row(levels, rte) {
+                    Expr::Row(fields) => fields,
+                    scalar => vec![scalar],
+                };
+                for (expr, name) in row.into_iter().zip(names) {
+                    let target = self.target(expr, name);
+                    out.push(target);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// ORDER BY: an output name, a position, or an expression (then perhaps a hidden target).
+    fn order_by(
+        &mut self,
+        items: &[ast::SortBy],
+        targets: &mut Vec<Target>,
+        outputs_only: bool,
+    ) -> Result<Vec<OrderBy>> {
+        let mut out: Vec<OrderBy> = Vec::with_capacity(items.len());
+        for item in items {
+            let target =
+                self.sort_target(&item.expr, targets, "ORDER BY", ExprPlace::OrderBy, outputs_only)?;
+            self.settle_sort_type(&mut targets[target])?;
+            let ty = targets[target].expr.ty().oid;
+            if ty != oid::RECORD && self.builtins.ordering(ty).is_none() {
+                return Err(self
+                    .error(
+                        SqlState::UNDEFINED_FUNCTION,
+                        format!(
+                            "could not identify an ordering operator for type {}",
+                            super::typename::format_type(ty, -1)
+                        ),
+                        item.location,
+                    )
+                    .hint("Use an explicit ordering operator or modify the query."));
+            }
+            let descending = match &item.direction {
+                ast::SortDirection::Default | ast::SortDirection::Asc => false,
+                ast::SortDirection::Desc => true,
+                ast::SortDirection::Using(op) => match op.name() {
+                    "<" => false,
+                    ">" => true,
+                    _ => return Err(self.unsupported("ORDER BY USING this operator", item.location)),
+                },
+            };
+            let nulls_first = match item.nulls {
+                ast::NullsOrder::Default => descending,
+                ast::NullsOrder::First => true,
+                ast::NullsOrder::Last => false,
+            };
+            if out.iter().all(|o| o.target != target) {
+                out.push(OrderBy { target, descending, nulls_first });
+            }
+        }
+        Ok(out)
+    }
+
+    fn settle_sort_type(&mut self, target: &mut Target) -> Result<()> {
+        if target.expr.ty().oid == oid::UNKNOWN {
+            let taken = std::mem::replace(&mut target.expr, Expr::Default(TypeRef::plain(0)));
+            target.expr = self.coerce_implicit(taken, TypeRef::plain(oid::TEXT), Location::NONE)?;
+        }
+        Ok(())
+    }
+
+    /// The SQL92 rules of ORDER BY, GROUP BY and DISTINCT ON items (findTargetlistEntrySQL92).
+    fn sort_target(
+        &mut self,
+        expr: &ast::Expr,
+        targets: &mut Vec<Target>,
+        clause: &str,
+        place: ExprPlace,
+        outputs_only: bool,
+    ) -> Result<usize> {
+        if let ExprKind::ColumnRef(column) = &expr.kind
+            && let ([name], false) = (column.parts.as_slice(), column.star)
+        {
+            // GROUP BY prefers an input column of that name, ORDER BY the output column.
+            let prefer_input = place == ExprPlace::GroupBy && self.column_exists(name, expr.location);
+            if !prefer_input && let Some(found) = self.output_named(name, targets, clause, expr.location)? {
+                return Ok(found);
+            }
+        }
+        if let ExprKind::Const(literal) = &expr.kind {
+            let Literal::Integer(n) = literal else {
+                return Err(self.error(
+                    SqlState::SYNTAX_ERROR,
+                    format!("non-integer constant in {clause}"),
+                    expr.location,
+                ));
+            };
+            let visible = targets.iter().filter(|t| !t.hidden).count();
+            return match usize::try_from(*n).ok().and_then(|n| n.checked_sub(1)) {
+                Some(i) if i < visible => Ok(i),
+                _ => Err(self.error(
+                    SqlState::INVALID_COLUMN_REFERENCE,
+                    format!("{clause} position {n} is not in select list"),
+                    expr.location,
+                )),
+            };
+        }
+        if outputs_only {
+            return Err(self
+                .error(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",
+                    expr.location,
+                )
+                .detail("Only result column names can be used, not expressions or functions.")
+                .hint(
+                    "Add the expression/function to every SELECT, or move the UNION into a FROM clause.",
+                ));
+        }
+        let bound = self.expr(expr, place)?;
+        if let Some(same) = targets.iter().position(|t| t.expr == bound) {
+            return Ok(same);
+        }
+        let name = figure_column_name(expr).into();
+        targets.push(Target { expr: bound, name, hidden: true, origin: None });
+        Ok(targets.len() - 1)
+    }
+
+    fn column_exists(&mut self, name: &str, location: Location) -> bool {
+        let column = ast::ColumnRef { parts: vec![name.to_string()], star: false };
+        let depth = self.scope().var_locations.len();
+        let found = self.column_ref(&column, ExprPlace::GroupBy, location);
+        let exists = matches!(&found, Ok(Expr::Var { levels_up: 0, .. }) | Ok(Expr::Coalesce { .. }))
+            || matches!(&found, Err(e) if e.sqlstate() == SqlState::AMBIGUOUS_COLUMN);
+        self.scope().var_locations.truncate(depth);
+        exists
+    }
+
+    fn output_named(
+        &mut self,
+        name: &str,
+        targets: &[Target],
+        clause: &str,
+        location: Location,
+    ) -> Result<Option<usize>> {
+        let mut found: Option<usize> = None;
+        for (i, target) in targets.iter().enumerate() {
+            if target.hidden || &*target.name != name {
+                continue;
+            }
+            match found {
+                None => found = Some(i),
+                Some(first) if targets[first].expr == target.expr => {}
+                Some(_) => {
+                    return Err(self.error(
+                        SqlState::AMBIGUOUS_COLUMN,
+                        format!("{clause} \"{name}\" is ambiguous"),
+                        location,
+                    ));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn group_by(
+        &mut self,
+        items: &[ast::GroupItem],
+        targets: &mut Vec<Target>,
+    ) -> Result<Vec<Expr>> {
+        let mut keys: Vec<Expr> = Vec::with_capacity(items.len());
+        for item in items {
+            let ast::GroupItem::Expr(expr) = item else {
+                if matches!(item, ast::GroupItem::Empty) {
+                    continue;
+                }
+                return Err(Error::not_supported("GROUPING SETS, ROLLUP and CUBE"));
+            };
+            // GROUP BY (a, b) is GROUP BY a, b.
+            let parts = match &expr.kind {
+                ExprKind::Row { fields, explicit: false } => fields.iter().collect(),
+                _ => vec![expr],
+            };
+            for part in parts {
+                let visible = targets.len();
+                let target =
+                    self.sort_target(part, targets, "GROUP BY", ExprPlace::GroupBy, false)?;
+                self.settle_sort_type(&mut targets[target])?;
+                let key = targets[target].expr.clone();
+                targets.truncate(visible.max(target.min(visible)));
+                if !keys.contains(&key) {
+                    keys.push(key);
+                }
+            }
+        }
+        Ok(keys)
+    }
+
+    fn distinct_clause(&mut self, core: &ast::SelectCore, query: &mut Query) -> Result<Distinct> {
+        match &core.distinct {
+            ast::Distinct::No => Ok(Distinct::No),
+            ast::Distinct::Rows => {
+                if let Some(o) = query.order_by.iter().find(|o| query.targets[o.target].hidden) {
+                    return Err(Error::new(
+                        SqlState::INVALID_COLUMN_REFERENCE,
+                        "for SELECT DISTINCT, ORDER BY expressions must appear in select list",
+                    ));
+                }
+                Ok(Distinct::All)
+            }
+            ast::Distinct::On(exprs) => {
+                let mut on = Vec::with_capacity(exprs.len());
+                for expr in exprs {
+                    let targets = &mut query.targets;
+                    let target = self.sort_target(
+                        expr,
+                        targets,
+                        "DISTINCT ON",
+                        ExprPlace::DistinctOn,
+                        false,
+                    )?;
+                    on.push(target);
+                }
+                let leading = query.order_by.iter().take(on.len());
+                if leading.clone().any(|o| !on.contains(&o.target)) {
+                    return Err(Error::new(
+                        SqlState::INVALID_COLUMN_REFERENCE,
+                        "SELECT DISTINCT ON expressions must match initial ORDER BY expressions",
+                    ));
+                }
+                Ok(Distinct::On(on))
+            }
+        }
+    }
+
+    fn limit_clause(&mut self, select: &ast::SelectStmt, query: &mut Query) -> Result<()> {
+        let mut bind = |e: &Option<Box<ast::Expr>>, place: ExprPlace| -> Result<Option<Expr>> {
+            let Some(e) = e else { return Ok(None) };
+            // LIMIT stands outside the FROM clause's names.
+            let namespace = std::mem::take(&mut self.scope().namespace);
+            let bound = self.expr(e, place);
+            self.scope().namespace = namespace;
+            let bound = bound.map_err(|err| match err.sqlstate() {
+                SqlState::UNDEFINED_COLUMN => Error::new(
+                    SqlState::INVALID_COLUMN_REFERENCE,
+                    format!("argument of {} must not contain variables", place.name()),
+                )
+                .at(err.fields().position),
+                _ => err,
+            })?;
+            self.coerce_bigint(bound, place.name(), e.location).map(Some)
+        };
+        query.limit = bind(&select.limit, ExprPlace::Limit)?;
+        query.offset = bind(&select.offset, ExprPlace::Offset)?;
+        query.with_ties = select.with_ties;
+        if select.with_ties && select.order_by.is_empty() {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                "WITH TIES cannot be specified without ORDER BY clause",
+            ));
+        }
+        Ok(())
+    }
+
+    fn locking(&mut self, select: &ast::SelectStmt, query: &mut Query) -> Result<()> {
+        for clause in &select.locking {
+            let strength = match clause.strength {
+                ast::LockStrength::KeyShare => LockStrength::KeyShare,
+                ast::LockStrength::Share => LockStrength::Share,
+                ast::LockStrength::NoKeyUpdate => LockStrength::NoKeyUpdate,
+                ast::LockStrength::Update => LockStrength::Update,
+            };
+            let refused = [
+                (query.set_operation.is_some(), "UNION/INTERSECT/EXCEPT"),
+                (!matches!(query.distinct, Distinct::No), "DISTINCT clause"),
+                (!query.group_by.is_empty(), "GROUP BY clause"),
+                (query.having.is_some(), "HAVING clause"),
+                (query.has_aggregates, "aggregate functions"),
+            ];
+            if let Some((_, what)) = refused.iter().find(|(bad, _)| *bad) {
+                return Err(Error::new(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    format!("{} is not allowed with {what}", clause.strength.as_str()),
+                ));
+            }
+            let rtes = self.locked_rtes(clause)?;
+            let wait = match clause.wait_policy {
+                ast::LockWaitPolicy::Block => WaitPolicy::Block,
+                ast::LockWaitPolicy::Skip => WaitPolicy::SkipLocked,
+                ast::LockWaitPolicy::Error => WaitPolicy::NoWait,
+            };
+            query.row_locks.push(RowLockClause { rtes, strength, wait });
+        }
+        Ok(())
+    }
+
+    fn locked_rtes(&mut self, clause: &ast::LockingClause) -> Result<Vec<usize>> {
+        let strength = clause.strength.as_str();
+        let items = self.scope().namespace.clone();
+        let lockable = |rte: &Rte| matches!(rte.kind, RteKind::Relation(_));
+        if clause.of.is_empty() {
+            let scope = self.scope();
+            if scope.rtes.iter().any(|r| matches!(r.kind, RteKind::Subquery { .. })) {
+                return Err(Error::not_supported(format!("{strength} over a sub-select in FROM")));
+            }
+            return Ok((0..scope.rtes.len()).filter(|i| lockable(&scope.rtes[*i])).collect());
+        }
+        let mut out = Vec::with_capacity(clause.of.len());
+        for of in &clause.of {
+            let scope = self.scope();
+            let found = items.iter().find(|i| {
+                i.relation_visible && *scope.rtes[i.rte].alias == *of.name.as_str()
+            });
+            let Some(item) = found else {
+                return Err(self.error(
+                    SqlState::UNDEFINED_TABLE,
+                    format!(
+                        "relation \"{}\" in {strength} clause not found in FROM clause",
+                        of.name
+                    ),
+                    of.location,
+                ));
+            };
+            if !lockable(&scope.rtes[item.rte]) {
+                let what = match &scope.rtes[item.rte].kind {
+                    RteKind::Function { .. } => "a function",
+                    RteKind::Values(_) => "VALUES",
+                    RteKind::Cte { .. } => "a WITH query",
+                    RteKind::Join { .. } => "a join",
+                    _ => "a sub-select",
+                };
+                return Err(self.error(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    format!("{strength} cannot be applied to {what}"),
+                    of.location,
+                ));
+            }
+            out.push(item.rte);
+        }
+        Ok(out)
+    }
+
+    /// VALUES as a query: one entry in the range table, selected from.
+    fn values(&mut self, select: &ast::SelectStmt, rows: &[Vec<ast::Expr>]) -> Result<Query> {
+        let lists = self.value_lists(rows, ExprPlace::Values)?;
+        let types: Vec<TypeRef> = lists[0].iter().map(Expr::ty).collect();
+        let columns = types
+            .iter()
+            .enumerate()
+            .map(|(i, ty)| RteColumn {
+                name: format!("column{}", i + 1).into(),
+                ty: *ty,
+                dropped: false,
+            })
+            .collect();
+        let alias = "*VALUES*".into();
+        let rte = self.push_rte(Rte { alias, has_alias: false, kind: RteKind::Values(lists), columns });
+        self.make_visible(rte);
+        let mut query = Query::new(Command::Select);
+        query.from = vec![FromItem::Rte(rte)];
+        let star = ast::ColumnRef { parts: Vec::new(), star: true };
+        self.expand_star(&star, Location::NONE, &mut query.targets)?;
+        query.order_by = self.order_by(&select.order_by, &mut query.targets, false)?;
+        self.limit_clause(select, &mut query)?;
+        if let Some(clause) = select.locking.first() {
+            return Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                format!("{} cannot be applied to VALUES", clause.strength.as_str()),
+            ));
+        }
+        Ok(query)
+    }
+
+    /// Rows of equal width, each column coerced to its common type.
+    pub(crate) fn value_lists(
+        &mut self,
+        rows: &[Vec<ast::Expr>],
+        place: ExprPlace,
+    ) -> Result<Vec<Vec<Expr>>> {
+        let width = rows.first().map_or(0, Vec::len);
+        let mut columns: Vec<Vec<Expr>> = vec![Vec::with_capacity(rows.len()); width];
+        for row in rows {
+            if row.len() != width {
+                let location = row.first().map_or(Location::NONE, |e| e.location);
+                return Err(self.error(
+                    SqlState::SYNTAX_ERROR,
+                    "VALUES lists must all be the same length",
+                    location,
+                ));
+            }
+            for (i, expr) in row.iter().enumerate() {
+                columns[i].push(self.expr(expr, place)?);
+            }
+        }
+        for (i, column) in columns.iter_mut().enumerate() {
+            let locations: Vec<Location> = rows.iter().map(|r| r[i].location).collect();
+            self.coerce_common(column, "VALUES", &locations)?;
+        }
+        let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
+        Ok(rows.iter().map(|_| columns.iter_mut().filter_map(Iterator::next).collect()).collect())
+    }
+
+    /// UNION, INTERSECT, EXCEPT: both sides as queries with common column types.
+    fn set_operation(
+        &mut self,
+        select: &ast::SelectStmt,
+        operation: &ast::SetOperation,
+    ) -> Result<Query> {
+        let mut left = self.select(&operation.left)?;
+        let mut right = self.select(&operation.right)?;
+        let name = match operation.op {
+            ast::SetOperator::Union => "UNION",
+            ast::SetOperator::Intersect => "INTERSECT",
+            ast::SetOperator::Except => "EXCEPT",
+        };
+        let types = self.common_columns_of(&mut left, &mut right, name)?;
+        let mut query = Query::new(Command::Select);
+        let columns: Vec<RteColumn> = output_columns(&left)
+            .into_iter()
+            .zip(&types)
+            .map(|(c, ty)| RteColumn { ty: *ty, ..c })
+            .collect();
+        // A stand-in entry: the operation's output columns.
+        let rte = self.push_rte(Rte {
+            alias: "*SETOP*".into(),
+            has_alias: false,
+            kind: RteKind::Values(Vec::new()),
+            columns: columns.clone(),
+        });
+        for (i, column) in columns.iter().enumerate() {
+            let expr = Expr::Var { rte, column: i as i32, levels_up: 0, ty: column.ty };
+            query.targets.push(Target { expr, name: column.name.clone(), hidden: false, origin: None });
+        }
+        let op = match operation.op {
+            ast::SetOperator::Union => SetOp::Union,
+            ast::SetOperator::Intersect => SetOp::Intersect,
+            ast::SetOperator::Except => SetOp::Except,
+        };
+        query.set_operation = Some(SetOperation {
+            op,
+            all: operation.all,
+            left: Box::new(left),
+            right: Box::new(right),
+            types,
+        });
+        query.order_by = self.order_by(&select.order_by, &mut query.targets, true)?;
+        self.limit_clause(select, &mut query)?;
+        self.locking(select, &mut query)?;
+        Ok(query)
+    }
+
+    fn common_columns_of(
+        &mut self,
+        left: &mut Query,
+        right: &mut Query,
+        name: &str,
+    ) -> Result<Vec<TypeRef>> {
+        let count = |q: &Query| q.targets.iter().filter(|t| !t.hidden).count();
+        if count(left) != count(right) {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                format!("each {name} query must have the same number of columns"),
+            ));
+        }
+        let visible = |q: &Query| (0..q.targets.len()).filter(|i| !q.targets[*i].hidden).collect::<Vec<_>>();
+        let pairs: Vec<(usize, usize)> = visible(left).into_iter().zip(visible(right)).collect();
+        let mut types = Vec::with_capacity(pairs.len());
+        for (l, r) in pairs {
+            let mut both = [left.targets[l].expr.clone(), right.targets[r].expr.clone()];
+            let before = [both[0].ty(), both[1].ty()];
+            let ty = self.coerce_common(&mut both, name, &[])?;
+            types.push(ty);
+            let [a, b] = both;
+            for (query, index, coerced, old) in [(&mut *left, l, a, before[0]), (&mut *right, r, b, before[1])] {
+                if old != ty {
+                    coerce_output(query, index, coerced);
+                }
+            }
+        }
+        Ok(types)
+    }
+
+    /// WITH: each entry is visible to the following ones (RECURSIVE: to itself).
+    pub(crate) fn with_clause(&mut self, with: &ast::WithClause) -> Result<()> {
+        for cte in &with.ctes {
+            if self.scope().ctes.iter().any(|c| *c.name == *cte.name.as_str()) {
+                return Err(self.error(
+                    SqlState::DUPLICATE_ALIAS,
+                    format!("WITH query name \"{}\" specified more than once", cte.name),
+                    cte.location,
+                ));
+            }
+            if cte.search.is_some() || cte.cycle.is_some() {
+                return Err(self.unsupported("SEARCH and CYCLE", cte.location));
+            }
+            let ast::Statement::Select(select) = &*cte.query else {
+                return Err(self.unsupported("data-modifying statements in WITH", cte.location));
+            };
+            if with.recursive && let Some(()) = self.recursive_cte(cte, select)? {
+                continue;
+            }
+            let mut query = self.select(select)?;
+            self.settle_unknown_targets(&mut query)?;
+            self.name_cte_columns(&mut query, cte)?;
+            self.push_cte(cte, query, false);
+        }
+        Ok(())
+    }
+
+    fn push_cte(&mut self, cte: &ast::CommonTableExpr, query: Query, recursive: bool) {
+        self.scope().ctes.push(Cte {
+            name: cte.name.as_str().into(),
+            query: Box::new(query),
+            recursive,
+            materialized: cte.materialized,
+            references: 0,
+        });
+    }
+
+    fn name_cte_columns(&mut self, query: &mut Query, cte: &ast::CommonTableExpr) -> Result<()> {
+        let available = query.targets.iter().filter(|t| !t.hidden).count();
+        if cte.columns.len() > available {
+            return Err(self.error(
+                SqlState::INVALID_COLUMN_REFERENCE,
+                format!(
+                    "WITH query \"{}\" has {available} columns available but {} columns specified",
+                    cte.name,
+                    cte.columns.len()
+                ),
+                cte.location,
+            ));
+        }
+        for (target, name) in query.targets.iter_mut().filter(|t| !t.hidden).zip(&cte.columns) {
+            target.name = name.as_str().into();
+        }
+        Ok(())
+    }
+
+    /// `non-recursive UNION [ALL] recursive`. `None`: it does not refer to itself.
+    fn recursive_cte(
+        &mut self,
+        cte: &ast::CommonTableExpr,
+        select: &ast::SelectStmt,
+    ) -> Result<Option<()>> {
+        let ast::SelectBody::SetOp(operation) = &select.body else { return Ok(None) };
+        if operation.op != ast::SetOperator::Union {
+            return Ok(None);
+        }
+        let mut left = self.select(&operation.left)?;
+        self.settle_unknown_targets(&mut left)?;
+        self.name_cte_columns(&mut left, cte)?;
+        let index = self.scope().ctes.len();
+        self.push_cte(cte, left.clone(), true);
+        let right = self.select_with_cte_level(&operation.right);
+        let entry = self.scope().ctes.remove(index);
+        let mut right = right?;
+        if entry.references == 0 {
+            return Ok(None);
+        }
+        if !select.order_by.is_empty() || select.limit.is_some() || select.offset.is_some() {
+            return Err(self.unsupported(
+                "ORDER BY, LIMIT and OFFSET in a recursive query",
+                cte.location,
+            ));
+        }
+        let types = self.recursive_columns(&left, &mut right, cte)?;
+        let mut query = Query::new(Command::Select);
+        let columns: Vec<RteColumn> = output_columns(&left);
+        for (i, column) in columns.iter().enumerate() {
+            let expr = Expr::Var { rte: 0, column: i as i32, levels_up: 0, ty: column.ty };
+            query.targets.push(Target { expr, name: column.name.clone(), hidden: false, origin: None });
+        }
+        query.rtes.push(Rte {
+            alias: "*SETOP*".into(),
+            has_alias: false,
+            kind: RteKind::Values(Vec::new()),
+            columns,
+        });
+        query.set_operation = Some(SetOperation {
+            op: SetOp::Union,
+            all: operation.all,
+            left: Box::new(left),
+            right: Box::new(right),
+            types,
+        });
+        self.scope().ctes.push(Cte { query: Box::new(query), references: 0, ..entry });
+        Ok(Some(()))
+    }
+
+    fn select_with_cte_level(&mut self, select: &ast::SelectStmt) -> Result<Query> {
+        // Both sides of a set operation sit one level below the query that owns it.
+        self.push_scope();
+        let bound = self.select(select);
+        self.pop_scope();
+        bound
+    }
+
+    fn recursive_columns(
+        &mut self,
+        left: &Query,
+        right: &mut Query,
+        cte: &ast::CommonTableExpr,
+    ) -> Result<Vec<TypeRef>> {
+        let columns = output_columns(left);
+        let visible: Vec<usize> =
+            (0..right.targets.len()).filter(|i| !right.targets[*i].hidden).collect();
+        if columns.len() != visible.len() {
+            return Err(self.error(
+                SqlState::SYNTAX_ERROR,
+                "each UNION query must have the same number of columns",
+                cte.location,
+            ));
+        }
+        for (i, (column, target)) in columns.iter().zip(visible).enumerate() {
+            let found = right.targets[target].expr.ty();
+            if found.oid == column.ty.oid {
+                continue;
+            }
+            let mut both =
+                [Expr::Default(column.ty), right.targets[target].expr.clone()];
+            let overall = self.coerce_common(&mut both, "UNION", &[])?;
+            if overall.oid != column.ty.oid {
+                return Err(self
+                    .error(
+                        SqlState::DATATYPE_MISMATCH,
+                        format!(
+                            "recursive query \"{}\" column {} has type {} in non-recursive term but type {} overall",
+                            cte.name,
+                            i + 1,
+                            super::typename::format_type(column.ty.oid, column.ty.typmod),
+                            super::typename::format_type(overall.oid, overall.typmod)
+                        ),
+                        cte.location,
+                    )
+                    .hint("Cast the output of the non-recursive term to the correct type."));
+            }
+            let [_, coerced] = both;
+            coerce_output(right, target, coerced);
+        }
+        Ok(columns.iter().map(|c| c.ty).collect())
+    }
+
+    /// A CTE by name, at this level or further out.
+    pub(crate) fn cte_reference(&mut self, range_var: &RangeVar) -> Result<Option<usize>> {
+        for levels_up in 0..self.scopes.len() {
+            let scope = self.scopes.len() - 1 - levels_up;
+            let named = |c: &Cte| *c.name == *range_var.name.as_str();
+            let Some(index) = self.scopes[scope].ctes.iter().position(named) else { continue };
+            let cte = &mut self.scopes[scope].ctes[index];
+            cte.references += 1;
+            let columns = output_columns(&cte.query);
+            let default = ast::Alias { name: range_var.name.clone(), columns: Vec::new() };
+            let alias = range_var.alias.as_ref().unwrap_or(&default);
+            let kind = RteKind::Cte { index, levels_up };
+            let rte = self.add_derived_rte(alias, range_var.alias.is_some(), kind, columns)?;
+            return Ok(Some(rte));
+        }
+        Ok(None)
+    }
+}
+
+/// Puts a coerced expression in an output column's place. Below a set operation the column is a
+/// reference: the coercion then goes around the whole sub-query, by the planner.
+fn coerce_output(query: &mut Query, target: usize, coerced: Expr) {
+    query.targets[target].expr = coerced;
+    query.targets[target].origin = None;
+}

@@ -1,0 +1,213 @@
+//! Type names: from the parser's to OIDs, and back to what people read.
+
+use super::Binder;
+use crate::ast::{self, ExprKind, Literal, TypeName};
+use crate::expr::TypeRef;
+use steppe_catalog::Builtins;
+use steppe_types::{Oid, Result, SqlState, oid};
+
+/// Offset that varchar, bpchar and numeric modifiers carry (VARHDRSZ).
+const VARHDRSZ: i32 = 4;
+/// numeric's greatest precision.
+const NUMERIC_MAX_PRECISION: i32 = 1000;
+/// interval's "all fields" range and "full precision" (src/include/utils/timestamp.h).
+const INTERVAL_FULL_RANGE: i32 = 0x7FFF;
+const INTERVAL_FULL_PRECISION: i32 = 0xFFFF;
+
+impl Binder<'_> {
+    /// Resolves a type name with its modifier.
+    pub(crate) fn type_name(&mut self, name: &TypeName) -> Result<TypeRef> {
+        resolve_type_name(name).map_err(|e| e.at(self.position(name.location)))
+    }
+}
+
+/// Resolves a type name with its modifier: 42704 if there is none.
+pub fn resolve_type_name(name: &TypeName) -> Result<TypeRef> {
+    use steppe_types::Error;
+    if name.percent_type {
+        return Err(Error::not_supported("%TYPE references"));
+    }
+    let builtins = Builtins::get();
+    let found = match name.name.parts() {
+        [schema, ty] if schema == "pg_catalog" => builtins.type_named(ty),
+        [ty] => builtins.type_named(ty),
+        _ => None,
+    };
+    let Some(ty) = found.filter(|t| t.oid != 0) else {
+        return Err(Error::new(
+            SqlState::UNDEFINED_OBJECT,
+            format!("type \"{}\" does not exist", name.name),
+        ));
+    };
+    let typmod = type_modifier(ty.oid, &name.typmods)?;
+    if name.array_bounds.is_empty() {
+        return Ok(TypeRef { oid: ty.oid, typmod });
+    }
+    if ty.array == 0 {
+        return Err(Error::new(
+            SqlState::UNDEFINED_OBJECT,
+            format!("could not find array type for data type {}", format_type(ty.oid, -1)),
+        ));
+    }
+    Ok(TypeRef { oid: ty.array, typmod })
+}
+
+/// Packs `(n)` or `(p, s)` as the type's typmodin function does.
+fn type_modifier(ty: Oid, modifiers: &[ast::Expr]) -> Result<i32> {
+    use steppe_types::Error;
+    if modifiers.is_empty() {
+        return Ok(-1);
+    }
+    let invalid = |message: String| Error::new(SqlState::INVALID_PARAMETER_VALUE, message);
+    let mut values = Vec::with_capacity(modifiers.len());
+    for modifier in modifiers {
+        match &modifier.kind {
+            ExprKind::Const(Literal::Integer(n)) => values.push(*n),
+            ExprKind::Const(Literal::String(s)) if s.parse::<i32>().is_ok() => {
+                values.push(s.parse().unwrap_or(-1));
+            }
+            _ => {
+                return Err(Error::new(
+                    SqlState::SYNTAX_ERROR,
+                    "type modifiers must be simple constants or identifiers",
+                ));
+            }
+        }
+    }
+    match (ty, values.as_slice()) {
+        (oid::VARCHAR | oid::BPCHAR, [n]) => {
+            let shown = if ty == oid::VARCHAR { "varchar" } else { "char" };
+            match *n {
+                n if n < 1 => Err(invalid(format!("length for type {shown} must be at least 1"))),
+                n if n > 10_485_760 => {
+                    Err(invalid(format!("length for type {shown} cannot exceed 10485760")))
+                }
+                n => Ok(n + VARHDRSZ),
+            }
+        }
+        (oid::NUMERIC, [precision, rest @ ..]) if rest.len() <= 1 => {
+            let scale = rest.first().copied().unwrap_or(0);
+            if !(1..=NUMERIC_MAX_PRECISION).contains(precision) {
+                return Err(invalid(format!(
+                    "NUMERIC precision {precision} must be between 1 and {NUMERIC_MAX_PRECISION}"
+                )));
+            }
+            if !(-1000..=1000).contains(&scale) {
+                return Err(invalid(format!(
+                    "NUMERIC scale {scale} must be between -1000 and 1000"
+                )));
+            }
+            Ok(((precision << 16) | (scale & 0x7FF)) + VARHDRSZ)
+        }
+        (oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ, [precision]) => {
+            let (kind, zone) = match ty {
+                oid::TIME => ("TIME", ""),
+                oid::TIMETZ => ("TIME", " WITH TIME ZONE"),
+                oid::TIMESTAMP => ("TIMESTAMP", ""),
+                _ => ("TIMESTAMP", " WITH TIME ZONE"),
+            };
+            if *precision < 0 {
+                return Err(invalid(format!(
+                    "{kind}({precision}){zone} precision must not be negative"
+                )));
+            }
+            Ok((*precision).min(6))
+        }
+        (oid::INTERVAL, [range]) => {
+            let range = if *range == INTERVAL_FULL_RANGE { return Ok(-1) } else { *range };
+            Ok((range << 16) | INTERVAL_FULL_PRECISION)
+        }
+        (oid::INTERVAL, [range, precision]) => {
+            if *precision < 0 {
+                return Err(invalid(format!(
+                    "INTERVAL({precision}) precision must not be negative"
+                )));
+            }
+            Ok((range << 16) | (*precision).min(6))
+        }
+        (oid::VARCHAR | oid::BPCHAR | oid::NUMERIC, _) => Err(invalid("invalid type modifier".into())),
+        _ => Err(Error::new(
+            SqlState::SYNTAX_ERROR,
+            format!("type modifier is not allowed for type \"{}\"", format_type(ty, -1)),
+        )),
+    }
+}
+
+/// The SQL name of a type, as pg_catalog.format_type() gives it.
+pub fn format_type(type_oid: Oid, typmod: i32) -> String {
+    let builtins = Builtins::get();
+    let Some(ty) = builtins.ty(type_oid) else {
+        return if type_oid == 0 { "-".into() } else { "???".into() };
+    };
+    if ty.is_true_array() {
+        return format!("{}[]", format_type(ty.element, typmod));
+    }
+    let length = |name: &str| match typmod {
+        n if n > VARHDRSZ => format!("{name}({})", n - VARHDRSZ),
+        _ => name.to_string(),
+    };
+    let precision = |name: &str, zone: &str| match typmod {
+        n if n >= 0 => format!("{name}({n}){zone}"),
+        _ => format!("{name}{zone}"),
+    };
+    match type_oid {
+        oid::BOOL => "boolean".into(),
+        oid::INT2 => "smallint".into(),
+        oid::INT4 => "integer".into(),
+        oid::INT8 => "bigint".into(),
+        oid::FLOAT4 => "real".into(),
+        oid::FLOAT8 => "double precision".into(),
+        oid::CHAR => "\"char\"".into(),
+        oid::BPCHAR if typmod == -1 => "bpchar".into(),
+        oid::BPCHAR => length("character"),
+        oid::VARCHAR => length("character varying"),
+        oid::NUMERIC if typmod >= VARHDRSZ => {
+            let packed = typmod - VARHDRSZ;
+            let scale = ((packed & 0x7FF) ^ 1024) - 1024;
+            format!("numeric({},{scale})", (packed >> 16) & 0xFFFF)
+        }
+        oid::TIME => precision("time", " without time zone"),
+        oid::TIMETZ => precision("time", " with time zone"),
+        oid::TIMESTAMP => precision("timestamp", " without time zone"),
+        oid::TIMESTAMPTZ => precision("timestamp", " with time zone"),
+        oid::INTERVAL => format!("interval{}", interval_modifier(typmod)),
+        1560 => "bit".into(),
+        1562 => "bit varying".into(),
+        _ => ty.name.to_string(),
+    }
+}
+
+/// ` year to month` and the like (intervaltypmodout).
+fn interval_modifier(typmod: i32) -> String {
+    if typmod < 0 {
+        return String::new();
+    }
+    let (range, precision) = ((typmod >> 16) & INTERVAL_FULL_RANGE, typmod & 0xFFFF);
+    let bit = |n: i32| 1 << n;
+    let (month, year, day, hour, minute, second) = (bit(1), bit(2), bit(3), bit(10), bit(11), bit(12));
+    let fields = match range {
+        r if r == year => " year",
+        r if r == month => " month",
+        r if r == day => " day",
+        r if r == hour => " hour",
+        r if r == minute => " minute",
+        r if r == second => " second",
+        r if r == year | month => " year to month",
+        r if r == day | hour => " day to hour",
+        r if r == day | hour | minute => " day to minute",
+        r if r == day | hour | minute | second => " day to second",
+        r if r == hour | minute => " hour to minute",
+        r if r == hour | minute | second => " hour to second",
+        r if r == minute | second => " minute to second",
+        _ => "",
+    };
+    match precision {
+        INTERVAL_FULL_PRECISION => fields.to_string(),
+        p => format!("{fields}({p})"),
+    }
+}
+
+/// `format_type` of several types, separated by commas: a signature for messages.
+pub(crate) fn format_signature(types: &[Oid]) -> String {
+    types.iter().map(|t| format_type(*t, -1)).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,95 @@
+//! Walks over a whole query, sub-selects included.
+
+use crate::expr::Expr;
+use crate::query::{FromItem, Query, RteKind};
+
+/// Calls `f` on every expression node of a query and of all queries inside it, parents first.
+pub fn for_each_expr(query: &mut Query, f: &mut dyn FnMut(&mut Expr)) {
+    for_each_root(query, &mut |root| each_node(root, f));
+    for rte in &mut query.rtes {
+        if let RteKind::Subquery { query, .. } = &mut rte.kind {
+            for_each_expr(query, f);
+        }
+    }
+    if let Some(operation) = &mut query.set_operation {
+        for_each_expr(&mut operation.left, f);
+        for_each_expr(&mut operation.right, f);
+    }
+    for cte in &mut query.ctes {
+        for_each_expr(&mut cte.query, f);
+    }
+}
+
+fn each_node(expr: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
+    f(expr);
+    if let Expr::SubLink { query, .. } = expr {
+        for_each_expr(query, f);
+    }
+    let visited: Result<(), std::convert::Infallible> = expr.for_each_child_mut(&mut |child| {
+        each_node(child, f);
+        Ok(())
+    });
+    match visited {
+        Ok(()) => {}
+        Err(never) => match never {},
+    }
+}
+
+/// Calls `f` on the root of each expression of this query level (not of queries inside FROM).
+pub fn for_each_root(query: &mut Query, f: &mut dyn FnMut(&mut Expr)) {
+    query.targets.iter_mut().chain(&mut query.returning).for_each(|t| f(&mut t.expr));
+    query.from.iter_mut().for_each(|item| join_conditions(item, f));
+    query.group_by.iter_mut().for_each(&mut *f);
+    query.assignments.iter_mut().for_each(|(_, e)| f(e));
+    for e in [&mut query.filter, &mut query.having, &mut query.limit, &mut query.offset] {
+        e.iter_mut().for_each(&mut *f);
+    }
+    if let Some(conflict) = &mut query.on_conflict
+        && let Some((assignments, filter)) = &mut conflict.update
+    {
+        assignments.iter_mut().for_each(|(_, e)| f(e));
+        filter.iter_mut().for_each(&mut *f);
+    }
+    for rte in &mut query.rtes {
+        match &mut rte.kind {
+            RteKind::Function { calls, .. } => calls.iter_mut().for_each(|(e, _)| f(e)),
+            RteKind::Values(rows) => rows.iter_mut().flatten().for_each(&mut *f),
+            RteKind::Join { columns } => columns.iter_mut().for_each(&mut *f),
+            RteKind::Relation(_) | RteKind::Subquery { .. } | RteKind::Cte { .. } => {}
+        }
+    }
+}
+
+fn join_conditions(item: &mut FromItem, f: &mut dyn FnMut(&mut Expr)) {
+    if let FromItem::Join { left, right, on, .. } = item {
+        join_conditions(left, f);
+        join_conditions(right, f);
+        on.iter_mut().for_each(f);
+    }
+}
+
+/// Read-only roots of this query level and of its sub-selects in FROM and set operations, for
+/// checks of outer references.
+pub fn for_each_top_expr(query: &Query, f: &mut dyn FnMut(&Expr)) {
+    query.targets.iter().for_each(|t| f(&t.expr));
+    query.from.iter().for_each(|item| top_join_conditions(item, f));
+    query.group_by.iter().for_each(&mut *f);
+    for e in [&query.filter, &query.having, &query.limit, &query.offset] {
+        e.iter().for_each(&mut *f);
+    }
+    for rte in &query.rtes {
+        match &rte.kind {
+            RteKind::Function { calls, .. } => calls.iter().for_each(|(e, _)| f(e)),
+            RteKind::Values(rows) => rows.iter().flatten().for_each(&mut *f),
+            _ => {}
+        }
+    }
+}
+
+fn top_join_conditions(item: &FromItem, f: &mut dyn FnMut(&Expr)) {
+    if let FromItem::Join { left, right, on, .. } = item {
+        top_join_conditions(left, f);
+        top_join_conditions(right, f);
+        on.iter().for_each(f);
+    }
+}
