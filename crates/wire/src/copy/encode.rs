@@ -130,7 +130,7 @@ impl RowEncoder<'_> {
     /// CopyAttributeOutText on the value that begins at `start`.
     fn escape(&mut self, start: usize) {
         let delimiter = self.options.delimiter;
-        let special = |b: u8| b < 0x20 || b == b'\\' || b == delimiter;
+        let special = |b: u8| (b < 0x20) | (b == b'\\') | (b == delimiter);
         if !has(&self.buf[start..], special) {
             return;
         }
@@ -158,7 +158,7 @@ impl RowEncoder<'_> {
         let (quote, escape) = (self.options.quote, self.options.escape);
         let value = &self.buf[start..];
         let delimiter = self.options.delimiter;
-        let special = |b: u8| b == delimiter || b == quote || b == b'\n' || b == b'\r';
+        let special = |b: u8| (b == delimiter) | (b == quote) | (b == b'\n') | (b == b'\r');
         // Alone on its line, `\.` would end the data.
         let must_quote = (!self.is_header && flag(&self.options.force_quote, self.column))
             || value == self.options.null.as_bytes()
