@@ -371,6 +371,8 @@ pub struct AlterFunctionStmt {
     pub kind: ObjectKind,
     /// Which.
     pub function: super::ObjectWithArgs,
-    /// The attributes.
+    /// The attributes, named as in [`super::CreateFunctionStmt`].
     pub actions: Vec<DefElem>,
+    /// SET and RESET clauses.
+    pub settings: Vec<super::SetStmt>,
 }

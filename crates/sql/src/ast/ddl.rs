@@ -29,17 +29,6 @@ pub struct CreateTableStmt {
     pub tablespace: Option<String>,
     /// USING.
     pub access_method: Option<String>,
-    /// SERVER of CREATE FOREIGN TABLE, with its OPTIONS.
-    pub foreign: Option<ForeignTable>,
-}
-
-/// What makes a table a foreign one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ForeignTable {
-    /// SERVER.
-    pub server: String,
-    /// OPTIONS.
-    pub options: Vec<DefElem>,
 }
 
 /// An element between CREATE TABLE's parentheses.

@@ -213,11 +213,11 @@ pub enum DefValue {
     String(String),
     /// A type name: also what an unquoted word is in definition lists.
     TypeName(Box<TypeName>),
-    /// An operator or a qualified name.
-    Name(ObjectName),
+    /// A role.
+    Role(RoleSpec),
     /// `*`.
     Star,
-    /// Several.
+    /// Several; a qualified name or an operator is a list of strings.
     List(Vec<DefValue>),
     /// A general expression.
     Expr(Box<Expr>),

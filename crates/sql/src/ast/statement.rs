@@ -63,7 +63,7 @@ pub enum Statement {
     Notify(NotifyStmt),
     /// LOAD.
     Load(String),
-    /// CREATE TABLE, CREATE FOREIGN TABLE.
+    /// CREATE TABLE.
     CreateTable(Box<CreateTableStmt>),
     /// CREATE TABLE AS, CREATE MATERIALIZED VIEW. (SELECT INTO stays a SELECT
     /// with [`SelectCore::into`].)

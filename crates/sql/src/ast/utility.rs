@@ -194,8 +194,6 @@ pub enum CursorSensitivity {
     Insensitive,
     /// ASENSITIVE.
     Asensitive,
-    /// Both were written, which PostgreSQL refuses when it analyses the statement.
-    Conflicting,
 }
 
 /// FETCH and MOVE.
