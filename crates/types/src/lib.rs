@@ -10,6 +10,7 @@ pub mod array_io;
 pub mod binary_io;
 pub mod cast;
 pub mod compare;
+pub mod datetime;
 pub mod datum;
 pub mod error;
 pub mod float_math;
