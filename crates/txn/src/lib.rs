@@ -1,1 +1,52 @@
-//! Steppe txn.
+//! Transactions: snapshots, row versions and undo, locks, savepoints, recovery;
+//! the row store and the index store on top of storage's trees. Rows and keys
+//! are bytes here; SQL is not known.
+//!
+//! ```text
+//!            ┌ log position ─────────────────────────────────────────────────►
+//!   T7       │   write row 1 ("a")     commit record ends at 400
+//!   reader A │                     snapshot 350: 400 > 350, follows undo: old row
+//!   reader B │                                         snapshot 410: sees "a"
+//!   T9       │                              update row 1 ("b") … running
+//!   reader B │                                         T9 is running: undo: "a"
+//! ```
+//!
+//! Reading order: `status` (who ended when), `view` (what a snapshot sees),
+//! `change` and `undo` (older versions), `table` and `index` (the stores),
+//! `txn` and `rollback`, `recovery`, `purge`, `lock`. README.md has the argument.
+
+mod cells;
+mod change;
+mod cursor;
+mod database;
+mod index;
+mod lock;
+mod overflow;
+mod purge;
+mod recovery;
+mod rollback;
+mod session;
+mod status;
+mod table;
+mod txn;
+mod undo;
+mod view;
+
+pub use cursor::RowCursor;
+#[cfg(feature = "planted-bugs")]
+pub use database::PlantedBug;
+pub use database::{Database, DatabaseOptions, SessionHandle};
+pub use index::{
+    Candidates, IndexBatch, IndexCursor, IndexEntry, IndexInsert, IndexStore, Visibility,
+    prefix_successor,
+};
+pub use lock::{
+    AdvisoryScope, LockManager, LockOptions, LockTag, LockWait, RelationLockMode, RowLockMode,
+    SharedMode,
+};
+pub use overflow::{OverflowRef, OverflowStore};
+pub use session::{Interrupt, SessionShared};
+pub use steppe_storage::{Direction, Lsn, TreeId};
+pub use table::{Action, Current, LockOutcome, ModifyOutcome, RowId, TableStore, WaitPolicy};
+pub use txn::{CommitWait, IsolationLevel, Txn, UndoPosition};
+pub use view::{RowBuf, RowMeta, Snapshot, View};

@@ -1,0 +1,386 @@
+//! What a change must remember so that it can be taken back: one encoding, used
+//! as undo record in memory and as payload in the log.
+//!
+//! Also the layout of row headers and posting words:
+//!
+//! ```text
+//!   row     │ flags u8 ‖ xid u56 │ undo pointer u64 │ command id u32 │ bytes…
+//!   posting │ flags u8 ‖ xid u56 │
+//! ```
+
+use steppe_storage::TreeId;
+use steppe_types::{Error, Result, SqlState};
+
+/// Bytes of [`RowHeader`] before the row's own.
+pub(crate) const ROW_HEADER_LEN: usize = 20;
+
+/// The version is a deletion; the bytes are those of the version before.
+pub(crate) const DELETED: u8 = 1;
+/// The version changed a key: its writer holds the row in mode UPDATE, not NO
+/// KEY UPDATE.
+pub(crate) const KEY_CHANGED: u8 = 2;
+
+const XID_MASK: u64 = (1 << 56) - 1;
+
+/// An xid with flags in the top byte: the word of rows and postings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Word(pub(crate) u64);
+
+impl Word {
+    pub(crate) fn new(xid: u64, flags: u8) -> Word {
+        Word(xid & XID_MASK | u64::from(flags) << 56)
+    }
+    pub(crate) fn xid(self) -> u64 {
+        self.0 & XID_MASK
+    }
+    pub(crate) fn flags(self) -> u8 {
+        (self.0 >> 56) as u8
+    }
+    pub(crate) fn is_deleted(self) -> bool {
+        self.flags() & DELETED != 0
+    }
+}
+
+/// What precedes the bytes of a row in its table's tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RowHeader {
+    pub(crate) word: Word,
+    /// Where the version before is; 0 if this one was inserted.
+    pub(crate) undo: u64,
+    /// The command of its transaction that wrote it.
+    pub(crate) cid: u32,
+}
+
+impl RowHeader {
+    pub(crate) fn to_bytes(self) -> [u8; ROW_HEADER_LEN] {
+        let mut bytes = [0; ROW_HEADER_LEN];
+        bytes[..8].copy_from_slice(&self.word.0.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.undo.to_le_bytes());
+        bytes[16..].copy_from_slice(&self.cid.to_le_bytes());
+        bytes
+    }
+
+    /// Splits a tree value into header and row bytes.
+    #[inline]
+    pub(crate) fn split(value: &[u8]) -> Result<(RowHeader, &[u8])> {
+        let Some((head, row)) = value.split_at_checked(ROW_HEADER_LEN) else {
+            return Err(corrupt("row header"));
+        };
+        let mut reader = Reader(head);
+        let header =
+            RowHeader { word: Word(reader.u64()?), undo: reader.u64()?, cid: reader.u32()? };
+        Ok((header, row))
+    }
+}
+
+#[cold]
+pub(crate) fn corrupt(what: &str) -> Error {
+    Error::new(SqlState::DATA_CORRUPTED, format!("invalid {what}"))
+}
+
+/// Where undo goes on after a compensation record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UndoNext {
+    /// At this log record (0: nothing is left).
+    At(u64),
+    /// Part of a batch was taken back; the batch is to be undone again, which
+    /// does no harm. Follow the record's own chain.
+    SameRecord,
+}
+
+/// A change, as undo and log know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change<'a> {
+    /// Rows of consecutive ids came to be.
+    RowInsert { tree: TreeId, first: u64, count: u64 },
+    /// A row was replaced. Old bytes = `prefix` bytes of the new row, `middle`,
+    /// the last `suffix` bytes of the new row.
+    RowUpdate {
+        tree: TreeId,
+        row: u64,
+        before: RowHeader,
+        prefix: u32,
+        suffix: u32,
+        middle: &'a [u8],
+    },
+    /// A row was marked as deleted.
+    RowDelete { tree: TreeId, row: u64, before: RowHeader },
+    /// A posting came to be, or came back to life (`before`).
+    PostingInsert { tree: TreeId, row: u64, unique: bool, before: Option<Word>, key: &'a [u8] },
+    /// A posting was marked as deleted.
+    PostingDelete { tree: TreeId, row: u64, unique: bool, before: Word, key: &'a [u8] },
+    /// New entries: tree keys as they are stored, each behind its u16 length,
+    /// row ids behind each (u64).
+    PostingBatch { tree: TreeId, unique: bool, entries: &'a [u8] },
+    /// A tree was made.
+    CreateTree { tree: TreeId },
+    /// A value was stored out of line.
+    OverflowPut { tree: TreeId, id: u64, chunks: u32 },
+    /// A value is to be removed once no snapshot can see it.
+    OverflowFree { tree: TreeId, id: u64, chunks: u32 },
+    /// The record that carries this takes an earlier one back.
+    Compensation { next: UndoNext, kept: Option<u64> },
+    /// The tree of cells was made.
+    SystemTree { tree: TreeId },
+}
+
+const ROW_INSERT: u8 = 1;
+const ROW_UPDATE: u8 = 2;
+const ROW_DELETE: u8 = 3;
+const POSTING_INSERT: u8 = 4;
+const POSTING_DELETE: u8 = 5;
+const POSTING_BATCH: u8 = 6;
+const CREATE_TREE: u8 = 7;
+const OVERFLOW_PUT: u8 = 8;
+const OVERFLOW_FREE: u8 = 9;
+const COMPENSATION: u8 = 10;
+const SYSTEM_TREE: u8 = 11;
+
+impl Change<'_> {
+    /// Appends the encoded form.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        match *self {
+            Change::RowInsert { tree, first, count } => {
+                start(out, ROW_INSERT, Some(tree));
+                put_u64(out, first);
+                put_u64(out, count);
+            }
+            Change::RowUpdate { tree, row, before, prefix, suffix, middle } => {
+                start(out, ROW_UPDATE, Some(tree));
+                put_u64(out, row);
+                out.extend_from_slice(&before.to_bytes());
+                out.extend_from_slice(&prefix.to_le_bytes());
+                out.extend_from_slice(&suffix.to_le_bytes());
+                out.extend_from_slice(middle);
+            }
+            Change::RowDelete { tree, row, before } => {
+                start(out, ROW_DELETE, Some(tree));
+                put_u64(out, row);
+                out.extend_from_slice(&before.to_bytes());
+            }
+            Change::PostingInsert { tree, row, unique, before, key } => {
+                start(out, POSTING_INSERT, Some(tree));
+                put_u64(out, row);
+                out.push(u8::from(unique) | u8::from(before.is_some()) << 1);
+                put_u64(out, before.map_or(0, |word| word.0));
+                out.extend_from_slice(key);
+            }
+            Change::PostingDelete { tree, row, unique, before, key } => {
+                start(out, POSTING_DELETE, Some(tree));
+                put_u64(out, row);
+                out.push(u8::from(unique));
+                put_u64(out, before.0);
+                out.extend_from_slice(key);
+            }
+            Change::PostingBatch { tree, unique, entries } => {
+                start(out, POSTING_BATCH, Some(tree));
+                out.push(u8::from(unique));
+                out.extend_from_slice(entries);
+            }
+            Change::CreateTree { tree } => start(out, CREATE_TREE, Some(tree)),
+            Change::OverflowPut { tree, id, chunks } => {
+                start(out, OVERFLOW_PUT, Some(tree));
+                put_u64(out, id);
+                out.extend_from_slice(&chunks.to_le_bytes());
+            }
+            Change::OverflowFree { tree, id, chunks } => {
+                start(out, OVERFLOW_FREE, Some(tree));
+                put_u64(out, id);
+                out.extend_from_slice(&chunks.to_le_bytes());
+            }
+            Change::Compensation { next, kept } => {
+                start(out, COMPENSATION, None);
+                let (flag, lsn) = match next {
+                    UndoNext::At(lsn) => (0, lsn),
+                    UndoNext::SameRecord => (1, 0),
+                };
+                out.push(flag | u8::from(kept.is_some()) << 1);
+                put_u64(out, lsn);
+                put_u64(out, kept.unwrap_or(0));
+            }
+            Change::SystemTree { tree } => start(out, SYSTEM_TREE, Some(tree)),
+        }
+    }
+
+    /// Reads the encoded form.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Change<'_>> {
+        let mut reader = Reader(bytes);
+        let kind = reader.u8()?;
+        if kind == COMPENSATION {
+            let flags = reader.u8()?;
+            let (lsn, id) = (reader.u64()?, reader.u64()?);
+            let next = if flags & 1 == 0 { UndoNext::At(lsn) } else { UndoNext::SameRecord };
+            return Ok(Change::Compensation { next, kept: (flags & 2 != 0).then_some(id) });
+        }
+        let tree = reader.tree()?;
+        Ok(match kind {
+            ROW_INSERT => Change::RowInsert { tree, first: reader.u64()?, count: reader.u64()? },
+            ROW_UPDATE => Change::RowUpdate {
+                tree,
+                row: reader.u64()?,
+                before: reader.header()?,
+                prefix: reader.u32()?,
+                suffix: reader.u32()?,
+                middle: reader.0,
+            },
+            ROW_DELETE => Change::RowDelete { tree, row: reader.u64()?, before: reader.header()? },
+            POSTING_INSERT => {
+                let row = reader.u64()?;
+                let flags = reader.u8()?;
+                let word = Word(reader.u64()?);
+                let before = (flags & 2 != 0).then_some(word);
+                Change::PostingInsert { tree, row, unique: flags & 1 != 0, before, key: reader.0 }
+            }
+            POSTING_DELETE => {
+                let row = reader.u64()?;
+                let unique = reader.u8()? & 1 != 0;
+                let before = Word(reader.u64()?);
+                Change::PostingDelete { tree, row, unique, before, key: reader.0 }
+            }
+            POSTING_BATCH => {
+                let unique = reader.u8()? & 1 != 0;
+                Change::PostingBatch { tree, unique, entries: reader.0 }
+            }
+            CREATE_TREE => Change::CreateTree { tree },
+            OVERFLOW_PUT => Change::OverflowPut { tree, id: reader.u64()?, chunks: reader.u32()? },
+            OVERFLOW_FREE => {
+                Change::OverflowFree { tree, id: reader.u64()?, chunks: reader.u32()? }
+            }
+            SYSTEM_TREE => Change::SystemTree { tree },
+            _ => return Err(corrupt("undo record kind")),
+        })
+    }
+
+    /// Encodes into an empty buffer.
+    pub(crate) fn to_vec(self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.encode(&mut out);
+        out
+    }
+}
+
+fn start(out: &mut Vec<u8>, kind: u8, tree: Option<TreeId>) {
+    out.push(kind);
+    if let Some(tree) = tree {
+        out.extend_from_slice(&tree.to_bytes());
+    }
+}
+
+pub(crate) fn put_u64(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+/// Takes little-endian numbers off the front of a slice.
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Reader<'a> {
+    pub(crate) fn bytes(&mut self, len: usize) -> Result<&'a [u8]> {
+        let Some((head, rest)) = self.0.split_at_checked(len) else {
+            return Err(corrupt("transaction record: it ends too early"));
+        };
+        self.0 = rest;
+        Ok(head)
+    }
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.bytes(N)?);
+        Ok(array)
+    }
+    pub(crate) fn u8(&mut self) -> Result<u8> {
+        Ok(self.array::<1>()?[0])
+    }
+    pub(crate) fn u16(&mut self) -> Result<u16> {
+        Ok(u16::from_le_bytes(self.array()?))
+    }
+    pub(crate) fn u32(&mut self) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+    pub(crate) fn u64(&mut self) -> Result<u64> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+    pub(crate) fn tree(&mut self) -> Result<TreeId> {
+        Ok(TreeId::from_bytes(self.array()?))
+    }
+    fn header(&mut self) -> Result<RowHeader> {
+        Ok(RowHeader::split(self.bytes(ROW_HEADER_LEN)?)?.0)
+    }
+}
+
+/// The lengths of what two rows have in common at their beginning and end.
+pub(crate) fn common_ends(old: &[u8], new: &[u8]) -> (usize, usize) {
+    let shorter = old.len().min(new.len());
+    let prefix = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let rest = shorter - prefix;
+    let suffix =
+        old.iter().rev().zip(new.iter().rev()).take(rest).take_while(|(a, b)| a == b).count();
+    (prefix, suffix)
+}
+
+/// Rebuilds the row before an update, in `row`.
+pub(crate) fn apply_delta(
+    row: &mut Vec<u8>,
+    prefix: u32,
+    suffix: u32,
+    middle: &[u8],
+) -> Result<()> {
+    let (prefix, suffix) = (prefix as usize, suffix as usize);
+    if prefix + suffix > row.len() {
+        return Err(corrupt("undo record: its delta does not fit the row"));
+    }
+    let end = row.len() - suffix;
+    row.splice(prefix..end, middle.iter().copied());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use steppe_storage::PageId;
+
+    proptest! {
+        #[test]
+        fn a_delta_restores_the_old_row(old: Vec<u8>, cut in 0usize..40, new: Vec<u8>) {
+            // Rows that share their ends are the usual case: make some.
+            let mut mixed = old.clone();
+            mixed.splice(cut.min(old.len()).., new.iter().copied());
+            for target in [&new, &mixed] {
+                let (prefix, suffix) = common_ends(&old, target);
+                let middle = &old[prefix..old.len() - suffix];
+                let mut row = target.clone();
+                apply_delta(&mut row, prefix as u32, suffix as u32, middle).expect("fits");
+                prop_assert_eq!(&row, &old);
+            }
+        }
+
+        #[test]
+        fn decoding_never_panics(bytes: Vec<u8>) {
+            let _ = Change::decode(&bytes);
+        }
+
+        #[test]
+        fn changes_round_trip(row: u64, undo: u64, cid: u32, xid in 0u64..1 << 56,
+                              flags: u8, key: Vec<u8>, unique: bool) {
+            let tree = TreeId { root: PageId(7), generation: 8 };
+            let word = Word::new(xid, flags);
+            let before = RowHeader { word, undo, cid };
+            for change in [
+                Change::RowInsert { tree, first: row, count: undo },
+                Change::RowUpdate { tree, row, before, prefix: cid, suffix: 1, middle: &key },
+                Change::RowDelete { tree, row, before },
+                Change::PostingInsert { tree, row, unique, before: Some(word), key: &key },
+                Change::PostingInsert { tree, row, unique, before: None, key: &key },
+                Change::PostingDelete { tree, row, unique, before: word, key: &key },
+                Change::PostingBatch { tree, unique, entries: &key },
+                Change::CreateTree { tree },
+                Change::OverflowPut { tree, id: row, chunks: cid },
+                Change::OverflowFree { tree, id: row, chunks: cid },
+                Change::Compensation { next: UndoNext::At(row), kept: None },
+                Change::Compensation { next: UndoNext::SameRecord, kept: Some(undo) },
+                Change::SystemTree { tree },
+            ] {
+                prop_assert_eq!(Change::decode(&change.to_vec()).expect("decodes"), change);
+            }
+        }
+    }
+}

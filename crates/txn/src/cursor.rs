@@ -1,0 +1,81 @@
+//! Scans over the rows of a table.
+
+use std::ops::Bound;
+
+use steppe_storage::{Cursor, Direction, Tree};
+use steppe_types::Result;
+
+use crate::change::RowHeader;
+use crate::table::{RowId, row_id_of};
+use crate::view::View;
+
+/// A scan over the rows of a table that a view sees. It works on private copies
+/// of leaves and never waits for a writer.
+pub struct RowCursor {
+    cursor: Cursor,
+    view: View,
+    row: Vec<u8>,
+    version: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+fn key_bound(bound: Bound<RowId>) -> Bound<[u8; 8]> {
+    bound.map(|row| row.0.to_be_bytes())
+}
+
+fn as_slice(bound: &Bound<[u8; 8]>) -> Bound<&[u8]> {
+    bound.as_ref().map(|key| &key[..])
+}
+
+impl RowCursor {
+    pub(crate) fn new(
+        tree: Tree,
+        view: View,
+        from: Bound<RowId>,
+        to: Bound<RowId>,
+        direction: Direction,
+    ) -> RowCursor {
+        let (from, to) = (key_bound(from), key_bound(to));
+        let cursor = tree.scan(as_slice(&from), as_slice(&to), direction);
+        RowCursor { cursor, view, row: Vec::new(), version: Vec::new(), scratch: Vec::new() }
+    }
+
+    /// Shows the visible rows of the next leaf to `f`, without copying those
+    /// whose newest version is the visible one. False at the end of the scan.
+    /// `f` may stop the scan with an error.
+    pub fn next_batch(&mut self, f: &mut dyn FnMut(RowId, &[u8]) -> Result<()>) -> Result<bool> {
+        if !self.cursor.next_page()? {
+            return Ok(false);
+        }
+        while let Some((key, value)) = self.cursor.next() {
+            let (header, newest) = RowHeader::split(value)?;
+            let found = self.view.version(header, newest, &mut self.version, &mut self.scratch)?;
+            match found {
+                Some((_, true)) => f(row_id_of(key)?, newest)?,
+                Some((_, false)) => f(row_id_of(key)?, &self.version)?,
+                None => {}
+            }
+        }
+        Ok(true)
+    }
+
+    /// The next visible row. The bytes are valid until the next call.
+    #[allow(clippy::should_implement_trait)] // lends from the cursor
+    pub fn next(&mut self) -> Result<Option<(RowId, &[u8])>> {
+        loop {
+            while let Some((key, value)) = self.cursor.next() {
+                let (header, newest) = RowHeader::split(value)?;
+                let found =
+                    self.view.version(header, newest, &mut self.version, &mut self.scratch)?;
+                let Some((_, is_newest)) = found else { continue };
+                let id = row_id_of(key)?;
+                self.row.clear();
+                self.row.extend_from_slice(if is_newest { newest } else { &self.version });
+                return Ok(Some((id, &self.row)));
+            }
+            if !self.cursor.next_page()? {
+                return Ok(None);
+            }
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! The database: store, status table, undo and locks under one roof.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use hashbrown::HashMap;
+use parking_lot::{Mutex, RwLock};
+use steppe_storage::wal::Wal;
+use steppe_storage::{
+    CheckpointState, CheckpointStats, FatalCallback, LogHeader, Lsn, Store, StoreOptions, Tree,
+    TreeId,
+};
+use steppe_types::Result;
+use steppe_vfs::Vfs;
+
+use crate::change::{Change, put_u64};
+use crate::lock::{LockManager, LockOptions};
+use crate::recovery::{self, RECORD_ACTIVE};
+use crate::session::{Interrupt, SessionRegistry, SessionShared};
+use crate::status::StatusTable;
+use crate::table::{RowIdRanges, TableShared};
+use crate::undo::{UndoLog, UndoOptions};
+
+/// How a database is opened.
+#[derive(Clone)]
+pub struct DatabaseOptions {
+    /// Pages of the buffer pool (shared_buffers / 8 KiB).
+    pub pool_pages: usize,
+    /// Largest data file, in pages.
+    pub pages_max: u64,
+    /// Bytes of the log's ring (wal_buffers).
+    pub wal_buffers_bytes: usize,
+    /// Bytes of one log segment.
+    pub wal_segment_bytes: u64,
+    /// Bytes of full undo segments kept in memory; the rest spills to a file.
+    pub undo_buffers_bytes: u64,
+    /// Bytes of one undo segment, 16 KiB to 1 MiB.
+    pub undo_segment_bytes: usize,
+    /// Whether threads may run (page writer, log flusher, purge). Without them
+    /// everything happens in the calling threads, repeatably.
+    pub background: bool,
+    /// How many commits go by between two looks at the horizon.
+    pub commits_per_horizon_check: u32,
+    /// Settings of the lock table.
+    pub locks: LockOptions,
+    /// The first session's pid.
+    pub first_pid: u32,
+    /// Told when the store stops after a failed write.
+    pub on_fatal: Option<FatalCallback>,
+    /// Bugs to plant, for the test of the crash simulation.
+    #[cfg(feature = "planted-bugs")]
+    pub planted_bug: Option<PlantedBug>,
+}
+
+/// A bug on purpose; see [`DatabaseOptions::planted_bug`].
+#[cfg(feature = "planted-bugs")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlantedBug {
+    /// Some log records do not say which transaction they belong to, so that
+    /// recovery cannot undo them: as if the record had been left out.
+    SkipLogRecord,
+    /// The waits for durability return at once.
+    AcknowledgeBeforeFlush,
+}
+
+impl Default for DatabaseOptions {
+    fn default() -> DatabaseOptions {
+        DatabaseOptions {
+            pool_pages: 16 * 1024,
+            pages_max: 1 << 27,
+            wal_buffers_bytes: 16 << 20,
+            wal_segment_bytes: 64 << 20,
+            undo_buffers_bytes: 256 << 20,
+            undo_segment_bytes: 1 << 20,
+            background: true,
+            commits_per_horizon_check: 32,
+            locks: LockOptions::default(),
+            first_pid: 1,
+            on_fatal: None,
+            #[cfg(feature = "planted-bugs")]
+            planted_bug: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for DatabaseOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DatabaseOptions")
+            .field("pool_pages", &self.pool_pages)
+            .field("undo_buffers_bytes", &self.undo_buffers_bytes)
+            .field("background", &self.background)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An open database. Opening recovers; see `recovery`.
+pub struct Database {
+    pub(crate) store: Store,
+    pub(crate) status: StatusTable,
+    pub(crate) undo: UndoLog,
+    pub(crate) sessions: Arc<SessionRegistry>,
+    pub(crate) locks: Arc<LockManager>,
+    pub(crate) system: Tree,
+    pub(crate) options: DatabaseOptions,
+    /// What tables share between sessions: row id allocators.
+    tables: Mutex<HashMap<TreeId, Arc<TableShared>, foldhash::fast::RandomState>>,
+    /// Trees of committed drops that are not freed yet.
+    pub(crate) pending_drops: Mutex<BTreeSet<TreeId>>,
+    /// Shared by those who clean up in trees, exclusive for those who free one.
+    pub(crate) tree_gate: RwLock<()>,
+    commits: AtomicU32,
+    purge_thread: Mutex<Option<crate::purge::PurgeThread>>,
+}
+
+impl Database {
+    /// Opens the database in `dir`, making a new one if there is none. After a
+    /// crash: redoes the log, then undoes the transactions that had not ended.
+    pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, options: DatabaseOptions) -> Result<Arc<Database>> {
+        let store_options = StoreOptions {
+            vfs: Arc::clone(&vfs),
+            dir: dir.to_path_buf(),
+            pool_pages: options.pool_pages,
+            max_pages: options.pages_max,
+            background: options.background,
+            wal_buffers_bytes: options.wal_buffers_bytes,
+            wal_segment_bytes: options.wal_segment_bytes,
+            on_fatal: options.on_fatal.clone(),
+        };
+        let mut analysis = recovery::Analysis::default();
+        let store = Store::open(store_options, &mut analysis)?;
+        let system = match analysis.system_tree() {
+            Some(id) => id,
+            None => {
+                let log = LogHeader::default();
+                let payload = |tree, out: &mut Vec<u8>| Change::SystemTree { tree }.encode(out);
+                store.create_tree(log, payload)?.0
+            }
+        };
+        let undo_options = UndoOptions {
+            memory_bytes_max: options.undo_buffers_bytes,
+            segment_words: options.undo_segment_bytes / 8,
+            arenas: if options.background { 16 } else { 2 },
+        };
+        let undo = UndoLog::new(undo_options, vfs, dir.join("undo.spill"));
+        undo.discard_leftovers()?;
+        let sessions = Arc::new(SessionRegistry::new(options.first_pid));
+        let database = Arc::new(Database {
+            status: StatusTable::new(analysis.next_xid()),
+            undo,
+            locks: LockManager::new(options.locks, Arc::clone(&sessions)),
+            sessions,
+            system: store.tree(system),
+            store,
+            tables: Mutex::default(),
+            pending_drops: Mutex::default(),
+            tree_gate: RwLock::new(()),
+            commits: AtomicU32::new(0),
+            purge_thread: Mutex::new(None),
+            options,
+        });
+        recovery::finish(&database, analysis)?;
+        database.checkpoint()?;
+        if database.options.background {
+            *database.purge_thread.lock() = crate::purge::PurgeThread::start(&database);
+        }
+        Ok(database)
+    }
+
+    /// The log: `durable_lsn`, `flush`, `flush_async`.
+    pub fn wal(&self) -> &Wal {
+        self.store.wal()
+    }
+
+    /// The store below.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The heavyweight locks.
+    pub fn locks(&self) -> &Arc<LockManager> {
+        &self.locks
+    }
+
+    /// Bytes of undo in memory, and segments in its spill file.
+    pub fn undo_usage(&self) -> (u64, u64) {
+        self.undo.usage()
+    }
+
+    /// The oldest xid that may still be unfinished, not durable, or too new for
+    /// a held snapshot; and the next xid.
+    pub fn xid_horizon(&self) -> (u64, u64) {
+        (self.status.horizon(), self.status.next_xid())
+    }
+
+    /// Blocks until everything before `lsn` is durable.
+    pub fn wait_durable(&self, lsn: Lsn) -> Result<()> {
+        #[cfg(feature = "planted-bugs")]
+        if self.options.planted_bug == Some(PlantedBug::AcknowledgeBeforeFlush) {
+            return Ok(());
+        }
+        self.wal().flush(lsn).map_err(|e| steppe_storage::StorageError::from(e).into())
+    }
+
+    /// Makes the log before this moment redundant.
+    pub fn checkpoint(&self) -> Result<CheckpointStats> {
+        // The store calls back with what we then know; an append that fails
+        // there must fail the checkpoint, else recovery would miss losers.
+        let mut failure = None;
+        let result = self.store.checkpoint(&mut |_redo| match self.checkpoint_state() {
+            Ok(state) => state,
+            Err(error) => {
+                failure = Some(error);
+                // Keeps all log: harmless, whatever the control file then says.
+                CheckpointState { oldest_needed: Some(Lsn(0)), state: self.state_blob() }
+            }
+        });
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(result?),
+        }
+    }
+
+    fn state_blob(&self) -> Vec<u8> {
+        let mut state = Vec::new();
+        put_u64(&mut state, self.status.next_xid());
+        state.extend_from_slice(&self.system.id().to_bytes());
+        state
+    }
+
+    /// Comes after the redo LSN is chosen. Transactions whose records are all
+    /// before it would be unknown to recovery: a record after it lists them.
+    fn checkpoint_state(&self) -> Result<CheckpointState> {
+        let mut oldest = None;
+        let mut active: Vec<(u64, u64)> = Vec::new();
+        // Drops first: a commit enters its drops here before its transaction
+        // leaves the list of sessions.
+        let running: Vec<(u64, u64, u64)> =
+            self.sessions.all().iter().filter_map(|s| s.logged_transaction()).collect();
+        for (xid, first, last) in running {
+            active.push((xid, last));
+            oldest = Some(oldest.map_or(first, |oldest: u64| oldest.min(first)));
+        }
+        let drops: Vec<TreeId> = self.pending_drops.lock().iter().copied().collect();
+        // The record's size is bounded by splitting it.
+        let mut active = active.as_slice();
+        let mut drops = drops.as_slice();
+        while !(active.is_empty() && drops.is_empty()) {
+            let (some_active, rest) = active.split_at(active.len().min(128));
+            let (some_drops, more) = drops.split_at(drops.len().min(128));
+            let body = recovery::encode_active(some_active, some_drops);
+            let appended = self.store.append(RECORD_ACTIVE, LogHeader::default(), &body)?;
+            self.wal().flush(appended.end).map_err(steppe_storage::StorageError::from)?;
+            (active, drops) = (rest, more);
+        }
+        Ok(CheckpointState { oldest_needed: oldest.map(Lsn), state: self.state_blob() })
+    }
+
+    /// A clean shutdown: cleans up, takes a checkpoint, stops. Sessions must be
+    /// idle; their open transactions are undone at the next start.
+    pub fn close(&self) -> Result<()> {
+        if let Some(thread) = self.purge_thread.lock().take() {
+            thread.stop();
+        }
+        self.flush_all()?;
+        self.advance_horizon();
+        self.undo.seal_all();
+        self.purge()?;
+        self.checkpoint()?;
+        Ok(self.store.close()?)
+    }
+
+    pub(crate) fn flush_all(&self) -> Result<()> {
+        let wal = self.wal();
+        Ok(wal.flush(wal.insert_position()).map_err(steppe_storage::StorageError::from)?)
+    }
+
+    // ----- sessions -----
+
+    /// A new session.
+    pub fn new_session(self: &Arc<Self>) -> SessionHandle {
+        let shared = self.sessions.add();
+        SessionHandle(Arc::new(SessionInner {
+            database: Arc::clone(self),
+            shared,
+            observed_lsn: AtomicU64::new(0),
+            ranges: Mutex::default(),
+        }))
+    }
+
+    /// Interrupts the session with this pid; false if there is none.
+    pub fn interrupt(&self, pid: u32, interrupt: Interrupt) -> bool {
+        let session = self.sessions.find(pid);
+        session.inspect(|session| session.interrupt(interrupt)).is_some()
+    }
+
+    // ----- horizon -----
+
+    pub(crate) fn insert_position(&self) -> u64 {
+        self.wal().insert_position().0
+    }
+
+    /// Moves the horizon as far as it goes now, and returns it.
+    pub fn advance_horizon(&self) -> u64 {
+        let position = self.insert_position();
+        let durable = self.wal().durable_lsn().0;
+        let limit = self.sessions.oldest_snapshot(position).min(durable);
+        self.status.advance_horizon(limit)
+    }
+
+    /// Called at every commit; looks at the horizon every so often.
+    pub(crate) fn count_commit(&self) {
+        let count = self.commits.fetch_add(1, Ordering::Relaxed);
+        if count.is_multiple_of(self.options.commits_per_horizon_check.max(1)) {
+            self.advance_horizon();
+        }
+    }
+
+    // ----- tables -----
+
+    pub(crate) fn table_shared(&self, tree: &Tree) -> Result<Arc<TableShared>> {
+        let mut tables = self.tables.lock();
+        if let Some(shared) = tables.get(&tree.id()) {
+            return Ok(Arc::clone(shared));
+        }
+        let shared = Arc::new(TableShared::open(tree)?);
+        tables.insert(tree.id(), Arc::clone(&shared));
+        Ok(shared)
+    }
+
+    /// Frees trees whose drop has committed (or whose creation is undone).
+    pub(crate) fn free_trees(&self, trees: &[TreeId]) -> Result<()> {
+        for &tree in trees {
+            let _nobody_cleans_up = self.tree_gate.write();
+            self.store.drop_tree(tree)?;
+            self.tables.lock().remove(&tree);
+            self.pending_drops.lock().remove(&tree);
+        }
+        Ok(())
+    }
+}
+
+/// What a session owns; shared with its transactions and cursors.
+pub(crate) struct SessionInner {
+    pub(crate) database: Arc<Database>,
+    pub(crate) shared: Arc<SessionShared>,
+    /// See [`SessionHandle::observed_lsn`].
+    pub(crate) observed_lsn: AtomicU64,
+    pub(crate) ranges: Mutex<RowIdRanges>,
+}
+
+impl Drop for SessionInner {
+    fn drop(&mut self) {
+        let locks = &self.database.locks;
+        locks.unlock_all_advisory(&self.shared);
+        locks.release_to(&self.shared, crate::lock::LockPosition(0));
+        self.database.sessions.remove(self.shared.pid());
+    }
+}
+
+/// A connection's place in the engine. One transaction at a time. Clones share
+/// it; the last one to go releases what it holds.
+#[derive(Clone)]
+pub struct SessionHandle(pub(crate) Arc<SessionInner>);
+
+impl SessionHandle {
+    /// The process id that clients see.
+    pub fn pid(&self) -> u32 {
+        self.0.shared.pid()
+    }
+
+    /// The part that other threads may use: interrupts, timeouts.
+    pub fn shared(&self) -> &Arc<SessionShared> {
+        &self.0.shared
+    }
+
+    /// The database.
+    pub fn database(&self) -> &Arc<Database> {
+        &self.0.database
+    }
+
+    /// Fails if an interrupt is pending.
+    pub fn check_interrupts(&self) -> Result<()> {
+        self.0.shared.check_interrupts()
+    }
+
+    /// The greatest commit position that the session has read from and that was
+    /// not durable then. Rows and commits may be reported to the client only
+    /// when the log is durable up to here (early lock release, design D7).
+    pub fn observed_lsn(&self) -> Lsn {
+        Lsn(self.0.observed_lsn.load(Ordering::Acquire))
+    }
+}

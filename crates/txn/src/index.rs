@@ -1,0 +1,560 @@
+//! The index store: keys to row ids, with just enough about transactions in each
+//! posting that most readers need not look at the row.
+//!
+//! ```text
+//!   unique, no NULL in the key:   key            → [row id u64 │ flags ‖ xid] …
+//!   else:                         key ‖ row id   → [flags ‖ xid]
+//! ```
+//!
+//! A posting is live or deleted, and names the transaction that made it so. With
+//! a snapshot that sees that transaction, the posting is *definitive*: live means
+//! that the row version which the snapshot sees has this key, deleted means that
+//! it has not. Otherwise the row is asked, and its key compared. So an index-only
+//! scan needs no visibility map, and uniqueness is decided under one leaf latch:
+//!
+//! | a posting of another row | its transaction | the insert |
+//! |---|---|---|
+//! | live | committed or own | fails: duplicate |
+//! | live or deleted | running, another's | waits for it |
+//! | deleted | committed or own | goes ahead |
+//!
+//! A deleted posting goes when its xid is below the horizon: dropped in passing
+//! by the next insert of the key, or by the purge.
+
+use std::ops::Bound;
+
+use steppe_storage::{Cursor, Direction, Tree, TreeId, WriteOp};
+use steppe_types::{Error, Result};
+
+use crate::change::{Change, DELETED, Reader, Word, corrupt, put_u64};
+use crate::database::Database;
+use crate::lock::{Acquire, LockWait};
+use crate::status::TxnStatus;
+use crate::table::RowId;
+use crate::txn::Txn;
+use crate::view::View;
+
+const POSTING_LEN: usize = 16;
+const PLAIN_LEN: usize = 8;
+
+/// The postings of one key in a unique index.
+pub(crate) struct Postings(Vec<(u64, Word)>);
+
+impl Postings {
+    pub(crate) fn parse(value: &[u8]) -> Result<Postings> {
+        let mut reader = Reader(value);
+        let mut postings = Vec::with_capacity(value.len() / POSTING_LEN + 1);
+        while !reader.0.is_empty() {
+            postings.push((reader.u64()?, Word(reader.u64()?)));
+        }
+        Ok(Postings(postings))
+    }
+
+    pub(crate) fn word_of(&self, row: u64) -> Option<Word> {
+        self.0.iter().find(|posting| posting.0 == row).map(|posting| posting.1)
+    }
+
+    /// Sets a row's word, adding its posting; `None` takes it out.
+    pub(crate) fn set(&mut self, row: u64, word: Option<Word>) {
+        let at = self.0.iter().position(|posting| posting.0 == row);
+        match (at, word) {
+            (Some(at), Some(word)) => self.0[at].1 = word,
+            (Some(at), None) => {
+                self.0.remove(at);
+            }
+            (None, Some(word)) => self.0.push((row, word)),
+            (None, None) => {}
+        }
+    }
+
+    /// Writes the postings back; no posting, no entry.
+    pub(crate) fn store(&self, op: &mut WriteOp) {
+        if self.0.is_empty() {
+            op.remove();
+            return;
+        }
+        let value = op.put_with();
+        for &(row, word) in &self.0 {
+            put_u64(value, row);
+            put_u64(value, word.0);
+        }
+    }
+
+    /// Bytes of the stored form.
+    pub(crate) fn len_bytes(&self) -> usize {
+        self.0.len() * POSTING_LEN
+    }
+
+    /// Drops deleted postings that nobody can see any more.
+    pub(crate) fn drop_dead(&mut self, horizon: u64) {
+        self.0.retain(|&(_, word)| !(word.is_deleted() && word.xid() < horizon));
+    }
+}
+
+/// The value of a plain entry.
+pub(crate) fn plain_word(value: &[u8]) -> Result<Word> {
+    let bytes = value.try_into().map_err(|_| corrupt("index posting"))?;
+    Ok(Word(u64::from_le_bytes(bytes)))
+}
+
+/// What [`IndexStore::insert`] came to.
+#[derive(Debug)]
+pub enum IndexInsert {
+    /// The posting is there.
+    Done,
+    /// This row has the key already.
+    Duplicate(RowId),
+    /// Another transaction is about to put or take the key away. Wait, then
+    /// insert again.
+    MustWait(LockWait),
+}
+
+/// How much a posting says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visibility {
+    /// The version of the row that the snapshot sees has this key.
+    Definitive,
+    /// It may or may not: read the row and compare.
+    AskRow,
+}
+
+/// An entry of [`IndexStore::insert_batch`].
+#[derive(Clone, Copy, Debug)]
+pub struct IndexEntry<'a> {
+    /// The encoded key.
+    pub key: &'a [u8],
+    /// Whether one of its columns is NULL.
+    pub has_null: bool,
+    /// The row.
+    pub row: RowId,
+}
+
+/// What [`IndexStore::insert_batch`] came to.
+#[derive(Debug)]
+pub struct IndexBatch {
+    /// How many entries, from the first on, are in the index now.
+    pub consumed: usize,
+    /// Why it stopped there ([`IndexInsert::Done`]: it did not).
+    pub stopped: IndexInsert,
+}
+
+/// An index. Cheap to clone.
+#[derive(Clone)]
+pub struct IndexStore {
+    pub(crate) tree: Tree,
+    unique: bool,
+}
+
+/// What was found under the latch.
+enum Step {
+    Done,
+    Duplicate(RowId),
+    Running { pid: u32, xid: u64 },
+}
+
+/// The smallest key greater than all keys that start with `prefix`; `None` if
+/// there is none.
+pub fn prefix_successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte != 0xFF)?;
+    let mut successor = prefix[..=last].to_vec();
+    successor[last] += 1;
+    Some(successor)
+}
+
+impl IndexStore {
+    /// The index whose postings are in `tree`.
+    pub fn open(database: &Database, tree: TreeId, unique: bool) -> IndexStore {
+        IndexStore { tree: database.store.tree(tree), unique }
+    }
+
+    /// Makes an index that goes away if the transaction does not commit.
+    pub fn create(txn: &mut Txn, unique: bool) -> Result<IndexStore> {
+        let id = txn.create_tree()?;
+        Ok(IndexStore::open(txn.database(), id, unique))
+    }
+
+    /// The tree's identity, for the catalog.
+    pub fn tree_id(&self) -> TreeId {
+        self.tree.id()
+    }
+
+    /// The tree (for its size and its checks).
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Whether two rows may not have the same key without NULL.
+    pub fn is_unique(&self) -> bool {
+        self.unique
+    }
+
+    fn is_list(&self, has_null: bool) -> bool {
+        self.unique && !has_null
+    }
+
+    fn tree_key(&self, key: &[u8], has_null: bool, row: RowId) -> Vec<u8> {
+        let mut tree_key = Vec::with_capacity(key.len() + 8);
+        tree_key.extend_from_slice(key);
+        if !self.is_list(has_null) {
+            tree_key.extend_from_slice(&row.0.to_be_bytes());
+        }
+        tree_key
+    }
+
+    // ----- writing -----
+
+    /// Adds a posting, if the key may be added.
+    pub fn insert(
+        &self,
+        txn: &mut Txn,
+        key: &[u8],
+        has_null: bool,
+        row: RowId,
+    ) -> Result<IndexInsert> {
+        txn.assign_xid();
+        loop {
+            let step = if self.is_list(has_null) {
+                self.insert_unique_once(txn, key, row)?
+            } else {
+                self.insert_plain(txn, &self.tree_key(key, has_null, row), row)?
+            };
+            let (pid, xid) = match step {
+                Step::Done => return Ok(IndexInsert::Done),
+                Step::Duplicate(row) => return Ok(IndexInsert::Duplicate(row)),
+                Step::Running { pid, xid } => (pid, xid),
+            };
+            let database = txn.database();
+            let still_running = || matches!(database.status.status(xid), TxnStatus::InProgress(_));
+            let locks = &database.locks;
+            let acquired = locks.wait_for_transaction(txn.shared(), (pid, xid), still_running);
+            if let Acquire::Wait(wait) = acquired {
+                return Ok(IndexInsert::MustWait(wait));
+            }
+        }
+    }
+
+    /// Whether a posting of another row stands in the way.
+    fn obstacle(view: &View, row: u64, word: Word) -> Option<Step> {
+        let xid = word.xid();
+        let committed = Step::Duplicate(RowId(row));
+        if xid == view.snapshot.xid {
+            return (!word.is_deleted()).then_some(committed);
+        }
+        match view.database().status.status(xid) {
+            TxnStatus::InProgress(pid) => Some(Step::Running { pid, xid }),
+            TxnStatus::Committed(csn) if !word.is_deleted() => {
+                view.observe(csn);
+                Some(committed)
+            }
+            TxnStatus::Committed(_) | TxnStatus::Aborted(_) => None,
+        }
+    }
+
+    fn insert_unique_once(&self, txn: &mut Txn, key: &[u8], row: RowId) -> Result<Step> {
+        let view = txn.view();
+        let tree = self.tree.id();
+        let mut step = Step::Done;
+        let mut undo = 0;
+        txn.write(&self.tree, key, |value, op| {
+            (step, undo) = (Step::Done, 0);
+            let mut postings = Postings::parse(value.unwrap_or(&[]))?;
+            let others = postings.0.iter().filter(|posting| posting.0 != row.0);
+            let mut obstacles = others.filter_map(|&(row, word)| Self::obstacle(&view, row, word));
+            if let Some(obstacle) = obstacles.next() {
+                step = obstacle;
+                return Ok(());
+            }
+            drop(obstacles);
+            postings.drop_dead(view.database().status.horizon());
+            let before = postings.word_of(row.0);
+            if before.is_some_and(|word| !word.is_deleted()) {
+                return Ok(());
+            }
+            Change::PostingInsert { tree, row: row.0, unique: true, before, key }
+                .encode(op.payload());
+            undo = txn.append_undo(op.payload())?;
+            postings.set(row.0, Some(Word::new(txn.xid(), 0)));
+            postings.store(op);
+            Ok(())
+        })?;
+        if undo != 0 {
+            txn.chain(undo)?;
+        }
+        Ok(step)
+    }
+
+    fn insert_plain(&self, txn: &mut Txn, tree_key: &[u8], row: RowId) -> Result<Step> {
+        let tree = self.tree.id();
+        let horizon = txn.database().status.horizon();
+        let mut undo = 0;
+        txn.write(&self.tree, tree_key, |value, op| {
+            undo = 0;
+            let before = value.map(plain_word).transpose()?;
+            if before.is_some_and(|word| !word.is_deleted()) {
+                return Ok(());
+            }
+            let before = before.filter(|word| word.xid() >= horizon);
+            Change::PostingInsert { tree, row: row.0, unique: false, before, key: tree_key }
+                .encode(op.payload());
+            undo = txn.append_undo(op.payload())?;
+            op.put(&Word::new(txn.xid(), 0).0.to_le_bytes());
+            Ok(())
+        })?;
+        if undo != 0 {
+            txn.chain(undo)?;
+        }
+        Ok(Step::Done)
+    }
+
+    /// Adds many postings, sorted by key (and row id): a leaf's worth at a time,
+    /// one log and one undo record each. Stops at the first that cannot be added.
+    pub fn insert_batch(&self, txn: &mut Txn, entries: &[IndexEntry<'_>]) -> Result<IndexBatch> {
+        let word = Word::new(txn.assign_xid(), 0).0.to_le_bytes();
+        let keys: Vec<Vec<u8>> =
+            entries.iter().map(|e| self.tree_key(e.key, e.has_null, e.row)).collect();
+        let value = |entry: &IndexEntry<'_>| {
+            let mut value = Vec::with_capacity(POSTING_LEN);
+            if self.is_list(entry.has_null) {
+                put_u64(&mut value, entry.row.0);
+            }
+            value.extend_from_slice(&word);
+            value
+        };
+        let values: Vec<Vec<u8>> = entries.iter().map(value).collect();
+        let pairs: Vec<(&[u8], &[u8])> =
+            keys.iter().zip(&values).map(|(key, value)| (&key[..], &value[..])).collect();
+        let mut consumed = 0;
+        while consumed < entries.len() {
+            // One record undoes postings of one kind only.
+            let list = self.is_list(entries[consumed].has_null);
+            let same_kind = |e: &&IndexEntry<'_>| self.is_list(e.has_null) == list;
+            let mut run = entries[consumed..].iter().take_while(same_kind).count();
+            // Equal neighbours are the single insert's business.
+            let ascending = pairs[consumed..consumed + run].windows(2);
+            run = ascending.take_while(|pair| pair[0].0 < pair[1].0).count() + 1;
+            let inserted =
+                self.insert_run(txn, &pairs[consumed..consumed + run], list, &entries[consumed..])?;
+            consumed += inserted.0;
+            if inserted.1 || inserted.0 == 0 {
+                let entry = &entries[consumed];
+                match self.insert(txn, entry.key, entry.has_null, entry.row)? {
+                    IndexInsert::Done => consumed += 1,
+                    stopped => return Ok(IndexBatch { consumed, stopped }),
+                }
+            }
+        }
+        Ok(IndexBatch { consumed, stopped: IndexInsert::Done })
+    }
+
+    /// Inserts the new keys of a run; says how many, and whether a key exists.
+    fn insert_run(
+        &self,
+        txn: &mut Txn,
+        pairs: &[(&[u8], &[u8])],
+        unique: bool,
+        entries: &[IndexEntry<'_>],
+    ) -> Result<(usize, bool)> {
+        let tree = self.tree.id();
+        let mut undo = 0;
+        let inserted = txn.logged(|log| {
+            let inserted = self.tree.insert_many(pairs, log, |count, payload| {
+                let mut list = Vec::new();
+                for ((key, _), entry) in pairs.iter().zip(entries).take(count) {
+                    // Keys are at most MAX_KEY_LEN bytes long.
+                    list.extend_from_slice(&(key.len() as u16).to_le_bytes());
+                    list.extend_from_slice(key);
+                    put_u64(&mut list, entry.row.0);
+                }
+                Change::PostingBatch { tree, unique, entries: &list }.encode(payload);
+                undo = txn.append_undo(payload)?;
+                Ok::<(), Error>(())
+            })?;
+            Ok((inserted, inserted.appended))
+        })?;
+        if inserted.consumed > 0 {
+            txn.chain(undo)?;
+        }
+        Ok((inserted.consumed, inserted.duplicate))
+    }
+
+    /// Marks a posting as deleted: the row was deleted, or has another key now.
+    /// The caller owns the row.
+    pub fn mark_deleted(
+        &self,
+        txn: &mut Txn,
+        key: &[u8],
+        has_null: bool,
+        row: RowId,
+    ) -> Result<()> {
+        let xid = txn.assign_xid();
+        let tree = self.tree.id();
+        let unique = self.is_list(has_null);
+        let tree_key = self.tree_key(key, has_null, row);
+        let deleted = Word::new(xid, DELETED);
+        let mut undo = 0;
+        txn.write(&self.tree, &tree_key, |value, op| {
+            undo = 0;
+            let Some(value) = value else { return Ok(()) };
+            let mut postings = if unique { Some(Postings::parse(value)?) } else { None };
+            let before = match &postings {
+                Some(postings) => postings.word_of(row.0),
+                None => Some(plain_word(value)?),
+            };
+            let Some(before) = before.filter(|word| !word.is_deleted()) else { return Ok(()) };
+            Change::PostingDelete { tree, row: row.0, unique, before, key: &tree_key }
+                .encode(op.payload());
+            undo = txn.append_undo(op.payload())?;
+            match &mut postings {
+                Some(postings) => {
+                    postings.set(row.0, Some(deleted));
+                    postings.store(op);
+                }
+                None => op.put(&deleted.0.to_le_bytes()),
+            }
+            Ok(())
+        })?;
+        if undo != 0 {
+            txn.chain(undo)?;
+        }
+        Ok(())
+    }
+
+    // ----- reading -----
+
+    /// Looks a key without NULL up in a unique index. The candidates are in
+    /// `buffer`, which is reused; nothing is allocated.
+    pub fn lookup_unique<'a>(
+        &self,
+        view: &'a View,
+        key: &[u8],
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<Candidates<'a>> {
+        if !self.tree.read(key, buffer)? {
+            buffer.clear();
+        }
+        Ok(Candidates { view, rest: Reader(&buffer[..]) })
+    }
+
+    /// Scans keys between two bounds, which are *prefixes* of encoded keys:
+    /// `Included(k)` takes in all keys that start with `k`, `Excluded(k)` leaves
+    /// all of them out. (A column's encoding is never a prefix of another's, so
+    /// this is equality of the leading columns.)
+    pub fn scan(
+        &self,
+        view: View,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        direction: Direction,
+    ) -> IndexCursor {
+        let (after_lower, after_upper) = match (lower, upper) {
+            (Bound::Excluded(l), Bound::Included(u)) => (prefix_successor(l), prefix_successor(u)),
+            (Bound::Excluded(l), _) => (prefix_successor(l), None),
+            (_, Bound::Included(u)) => (None, prefix_successor(u)),
+            _ => (None, None),
+        };
+        // A prefix of 0xFF only has no successor: nothing comes after it.
+        let nothing = matches!(lower, Bound::Excluded(_)) && after_lower.is_none();
+        let lower = match lower {
+            Bound::Excluded(_) => after_lower.as_deref().map_or(Bound::Unbounded, Bound::Included),
+            other => other,
+        };
+        let upper = match upper {
+            Bound::Included(_) => after_upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded),
+            other => other,
+        };
+        IndexCursor {
+            cursor: self.tree.scan(lower, upper, direction),
+            view,
+            unique: self.unique,
+            key: Vec::new(),
+            value: Vec::new(),
+            at: 0,
+            done: nothing,
+        }
+    }
+}
+
+/// The rows that may have a key: see [`IndexStore::lookup_unique`].
+pub struct Candidates<'a> {
+    view: &'a View,
+    rest: Reader<'a>,
+}
+
+impl Candidates<'_> {
+    /// The next candidate.
+    pub fn try_next(&mut self) -> Result<Option<(RowId, Visibility)>> {
+        while !self.rest.0.is_empty() {
+            let (row, word) = (RowId(self.rest.u64()?), Word(self.rest.u64()?));
+            match self.view.posting(word) {
+                Some(true) => return Ok(Some((row, Visibility::Definitive))),
+                Some(false) => {}
+                None => return Ok(Some((row, Visibility::AskRow))),
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A scan over an index.
+pub struct IndexCursor {
+    cursor: Cursor,
+    view: View,
+    unique: bool,
+    key: Vec<u8>,
+    /// The entry's postings as `[row id][word]`, and how far they are used up.
+    value: Vec<u8>,
+    at: usize,
+    done: bool,
+}
+
+impl IndexCursor {
+    /// The next posting that the snapshot sees or may see: key, row, and how much
+    /// the posting says.
+    #[allow(clippy::should_implement_trait)] // lends from the cursor
+    pub fn next(&mut self) -> Result<Option<(&[u8], RowId, Visibility)>> {
+        loop {
+            while let Some(mut posting) = self.value.get(self.at..).map(Reader)
+                && !posting.0.is_empty()
+            {
+                let (row, word) = (RowId(posting.u64()?), Word(posting.u64()?));
+                self.at += POSTING_LEN;
+                let visibility = match self.view.posting(word) {
+                    Some(true) => Visibility::Definitive,
+                    Some(false) => continue,
+                    None => Visibility::AskRow,
+                };
+                return Ok(Some((&self.key, row, visibility)));
+            }
+            if self.done || !self.load_entry()? {
+                self.done = true;
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Copies the next entry, in the form of a list, whichever kind it is.
+    fn load_entry(&mut self) -> Result<bool> {
+        loop {
+            if let Some((key, value)) = self.cursor.next() {
+                self.key.clear();
+                self.value.clear();
+                self.at = 0;
+                if self.unique && value.len() != PLAIN_LEN {
+                    self.key.extend_from_slice(key);
+                    self.value.extend_from_slice(value);
+                    return Ok(true);
+                }
+                let Some((key, row)) = key.split_last_chunk::<8>() else {
+                    return Err(corrupt("index key"));
+                };
+                self.key.extend_from_slice(key);
+                put_u64(&mut self.value, u64::from_be_bytes(*row));
+                self.value.extend_from_slice(value);
+                return Ok(true);
+            }
+            if !self.cursor.next_page()? {
+                return Ok(false);
+            }
+        }
+    }
+}

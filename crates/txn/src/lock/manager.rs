@@ -1,0 +1,619 @@
+//! The lock manager: the sharded table, who holds what, and the monitor of
+//! awaited waits.
+
+use std::collections::BinaryHeap;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+use hashbrown::{HashMap, HashSet};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use steppe_types::{Error, Result, SqlState};
+
+use super::table::Shard;
+use super::wait::{LockWait, WaitState, Waiter, lock_timeout_error};
+use super::{LockTag, Mode, RelationLockMode, RowLockMode, SharedMode};
+use crate::session::{SessionRegistry, SessionShared};
+
+const SHARDS: usize = 64;
+const ROW_BUCKETS: usize = 4096;
+/// Buckets of PostgreSQL's FastPathStrongRelationLocks.
+const STRONG_BUCKETS: usize = 1024;
+
+/// Settings of the lock manager.
+#[derive(Clone, Copy, Debug)]
+pub struct LockOptions {
+    /// Row and advisory locks one transaction may hold before 53200.
+    pub max_locks_per_transaction: usize,
+    /// The oid that error details give for the database.
+    pub database_oid: u32,
+}
+
+impl Default for LockOptions {
+    fn default() -> LockOptions {
+        LockOptions { max_locks_per_transaction: 4 << 20, database_oid: 5 }
+    }
+}
+
+/// Whether an advisory lock ends with the transaction or with the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdvisoryScope {
+    /// pg_advisory_xact_lock and friends.
+    Transaction,
+    /// pg_advisory_lock and friends: counted, and survive ROLLBACK.
+    Session,
+}
+
+/// How many locks a transaction had; see `release_to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct LockPosition(pub(crate) usize);
+
+/// The transaction whose uncommitted version of a row is in the way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowOwner {
+    pub(crate) pid: u32,
+    pub(crate) xid: u64,
+    pub(crate) mode: RowLockMode,
+}
+
+/// What a request came to.
+pub(crate) enum Acquire {
+    /// The session holds it.
+    Granted,
+    /// The owner that was in the way has ended meanwhile: look again.
+    Retry,
+    /// It stands in the queue.
+    Wait(LockWait),
+    /// It would have had to wait and was told not to.
+    WouldBlock,
+}
+
+/// All heavyweight locks.
+pub struct LockManager {
+    options: LockOptions,
+    sessions: Arc<SessionRegistry>,
+    shards: Box<[Mutex<Shard>]>,
+    /// Row entries by hash of the tag: zero means that no lock needs to be
+    /// looked up, which is what nearly every row write finds.
+    row_buckets: Box<[AtomicU32]>,
+    /// Strong relation locks held or wanted, by hash of the oid.
+    strong: Box<[AtomicU32]>,
+    waiting: Mutex<HashMap<u32, Arc<Waiter>, foldhash::fast::RandomState>>,
+    monitor: Monitor,
+}
+
+fn hash_of(tag: &LockTag) -> u64 {
+    let mut hasher = foldhash::fast::FixedState::with_seed(0x5354_4550).build_hasher();
+    std::hash::Hash::hash(tag, &mut hasher);
+    hasher.finish()
+}
+
+/// The shard of a tag.
+pub(super) fn shard_of(tag: &LockTag) -> usize {
+    (hash_of(tag) >> 48) as usize % SHARDS
+}
+
+fn row_bucket(tag: &LockTag) -> usize {
+    (hash_of(tag) >> 20) as usize % ROW_BUCKETS
+}
+
+fn is_strong(tag: &LockTag, mode: Mode) -> bool {
+    matches!(tag, LockTag::Relation(_)) && mode > RelationLockMode::ShareUpdateExclusive as u8
+}
+
+impl LockManager {
+    pub(crate) fn new(options: LockOptions, sessions: Arc<SessionRegistry>) -> Arc<LockManager> {
+        let manager = LockManager {
+            options,
+            sessions,
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            row_buckets: (0..ROW_BUCKETS).map(|_| AtomicU32::new(0)).collect(),
+            strong: (0..STRONG_BUCKETS).map(|_| AtomicU32::new(0)).collect(),
+            waiting: Mutex::default(),
+            monitor: Monitor::default(),
+        };
+        Arc::new(manager)
+    }
+
+    pub(super) fn database_oid(&self) -> u32 {
+        self.options.database_oid
+    }
+
+    pub(super) fn xid_of(&self, pid: u32) -> Option<u64> {
+        self.sessions.find(pid).map(|session| session.xid())
+    }
+
+    pub(super) fn waiting(&self) -> &Mutex<HashMap<u32, Arc<Waiter>, foldhash::fast::RandomState>> {
+        &self.waiting
+    }
+
+    pub(super) fn latch_all(&self) -> Vec<MutexGuard<'_, Shard>> {
+        self.shards.iter().map(Mutex::lock).collect()
+    }
+
+    fn shard(&self, tag: &LockTag) -> MutexGuard<'_, Shard> {
+        self.shards[shard_of(tag)].lock()
+    }
+
+    fn strong_count(&self, oid: u32) -> &AtomicU32 {
+        &self.strong[oid as usize % STRONG_BUCKETS]
+    }
+
+    /// Finds or makes the entry of a tag and runs `f` on it; removes it if it is
+    /// empty afterwards. Wakes those that `f` returns.
+    fn with_entry<T>(
+        &self,
+        tag: LockTag,
+        f: impl FnOnce(&mut super::table::Entry) -> (T, Vec<Arc<Waiter>>),
+    ) -> T {
+        let mut shard = self.shard(&tag);
+        let before = shard.len();
+        let entry = shard.entry(tag).or_default();
+        let (result, woken) = f(entry);
+        if entry.is_empty() {
+            shard.remove(&tag);
+        }
+        if let LockTag::Row(..) = tag {
+            let bucket = &self.row_buckets[row_bucket(&tag)];
+            match shard.len().cmp(&before) {
+                std::cmp::Ordering::Greater => bucket.fetch_add(1, Ordering::SeqCst),
+                std::cmp::Ordering::Less => bucket.fetch_sub(1, Ordering::SeqCst),
+                std::cmp::Ordering::Equal => 0,
+            };
+        }
+        for waiter in &woken {
+            self.waiting.lock().remove(&waiter.pid);
+            waiter.finish(WaitState::Granted);
+        }
+        result
+    }
+
+    // ----- requests -----
+
+    /// Asks for `mode` on `tag` for the session. `hold`: a grant is kept until
+    /// the transaction ends. `block`: whether it may queue.
+    pub(super) fn acquire(
+        self: &Arc<Self>,
+        session: &Arc<SessionShared>,
+        tag: LockTag,
+        mode: Mode,
+        hold: bool,
+        block: bool,
+    ) -> Acquire {
+        let pid = session.pid();
+        let waiter = self.with_entry(tag, |entry| {
+            if entry.held_by(pid) & (1 << mode) != 0 {
+                if hold {
+                    entry.add_explicit(pid, mode);
+                }
+                return (Ok(()), Vec::new());
+            }
+            let Some(position) = entry.queue_position(tag, pid, mode) else {
+                if hold {
+                    entry.add_explicit(pid, mode);
+                }
+                return (Ok(()), Vec::new());
+            };
+            if !block {
+                return (Err(None), Vec::new());
+            }
+            let waiter = Arc::new(Waiter::new(pid, tag, mode, hold));
+            entry.waiters.insert(position, Arc::clone(&waiter));
+            self.waiting.lock().insert(pid, Arc::clone(&waiter));
+            (Err(Some(waiter)), Vec::new())
+        });
+        match waiter {
+            Ok(()) => Acquire::Granted,
+            Err(None) => Acquire::WouldBlock,
+            Err(Some(waiter)) => {
+                Acquire::Wait(LockWait::new(Arc::clone(self), Arc::clone(session), waiter))
+            }
+        }
+    }
+
+    /// Waits for the end of a transaction (or for its ROLLBACK TO SAVEPOINT).
+    pub(crate) fn wait_for_transaction(
+        self: &Arc<Self>,
+        session: &Arc<SessionShared>,
+        owner: (u32, u64),
+        still_running: impl Fn() -> bool,
+    ) -> Acquire {
+        let tag = LockTag::Transaction(owner.1);
+        if !self.add_on_behalf(owner.0, tag, SharedMode::Exclusive as u8, still_running) {
+            return Acquire::Retry;
+        }
+        match self.acquire(session, tag, SharedMode::Shared as u8, false, true) {
+            Acquire::Granted => Acquire::Retry,
+            other => other,
+        }
+    }
+
+    /// Enters a mode that `pid` owns without having asked for it. False if the
+    /// owner has ended: it publishes its end first and takes its list of locks
+    /// afterwards, so under the latch of that list one of the two is seen.
+    fn add_on_behalf(
+        &self,
+        pid: u32,
+        tag: LockTag,
+        mode: Mode,
+        still_running: impl Fn() -> bool,
+    ) -> bool {
+        let Some(owner) = self.sessions.find(pid) else { return false };
+        let mut held = owner.held_locks();
+        if !still_running() {
+            return false;
+        }
+        held.order.push((tag, mode));
+        self.with_entry(tag, |entry| {
+            entry.add_implicit(pid, mode);
+            ((), Vec::new())
+        });
+        true
+    }
+
+    /// Queues for a row. `owner` is the transaction whose uncommitted version
+    /// is in the way, if that is what is in the way.
+    pub(crate) fn lock_row_slow(
+        self: &Arc<Self>,
+        session: &Arc<SessionShared>,
+        tag: LockTag,
+        mode: RowLockMode,
+        owner: Option<RowOwner>,
+        block: bool,
+        still_running: impl Fn() -> bool,
+    ) -> Result<Acquire> {
+        if let Some(owner) = owner
+            && !self.add_on_behalf(owner.pid, tag, owner.mode as u8, still_running)
+        {
+            return Ok(Acquire::Retry);
+        }
+        self.note(session, tag, mode as u8)?;
+        Ok(self.acquire(session, tag, mode as u8, true, block))
+    }
+
+    /// Under the leaf's latch: takes the row lock if that needs no waiting.
+    pub(crate) fn try_lock_row(
+        &self,
+        session: &Arc<SessionShared>,
+        tag: LockTag,
+        mode: RowLockMode,
+    ) -> Result<bool> {
+        let pid = session.pid();
+        if self.holds(pid, tag, mode as u8) {
+            return Ok(true);
+        }
+        self.note(session, tag, mode as u8)?;
+        Ok(self.with_entry(tag, |entry| {
+            let held = entry.held_by(pid) & (1 << mode as u8) != 0;
+            let free = held || entry.queue_position(tag, pid, mode as u8).is_none();
+            if free {
+                entry.add_explicit(pid, mode as u8);
+            }
+            (free, Vec::new())
+        }))
+    }
+
+    /// Under the leaf's latch: whether the session may write the row in `mode`
+    /// as far as explicit locks and queues go. One load if there are none.
+    pub(crate) fn row_is_free(&self, pid: u32, tag: LockTag, mode: RowLockMode) -> bool {
+        if self.row_buckets[row_bucket(&tag)].load(Ordering::Acquire) == 0 {
+            return true;
+        }
+        let shard = self.shard(&tag);
+        let Some(entry) = shard.get(&tag) else { return true };
+        entry.held_by(pid) & (1 << mode as u8) != 0
+            || entry.queue_position(tag, pid, mode as u8).is_none()
+    }
+
+    /// Remembers that the session may hold `mode` on `tag`, so that the end of
+    /// the transaction releases it. Comes before queueing: a grant may arrive
+    /// from another thread at any time.
+    pub(super) fn note(&self, session: &SessionShared, tag: LockTag, mode: Mode) -> Result<()> {
+        let mut held = session.held_locks();
+        if held.order.len() >= self.options.max_locks_per_transaction {
+            return Err(Error::new(SqlState::OUT_OF_MEMORY, "out of shared memory")
+                .hint("You might need to increase \"max_locks_per_transaction\"."));
+        }
+        held.order.push((tag, mode));
+        Ok(())
+    }
+
+    /// Asks for an advisory lock; `Ok(None)` if granted.
+    pub(crate) fn lock_advisory(
+        self: &Arc<Self>,
+        session: &Arc<SessionShared>,
+        tag: LockTag,
+        mode: SharedMode,
+        scope: AdvisoryScope,
+        block: bool,
+    ) -> Result<Acquire> {
+        let mode = mode as u8;
+        if scope == AdvisoryScope::Transaction {
+            self.note(session, tag, mode)?;
+            return Ok(self.acquire(session, tag, mode, true, block));
+        }
+        // Counted when granted; a grant that comes later is asked for again by
+        // the caller (it then holds the mode and is counted at once).
+        let acquired = self.acquire(session, tag, mode, true, block);
+        match acquired {
+            Acquire::Granted => {
+                *session.held_locks().session.entry((tag, mode)).or_insert(0) += 1;
+            }
+            // Should the statement fail after the grant, the transaction's end
+            // gives back what nobody has counted.
+            Acquire::Wait(_) => self.note(session, tag, mode)?,
+            _ => {}
+        }
+        Ok(acquired)
+    }
+
+    /// Gives one session-level advisory lock back; false if it was not held.
+    pub(crate) fn unlock_advisory(
+        &self,
+        session: &SessionShared,
+        tag: LockTag,
+        mode: SharedMode,
+    ) -> bool {
+        let mode = mode as u8;
+        let mut held = session.held_locks();
+        let Some(count) = held.session.get_mut(&(tag, mode)) else { return false };
+        *count -= 1;
+        if *count == 0 {
+            held.session.remove(&(tag, mode));
+            if !held.order.contains(&(tag, mode)) {
+                drop(held);
+                self.release_mode(session.pid(), tag, mode);
+            }
+        }
+        true
+    }
+
+    /// Gives all session-level advisory locks back.
+    pub(crate) fn unlock_all_advisory(&self, session: &SessionShared) {
+        let mut held = session.held_locks();
+        let mut mine: Vec<(LockTag, Mode)> = held.session.drain().map(|(key, _)| key).collect();
+        mine.retain(|key| !held.order.contains(key));
+        drop(held);
+        for (tag, mode) in mine {
+            self.release_mode(session.pid(), tag, mode);
+        }
+    }
+
+    // ----- release -----
+
+    /// Whether the session has asked for and got the mode.
+    pub(super) fn holds(&self, pid: u32, tag: LockTag, mode: Mode) -> bool {
+        let shard = self.shard(&tag);
+        shard.get(&tag).is_some_and(|entry| {
+            entry.holders.iter().any(|h| h.pid == pid && h.explicit & (1 << mode) != 0)
+        })
+    }
+
+    /// How many locks the session's transaction has.
+    pub(crate) fn position(&self, session: &SessionShared) -> LockPosition {
+        LockPosition(session.held_locks().order.len())
+    }
+
+    /// Releases what was acquired after `position`, and hands it on. The locks
+    /// that were there before stay, even if they were asked for again since.
+    pub(crate) fn release_to(&self, session: &SessionShared, position: LockPosition) {
+        let mut held = session.held_locks();
+        if held.order.len() <= position.0 {
+            return;
+        }
+        let mut released = held.order.split_off(position.0);
+        let earlier: HashSet<(LockTag, Mode), foldhash::fast::RandomState> =
+            held.order.iter().copied().collect();
+        let keep = |key: &(LockTag, Mode)| held.session.contains_key(key) || earlier.contains(key);
+        released.retain(|key| !keep(key));
+        released.retain(|&(tag, mode)| !super::fastpath::release(&mut held, tag, mode));
+        drop(held);
+        for (tag, mode) in released {
+            self.release_mode(session.pid(), tag, mode);
+        }
+    }
+
+    /// Takes a mode away from a session and hands the lock to the next waiters.
+    pub(crate) fn release_mode(&self, pid: u32, tag: LockTag, mode: Mode) {
+        let removed = self.with_entry(tag, |entry| {
+            let removed = entry.remove(pid, 1 << mode, 1 << mode);
+            (removed, entry.grant(tag))
+        });
+        if let LockTag::Relation(oid) = tag
+            && is_strong(&tag, mode)
+            && removed != 0
+        {
+            self.strong_count(oid).fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// A row's uncommitted version was rolled back to a savepoint: whoever was
+    /// waiting for it goes on, unless the row is locked explicitly as well.
+    pub(crate) fn release_implicit_row(&self, pid: u32, tag: LockTag) {
+        if self.row_buckets[row_bucket(&tag)].load(Ordering::Acquire) == 0 {
+            return;
+        }
+        self.with_entry(tag, |entry| {
+            entry.remove(pid, 0, 0xFF);
+            ((), entry.grant(tag))
+        });
+    }
+
+    /// Gives one explicit row lock back before the transaction's end.
+    pub(crate) fn release_row(&self, session: &SessionShared, tag: LockTag, mode: RowLockMode) {
+        let mut held = session.held_locks();
+        if let Some(at) = held.order.iter().rposition(|key| *key == (tag, mode as u8)) {
+            held.order.remove(at);
+            if held.order.contains(&(tag, mode as u8)) {
+                return;
+            }
+            drop(held);
+            self.with_entry(tag, |entry| {
+                entry.remove(session.pid(), 1 << mode as u8, 0);
+                ((), entry.grant(tag))
+            });
+        }
+    }
+
+    /// Takes a waiter out of its queue with an error, if it still waits.
+    pub(super) fn fail_waiter(&self, waiter: &Arc<Waiter>, error: Error) {
+        self.with_entry(waiter.tag, |entry| {
+            let at = entry.waiters.iter().position(|w| Arc::ptr_eq(w, waiter));
+            let Some(at) = at else { return ((), Vec::new()) };
+            entry.waiters.remove(at);
+            self.waiting.lock().remove(&waiter.pid);
+            waiter.finish(WaitState::Failed(error));
+            ((), entry.grant(waiter.tag))
+        });
+        if let LockTag::Relation(oid) = waiter.tag
+            && is_strong(&waiter.tag, waiter.mode)
+            && !waiter.is_waiting()
+        {
+            self.forget_strong_wait(oid, waiter);
+        }
+    }
+
+    /// A strong request that left its queue without a grant no longer keeps
+    /// others off the fast path.
+    fn forget_strong_wait(&self, oid: u32, waiter: &Waiter) {
+        if waiter.take_strong_claim() {
+            self.strong_count(oid).fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    pub(super) fn strong_bucket(&self, oid: u32) -> &AtomicU32 {
+        self.strong_count(oid)
+    }
+
+    pub(super) fn sessions(&self) -> &SessionRegistry {
+        &self.sessions
+    }
+
+    /// Enters an explicit mode that the session had on its fast path.
+    pub(super) fn transfer(&self, pid: u32, tag: LockTag, mode: Mode) {
+        self.with_entry(tag, |entry| {
+            entry.add_explicit(pid, mode);
+            ((), Vec::new())
+        });
+    }
+
+    // ----- monitor -----
+
+    pub(super) fn monitor(self: &Arc<Self>) -> MonitorRef<'_> {
+        MonitorRef(self)
+    }
+
+    /// Looks for deadlocks among all waits now, whatever their age. For callers
+    /// that run without threads and timers; returns how many waits were failed.
+    pub fn check_all_deadlocks(&self) -> usize {
+        let mut waiters: Vec<Arc<Waiter>> = self.waiting.lock().values().cloned().collect();
+        waiters.sort_by_key(|waiter| waiter.pid);
+        let before = waiters.len();
+        for waiter in &waiters {
+            if waiter.is_waiting() {
+                self.check_deadlock(waiter);
+            }
+        }
+        before - waiters.iter().filter(|waiter| waiter.is_waiting()).count()
+    }
+
+    /// Number of entries in the table (for tests and pg_locks).
+    pub fn entry_count(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().len()).sum()
+    }
+}
+
+/// What the monitor does when a time has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Watch {
+    Deadlock,
+    LockTimeout,
+}
+
+struct Alarm {
+    at: Instant,
+    waiter: Weak<Waiter>,
+    watch: Watch,
+}
+
+impl PartialEq for Alarm {
+    fn eq(&self, other: &Alarm) -> bool {
+        self.at == other.at
+    }
+}
+impl Eq for Alarm {}
+impl PartialOrd for Alarm {
+    fn partial_cmp(&self, other: &Alarm) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Alarm {
+    /// The earliest is the greatest: `BinaryHeap` pops the greatest.
+    fn cmp(&self, other: &Alarm) -> std::cmp::Ordering {
+        other.at.cmp(&self.at)
+    }
+}
+
+#[derive(Default)]
+struct MonitorState {
+    alarms: BinaryHeap<Alarm>,
+    running: bool,
+}
+
+#[derive(Default)]
+struct Monitor {
+    state: Arc<(Mutex<MonitorState>, Condvar)>,
+}
+
+/// The monitor, with the manager that its thread needs.
+pub(super) struct MonitorRef<'a>(&'a Arc<LockManager>);
+
+impl MonitorRef<'_> {
+    /// Has `waiter` looked at when `at` has come. An ended wait is forgotten by
+    /// its weak reference.
+    pub(super) fn watch(&self, at: Instant, waiter: Weak<Waiter>, watch: Watch) {
+        let shared = &self.0.monitor.state;
+        let mut state = shared.0.lock();
+        state.alarms.push(Alarm { at, waiter, watch });
+        if state.running {
+            shared.1.notify_one();
+            return;
+        }
+        state.running = true;
+        let (shared, manager) = (Arc::clone(shared), Arc::downgrade(self.0));
+        let spawned = std::thread::Builder::new()
+            .name("steppe-lock-monitor".into())
+            .spawn(move || run_monitor(&shared, &manager));
+        if spawned.is_err() {
+            // Tried again with the next wait; until then waits have no deadlines.
+            state.running = false;
+        }
+    }
+}
+
+fn run_monitor(shared: &(Mutex<MonitorState>, Condvar), manager: &Weak<LockManager>) {
+    loop {
+        let mut state = shared.0.lock();
+        let Some(alarm) = state.alarms.peek() else {
+            // Nothing to watch: the next awaited wait starts a new thread.
+            state.running = false;
+            return;
+        };
+        let at = alarm.at;
+        if Instant::now() < at {
+            let _timed_out = shared.1.wait_until(&mut state, at);
+            continue;
+        }
+        let alarm = state.alarms.pop();
+        drop(state);
+        let Some(alarm) = alarm else { continue };
+        let (Some(manager), Some(waiter)) = (manager.upgrade(), alarm.waiter.upgrade()) else {
+            continue;
+        };
+        match alarm.watch {
+            Watch::Deadlock => manager.check_deadlock(&waiter),
+            Watch::LockTimeout => manager.fail_waiter(&waiter, lock_timeout_error()),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The entries of the lock table: who holds a tag, who waits for it, and the
+//! rules of granting. Pure data structure: no latches and no waiting here.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use super::wait::Waiter;
+use super::{LockTag, Mode};
+
+/// One session's share in a lock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Holder {
+    pub(super) pid: u32,
+    /// Modes that were asked for, as a mask.
+    pub(super) explicit: u8,
+    /// Modes that the session owns through an uncommitted row version; entered
+    /// on its behalf by the first session that had to wait for it.
+    pub(super) implicit: u8,
+}
+
+impl Holder {
+    fn modes(&self) -> u8 {
+        self.explicit | self.implicit
+    }
+}
+
+/// A lock that somebody holds or waits for.
+#[derive(Default, Debug)]
+pub(super) struct Entry {
+    pub(super) holders: Vec<Holder>,
+    pub(super) waiters: VecDeque<Arc<Waiter>>,
+}
+
+/// One shard of the lock table.
+pub(super) type Shard = HashMap<LockTag, Entry, foldhash::fast::RandomState>;
+
+impl Entry {
+    pub(super) fn is_empty(&self) -> bool {
+        self.holders.is_empty() && self.waiters.is_empty()
+    }
+
+    /// Modes that others than `pid` hold.
+    pub(super) fn held_by_others(&self, pid: u32) -> u8 {
+        self.holders.iter().filter(|h| h.pid != pid).fold(0, |mask, h| mask | h.modes())
+    }
+
+    /// Modes that `pid` holds.
+    pub(super) fn held_by(&self, pid: u32) -> u8 {
+        self.holders.iter().find(|h| h.pid == pid).map_or(0, Holder::modes)
+    }
+
+    /// Where a request of `pid` belongs in the queue, and whether it need not
+    /// queue at all (`None`). A session that already holds what some waiter
+    /// waits for goes before that waiter: behind it, both would wait for ever
+    /// (PostgreSQL's ProcSleep).
+    pub(super) fn queue_position(&self, tag: LockTag, pid: u32, mode: Mode) -> Option<usize> {
+        let conflicts = tag.conflicts(mode);
+        let mine = self.held_by(pid);
+        let mut position = self.waiters.len();
+        if mine != 0 {
+            let blocked_by_me = |w: &Arc<Waiter>| tag.conflicts(w.mode) & mine != 0;
+            position = self.waiters.iter().position(blocked_by_me).unwrap_or(position);
+        }
+        let ahead = self.waiters.iter().take(position).filter(|w| w.pid != pid);
+        let wanted_ahead = ahead.fold(0, |mask, w| mask | 1 << w.mode);
+        if conflicts & (self.held_by_others(pid) | wanted_ahead) == 0 {
+            None
+        } else {
+            Some(position)
+        }
+    }
+
+    pub(super) fn add_explicit(&mut self, pid: u32, mode: Mode) {
+        match self.holders.iter_mut().find(|h| h.pid == pid) {
+            Some(holder) => holder.explicit |= 1 << mode,
+            None => self.holders.push(Holder { pid, explicit: 1 << mode, implicit: 0 }),
+        }
+    }
+
+    pub(super) fn add_implicit(&mut self, pid: u32, mode: Mode) {
+        match self.holders.iter_mut().find(|h| h.pid == pid) {
+            Some(holder) => holder.implicit |= 1 << mode,
+            None => self.holders.push(Holder { pid, explicit: 0, implicit: 1 << mode }),
+        }
+    }
+
+    /// Takes modes away from `pid`; returns the explicit ones that it really held.
+    pub(super) fn remove(&mut self, pid: u32, explicit: u8, implicit: u8) -> u8 {
+        let Some(at) = self.holders.iter().position(|h| h.pid == pid) else { return 0 };
+        let holder = &mut self.holders[at];
+        let removed = holder.explicit & explicit;
+        holder.explicit &= !explicit;
+        holder.implicit &= !implicit;
+        if holder.modes() == 0 {
+            self.holders.swap_remove(at);
+        }
+        removed
+    }
+
+    /// Grants, in the order of the queue, every request that conflicts neither
+    /// with a holder nor with an earlier request that must go on waiting
+    /// (PostgreSQL's ProcLockWakeup). Returns those to wake.
+    pub(super) fn grant(&mut self, tag: LockTag) -> Vec<Arc<Waiter>> {
+        let mut granted = Vec::new();
+        let mut ahead = 0u8;
+        let mut at = 0;
+        while let Some(waiter) = self.waiters.get(at) {
+            let blockers = self.held_by_others(waiter.pid) | ahead;
+            if tag.conflicts(waiter.mode) & blockers != 0 {
+                ahead |= 1 << waiter.mode;
+                at += 1;
+                continue;
+            }
+            let Some(waiter) = self.waiters.remove(at) else { break };
+            if waiter.hold {
+                self.add_explicit(waiter.pid, waiter.mode);
+            }
+            granted.push(waiter);
+        }
+        granted
+    }
+}

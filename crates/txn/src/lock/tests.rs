@@ -1,0 +1,333 @@
+//! The lock table against its specification.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use super::manager::Acquire;
+use super::*;
+use crate::session::{Interrupt, SessionRegistry, SessionShared};
+
+struct Bench {
+    manager: Arc<LockManager>,
+    sessions: Vec<Arc<SessionShared>>,
+}
+
+fn bench(sessions: usize) -> Bench {
+    let registry = Arc::new(SessionRegistry::new(1));
+    let manager = LockManager::new(LockOptions::default(), Arc::clone(&registry));
+    Bench { manager, sessions: (0..sessions).map(|_| registry.add()).collect() }
+}
+
+const ALL: [RelationLockMode; 8] = [
+    RelationLockMode::AccessShare,
+    RelationLockMode::RowShare,
+    RelationLockMode::RowExclusive,
+    RelationLockMode::ShareUpdateExclusive,
+    RelationLockMode::Share,
+    RelationLockMode::ShareRowExclusive,
+    RelationLockMode::Exclusive,
+    RelationLockMode::AccessExclusive,
+];
+
+impl Bench {
+    fn relation(&self, who: usize, oid: u32, mode: RelationLockMode) -> Option<LockWait> {
+        match self.manager.lock_relation(&self.sessions[who], oid, mode, true).expect("no bound") {
+            Acquire::Wait(wait) => Some(wait),
+            _ => None,
+        }
+    }
+
+    fn try_relation(&self, who: usize, oid: u32, mode: RelationLockMode) -> bool {
+        let acquired = self.manager.lock_relation(&self.sessions[who], oid, mode, false);
+        matches!(acquired.expect("no bound"), Acquire::Granted)
+    }
+
+    fn row(&self, who: usize, row: u64, mode: RowLockMode) -> Option<LockWait> {
+        let tag = LockTag::Row(9, row);
+        let acquired =
+            self.manager.lock_row_slow(&self.sessions[who], tag, mode, None, true, || true);
+        match acquired.expect("no bound") {
+            Acquire::Wait(wait) => Some(wait),
+            _ => None,
+        }
+    }
+
+    fn end(&self, who: usize) {
+        self.manager.release_to(&self.sessions[who], LockPosition(0));
+    }
+}
+
+/// PostgreSQL's documentation, table 13.2, row by row.
+const RELATION_TABLE: [&str; 8] = [
+    ".......X", "......XX", "....XXXX", "...XXXXX", "..XX.XXX", "..XXXXXX", ".XXXXXXX", "XXXXXXXX",
+];
+
+/// PostgreSQL's documentation, table 13.3.
+const ROW_TABLE: [&str; 4] = ["...X", "..XX", ".XXX", "XXXX"];
+
+#[test]
+fn relation_modes_conflict_as_documented() {
+    for (held, row) in ALL.into_iter().zip(RELATION_TABLE) {
+        for (wanted, cell) in ALL.into_iter().zip(row.chars()) {
+            let bench = bench(2);
+            assert!(bench.try_relation(0, 1, held));
+            assert_eq!(bench.try_relation(1, 1, wanted), cell == '.', "{held:?} {wanted:?}");
+            assert!(bench.try_relation(1, 2, wanted), "another relation");
+            assert!(bench.try_relation(0, 1, held), "one's own");
+            bench.end(0);
+            assert!(bench.try_relation(1, 1, wanted), "after release");
+            bench.end(1);
+            assert_eq!(bench.manager.entry_count(), 0);
+        }
+    }
+}
+
+#[test]
+fn row_modes_conflict_as_documented() {
+    use RowLockMode::*;
+    let modes = [KeyShare, Share, NoKeyUpdate, Update];
+    for (held, row) in modes.into_iter().zip(ROW_TABLE) {
+        for (wanted, cell) in modes.into_iter().zip(row.chars()) {
+            let bench = bench(2);
+            assert!(bench.row(0, 5, held).is_none());
+            let wait = bench.row(1, 5, wanted);
+            assert_eq!(wait.is_none(), cell == '.', "{held:?} {wanted:?}");
+            bench.end(0);
+            assert!(wait.is_none_or(|wait| wait.is_finished()));
+            bench.end(1);
+            assert_eq!(bench.manager.entry_count(), 0);
+        }
+    }
+}
+
+#[test]
+fn weak_locks_stay_out_of_the_table_until_a_strong_one_comes() {
+    let bench = bench(3);
+    for who in 0..2 {
+        assert!(bench.try_relation(who, 1, RelationLockMode::RowExclusive));
+    }
+    assert_eq!(bench.manager.entry_count(), 0, "fast path");
+    let wait = bench.relation(2, 1, RelationLockMode::AccessExclusive).expect("waits");
+    assert_eq!(bench.manager.entry_count(), 1, "moved");
+    assert!(!bench.try_relation(0, 1, RelationLockMode::Share), "behind the waiter");
+    bench.end(0);
+    assert!(!wait.is_finished());
+    bench.end(1);
+    assert!(wait.is_finished());
+    wait.wait_blocking().expect("granted");
+    assert!(!bench.try_relation(0, 1, RelationLockMode::AccessShare));
+    bench.end(2);
+    assert!(bench.try_relation(0, 1, RelationLockMode::AccessShare));
+    assert_eq!(bench.manager.entry_count(), 0, "fast path again");
+}
+
+#[test]
+fn a_failed_strong_request_opens_the_fast_path_again() {
+    let bench = bench(2);
+    assert!(bench.try_relation(0, 1, RelationLockMode::AccessShare));
+    let wait = bench.relation(1, 1, RelationLockMode::AccessExclusive).expect("waits");
+    drop(wait);
+    bench.end(1);
+    bench.end(0);
+    assert!(
+        !bench.try_relation(1, 1, RelationLockMode::AccessShare) || {
+            bench.manager.entry_count() == 0
+        }
+    );
+}
+
+#[test]
+fn rows_are_handed_over_first_in_first_out() {
+    let bench = bench(6);
+    assert!(bench.row(0, 1, RowLockMode::Update).is_none());
+    let waits: Vec<LockWait> =
+        (1..6).map(|who| bench.row(who, 1, RowLockMode::Update).expect("waits")).collect();
+    for who in 0..5 {
+        bench.end(who);
+        let finished = waits.iter().filter(|wait| wait.is_finished()).count();
+        assert_eq!(finished, who + 1);
+        assert!(waits[who].is_finished());
+    }
+}
+
+/// A share request does not overtake an update request, though it would be
+/// compatible with the holder.
+#[test]
+fn nobody_overtakes() {
+    let bench = bench(4);
+    assert!(bench.row(0, 1, RowLockMode::Share).is_none());
+    let update = bench.row(1, 1, RowLockMode::Update).expect("waits");
+    let share = bench.row(2, 1, RowLockMode::Share).expect("waits behind it");
+    bench.end(0);
+    assert!(update.is_finished() && !share.is_finished());
+    bench.end(1);
+    assert!(share.is_finished());
+    // The holder itself goes first: behind a waiter it would wait for itself.
+    let update = bench.row(3, 1, RowLockMode::Update).expect("waits");
+    assert!(bench.row(2, 1, RowLockMode::NoKeyUpdate).is_none());
+    bench.end(2);
+    assert!(update.is_finished());
+}
+
+#[test]
+fn a_waiter_that_gives_up_lets_those_behind_through() {
+    let bench = bench(3);
+    assert!(bench.row(0, 1, RowLockMode::Share).is_none());
+    let update = bench.row(1, 1, RowLockMode::Update).expect("waits");
+    let share = bench.row(2, 1, RowLockMode::Share).expect("waits behind it");
+    drop(update);
+    assert!(share.is_finished());
+}
+
+#[test]
+fn deadlocks_are_found_and_described() {
+    let bench = bench(3);
+    for who in 0..3 {
+        bench.sessions[who].set_xid(100 + who as u64);
+        assert!(bench.row(who, who as u64, RowLockMode::Update).is_none());
+    }
+    let first = bench.row(0, 1, RowLockMode::Update).expect("waits");
+    let second = bench.row(1, 2, RowLockMode::Update).expect("waits");
+    assert_eq!(bench.manager.check_all_deadlocks(), 0, "a chain is no cycle");
+    let third = bench.row(2, 0, RowLockMode::Update).expect("waits");
+    assert_eq!(bench.manager.check_all_deadlocks(), 1);
+    let victim = [first, second, third].into_iter().find(LockWait::is_finished).expect("one");
+    let error = victim.wait_blocking().expect_err("deadlock");
+    assert_eq!(error.sqlstate().as_str(), "40P01");
+    assert_eq!(error.message(), "deadlock detected");
+    let detail = error.fields().detail.clone().expect("has detail");
+    let lines: Vec<&str> = detail.lines().collect();
+    assert_eq!(lines.len(), 3, "{detail}");
+    assert_eq!(lines[0], "Process 1 waits for ShareLock on transaction 101; blocked by process 2.");
+}
+
+#[test]
+fn a_blocked_thread_finds_its_deadlock_by_itself() {
+    let bench = bench(2);
+    for session in &bench.sessions {
+        session.set_deadlock_timeout(Duration::from_millis(20));
+    }
+    assert!(bench.try_relation(0, 1, RelationLockMode::AccessExclusive));
+    assert!(bench.try_relation(1, 2, RelationLockMode::AccessExclusive));
+    let other = bench.relation(0, 2, RelationLockMode::AccessShare).expect("waits");
+    let mine = bench.relation(1, 1, RelationLockMode::AccessShare).expect("waits");
+    let error = mine.wait_blocking().expect_err("deadlock");
+    assert_eq!(error.sqlstate().as_str(), "40P01");
+    assert!(error.fields().detail.as_ref().is_some_and(|d| {
+        d.starts_with("Process 2 waits for AccessShareLock on relation 1 of database 5; ")
+    }));
+    bench.end(1);
+    other.wait_blocking().expect("goes on after the victim's end");
+}
+
+#[test]
+fn lock_timeout_and_cancel_end_a_wait() {
+    let bench = bench(2);
+    assert!(bench.row(0, 1, RowLockMode::Update).is_none());
+    bench.sessions[1].set_lock_timeout(Some(Duration::from_millis(20)));
+    let wait = bench.row(1, 1, RowLockMode::Update).expect("waits");
+    let error = wait.wait_blocking().expect_err("times out");
+    assert_eq!(error.sqlstate().as_str(), "55P03");
+    bench.sessions[1].set_lock_timeout(None);
+    let wait = bench.row(1, 1, RowLockMode::Update).expect("waits");
+    let session = Arc::clone(&bench.sessions[1]);
+    let canceller = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(30));
+        session.interrupt(Interrupt::Cancel);
+    });
+    let error = wait.wait_blocking().expect_err("cancelled");
+    assert_eq!(error.sqlstate().as_str(), "57014");
+    canceller.join().expect("does not panic");
+}
+
+/// The monitor's thread watches the deadlines of awaited waits.
+#[test]
+fn an_awaited_wait_times_out_too() {
+    let bench = bench(2);
+    assert!(bench.row(0, 1, RowLockMode::Update).is_none());
+    bench.sessions[1].set_lock_timeout(Some(Duration::from_millis(20)));
+    let mut wait = bench.row(1, 1, RowLockMode::Update).expect("waits");
+    let mut context = Context::from_waker(Waker::noop());
+    let mut pinned = std::pin::Pin::new(&mut wait);
+    for _ in 0..500 {
+        if let Poll::Ready(end) = std::future::Future::poll(pinned.as_mut(), &mut context) {
+            assert_eq!(end.expect_err("times out").sqlstate().as_str(), "55P03");
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    panic!("the wait never ended");
+}
+
+#[test]
+fn savepoints_release_what_came_after_them() {
+    let bench = bench(2);
+    assert!(bench.row(0, 1, RowLockMode::Share).is_none());
+    let position = bench.manager.position(&bench.sessions[0]);
+    assert!(bench.row(0, 1, RowLockMode::Share).is_none());
+    assert!(bench.row(0, 2, RowLockMode::Update).is_none());
+    assert!(bench.try_relation(0, 7, RelationLockMode::RowShare));
+    bench.manager.release_to(&bench.sessions[0], position);
+    assert!(bench.row(1, 2, RowLockMode::Update).is_none());
+    assert!(bench.try_relation(1, 7, RelationLockMode::AccessExclusive));
+    assert!(bench.row(1, 1, RowLockMode::Update).is_some(), "taken before the savepoint");
+}
+
+#[test]
+fn session_advisory_locks_count_and_outlive_the_transaction() {
+    let bench = bench(2);
+    let tag = LockTag::AdvisoryBig(42);
+    let (session, exclusive) = (AdvisoryScope::Session, SharedMode::Exclusive);
+    let lock = |who: usize, scope| {
+        let acquired =
+            bench.manager.lock_advisory(&bench.sessions[who], tag, exclusive, scope, false);
+        matches!(acquired.expect("no bound"), Acquire::Granted)
+    };
+    assert!(lock(0, session) && lock(0, session) && lock(0, AdvisoryScope::Transaction));
+    bench.end(0);
+    assert!(!lock(1, session));
+    assert!(bench.manager.unlock_advisory(&bench.sessions[0], tag, exclusive));
+    assert!(!lock(1, session), "counted");
+    assert!(bench.manager.unlock_advisory(&bench.sessions[0], tag, exclusive));
+    assert!(!bench.manager.unlock_advisory(&bench.sessions[0], tag, exclusive));
+    assert!(lock(1, session));
+    bench.manager.unlock_all_advisory(&bench.sessions[1]);
+    assert_eq!(bench.manager.entry_count(), 0);
+}
+
+/// Threads that lock random relations in random modes: no two hold what
+/// conflicts, and everybody gets through.
+#[test]
+fn conflicting_modes_never_meet() {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    let bench = Arc::new(bench(4));
+    let held: Arc<[[AtomicU32; 8]; 3]> = Arc::default();
+    let threads: Vec<_> = (0..4)
+        .map(|who| {
+            let (bench, held) = (Arc::clone(&bench), Arc::clone(&held));
+            std::thread::spawn(move || {
+                let random = steppe_vfs::SeededRandom::new(who as u64);
+                for _ in 0..2000 {
+                    let (oid, mode) = (random.below(3) as usize, random.below(8) as usize);
+                    if let Some(wait) = bench.relation(who, oid as u32, ALL[mode]) {
+                        wait.wait_blocking().expect("one lock at a time cannot deadlock");
+                    }
+                    held[oid][mode].fetch_add(1, Ordering::SeqCst);
+                    for (other, count) in held[oid].iter().enumerate() {
+                        let mine = u32::from(other == mode);
+                        if RELATION_CONFLICTS[mode] & (1 << other) != 0 {
+                            assert_eq!(count.load(Ordering::SeqCst), mine);
+                        }
+                    }
+                    held[oid][mode].fetch_sub(1, Ordering::SeqCst);
+                    bench.end(who);
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().expect("no conflict");
+    }
+    assert_eq!(bench.manager.entry_count(), 0);
+}

@@ -1,0 +1,225 @@
+//! Waiting for a lock, as a future or in place.
+//!
+//! A [`LockWait`] is a request that stands in a queue. A session that can unwind
+//! its statement awaits it; a larger statement calls [`LockWait::wait_blocking`].
+//! Dropping it leaves the queue. The deadlines (deadlock_timeout, lock_timeout)
+//! are watched by the waiting thread itself if it blocks, else by the lock
+//! manager's monitor thread, which is started with the first awaited wait.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use parking_lot::{Condvar, Mutex};
+use steppe_types::{Error, Result, SqlState};
+
+use super::manager::LockManager;
+use super::{LockTag, Mode};
+use crate::session::SessionShared;
+
+#[derive(Debug)]
+pub(super) enum WaitState {
+    Waiting,
+    Granted,
+    Failed(Error),
+}
+
+/// A request in a queue; shared between the queue and the [`LockWait`].
+pub(crate) struct Waiter {
+    pub(super) pid: u32,
+    pub(super) tag: LockTag,
+    pub(super) mode: Mode,
+    /// Whether a grant makes the session a holder. Waiting for the end of a
+    /// transaction does not.
+    pub(super) hold: bool,
+    state: Mutex<(WaitState, Option<Waker>)>,
+    changed: Condvar,
+    /// A strong relation request keeps others off the fast path; this is taken
+    /// once, by whoever ends that claim without a grant.
+    strong_claim: AtomicBool,
+}
+
+impl fmt::Debug for Waiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Waiter({} {:?} mode {})", self.pid, self.tag, self.mode)
+    }
+}
+
+impl Waiter {
+    pub(super) fn new(pid: u32, tag: LockTag, mode: Mode, hold: bool) -> Waiter {
+        let state = Mutex::new((WaitState::Waiting, None));
+        let strong_claim = AtomicBool::new(true);
+        Waiter { pid, tag, mode, hold, state, changed: Condvar::new(), strong_claim }
+    }
+
+    pub(super) fn take_strong_claim(&self) -> bool {
+        let failed = matches!(self.state.lock().0, WaitState::Failed(_));
+        failed && self.strong_claim.swap(false, Ordering::AcqRel)
+    }
+
+    /// Ends the wait and wakes the session. The first ending stays.
+    pub(super) fn finish(&self, end: WaitState) {
+        let mut state = self.state.lock();
+        if matches!(state.0, WaitState::Waiting) {
+            state.0 = end;
+        }
+        let waker = state.1.take();
+        drop(state);
+        self.changed.notify_all();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Makes the waiting session look at its interrupts.
+    pub(crate) fn nudge(&self) {
+        let waker = self.state.lock().1.take();
+        self.changed.notify_all();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    pub(super) fn is_waiting(&self) -> bool {
+        matches!(self.state.lock().0, WaitState::Waiting)
+    }
+
+    fn outcome(&self) -> Option<Result<()>> {
+        match &self.state.lock().0 {
+            WaitState::Waiting => None,
+            WaitState::Granted => Some(Ok(())),
+            WaitState::Failed(error) => Some(Err(error.clone())),
+        }
+    }
+}
+
+/// 55P03, as PostgreSQL words it when `lock_timeout` has passed.
+pub(super) fn lock_timeout_error() -> Error {
+    Error::new(SqlState::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout")
+}
+
+/// A lock request that has to wait. Await it, or call [`LockWait::wait_blocking`];
+/// when it ends with `Ok`, run the operation again.
+#[must_use = "a request that is dropped leaves its queue"]
+pub struct LockWait {
+    manager: Arc<LockManager>,
+    session: Arc<SessionShared>,
+    waiter: Arc<Waiter>,
+    deadlock_at: Option<Instant>,
+    timeout_at: Option<Instant>,
+    monitored: bool,
+}
+
+impl fmt::Debug for LockWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.waiter.fmt(f)
+    }
+}
+
+impl LockWait {
+    pub(super) fn new(
+        manager: Arc<LockManager>,
+        session: Arc<SessionShared>,
+        waiter: Arc<Waiter>,
+    ) -> LockWait {
+        let now = Instant::now();
+        let deadlock_at = Some(now + session.deadlock_timeout());
+        let timeout_at = session.lock_timeout().map(|timeout| now + timeout);
+        session.set_waiter(Some(Arc::clone(&waiter)));
+        LockWait { manager, session, waiter, deadlock_at, timeout_at, monitored: false }
+    }
+
+    /// What the request is for.
+    pub fn tag(&self) -> LockTag {
+        self.waiter.tag
+    }
+
+    /// Whether the wait is over (granted or failed), without waiting.
+    pub fn is_finished(&self) -> bool {
+        !self.waiter.is_waiting()
+    }
+
+    /// Waits in the calling thread.
+    pub fn wait_blocking(mut self) -> Result<()> {
+        loop {
+            if let Some(end) = self.check_now() {
+                return end;
+            }
+            let deadline = match (self.deadlock_at, self.timeout_at) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+            let mut state = self.waiter.state.lock();
+            // Under the state's latch: a nudge or a grant between the check
+            // above and this line would have no one to notify.
+            if !matches!(state.0, WaitState::Waiting) || self.session.has_interrupt() {
+                continue;
+            }
+            match deadline {
+                Some(at) => {
+                    let _timed_out = self.waiter.changed.wait_until(&mut state, at);
+                }
+                None => self.waiter.changed.wait(&mut state),
+            }
+        }
+    }
+
+    /// Looks at the grant, the interrupts and the deadlines, once.
+    fn check_now(&mut self) -> Option<Result<()>> {
+        if let Some(end) = self.waiter.outcome() {
+            return Some(end);
+        }
+        if let Err(interrupt) = self.session.check_interrupts() {
+            self.manager.fail_waiter(&self.waiter, interrupt);
+            return self.waiter.outcome();
+        }
+        let now = Instant::now();
+        if self.timeout_at.is_some_and(|at| now >= at) {
+            self.manager.fail_waiter(&self.waiter, lock_timeout_error());
+            return self.waiter.outcome();
+        }
+        if self.deadlock_at.is_some_and(|at| now >= at) {
+            self.deadlock_at = None;
+            self.manager.check_deadlock(&self.waiter);
+            return self.waiter.outcome();
+        }
+        None
+    }
+}
+
+impl Future for LockWait {
+    type Output = Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        self.waiter.state.lock().1 = Some(context.waker().clone());
+        if let Some(end) = self.check_now() {
+            return Poll::Ready(end);
+        }
+        if !self.monitored {
+            self.monitored = true;
+            let waiter = Arc::downgrade(&self.waiter);
+            if let Some(at) = self.deadlock_at.take() {
+                self.manager.monitor().watch(at, waiter.clone(), super::manager::Watch::Deadlock);
+            }
+            if let Some(at) = self.timeout_at {
+                self.manager.monitor().watch(at, waiter, super::manager::Watch::LockTimeout);
+            }
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for LockWait {
+    fn drop(&mut self) {
+        self.session.set_waiter(None);
+        if self.waiter.is_waiting() {
+            let error =
+                Error::new(SqlState::QUERY_CANCELED, "canceling statement due to user request");
+            self.manager.fail_waiter(&self.waiter, error);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Cleaning up after deletions that everybody sees.
+//!
+//! The undo records of reclaimed segments name what was deleted: rows, postings,
+//! overflow values. By then the deleting transaction is below the horizon. Each
+//! is looked at again under its latch, and removed if it still is what the record
+//! says; so a record that was rolled back or came to nothing does no harm.
+//!
+//! Nothing depends on this for correctness: deleted rows are skipped, deleted
+//! postings are dropped by the next insert of their key.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use steppe_storage::{LogHeader, WriteOp};
+use steppe_types::Result;
+
+use crate::change::{Change, RowHeader};
+use crate::database::Database;
+use crate::index::{Postings, plain_word};
+use crate::rollback::Gone;
+
+/// How often the purge thread looks for work.
+const PURGE_INTERVAL: Duration = Duration::from_millis(50);
+
+impl Database {
+    /// Advances the horizon, frees undo segments that nobody needs, and removes
+    /// what their records say was deleted. Returns how many segments were freed.
+    pub fn purge(&self) -> Result<usize> {
+        let horizon = self.advance_horizon();
+        self.undo.reclaim(
+            horizon,
+            |head, body| {
+                if head.undone { Ok(()) } else { self.purge_change(body) }
+            },
+        )
+    }
+
+    /// As [`Database::purge`], including the segments in use: for VACUUM.
+    pub fn purge_all(&self) -> Result<usize> {
+        self.undo.seal_all();
+        self.purge()
+    }
+
+    /// Removes what one change has deleted.
+    pub(crate) fn purge_change(&self, body: &[u8]) -> Result<()> {
+        let horizon = self.status.horizon();
+        match Change::decode(body)? {
+            Change::RowDelete { tree, row, .. } => {
+                self.clean(tree, &row.to_be_bytes(), |value, op| {
+                    let word = RowHeader::split(value)?.0.word;
+                    if word.is_deleted() && word.xid() < horizon {
+                        op.remove();
+                    }
+                    Ok(())
+                })
+            }
+            Change::PostingDelete { tree, unique, key, .. } => {
+                self.clean(tree, key, |value, op| {
+                    if unique {
+                        let mut postings = Postings::parse(value)?;
+                        let before = value.len();
+                        postings.drop_dead(horizon);
+                        if postings.len_bytes() != before {
+                            postings.store(op);
+                        }
+                        return Ok(());
+                    }
+                    let word = plain_word(value)?;
+                    if word.is_deleted() && word.xid() < horizon {
+                        op.remove();
+                    }
+                    Ok(())
+                })
+            }
+            Change::OverflowFree { tree, id, chunks } => {
+                for chunk in 0..chunks {
+                    self.clean(tree, &crate::overflow::chunk_key(id, chunk), |_, op| {
+                        op.remove();
+                        Ok(())
+                    })?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes an entry in nobody's name; a tree that is gone needs no cleaning.
+    fn clean(
+        &self,
+        tree: steppe_storage::TreeId,
+        key: &[u8],
+        mut f: impl FnMut(&[u8], &mut WriteOp) -> Result<()>,
+    ) -> Result<()> {
+        let _not_freed_meanwhile = self.tree_gate.read();
+        let written = self.store.tree(tree).write::<Gone>(
+            key,
+            LogHeader::default(),
+            |value, op| match value {
+                Some(value) => Ok(f(value, op)?),
+                None => Ok(()),
+            },
+        );
+        match written {
+            Ok(_) | Err(Gone::Tree) => Ok(()),
+            Err(Gone::Other(error)) => Err(error),
+        }
+    }
+}
+
+/// The thread that purges.
+pub(crate) struct PurgeThread {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl PurgeThread {
+    /// Starts it; without it commits advance the horizon and nothing is purged
+    /// before the clean shutdown.
+    pub(crate) fn start(database: &Arc<Database>) -> Option<PurgeThread> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (stopped, database) = (Arc::clone(&stop), Arc::downgrade(database));
+        let thread = std::thread::Builder::new()
+            .name("steppe-purge".into())
+            .spawn(move || run(&stopped, &database))
+            .ok()?;
+        Some(PurgeThread { stop, thread })
+    }
+
+    /// Stops it and waits for it.
+    pub(crate) fn stop(self) {
+        self.stop.store(true, Ordering::Release);
+        self.thread.thread().unpark();
+        // A panic there was reported by the thread; there is nothing to clean up.
+        let _ = self.thread.join();
+    }
+}
+
+fn run(stop: &AtomicBool, database: &Weak<Database>) {
+    while !stop.load(Ordering::Acquire) {
+        std::thread::park_timeout(PURGE_INTERVAL);
+        let Some(database) = database.upgrade() else { return };
+        // A failure (a full disk, a page that cannot be read) is met again by
+        // the statement that needs the space or the page, and reported there.
+        if !stop.load(Ordering::Acquire) {
+            let _ = database.purge();
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! After a crash: who had not ended, and taking back what they did.
+//!
+//! ```text
+//!   checkpoint          redo ──────────────────────────► end      then
+//!   [next xid, system] ──[active: xid 7 @ 812]──[xid 9 …]──        undo 7, 9:
+//!          └ control file      └ first record after        walk prev LSNs back,
+//!                                the redo LSN              log compensations, ABORT
+//! ```
+//!
+//! Storage has redone every page change before any of this is undone, so undo
+//! works on exactly the trees that the crash interrupted (repeating history).
+//! Transactions whose records all precede the redo LSN are known from the
+//! *active* record that each checkpoint appends after choosing that LSN. Trees of
+//! committed drops are freed again; freeing a tree that is gone is no error.
+//!
+//! All older transactions are below the new horizon: undo pointers in rows lead
+//! nowhere, and nobody follows them.
+
+use std::collections::BTreeSet;
+
+use hashbrown::{HashMap, HashSet};
+use steppe_storage::{LogRecord, Lsn, RecoveryHandler, Result as StorageResult, TreeId};
+use steppe_types::Result;
+
+use crate::change::{Change, Reader, UndoNext, put_u64};
+use crate::database::Database;
+use crate::rollback::Undoer;
+
+/// A transaction has committed; the body lists the trees it dropped.
+pub(crate) const RECORD_COMMIT: u8 = 64;
+/// A transaction has been undone.
+pub(crate) const RECORD_ABORT: u8 = 65;
+/// Transactions running at a checkpoint, and trees still to be freed.
+pub(crate) const RECORD_ACTIVE: u8 = 66;
+/// A change without a page.
+pub(crate) const RECORD_NOTE: u8 = 67;
+
+/// Garbage remembered from the log, in bytes; what is beyond is met in passing.
+const GARBAGE_BYTES_MAX: usize = 64 << 20;
+
+pub(crate) fn encode_active(active: &[(u64, u64)], drops: &[TreeId]) -> Vec<u8> {
+    let mut body = Vec::new();
+    body.extend_from_slice(&(active.len() as u32).to_le_bytes());
+    for &(xid, last_lsn) in active {
+        put_u64(&mut body, xid);
+        put_u64(&mut body, last_lsn);
+    }
+    for tree in drops {
+        body.extend_from_slice(&tree.to_bytes());
+    }
+    body
+}
+
+/// What the log says about transactions.
+#[derive(Default)]
+pub(crate) struct Analysis {
+    next_xid: u64,
+    system: Option<TreeId>,
+    /// Not ended: their last record.
+    losers: HashMap<u64, u64>,
+    /// Ended since the redo LSN: an active record may still list them.
+    ended: HashSet<u64>,
+    drops: BTreeSet<TreeId>,
+    /// Deletions to clean up after, with their transactions.
+    garbage: Vec<(u64, Box<[u8]>)>,
+    garbage_bytes: usize,
+}
+
+impl Analysis {
+    pub(crate) fn next_xid(&self) -> u64 {
+        self.next_xid.max(1)
+    }
+
+    pub(crate) fn system_tree(&self) -> Option<TreeId> {
+        self.system
+    }
+
+    fn see(&mut self, record: &LogRecord<'_>) -> Result<()> {
+        match record.kind {
+            RECORD_COMMIT => {
+                let mut reader = Reader(record.payload);
+                while !reader.0.is_empty() {
+                    self.drops.insert(reader.tree()?);
+                }
+                self.end(record.xid);
+            }
+            RECORD_ABORT => self.end(record.xid),
+            RECORD_ACTIVE => {
+                let mut reader = Reader(record.payload);
+                for _ in 0..reader.u32()? {
+                    let (xid, last_lsn) = (reader.u64()?, reader.u64()?);
+                    self.next_xid = self.next_xid.max(xid + 1);
+                    if !self.ended.contains(&xid) {
+                        self.losers.entry(xid).or_insert(last_lsn);
+                    }
+                }
+                while !reader.0.is_empty() {
+                    self.drops.insert(reader.tree()?);
+                }
+            }
+            _ if record.xid != 0 => {
+                self.losers.insert(record.xid, record.start.0);
+                self.next_xid = self.next_xid.max(record.xid + 1);
+                self.see_change(record.xid, record.payload)?;
+            }
+            _ if record.payload.is_empty() => {}
+            _ => {
+                if let Change::SystemTree { tree } = Change::decode(record.payload)? {
+                    self.system = Some(tree);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn see_change(&mut self, xid: u64, payload: &[u8]) -> Result<()> {
+        if payload.is_empty() {
+            return Ok(());
+        }
+        match Change::decode(payload)? {
+            Change::RowDelete { .. }
+            | Change::PostingDelete { .. }
+            | Change::OverflowFree { .. } => {
+                if self.garbage_bytes < GARBAGE_BYTES_MAX {
+                    self.garbage_bytes += payload.len() + 64;
+                    self.garbage.push((xid, payload.into()));
+                }
+            }
+            Change::Compensation { kept: Some(kept), .. } => self.keep_value(xid, kept)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A rollback has called the removal of an overflow value off.
+    fn keep_value(&mut self, xid: u64, kept: u64) -> Result<()> {
+        for at in (0..self.garbage.len()).rev() {
+            let (of, payload) = &self.garbage[at];
+            if *of == xid
+                && let Change::OverflowFree { id, .. } = Change::decode(payload)?
+                && id == kept
+            {
+                self.garbage.remove(at);
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, xid: u64) {
+        self.losers.remove(&xid);
+        self.ended.insert(xid);
+        self.next_xid = self.next_xid.max(xid + 1);
+    }
+}
+
+fn corrupt_log(lsn: Lsn, error: &steppe_types::Error) -> steppe_storage::StorageError {
+    steppe_storage::StorageError::CorruptLog { lsn, what: error.message().to_owned() }
+}
+
+impl RecoveryHandler for Analysis {
+    fn begin(&mut self, state: &[u8], redo: Lsn) -> StorageResult<()> {
+        let mut reader = Reader(state);
+        if state.is_empty() {
+            return Ok(());
+        }
+        self.next_xid = reader.u64().map_err(|e| corrupt_log(redo, &e))?;
+        self.system = Some(reader.tree().map_err(|e| corrupt_log(redo, &e))?);
+        Ok(())
+    }
+
+    fn record(&mut self, record: &LogRecord<'_>) -> StorageResult<()> {
+        self.see(record).map_err(|e| corrupt_log(record.start, &e))
+    }
+}
+
+/// Undoes the losers, frees dropped trees, cleans up: after this the database
+/// is as if the unfinished transactions had never been.
+pub(crate) fn finish(database: &Database, analysis: Analysis) -> Result<()> {
+    let mut losers: Vec<(u64, u64)> = analysis.losers.iter().map(|(&x, &l)| (x, l)).collect();
+    losers.sort_unstable();
+    for &(xid, last_lsn) in losers.iter().rev() {
+        undo_loser(database, xid, last_lsn)?;
+    }
+    let drops: Vec<TreeId> = analysis.drops.iter().copied().collect();
+    database.pending_drops.lock().extend(drops.iter().copied());
+    database.free_trees(&drops)?;
+    database.flush_all()?;
+    for (xid, payload) in &analysis.garbage {
+        if !analysis.losers.contains_key(xid) {
+            database.purge_change(payload)?;
+        }
+    }
+    Ok(())
+}
+
+fn undo_loser(database: &Database, xid: u64, last_lsn: u64) -> Result<()> {
+    let session = database.sessions.add();
+    session.adopt(xid, last_lsn);
+    let undoer = Undoer::new(database, &session, xid);
+    let mut lsn = last_lsn;
+    let mut body = Vec::new();
+    while lsn != 0 {
+        let prev_lsn = database.store.read_record(Lsn(lsn), |record| {
+            body.clear();
+            body.extend_from_slice(record.payload);
+            if record.xid != xid {
+                let what = format!("it belongs to transaction {}, not {xid}", record.xid);
+                return Err(steppe_storage::StorageError::CorruptLog { lsn: Lsn(lsn), what });
+            }
+            Ok(record.prev_lsn.0)
+        })?;
+        lsn = match Change::decode(&body) {
+            _ if body.is_empty() => prev_lsn,
+            Ok(Change::Compensation { next: UndoNext::At(next), .. }) => next,
+            Ok(Change::Compensation { next: UndoNext::SameRecord, .. }) => prev_lsn,
+            Ok(_) => {
+                undoer.undo(&body, prev_lsn, None)?;
+                prev_lsn
+            }
+            Err(error) => return Err(error),
+        };
+    }
+    // The status table starts above this xid: only the log needs to know.
+    let ended = undoer.finish_in_log(RECORD_ABORT);
+    database.sessions.remove(session.pid());
+    ended
+}

@@ -1,0 +1,306 @@
+//! Taking changes back: for ROLLBACK, ROLLBACK TO, and the losers of a crash.
+//!
+//! The description of a change comes from memory (undo) or from the log; taking
+//! it back is the same. Each step is an ordinary tree write whose log record is a
+//! *compensation*: it says where undo goes on, so that a crash in the middle of a
+//! rollback, or in the middle of recovery, never undoes a step twice. Batches are
+//! the exception: undoing one again does no harm, and says so (`SameRecord`).
+//!
+//! Nothing here waits, and nothing here can be refused for want of disk space.
+
+use std::sync::Arc;
+
+use steppe_storage::{LogHeader, Lsn, Priority, StorageError, Tree, TreeId, WriteOp};
+use steppe_types::Result;
+
+use crate::change::{Change, Reader, RowHeader, UndoNext, Word, apply_delta};
+use crate::database::Database;
+use crate::index::{Postings, plain_word};
+use crate::lock::LockTag;
+use crate::recovery::RECORD_NOTE;
+use crate::session::SessionShared;
+use crate::undo::UndoPtr;
+
+/// Takes back the changes of one transaction.
+pub(crate) struct Undoer<'a> {
+    database: &'a Database,
+    session: &'a Arc<SessionShared>,
+    xid: u64,
+}
+
+/// A tree that is gone has nothing left to take back.
+fn unless_gone<T: Default>(result: Result<T, Gone>) -> Result<T> {
+    match result {
+        Ok(value) => Ok(value),
+        Err(Gone::Tree) => Ok(T::default()),
+        Err(Gone::Other(error)) => Err(error),
+    }
+}
+
+/// Why a step on a tree failed.
+pub(crate) enum Gone {
+    /// The tree does not exist any more.
+    Tree,
+    Other(steppe_types::Error),
+}
+
+impl From<StorageError> for Gone {
+    fn from(error: StorageError) -> Gone {
+        match error {
+            StorageError::NoSuchTree(_) => Gone::Tree,
+            other => Gone::Other(other.into()),
+        }
+    }
+}
+
+impl From<steppe_types::Error> for Gone {
+    fn from(error: steppe_types::Error) -> Gone {
+        Gone::Other(error)
+    }
+}
+
+impl<'a> Undoer<'a> {
+    pub(crate) fn new(
+        database: &'a Database,
+        session: &'a Arc<SessionShared>,
+        xid: u64,
+    ) -> Undoer<'a> {
+        Undoer { database, session, xid }
+    }
+
+    fn log_header(&self) -> LogHeader {
+        LogHeader {
+            xid: self.xid,
+            prev_lsn: Lsn(self.session.last_lsn()),
+            undo_next: None,
+            priority: Priority::MustSucceed,
+        }
+    }
+
+    fn write(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        next: UndoNext,
+        mut f: impl FnMut(&[u8], &mut WriteOp) -> Result<()>,
+    ) -> Result<()> {
+        let payload = Change::Compensation { next, kept: None };
+        let written = self.session.log_section(
+            || self.database.insert_position(),
+            || {
+                let result = tree.write::<Gone>(key, self.log_header(), |value, op| {
+                    if let Some(value) = value {
+                        payload.encode(op.payload());
+                        f(value, op)?;
+                    }
+                    Ok(())
+                });
+                let lsn = result.as_ref().ok().and_then(|a| a.as_ref()).map(|a| a.start.0);
+                (result, lsn)
+            },
+        );
+        unless_gone(written.map(|_| ()))
+    }
+
+    fn note(&self, next: u64, kept: Option<u64>) -> Result<()> {
+        let payload = Change::Compensation { next: UndoNext::At(next), kept }.to_vec();
+        self.append(RECORD_NOTE, &payload)
+    }
+
+    fn append(&self, kind: u8, payload: &[u8]) -> Result<()> {
+        let appended = self.session.log_section(
+            || self.database.insert_position(),
+            || {
+                let result = self.database.store.append(kind, self.log_header(), payload);
+                let lsn = result.as_ref().ok().map(|a| a.start.0);
+                (result, lsn)
+            },
+        );
+        Ok(appended.map(|_| ())?)
+    }
+
+    /// Takes one change back. `next` is the log record before that of the
+    /// change; `ptr` is its undo record, if it comes from memory.
+    pub(crate) fn undo(&self, body: &[u8], next: u64, ptr: Option<UndoPtr>) -> Result<()> {
+        let at_next = UndoNext::At(next);
+        match Change::decode(body)? {
+            Change::RowInsert { tree, first, count } => {
+                let last = first.saturating_add(count).saturating_sub(1);
+                for row in first..=last {
+                    let then = if row == last { at_next } else { UndoNext::SameRecord };
+                    self.undo_row_insert(tree, row, then)?;
+                }
+                Ok(())
+            }
+            Change::RowUpdate { tree, row, before, prefix, suffix, middle } => {
+                self.undo_row_update(tree, row, at_next, before, (prefix, suffix, middle))
+            }
+            Change::RowDelete { tree, row, before } => {
+                self.undo_row_delete(tree, row, at_next, before)
+            }
+            Change::PostingInsert { tree, row, unique, before, key } => {
+                self.undo_posting(tree, row, unique, before, key, at_next)
+            }
+            Change::PostingDelete { tree, row, unique, before, key } => {
+                self.undo_posting(tree, row, unique, Some(before), key, at_next)
+            }
+            Change::PostingBatch { tree, unique, entries } => {
+                self.undo_posting_batch(tree, unique, entries, at_next)
+            }
+            Change::CreateTree { tree } => {
+                self.database.free_trees(&[tree])?;
+                self.note(next, None)
+            }
+            Change::OverflowPut { tree, id, chunks } => {
+                let tree = self.database.store.tree(tree);
+                for chunk in 0..chunks {
+                    let last = chunk + 1 == chunks;
+                    let then = if last { at_next } else { UndoNext::SameRecord };
+                    let key = crate::overflow::chunk_key(id, chunk);
+                    self.write(&tree, &key, then, |_, op| {
+                        op.remove();
+                        Ok(())
+                    })?;
+                }
+                Ok(())
+            }
+            Change::OverflowFree { id, .. } => {
+                if let Some(ptr) = ptr {
+                    self.database.undo.mark_undone(ptr)?;
+                }
+                self.note(next, Some(id))
+            }
+            Change::Compensation { .. } | Change::SystemTree { .. } => Ok(()),
+        }
+    }
+
+    /// Ends the transaction in the log.
+    pub(crate) fn finish_in_log(&self, kind: u8) -> Result<()> {
+        let result = self.append(kind, &[]);
+        self.session.clear_transaction();
+        result
+    }
+
+    /// Ends the transaction in the log and in the status table.
+    pub(crate) fn finish(&self, kind: u8) -> Result<()> {
+        let result = self.append(kind, &[]);
+        let end = self.database.insert_position();
+        self.database.status.set_aborted(self.xid, self.session.pid(), end);
+        self.session.clear_transaction();
+        result
+    }
+
+    fn undo_row_insert(&self, tree: TreeId, row: u64, next: UndoNext) -> Result<()> {
+        let handle = self.database.store.tree(tree);
+        self.write(&handle, &row.to_be_bytes(), next, |value, op| {
+            // Not ours: another session's row id within the range of a batch.
+            if RowHeader::split(value)?.0.word.xid() == self.xid {
+                op.remove();
+            }
+            Ok(())
+        })?;
+        self.hand_on(tree, row);
+        Ok(())
+    }
+
+    fn undo_row_update(
+        &self,
+        tree: TreeId,
+        row: u64,
+        next: UndoNext,
+        before: RowHeader,
+        (prefix, suffix, middle): (u32, u32, &[u8]),
+    ) -> Result<()> {
+        let handle = self.database.store.tree(tree);
+        self.write(&handle, &row.to_be_bytes(), next, |value, op| {
+            let (header, bytes) = RowHeader::split(value)?;
+            if header.word.xid() == self.xid {
+                let mut old = bytes.to_vec();
+                apply_delta(&mut old, prefix, suffix, middle)?;
+                let changed = value.len() - suffix as usize;
+                let kept = old.len() - suffix as usize;
+                let mut new = before.to_bytes().to_vec();
+                new.extend_from_slice(&old[..kept]);
+                op.splice(0, changed, &new);
+            }
+            Ok(())
+        })?;
+        if before.word.xid() != self.xid {
+            self.hand_on(tree, row);
+        }
+        Ok(())
+    }
+
+    fn undo_row_delete(
+        &self,
+        tree: TreeId,
+        row: u64,
+        next: UndoNext,
+        before: RowHeader,
+    ) -> Result<()> {
+        let handle = self.database.store.tree(tree);
+        self.write(&handle, &row.to_be_bytes(), next, |value, op| {
+            if RowHeader::split(value)?.0.word.xid() == self.xid {
+                op.splice(0, crate::change::ROW_HEADER_LEN, &before.to_bytes());
+            }
+            Ok(())
+        })?;
+        if before.word.xid() != self.xid {
+            self.hand_on(tree, row);
+        }
+        Ok(())
+    }
+
+    /// The row is no longer this transaction's: whoever queued for it goes on.
+    fn hand_on(&self, tree: TreeId, row: u64) {
+        let tag = LockTag::Row(tree.root.0, row);
+        self.database.locks.release_implicit_row(self.session.pid(), tag);
+    }
+
+    fn undo_posting(
+        &self,
+        tree: TreeId,
+        row: u64,
+        unique: bool,
+        before: Option<Word>,
+        key: &[u8],
+        next: UndoNext,
+    ) -> Result<()> {
+        let handle = self.database.store.tree(tree);
+        self.write(&handle, key, next, |value, op| {
+            if unique {
+                let mut postings = Postings::parse(value)?;
+                if postings.word_of(row).is_some_and(|word| word.xid() == self.xid) {
+                    postings.set(row, before);
+                    postings.store(op);
+                }
+                return Ok(());
+            }
+            if plain_word(value)?.xid() == self.xid {
+                match before {
+                    Some(word) => op.put(&word.0.to_le_bytes()),
+                    None => op.remove(),
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn undo_posting_batch(
+        &self,
+        tree: TreeId,
+        unique: bool,
+        entries: &[u8],
+        next: UndoNext,
+    ) -> Result<()> {
+        let mut reader = Reader(entries);
+        while !reader.0.is_empty() {
+            let len = usize::from(reader.u16()?);
+            let key = reader.bytes(len)?;
+            let row = reader.u64()?;
+            let then = if reader.0.is_empty() { next } else { UndoNext::SameRecord };
+            self.undo_posting(tree, row, unique, None, key, then)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,654 @@
+//! The row store: rows by row id, newest version in place.
+//!
+//! Every change happens under the latch of one leaf, in one descent: look at the
+//! newest version, decide, write the undo record, change the row, append one log
+//! record. Whether the change is allowed follows from the newest version alone:
+//!
+//! | newest version written by | the change |
+//! |---|---|
+//! | another running transaction | waits for it, first in first out |
+//! | this transaction, earlier command | goes ahead |
+//! | this transaction, this command | is skipped (`SelfUpdated`) |
+//! | one that the snapshot sees | goes ahead |
+//! | one that committed after the snapshot | is the caller's decision (READ COMMITTED checks the row again, REPEATABLE READ fails with 40001) |
+//!
+//! An uncommitted version *is* the exclusive row lock (design D8); the lock table
+//! comes in only where there are explicit locks or waiters.
+
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use steppe_storage::{Direction, Tree, TreeId, WriteOp};
+use steppe_types::{Error, Result, SqlState};
+
+use crate::change::{Change, DELETED, KEY_CHANGED, ROW_HEADER_LEN, RowHeader, Word, common_ends};
+use crate::cursor::RowCursor;
+use crate::database::Database;
+use crate::lock::{Acquire, LockTag, LockWait, RowLockMode, RowOwner};
+use crate::status::TxnStatus;
+use crate::txn::Txn;
+use crate::view::{RowBuf, RowMeta, View};
+
+/// The number of a row in its table; never changes, and never is another row's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RowId(pub u64);
+
+/// The newest version of a row, as [`TableStore::modify`] shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Current<'a> {
+    /// The row's bytes.
+    pub row: &'a [u8],
+    /// Whether the statement's snapshot sees exactly this version. If not, it
+    /// committed after the snapshot.
+    pub visible_to_snapshot: bool,
+    /// Who wrote it.
+    pub meta: RowMeta,
+}
+
+/// What is to be done with a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Nothing.
+    Keep,
+    /// Put the bytes in the output buffer in its place. `key_changed`: a column
+    /// that foreign keys may refer to differs.
+    Replace {
+        /// Whether this takes mode UPDATE rather than NO KEY UPDATE.
+        key_changed: bool,
+    },
+    /// Delete it.
+    Delete,
+}
+
+/// What [`TableStore::modify`] came to.
+#[derive(Debug)]
+pub enum ModifyOutcome {
+    /// The row is changed (or was equal already).
+    Done,
+    /// The caller kept the version that its snapshot sees.
+    Kept,
+    /// The snapshot sees no such row.
+    NotFound,
+    /// Deleted by a transaction that committed after the snapshot.
+    DeletedConcurrently,
+    /// The caller kept a version that committed after its snapshot: here it is.
+    UpdatedConcurrently {
+        /// The row's newest bytes.
+        newest: Vec<u8>,
+    },
+    /// Already changed by this very command: leave it.
+    SelfUpdated,
+    /// Another transaction has it; nothing was done. Wait, then do it again.
+    MustWait(LockWait),
+}
+
+/// What a row lock request does when it would have to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitPolicy {
+    /// Waits.
+    Block,
+    /// NOWAIT or SKIP LOCKED: answers [`LockOutcome::WouldBlock`].
+    DontWait,
+}
+
+/// What [`TableStore::lock_row`] came to.
+#[derive(Debug)]
+pub enum LockOutcome {
+    /// Locked, and the newest version is the one that the snapshot sees.
+    Locked,
+    /// The snapshot sees no such row.
+    NotFound,
+    /// Deleted by a transaction that committed after the snapshot.
+    DeletedConcurrently,
+    /// Locked, but the newest version committed after the snapshot.
+    UpdatedConcurrently {
+        /// The row's newest bytes.
+        newest: Vec<u8>,
+    },
+    /// Changed by this very command.
+    SelfUpdated,
+    /// Somebody else has it; nothing was done. Wait, then do it again.
+    MustWait(LockWait),
+    /// Somebody else has it, and the request was not to wait.
+    WouldBlock,
+}
+
+/// What the sessions of a database share about a table.
+#[derive(Debug)]
+pub(crate) struct TableShared {
+    next_row: AtomicU64,
+}
+
+impl TableShared {
+    /// The next id is above the first eight bytes of the greatest key.
+    pub(crate) fn open(tree: &Tree) -> Result<TableShared> {
+        let last = tree.last_key()?;
+        let last = last.map(|key| row_id_of(key.get(..8).unwrap_or(&key))).transpose()?;
+        Ok(TableShared { next_row: AtomicU64::new(last.map_or(1, |row| row.0 + 1)) })
+    }
+
+    pub(crate) fn take_one(&self) -> u64 {
+        self.next_row.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+pub(crate) fn row_id_of(key: &[u8]) -> Result<RowId> {
+    let bytes = key.try_into().map_err(|_| crate::change::corrupt("row id"))?;
+    Ok(RowId(u64::from_be_bytes(bytes)))
+}
+
+/// Row ids that a session has reserved, by table. A range doubles each time, so
+/// that a script's few rows are numbered in the order of their insertion while
+/// sessions that insert much do not meet at the right edge.
+#[derive(Default, Debug)]
+pub(crate) struct RowIdRanges {
+    ranges: Vec<(TreeId, RowIdRange)>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct RowIdRange {
+    next: u64,
+    end: u64,
+    last_size: u64,
+}
+
+const RANGE_SIZE_MAX: u64 = 1024;
+/// Tables a session remembers ranges of.
+const RANGES_MAX: usize = 64;
+
+impl RowIdRanges {
+    fn range(&mut self, tree: TreeId) -> &mut RowIdRange {
+        if let Some(at) = self.ranges.iter().position(|range| range.0 == tree) {
+            return &mut self.ranges[at].1;
+        }
+        if self.ranges.len() == RANGES_MAX {
+            self.ranges.remove(0);
+        }
+        self.ranges.push((tree, RowIdRange::default()));
+        let last = self.ranges.len() - 1;
+        &mut self.ranges[last].1
+    }
+
+    /// Up to `wanted` consecutive ids: the first, and how many.
+    fn take(&mut self, tree: TreeId, shared: &TableShared, wanted: u64) -> (u64, u64) {
+        let range = self.range(tree);
+        if range.next == range.end {
+            let size = (range.last_size * 2).clamp(1, RANGE_SIZE_MAX).max(wanted);
+            range.last_size = size.min(RANGE_SIZE_MAX);
+            range.next = shared.next_row.fetch_add(size, Ordering::Relaxed);
+            range.end = range.next + size;
+        }
+        let (first, count) = (range.next, wanted.min(range.end - range.next));
+        range.next += count;
+        (first, count)
+    }
+}
+
+/// A table's rows. Cheap to clone.
+#[derive(Clone)]
+pub struct TableStore {
+    pub(crate) tree: Tree,
+    shared: Arc<TableShared>,
+}
+
+/// What a look at the newest version says about changing it.
+enum Standing {
+    /// Nothing there for anyone.
+    Absent,
+    /// Another transaction is at it.
+    Running(RowOwner),
+    /// It is ours to change, as far as versions go.
+    Free { visible: bool, own: bool },
+    /// This command has written it.
+    SelfUpdated,
+    /// Its deletion is visible to the snapshot.
+    DeletedBefore,
+    /// Its deletion committed after the snapshot.
+    DeletedAfter,
+}
+
+fn standing(view: &View, header: RowHeader) -> Standing {
+    let xid = header.word.xid();
+    let deleted = header.word.is_deleted();
+    if xid == view.snapshot.xid && xid != 0 {
+        return match (header.cid < view.snapshot.cid, deleted) {
+            (false, _) => Standing::SelfUpdated,
+            (true, true) => Standing::DeletedBefore,
+            (true, false) => Standing::Free { visible: true, own: true },
+        };
+    }
+    match view.database().status.status(xid) {
+        TxnStatus::InProgress(pid) => {
+            let key = deleted || header.word.flags() & KEY_CHANGED != 0;
+            let mode = if key { RowLockMode::Update } else { RowLockMode::NoKeyUpdate };
+            Standing::Running(RowOwner { pid, xid, mode })
+        }
+        TxnStatus::Committed(csn) => {
+            view.observe(csn);
+            match (view.sees(xid, header.cid), deleted) {
+                (true, true) => Standing::DeletedBefore,
+                (false, true) => Standing::DeletedAfter,
+                (visible, false) => Standing::Free { visible, own: false },
+            }
+        }
+        // Rollback takes the versions away before it says that it has ended.
+        TxnStatus::Aborted(_) => Standing::Absent,
+    }
+}
+
+/// Why nothing was done under the latch.
+enum Blocked {
+    By(Option<RowOwner>, RowLockMode),
+}
+
+enum Step<T> {
+    Done(T),
+    Blocked(Blocked),
+}
+
+impl TableStore {
+    /// The table whose rows are in `tree`.
+    pub fn open(database: &Database, tree: TreeId) -> Result<TableStore> {
+        let tree = database.store.tree(tree);
+        let shared = database.table_shared(&tree)?;
+        Ok(TableStore { tree, shared })
+    }
+
+    /// Makes a table that goes away if the transaction does not commit.
+    pub fn create(txn: &mut Txn) -> Result<TableStore> {
+        let id = txn.create_tree()?;
+        let database = Arc::clone(txn.database());
+        TableStore::open(&database, id)
+    }
+
+    /// The tree's identity, for the catalog.
+    pub fn tree_id(&self) -> TreeId {
+        self.tree.id()
+    }
+
+    /// The tree (for its size and its checks).
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    fn tag(&self, row: RowId) -> LockTag {
+        LockTag::Row(self.tree.id().root.0, row.0)
+    }
+
+    // ----- reading -----
+
+    /// Reads the version of a row that the view sees. Allocates nothing once the
+    /// buffer has grown, unless an older version has to be rebuilt.
+    pub fn get(&self, view: &View, row: RowId, buffer: &mut RowBuf) -> Result<Option<RowMeta>> {
+        if !self.tree.read(&row.0.to_be_bytes(), buffer.value_buffer())? {
+            return Ok(None);
+        }
+        view.resolve(buffer)
+    }
+
+    /// Scans the visible rows with ids in a range.
+    pub fn scan(
+        &self,
+        view: View,
+        from: Bound<RowId>,
+        to: Bound<RowId>,
+        direction: Direction,
+    ) -> RowCursor {
+        RowCursor::new(self.tree.clone(), view, from, to, direction)
+    }
+
+    /// Scans all visible rows.
+    pub fn scan_all(&self, view: View) -> RowCursor {
+        self.scan(view, Bound::Unbounded, Bound::Unbounded, Direction::Forward)
+    }
+
+    /// Cuts the present row ids into at most `parts` ranges of similar width.
+    pub fn split_ranges(&self, parts: u64) -> Result<Vec<(Bound<RowId>, Bound<RowId>)>> {
+        let (Some(first), Some(last)) = (self.tree.first_key()?, self.tree.last_key()?) else {
+            return Ok(vec![(Bound::Unbounded, Bound::Unbounded)]);
+        };
+        let (first, last) = (row_id_of(&first)?.0, row_id_of(&last)?.0);
+        let width = ((last - first) / parts.max(1) + 1).max(1);
+        let mut ranges = Vec::new();
+        let mut from = Bound::Unbounded;
+        let mut cut = first.saturating_add(width);
+        while cut <= last {
+            ranges.push((from, Bound::Excluded(RowId(cut))));
+            from = Bound::Included(RowId(cut));
+            cut = cut.saturating_add(width);
+        }
+        ranges.push((from, Bound::Unbounded));
+        Ok(ranges)
+    }
+
+    // ----- inserting -----
+
+    /// Inserts a row.
+    pub fn insert(&self, txn: &mut Txn, row: &[u8]) -> Result<RowId> {
+        let xid = txn.assign_xid();
+        let ranges = &txn.session.ranges;
+        let (id, _) = ranges.lock().take(self.tree.id(), &self.shared, 1);
+        let mut body = std::mem::take(&mut txn.body);
+        body.clear();
+        Change::RowInsert { tree: self.tree.id(), first: id, count: 1 }.encode(&mut body);
+        let undo = txn.append_undo(&body)?;
+        let header = RowHeader { word: Word::new(xid, 0), undo: 0, cid: txn.command_id() };
+        txn.write(&self.tree, &id.to_be_bytes(), |current, op| {
+            if current.is_some() {
+                return Err(duplicate_row_id(id));
+            }
+            let value = op.put_with();
+            value.extend_from_slice(&header.to_bytes());
+            value.extend_from_slice(row);
+            op.payload().extend_from_slice(&body);
+            Ok(())
+        })?;
+        txn.body = body;
+        txn.chain(undo)?;
+        Ok(RowId(id))
+    }
+
+    /// Inserts many rows; their ids are appended to `ids` in order. One log and
+    /// one undo record cover a leaf's worth.
+    pub fn insert_batch(&self, txn: &mut Txn, rows: &[&[u8]], ids: &mut Vec<RowId>) -> Result<()> {
+        let xid = txn.assign_xid();
+        let header = RowHeader { word: Word::new(xid, 0), undo: 0, cid: txn.command_id() };
+        let header = header.to_bytes();
+        let mut rest = rows;
+        while !rest.is_empty() {
+            let wanted = rest.len().min(RANGE_SIZE_MAX as usize) as u64;
+            let ranges = &txn.session.ranges;
+            let (first, count) = ranges.lock().take(self.tree.id(), &self.shared, wanted);
+            let (run, more) = rest.split_at(count as usize);
+            rest = more;
+            let (mut keys, mut values, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+            for (id, row) in (first..).zip(run) {
+                keys.push(id.to_be_bytes());
+                values.extend_from_slice(&header);
+                values.extend_from_slice(row);
+                ends.push(values.len());
+                ids.push(RowId(id));
+            }
+            self.insert_run(txn, first, &keys, &values, &ends)?;
+        }
+        Ok(())
+    }
+
+    fn insert_run(
+        &self,
+        txn: &mut Txn,
+        first: u64,
+        keys: &[[u8; 8]],
+        values: &[u8],
+        ends: &[usize],
+    ) -> Result<()> {
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        let slices = starts.zip(ends).map(|(start, &end)| &values[start..end]);
+        let entries: Vec<(&[u8], &[u8])> = keys.iter().map(|key| &key[..]).zip(slices).collect();
+        let mut done = 0;
+        while done < entries.len() {
+            let tree = self.tree.id();
+            let change = |count: usize| Change::RowInsert {
+                tree,
+                first: first + done as u64,
+                count: count as u64,
+            };
+            let mut undo = 0;
+            let inserted = txn.logged(|log| {
+                let inserted = self.tree.insert_many(&entries[done..], log, |count, payload| {
+                    change(count).encode(payload);
+                    undo = txn.append_undo(payload)?;
+                    Ok::<(), Error>(())
+                })?;
+                Ok((inserted, inserted.appended))
+            })?;
+            if inserted.duplicate || inserted.consumed == 0 {
+                return Err(duplicate_row_id(first + (done + inserted.consumed) as u64));
+            }
+            txn.chain(undo)?;
+            done += inserted.consumed;
+        }
+        Ok(())
+    }
+
+    // ----- changing -----
+
+    /// Changes a row in one descent. `f` sees the newest version if that is not
+    /// in another transaction's hands, and says what to do; for
+    /// [`Action::Replace`] it fills its buffer, which is empty, with the new row.
+    /// It runs under a latch and may run more than once: it must not wait nor
+    /// call into the database.
+    pub fn modify(
+        &self,
+        txn: &mut Txn,
+        row: RowId,
+        f: &mut dyn FnMut(Current<'_>, &mut Vec<u8>) -> Result<Action>,
+    ) -> Result<ModifyOutcome> {
+        txn.assign_xid();
+        loop {
+            let step = self.modify_once(txn, row, f)?;
+            let Blocked::By(owner, mode) = match step {
+                Step::Done(outcome) => return Ok(outcome),
+                Step::Blocked(blocked) => blocked,
+            };
+            match self.queue(txn, row, mode, owner, true)? {
+                Acquire::Granted | Acquire::Retry => continue,
+                Acquire::Wait(wait) => return Ok(ModifyOutcome::MustWait(wait)),
+                Acquire::WouldBlock => {
+                    return Err(Error::internal("a row lock request was not queued"));
+                }
+            }
+        }
+    }
+
+    fn queue(
+        &self,
+        txn: &Txn,
+        row: RowId,
+        mode: RowLockMode,
+        owner: Option<RowOwner>,
+        block: bool,
+    ) -> Result<Acquire> {
+        let database = txn.database();
+        let still_running = || {
+            owner.is_none_or(|owner| {
+                matches!(database.status.status(owner.xid), TxnStatus::InProgress(_))
+            })
+        };
+        let (shared, tag) = (txn.shared(), self.tag(row));
+        database.locks.lock_row_slow(shared, tag, mode, owner, block, still_running)
+    }
+
+    fn modify_once(
+        &self,
+        txn: &mut Txn,
+        row: RowId,
+        f: &mut dyn FnMut(Current<'_>, &mut Vec<u8>) -> Result<Action>,
+    ) -> Result<Step<ModifyOutcome>> {
+        let view = txn.view();
+        let mut new = std::mem::take(&mut txn.row);
+        let mut step = Step::Done(ModifyOutcome::NotFound);
+        let mut undo = 0;
+        txn.write(&self.tree, &row.0.to_be_bytes(), |value, op| {
+            undo = 0;
+            step = Step::Done(ModifyOutcome::NotFound);
+            let Some(value) = value else { return Ok(()) };
+            let (header, bytes) = RowHeader::split(value)?;
+            let (visible, own) = match standing(&view, header) {
+                Standing::Free { visible, own } => (visible, own),
+                other => {
+                    step = refuse(other);
+                    return Ok(());
+                }
+            };
+            new.clear();
+            let meta = crate::view::meta(header);
+            let current = Current { row: bytes, visible_to_snapshot: visible, meta };
+            let action = f(current, &mut new)?;
+            let mode = match action {
+                Action::Keep if visible => {
+                    step = Step::Done(ModifyOutcome::Kept);
+                    return Ok(());
+                }
+                Action::Keep => {
+                    let newest = bytes.to_vec();
+                    step = Step::Done(ModifyOutcome::UpdatedConcurrently { newest });
+                    return Ok(());
+                }
+                Action::Replace { .. } if new == bytes => {
+                    step = Step::Done(ModifyOutcome::Done);
+                    return Ok(());
+                }
+                Action::Replace { key_changed: false } => RowLockMode::NoKeyUpdate,
+                Action::Replace { key_changed: true } | Action::Delete => RowLockMode::Update,
+            };
+            let pid = txn.shared().pid();
+            if !own && !txn.database().locks.row_is_free(pid, self.tag(row), mode) {
+                step = Step::Blocked(Blocked::By(None, mode));
+                return Ok(());
+            }
+            let replacement = (action != Action::Delete).then_some(&new[..]);
+            undo = self.change_row(txn, row, (header, bytes), replacement, mode, op)?;
+            step = Step::Done(ModifyOutcome::Done);
+            Ok(())
+        })?;
+        txn.row = new;
+        if undo != 0 {
+            txn.chain(undo)?;
+        }
+        Ok(step)
+    }
+
+    /// Fills in the tree operation, its payload and the undo record.
+    fn change_row(
+        &self,
+        txn: &Txn,
+        row: RowId,
+        (before, old): (RowHeader, &[u8]),
+        new: Option<&[u8]>,
+        mode: RowLockMode,
+        op: &mut WriteOp,
+    ) -> Result<u64> {
+        let (tree, xid) = (self.tree.id(), txn.xid());
+        let own_flags = if before.word.xid() == xid { before.word.flags() } else { 0 };
+        let mut header = RowHeader { word: before.word, undo: 0, cid: txn.command_id() };
+        let Some(new) = new else {
+            Change::RowDelete { tree, row: row.0, before }.encode(op.payload());
+            header.undo = txn.append_undo(op.payload())?;
+            header.word = Word::new(xid, DELETED);
+            op.splice(0, ROW_HEADER_LEN, &header.to_bytes());
+            return Ok(header.undo);
+        };
+        let (prefix, suffix) = common_ends(old, new);
+        let middle = &old[prefix..old.len() - suffix];
+        let (prefix_len, suffix_len) = (prefix as u32, suffix as u32);
+        Change::RowUpdate {
+            tree,
+            row: row.0,
+            before,
+            prefix: prefix_len,
+            suffix: suffix_len,
+            middle,
+        }
+        .encode(op.payload());
+        header.undo = txn.append_undo(op.payload())?;
+        let key_flag = if mode == RowLockMode::Update { KEY_CHANGED } else { 0 };
+        header.word = Word::new(xid, key_flag | own_flags & KEY_CHANGED);
+        let mut bytes = header.to_bytes().to_vec();
+        bytes.extend_from_slice(&new[..new.len() - suffix]);
+        op.splice(0, ROW_HEADER_LEN + old.len() - suffix, &bytes);
+        Ok(header.undo)
+    }
+
+    /// SELECT … FOR UPDATE and its kin: locks the newest version of a row.
+    pub fn lock_row(
+        &self,
+        txn: &mut Txn,
+        row: RowId,
+        mode: RowLockMode,
+        policy: WaitPolicy,
+    ) -> Result<LockOutcome> {
+        txn.assign_xid();
+        loop {
+            let owner = match self.lock_once(txn, row, mode)? {
+                Step::Done(outcome) => return Ok(outcome),
+                Step::Blocked(Blocked::By(owner, _)) => owner,
+            };
+            match self.queue(txn, row, mode, owner, policy == WaitPolicy::Block)? {
+                Acquire::Granted | Acquire::Retry => continue,
+                Acquire::Wait(wait) => return Ok(LockOutcome::MustWait(wait)),
+                Acquire::WouldBlock => return Ok(LockOutcome::WouldBlock),
+            }
+        }
+    }
+
+    fn lock_once(&self, txn: &Txn, row: RowId, mode: RowLockMode) -> Result<Step<LockOutcome>> {
+        let (view, tag) = (txn.view(), self.tag(row));
+        let mut step = Step::Done(LockOutcome::NotFound);
+        txn.write(&self.tree, &row.0.to_be_bytes(), |value, _keep| {
+            step = Step::Done(LockOutcome::NotFound);
+            let Some(value) = value else { return Ok(()) };
+            let (header, bytes) = RowHeader::split(value)?;
+            let visible = match standing(&view, header) {
+                Standing::Free { visible, .. } => visible,
+                Standing::Running(owner) => {
+                    let compatible = tag.conflicts(mode as u8) & (1 << owner.mode as u8) == 0;
+                    if !compatible || header.undo == 0 {
+                        let blocked = Blocked::By(Some(owner), mode);
+                        step = Step::Blocked(blocked);
+                        return Ok(());
+                    }
+                    true
+                }
+                other => {
+                    step = match refuse(other) {
+                        Step::Done(ModifyOutcome::DeletedConcurrently) => {
+                            Step::Done(LockOutcome::DeletedConcurrently)
+                        }
+                        Step::Done(ModifyOutcome::SelfUpdated) => {
+                            Step::Done(LockOutcome::SelfUpdated)
+                        }
+                        Step::Done(_) => Step::Done(LockOutcome::NotFound),
+                        Step::Blocked(blocked) => Step::Blocked(blocked),
+                    };
+                    return Ok(());
+                }
+            };
+            let locks = &txn.database().locks;
+            step = if !locks.try_lock_row(txn.shared(), tag, mode)? {
+                Step::Blocked(Blocked::By(None, mode))
+            } else if visible {
+                Step::Done(LockOutcome::Locked)
+            } else {
+                Step::Done(LockOutcome::UpdatedConcurrently { newest: bytes.to_vec() })
+            };
+            Ok(())
+        })?;
+        Ok(step)
+    }
+
+    /// Gives back a row lock that a wait has brought, when the row turned out
+    /// not to be wanted any more. An uncommitted version keeps it anyway.
+    pub fn release_row(&self, txn: &Txn, row: RowId, mode: RowLockMode) {
+        txn.database().locks.release_row(txn.shared(), self.tag(row), mode);
+    }
+}
+
+fn refuse(standing: Standing) -> Step<ModifyOutcome> {
+    Step::Done(match standing {
+        Standing::Running(owner) => {
+            return Step::Blocked(Blocked::By(Some(owner), RowLockMode::NoKeyUpdate));
+        }
+        Standing::SelfUpdated => ModifyOutcome::SelfUpdated,
+        Standing::DeletedAfter => ModifyOutcome::DeletedConcurrently,
+        Standing::Absent | Standing::DeletedBefore | Standing::Free { .. } => {
+            ModifyOutcome::NotFound
+        }
+    })
+}
+
+#[cold]
+fn duplicate_row_id(id: u64) -> Error {
+    Error::new(SqlState::DATA_CORRUPTED, format!("row id {id} is in use already"))
+}

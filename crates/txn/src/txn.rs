@@ -1,0 +1,557 @@
+//! Transactions: begin, statements, savepoints, commit, rollback.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use steppe_storage::{Appended, LogHeader, Lsn, Tree, TreeId, WriteOp};
+use steppe_types::error::Severity;
+use steppe_types::{Error, Result, SqlState};
+
+use crate::change::Change;
+use crate::database::{Database, SessionHandle, SessionInner};
+use crate::lock::{
+    Acquire, AdvisoryScope, LockPosition, LockTag, LockWait, RelationLockMode, SharedMode,
+};
+use crate::recovery::{RECORD_ABORT, RECORD_COMMIT, RECORD_NOTE};
+use crate::rollback::Undoer;
+use crate::session::SessionShared;
+use crate::undo::UndoPtr;
+use crate::view::{Snapshot, View};
+
+/// How much a transaction sees of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IsolationLevel {
+    /// A snapshot per statement.
+    ReadCommitted,
+    /// A snapshot per transaction.
+    RepeatableRead,
+}
+
+/// What to wait for before a commit is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "the commit is durable only when the log is, up to here"]
+pub struct CommitWait {
+    /// The log must be durable up to here.
+    pub lsn: Lsn,
+    /// Whether the transaction itself wrote (else it has only read what is not
+    /// durable yet).
+    pub wrote: bool,
+}
+
+/// A point in a transaction to which it can be rolled back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UndoPosition {
+    undo: UndoPtr,
+    locks: LockPosition,
+    drops: usize,
+}
+
+struct Savepoint {
+    name: String,
+    position: UndoPosition,
+}
+
+/// A running transaction. Dropped without [`Txn::commit`], it rolls back.
+pub struct Txn {
+    pub(crate) session: Arc<SessionInner>,
+    isolation: IsolationLevel,
+    read_only: bool,
+    xid: u64,
+    cid: u32,
+    /// The statement's snapshot, or 0 if there is none.
+    snapshot_lsn: u64,
+    /// Snapshots of open portals, beside the current one.
+    held: Vec<Lsn>,
+    pub(crate) last_undo: UndoPtr,
+    savepoints: Vec<Savepoint>,
+    drops: Vec<TreeId>,
+    ended: bool,
+    /// Buffer for undo bodies, reused.
+    pub(crate) body: Vec<u8>,
+    /// Buffer for new rows, reused.
+    pub(crate) row: Vec<u8>,
+}
+
+impl Txn {
+    /// Begins a transaction. It costs nothing until its first statement.
+    pub fn begin(session: &SessionHandle, isolation: IsolationLevel, read_only: bool) -> Txn {
+        Txn {
+            session: Arc::clone(&session.0),
+            isolation,
+            read_only,
+            xid: 0,
+            cid: 0,
+            snapshot_lsn: 0,
+            held: Vec::new(),
+            last_undo: 0,
+            savepoints: Vec::new(),
+            drops: Vec::new(),
+            ended: false,
+            body: Vec::new(),
+            row: Vec::new(),
+        }
+    }
+
+    pub(crate) fn database(&self) -> &Arc<Database> {
+        &self.session.database
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<SessionShared> {
+        &self.session.shared
+    }
+
+    /// The isolation level.
+    pub fn isolation(&self) -> IsolationLevel {
+        self.isolation
+    }
+
+    /// Changes the isolation level; only before the first snapshot.
+    pub fn set_isolation(&mut self, isolation: IsolationLevel) -> Result<()> {
+        if self.snapshot_lsn != 0 && isolation != self.isolation {
+            let message = "SET TRANSACTION ISOLATION LEVEL must be called before any query";
+            return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
+        }
+        self.isolation = isolation;
+        Ok(())
+    }
+
+    /// Whether it was begun READ ONLY. The caller refuses statements by it.
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// Changes READ ONLY.
+    pub fn set_read_only(&mut self, read_only: bool) {
+        self.read_only = read_only;
+    }
+
+    // ----- statements and snapshots -----
+
+    /// Starts a statement: what earlier ones wrote becomes visible to it, and in
+    /// READ COMMITTED so does what others have committed.
+    pub fn start_statement(&mut self) -> Result<()> {
+        self.cid = self.cid.checked_add(1).ok_or_else(|| {
+            let message = "cannot have more than 2^32-2 commands in a transaction";
+            Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+        })?;
+        if self.snapshot_lsn == 0 || self.isolation == IsolationLevel::ReadCommitted {
+            self.take_snapshot();
+        }
+        Ok(())
+    }
+
+    /// Ends a statement: in READ COMMITTED its snapshot is let go, so that an
+    /// idle transaction holds no garbage. Views of it must not be used any more
+    /// unless held (see [`Txn::hold_snapshot`]).
+    pub fn end_statement(&mut self) {
+        if self.isolation == IsolationLevel::ReadCommitted && self.snapshot_lsn != 0 {
+            self.snapshot_lsn = 0;
+            self.publish_held();
+        }
+    }
+
+    fn take_snapshot(&mut self) {
+        let database = Arc::clone(self.database());
+        let position = || database.insert_position();
+        if self.held.is_empty() {
+            self.snapshot_lsn = self.shared().publish_snapshot(position);
+            return;
+        }
+        // An older snapshot is published already, so this one is protected.
+        self.snapshot_lsn = position();
+        self.publish_held();
+    }
+
+    fn publish_held(&self) {
+        let current = Some(self.snapshot_lsn).filter(|&lsn| lsn != 0);
+        let all = self.held.iter().map(|lsn| lsn.0).chain(current);
+        match (all.clone().min(), all.max()) {
+            (Some(oldest), Some(newest)) => self.shared().hold_snapshots(oldest, newest),
+            _ => self.shared().drop_snapshots(),
+        }
+    }
+
+    /// The current statement's snapshot.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot { lsn: Lsn(self.snapshot_lsn), xid: self.xid, cid: self.cid }
+    }
+
+    /// The current snapshot, ready to look through. It does not see what this
+    /// statement itself writes.
+    pub fn view(&self) -> View {
+        View { session: Arc::clone(&self.session), snapshot: self.snapshot() }
+    }
+
+    /// Keeps a snapshot valid beyond its statement, for an open portal. Each
+    /// call needs one [`Txn::release_snapshot`].
+    pub fn hold_snapshot(&mut self, snapshot: Snapshot) {
+        self.held.push(snapshot.lsn);
+    }
+
+    /// Gives a held snapshot up.
+    pub fn release_snapshot(&mut self, snapshot: Snapshot) {
+        if let Some(at) = self.held.iter().position(|&lsn| lsn == snapshot.lsn) {
+            self.held.swap_remove(at);
+            self.publish_held();
+        }
+    }
+
+    /// The number of the current command.
+    pub fn command_id(&self) -> u32 {
+        self.cid
+    }
+
+    /// See [`SessionHandle::observed_lsn`].
+    pub fn observed_lsn(&self) -> Lsn {
+        Lsn(self.session.observed_lsn.load(Ordering::Acquire))
+    }
+
+    /// The transaction's id, or 0 if it has none yet.
+    pub fn xid(&self) -> u64 {
+        self.xid
+    }
+
+    /// The transaction's id; gives it one if it has none.
+    pub fn assign_xid(&mut self) -> u64 {
+        if self.xid == 0 {
+            let database = self.database();
+            let sessions = &database.sessions;
+            self.xid = database.status.assign(self.shared().pid(), || sessions.snapshot_ranges());
+            self.shared().set_xid(self.xid);
+        }
+        self.xid
+    }
+
+    // ----- writing -----
+
+    fn log_header(&self) -> LogHeader {
+        #[cfg(feature = "planted-bugs")]
+        if self.database().options.planted_bug == Some(crate::database::PlantedBug::SkipLogRecord)
+            && self.shared().last_lsn() % 5 == 3
+        {
+            return LogHeader::default();
+        }
+        LogHeader::change(self.xid, Lsn(self.shared().last_lsn()))
+    }
+
+    /// Runs something that appends to the log for this transaction.
+    pub(crate) fn logged<T>(
+        &self,
+        append: impl FnOnce(LogHeader) -> Result<(T, Option<Appended>)>,
+    ) -> Result<T> {
+        let database = self.database();
+        self.shared().log_section(
+            || database.insert_position(),
+            || match append(self.log_header()) {
+                Ok((result, appended)) => (Ok(result), appended.map(|a| a.start.0)),
+                Err(error) => (Err(error), None),
+            },
+        )
+    }
+
+    /// A tree write in the name of this transaction.
+    pub(crate) fn write(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        f: impl FnMut(Option<&[u8]>, &mut WriteOp) -> Result<()>,
+    ) -> Result<Option<Appended>> {
+        self.logged(|log| tree.write(key, log, f).map(|appended| (appended, appended)))
+    }
+
+    /// Appends an undo record, to be made the last of the chain by
+    /// [`Txn::chain`] once the change has happened.
+    pub(crate) fn append_undo(&self, body: &[u8]) -> Result<UndoPtr> {
+        let shared = self.shared();
+        let (pid, prev_lsn) = (shared.pid(), shared.last_lsn());
+        self.database().undo.append(pid, self.xid, self.last_undo, prev_lsn, body)
+    }
+
+    /// The change of this undo record has happened.
+    pub(crate) fn chain(&mut self, undo: UndoPtr) -> Result<()> {
+        self.last_undo = undo;
+        self.database().undo.spill_if_needed()
+    }
+
+    /// Appends a change that touches no page.
+    pub(crate) fn note(&mut self, change: Change<'_>) -> Result<()> {
+        self.assign_xid();
+        let body = change.to_vec();
+        let undo = self.append_undo(&body)?;
+        let database = Arc::clone(self.database());
+        self.logged(|log| {
+            let appended = database.store.append(RECORD_NOTE, log, &body)?;
+            Ok(((), Some(appended)))
+        })?;
+        self.chain(undo)
+    }
+
+    /// Makes a tree that goes away if the transaction does not commit.
+    pub fn create_tree(&mut self) -> Result<TreeId> {
+        self.assign_xid();
+        let database = Arc::clone(self.database());
+        let id = self.logged(|log| {
+            let payload = |tree, out: &mut Vec<u8>| Change::CreateTree { tree }.encode(out);
+            let (id, appended) = database.store.create_tree(log, payload)?;
+            Ok((id, Some(appended)))
+        })?;
+        let undo = self.append_undo(&Change::CreateTree { tree: id }.to_vec())?;
+        self.chain(undo)?;
+        Ok(id)
+    }
+
+    /// Frees these trees once the transaction has committed. The caller holds
+    /// ACCESS EXCLUSIVE on what they belong to.
+    pub fn drop_store_at_commit(&mut self, trees: &[TreeId]) {
+        self.assign_xid();
+        self.drops.extend_from_slice(trees);
+    }
+
+    // ----- savepoints -----
+
+    /// The present position, for a later [`Txn::rollback_to_position`].
+    pub fn undo_position(&self) -> UndoPosition {
+        let locks = self.database().locks.position(self.shared());
+        UndoPosition { undo: self.last_undo, locks, drops: self.drops.len() }
+    }
+
+    /// Takes back what was done after `position`, keeping locks.
+    pub fn rollback_to_position(&mut self, position: UndoPosition) -> Result<()> {
+        self.undo_until(position.undo)?;
+        self.drops.truncate(position.drops);
+        Ok(())
+    }
+
+    /// SAVEPOINT.
+    pub fn savepoint(&mut self, name: &str) {
+        let position = self.undo_position();
+        self.savepoints.push(Savepoint { name: name.to_owned(), position });
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<usize> {
+        self.savepoints.iter().rposition(|s| s.name == name).ok_or_else(|| {
+            let message = format!("savepoint \"{name}\" does not exist");
+            Error::new(SqlState::INVALID_SAVEPOINT_SPECIFICATION, message)
+        })
+    }
+
+    /// ROLLBACK TO SAVEPOINT: undoes and unlocks; the savepoint stays.
+    pub fn rollback_to(&mut self, name: &str) -> Result<()> {
+        let at = self.find_savepoint(name)?;
+        let position = self.savepoints[at].position;
+        self.savepoints.truncate(at + 1);
+        self.rollback_to_position(position)?;
+        let locks = Arc::clone(&self.database().locks);
+        locks.release_to(self.shared(), position.locks);
+        if self.xid != 0 {
+            // Whoever waits for this transaction because of a key may go on now.
+            let exclusive = SharedMode::Exclusive as u8;
+            locks.release_mode(self.shared().pid(), LockTag::Transaction(self.xid), exclusive);
+        }
+        Ok(())
+    }
+
+    /// RELEASE SAVEPOINT.
+    pub fn release(&mut self, name: &str) -> Result<()> {
+        let at = self.find_savepoint(name)?;
+        self.savepoints.truncate(at);
+        Ok(())
+    }
+
+    fn undo_until(&mut self, until: UndoPtr) -> Result<()> {
+        let session = Arc::clone(&self.session);
+        let undoer = Undoer::new(&session.database, &session.shared, self.xid);
+        let mut body = std::mem::take(&mut self.body);
+        while self.last_undo != until && self.last_undo != 0 {
+            let step = session.database.undo.read(self.last_undo, &mut body).and_then(|head| {
+                undoer.undo(&body, head.prev_lsn, Some(self.last_undo))?;
+                Ok(head.chain)
+            });
+            match step {
+                Ok(chain) => self.last_undo = chain,
+                // Half undone is no state to go on from: only recovery, which
+                // starts over from the log, can finish this.
+                Err(error) => return Err(stop_the_server(&session.database, &error)),
+            }
+        }
+        self.body = body;
+        Ok(())
+    }
+
+    // ----- the end -----
+
+    /// Commits. Locks are released before the log is durable: the caller waits
+    /// for [`CommitWait::lsn`] before it tells anyone.
+    pub fn commit(mut self) -> Result<CommitWait> {
+        let wrote = self.shared().last_lsn() != 0 || !self.drops.is_empty();
+        if !wrote {
+            self.finish_without_log();
+            return Ok(CommitWait { lsn: self.observed_lsn(), wrote: false });
+        }
+        let session = Arc::clone(&self.session);
+        let (database, shared) = (&session.database, &session.shared);
+        let (xid, pid) = (self.xid, shared.pid());
+        let mut body = Vec::with_capacity(self.drops.len() * TreeId::ENCODED_LEN);
+        for tree in &self.drops {
+            body.extend_from_slice(&tree.to_bytes());
+        }
+        database.pending_drops.lock().extend(self.drops.iter().copied());
+        let log = self.log_header();
+        let appended = shared.log_section(
+            || database.insert_position(),
+            || {
+                database.status.set_committing(xid, pid);
+                let appended = database.store.append(RECORD_COMMIT, log, &body);
+                match &appended {
+                    Ok(appended) => {
+                        database.status.set_committed(xid, pid, appended.end.0);
+                        shared.clear_transaction();
+                    }
+                    Err(_) => database.status.set_in_progress(xid, pid),
+                }
+                (appended, None)
+            },
+        );
+        let appended = match appended {
+            Ok(appended) => appended,
+            Err(error) => {
+                for tree in &self.drops {
+                    database.pending_drops.lock().remove(tree);
+                }
+                return Err(error.into()); // and rolls back
+            }
+        };
+        self.end();
+        let drops = std::mem::take(&mut self.drops);
+        if !drops.is_empty() {
+            // Not before the commit is durable: a crash may still undo it.
+            database.wait_durable(appended.end)?;
+            database.free_trees(&drops)?;
+        }
+        database.count_commit();
+        let lsn = appended.end.max(self.observed_lsn());
+        Ok(CommitWait { lsn, wrote: true })
+    }
+
+    /// Rolls back.
+    pub fn rollback(mut self) -> Result<()> {
+        self.rollback_now()
+    }
+
+    fn rollback_now(&mut self) -> Result<()> {
+        if self.ended {
+            return Ok(());
+        }
+        if self.shared().last_lsn() == 0 {
+            self.finish_without_log();
+            return Ok(());
+        }
+        if let Err(error) = self.undo_until(0) {
+            self.ended = true; // locks stay: the rows are not ours to hand on
+            return Err(error);
+        }
+        let session = Arc::clone(&self.session);
+        let undoer = Undoer::new(&session.database, &session.shared, self.xid);
+        let ended = undoer.finish(RECORD_ABORT);
+        self.end();
+        ended
+    }
+
+    /// A transaction that logged nothing leaves no trace but its xid.
+    fn finish_without_log(&mut self) {
+        if self.xid != 0 {
+            let end = self.database().insert_position();
+            let (xid, pid) = (self.xid, self.shared().pid());
+            self.database().status.set_aborted(xid, pid, end);
+        }
+        self.shared().clear_transaction();
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.ended = true;
+        self.shared().drop_snapshots();
+        self.database().locks.release_to(self.shared(), LockPosition(0));
+    }
+
+    // ----- locks -----
+
+    /// Locks a relation until the transaction ends; `Ok(None)`: granted.
+    pub fn lock_relation(&self, oid: u32, mode: RelationLockMode) -> Result<Option<LockWait>> {
+        let locks = &self.database().locks;
+        Ok(wait_of(locks.lock_relation(self.shared(), oid, mode, true)?))
+    }
+
+    /// As [`Txn::lock_relation`], waiting in place.
+    pub fn lock_relation_blocking(&self, oid: u32, mode: RelationLockMode) -> Result<()> {
+        match self.lock_relation(oid, mode)? {
+            Some(wait) => wait.wait_blocking(),
+            None => Ok(()),
+        }
+    }
+
+    /// Locks a relation if that needs no waiting.
+    pub fn try_lock_relation(&self, oid: u32, mode: RelationLockMode) -> Result<bool> {
+        let locks = &self.database().locks;
+        let acquired = locks.lock_relation(self.shared(), oid, mode, false)?;
+        Ok(matches!(acquired, Acquire::Granted))
+    }
+
+    /// pg_advisory_lock and friends; `Ok(None)`: granted. After a wait for a
+    /// session-level lock, call again: that counts it.
+    pub fn lock_advisory(
+        &self,
+        tag: LockTag,
+        mode: SharedMode,
+        scope: AdvisoryScope,
+    ) -> Result<Option<LockWait>> {
+        let locks = &self.database().locks;
+        Ok(wait_of(locks.lock_advisory(self.shared(), tag, mode, scope, true)?))
+    }
+
+    /// pg_try_advisory_lock and friends.
+    pub fn try_lock_advisory(
+        &self,
+        tag: LockTag,
+        mode: SharedMode,
+        scope: AdvisoryScope,
+    ) -> Result<bool> {
+        let locks = &self.database().locks;
+        let acquired = locks.lock_advisory(self.shared(), tag, mode, scope, false)?;
+        Ok(matches!(acquired, Acquire::Granted))
+    }
+
+    /// pg_advisory_unlock: false if the session does not hold it.
+    pub fn unlock_advisory(&self, tag: LockTag, mode: SharedMode) -> bool {
+        self.database().locks.unlock_advisory(self.shared(), tag, mode)
+    }
+
+    /// pg_advisory_unlock_all.
+    pub fn unlock_all_advisory(&self) {
+        self.database().locks.unlock_all_advisory(self.shared());
+    }
+}
+
+fn wait_of(acquired: Acquire) -> Option<LockWait> {
+    match acquired {
+        Acquire::Wait(wait) => Some(wait),
+        _ => None,
+    }
+}
+
+/// Reports a rollback that cannot be finished.
+fn stop_the_server(database: &Database, cause: &Error) -> Error {
+    let message = format!("could not roll back a transaction: {}", cause.message());
+    if let Some(on_fatal) = &database.options.on_fatal {
+        on_fatal(&message);
+    }
+    Error::new(cause.sqlstate(), message).severity(Severity::Panic)
+}
+
+impl Drop for Txn {
+    fn drop(&mut self) {
+        // A failure has stopped the server (see `undo_until`), and a destructor
+        // has nobody to tell.
+        let _ = self.rollback_now();
+    }
+}

@@ -1,0 +1,520 @@
+//! Undo: the older versions of rows, and what ROLLBACK needs.
+//!
+//! ```text
+//!   row in its table                undo segments (1 MiB, in memory or spilled)
+//!   ┌─────────────────────┐         ┌──────────────────────────────────────────┐
+//!   │ xid 9 │ undo ───────┼────────►│ xid 9 │ chain │ prev lsn │ before: xid 5 ─┼─┐
+//!   │ bytes (newest)      │         │       │ delta to the version before      │ │
+//!   └─────────────────────┘         ├──────────────────────────────────────────┤ │
+//!                                   │ xid 5 │ …                                │◄┘
+//!                                   └──────────────────────────────────────────┘
+//! ```
+//!
+//! A pointer is a segment's number and a word offset in it; segment numbers are
+//! never reused. Writers append under a mutex of one of a few arenas; readers
+//! copy words that no one changes any more. The words are atomics so that this
+//! needs no `unsafe`: a record's words are stored before the row version that
+//! points to them is published under its leaf's latch.
+//!
+//! A segment is reclaimed as a whole once all its xids are below the horizon.
+//! Beyond `memory_bytes_max` the oldest full segments move to a file; they are
+//! read back piecewise. The file is scratch: it is emptied when the database
+//! opens, because nothing in undo is needed after a crash (the log has it all).
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use hashbrown::HashMap;
+use parking_lot::{Mutex, RwLock};
+use steppe_storage::StorageError;
+use steppe_types::{Error, Result};
+use steppe_vfs::{File, OpenMode, Vfs};
+
+/// A record's address; 0 is none.
+pub(crate) type UndoPtr = u64;
+
+const OFFSET_BITS: u32 = 17;
+const HEAD_WORDS: usize = 4;
+const DIRECTORY_SHARDS: usize = 16;
+/// Set in a record's first word once ROLLBACK has undone it.
+const UNDONE: u64 = 1 << 63;
+
+/// How undo memory is bounded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UndoOptions {
+    /// Full segments kept in memory, in bytes.
+    pub(crate) memory_bytes_max: u64,
+    /// Words of a segment, at most `1 << 17`.
+    pub(crate) segment_words: usize,
+    /// Number of independent append positions.
+    pub(crate) arenas: usize,
+}
+
+/// The fixed part of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UndoHead {
+    /// The transaction that wrote it.
+    pub(crate) xid: u64,
+    /// The same transaction's previous record.
+    pub(crate) chain: UndoPtr,
+    /// The same transaction's log record before the one of this change.
+    pub(crate) prev_lsn: u64,
+    /// Whether it was rolled back.
+    pub(crate) undone: bool,
+    len: usize,
+}
+
+enum Body {
+    Memory(Box<[AtomicU64]>),
+    /// At this offset of the spill file.
+    Spilled(u64),
+}
+
+struct Segment {
+    number: u64,
+    used_words: AtomicUsize,
+    max_xid: AtomicU64,
+    body: RwLock<Body>,
+}
+
+#[derive(Default)]
+struct Arena {
+    current: Option<Arc<Segment>>,
+}
+
+#[derive(Default)]
+struct Sealed {
+    /// Full segments, oldest first.
+    queue: VecDeque<Arc<Segment>>,
+    spill_slots_free: Vec<u64>,
+    spill_slots: u64,
+}
+
+/// All undo of a database.
+pub(crate) struct UndoLog {
+    options: UndoOptions,
+    vfs: Arc<dyn Vfs>,
+    path: PathBuf,
+    arenas: Box<[Mutex<Arena>]>,
+    directory: Box<[RwLock<HashMap<u64, Arc<Segment>, foldhash::fast::RandomState>>]>,
+    next_segment: AtomicU64,
+    sealed: Mutex<Sealed>,
+    /// Bytes of full segments in memory.
+    memory_bytes: AtomicU64,
+    spill_file: Mutex<Option<Arc<dyn File>>>,
+    buffers: Mutex<Vec<Box<[AtomicU64]>>>,
+    reclaiming: Mutex<()>,
+}
+
+fn vfs_error(error: steppe_vfs::Error) -> Error {
+    StorageError::from(error).into()
+}
+
+#[cold]
+fn missing(ptr: UndoPtr) -> Error {
+    Error::internal(format!("undo record {ptr:#x} does not exist"))
+}
+
+fn store_bytes(words: &[AtomicU64], bytes: &[u8]) {
+    for (word, chunk) in words.iter().zip(bytes.chunks(8)) {
+        let mut buffer = [0; 8];
+        buffer[..chunk.len()].copy_from_slice(chunk);
+        word.store(u64::from_le_bytes(buffer), Ordering::Relaxed);
+    }
+}
+
+fn load_bytes(words: &[AtomicU64], len: usize, out: &mut Vec<u8>) {
+    out.clear();
+    out.reserve(words.len() * 8);
+    for word in words {
+        out.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+    }
+    out.truncate(len);
+}
+
+impl UndoLog {
+    pub(crate) fn new(options: UndoOptions, vfs: Arc<dyn Vfs>, path: PathBuf) -> UndoLog {
+        let segment_words = options.segment_words.clamp(2048, 1 << OFFSET_BITS);
+        UndoLog {
+            options: UndoOptions { segment_words, ..options },
+            vfs,
+            path,
+            arenas: (0..options.arenas.max(1)).map(|_| Mutex::default()).collect(),
+            directory: (0..DIRECTORY_SHARDS).map(|_| RwLock::default()).collect(),
+            next_segment: AtomicU64::new(1),
+            sealed: Mutex::default(),
+            memory_bytes: AtomicU64::new(0),
+            spill_file: Mutex::new(None),
+            buffers: Mutex::default(),
+            reclaiming: Mutex::new(()),
+        }
+    }
+
+    fn shard(
+        &self,
+        number: u64,
+    ) -> &RwLock<HashMap<u64, Arc<Segment>, foldhash::fast::RandomState>> {
+        &self.directory[number as usize % DIRECTORY_SHARDS]
+    }
+
+    fn segment_bytes(&self) -> u64 {
+        self.options.segment_words as u64 * 8
+    }
+
+    /// Appends a record; may be called under a leaf's latch: it takes one mutex
+    /// and does no I/O (see [`UndoLog::spill_if_needed`]).
+    pub(crate) fn append(
+        &self,
+        arena: u32,
+        xid: u64,
+        chain: UndoPtr,
+        prev_lsn: u64,
+        body: &[u8],
+    ) -> Result<UndoPtr> {
+        let words_needed = HEAD_WORDS + body.len().div_ceil(8);
+        if words_needed > self.options.segment_words {
+            return Err(Error::internal("undo record is larger than a segment"));
+        }
+        let mut arena = self.arenas[arena as usize % self.arenas.len()].lock();
+        let segment = match &arena.current {
+            Some(s)
+                if s.used_words.load(Ordering::Relaxed) + words_needed
+                    <= self.options.segment_words =>
+            {
+                s
+            }
+            _ => {
+                if let Some(full) = arena.current.take() {
+                    self.seal(full);
+                }
+                arena.current.insert(self.new_segment())
+            }
+        };
+        let at = segment.used_words.load(Ordering::Relaxed);
+        let content = segment.body.read();
+        let Body::Memory(words) = &*content else {
+            return Err(Error::internal("an open undo segment was spilled"));
+        };
+        let head = [body.len() as u64, xid, chain, prev_lsn];
+        for (word, value) in words[at..].iter().zip(head) {
+            word.store(value, Ordering::Relaxed);
+        }
+        store_bytes(&words[at + HEAD_WORDS..at + words_needed], body);
+        drop(content);
+        segment.max_xid.fetch_max(xid, Ordering::Relaxed);
+        segment.used_words.store(at + words_needed, Ordering::Release);
+        Ok(segment.number << OFFSET_BITS | at as u64)
+    }
+
+    fn new_segment(&self) -> Arc<Segment> {
+        let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
+        let words = self.buffers.lock().pop();
+        let words = words.unwrap_or_else(|| {
+            (0..self.options.segment_words).map(|_| AtomicU64::new(0)).collect()
+        });
+        let segment = Arc::new(Segment {
+            number,
+            used_words: AtomicUsize::new(0),
+            max_xid: AtomicU64::new(0),
+            body: RwLock::new(Body::Memory(words)),
+        });
+        self.shard(number).write().insert(number, Arc::clone(&segment));
+        segment
+    }
+
+    fn seal(&self, segment: Arc<Segment>) {
+        self.memory_bytes.fetch_add(self.segment_bytes(), Ordering::Relaxed);
+        self.sealed.lock().queue.push_back(segment);
+    }
+
+    /// Seals the segments in use, so that [`UndoLog::reclaim`] may take them.
+    pub(crate) fn seal_all(&self) {
+        for arena in &self.arenas {
+            let full = arena.lock().current.take();
+            if let Some(full) = full {
+                self.seal(full);
+            }
+        }
+    }
+
+    /// Runs `f` on the words of a record, from its head on.
+    fn with_words<T>(
+        &self,
+        ptr: UndoPtr,
+        f: impl FnOnce(&Segment, usize, &Body) -> Result<T>,
+    ) -> Result<T> {
+        let (number, at) = (ptr >> OFFSET_BITS, (ptr & ((1 << OFFSET_BITS) - 1)) as usize);
+        let shard = self.shard(number).read();
+        let Some(segment) = shard.get(&number) else { return Err(missing(ptr)) };
+        if at + HEAD_WORDS > segment.used_words.load(Ordering::Acquire) {
+            return Err(missing(ptr));
+        }
+        f(segment, at, &segment.body.read())
+    }
+
+    /// Copies a record's body into `out`.
+    pub(crate) fn read(&self, ptr: UndoPtr, out: &mut Vec<u8>) -> Result<UndoHead> {
+        self.with_words(ptr, |segment, at, body| {
+            let (head, words_end) = match body {
+                Body::Memory(words) => {
+                    let head = head_of([0, 1, 2, 3].map(|i| words[at + i].load(Ordering::Relaxed)));
+                    let end = at + HEAD_WORDS + head.len.div_ceil(8);
+                    let inside = end <= segment.used_words.load(Ordering::Acquire);
+                    if inside {
+                        load_bytes(&words[at + HEAD_WORDS..end], head.len, out);
+                    }
+                    (head, inside)
+                }
+                Body::Spilled(offset) => {
+                    let position = offset + at as u64 * 8;
+                    let mut bytes = [0; HEAD_WORDS * 8];
+                    let file = self.spill_file()?;
+                    file.read_exact_at(&mut bytes, position).map_err(vfs_error)?;
+                    let head = head_of(words_of(&bytes));
+                    let end = at + HEAD_WORDS + head.len.div_ceil(8);
+                    let inside = end <= segment.used_words.load(Ordering::Acquire);
+                    if inside {
+                        out.clear();
+                        out.resize(head.len, 0);
+                        let body_at = position + HEAD_WORDS as u64 * 8;
+                        file.read_exact_at(out, body_at).map_err(vfs_error)?;
+                    }
+                    (head, inside)
+                }
+            };
+            if words_end { Ok(head) } else { Err(missing(ptr)) }
+        })
+    }
+
+    /// Notes that ROLLBACK has undone a record.
+    pub(crate) fn mark_undone(&self, ptr: UndoPtr) -> Result<()> {
+        self.with_words(ptr, |_, at, body| match body {
+            Body::Memory(words) => {
+                words[at].fetch_or(UNDONE, Ordering::Relaxed);
+                Ok(())
+            }
+            Body::Spilled(offset) => {
+                // The last byte of the little-endian first word holds the mark.
+                let position = offset + at as u64 * 8 + 7;
+                self.spill_file()?.write_at(&[0x80], position).map_err(vfs_error)
+            }
+        })
+    }
+
+    fn spill_file(&self) -> Result<Arc<dyn File>> {
+        let mut file = self.spill_file.lock();
+        if let Some(file) = &*file {
+            return Ok(Arc::clone(file));
+        }
+        let opened = self.vfs.open(&self.path, OpenMode::TRUNCATE).map_err(vfs_error)?;
+        *file = Some(Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    /// Empties the scratch file that an earlier run has left.
+    pub(crate) fn discard_leftovers(&self) -> Result<()> {
+        if self.vfs.exists(&self.path).map_err(vfs_error)? {
+            self.vfs.open(&self.path, OpenMode::TRUNCATE).map_err(vfs_error)?;
+        }
+        Ok(())
+    }
+
+    /// Moves the oldest full segments to the file while memory is over its
+    /// bound. Called between row operations, never under a latch.
+    pub(crate) fn spill_if_needed(&self) -> Result<()> {
+        while self.memory_bytes.load(Ordering::Relaxed) > self.options.memory_bytes_max {
+            let mut sealed = self.sealed.lock();
+            let in_memory = |s: &&Arc<Segment>| matches!(*s.body.read(), Body::Memory(_));
+            let Some(segment) = sealed.queue.iter().find(in_memory).cloned() else { return Ok(()) };
+            let slot = sealed.spill_slots_free.pop().unwrap_or_else(|| {
+                sealed.spill_slots += 1;
+                sealed.spill_slots - 1
+            });
+            drop(sealed);
+            if let Err(error) = self.spill(&segment, slot * self.segment_bytes()) {
+                self.sealed.lock().spill_slots_free.push(slot);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn spill(&self, segment: &Segment, offset: u64) -> Result<()> {
+        let file = self.spill_file()?;
+        let mut body = segment.body.write();
+        let Body::Memory(words) = &*body else { return Ok(()) };
+        let used = segment.used_words.load(Ordering::Acquire);
+        let mut bytes = Vec::new();
+        load_bytes(&words[..used], used * 8, &mut bytes);
+        file.write_at(&bytes, offset).map_err(vfs_error)?;
+        let Body::Memory(words) = std::mem::replace(&mut *body, Body::Spilled(offset)) else {
+            return Ok(());
+        };
+        drop(body);
+        self.memory_bytes.fetch_sub(self.segment_bytes(), Ordering::Relaxed);
+        self.keep_buffer(words);
+        Ok(())
+    }
+
+    fn keep_buffer(&self, words: Box<[AtomicU64]>) {
+        let mut buffers = self.buffers.lock();
+        if buffers.len() < self.arenas.len() {
+            buffers.push(words);
+        }
+    }
+
+    /// Frees every full segment whose transactions are all below the horizon,
+    /// after showing its records to `purge`. Returns how many were freed. Only
+    /// one caller works at a time; others return at once.
+    pub(crate) fn reclaim(
+        &self,
+        horizon: u64,
+        mut purge: impl FnMut(&UndoHead, &[u8]) -> Result<()>,
+    ) -> Result<usize> {
+        let Some(_one_at_a_time) = self.reclaiming.try_lock() else { return Ok(0) };
+        let mut freed = 0;
+        loop {
+            let mut sealed = self.sealed.lock();
+            let done = |s: &Arc<Segment>| s.max_xid.load(Ordering::Relaxed) < horizon;
+            let Some(at) = sealed.queue.iter().position(done) else { return Ok(freed) };
+            let Some(segment) = sealed.queue.remove(at) else { return Ok(freed) };
+            drop(sealed);
+            if let Err(error) = self.show_records(&segment, &mut purge) {
+                self.sealed.lock().queue.push_front(segment);
+                return Err(error);
+            }
+            self.free(&segment);
+            freed += 1;
+        }
+    }
+
+    fn show_records(
+        &self,
+        segment: &Segment,
+        purge: &mut impl FnMut(&UndoHead, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let used = segment.used_words.load(Ordering::Acquire);
+        let mut bytes = Vec::new();
+        match &*segment.body.read() {
+            Body::Memory(words) => load_bytes(&words[..used], used * 8, &mut bytes),
+            Body::Spilled(offset) => {
+                bytes.resize(used * 8, 0);
+                self.spill_file()?.read_exact_at(&mut bytes, *offset).map_err(vfs_error)?;
+            }
+        }
+        let mut at = 0;
+        while let Some(head_bytes) = bytes.get(at..at + HEAD_WORDS * 8) {
+            let head = head_of(words_of(head_bytes));
+            let body_at = at + HEAD_WORDS * 8;
+            let Some(body) = bytes.get(body_at..body_at + head.len) else { break };
+            purge(&head, body)?;
+            at = body_at + head.len.div_ceil(8) * 8;
+        }
+        Ok(())
+    }
+
+    fn free(&self, segment: &Segment) {
+        self.shard(segment.number).write().remove(&segment.number);
+        match std::mem::replace(&mut *segment.body.write(), Body::Memory(Box::default())) {
+            Body::Memory(words) => {
+                self.memory_bytes.fetch_sub(self.segment_bytes(), Ordering::Relaxed);
+                self.keep_buffer(words);
+            }
+            Body::Spilled(offset) => {
+                let slot = offset / self.segment_bytes();
+                self.sealed.lock().spill_slots_free.push(slot);
+            }
+        }
+    }
+
+    /// Bytes of undo in memory, and segments in the spill file.
+    pub(crate) fn usage(&self) -> (u64, u64) {
+        let open = self.arenas.iter().filter(|a| a.lock().current.is_some()).count() as u64;
+        let sealed = self.sealed.lock();
+        let spilled = sealed.spill_slots - sealed.spill_slots_free.len() as u64;
+        drop(sealed);
+        let full = self.memory_bytes.load(Ordering::Relaxed);
+        (full + open * self.segment_bytes(), spilled)
+    }
+}
+
+fn head_of([first, xid, chain, prev_lsn]: [u64; HEAD_WORDS]) -> UndoHead {
+    let len = (first & 0xFFFF_FFFF) as usize;
+    UndoHead { xid, chain, prev_lsn, undone: first & UNDONE != 0, len }
+}
+
+fn words_of(bytes: &[u8]) -> [u64; HEAD_WORDS] {
+    let mut words = [0; HEAD_WORDS];
+    for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+        let mut buffer = [0; 8];
+        buffer.copy_from_slice(chunk);
+        *word = u64::from_le_bytes(buffer);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use steppe_vfs::CrashVfs;
+
+    fn log(memory_bytes_max: u64) -> UndoLog {
+        let options = UndoOptions { memory_bytes_max, segment_words: 2048, arenas: 2 };
+        let vfs = CrashVfs::new(1);
+        UndoLog::new(options, Arc::new(vfs), PathBuf::from("undo"))
+    }
+
+    fn fill(log: &UndoLog, count: u64) -> Vec<UndoPtr> {
+        let body = |n: u64| vec![n as u8; 100 + n as usize % 50];
+        let mut pointers = Vec::new();
+        for n in 0..count {
+            let ptr = log.append(n as u32, n + 1, n, n * 3, &body(n)).expect("fits");
+            pointers.push(ptr);
+            log.spill_if_needed().expect("spills");
+        }
+        let mut out = Vec::new();
+        for (n, &ptr) in pointers.iter().enumerate() {
+            let n = n as u64;
+            let head = log.read(ptr, &mut out).expect("is there");
+            assert_eq!((head.xid, head.chain, head.prev_lsn), (n + 1, n, n * 3));
+            assert_eq!(out, body(n));
+        }
+        pointers
+    }
+
+    #[test]
+    fn records_read_back_from_memory_and_from_the_file() {
+        let log = log(64 << 10);
+        fill(&log, 3000);
+        let (memory, spilled) = log.usage();
+        assert!(memory <= (64 << 10) + 3 * 16384, "{memory} bytes in memory");
+        assert!(spilled > 10, "{spilled} segments spilled");
+    }
+
+    #[test]
+    fn reclaimed_segments_show_every_record_once_and_free_their_space() {
+        let log = log(64 << 10);
+        let pointers = fill(&log, 3000);
+        log.mark_undone(pointers[0]).expect("spilled record");
+        log.mark_undone(pointers[2999]).expect("record in memory");
+        log.seal_all();
+        let mut seen = vec![0; 3001];
+        let mut undone = Vec::new();
+        let mut count = |head: &UndoHead, _: &[u8]| {
+            seen[head.xid as usize] += 1;
+            if head.undone {
+                undone.push(head.xid);
+            }
+            Ok(())
+        };
+        log.reclaim(1500, &mut count).expect("half");
+        log.reclaim(5000, &mut count).expect("rest");
+        undone.sort_unstable();
+        assert_eq!(undone, [1, 3000]);
+        assert!(seen[1..].iter().all(|&n| n == 1));
+        assert_eq!(log.usage(), (0, 0));
+        assert!(log.read(pointers[5], &mut Vec::new()).is_err());
+    }
+}

@@ -1,0 +1,160 @@
+//! What a snapshot sees.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use steppe_storage::Lsn;
+use steppe_types::Result;
+
+use crate::change::{Change, RowHeader, Word, apply_delta, corrupt};
+use crate::database::{Database, SessionInner};
+
+/// A moment in the database's history, seen by one transaction's command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Commits that end at or before this are visible.
+    pub lsn: Lsn,
+    /// The transaction's own xid, or 0.
+    pub xid: u64,
+    /// Its own changes are visible if made by earlier commands than this.
+    pub cid: u32,
+}
+
+/// A snapshot with what it takes to look through it. Cheap to clone; valid as
+/// long as its transaction holds the snapshot.
+#[derive(Clone)]
+pub struct View {
+    pub(crate) session: Arc<SessionInner>,
+    pub(crate) snapshot: Snapshot,
+}
+
+/// A row that was read, in a reusable buffer.
+#[derive(Default, Debug)]
+pub struct RowBuf {
+    value: Vec<u8>,
+    start: usize,
+    scratch: Vec<u8>,
+}
+
+/// Who wrote the version that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowMeta {
+    /// xmin.
+    pub xid: u64,
+    /// cmin.
+    pub cid: u32,
+}
+
+impl RowBuf {
+    /// An empty buffer.
+    pub fn new() -> RowBuf {
+        RowBuf::default()
+    }
+
+    /// The row's bytes.
+    pub fn row(&self) -> &[u8] {
+        &self.value[self.start..]
+    }
+
+    pub(crate) fn value_buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.value
+    }
+}
+
+impl View {
+    pub(crate) fn database(&self) -> &Database {
+        &self.session.database
+    }
+
+    /// The snapshot.
+    pub fn snapshot(&self) -> Snapshot {
+        self.snapshot
+    }
+
+    /// Whether a change by `xid` (in command `cid`, if it is the own) is visible.
+    #[inline]
+    pub(crate) fn sees(&self, xid: u64, cid: u32) -> bool {
+        let status = &self.database().status;
+        if xid < status.horizon() {
+            return true;
+        }
+        if xid == self.snapshot.xid {
+            return cid < self.snapshot.cid;
+        }
+        match status.visible(xid, self.snapshot.lsn.0) {
+            Some(csn) => {
+                self.observe(csn);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Notes that the answer depends on a commit that may not be durable yet.
+    pub(crate) fn observe(&self, csn: u64) {
+        if csn > self.database().wal().durable_lsn().0 {
+            self.session.observed_lsn.fetch_max(csn, Ordering::AcqRel);
+        }
+    }
+
+    /// Whether a posting says by itself what the snapshot sees: `Some(live)`;
+    /// `None`: the row has to be asked.
+    pub(crate) fn posting(&self, word: Word) -> Option<bool> {
+        let xid = word.xid();
+        // Own postings carry no command id.
+        (xid != self.snapshot.xid && self.sees(xid, 0)).then(|| !word.is_deleted())
+    }
+
+    /// The version of a row that the snapshot sees, if any, given its newest
+    /// version as the tree has it; the bytes end up in `out` unless the newest
+    /// is the one, which is said by `true`.
+    pub(crate) fn version(
+        &self,
+        header: RowHeader,
+        newest: &[u8],
+        out: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<Option<(RowHeader, bool)>> {
+        if self.sees(header.word.xid(), header.cid) {
+            return Ok((!header.word.is_deleted()).then_some((header, true)));
+        }
+        out.clear();
+        out.extend_from_slice(newest);
+        let mut header = header;
+        loop {
+            if header.undo == 0 {
+                return Ok(None);
+            }
+            self.database().undo.read(header.undo, scratch)?;
+            header = match Change::decode(scratch)? {
+                Change::RowUpdate { before, prefix, suffix, middle, .. } => {
+                    apply_delta(out, prefix, suffix, middle)?;
+                    before
+                }
+                Change::RowDelete { before, .. } => before,
+                _ => return Err(corrupt("undo record: a row's chain leads to another kind")),
+            };
+            if self.sees(header.word.xid(), header.cid) {
+                return Ok((!header.word.is_deleted()).then_some((header, false)));
+            }
+        }
+    }
+
+    /// Turns the tree value in `buffer` into the version that the snapshot sees.
+    pub(crate) fn resolve(&self, buffer: &mut RowBuf) -> Result<Option<RowMeta>> {
+        let (header, row) = RowHeader::split(&buffer.value)?;
+        if self.sees(header.word.xid(), header.cid) {
+            buffer.start = crate::change::ROW_HEADER_LEN;
+            return Ok((!header.word.is_deleted()).then_some(meta(header)));
+        }
+        let mut version = Vec::new();
+        let found = self.version(header, row, &mut version, &mut buffer.scratch)?;
+        buffer.value = version;
+        buffer.start = 0;
+        Ok(found.map(|(header, _)| meta(header)))
+    }
+}
+
+pub(crate) fn meta(header: RowHeader) -> RowMeta {
+    RowMeta { xid: header.word.xid(), cid: header.cid }
+}
