@@ -4,12 +4,19 @@ use super::{Location, ObjectName, OperatorName, SelectStmt, SortBy, TypeName, Wi
 
 /// An expression with its place in the source. For a binary operator the place is
 /// the operator's, for a function call the name's, as PostgreSQL reports them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct Expr {
     /// What it is.
     pub kind: ExprKind,
     /// Where it was written.
     pub location: Location,
+}
+
+impl Clone for Expr {
+    /// Every deep tree repeats this node or another with such a clone.
+    fn clone(&self) -> Expr {
+        super::deeper(|| Expr { kind: self.kind.clone(), location: self.location })
+    }
 }
 
 impl Expr {

@@ -4,7 +4,7 @@ use super::{Alias, Expr, FuncCall, Location, OperatorName, Persistence, RangeVar
 
 /// SELECT, VALUES, TABLE, or a set operation over them, with the clauses that can
 /// follow any of the three.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct SelectStmt {
     /// WITH.
     pub with: Option<WithClause>,
@@ -20,6 +20,21 @@ pub struct SelectStmt {
     pub with_ties: bool,
     /// FOR UPDATE and its like.
     pub locking: Vec<LockingClause>,
+}
+
+impl Clone for SelectStmt {
+    /// Every deep tree repeats this node or another with such a clone.
+    fn clone(&self) -> SelectStmt {
+        super::deeper(|| SelectStmt {
+            with: self.with.clone(),
+            body: self.body.clone(),
+            order_by: self.order_by.clone(),
+            offset: self.offset.clone(),
+            limit: self.limit.clone(),
+            with_ties: self.with_ties,
+            locking: self.locking.clone(),
+        })
+    }
 }
 
 /// What produces the rows of a [`SelectStmt`].
@@ -261,7 +276,7 @@ pub struct ColumnDefItem {
 }
 
 /// A join.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct JoinExpr {
     /// INNER (also CROSS), LEFT, FULL, RIGHT.
     pub kind: JoinKind,
@@ -273,6 +288,19 @@ pub struct JoinExpr {
     pub condition: JoinCondition,
     /// Alias of the join as a whole.
     pub alias: Option<Alias>,
+}
+
+impl Clone for JoinExpr {
+    /// Every deep tree repeats this node or another with such a clone.
+    fn clone(&self) -> JoinExpr {
+        super::deeper(|| JoinExpr {
+            kind: self.kind,
+            left: self.left.clone(),
+            right: self.right.clone(),
+            condition: self.condition.clone(),
+            alias: self.alias.clone(),
+        })
+    }
 }
 
 /// The kinds of joins that can be written.

@@ -40,12 +40,6 @@ pub(super) enum Failure {
 /// The result of lowering a node.
 pub(super) type Lowered<T> = Result<T, Failure>;
 
-/// Stack that must be left before descending a level, and how much to add when it
-/// is not: the largest frames between two calls of [`Lower::nested`] take a few
-/// KiB in debug builds.
-const STACK_RED_ZONE: usize = 64 * 1024;
-const STACK_CHUNK: usize = 1024 * 1024;
-
 /// The state of one statement's lowering.
 pub(super) struct Lower {
     depth: usize,
@@ -62,7 +56,7 @@ impl Lower {
             return Err(Failure::TooDeep);
         }
         self.depth += 1;
-        let result = stacker::maybe_grow(STACK_RED_ZONE, STACK_CHUNK, || step(self));
+        let result = deeper(|| step(self));
         self.depth -= 1;
         result
     }
