@@ -24,6 +24,7 @@ pub mod oid;
 pub mod physical;
 pub mod row;
 pub mod stored;
+pub mod text;
 pub mod text_io;
 
 pub use datum::Datum;
