@@ -26,6 +26,9 @@ pub(super) fn from_message(message: &str, source: &str) -> Error {
         Some(hint) => error.hint(hint),
         None => error,
     };
+    if message == "invalid Unicode escape" {
+        return bad_unicode_escape(source);
+    }
     error.at(position(message, source))
 }
 
@@ -91,7 +94,6 @@ fn sqlstate(message: &str) -> SqlState {
 fn hint(message: &str) -> Option<&'static str> {
     match message {
         "LIMIT #,# syntax is not supported" => Some("Use separate LIMIT and OFFSET clauses."),
-        "invalid Unicode escape" => Some("Unicode escapes must be \\XXXX or \\+XXXXXX."),
         _ if message.starts_with("unsafe use of \\'") => {
             Some("Use '' to write quotes in strings. \\' is insecure in client-only encodings.")
         }
@@ -104,7 +106,9 @@ fn position(message: &str, source: &str) -> Option<u32> {
     if message.ends_with(" at end of input") {
         return offset_position(source.len(), source);
     }
-    let (_, quoted) = message.split_once(" at or near \"")?;
+    let Some((_, quoted)) = message.split_once(" at or near \"") else {
+        return offset_position(phrase(message, source)?, source);
+    };
     let quoted = quoted.strip_suffix('"')?;
     let places = occurrences(quoted, source);
     // The first place up to which the text fails in the same way.
@@ -140,8 +144,121 @@ fn occurrences(quoted: &str, source: &str) -> Vec<(usize, usize)> {
             }
         }
     }
-    if places.is_empty() && !quoted.is_empty() {
+    if places.is_empty() && source.matches(quoted).take(2).count() == 1 {
         places.extend(source.find(quoted).map(|start| (start, start + quoted.len())));
     }
     places
+}
+
+/// Where the words are that a message without a quoted token is about.
+fn phrase(message: &str, source: &str) -> Option<usize> {
+    let (words, which): (&[&str], usize) = match message {
+        "LIMIT #,# syntax is not supported" => (&["limit"], 0),
+        "frame start cannot be UNBOUNDED FOLLOWING" => (&["unbounded", "following"], 0),
+        "frame end cannot be UNBOUNDED PRECEDING" => (&["and", "unbounded", "preceding"], 1),
+        "frame starting from current row cannot have preceding rows" => {
+            (&["current", "row", "and", ""], 3)
+        }
+        "MATCH PARTIAL not yet implemented" => (&["match", "partial"], 0),
+        _ if message.starts_with("precision for type float") => (&["float", "(", ""], 2),
+        _ => return None,
+    };
+    let mut lexer = Lexer::new(source);
+    let mut tokens = Vec::new();
+    loop {
+        let token = lexer.next_token();
+        if token.kind == TokenKind::End {
+            break;
+        }
+        tokens.push(token.start..token.end);
+    }
+    // An empty word stands for any token.
+    let matches = |window: &[std::ops::Range<usize>]| {
+        let mut pairs = window.iter().zip(words);
+        pairs.all(|(at, word)| word.is_empty() || source[at.clone()].eq_ignore_ascii_case(word))
+    };
+    let found = tokens.windows(words.len()).find(|window| matches(window))?;
+    Some(found[which].start)
+}
+
+/// PostgreSQL's error for a malformed `\u` escape in an E string, which its scanner
+/// finds, or a malformed escape in a U& string, which its parser does.
+fn bad_unicode_escape(source: &str) -> Error {
+    let mut lexer = Lexer::new(source);
+    let message = "invalid Unicode escape";
+    loop {
+        let token = lexer.next_token();
+        let text = &source.as_bytes()[token.start..token.end];
+        let at = |offset: usize| offset_position(token.start + offset, source);
+        match (token.kind, text.first()) {
+            (TokenKind::End, _) => return Error::new(SqlState::INVALID_ESCAPE_SEQUENCE, message),
+            (TokenKind::OtherString | TokenKind::Invalid, Some(b'e' | b'E')) => {
+                if let Some(offset) = bad_escape(text, |escape| match escape {
+                    [b'u', rest @ ..] => Some((rest, 4)),
+                    [b'U', rest @ ..] => Some((rest, 8)),
+                    _ => None,
+                }) {
+                    return Error::new(SqlState::INVALID_ESCAPE_SEQUENCE, message)
+                        .hint("Unicode escapes must be \\uXXXX or \\UXXXXXXXX.")
+                        .at(at(offset));
+                }
+            }
+            (TokenKind::OtherString | TokenKind::QuotedIdentifier, Some(b'u' | b'U')) => {
+                if let Some(offset) = bad_escape(text, |escape| match escape {
+                    [b'\\', ..] => None,
+                    [b'+', rest @ ..] => Some((rest, 6)),
+                    rest => Some((rest, 4)),
+                }) {
+                    return Error::new(SqlState::SYNTAX_ERROR, message)
+                        .hint("Unicode escapes must be \\XXXX or \\+XXXXXX.")
+                        .at(at(offset));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The first backslash whose escape has too few hexadecimal digits. `digits` says,
+/// for what follows a backslash, where its digits begin and how many there must be.
+fn bad_escape(text: &[u8], digits: impl Fn(&[u8]) -> Option<(&[u8], usize)>) -> Option<usize> {
+    let mut at = 0;
+    while at < text.len() {
+        if text[at] != b'\\' {
+            at += 1;
+            continue;
+        }
+        if let Some((rest, count)) = digits(&text[at + 1..]) {
+            let found = rest.iter().take(count).take_while(|byte| byte.is_ascii_hexdigit()).count();
+            if found < count {
+                return Some(at);
+            }
+        }
+        at += 2;
+    }
+    None
+}
+
+/// A `$n` that runs into a word, which the binding's scanner lets pass as a
+/// parameter with an alias.
+pub(super) fn junk_after_parameter(source: &str) -> Option<Error> {
+    let bytes = source.as_bytes();
+    let suspicious = bytes.windows(2).any(|pair| pair[0] == b'$' && pair[1].is_ascii_digit());
+    if !suspicious {
+        return None;
+    }
+    let mut lexer = Lexer::new(source);
+    loop {
+        let token = lexer.next_token();
+        let text = &source[token.start..token.end];
+        match token.kind {
+            TokenKind::End => return None,
+            TokenKind::Invalid if text.starts_with('$') => {
+                let message = format!("trailing junk after parameter at or near \"{text}\"");
+                let position = offset_position(token.start, source);
+                return Some(Error::new(SqlState::SYNTAX_ERROR, message).at(position));
+            }
+            _ => {}
+        }
+    }
 }

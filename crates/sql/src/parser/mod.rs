@@ -68,6 +68,9 @@ pub fn parse(source: &str) -> Result<Vec<ParsedStatement>> {
         return Err(error::embedded_nul());
     }
     let tree = raw_parse(source).map_err(|message| error::from_message(&message, source))?;
+    if let Some(error) = error::junk_after_parameter(source) {
+        return Err(error);
+    }
     let mut statements = Vec::with_capacity(tree.len());
     for raw in tree.iter() {
         statements.push(ParsedStatement {
@@ -100,7 +103,7 @@ fn lower(node: Node<'_>, source: &str) -> Result<Statement> {
         }
         Ok(Err(Failure::TooDeep)) => Err(error::too_deep()),
         Ok(Err(Failure::Syntax(location))) => Err(error::syntax_error_at(source, location)),
-        Ok(Err(Failure::Refused(error))) => Err(error),
+        Ok(Err(Failure::Refused(error, location))) => Err(error.at(location.position(source))),
         Err(_) => Ok(Statement::Unsupported(UnsupportedStmt {
             what: "this form of the statement".to_owned(),
             location: Location::NONE,

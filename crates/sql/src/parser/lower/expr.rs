@@ -3,6 +3,7 @@
 use pg_raw_parse::list::NodeList;
 use pg_raw_parse::nodes::{self, A_Expr_Kind as Kind, BoolTestType, SQLValueFunctionOp as Svf};
 use pg_raw_parse::{ConstValue, Node};
+use steppe_types::{Error, SqlState};
 
 use super::{Lower, Lowered, object_name, text, unexpected, unsupported};
 use crate::ast::*;
@@ -238,6 +239,7 @@ impl Lower {
                 other => FuncArg { name: None, value: self.expr(other)? },
             });
         }
+        check_named_last(&args)?;
         Ok(FuncCall {
             name: object_name(call.funcname())?,
             args,
@@ -292,6 +294,18 @@ impl Lower {
             array_bounds: bounds.collect::<Lowered<_>>()?,
             location: Location::from_raw(name.location),
         })
+    }
+}
+
+/// Refuses a positional argument after a named one.
+fn check_named_last(args: &[FuncArg]) -> Lowered<()> {
+    let named = args.iter().skip_while(|arg| arg.name.is_none());
+    match named.into_iter().find(|arg| arg.name.is_none()) {
+        None => Ok(()),
+        Some(arg) => Err(super::Failure::Refused(
+            Error::new(SqlState::SYNTAX_ERROR, "positional argument cannot follow named argument"),
+            arg.value.location,
+        )),
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) enum Failure {
     /// literal may stand): a syntax error at this place.
     Syntax(Location),
     /// PostgreSQL refuses it later than its grammar does, but needs no catalog to.
-    Refused(Error),
+    Refused(Error, Location),
 }
 
 /// The result of lowering a node.
@@ -109,13 +109,16 @@ fn unsupported(what: impl Into<Cow<'static, str>>, location: Location) -> Failur
 fn unexpected(place: &str, node: Node<'_>) -> Failure {
     match node {
         Node::ParamRef(param) => Failure::Syntax(Location::from_raw(param.location)),
-        _ => Failure::Refused(Error::internal(format!("unexpected parse node in {place}"))),
+        _ => Failure::Refused(
+            Error::internal(format!("unexpected parse node in {place}")),
+            Location::NONE,
+        ),
     }
 }
 
 /// A refusal with a SQLSTATE.
 fn refused(sqlstate: SqlState, message: impl Into<String>) -> Failure {
-    Failure::Refused(Error::new(sqlstate, message))
+    Failure::Refused(Error::new(sqlstate, message), Location::NONE)
 }
 
 /// A string that the grammar always gives.

@@ -1,0 +1,45 @@
+//! Parse errors against a live PostgreSQL's answers (data/parse_errors.tsv).
+
+use steppe_sql::parser::parse;
+
+/// Statements whose answer differs on purpose, with the reason.
+const DIFFERENT: &[(&str, &str)] = &[
+    ("select 0x", "PostgreSQL 16 has hexadecimal integers: another message"),
+    ("select * from (values (1)) limit fetch", "PostgreSQL 16 needs no alias there"),
+    ("select E'\\uD800'", "the binding does not say where in the string"),
+    ("select E'\\uD800x'", "the binding does not say where in the string"),
+    ("select (1,2) overlaps (3,4,5)", "the binding does not say where"),
+    ("create schema if not exists x create table y(a int)", "the binding does not say where"),
+];
+
+#[test]
+fn errors_are_postgresqls() {
+    let mut wrong = Vec::new();
+    let mut compared = 0;
+    for line in include_str!("data/parse_errors.tsv").lines().filter(|line| !line.starts_with('#'))
+    {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [statement, sqlstate, position, message, hint] = fields[..] else {
+            panic!("malformed line {line:?}");
+        };
+        if DIFFERENT.iter().any(|(different, _)| *different == statement) {
+            continue;
+        }
+        compared += 1;
+        let answer = match parse(statement) {
+            Ok(statements) => format!("accepted as {statements:?}"),
+            Err(error) => {
+                let fields = error.fields();
+                let position = fields.position.map_or("-".to_owned(), |p| p.to_string());
+                let hint = fields.hint.as_deref().unwrap_or("-");
+                format!("{}\t{position}\t{}\t{hint}", error.sqlstate(), error.message())
+            }
+        };
+        let expected = format!("{sqlstate}\t{position}\t{message}\t{hint}");
+        if answer != expected {
+            wrong.push(format!("{statement}\n  expected {expected}\n  answered {answer}"));
+        }
+    }
+    assert!(compared > 100, "the golden file is not where it was");
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
