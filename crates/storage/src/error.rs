@@ -66,7 +66,7 @@ impl fmt::Display for StorageError {
                 write!(f, "file \"{}\" is corrupt: {what}", file.display())
             }
             StorageError::CorruptLog { lsn, what } => {
-                write!(f, "invalid write-ahead log record at {}: {what}", lsn.0)
+                write!(f, "invalid write-ahead log record at {lsn}: {what}")
             }
             StorageError::EntryTooLarge { key_len, value_len } => write!(
                 f,
@@ -128,12 +128,27 @@ impl From<StorageError> for Error {
                 Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
             }
             StorageError::NoSuchTree(_) | StorageError::Invalid(_) => Error::internal(message),
-            StorageError::Wal(_) | StorageError::Fatal(_) => {
+            StorageError::Wal(e) => wal_error(&e, message),
+            StorageError::Fatal(_) => {
                 Error::new(SqlState::IO_ERROR, message).severity(Severity::Panic)
             }
             StorageError::Locked(_) => {
                 Error::new(SqlState::OBJECT_IN_USE, message).severity(Severity::Fatal)
             }
         }
+    }
+}
+
+fn wal_error(e: &WalError, message: String) -> Error {
+    match e {
+        WalError::NoSpace(_) => {
+            Error::new(SqlState::DISK_FULL, message).hint("Check free disk space.")
+        }
+        WalError::TooLarge { .. } => Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message),
+        WalError::PastEnd { .. } | WalError::Removed(_) | WalError::Corrupt { .. } => {
+            Error::new(SqlState::DATA_CORRUPTED, message)
+        }
+        WalError::Io(_) => Error::new(SqlState::IO_ERROR, message),
+        WalError::Failed(_) => Error::new(SqlState::IO_ERROR, message).severity(Severity::Panic),
     }
 }

@@ -28,8 +28,14 @@
 //! 5. Nothing read from a page without its latch is used before the page's
 //!    version has been validated; nothing read from disk before its checksum.
 
+mod control;
 mod error;
+mod ops;
 mod options;
+mod page;
+mod pool;
+mod recovery;
+mod space;
 mod store;
 mod tree;
 mod types;
@@ -37,12 +43,10 @@ pub mod wal;
 
 pub use error::{Result, StorageError};
 pub use options::{FatalCallback, StoreOptions};
-pub use store::{
-    CheckpointState, CheckpointStats, LogRecord, RecoveryHandler, RecoverySummary, Store,
-    StoreStats,
-};
+pub use recovery::{LogRecord, RecoveryHandler, RecoverySummary};
+pub use store::{CheckpointState, CheckpointStats, Store, StoreStats};
 pub use tree::{Cursor, Direction, InsertMany, Tree, WriteOp};
 pub use types::{
     FIRST_USER_KIND, LogHeader, MAX_ENTRY_LEN, MAX_KEY_LEN, PAGE_SIZE, PageId, TreeId,
 };
-pub use wal::{Appended, Lsn};
+pub use wal::{Appended, Lsn, Priority};

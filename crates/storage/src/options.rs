@@ -26,6 +26,10 @@ pub struct StoreOptions {
     pub wal_buffers_bytes: usize,
     /// Bytes of one log segment file.
     pub wal_segment_bytes: u64,
+    /// Bytes of log segments kept for reuse (min_wal_size).
+    pub min_wal_bytes: u64,
+    /// The identity of a new store; `None`: a random one.
+    pub system_id: Option<u64>,
     /// Told when the store stops.
     pub on_fatal: Option<FatalCallback>,
 }
@@ -40,7 +44,9 @@ impl StoreOptions {
             max_pages: 1 << 27,
             background: true,
             wal_buffers_bytes: 16 << 20,
-            wal_segment_bytes: 64 << 20,
+            wal_segment_bytes: 16 << 20,
+            min_wal_bytes: 80 << 20,
+            system_id: None,
             on_fatal: None,
         }
     }

@@ -1,58 +1,48 @@
-//! The store: opening, recovery, checkpoints, trees by id.
+//! The store: opening, checkpoints, trees by id, and the carrying out of
+//! structure modifications.
 
+use crate::control::{self, Control};
+use crate::error::{Result, StorageError};
+use crate::ops::{self, OpsBuffer, kind};
 use crate::options::StoreOptions;
-use crate::tree::Tree;
-use crate::types::{LogHeader, TreeId};
-use crate::wal::{Appended, Lsn, Wal};
-use crate::{Result, StorageError};
-use std::sync::Arc;
+use crate::page;
+use crate::page::bitmap;
+use crate::pool::writeback::{self, WriteBack};
+use crate::pool::{PageGuard, Pool};
+use crate::recovery::{self, LogRecord, RecoveryHandler, RecoverySummary};
+use crate::space::Space;
+use crate::tree::{self, Tree};
+use crate::types::{FIRST_USER_KIND, LogHeader, PAGE_SIZE, PageId, TreeId};
+use crate::wal::{Appended, Lsn, Priority, RecordHeader, Wal, WalOptions, WalReader};
+use parking_lot::Mutex;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use steppe_vfs::{ErrorKind, File, FileLock, OpenMode, Random};
 
 /// A store; clones share it.
 #[derive(Clone)]
 pub struct Store {
-    inner: Arc<StoreInner>,
+    inner: Arc<Inner>,
 }
 
-struct StoreInner {
-    wal: Wal,
-}
-
-/// A log record as the layer above sees it.
-#[derive(Clone, Copy, Debug)]
-pub struct LogRecord<'a> {
-    /// Where the record starts: its identity.
-    pub start: Lsn,
-    /// Where it ends.
-    pub end: Lsn,
-    /// Below [`crate::FIRST_USER_KIND`]: a change of pages; else the caller's own.
-    pub kind: u8,
-    /// The transaction, or 0.
-    pub xid: u64,
-    /// The transaction's previous record, or 0.
-    pub prev_lsn: Lsn,
-    /// The caller's payload: empty for pure structure modifications.
-    pub payload: &'a [u8],
-}
-
-/// Is shown the log during recovery, in order.
-pub trait RecoveryHandler {
-    /// Comes first: the state that was handed to the last complete checkpoint
-    /// (empty if there is none) and where redo starts.
-    fn begin(&mut self, state: &[u8], redo: Lsn) -> Result<()>;
-
-    /// Each record from the redo LSN on, after its page changes were redone.
-    fn record(&mut self, record: &LogRecord<'_>) -> Result<()>;
-}
-
-/// A handler for stores without transactions (tests, tools).
-impl RecoveryHandler for () {
-    fn begin(&mut self, _state: &[u8], _redo: Lsn) -> Result<()> {
-        Ok(())
-    }
-
-    fn record(&mut self, _record: &LogRecord<'_>) -> Result<()> {
-        Ok(())
-    }
+/// What the handles share.
+pub(crate) struct Inner {
+    pub(crate) pool: Pool,
+    pub(crate) wal: Arc<Wal>,
+    pub(crate) space: Space,
+    control_file: Arc<dyn File>,
+    /// Held over a whole checkpoint.
+    control: Mutex<Control>,
+    redo: AtomicU64,
+    next_generation: AtomicU64,
+    min_wal_bytes: u64,
+    summary: RecoverySummary,
+    stop: Arc<AtomicBool>,
+    cleaner: Mutex<Option<JoinHandle<()>>>,
+    _lock: FileLock,
 }
 
 /// What the layer above adds to a checkpoint.
@@ -75,21 +65,6 @@ pub struct CheckpointStats {
     pub pages_written: u64,
 }
 
-/// What recovery did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RecoverySummary {
-    /// Whether the store was new.
-    pub created: bool,
-    /// Where redo started.
-    pub redo: Lsn,
-    /// The end of the log.
-    pub end: Lsn,
-    /// Records seen.
-    pub records: u64,
-    /// Torn pages restored from the doublewrite file.
-    pub restored_pages: u64,
-}
-
 /// Counters since the store was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreStats {
@@ -107,19 +82,132 @@ pub struct StoreStats {
     pub allocated_pages: u64,
 }
 
+/// The names of the store's files.
+struct Files {
+    lock: PathBuf,
+    control: PathBuf,
+    data: PathBuf,
+    double: PathBuf,
+    wal: PathBuf,
+}
+
+impl Files {
+    fn in_dir(dir: &Path) -> Files {
+        Files {
+            lock: dir.join("steppe.lock"),
+            control: dir.join("control"),
+            data: dir.join("data"),
+            double: dir.join("doublewrite"),
+            wal: dir.join("wal"),
+        }
+    }
+}
+
+/// Pages of a new data file.
+const INITIAL_PAGES: u64 = 64;
+const MIN_POOL_PAGES: usize = 32;
+
+fn wal_options(options: &StoreOptions, system_id: u64, segment_bytes: u64) -> WalOptions {
+    let on_fatal = options.on_fatal.clone();
+    WalOptions {
+        ring_size: options.wal_buffers_bytes,
+        segment_size: segment_bytes,
+        system_id,
+        threads: options.background,
+        on_fatal: on_fatal.map(|tell| -> crate::wal::OnFatal {
+            Arc::new(move |error: &crate::wal::WalError| tell(&error.to_string()))
+        }),
+        ..WalOptions::default()
+    }
+}
+
+/// Makes the files of a new store. The control file gets its name last: a store
+/// exists iff it has one.
+fn create(options: &StoreOptions, files: &Files) -> Result<()> {
+    let vfs = &*options.vfs;
+    let existing =
+        if vfs.exists(&files.data)? { vfs.open(&files.data, OpenMode::READ)?.len()? } else { 0 };
+    if existing > INITIAL_PAGES * PAGE_SIZE as u64 {
+        let what = "is missing, but there is a data file".into();
+        return Err(StorageError::Corrupt { file: files.control.clone(), page: None, what });
+    }
+    let data = vfs.open(&files.data, OpenMode::TRUNCATE)?;
+    data.allocate(INITIAL_PAGES * PAGE_SIZE as u64)?;
+    data.sync_all()?;
+    let double = vfs.open(&files.double, OpenMode::TRUNCATE)?;
+    double.allocate(writeback::FILE_BYTES)?;
+    double.sync_all()?;
+    let system_id = match options.system_id {
+        Some(id) => id,
+        None => random_id()?,
+    };
+    let first_lsn = wal_options(options, system_id, options.wal_segment_bytes).first_lsn();
+    let control = Control {
+        sequence: 1,
+        system_id,
+        redo: first_lsn,
+        durable: first_lsn,
+        next_generation: 1,
+        wal_segment_bytes: options.wal_segment_bytes,
+        state: Vec::new(),
+    };
+    let unnamed = files.control.with_extension("new");
+    let file = vfs.open(&unnamed, OpenMode::TRUNCATE)?;
+    control::write(&*file, &control)?;
+    file.sync_all()?;
+    vfs.rename(&unnamed, &files.control)?;
+    vfs.sync_dir(&options.dir)?;
+    Ok(())
+}
+
+fn random_id() -> Result<u64> {
+    let mut bytes = [0; 8];
+    steppe_vfs::RealRandom::new()?.fill(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
 impl Store {
     /// Opens the store in `options.dir`, creating it if the directory holds none,
     /// and recovers: torn pages are restored, the log is redone, and `handler` is
     /// shown every record since the last checkpoint. The caller then undoes what
     /// must not stay, through ordinary writes.
     pub fn open(options: StoreOptions, handler: &mut dyn RecoveryHandler) -> Result<Store> {
-        let _ = (options, handler);
-        Err(StorageError::Invalid("not built yet".into()))
+        if options.pool_pages < MIN_POOL_PAGES {
+            let what = format!("shared_buffers must be at least {MIN_POOL_PAGES} pages");
+            return Err(StorageError::Invalid(what));
+        }
+        let files = Files::in_dir(&options.dir);
+        let vfs = Arc::clone(&options.vfs);
+        vfs.create_dir_all(&options.dir)?;
+        let lock = vfs.lock_file(&files.lock).map_err(|e| match e.kind() {
+            ErrorKind::Locked => StorageError::Locked(options.dir.clone()),
+            _ => e.into(),
+        })?;
+        let created = !vfs.exists(&files.control)?;
+        if created {
+            create(&options, &files)?;
+        }
+        vfs.create_dir_all(&files.wal)?;
+        let inner = Inner::recover(&options, &files, lock, created, handler)?;
+        let store = Store { inner: Arc::new(inner) };
+        if options.background {
+            store.inner.start_cleaner(Arc::downgrade(&store.inner))?;
+        }
+        Ok(store)
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
     }
 
     /// What recovery did when this store was opened.
     pub fn recovery_summary(&self) -> RecoverySummary {
-        RecoverySummary::default()
+        self.inner.summary
+    }
+
+    /// A number that no other store has.
+    pub fn system_id(&self) -> u64 {
+        self.inner.control.lock().system_id
     }
 
     /// Makes an empty tree, with one log record that carries what `payload`
@@ -129,8 +217,16 @@ impl Store {
         log: LogHeader,
         payload: impl FnOnce(TreeId, &mut Vec<u8>),
     ) -> Result<(TreeId, Appended)> {
-        let _ = (log, payload);
-        Err(StorageError::Invalid("not built yet".into()))
+        let inner = &*self.inner;
+        let generation = inner.next_generation.fetch_add(1, Ordering::Relaxed);
+        let mut smo = Smo::new(inner, log.priority);
+        let root = smo.allocate()?;
+        let tree = TreeId { root, generation };
+        smo.ops.empty_root(tree);
+        let mut bytes = Vec::new();
+        payload(tree, &mut bytes);
+        let appended = smo.commit(kind::CREATE_TREE, log, &bytes)?;
+        Ok((tree, appended))
     }
 
     /// Frees all pages of a tree and returns how many. Costs its inner pages only.
@@ -138,7 +234,7 @@ impl Store {
     /// [`StorageError::NoSuchTree`]. Not undoable; safe to repeat after a crash
     /// (or at any time: a tree that is gone is no error, 0 pages).
     pub fn drop_tree(&self, id: TreeId) -> Result<u64> {
-        Err(StorageError::NoSuchTree(id))
+        tree::drop_tree(&self.inner, id)
     }
 
     /// The handle of a tree.
@@ -146,10 +242,10 @@ impl Store {
         Tree::new(self.clone(), id)
     }
 
-    /// Appends a record of the caller's own kind (≥ [`crate::FIRST_USER_KIND`]).
+    /// Appends a record of the caller's own kind (≥ [`FIRST_USER_KIND`]).
     pub fn append(&self, kind: u8, log: LogHeader, payload: &[u8]) -> Result<Appended> {
-        let _ = (kind, log, payload);
-        Err(StorageError::Invalid("not built yet".into()))
+        debug_assert!(kind >= FIRST_USER_KIND, "kinds below are storage's own");
+        self.inner.append(kind, log, &[payload])
     }
 
     /// Reads back the record that starts at `lsn` (as long as a checkpoint's
@@ -159,8 +255,17 @@ impl Store {
         lsn: Lsn,
         f: impl FnOnce(&LogRecord<'_>) -> Result<T>,
     ) -> Result<T> {
-        let _ = (lsn, f);
-        Err(StorageError::Invalid("not built yet".into()))
+        let record = self.inner.wal.read_at(lsn)?;
+        let (_, payload) = recovery::split_record(record.header.kind, lsn, &record.body)?;
+        f(&LogRecord {
+            start: record.start,
+            end: record.end,
+            kind: record.header.kind,
+            xid: record.header.xid,
+            prev_lsn: record.header.prev_lsn,
+            undo_next: record.header.undo_next,
+            payload,
+        })
     }
 
     /// The log: `insert_position`, `durable_lsn`, `flush` and friends.
@@ -171,27 +276,324 @@ impl Store {
     /// Makes everything before this moment redundant in the log (fuzzy: writers
     /// go on). `collect` is called once the redo LSN is chosen and says what to
     /// keep for the transactions that are active then.
+    ///
+    /// Why nothing is missed: a writer marks its page dirty before it reserves its
+    /// record. So a record before the redo LSN has its page marked when the dirty
+    /// pages are listed, unless the page was written since; either way the page is
+    /// on disk, with that record's change, when the control file says so.
     pub fn checkpoint(
         &self,
         collect: &mut dyn FnMut(Lsn) -> CheckpointState,
     ) -> Result<CheckpointStats> {
-        let _ = collect;
-        Err(StorageError::Invalid("not built yet".into()))
+        let inner = &*self.inner;
+        let mut current = inner.control.lock();
+        let redo = inner.wal.insert_position();
+        let next_generation = inner.next_generation.load(Ordering::Relaxed);
+        let CheckpointState { oldest_needed, state } = collect(redo);
+        let dirty = inner.pool.dirty_pages();
+        let pages_written = inner.pool.write_all(&dirty)?;
+        inner.wal.flush(redo)?;
+        inner.pool.writeback.sync()?;
+        let next = Control {
+            sequence: current.sequence + 1,
+            redo,
+            durable: inner.wal.durable_lsn(),
+            next_generation,
+            state,
+            ..current.clone()
+        };
+        // A control file that cannot be written leaves the old checkpoint valid, but a
+        // failed sync of it leaves unknown which one counts.
+        control::write(&*inner.control_file, &next).inspect_err(|e| {
+            if !matches!(e, StorageError::Invalid(_)) {
+                inner.pool.writeback.fail(e);
+            }
+        })?;
+        *current = next;
+        inner.redo.store(redo.0, Ordering::Relaxed);
+        let keep = oldest_needed.map_or(redo, |lsn| lsn.min(redo));
+        inner.wal.remove_before(keep, inner.min_wal_bytes)?;
+        Ok(CheckpointStats { redo, pages_written })
     }
 
     /// Bytes logged since the redo LSN of the last checkpoint (for max_wal_size).
     pub fn wal_bytes_since_checkpoint(&self) -> u64 {
-        0
+        let redo = self.inner.redo.load(Ordering::Relaxed);
+        self.inner.wal.insert_position().0.saturating_sub(redo)
     }
 
     /// Counters.
     pub fn stats(&self) -> StoreStats {
-        StoreStats::default()
+        let pool = &self.inner.pool;
+        let (file_pages, allocated_pages) = self.inner.space.counts();
+        StoreStats {
+            resident_pages: pool.resident_pages() as u64,
+            pages_read: pool.counters.read.load(Ordering::Relaxed),
+            pages_written: pool.writeback.pages_written.load(Ordering::Relaxed),
+            pages_evicted: pool.counters.evicted.load(Ordering::Relaxed),
+            file_pages,
+            allocated_pages,
+        }
     }
 
-    /// Stops background threads after flushing the log. Dropping the last handle
-    /// does the same. Not a checkpoint: take one before for a quick start.
+    /// An error if an earlier write or sync failed.
+    pub fn check_healthy(&self) -> Result<()> {
+        self.inner.pool.writeback.check()
+    }
+
+    /// Flushes the log and stops the background thread. Not a checkpoint: take one
+    /// before for a quick start. (Dropping the last handle only stops the threads:
+    /// what was not flushed is lost, as in a crash.)
     pub fn close(&self) -> Result<()> {
+        self.inner.stop_cleaner();
+        self.inner.wal.flush(self.inner.wal.insert_position())?;
         Ok(())
+    }
+
+    /// Checks that the allocation bitmap has exactly the pages of `trees` in use.
+    /// Needs a quiet store. Returns how many pages they have.
+    pub fn check_space(&self, trees: &[TreeId]) -> Result<u64> {
+        tree::check_space(&self.inner, trees.iter().map(|&id| self.tree(id)))
+    }
+}
+
+impl Inner {
+    /// Brings the files to a usable state; see [`recovery`].
+    fn recover(
+        options: &StoreOptions,
+        files: &Files,
+        lock: FileLock,
+        created: bool,
+        handler: &mut dyn RecoveryHandler,
+    ) -> Result<Inner> {
+        let vfs = &options.vfs;
+        let control_file = vfs.open(&files.control, OpenMode::READ_WRITE)?;
+        let control = control::read(&*control_file)?.ok_or_else(|| StorageError::Corrupt {
+            file: files.control.clone(),
+            page: None,
+            what: "no valid checkpoint in it".into(),
+        })?;
+        let data = vfs.open(&files.data, OpenMode::READ_WRITE)?;
+        let double = vfs.open(&files.double, OpenMode::READ_WRITE)?;
+        let restored = writeback::restore(&*data, &*double)?;
+
+        let wal_options = wal_options(options, control.system_id, control.wal_segment_bytes);
+        let open_reader = || {
+            let vfs = Arc::clone(vfs);
+            WalReader::open(vfs, &files.wal, &wal_options, control.redo, control.durable)
+        };
+        let end = recovery::find_end(&mut open_reader())?;
+        let wal = Wal::open(Arc::clone(vfs), &files.wal, wal_options.clone(), end)?;
+        let wal = Arc::new(wal);
+        let on_fatal = options.on_fatal.clone();
+        let writeback = WriteBack::new(
+            Arc::clone(&data),
+            double,
+            Arc::clone(&wal),
+            on_fatal,
+            restored.next_sequence,
+        );
+        let pool = Pool::new(options.pool_pages, options.max_pages, Arc::clone(&data), writeback)?;
+        let redone = recovery::redo(&pool, &control, &mut open_reader(), end, handler)?;
+
+        let file_pages = (data.len()? / PAGE_SIZE as u64).max(redone.file_pages);
+        data.allocate(file_pages * PAGE_SIZE as u64)?;
+        let (words, missing) = recovery::read_bitmaps(&pool, file_pages)?;
+        let space = Space::new(data, options.max_pages, file_pages, words);
+        let summary = RecoverySummary {
+            created,
+            redo: control.redo,
+            end,
+            records: redone.records,
+            restored_pages: restored.pages,
+        };
+        let inner = Inner {
+            pool,
+            wal,
+            space,
+            control_file,
+            redo: AtomicU64::new(control.redo.0),
+            control: Mutex::new(control),
+            next_generation: AtomicU64::new(redone.next_generation),
+            min_wal_bytes: options.min_wal_bytes,
+            summary,
+            stop: Arc::new(AtomicBool::new(false)),
+            cleaner: Mutex::new(None),
+            _lock: lock,
+        };
+        for id in missing {
+            inner.make_bitmap(id)?;
+        }
+        Ok(inner)
+    }
+
+    /// Appends a record, unless the store has stopped.
+    #[inline]
+    pub(crate) fn append(&self, kind: u8, log: LogHeader, body: &[&[u8]]) -> Result<Appended> {
+        self.pool.writeback.check()?;
+        let LogHeader { xid, prev_lsn, undo_next, priority } = log;
+        let header = RecordHeader { kind, flags: 0, xid, prev_lsn, undo_next };
+        Ok(self.wal.append_with(priority, header, body)?)
+    }
+
+    fn make_bitmap(&self, id: PageId) -> Result<()> {
+        let mut smo = Smo::new(self, Priority::MustSucceed);
+        smo.guards.push(self.pool.latch_fresh(id)?);
+        smo.ops.bitmap_init(id);
+        smo.commit(kind::STRUCTURE, LogHeader::default(), &[]).map(drop)
+    }
+
+    /// Keeps clean pages at hand, so that readers seldom wait for writes.
+    fn start_cleaner(&self, store: Weak<Inner>) -> Result<()> {
+        let stop = Arc::clone(&self.stop);
+        let run = move || {
+            while !stop.load(Ordering::Acquire) {
+                std::thread::park_timeout(Duration::from_millis(5));
+                let Some(store) = store.upgrade() else { return };
+                // An error has poisoned the store, and reaches whoever uses it next.
+                if store.pool.keep_free(store.pool.low_water()).is_err() {
+                    return;
+                }
+            }
+        };
+        let handle = std::thread::Builder::new()
+            .name("page cleaner".into())
+            .spawn(run)
+            .map_err(|e| steppe_vfs::Error::from_io("start a thread for", self.pool.path(), e))?;
+        *self.cleaner.lock() = Some(handle);
+        Ok(())
+    }
+
+    fn stop_cleaner(&self) {
+        self.stop.store(true, Ordering::Release);
+        let Some(handle) = self.cleaner.lock().take() else { return };
+        handle.thread().unpark();
+        // The cleaner itself drops the store if it held the last handle.
+        if handle.thread().id() != std::thread::current().id() {
+            // A panic there has been reported by the panic hook.
+            let _ = handle.join();
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.stop_cleaner();
+    }
+}
+
+/// A structure modification: latched pages, and what one log record says about
+/// them. Dropped without [`Smo::commit`], nothing has happened.
+pub(crate) struct Smo<'s> {
+    store: &'s Inner,
+    priority: Priority,
+    pub(crate) ops: OpsBuffer,
+    pub(crate) guards: Vec<PageGuard<'s>>,
+    allocated: Vec<PageId>,
+    freed: Vec<PageId>,
+}
+
+impl<'s> Smo<'s> {
+    pub(crate) fn new(store: &'s Inner, priority: Priority) -> Smo<'s> {
+        let mut ops = OpsBuffer::default();
+        ops.clear();
+        Smo {
+            store,
+            priority,
+            ops,
+            guards: Vec::with_capacity(4),
+            allocated: Vec::new(),
+            freed: Vec::new(),
+        }
+    }
+
+    /// Reserves and latches a page. Best called before anything else is latched: it
+    /// may have to extend the file and to evict. The modification must format it.
+    pub(crate) fn allocate(&mut self) -> Result<PageId> {
+        let store = self.store;
+        let id = store.space.reserve(self.priority, &mut |id| store.make_bitmap(id))?;
+        self.allocated.push(id);
+        self.guards.push(store.pool.latch_fresh(id)?);
+        Ok(id)
+    }
+
+    /// Says that the modification frees a page.
+    pub(crate) fn free(&mut self, id: PageId) {
+        self.freed.push(id);
+    }
+
+    /// Logs the modification and carries it out.
+    pub(crate) fn commit(mut self, kind: u8, log: LogHeader, payload: &[u8]) -> Result<Appended> {
+        self.latch_bitmaps()?;
+        for guard in &mut self.guards {
+            guard.will_change();
+        }
+        let log = LogHeader { priority: self.priority, ..log };
+        let appended = self.store.append(kind, log, &[self.ops.finish(), payload])?;
+        self.apply(appended);
+        self.guards.clear();
+        self.allocated.clear();
+        self.store.space.release(&self.freed);
+        Ok(appended)
+    }
+
+    /// Adds the bitmap changes, bitmap pages in ascending order.
+    fn latch_bitmaps(&mut self) -> Result<()> {
+        let mut changes: Vec<(PageId, u16, bool)> = Vec::new();
+        for (ids, used) in [(&self.allocated, true), (&self.freed, false)] {
+            changes.extend(ids.iter().map(|&id| {
+                let (page, bit) = bitmap::locate(id);
+                (page, bit, used)
+            }));
+        }
+        changes.sort_unstable_by_key(|&(page, bit, used)| (page, used, bit));
+        for group in changes.chunk_by(|a, b| a.0 == b.0) {
+            let page = group[0].0;
+            debug_assert!(
+                group.iter().all(|change| change.2 == group[0].2),
+                "one operation a page: a modification allocates or frees"
+            );
+            let mut runs: Vec<(u16, u16)> = Vec::new();
+            for &(_, bit, _) in group {
+                match runs.last_mut() {
+                    Some((first, count)) if *first + *count == bit => *count += 1,
+                    _ => runs.push((bit, 1)),
+                }
+            }
+            self.ops.bitmap_runs(page, group[0].2, &runs);
+            self.guards.push(self.store.pool.latch(page)?);
+        }
+        Ok(())
+    }
+
+    /// Applies the logged operations. They were computed from these very pages under
+    /// these latches, so a misfit is a bug: the store stops before it can spread.
+    fn apply(&mut self, appended: Appended) {
+        let guards = &mut self.guards;
+        let bytes = self.ops.finish();
+        let applied = ops::for_each(&bytes[ops::PREFIX_LEN..], |op| {
+            let guard = guards.iter_mut().find(|guard| guard.id() == op.page);
+            let guard = guard.ok_or("operation on a page that is not latched")?;
+            let mut page = guard.page_mut();
+            ops::apply(&mut page, &op)?;
+            page::set_lsn(&mut page, appended.end);
+            Ok::<(), &'static str>(())
+        });
+        if let Err(what) = applied {
+            debug_assert!(false, "{what}");
+            self.store.pool.writeback.fail(format_args!(
+                "internal error: log record at {} does not fit: {what}",
+                appended.start
+            ));
+        }
+    }
+}
+
+impl Drop for Smo<'_> {
+    fn drop(&mut self) {
+        self.guards.clear();
+        if !self.allocated.is_empty() {
+            self.store.space.release(&self.allocated);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Names that every module shares.
 
-use crate::wal::Lsn;
+use crate::wal::{Lsn, Priority};
 
 /// Bytes of a page, in memory and on disk.
 pub const PAGE_SIZE: usize = 8192;
@@ -54,8 +54,26 @@ impl TreeId {
 pub struct LogHeader {
     /// The transaction, or 0.
     pub xid: u64,
-    /// The transaction's previous record, or 0.
+    /// The transaction's previous record, or [`Lsn::INVALID`].
     pub prev_lsn: Lsn,
+    /// In a compensation record: the transaction's next record to undo
+    /// ([`Lsn::INVALID`] if nothing is left).
+    pub undo_next: Option<Lsn>,
+    /// Whether a full disk may refuse it.
+    pub priority: Priority,
+}
+
+impl LogHeader {
+    /// A transaction's change: new work.
+    pub fn change(xid: u64, prev_lsn: Lsn) -> LogHeader {
+        LogHeader { xid, prev_lsn, undo_next: None, priority: Priority::Normal }
+    }
+
+    /// A compensation: may use the space that is kept for ending transactions.
+    pub fn compensation(xid: u64, prev_lsn: Lsn, undo_next: Lsn) -> LogHeader {
+        let undo_next = Some(undo_next);
+        LogHeader { xid, prev_lsn, undo_next, priority: Priority::MustSucceed }
+    }
 }
 
 #[cfg(test)]

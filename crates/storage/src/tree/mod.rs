@@ -1,9 +1,49 @@
-//! B+trees.
+//! B+trees with optimistic lock coupling (Leis, Haubenschild, Neumann,
+//! "Optimistic Lock Coupling", 2019), fence keys instead of sibling links, and
+//! redo-only structure modifications.
+//!
+//! ```text
+//!              ┌───────── root (never moves) ─────────┐
+//!              │ first child │ k1 → c1 │ k2 → c2 │ …  │
+//!              └─────┬────────────┬────────────┬──────┘
+//!     [-inf, k1) ────┘  [k1, k2) ─┘            └─ [k2, …)   fences
+//! ```
+//!
+//! Conditions:
+//!
+//! - T1. A child's fences are the separators beside its pointer in the parent; its
+//!   level is one less; its keys lie between its fences. (Hence the first key that
+//!   a leaf does not have is its upper fence, and a scan goes on from there.)
+//! - T2. A descent takes a child's version before it validates the parent: at that
+//!   moment the child was the one that covers the key. What is read from the child
+//!   counts only if this version still holds afterwards.
+//! - T3. A page's generation is compared on each step: a page that was freed and
+//!   given to another tree is noticed even by a descent through a dropped tree.
+//! - T4. Whatever may fail (room, space, the caller's decision) comes before the
+//!   append; what comes after it cannot fail.
+//!
+//! A structure modification (`split`, `merge`) is one log record over parent,
+//! both children and the allocation bitmap. It is complete in itself: after a
+//! crash it is there or not, and nobody undoes it.
 
+mod check;
+mod cursor;
+mod drop;
+mod merge;
+mod split;
+
+pub(crate) use check::check_space;
+pub use cursor::Cursor;
+pub(crate) use drop::drop_tree;
+
+use crate::error::{Result, StorageError};
+use crate::ops::{OpsBuffer, kind};
+use crate::page::{self, Kind, edit, node};
+use crate::pool::{Backoff, PageGuard, Pool, Version};
 use crate::store::Store;
-use crate::types::{LogHeader, TreeId};
+use crate::types::{LogHeader, MAX_ENTRY_LEN, MAX_KEY_LEN, PageId, TreeId};
 use crate::wal::Appended;
-use crate::{Result, StorageError};
+use std::cell::Cell;
 use std::ops::Bound;
 
 /// A handle on a tree; cheap to clone. The tree itself lives in the store.
@@ -45,6 +85,13 @@ enum Change {
 }
 
 impl WriteOp {
+    /// Back to "keep" with an empty payload.
+    fn clear(&mut self) {
+        self.change = Change::Keep;
+        self.value.clear();
+        self.payload.clear();
+    }
+
     /// Leaves the entry as it is; nothing is logged.
     pub fn keep(&mut self) {
         self.change = Change::Keep;
@@ -93,6 +140,78 @@ pub struct InsertMany {
     pub appended: Option<Appended>,
 }
 
+/// Where a descent is to arrive.
+#[derive(Clone, Copy)]
+pub(crate) enum Target<'k> {
+    /// At the node that covers the key.
+    Key(&'k [u8]),
+    /// At the node that covers the keys just below the key.
+    Below(&'k [u8]),
+    /// At the rightmost node.
+    Last,
+}
+
+/// A node found by a descent, nothing of it validated yet.
+#[derive(Clone, Copy)]
+pub(crate) struct Located {
+    pub(crate) id: PageId,
+    pub(crate) version: Version,
+    pub(crate) parent: Option<Parent>,
+}
+
+/// The node above, and which of its children was taken.
+#[derive(Clone, Copy)]
+pub(crate) struct Parent {
+    pub(crate) id: PageId,
+    pub(crate) version: Version,
+    pub(crate) position: usize,
+}
+
+/// How often a descent may find a foreign page behind a valid pointer before that
+/// is called corruption: a page of a tree that is being dropped looks so for a moment.
+const FOREIGN_LIMIT: u32 = 1000;
+
+/// Buffers of a write, reused by the thread's next one.
+#[derive(Default)]
+struct Scratch {
+    op: WriteOp,
+    ops: OpsBuffer,
+}
+
+thread_local! {
+    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
+}
+
+/// Borrows the thread's buffers; a nested borrower gets its own.
+struct ScratchGuard(Option<Box<Scratch>>);
+
+impl ScratchGuard {
+    fn take() -> ScratchGuard {
+        ScratchGuard(Some(SCRATCH.take().unwrap_or_default()))
+    }
+
+    fn get(&mut self) -> &mut Scratch {
+        self.0.get_or_insert_default()
+    }
+}
+
+impl Drop for ScratchGuard {
+    fn drop(&mut self) {
+        SCRATCH.set(self.0.take());
+    }
+}
+
+/// What a write came to under the latch.
+enum Outcome {
+    Done(Option<Appended>),
+    /// Logged and applied; the leaf is now so empty that it should be merged.
+    Underfull(Appended),
+    /// The leaf must be split first.
+    NoRoom {
+        inserting: bool,
+    },
+}
+
 impl Tree {
     pub(crate) fn new(store: Store, id: TreeId) -> Tree {
         Tree { store, id }
@@ -108,12 +227,128 @@ impl Tree {
         &self.store
     }
 
+    #[inline]
+    fn pool(&self) -> &Pool {
+        &self.store.inner().pool
+    }
+
+    /// Descends to the node of `level` (or the root, if that is lower) that `target` says.
+    #[inline]
+    pub(crate) fn locate(&self, target: Target<'_>, level: u8) -> Result<Located> {
+        let mut foreign = 0;
+        let mut backoff = Backoff::default();
+        loop {
+            if let Some(located) = self.try_locate(target, level, &mut foreign)? {
+                return Ok(located);
+            }
+            backoff.wait();
+        }
+    }
+
+    /// One attempt; `None` if a page changed on the way.
+    #[inline]
+    fn try_locate(
+        &self,
+        target: Target<'_>,
+        stop_level: u8,
+        foreign: &mut u32,
+    ) -> Result<Option<Located>> {
+        let pool = self.pool();
+        let (mut id, mut parent) = (self.id.root, None);
+        let mut version = pool.optimistic(id)?;
+        let mut expected_level = None;
+        loop {
+            let page = pool.page(id);
+            let level = node::level(page);
+            let ours = node::generation(page) == self.id.generation
+                && page::kind(page) == Some(Kind::Node);
+            if !ours || expected_level.is_some_and(|expected| expected != level) {
+                return self.foreign_page(id, version, foreign);
+            }
+            if level <= stop_level {
+                return Ok(Some(Located { id, version, parent }));
+            }
+            let position = match target {
+                Target::Key(key) => node::child_position(page, key),
+                Target::Below(key) => node::child_position_below(page, key),
+                Target::Last => node::slot_count(page),
+            };
+            let child = node::child_at(page, position)
+                .filter(|child| child.0 != 0 && child.0 < pool.max_pages());
+            let Some(child) = child else {
+                return match pool.validate(id, version) {
+                    true => Err(pool.corrupt(id, "invalid child pointer")),
+                    false => Ok(None),
+                };
+            };
+            pool.prefetch(child);
+            let child_version = match pool.optimistic_if_resident(child) {
+                Some(version) => version,
+                None if pool.validate(id, version) => pool.optimistic(child)?,
+                None => return Ok(None),
+            };
+            if !pool.validate(id, version) {
+                return Ok(None);
+            }
+            parent = Some(Parent { id, version, position });
+            (id, version, expected_level) = (child, child_version, Some(level - 1));
+        }
+    }
+
+    /// A page that does not belong here: torn, dropped, or corrupt.
+    #[cold]
+    fn foreign_page(
+        &self,
+        id: PageId,
+        version: Version,
+        foreign: &mut u32,
+    ) -> Result<Option<Located>> {
+        if !self.pool().validate(id, version) {
+            return Ok(None);
+        }
+        if id == self.id.root {
+            return Err(StorageError::NoSuchTree(self.id));
+        }
+        *foreign += 1;
+        if *foreign > FOREIGN_LIMIT {
+            return Err(self.pool().corrupt(id, "page does not belong to the tree above it"));
+        }
+        Ok(None)
+    }
+
     /// Copies the value of `key` into `value` (replacing what is there) and
     /// returns true, or returns false. Takes no latch and never waits for a writer
     /// longer than one page change takes.
     pub fn read(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
-        let _ = (key, value);
-        Err(StorageError::NoSuchTree(self.id))
+        let pool = self.pool();
+        loop {
+            let leaf = self.locate(Target::Key(key), 0)?;
+            let page = pool.page(leaf.id);
+            let (slot, found) = node::search(page, node::suffix_of(page, key));
+            value.clear();
+            let copied = !found
+                || node::entry(page, slot)
+                    .is_some_and(|e| page.append_to(e.value_offset, e.value_len, value));
+            if pool.validate(leaf.id, leaf.version) {
+                return match copied {
+                    true => Ok(found),
+                    false => Err(pool.corrupt(leaf.id, "entry outside the page")),
+                };
+            }
+        }
+    }
+
+    /// Latches the leaf that covers `key`.
+    fn latch_leaf(&self, key: &[u8]) -> Result<PageGuard<'_>> {
+        let mut backoff = Backoff::default();
+        loop {
+            let leaf = self.locate(Target::Key(key), 0)?;
+            if let Some(guard) = self.pool().upgrade(leaf.id, leaf.version) {
+                debug_assert!(node::covers(guard.page(), key), "T1 and T2");
+                return Ok(guard);
+            }
+            backoff.wait();
+        }
     }
 
     /// Reads, decides and writes one entry, atomically.
@@ -130,10 +365,92 @@ impl Tree {
         &self,
         key: &[u8],
         log: LogHeader,
-        f: impl FnMut(Option<&[u8]>, &mut WriteOp) -> Result<(), E>,
+        mut f: impl FnMut(Option<&[u8]>, &mut WriteOp) -> Result<(), E>,
     ) -> Result<Option<Appended>, E> {
-        let _ = (key, log, f);
-        Err(StorageError::NoSuchTree(self.id).into())
+        check_len(key.len(), 0)?;
+        let mut scratch = ScratchGuard::take();
+        loop {
+            let mut guard = self.latch_leaf(key)?;
+            match self.write_latched(&mut guard, key, log, scratch.get(), &mut f)? {
+                Outcome::Done(appended) => return Ok(appended),
+                Outcome::Underfull(appended) => {
+                    drop(guard);
+                    self.merge_after_remove(key, log.priority);
+                    return Ok(Some(appended));
+                }
+                Outcome::NoRoom { inserting } => {
+                    drop(guard);
+                    self.split(key, 0, inserting, log.priority)?;
+                }
+            }
+        }
+    }
+
+    fn write_latched<E: From<StorageError>>(
+        &self,
+        guard: &mut PageGuard<'_>,
+        key: &[u8],
+        log: LogHeader,
+        scratch: &mut Scratch,
+        f: &mut impl FnMut(Option<&[u8]>, &mut WriteOp) -> Result<(), E>,
+    ) -> Result<Outcome, E> {
+        let id = guard.id();
+        let page = guard.page();
+        let (slot, found) = node::search(page, node::suffix_of(page, key));
+        let entry = if found { node::entry(page, slot) } else { None };
+        scratch.op.clear();
+        {
+            let view = guard.page_mut();
+            let current = entry.map(|e| view.bytes(e.value_offset, e.value_len));
+            f(current, &mut scratch.op)?;
+        }
+        let value_len = entry.map(|e| e.value_len);
+        let WriteOp { change, value, payload } = &scratch.op;
+        let suffix = node::suffix_of(page, key);
+        scratch.ops.clear();
+        match (*change, value_len) {
+            (Change::Keep, _) | (Change::Remove, None) => return Ok(Outcome::Done(None)),
+            (Change::Put, None) => {
+                check_len(key.len(), value.len())?;
+                if !edit::fits(page, suffix.len(), value.len()) {
+                    return Ok(Outcome::NoRoom { inserting: true });
+                }
+                scratch.ops.insert(id, slot, suffix, value);
+            }
+            (Change::Put, Some(_)) => {
+                check_len(key.len(), value.len())?;
+                if !edit::fits_value(page, slot, value.len()) {
+                    return Ok(Outcome::NoRoom { inserting: false });
+                }
+                scratch.ops.replace(id, slot, value);
+            }
+            (Change::Splice { offset, old_len }, current) => {
+                let new_len = spliced_len(current, offset, old_len, value.len())?;
+                check_len(key.len(), new_len)?;
+                if !edit::fits_value(page, slot, new_len) {
+                    return Ok(Outcome::NoRoom { inserting: false });
+                }
+                scratch.ops.splice(id, slot, offset, old_len, value);
+            }
+            (Change::Remove, Some(_)) => scratch.ops.remove(id, slot),
+        }
+        guard.will_change();
+        let body = [scratch.ops.finish(), payload.as_slice()];
+        let appended = self.store.inner().append(kind::CHANGE, log, &body)?;
+        // Nothing can fail from here on (T4).
+        let mut page = guard.page_mut();
+        match (*change, value_len) {
+            (Change::Put, None) => edit::insert(&mut page, slot, suffix, value),
+            (Change::Put, Some(_)) => edit::replace(&mut page, slot, value),
+            (Change::Splice { offset, old_len }, _) => {
+                edit::splice(&mut page, slot, offset, old_len, value);
+            }
+            (Change::Remove, _) => edit::remove(&mut page, slot),
+            (Change::Keep, _) => {}
+        }
+        page::set_lsn(&mut page, appended.end);
+        let underfull = *change == Change::Remove && merge::is_underfull(*page);
+        Ok(if underfull { Outcome::Underfull(appended) } else { Outcome::Done(Some(appended)) })
     }
 
     /// Inserts as many of `entries` (sorted by key, strictly ascending) as fit on
@@ -145,77 +462,127 @@ impl Tree {
         &self,
         entries: &[(&[u8], &[u8])],
         log: LogHeader,
-        payload: impl FnMut(usize, &mut Vec<u8>) -> Result<(), E>,
+        mut payload: impl FnMut(usize, &mut Vec<u8>) -> Result<(), E>,
     ) -> Result<InsertMany, E> {
-        let _ = (entries, log, payload);
-        Err(StorageError::NoSuchTree(self.id).into())
+        let none = InsertMany { consumed: 0, duplicate: false, appended: None };
+        let Some(&(first, _)) = entries.first() else { return Ok(none) };
+        check_entries(entries)?;
+        let mut scratch = ScratchGuard::take();
+        let Scratch { op, ops } = scratch.get();
+        loop {
+            let mut guard = self.latch_leaf(first)?;
+            let page = guard.page();
+            let (slot, found) = node::search(page, node::suffix_of(page, first));
+            if found {
+                return Ok(InsertMany { duplicate: true, ..none });
+            }
+            let count = how_many_fit(page, slot, entries);
+            if count == 0 {
+                drop(guard);
+                self.split(first, 0, true, log.priority)?;
+                continue;
+            }
+            op.clear();
+            payload(count, &mut op.payload)?;
+            let batch = &entries[..count];
+            let suffixed = batch.iter().map(|&(key, value)| (node::suffix_of(page, key), value));
+            ops.clear();
+            ops.insert_many(guard.id(), slot, suffixed.clone());
+            guard.will_change();
+            let body = [ops.finish(), op.payload.as_slice()];
+            let appended = self.store.inner().append(kind::CHANGE, log, &body)?;
+            let mut page = guard.page_mut();
+            for (index, (suffix, value)) in suffixed.enumerate() {
+                edit::insert(&mut page, slot + index, suffix, value);
+            }
+            page::set_lsn(&mut page, appended.end);
+            return Ok(InsertMany { consumed: count, duplicate: false, appended: Some(appended) });
+        }
     }
 
     /// The smallest key, if any.
     pub fn first_key(&self) -> Result<Option<Vec<u8>>> {
-        Err(StorageError::NoSuchTree(self.id))
+        self.end_key(Direction::Forward)
     }
 
     /// The greatest key, if any.
     pub fn last_key(&self) -> Result<Option<Vec<u8>>> {
-        Err(StorageError::NoSuchTree(self.id))
+        self.end_key(Direction::Backward)
+    }
+
+    fn end_key(&self, direction: Direction) -> Result<Option<Vec<u8>>> {
+        let mut cursor = self.scan(Bound::Unbounded, Bound::Unbounded, direction);
+        while cursor.next_page()? {
+            if let Some((key, _)) = cursor.next() {
+                return Ok(Some(key.to_vec()));
+            }
+        }
+        Ok(None)
     }
 
     /// A scan of the keys between two bounds. Nothing is read until
     /// [`Cursor::next_page`].
     pub fn scan(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>, direction: Direction) -> Cursor {
-        let _ = (lower, upper, direction);
-        Cursor { tree: self.clone() }
-    }
-
-    /// The number of the tree's pages, by a walk over its inner pages.
-    pub fn page_count(&self) -> Result<u64> {
-        Err(StorageError::NoSuchTree(self.id))
-    }
-
-    /// A guess of [`Tree::page_count`] from one page a level.
-    pub fn estimate_page_count(&self) -> Result<u64> {
-        Err(StorageError::NoSuchTree(self.id))
-    }
-
-    /// Checks the tree's structure: order, fences, levels, no page reachable
-    /// twice. Needs a quiet tree. Returns its pages, root first.
-    pub fn check(&self) -> Result<Vec<crate::PageId>> {
-        Err(StorageError::NoSuchTree(self.id))
+        Cursor::new(self.clone(), lower, upper, direction)
     }
 }
 
-/// A scan in progress.
-///
-/// ```ignore
-/// let mut cursor = tree.scan(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
-/// while cursor.next_page()? {
-///     while let Some((key, value)) = cursor.next() { … }
-/// }
-/// ```
-///
-/// Each page is a private copy taken at one moment; between pages the tree may
-/// change in any way: a key that was there throughout is seen exactly once.
-pub struct Cursor {
-    tree: Tree,
+fn check_len(key_len: usize, value_len: usize) -> Result<()> {
+    if key_len > MAX_KEY_LEN || key_len + value_len > MAX_ENTRY_LEN {
+        return Err(StorageError::EntryTooLarge { key_len, value_len });
+    }
+    Ok(())
 }
 
-impl Cursor {
-    /// Copies the next leaf's entries; false at the end of the range. A page may
-    /// have no entries in the range: that is not the end.
-    pub fn next_page(&mut self) -> Result<bool> {
-        Err(StorageError::NoSuchTree(self.tree.id))
+fn check_entries(entries: &[(&[u8], &[u8])]) -> Result<()> {
+    for (key, value) in entries {
+        check_len(key.len(), value.len())?;
     }
+    if entries.windows(2).any(|pair| pair[0].0 >= pair[1].0) {
+        return Err(StorageError::Invalid("entries to insert are not in ascending order".into()));
+    }
+    Ok(())
+}
 
-    /// The next entry of the copied page, in the scan's direction; `None` when the
-    /// page is used up (call [`Cursor::next_page`] then). Holds no latch.
-    #[allow(clippy::should_implement_trait)] // lends from the cursor, as Iterator cannot
-    pub fn next(&mut self) -> Option<(&[u8], &[u8])> {
-        None
+/// The value's length after a splice.
+fn spliced_len(
+    current: Option<usize>,
+    offset: usize,
+    old_len: usize,
+    new_len: usize,
+) -> Result<usize> {
+    match current {
+        Some(len) if offset <= len && old_len <= len - offset => Ok(len - old_len + new_len),
+        Some(_) => Err(StorageError::Invalid("splice outside the value".into())),
+        None => Err(StorageError::Invalid("splice of an entry that does not exist".into())),
     }
+}
 
-    /// Starts over with new bounds, keeping the buffers.
-    pub fn reset(&mut self, lower: Bound<&[u8]>, upper: Bound<&[u8]>, direction: Direction) {
-        let _ = (lower, upper, direction);
+/// How many of the entries go before slot `slot` of this leaf.
+fn how_many_fit(
+    page: crate::pool::memory::PageRef<'_>,
+    slot: usize,
+    entries: &[(&[u8], &[u8])],
+) -> usize {
+    let mut limit = Vec::new();
+    let limited = if slot < node::slot_count(page) {
+        node::full_key(page, slot, &mut limit)
+    } else {
+        node::upper_fence(page).is_some_and(|(offset, len)| page.append_to(offset, len, &mut limit))
+    };
+    let prefix_len = node::prefix_len(page);
+    let mut room = node::room(page);
+    let mut slots = node::MAX_SLOTS - node::slot_count(page);
+    let mut count = 0;
+    for (key, value) in entries {
+        let cost =
+            node::SLOT_SIZE + node::heap_cost(key.len() - prefix_len.min(key.len()), value.len());
+        if (limited && *key >= limit.as_slice()) || cost > room || slots == 0 {
+            break;
+        }
+        room -= cost;
+        slots -= 1;
+        count += 1;
     }
+    count
 }

@@ -1,0 +1,145 @@
+//! The control file: where recovery starts.
+//!
+//! Two slots are written in turn, each with a sequence number and a checksum, and
+//! synced; the newest valid one counts. A torn write leaves the other.
+//!
+//! ```text
+//!  slot (4096 bytes, at 0 and 4096):
+//!  ┌ magic u64 ┬ version u32 ┬ crc32c u32 ┬ sequence u64 ┬ system id u64 ┬
+//!  ┬ redo LSN u64 ┬ end of log u64 ┬ next generation u64 ┬ segment bytes u64 ┬
+//!  ┬ state len u32 ┬ state … ┐
+//! ```
+
+use crate::error::{Result, StorageError};
+use crate::wal::Lsn;
+use steppe_vfs::File;
+
+const SLOT_BYTES: usize = 4096;
+const MAGIC: u64 = u64::from_le_bytes(*b"steppe\0c");
+const VERSION: u32 = 1;
+const STATE: usize = 68;
+
+/// The most bytes of the caller's state.
+pub(crate) const MAX_STATE_LEN: usize = SLOT_BYTES - STATE;
+
+/// What the control file says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Control {
+    /// Grows with each write.
+    pub(crate) sequence: u64,
+    /// The store's identity; the log's segments carry it too.
+    pub(crate) system_id: u64,
+    /// Redo starts here.
+    pub(crate) redo: Lsn,
+    /// The log was durable up to here when this was written.
+    pub(crate) durable: Lsn,
+    /// Trees made after the checkpoint have at least this generation.
+    pub(crate) next_generation: u64,
+    /// Fixed at creation.
+    pub(crate) wal_segment_bytes: u64,
+    /// Opaque, for the layer above.
+    pub(crate) state: Vec<u8>,
+}
+
+/// Writes `control` to the slot that its sequence number chooses, durably.
+pub(crate) fn write(file: &dyn File, control: &Control) -> Result<()> {
+    if control.state.len() > MAX_STATE_LEN {
+        return Err(StorageError::Invalid("checkpoint state is too long".into()));
+    }
+    let mut slot = vec![0; SLOT_BYTES];
+    slot[..8].copy_from_slice(&MAGIC.to_le_bytes());
+    slot[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    let words = [
+        control.sequence,
+        control.system_id,
+        control.redo.0,
+        control.durable.0,
+        control.next_generation,
+        control.wal_segment_bytes,
+    ];
+    for (index, word) in words.iter().enumerate() {
+        let at = 16 + index * 8;
+        slot[at..at + 8].copy_from_slice(&word.to_le_bytes());
+    }
+    slot[64..68].copy_from_slice(&(control.state.len() as u32).to_le_bytes());
+    slot[STATE..STATE + control.state.len()].copy_from_slice(&control.state);
+    let crc = slot_crc(&slot);
+    slot[12..16].copy_from_slice(&crc.to_le_bytes());
+    file.write_at(&slot, control.sequence % 2 * SLOT_BYTES as u64)?;
+    file.sync_data()?;
+    Ok(())
+}
+
+/// The newest valid slot; `None` if there is none.
+pub(crate) fn read(file: &dyn File) -> Result<Option<Control>> {
+    let mut newest: Option<Control> = None;
+    for index in 0..2 {
+        let mut slot = vec![0; SLOT_BYTES];
+        file.read_at(&mut slot, index * SLOT_BYTES as u64)?;
+        let control = decode(&slot).map_err(|what| StorageError::Corrupt {
+            file: file.path().to_path_buf(),
+            page: None,
+            what,
+        })?;
+        if let Some(control) = control
+            && newest.as_ref().is_none_or(|n| n.sequence < control.sequence)
+        {
+            newest = Some(control);
+        }
+    }
+    Ok(newest)
+}
+
+fn slot_crc(slot: &[u8]) -> u32 {
+    let algorithm = crc_fast::CrcAlgorithm::Crc32Iscsi;
+    let mut digest = crc_fast::Digest::new(algorithm);
+    digest.update(&slot[..12]);
+    digest.update(&slot[16..]);
+    digest.finalize() as u32
+}
+
+/// `None` for a slot that was never completely written; an error for one of
+/// another version of the program.
+fn decode(slot: &[u8]) -> Result<Option<Control>, String> {
+    let word = |at: usize| u64::from_le_bytes(slot[at..at + 8].try_into().expect("8 bytes"));
+    let half = |at: usize| u32::from_le_bytes(slot[at..at + 4].try_into().expect("4 bytes"));
+    if word(0) != MAGIC || half(12) != slot_crc(slot) {
+        return Ok(None);
+    }
+    if half(8) != VERSION {
+        return Err(format!("control file version {} is not {VERSION}", half(8)));
+    }
+    let state_len = half(64) as usize;
+    let state = slot.get(STATE..STATE + state_len).ok_or("state reaches past the slot")?;
+    Ok(Some(Control {
+        sequence: word(16),
+        system_id: word(24),
+        redo: Lsn(word(32)),
+        durable: Lsn(word(40)),
+        next_generation: word(48),
+        wal_segment_bytes: word(56),
+        state: state.to_vec(),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use steppe_vfs::{CrashVfs, OpenMode, Vfs};
+
+    #[test]
+    fn a_torn_slot_leaves_the_other() {
+        let vfs = CrashVfs::new(1);
+        let file = vfs.open(Path::new("control"), OpenMode::CREATE).unwrap();
+        assert_eq!(read(&*file).unwrap(), None);
+        let mut first = Control { sequence: 4, redo: Lsn(77), ..Control::default() };
+        first.state = b"opaque".to_vec();
+        write(&*file, &first).unwrap();
+        let second = Control { sequence: 5, redo: Lsn(99), ..first.clone() };
+        write(&*file, &second).unwrap();
+        assert_eq!(read(&*file).unwrap(), Some(second));
+        file.write_at(b"x", SLOT_BYTES as u64 + 300).unwrap();
+        assert_eq!(read(&*file).unwrap(), Some(first));
+    }
+}

@@ -1,0 +1,276 @@
+//! Changes of nodes. Each is a function of the page's content and its arguments
+//! alone, so that redo repeats exactly what happened.
+//!
+//! Room is checked by the caller before anything is logged; here it is asserted.
+
+use super::node::{
+    self, CHILD_LEN, FIRST_CHILD, HEAP_START, HEAP_USED, LAST_INSERT, LOWER_LEN, LOWER_OFFSET,
+    MAX_SLOTS, NO_FENCE, PREFIX_LEN, SLOT_SIZE, SLOTS, UPPER_LEN, UPPER_OFFSET,
+};
+use super::{GENERATION, Kind, LEVEL, ROOT, SLOT_COUNT, format};
+use crate::pool::memory::{PageBuf, PageMut, PageRef};
+use crate::types::{PAGE_SIZE, PageId, TreeId};
+
+/// `last insert` when there was none: no slot follows it.
+const NO_INSERT: u16 = u16::MAX - 1;
+
+/// What a fresh node is.
+#[derive(Clone, Copy)]
+pub(crate) struct NodeHeader<'a> {
+    pub(crate) id: PageId,
+    pub(crate) tree: TreeId,
+    pub(crate) level: u8,
+    pub(crate) lower: &'a [u8],
+    pub(crate) upper: Option<&'a [u8]>,
+    pub(crate) first_child: PageId,
+}
+
+/// How many leading bytes two byte strings share.
+pub(crate) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+/// Makes an empty node.
+pub(crate) fn init(page: &mut PageMut<'_>, header: NodeHeader<'_>) {
+    format(page, header.id, Kind::Node);
+    page.put_u8(LEVEL, header.level);
+    page.put_u64(GENERATION, header.tree.generation);
+    page.put_u64(ROOT, header.tree.root.0);
+    page.put_u64(FIRST_CHILD, header.first_child.0);
+    page.put_u16(LAST_INSERT, NO_INSERT);
+    page.put_u16(HEAP_START, PAGE_SIZE as u16);
+    write_fences(page, header.lower, header.upper);
+}
+
+/// Stores fences into an empty heap, and the prefix they imply.
+fn write_fences(page: &mut PageMut<'_>, lower: &[u8], upper: Option<&[u8]>) {
+    debug_assert_eq!(usize::from(page.u16_at(HEAP_START)), PAGE_SIZE);
+    let lower_offset = PAGE_SIZE - node::fence_cost(lower.len());
+    let upper_cost = node::fence_cost(upper.map_or(0, <[u8]>::len));
+    let upper_offset = lower_offset - upper_cost;
+    page.write(lower_offset, lower);
+    page.write(upper_offset, upper.unwrap_or_default());
+    page.put_u16(LOWER_OFFSET, lower_offset as u16);
+    page.put_u16(LOWER_LEN, lower.len() as u16);
+    page.put_u16(UPPER_OFFSET, upper_offset as u16);
+    page.put_u16(UPPER_LEN, upper.map_or(NO_FENCE, |key| key.len() as u16));
+    page.put_u16(PREFIX_LEN, upper.map_or(0, |upper| common_prefix(lower, upper)) as u16);
+    page.put_u16(HEAP_START, upper_offset as u16);
+    page.put_u16(HEAP_USED, (PAGE_SIZE - upper_offset) as u16);
+}
+
+/// Whether an entry with this suffix fits.
+#[inline]
+pub(crate) fn fits(page: PageRef<'_>, suffix_len: usize, value_len: usize) -> bool {
+    node::slot_count(page) < MAX_SLOTS
+        && node::room(page) >= SLOT_SIZE + node::heap_cost(suffix_len, value_len)
+}
+
+/// Takes `heap_bytes` from the heap, with `slots` more slots to come.
+fn allocate(page: &mut PageMut<'_>, heap_bytes: usize, slots: usize) -> usize {
+    let slots_end = SLOTS + (node::slot_count(**page) + slots) * SLOT_SIZE;
+    let needed = slots_end + heap_bytes;
+    if usize::from(page.u16_at(HEAP_START)) < needed {
+        compact(page);
+    }
+    let heap_start = usize::from(page.u16_at(HEAP_START));
+    assert!(heap_start >= needed, "no room in the page: the caller must check before it logs");
+    let offset = heap_start - heap_bytes;
+    page.put_u16(HEAP_START, offset as u16);
+    page.put_u16(HEAP_USED, page.u16_at(HEAP_USED) + heap_bytes as u16);
+    offset
+}
+
+fn write_entry(page: &mut PageMut<'_>, offset: usize, suffix: &[u8], value: &[u8]) {
+    page.put_u16(offset, value.len() as u16);
+    page.write(offset + 2, suffix);
+    page.write(offset + 2 + suffix.len(), value);
+}
+
+fn put_slot(page: &mut PageMut<'_>, index: usize, slot: u64) {
+    page.put_u64(SLOTS + index * SLOT_SIZE, slot);
+}
+
+/// Inserts an entry before slot `index`.
+pub(crate) fn insert(page: &mut PageMut<'_>, index: usize, suffix: &[u8], value: &[u8]) {
+    let count = node::slot_count(**page);
+    assert!(index <= count && count < MAX_SLOTS);
+    let offset = allocate(page, node::heap_cost(suffix.len(), value.len()), 1);
+    write_entry(page, offset, suffix, value);
+    let at = SLOTS + index * SLOT_SIZE;
+    page.move_within(at, at + SLOT_SIZE, (count - index) * SLOT_SIZE);
+    put_slot(page, index, node::make_slot(node::head(suffix), offset, suffix.len()));
+    page.put_u16(SLOT_COUNT, (count + 1) as u16);
+    page.put_u16(LAST_INSERT, index as u16);
+}
+
+/// Whether an insertion before slot `index` goes on where the last one ended.
+pub(crate) fn is_ascending(page: PageRef<'_>, index: usize) -> bool {
+    usize::from(page.u16_at(LAST_INSERT)) + 1 == index
+}
+
+/// Removes the entry of slot `index`.
+pub(crate) fn remove(page: &mut PageMut<'_>, index: usize) {
+    let count = node::slot_count(**page);
+    assert!(index < count);
+    release(page, index);
+    let at = SLOTS + index * SLOT_SIZE;
+    page.move_within(at + SLOT_SIZE, at, (count - index - 1) * SLOT_SIZE);
+    page.put_u16(SLOT_COUNT, (count - 1) as u16);
+    page.put_u16(LAST_INSERT, NO_INSERT);
+}
+
+/// Gives the heap bytes of a slot's entry back.
+fn release(page: &mut PageMut<'_>, index: usize) {
+    let entry = checked_entry(**page, index);
+    let cost = node::heap_cost(entry.key_len, entry.value_len);
+    page.put_u16(HEAP_USED, page.u16_at(HEAP_USED) - cost as u16);
+    if usize::from(page.u16_at(HEAP_START)) == entry.key_offset - 2 {
+        page.put_u16(HEAP_START, (entry.key_offset - 2 + cost) as u16);
+    }
+}
+
+fn checked_entry(page: PageRef<'_>, index: usize) -> node::Entry {
+    node::entry(page, index).expect("entries of a latched page were validated when it was read")
+}
+
+/// Whether the entry of slot `index` can get a value of this length.
+pub(crate) fn fits_value(page: PageRef<'_>, index: usize, value_len: usize) -> bool {
+    let entry = checked_entry(page, index);
+    let old_cost = node::heap_cost(entry.key_len, entry.value_len);
+    node::room(page) + old_cost >= node::heap_cost(entry.key_len, value_len)
+}
+
+/// Replaces the value of slot `index`.
+pub(crate) fn replace(page: &mut PageMut<'_>, index: usize, value: &[u8]) {
+    let entry = checked_entry(**page, index);
+    let old_cost = node::heap_cost(entry.key_len, entry.value_len);
+    let new_cost = node::heap_cost(entry.key_len, value.len());
+    if new_cost <= old_cost {
+        page.put_u16(entry.key_offset - 2, value.len() as u16);
+        page.write(entry.value_offset, value);
+        let used = page.u16_at(HEAP_USED) - (old_cost - new_cost) as u16;
+        page.put_u16(HEAP_USED, used);
+        return;
+    }
+    // The old copy is made garbage first, so that compaction can use its room; its
+    // slot goes meanwhile, or compaction would keep it.
+    let suffix = page.bytes(entry.key_offset, entry.key_len).to_vec();
+    let last_insert = page.u16_at(LAST_INSERT);
+    remove(page, index);
+    insert(page, index, &suffix, value);
+    page.put_u16(LAST_INSERT, last_insert);
+}
+
+/// Replaces `old_len` bytes at `offset` of the value of slot `index`.
+pub(crate) fn splice(
+    page: &mut PageMut<'_>,
+    index: usize,
+    offset: usize,
+    old_len: usize,
+    new: &[u8],
+) {
+    let entry = checked_entry(**page, index);
+    assert!(offset + old_len <= entry.value_len);
+    if old_len == new.len() {
+        page.write(entry.value_offset + offset, new);
+        return;
+    }
+    let old = page.bytes(entry.value_offset, entry.value_len);
+    let value = [&old[..offset], new, &old[offset + old_len..]].concat();
+    replace(page, index, &value);
+}
+
+/// Rewrites the page without garbage.
+fn compact(page: &mut PageMut<'_>) {
+    let (header, lower, upper) = parts(**page);
+    let header = NodeHeader { lower: &lower, upper: upper.as_deref(), ..header };
+    let last_insert = page.u16_at(LAST_INSERT);
+    let lsn = super::lsn(**page);
+    let mut fresh = PageBuf::zeroed();
+    init(&mut fresh.page_mut(), header);
+    append_range(&mut fresh.page_mut(), **page, 0..node::slot_count(**page));
+    page.copy_from(&fresh);
+    page.put_u16(LAST_INSERT, last_insert);
+    super::set_lsn(page, lsn);
+}
+
+/// The header and fences of a node (the header's own fences are empty).
+pub(crate) fn parts(page: PageRef<'_>) -> (NodeHeader<'static>, Vec<u8>, Option<Vec<u8>>) {
+    let header = NodeHeader {
+        id: PageId(page.u64_at(super::PAGE_ID)),
+        tree: TreeId { root: PageId(page.u64_at(ROOT)), generation: page.u64_at(GENERATION) },
+        level: node::level(page),
+        lower: &[],
+        upper: None,
+        first_child: PageId(page.u64_at(FIRST_CHILD)),
+    };
+    (header, node::lower_fence_key(page), node::upper_fence_key(page))
+}
+
+/// Copies entries of `source` behind the last one of `target`, whose prefix may
+/// be longer or shorter.
+pub(crate) fn append_range(
+    target: &mut PageMut<'_>,
+    source: PageRef<'_>,
+    range: std::ops::Range<usize>,
+) {
+    let mut key = Vec::new();
+    let mut value = Vec::new();
+    for index in range {
+        let entry = checked_entry(source, index);
+        key.clear();
+        value.clear();
+        let complete = node::full_key(source, index, &mut key)
+            && source.append_to(entry.value_offset, entry.value_len, &mut value);
+        assert!(complete, "a latched page is intact");
+        append(target, &key, &value);
+    }
+    target.put_u16(LAST_INSERT, NO_INSERT);
+}
+
+/// Inserts an entry behind the last one, given its full key.
+pub(crate) fn append(target: &mut PageMut<'_>, key: &[u8], value: &[u8]) {
+    let suffix = node::suffix_of(**target, key);
+    insert(target, node::slot_count(**target), suffix, value);
+}
+
+/// The bytes that `slots` of this page would take in a node with other fences.
+pub(crate) fn size_with_fences(
+    page: PageRef<'_>,
+    slots: std::ops::Range<usize>,
+    lower_len: usize,
+    upper_len: usize,
+    new_prefix_len: usize,
+) -> usize {
+    let prefix_len = node::prefix_len(page);
+    let entries: usize = slots
+        .map(|index| {
+            let entry = checked_entry(page, index);
+            let suffix_len = entry.key_len + prefix_len - new_prefix_len;
+            SLOT_SIZE + node::heap_cost(suffix_len, entry.value_len)
+        })
+        .sum();
+    entries + node::fence_cost(lower_len) + node::fence_cost(upper_len)
+}
+
+/// Cuts the node at slot `at`, which becomes (with all above) somebody else's:
+/// the upper fence moves down to `upper`.
+pub(crate) fn truncate(page: &mut PageMut<'_>, at: usize, upper: &[u8]) {
+    let (header, lower, _) = parts(**page);
+    let header = NodeHeader { lower: &lower, upper: Some(upper), ..header };
+    let lsn = super::lsn(**page);
+    let mut fresh = PageBuf::zeroed();
+    init(&mut fresh.page_mut(), header);
+    append_range(&mut fresh.page_mut(), **page, 0..at);
+    page.copy_from(&fresh);
+    super::set_lsn(page, lsn);
+}
+
+/// The value of an inner node's entry.
+pub(crate) fn child_bytes(child: PageId) -> [u8; CHILD_LEN] {
+    child.0.to_le_bytes()
+}
+
+/// Room that a node of `used` bytes may have.
+pub(crate) const CAPACITY: usize = PAGE_SIZE - SLOTS;

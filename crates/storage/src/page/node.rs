@@ -1,0 +1,336 @@
+//! Nodes of a B+tree, for reading: slotted pages with fence keys, prefix
+//! truncation and key heads (Graefe, "Modern B-Tree Techniques", 2011;
+//! LeanStore: Leis et al., ICDE 2018).
+//!
+//! ```text
+//!  0                  40         42        44         46          48
+//! ┌──────────────────┬──────────┬─────────┬──────────┬───────────┬───────────
+//! │ page header      │heap start│heap used│prefix len│last insert│
+//! └──────────────────┴──────────┴─────────┴──────────┴───────────┴───────────
+//!  48                   52                   56             64
+//! ──┬────────────────────┬────────────────────┬─────────────┬───────────┐
+//!   │lower fence off, len│upper fence off, len│ first child │ slots …   │
+//! ──┴────────────────────┴────────────────────┴─────────────┴───────────┘
+//!  slot (8 bytes):  ┌ key suffix len u16 ┬ offset u16 ┬ head u32 ┐
+//!  heap entry at offset (even): ┌ value len u16 ┬ key suffix ┬ value ┐
+//! ```
+//!
+//! - The node holds the keys k with lower fence ≤ k < upper fence. An empty lower
+//!   fence is minus infinity; an upper length of `NO_FENCE` is plus infinity.
+//! - `prefix len` bytes are common to both fences, hence to all keys, and stored
+//!   only there. Slots are sorted by suffix. A slot's head is the first four bytes
+//!   of the suffix, zero-padded, as a big-endian number: most comparisons end there.
+//! - Inner nodes: the value is a child's page id (8 bytes). The child of slot i
+//!   covers [key i, key i+1); `first child` covers [lower fence, key 0).
+//! - `heap used` counts live heap bytes; what is between it and `heap start` is
+//!   garbage that `edit::compact` recovers.
+//!
+//! Everything here may run on a torn page: results are bounded garbage then, and
+//! the caller's validation of the page's version throws them away.
+
+use super::{GENERATION, LEVEL, SLOT_COUNT};
+use crate::pool::memory::PageRef;
+use crate::types::{PAGE_SIZE, PageId};
+use std::cmp::Ordering;
+
+pub(crate) const HEAP_START: usize = 40;
+pub(crate) const HEAP_USED: usize = 42;
+pub(crate) const PREFIX_LEN: usize = 44;
+pub(crate) const LAST_INSERT: usize = 46;
+pub(crate) const LOWER_OFFSET: usize = 48;
+pub(crate) const LOWER_LEN: usize = 50;
+pub(crate) const UPPER_OFFSET: usize = 52;
+pub(crate) const UPPER_LEN: usize = 54;
+pub(crate) const FIRST_CHILD: usize = 56;
+pub(crate) const SLOTS: usize = 64;
+pub(crate) const SLOT_SIZE: usize = 8;
+pub(crate) const MAX_SLOTS: usize = (PAGE_SIZE - SLOTS) / SLOT_SIZE;
+/// The upper fence's length when there is none.
+pub(crate) const NO_FENCE: u16 = u16::MAX;
+/// Bytes of a child pointer.
+pub(crate) const CHILD_LEN: usize = 8;
+
+/// Where an entry's parts lie in the page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) key_offset: usize,
+    pub(crate) key_len: usize,
+    pub(crate) value_offset: usize,
+    pub(crate) value_len: usize,
+}
+
+/// The slots of the page, never more than fit.
+#[inline]
+pub(crate) fn slot_count(page: PageRef<'_>) -> usize {
+    usize::from(page.u16_at(SLOT_COUNT)).min(MAX_SLOTS)
+}
+
+/// 0 for a leaf.
+#[inline]
+pub(crate) fn level(page: PageRef<'_>) -> u8 {
+    page.u8_at(LEVEL)
+}
+
+/// The generation of the tree the page belongs to.
+#[inline]
+pub(crate) fn generation(page: PageRef<'_>) -> u64 {
+    page.u64_at(GENERATION)
+}
+
+/// The length of the keys' common prefix.
+#[inline]
+pub(crate) fn prefix_len(page: PageRef<'_>) -> usize {
+    usize::from(page.u16_at(PREFIX_LEN))
+}
+
+/// The first four bytes as a number that sorts as they do.
+#[inline]
+pub(crate) fn head(suffix: &[u8]) -> u32 {
+    match suffix {
+        [a, b, c, d, ..] => u32::from_be_bytes([*a, *b, *c, *d]),
+        [a, b, c] => u32::from_be_bytes([*a, *b, *c, 0]),
+        [a, b] => u32::from_be_bytes([*a, *b, 0, 0]),
+        [a] => u32::from_be_bytes([*a, 0, 0, 0]),
+        [] => 0,
+    }
+}
+
+/// The part of `key` that slots of this page store.
+#[inline]
+pub(crate) fn suffix_of<'k>(page: PageRef<'_>, key: &'k [u8]) -> &'k [u8] {
+    key.get(prefix_len(page)..).unwrap_or(&[])
+}
+
+#[inline]
+fn slot(page: PageRef<'_>, index: usize) -> u64 {
+    page.u64_at(SLOTS + index * SLOT_SIZE)
+}
+
+#[inline]
+fn slot_head(slot: u64) -> u32 {
+    (slot >> 32) as u32
+}
+
+/// Builds a slot word.
+#[inline]
+pub(crate) fn make_slot(head: u32, offset: usize, key_len: usize) -> u64 {
+    debug_assert!(offset < PAGE_SIZE && offset.is_multiple_of(2) && key_len < PAGE_SIZE);
+    u64::from(head) << 32 | (offset as u64) << 16 | key_len as u64
+}
+
+#[inline]
+fn slot_key(slot: u64) -> (usize, usize) {
+    ((slot >> 16 & 0xffff) as usize + 2, (slot & 0xffff) as usize)
+}
+
+/// The entry of a slot; `None` if it does not lie in the page (torn or corrupt).
+#[inline]
+pub(crate) fn entry(page: PageRef<'_>, index: usize) -> Option<Entry> {
+    let (key_offset, key_len) = slot_key(slot(page, index));
+    let value_len = usize::from(page.u16_at(key_offset - 2));
+    let value_offset = key_offset + key_len;
+    (value_offset + value_len <= PAGE_SIZE).then_some(Entry {
+        key_offset,
+        key_len,
+        value_offset,
+        value_len,
+    })
+}
+
+#[inline]
+fn compare_slot(page: PageRef<'_>, index: usize, head: u32, suffix: &[u8]) -> Ordering {
+    let slot = slot(page, index);
+    slot_head(slot).cmp(&head).then_with(|| {
+        let (offset, len) = slot_key(slot);
+        page.compare(offset, len, suffix)
+    })
+}
+
+/// The first slot in `0..count` whose head is not below `head`, without branches
+/// that depend on the keys.
+#[inline]
+fn lower_head(page: PageRef<'_>, count: usize, head: u32) -> usize {
+    let mut base = 0;
+    let mut left = count;
+    while left > 1 {
+        let half = left / 2;
+        base += if slot_head(slot(page, base + half - 1)) < head { half } else { 0 };
+        left -= half;
+    }
+    base + usize::from(left == 1 && slot_head(slot(page, base)) < head)
+}
+
+/// The first slot whose suffix is ≥ `suffix`, and whether it is equal.
+#[inline]
+pub(crate) fn search(page: PageRef<'_>, suffix: &[u8]) -> (usize, bool) {
+    let count = slot_count(page);
+    let head = head(suffix);
+    let mut low = lower_head(page, count, head);
+    // Among the slots with the same head (nearly always none or one) the rest decides.
+    let mut high = low;
+    let mut step = 1;
+    while high < count && slot_head(slot(page, high)) == head {
+        match compare_slot(page, high, head, suffix) {
+            Ordering::Less => {
+                low = high + 1;
+                high += step;
+                step *= 2;
+            }
+            Ordering::Equal => return (high, true),
+            Ordering::Greater => break,
+        }
+    }
+    let mut end = high.min(count);
+    while low < end {
+        let middle = low + (end - low) / 2;
+        match compare_slot(page, middle, head, suffix) {
+            Ordering::Less => low = middle + 1,
+            Ordering::Equal => return (middle, true),
+            Ordering::Greater => end = middle,
+        }
+    }
+    (low, false)
+}
+
+/// The child pointer at `position`: 0 is the first child, i + 1 that of slot i.
+#[inline]
+pub(crate) fn child_at(page: PageRef<'_>, position: usize) -> Option<PageId> {
+    if position == 0 {
+        return Some(PageId(page.u64_at(FIRST_CHILD)));
+    }
+    let entry = entry(page, position - 1)?;
+    let mut bytes = [0; CHILD_LEN];
+    (entry.value_len == CHILD_LEN && page.copy_to(entry.value_offset, &mut bytes))
+        .then(|| PageId(u64::from_le_bytes(bytes)))
+}
+
+/// The position (as in [`child_at`]) of the child that covers `key`.
+#[inline]
+pub(crate) fn child_position(page: PageRef<'_>, key: &[u8]) -> usize {
+    let (slot, found) = search(page, suffix_of(page, key));
+    slot + usize::from(found)
+}
+
+/// The position of the child that covers the keys just below `key`.
+#[inline]
+pub(crate) fn child_position_below(page: PageRef<'_>, key: &[u8]) -> usize {
+    search(page, suffix_of(page, key)).0
+}
+
+/// Offset and length of the lower fence.
+#[inline]
+pub(crate) fn lower_fence(page: PageRef<'_>) -> (usize, usize) {
+    (usize::from(page.u16_at(LOWER_OFFSET)), usize::from(page.u16_at(LOWER_LEN)))
+}
+
+/// Offset and length of the upper fence; `None` is plus infinity.
+#[inline]
+pub(crate) fn upper_fence(page: PageRef<'_>) -> Option<(usize, usize)> {
+    let len = page.u16_at(UPPER_LEN);
+    (len != NO_FENCE).then(|| (usize::from(page.u16_at(UPPER_OFFSET)), usize::from(len)))
+}
+
+/// The lower fence, copied. Empty: minus infinity.
+pub(crate) fn lower_fence_key(page: PageRef<'_>) -> Vec<u8> {
+    let (offset, len) = lower_fence(page);
+    let mut key = Vec::new();
+    // A fence outside the page is empty here: the page is torn, or `validate` refused it.
+    let _ = page.append_to(offset, len, &mut key);
+    key
+}
+
+/// The upper fence, copied. `None`: plus infinity.
+pub(crate) fn upper_fence_key(page: PageRef<'_>) -> Option<Vec<u8>> {
+    let (offset, len) = upper_fence(page)?;
+    let mut key = Vec::new();
+    let _ = page.append_to(offset, len, &mut key);
+    Some(key)
+}
+
+/// The full key of a slot, appended to `key`.
+#[must_use]
+pub(crate) fn full_key(page: PageRef<'_>, index: usize, key: &mut Vec<u8>) -> bool {
+    let Some(entry) = entry(page, index) else { return false };
+    page.append_to(lower_fence(page).0, prefix_len(page), key)
+        && page.append_to(entry.key_offset, entry.key_len, key)
+}
+
+/// Whether `key` lies between the fences.
+pub(crate) fn covers(page: PageRef<'_>, key: &[u8]) -> bool {
+    let (offset, len) = lower_fence(page);
+    let above = page.compare(offset, len, key) != Ordering::Greater;
+    let below = upper_fence(page)
+        .is_none_or(|(offset, len)| page.compare(offset, len, key) == Ordering::Greater);
+    above && below
+}
+
+/// Heap bytes of an entry: length word, key suffix and value, rounded to even.
+#[inline]
+pub(crate) fn heap_cost(suffix_len: usize, value_len: usize) -> usize {
+    (2 + suffix_len + value_len).next_multiple_of(2)
+}
+
+/// Heap bytes of a fence.
+#[inline]
+pub(crate) fn fence_cost(len: usize) -> usize {
+    len.next_multiple_of(2)
+}
+
+/// Bytes free in the node, garbage included.
+#[inline]
+pub(crate) fn room(page: PageRef<'_>) -> usize {
+    (PAGE_SIZE - SLOTS)
+        .saturating_sub(slot_count(page) * SLOT_SIZE)
+        .saturating_sub(usize::from(page.u16_at(HEAP_USED)))
+}
+
+/// Bytes taken by slots and live heap.
+#[inline]
+pub(crate) fn used(page: PageRef<'_>) -> usize {
+    PAGE_SIZE - SLOTS - room(page)
+}
+
+/// Checks the structure of a node that no one writes: every offset in its
+/// bounds, slots in order. What passes can be edited without further checks.
+pub(crate) fn validate(page: PageRef<'_>) -> Result<(), &'static str> {
+    let count = usize::from(page.u16_at(SLOT_COUNT));
+    let heap_start = usize::from(page.u16_at(HEAP_START));
+    if count > MAX_SLOTS || heap_start > PAGE_SIZE || heap_start < SLOTS + count * SLOT_SIZE {
+        return Err("slots and heap overlap");
+    }
+    let inside = |offset: usize, len: usize| offset >= heap_start && offset + len <= PAGE_SIZE;
+    let (lower_offset, lower_len) = lower_fence(page);
+    let (upper_offset, upper_len) = upper_fence(page).unwrap_or((PAGE_SIZE, 0));
+    if !inside(lower_offset, lower_len) || !inside(upper_offset, upper_len) {
+        return Err("fence outside the page");
+    }
+    if prefix_len(page) > lower_len.min(upper_len) {
+        return Err("prefix longer than a fence");
+    }
+    let mut heap_used = fence_cost(lower_len) + fence_cost(upper_len);
+    for index in 0..count {
+        let (key_offset, key_len) = slot_key(slot(page, index));
+        let entry = entry(page, index).filter(|e| inside(e.key_offset - 2, 2 + e.key_len));
+        let Some(entry) = entry.filter(|_| key_offset.is_multiple_of(2)) else {
+            return Err("entry outside the page");
+        };
+        if level(page) > 0 && entry.value_len != CHILD_LEN {
+            return Err("child pointer of a wrong length");
+        }
+        heap_used += heap_cost(key_len, entry.value_len);
+        if index > 0 && !in_order(page, index) {
+            return Err("keys out of order");
+        }
+    }
+    if heap_used != usize::from(page.u16_at(HEAP_USED)) || heap_used > PAGE_SIZE - heap_start {
+        return Err("heap accounting is wrong");
+    }
+    Ok(())
+}
+
+fn in_order(page: PageRef<'_>, index: usize) -> bool {
+    let (offset, len) = slot_key(slot(page, index - 1));
+    let mut previous = Vec::with_capacity(len);
+    page.append_to(offset, len, &mut previous)
+        && compare_slot(page, index, head(&previous), &previous) == Ordering::Greater
+}

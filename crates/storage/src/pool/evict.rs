@@ -1,0 +1,191 @@
+//! The clock: which pages leave memory.
+//!
+//! One hand over the resident slots. A referenced page is spared once; a clean
+//! one is latched, its memory discarded and its slot freed; dirty ones are
+//! gathered, written as one batch, and then go too. Batches keep the cost of the
+//! doublewrite's syncs and of the kernel's TLB work per page small.
+
+use super::state::{self, DIRTY, LATCHED, REFERENCED, UNLATCHED, latch};
+use super::{EMPTY, PageGuard, Pool, writeback};
+use crate::error::Result;
+use crate::types::PageId;
+use std::sync::atomic::Ordering;
+
+/// The most pages evicted at a time.
+const BATCH: usize = 64;
+
+/// Where the clock's hand is.
+#[derive(Default)]
+pub(super) struct Clock {
+    hand: usize,
+}
+
+/// What one turn of the hand found.
+#[derive(Default)]
+struct Found<'a> {
+    victims: Vec<(usize, PageGuard<'a>)>,
+    dirty: Vec<(usize, PageId)>,
+}
+
+impl Pool {
+    /// Evicts some pages if no slot is free; returns how many are free then.
+    pub(super) fn make_room(&self) -> Result<usize> {
+        self.keep_free(1)
+    }
+
+    /// Free slots below which the background writer begins.
+    pub(crate) fn low_water(&self) -> usize {
+        (self.resident.len() / 32).clamp(1, 4 * BATCH)
+    }
+
+    /// Evicts until `wanted` slots are free (or nothing more can go just now).
+    pub(crate) fn keep_free(&self, wanted: usize) -> Result<usize> {
+        let mut clock = self.clock.lock();
+        loop {
+            let free = self.free_slots.lock().len();
+            if free >= wanted {
+                return Ok(free);
+            }
+            let batch = (self.resident.len() / 16).clamp(1, BATCH);
+            let found = self.turn(&mut clock, batch);
+            let mut freed = found.victims.len();
+            self.discard(found.victims);
+            if freed < batch && !found.dirty.is_empty() {
+                freed += self.write_and_evict(&found.dirty)?;
+            }
+            if freed == 0 {
+                return Ok(self.free_slots.lock().len());
+            }
+        }
+    }
+
+    /// Moves the hand until it has enough, at most twice around.
+    fn turn(&self, clock: &mut Clock, batch: usize) -> Found<'_> {
+        let mut found = Found::default();
+        for _ in 0..2 * self.resident.len() + 1 {
+            let slot = clock.hand;
+            clock.hand = (clock.hand + 1) % self.resident.len();
+            let id = PageId(self.resident[slot].load(Ordering::Acquire));
+            if id.0 == EMPTY {
+                continue;
+            }
+            let word = self.memory.state(id);
+            let state = word.load(Ordering::Relaxed);
+            if latch(state) != UNLATCHED {
+                continue;
+            }
+            if state & REFERENCED != 0 {
+                // If the word changes under us the page is in use: spare it anyway.
+                let _ = word.compare_exchange(
+                    state,
+                    state & !REFERENCED,
+                    Ordering::Relaxed,
+                    Ordering::Relaxed,
+                );
+            } else if state & DIRTY != 0 {
+                if !found.dirty.contains(&(slot, id)) {
+                    found.dirty.push((slot, id));
+                }
+            } else if let Some(guard) = self.try_latch(id, state) {
+                found.victims.push((slot, guard));
+            }
+            if found.victims.len() >= batch || found.dirty.len() >= writeback::BATCH {
+                break;
+            }
+        }
+        found
+    }
+
+    /// Writes dirty pages, then evicts those that nobody has touched meanwhile.
+    fn write_and_evict(&self, dirty: &[(usize, PageId)]) -> Result<usize> {
+        let ids: Vec<PageId> = dirty.iter().map(|&(_, id)| id).collect();
+        self.write_pages(&ids)?;
+        let victims: Vec<_> = dirty
+            .iter()
+            .filter_map(|&(slot, id)| {
+                let state = self.memory.state(id).load(Ordering::Relaxed);
+                let idle = latch(state) == UNLATCHED && state & (DIRTY | REFERENCED) == 0;
+                idle.then(|| self.try_latch(id, state)).flatten().map(|guard| (slot, guard))
+            })
+            .collect();
+        let count = victims.len();
+        self.discard(victims);
+        Ok(count)
+    }
+
+    /// Gives the victims' memory back and frees their slots.
+    #[allow(unsafe_code)]
+    fn discard(&self, mut victims: Vec<(usize, PageGuard<'_>)>) {
+        victims.sort_unstable_by_key(|(_, guard)| guard.id());
+        let mut run = 0;
+        for end in 1..=victims.len() {
+            let adjacent = |i: usize| victims[i].1.id().0 == victims[i - 1].1.id().0 + 1;
+            if end < victims.len() && adjacent(end) {
+                continue;
+            }
+            // SAFETY: the victims' guards are the exclusive latches of the whole run.
+            unsafe { self.memory.discard(victims[run].1.id(), end - run) };
+            run = end;
+        }
+        self.counters.evicted.fetch_add(victims.len() as u64, Ordering::Relaxed);
+        let mut slots = Vec::with_capacity(victims.len());
+        for (slot, guard) in victims {
+            debug_assert_eq!(guard.before & DIRTY, 0, "a dirty page is never discarded");
+            debug_assert_eq!(latch(self.memory.state(guard.id()).load(Ordering::Relaxed)), LATCHED);
+            self.resident[slot].store(EMPTY, Ordering::Release);
+            guard.abandon();
+            slots.push(slot as u32);
+        }
+        self.free_slots.lock().extend(slots);
+    }
+
+    /// The pages in memory that are dirty now or about to be, by id.
+    pub(crate) fn dirty_pages(&self) -> Vec<PageId> {
+        let mut ids: Vec<PageId> = self
+            .resident
+            .iter()
+            .map(|slot| PageId(slot.load(Ordering::Acquire)))
+            .filter(|&id| id.0 != EMPTY)
+            .filter(|&id| self.memory.state(id).load(Ordering::Acquire) & DIRTY != 0)
+            .collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// The page's dirty copy for the writer, if it is dirty and can be copied now.
+    pub(super) fn copy_dirty(&self, id: PageId, target: &mut super::PageBuf) -> Copied {
+        let state = self.memory.state(id).load(Ordering::Acquire);
+        if state & DIRTY == 0 {
+            return Copied::Clean;
+        }
+        if latch(state) != UNLATCHED {
+            return Copied::Busy;
+        }
+        let version = state::version(state);
+        self.page(id).copy_page(target);
+        if self.validate(id, version) { Copied::Dirty(version) } else { Copied::Busy }
+    }
+
+    /// Marks a page clean if it is still what was written.
+    pub(super) fn mark_clean(&self, id: PageId, version: super::Version) {
+        let word = self.memory.state(id);
+        let mut state = word.load(Ordering::Relaxed);
+        while latch(state) == UNLATCHED && state::version(state) == version {
+            let clean = state & !DIRTY;
+            match word.compare_exchange_weak(state, clean, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => state = now,
+            }
+        }
+    }
+}
+
+/// What [`Pool::copy_dirty`] found.
+pub(super) enum Copied {
+    /// Nothing to write.
+    Clean,
+    /// A writer has it: try again.
+    Busy,
+    /// A consistent copy of this version.
+    Dirty(super::Version),
+}

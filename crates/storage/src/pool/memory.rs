@@ -1,0 +1,416 @@
+//! Page memory: the one place with `unsafe` in this crate.
+//!
+//! As in vmcache (Leis et al., SIGMOD 2023) a page's address is
+//! `base + id * PAGE_SIZE` in one anonymous mapping, reserved but not committed:
+//! the kernel gives memory on first touch and takes it back on `discard`.
+//!
+//! Invariants that make the safe interface sound:
+//!
+//! - M1. A mapping is readable and writable from `new` to `drop`, over its whole
+//!   length, whatever is resident: a discarded range reads as zeros. Hence a load
+//!   at any in-bounds address never faults, however stale the page id is.
+//! - M2. Every access checks or masks its offset against `PAGE_SIZE`, so that an
+//!   offset read from a torn page cannot leave the page.
+//! - M3. Nobody holds `&` or `&mut` to mapped bytes that another thread may write.
+//!   [`PageRef`] copies out: words by relaxed atomics, ranges by `racy_copy`.
+//!   A slice (`PageMut::bytes`) is lent only by the holder of the page's exclusive
+//!   latch, for as long as that holder does not write.
+//! - M4. [`PageMut`] exists at most once a page at a time: the pool makes it from
+//!   the exclusive latch's guard, [`PageBuf`] from `&mut self`.
+//! - M5. What `racy_copy` returns may mix two versions of a page. It is plain
+//!   bytes (every bit pattern is valid), and the callers throw it away unless the
+//!   page's version validates (a seqlock, as in Boehm, "Can seqlocks get along
+//!   with programming language memory models?", MSPC 2012).
+#![allow(unsafe_code)]
+
+use crate::types::{PAGE_SIZE, PageId};
+use std::cmp::Ordering;
+use std::io;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering::Relaxed};
+
+/// An anonymous mapping of zeros.
+struct Mapping {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: a mapping is plain memory owned by this value; M2 to M4 govern access.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    fn new(len: usize) -> io::Result<Mapping> {
+        // SAFETY: a fresh private anonymous mapping, aliasing nothing.
+        let address = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(address.cast::<u8>())
+            .ok_or_else(|| io::Error::other("mmap returned address 0"))?;
+        Ok(Mapping { base, len })
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: exactly the range that `new` mapped; no borrow outlives `self`.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}
+
+/// The pool's address space: the pages and one state word for each.
+pub(crate) struct PageMemory {
+    pages: Mapping,
+    states: Mapping,
+    max_pages: u64,
+}
+
+impl PageMemory {
+    /// Reserves address space for `max_pages` pages. All states start as 0.
+    pub(crate) fn new(max_pages: u64) -> io::Result<PageMemory> {
+        let too_large = || io::Error::other("address space for the buffer pool is too large");
+        let count = usize::try_from(max_pages).map_err(|_| too_large())?;
+        let pages = Mapping::new(count.checked_mul(PAGE_SIZE).ok_or_else(too_large)?)?;
+        let states = Mapping::new(count.checked_mul(8).ok_or_else(too_large)?)?;
+        Ok(PageMemory { pages, states, max_pages })
+    }
+
+    /// Page ids are below this.
+    #[inline]
+    pub(crate) fn max_pages(&self) -> u64 {
+        self.max_pages
+    }
+
+    #[inline]
+    fn page_address(&self, id: PageId) -> *mut u8 {
+        assert!(id.0 < self.max_pages, "page id {} is beyond the address space", id.0);
+        // SAFETY: in bounds of the mapping by the assertion.
+        unsafe { self.pages.base.as_ptr().add(id.0 as usize * PAGE_SIZE) }
+    }
+
+    /// The page's state word.
+    #[inline]
+    pub(crate) fn state(&self, id: PageId) -> &AtomicU64 {
+        assert!(id.0 < self.max_pages, "page id {} is beyond the address space", id.0);
+        // SAFETY: in bounds by the assertion, aligned (mappings are page-aligned), and
+        // only ever accessed as an AtomicU64.
+        unsafe { &*self.states.base.as_ptr().cast::<AtomicU64>().add(id.0 as usize) }
+    }
+
+    /// The page for reading without a latch (M3, M5).
+    #[inline]
+    pub(crate) fn page(&self, id: PageId) -> PageRef<'_> {
+        PageRef { base: self.page_address(id), memory: PhantomData }
+    }
+
+    /// The page for writing. Only the pool calls this, from an exclusive latch's guard.
+    ///
+    /// # Safety
+    /// The caller holds the page's exclusive latch for as long as the result lives,
+    /// and makes no second one (M4).
+    #[inline]
+    pub(super) unsafe fn page_mut(&self, id: PageId) -> PageMut<'_> {
+        PageMut { page: self.page(id) }
+    }
+
+    /// Gives the memory of `count` pages back; they read as zeros afterwards.
+    ///
+    /// # Safety
+    /// The caller holds the exclusive latches of all of them.
+    pub(super) unsafe fn discard(&self, first: PageId, count: usize) {
+        assert!(first.0 + count as u64 <= self.max_pages);
+        // SAFETY: in bounds by the assertion. Private anonymous memory stays mapped and
+        // reads as zeros (M1). The advice can only fail for bad arguments.
+        let result = unsafe {
+            libc::madvise(self.page_address(first).cast(), count * PAGE_SIZE, libc::MADV_DONTNEED)
+        };
+        debug_assert_eq!(result, 0, "madvise: {}", io::Error::last_os_error());
+    }
+
+    /// Asks the processor to load a page's state word, header and first slots.
+    #[inline]
+    pub(crate) fn prefetch(&self, id: PageId) {
+        if id.0 < self.max_pages {
+            let page = self.page(id);
+            prefetch_line(std::ptr::from_ref(self.state(id)).cast());
+            for line in 0..6 {
+                prefetch_line(page.base.wrapping_add(line * 64));
+            }
+        }
+    }
+}
+
+#[inline]
+fn prefetch_line(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch never faults, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast::<i8>()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
+/// A page, for reading. Another thread may be writing it: see M3 and M5.
+#[derive(Clone, Copy)]
+pub(crate) struct PageRef<'a> {
+    base: *mut u8,
+    memory: PhantomData<&'a [u8; PAGE_SIZE]>,
+}
+
+macro_rules! word_access {
+    ($($get:ident, $put:ident, $int:ty, $atomic:ty;)*) => {
+        impl PageRef<'_> { $(
+            /// The little-endian word at `offset` (multiples of its size; masked into the page).
+            #[inline]
+            pub(crate) fn $get(self, offset: usize) -> $int {
+                let offset = offset & (PAGE_SIZE - size_of::<$int>());
+                // SAFETY: in bounds and aligned by the mask (M2); pages are 8-byte aligned.
+                let word = unsafe { &*self.base.add(offset).cast::<$atomic>() };
+                <$int>::from_le(word.load(Relaxed))
+            }
+        )* }
+        impl PageMut<'_> { $(
+            /// Stores the word at `offset` (multiples of its size).
+            #[inline]
+            pub(crate) fn $put(&mut self, offset: usize, value: $int) {
+                assert!(offset % size_of::<$int>() == 0 && offset < PAGE_SIZE);
+                // SAFETY: in bounds and aligned by the assertion.
+                let word = unsafe { &*self.page.base.add(offset).cast::<$atomic>() };
+                word.store(value.to_le(), Relaxed);
+            }
+        )* }
+    };
+}
+
+word_access! {
+    u8_at, put_u8, u8, AtomicU8;
+    u16_at, put_u16, u16, AtomicU16;
+    u64_at, put_u64, u64, AtomicU64;
+}
+
+#[inline]
+fn in_page(offset: usize, len: usize) -> bool {
+    offset <= PAGE_SIZE && len <= PAGE_SIZE - offset
+}
+
+impl<'a> PageRef<'a> {
+    /// Copies `len` bytes at `offset` to `target`. The bytes may be torn (M5).
+    ///
+    /// # Safety
+    /// The range lies in the page, and `target` is good for `len` bytes.
+    #[inline]
+    unsafe fn racy_copy(self, offset: usize, target: *mut u8, len: usize) {
+        // SAFETY: by this function's own contract; M1 keeps the source mapped.
+        unsafe { std::ptr::copy_nonoverlapping(self.base.add(offset), target, len) };
+    }
+
+    /// Copies the range into `target`; false if it is not inside the page.
+    #[inline]
+    #[must_use]
+    pub(crate) fn copy_to(self, offset: usize, target: &mut [u8]) -> bool {
+        if !in_page(offset, target.len()) {
+            return false;
+        }
+        // SAFETY: in the page by the check above; `target` is its own length.
+        unsafe { self.racy_copy(offset, target.as_mut_ptr(), target.len()) };
+        true
+    }
+
+    /// Appends the range to `target`; false if it is not inside the page.
+    #[inline]
+    #[must_use]
+    pub(crate) fn append_to(self, offset: usize, len: usize, target: &mut Vec<u8>) -> bool {
+        if !in_page(offset, len) {
+            return false;
+        }
+        target.reserve(len);
+        let old_len = target.len();
+        // SAFETY: in the page by the check; `reserve` made room for `len` bytes, which
+        // the copy initialises before the length covers them.
+        unsafe {
+            self.racy_copy(offset, target.as_mut_ptr().add(old_len), len);
+            target.set_len(old_len + len);
+        }
+        true
+    }
+
+    /// Compares the range with `other` as byte strings. A range that is not inside
+    /// the page (torn) is cut to it.
+    #[inline]
+    pub(crate) fn compare(self, offset: usize, len: usize, other: &[u8]) -> Ordering {
+        let offset = offset.min(PAGE_SIZE);
+        let len = len.min(PAGE_SIZE - offset);
+        let common = len.min(other.len());
+        let mut at = 0;
+        while at < common {
+            let chunk = (common - at).min(8);
+            let (mut ours, mut theirs) = ([0u8; 8], [0u8; 8]);
+            // SAFETY: `at + chunk <= len`, inside the page by the cut above; 8 bytes of room.
+            unsafe { self.racy_copy(offset + at, ours.as_mut_ptr(), chunk) };
+            theirs[..chunk].copy_from_slice(&other[at..at + chunk]);
+            match u64::from_be_bytes(ours).cmp(&u64::from_be_bytes(theirs)) {
+                Ordering::Equal => at += chunk,
+                unequal => return unequal,
+            }
+        }
+        len.cmp(&other.len())
+    }
+
+    /// Copies the whole page.
+    pub(crate) fn copy_page(self, target: &mut PageBuf) {
+        // SAFETY: a whole page to a whole page.
+        unsafe { self.racy_copy(0, target.0.as_mut_ptr(), PAGE_SIZE) };
+    }
+}
+
+/// A page, for its exclusive owner (M4).
+pub(crate) struct PageMut<'a> {
+    page: PageRef<'a>,
+}
+
+impl<'a> Deref for PageMut<'a> {
+    type Target = PageRef<'a>;
+
+    #[inline]
+    fn deref(&self) -> &PageRef<'a> {
+        &self.page
+    }
+}
+
+impl PageMut<'_> {
+    /// The bytes of a range, which must lie in the page.
+    #[inline]
+    pub(crate) fn bytes(&self, offset: usize, len: usize) -> &[u8] {
+        assert!(in_page(offset, len));
+        // SAFETY: in the page. Nobody writes it while the slice lives: the owner would
+        // need `&mut self`, everybody else its latch (M3, M4).
+        unsafe { std::slice::from_raw_parts(self.page.base.add(offset), len) }
+    }
+
+    /// Stores bytes at `offset`; the range must lie in the page.
+    #[inline]
+    pub(crate) fn write(&mut self, offset: usize, bytes: &[u8]) {
+        assert!(in_page(offset, bytes.len()));
+        // SAFETY: in the page; `bytes` cannot overlap it, being borrowed from elsewhere
+        // while `self` is borrowed mutably.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.page.base.add(offset), bytes.len());
+        }
+    }
+
+    /// Moves `len` bytes inside the page; both ranges must lie in it.
+    #[inline]
+    pub(crate) fn move_within(&mut self, from: usize, to: usize, len: usize) {
+        assert!(in_page(from, len) && in_page(to, len));
+        // SAFETY: both ranges are in the page; `copy` allows overlap.
+        unsafe { std::ptr::copy(self.page.base.add(from), self.page.base.add(to), len) };
+    }
+
+    /// Zeroes a range, which must lie in the page.
+    pub(crate) fn zero(&mut self, offset: usize, len: usize) {
+        assert!(in_page(offset, len));
+        // SAFETY: in the page.
+        unsafe { std::ptr::write_bytes(self.page.base.add(offset), 0, len) };
+    }
+
+    /// Overwrites the whole page.
+    pub(crate) fn copy_from(&mut self, source: &PageBuf) {
+        self.write(0, &source.0);
+    }
+}
+
+/// A private page outside the pool.
+#[repr(C, align(64))]
+#[derive(Clone)]
+pub(crate) struct PageBuf([u8; PAGE_SIZE]);
+
+impl PageBuf {
+    /// A page of zeros.
+    pub(crate) fn zeroed() -> Box<PageBuf> {
+        Box::new(PageBuf([0; PAGE_SIZE]))
+    }
+
+    /// For reading through the page accessors.
+    #[inline]
+    pub(crate) fn page(&self) -> PageRef<'_> {
+        PageRef { base: self.0.as_ptr().cast_mut(), memory: PhantomData }
+    }
+
+    /// For writing through the page accessors.
+    #[inline]
+    pub(crate) fn page_mut(&mut self) -> PageMut<'_> {
+        let base = self.0.as_mut_ptr();
+        PageMut { page: PageRef { base, memory: PhantomData } }
+    }
+
+    /// The bytes.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8; PAGE_SIZE] {
+        &self.0
+    }
+
+    /// The bytes.
+    #[inline]
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8; PAGE_SIZE] {
+        &mut self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_ranges_stay_inside_the_page() {
+        let mut buffer = PageBuf::zeroed();
+        let mut page = buffer.page_mut();
+        page.put_u64(PAGE_SIZE - 8, 7);
+        page.put_u16(2, 0xabcd);
+        assert_eq!(page.u64_at(usize::MAX), 7);
+        assert_eq!(page.u16_at(2), 0xabcd);
+        let mut bytes = Vec::new();
+        assert!(!page.append_to(PAGE_SIZE - 3, 4, &mut bytes));
+        assert!(page.append_to(2, 2, &mut bytes));
+        assert_eq!(bytes, [0xcd, 0xab]);
+        assert_eq!(page.compare(PAGE_SIZE + 5, 100, b""), Ordering::Equal);
+    }
+
+    #[test]
+    fn compare_orders_as_slices_do() {
+        let words: [&[u8]; 7] =
+            [b"", b"a", b"a\0", b"abcdefgh", b"abcdefgha", b"abcdefgi", b"\xff\xff"];
+        let mut buffer = PageBuf::zeroed();
+        for a in words {
+            buffer.page_mut().write(100, a);
+            for b in words {
+                assert_eq!(buffer.page().compare(100, a.len(), b), a.cmp(b), "{a:?} {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn discarded_pages_read_as_zeros() {
+        let memory = PageMemory::new(16).unwrap();
+        // SAFETY: single-threaded test; no second PageMut of the page.
+        unsafe { memory.page_mut(PageId(3)) }.write(10, b"hello");
+        assert_eq!(memory.page(PageId(3)).u8_at(10), b'h');
+        // SAFETY: single-threaded test.
+        unsafe { memory.discard(PageId(3), 1) };
+        assert_eq!(memory.page(PageId(3)).u8_at(10), 0);
+    }
+}

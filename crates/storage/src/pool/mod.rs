@@ -1,0 +1,366 @@
+//! The buffer pool, in the style of vmcache (see `memory` and `state`).
+//!
+//! - A page is found by arithmetic: no hash table.
+//! - Readers take no latch: they remember the page's version, read, and validate
+//!   ([`Pool::optimistic`], [`Pool::validate`]).
+//! - Writers hold the exclusive latch as a [`PageGuard`]. It is taken from a
+//!   version (failing if the page moved on) or by waiting.
+//! - At most `capacity` pages are in memory. Each resident page holds one slot of
+//!   `resident`, over which the clock hand moves; no slot free means evict first.
+//!
+//! Latch order: parent before child, left before right, tree pages before bitmap
+//! pages. Only bitmap pages and fresh pages are ever *waited for* while another
+//! latch is held; everything else is tried, and the operation restarts if that
+//! fails. Hence no deadlock. The pool's own mutexes (`clock`, then `WriteBack`'s)
+//! are taken after any latch, and nobody waits for a latch while holding one.
+
+pub(crate) mod evict;
+pub(crate) mod memory;
+mod state;
+pub(crate) mod writeback;
+
+use crate::error::{Result, StorageError};
+use crate::page::{self, Bad};
+use crate::types::{PAGE_SIZE, PageId};
+use memory::{PageBuf, PageMemory, PageMut, PageRef};
+use parking_lot::Mutex;
+use state::{DIRTY, EVICTED, LATCHED, REFERENCED, UNLATCHED, latch, next_version, with_latch};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::time::Duration;
+use writeback::WriteBack;
+
+pub(crate) use state::Version;
+
+/// No page, in the `resident` array.
+const EMPTY: u64 = u64::MAX;
+
+/// The pool.
+pub(crate) struct Pool {
+    memory: PageMemory,
+    file: Arc<dyn steppe_vfs::File>,
+    /// Which page each slot holds.
+    resident: Box<[AtomicU64]>,
+    free_slots: Mutex<Vec<u32>>,
+    clock: Mutex<evict::Clock>,
+    pub(crate) writeback: WriteBack,
+    pub(crate) counters: Counters,
+}
+
+/// What was done since the start.
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) read: AtomicU64,
+    pub(crate) evicted: AtomicU64,
+}
+
+/// What to expect of a page that is read from the file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Load {
+    /// A good page; anything else is an error.
+    Existing,
+    /// Whatever is there does not matter: the page is about to be formatted.
+    Fresh,
+    /// Recovery: a page that was never written is all zeros; a damaged one too, if
+    /// the caller is going to format it.
+    Redo { formatted: bool },
+}
+
+/// Waits, more and more patiently.
+#[derive(Default)]
+pub(crate) struct Backoff(u32);
+
+impl Backoff {
+    pub(crate) fn wait(&mut self) {
+        self.0 += 1;
+        match self.0 {
+            0..=40 => std::hint::spin_loop(),
+            41..=200 => std::thread::yield_now(),
+            _ => std::thread::sleep(Duration::from_micros(50)),
+        }
+    }
+}
+
+impl Pool {
+    /// An empty pool over `file`.
+    pub(crate) fn new(
+        capacity: usize,
+        max_pages: u64,
+        file: Arc<dyn steppe_vfs::File>,
+        writeback: WriteBack,
+    ) -> Result<Pool> {
+        let memory = PageMemory::new(max_pages).map_err(|e| {
+            StorageError::Invalid(format!("could not reserve memory for the buffer pool: {e}"))
+        })?;
+        let slots = u32::try_from(capacity)
+            .map_err(|_| StorageError::Invalid("too many shared buffers".into()))?;
+        Ok(Pool {
+            memory,
+            file,
+            resident: (0..capacity).map(|_| AtomicU64::new(EMPTY)).collect(),
+            free_slots: Mutex::new((0..slots).rev().collect()),
+            clock: Mutex::new(evict::Clock::default()),
+            writeback,
+            counters: Counters::default(),
+        })
+    }
+
+    /// The data file's name, for messages.
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Page ids are below this.
+    pub(crate) fn max_pages(&self) -> u64 {
+        self.memory.max_pages()
+    }
+
+    /// Pages in memory.
+    pub(crate) fn resident_pages(&self) -> usize {
+        self.resident.len() - self.free_slots.lock().len()
+    }
+
+    pub(crate) fn corrupt(&self, id: PageId, what: impl Into<String>) -> StorageError {
+        StorageError::Corrupt { file: self.path().to_path_buf(), page: Some(id), what: what.into() }
+    }
+
+    /// The page's memory. What is read from it counts only if [`Pool::validate`]
+    /// confirms a version taken before.
+    #[inline]
+    pub(crate) fn page(&self, id: PageId) -> PageRef<'_> {
+        self.memory.page(id)
+    }
+
+    /// Starts loading what [`Pool::optimistic`] and the first look at the page need.
+    #[inline]
+    pub(crate) fn prefetch(&self, id: PageId) {
+        self.memory.prefetch(id);
+    }
+
+    /// The page's version, once it is in memory and unlatched.
+    #[inline]
+    pub(crate) fn optimistic(&self, id: PageId) -> Result<Version> {
+        let state = self.memory.state(id).load(Ordering::Acquire);
+        if latch(state) == UNLATCHED && state & REFERENCED != 0 {
+            return Ok(state::version(state));
+        }
+        self.optimistic_slow(id)
+    }
+
+    /// The version if the page is in memory and unlatched right now.
+    #[inline]
+    pub(crate) fn optimistic_if_resident(&self, id: PageId) -> Option<Version> {
+        let state = self.memory.state(id).load(Ordering::Acquire);
+        (latch(state) == UNLATCHED && state & REFERENCED != 0).then(|| state::version(state))
+    }
+
+    #[cold]
+    fn optimistic_slow(&self, id: PageId) -> Result<Version> {
+        let word = self.memory.state(id);
+        let mut backoff = Backoff::default();
+        loop {
+            let state = word.load(Ordering::Acquire);
+            match latch(state) {
+                EVICTED => drop(self.fault(id, Load::Existing)?),
+                UNLATCHED => {
+                    // Only a hint: if somebody else changed the word, so be it.
+                    let _ = word.compare_exchange(
+                        state,
+                        state | REFERENCED,
+                        Ordering::Relaxed,
+                        Ordering::Relaxed,
+                    );
+                    return Ok(state::version(state));
+                }
+                _ => backoff.wait(),
+            }
+        }
+    }
+
+    /// Whether everything read from the page since `version` was taken is one
+    /// consistent state of it.
+    #[inline]
+    pub(crate) fn validate(&self, id: PageId, version: Version) -> bool {
+        fence(Ordering::Acquire);
+        let state = self.memory.state(id).load(Ordering::Relaxed);
+        latch(state) == UNLATCHED && state::version(state) == version
+    }
+
+    /// Takes the exclusive latch if the page still has this version.
+    pub(crate) fn upgrade(&self, id: PageId, version: Version) -> Option<PageGuard<'_>> {
+        let word = self.memory.state(id);
+        loop {
+            let state = word.load(Ordering::Relaxed);
+            if latch(state) != UNLATCHED || state::version(state) != version {
+                return None;
+            }
+            if let Some(guard) = self.try_latch(id, state) {
+                return Some(guard);
+            }
+        }
+    }
+
+    fn try_latch(&self, id: PageId, state: u64) -> Option<PageGuard<'_>> {
+        debug_assert_ne!(latch(state), LATCHED);
+        let latched = with_latch(state, LATCHED);
+        self.memory
+            .state(id)
+            .compare_exchange_weak(state, latched, Ordering::Acquire, Ordering::Relaxed)
+            .ok()?;
+        // The latched word must be visible before the first change of the page is.
+        fence(Ordering::Release);
+        Some(PageGuard { pool: self, id, before: state, changed: false })
+    }
+
+    /// Takes the exclusive latch, waiting and reading the page if need be. Not to
+    /// be called with a latch held, except by the latch order's end (bitmap pages).
+    pub(crate) fn latch(&self, id: PageId) -> Result<PageGuard<'_>> {
+        self.latch_load(id, Load::Existing)
+    }
+
+    /// Takes the latch of a page that nobody else uses and whose content does not
+    /// matter. The holder must format it.
+    pub(crate) fn latch_fresh(&self, id: PageId) -> Result<PageGuard<'_>> {
+        self.latch_load(id, Load::Fresh)
+    }
+
+    /// Takes the latch for redo: a page that was never written is no error, and
+    /// neither is a damaged one that is going to be formatted.
+    pub(crate) fn latch_for_redo(&self, id: PageId, formatted: bool) -> Result<PageGuard<'_>> {
+        self.latch_load(id, Load::Redo { formatted })
+    }
+
+    fn latch_load(&self, id: PageId, load: Load) -> Result<PageGuard<'_>> {
+        let word = self.memory.state(id);
+        let mut backoff = Backoff::default();
+        loop {
+            let state = word.load(Ordering::Relaxed);
+            let guard = match latch(state) {
+                EVICTED => self.fault(id, load)?,
+                UNLATCHED => self.try_latch(id, state),
+                _ => None,
+            };
+            if let Some(guard) = guard {
+                return Ok(guard);
+            }
+            backoff.wait();
+        }
+    }
+
+    /// Brings an evicted page into memory; returns it latched, or `None` if
+    /// somebody else is at it.
+    #[cold]
+    fn fault(&self, id: PageId, load: Load) -> Result<Option<PageGuard<'_>>> {
+        let slot = self.take_slot()?;
+        let word = self.memory.state(id);
+        let state = word.load(Ordering::Relaxed);
+        let guard = (latch(state) == EVICTED).then(|| self.try_latch(id, state)).flatten();
+        let Some(mut guard) = guard else {
+            self.free_slots.lock().push(slot);
+            return Ok(None);
+        };
+        if let Err(error) = self.load(&mut guard, load) {
+            guard.abandon();
+            self.free_slots.lock().push(slot);
+            return Err(error);
+        }
+        guard.before = with_latch(guard.before, UNLATCHED) | REFERENCED;
+        guard.changed = true;
+        self.resident[slot as usize].store(id.0, Ordering::Release);
+        Ok(Some(guard))
+    }
+
+    /// Fills a latched, empty page from the file.
+    fn load(&self, guard: &mut PageGuard<'_>, load: Load) -> Result<()> {
+        if load == Load::Fresh {
+            return Ok(());
+        }
+        let id = guard.id;
+        let mut buffer = PageBuf::zeroed();
+        // A file that ends before the page reads as zeros.
+        self.file.read_at(buffer.bytes_mut(), id.0 * PAGE_SIZE as u64)?;
+        self.counters.read.fetch_add(1, Ordering::Relaxed);
+        match (page::verify(&buffer, id), load) {
+            (Ok(()), _) => guard.page_mut().copy_from(&buffer),
+            (Err(Bad::NeverWritten), Load::Redo { .. })
+            | (Err(_), Load::Redo { formatted: true }) => {}
+            (Err(bad), _) => return Err(self.corrupt(id, bad.what())),
+        }
+        Ok(())
+    }
+
+    fn take_slot(&self) -> Result<u32> {
+        let mut backoff = Backoff::default();
+        loop {
+            if let Some(slot) = self.free_slots.lock().pop() {
+                return Ok(slot);
+            }
+            if self.make_room()? == 0 {
+                backoff.wait();
+            }
+        }
+    }
+}
+
+/// The exclusive latch of a page in memory.
+pub(crate) struct PageGuard<'a> {
+    pool: &'a Pool,
+    id: PageId,
+    /// The state to go back to.
+    before: u64,
+    /// Whether the version must move on.
+    changed: bool,
+}
+
+impl<'a> PageGuard<'a> {
+    /// The latched page.
+    #[inline]
+    pub(crate) fn id(&self) -> PageId {
+        self.id
+    }
+
+    /// The page for reading.
+    #[inline]
+    pub(crate) fn page(&self) -> PageRef<'a> {
+        self.pool.page(self.id)
+    }
+
+    /// The page for writing.
+    #[inline]
+    #[allow(unsafe_code)]
+    pub(crate) fn page_mut(&mut self) -> PageMut<'_> {
+        debug_assert_eq!(latch(self.pool.memory.state(self.id).load(Ordering::Relaxed)), LATCHED);
+        // SAFETY: `self` is the exclusive latch, and is borrowed mutably by the result.
+        unsafe { self.pool.memory.page_mut(self.id) }
+    }
+
+    /// Marks the page dirty and its version used up. Must come before the record
+    /// that describes the change is appended (the checkpoint relies on it).
+    #[inline]
+    pub(crate) fn will_change(&mut self) {
+        self.changed = true;
+        if self.before & DIRTY == 0 {
+            self.before |= DIRTY;
+            let latched = with_latch(self.before, LATCHED);
+            self.pool.memory.state(self.id).store(latched, Ordering::Release);
+        }
+    }
+
+    /// Puts the page back to "evicted": its loading failed, or it is the clock's victim.
+    fn abandon(mut self) {
+        self.before = with_latch(self.before, EVICTED);
+        self.changed = true;
+    }
+}
+
+impl Drop for PageGuard<'_> {
+    fn drop(&mut self) {
+        let state = if self.changed { next_version(self.before) } else { self.before };
+        debug_assert_ne!(latch(state), LATCHED);
+        if self.changed && std::thread::panicking() {
+            self.pool.writeback.fail("a thread panicked while it was changing a page");
+        }
+        self.pool.memory.state(self.id).store(state, Ordering::Release);
+    }
+}

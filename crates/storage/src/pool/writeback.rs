@@ -1,0 +1,291 @@
+//! Writing pages back: log first, then the doublewrite file, then in place.
+//!
+//! Conditions:
+//!
+//! - W1. A copy of a page is written only after the log is durable up to the
+//!   copy's LSN.
+//! - W2. Whenever a page in the data file may be torn, a good copy of the same
+//!   write is durable in the doublewrite file. A batch is written there and synced
+//!   before the first page of it is written in place, and its area is not reused
+//!   before the data file was synced after the batch.
+//! - W3. Writes of one page reach the file in the order of its versions: one
+//!   batch at a time, copied under the same mutex that covers the writing.
+//!
+//! ```text
+//!   area 0                          area 1
+//!  ┌────────┬────┬────┬───┬────┐   ┌────────┬────┬────┬───┬────┐
+//!  │ header │page│page│ … │page│   │ header │page│page│ … │page│
+//!  └────────┴────┴────┴───┴────┘   └────────┴────┴────┴───┴────┘
+//!  header: magic u64 │ sequence u64 │ count u32 │ crc32c u32 │ page id u64 …
+//! ```
+//!
+//! Batches alternate between the areas, so these hold the last two of them, and the
+//! newest copy of a page in them is what was last written to its place. Restoring
+//! a damaged page from it hence never goes back in time.
+
+use super::evict::Copied;
+use super::memory::PageBuf;
+use super::{Pool, Version};
+use crate::error::{Result, StorageError};
+use crate::options::FatalCallback;
+use crate::page;
+use crate::types::{PAGE_SIZE, PageId};
+use crate::wal::{Lsn, Wal};
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use steppe_vfs::File;
+
+/// The most pages in one batch.
+pub(crate) const BATCH: usize = 128;
+
+const AREAS: usize = 2;
+const AREA_BYTES: u64 = ((1 + BATCH) * PAGE_SIZE) as u64;
+const MAGIC: u64 = u64::from_le_bytes(*b"stpdblwr");
+const HEADER_IDS: usize = 24;
+
+/// Length of the doublewrite file.
+pub(crate) const FILE_BYTES: u64 = AREAS as u64 * AREA_BYTES;
+
+/// The writer of pages.
+pub(crate) struct WriteBack {
+    data: Arc<dyn File>,
+    double: Arc<dyn File>,
+    wal: Arc<Wal>,
+    batch: Mutex<Batch>,
+    failure: OnceLock<String>,
+    on_fatal: Option<FatalCallback>,
+    pub(crate) pages_written: AtomicU64,
+}
+
+struct Batch {
+    /// Of the next batch. Its parity chooses the area.
+    sequence: u64,
+    /// Whether the data file has unsynced writes of the area's batch.
+    unsynced: [bool; AREAS],
+    /// Header page and pages.
+    pages: Vec<PageBuf>,
+    members: Vec<(PageId, Version)>,
+}
+
+impl WriteBack {
+    pub(crate) fn new(
+        data: Arc<dyn File>,
+        double: Arc<dyn File>,
+        wal: Arc<Wal>,
+        on_fatal: Option<FatalCallback>,
+        sequence: u64,
+    ) -> WriteBack {
+        let batch = Batch {
+            sequence,
+            unsynced: [true; AREAS],
+            pages: vec![*PageBuf::zeroed()],
+            members: Vec::new(),
+        };
+        WriteBack {
+            data,
+            double,
+            wal,
+            batch: Mutex::new(batch),
+            failure: OnceLock::new(),
+            on_fatal,
+            pages_written: AtomicU64::new(0),
+        }
+    }
+
+    /// Stops the store for good.
+    #[cold]
+    pub(crate) fn fail(&self, what: impl std::fmt::Display) {
+        let what = what.to_string();
+        if self.failure.set(what.clone()).is_ok()
+            && let Some(callback) = &self.on_fatal
+        {
+            callback(&what);
+        }
+    }
+
+    /// An error if the store has stopped.
+    #[inline]
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.failure.get() {
+            None => Ok(()),
+            Some(what) => Err(StorageError::Fatal(what.clone())),
+        }
+    }
+
+    fn fatal_unless_ok(&self, result: steppe_vfs::Result<()>) -> Result<()> {
+        result.map_err(|error| {
+            self.fail(&error);
+            StorageError::Fatal(error.to_string())
+        })
+    }
+
+    /// Makes everything written in place so far durable.
+    pub(crate) fn sync(&self) -> Result<()> {
+        self.check()?;
+        self.sync_locked(&mut self.batch.lock())
+    }
+
+    fn sync_locked(&self, batch: &mut Batch) -> Result<()> {
+        self.fatal_unless_ok(self.data.sync_data())?;
+        batch.unsynced = [false; AREAS];
+        Ok(())
+    }
+
+    /// Writes the batch's members (W1, W2).
+    fn write_batch(&self, batch: &mut Batch) -> Result<()> {
+        let count = batch.members.len();
+        let newest = (1..=count).map(|i| page::lsn(batch.pages[i].page())).max();
+        let newest = newest.unwrap_or(Lsn(0));
+        self.wal.flush(newest)?;
+        assert!(self.wal.durable_lsn() >= newest, "the log must be durable before the page (W1)");
+
+        let area = (batch.sequence % AREAS as u64) as usize;
+        if batch.unsynced[area] {
+            self.sync_locked(batch)?;
+        }
+        write_header(batch);
+        for page in &mut batch.pages[1..=count] {
+            page::seal(page);
+        }
+        let parts: Vec<&[u8]> = batch.pages[..=count].iter().map(|p| &p.bytes()[..]).collect();
+        let offset = area as u64 * AREA_BYTES;
+        self.fatal_unless_ok(self.double.write_vectored_at(&parts, offset))?;
+        self.fatal_unless_ok(self.double.sync_data())?;
+        batch.unsynced[area] = true;
+        batch.sequence += 1;
+        for (&(id, _), page) in batch.members.iter().zip(&parts[1..]) {
+            self.fatal_unless_ok(self.data.write_at(page, id.0 * PAGE_SIZE as u64))?;
+        }
+        self.pages_written.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+fn write_header(batch: &mut Batch) {
+    let bytes = batch.pages[0].bytes_mut();
+    bytes.fill(0);
+    bytes[..8].copy_from_slice(&MAGIC.to_le_bytes());
+    bytes[8..16].copy_from_slice(&batch.sequence.to_le_bytes());
+    bytes[16..20].copy_from_slice(&(batch.members.len() as u32).to_le_bytes());
+    for (index, (id, _)) in batch.members.iter().enumerate() {
+        let at = HEADER_IDS + index * 8;
+        bytes[at..at + 8].copy_from_slice(&id.0.to_le_bytes());
+    }
+    let crc = header_crc(bytes);
+    bytes[20..24].copy_from_slice(&crc.to_le_bytes());
+}
+
+fn header_crc(bytes: &[u8; PAGE_SIZE]) -> u32 {
+    let mut copy = *bytes;
+    copy[20..24].fill(0);
+    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &copy) as u32
+}
+
+impl Pool {
+    /// Writes those of the pages that are dirty, in batches, and marks them clean
+    /// if they have not changed since. Returns the pages that a writer held: they
+    /// may be tried again, by a caller that holds no latch.
+    pub(crate) fn write_pages(&self, ids: &[PageId]) -> Result<Vec<PageId>> {
+        self.writeback.check()?;
+        let mut busy = Vec::new();
+        for chunk in ids.chunks(BATCH) {
+            let mut guard = self.writeback.batch.lock();
+            let batch = &mut *guard;
+            batch.members.clear();
+            for &id in chunk {
+                let position = batch.members.len() + 1;
+                if batch.pages.len() == position {
+                    batch.pages.push(*PageBuf::zeroed());
+                }
+                match self.copy_dirty(id, &mut batch.pages[position]) {
+                    Copied::Clean => {}
+                    Copied::Busy => busy.push(id),
+                    Copied::Dirty(version) => batch.members.push((id, version)),
+                }
+            }
+            if batch.members.is_empty() {
+                continue;
+            }
+            self.writeback.write_batch(batch)?;
+            for &(id, version) in &batch.members {
+                self.mark_clean(id, version);
+            }
+        }
+        Ok(busy)
+    }
+
+    /// Writes all of the pages that are dirty, waiting for their writers. Not to be
+    /// called with a latch held.
+    pub(crate) fn write_all(&self, ids: &[PageId]) -> Result<u64> {
+        let before = self.writeback.pages_written.load(Ordering::Relaxed);
+        let mut left = self.write_pages(ids)?;
+        let mut backoff = super::Backoff::default();
+        while !left.is_empty() {
+            backoff.wait();
+            left = self.write_pages(&left)?;
+        }
+        Ok(self.writeback.pages_written.load(Ordering::Relaxed) - before)
+    }
+}
+
+/// What was found in the doublewrite file at the start.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Restored {
+    /// Pages put back in place.
+    pub(crate) pages: u64,
+    /// The sequence number to go on with.
+    pub(crate) next_sequence: u64,
+}
+
+/// Restores the pages that were torn in place from their doublewrite copies, and
+/// syncs the data file. Safe to repeat.
+pub(crate) fn restore(data: &dyn File, double: &dyn File) -> Result<Restored> {
+    let mut areas = Vec::new();
+    for area in 0..AREAS {
+        let mut header = PageBuf::zeroed();
+        let offset = area as u64 * AREA_BYTES;
+        double.read_at(header.bytes_mut(), offset)?;
+        if let Some((sequence, ids)) = read_header(header.bytes()) {
+            areas.push((sequence, offset, ids));
+        }
+    }
+    areas.sort_unstable_by_key(|&(sequence, ..)| std::cmp::Reverse(sequence));
+    let next_sequence = areas.first().map_or(0, |&(sequence, ..)| sequence + 1);
+    let mut restored = Restored { pages: 0, next_sequence };
+    for (_, offset, ids) in areas {
+        for (index, id) in ids.into_iter().enumerate() {
+            let at = offset + ((1 + index) * PAGE_SIZE) as u64;
+            restored.pages += u64::from(restore_page(data, double, id, at)?);
+        }
+    }
+    if restored.pages > 0 {
+        data.sync_data()?;
+    }
+    Ok(restored)
+}
+
+fn restore_page(data: &dyn File, double: &dyn File, id: PageId, at: u64) -> Result<bool> {
+    let mut page = PageBuf::zeroed();
+    let place = id.0 * PAGE_SIZE as u64;
+    data.read_at(page.bytes_mut(), place)?;
+    if page::verify(&page, id).is_ok() {
+        return Ok(false);
+    }
+    double.read_at(page.bytes_mut(), at)?;
+    if page::verify(&page, id).is_err() {
+        // The batch never became durable, so nothing of it was written in place:
+        // the page is as its last write left it, and redo decides what it is worth.
+        return Ok(false);
+    }
+    data.write_at(page.bytes(), place)?;
+    Ok(true)
+}
+
+fn read_header(bytes: &[u8; PAGE_SIZE]) -> Option<(u64, Vec<PageId>)> {
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
+    let half = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
+    let count = half(16) as usize;
+    let good = word(0) == MAGIC && count <= BATCH && half(20) == header_crc(bytes);
+    good.then(|| (word(8), (0..count).map(|i| PageId(word(HEADER_IDS + i * 8))).collect()))
+}

@@ -1,0 +1,208 @@
+//! Recovery: from whatever a crash left to a store that can be used.
+//!
+//! 1. Pages torn in place are restored from the doublewrite file.
+//! 2. The log's end is found; the log is made durable up to there and what may
+//!    stand behind is erased. Only then may redo let pages reach the disk (W1
+//!    holds for redone pages, too: a process that dies leaves log that the kernel
+//!    has but the disk does not).
+//! 3. Redo from the checkpoint's redo LSN: each operation whose page has an
+//!    older LSN is applied. Pages hence pass through exactly the states that they
+//!    had, and it does not matter how far a previous recovery came.
+//! 4. The allocator's map is read from the bitmap pages.
+//!
+//! Nothing is written to the log before step 4, so that a crash during recovery
+//! starts over with the same log. Undo is the caller's, by ordinary writes.
+
+use crate::control::Control;
+use crate::error::{Result, StorageError};
+use crate::ops;
+use crate::page::{self, Kind, bitmap};
+use crate::pool::Pool;
+use crate::space;
+use crate::types::{FIRST_USER_KIND, PageId};
+use crate::wal::{Lsn, Record, WalReader};
+
+/// A log record as the layer above sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct LogRecord<'a> {
+    /// Where the record starts: its identity.
+    pub start: Lsn,
+    /// Where it ends.
+    pub end: Lsn,
+    /// Below [`FIRST_USER_KIND`]: a change of pages; else the caller's own.
+    pub kind: u8,
+    /// The transaction, or 0.
+    pub xid: u64,
+    /// The transaction's previous record, or [`Lsn::INVALID`].
+    pub prev_lsn: Lsn,
+    /// Of a compensation: what is to be undone next.
+    pub undo_next: Option<Lsn>,
+    /// The caller's payload: empty for pure structure modifications.
+    pub payload: &'a [u8],
+}
+
+/// Is shown the log during recovery, in order.
+pub trait RecoveryHandler {
+    /// Comes first: the state that was handed to the last complete checkpoint
+    /// (empty if there is none) and where redo starts.
+    fn begin(&mut self, state: &[u8], redo: Lsn) -> Result<()>;
+
+    /// Each record from the redo LSN on, after its page changes were redone.
+    fn record(&mut self, record: &LogRecord<'_>) -> Result<()>;
+}
+
+/// A handler for stores without transactions (tests, tools).
+impl RecoveryHandler for () {
+    fn begin(&mut self, _state: &[u8], _redo: Lsn) -> Result<()> {
+        Ok(())
+    }
+
+    fn record(&mut self, _record: &LogRecord<'_>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What recovery did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecoverySummary {
+    /// Whether the store was new.
+    pub created: bool,
+    /// Where redo started.
+    pub redo: Lsn,
+    /// The end of the log.
+    pub end: Lsn,
+    /// Records seen.
+    pub records: u64,
+    /// Torn pages restored from the doublewrite file.
+    pub restored_pages: u64,
+}
+
+/// What redo learnt.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Redone {
+    pub(crate) records: u64,
+    /// The data file has at least this many pages.
+    pub(crate) file_pages: u64,
+    /// Greater than any generation given away.
+    pub(crate) next_generation: u64,
+}
+
+/// A record of storage's own kinds (page operations first), or the caller's.
+pub(crate) fn split_record(kind: u8, start: Lsn, body: &[u8]) -> Result<(&[u8], &[u8])> {
+    if kind >= FIRST_USER_KIND {
+        return Ok((&[], body));
+    }
+    ops::split_body(body)
+        .ok_or_else(|| StorageError::CorruptLog { lsn: start, what: "body is too short".into() })
+}
+
+/// The end of the log: scans it without looking into it.
+pub(crate) fn find_end(reader: &mut WalReader) -> Result<Lsn> {
+    while reader.next()?.is_some() {}
+    Ok(reader.position())
+}
+
+/// Step 3.
+pub(crate) fn redo(
+    pool: &Pool,
+    control: &Control,
+    reader: &mut WalReader,
+    end: Lsn,
+    handler: &mut dyn RecoveryHandler,
+) -> Result<Redone> {
+    let mut redone = Redone { next_generation: control.next_generation, ..Redone::default() };
+    handler.begin(&control.state, control.redo)?;
+    while reader.position() < end {
+        let Some(record) = reader.next()? else {
+            let what = "the log ends before its end was found to be".into();
+            return Err(StorageError::CorruptLog { lsn: reader.position(), what });
+        };
+        redone.records += 1;
+        let (operations, payload) = split_record(record.header.kind, record.start, record.body)?;
+        redo_record(pool, &record, operations, &mut redone)?;
+        handler.record(&LogRecord {
+            start: record.start,
+            end: record.end,
+            kind: record.header.kind,
+            xid: record.header.xid,
+            prev_lsn: record.header.prev_lsn,
+            undo_next: record.header.undo_next,
+            payload,
+        })?;
+    }
+    Ok(redone)
+}
+
+fn redo_record(
+    pool: &Pool,
+    record: &Record<'_>,
+    operations: &[u8],
+    redone: &mut Redone,
+) -> Result<()> {
+    let corrupt = |what: &str| StorageError::CorruptLog { lsn: record.start, what: what.into() };
+    let mut failure = None;
+    let walked = ops::for_each(operations, |op| {
+        let result = redo_op(pool, record, &op, redone);
+        result.map_err(|e| {
+            failure = Some(e);
+            "redo failed"
+        })
+    });
+    match (walked, failure) {
+        (Ok(()), _) => Ok(()),
+        (Err(_), Some(error)) => Err(error),
+        (Err(what), None) => Err(corrupt(what)),
+    }
+}
+
+fn redo_op(pool: &Pool, record: &Record<'_>, op: &ops::Op<'_>, redone: &mut Redone) -> Result<()> {
+    if op.page.0 >= pool.max_pages() || op.page.0 == 0 {
+        let what = format!("page {} is beyond the data file's maximal size", op.page.0);
+        return Err(StorageError::CorruptLog { lsn: record.start, what });
+    }
+    redone.file_pages = redone.file_pages.max(op.page.0 + 1);
+    if let Some(generation) = op.new_generation() {
+        redone.next_generation = redone.next_generation.max(generation + 1);
+    }
+    let mut guard = pool.latch_for_redo(op.page, op.formats())?;
+    if page::lsn(guard.page()) >= record.end {
+        return Ok(());
+    }
+    guard.will_change();
+    ops::apply(&mut guard.page_mut(), op).map_err(|what| {
+        pool.corrupt(op.page, format!("{what} (log record at {})", record.start))
+    })?;
+    // The LSN is set operation by operation: a record has one operation a page.
+    page::set_lsn(&mut guard.page_mut(), record.end);
+    Ok(())
+}
+
+/// Step 4: one bit a page for a file of `file_pages` pages, and the bitmap pages
+/// that were never made (the file had just grown).
+pub(crate) fn read_bitmaps(pool: &Pool, file_pages: u64) -> Result<(Vec<u64>, Vec<PageId>)> {
+    let mut words = vec![0u64; file_pages.div_ceil(64) as usize];
+    let mut missing = Vec::new();
+    for id in space::bitmap_pages(0..file_pages) {
+        let guard = pool.latch_for_redo(id, false)?;
+        match page::kind(guard.page()) {
+            Some(Kind::Bitmap) => {}
+            Some(Kind::Free) => {
+                missing.push(id);
+                continue;
+            }
+            _ => return Err(pool.corrupt(id, "not an allocation bitmap")),
+        }
+        for index in 0..bitmap::WORDS {
+            let mut bits = bitmap::word(guard.page(), index);
+            while bits != 0 {
+                let used = id.0 + index as u64 * 64 + u64::from(bits.trailing_zeros());
+                bits &= bits - 1;
+                match words.get_mut((used / 64) as usize) {
+                    Some(word) => *word |= 1 << (used % 64),
+                    None => return Err(pool.corrupt(id, "marks a page past the file's end")),
+                }
+            }
+        }
+    }
+    Ok((words, missing))
+}

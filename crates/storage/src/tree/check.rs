@@ -1,0 +1,203 @@
+//! Checks of whole trees, and their sizes.
+
+use super::{Target, Tree};
+use crate::error::{Result, StorageError};
+use crate::page::{self, Kind, node};
+use crate::pool::Backoff;
+use crate::pool::memory::{PageBuf, PageRef};
+use crate::store::Inner;
+use crate::types::PageId;
+use std::collections::HashSet;
+
+impl Tree {
+    /// The number of the tree's pages, by a walk over its inner pages.
+    pub fn page_count(&self) -> Result<u64> {
+        let mut pages = 1;
+        for level in (1..=self.height()?).rev() {
+            pages += self.children_of_level(level)?;
+        }
+        Ok(pages)
+    }
+
+    /// A guess of [`Tree::page_count`] from a few pages a level.
+    pub fn estimate_page_count(&self) -> Result<u64> {
+        const SAMPLES: usize = 16;
+        let mut pages = 1u64;
+        let mut nodes_of_level = 1u64;
+        let mut keys = vec![Vec::new()];
+        for level in (1..=self.height()?).rev() {
+            let mut children = 0;
+            let mut below = Vec::new();
+            for key in &keys {
+                let page = self.copy_of(Target::Key(key), level)?;
+                let page = page.page();
+                children += node::slot_count(page) as u64 + 1;
+                below.push(node::lower_fence_key(page));
+                for slot in 0..node::slot_count(page) {
+                    let mut key = Vec::new();
+                    if !node::full_key(page, slot, &mut key) {
+                        return Err(self.pool().corrupt(self.id.root, "entry outside the page"));
+                    }
+                    below.push(key);
+                }
+            }
+            nodes_of_level = nodes_of_level * children / keys.len() as u64;
+            pages += nodes_of_level;
+            keys = below.iter().step_by(below.len().div_ceil(SAMPLES)).cloned().collect();
+        }
+        Ok(pages)
+    }
+
+    /// The root's level.
+    fn height(&self) -> Result<u8> {
+        Ok(node::level(self.copy_of(Target::Last, u8::MAX)?.page()))
+    }
+
+    /// The children of all nodes of a level, counted from left to right.
+    fn children_of_level(&self, level: u8) -> Result<u64> {
+        let (mut children, mut key) = (0, Vec::new());
+        loop {
+            let page = self.copy_of(Target::Key(&key), level)?;
+            if node::level(page.page()) == level {
+                children += node::slot_count(page.page()) as u64 + 1;
+            }
+            match node::upper_fence_key(page.page()) {
+                Some(fence) => key = fence,
+                None => return Ok(children),
+            }
+        }
+    }
+
+    /// A consistent copy of a node.
+    fn copy_of(&self, target: Target<'_>, level: u8) -> Result<Box<PageBuf>> {
+        let mut copy = PageBuf::zeroed();
+        loop {
+            let located = self.locate(target, level)?;
+            self.pool().page(located.id).copy_page(&mut copy);
+            if self.pool().validate(located.id, located.version) {
+                return Ok(copy);
+            }
+        }
+    }
+
+    /// Checks the tree's structure: order, fences, levels, no page reachable
+    /// twice. Needs a quiet tree. Returns its pages, root first.
+    pub fn check(&self) -> Result<Vec<PageId>> {
+        let mut checker = Checker { tree: self, pages: Vec::new(), seen: HashSet::new() };
+        checker.check_node(self.id.root, None, &[], None)?;
+        Ok(checker.pages)
+    }
+}
+
+struct Checker<'t> {
+    tree: &'t Tree,
+    pages: Vec<PageId>,
+    seen: HashSet<PageId>,
+}
+
+impl Checker<'_> {
+    fn bad<T>(&self, id: PageId, what: &str) -> Result<T> {
+        Err(self.tree.pool().corrupt(id, what))
+    }
+
+    fn check_node(
+        &mut self,
+        id: PageId,
+        level: Option<u8>,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+    ) -> Result<()> {
+        if id.0 == 0 || id.0 >= self.tree.pool().max_pages() {
+            return self.bad(id, "pointer out of range");
+        }
+        if !self.seen.insert(id) {
+            return self.bad(id, "page is reachable twice");
+        }
+        self.pages.push(id);
+        let copy = self.copy(id)?;
+        let page = copy.page();
+        self.check_header(id, page, level)?;
+        if node::lower_fence_key(page) != lower || node::upper_fence_key(page).as_deref() != upper {
+            return self.bad(id, "fences are not the separators in the parent");
+        }
+        let mut keys = Vec::new();
+        for slot in 0..node::slot_count(page) {
+            let mut key = Vec::new();
+            if !node::full_key(page, slot, &mut key) || !node::covers(page, &key) {
+                return self.bad(id, "key outside the fences");
+            }
+            keys.push(key);
+        }
+        if keys.windows(2).any(|pair| pair[0] >= pair[1]) {
+            return self.bad(id, "keys out of order");
+        }
+        let level = node::level(page);
+        if level == 0 {
+            return Ok(());
+        }
+        for position in 0..=keys.len() {
+            let lower = if position == 0 { lower } else { &keys[position - 1] };
+            let upper = keys.get(position).map(Vec::as_slice).or(upper);
+            let Some(child) = node::child_at(page, position) else {
+                return self.bad(id, "invalid child pointer");
+            };
+            self.check_node(child, Some(level - 1), lower, upper)?;
+        }
+        Ok(())
+    }
+
+    fn check_header(&self, id: PageId, page: PageRef<'_>, level: Option<u8>) -> Result<()> {
+        let tree = self.tree.id;
+        if id == tree.root && node::generation(page) != tree.generation {
+            return Err(StorageError::NoSuchTree(tree));
+        }
+        let ours = page::kind(page) == Some(Kind::Node)
+            && node::generation(page) == tree.generation
+            && page.u64_at(page::ROOT) == tree.root.0
+            && page.u64_at(page::PAGE_ID) == id.0;
+        if !ours {
+            return self.bad(id, "page of another tree");
+        }
+        if level.is_some_and(|level| level != node::level(page)) {
+            return self.bad(id, "wrong level");
+        }
+        node::validate(page).or_else(|what| self.bad(id, what))
+    }
+
+    fn copy(&self, id: PageId) -> Result<Box<PageBuf>> {
+        let pool = self.tree.pool();
+        let mut copy = PageBuf::zeroed();
+        let mut backoff = Backoff::default();
+        loop {
+            let version = pool.optimistic(id)?;
+            pool.page(id).copy_page(&mut copy);
+            if pool.validate(id, version) {
+                return Ok(copy);
+            }
+            backoff.wait();
+        }
+    }
+}
+
+/// Checks that exactly the pages of these trees are in use; returns how many.
+pub(crate) fn check_space(store: &Inner, trees: impl Iterator<Item = Tree>) -> Result<u64> {
+    let mut reachable = HashSet::new();
+    for tree in trees {
+        for id in tree.check()? {
+            if !reachable.insert(id) {
+                return Err(store.pool.corrupt(id, "page belongs to two trees"));
+            }
+            if !store.space.is_used(id) {
+                return Err(store.pool.corrupt(id, "page of a tree is marked free"));
+            }
+        }
+    }
+    let (file_pages, used) = store.space.counts();
+    let own = 1 + crate::space::bitmap_pages(0..file_pages).count() as u64;
+    let leaked = used - own - reachable.len() as u64;
+    if leaked > 0 {
+        let what = format!("{leaked} pages are in use but belong to no tree");
+        return Err(store.pool.corrupt(PageId(0), what));
+    }
+    Ok(reachable.len() as u64)
+}

@@ -1,0 +1,213 @@
+//! Scans over private copies of leaves.
+//!
+//! A page is copied without a latch and validated; then its entries are handed out
+//! from the copy. The next page is found by descending again, to the key at which
+//! the copy ends: its upper fence (going backward: its lower). Since fences tile
+//! the key space (T1), splits and merges in between change which page that is, but
+//! never make the scan see a key twice or miss one.
+
+use super::{Direction, Target, Tree};
+use crate::error::Result;
+use crate::page::node;
+use crate::pool::memory::{PageBuf, PageRef};
+use crate::types::PAGE_SIZE;
+use std::cmp::Ordering;
+use std::ops::Bound;
+
+/// A scan in progress.
+///
+/// ```ignore
+/// let mut cursor = tree.scan(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
+/// while cursor.next_page()? {
+///     while let Some((key, value)) = cursor.next() { … }
+/// }
+/// ```
+///
+/// Each page is a private copy taken at one moment; between pages the tree may
+/// change in any way: a key that was there throughout is seen exactly once.
+pub struct Cursor {
+    tree: Tree,
+    direction: Direction,
+    /// What is left of the range: one end moves as pages are taken.
+    lower: Bound<Vec<u8>>,
+    upper: Bound<Vec<u8>>,
+    at_end: bool,
+    page: Box<PageBuf>,
+    /// The slots of the copy that are still to come.
+    slots: std::ops::Range<usize>,
+    /// The common prefix, then the suffix of the last entry.
+    key: Vec<u8>,
+}
+
+fn owned(bound: Bound<&[u8]>) -> Bound<Vec<u8>> {
+    bound.map(<[u8]>::to_vec)
+}
+
+impl Cursor {
+    pub(super) fn new(
+        tree: Tree,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        direction: Direction,
+    ) -> Cursor {
+        Cursor {
+            tree,
+            direction,
+            lower: owned(lower),
+            upper: owned(upper),
+            at_end: false,
+            page: PageBuf::zeroed(),
+            slots: 0..0,
+            key: Vec::new(),
+        }
+    }
+
+    /// Starts over with new bounds, keeping the buffers.
+    pub fn reset(&mut self, lower: Bound<&[u8]>, upper: Bound<&[u8]>, direction: Direction) {
+        self.lower = owned(lower);
+        self.upper = owned(upper);
+        self.direction = direction;
+        self.at_end = false;
+        self.slots = 0..0;
+    }
+
+    /// Copies the next leaf's entries; false at the end of the range. A page may
+    /// have no entries in the range: that is not the end.
+    pub fn next_page(&mut self) -> Result<bool> {
+        self.slots = 0..0;
+        if self.at_end || self.range_is_empty() {
+            self.at_end = true;
+            return Ok(false);
+        }
+        while !self.copy_page()? {}
+        let page = self.page.page();
+        self.slots = first_slot(page, &self.lower)..end_slot(page, &self.upper);
+        self.key.clear();
+        let (offset, _) = node::lower_fence(page);
+        self.key.extend_from_slice(&self.page.bytes()[offset..][..node::prefix_len(page)]);
+        match self.direction {
+            Direction::Forward => self.advance_lower(),
+            Direction::Backward => self.advance_upper(),
+        }
+        Ok(true)
+    }
+
+    fn range_is_empty(&self) -> bool {
+        let (Bound::Included(low) | Bound::Excluded(low)) = &self.lower else { return false };
+        match &self.upper {
+            Bound::Included(high) => low > high,
+            Bound::Excluded(high) => low >= high,
+            Bound::Unbounded => false,
+        }
+    }
+
+    /// One attempt to copy the next leaf.
+    fn copy_page(&mut self) -> Result<bool> {
+        let target = match (self.direction, &self.lower, &self.upper) {
+            (Direction::Forward, Bound::Unbounded, _) => Target::Key(&[]),
+            (Direction::Forward, Bound::Included(key) | Bound::Excluded(key), _) => {
+                Target::Key(key)
+            }
+            (Direction::Backward, _, Bound::Unbounded) => Target::Last,
+            (Direction::Backward, _, Bound::Included(key)) => Target::Key(key),
+            (Direction::Backward, _, Bound::Excluded(key)) => Target::Below(key),
+        };
+        let leaf = self.tree.locate(target, 0)?;
+        let pool = self.tree.pool();
+        let page = pool.page(leaf.id);
+        let slots_end = node::SLOTS + node::slot_count(page) * node::SLOT_SIZE;
+        let heap_start = usize::from(page.u16_at(node::HEAP_START)).min(PAGE_SIZE);
+        let copy = self.page.bytes_mut();
+        let complete = page.copy_to(0, &mut copy[..slots_end])
+            && page.copy_to(heap_start, &mut copy[heap_start..]);
+        Ok(complete && pool.validate(leaf.id, leaf.version))
+    }
+
+    fn advance_lower(&mut self) {
+        match node::upper_fence_key(self.page.page()) {
+            None => self.at_end = true,
+            Some(fence) => self.lower = Bound::Included(fence),
+        }
+    }
+
+    fn advance_upper(&mut self) {
+        let fence = node::lower_fence_key(self.page.page());
+        self.at_end = fence.is_empty();
+        self.upper = Bound::Excluded(fence);
+    }
+
+    /// The next entry of the copied page, in the scan's direction; `None` when the
+    /// page is used up (call [`Cursor::next_page`] then). Holds no latch.
+    #[expect(clippy::should_implement_trait, reason = "lends from the cursor")]
+    #[inline]
+    pub fn next(&mut self) -> Option<(&[u8], &[u8])> {
+        let slot = match self.direction {
+            Direction::Forward => self.slots.next()?,
+            Direction::Backward => self.slots.next_back()?,
+        };
+        let page = self.page.page();
+        // The copy was validated, and a page's entries were when it was read from disk.
+        let entry = node::entry(page, slot)?;
+        self.key.truncate(node::prefix_len(page));
+        let bytes = self.page.bytes();
+        self.key.extend_from_slice(&bytes[entry.key_offset..][..entry.key_len]);
+        Some((&self.key, &bytes[entry.value_offset..][..entry.value_len]))
+    }
+
+    /// How many entries of the copied page are still to come.
+    pub fn remaining(&self) -> usize {
+        self.slots.len()
+    }
+}
+
+/// The first slot in the range. The page need not cover the bound's key.
+fn first_slot(page: PageRef<'_>, lower: &Bound<Vec<u8>>) -> usize {
+    let (key, skip_equal) = match lower {
+        Bound::Unbounded => return 0,
+        Bound::Included(key) => (key, false),
+        Bound::Excluded(key) => (key, true),
+    };
+    match position(page, key) {
+        Position::Below => 0,
+        Position::At(slot, found) => slot + usize::from(found && skip_equal),
+        Position::Above => node::slot_count(page),
+    }
+}
+
+/// The slot past the last one in the range.
+fn end_slot(page: PageRef<'_>, upper: &Bound<Vec<u8>>) -> usize {
+    let (key, with_equal) = match upper {
+        Bound::Unbounded => return node::slot_count(page),
+        Bound::Included(key) => (key, true),
+        Bound::Excluded(key) => (key, false),
+    };
+    match position(page, key) {
+        Position::Below => 0,
+        Position::At(slot, found) => slot + usize::from(found && with_equal),
+        Position::Above => node::slot_count(page),
+    }
+}
+
+/// Where a key lies with respect to a leaf.
+enum Position {
+    /// Before its lower fence.
+    Below,
+    /// Between the fences: at this slot, and whether it is there.
+    At(usize, bool),
+    /// At or after its upper fence.
+    Above,
+}
+
+fn position(page: PageRef<'_>, key: &[u8]) -> Position {
+    let (offset, len) = node::lower_fence(page);
+    if page.compare(offset, len, key) == Ordering::Greater {
+        return Position::Below;
+    }
+    if let Some((offset, len)) = node::upper_fence(page)
+        && page.compare(offset, len, key) != Ordering::Greater
+    {
+        return Position::Above;
+    }
+    let (slot, found) = node::search(page, node::suffix_of(page, key));
+    Position::At(slot, found)
+}
