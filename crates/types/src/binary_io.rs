@@ -5,8 +5,8 @@
 //! holds an impossible value 22P03, text that is not UTF-8 22021.
 
 use crate::array_io::{array_too_large, default_type_of, too_many_dimensions};
+use crate::datetime::io as datetime;
 use crate::datum::Array;
-use crate::interval::Interval;
 use crate::io::check_text;
 use crate::numeric::Numeric;
 use crate::oid::{self, Oid, element_type_of};
@@ -15,16 +15,6 @@ use crate::stored::ARRAY_DIMENSIONS_MAX;
 use crate::text_io::{NAME_BYTES_MAX, fit_bpchar, fit_varchar};
 use crate::{Datum, Error, Result, SqlState};
 use std::sync::Arc;
-
-const MICROS_PER_DAY: i64 = 86_400_000_000;
-/// Zones lie strictly within this many seconds of UTC (TZDISP_LIMIT).
-const ZONE_LIMIT: i32 = 16 * 3600;
-/// Days from 4713 BC and to 5874898 AD, from 2000-01-01.
-const DATE_MIN: i32 = -2_451_545;
-const DATE_END: i32 = 2_145_031_949;
-/// Microseconds from 4713 BC and to 294277 AD, from 2000-01-01.
-const TIMESTAMP_MIN: i64 = -211_813_488_000_000_000;
-const TIMESTAMP_END: i64 = 9_223_371_331_200_000_000;
 
 /// How deep arrays in composites in arrays may nest in a message.
 const NESTING_MAX: usize = 64;
@@ -168,11 +158,6 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::new(SqlState::INVALID_BINARY_REPRESENTATION, message)
 }
 
-#[cold]
-fn out_of_range(what: &str) -> Error {
-    Error::new(SqlState::DATETIME_FIELD_OVERFLOW, format!("{what} out of range"))
-}
-
 fn receive_value(
     type_oid: Oid,
     typmod: i32,
@@ -225,49 +210,19 @@ fn receive_text(type_oid: Oid, typmod: i32, bytes: &[u8]) -> Result<Datum> {
     }
 }
 
-fn check_time(micros: i64) -> Result<i64> {
-    if (0..=MICROS_PER_DAY).contains(&micros) { Ok(micros) } else { Err(out_of_range("time")) }
-}
-
-fn check_timestamp(micros: i64) -> Result<i64> {
-    let infinite = micros == i64::MIN || micros == i64::MAX;
-    if infinite || (TIMESTAMP_MIN..TIMESTAMP_END).contains(&micros) {
-        Ok(micros)
-    } else {
-        Err(out_of_range("timestamp"))
-    }
-}
-
-fn receive_datetime(type_oid: Oid, _typmod: i32, message: &mut Message<'_>) -> Result<Datum> {
+fn receive_datetime(type_oid: Oid, typmod: i32, message: &mut Message<'_>) -> Result<Datum> {
     Ok(match type_oid {
-        oid::DATE => {
-            let days = message.int4()?;
-            let infinite = days == i32::MIN || days == i32::MAX;
-            if !infinite && !(DATE_MIN..DATE_END).contains(&days) {
-                return Err(out_of_range("date"));
-            }
-            Datum::Date(days)
-        }
-        oid::TIME => Datum::Time(check_time(message.int8()?)?),
+        oid::DATE => Datum::Date(datetime::date_recv(message.bytes(4)?)?),
+        oid::TIME => Datum::Time(datetime::time_recv(message.bytes(8)?, typmod)?),
         oid::TIMETZ => {
-            let micros = check_time(message.int8()?)?;
-            let zone = message.int4()?;
-            if zone <= -ZONE_LIMIT || zone >= ZONE_LIMIT {
-                return Err(Error::new(
-                    SqlState::INVALID_TIME_ZONE_DISPLACEMENT_VALUE,
-                    "time zone displacement out of range",
-                ));
-            }
+            let (micros, zone) = datetime::timetz_recv(message.bytes(12)?, typmod)?;
             Datum::TimeTz(micros, zone)
         }
-        oid::TIMESTAMP => Datum::Timestamp(check_timestamp(message.int8()?)?),
-        oid::TIMESTAMPTZ => Datum::TimestampTz(check_timestamp(message.int8()?)?),
-        _ => {
-            let micros = message.int8()?;
-            let days = message.int4()?;
-            let months = message.int4()?;
-            Datum::Interval(Arc::new(Interval { months, days, micros }))
+        oid::TIMESTAMP => Datum::Timestamp(datetime::timestamp_recv(message.bytes(8)?, typmod)?),
+        oid::TIMESTAMPTZ => {
+            Datum::TimestampTz(datetime::timestamp_recv(message.bytes(8)?, typmod)?)
         }
+        _ => Datum::Interval(Arc::new(datetime::interval_recv(message.bytes(16)?, typmod)?)),
     })
 }
 

@@ -12,6 +12,8 @@
 
 use crate::arith::{float_overflow, float_underflow, out_of_range};
 use crate::compare::bpchar_key;
+use crate::datetime::arith;
+use crate::datetime::io::{time_typmod, timestamp_typmod};
 use crate::datum::Array;
 use crate::io::IoContext;
 use crate::numeric::Numeric;
@@ -49,9 +51,11 @@ pub fn cast(
         Physical::Char => to_char(value)?,
         Physical::Text => return to_text(value, from, to, typmod, explicit, context),
         Physical::Array => to_array(value, to, typmod, explicit, context)?,
-        _ => None,
+        _ => between_datetimes(value, to, context)?,
     };
     match plain {
+        // Such as the time of day of an infinite timestamp.
+        Some(Datum::Null) => Ok(Datum::Null),
         Some(datum) => apply_typmod(datum, to, typmod, explicit, context),
         None => cast_through_text(value, from, to, typmod, explicit, context),
     }
@@ -214,6 +218,43 @@ fn to_char(value: &Datum) -> Result<Option<Datum>> {
     })
 }
 
+/// Casts among dates, times and intervals; what the session's zone is asked for
+/// depends on the pair.
+fn between_datetimes(value: &Datum, to: Oid, context: &IoContext) -> Result<Option<Datum>> {
+    let zone = &context.datetime.time_zone;
+    Ok(Some(match (value, to) {
+        (Datum::Date(v), oid::TIMESTAMP) => Datum::Timestamp(arith::date_to_timestamp(*v)?),
+        (Datum::Date(v), oid::TIMESTAMPTZ) => {
+            Datum::TimestampTz(arith::date_to_timestamptz(*v, zone)?)
+        }
+        (Datum::Timestamp(v), oid::DATE) => Datum::Date(arith::timestamp_to_date(*v)),
+        (Datum::Timestamp(v), oid::TIME) => {
+            arith::timestamp_to_time(*v).map_or(Datum::Null, Datum::Time)
+        }
+        (Datum::Timestamp(v), oid::TIMESTAMPTZ) => {
+            Datum::TimestampTz(arith::timestamp_to_timestamptz(*v, zone)?)
+        }
+        (Datum::TimestampTz(v), oid::DATE) => Datum::Date(arith::timestamptz_to_date(*v, zone)?),
+        (Datum::TimestampTz(v), oid::TIME) => {
+            let local = arith::timestamptz_to_timestamp(*v, zone)?;
+            arith::timestamp_to_time(local).map_or(Datum::Null, Datum::Time)
+        }
+        (Datum::TimestampTz(v), oid::TIMESTAMP) => {
+            Datum::Timestamp(arith::timestamptz_to_timestamp(*v, zone)?)
+        }
+        (Datum::TimestampTz(v), oid::TIMETZ) => arith::timestamptz_to_timetz(*v, zone)
+            .map_or(Datum::Null, |(micros, west)| Datum::TimeTz(micros, west)),
+        (Datum::Time(v), oid::INTERVAL) => Datum::Interval(Arc::new(arith::time_to_interval(*v))),
+        (Datum::Time(v), oid::TIMETZ) => {
+            let (micros, west) = arith::time_to_timetz(*v, zone, context.now);
+            Datum::TimeTz(micros, west)
+        }
+        (Datum::TimeTz(micros, _), oid::TIME) => Datum::Time(*micros),
+        (Datum::Interval(v), oid::TIME) => Datum::Time(arith::interval_to_time(v)),
+        _ => return Ok(None),
+    }))
+}
+
 fn to_text(
     value: &Datum,
     from: Oid,
@@ -278,6 +319,11 @@ pub fn apply_typmod(
         (Datum::Numeric(number), oid::NUMERIC) => {
             number.clone().apply_typmod(typmod).map(Datum::Numeric)
         }
+        (Datum::Time(v), _) => Ok(Datum::Time(time_typmod(*v, typmod))),
+        (Datum::TimeTz(v, zone), _) => Ok(Datum::TimeTz(time_typmod(*v, typmod), *zone)),
+        (Datum::Timestamp(v), _) => timestamp_typmod(*v, typmod).map(Datum::Timestamp),
+        (Datum::TimestampTz(v), _) => timestamp_typmod(*v, typmod).map(Datum::TimestampTz),
+        (Datum::Interval(v), _) => v.apply_typmod(typmod).map(|v| Datum::Interval(Arc::new(v))),
         (Datum::Array(array), _) => {
             let element_type = array.element_type;
             let fit = |e: &Datum| apply_typmod(e.clone(), element_type, typmod, explicit, context);
@@ -322,6 +368,12 @@ mod tests {
             ("-1", oid::INT4, oid::OID, "4294967295"),
             (" 12 ", oid::TEXT, oid::INT4, "12"),
             ("12", oid::INT4, oid::TEXT, "12"),
+            ("2024-02-29", oid::DATE, oid::TIMESTAMP, "2024-02-29 00:00:00"),
+            ("2024-02-29 12:34:56.5", oid::TIMESTAMP, oid::DATE, "2024-02-29"),
+            ("2024-02-29 12:34:56.5", oid::TIMESTAMP, oid::TIME, "12:34:56.5"),
+            ("2024-02-29 12:00+02", oid::TIMESTAMPTZ, oid::TIMESTAMP, "2024-02-29 10:00:00"),
+            ("25:00", oid::INTERVAL, oid::TIME, "01:00:00"),
+            ("2024-02-29", oid::TEXT, oid::DATE, "2024-02-29"),
             ("{1,NULL}", 1007, 1016, "{1,NULL}"),
             ("{1,2}", 1007, 1009, "{1,2}"),
         ];

@@ -14,13 +14,10 @@
 //! [`compare_as`], [`equal_as`] and [`hash_as`] where the type may be `bpchar`.
 
 use crate::datum::Array;
-use crate::interval::Interval;
 use crate::oid::{self, Oid};
 use crate::{Datum, Error, Result, SqlState};
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
-
-const MICROS_PER_DAY: i128 = 86_400_000_000;
 
 /// The order of two values of the same SQL type.
 pub fn compare(a: &Datum, b: &Datum) -> Ordering {
@@ -45,7 +42,7 @@ pub fn compare(a: &Datum, b: &Datum) -> Ordering {
         }
         (Datum::Timestamp(x), Datum::Timestamp(y)) => x.cmp(y),
         (Datum::TimestampTz(x), Datum::TimestampTz(y)) => x.cmp(y),
-        (Datum::Interval(x), Datum::Interval(y)) => interval_span(x).cmp(&interval_span(y)),
+        (Datum::Interval(x), Datum::Interval(y)) => x.linear().cmp(&y.linear()),
         (Datum::Uuid(x), Datum::Uuid(y)) => x.cmp(y),
         (Datum::Xid8(x), Datum::Xid8(y)) => x.cmp(y),
         (Datum::Tid(xb, xo), Datum::Tid(yb, yo)) => (xb, xo).cmp(&(yb, yo)),
@@ -101,12 +98,6 @@ pub fn compare_floats(a: f64, b: f64) -> Ordering {
 /// Microseconds since midnight UTC of a `timetz`; the zone is in seconds west.
 pub(crate) fn utc_time(micros: i64, zone: i32) -> i64 {
     micros.wrapping_add(i64::from(zone) * 1_000_000)
-}
-
-/// An interval as one number of microseconds, as PostgreSQL compares them.
-pub fn interval_span(interval: &Interval) -> i128 {
-    let days = i128::from(interval.months) * 30 + i128::from(interval.days);
-    days * MICROS_PER_DAY + i128::from(interval.micros)
 }
 
 fn compare_sequences(
@@ -204,7 +195,7 @@ pub fn hash_datum<H: Hasher>(datum: &Datum, state: &mut H) {
             state.write_i64(*time);
             state.write_i32(*zone);
         }
-        Datum::Interval(v) => state.write_i128(interval_span(v)),
+        Datum::Interval(v) => state.write_i128(v.linear()),
         Datum::Uuid(v) => state.write(&v[..]),
         Datum::Xid8(v) => state.write_u64(*v),
         Datum::Tid(block, offset) => {
@@ -238,6 +229,7 @@ pub(crate) fn float_bits(value: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interval::Interval;
     use std::hash::DefaultHasher;
     use std::sync::Arc;
 

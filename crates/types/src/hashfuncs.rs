@@ -8,7 +8,7 @@
 //! Each type's function has a 32-bit form (`hash_value`, what `hashint4()` etc.
 //! return) and a seeded 64-bit form (`hash_value_extended`).
 
-use crate::compare::{bpchar_key, float_bits, interval_span};
+use crate::compare::{bpchar_key, float_bits};
 use crate::oid::{self, Oid};
 use crate::{Datum, Error, Result};
 
@@ -178,7 +178,7 @@ fn image<'a>(type_oid: Oid, datum: &'a Datum) -> Option<Image<'a>> {
             Image::Word(fold_int8(*v))
         }
         Datum::Xid8(v) => Image::Word(fold_int8(*v as i64)),
-        Datum::Interval(v) => Image::Word(fold_int8(interval_span(v) as i64)),
+        Datum::Interval(v) => Image::Word(fold_int8(v.linear() as i64)),
         Datum::Float4(v) => float_image(f64::from(*v)),
         Datum::Float8(v) => float_image(*v),
         Datum::Text(v) if type_oid == oid::BPCHAR => Image::Slice(bpchar_key(v).as_bytes()),

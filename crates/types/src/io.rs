@@ -1,5 +1,6 @@
 //! What the text and binary formats depend on besides the value.
 
+use crate::datetime::DateTimeConfig;
 use crate::oid::Oid;
 use crate::{Datum, Error, Result, SqlState};
 use std::fmt;
@@ -44,6 +45,11 @@ pub trait TypeCatalog: Send + Sync {
 /// The session settings that input and output look at.
 #[derive(Clone, Default)]
 pub struct IoContext {
+    /// DateStyle, IntervalStyle and TimeZone.
+    pub datetime: DateTimeConfig,
+    /// When the transaction began, in microseconds from 2000-01-01 00:00 UTC: what
+    /// the literals `now` and `today` mean.
+    pub now: i64,
     /// bytea_output
     pub bytea_output: ByteaOutput,
     /// extra_float_digits; above 0 floats print their shortest exact digits.
@@ -55,6 +61,8 @@ pub struct IoContext {
 impl fmt::Debug for IoContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IoContext")
+            .field("datetime", &self.datetime)
+            .field("now", &self.now)
             .field("bytea_output", &self.bytea_output)
             .field("extra_float_digits", &self.extra_float_digits)
             .finish_non_exhaustive()

@@ -25,7 +25,7 @@
 //! if [`crate::compare::compare_as`] says a < b, and equal exactly if it says
 //! equal. Keys are on disk: the encoding never changes.
 
-use crate::compare::{bpchar_key, float_bits, interval_span, utc_time};
+use crate::compare::{bpchar_key, float_bits, utc_time};
 use crate::datum::Array;
 use crate::oid::{self, Oid};
 use crate::physical::Physical;
@@ -120,7 +120,7 @@ fn encode_value(type_oid: Oid, value: &Datum, out: &mut Vec<u8>, depth: usize) -
         }
         Datum::Uuid(v) => out.extend_from_slice(&v[..]),
         Datum::Interval(v) => {
-            let flipped = interval_span(v) as u128 ^ 1 << 127;
+            let flipped = v.linear() as u128 ^ 1 << 127;
             out.extend_from_slice(&flipped.to_be_bytes());
         }
         Datum::Text(v) if type_oid == oid::BPCHAR => encode_bytes(bpchar_key(v).as_bytes(), out),

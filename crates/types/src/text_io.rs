@@ -6,6 +6,7 @@
 //! What needs the catalog (names of `reg*` types, enums, domains) goes through
 //! [`IoContext::catalog`].
 
+use crate::datetime::io as datetime;
 use crate::datum::Array;
 use crate::io::{ByteaOutput, IoContext};
 use crate::number_io::{self, invalid_syntax, is_space, trim_spaces, write_int64, write_uint64};
@@ -116,12 +117,12 @@ pub fn output(type_oid: Oid, datum: &Datum, context: &IoContext, out: &mut Vec<u
         Datum::Bytea(v) => write_bytea(v, context.bytea_output, out),
         Datum::Char(v) => write_char(*v, out),
         Datum::Numeric(v) => v.write_text(out),
-        Datum::Date(_)
-        | Datum::Time(_)
-        | Datum::TimeTz(..)
-        | Datum::Timestamp(_)
-        | Datum::TimestampTz(_)
-        | Datum::Interval(_) => return datetime_output(datum, context, out),
+        Datum::Date(v) => datetime::date_out(*v, &context.datetime, out),
+        Datum::Time(v) => datetime::time_out(*v, out),
+        Datum::TimeTz(micros, zone) => datetime::timetz_out(*micros, *zone, out),
+        Datum::Timestamp(v) => datetime::timestamp_out(*v, &context.datetime, out),
+        Datum::TimestampTz(v) => datetime::timestamptz_out(*v, &context.datetime, out),
+        Datum::Interval(v) => datetime::interval_out(v, &context.datetime, out),
         Datum::Uuid(v) => write_uuid(v, out),
         Datum::Xid8(v) => write_uint64(*v, out),
         Datum::Tid(block, offset) => {
@@ -433,12 +434,22 @@ fn parse_vector(
     Ok(Datum::Array(Arc::new(Array { element_type, dimensions, elements })))
 }
 
-fn datetime_input(type_oid: Oid, _typmod: i32, _text: &str, _context: &IoContext) -> Result<Datum> {
-    Err(no_input(type_oid))
-}
-
-fn datetime_output(_datum: &Datum, _context: &IoContext, _out: &mut Vec<u8>) -> Result<()> {
-    Err(Error::not_supported("output of dates and times"))
+fn datetime_input(type_oid: Oid, typmod: i32, text: &str, context: &IoContext) -> Result<Datum> {
+    let (config, now) = (&context.datetime, context.now);
+    Ok(match type_oid {
+        oid::DATE => Datum::Date(datetime::date_in(text, config, now)?),
+        oid::TIME => Datum::Time(datetime::time_in(text, typmod, config, now)?),
+        oid::TIMETZ => {
+            let (micros, zone) = datetime::timetz_in(text, typmod, config, now)?;
+            Datum::TimeTz(micros, zone)
+        }
+        oid::TIMESTAMP => Datum::Timestamp(datetime::timestamp_in(text, typmod, config, now)?),
+        oid::TIMESTAMPTZ => {
+            Datum::TimestampTz(datetime::timestamptz_in(text, typmod, config, now)?)
+        }
+        oid::INTERVAL => Datum::Interval(Arc::new(datetime::interval_in(text, typmod, config)?)),
+        _ => return Err(no_input(type_oid)),
+    })
 }
 
 #[cfg(test)]
