@@ -370,18 +370,12 @@ pub fn overlaps<T: Ord + Copy>(
 
 /// `make_date(year, month, day)`: a negative year is BC.
 pub fn make_date(year: i32, month: i32, day: i32) -> Result<i32> {
-    let field = || overflow(format!("date field value out of range: {year}-{month:02}-{day:02}"));
-    let full = match year {
-        0 => return Err(field()),
-        ..0 => year.checked_add(1).ok_or_else(field)?,
-        _ => year,
-    };
-    if !(1..=12).contains(&month) || day < 1 || day > days_in_month(full, month) {
-        return Err(field());
+    let full = if year < 0 { year + 1 } else { year };
+    let out = |what: &str| overflow(format!("{what} out of range: {full}-{month:02}-{day:02}"));
+    if year == 0 || !(1..=12).contains(&month) || day < 1 || day > days_in_month(full, month) {
+        return Err(out("date field value"));
     }
-    Tm { year: full, month, day, ..Tm::default() }
-        .to_date()
-        .ok_or_else(|| overflow(format!("date out of range: {year}-{month:02}-{day:02}")))
+    Tm { year: full, month, day, ..Tm::default() }.to_date().ok_or_else(|| out("date"))
 }
 
 /// `make_time(hour, minute, seconds)`

@@ -426,7 +426,8 @@ impl<'a> Decoder<'a> {
             let seen = self.decode_number(part, mask)?;
             add(&mut mask, seen)?;
         }
-        if mask & !(DOY | TZ) != DATE && mask & !(DOY | TZ | TIME | AMPM | ADBC | DOW) != DATE {
+        // Whatever came before a delimited date, only a zone may have.
+        if mask & !(DOY | TZ) != DATE {
             return Err(Fault::BadFormat);
         }
         Ok(mask & !self.mask)
@@ -456,7 +457,8 @@ impl<'a> Decoder<'a> {
             Word::Month(month) => {
                 let mut seen = MONTH;
                 // "1 Jan": the number taken for a month was the day.
-                if self.mask & MONTH != 0 && !self.text_month && self.mask & DAY == 0 {
+                let taken = self.mask & MONTH != 0 && !self.text_month && self.mask & DAY == 0;
+                if taken && (1..=31).contains(&self.tm.month) {
                     self.tm.day = self.tm.month;
                     seen = DAY;
                 }

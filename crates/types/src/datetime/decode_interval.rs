@@ -13,8 +13,7 @@ use crate::interval::{Interval, IntervalFields};
 
 type Step<T = ()> = Result<T, Fault>;
 
-/// An interval being put together. Wider than the result, so that it overflows only
-/// where PostgreSQL's does.
+/// An interval being put together.
 #[derive(Clone, Copy, Debug, Default)]
 struct Parts {
     years: i64,
@@ -29,6 +28,12 @@ fn add(slot: &mut i64, value: i64, scale: i64) -> Step {
     Ok(())
 }
 
+/// The same for years, months and days, which are 32-bit numbers.
+fn add_field(slot: &mut i64, value: i64, scale: i64) -> Step {
+    add(slot, value, scale)?;
+    i32::try_from(*slot).map(|_| ()).map_err(|_| Fault::FieldOverflow)
+}
+
 impl Parts {
     fn add_micros(&mut self, value: i64, fraction: f64, scale: i64) -> Step {
         add(&mut self.micros, value, scale)?;
@@ -41,13 +46,13 @@ impl Parts {
 
     fn add_fraction_days(&mut self, fraction: f64, scale: i64) -> Step {
         let days = fraction * scale as f64;
-        add(&mut self.days, days.trunc() as i64, 1)?;
+        add_field(&mut self.days, days.trunc() as i64, 1)?;
         self.add_fraction_micros(days - days.trunc(), USECS_PER_DAY)
     }
 
     fn add_years(&mut self, value: i64, fraction: f64, scale: i64) -> Step {
-        add(&mut self.years, value, scale)?;
-        add(&mut self.months, (fraction * (scale * 12) as f64).round_ties_even() as i64, 1)
+        add_field(&mut self.years, value, scale)?;
+        add_field(&mut self.months, (fraction * (scale * 12) as f64).round_ties_even() as i64, 1)
     }
 
     /// Adds `value + fraction` of a unit.
@@ -59,15 +64,15 @@ impl Parts {
             Unit::Minute => self.add_micros(value, fraction, USECS_PER_MINUTE),
             Unit::Hour => self.add_micros(value, fraction, USECS_PER_HOUR),
             Unit::Day => {
-                add(&mut self.days, value, 1)?;
+                add_field(&mut self.days, value, 1)?;
                 self.add_fraction_micros(fraction, USECS_PER_DAY)
             }
             Unit::Week => {
-                add(&mut self.days, value, 7)?;
+                add_field(&mut self.days, value, 7)?;
                 self.add_fraction_days(fraction, 7)
             }
             Unit::Month => {
-                add(&mut self.months, value, 1)?;
+                add_field(&mut self.months, value, 1)?;
                 self.add_fraction_days(fraction, 30)
             }
             Unit::Year => self.add_years(value, fraction, 1),
@@ -287,9 +292,6 @@ pub(super) fn decode_iso8601(text: &str) -> Step<Option<Interval>> {
         }
         has_field = true;
         rest = &after[1..];
-    }
-    if !has_field && (in_date || body == "T") {
-        return Err(Fault::BadFormat);
     }
     Ok(parts.finish())
 }

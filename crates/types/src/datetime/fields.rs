@@ -156,11 +156,11 @@ fn infinite_part(part: Part, positive: bool) -> Option<Numeric> {
 /// `extract(field from timestamp)`; None is NULL.
 pub fn extract_timestamp(field: &str, timestamp: i64) -> Result<Option<Numeric>> {
     let (name, part) = part(field, TIMESTAMP)?;
-    if matches!(part, Part::Zone | Part::ZoneHour | Part::ZoneMinute) {
-        return Err(unsupported(&name, TIMESTAMP));
-    }
     if is_infinite_timestamp(timestamp) {
         return Ok(infinite_part(part, timestamp > 0));
+    }
+    if matches!(part, Part::Zone | Part::ZoneHour | Part::ZoneMinute) {
+        return Err(unsupported(&name, TIMESTAMP));
     }
     moment_part(part, &Tm::from_timestamp(timestamp), timestamp)
 }
@@ -315,16 +315,17 @@ fn truncate(unit: Unit, tm: &mut Tm) -> bool {
 fn trunc_unit(field: &str, ty: &str) -> Result<(String, Unit)> {
     match part(field, ty)? {
         (name, Part::Unit(unit)) => Ok((name, unit)),
-        (name, _) => Err(unsupported(&name, ty)),
+        (name, Part::Zone | Part::ZoneHour | Part::ZoneMinute) => Err(unsupported(&name, ty)),
+        (name, _) => Err(unrecognized(&name, ty)),
     }
 }
 
 /// `date_trunc(field, timestamp)`
 pub fn trunc_timestamp(field: &str, timestamp: i64) -> Result<i64> {
-    let (_, unit) = trunc_unit(field, TIMESTAMP)?;
     if is_infinite_timestamp(timestamp) {
         return Ok(timestamp);
     }
+    let (_, unit) = trunc_unit(field, TIMESTAMP)?;
     let mut tm = Tm::from_timestamp(timestamp);
     truncate(unit, &mut tm);
     tm.to_timestamp().ok_or_else(timestamp_out_of_range)
@@ -332,10 +333,10 @@ pub fn trunc_timestamp(field: &str, timestamp: i64) -> Result<i64> {
 
 /// `date_trunc(field, timestamptz[, zone])`
 pub fn trunc_timestamptz(field: &str, timestamp: i64, zone: &TimeZone) -> Result<i64> {
-    let (_, unit) = trunc_unit(field, TIMESTAMPTZ)?;
     if is_infinite_timestamp(timestamp) {
         return Ok(timestamp);
     }
+    let (_, unit) = trunc_unit(field, TIMESTAMPTZ)?;
     let mut offset = zone.offset_at(timestamp);
     let local = timestamp.saturating_add(offset as i64 * USECS_PER_SEC);
     let mut tm = Tm::from_timestamp(local);

@@ -22,6 +22,7 @@ mod decode;
 mod decode_interval;
 mod encode;
 pub mod fields;
+pub mod format;
 pub mod io;
 #[cfg(test)]
 mod tests;

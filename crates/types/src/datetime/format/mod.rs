@@ -1,0 +1,12 @@
+//! Pictures: to_char, to_date and to_timestamp (formatting.c).
+//!
+//! A picture such as `FMDay, DD "of" Month` is parsed into nodes: fields with
+//! their modifiers, and the text between. Writing replaces each field by its value;
+//! reading takes each field's value from the input. Names are English.
+
+mod from_char;
+mod keyword;
+mod to_char;
+
+pub use from_char::{to_date, to_timestamp};
+pub use to_char::{interval_to_char, timestamp_to_char, timestamptz_to_char};
