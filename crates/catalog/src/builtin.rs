@@ -244,8 +244,15 @@ impl Builtins {
         use steppe_types::oid;
         let base = match type_oid {
             oid::VARCHAR => oid::TEXT,
-            oid::REGCLASS | oid::REGTYPE | oid::REGPROC | oid::REGPROCEDURE | oid::REGOPER
-            | oid::REGOPERATOR | oid::REGNAMESPACE | oid::REGROLE | oid::REGCONFIG
+            oid::REGCLASS
+            | oid::REGTYPE
+            | oid::REGPROC
+            | oid::REGPROCEDURE
+            | oid::REGOPER
+            | oid::REGOPERATOR
+            | oid::REGNAMESPACE
+            | oid::REGROLE
+            | oid::REGCONFIG
             | oid::REGCOLLATION => oid::OID,
             other if self.ty(other).is_some_and(Type::is_true_array) => oid::ANYARRAY,
             other => other,
@@ -265,9 +272,21 @@ impl Builtins {
 
     fn load() -> Builtins {
         let tables: HashMap<&'static str, Table> = data_files!(
-            "pg_type", "pg_proc", "pg_operator", "pg_cast", "pg_aggregate", "pg_am",
-            "pg_opfamily", "pg_opclass", "pg_amop", "pg_amproc", "pg_collation", "pg_language",
-            "pg_range", "system_columns", "pg_settings"
+            "pg_type",
+            "pg_proc",
+            "pg_operator",
+            "pg_cast",
+            "pg_aggregate",
+            "pg_am",
+            "pg_opfamily",
+            "pg_opclass",
+            "pg_amop",
+            "pg_amproc",
+            "pg_collation",
+            "pg_language",
+            "pg_range",
+            "system_columns",
+            "pg_settings"
         )
         .into_iter()
         .map(|(name, text)| (name, Table::parse(text)))
@@ -418,7 +437,7 @@ fn load_orderings(
     let families: hashbrown::HashSet<Oid> = default_families.values().copied().collect();
     let mut by_key: HashMap<(Oid, Oid, Oid, u16), Oid> = HashMap::new();
     let mut strategies = HashMap::new();
-    for row in amops.rows().filter(|r| families.contains(&r.number("amopfamily"))) {
+    for row in amops.rows().filter(|r| families.contains(&r.number::<Oid>("amopfamily"))) {
         let strategy: u16 = row.number("amopstrategy");
         let operator: Oid = row.number("amopopr");
         let (left, right) = (row.number("amoplefttype"), row.number("amoprighttype"));

@@ -36,9 +36,11 @@ impl Default for Catalog {
             relations: OrdMap::new(),
             relations_by_name: HashMap::new(),
         };
-        for (oid, name) in
-            [(PG_CATALOG, "pg_catalog"), (PUBLIC, "public"), (INFORMATION_SCHEMA, "information_schema")]
-        {
+        for (oid, name) in [
+            (PG_CATALOG, "pg_catalog"),
+            (PUBLIC, "public"),
+            (INFORMATION_SCHEMA, "information_schema"),
+        ] {
             catalog.put_schema(Schema { oid, name: name.into(), owner: BOOTSTRAP_SUPERUSER });
         }
         catalog
@@ -78,7 +80,10 @@ impl Catalog {
     }
 
     /// The indexes of a table, in the table's order.
-    pub fn indexes_of<'a>(&'a self, table: &'a Relation) -> impl Iterator<Item = &'a Arc<Relation>> {
+    pub fn indexes_of<'a>(
+        &'a self,
+        table: &'a Relation,
+    ) -> impl Iterator<Item = &'a Arc<Relation>> {
         table.indexes.iter().filter_map(|oid| self.relations.get(oid))
     }
 

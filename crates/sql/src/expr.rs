@@ -32,8 +32,9 @@ pub type SubPlanId = usize;
 /// Index of a run-time parameter slot of a statement's execution.
 pub type ExecParamId = usize;
 
-/// A bound scalar expression.
+/// A bound scalar expression. Fields are named by what they hold; each variant says what it means.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
 pub enum Expr {
     /// A constant.
     Const(Datum, TypeRef),
@@ -79,7 +80,12 @@ pub enum Expr {
     /// `ARRAY[…]` (elements of `element` type; nested arrays when `multidim`).
     Array { elements: Vec<Expr>, element: Oid, multidim: bool, ty: TypeRef },
     /// `a[i]`, `a[i:j]`.
-    Subscript { array: Box<Expr>, indices: Vec<(Option<Expr>, Option<Expr>)>, slice: bool, ty: TypeRef },
+    Subscript {
+        array: Box<Expr>,
+        indices: Vec<(Option<Expr>, Option<Expr>)>,
+        slice: bool,
+        ty: TypeRef,
+    },
     /// `ROW(…)`.
     Row(Vec<Expr>),
     /// Row comparison `(a,b) < (c,d)`, with the operators' functions per column.
@@ -93,7 +99,12 @@ pub enum Expr {
     /// Cast of each array element by `element` (an expression over [`Expr::CaseOperand`]).
     ArrayCoerce { arg: Box<Expr>, element: Box<Expr>, ty: TypeRef },
     /// A sub-select as an expression. Binder: `query`; planner replaces it by `SubPlan`.
-    SubLink { kind: SubLinkKind, test: Option<Box<Expr>>, query: Box<crate::query::Query>, ty: TypeRef },
+    SubLink {
+        kind: SubLinkKind,
+        test: Option<Box<Expr>>,
+        query: Box<crate::query::Query>,
+        ty: TypeRef,
+    },
     /// Binder: an ANY/ALL sub-link's test refers to the sub-select's output column.
     SubLinkColumn { index: usize, ty: TypeRef },
     /// Planner output for a sub-select; see [`SubPlan`].

@@ -1,6 +1,14 @@
-//! From SQL text to a plan.
+//! From SQL text to a plan: parser façade, own syntax tree, binder, planner.
+//!
+//! ```text
+//!   text ─ parser ─► ast::Statement ─ bind ─► query::Query ─ planner ─► plan::PlannedStmt
+//! ```
 
 pub mod ast;
+pub mod bind;
 pub mod expr;
+pub mod parser;
 pub mod plan;
+pub mod planner;
 pub mod query;
+pub mod walk;

@@ -307,8 +307,8 @@ pub struct IndexRange {
     pub lower: Option<(Expr, bool)>,
     /// Upper bound on the column after `equal` (inclusive?).
     pub upper: Option<(Expr, bool)>,
-    /// EXPLAIN's "Index Cond", over an input row of the table's columns by name.
-    pub condition: Option<Arc<str>>,
+    /// EXPLAIN's "Index Cond": slots are the table's columns (attribute number - 1).
+    pub conditions: Vec<Expr>,
 }
 
 /// How to aggregate.

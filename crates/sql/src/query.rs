@@ -1,7 +1,7 @@
 //! The bound query tree: what the binder hands to the planner
 //! (PostgreSQL's `Query`, src/include/nodes/parsenodes.h).
 
-use crate::expr::{Expr, SortKey, TypeRef};
+use crate::expr::{Expr, TypeRef};
 use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_types::Oid;

@@ -162,7 +162,9 @@ pub(crate) fn resolve_polymorphic(inputs: &[Oid], declared: &[Oid]) -> Option<Po
             oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => compatible.push(input),
             oid::ANYCOMPATIBLEARRAY if unknown => compatible.push(input),
             oid::ANYCOMPATIBLEARRAY => compatible.push(array_element(input)?),
-            oid::ANYRANGE | 4537 | 4538 | 5080 if !unknown && category(input) != b'R' => return None,
+            oid::ANYRANGE | 4537 | 4538 | 5080 if !unknown && category(input) != b'R' => {
+                return None;
+            }
             _ => {}
         }
     }
@@ -217,7 +219,9 @@ impl Binder<'_> {
         location: Location,
     ) -> Result<Expr> {
         self.coerce(expr, to, CastContext::Implicit, CallSyntax::ImplicitCast, location)?
-            .ok_or_else(|| Error::internal(format!("no implicit cast to {}", format_type(to.oid, -1))))
+            .ok_or_else(|| {
+                Error::internal(format!("no implicit cast to {}", format_type(to.oid, -1)))
+            })
     }
 
     /// `expr::type` as written by the user: 42846 if there is no such cast.
@@ -228,8 +232,8 @@ impl Binder<'_> {
         location: Location,
     ) -> Result<Expr> {
         let from = expr.ty().oid;
-        self.coerce(expr, to, CastContext::Explicit, CallSyntax::ExplicitCast, location)?.ok_or_else(
-            || {
+        self.coerce(expr, to, CastContext::Explicit, CallSyntax::ExplicitCast, location)?
+            .ok_or_else(|| {
                 self.error(
                     SqlState::CANNOT_COERCE,
                     format!(
@@ -239,8 +243,7 @@ impl Binder<'_> {
                     ),
                     location,
                 )
-            },
-        )
+            })
     }
 
     /// Assignment to a column: 42804 naming it if the types do not fit.
@@ -255,7 +258,11 @@ impl Binder<'_> {
         let from = expr.ty().oid;
         self.coerce(expr, to, CastContext::Assignment, CallSyntax::ImplicitCast, location)?
             .ok_or_else(|| {
-                let what = if place == ExprPlace::ColumnDefault { "default expression" } else { "expression" };
+                let what = if place == ExprPlace::ColumnDefault {
+                    "default expression"
+                } else {
+                    "expression"
+                };
                 self.error(
                     SqlState::DATATYPE_MISMATCH,
                     format!(
@@ -277,8 +284,8 @@ impl Binder<'_> {
         location: Location,
     ) -> Result<Expr> {
         let from = expr.ty().oid;
-        self.coerce(expr, to, CastContext::Assignment, CallSyntax::ImplicitCast, location)?.ok_or_else(
-            || {
+        self.coerce(expr, to, CastContext::Assignment, CallSyntax::ImplicitCast, location)?
+            .ok_or_else(|| {
                 self.error(
                     SqlState::DATATYPE_MISMATCH,
                     format!(
@@ -289,8 +296,7 @@ impl Binder<'_> {
                     location,
                 )
                 .hint("You will need to rewrite or cast the expression.")
-            },
-        )
+            })
     }
 
     /// A condition: 42804 `argument of WHERE must be type boolean, not type …`.
@@ -305,8 +311,8 @@ impl Binder<'_> {
             return Ok(expr);
         }
         let to = TypeRef::plain(oid::BOOL);
-        self.coerce(expr, to, CastContext::Assignment, CallSyntax::ImplicitCast, location)?.ok_or_else(
-            || {
+        self.coerce(expr, to, CastContext::Assignment, CallSyntax::ImplicitCast, location)?
+            .ok_or_else(|| {
                 self.error(
                     SqlState::DATATYPE_MISMATCH,
                     format!(
@@ -315,8 +321,7 @@ impl Binder<'_> {
                     ),
                     location,
                 )
-            },
-        )
+            })
     }
 
     /// LIMIT and OFFSET.
@@ -328,8 +333,8 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         let from = expr.ty().oid;
         let to = TypeRef::plain(oid::INT8);
-        self.coerce(expr, to, CastContext::Assignment, CallSyntax::ImplicitCast, location)?.ok_or_else(
-            || {
+        self.coerce(expr, to, CastContext::Assignment, CallSyntax::ImplicitCast, location)?
+            .ok_or_else(|| {
                 self.error(
                     SqlState::DATATYPE_MISMATCH,
                     format!(
@@ -338,8 +343,7 @@ impl Binder<'_> {
                     ),
                     location,
                 )
-            },
-        )
+            })
     }
 
     /// Coerces each branch to their common type: 42804 `CASE types integer and text cannot be
@@ -440,7 +444,13 @@ impl Binder<'_> {
         self.coerce_length(cast, to, context, syntax).map(Some)
     }
 
-    fn apply(&mut self, path: Pathway, expr: Expr, to: TypeRef, syntax: CallSyntax) -> Result<Expr> {
+    fn apply(
+        &mut self,
+        path: Pathway,
+        expr: Expr,
+        to: TypeRef,
+        syntax: CallSyntax,
+    ) -> Result<Expr> {
         let from = expr.ty();
         let ty = TypeRef::plain(to.oid);
         let implicit = syntax == CallSyntax::ImplicitCast;
@@ -452,7 +462,8 @@ impl Binder<'_> {
                 Expr::Func { func, args: self.cast_args(func, expr, to.typmod, syntax), ty, syntax }
             }
             Pathway::ArrayElements => {
-                let (Some(from_element), Some(to_element)) = (element_of(from.oid), element_of(to.oid))
+                let (Some(from_element), Some(to_element)) =
+                    (element_of(from.oid), element_of(to.oid))
                 else {
                     return Err(Error::internal("array cast between types that are no arrays"));
                 };
@@ -535,8 +546,9 @@ impl Binder<'_> {
         if is_reg_type(base) || reads_clock(base, text) {
             let plain = Expr::Const(value, TypeRef::plain(oid::TEXT));
             let ty = TypeRef::plain(to.oid);
-            if let Some(object) = self.reg_literal(&plain, base)
-                .map_err(|e| e.at(self.position(location)))? {
+            if let Some(object) =
+                self.reg_literal(&plain, base).map_err(|e| e.at(self.position(location)))?
+            {
                 return Ok(object);
             }
             let cast = Expr::CoerceViaIo { arg: Box::new(plain), ty, implicit: false };

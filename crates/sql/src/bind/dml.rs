@@ -30,7 +30,8 @@ impl Binder<'_> {
         }
         let relation = self.target_relation(&insert.relation, "insert into")?;
         let alias = insert.relation.alias.as_ref();
-        let target = self.add_relation_rte(relation.clone(), alias, Some(insert.relation.location))?;
+        let target =
+            self.add_relation_rte(relation.clone(), alias, Some(insert.relation.location))?;
         let columns = self.insert_columns(&relation, insert)?;
         let mut query = Query::new(Command::Insert);
         query.result_relation = Some(target);
@@ -61,9 +62,7 @@ impl Binder<'_> {
                 range_var.location,
             )),
             RelKind::Index => refused(format!("cannot open relation \"{}\"", relation.name)),
-            RelKind::Sequence => {
-                refused(format!("cannot change sequence \"{}\"", relation.name))
-            }
+            RelKind::Sequence => refused(format!("cannot change sequence \"{}\"", relation.name)),
             RelKind::View => Err(self
                 .error(
                     SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -75,9 +74,15 @@ impl Binder<'_> {
     }
 
     /// Positions of the columns that the source gives, in its order.
-    fn insert_columns(&mut self, relation: &Relation, insert: &ast::InsertStmt) -> Result<Vec<usize>> {
+    fn insert_columns(
+        &mut self,
+        relation: &Relation,
+        insert: &ast::InsertStmt,
+    ) -> Result<Vec<usize>> {
         if insert.columns.is_empty() {
-            return Ok((0..relation.columns.len()).filter(|i| !relation.columns[*i].dropped).collect());
+            return Ok((0..relation.columns.len())
+                .filter(|i| !relation.columns[*i].dropped)
+                .collect());
         }
         let mut positions = Vec::with_capacity(insert.columns.len());
         for column in &insert.columns {
@@ -203,7 +208,10 @@ impl Binder<'_> {
                 SqlState::GENERATED_ALWAYS,
                 format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name),
             )
-            .detail(format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name))
+            .detail(format!(
+                "Column \"{}\" is an identity column defined as GENERATED ALWAYS.",
+                column.name
+            ))
             .hint("Use OVERRIDING SYSTEM VALUE to override."));
         }
         Ok(())
@@ -322,7 +330,8 @@ impl Binder<'_> {
         }
         let relation = self.target_relation(&update.relation, "update")?;
         let alias = update.relation.alias.as_ref();
-        let target = self.add_relation_rte(relation.clone(), alias, Some(update.relation.location))?;
+        let target =
+            self.add_relation_rte(relation.clone(), alias, Some(update.relation.location))?;
         self.make_visible(target);
         let mut query = Query::new(Command::Update);
         query.result_relation = Some(target);
@@ -557,7 +566,7 @@ impl Binder<'_> {
     ) -> Result<Vec<steppe_types::Oid>> {
         let mut wanted: Vec<i16> = Vec::with_capacity(elements.len());
         for element in elements {
-            let Some(name) = element.column_name() else {
+            let ast::IndexKey::Column(name) = &element.key else {
                 return Err(Error::not_supported("ON CONFLICT over index expressions"));
             };
             let position = self.target_column(relation, name, Location::NONE)?;

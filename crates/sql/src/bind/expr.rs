@@ -49,7 +49,9 @@ impl Binder<'_> {
                 let ty = left.ty();
                 Ok(Expr::NullIf { eq: func, left, right, ty })
             }
-            ExprKind::In { arg, list, negated } => self.in_list(arg, list, *negated, place, location),
+            ExprKind::In { arg, list, negated } => {
+                self.in_list(arg, list, *negated, place, location)
+            }
             ExprKind::Between { arg, low, high, symmetric, negated } => {
                 self.between(arg, low, high, *symmetric, *negated, place, location)
             }
@@ -81,9 +83,7 @@ impl Binder<'_> {
             }
             ExprKind::SubLink(link) => self.sub_link(link, place, location),
             ExprKind::Indirection { arg, path } => self.indirection(arg, path, place, location),
-            ExprKind::Collate { arg, collation } => {
-                self.collate(arg, collation, place, location)
-            }
+            ExprKind::Collate { arg, collation } => self.collate(arg, collation, place, location),
             ExprKind::SqlValueFunction { function, precision } => {
                 self.sql_value(*function, *precision)
             }
@@ -147,7 +147,12 @@ impl Binder<'_> {
         self.coerce_boolean(bound, construct, expr.location)
     }
 
-    fn conditions(&mut self, args: &[ast::Expr], construct: &str, place: ExprPlace) -> Result<Vec<Expr>> {
+    fn conditions(
+        &mut self,
+        args: &[ast::Expr],
+        construct: &str,
+        place: ExprPlace,
+    ) -> Result<Vec<Expr>> {
         args.iter().map(|a| self.condition(a, construct, place)).collect()
     }
 
@@ -209,14 +214,17 @@ impl Binder<'_> {
             other => {
                 return Err(self.error(
                     SqlState::FEATURE_NOT_SUPPORTED,
-                    format!("could not determine interpretation of row comparison operator {other}"),
+                    format!(
+                        "could not determine interpretation of row comparison operator {other}"
+                    ),
                     location,
                 ));
             }
         };
         let (mut lt, mut eq, mut l, mut r) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (less, equal) in per_column(self, "<")?.into_iter().zip(per_column(self, "=")?) {
-            let (Expr::Func { func, mut args, .. }, Expr::Func { func: eq_func, .. }) = (less, equal)
+            let (Expr::Func { func, mut args, .. }, Expr::Func { func: eq_func, .. }) =
+                (less, equal)
             else {
                 return Err(Error::internal("an operator did not bind to a function"));
             };
@@ -347,7 +355,9 @@ impl Binder<'_> {
         let items = list.iter().map(|i| self.expr(i, place)).collect::<Result<Vec<_>>>()?;
         let types: Vec<Oid> = items.iter().chain([&left]).map(|e| e.ty().oid).collect();
         let common = super::coerce::common_type(&types).filter(|t| {
-            items.len() > 1 && *t != oid::RECORD && self.builtins.ty(*t).is_some_and(|t| t.array != 0)
+            items.len() > 1
+                && *t != oid::RECORD
+                && self.builtins.ty(*t).is_some_and(|t| t.array != 0)
         });
         let no_vars = items.iter().all(|e| !has_var(e));
         if let (Some(common), true) = (common, no_vars) {
@@ -542,7 +552,12 @@ impl Binder<'_> {
         Ok(Expr::Array { elements: bound, element, multidim: false, ty: TypeRef::plain(array) })
     }
 
-    fn sub_link(&mut self, link: &ast::SubLink, place: ExprPlace, location: Location) -> Result<Expr> {
+    fn sub_link(
+        &mut self,
+        link: &ast::SubLink,
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<Expr> {
         if matches!(
             place,
             ExprPlace::Check
@@ -700,16 +715,17 @@ impl Binder<'_> {
 
     fn subscript(&mut self, index: &ast::Expr, place: ExprPlace) -> Result<Expr> {
         let bound = self.expr(index, place)?;
-        let from = bound.ty().oid;
         let to = TypeRef::plain(oid::INT4);
         let context = super::CoercionContext::Assignment;
-        self.coerce(bound, to, context, CallSyntax::ImplicitCast, index.location)?.ok_or_else(|| {
-            self.error(
-                SqlState::DATATYPE_MISMATCH,
-                "array subscript must have type integer",
-                index.location,
-            )
-        })
+        self.coerce(bound, to, context, CallSyntax::ImplicitCast, index.location)?.ok_or_else(
+            || {
+                self.error(
+                    SqlState::DATATYPE_MISMATCH,
+                    "array subscript must have type integer",
+                    index.location,
+                )
+            },
+        )
     }
 
     /// `(expr).field`.

@@ -77,9 +77,8 @@ impl Binder<'_> {
         let scope = self.scope();
         for new in names.iter().filter(|n| n.relation_visible) {
             let alias = scope.rtes[new.rte].alias.clone();
-            let clash = |old: &&NamespaceItem| {
-                old.relation_visible && scope.rtes[old.rte].alias == alias
-            };
+            let clash =
+                |old: &&NamespaceItem| old.relation_visible && scope.rtes[old.rte].alias == alias;
             if scope.namespace.iter().find(clash).is_some() {
                 return Err(Error::new(
                     SqlState::DUPLICATE_ALIAS,
@@ -127,7 +126,9 @@ impl Binder<'_> {
                     range_var.location,
                 )
                 .detail("This operation is not supported for indexes.")),
-            _ => self.add_relation_rte(relation, range_var.alias.as_ref(), Some(range_var.location)),
+            _ => {
+                self.add_relation_rte(relation, range_var.alias.as_ref(), Some(range_var.location))
+            }
         }
     }
 
@@ -308,7 +309,11 @@ impl Binder<'_> {
         };
         // `FROM f() AS x` names a single scalar column x, too.
         let scalar = calls.len() == 1 && calls[0].1 == 1 && !function.ordinality;
-        if scalar && function.alias.is_some() && alias.columns.is_empty() && columns[0].name.is_empty() {
+        if scalar
+            && function.alias.is_some()
+            && alias.columns.is_empty()
+            && columns[0].name.is_empty()
+        {
             columns[0].name = alias.name.as_str().into();
         }
         for c in columns.iter_mut().filter(|c| c.name.is_empty()) {
@@ -326,7 +331,9 @@ impl Binder<'_> {
         let (mut calls, mut columns) = (Vec::new(), Vec::new());
         for item in &function.functions {
             if !item.column_defs.is_empty() || !function.column_defs.is_empty() {
-                return Err(self.unsupported("a column definition list in FROM", item.call.location));
+                return Err(
+                    self.unsupported("a column definition list in FROM", item.call.location)
+                );
             }
             let call = self.expr(&item.call, ExprPlace::FromFunction)?;
             let before = columns.len();
@@ -385,7 +392,7 @@ impl Binder<'_> {
             _ => None,
         };
         if let Some(columns) = using {
-            let sides = (&mut left_names, &mut right_names);
+            let sides = (left_names.as_mut_slice(), right_names.as_mut_slice());
             let (on, merged) = self.using_join(kind, sides, &columns)?;
             let item = FromItem::Join { kind, left: Box::new(left), right: Box::new(right), on };
             return self.finish_join(join, item, left_names, right_names, Some(merged));
@@ -405,7 +412,11 @@ impl Binder<'_> {
         self.finish_join(join, item, left_names, right_names, None)
     }
 
-    fn check_join_aliases(&mut self, left: &[NamespaceItem], right: &[NamespaceItem]) -> Result<()> {
+    fn check_join_aliases(
+        &mut self,
+        left: &[NamespaceItem],
+        right: &[NamespaceItem],
+    ) -> Result<()> {
         let rtes = &self.scope().rtes;
         let visible = |n: &&NamespaceItem| n.relation_visible;
         for l in left.iter().filter(visible) {
@@ -633,8 +644,7 @@ impl Binder<'_> {
     fn unqualified_system_column(&self, scope: usize, name: &str) -> Option<(usize, i32)> {
         let (_, number, _) = SYSTEM_COLUMNS.iter().find(|(n, ..)| *n == name)?;
         let scope = &self.scopes[scope];
-        let is_table =
-            |i: &&NamespaceItem| matches!(scope.rtes[i.rte].kind, RteKind::Relation(_));
+        let is_table = |i: &&NamespaceItem| matches!(scope.rtes[i.rte].kind, RteKind::Relation(_));
         scope.namespace.iter().find(is_table).map(|i| (i.rte, *number))
     }
 
@@ -707,7 +717,8 @@ impl Binder<'_> {
         };
         let scope = &self.scopes[self.scopes.len() - 1 - levels];
         let entry = &scope.rtes[rte];
-        let mut matching = entry.columns.iter().enumerate().filter(|(_, c)| !c.dropped && &*c.name == name);
+        let mut matching =
+            entry.columns.iter().enumerate().filter(|(_, c)| !c.dropped && &*c.name == name);
         if let Some((i, _)) = matching.next() {
             if matching.next().is_some() {
                 return Err(self.error(
@@ -743,7 +754,9 @@ impl Binder<'_> {
                         return self
                             .error(
                                 SqlState::UNDEFINED_TABLE,
-                                format!("invalid reference to FROM-clause entry for table \"{shown}\""),
+                                format!(
+                                    "invalid reference to FROM-clause entry for table \"{shown}\""
+                                ),
                                 location,
                             )
                             .hint(format!(
@@ -752,7 +765,9 @@ impl Binder<'_> {
                             ));
                     }
                     RteKind::Join { .. } => {}
-                    _ if &*rte.alias == table => return self.invalid_from_reference(&shown, location),
+                    _ if &*rte.alias == table => {
+                        return self.invalid_from_reference(&shown, location);
+                    }
                     _ => {}
                 }
             }
@@ -781,7 +796,8 @@ impl Binder<'_> {
         let scope = &self.scopes[self.scopes.len() - 1 - levels];
         let entry = &scope.rtes[rte];
         // A function with one scalar column is its value.
-        if let (RteKind::Function { calls, ordinality: false }, [_]) = (&entry.kind, &entry.columns[..])
+        if let (RteKind::Function { calls, ordinality: false }, [_]) =
+            (&entry.kind, &entry.columns[..])
             && calls.len() == 1
         {
             return rte_column(entry, rte, 0, levels);
@@ -804,15 +820,14 @@ fn raise_levels(expr: Expr, by: usize) -> Expr {
     if by == 0 {
         return expr;
     }
-    let raised: std::result::Result<Expr, std::convert::Infallible> =
-        expr.transform(&mut |e| {
-            Ok(match e {
-                Expr::Var { rte, column, levels_up, ty } => {
-                    Expr::Var { rte, column, levels_up: levels_up + by, ty }
-                }
-                other => other,
-            })
-        });
+    let raised: std::result::Result<Expr, std::convert::Infallible> = expr.transform(&mut |e| {
+        Ok(match e {
+            Expr::Var { rte, column, levels_up, ty } => {
+                Expr::Var { rte, column, levels_up: levels_up + by, ty }
+            }
+            other => other,
+        })
+    });
     match raised {
         Ok(e) => e,
         Err(never) => match never {},

@@ -6,7 +6,7 @@ use super::{Binder, ExprPlace};
 use crate::ast::{self, Location, ObjectName};
 use crate::expr::{CallSyntax, Expr, TypeRef};
 use steppe_catalog::builtin::{CastContext, Operator, Proc};
-use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
+use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 /// A candidate with the argument types as called (variadic ones spread out).
 struct Candidate<'a> {
@@ -115,11 +115,6 @@ impl Binder<'_> {
         }
     }
 
-    /// The equality operator's function for two operand types.
-    pub(crate) fn equality(&self, left: Oid, right: Oid, location: Location) -> Result<&'static Operator> {
-        self.resolve_operator(&ObjectName::from("="), left, right, location)
-    }
-
     /// Actual argument and result types of a call (enforce_generic_type_consistency).
     fn actual_types(
         &self,
@@ -222,7 +217,9 @@ impl Binder<'_> {
             }
         }
         let inputs: Vec<Oid> = args.iter().map(|e| e.ty().oid).collect();
-        if let Some(i) = candidates.iter().position(|c| c.args == inputs && c.variadic_from.is_none()) {
+        if let Some(i) =
+            candidates.iter().position(|c| c.args == inputs && c.variadic_from.is_none())
+        {
             let c = candidates.swap_remove(i);
             return Ok((c.proc, c.args, None, c.defaults));
         }
@@ -282,7 +279,11 @@ impl Binder<'_> {
 }
 
 /// An exact operator, taking an unknown operand as of the other's type (binary_oper_exact).
-fn exact_operator(candidates: &[&'static Operator], left: Oid, right: Oid) -> Option<&'static Operator> {
+fn exact_operator(
+    candidates: &[&'static Operator],
+    left: Oid,
+    right: Oid,
+) -> Option<&'static Operator> {
     let (left, right) = match (left, right) {
         (oid::UNKNOWN, r) if r != 0 && r != oid::UNKNOWN => (r, r),
         (l, oid::UNKNOWN) if l != 0 && l != oid::UNKNOWN => (l, l),
@@ -292,7 +293,11 @@ fn exact_operator(candidates: &[&'static Operator], left: Oid, right: Oid) -> Op
 }
 
 /// The call shape of one overload for `given` arguments, if it can take them.
-fn candidate(proc: &'static Proc, given: usize, explicit_variadic: bool) -> Option<Candidate<'static>> {
+fn candidate(
+    proc: &'static Proc,
+    given: usize,
+    explicit_variadic: bool,
+) -> Option<Candidate<'static>> {
     let arity = proc.args.len();
     if proc.variadic != 0 && !explicit_variadic && given >= arity {
         let mut args = proc.args[..arity - 1].to_vec();
@@ -363,7 +368,9 @@ fn select_candidate<T>(inputs: &[Oid], mut candidates: Vec<(Vec<Oid>, T)>) -> Se
     if candidates.is_empty() {
         return Selection::None;
     }
-    let exact = |args: &[Oid]| inputs.iter().zip(args).filter(|(i, a)| i == a && **i != oid::UNKNOWN).count();
+    let exact = |args: &[Oid]| {
+        inputs.iter().zip(args).filter(|(i, a)| i == a && **i != oid::UNKNOWN).count()
+    };
     keep_best(&mut candidates, &exact);
     candidates = match single(candidates) {
         Ok(one) => return Selection::One(one),
@@ -453,14 +460,6 @@ fn keep_by_unknown_category<T>(inputs: &[Oid], candidates: &mut Vec<(Vec<Oid>, T
         return true;
     }
     false
-}
-
-/// A constant's text, for places that want one.
-pub(crate) fn const_text(expr: &Expr) -> Option<&str> {
-    match expr {
-        Expr::Const(Datum::Text(text), _) => Some(text),
-        _ => None,
-    }
 }
 
 /// The name under which an output column is known when none is written (FigureColname).

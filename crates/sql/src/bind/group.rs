@@ -19,19 +19,20 @@ impl Binder<'_> {
             return Err(self.unsupported("window functions", location));
         }
         let name = &call.name;
-        let is_aggregate_name =
-            self.builtins.procs_named(name.name()).any(|p| p.kind == b'a');
+        let is_aggregate_name = self.builtins.procs_named(name.name()).any(|p| p.kind == b'a');
         let arg_place = if is_aggregate_name { ExprPlace::Targets } else { place };
         let args = call
             .args
             .iter()
             .map(|a| self.expr(&a.value, if is_aggregate_name { arg_place } else { place }))
             .collect::<Result<Vec<_>>>()?;
-        let plain = !call.star && !call.distinct && call.order_by.is_empty() && call.filter.is_none();
+        let plain =
+            !call.star && !call.distinct && call.order_by.is_empty() && call.filter.is_none();
         if plain && let Some(cast) = self.function_as_cast(name, &args, location)? {
-            let exact = self.builtins.procs_named(name.name()).any(|p| {
-                p.args.len() == 1 && p.args[0] == args[0].ty().oid
-            });
+            let exact = self
+                .builtins
+                .procs_named(name.name())
+                .any(|p| p.args.len() == 1 && p.args[0] == args[0].ty().oid);
             if !exact {
                 return Ok(cast);
             }
@@ -47,7 +48,11 @@ impl Binder<'_> {
             )),
             _ if call.star => Err(self.error(
                 SqlState::WRONG_OBJECT_TYPE,
-                format!("{}(*) specified, but {} is not an aggregate function", name.name(), name.name()),
+                format!(
+                    "{}(*) specified, but {} is not an aggregate function",
+                    name.name(),
+                    name.name()
+                ),
                 location,
             )),
             _ if call.distinct || !call.order_by.is_empty() || call.filter.is_some() => {
@@ -161,7 +166,7 @@ impl Binder<'_> {
 
     /// Every column outside aggregates must be grouped (42803), directly or through a primary key.
     pub(crate) fn check_grouping(&mut self, query: &mut Query) -> Result<()> {
-        if let Some(key) = query.group_by.iter().find(|k| contains_aggregate(k)) {
+        if query.group_by.iter().any(contains_aggregate) {
             return Err(Error::new(
                 SqlState::GROUPING_ERROR,
                 "aggregate functions are not allowed in GROUP BY",
@@ -214,10 +219,8 @@ impl Binder<'_> {
     /// All columns of a table depend on its primary key.
     fn functionally_dependent(&mut self, rte: usize, keys: &[Expr]) -> bool {
         let RteKind::Relation(relation) = &self.scope().rtes[rte].kind else { return false };
-        let Some(primary) = relation
-            .constraints
-            .iter()
-            .find(|c| matches!(c.kind, ConstraintKind::Primary { .. }))
+        let Some(primary) =
+            relation.constraints.iter().find(|c| matches!(c.kind, ConstraintKind::Primary { .. }))
         else {
             return false;
         };

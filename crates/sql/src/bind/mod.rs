@@ -31,10 +31,15 @@ use crate::expr::{Expr, TypeRef};
 use crate::query::{Cte, Query, Rte};
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog, Relation};
-use steppe_types::text_io::IoContext;
+use steppe_types::io::IoContext;
 use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 pub use coerce::CoercionContext;
+
+/// Name and type of a system column by its (negative) attribute number.
+pub fn system_column(number: i32) -> Option<(&'static str, Oid)> {
+    from::SYSTEM_COLUMNS.iter().find(|(_, n, _)| *n == number).map(|(name, _, ty)| (*name, *ty))
+}
 
 /// What the binder needs to know about the session.
 pub struct BindContext<'a> {

@@ -51,7 +51,11 @@ impl Binder<'_> {
     }
 
     /// A sub-select in FROM; without LATERAL it sees only outer levels.
-    pub(crate) fn select_in_from(&mut self, select: &ast::SelectStmt, _lateral: bool) -> Result<Query> {
+    pub(crate) fn select_in_from(
+        &mut self,
+        select: &ast::SelectStmt,
+        _lateral: bool,
+    ) -> Result<Query> {
         self.select(select)
     }
 
@@ -124,19 +128,17 @@ impl Binder<'_> {
     /// An output column; plain table columns remember where they come from.
     pub(crate) fn target(&mut self, expr: Expr, name: Arc<str>) -> Target {
         let origin = match &expr {
-            Expr::Var { rte, column, levels_up: 0, .. } => {
-                match &self.scope().rtes[*rte].kind {
-                    RteKind::Relation(r) => {
-                        let number = if *column < 0 { *column } else { *column + 1 };
-                        Some((r.oid, number as i16))
-                    }
-                    RteKind::Subquery { query, .. } => usize::try_from(*column)
-                        .ok()
-                        .and_then(|c| query.targets.iter().filter(|t| !t.hidden).nth(c))
-                        .and_then(|t| t.origin),
-                    _ => None,
+            Expr::Var { rte, column, levels_up: 0, .. } => match &self.scope().rtes[*rte].kind {
+                RteKind::Relation(r) => {
+                    let number = if *column < 0 { *column } else { *column + 1 };
+                    Some((r.oid, number as i16))
                 }
-            }
+                RteKind::Subquery { query, .. } => usize::try_from(*column)
+                    .ok()
+                    .and_then(|c| query.targets.iter().filter(|t| !t.hidden).nth(c))
+                    .and_then(|t| t.origin),
+                _ => None,
+            },
             _ => None,
         };
         Target { expr, name, hidden: false, origin }
@@ -201,8 +203,13 @@ impl Binder<'_> {
     ) -> Result<Vec<OrderBy>> {
         let mut out: Vec<OrderBy> = Vec::with_capacity(items.len());
         for item in items {
-            let target =
-                self.sort_target(&item.expr, targets, "ORDER BY", ExprPlace::OrderBy, outputs_only)?;
+            let target = self.sort_target(
+                &item.expr,
+                targets,
+                "ORDER BY",
+                ExprPlace::OrderBy,
+                outputs_only,
+            )?;
             self.settle_sort_type(&mut targets[target])?;
             let ty = targets[target].expr.ty().oid;
             if ty != oid::RECORD && self.builtins.ordering(ty).is_none() {
@@ -223,7 +230,9 @@ impl Binder<'_> {
                 ast::SortDirection::Using(op) => match op.name() {
                     "<" => false,
                     ">" => true,
-                    _ => return Err(self.unsupported("ORDER BY USING this operator", item.location)),
+                    _ => {
+                        return Err(self.unsupported("ORDER BY USING this operator", item.location));
+                    }
                 },
             };
             let nulls_first = match item.nulls {
@@ -259,8 +268,11 @@ impl Binder<'_> {
             && let ([name], false) = (column.parts.as_slice(), column.star)
         {
             // GROUP BY prefers an input column of that name, ORDER BY the output column.
-            let prefer_input = place == ExprPlace::GroupBy && self.column_exists(name, expr.location);
-            if !prefer_input && let Some(found) = self.output_named(name, targets, clause, expr.location)? {
+            let prefer_input =
+                place == ExprPlace::GroupBy && self.column_exists(name, expr.location);
+            if !prefer_input
+                && let Some(found) = self.output_named(name, targets, clause, expr.location)?
+            {
                 return Ok(found);
             }
         }
@@ -307,8 +319,9 @@ impl Binder<'_> {
         let column = ast::ColumnRef { parts: vec![name.to_string()], star: false };
         let depth = self.scope().var_locations.len();
         let found = self.column_ref(&column, ExprPlace::GroupBy, location);
-        let exists = matches!(&found, Ok(Expr::Var { levels_up: 0, .. }) | Ok(Expr::Coalesce { .. }))
-            || matches!(&found, Err(e) if e.sqlstate() == SqlState::AMBIGUOUS_COLUMN);
+        let exists =
+            matches!(&found, Ok(Expr::Var { levels_up: 0, .. }) | Ok(Expr::Coalesce { .. }))
+                || matches!(&found, Err(e) if e.sqlstate() == SqlState::AMBIGUOUS_COLUMN);
         self.scope().var_locations.truncate(depth);
         exists
     }
@@ -377,7 +390,7 @@ impl Binder<'_> {
         match &core.distinct {
             ast::Distinct::No => Ok(Distinct::No),
             ast::Distinct::Rows => {
-                if let Some(o) = query.order_by.iter().find(|o| query.targets[o.target].hidden) {
+                if query.order_by.iter().any(|o| query.targets[o.target].hidden) {
                     return Err(Error::new(
                         SqlState::INVALID_COLUMN_REFERENCE,
                         "for SELECT DISTINCT, ORDER BY expressions must appear in select list",
@@ -485,9 +498,9 @@ impl Binder<'_> {
         let mut out = Vec::with_capacity(clause.of.len());
         for of in &clause.of {
             let scope = self.scope();
-            let found = items.iter().find(|i| {
-                i.relation_visible && *scope.rtes[i.rte].alias == *of.name.as_str()
-            });
+            let found = items
+                .iter()
+                .find(|i| i.relation_visible && *scope.rtes[i.rte].alias == *of.name.as_str());
             let Some(item) = found else {
                 return Err(self.error(
                     SqlState::UNDEFINED_TABLE,
@@ -531,7 +544,8 @@ impl Binder<'_> {
             })
             .collect();
         let alias = "*VALUES*".into();
-        let rte = self.push_rte(Rte { alias, has_alias: false, kind: RteKind::Values(lists), columns });
+        let rte =
+            self.push_rte(Rte { alias, has_alias: false, kind: RteKind::Values(lists), columns });
         self.make_visible(rte);
         let mut query = Query::new(Command::Select);
         query.from = vec![FromItem::Rte(rte)];
@@ -606,7 +620,12 @@ impl Binder<'_> {
         });
         for (i, column) in columns.iter().enumerate() {
             let expr = Expr::Var { rte, column: i as i32, levels_up: 0, ty: column.ty };
-            query.targets.push(Target { expr, name: column.name.clone(), hidden: false, origin: None });
+            query.targets.push(Target {
+                expr,
+                name: column.name.clone(),
+                hidden: false,
+                origin: None,
+            });
         }
         let op = match operation.op {
             ast::SetOperator::Union => SetOp::Union,
@@ -639,7 +658,8 @@ impl Binder<'_> {
                 format!("each {name} query must have the same number of columns"),
             ));
         }
-        let visible = |q: &Query| (0..q.targets.len()).filter(|i| !q.targets[*i].hidden).collect::<Vec<_>>();
+        let visible =
+            |q: &Query| (0..q.targets.len()).filter(|i| !q.targets[*i].hidden).collect::<Vec<_>>();
         let pairs: Vec<(usize, usize)> = visible(left).into_iter().zip(visible(right)).collect();
         let mut types = Vec::with_capacity(pairs.len());
         for (l, r) in pairs {
@@ -648,7 +668,9 @@ impl Binder<'_> {
             let ty = self.coerce_common(&mut both, name, &[])?;
             types.push(ty);
             let [a, b] = both;
-            for (query, index, coerced, old) in [(&mut *left, l, a, before[0]), (&mut *right, r, b, before[1])] {
+            for (query, index, coerced, old) in
+                [(&mut *left, l, a, before[0]), (&mut *right, r, b, before[1])]
+            {
                 if old != ty {
                     coerce_output(query, index, coerced);
                 }
@@ -673,7 +695,9 @@ impl Binder<'_> {
             let ast::Statement::Select(select) = &*cte.query else {
                 return Err(self.unsupported("data-modifying statements in WITH", cte.location));
             };
-            if with.recursive && let Some(()) = self.recursive_cte(cte, select)? {
+            if with.recursive
+                && let Some(()) = self.recursive_cte(cte, select)?
+            {
                 continue;
             }
             let mut query = self.select(select)?;
@@ -735,17 +759,21 @@ impl Binder<'_> {
             return Ok(None);
         }
         if !select.order_by.is_empty() || select.limit.is_some() || select.offset.is_some() {
-            return Err(self.unsupported(
-                "ORDER BY, LIMIT and OFFSET in a recursive query",
-                cte.location,
-            ));
+            return Err(
+                self.unsupported("ORDER BY, LIMIT and OFFSET in a recursive query", cte.location)
+            );
         }
         let types = self.recursive_columns(&left, &mut right, cte)?;
         let mut query = Query::new(Command::Select);
         let columns: Vec<RteColumn> = output_columns(&left);
         for (i, column) in columns.iter().enumerate() {
             let expr = Expr::Var { rte: 0, column: i as i32, levels_up: 0, ty: column.ty };
-            query.targets.push(Target { expr, name: column.name.clone(), hidden: false, origin: None });
+            query.targets.push(Target {
+                expr,
+                name: column.name.clone(),
+                hidden: false,
+                origin: None,
+            });
         }
         query.rtes.push(Rte {
             alias: "*SETOP*".into(),
@@ -793,8 +821,7 @@ impl Binder<'_> {
             if found.oid == column.ty.oid {
                 continue;
             }
-            let mut both =
-                [Expr::Default(column.ty), right.targets[target].expr.clone()];
+            let mut both = [Expr::Default(column.ty), right.targets[target].expr.clone()];
             let overall = self.coerce_common(&mut both, "UNION", &[])?;
             if overall.oid != column.ty.oid {
                 return Err(self

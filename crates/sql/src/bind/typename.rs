@@ -125,7 +125,9 @@ fn type_modifier(ty: Oid, modifiers: &[ast::Expr]) -> Result<i32> {
             }
             Ok((range << 16) | (*precision).min(6))
         }
-        (oid::VARCHAR | oid::BPCHAR | oid::NUMERIC, _) => Err(invalid("invalid type modifier".into())),
+        (oid::VARCHAR | oid::BPCHAR | oid::NUMERIC, _) => {
+            Err(invalid("invalid type modifier".into()))
+        }
         _ => Err(Error::new(
             SqlState::SYNTAX_ERROR,
             format!("type modifier is not allowed for type \"{}\"", format_type(ty, -1)),
@@ -184,7 +186,8 @@ fn interval_modifier(typmod: i32) -> String {
     }
     let (range, precision) = ((typmod >> 16) & INTERVAL_FULL_RANGE, typmod & 0xFFFF);
     let bit = |n: i32| 1 << n;
-    let (month, year, day, hour, minute, second) = (bit(1), bit(2), bit(3), bit(10), bit(11), bit(12));
+    let (month, year, day, hour, minute, second) =
+        (bit(1), bit(2), bit(3), bit(10), bit(11), bit(12));
     let fields = match range {
         r if r == year => " year",
         r if r == month => " month",

@@ -1,0 +1,214 @@
+//! Costs and selectivities (costsize.c, selfuncs.c, clausesel.c), with
+//! PostgreSQL's default parameters.
+
+use crate::expr::{CallSyntax, Expr};
+use crate::plan::Cost;
+use crate::query::{Rte, RteKind};
+use steppe_catalog::builtin::Strategy;
+use steppe_catalog::{Builtins, ColumnStatistics, Relation};
+use steppe_types::io::IoContext;
+use steppe_types::{Datum, compare, text_io};
+
+pub(crate) const SEQ_PAGE: f64 = 1.0;
+pub(crate) const RANDOM_PAGE: f64 = 4.0;
+pub(crate) const CPU_TUPLE: f64 = 0.01;
+pub(crate) const CPU_INDEX_TUPLE: f64 = 0.005;
+pub(crate) const CPU_OPERATOR: f64 = 0.0025;
+
+const DEFAULT_EQ_SELECTIVITY: f64 = 0.005;
+const DEFAULT_INEQ_SELECTIVITY: f64 = 0.333_333_333_333_333_3;
+const DEFAULT_RANGE_SELECTIVITY: f64 = 0.005;
+const DEFAULT_DISTINCT: f64 = 200.0;
+
+/// Estimates over one query's range table.
+pub(crate) struct Estimator<'a> {
+    pub(crate) rtes: &'a [Rte],
+    pub(crate) io: &'a IoContext,
+}
+
+impl Estimator<'_> {
+    /// Fraction of rows that satisfy all conditions.
+    pub(crate) fn selectivity(&self, conditions: &[Expr]) -> f64 {
+        conditions.iter().map(|c| self.clause(c)).product::<f64>().clamp(1e-10, 1.0)
+    }
+
+    fn clause(&self, clause: &Expr) -> f64 {
+        match clause {
+            Expr::Const(Datum::Bool(true), _) => 1.0,
+            Expr::Const(..) => 0.0,
+            Expr::And(args) => self.selectivity(args),
+            Expr::Or(args) => 1.0 - args.iter().map(|a| 1.0 - self.clause(a)).product::<f64>(),
+            Expr::Not(arg) => 1.0 - self.clause(arg),
+            Expr::IsNull { arg, negated } => {
+                let nulls = self.column(arg).map_or(0.005, |s| s.null_fraction);
+                if *negated { 1.0 - nulls } else { nulls }
+            }
+            Expr::Func { syntax: CallSyntax::Operator(op), args, .. } if args.len() == 2 => {
+                self.comparison(*op, &args[0], &args[1])
+            }
+            Expr::ScalarArrayOp { left, array, all: false, syntax, .. } => {
+                let count = match &**array {
+                    Expr::Array { elements, .. } => elements.len() as f64,
+                    Expr::Const(Datum::Array(a), _) => a.elements.len() as f64,
+                    _ => 10.0,
+                };
+                match syntax {
+                    CallSyntax::Operator(op)
+                        if Builtins::get().strategy(*op) == Some(Strategy::Equal) =>
+                    {
+                        (self.equality(left, None) * count).min(1.0)
+                    }
+                    _ => 0.5,
+                }
+            }
+            Expr::SubPlan(_) | Expr::BoolTest { .. } => 0.5,
+            Expr::Var { .. } => 0.5,
+            _ => 0.25,
+        }
+    }
+
+    fn comparison(&self, op: steppe_types::Oid, left: &Expr, right: &Expr) -> f64 {
+        let builtins = Builtins::get();
+        let (column, value, flipped) = match (strip(left), strip(right)) {
+            (l @ Expr::Var { .. }, r) if !matches!(r, Expr::Var { .. }) => (l, r, false),
+            (l, r @ Expr::Var { .. }) if !matches!(l, Expr::Var { .. }) => (r, l, true),
+            (l @ Expr::Var { .. }, r @ Expr::Var { .. }) => return self.join_equality(op, l, r),
+            _ => return 0.25,
+        };
+        match builtins.strategy(op) {
+            Some(Strategy::Equal) => self.equality(column, constant(value)),
+            Some(strategy) => {
+                let less = matches!(strategy, Strategy::Less | Strategy::LessEqual) != flipped;
+                self.inequality(column, constant(value), less)
+            }
+            None => match builtins.operator(op).map(|o| o.name) {
+                Some("<>") => 1.0 - self.equality(column, constant(value)),
+                Some("~~" | "~") => DEFAULT_RANGE_SELECTIVITY,
+                _ => 0.25,
+            },
+        }
+    }
+
+    /// `a.x = b.y`: one over the greater number of distinct values.
+    fn join_equality(&self, op: steppe_types::Oid, left: &Expr, right: &Expr) -> f64 {
+        if Builtins::get().strategy(op) != Some(Strategy::Equal) {
+            return DEFAULT_INEQ_SELECTIVITY;
+        }
+        1.0 / self.distinct(left).max(self.distinct(right)).max(1.0)
+    }
+
+    /// Estimated number of distinct values of an expression.
+    pub(crate) fn distinct(&self, expr: &Expr) -> f64 {
+        let Expr::Var { rte, column, .. } = strip(expr) else { return DEFAULT_DISTINCT };
+        let Some(relation) = self.relation(*rte) else { return DEFAULT_DISTINCT };
+        let rows = relation.statistics.as_ref().map_or(0.0, |s| s.rows);
+        if unique_column(relation, *column) {
+            return rows.max(DEFAULT_DISTINCT);
+        }
+        match self.column(expr).map(|s| s.distinct) {
+            Some(d) if d > 0.0 => d,
+            Some(d) if d < 0.0 => (-d * rows).max(1.0),
+            _ => DEFAULT_DISTINCT,
+        }
+    }
+
+    fn equality(&self, column: &Expr, value: Option<&Datum>) -> f64 {
+        if let Expr::Var { rte, column: c, .. } = strip(column)
+            && let Some(relation) = self.relation(*rte)
+            && unique_column(relation, *c)
+        {
+            let rows = relation.statistics.as_ref().map_or(1000.0, |s| s.rows);
+            return 1.0 / rows.max(1.0);
+        }
+        let Some(stats) = self.column(column) else { return DEFAULT_EQ_SELECTIVITY };
+        if let Some(value) = value
+            && let Some(text) = self.text_of(column, value)
+            && let Some((_, frequency)) = stats.most_common.iter().find(|(v, _)| **v == *text)
+        {
+            return *frequency;
+        }
+        let common: f64 = stats.most_common.iter().map(|(_, f)| f).sum();
+        let others = (self.distinct(column) - stats.most_common.len() as f64).max(1.0);
+        ((1.0 - common - stats.null_fraction) / others).clamp(0.0, 1.0)
+    }
+
+    /// `column < value` (or `>`), from the histogram.
+    fn inequality(&self, column: &Expr, value: Option<&Datum>, less: bool) -> f64 {
+        let ty = column.ty().oid;
+        let (Some(stats), Some(value)) = (self.column(column), value) else {
+            return DEFAULT_INEQ_SELECTIVITY;
+        };
+        if stats.histogram.len() < 2 {
+            return DEFAULT_INEQ_SELECTIVITY;
+        }
+        let read = |text: &str| text_io::input(ty, -1, text, self.io).ok();
+        let below = stats
+            .histogram
+            .iter()
+            .filter(|b| {
+                read(b).is_some_and(|b| {
+                    std::mem::discriminant(&b) == std::mem::discriminant(value)
+                        && compare::compare(&b, value).is_lt()
+                })
+            })
+            .count();
+        let buckets = (stats.histogram.len() - 1) as f64;
+        let fraction = ((below as f64 - 0.5) / buckets).clamp(0.0, 1.0);
+        if less { fraction } else { 1.0 - fraction }.max(0.0001)
+    }
+
+    fn text_of(&self, column: &Expr, value: &Datum) -> Option<String> {
+        let mut out = Vec::new();
+        text_io::output(column.ty().oid, value, self.io, &mut out).ok()?;
+        String::from_utf8(out).ok()
+    }
+
+    fn relation(&self, rte: usize) -> Option<&Relation> {
+        match &self.rtes.get(rte)?.kind {
+            RteKind::Relation(relation) => Some(relation),
+            _ => None,
+        }
+    }
+
+    fn column(&self, expr: &Expr) -> Option<&ColumnStatistics> {
+        let Expr::Var { rte, column, .. } = strip(expr) else { return None };
+        let stats = self.relation(*rte)?.statistics.as_ref()?;
+        stats.columns.get(usize::try_from(*column).ok()?)
+    }
+}
+
+/// A relabelled column is the column.
+pub(crate) fn strip(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Relabel { arg, .. } => strip(arg),
+        other => other,
+    }
+}
+
+fn constant(expr: &Expr) -> Option<&Datum> {
+    match expr {
+        Expr::Const(value, _) if !value.is_null() => Some(value),
+        _ => None,
+    }
+}
+
+/// Whether the column alone is the primary key: known from the table itself, without ANALYZE.
+fn unique_column(relation: &Relation, column: i32) -> bool {
+    relation
+        .primary_key()
+        .is_some_and(|k| k.columns.len() == 1 && i32::from(k.columns[0]) - 1 == column)
+}
+
+/// log2(n), at least 1.
+pub(crate) fn log2(n: f64) -> f64 {
+    n.max(2.0).log2()
+}
+
+/// Cost of sorting the input's rows.
+pub(crate) fn sort_cost(input: &Cost, bound: Option<f64>) -> Cost {
+    let rows = input.rows.max(2.0);
+    let kept = bound.map_or(rows, |b| (2.0 * b).clamp(2.0, rows));
+    let compare = 2.0 * CPU_OPERATOR;
+    let startup = input.total + compare * rows * log2(kept);
+    Cost { startup, total: startup + CPU_OPERATOR * rows, ..*input }
+}

@@ -1,0 +1,986 @@
+//! Join order and join methods (joinrels.c, joinpath.c, in small).
+//!
+//! Inner joins are flattened into a list of units (base relations, or outer
+//! joins as wholes) and a pool of conditions. The order is found by dynamic
+//! programming over the units, or greedily where there are many. A condition
+//! is applied at the lowest join that has all its columns.
+
+use super::cost::{self, Estimator};
+use super::scan::{ScanRequest, clamp_rows};
+use super::{ColumnId, CtePlan, Planner, Rel, RteSet, and_all, conjuncts, node, rtes_of, to_slots};
+use crate::expr::{CallSyntax, Expr, TypeRef};
+use crate::plan::*;
+use crate::query::{FromItem, JoinKind, Query, Rte, RteKind};
+use hashbrown::{HashMap, HashSet};
+use std::sync::Arc;
+use steppe_types::{Error, Oid, Result};
+
+/// Above this many units the order is found greedily.
+const DYNAMIC_PROGRAMMING_LIMIT: usize = 9;
+
+/// What a FROM clause is planned against.
+pub(crate) struct FromContext<'q> {
+    pub(crate) rtes: &'q [Rte],
+    /// Columns wanted of each entry.
+    pub(crate) columns: HashMap<usize, Vec<ColumnId>>,
+}
+
+/// A part of the FROM clause that joins as a whole.
+enum Unit {
+    Rte(usize),
+    Outer { kind: JoinKind, left: Box<FromItem>, right: Box<FromItem>, on: Vec<Expr> },
+}
+
+impl FromContext<'_> {
+    fn estimator<'a>(&'a self, planner: &'a Planner<'_>) -> Estimator<'a> {
+        Estimator { rtes: self.rtes, io: planner.ctx.io }
+    }
+}
+
+impl Planner<'_> {
+    /// Plans FROM and WHERE; conditions without columns become a one-time filter.
+    pub(crate) fn from_and_where(
+        &mut self,
+        query: &mut Query,
+        wanted: HashSet<ColumnId>,
+    ) -> Result<Rel> {
+        let mut conditions = Vec::new();
+        if let Some(filter) = query.filter.take() {
+            conjuncts(filter, &mut conditions);
+        }
+        let items = std::mem::take(&mut query.from);
+        let (constant, conditions): (Vec<Expr>, Vec<Expr>) =
+            conditions.into_iter().partition(|c| rtes_of(c).is_empty() && !super::is_volatile(c));
+        let mut all_wanted = wanted;
+        for condition in &conditions {
+            super::collect_columns(condition, &mut all_wanted);
+        }
+        items.iter().for_each(|i| collect_join_columns(i, &mut all_wanted));
+        self.plan_subqueries(query, &mut all_wanted)?;
+        let mut columns: HashMap<usize, Vec<ColumnId>> = HashMap::new();
+        for id in all_wanted {
+            columns.entry(id.0).or_default().push(id);
+        }
+        // Ascending attribute numbers, so that rows are decoded from left to right.
+        columns.values_mut().for_each(|c| c.sort_unstable());
+        let rtes = std::mem::take(&mut query.rtes);
+        let from = FromContext { rtes: &rtes, columns };
+        let rel = if items.is_empty() {
+            let mut rel = result_rel();
+            rel.plan.filter = and_all(conditions);
+            Ok(rel)
+        } else {
+            self.join_items(&from, items, conditions)
+        };
+        query.rtes = rtes;
+        let rel = rel?;
+        Ok(match and_all(constant) {
+            Some(filter) => gate(rel, filter),
+            None => rel,
+        })
+    }
+
+    /// LATERAL sub-selects and functions refer to columns of their siblings: these are wanted, too.
+    fn plan_subqueries(&mut self, query: &Query, wanted: &mut HashSet<ColumnId>) -> Result<()> {
+        for rte in &query.rtes {
+            match &rte.kind {
+                RteKind::Function { calls, .. } => {
+                    calls.iter().for_each(|(e, _)| super::collect_columns(e, wanted));
+                }
+                RteKind::Values(rows) => {
+                    rows.iter().flatten().for_each(|e| super::collect_columns(e, wanted));
+                }
+                RteKind::Subquery { query, lateral: true } => {
+                    let mut probe = (**query).clone();
+                    let before = self.exec_params;
+                    for (_, var) in self.extract_correlation(&mut probe)? {
+                        super::collect_columns(&var, wanted);
+                    }
+                    self.exec_params = before;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Joins a list of items under a pool of conditions.
+    fn join_items(
+        &mut self,
+        from: &FromContext<'_>,
+        items: Vec<FromItem>,
+        pool: Vec<Expr>,
+    ) -> Result<Rel> {
+        let (mut units, mut pool) = (Vec::new(), pool);
+        items.into_iter().for_each(|i| flatten(i, &mut units, &mut pool));
+        let mut lateral_later: Vec<usize> = Vec::new();
+        let mut rels: Vec<Rel> = Vec::with_capacity(units.len());
+        for unit in units {
+            match unit {
+                Unit::Rte(rte) if !lateral_inputs(&from.rtes[rte], self)?.is_empty() => {
+                    lateral_later.push(rte);
+                }
+                unit => {
+                    let rel = self.plan_unit(from, unit, &mut pool)?;
+                    rels.push(rel);
+                }
+            }
+        }
+        let mut joined = match rels.len() {
+            0 => None,
+            _ => Some(self.join_order(from, rels, &mut pool)?),
+        };
+        for rte in lateral_later {
+            joined = Some(self.lateral_join(from, joined, rte, &mut pool)?);
+        }
+        let mut rel = joined.ok_or_else(|| Error::internal("FROM without any item"))?;
+        if !pool.is_empty() {
+            add_filter(&mut rel, pool)?;
+        }
+        Ok(rel)
+    }
+
+    fn plan_unit(
+        &mut self,
+        from: &FromContext<'_>,
+        unit: Unit,
+        pool: &mut Vec<Expr>,
+    ) -> Result<Rel> {
+        match unit {
+            Unit::Rte(rte) => {
+                let own = take_conditions(pool, &RteSet::one(rte));
+                self.base_rel(from, rte, own)
+            }
+            Unit::Outer { kind, left, right, on } => {
+                self.outer_join(from, kind, *left, *right, on, pool)
+            }
+        }
+    }
+
+    /// A range-table entry with the conditions that concern it alone.
+    fn base_rel(
+        &mut self,
+        from: &FromContext<'_>,
+        rte: usize,
+        conditions: Vec<Expr>,
+    ) -> Result<Rel> {
+        let entry = &from.rtes[rte];
+        let columns = from.columns.get(&rte).cloned().unwrap_or_default();
+        match &entry.kind {
+            RteKind::Relation(relation) => {
+                // Sub-plans cannot go into an index condition's place but may filter.
+                let request = ScanRequest {
+                    rtes: from.rtes,
+                    rte,
+                    relation,
+                    columns: &columns,
+                    conditions: &conditions,
+                };
+                self.base_scan(&request)
+            }
+            RteKind::Subquery { query, .. } => {
+                let child = self.query((**query).clone())?;
+                self.derived_rel(from, rte, conditions, child)
+            }
+            RteKind::Function { calls, ordinality } => {
+                let scan = PlanNode::FunctionScan {
+                    calls: calls.clone(),
+                    ordinality: *ordinality,
+                    alias: entry.alias.clone(),
+                };
+                let rows = calls
+                    .iter()
+                    .map(|(c, _)| match c {
+                        Expr::Func { func, .. } => {
+                            self.builtins.proc(*func).map_or(1.0, |p| p.rows)
+                        }
+                        _ => 1.0,
+                    })
+                    .fold(1.0, f64::max);
+                self.leaf_rel(from, rte, conditions, scan, rows)
+            }
+            RteKind::Values(rows) => {
+                let count = rows.len() as f64;
+                self.leaf_rel(from, rte, conditions, PlanNode::Values(rows.clone()), count)
+            }
+            RteKind::Cte { index, levels_up } => {
+                let level = self.cte_levels.len().checked_sub(1 + levels_up);
+                let found = level.and_then(|l| self.cte_levels[l].get(*index)).cloned();
+                let Some((plan, name, rows)) = found else {
+                    return Err(Error::internal("a WITH query was not planned"));
+                };
+                let scan = match plan {
+                    CtePlan::SubPlan(plan) => PlanNode::CteScan { plan, name },
+                    CtePlan::WorkTable(work_table) => PlanNode::WorkTableScan { work_table, name },
+                };
+                self.leaf_rel(from, rte, conditions, scan, rows)
+            }
+            RteKind::Join { .. } => Err(Error::internal("a join entry is no FROM item")),
+        }
+    }
+
+    /// A sub-select in FROM: its output row is the entry's columns.
+    fn derived_rel(
+        &mut self,
+        from: &FromContext<'_>,
+        rte: usize,
+        conditions: Vec<Expr>,
+        child: Plan,
+    ) -> Result<Rel> {
+        let rows = child.cost.rows;
+        let mut cost = child.cost;
+        cost.total += rows * cost::CPU_TUPLE;
+        let alias = from.rtes[rte].alias.clone();
+        let scan = PlanNode::SubqueryScan { child: Box::new(child), alias };
+        let mut rel = self.leaf_rel(from, rte, conditions, scan, rows)?;
+        let selected = rel.plan.cost.rows;
+        rel.plan.cost = Cost { rows: selected, ..cost };
+        Ok(rel)
+    }
+
+    /// A node whose input row is all columns of an entry.
+    fn leaf_rel(
+        &mut self,
+        from: &FromContext<'_>,
+        rte: usize,
+        conditions: Vec<Expr>,
+        scan: PlanNode,
+        rows: f64,
+    ) -> Result<Rel> {
+        let entry = &from.rtes[rte];
+        let types: Vec<TypeRef> = entry.columns.iter().map(|c| c.ty).collect();
+        let names: Arc<[Arc<str>]> =
+            entry.columns.iter().map(|c| format!("{}.{}", entry.alias, c.name).into()).collect();
+        let selected = rows * from.estimator(self).selectivity(&conditions);
+        let cost = Cost {
+            startup: 0.0,
+            total: rows * (cost::CPU_TUPLE + cost::CPU_OPERATOR * conditions.len() as f64),
+            rows: clamp_rows(selected),
+            width: types.iter().map(|t| super::scan::type_width(*t)).sum(),
+        };
+        let layout: Vec<ColumnId> = (1..=types.len() as i16).map(|a| (rte, a)).collect();
+        let mut plan = node(scan, types, names, cost);
+        plan.filter = and_all(conditions).map(|f| to_slots(f, &layout)).transpose()?;
+        Ok(Rel { plan, layout, rtes: RteSet::one(rte) })
+    }
+
+    /// A LATERAL item runs once for each row of what stands before it.
+    fn lateral_join(
+        &mut self,
+        from: &FromContext<'_>,
+        outer: Option<Rel>,
+        rte: usize,
+        pool: &mut Vec<Expr>,
+    ) -> Result<Rel> {
+        let outer = outer.unwrap_or_else(result_rel);
+        let own = take_conditions(pool, &RteSet::one(rte));
+        let (inner, params) = self.lateral_rel(from, rte, own)?;
+        let params = params
+            .into_iter()
+            .map(|(id, e)| Ok((id, to_slots(e, &outer.layout)?)))
+            .collect::<Result<Vec<_>>>()?;
+        let rtes = outer.rtes.union(&inner.rtes);
+        let on = take_conditions(pool, &rtes);
+        self.nest_loop(from, JoinKind::Inner, outer, inner, params, on)
+    }
+
+    /// A LATERAL item's plan, with the parameters that it takes from its siblings.
+    fn lateral_rel(
+        &mut self,
+        from: &FromContext<'_>,
+        rte: usize,
+        conditions: Vec<Expr>,
+    ) -> Result<(Rel, super::subselect::Correlation)> {
+        let mut entry = from.rtes[rte].clone();
+        let mut params = Vec::new();
+        match &mut entry.kind {
+            RteKind::Subquery { query, .. } => params = self.extract_correlation(query)?,
+            RteKind::Function { calls, .. } => {
+                for (call, _) in calls {
+                    let taken = std::mem::replace(call, Expr::Default(TypeRef::plain(0)));
+                    *call = self.vars_to_params(taken, &mut params)?;
+                }
+            }
+            _ => return Err(Error::internal("this FROM item cannot be LATERAL")),
+        }
+        let mut rtes = from.rtes.to_vec();
+        rtes[rte] = entry;
+        let from = FromContext { rtes: &rtes, columns: from.columns.clone() };
+        Ok((self.base_rel(&from, rte, conditions)?, params))
+    }
+
+    /// Replaces this level's columns by parameters.
+    fn vars_to_params(
+        &mut self,
+        expr: Expr,
+        params: &mut super::subselect::Correlation,
+    ) -> Result<Expr> {
+        expr.transform(&mut |e| match e {
+            var @ Expr::Var { levels_up: 0, .. } => {
+                let ty = var.ty();
+                let id = match params.iter().find(|(_, v)| *v == var) {
+                    Some((id, _)) => *id,
+                    None => {
+                        let id = self.new_param();
+                        params.push((id, var));
+                        id
+                    }
+                };
+                Ok(Expr::ExecParam { id, ty })
+            }
+            other => Ok(other),
+        })
+    }
+
+    /// LEFT, RIGHT, FULL: each side is planned on its own; WHERE conditions go below only on the
+    /// side that is not padded with NULLs.
+    fn outer_join(
+        &mut self,
+        from: &FromContext<'_>,
+        kind: JoinKind,
+        left: FromItem,
+        right: FromItem,
+        on: Vec<Expr>,
+        pool: &mut Vec<Expr>,
+    ) -> Result<Rel> {
+        let (left_rtes, right_rtes) = (item_rtes(&left), item_rtes(&right));
+        let mut on = on;
+        let (mut left_pool, mut right_pool) = (Vec::new(), Vec::new());
+        match kind {
+            JoinKind::Left => {
+                left_pool = take_conditions(pool, &left_rtes);
+                right_pool = take_conditions(&mut on, &right_rtes);
+            }
+            JoinKind::Right => {
+                right_pool = take_conditions(pool, &right_rtes);
+                left_pool = take_conditions(&mut on, &left_rtes);
+            }
+            _ => {}
+        }
+        // A lateral right side needs the nested loop.
+        if let FromItem::Rte(rte) = &right
+            && kind == JoinKind::Left
+            && !lateral_inputs(&from.rtes[*rte], self)?.is_empty()
+        {
+            let outer = self.join_items(from, vec![left], left_pool)?;
+            let (inner, params) = self.lateral_rel(from, *rte, right_pool)?;
+            let params = params
+                .into_iter()
+                .map(|(id, e)| Ok((id, to_slots(e, &outer.layout)?)))
+                .collect::<Result<Vec<_>>>()?;
+            return self.nest_loop(from, kind, outer, inner, params, on);
+        }
+        let right_single = match &right {
+            FromItem::Rte(rte) => Some((*rte, right_pool.clone())),
+            FromItem::Join { .. } => None,
+        };
+        let outer = self.join_items(from, vec![left], left_pool)?;
+        let inner = self.join_items(from, vec![right], right_pool)?;
+        // A RIGHT join is a LEFT join the other way round.
+        let (kind, outer, inner, single) = match kind {
+            JoinKind::Right => (JoinKind::Left, inner, outer, None),
+            kind => (kind, outer, inner, right_single),
+        };
+        self.cheapest_join(from, kind, outer, inner, on, single)
+    }
+
+    /// Finds an order for inner joins.
+    fn join_order(
+        &mut self,
+        from: &FromContext<'_>,
+        rels: Vec<Rel>,
+        pool: &mut Vec<Expr>,
+    ) -> Result<Rel> {
+        if rels.len() <= DYNAMIC_PROGRAMMING_LIMIT {
+            return self.join_by_dynamic_programming(from, rels, pool);
+        }
+        let mut rels = rels;
+        while rels.len() > 1 {
+            let (i, j) = self.cheapest_pair(from, &rels, pool);
+            let right = rels.swap_remove(j);
+            let left = rels.swap_remove(i);
+            let rtes = left.rtes.union(&right.rtes);
+            let on = take_conditions(pool, &rtes);
+            rels.push(self.join_pair(from, left, right, on)?);
+        }
+        rels.pop().ok_or_else(|| Error::internal("nothing to join"))
+    }
+
+    /// The pair with the fewest joined rows, connected ones first.
+    fn cheapest_pair(&self, from: &FromContext<'_>, rels: &[Rel], pool: &[Expr]) -> (usize, usize) {
+        let mut best = (0, 1, f64::INFINITY);
+        for i in 0..rels.len() {
+            for j in i + 1..rels.len() {
+                let rtes = rels[i].rtes.union(&rels[j].rtes);
+                let on: Vec<Expr> =
+                    pool.iter().filter(|c| rtes_of(c).is_subset(&rtes)).cloned().collect();
+                let rows = rels[i].plan.cost.rows * rels[j].plan.cost.rows;
+                let penalty = if on.is_empty() { 1e12 } else { 0.0 };
+                let joined = rows * from.estimator(self).selectivity(&on) + penalty;
+                if joined < best.2 {
+                    best = (i, j, joined);
+                }
+            }
+        }
+        (best.0, best.1)
+    }
+
+    /// Selinger's algorithm over subsets of units; cross products only where nothing connects.
+    fn join_by_dynamic_programming(
+        &mut self,
+        from: &FromContext<'_>,
+        rels: Vec<Rel>,
+        pool: &mut Vec<Expr>,
+    ) -> Result<Rel> {
+        let count = rels.len();
+        let full: u32 = (1 << count) - 1;
+        let conditions: Vec<(RteSet, Expr)> = pool.drain(..).map(|c| (rtes_of(&c), c)).collect();
+        let covered: RteSet = rels.iter().fold(RteSet::default(), |s, r| s.union(&r.rtes));
+        let mut best: HashMap<u32, Rel> =
+            rels.into_iter().enumerate().map(|(i, r)| (1u32 << i, r)).collect();
+        for size in 2..=count as u32 {
+            for set in (1..=full).filter(|s| s.count_ones() == size) {
+                self.best_split(from, set, &conditions, &mut best)?;
+            }
+        }
+        pool.extend(conditions.into_iter().filter(|(r, _)| !r.is_subset(&covered)).map(|(_, c)| c));
+        best.remove(&full).ok_or_else(|| Error::internal("join order was not found"))
+    }
+
+    fn best_split(
+        &mut self,
+        from: &FromContext<'_>,
+        set: u32,
+        conditions: &[(RteSet, Expr)],
+        best: &mut HashMap<u32, Rel>,
+    ) -> Result<()> {
+        for connected_only in [true, false] {
+            let mut left = (set - 1) & set;
+            while left != 0 {
+                let right = set & !left;
+                if let (Some(l), Some(r)) = (best.get(&left), best.get(&right)) {
+                    let rtes = l.rtes.union(&r.rtes);
+                    let here = |(s, _): &&(RteSet, Expr)| {
+                        s.is_subset(&rtes) && !s.is_subset(&l.rtes) && !s.is_subset(&r.rtes)
+                    };
+                    let on: Vec<Expr> =
+                        conditions.iter().filter(here).map(|(_, c)| c.clone()).collect();
+                    if !on.is_empty() || !connected_only {
+                        let rel = self.join_pair(from, l.clone(), r.clone(), on)?;
+                        let better =
+                            best.get(&set).is_none_or(|b| rel.plan.cost.total < b.plan.cost.total);
+                        if better {
+                            best.insert(set, rel);
+                        }
+                    }
+                }
+                left = (left - 1) & set;
+            }
+            if best.contains_key(&set) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// An inner join of two planned sides, the cheaper side round.
+    fn join_pair(
+        &mut self,
+        from: &FromContext<'_>,
+        left: Rel,
+        right: Rel,
+        on: Vec<Expr>,
+    ) -> Result<Rel> {
+        let single =
+            base_relation(&right, from).and_then(|rte| Some((rte, scan_conditions(&right, rte)?)));
+        self.cheapest_join(from, JoinKind::Inner, left, right, on, single)
+    }
+
+    /// The cheapest method for a given outer and inner side. `single` names the inner side's base
+    /// relation and its own conditions, for an index scan by join key.
+    fn cheapest_join(
+        &mut self,
+        from: &FromContext<'_>,
+        kind: JoinKind,
+        outer: Rel,
+        inner: Rel,
+        on: Vec<Expr>,
+        single: Option<(usize, Vec<Expr>)>,
+    ) -> Result<Rel> {
+        let mut best: Option<Rel> = None;
+        let mut consider = |rel: Rel| {
+            if best.as_ref().is_none_or(|b| rel.plan.cost.total < b.plan.cost.total) {
+                best = Some(rel);
+            }
+        };
+        let settings = self.ctx.settings;
+        let penalty = |rel: Rel, enabled: bool| {
+            let mut rel = rel;
+            if !enabled {
+                rel.plan.cost.total += 1e10;
+            }
+            rel
+        };
+        let keys = self.equi_keys(&outer, &inner, &on);
+        if !keys.is_empty() {
+            let enabled = settings.hashjoin;
+            let rel = self.hash_join(from, kind, outer.clone(), inner.clone(), &on, &keys)?;
+            consider(penalty(rel, enabled));
+            if let Some(rel) =
+                self.merge_join(from, kind, outer.clone(), inner.clone(), &on, &keys)?
+            {
+                consider(penalty(rel, settings.mergejoin));
+            }
+        }
+        if kind != JoinKind::Full {
+            if let Some((rte, conditions)) = single
+                && let Some(rel) =
+                    self.index_nest_loop(from, kind, &outer, rte, &conditions, &on)?
+            {
+                consider(penalty(rel, settings.nestloop));
+            }
+            let rel = self.nest_loop(from, kind, outer, inner, Vec::new(), on)?;
+            consider(penalty(rel, settings.nestloop));
+        }
+        best.ok_or_else(|| {
+            Error::not_supported("FULL JOIN on a condition that is not an equality of both sides")
+        })
+    }
+
+    /// Equality conditions with one side each: (outer expression, inner expression, operator,
+    /// position in `on`).
+    fn equi_keys(&self, outer: &Rel, inner: &Rel, on: &[Expr]) -> Vec<(Expr, Expr, Oid, usize)> {
+        let mut keys = Vec::new();
+        for (i, condition) in on.iter().enumerate() {
+            let Expr::Func { args, syntax: CallSyntax::Operator(op), .. } = condition else {
+                continue;
+            };
+            let [a, b] = args.as_slice() else { continue };
+            let Some(operator) = self.builtins.operator(*op) else { continue };
+            if operator.name != "=" || !operator.can_hash || super::is_volatile(condition) {
+                continue;
+            }
+            let (ra, rb) = (rtes_of(a), rtes_of(b));
+            if ra.is_empty() || rb.is_empty() {
+                continue;
+            }
+            if ra.is_subset(&outer.rtes) && rb.is_subset(&inner.rtes) {
+                keys.push((a.clone(), b.clone(), operator.oid, i));
+            } else if rb.is_subset(&outer.rtes) && ra.is_subset(&inner.rtes) {
+                keys.push((b.clone(), a.clone(), operator.commutator, i));
+            }
+        }
+        keys
+    }
+
+    fn hash_join(
+        &mut self,
+        from: &FromContext<'_>,
+        kind: JoinKind,
+        outer: Rel,
+        inner: Rel,
+        on: &[Expr],
+        keys: &[(Expr, Expr, Oid, usize)],
+    ) -> Result<Rel> {
+        let rows = self.join_rows(from, kind, &outer, &inner, on);
+        let (o, i) = (&outer.plan.cost, &inner.plan.cost);
+        let build = i.total + i.rows * (cost::CPU_OPERATOR * keys.len() as f64 + cost::CPU_TUPLE);
+        let cost = Cost {
+            startup: build + o.startup,
+            total: build
+                + o.total
+                + o.rows * cost::CPU_OPERATOR * keys.len() as f64
+                + rows * cost::CPU_TUPLE,
+            rows: clamp_rows(rows),
+            width: o.width + i.width,
+        };
+        let slot_keys = keys
+            .iter()
+            .map(|(a, b, op, _)| {
+                let func = self.builtins.operator(*op).map_or(0, |o| o.func);
+                Ok((to_slots(a.clone(), &outer.layout)?, to_slots(b.clone(), &inner.layout)?, func))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let rest = rest_of(on, keys);
+        let (layout, types, names, rtes) = combine(&outer, &inner);
+        let on = and_all(rest).map(|e| to_slots(e, &layout)).transpose()?;
+        let (outer, inner) = (Box::new(outer.plan), Box::new(inner.plan));
+        let join = PlanNode::HashJoin { kind, outer, inner, keys: slot_keys, on };
+        Ok(Rel { plan: node(join, types, names, cost), layout, rtes })
+    }
+
+    fn merge_join(
+        &mut self,
+        from: &FromContext<'_>,
+        kind: JoinKind,
+        outer: Rel,
+        inner: Rel,
+        on: &[Expr],
+        keys: &[(Expr, Expr, Oid, usize)],
+    ) -> Result<Option<Rel>> {
+        let same_type = |k: &&(Expr, Expr, Oid, usize)| {
+            k.0.ty().oid == k.1.ty().oid && self.builtins.operator(k.2).is_some_and(|o| o.can_merge)
+        };
+        let keys: Vec<_> = keys.iter().filter(same_type).cloned().collect();
+        if keys.is_empty() {
+            return Ok(None);
+        }
+        let rows = self.join_rows(from, kind, &outer, &inner, on);
+        let sorted = |rel: Rel, side: Vec<Expr>| -> Result<Rel> {
+            let sort_keys = side
+                .into_iter()
+                .map(|e| {
+                    let expr = to_slots(e, &rel.layout)?;
+                    Ok(crate::expr::SortKey { expr, descending: false, nulls_first: false })
+                })
+                .collect::<Result<_>>()?;
+            Ok(sort_rel(rel, sort_keys))
+        };
+        let outer = sorted(outer, keys.iter().map(|k| k.0.clone()).collect())?;
+        let inner = sorted(inner, keys.iter().map(|k| k.1.clone()).collect())?;
+        let (o, i) = (&outer.plan.cost, &inner.plan.cost);
+        let cost = Cost {
+            startup: o.startup + i.startup,
+            total: o.total
+                + i.total
+                + (o.rows + i.rows) * cost::CPU_OPERATOR
+                + rows * cost::CPU_TUPLE,
+            rows: clamp_rows(rows),
+            width: o.width + i.width,
+        };
+        let slot_keys = keys
+            .iter()
+            .map(|(a, b, ..)| {
+                Ok((to_slots(a.clone(), &outer.layout)?, to_slots(b.clone(), &inner.layout)?))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let rest = rest_of(on, &keys);
+        let (layout, types, names, rtes) = combine(&outer, &inner);
+        let on = and_all(rest).map(|e| to_slots(e, &layout)).transpose()?;
+        let (outer, inner) = (Box::new(outer.plan), Box::new(inner.plan));
+        let join = PlanNode::MergeJoin { kind, outer, inner, keys: slot_keys, on };
+        Ok(Some(Rel { plan: node(join, types, names, cost), layout, rtes }))
+    }
+
+    /// A nested loop whose inner side is looked up in an index by the outer row's values.
+    fn index_nest_loop(
+        &mut self,
+        from: &FromContext<'_>,
+        kind: JoinKind,
+        outer: &Rel,
+        rte: usize,
+        own: &[Expr],
+        on: &[Expr],
+    ) -> Result<Option<Rel>> {
+        let RteKind::Relation(relation) = &from.rtes[rte].kind else { return Ok(None) };
+        let mut params = Vec::new();
+        let inner_set = RteSet::one(rte);
+        let mut conditions = own.to_vec();
+        let mut rest = Vec::new();
+        for condition in on {
+            let used = rtes_of(condition);
+            if !used.overlaps(&inner_set) || super::is_volatile(condition) {
+                rest.push(condition.clone());
+                continue;
+            }
+            conditions.push(self.outer_vars_to_params(condition.clone(), rte, &mut params)?);
+        }
+        if params.is_empty() {
+            return Ok(None);
+        }
+        let columns = from.columns.get(&rte).cloned().unwrap_or_default();
+        let request = ScanRequest {
+            rtes: from.rtes,
+            rte,
+            relation,
+            columns: &columns,
+            conditions: &conditions,
+        };
+        let inner = self.base_scan(&request)?;
+        if !matches!(inner.plan.node, PlanNode::IndexScan { .. }) {
+            return Ok(None);
+        }
+        let params = params
+            .into_iter()
+            .map(|(id, e)| Ok((id, to_slots(e, &outer.layout)?)))
+            .collect::<Result<Vec<_>>>()?;
+        self.nest_loop(from, kind, outer.clone(), inner, params, rest).map(Some)
+    }
+
+    /// Columns of other entries than `rte` become parameters.
+    fn outer_vars_to_params(
+        &mut self,
+        expr: Expr,
+        rte: usize,
+        params: &mut super::subselect::Correlation,
+    ) -> Result<Expr> {
+        expr.transform(&mut |e| match e {
+            Expr::Var { rte: r, levels_up: 0, .. } if r != rte => self.vars_to_params(e, params),
+            other => Ok(other),
+        })
+    }
+
+    fn nest_loop(
+        &mut self,
+        from: &FromContext<'_>,
+        kind: JoinKind,
+        outer: Rel,
+        inner: Rel,
+        params: Vec<(usize, Expr)>,
+        on: Vec<Expr>,
+    ) -> Result<Rel> {
+        let parameterised = !params.is_empty();
+        let rows = if parameterised {
+            (outer.plan.cost.rows * inner.plan.cost.rows * from.estimator(self).selectivity(&on))
+                .max(if kind == JoinKind::Left { outer.plan.cost.rows } else { 0.0 })
+        } else {
+            self.join_rows(from, kind, &outer, &inner, &on)
+        };
+        let inner = match parameterised || is_cheap_to_rescan(&inner.plan) {
+            true => inner,
+            false => materialize(inner),
+        };
+        let (o, i) = (&outer.plan.cost, &inner.plan.cost);
+        let rescan = match &inner.plan.node {
+            PlanNode::Materialize(_) => i.rows * cost::CPU_OPERATOR,
+            _ => i.total,
+        };
+        let loops = (o.rows - 1.0).max(0.0);
+        let checks = o.rows * i.rows * cost::CPU_OPERATOR * on.len() as f64;
+        let cost = Cost {
+            startup: o.startup + i.startup,
+            total: o.total + i.total + loops * rescan + checks + rows * cost::CPU_TUPLE,
+            rows: clamp_rows(rows),
+            width: o.width + i.width,
+        };
+        let (layout, types, names, rtes) = combine(&outer, &inner);
+        let on = and_all(on).map(|e| to_slots(e, &layout)).transpose()?;
+        let (outer, inner) = (Box::new(outer.plan), Box::new(inner.plan));
+        let join = PlanNode::NestLoop { kind, outer, inner, params, on };
+        Ok(Rel { plan: node(join, types, names, cost), layout, rtes })
+    }
+
+    fn join_rows(
+        &self,
+        from: &FromContext<'_>,
+        kind: JoinKind,
+        outer: &Rel,
+        inner: &Rel,
+        on: &[Expr],
+    ) -> f64 {
+        let (o, i) = (outer.plan.cost.rows, inner.plan.cost.rows);
+        let inner_join = o * i * from.estimator(self).selectivity(on);
+        match kind {
+            JoinKind::Left => inner_join.max(o),
+            JoinKind::Full => inner_join.max(o).max(i),
+            JoinKind::Semi | JoinKind::Anti => o * 0.5,
+            _ => inner_join,
+        }
+    }
+}
+
+/// Sorts a relation's rows.
+pub(crate) fn sort_rel(rel: Rel, keys: Vec<crate::expr::SortKey>) -> Rel {
+    let cost = cost::sort_cost(&rel.plan.cost, None);
+    let types = rel.plan.types.clone();
+    let names = output_names(&rel.plan);
+    let sort = PlanNode::Sort { child: Box::new(rel.plan), keys, bound: None };
+    Rel { plan: node(sort, types, names, cost), ..rel }
+}
+
+fn materialize(rel: Rel) -> Rel {
+    let mut cost = rel.plan.cost;
+    cost.total += cost.rows * 2.0 * cost::CPU_OPERATOR;
+    let types = rel.plan.types.clone();
+    let names = output_names(&rel.plan);
+    let plan = node(PlanNode::Materialize(Box::new(rel.plan)), types, names, cost);
+    Rel { plan, ..rel }
+}
+
+/// Names of a plan's output slots, for the node above.
+pub(crate) fn output_names(plan: &Plan) -> Arc<[Arc<str>]> {
+    match &plan.project {
+        None => plan.slot_names.clone(),
+        Some(exprs) => exprs
+            .iter()
+            .map(|e| match e {
+                Expr::Slot { index, .. } => {
+                    plan.slot_names.get(*index).cloned().unwrap_or_else(|| "?".into())
+                }
+                other => format!("({})", shape(other)).into(),
+            })
+            .collect(),
+    }
+}
+
+/// A rough name for a computed column.
+fn shape(expr: &Expr) -> &'static str {
+    match expr {
+        Expr::Aggregate(_) => "aggregate",
+        Expr::Func { .. } => "expression",
+        Expr::Const(..) => "constant",
+        _ => "value",
+    }
+}
+
+fn is_cheap_to_rescan(plan: &Plan) -> bool {
+    matches!(
+        plan.node,
+        PlanNode::Values(_)
+            | PlanNode::CteScan { .. }
+            | PlanNode::Materialize(_)
+            | PlanNode::Result { child: None, .. }
+    )
+}
+
+#[allow(clippy::type_complexity)]
+fn combine(outer: &Rel, inner: &Rel) -> (Vec<ColumnId>, Vec<TypeRef>, Arc<[Arc<str>]>, RteSet) {
+    let layout = outer.layout.iter().chain(&inner.layout).copied().collect();
+    let types = outer.plan.types.iter().chain(&inner.plan.types).copied().collect();
+    let names = output_names(&outer.plan);
+    let names = names.iter().chain(output_names(&inner.plan).iter()).cloned().collect();
+    (layout, types, names, outer.rtes.union(&inner.rtes))
+}
+
+fn rest_of(on: &[Expr], keys: &[(Expr, Expr, Oid, usize)]) -> Vec<Expr> {
+    let used = |i: usize| keys.iter().any(|k| k.3 == i);
+    on.iter().enumerate().filter(|(i, _)| !used(*i)).map(|(_, e)| e.clone()).collect()
+}
+
+/// The one base relation a planned side scans, if it is no more than that.
+fn base_relation(rel: &Rel, from: &FromContext<'_>) -> Option<usize> {
+    let rte = rel.layout.first().map(|c| c.0)?;
+    let single =
+        rel.rtes == RteSet::one(rte) && matches!(from.rtes[rte].kind, RteKind::Relation(_));
+    let is_scan = matches!(rel.plan.node, PlanNode::SeqScan { .. } | PlanNode::IndexScan { .. });
+    (single && is_scan).then_some(rte)
+}
+
+/// A scan's conditions back as columns. Only a plain sequential scan's filter is all of them.
+fn scan_conditions(rel: &Rel, rte: usize) -> Option<Vec<Expr>> {
+    if !matches!(rel.plan.node, PlanNode::SeqScan { .. }) {
+        return None;
+    }
+    let Some(filter) = rel.plan.filter.clone() else { return Some(Vec::new()) };
+    let back = filter.transform(&mut |e| match e {
+        Expr::Slot { index, ty } => {
+            let (_, attribute) = rel.layout[index];
+            let column = if attribute < 0 { attribute.into() } else { i32::from(attribute) - 1 };
+            Ok::<_, Error>(Expr::Var { rte, column, levels_up: 0, ty })
+        }
+        other => Ok(other),
+    });
+    let mut out = Vec::new();
+    conjuncts(back.ok()?, &mut out);
+    Some(out)
+}
+
+/// Takes the conditions that these entries alone decide out of the pool.
+pub(crate) fn take_conditions(pool: &mut Vec<Expr>, rtes: &RteSet) -> Vec<Expr> {
+    let mut taken = Vec::new();
+    pool.retain(|condition| {
+        let used = rtes_of(condition);
+        let here = !used.is_empty() && used.is_subset(rtes);
+        if here {
+            taken.push(condition.clone());
+        }
+        !here
+    });
+    taken
+}
+
+fn flatten(item: FromItem, units: &mut Vec<Unit>, pool: &mut Vec<Expr>) {
+    match item {
+        FromItem::Rte(rte) => units.push(Unit::Rte(rte)),
+        FromItem::Join { kind: JoinKind::Inner, left, right, on } => {
+            flatten(*left, units, pool);
+            flatten(*right, units, pool);
+            if let Some(on) = on {
+                conjuncts(on, pool);
+            }
+        }
+        FromItem::Join { kind, left, right, on } => {
+            let mut conditions = Vec::new();
+            if let Some(on) = on {
+                conjuncts(on, &mut conditions);
+            }
+            units.push(Unit::Outer { kind, left, right, on: conditions });
+        }
+    }
+}
+
+fn item_rtes(item: &FromItem) -> RteSet {
+    match item {
+        FromItem::Rte(rte) => RteSet::one(*rte),
+        FromItem::Join { left, right, .. } => item_rtes(left).union(&item_rtes(right)),
+    }
+}
+
+fn collect_join_columns(item: &FromItem, out: &mut HashSet<ColumnId>) {
+    if let FromItem::Join { left, right, on, .. } = item {
+        collect_join_columns(left, out);
+        collect_join_columns(right, out);
+        if let Some(on) = on {
+            super::collect_columns(on, out);
+        }
+    }
+}
+
+/// The siblings that a LATERAL entry refers to.
+fn lateral_inputs(entry: &Rte, planner: &mut Planner<'_>) -> Result<RteSet> {
+    let mut set = RteSet::default();
+    match &entry.kind {
+        RteKind::Function { calls, .. } => {
+            calls.iter().for_each(|(e, _)| set = set.union(&rtes_of(e)));
+        }
+        RteKind::Subquery { query, lateral: true } => {
+            let before = planner.exec_params;
+            let mut probe = (**query).clone();
+            for (_, var) in planner.extract_correlation(&mut probe)? {
+                set = set.union(&rtes_of(&var));
+            }
+            planner.exec_params = before;
+        }
+        _ => {}
+    }
+    Ok(set)
+}
+
+/// One row without columns.
+pub(crate) fn result_rel() -> Rel {
+    let cost = Cost { startup: 0.0, total: cost::CPU_TUPLE, rows: 1.0, width: 0 };
+    let result = PlanNode::Result { one_time_filter: None, child: None };
+    let plan = node(result, Vec::new(), Arc::from([]), cost);
+    Rel { plan, layout: Vec::new(), rtes: RteSet::default() }
+}
+
+/// Puts a condition without columns above a plan: decided once.
+fn gate(rel: Rel, filter: Expr) -> Rel {
+    let Rel { plan, layout, rtes } = rel;
+    if let PlanNode::Result { one_time_filter: None, child: None } = plan.node
+        && plan.filter.is_none()
+    {
+        let result = PlanNode::Result { one_time_filter: Some(filter), child: None };
+        return Rel { plan: Plan { node: result, ..plan }, layout, rtes };
+    }
+    let (types, names, cost) = (plan.types.clone(), output_names(&plan), plan.cost);
+    let result = PlanNode::Result { one_time_filter: Some(filter), child: Some(Box::new(plan)) };
+    Rel { plan: node(result, types, names, cost), layout, rtes }
+}
+
+/// Adds conditions to a relation's own filter.
+fn add_filter(rel: &mut Rel, conditions: Vec<Expr>) -> Result<()> {
+    if rel.plan.project.is_some() {
+        return Err(Error::internal("a projected plan takes no further conditions"));
+    }
+    let mut all = Vec::new();
+    if let Some(filter) = rel.plan.filter.take() {
+        conjuncts(filter, &mut all);
+    }
+    for condition in conditions {
+        all.push(to_slots(condition, &rel.layout)?);
+    }
+    rel.plan.cost.rows = clamp_rows(rel.plan.cost.rows * 0.25);
+    rel.plan.filter = and_all(all);
+    Ok(())
+}

@@ -1,0 +1,316 @@
+//! The planner: a bound query becomes a tree of plan nodes.
+//!
+//! ```text
+//!   Query ── sub-selects planned first (correlation becomes run-time parameters)
+//!     │
+//!     ├─ from     base relations: sequential or index scan   (scan)
+//!     │           join order and methods, cheapest first     (join)
+//!     ├─ upper    grouping, DISTINCT, ORDER BY, LIMIT, set operations
+//!     └─ modify   INSERT, UPDATE, DELETE on top
+//! ```
+//!
+//! Costs are in PostgreSQL's units (costsize.c) with its default parameters.
+//! While planning, a [`Rel`] carries its *layout*: which column of which
+//! range-table entry stands in which slot of its output row. Expressions turn
+//! their `Var`s into slots when they are attached to a node.
+
+mod cost;
+mod join;
+mod modify;
+mod scan;
+mod subselect;
+mod upper;
+
+use crate::expr::{ExecParamId, Expr, TypeRef};
+use crate::plan::*;
+use crate::query::*;
+use hashbrown::HashSet;
+use std::sync::Arc;
+use steppe_catalog::{Builtins, Catalog, Relation};
+use steppe_types::{Error, Oid, Result};
+
+/// Settings that plans depend on.
+#[derive(Clone, Debug)]
+pub struct PlannerSettings {
+    /// enable_seqscan
+    pub seqscan: bool,
+    /// enable_indexscan
+    pub indexscan: bool,
+    /// enable_indexonlyscan
+    pub indexonlyscan: bool,
+    /// enable_nestloop
+    pub nestloop: bool,
+    /// enable_hashjoin
+    pub hashjoin: bool,
+    /// enable_mergejoin
+    pub mergejoin: bool,
+    /// enable_hashagg
+    pub hashagg: bool,
+    /// enable_sort
+    pub sort: bool,
+    /// enable_material
+    pub material: bool,
+    /// work_mem in kB
+    pub work_mem_kb: u64,
+    /// Default of the bound name's search path, for stored expressions.
+    pub search_path: Vec<Oid>,
+}
+
+impl Default for PlannerSettings {
+    fn default() -> PlannerSettings {
+        PlannerSettings {
+            seqscan: true,
+            indexscan: true,
+            indexonlyscan: true,
+            nestloop: true,
+            hashjoin: true,
+            mergejoin: true,
+            hashagg: true,
+            sort: true,
+            material: true,
+            work_mem_kb: 4096,
+            search_path: Vec::new(),
+        }
+    }
+}
+
+/// How large a table is now; the catalog's statistics may be old or missing.
+pub trait TableSizes {
+    /// (rows, pages) as far as known without reading the table.
+    fn size(&self, relation: &Relation) -> (f64, f64);
+}
+
+/// What planning needs besides the query.
+pub struct PlannerContext<'a> {
+    /// The catalog version the query was bound with.
+    pub catalog: &'a Catalog,
+    /// Settings.
+    pub settings: &'a PlannerSettings,
+    /// Sizes of tables.
+    pub sizes: &'a dyn TableSizes,
+    /// Binds stored expressions (checks, index expressions).
+    pub io: &'a steppe_types::io::IoContext,
+}
+
+/// Plans a bound query.
+pub fn plan(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Result<PlannedStmt> {
+    let mut planner = Planner::new(ctx);
+    let command = bound.query.command;
+    let columns = result_columns(&bound.query);
+    let plan = planner.statement(bound.query)?;
+    Ok(PlannedStmt {
+        command,
+        plan,
+        subplans: planner.subplans,
+        exec_params: planner.exec_params,
+        param_types: bound.param_types,
+        columns,
+        relations: planner.relations,
+        catalog_epoch: ctx.catalog.epoch,
+    })
+}
+
+fn result_columns(query: &Query) -> Vec<ResultColumn> {
+    let targets = match query.command {
+        Command::Select => &query.targets,
+        _ => &query.returning,
+    };
+    targets
+        .iter()
+        .filter(|t| !t.hidden)
+        .map(|t| ResultColumn {
+            name: t.name.clone(),
+            ty: t.expr.ty(),
+            origin: t.origin.unwrap_or((0, 0)),
+        })
+        .collect()
+}
+
+/// A column of a range-table entry, as layouts name it: attribute number as in
+/// [`PlanNode::SeqScan`], from 1; negative for system columns.
+pub(crate) type ColumnId = (usize, i16);
+
+/// A plan under construction.
+#[derive(Clone, Debug)]
+pub(crate) struct Rel {
+    pub(crate) plan: Plan,
+    /// What each output slot is.
+    pub(crate) layout: Vec<ColumnId>,
+    /// Which range-table entries it covers.
+    pub(crate) rtes: RteSet,
+}
+
+/// A set of range-table entries of one query.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct RteSet(Vec<usize>);
+
+impl RteSet {
+    pub(crate) fn one(rte: usize) -> RteSet {
+        RteSet(vec![rte])
+    }
+    pub(crate) fn insert(&mut self, rte: usize) {
+        if let Err(at) = self.0.binary_search(&rte) {
+            self.0.insert(at, rte);
+        }
+    }
+    pub(crate) fn union(&self, other: &RteSet) -> RteSet {
+        let mut out = self.clone();
+        other.0.iter().for_each(|r| out.insert(*r));
+        out
+    }
+    pub(crate) fn contains(&self, rte: usize) -> bool {
+        self.0.binary_search(&rte).is_ok()
+    }
+    pub(crate) fn is_subset(&self, of: &RteSet) -> bool {
+        self.0.iter().all(|r| of.contains(*r))
+    }
+    pub(crate) fn overlaps(&self, other: &RteSet) -> bool {
+        self.0.iter().any(|r| other.contains(*r))
+    }
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// A CTE that references can reach: by query level, innermost last.
+#[derive(Clone, Copy)]
+pub(crate) enum CtePlan {
+    /// Run once, scanned by every reference.
+    SubPlan(usize),
+    /// The CTE is the recursive term being planned: scan its working table.
+    WorkTable(usize),
+}
+
+/// The planner's state for one statement.
+pub(crate) struct Planner<'a> {
+    pub(crate) ctx: &'a PlannerContext<'a>,
+    pub(crate) builtins: &'static Builtins,
+    pub(crate) subplans: Vec<Plan>,
+    pub(crate) exec_params: usize,
+    pub(crate) relations: Vec<(Oid, RelationLock)>,
+    /// CTEs in reach, one list a query level.
+    pub(crate) cte_levels: Vec<Vec<(CtePlan, Arc<str>, f64)>>,
+    pub(crate) work_tables: usize,
+}
+
+impl<'a> Planner<'a> {
+    fn new(ctx: &'a PlannerContext<'a>) -> Planner<'a> {
+        Planner {
+            ctx,
+            builtins: Builtins::get(),
+            subplans: Vec::new(),
+            exec_params: 0,
+            relations: Vec::new(),
+            cte_levels: Vec::new(),
+            work_tables: 0,
+        }
+    }
+
+    fn statement(&mut self, query: Query) -> Result<Plan> {
+        match query.command {
+            Command::Select => self.query(query),
+            Command::Insert => self.insert(query),
+            Command::Update | Command::Delete => self.update_or_delete(query),
+        }
+    }
+
+    pub(crate) fn new_param(&mut self) -> ExecParamId {
+        self.exec_params += 1;
+        self.exec_params - 1
+    }
+
+    /// Notes that a statement uses a relation, with the strongest lock it needs.
+    pub(crate) fn use_relation(&mut self, oid: Oid, lock: RelationLock) {
+        match self.relations.iter_mut().find(|(o, _)| *o == oid) {
+            Some((_, held)) => *held = (*held).max(lock),
+            None => self.relations.push((oid, lock)),
+        }
+    }
+}
+
+/// Replaces columns by their slots in `layout`.
+pub(crate) fn to_slots(expr: Expr, layout: &[ColumnId]) -> Result<Expr> {
+    expr.transform(&mut |e| match e {
+        Expr::Var { rte, column, levels_up: 0, ty } => {
+            let id = column_id(rte, column);
+            match layout.iter().position(|l| *l == id) {
+                Some(index) => Ok(Expr::Slot { index, ty }),
+                None => Err(Error::internal(format!("column {id:?} is not in the plan's row"))),
+            }
+        }
+        Expr::Var { .. } => Err(Error::internal("an outer column was left in a plan")),
+        other => Ok(other),
+    })
+}
+
+pub(crate) fn column_id(rte: usize, column: i32) -> ColumnId {
+    // System columns and the row id keep their negative numbers.
+    (rte, if column < 0 { column as i16 } else { column as i16 + 1 })
+}
+
+/// The range-table entries whose columns occur.
+pub(crate) fn rtes_of(expr: &Expr) -> RteSet {
+    let mut set = RteSet::default();
+    collect_rtes(expr, &mut set);
+    set
+}
+
+fn collect_rtes(expr: &Expr, set: &mut RteSet) {
+    if let Expr::Var { rte, levels_up: 0, .. } = expr {
+        set.insert(*rte);
+    }
+    expr.for_each_child(&mut |child| collect_rtes(child, set));
+}
+
+/// Collects the columns that occur.
+pub(crate) fn collect_columns(expr: &Expr, out: &mut HashSet<ColumnId>) {
+    if let Expr::Var { rte, column, levels_up: 0, .. } = expr {
+        out.insert(column_id(*rte, *column));
+    }
+    expr.for_each_child(&mut |child| collect_columns(child, out));
+}
+
+/// Splits nested ANDs into a list of conditions.
+pub(crate) fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
+    match expr {
+        Expr::And(args) => args.into_iter().for_each(|a| conjuncts(a, out)),
+        Expr::Const(steppe_types::Datum::Bool(true), _) => {}
+        other => out.push(other),
+    }
+}
+
+/// Joins conditions by AND.
+pub(crate) fn and_all(mut conditions: Vec<Expr>) -> Option<Expr> {
+    match conditions.len() {
+        0 => None,
+        1 => conditions.pop(),
+        _ => Some(Expr::And(conditions)),
+    }
+}
+
+/// A plan node without filter and projection.
+pub(crate) fn node(
+    node: PlanNode,
+    types: Vec<TypeRef>,
+    names: Arc<[Arc<str>]>,
+    cost: Cost,
+) -> Plan {
+    Plan { node, filter: None, project: None, types, slot_names: names, cost }
+}
+
+/// Whether a volatile function occurs.
+pub(crate) fn is_volatile(expr: &Expr) -> bool {
+    let here = match expr {
+        Expr::Func { func, .. } => Builtins::get().proc(*func).is_none_or(|p| p.volatility == b'v'),
+        Expr::SubPlan(_) => true,
+        _ => false,
+    };
+    here || expr.children().into_iter().any(is_volatile)
+}
+
+/// Whether a set-returning function occurs.
+pub(crate) fn returns_set(expr: &Expr) -> bool {
+    matches!(expr, Expr::Func { func, .. }
+        if Builtins::get().proc(*func).is_some_and(|p| p.retset))
+        || expr.children().into_iter().any(returns_set)
+}

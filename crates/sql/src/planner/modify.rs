@@ -1,0 +1,261 @@
+//! INSERT, UPDATE, DELETE: a ModifyTable node over the rows to change
+//! (createplan.c, preptlist.c).
+//!
+//! For UPDATE and DELETE the child's output row is
+//!
+//! ```text
+//!   row id of the target ‖ columns of other FROM items that later expressions need
+//! ```
+//!
+//! New values, the recheck of WHERE and RETURNING are over
+//! *target row (all columns) ‖ child's output*, so that they can be evaluated
+//! again on a newer version of the row.
+
+use super::join::output_names;
+use super::{ColumnId, Planner, Rel, RteSet, collect_columns, node, to_slots};
+use crate::bind::{BindContext, ExprPlace, bind_table_expr, parse_expression};
+use crate::expr::{Expr, TypeRef};
+use crate::plan::*;
+use crate::query::*;
+use hashbrown::HashSet;
+use std::sync::Arc;
+use steppe_catalog::{ConstraintKind, Relation};
+use steppe_types::{Datum, Error, Result};
+
+impl Planner<'_> {
+    /// INSERT.
+    pub(crate) fn insert(&mut self, mut query: Query) -> Result<Plan> {
+        self.cte_levels.push(Vec::new());
+        let planned = self.insert_plan(&mut query);
+        self.cte_levels.pop();
+        planned
+    }
+
+    fn insert_plan(&mut self, query: &mut Query) -> Result<Plan> {
+        let (target, relation) = target_of(query)?;
+        self.plan_ctes(query)?;
+        self.plan_sublinks(query)?;
+        let mut wanted = HashSet::new();
+        query.targets.iter().for_each(|t| collect_columns(&t.expr, &mut wanted));
+        let rel = self.from_and_where(query, wanted)?;
+        let child = project(rel, query.targets.iter().map(|t| t.expr.clone()).collect())?;
+        let layout = row_layout(target, &relation);
+        let on_conflict = match query.on_conflict.take() {
+            Some(conflict) => Some(conflict_action(conflict, target, &relation)?),
+            None => None,
+        };
+        let returning = self.returning(query, target, &relation, &layout)?;
+        self.modify(query, target, relation, child, Vec::new(), None, on_conflict, returning)
+    }
+
+    /// UPDATE and DELETE.
+    pub(crate) fn update_or_delete(&mut self, mut query: Query) -> Result<Plan> {
+        self.cte_levels.push(Vec::new());
+        let planned = self.update_or_delete_plan(&mut query);
+        self.cte_levels.pop();
+        planned
+    }
+
+    fn update_or_delete_plan(&mut self, query: &mut Query) -> Result<Plan> {
+        let (target, relation) = target_of(query)?;
+        self.plan_ctes(query)?;
+        self.plan_sublinks(query)?;
+        // What later expressions need of other FROM items goes along with the row id.
+        let mut needed = HashSet::new();
+        query.assignments.iter().for_each(|(_, e)| collect_columns(e, &mut needed));
+        query.filter.iter().for_each(|e| collect_columns(e, &mut needed));
+        query.returning.iter().for_each(|t| collect_columns(&t.expr, &mut needed));
+        let mut others: Vec<ColumnId> = needed.into_iter().filter(|c| c.0 != target).collect();
+        others.sort_unstable();
+
+        let mut layout = row_layout(target, &relation);
+        layout.push((target, ROW_ID));
+        layout.extend(&others);
+        let filter = query.filter.clone();
+        let mut wanted: HashSet<ColumnId> = others.iter().copied().collect();
+        wanted.insert((target, ROW_ID));
+        let rel = self.from_and_where(query, wanted)?;
+        let columns: Vec<ColumnId> = std::iter::once((target, ROW_ID)).chain(others).collect();
+        let child = project_columns(rel, &columns)?;
+
+        let assignments = std::mem::take(&mut query.assignments)
+            .into_iter()
+            .map(|(column, e)| Ok((column, to_slots(e, &layout)?)))
+            .collect::<Result<Vec<_>>>()?;
+        let recheck = filter.map(|f| to_slots(f, &layout)).transpose()?;
+        let returning = self.returning(query, target, &relation, &layout)?;
+        self.modify(query, target, relation, child, assignments, recheck, None, returning)
+    }
+
+    /// RETURNING over the target row; `tableoid` is known.
+    fn returning(
+        &mut self,
+        query: &mut Query,
+        target: usize,
+        relation: &Relation,
+        layout: &[ColumnId],
+    ) -> Result<Option<Vec<Expr>>> {
+        if query.returning.is_empty() {
+            return Ok(None);
+        }
+        let known = |e: Expr| match e {
+            Expr::Var { rte, column: -6, levels_up: 0, ty } if rte == target => {
+                Ok(Expr::Const(Datum::Oid(relation.oid), ty))
+            }
+            Expr::Var { rte, column, levels_up: 0, .. } if rte == target && column < 0 => {
+                Err(Error::not_supported("this system column in RETURNING"))
+            }
+            other => Ok(other),
+        };
+        query
+            .returning
+            .iter()
+            .map(|t| to_slots(t.expr.clone().transform(&mut |e| known(e))?, layout))
+            .collect::<Result<Vec<_>>>()
+            .map(Some)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn modify(
+        &mut self,
+        query: &Query,
+        target: usize,
+        relation: Arc<Relation>,
+        child: Plan,
+        assignments: Vec<(usize, Expr)>,
+        recheck: Option<Expr>,
+        on_conflict: Option<ConflictAction>,
+        returning: Option<Vec<Expr>>,
+    ) -> Result<Plan> {
+        self.use_relation(relation.oid, RelationLock::RowExclusive);
+        let checks = match query.command {
+            Command::Delete => Vec::new(),
+            _ => self.check_constraints(&relation)?,
+        };
+        let alias = query.rtes[target].alias.clone();
+        let indexes = self.ctx.catalog.indexes_of(&relation).cloned().collect();
+        let mut cost = child.cost;
+        let names = modify_names(&relation, &alias, &child);
+        cost.startup = cost.total;
+        if returning.is_none() {
+            cost.rows = 0.0;
+            cost.width = 0;
+        }
+        let types = match &returning {
+            Some(exprs) => exprs.iter().map(Expr::ty).collect(),
+            None => Vec::new(),
+        };
+        let modify = ModifyTable {
+            command: query.command,
+            rel: ScanRelation { relation, alias },
+            indexes,
+            child,
+            row_id: 0,
+            assignments,
+            recheck,
+            checks,
+            on_conflict,
+            returning: returning.is_some(),
+        };
+        let mut plan = node(PlanNode::Modify(Box::new(modify)), types, names, cost);
+        plan.project = returning;
+        Ok(plan)
+    }
+
+    /// CHECK constraints over the new row, by name as PostgreSQL checks them.
+    fn check_constraints(&mut self, relation: &Arc<Relation>) -> Result<Vec<(Arc<str>, Expr)>> {
+        let layout = row_layout(0, relation);
+        let mut checks = Vec::new();
+        for constraint in &relation.constraints {
+            let ConstraintKind::Check { expression } = &constraint.kind else { continue };
+            let parsed = parse_expression(expression)?;
+            let ctx = BindContext {
+                catalog: self.ctx.catalog,
+                search_path: &self.ctx.settings.search_path,
+                io: self.ctx.io,
+                source: expression,
+            };
+            let bound = bind_table_expr(&ctx, Some(relation), &parsed, ExprPlace::Check)?;
+            checks.push((constraint.name.clone(), to_slots(bound, &layout)?));
+        }
+        checks.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(checks)
+    }
+}
+
+fn target_of(query: &Query) -> Result<(usize, Arc<Relation>)> {
+    let target = query.result_relation.ok_or_else(|| Error::internal("no target table"))?;
+    match &query.rtes[target].kind {
+        RteKind::Relation(relation) => Ok((target, relation.clone())),
+        _ => Err(Error::internal("the target of a change is no table")),
+    }
+}
+
+/// All columns of a table in attribute order.
+fn row_layout(rte: usize, relation: &Relation) -> Vec<ColumnId> {
+    (1..=relation.columns.len() as i16).map(|a| (rte, a)).collect()
+}
+
+fn project(rel: Rel, exprs: Vec<Expr>) -> Result<Plan> {
+    let slots = exprs.into_iter().map(|e| to_slots(e, &rel.layout)).collect::<Result<Vec<_>>>()?;
+    let mut plan = rel.plan;
+    let types: Vec<TypeRef> = slots.iter().map(Expr::ty).collect();
+    let sets = slots.iter().any(super::returns_set);
+    if sets || plan.project.is_some() {
+        let (names, child_types, cost) = (output_names(&plan), plan.types.clone(), plan.cost);
+        let above = match sets {
+            true => PlanNode::ProjectSet(Box::new(plan)),
+            false => PlanNode::Result { one_time_filter: None, child: Some(Box::new(plan)) },
+        };
+        plan = node(above, child_types, names, cost);
+    }
+    plan.types = types;
+    plan.project = Some(slots);
+    Ok(plan)
+}
+
+fn project_columns(rel: Rel, columns: &[ColumnId]) -> Result<Plan> {
+    let position = |c: &ColumnId| {
+        rel.layout.iter().position(|l| l == c).ok_or_else(|| {
+            Error::internal("a column that the change needs is not in the plan's row")
+        })
+    };
+    let slots = columns
+        .iter()
+        .map(|c| {
+            let index = position(c)?;
+            Ok(Expr::Slot { index, ty: rel.plan.types[index] })
+        })
+        .collect::<Result<Vec<_>>>()?;
+    if rel.layout == columns {
+        return Ok(rel.plan);
+    }
+    project(Rel { layout: Vec::new(), rtes: RteSet::default(), ..rel }, slots)
+}
+
+/// ON CONFLICT over existing row ‖ excluded row.
+fn conflict_action(
+    conflict: OnConflict,
+    target: usize,
+    relation: &Relation,
+) -> Result<ConflictAction> {
+    let mut layout = row_layout(target, relation);
+    layout.extend(row_layout(conflict.excluded, relation));
+    let update = match conflict.update {
+        None => None,
+        Some((assignments, filter)) => {
+            let assignments = assignments
+                .into_iter()
+                .map(|(column, e)| Ok((column, to_slots(e, &layout)?)))
+                .collect::<Result<Vec<_>>>()?;
+            let filter = filter.map(|f| to_slots(f, &layout)).transpose()?;
+            Some((assignments, filter))
+        }
+    };
+    Ok(ConflictAction { arbiters: conflict.arbiters, update })
+}
+
+fn modify_names(relation: &Relation, alias: &str, child: &Plan) -> Arc<[Arc<str>]> {
+    let own = relation.columns.iter().map(|c| Arc::<str>::from(format!("{alias}.{}", c.name)));
+    own.chain(output_names(child).iter().cloned()).collect()
+}

@@ -1,0 +1,188 @@
+//! Sub-selects in expressions and correlation (subselect.c).
+//!
+//! A sub-select is planned before the query around it. A column of an outer
+//! query inside it becomes a run-time parameter; the outer side lists which of
+//! its own columns each parameter takes its value from.
+
+use super::{Planner, column_id};
+use crate::expr::{ExecParamId, Expr, SubLinkKind, SubPlan, TypeRef};
+use crate::query::{Query, RteKind};
+use crate::walk;
+use std::convert::Infallible;
+use steppe_types::{Error, Result, oid};
+
+/// Parameters that a sub-query takes from the query around it.
+pub(crate) type Correlation = Vec<(ExecParamId, Expr)>;
+
+impl Planner<'_> {
+    /// Plans every sub-select in a query's expressions, in place.
+    pub(crate) fn plan_sublinks(&mut self, query: &mut Query) -> Result<()> {
+        let mut failed = Ok(());
+        walk::for_each_root(query, &mut |root| {
+            if failed.is_ok() {
+                let taken = std::mem::replace(root, Expr::Default(TypeRef::plain(0)));
+                match self.replace_sublinks(taken) {
+                    Ok(e) => *root = e,
+                    Err(e) => failed = Err(e),
+                }
+            }
+        });
+        failed
+    }
+
+    fn replace_sublinks(&mut self, expr: Expr) -> Result<Expr> {
+        expr.transform(&mut |e| match e {
+            Expr::SubLink { kind, test, query, ty } => self.sub_plan(kind, test, *query, ty),
+            other => Ok(other),
+        })
+    }
+
+    fn sub_plan(
+        &mut self,
+        kind: SubLinkKind,
+        test: Option<Box<Expr>>,
+        mut query: Query,
+        ty: TypeRef,
+    ) -> Result<Expr> {
+        let args = self.extract_correlation(&mut query)?;
+        if kind == SubLinkKind::Exists {
+            simplify_exists(&mut query);
+        }
+        let width = query.targets.iter().filter(|t| !t.hidden).count();
+        let plan = self.query(query)?;
+        self.subplans.push(plan);
+        let plan = self.subplans.len() - 1;
+        let columns: Vec<ExecParamId> = match kind {
+            SubLinkKind::Any | SubLinkKind::All => (0..width).map(|_| self.new_param()).collect(),
+            _ => Vec::new(),
+        };
+        let test = match test {
+            Some(test) => Some(self.bind_test(*test, &columns)?),
+            None => None,
+        };
+        let hash_keys = match (&test, kind, args.is_empty()) {
+            (Some(test), SubLinkKind::Any, true) => self.hash_keys(test, &columns),
+            _ => None,
+        };
+        Ok(Expr::SubPlan(Box::new(SubPlan { kind, plan, args, test, columns, hash_keys, ty })))
+    }
+
+    /// The sub-select's columns in an ANY/ALL comparison become parameters.
+    fn bind_test(&mut self, test: Expr, columns: &[ExecParamId]) -> Result<Expr> {
+        test.transform(&mut |e| match e {
+            Expr::SubLinkColumn { index, ty } => columns
+                .get(index)
+                .map(|id| Expr::ExecParam { id: *id, ty })
+                .ok_or_else(|| Error::internal("sub-select has lost a column")),
+            other => Ok(other),
+        })
+    }
+
+    /// `a = p1 AND b = p2 …` with hashable operators over one type each: the left sides.
+    fn hash_keys(&self, test: &Expr, columns: &[ExecParamId]) -> Option<Vec<Expr>> {
+        let clauses: Vec<&Expr> = match test {
+            Expr::And(args) => args.iter().collect(),
+            one => vec![one],
+        };
+        if clauses.len() != columns.len() {
+            return None;
+        }
+        let mut keys = Vec::with_capacity(columns.len());
+        for (clause, column) in clauses.into_iter().zip(columns) {
+            let Expr::Func { args, syntax: crate::expr::CallSyntax::Operator(op), .. } = clause
+            else {
+                return None;
+            };
+            let [left, Expr::ExecParam { id, ty }] = args.as_slice() else { return None };
+            let operator = self.builtins.operator(*op)?;
+            let plain = operator.can_hash && operator.name == "=" && left.ty().oid == ty.oid;
+            if !plain || id != column {
+                return None;
+            }
+            keys.push(left.clone());
+        }
+        Some(keys)
+    }
+
+    /// Replaces the columns of the enclosing query inside `query` by parameters.
+    pub(crate) fn extract_correlation(&mut self, query: &mut Query) -> Result<Correlation> {
+        let mut found: Correlation = Vec::new();
+        let mut failed = Ok(());
+        extract_at(query, 1, &mut |e, depth| {
+            if let Expr::Aggregate(a) = e
+                && a.levels_up >= depth
+            {
+                failed =
+                    Err(Error::not_supported("an aggregate of an outer query in a sub-select"));
+            }
+            let Expr::Var { rte, column, levels_up, ty } = e else { return };
+            if *levels_up != depth {
+                return;
+            }
+            let outer = Expr::Var { rte: *rte, column: *column, levels_up: 0, ty: *ty };
+            let known = found.iter().find(|(_, v)| {
+                matches!(v, Expr::Var { rte: r, column: c, .. }
+                    if column_id(*r, *c) == column_id(*rte, *column))
+            });
+            let id = match known {
+                Some((id, _)) => *id,
+                None => {
+                    let id = self.new_param();
+                    found.push((id, outer));
+                    id
+                }
+            };
+            *e = Expr::ExecParam { id, ty: *ty };
+        });
+        failed.map(|()| found)
+    }
+}
+
+/// EXISTS does not look at its columns: an empty select list and at most one row will do.
+fn simplify_exists(query: &mut Query) {
+    let plain = !query.has_aggregates
+        && query.set_operation.is_none()
+        && query.limit.is_none()
+        && query.offset.is_none()
+        && matches!(query.distinct, crate::query::Distinct::No)
+        && !query.targets.iter().any(|t| super::returns_set(&t.expr));
+    if plain {
+        query.targets.clear();
+        query.order_by.clear();
+        let one = Expr::Const(steppe_types::Datum::Int8(1), TypeRef::plain(oid::INT8));
+        query.limit = Some(one);
+    }
+}
+
+/// Calls `f(expression, depth)` on every expression at and below a query, `depth` counting how
+/// many levels lie between it and the query around `query`.
+fn extract_at(query: &mut Query, depth: usize, f: &mut dyn FnMut(&mut Expr, usize)) {
+    walk::for_each_root(query, &mut |root| extract_expr(root, depth, f));
+    for rte in &mut query.rtes {
+        if let RteKind::Subquery { query, .. } = &mut rte.kind {
+            extract_at(query, depth + 1, f);
+        }
+    }
+    if let Some(operation) = &mut query.set_operation {
+        extract_at(&mut operation.left, depth + 1, f);
+        extract_at(&mut operation.right, depth + 1, f);
+    }
+    for cte in &mut query.ctes {
+        extract_at(&mut cte.query, depth + 1, f);
+    }
+}
+
+fn extract_expr(expr: &mut Expr, depth: usize, f: &mut dyn FnMut(&mut Expr, usize)) {
+    f(expr, depth);
+    if let Expr::SubLink { query, .. } = expr {
+        extract_at(query, depth + 1, f);
+    }
+    let visited: std::result::Result<(), Infallible> = expr.for_each_child_mut(&mut |child| {
+        extract_expr(child, depth, f);
+        Ok(())
+    });
+    match visited {
+        Ok(()) => {}
+        Err(never) => match never {},
+    }
+}

@@ -1,0 +1,607 @@
+//! What stands above FROM and WHERE: grouping, DISTINCT, ORDER BY, LIMIT, row
+//! locks, set operations, WITH (planner.c).
+
+use super::cost::{self, strip};
+use super::join::{output_names, sort_rel};
+use super::scan::{ScanRequest, clamp_rows};
+use super::{
+    ColumnId, CtePlan, Planner, Rel, RteSet, collect_columns, conjuncts, node, returns_set,
+    to_slots,
+};
+use crate::expr::{Aggregate, Expr, SortKey, TypeRef};
+use crate::plan::*;
+use crate::query::*;
+use hashbrown::HashSet;
+use std::sync::Arc;
+use steppe_types::{Datum, Error, Result, oid};
+
+impl Planner<'_> {
+    /// Plans a SELECT: the output row is the visible targets.
+    pub(crate) fn query(&mut self, mut query: Query) -> Result<Plan> {
+        self.cte_levels.push(Vec::new());
+        let planned = self.query_with_ctes(&mut query);
+        self.cte_levels.pop();
+        planned
+    }
+
+    fn query_with_ctes(&mut self, query: &mut Query) -> Result<Plan> {
+        self.plan_ctes(query)?;
+        self.plan_sublinks(query)?;
+        if let Some(operation) = query.set_operation.take() {
+            let rel = self.set_operation(operation)?;
+            return self.finish_select(query, rel, false);
+        }
+        if let Some(rel) = self.presorted(query)? {
+            return self.finish_select(query, rel, true);
+        }
+        let wanted = self.wanted_columns(query);
+        let rel = self.from_and_where(query, wanted)?;
+        self.finish_select(query, rel, false)
+    }
+
+    /// WITH queries become sub-plans that run once.
+    pub(crate) fn plan_ctes(&mut self, query: &mut Query) -> Result<()> {
+        for cte in std::mem::take(&mut query.ctes) {
+            let name = cte.name.clone();
+            let plan = match cte.query.set_operation {
+                Some(_) if cte.recursive => self.recursive_union(*cte.query, &name)?,
+                _ => self.query(*cte.query)?,
+            };
+            let rows = plan.cost.rows;
+            self.subplans.push(plan);
+            let reference = (CtePlan::SubPlan(self.subplans.len() - 1), name, rows);
+            self.cte_levels.last_mut().ok_or_else(lost_level)?.push(reference);
+        }
+        Ok(())
+    }
+
+    fn recursive_union(&mut self, mut query: Query, name: &Arc<str>) -> Result<Plan> {
+        let operation = query.set_operation.take().ok_or_else(lost_level)?;
+        // The terms sit one level below the query that holds the set operation.
+        self.cte_levels.push(Vec::new());
+        let left = self.query(*operation.left);
+        self.cte_levels.pop();
+        let left = left?;
+        let work_table = self.work_tables;
+        self.work_tables += 1;
+        let reference = (CtePlan::WorkTable(work_table), name.clone(), left.cost.rows * 10.0);
+        self.cte_levels.last_mut().ok_or_else(lost_level)?.push(reference);
+        self.cte_levels.push(Vec::new());
+        let right = self.query(*operation.right);
+        self.cte_levels.pop();
+        self.cte_levels.last_mut().ok_or_else(lost_level)?.pop();
+        let right = right?;
+        let mut cost = left.cost;
+        cost.total += right.cost.total * 10.0;
+        cost.rows += right.cost.rows * 10.0;
+        let (types, names) = (left.types.clone(), output_names(&left));
+        let (left, right) = (Box::new(left), Box::new(right));
+        let union = PlanNode::RecursiveUnion { left, right, all: operation.all, work_table };
+        Ok(node(union, types, names, cost))
+    }
+
+    /// Every column that targets, grouping, ordering and locking need (WHERE and FROM add theirs).
+    fn wanted_columns(&self, query: &Query) -> HashSet<ColumnId> {
+        let mut wanted = HashSet::new();
+        query.targets.iter().for_each(|t| collect_columns(&t.expr, &mut wanted));
+        query.group_by.iter().chain(&query.having).for_each(|e| collect_columns(e, &mut wanted));
+        for clause in &query.row_locks {
+            wanted.extend(clause.rtes.iter().map(|rte| (*rte, ROW_ID)));
+        }
+        wanted
+    }
+
+    /// A single table in the wanted order by an index, where a LIMIT or the costs favour it.
+    fn presorted(&mut self, query: &mut Query) -> Result<Option<Rel>> {
+        let plain = !query.has_aggregates
+            && matches!(query.distinct, Distinct::No)
+            && !query.order_by.is_empty()
+            && !query.targets.iter().any(|t| returns_set(&t.expr));
+        let [FromItem::Rte(rte)] = query.from.as_slice() else { return Ok(None) };
+        let rte = *rte;
+        let RteKind::Relation(relation) = query.rtes[rte].kind.clone() else { return Ok(None) };
+        if !plain {
+            return Ok(None);
+        }
+        let mut conditions = Vec::new();
+        if let Some(filter) = query.filter.clone() {
+            conjuncts(filter, &mut conditions);
+        }
+        if conditions.iter().any(|c| super::rtes_of(c).is_empty()) {
+            return Ok(None);
+        }
+        let mut wanted = self.wanted_columns(query);
+        conditions.iter().for_each(|c| collect_columns(c, &mut wanted));
+        let mut columns: Vec<ColumnId> = wanted.into_iter().collect();
+        columns.sort_unstable();
+        let request = ScanRequest {
+            rtes: &query.rtes,
+            rte,
+            relation: &relation,
+            columns: &columns,
+            conditions: &conditions,
+        };
+        let Some(sorted) = self.ordered_scan(&request, &query.targets, &query.order_by)? else {
+            return Ok(None);
+        };
+        let unsorted = self.base_scan(&request)?;
+        let bound = limit_rows(query);
+        let with_sort = cost::sort_cost(&unsorted.plan.cost, bound);
+        let share = bound.map_or(1.0, |b| (b / sorted.plan.cost.rows.max(1.0)).min(1.0));
+        let by_index =
+            sorted.plan.cost.startup + (sorted.plan.cost.total - sorted.plan.cost.startup) * share;
+        let sort_cost = with_sort.total + if self.ctx.settings.sort { 0.0 } else { 1e10 };
+        Ok((by_index < sort_cost).then_some(sorted))
+    }
+
+    /// Grouping, targets, DISTINCT, ORDER BY, locks and LIMIT over FROM's rows.
+    fn finish_select(&mut self, query: &mut Query, rel: Rel, sorted: bool) -> Result<Plan> {
+        let rel = match query.has_aggregates {
+            true => self.grouping(query, rel)?,
+            false => rel,
+        };
+        if !query.row_locks.is_empty() {
+            return self.finish_locking(query, rel, sorted);
+        }
+        let rel = self.project_targets(query, rel)?;
+        let rel = self.distinct(query, rel)?;
+        let presorted = sorted || matches!(query.distinct, Distinct::On(_));
+        let rel = match presorted || query.order_by.is_empty() {
+            true => rel,
+            false => self.order(query, rel),
+        };
+        let plan = self.limit(query, rel.plan)?;
+        Ok(drop_hidden(query, plan))
+    }
+
+    /// Computes all targets, hidden ones too; slots are then target positions.
+    fn project_targets(&mut self, query: &Query, mut rel: Rel) -> Result<Rel> {
+        let exprs = query
+            .targets
+            .iter()
+            .map(|t| to_slots(t.expr.clone(), &rel.layout))
+            .collect::<Result<Vec<_>>>()?;
+        let types: Vec<TypeRef> = exprs.iter().map(Expr::ty).collect();
+        let sets = exprs.iter().any(returns_set);
+        if sets || rel.plan.project.is_some() {
+            let names = output_names(&rel.plan);
+            let mut cost = rel.plan.cost;
+            if sets {
+                cost.rows *= 100.0;
+            }
+            let child_types = rel.plan.types.clone();
+            let above = match sets {
+                true => PlanNode::ProjectSet(Box::new(rel.plan)),
+                false => {
+                    PlanNode::Result { one_time_filter: None, child: Some(Box::new(rel.plan)) }
+                }
+            };
+            rel.plan = node(above, child_types, names, cost);
+        }
+        let identity = rel.plan.types.len() == exprs.len()
+            && exprs
+                .iter()
+                .enumerate()
+                .all(|(i, e)| matches!(e, Expr::Slot { index, .. } if *index == i));
+        rel.plan.cost.width = types.iter().map(|t| super::scan::type_width(*t)).sum();
+        rel.plan.types = types;
+        if !identity {
+            rel.plan.project = Some(exprs);
+        }
+        // From here on slots are addressed by position.
+        Ok(Rel { layout: Vec::new(), rtes: RteSet::default(), ..rel })
+    }
+
+    fn distinct(&mut self, query: &Query, rel: Rel) -> Result<Rel> {
+        let slot = |i: usize, rel: &Rel| Expr::Slot { index: i, ty: rel.plan.types[i] };
+        match &query.distinct {
+            Distinct::No => Ok(rel),
+            Distinct::All => {
+                let keys: Vec<Expr> = (0..rel.plan.types.len()).map(|i| slot(i, &rel)).collect();
+                Ok(hash_distinct(rel, keys))
+            }
+            Distinct::On(on) => {
+                let mut keys = order_keys(query, &rel);
+                for target in on {
+                    if !query.order_by.iter().any(|o| o.target == *target) {
+                        let expr = slot(*target, &rel);
+                        keys.push(SortKey { expr, descending: false, nulls_first: false });
+                    }
+                }
+                let sorted = sort_rel(rel, keys);
+                let (types, names) = (sorted.plan.types.clone(), output_names(&sorted.plan));
+                let cost = sorted.plan.cost;
+                let unique = PlanNode::Unique { child: Box::new(sorted.plan), columns: on.clone() };
+                Ok(Rel { plan: node(unique, types, names, cost), ..sorted })
+            }
+        }
+    }
+
+    fn order(&mut self, query: &Query, rel: Rel) -> Rel {
+        let keys = order_keys(query, &rel);
+        let bound = sort_bound(query);
+        let cost = cost::sort_cost(&rel.plan.cost, limit_rows(query));
+        let (types, names) = (rel.plan.types.clone(), output_names(&rel.plan));
+        let sort = PlanNode::Sort { child: Box::new(rel.plan), keys, bound };
+        Rel { plan: node(sort, types, names, cost), ..rel }
+    }
+
+    fn limit(&mut self, query: &Query, plan: Plan) -> Result<Plan> {
+        if query.limit.is_none() && query.offset.is_none() {
+            return Ok(plan);
+        }
+        let ties = query.with_ties.then(|| {
+            let key = |o: &OrderBy| SortKey {
+                expr: Expr::Slot { index: o.target, ty: plan.types[o.target] },
+                descending: o.descending,
+                nulls_first: o.nulls_first,
+            };
+            query.order_by.iter().map(key).collect()
+        });
+        let mut cost = plan.cost;
+        if let Some(rows) = limit_rows(query) {
+            let share = (rows / cost.rows.max(1.0)).min(1.0);
+            cost.total = cost.startup + (cost.total - cost.startup) * share;
+            cost.rows = rows.min(cost.rows);
+        }
+        let (types, names) = (plan.types.clone(), output_names(&plan));
+        let (limit, offset) = (query.limit.clone(), query.offset.clone());
+        let limit = PlanNode::Limit { child: Box::new(plan), limit, offset, ties };
+        Ok(node(limit, types, names, cost))
+    }
+
+    /// FOR UPDATE: rows are locked after sorting, so that a LIMIT locks no more than it returns.
+    /// The raw columns travel through the sort, since a locked row may have to be read again.
+    fn finish_locking(&mut self, query: &Query, rel: Rel, sorted: bool) -> Result<Plan> {
+        let layout = rel.layout.clone();
+        let recheck = match &query.filter {
+            Some(filter) => Some(to_slots(filter.clone(), &layout)?),
+            None => row_condition(&rel.plan),
+        };
+        let names = output_names(&rel.plan);
+        let rel = match sorted || query.order_by.is_empty() {
+            true => rel,
+            false => {
+                let keys = query
+                    .order_by
+                    .iter()
+                    .map(|o| {
+                        let expr = to_slots(query.targets[o.target].expr.clone(), &layout)?;
+                        Ok(SortKey { expr, descending: o.descending, nulls_first: o.nulls_first })
+                    })
+                    .collect::<Result<_>>()?;
+                sort_rel(rel, keys)
+            }
+        };
+        let locks = self.row_locks(query, &layout)?;
+        let cost = rel.plan.cost;
+        let types = rel.plan.types.clone();
+        let lock = PlanNode::LockRows { child: Box::new(rel.plan), locks, recheck };
+        let mut plan = node(lock, types, names, cost);
+        let exprs = query
+            .targets
+            .iter()
+            .map(|t| to_slots(t.expr.clone(), &layout))
+            .collect::<Result<Vec<_>>>()?;
+        plan.types = exprs.iter().map(Expr::ty).collect();
+        plan.project = Some(exprs);
+        let plan = self.limit(query, plan)?;
+        Ok(drop_hidden(query, plan))
+    }
+
+    fn row_locks(&mut self, query: &Query, layout: &[ColumnId]) -> Result<Vec<RowLock>> {
+        let mut locks: Vec<RowLock> = Vec::new();
+        for clause in &query.row_locks {
+            for rte in &clause.rtes {
+                let RteKind::Relation(relation) = &query.rtes[*rte].kind else { continue };
+                let row_id = layout.iter().position(|c| *c == (*rte, ROW_ID)).ok_or_else(|| {
+                    Error::internal("the row id of a locked table is not in the plan's row")
+                })?;
+                let of_table = |(slot, id): (usize, &ColumnId)| {
+                    (id.0 == *rte && id.1 != ROW_ID).then_some((slot, id.1))
+                };
+                let columns = layout.iter().enumerate().filter_map(of_table).collect();
+                let alias = query.rtes[*rte].alias.clone();
+                let rel = ScanRelation { relation: relation.clone(), alias };
+                self.use_relation(relation.oid, RelationLock::RowShare);
+                locks.push(RowLock {
+                    rel,
+                    row_id,
+                    columns,
+                    strength: clause.strength,
+                    wait: clause.wait,
+                });
+            }
+        }
+        Ok(locks)
+    }
+
+    /// GROUP BY and aggregates. Afterwards the layout has no columns: keys and aggregates are
+    /// slots, and the query's targets, HAVING and so on are rewritten to them.
+    fn grouping(&mut self, query: &mut Query, rel: Rel) -> Result<Rel> {
+        let mut keys = query.group_by.clone();
+        let mut aggregates: Vec<Aggregate> = Vec::new();
+        let roots = query.targets.iter().map(|t| &t.expr).chain(&query.having);
+        roots.for_each(|e| collect_aggregates(e, &keys, &mut aggregates));
+        // Columns that depend on a grouped primary key are further keys.
+        let mut extra = Vec::new();
+        let roots = query.targets.iter().map(|t| &t.expr).chain(&query.having);
+        roots.for_each(|e| ungrouped_columns(e, &keys, &mut extra));
+        keys.extend(extra);
+
+        let rewrite = |e: Expr, types: &[TypeRef]| replace_grouped(e, &keys, &aggregates, types);
+        let types: Vec<TypeRef> =
+            keys.iter().map(Expr::ty).chain(aggregates.iter().map(|a| a.ty)).collect();
+        for target in &mut query.targets {
+            let taken = std::mem::replace(&mut target.expr, Expr::Default(TypeRef::plain(0)));
+            target.expr = rewrite(taken, &types);
+        }
+        let having = query.having.take().map(|h| rewrite(h, &types));
+
+        let child = rel.plan;
+        let slot_keys =
+            keys.iter().map(|k| to_slots(k.clone(), &rel.layout)).collect::<Result<Vec<_>>>()?;
+        let slot_aggregates = aggregates
+            .iter()
+            .map(|a| aggregate_to_slots(a.clone(), &rel.layout))
+            .collect::<Result<Vec<_>>>()?;
+        let estimator = cost::Estimator { rtes: &query.rtes, io: self.ctx.io };
+        let groups = match keys.is_empty() {
+            true => 1.0,
+            false => {
+                let product: f64 = keys.iter().map(|k| estimator.distinct(k)).product();
+                clamp_rows(product.min(child.cost.rows))
+            }
+        };
+        let hashed = self.ctx.settings.hashagg;
+        let strategy = match keys.is_empty() {
+            true => AggStrategy::Plain,
+            false if hashed => AggStrategy::Hashed,
+            false => AggStrategy::Sorted,
+        };
+        let child = match strategy {
+            AggStrategy::Sorted => {
+                let sort =
+                    |e: &Expr| SortKey { expr: e.clone(), descending: false, nulls_first: false };
+                let keys = slot_keys.iter().map(sort).collect();
+                sort_rel(Rel { plan: child, layout: Vec::new(), rtes: RteSet::default() }, keys)
+                    .plan
+            }
+            _ => child,
+        };
+        let work = child.cost.rows
+            * cost::CPU_OPERATOR
+            * (slot_keys.len() + slot_aggregates.len()).max(1) as f64;
+        let total = child.cost.total + work + groups * cost::CPU_TUPLE;
+        let startup = if strategy == AggStrategy::Sorted { child.cost.startup } else { total };
+        let width = types.iter().map(|t| super::scan::type_width(*t)).sum();
+        let cost = Cost { startup, total, rows: groups, width };
+        let child_names = output_names(&child);
+        let names: Arc<[Arc<str>]> = slot_keys
+            .iter()
+            .map(|k| match k {
+                Expr::Slot { index, .. } => child_names[*index].clone(),
+                _ => "(expression)".into(),
+            })
+            .chain(slot_aggregates.iter().map(|a| {
+                let name = self.builtins.proc(a.func).map_or("aggregate", |p| p.name);
+                Arc::<str>::from(format!("({name}({}))", if a.star { "*" } else { "…" }))
+            }))
+            .collect();
+        let agg = PlanNode::Agg {
+            child: Box::new(child),
+            strategy,
+            keys: slot_keys,
+            aggregates: slot_aggregates,
+        };
+        let mut plan = node(agg, types, names, cost);
+        plan.filter = having;
+        Ok(Rel { plan, layout: Vec::new(), rtes: RteSet::default() })
+    }
+
+    /// UNION, INTERSECT, EXCEPT.
+    fn set_operation(&mut self, operation: SetOperation) -> Result<Rel> {
+        let left = self.query(*operation.left)?;
+        let right = self.query(*operation.right)?;
+        let names = output_names(&left);
+        let types = operation.types;
+        let width = left.cost.width;
+        let total = left.cost.total + right.cost.total;
+        let layout: Vec<ColumnId> = (1..=types.len() as i16).map(|a| (0, a)).collect();
+        let rel = |plan: Plan| Rel { plan, layout: layout.clone(), rtes: RteSet::one(0) };
+        match operation.op {
+            SetOp::Union => {
+                let rows = left.cost.rows + right.cost.rows;
+                let cost = Cost { startup: 0.0, total, rows, width };
+                // a UNION ALL b UNION ALL c is one Append.
+                let mut children = Vec::new();
+                for child in [left, right] {
+                    match child {
+                        Plan {
+                            node: PlanNode::Append(inner), filter: None, project: None, ..
+                        } => {
+                            children.extend(inner);
+                        }
+                        other => children.push(other),
+                    }
+                }
+                let append = rel(node(PlanNode::Append(children), types.clone(), names, cost));
+                if operation.all {
+                    return Ok(append);
+                }
+                let slot = |(index, ty): (usize, &TypeRef)| Expr::Slot { index, ty: *ty };
+                let keys = types.iter().enumerate().map(slot).collect();
+                Ok(hash_distinct(append, keys))
+            }
+            op => {
+                let rows = clamp_rows(left.cost.rows * 0.5);
+                let cost = Cost { startup: total, total, rows, width };
+                let (left, right) = (Box::new(left), Box::new(right));
+                let set_op = PlanNode::SetOp { op, all: operation.all, left, right };
+                Ok(rel(node(set_op, types, names, cost)))
+            }
+        }
+    }
+}
+
+fn lost_level() -> Error {
+    Error::internal("the planner lost track of query levels")
+}
+
+fn hash_distinct(rel: Rel, keys: Vec<Expr>) -> Rel {
+    let (types, names) = (rel.plan.types.clone(), output_names(&rel.plan));
+    let input = rel.plan.cost;
+    let total = input.total + input.rows * cost::CPU_OPERATOR * keys.len().max(1) as f64;
+    let rows = clamp_rows((input.rows * 0.5).max(1.0));
+    let cost = Cost { startup: total, total: total + rows * cost::CPU_TUPLE, rows, ..input };
+    let agg = PlanNode::Agg {
+        child: Box::new(rel.plan),
+        strategy: AggStrategy::Hashed,
+        keys,
+        aggregates: Vec::new(),
+    };
+    Rel { plan: node(agg, types, names, cost), ..rel }
+}
+
+fn order_keys(query: &Query, rel: &Rel) -> Vec<SortKey> {
+    let key = |o: &OrderBy| SortKey {
+        expr: Expr::Slot { index: o.target, ty: rel.plan.types[o.target] },
+        descending: o.descending,
+        nulls_first: o.nulls_first,
+    };
+    query.order_by.iter().map(key).collect()
+}
+
+/// LIMIT + OFFSET as rows, where both are known.
+fn limit_rows(query: &Query) -> Option<f64> {
+    let known = |e: &Option<Expr>| match e {
+        None => Some(0.0),
+        Some(Expr::Const(Datum::Int8(n), _)) => Some(*n as f64),
+        Some(Expr::Const(Datum::Int4(n), _)) => Some(f64::from(*n)),
+        Some(Expr::Func { args, .. }) => match args.as_slice() {
+            [Expr::Const(Datum::Int4(n), _)] => Some(f64::from(*n)),
+            _ => None,
+        },
+        _ => None,
+    };
+    query.limit.as_ref()?;
+    // A parameter: suppose a tenth of nothing in particular, as PostgreSQL supposes 10 %.
+    let limit = known(&query.limit).unwrap_or(100.0);
+    Some((limit + known(&query.offset).unwrap_or(0.0)).max(1.0))
+}
+
+/// How many rows a sort must keep: LIMIT + OFFSET.
+fn sort_bound(query: &Query) -> Option<Expr> {
+    if query.with_ties {
+        return None;
+    }
+    let limit = query.limit.clone()?;
+    let Some(offset) = query.offset.clone() else { return Some(limit) };
+    let ty = TypeRef::plain(oid::INT8);
+    let builtins = steppe_catalog::Builtins::get();
+    let plus =
+        builtins.operators_named("+").find(|o| o.left == oid::INT8 && o.right == oid::INT8)?;
+    let syntax = crate::expr::CallSyntax::Operator(plus.oid);
+    Some(Expr::Func { func: plus.func, args: vec![limit, offset], ty, syntax })
+}
+
+/// The final row has only the visible targets.
+fn drop_hidden(query: &Query, plan: Plan) -> Plan {
+    if query.targets.iter().all(|t| !t.hidden) {
+        return plan;
+    }
+    let visible: Vec<usize> =
+        (0..query.targets.len()).filter(|i| !query.targets[*i].hidden).collect();
+    let types: Vec<TypeRef> = visible.iter().map(|i| plan.types[*i]).collect();
+    let mut plan = plan;
+    match &mut plan.project {
+        Some(exprs) if !exprs.iter().any(returns_set) => {
+            let kept = visible.iter().map(|i| exprs[*i].clone()).collect();
+            *exprs = kept;
+        }
+        Some(_) => {
+            let (names, cost, child_types) = (output_names(&plan), plan.cost, plan.types.clone());
+            let result = PlanNode::Result { one_time_filter: None, child: Some(Box::new(plan)) };
+            plan = node(result, child_types, names, cost);
+            plan.project = Some(slots(&visible, &types));
+        }
+        None => plan.project = Some(slots(&visible, &types)),
+    }
+    plan.types = types;
+    plan
+}
+
+fn slots(visible: &[usize], types: &[TypeRef]) -> Vec<Expr> {
+    visible.iter().zip(types).map(|(i, ty)| Expr::Slot { index: *i, ty: *ty }).collect()
+}
+
+/// A locked plan's condition, when WHERE went into its scan.
+fn row_condition(plan: &Plan) -> Option<Expr> {
+    match &plan.node {
+        PlanNode::SeqScan { .. } => plan.filter.clone(),
+        _ => None,
+    }
+}
+
+fn collect_aggregates(expr: &Expr, keys: &[Expr], out: &mut Vec<Aggregate>) {
+    if keys.contains(expr) {
+        return;
+    }
+    if let Expr::Aggregate(a) = expr {
+        if a.levels_up == 0 && !out.contains(a) {
+            out.push((**a).clone());
+        }
+        return;
+    }
+    expr.for_each_child(&mut |child| collect_aggregates(child, keys, out));
+}
+
+fn ungrouped_columns(expr: &Expr, keys: &[Expr], out: &mut Vec<Expr>) {
+    if keys.contains(expr) || matches!(expr, Expr::Aggregate(_)) || out.contains(expr) {
+        return;
+    }
+    if let Expr::Var { levels_up: 0, .. } = strip(expr)
+        && matches!(expr, Expr::Var { .. })
+    {
+        out.push(expr.clone());
+        return;
+    }
+    expr.for_each_child(&mut |child| ungrouped_columns(child, keys, out));
+}
+
+/// Replaces group keys and aggregates by their slots, outermost first.
+fn replace_grouped(expr: Expr, keys: &[Expr], aggregates: &[Aggregate], types: &[TypeRef]) -> Expr {
+    if let Some(index) = keys.iter().position(|k| *k == expr) {
+        return Expr::Slot { index, ty: types[index] };
+    }
+    if let Expr::Aggregate(a) = &expr
+        && let Some(i) = aggregates.iter().position(|x| *x == **a)
+    {
+        let index = keys.len() + i;
+        return Expr::Slot { index, ty: types[index] };
+    }
+    let mut expr = expr;
+    let replaced: std::result::Result<(), std::convert::Infallible> =
+        expr.for_each_child_mut(&mut |child| {
+            let taken = std::mem::replace(child, Expr::Default(TypeRef::plain(0)));
+            *child = replace_grouped(taken, keys, aggregates, types);
+            Ok(())
+        });
+    match replaced {
+        Ok(()) => expr,
+        Err(never) => match never {},
+    }
+}
+
+fn aggregate_to_slots(mut aggregate: Aggregate, layout: &[ColumnId]) -> Result<Aggregate> {
+    let exprs = aggregate
+        .args
+        .iter_mut()
+        .chain(aggregate.order_by.iter_mut().map(|k| &mut k.expr))
+        .chain(&mut aggregate.filter);
+    for expr in exprs {
+        let taken = std::mem::replace(expr, Expr::Default(TypeRef::plain(0)));
+        *expr = to_slots(taken, layout)?;
+    }
+    Ok(aggregate)
+}
