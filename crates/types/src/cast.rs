@@ -37,7 +37,7 @@ pub fn cast(
         return Ok(Datum::Null);
     }
     if from == to {
-        return apply_typmod(value.clone(), to, typmod, explicit, context);
+        return apply_typmod(value.clone(), to, typmod, explicit);
     }
     let plain = match Physical::of(to) {
         Physical::Bool => to_bool(value),
@@ -56,7 +56,7 @@ pub fn cast(
     match plain {
         // Such as the time of day of an infinite timestamp.
         Some(Datum::Null) => Ok(Datum::Null),
-        Some(datum) => apply_typmod(datum, to, typmod, explicit, context),
+        Some(datum) => apply_typmod(datum, to, typmod, explicit),
         None => cast_through_text(value, from, to, typmod, explicit, context),
     }
 }
@@ -74,9 +74,7 @@ fn cast_through_text(
     match value {
         Datum::Text(text) => input(to, typmod, without_padding(from, text), context),
         // Types that share a representation (a composite and its row type).
-        _ if Physical::of(to).accepts(value) => {
-            apply_typmod(value.clone(), to, typmod, explicit, context)
-        }
+        _ if Physical::of(to).accepts(value) => apply_typmod(value.clone(), to, typmod, explicit),
         _ => Err(Error::internal(format!("no cast from type {from} to type {to}"))),
     }
 }
@@ -274,7 +272,7 @@ fn to_text(
     if to == oid::NAME {
         return Ok(Datum::text(truncate_name(&text)));
     }
-    apply_typmod(Datum::Text(text), to, typmod, explicit, context)
+    apply_typmod(Datum::Text(text), to, typmod, explicit)
 }
 
 fn to_array(
@@ -300,13 +298,7 @@ fn to_array(
 }
 
 /// Applies a length or precision modifier to a value of the type it belongs to.
-pub fn apply_typmod(
-    value: Datum,
-    type_oid: Oid,
-    typmod: i32,
-    explicit: bool,
-    context: &IoContext,
-) -> Result<Datum> {
+pub fn apply_typmod(value: Datum, type_oid: Oid, typmod: i32, explicit: bool) -> Result<Datum> {
     if typmod < 0 {
         return Ok(value);
     }
@@ -326,7 +318,7 @@ pub fn apply_typmod(
         (Datum::Interval(v), _) => v.apply_typmod(typmod).map(|v| Datum::Interval(Arc::new(v))),
         (Datum::Array(array), _) => {
             let element_type = array.element_type;
-            let fit = |e: &Datum| apply_typmod(e.clone(), element_type, typmod, explicit, context);
+            let fit = |e: &Datum| apply_typmod(e.clone(), element_type, typmod, explicit);
             let elements = array.elements.iter().map(fit).collect::<Result<Vec<Datum>>>()?;
             let dimensions = array.dimensions.clone();
             Ok(Datum::Array(Arc::new(Array { element_type, dimensions, elements })))
@@ -340,7 +332,7 @@ mod tests {
     use super::*;
 
     fn run(text: &str, from: Oid, to: Oid, typmod: i32, explicit: bool) -> Result<String> {
-        let context = IoContext { extra_float_digits: 1, ..IoContext::default() };
+        let context = IoContext::default();
         let value = input(from, -1, text, &context)?;
         let result = cast(&value, from, to, typmod, explicit, &context)?;
         assert!(Physical::of(to).accepts(&result), "{from} to {to} gives {result:?}");

@@ -130,7 +130,7 @@ fn of_finite(v: f64, function: fn(f64) -> f64) -> Result<f64> {
 }
 
 fn of_unit(v: f64, function: fn(f64) -> f64) -> Result<f64> {
-    if v < -1.0 || v > 1.0 { Err(input_out_of_range()) } else { Ok(function(v)) }
+    if v.abs() > 1.0 { Err(input_out_of_range()) } else { Ok(function(v)) }
 }
 
 /// `sin`

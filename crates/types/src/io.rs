@@ -43,7 +43,7 @@ pub trait TypeCatalog: Send + Sync {
 }
 
 /// The session settings that input and output look at.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct IoContext {
     /// DateStyle, IntervalStyle and TimeZone.
     pub datetime: DateTimeConfig,
@@ -56,6 +56,19 @@ pub struct IoContext {
     pub extra_float_digits: i32,
     /// The catalog, where there is one.
     pub catalog: Option<Arc<dyn TypeCatalog>>,
+}
+
+/// The defaults of a new session.
+impl Default for IoContext {
+    fn default() -> IoContext {
+        IoContext {
+            datetime: DateTimeConfig::default(),
+            now: 0,
+            bytea_output: ByteaOutput::default(),
+            extra_float_digits: 1,
+            catalog: None,
+        }
+    }
 }
 
 impl fmt::Debug for IoContext {

@@ -213,11 +213,11 @@ fn scan_float(text: &str) -> Option<(Scanned<'_>, &str)> {
             return Some((Scanned::Special(value), &unsigned[word.len()..]));
         }
     }
-    if unsigned.get(..2).is_some_and(|head| head.eq_ignore_ascii_case("0x")) {
-        if let Some((value, length)) = scan_hex_float(&unsigned.as_bytes()[2..]) {
-            let value = if negative { -value } else { value };
-            return Some((Scanned::Hexadecimal(value), &unsigned[2 + length..]));
-        }
+    if unsigned.get(..2).is_some_and(|head| head.eq_ignore_ascii_case("0x"))
+        && let Some((value, length)) = scan_hex_float(&unsigned.as_bytes()[2..])
+    {
+        let value = if negative { -value } else { value };
+        return Some((Scanned::Hexadecimal(value), &unsigned[2 + length..]));
     }
     let digits = |from: usize| bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
     let whole = digits(sign);

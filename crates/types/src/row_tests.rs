@@ -28,7 +28,12 @@ fn column() -> impl Strategy<Value = (Oid, Datum)> {
         proptest::collection::vec(any::<u8>(), 0..20)
             .prop_map(|v| (oid::BYTEA, Datum::Bytea(v.into()))),
         proptest::collection::vec(proptest::option::of("[a-z]{0,3}"), 0..4).prop_map(|v| {
-            (1009, Datum::Array(Arc::new(text_array(v.into_iter().map(Option::as_deref_owned)))))
+            (
+                1009,
+                Datum::Array(Arc::new(text_array(
+                    v.into_iter().map(|e| e.map_or(Datum::Null, Datum::text)),
+                ))),
+            )
         }),
         (any::<i32>(), ".{0,3}").prop_map(|(a, b)| (
             oid::RECORD,
@@ -37,16 +42,6 @@ fn column() -> impl Strategy<Value = (Oid, Datum)> {
     ];
     (typed, proptest::bool::weighted(0.2))
         .prop_map(|((oid, value), null)| (oid, if null { Datum::Null } else { value }))
-}
-
-trait AsDerefOwned {
-    fn as_deref_owned(self) -> Datum;
-}
-
-impl AsDerefOwned for Option<String> {
-    fn as_deref_owned(self) -> Datum {
-        self.map_or(Datum::Null, Datum::text)
-    }
 }
 
 fn text_array(elements: impl Iterator<Item = Datum>) -> Array {

@@ -3,7 +3,7 @@
 use super::*;
 
 fn round_trip(type_oid: Oid, typmod: i32, text: &str) -> Result<String> {
-    let context = IoContext { extra_float_digits: 1, ..IoContext::default() };
+    let context = IoContext::default();
     output_string(type_oid, &input(type_oid, typmod, text, &context)?, &context)
 }
 
