@@ -382,9 +382,16 @@ impl Txn {
 
     /// Commits. Locks are released before the log is durable: the caller waits
     /// for [`CommitWait::lsn`] before it tells anyone.
-    pub fn commit(mut self) -> Result<CommitWait> {
+    pub fn commit(self) -> Result<CommitWait> {
+        self.commit_with(|| ())
+    }
+
+    /// Commits; `committed` runs once the commit is in the log and before any lock is released,
+    /// so that whoever waited for a lock finds what it publishes (a new catalog version).
+    pub fn commit_with(mut self, committed: impl FnOnce()) -> Result<CommitWait> {
         let wrote = self.shared().last_lsn() != 0 || !self.drops.is_empty();
         if !wrote {
+            committed();
             self.finish_without_log();
             return Ok(CommitWait { lsn: self.observed_lsn(), wrote: false });
         }
@@ -421,6 +428,7 @@ impl Txn {
                 return Err(error.into()); // and rolls back
             }
         };
+        committed();
         self.end();
         let drops = std::mem::take(&mut self.drops);
         if !drops.is_empty() {
