@@ -116,6 +116,24 @@ fn the_longest_record_fits_and_a_longer_one_is_refused() {
 }
 
 #[test]
+fn a_record_may_span_several_segments() {
+    for threads in [false, true] {
+        let vfs = CrashVfs::new(1);
+        let options = WalOptions { ring_size: 1 << 20, ..options(threads) };
+        let wal = create(&vfs, &options);
+        let body = vec![6; 150_000];
+        wal.ensure_space(u64::MAX).expect("as much as is kept ready");
+        for _ in 0..10 {
+            wal.append(record(1), &[&body]).expect("appends");
+        }
+        let end = wal.shutdown().expect("flushes");
+        let (records, found) = read_all(&vfs.crash()).expect("reads");
+        assert_eq!((records.len(), found), (10, end));
+        assert!(records.iter().all(|r| r.body == body));
+    }
+}
+
+#[test]
 fn a_new_log_goes_on_where_the_old_one_ended() {
     let vfs = CrashVfs::new(1);
     let mut start = options(true).first_lsn();

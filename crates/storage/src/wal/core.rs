@@ -298,7 +298,19 @@ impl Core {
         self.wake_flusher();
     }
 
-    pub(super) fn wake_flusher(&self) {
+    /// Has the flusher start when half of the ring is waiting for it, so that
+    /// appenders find room (unless it has been asked already).
+    pub(super) fn flush_ahead(&self, end: Lsn, durable: Lsn) {
+        let half = self.ring.size() as u64 / 2;
+        if end.0.saturating_sub(durable.0) > half
+            && self.options.threads
+            && self.requested.load(Ordering::Relaxed) <= durable.0
+        {
+            self.request(Lsn(end.0 - half / 2));
+        }
+    }
+
+    fn wake_flusher(&self) {
         // One swap decides who wakes it: a group costs one wake-up.
         if self.flusher_idle.load(Ordering::SeqCst)
             && self.flusher_idle.swap(false, Ordering::SeqCst)

@@ -56,7 +56,8 @@ use record::{Encoder, MAX_RECORD_LEN};
 use segment::{BLOCK_SIZE, Layout, Segments};
 use waiters::Ticket;
 
-/// Called once when the log fails: the server must stop.
+/// Called once when the log fails: the server must stop. It is called with locks
+/// of the log held: it must only pass the news on.
 pub type OnFatal = Arc<dyn Fn(&WalError) + Send + Sync>;
 
 /// How a log is opened.
@@ -216,14 +217,14 @@ impl Wal {
             return Err(WalError::TooLarge { length: total_len, limit });
         }
         let len = (total_len as u64).next_multiple_of(record::ALIGNMENT);
-        if core.ring.reserved() + len > core.space_trigger.load(Ordering::Acquire) {
-            core.prepare_space(len, priority)?;
-        }
+        core.ensure_space(len, priority)?;
 
         let mut range = core.ring.reserve(len);
         let (start, end) = (Lsn(range.start()), Lsn(range.end()));
         let total_len = u32::try_from(total_len).expect("the limit is below 4 GiB");
-        let header = encoder.finish(start, total_len, core.durable());
+        let durable = core.durable();
+        let header = encoder.finish(start, total_len, durable);
+        core.flush_ahead(end, durable);
         if body.len() < MAX_PARTS {
             let mut parts: [&[u8]; MAX_PARTS] = [&[]; MAX_PARTS];
             parts[0] = header;
@@ -235,6 +236,13 @@ impl Wal {
         }
         core.ring.publish(range);
         Ok(Appended { start, end })
+    }
+
+    /// Waits for, or refuses for lack of, disk space for `bytes` more of log: a
+    /// statement asks before it latches a page, so that appending does not wait there.
+    pub fn ensure_space(&self, bytes: u64) -> Result<(), WalError> {
+        self.core.check_failed()?;
+        self.core.ensure_space(bytes, Priority::Normal)
     }
 
     /// Where the next record will start. One atomic load: it also serves as the

@@ -73,6 +73,13 @@ impl SpaceMaker {
             self.to_maker.notify_one();
         }
     }
+
+    /// Asks for an attempt that starts from now on; returns its number.
+    fn ask_urgently(&self, state: &mut State) -> u64 {
+        state.asked += 1;
+        self.to_maker.notify_one();
+        state.asked
+    }
 }
 
 impl Core {
@@ -90,53 +97,75 @@ impl Core {
         self.options.reserve_segments.max(1) * self.options.segment_size
     }
 
+    /// What is kept between the insert position and the normal limit.
+    fn ready_bytes(&self) -> u64 {
+        self.options.segment_size.max(self.options.max_record_len() as u64)
+    }
+
     fn margin_bytes(&self) -> u64 {
         self.options.segment_size / 16
+    }
+
+    /// Makes sure that `len` more bytes of log have a place on disk.
+    pub(super) fn ensure_space(&self, len: u64, priority: Priority) -> Result<(), WalError> {
+        // More than is kept ready cannot be promised at once.
+        let len = len.min(self.ready_bytes());
+        let end = self.ring.reserved().saturating_add(len);
+        if end <= self.space_trigger.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        self.prepare_space(len, priority)
     }
 
     /// Called when an append of `len` bytes would pass the point where more
     /// segments are wanted.
     #[cold]
-    pub(super) fn prepare_space(&self, len: u64, priority: Priority) -> Result<(), WalError> {
+    fn prepare_space(&self, len: u64, priority: Priority) -> Result<(), WalError> {
         if !self.options.threads {
             return self.prepare_space_inline(len, priority);
         }
         self.space.ask();
-        let fits = || self.ring.reserved() + len <= self.limit(priority).0;
+        let fits = || self.ring.reserved().saturating_add(len) <= self.limit(priority).0;
         if fits() {
             return Ok(());
         }
         // An attempt that starts from now on decides.
         let mut state = self.space.state.lock();
-        let ticket = state.done.max(state.asked) + 1;
-        state.asked = ticket;
-        self.space.to_maker.notify_one();
+        let mut ticket = self.space.ask_urgently(&mut state);
         loop {
             self.check_failed()?;
             if fits() {
                 return Ok(());
             }
-            if state.done >= ticket || state.stop {
-                let reason = state.failure.clone();
-                return Err(WalError::NoSpace(reason.unwrap_or_else(|| "no reason given".into())));
+            if state.stop {
+                return Err(WalError::Failed("it has been closed".into()));
+            }
+            if state.done >= ticket {
+                if let Some(reason) = &state.failure {
+                    return Err(WalError::NoSpace(Arc::clone(reason)));
+                }
+                // Space was made, and others were faster.
+                ticket = self.space.ask_urgently(&mut state);
             }
             self.space.to_waiters.wait(&mut state);
         }
     }
 
     fn prepare_space_inline(&self, len: u64, priority: Priority) -> Result<(), WalError> {
-        let made = self.make_wanted_segments();
-        if self.ring.reserved() + len <= self.limit(priority).0 {
-            return Ok(());
+        loop {
+            let made = self.make_wanted_segments();
+            if self.ring.reserved().saturating_add(len) <= self.limit(priority).0 {
+                return Ok(());
+            }
+            made?;
         }
-        Err(made.err().unwrap_or_else(|| WalError::NoSpace("the log's end moved".into())))
     }
 
-    /// Makes segments until one whole segment lies between the insert position
+    /// Makes segments until one whole segment (or the longest record) lies between the insert position
     /// and the normal limit.
     pub(super) fn make_wanted_segments(&self) -> Result<(), WalError> {
         let result = loop {
-            let wanted = self.ring.reserved() + self.options.segment_size + self.reserve_bytes();
+            let wanted = self.ring.reserved() + self.ready_bytes() + self.reserve_bytes();
             if self.segments.capacity_end().0 >= wanted {
                 break Ok(());
             }
@@ -154,7 +183,7 @@ impl Core {
     /// Sets the position past which appends come here.
     pub(super) fn update_space_trigger(&self) {
         let capacity_end = self.segments.capacity_end().0;
-        let kept = self.reserve_bytes() + self.options.segment_size;
+        let kept = self.reserve_bytes() + self.ready_bytes();
         self.space_trigger.store(capacity_end.saturating_sub(kept), Ordering::Release);
     }
 

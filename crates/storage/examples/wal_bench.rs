@@ -1,0 +1,193 @@
+//! What the log costs: nanoseconds per append, bytes per second against memcpy,
+//! and commits per second.
+//!
+//! `cargo run --release -p steppe-storage --example wal_bench [DIRECTORY]`
+//!
+//! The directory's device decides the commit figures: one on tmpfs shows what the
+//! log itself costs, one on a disk what a sync costs.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+use steppe_storage::wal::{RecordHeader, Wal, WalError, WalOptions};
+use steppe_vfs::RealVfs;
+
+const BODY: [u8; 100] = [7; 100];
+const MEASURE: Duration = Duration::from_secs(2);
+
+fn main() -> Result<(), WalError> {
+    let base = std::env::args().nth(1).map_or_else(std::env::temp_dir, PathBuf::from);
+    let dir = base.join(format!("steppe-wal-bench-{}", std::process::id()));
+    println!("directory: {}", base.display());
+    memcpy();
+    let result = measure(&dir);
+    let _ = std::fs::remove_dir_all(&dir);
+    result
+}
+
+fn measure(dir: &Path) -> Result<(), WalError> {
+    let open = |name: &str, delay| {
+        let options = WalOptions { wal_writer_delay: delay, ..WalOptions::default() };
+        let first = options.first_lsn();
+        Wal::open(Arc::new(RealVfs::new()), &dir.join(name), options, first)
+    };
+    let wal = open("append", Duration::from_secs(60))?;
+    for threads in [1, 2] {
+        append_into_the_ring(&wal, threads)?;
+    }
+    for threads in [1, 2] {
+        append_through(&wal, threads)?;
+    }
+    wal.shutdown()?;
+    let wal = open("commit", Duration::from_millis(200))?;
+    for threads in [1, 2, 8, 32] {
+        commit(&wal, threads, "blocking", |wal, end| wal.flush(end))?;
+    }
+    for threads in [1, 2, 8, 32] {
+        commit(&wal, threads, "future", |wal, end| block_on(wal.flush_async(end)))?;
+    }
+    wal.shutdown().map(|_| ())
+}
+
+fn memcpy() {
+    let mut ring = vec![0_u8; 16 << 20];
+    let record = [7; 136];
+    let start = Instant::now();
+    let mut copied = 0_u64;
+    while start.elapsed() < Duration::from_millis(500) {
+        for place in ring.chunks_exact_mut(record.len()) {
+            place.copy_from_slice(std::hint::black_box(&record));
+        }
+        copied += (ring.len() / record.len()) as u64;
+        std::hint::black_box(&ring);
+    }
+    let nanos = start.elapsed().as_nanos() as f64;
+    let per_record = nanos / copied as f64;
+    println!("memcpy of 136 bytes:          {per_record:7.1} ns, {:5.2} GB/s", 136.0 / per_record);
+}
+
+/// Runs `work` on so many threads; returns the time that the slowest took.
+fn on_threads(
+    threads: u64,
+    work: impl Fn(u64) -> Result<(), WalError> + Sync,
+) -> Result<Duration, WalError> {
+    std::thread::scope(|scope| {
+        let started: Vec<_> = (0..threads)
+            .map(|thread| {
+                let work = &work;
+                scope.spawn(move || {
+                    let start = Instant::now();
+                    work(thread).map(|()| start.elapsed())
+                })
+            })
+            .collect();
+        let mut slowest = Duration::ZERO;
+        for thread in started {
+            slowest = slowest.max(thread.join().expect("a worker does not panic")?);
+        }
+        Ok(slowest)
+    })
+}
+
+fn header(xid: u64) -> RecordHeader {
+    RecordHeader { kind: 1, xid, ..RecordHeader::default() }
+}
+
+/// Appends that never wait: less than a ring full, emptied between the rounds.
+fn append_into_the_ring(wal: &Wal, threads: u64) -> Result<(), WalError> {
+    const RECORDS: u64 = 80_000;
+    let mut best = Duration::MAX;
+    for _ in 0..20 {
+        let took = on_threads(threads, |thread| {
+            for _ in 0..RECORDS / threads {
+                wal.append(header(thread), &[&BODY])?;
+            }
+            Ok(())
+        })?;
+        best = best.min(took);
+        wal.flush(wal.insert_position())?;
+        wal.remove_before(wal.durable_lsn(), 64 << 20)?;
+    }
+    let nanos = best.as_nanos() as f64 / RECORDS as f64;
+    println!("append, {threads} thread(s), in memory: {nanos:7.1} ns per record in all");
+    Ok(())
+}
+
+/// Appends for a while, limited by how fast the ring is written out.
+fn append_through(wal: &Wal, threads: u64) -> Result<(), WalError> {
+    let before = wal.insert_position();
+    let took = on_threads(threads, |thread| {
+        let start = Instant::now();
+        while start.elapsed() < MEASURE {
+            for _ in 0..1000 {
+                wal.append(header(thread), &[&BODY])?;
+            }
+            if thread == 0 {
+                wal.remove_before(wal.durable_lsn(), 256 << 20)?;
+                wal.request_flush();
+            }
+        }
+        Ok(())
+    })?;
+    let bytes = (wal.insert_position().0 - before.0) as f64;
+    let seconds = took.as_secs_f64();
+    let nanos = seconds * 1e9 / (bytes / 136.0);
+    let rate = bytes / seconds / 1e9;
+    println!("append, {threads} thread(s), to files:  {nanos:7.1} ns, {rate:5.2} GB/s");
+    Ok(())
+}
+
+fn commit(
+    wal: &Wal,
+    threads: u64,
+    how: &str,
+    wait: impl Fn(&Wal, steppe_storage::wal::Lsn) -> Result<(), WalError> + Sync,
+) -> Result<(), WalError> {
+    let commits = AtomicU64::new(0);
+    let stop = AtomicBool::new(false);
+    let syncs = wal.stats().syncs;
+    let took = on_threads(threads, |thread| {
+        let start = Instant::now();
+        let mut done = 0;
+        while !stop.load(Ordering::Relaxed) {
+            let end = wal.append(header(thread), &[&BODY])?.end;
+            wait(wal, end)?;
+            done += 1;
+            if start.elapsed() > MEASURE {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+        commits.fetch_add(done, Ordering::Relaxed);
+        Ok(())
+    })?;
+    wal.remove_before(wal.durable_lsn(), 64 << 20)?;
+    let rate = commits.load(Ordering::Relaxed) as f64 / took.as_secs_f64();
+    let groups = (wal.stats().syncs - syncs) as f64 / took.as_secs_f64();
+    println!("commit, {threads:2} threads, {how:8}: {rate:9.0} per second, {groups:9.0} syncs");
+    Ok(())
+}
+
+struct Unpark(std::thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
