@@ -13,6 +13,7 @@
 pub mod builtin;
 pub mod relation;
 pub mod snapshot;
+pub mod store;
 
 pub use builtin::Builtins;
 pub use relation::{
@@ -20,6 +21,7 @@ pub use relation::{
     SequenceInfo, Statistics, StorageRef,
 };
 pub use snapshot::{Catalog, Schema};
+pub use store::{CatalogChanges, CatalogStore};
 
 use steppe_types::Oid;
 

@@ -1,0 +1,524 @@
+//! The catalog on disk and its published versions.
+//!
+//! Each schema object is one row (JSON) of an ordinary table of the engine, so
+//! that DDL is transactional, logged and recovered like any other change. All
+//! rows are read once, at start-up; from then on look-ups go to memory.
+//!
+//! ```text
+//!   published ──Arc──▶ Catalog (epoch 7)       every session's statements
+//!                         │ clone: O(1)
+//!                         ▼
+//!   CatalogChanges  private Catalog + set of changed objects
+//!                         │ commit, before locks are released: merged into
+//!                         ▼ the newest published version
+//!   published ──Arc──▶ Catalog (epoch 8)
+//! ```
+//!
+//! Two transactions that change the same object exclude each other by the
+//! relation's lock (or the name's, [`CatalogStore::lock_name`]); changes to
+//! different objects merge. A private version is rebased on the newest
+//! published one when a DDL statement starts.
+
+use crate::relation::Relation;
+use crate::snapshot::{Catalog, Schema};
+use arc_swap::ArcSwap;
+use imbl::{OrdMap, OrdSet};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use steppe_storage::{PageId, TreeId};
+use steppe_txn::{
+    Action, Database, IsolationLevel, ModifyOutcome, OverflowRef, OverflowStore, RelationLockMode,
+    RowBuf, RowId, TableStore, Txn,
+};
+use steppe_types::oid::FIRST_NORMAL_OID;
+use steppe_types::{Error, Oid, Result, SqlState};
+
+/// Name of the root blob that says where the catalog's table is.
+const ROOT_BLOB: &str = "catalog";
+/// Durable cell of the next OID to reserve from.
+const OID_CELL: u64 = 1;
+/// OIDs reserved at once: a crash skips at most so many.
+const OIDS_RESERVED_AT_ONCE: u32 = 1024;
+/// Relation locks with this bit stand for names, not for relations.
+const NAME_LOCK_BIT: u32 = 0x8000_0000;
+/// Longer objects go out of line.
+const INLINE_BYTES_MAX: usize = 2000;
+/// First byte of a row: the object follows, or a pointer to it.
+const INLINE: u8 = 0;
+const OUT_OF_LINE: u8 = 1;
+
+/// Identity of a stored object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ObjectId {
+    /// A schema.
+    Schema(Oid),
+    /// A relation.
+    Relation(Oid),
+}
+
+/// An object as stored.
+#[derive(Serialize, Deserialize)]
+enum StoredObject {
+    Schema(Schema),
+    Relation(Arc<Relation>),
+}
+
+/// Root of the stored catalog.
+#[derive(Serialize, Deserialize)]
+struct Root {
+    /// Root page and generation of the table.
+    table: (u64, u64),
+    /// The same of its overflow tree.
+    overflow: (u64, u64),
+}
+
+/// Reserved OIDs: next and end.
+struct OidRange {
+    next: Oid,
+    end: Oid,
+}
+
+/// The catalog of an open database.
+pub struct CatalogStore {
+    database: Arc<Database>,
+    rows: TableStore,
+    /// Objects too long for a row.
+    overflow: OverflowStore,
+    published: ArcSwap<Catalog>,
+    /// Where the committed version of each object is stored.
+    row_ids: Mutex<HashMap<ObjectId, RowId>>,
+    /// Epochs are handed out to private versions too, so that no two versions share one.
+    epoch: AtomicU64,
+    oids: Mutex<OidRange>,
+}
+
+/// The catalog changes of one transaction.
+#[derive(Clone)]
+pub struct CatalogChanges {
+    catalog: Arc<Catalog>,
+    /// Epoch of the published version it is based on.
+    base_epoch: u64,
+    changed: OrdSet<ObjectId>,
+    /// Rows that this transaction inserted.
+    row_ids: OrdMap<ObjectId, RowId>,
+    /// States to return to on ROLLBACK TO, by savepoint depth.
+    marks: Vec<(usize, Box<CatalogChanges>)>,
+}
+
+impl CatalogStore {
+    /// Reads the catalog; makes an empty one in a new database.
+    pub fn open(database: &Arc<Database>) -> Result<CatalogStore> {
+        let ((rows, overflow), new) = match database.system_blob_get(ROOT_BLOB)? {
+            Some(bytes) => (open_rows(database, &bytes)?, false),
+            None => (create_rows(database)?, true),
+        };
+        let store = CatalogStore {
+            database: database.clone(),
+            rows,
+            overflow,
+            published: ArcSwap::from_pointee(Catalog::default()),
+            row_ids: Mutex::default(),
+            epoch: AtomicU64::new(1),
+            oids: Mutex::new(OidRange { next: 0, end: 0 }),
+        };
+        if !new {
+            store.load()?;
+        }
+        Ok(store)
+    }
+
+    /// The database below.
+    pub fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+
+    /// The newest committed version.
+    pub fn published(&self) -> Arc<Catalog> {
+        self.published.load_full()
+    }
+
+    /// The epoch of the newest committed version, without taking a reference.
+    pub fn published_epoch(&self) -> u64 {
+        self.published.load().epoch
+    }
+
+    fn load(&self) -> Result<()> {
+        let session = self.database.new_session();
+        let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, true);
+        txn.start_statement()?;
+        let mut catalog = Catalog::default();
+        let mut row_ids = self.row_ids.lock();
+        let mut cursor = self.rows.scan_all(txn.view());
+        while cursor.next_batch(&mut |row, bytes| {
+            let object = self.read(row, bytes)?;
+            row_ids.insert(install(&mut catalog, object), row);
+            Ok(())
+        })? {}
+        drop(cursor);
+        txn.rollback()?;
+        catalog.epoch = self.new_epoch();
+        self.published.store(Arc::new(catalog));
+        Ok(())
+    }
+
+    fn read(&self, row: RowId, bytes: &[u8]) -> Result<StoredObject> {
+        let unreadable = |e: serde_json::Error| {
+            Error::internal(format!("unreadable catalog row {}: {e}", row.0))
+        };
+        match out_of_line(bytes)? {
+            None => serde_json::from_slice(&bytes[1..]).map_err(unreadable),
+            Some(reference) => {
+                let mut json = Vec::new();
+                self.overflow.get(reference, &mut json)?;
+                serde_json::from_slice(&json).map_err(unreadable)
+            }
+        }
+    }
+
+    fn new_epoch(&self) -> u64 {
+        self.epoch.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// A new OID. Durable ahead: no OID is given out twice, also across a crash.
+    pub fn new_oid(&self) -> Result<Oid> {
+        let mut range = self.oids.lock();
+        if range.next == range.end {
+            let stored = self.database.cell_get(OID_CELL)?;
+            let bytes = stored.as_deref().map(<[u8; 4]>::try_from).transpose();
+            let bytes = bytes.map_err(|_| Error::internal("unreadable OID counter"))?;
+            let next = bytes.map_or(FIRST_NORMAL_OID, Oid::from_le_bytes);
+            let end = next.checked_add(OIDS_RESERVED_AT_ONCE).filter(|e| *e < NAME_LOCK_BIT);
+            let end = end.ok_or_else(|| Error::not_supported("more than 2^31 schema objects"))?;
+            self.database.cell_put(OID_CELL, &end.to_le_bytes())?;
+            *range = OidRange { next, end };
+        }
+        range.next += 1;
+        Ok(range.next - 1)
+    }
+
+    /// Starts (or goes on with) a transaction's changes, based on the newest published version.
+    pub fn changes<'c>(&self, pending: &'c mut Option<CatalogChanges>) -> &'c mut CatalogChanges {
+        let published = self.published();
+        let changes = pending.get_or_insert_with(|| CatalogChanges::new(published.clone()));
+        if changes.base_epoch != published.epoch {
+            changes.rebase(published, self.new_epoch());
+        }
+        changes
+    }
+
+    /// Excludes other transactions from creating (or renaming to) the same name until this one
+    /// ends. Waits.
+    pub fn lock_name(&self, txn: &Txn, schema: Oid, name: &str) -> Result<()> {
+        let hasher = BuildHasherDefault::<DefaultHasher>::default();
+        let hash = hasher.hash_one((schema, name)) as u32;
+        txn.lock_relation_blocking(hash | NAME_LOCK_BIT, RelationLockMode::AccessExclusive)
+    }
+
+    /// Adds or replaces a relation.
+    pub fn put_relation(
+        &self,
+        txn: &mut Txn,
+        changes: &mut CatalogChanges,
+        relation: impl Into<Arc<Relation>>,
+    ) -> Result<()> {
+        let relation = relation.into();
+        let id = ObjectId::Relation(relation.oid);
+        self.write(txn, changes, id, &StoredObject::Relation(relation.clone()))?;
+        changes.change(self.new_epoch(), id, |c| c.put_relation(relation));
+        Ok(())
+    }
+
+    /// Removes a relation.
+    pub fn remove_relation(
+        &self,
+        txn: &mut Txn,
+        changes: &mut CatalogChanges,
+        oid: Oid,
+    ) -> Result<()> {
+        let id = ObjectId::Relation(oid);
+        self.delete(txn, changes, id)?;
+        changes.change(self.new_epoch(), id, |c| {
+            c.remove_relation(oid);
+        });
+        Ok(())
+    }
+
+    /// Adds or replaces a schema.
+    pub fn put_schema(
+        &self,
+        txn: &mut Txn,
+        changes: &mut CatalogChanges,
+        schema: Schema,
+    ) -> Result<()> {
+        let id = ObjectId::Schema(schema.oid);
+        self.write(txn, changes, id, &StoredObject::Schema(schema.clone()))?;
+        changes.change(self.new_epoch(), id, |c| c.put_schema(schema));
+        Ok(())
+    }
+
+    /// Removes a schema.
+    pub fn remove_schema(
+        &self,
+        txn: &mut Txn,
+        changes: &mut CatalogChanges,
+        oid: Oid,
+    ) -> Result<()> {
+        let id = ObjectId::Schema(oid);
+        self.delete(txn, changes, id)?;
+        changes.change(self.new_epoch(), id, |c| c.remove_schema(oid));
+        Ok(())
+    }
+
+    fn row_of(&self, changes: &CatalogChanges, id: ObjectId) -> Option<RowId> {
+        changes.row_ids.get(&id).copied().or_else(|| self.row_ids.lock().get(&id).copied())
+    }
+
+    fn write(
+        &self,
+        txn: &mut Txn,
+        changes: &mut CatalogChanges,
+        id: ObjectId,
+        object: &StoredObject,
+    ) -> Result<()> {
+        let json = serde_json::to_vec(object)
+            .map_err(|e| Error::internal(format!("catalog object cannot be stored: {e}")))?;
+        // Each write is a command of its own: one statement may change an object more than once.
+        txn.start_statement()?;
+        let row = self.row_of(changes, id);
+        if let Some(row) = row {
+            self.free_overflow(txn, row)?;
+        }
+        let mut bytes = Vec::with_capacity(json.len().min(INLINE_BYTES_MAX) + 1);
+        if json.len() <= INLINE_BYTES_MAX {
+            bytes.push(INLINE);
+            bytes.extend_from_slice(&json);
+        } else {
+            let OverflowRef { id, chunks } = self.overflow.put(txn, &json)?;
+            bytes.push(OUT_OF_LINE);
+            bytes.extend_from_slice(&id.to_le_bytes());
+            bytes.extend_from_slice(&chunks.to_le_bytes());
+        }
+        match row {
+            Some(row) => self.modify(txn, row, &mut |out| {
+                out.extend_from_slice(&bytes);
+                Action::Replace { key_changed: false }
+            }),
+            None => {
+                let row = self.rows.insert(txn, &bytes)?;
+                changes.row_ids.insert(id, row);
+                Ok(())
+            }
+        }
+    }
+
+    fn delete(&self, txn: &mut Txn, changes: &CatalogChanges, id: ObjectId) -> Result<()> {
+        let row = self.row_of(changes, id);
+        let row = row.ok_or_else(|| Error::internal(format!("{id:?} is not stored")))?;
+        txn.start_statement()?;
+        self.free_overflow(txn, row)?;
+        self.modify(txn, row, &mut |_| Action::Delete)
+    }
+
+    /// The version about to be replaced was the last to use its out-of-line bytes.
+    fn free_overflow(&self, txn: &mut Txn, row: RowId) -> Result<()> {
+        let mut buffer = RowBuf::new();
+        if self.rows.get(&txn.view(), row, &mut buffer)?.is_some()
+            && let Some(reference) = out_of_line(buffer.row())?
+        {
+            self.overflow.free(txn, reference)?;
+        }
+        Ok(())
+    }
+
+    fn modify(
+        &self,
+        txn: &mut Txn,
+        row: RowId,
+        action: &mut dyn FnMut(&mut Vec<u8>) -> Action,
+    ) -> Result<()> {
+        loop {
+            match self.rows.modify(txn, row, &mut |_, out| Ok(action(out)))? {
+                ModifyOutcome::Done => return Ok(()),
+                // A writer whose lock we were handed is still finishing.
+                ModifyOutcome::MustWait(wait) => wait.wait_blocking()?,
+                ModifyOutcome::NotFound | ModifyOutcome::DeletedConcurrently => {
+                    return Err(Error::new(
+                        SqlState::SERIALIZATION_FAILURE,
+                        "could not serialize access due to concurrent update",
+                    ));
+                }
+                other => {
+                    return Err(Error::internal(format!("catalog row {}: {other:?}", row.0)));
+                }
+            }
+        }
+    }
+
+    /// Makes a transaction's changes visible to all. Called while it still holds its locks.
+    pub fn publish(&self, changes: &CatalogChanges) {
+        let mut row_ids = self.row_ids.lock();
+        let mut catalog = (*self.published()).clone();
+        for id in &changes.changed {
+            let stored = transfer(&changes.catalog, &mut catalog, *id);
+            match (stored, changes.row_ids.get(id)) {
+                (true, Some(row)) => {
+                    row_ids.insert(*id, *row);
+                }
+                (true, None) => {}
+                (false, _) => {
+                    row_ids.remove(id);
+                }
+            }
+        }
+        catalog.epoch = self.new_epoch();
+        self.published.store(Arc::new(catalog));
+    }
+}
+
+impl CatalogChanges {
+    fn new(base: Arc<Catalog>) -> CatalogChanges {
+        CatalogChanges {
+            base_epoch: base.epoch,
+            catalog: base,
+            changed: OrdSet::new(),
+            row_ids: OrdMap::new(),
+            marks: Vec::new(),
+        }
+    }
+
+    /// The transaction's own version.
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    /// Whether anything is changed.
+    pub fn is_empty(&self) -> bool {
+        self.changed.is_empty()
+    }
+
+    fn change(&mut self, epoch: u64, id: ObjectId, f: impl FnOnce(&mut Catalog)) {
+        let catalog = Arc::make_mut(&mut self.catalog);
+        f(catalog);
+        catalog.epoch = epoch;
+        self.changed.insert(id);
+    }
+
+    /// Puts the changes on top of a newer published version.
+    fn rebase(&mut self, published: Arc<Catalog>, epoch: u64) {
+        self.base_epoch = published.epoch;
+        let mut catalog = (*published).clone();
+        for id in &self.changed {
+            transfer(&self.catalog, &mut catalog, *id);
+        }
+        catalog.epoch = epoch;
+        self.catalog = Arc::new(catalog);
+    }
+
+    /// Remembers the present state for the savepoint at nesting depth `depth`.
+    pub fn mark(&mut self, depth: usize) {
+        let state = CatalogChanges { marks: Vec::new(), ..self.clone() };
+        self.marks.push((depth, Box::new(state)));
+    }
+
+    /// Forgets the marks of savepoints at `depth` and deeper: they were released.
+    pub fn release(&mut self, depth: usize) {
+        self.marks.retain(|(at, _)| *at < depth);
+    }
+
+    /// Returns to the state at the savepoint at `depth`, which stays marked. False: there were no
+    /// changes yet; the caller drops them all.
+    pub fn rollback_to(&mut self, depth: usize) -> bool {
+        self.marks.retain(|(at, _)| *at <= depth);
+        let Some((at, state)) = self.marks.last() else { return false };
+        if *at != depth {
+            return false;
+        }
+        let state = (**state).clone();
+        *self = CatalogChanges { marks: std::mem::take(&mut self.marks), ..state };
+        true
+    }
+}
+
+/// Copies an object (or its absence) from one version to another; whether it exists.
+fn transfer(from: &Catalog, to: &mut Catalog, id: ObjectId) -> bool {
+    match id {
+        ObjectId::Schema(oid) => match from.schema(oid) {
+            Some(schema) => {
+                to.put_schema((**schema).clone());
+                true
+            }
+            None => {
+                to.remove_schema(oid);
+                false
+            }
+        },
+        ObjectId::Relation(oid) => match from.relation(oid) {
+            Some(relation) => {
+                to.put_relation(relation.clone());
+                true
+            }
+            None => {
+                to.remove_relation(oid);
+                false
+            }
+        },
+    }
+}
+
+fn install(catalog: &mut Catalog, object: StoredObject) -> ObjectId {
+    match object {
+        StoredObject::Schema(schema) => {
+            let id = ObjectId::Schema(schema.oid);
+            catalog.put_schema(schema);
+            id
+        }
+        StoredObject::Relation(relation) => {
+            let id = ObjectId::Relation(relation.oid);
+            catalog.put_relation(relation);
+            id
+        }
+    }
+}
+
+/// Where an object's bytes are if they are not in the row.
+fn out_of_line(row: &[u8]) -> Result<Option<OverflowRef>> {
+    match row {
+        [INLINE, ..] => Ok(None),
+        [OUT_OF_LINE, a, b, c, d, e, f, g, h, i, j, k, l] => Ok(Some(OverflowRef {
+            id: u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h]),
+            chunks: u32::from_le_bytes([*i, *j, *k, *l]),
+        })),
+        _ => Err(Error::internal("unreadable catalog row")),
+    }
+}
+
+fn open_rows(database: &Database, root: &[u8]) -> Result<(TableStore, OverflowStore)> {
+    let root: Root = serde_json::from_slice(root)
+        .map_err(|e| Error::internal(format!("unreadable catalog root: {e}")))?;
+    let tree = |(root, generation)| TreeId { root: PageId(root), generation };
+    Ok((
+        TableStore::open(database, tree(root.table))?,
+        OverflowStore::open(database, tree(root.overflow))?,
+    ))
+}
+
+/// Makes the catalog's table. A crash before the root is stored leaves unused empty trees.
+fn create_rows(database: &Arc<Database>) -> Result<(TableStore, OverflowStore)> {
+    let session = database.new_session();
+    let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
+    let rows = TableStore::create(&mut txn)?;
+    let overflow = OverflowStore::create(&mut txn)?;
+    let commit = txn.commit()?;
+    database.wait_durable(commit.lsn)?;
+    let id = |tree: TreeId| (tree.root.0, tree.generation);
+    let root = Root { table: id(rows.tree_id()), overflow: id(overflow.tree_id()) };
+    let bytes = serde_json::to_vec(&root)
+        .map_err(|e| Error::internal(format!("catalog root cannot be stored: {e}")))?;
+    let lsn = database.system_blob_put(ROOT_BLOB, &bytes)?;
+    database.wait_durable(lsn)?;
+    Ok((rows, overflow))
+}
