@@ -447,76 +447,141 @@ enum Keyword {
     Plain,
 }
 
+/// The words that matter, in alphabetical order of their first letters.
+const KEYWORDS: [(&[u8], Keyword); 92] = {
+    use Keyword::*;
+    [
+        (b"all", Plain),
+        (b"and", TakesExpr),
+        (b"any", Plain),
+        (b"array", Plain),
+        (b"as", As),
+        (b"asc", Plain),
+        (b"between", TakesExpr),
+        (b"bit", Frozen),
+        (b"bpchar", Frozen),
+        (b"by", Plain),
+        (b"case", TakesExpr),
+        (b"char", Frozen),
+        (b"character", Frozen),
+        (b"conflict", Conflict),
+        (b"cross", Plain),
+        (b"current_time", Frozen),
+        (b"current_timestamp", Frozen),
+        (b"dec", Frozen),
+        (b"decimal", Frozen),
+        (b"default", Plain),
+        (b"delete", Dml),
+        (b"desc", Plain),
+        (b"distinct", Refused),
+        (b"do", Do),
+        (b"else", TakesExpr),
+        (b"end", Plain),
+        (b"except", Refused),
+        (b"exists", Plain),
+        (b"extract", Frozen),
+        (b"fetch", Limit),
+        (b"float", Frozen),
+        (b"for", Limit),
+        (b"from", Plain),
+        (b"full", Plain),
+        (b"group", Refused),
+        (b"grouping", Refused),
+        (b"having", TakesExpr),
+        (b"ilike", TakesExpr),
+        (b"in", Plain),
+        (b"inner", Plain),
+        (b"insert", Dml),
+        (b"intersect", Refused),
+        (b"interval", Frozen),
+        (b"into", Into),
+        (b"is", Plain),
+        (b"join", Plain),
+        (b"lateral", Plain),
+        (b"left", Plain),
+        (b"like", TakesExpr),
+        (b"limit", Limit),
+        (b"localtime", Frozen),
+        (b"localtimestamp", Frozen),
+        (b"national", Frozen),
+        (b"natural", Plain),
+        (b"nchar", Frozen),
+        (b"not", TakesExpr),
+        (b"null", Plain),
+        (b"nulls", Plain),
+        (b"numeric", Frozen),
+        (b"offset", Limit),
+        (b"on", TakesExpr),
+        (b"or", TakesExpr),
+        (b"order", Order),
+        (b"over", Refused),
+        (b"precision", Frozen),
+        (b"returning", TakesExpr),
+        (b"right", Plain),
+        (b"row", Plain),
+        (b"second", Frozen),
+        (b"select", Select),
+        (b"set", Plain),
+        (b"similar", Plain),
+        (b"some", Plain),
+        (b"tablesample", Refused),
+        (b"then", TakesExpr),
+        (b"time", Frozen),
+        (b"timestamp", Frozen),
+        (b"timestamptz", Frozen),
+        (b"timetz", Frozen),
+        (b"true", Plain),
+        (b"union", Refused),
+        (b"update", Dml),
+        (b"using", Plain),
+        (b"values", Dml),
+        (b"varbit", Frozen),
+        (b"varchar", Frozen),
+        (b"varying", Frozen),
+        (b"when", TakesExpr),
+        (b"where", TakesExpr),
+        (b"window", Refused),
+        (b"with", Dml),
+        (b"within", Refused),
+    ]
+};
+
+/// For a first letter: which of [`KEYWORDS`] begin with it, and a bit for each
+/// length that one of them has, by which nearly every name is told apart at once.
+#[derive(Clone, Copy)]
+struct Initial {
+    first: u8,
+    end: u8,
+    lengths: u32,
+}
+
+const INITIALS: [Initial; 32] = {
+    let mut table = [Initial { first: 0, end: 0, lengths: 0 }; 32];
+    let mut index = 0;
+    while index < KEYWORDS.len() {
+        let word = KEYWORDS[index].0;
+        let entry = &mut table[(word[0] & 31) as usize];
+        if entry.end == 0 {
+            entry.first = index as u8;
+        }
+        entry.end = index as u8 + 1;
+        entry.lengths |= 1 << word.len();
+        index += 1;
+    }
+    table
+};
+
 fn keyword(word: &[u8]) -> Keyword {
-    // Longest keyword below: "localtimestamp".
-    if word.len() > 17 || word.len() < 2 {
+    let Some(&letter) = word.first() else { return Keyword::None };
+    let initial = INITIALS[usize::from(letter & 31)];
+    if word.len() >= 32 || initial.lengths & (1 << word.len()) == 0 {
         return Keyword::None;
     }
-    let is = |other: &str| word.eq_ignore_ascii_case(other.as_bytes());
-    let any = |list: &[&str]| list.iter().any(|other| is(other));
-    match word[0] | 0x20 {
-        b'a' if is("and") => Keyword::TakesExpr,
-        b'a' if is("as") => Keyword::As,
-        b'a' if any(&["any", "all", "array", "asc"]) => Keyword::Plain,
-        b'b' if is("between") => Keyword::TakesExpr,
-        b'b' if is("by") => Keyword::Plain,
-        b'b' if any(&["bit", "bpchar"]) => Keyword::Frozen,
-        b'c' if is("case") => Keyword::TakesExpr,
-        b'c' if is("conflict") => Keyword::Conflict,
-        b'c' if any(&["char", "character", "current_time", "current_timestamp"]) => Keyword::Frozen,
-        b'c' if is("cross") => Keyword::Plain,
-        b'd' if is("distinct") => Keyword::Refused,
-        b'd' if is("do") => Keyword::Do,
-        b'd' if is("delete") => Keyword::Dml,
-        b'd' if any(&["dec", "decimal"]) => Keyword::Frozen,
-        b'd' if any(&["default", "desc"]) => Keyword::Plain,
-        b'e' if is("else") => Keyword::TakesExpr,
-        b'e' if any(&["except"]) => Keyword::Refused,
-        b'e' if is("extract") => Keyword::Frozen,
-        b'e' if any(&["end", "exists"]) => Keyword::Plain,
-        b'f' if is("float") => Keyword::Frozen,
-        b'f' if any(&["fetch", "for"]) => Keyword::Limit,
-        b'f' if any(&["from", "full"]) => Keyword::Plain,
-        b'g' if any(&["group", "grouping"]) => Keyword::Refused,
-        b'h' if is("having") => Keyword::TakesExpr,
-        b'i' if is("ilike") => Keyword::TakesExpr,
-        b'i' if is("intersect") => Keyword::Refused,
-        b'i' if is("into") => Keyword::Into,
-        b'i' if is("insert") => Keyword::Dml,
-        b'i' if is("interval") => Keyword::Frozen,
-        b'i' if any(&["in", "inner", "is"]) => Keyword::Plain,
-        b'j' if any(&["join", "json_table"]) => Keyword::Plain,
-        b'l' if is("like") => Keyword::TakesExpr,
-        b'l' if is("limit") => Keyword::Limit,
-        b'l' if any(&["left", "lateral"]) => Keyword::Plain,
-        b'l' if any(&["localtime", "localtimestamp"]) => Keyword::Frozen,
-        b'n' if is("not") => Keyword::TakesExpr,
-        b'n' if any(&["numeric", "nchar", "national"]) => Keyword::Frozen,
-        b'n' if any(&["null", "natural", "nulls"]) => Keyword::Plain,
-        b'o' if any(&["on", "or"]) => Keyword::TakesExpr,
-        b'o' if is("offset") => Keyword::Limit,
-        b'o' if is("order") => Keyword::Order,
-        b'o' if is("over") => Keyword::Refused,
-        b'p' if is("precision") => Keyword::Frozen,
-        b'r' if is("returning") => Keyword::TakesExpr,
-        b'r' if any(&["right", "row"]) => Keyword::Plain,
-        b's' if is("select") => Keyword::Select,
-        b's' if any(&["set", "similar", "some"]) => Keyword::Plain,
-        b't' if any(&["then"]) => Keyword::TakesExpr,
-        b't' if any(&["tablesample"]) => Keyword::Refused,
-        b't' if any(&["time", "timestamp", "timestamptz", "timetz"]) => Keyword::Frozen,
-        b't' if any(&["true"]) => Keyword::Plain,
-        b'u' if is("union") => Keyword::Refused,
-        b'u' if is("update") => Keyword::Dml,
-        b'u' if is("using") => Keyword::Plain,
-        b'v' if is("values") => Keyword::Dml,
-        b'v' if any(&["varchar", "varying", "varbit"]) => Keyword::Frozen,
-        b'w' if any(&["when", "where"]) => Keyword::TakesExpr,
-        b'w' if is("with") => Keyword::Dml,
-        b'w' if any(&["window", "within"]) => Keyword::Refused,
-        b'x' if any(&["xmltable", "xmlserialize"]) => Keyword::Frozen,
-        _ => Keyword::None,
-    }
+    let candidates = &KEYWORDS[usize::from(initial.first)..usize::from(initial.end)];
+    candidates
+        .iter()
+        .find(|(candidate, _)| candidate.eq_ignore_ascii_case(word))
+        .map_or(Keyword::None, |&(_, keyword)| keyword)
 }
 
 #[cfg(test)]
@@ -615,6 +680,17 @@ mod tests {
             ("select'x'from t where'y'=a", "select $1 from t where $2=a"),
         ] {
             assert_eq!(lifted(sql).trim_end(), expected, "{sql}");
+        }
+    }
+
+    #[test]
+    fn keywords_are_found_by_their_first_letter() {
+        assert!(KEYWORDS.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        for (word, expected) in KEYWORDS {
+            assert!(keyword(word) == expected && keyword(&word.to_ascii_uppercase()) == expected);
+        }
+        for name in ["aid", "abalance", "s", "selects", "\u{e9}", "_", "timestampz"] {
+            assert!(keyword(name.as_bytes()) == Keyword::None, "{name}");
         }
     }
 
