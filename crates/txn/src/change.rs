@@ -379,7 +379,8 @@ mod tests {
                 Change::Compensation { next: UndoNext::SameRecord, kept: Some(undo) },
                 Change::SystemTree { tree },
             ] {
-                prop_assert_eq!(Change::decode(&change.to_vec()).expect("decodes"), change);
+                let bytes = change.to_vec();
+                prop_assert_eq!(Change::decode(&bytes).expect("decodes"), change);
             }
         }
     }

@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
 use steppe_storage::wal::Wal;
 use steppe_storage::{
-    CheckpointState, CheckpointStats, FatalCallback, LogHeader, Lsn, Store, StoreOptions, Tree,
+    CheckpointState, CheckpointStats, FatalCallback, LogHeader, Lsn, Priority, Store, StoreOptions, Tree,
     TreeId,
 };
 use steppe_types::Result;
@@ -23,6 +23,9 @@ use crate::status::StatusTable;
 use crate::table::{RowIdRanges, TableShared};
 use crate::undo::{UndoLog, UndoOptions};
 
+/// Running transactions and pending drops that fit the control file.
+const ACTIVE_IN_CONTROL_MAX: usize = 200;
+
 /// How a database is opened.
 #[derive(Clone)]
 pub struct DatabaseOptions {
@@ -34,6 +37,10 @@ pub struct DatabaseOptions {
     pub wal_buffers_bytes: usize,
     /// Bytes of one log segment.
     pub wal_segment_bytes: u64,
+    /// Bytes of log segments kept for reuse (min_wal_size).
+    pub wal_bytes_min: u64,
+    /// The identity of a new database; `None`: a random one.
+    pub system_id: Option<u64>,
     /// Bytes of full undo segments kept in memory; the rest spills to a file.
     pub undo_buffers_bytes: u64,
     /// Bytes of one undo segment, 16 KiB to 1 MiB.
@@ -71,7 +78,9 @@ impl Default for DatabaseOptions {
             pool_pages: 16 * 1024,
             pages_max: 1 << 27,
             wal_buffers_bytes: 16 << 20,
-            wal_segment_bytes: 64 << 20,
+            wal_segment_bytes: 16 << 20,
+            wal_bytes_min: 80 << 20,
+            system_id: None,
             undo_buffers_bytes: 256 << 20,
             undo_segment_bytes: 1 << 20,
             background: true,
@@ -126,6 +135,8 @@ impl Database {
             background: options.background,
             wal_buffers_bytes: options.wal_buffers_bytes,
             wal_segment_bytes: options.wal_segment_bytes,
+            min_wal_bytes: options.wal_bytes_min,
+            system_id: options.system_id,
             on_fatal: options.on_fatal.clone(),
         };
         let mut analysis = recovery::Analysis::default();
@@ -178,6 +189,11 @@ impl Database {
         &self.store
     }
 
+    /// The tree of cells (for checks of the whole store).
+    pub fn system_tree_id(&self) -> TreeId {
+        self.system.id()
+    }
+
     /// The heavyweight locks.
     pub fn locks(&self) -> &Arc<LockManager> {
         &self.locks
@@ -211,9 +227,10 @@ impl Database {
         let result = self.store.checkpoint(&mut |_redo| match self.checkpoint_state() {
             Ok(state) => state,
             Err(error) => {
+                // Only a log that has failed refuses such a record, and then
+                // the store's own flush fails this checkpoint as well.
                 failure = Some(error);
-                // Keeps all log: harmless, whatever the control file then says.
-                CheckpointState { oldest_needed: Some(Lsn(0)), state: self.state_blob() }
+                CheckpointState { oldest_needed: Some(Lsn(0)), state: Vec::new() }
             }
         });
         match failure {
@@ -222,39 +239,44 @@ impl Database {
         }
     }
 
-    fn state_blob(&self) -> Vec<u8> {
-        let mut state = Vec::new();
-        put_u64(&mut state, self.status.next_xid());
-        state.extend_from_slice(&self.system.id().to_bytes());
-        state
-    }
-
     /// Comes after the redo LSN is chosen. Transactions whose records are all
-    /// before it would be unknown to recovery: a record after it lists them.
+    /// before it would be unknown to recovery, so they are listed: in the control
+    /// file itself if there is room, else in a log record after the redo LSN.
     fn checkpoint_state(&self) -> Result<CheckpointState> {
         let mut oldest = None;
         let mut active: Vec<(u64, u64)> = Vec::new();
-        // Drops first: a commit enters its drops here before its transaction
-        // leaves the list of sessions.
-        let running: Vec<(u64, u64, u64)> =
-            self.sessions.all().iter().filter_map(|s| s.logged_transaction()).collect();
-        for (xid, first, last) in running {
-            active.push((xid, last));
-            oldest = Some(oldest.map_or(first, |oldest: u64| oldest.min(first)));
+        // Transactions first: a commit enters its drops into the pending ones
+        // before it leaves the list of running transactions.
+        for session in self.sessions.all() {
+            if let Some((xid, first, last)) = session.logged_transaction() {
+                active.push((xid, last));
+                oldest = Some(oldest.map_or(first, |oldest: u64| oldest.min(first)));
+            }
         }
         let drops: Vec<TreeId> = self.pending_drops.lock().iter().copied().collect();
-        // The record's size is bounded by splitting it.
-        let mut active = active.as_slice();
-        let mut drops = drops.as_slice();
+        let mut state = Vec::new();
+        put_u64(&mut state, self.status.next_xid());
+        state.extend_from_slice(&self.system.id().to_bytes());
+        if active.len() + drops.len() <= ACTIVE_IN_CONTROL_MAX {
+            state.extend_from_slice(&recovery::encode_active(&active, &drops));
+        } else {
+            state.extend_from_slice(&recovery::encode_active(&[], &[]));
+            self.log_active(&active, &drops)?;
+        }
+        Ok(CheckpointState { oldest_needed: oldest.map(Lsn), state })
+    }
+
+    fn log_active(&self, mut active: &[(u64, u64)], mut drops: &[TreeId]) -> Result<()> {
+        let log = LogHeader { priority: Priority::MustSucceed, ..LogHeader::default() };
         while !(active.is_empty() && drops.is_empty()) {
             let (some_active, rest) = active.split_at(active.len().min(128));
             let (some_drops, more) = drops.split_at(drops.len().min(128));
             let body = recovery::encode_active(some_active, some_drops);
-            let appended = self.store.append(RECORD_ACTIVE, LogHeader::default(), &body)?;
+            let appended = self.store.append(RECORD_ACTIVE, log, &body)?;
             self.wal().flush(appended.end).map_err(steppe_storage::StorageError::from)?;
             (active, drops) = (rest, more);
         }
-        Ok(CheckpointState { oldest_needed: oldest.map(Lsn), state: self.state_blob() })
+        Ok(())
     }
 
     /// A clean shutdown: cleans up, takes a checkpoint, stops. Sessions must be

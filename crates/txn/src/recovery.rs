@@ -2,15 +2,15 @@
 //!
 //! ```text
 //!   checkpoint          redo ──────────────────────────► end      then
-//!   [next xid, system] ──[active: xid 7 @ 812]──[xid 9 …]──        undo 7, 9:
-//!          └ control file      └ first record after        walk prev LSNs back,
-//!                                the redo LSN              log compensations, ABORT
+//!   [next xid, active: xid 7 @ 812] ──[xid 9 …]──[xid 7 …]──     undo 7, 9:
+//!          └ control file, or a                           walk prev LSNs back,
+//!            record after redo                            log compensations, ABORT
 //! ```
 //!
 //! Storage has redone every page change before any of this is undone, so undo
 //! works on exactly the trees that the crash interrupted (repeating history).
-//! Transactions whose records all precede the redo LSN are known from the
-//! *active* record that each checkpoint appends after choosing that LSN. Trees of
+//! Transactions whose records all precede the redo LSN are known from the list
+//! of *active* ones that each checkpoint makes after choosing that LSN. Trees of
 //! committed drops are freed again; freeing a tree that is gone is no error.
 //!
 //! All older transactions are below the new horizon: undo pointers in rows lead
@@ -85,19 +85,7 @@ impl Analysis {
                 self.end(record.xid);
             }
             RECORD_ABORT => self.end(record.xid),
-            RECORD_ACTIVE => {
-                let mut reader = Reader(record.payload);
-                for _ in 0..reader.u32()? {
-                    let (xid, last_lsn) = (reader.u64()?, reader.u64()?);
-                    self.next_xid = self.next_xid.max(xid + 1);
-                    if !self.ended.contains(&xid) {
-                        self.losers.entry(xid).or_insert(last_lsn);
-                    }
-                }
-                while !reader.0.is_empty() {
-                    self.drops.insert(reader.tree()?);
-                }
-            }
+            RECORD_ACTIVE => self.see_active(Reader(record.payload))?,
             _ if record.xid != 0 => {
                 self.losers.insert(record.xid, record.start.0);
                 self.next_xid = self.next_xid.max(record.xid + 1);
@@ -109,6 +97,26 @@ impl Analysis {
                     self.system = Some(tree);
                 }
             }
+        }
+        Ok(())
+    }
+
+    fn see_state(&mut self, mut reader: Reader<'_>) -> Result<()> {
+        self.next_xid = reader.u64()?;
+        self.system = Some(reader.tree()?);
+        self.see_active(reader)
+    }
+
+    fn see_active(&mut self, mut reader: Reader<'_>) -> Result<()> {
+        for _ in 0..reader.u32()? {
+            let (xid, last_lsn) = (reader.u64()?, reader.u64()?);
+            self.next_xid = self.next_xid.max(xid + 1);
+            if !self.ended.contains(&xid) {
+                self.losers.entry(xid).or_insert(last_lsn);
+            }
+        }
+        while !reader.0.is_empty() {
+            self.drops.insert(reader.tree()?);
         }
         Ok(())
     }
@@ -160,13 +168,10 @@ fn corrupt_log(lsn: Lsn, error: &steppe_types::Error) -> steppe_storage::Storage
 
 impl RecoveryHandler for Analysis {
     fn begin(&mut self, state: &[u8], redo: Lsn) -> StorageResult<()> {
-        let mut reader = Reader(state);
         if state.is_empty() {
             return Ok(());
         }
-        self.next_xid = reader.u64().map_err(|e| corrupt_log(redo, &e))?;
-        self.system = Some(reader.tree().map_err(|e| corrupt_log(redo, &e))?);
-        Ok(())
+        self.see_state(Reader(state)).map_err(|e| corrupt_log(redo, &e))
     }
 
     fn record(&mut self, record: &LogRecord<'_>) -> StorageResult<()> {

@@ -1,0 +1,717 @@
+//! Sessions that do random things to random tables.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use steppe_txn::*;
+use steppe_types::Result;
+use steppe_vfs::SeededRandom;
+
+use super::model::{Changes, Row, State};
+
+/// The stores of one table.
+#[derive(Clone)]
+pub struct Table {
+    rows: TableStore,
+    unique: IndexStore,
+    plain: IndexStore,
+    big: OverflowStore,
+}
+
+const CATALOG: &str = "catalog";
+const TABLES_MAX: usize = 3;
+
+impl Table {
+    fn create(txn: &mut Txn) -> Result<Table> {
+        Ok(Table {
+            rows: TableStore::create(txn)?,
+            unique: IndexStore::create(txn, true)?,
+            plain: IndexStore::create(txn, false)?,
+            big: OverflowStore::create(txn)?,
+        })
+    }
+
+    pub fn trees(&self) -> [TreeId; 4] {
+        [self.rows.tree_id(), self.unique.tree_id(), self.plain.tree_id(), self.big.tree_id()]
+    }
+
+    fn open(database: &Database, trees: &[u8]) -> Result<Table> {
+        let ids: Vec<TreeId> = trees
+            .chunks_exact(TreeId::ENCODED_LEN)
+            .map(|bytes| TreeId::from_bytes(bytes.try_into().expect("16 bytes")))
+            .collect();
+        Ok(Table {
+            rows: TableStore::open(database, ids[0])?,
+            unique: IndexStore::open(database, ids[1], true),
+            plain: IndexStore::open(database, ids[2], false),
+            big: OverflowStore::open(database, ids[3])?,
+        })
+    }
+
+    /// All rows that a view sees, with every index checked against them.
+    pub fn check(&self, view: &View) -> Result<BTreeMap<u64, Row>> {
+        let mut rows = BTreeMap::new();
+        let mut big = Vec::new();
+        let mut cursor = self.rows.scan_all(view.clone());
+        while let Some((id, bytes)) = cursor.next()? {
+            let (row, reference) = Row::decode(bytes);
+            if let Some((value, chunks)) = reference {
+                self.big.get(OverflowRef { id: value, chunks }, &mut big)?;
+                assert_eq!(big, row.big_value(), "out-of-line value of row {id:?}");
+            }
+            assert!(rows.insert(id.0, row).is_none(), "row {id:?} seen twice");
+        }
+        self.check_index(view, &self.unique, &rows, Row::unique_key)?;
+        self.check_index(view, &self.plain, &rows, Row::group_key)?;
+        self.check_lookups(view, &rows)?;
+        Ok(rows)
+    }
+
+    fn check_index(
+        &self,
+        view: &View,
+        index: &IndexStore,
+        rows: &BTreeMap<u64, Row>,
+        key_of: fn(&Row) -> Vec<u8>,
+    ) -> Result<()> {
+        let mut expected: Vec<(Vec<u8>, u64)> =
+            rows.iter().map(|(&id, row)| (key_of(row), id)).collect();
+        expected.sort();
+        for direction in [Direction::Forward, Direction::Backward] {
+            let mut found = Vec::new();
+            let mut cursor =
+                index.scan(view.clone(), Bound::Unbounded, Bound::Unbounded, direction);
+            while let Some((key, id, visibility)) = cursor.next()? {
+                let row = rows.get(&id.0).filter(|row| key_of(row) == key);
+                match visibility {
+                    Visibility::Definitive => assert!(row.is_some(), "stale posting of {id:?}"),
+                    Visibility::AskRow if row.is_none() => continue,
+                    Visibility::AskRow => {}
+                }
+                found.push((key.to_vec(), id.0));
+            }
+            found.sort();
+            assert_eq!(found, expected, "index and table differ");
+        }
+        Ok(())
+    }
+
+    fn check_lookups(&self, view: &View, rows: &BTreeMap<u64, Row>) -> Result<()> {
+        let (mut postings, mut buffer) = (Vec::new(), RowBuf::new());
+        for row in rows.values().filter(|row| !row.null) {
+            let key = row.unique_key();
+            // More than one, if REPEATABLE READ has inserted a key again that
+            // another session has deleted since its snapshot.
+            let expected = rows.iter().filter(|(_, other)| other.unique_key() == key);
+            let expected: BTreeSet<u64> = expected.map(|(&id, _)| id).collect();
+            let mut candidates = self.unique.lookup_unique(view, &key, &mut postings)?;
+            let mut hits = BTreeSet::new();
+            while let Some((candidate, _)) = candidates.try_next()? {
+                let found = self.rows.get(view, candidate, &mut buffer)?;
+                if found.is_some() && Row::decode(buffer.row()).0.unique_key() == key {
+                    hits.insert(candidate.0);
+                }
+            }
+            assert_eq!(hits, expected, "look-up of key {key:?}");
+        }
+        Ok(())
+    }
+}
+
+/// A session, and what its transaction must see.
+struct Client {
+    handle: SessionHandle,
+    txn: Option<Txn>,
+    isolation: IsolationLevel,
+    /// REPEATABLE READ: what its snapshot sees.
+    base: Option<State>,
+    changes: Changes,
+    created: BTreeMap<u32, Table>,
+    savepoints: Vec<(String, Changes, BTreeMap<u32, Table>)>,
+}
+
+/// How a world behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    pub sessions: usize,
+    pub keys: u64,
+    /// Of 100 steps, how many check what a session sees.
+    pub checks: u64,
+    pub tables_change: bool,
+}
+
+/// The database, its sessions, and the model.
+pub struct World<'a> {
+    pub database: Arc<Database>,
+    random: &'a SeededRandom,
+    config: Config,
+    clients: Vec<Client>,
+    tables: BTreeMap<u32, Table>,
+    catalog: TableStore,
+    catalog_rows: BTreeMap<u32, RowId>,
+    pub committed: State,
+    /// Commits since the world was opened, in order, with their positions.
+    pub commits: Vec<(Lsn, Changes)>,
+    /// A commit that the power cut interrupted.
+    pub in_doubt: Option<Changes>,
+    /// How many of `commits` were acknowledged.
+    pub acknowledged: usize,
+    stamp: u32,
+    next_table: u32,
+}
+
+impl<'a> World<'a> {
+    /// Opens the world in a database; what it holds is the committed state.
+    pub fn open(
+        database: Arc<Database>,
+        random: &'a SeededRandom,
+        config: Config,
+    ) -> Result<World<'a>> {
+        let handle = database.new_session();
+        let catalog = match database.system_blob_get(CATALOG)? {
+            Some(id) => {
+                let id = TreeId::from_bytes(id.as_slice().try_into().expect("16 bytes"));
+                TableStore::open(&database, id)?
+            }
+            None => {
+                let mut txn = Txn::begin(&handle, IsolationLevel::ReadCommitted, false);
+                txn.start_statement()?;
+                let catalog = TableStore::create(&mut txn)?;
+                let lsn = txn.commit()?.lsn;
+                // A crash between the two leaves a table that nobody knows.
+                database.wait_durable(lsn)?;
+                let lsn = database.system_blob_put(CATALOG, &catalog.tree_id().to_bytes())?;
+                database.wait_durable(lsn)?;
+                catalog
+            }
+        };
+        let mut world = World {
+            random,
+            config,
+            clients: Vec::new(),
+            tables: BTreeMap::new(),
+            catalog,
+            catalog_rows: BTreeMap::new(),
+            committed: State::new(),
+            commits: Vec::new(),
+            in_doubt: None,
+            acknowledged: 0,
+            stamp: 1 + (random.below(1 << 30) as u32),
+            next_table: 0,
+            database,
+        };
+        world.load(&handle)?;
+        for _ in 0..config.sessions {
+            world.clients.push(Client {
+                handle: world.database.new_session(),
+                txn: None,
+                isolation: IsolationLevel::ReadCommitted,
+                base: None,
+                changes: Changes::default(),
+                created: BTreeMap::new(),
+                savepoints: Vec::new(),
+            });
+        }
+        Ok(world)
+    }
+
+    fn load(&mut self, handle: &SessionHandle) -> Result<()> {
+        let mut txn = Txn::begin(handle, IsolationLevel::ReadCommitted, false);
+        txn.start_statement()?;
+        let view = txn.view();
+        let mut cursor = self.catalog.scan_all(view.clone());
+        let mut found = Vec::new();
+        while let Some((id, bytes)) = cursor.next()? {
+            let number = u32::from_le_bytes(bytes[..4].try_into().expect("4 bytes"));
+            found.push((number, id, Table::open(&self.database, &bytes[4..])?));
+        }
+        for (number, id, table) in found {
+            self.committed.insert(number, table.check(&view)?);
+            self.tables.insert(number, table);
+            self.catalog_rows.insert(number, id);
+            self.next_table = self.next_table.max(number + 1);
+        }
+        txn.rollback()
+    }
+
+    /// Structure and space: every tree is sound, and no page is lost or shared.
+    pub fn check_structure(&self) -> Result<()> {
+        let mut trees = vec![self.database.system_tree_id(), self.catalog.tree_id()];
+        trees.extend(self.tables.values().flat_map(Table::trees));
+        for &tree in &trees {
+            self.database.store().tree(tree).check()?;
+        }
+        self.database.store().check_space(&trees)?;
+        Ok(())
+    }
+
+    /// Every open transaction is rolled back, and nothing of them is left.
+    pub fn finish(&mut self) -> Result<()> {
+        for at in 0..self.clients.len() {
+            if let Some(txn) = self.clients[at].txn.take() {
+                txn.rollback()?;
+            }
+        }
+        assert_eq!(self.database.locks().entry_count(), 0, "locks left behind");
+        Ok(())
+    }
+
+    /// One random step of a random session.
+    pub fn step(&mut self) -> Result<()> {
+        let who = self.random.below(self.clients.len() as u64) as usize;
+        if self.random.chance(1, 12) {
+            return self.maintain();
+        }
+        if self.clients[who].txn.is_none() {
+            return self.begin(who);
+        }
+        let check = self.config.checks;
+        match self.random.below(100) {
+            n if n < check => self.check_client(who),
+            _ => match self.random.below(100) {
+                0..30 => self.statement(who, Self::insert),
+                30..36 => self.statement(who, Self::insert_many),
+                36..60 => self.statement(who, Self::update),
+                60..70 => self.statement(who, Self::delete),
+                70..74 => self.lock_some_row(who),
+                74..80 => self.savepoint(who),
+                80..84 => self.rollback_to(who),
+                84..96 => self.commit(who),
+                96..98 => self.roll_back(who),
+                _ => self.change_tables(who),
+            },
+        }
+    }
+
+    fn maintain(&mut self) -> Result<()> {
+        match self.random.below(10) {
+            0..2 => self.database.checkpoint().map(drop),
+            2..4 => self.database.purge().map(drop),
+            4 => self.database.purge_all().map(drop),
+            _ => self.acknowledge(),
+        }
+    }
+
+    /// Waits for the last commit to be durable.
+    pub fn acknowledge(&mut self) -> Result<()> {
+        if let Some((lsn, _)) = self.commits.last() {
+            self.database.wait_durable(*lsn)?;
+            self.acknowledged = self.commits.len();
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, who: usize) -> Result<()> {
+        let isolation = match self.random.below(3) {
+            0 => IsolationLevel::RepeatableRead,
+            _ => IsolationLevel::ReadCommitted,
+        };
+        let client = &mut self.clients[who];
+        let mut txn = Txn::begin(&client.handle, isolation, false);
+        txn.start_statement()?;
+        let repeatable = isolation == IsolationLevel::RepeatableRead;
+        client.base = repeatable.then(|| self.committed.clone());
+        client.isolation = isolation;
+        client.changes = Changes::default();
+        client.savepoints.clear();
+        client.created.clear();
+        client.txn = Some(txn);
+        Ok(())
+    }
+
+    /// What the session's next statement sees.
+    fn state_of(&self, who: usize) -> State {
+        let client = &self.clients[who];
+        let mut state = client.base.clone().unwrap_or_else(|| self.committed.clone());
+        client.changes.apply(&mut state);
+        state
+    }
+
+    fn table(&self, who: usize, number: u32) -> Table {
+        self.clients[who].created.get(&number).or(self.tables.get(&number)).expect("known").clone()
+    }
+
+    fn check_client(&mut self, who: usize) -> Result<()> {
+        let state = self.state_of(who);
+        let mut txn = self.clients[who].txn.take().expect("begun");
+        txn.start_statement()?;
+        let view = txn.view();
+        for (&number, rows) in &state {
+            let seen = self.table(who, number).check(&view)?;
+            assert_eq!(&seen, rows, "table {number} as session {who} sees it");
+        }
+        txn.end_statement();
+        self.clients[who].txn = Some(txn);
+        Ok(())
+    }
+
+    /// Runs a statement; one that comes to nothing is undone as a whole.
+    fn statement(
+        &mut self,
+        who: usize,
+        f: fn(&mut World<'a>, usize, &mut Txn, u32, &Table, &mut Changes) -> Result<bool>,
+    ) -> Result<()> {
+        let state = self.state_of(who);
+        let numbers: Vec<u32> = state.keys().copied().collect();
+        let Some(&number) = numbers.get(self.random.below(numbers.len().max(1) as u64) as usize)
+        else {
+            return self.change_tables(who);
+        };
+        let table = self.table(who, number);
+        let mut txn = self.clients[who].txn.take().expect("begun");
+        let mut changes = self.clients[who].changes.clone();
+        txn.start_statement()?;
+        let position = txn.undo_position();
+        let done = f(self, who, &mut txn, number, &table, &mut changes)?;
+        if done {
+            self.clients[who].changes = changes;
+        } else {
+            txn.rollback_to_position(position)?;
+        }
+        txn.end_statement();
+        self.clients[who].txn = Some(txn);
+        Ok(())
+    }
+
+    fn random_row(&mut self) -> Row {
+        self.stamp += 1;
+        let big = self.random.chance(1, 12);
+        let len = match (big, self.random.below(10)) {
+            (true, _) => 500 + self.random.below(20_000),
+            (_, 0) => self.random.below(2000),
+            _ => self.random.below(120),
+        };
+        Row {
+            key: self.random.below(self.config.keys) as u32,
+            null: self.random.chance(1, 10),
+            group: self.random.below(5) as u8,
+            stamp: self.stamp,
+            len: len as u32,
+            big,
+        }
+    }
+
+    fn encode(&self, txn: &mut Txn, table: &Table, row: &Row) -> Result<Vec<u8>> {
+        if !row.big {
+            return Ok(row.encode(None));
+        }
+        let reference = table.big.put(txn, &row.big_value())?;
+        Ok(row.encode(Some((reference.id, reference.chunks))))
+    }
+
+    fn insert(
+        &mut self,
+        _who: usize,
+        txn: &mut Txn,
+        number: u32,
+        table: &Table,
+        changes: &mut Changes,
+    ) -> Result<bool> {
+        let row = self.random_row();
+        let bytes = self.encode(txn, table, &row)?;
+        let id = table.rows.insert(txn, &bytes)?;
+        if !self.index(txn, table, &row, id)? {
+            return Ok(false);
+        }
+        changes.rows.insert((number, id.0), Some(row));
+        Ok(true)
+    }
+
+    fn index(&self, txn: &mut Txn, table: &Table, row: &Row, id: RowId) -> Result<bool> {
+        let inserted = table.unique.insert(txn, &row.unique_key(), row.null, id)?;
+        if !matches!(inserted, IndexInsert::Done) {
+            return Ok(false);
+        }
+        let inserted = table.plain.insert(txn, &row.group_key(), false, id)?;
+        assert!(matches!(inserted, IndexInsert::Done));
+        Ok(true)
+    }
+
+    fn insert_many(
+        &mut self,
+        _who: usize,
+        txn: &mut Txn,
+        number: u32,
+        table: &Table,
+        changes: &mut Changes,
+    ) -> Result<bool> {
+        let count = 1 + self.random.below(150);
+        let mut rows = Vec::new();
+        for n in 0..count {
+            let mut row = self.random_row();
+            // Mostly keys of their own, else hardly any batch would succeed.
+            row.key = 1_000_000 + self.stamp % 100_000 * 200 + n as u32;
+            rows.push(row);
+        }
+        let mut encoded = Vec::new();
+        for row in &rows {
+            encoded.push(self.encode(txn, table, row)?);
+        }
+        let slices: Vec<&[u8]> = encoded.iter().map(|bytes| &bytes[..]).collect();
+        let mut ids = Vec::new();
+        table.rows.insert_batch(txn, &slices, &mut ids)?;
+        for (index, key_of) in [
+            (&table.unique, Row::unique_key as fn(&Row) -> Vec<u8>),
+            (&table.plain, Row::group_key),
+        ] {
+            let mut keys: Vec<(Vec<u8>, bool, RowId)> = rows
+                .iter()
+                .zip(&ids)
+                .map(|(row, &id)| (key_of(row), row.null && index.is_unique(), id))
+                .collect();
+            keys.sort();
+            let entries: Vec<IndexEntry<'_>> = keys
+                .iter()
+                .map(|(key, has_null, row)| IndexEntry { key, has_null: *has_null, row: *row })
+                .collect();
+            let batch = index.insert_batch(txn, &entries)?;
+            if !matches!(batch.stopped, IndexInsert::Done) {
+                return Ok(false);
+            }
+            assert_eq!(batch.consumed, entries.len());
+        }
+        for (row, id) in rows.into_iter().zip(ids) {
+            changes.rows.insert((number, id.0), Some(row));
+        }
+        Ok(true)
+    }
+
+    fn some_row(&self, who: usize, number: u32) -> Option<(u64, Row)> {
+        let state = self.state_of(who);
+        let rows = state.get(&number)?;
+        let nth = self.random.below(rows.len().max(1) as u64) as usize;
+        rows.iter().nth(nth).map(|(&id, row)| (id, row.clone()))
+    }
+
+    fn update(
+        &mut self,
+        who: usize,
+        txn: &mut Txn,
+        number: u32,
+        table: &Table,
+        changes: &mut Changes,
+    ) -> Result<bool> {
+        let Some((id, old)) = self.some_row(who, number) else { return Ok(false) };
+        let mut new = self.random_row();
+        if self.random.chance(2, 3) {
+            (new.key, new.null, new.group) = (old.key, old.null, old.group);
+            if self.random.chance(1, 2) && !old.big && !new.big {
+                new.len = old.len;
+            }
+        }
+        let bytes = self.encode(txn, table, &new)?;
+        let mut old_bytes = Vec::new();
+        let key_changed = new.key != old.key;
+        let outcome = table.rows.modify(txn, RowId(id), &mut |current, out| {
+            if !current.visible_to_snapshot {
+                return Ok(Action::Keep);
+            }
+            old_bytes.clear();
+            old_bytes.extend_from_slice(current.row);
+            out.extend_from_slice(&bytes);
+            Ok(Action::Replace { key_changed })
+        })?;
+        if !self.is_done(who, outcome) {
+            return Ok(false);
+        }
+        let (seen, reference) = Row::decode(&old_bytes);
+        assert_eq!(seen, old, "the version that was replaced");
+        self.free(txn, table, reference)?;
+        let id = RowId(id);
+        if old.unique_key() != new.unique_key() {
+            table.unique.mark_deleted(txn, &old.unique_key(), old.null, id)?;
+            let inserted = table.unique.insert(txn, &new.unique_key(), new.null, id)?;
+            if !matches!(inserted, IndexInsert::Done) {
+                return Ok(false);
+            }
+        }
+        if old.group != new.group {
+            table.plain.mark_deleted(txn, &old.group_key(), false, id)?;
+            table.plain.insert(txn, &new.group_key(), false, id)?;
+        }
+        changes.rows.insert((number, id.0), Some(new));
+        Ok(true)
+    }
+
+    /// What the model expects of an outcome: a row that the statement sees is
+    /// there, unless another session has changed it since.
+    fn is_done(&self, who: usize, outcome: ModifyOutcome) -> bool {
+        let repeatable = self.clients[who].isolation == IsolationLevel::RepeatableRead;
+        match outcome {
+            ModifyOutcome::Done => true,
+            ModifyOutcome::MustWait(_) => false,
+            ModifyOutcome::UpdatedConcurrently { .. } | ModifyOutcome::DeletedConcurrently
+                if repeatable =>
+            {
+                false
+            }
+            other => panic!("unexpected outcome {other:?}"),
+        }
+    }
+
+    fn free(&self, txn: &mut Txn, table: &Table, reference: Option<(u64, u32)>) -> Result<()> {
+        match reference {
+            Some((id, chunks)) => table.big.free(txn, OverflowRef { id, chunks }),
+            None => Ok(()),
+        }
+    }
+
+    fn delete(
+        &mut self,
+        who: usize,
+        txn: &mut Txn,
+        number: u32,
+        table: &Table,
+        changes: &mut Changes,
+    ) -> Result<bool> {
+        let Some((id, old)) = self.some_row(who, number) else { return Ok(false) };
+        let mut old_bytes = Vec::new();
+        let outcome = table.rows.modify(txn, RowId(id), &mut |current, _| {
+            old_bytes.clear();
+            old_bytes.extend_from_slice(current.row);
+            Ok(if current.visible_to_snapshot { Action::Delete } else { Action::Keep })
+        })?;
+        if !self.is_done(who, outcome) {
+            return Ok(false);
+        }
+        self.free(txn, table, Row::decode(&old_bytes).1)?;
+        table.unique.mark_deleted(txn, &old.unique_key(), old.null, RowId(id))?;
+        table.plain.mark_deleted(txn, &old.group_key(), false, RowId(id))?;
+        changes.rows.insert((number, id), None);
+        Ok(true)
+    }
+
+    fn lock_some_row(&mut self, who: usize) -> Result<()> {
+        let numbers: Vec<u32> = self.state_of(who).keys().copied().collect();
+        let Some(&number) = numbers.first() else { return Ok(()) };
+        let Some((id, _)) = self.some_row(who, number) else { return Ok(()) };
+        let modes =
+            [RowLockMode::KeyShare, RowLockMode::Share, RowLockMode::NoKeyUpdate, RowLockMode::Update];
+        let mode = modes[self.random.below(4) as usize];
+        let table = self.table(who, number);
+        let mut txn = self.clients[who].txn.take().expect("begun");
+        txn.start_statement()?;
+        let outcome = table.rows.lock_row(&mut txn, RowId(id), mode, WaitPolicy::DontWait)?;
+        match outcome {
+            LockOutcome::Locked | LockOutcome::WouldBlock => {}
+            LockOutcome::UpdatedConcurrently { .. } | LockOutcome::DeletedConcurrently => {
+                assert_eq!(self.clients[who].isolation, IsolationLevel::RepeatableRead);
+            }
+            other => panic!("unexpected outcome {other:?}"),
+        }
+        txn.end_statement();
+        self.clients[who].txn = Some(txn);
+        Ok(())
+    }
+
+    fn savepoint(&mut self, who: usize) -> Result<()> {
+        let name = format!("s{}", self.random.below(3));
+        let client = &mut self.clients[who];
+        client.txn.as_mut().expect("begun").savepoint(&name);
+        client.savepoints.push((name, client.changes.clone(), client.created.clone()));
+        Ok(())
+    }
+
+    fn rollback_to(&mut self, who: usize) -> Result<()> {
+        let client = &mut self.clients[who];
+        if client.savepoints.is_empty() {
+            return Ok(());
+        }
+        let nth = self.random.below(client.savepoints.len() as u64) as usize;
+        let name = client.savepoints[nth].0.clone();
+        // The last of this name is the one that is meant.
+        let at = client.savepoints.iter().rposition(|s| s.0 == name).expect("exists");
+        let txn = client.txn.as_mut().expect("begun");
+        if self.random.chance(1, 4) {
+            txn.release(&name)?;
+            client.savepoints.truncate(at);
+            return Ok(());
+        }
+        txn.rollback_to(&name)?;
+        client.savepoints.truncate(at + 1);
+        client.changes = client.savepoints[at].1.clone();
+        client.created = client.savepoints[at].2.clone();
+        Ok(())
+    }
+
+    fn commit(&mut self, who: usize) -> Result<()> {
+        let client = &mut self.clients[who];
+        let txn = client.txn.take().expect("begun");
+        let changes = std::mem::take(&mut client.changes);
+        let created = std::mem::take(&mut client.created);
+        self.in_doubt = Some(changes.clone());
+        let wait = txn.commit()?;
+        self.in_doubt = None;
+        if wait.wrote {
+            changes.apply(&mut self.committed);
+            for (&number, &exists) in &changes.tables {
+                if !exists {
+                    self.tables.remove(&number);
+                    self.catalog_rows.remove(&number);
+                }
+            }
+            self.tables.extend(created);
+            self.commits.push((wait.lsn, changes));
+        }
+        if self.random.chance(1, 3) {
+            self.acknowledge()?;
+        }
+        Ok(())
+    }
+
+    fn roll_back(&mut self, who: usize) -> Result<()> {
+        self.clients[who].txn.take().expect("begun").rollback()
+    }
+
+    /// Creates a table, or drops one if nobody else is at work. (In a server
+    /// ACCESS EXCLUSIVE sees to that.)
+    fn change_tables(&mut self, who: usize) -> Result<()> {
+        let others = self.clients.iter().enumerate();
+        let alone = others.filter(|(at, client)| *at != who && client.txn.is_some()).count() == 0;
+        let existing = self.tables.len()
+            + self.clients.iter().map(|client| client.created.len()).sum::<usize>();
+        if existing < TABLES_MAX && (existing == 0 || self.config.tables_change) {
+            return self.create_table(who);
+        }
+        let known: Vec<u32> = self.state_of(who).keys().copied().collect();
+        let own = |number: &u32| self.tables.contains_key(number);
+        let droppable: Vec<u32> = known.into_iter().filter(own).collect();
+        if alone && self.config.tables_change && !droppable.is_empty() {
+            let number = droppable[self.random.below(droppable.len() as u64) as usize];
+            return self.drop_table(who, number);
+        }
+        Ok(())
+    }
+
+    fn create_table(&mut self, who: usize) -> Result<()> {
+        let number = self.next_table;
+        self.next_table += 1;
+        let client = &mut self.clients[who];
+        let txn = client.txn.as_mut().expect("begun");
+        txn.start_statement()?;
+        let table = Table::create(txn)?;
+        let mut row = number.to_le_bytes().to_vec();
+        for tree in table.trees() {
+            row.extend_from_slice(&tree.to_bytes());
+        }
+        let id = self.catalog.insert(txn, &row)?;
+        self.catalog_rows.insert(number, id);
+        client.changes.tables.insert(number, true);
+        client.created.insert(number, table);
+        Ok(())
+    }
+
+    fn drop_table(&mut self, who: usize, number: u32) -> Result<()> {
+        let table = self.tables[&number].clone();
+        let client = &mut self.clients[who];
+        let txn = client.txn.as_mut().expect("begun");
+        txn.start_statement()?;
+        let id = self.catalog_rows[&number];
+        let outcome = self.catalog.modify(txn, id, &mut |_, _| Ok(Action::Delete))?;
+        assert!(matches!(outcome, ModifyOutcome::Done), "{outcome:?}");
+        txn.drop_store_at_commit(&table.trees());
+        client.changes.tables.insert(number, false);
+        Ok(())
+    }
+}
