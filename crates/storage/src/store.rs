@@ -155,6 +155,8 @@ fn create(options: &StoreOptions, files: &Files) -> Result<()> {
     let file = vfs.open(&unnamed, OpenMode::TRUNCATE)?;
     control::write(&*file, &control)?;
     file.sync_all()?;
+    // Names become durable in any order: all others must be before the last one is.
+    vfs.sync_dir(&options.dir)?;
     vfs.rename(&unnamed, &files.control)?;
     vfs.sync_dir(&options.dir)?;
     Ok(())
