@@ -108,6 +108,10 @@ fn call(function: &str, args: &[&str]) -> Result<Vec<u8>> {
     };
     let mut out = Vec::new();
     match function {
+        "num_to_char" => {
+            return opt(format::numeric_to_char(&args[0].parse()?, args[1]));
+        }
+        "float_to_char" => return opt(format::float_to_char(float(args[0]), args[1])),
         "ts_to_char" => return opt(format::timestamp_to_char(ts(args[0])?, args[1])),
         "tstz_to_char" => return opt(format::timestamptz_to_char(tstz(args[0])?, args[1], zone)),
         "iv_to_char" => return opt(format::interval_to_char(&iv(args[0])?, args[1])),
@@ -238,6 +242,7 @@ proptest! {
     fn garbage_never_panics(
         text in "[-+0-9a-zT:./ ]{0,24}",
         picture in "[-A-Za-z0-9 \"\\\\,]{0,16}",
+        number_picture in "[09.,DGSVPRMILFB ]{0,12}",
         micros: i64,
     ) {
         let config = config("ISO, DMY", "postgres", "America/New_York");
@@ -247,6 +252,10 @@ proptest! {
         let _ = interval_in(&text, -1, &config);
         let _ = format::to_timestamp(&text, &picture, &config.time_zone);
         let _ = format::interval_to_char(&Interval::new(-7, 5, micros), &picture);
+        let number = crate::numeric::Numeric::from_i128_scaled(micros as i128, 5);
+        let _ = format::numeric_to_char(&number, &picture);
+        let _ = format::numeric_to_char(&number, &number_picture);
+        let _ = format::float_to_char(micros as f64 / 1e3, &number_picture);
         let _ = TimeZone::by_name(&text);
     }
 }

@@ -114,7 +114,7 @@ impl TimeZone {
         let trimmed = value.trim();
         let is_number = !trimmed.contains(|c: char| c.is_ascii_alphabetic());
         if is_number && let Ok(hours) = trimmed.parse::<f64>() {
-            if !(hours.abs() < MAX_HOURS) {
+            if hours.is_nan() || hours.abs() >= MAX_HOURS {
                 return Err(invalid().detail("UTC timezone offset is out of range."));
             }
             return Ok(TimeZone::from_offset((hours * 3600.0) as i32));

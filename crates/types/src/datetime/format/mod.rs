@@ -6,7 +6,9 @@
 
 mod from_char;
 mod keyword;
+mod number;
 mod to_char;
 
 pub use from_char::{to_date, to_timestamp};
+pub use number::{float_to_char, numeric_to_char};
 pub use to_char::{interval_to_char, timestamp_to_char, timestamptz_to_char};
