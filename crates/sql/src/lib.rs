@@ -6,6 +6,7 @@
 
 pub mod ast;
 pub mod bind;
+pub mod deparse;
 pub mod expr;
 pub mod parser;
 pub mod plan;

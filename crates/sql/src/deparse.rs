@@ -1,0 +1,508 @@
+//! Bound expressions back to SQL text, as PostgreSQL's ruleutils.c prints them
+//! (parentheses around every operator, casts as `::type`): for EXPLAIN, for
+//! pg_get_expr and its kin, and for storing defaults and checks.
+//!
+//! What a leaf is called depends on who asks: [`Names`] says it.
+
+use crate::bind::typename::format_type;
+use crate::expr::{Aggregate, BoolTest, CallSyntax, Expr, RowCompareOp, TypeRef};
+use steppe_catalog::{Builtins, Relation};
+use steppe_types::io::IoContext;
+use steppe_types::{Datum, oid, text_io};
+
+/// Names for the leaves that only the caller knows: columns, slots, parameters, sub-plans.
+/// `None`: the default name.
+pub type Names<'a> = dyn Fn(&Expr) -> Option<String> + 'a;
+
+/// The text of an expression.
+pub fn expression(expr: &Expr, names: &Names<'_>) -> String {
+    let mut out = String::new();
+    Deparser { names, builtins: Builtins::get() }.expr(expr, &mut out);
+    out
+}
+
+/// The text of an expression over one table's columns (`Var`s or `Slot`s in attribute order), as
+/// stored for CHECK and DEFAULT.
+pub fn table_expression(expr: &Expr, relation: Option<&Relation>) -> String {
+    let column = |index: usize| {
+        relation.and_then(|r| r.columns.get(index)).map(|c| quote_identifier(&c.name))
+    };
+    expression(expr, &|e| match e {
+        Expr::Var { column: c, levels_up: 0, .. } => match usize::try_from(*c) {
+            Ok(index) => column(index),
+            Err(_) => crate::bind::system_column(*c).map(|s| s.0.to_string()),
+        },
+        Expr::Slot { index, .. } => column(*index),
+        _ => None,
+    })
+}
+
+/// A name as SQL writes it: quoted where it would not read back the same
+/// (quote_identifier: lower-case words that are no keywords need none).
+pub fn quote_identifier(name: &str) -> String {
+    let mut chars = name.chars();
+    let plain_start = chars.next().is_some_and(|c| c.is_ascii_lowercase() || c == '_');
+    let plain = chars.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if plain_start && plain && !is_keyword(name) {
+        return name.to_string();
+    }
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Words that must be quoted as names: every keyword that is not unreserved
+/// (src/include/parser/kwlist.h).
+fn is_keyword(word: &str) -> bool {
+    const KEYWORDS: &[&str] = &[
+        "all",
+        "analyse",
+        "analyze",
+        "and",
+        "any",
+        "array",
+        "as",
+        "asc",
+        "asymmetric",
+        "authorization",
+        "between",
+        "bigint",
+        "binary",
+        "bit",
+        "boolean",
+        "both",
+        "case",
+        "cast",
+        "char",
+        "character",
+        "check",
+        "coalesce",
+        "collate",
+        "collation",
+        "column",
+        "concurrently",
+        "constraint",
+        "create",
+        "cross",
+        "current_catalog",
+        "current_date",
+        "current_role",
+        "current_schema",
+        "current_time",
+        "current_timestamp",
+        "current_user",
+        "dec",
+        "decimal",
+        "default",
+        "deferrable",
+        "desc",
+        "distinct",
+        "do",
+        "else",
+        "end",
+        "except",
+        "exists",
+        "extract",
+        "false",
+        "fetch",
+        "float",
+        "for",
+        "foreign",
+        "freeze",
+        "from",
+        "full",
+        "grant",
+        "greatest",
+        "group",
+        "grouping",
+        "having",
+        "ilike",
+        "in",
+        "initially",
+        "inner",
+        "inout",
+        "int",
+        "integer",
+        "intersect",
+        "interval",
+        "into",
+        "is",
+        "isnull",
+        "join",
+        "json",
+        "json_array",
+        "json_arrayagg",
+        "json_exists",
+        "json_object",
+        "json_objectagg",
+        "json_query",
+        "json_scalar",
+        "json_serialize",
+        "json_table",
+        "json_value",
+        "lateral",
+        "leading",
+        "least",
+        "left",
+        "like",
+        "limit",
+        "localtime",
+        "localtimestamp",
+        "merge_action",
+        "national",
+        "natural",
+        "nchar",
+        "none",
+        "normalize",
+        "not",
+        "notnull",
+        "null",
+        "nullif",
+        "numeric",
+        "offset",
+        "on",
+        "only",
+        "or",
+        "order",
+        "out",
+        "outer",
+        "overlaps",
+        "overlay",
+        "placing",
+        "position",
+        "precision",
+        "primary",
+        "real",
+        "references",
+        "returning",
+        "right",
+        "row",
+        "select",
+        "session_user",
+        "setof",
+        "similar",
+        "smallint",
+        "some",
+        "substring",
+        "symmetric",
+        "system_user",
+        "table",
+        "tablesample",
+        "then",
+        "time",
+        "timestamp",
+        "to",
+        "trailing",
+        "treat",
+        "trim",
+        "true",
+        "union",
+        "unique",
+        "user",
+        "using",
+        "values",
+        "varchar",
+        "variadic",
+        "verbose",
+        "when",
+        "where",
+        "window",
+        "with",
+        "xmlattributes",
+        "xmlconcat",
+        "xmlelement",
+        "xmlexists",
+        "xmlforest",
+        "xmlnamespaces",
+        "xmlparse",
+        "xmlpi",
+        "xmlroot",
+        "xmlserialize",
+        "xmltable",
+    ];
+    KEYWORDS.binary_search(&word).is_ok()
+}
+
+/// A string literal.
+pub fn quote_literal(text: &str) -> String {
+    let quoted = text.replace('\'', "''");
+    match quoted.contains('\\') {
+        true => format!("E'{}'", quoted.replace('\\', "\\\\")),
+        false => format!("'{quoted}'"),
+    }
+}
+
+struct Deparser<'a> {
+    names: &'a Names<'a>,
+    builtins: &'static Builtins,
+}
+
+impl Deparser<'_> {
+    fn expr(&self, expr: &Expr, out: &mut String) {
+        if let Some(name) = (self.names)(expr) {
+            out.push_str(&name);
+            return;
+        }
+        match expr {
+            Expr::Const(value, ty) => constant(value, *ty, out),
+            Expr::Param { index, .. } => out.push_str(&format!("${}", index + 1)),
+            Expr::ExecParam { id, .. } => out.push_str(&format!("${id}")),
+            Expr::Var { .. } | Expr::Slot { .. } => out.push('?'),
+            Expr::Func { func, args, ty, syntax } => self.call(*func, args, *ty, *syntax, out),
+            Expr::And(args) => self.joined(args, " AND ", out),
+            Expr::Or(args) => self.joined(args, " OR ", out),
+            Expr::Not(arg) => self.wrapped("(NOT ", arg, ")", out),
+            Expr::IsNull { arg, negated } => {
+                let tail = if *negated { " IS NOT NULL)" } else { " IS NULL)" };
+                self.wrapped("(", arg, tail, out);
+            }
+            Expr::BoolTest { arg, test } => {
+                let tail = match test {
+                    BoolTest::True => " IS TRUE)",
+                    BoolTest::NotTrue => " IS NOT TRUE)",
+                    BoolTest::False => " IS FALSE)",
+                    BoolTest::NotFalse => " IS NOT FALSE)",
+                    BoolTest::Unknown => " IS UNKNOWN)",
+                    BoolTest::NotUnknown => " IS NOT UNKNOWN)",
+                };
+                self.wrapped("(", arg, tail, out);
+            }
+            Expr::Distinct { left, right, negated, .. } => {
+                let op = if *negated { " IS NOT DISTINCT FROM " } else { " IS DISTINCT FROM " };
+                self.infix(left, op, right, out);
+            }
+            Expr::NullIf { left, right, .. } => {
+                out.push_str("NULLIF(");
+                self.list([&**left, &**right], out);
+                out.push(')');
+            }
+            Expr::Case { operand, whens, otherwise, .. } => {
+                self.case(operand.as_deref(), whens, otherwise, out);
+            }
+            Expr::CaseOperand(_) => out.push_str("CASE_TEST_EXPR"),
+            Expr::Coalesce { args, .. } => self.named_list("COALESCE(", args, ")", out),
+            Expr::MinMax { greatest, args, .. } => {
+                let name = if *greatest { "GREATEST(" } else { "LEAST(" };
+                self.named_list(name, args, ")", out);
+            }
+            Expr::ScalarArrayOp { all, left, array, syntax, .. } => {
+                out.push('(');
+                self.expr(left, out);
+                out.push_str(&format!(
+                    " {} {} (",
+                    self.symbol(*syntax),
+                    if *all { "ALL" } else { "ANY" }
+                ));
+                self.expr(array, out);
+                out.push_str("))");
+            }
+            Expr::Array { elements, ty, .. } => {
+                self.named_list("ARRAY[", elements, "]", out);
+                if elements.is_empty() {
+                    out.push_str(&format!("::{}", format_type(ty.oid, ty.typmod)));
+                }
+            }
+            Expr::Subscript { array, indices, .. } => {
+                self.wrapped("(", array, ")", out);
+                for (lower, upper) in indices {
+                    out.push('[');
+                    if let Some(lower) = lower {
+                        self.expr(lower, out);
+                        out.push(':');
+                    }
+                    upper.iter().for_each(|u| self.expr(u, out));
+                    out.push(']');
+                }
+            }
+            Expr::Row(fields) => self.named_list("ROW(", fields, ")", out),
+            Expr::RowCompare { op, left, right, .. } => {
+                let symbol = match op {
+                    RowCompareOp::Lt => "<",
+                    RowCompareOp::Le => "<=",
+                    RowCompareOp::Gt => ">",
+                    RowCompareOp::Ge => ">=",
+                };
+                self.named_list("(ROW(", left, ")", out);
+                self.named_list(&format!(" {symbol} ROW("), right, "))", out);
+            }
+            Expr::Field { arg, index, .. } => {
+                self.wrapped("(", arg, &format!(").f{}", index + 1), out);
+            }
+            Expr::Relabel { arg, ty, implicit } | Expr::CoerceViaIo { arg, ty, implicit } => {
+                match implicit {
+                    true => self.expr(arg, out),
+                    false => self.cast(arg, *ty, out),
+                }
+            }
+            Expr::ArrayCoerce { arg, ty, .. } => self.cast(arg, *ty, out),
+            Expr::SubLink { .. } | Expr::SubPlan(_) => out.push_str("(SubPlan)"),
+            Expr::SubLinkColumn { index, .. } => out.push_str(&format!("col{}", index + 1)),
+            Expr::Aggregate(aggregate) => self.aggregate(aggregate, out),
+            Expr::Default(_) => out.push_str("DEFAULT"),
+        }
+    }
+
+    fn call(&self, func: u32, args: &[Expr], ty: TypeRef, syntax: CallSyntax, out: &mut String) {
+        match (syntax, args) {
+            (CallSyntax::Operator(_), [left, right]) => {
+                self.infix(left, &format!(" {} ", self.symbol(syntax)), right, out);
+            }
+            (CallSyntax::Operator(_), [arg]) => {
+                self.wrapped(&format!("({} ", self.symbol(syntax)), arg, ")", out);
+            }
+            (CallSyntax::ImplicitCast, [arg, ..]) => self.expr(arg, out),
+            (CallSyntax::ExplicitCast, [arg, ..]) => self.cast(arg, ty, out),
+            (CallSyntax::SqlValue(word), _) => out.push_str(word),
+            _ => {
+                let name = self.builtins.proc(func).map_or("?", |p| p.name);
+                out.push_str(&quote_identifier(name));
+                self.named_list("(", args, ")", out);
+            }
+        }
+    }
+
+    fn symbol(&self, syntax: CallSyntax) -> &'static str {
+        match syntax {
+            CallSyntax::Operator(op) => self.builtins.operator(op).map_or("?", |o| o.name),
+            _ => "?",
+        }
+    }
+
+    fn cast(&self, arg: &Expr, ty: TypeRef, out: &mut String) {
+        // A literal needs no parentheses, nor its own label of the same type.
+        if let Expr::Const(Datum::Text(text), _) = arg {
+            out.push_str(&quote_literal(text));
+        } else {
+            self.wrapped("(", arg, ")", out);
+        }
+        out.push_str("::");
+        out.push_str(&format_type(ty.oid, ty.typmod));
+    }
+
+    fn case(
+        &self,
+        operand: Option<&Expr>,
+        whens: &[(Expr, Expr)],
+        otherwise: &Expr,
+        out: &mut String,
+    ) {
+        out.push_str("CASE");
+        if let Some(operand) = operand {
+            out.push(' ');
+            self.expr(operand, out);
+        }
+        for (when, then) in whens {
+            out.push_str(" WHEN ");
+            // `CASE x WHEN v` is bound as `x = v`: show v.
+            match (operand, when) {
+                (Some(_), Expr::Func { args, .. }) if args.len() == 2 => self.expr(&args[1], out),
+                _ => self.expr(when, out),
+            }
+            out.push_str(" THEN ");
+            self.expr(then, out);
+        }
+        out.push_str(" ELSE ");
+        self.expr(otherwise, out);
+        out.push_str(" END");
+    }
+
+    fn aggregate(&self, aggregate: &Aggregate, out: &mut String) {
+        let name = self.builtins.proc(aggregate.func).map_or("?", |p| p.name);
+        out.push_str(&quote_identifier(name));
+        out.push('(');
+        if aggregate.distinct {
+            out.push_str("DISTINCT ");
+        }
+        if aggregate.star {
+            out.push('*');
+        }
+        self.list(&aggregate.args, out);
+        for (i, key) in aggregate.order_by.iter().enumerate() {
+            out.push_str(if i == 0 { " ORDER BY " } else { ", " });
+            self.expr(&key.expr, out);
+            out.push_str(sort_suffix(key.descending, key.nulls_first));
+        }
+        out.push(')');
+        if let Some(filter) = &aggregate.filter {
+            self.wrapped(" FILTER (WHERE ", filter, ")", out);
+        }
+    }
+
+    fn infix(&self, left: &Expr, op: &str, right: &Expr, out: &mut String) {
+        out.push('(');
+        self.expr(left, out);
+        out.push_str(op);
+        self.expr(right, out);
+        out.push(')');
+    }
+
+    fn wrapped(&self, before: &str, arg: &Expr, after: &str, out: &mut String) {
+        out.push_str(before);
+        self.expr(arg, out);
+        out.push_str(after);
+    }
+
+    fn joined(&self, args: &[Expr], separator: &str, out: &mut String) {
+        out.push('(');
+        for (i, arg) in args.iter().enumerate() {
+            if i > 0 {
+                out.push_str(separator);
+            }
+            self.expr(arg, out);
+        }
+        out.push(')');
+    }
+
+    fn named_list(&self, before: &str, args: &[Expr], after: &str, out: &mut String) {
+        out.push_str(before);
+        self.list(args, out);
+        out.push_str(after);
+    }
+
+    fn list<'e>(&self, args: impl IntoIterator<Item = &'e Expr>, out: &mut String) {
+        for (i, arg) in args.into_iter().enumerate() {
+            if i > 0 {
+                out.push_str(", ");
+            }
+            self.expr(arg, out);
+        }
+    }
+}
+
+/// ` DESC`, ` NULLS FIRST` … where they differ from the default.
+pub fn sort_suffix(descending: bool, nulls_first: bool) -> &'static str {
+    match (descending, nulls_first) {
+        (false, false) => "",
+        (false, true) => " NULLS FIRST",
+        (true, true) => " DESC",
+        (true, false) => " DESC NULLS LAST",
+    }
+}
+
+/// A constant (get_const_expr): numbers bare, the rest quoted with its type.
+fn constant(value: &Datum, ty: TypeRef, out: &mut String) {
+    let label = |out: &mut String| {
+        if ty.oid != oid::UNKNOWN {
+            out.push_str("::");
+            out.push_str(&format_type(ty.oid, ty.typmod));
+        }
+    };
+    if value.is_null() {
+        out.push_str("NULL");
+        return label(out);
+    }
+    let mut bytes = Vec::new();
+    if text_io::output(ty.oid, value, &IoContext::default(), &mut bytes).is_err() {
+        out.push('?');
+        return;
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let negative = text.starts_with('-');
+    match ty.oid {
+        oid::BOOL => out.push_str(if text == "t" { "true" } else { "false" }),
+        oid::INT4 if !negative => out.push_str(&text),
+        oid::NUMERIC if !negative && text.contains('.') && ty.typmod < 0 => out.push_str(&text),
+        _ => {
+            out.push_str(&quote_literal(&text));
+            label(out);
+        }
+    }
+}
