@@ -9,7 +9,9 @@
 //! 2. where the two rules can differ (alternation, several quantifiers), the
 //!    longest end is found from there by an automaton that runs to the very end;
 //! 3. what cannot be made to agree (greedy and lazy quantifiers mixed, choices in
-//!    patterns that need backtracking) answers 0A000, never another match.
+//!    patterns that need backtracking) answers 0A000, never another match. The same
+//!    goes for the text of a group that several ways of matching could fill
+//!    differently, such as `(.+)+`; the match as a whole is then still given.
 //!
 //! Patterns without look-around and back-references run in linear time.
 
@@ -110,6 +112,7 @@ enum Extent {
 pub struct Regex {
     engine: Engine,
     extent: Extent,
+    groups_unknown: bool,
 }
 
 /// Byte ranges of a match: the whole, then each capturing group.
@@ -139,7 +142,7 @@ impl Regex {
             Engine::Linear(compiled.map_err(|error| engine_error(&error))?)
         };
         let extent = extent(&translated)?;
-        Ok(Regex { engine, extent })
+        Ok(Regex { engine, extent, groups_unknown: translated.groups_unknown })
     }
 
     /// Whether any part of the text matches: `~`.
@@ -148,6 +151,16 @@ impl Regex {
             Engine::Linear(regex) => Ok(regex.is_match(text)),
             Engine::Backtracking(regex) => regex.is_match(text).map_err(|e| run_error(&e)),
         }
+    }
+
+    /// 0A000 where what the groups hold after a match could differ.
+    fn check_groups(&self) -> Result<()> {
+        if self.groups_unknown {
+            return Err(Error::not_supported(
+                "a regular expression group whose extent is ambiguous",
+            ));
+        }
+        Ok(())
     }
 
     /// Capturing groups of the pattern.
@@ -301,6 +314,9 @@ pub fn regexp_matches<'t>(
     global: bool,
 ) -> Result<Vec<Vec<Option<&'t str>>>> {
     let from_group = usize::from(regex.group_count() > 0);
+    if from_group > 0 {
+        regex.check_groups()?;
+    }
     let texts = |groups: &Groups| {
         groups[from_group..].iter().map(|group| group.map(|(s, e)| &text[s..e])).collect()
     };
@@ -311,6 +327,9 @@ pub fn regexp_matches<'t>(
 /// `None` (NULL) without a match, or where the group took no part in it.
 pub fn substring_regex<'t>(text: &'t str, regex: &Regex) -> Result<Option<&'t str>> {
     let Some(groups) = regex.find_at(text, 0)? else { return Ok(None) };
+    if groups.len() > 1 {
+        regex.check_groups()?;
+    }
     let group = if groups.len() > 1 { groups[1] } else { groups[0] };
     Ok(group.map(|(start, end)| &text[start..end]))
 }
@@ -327,6 +346,10 @@ pub fn regexp_replace(
     let from = start_offset(text, start)?;
     if n < 0 {
         return Err(bad_parameter("n", n));
+    }
+    let numbered = |pair: &[u8]| matches!(pair, [b'\\', b'1'..=b'9']);
+    if replacement.as_bytes().windows(2).any(numbered) {
+        regex.check_groups()?;
     }
     let mut out = String::with_capacity(text.len());
     let mut copied = 0;
@@ -405,6 +428,9 @@ fn nth_match(
     let from = start_offset(text, start)?;
     check_positive("n", n)?;
     let group = usize::try_from(group).map_err(|_| bad_parameter("subexpr", group))?;
+    if group > 0 {
+        regex.check_groups()?;
+    }
     let found = regex.matches(text, from, n > 1)?;
     let groups = found.get(n as usize - 1);
     Ok(groups.and_then(|groups| groups.get(group).copied().flatten()))

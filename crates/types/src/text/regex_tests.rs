@@ -82,6 +82,19 @@ fn the_longest_match_wins() {
     assert_eq!(substring("b", "(a)|b"), None);
     let groups = regexp_matches("abcd", &compile("(a|ab)(c|bcd)", ""), false).unwrap();
     assert_eq!(groups, [[Some("a"), Some("bcd")]]);
+    let groups = |text, pattern| {
+        let found = regexp_matches(text, &compile(pattern, ""), false).unwrap();
+        found.into_iter().flatten().map(|g| g.map(str::to_string)).collect::<Vec<_>>()
+    };
+    let some = |text: &str| Some(text.to_string());
+    assert_eq!(groups("xababb", "(a|ab)(.)*."), [some("ab"), some("b")]);
+    assert_eq!(groups("aab", "(a|b)+"), [some("b")]);
+    assert_eq!(groups("2024-02", "(\\d+)-(\\d+)"), [some("2024"), some("02")]);
+    for ambiguous in ["((a)|b)*", "(a*)+", "(.+){1,2}", "(a*|ab)c"] {
+        let error = regexp_matches("aabc", &compile(ambiguous, ""), false).unwrap_err();
+        assert_eq!(error.sqlstate().as_str(), "0A000", "{ambiguous}");
+        assert!(regexp_count("aabc", &compile(ambiguous, ""), 1).is_ok());
+    }
     let mixed = compile("a*?b*", "");
     assert_eq!(mixed.find_at("aabb", 0).unwrap_err().sqlstate().as_str(), "0A000");
 }

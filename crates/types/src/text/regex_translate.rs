@@ -39,6 +39,10 @@ pub(super) struct Translated {
     pub(super) greedy: usize,
     pub(super) lazy: usize,
     pub(super) alternation: bool,
+    /// What a group holds after a repetition can depend on rules that the engines
+    /// do not share: a group inside may or may not be reset by a later round, and a
+    /// round may be empty.
+    pub(super) groups_unknown: bool,
 }
 
 /// What the last token was, which decides whether a quantifier may follow.
@@ -50,8 +54,63 @@ enum Last {
     Quantifier,
 }
 
+#[derive(Default)]
 struct Group {
     look_around: bool,
+    captures: bool,
+    /// Where its first branch begins in the output.
+    start: usize,
+    /// Where its later branches begin.
+    branches: Vec<usize>,
+    /// Nothing but characters that stand for themselves, so far.
+    literal: bool,
+    /// Has captures inside, in branches or optional parts.
+    conditional_captures: bool,
+    inner_captures: bool,
+    optional_parts: bool,
+    /// Whether the branch at hand takes a character at least, with and without its
+    /// last atom; and whether a finished branch does not.
+    takes_some: bool,
+    took_some_before: bool,
+    may_be_empty: bool,
+    /// Characters that the branch at hand takes, with and without its last atom, and
+    /// that all finished branches take; `None` where that is not one number.
+    width: Width,
+    width_before: Width,
+    finished: Option<Width>,
+}
+
+/// A number of characters, or `None` where it varies.
+#[derive(Clone, Copy, PartialEq)]
+struct Width(Option<usize>);
+
+impl Default for Width {
+    fn default() -> Width {
+        Width(Some(0))
+    }
+}
+
+impl Width {
+    fn plus(self, other: Width, times: Option<usize>) -> Width {
+        let extent = other.0.zip(times).and_then(|(width, times)| width.checked_mul(times));
+        Width(self.0.zip(extent).and_then(|(a, b)| a.checked_add(b)))
+    }
+}
+
+impl Group {
+    fn finish_branch(&mut self) {
+        self.finished = Some(match self.finished {
+            Some(width) if width != self.width => Width(None),
+            _ => self.width,
+        });
+        self.may_be_empty |= !self.takes_some;
+        self.takes_some = false;
+        self.width = Width::default();
+    }
+
+    fn total_width(&self) -> Width {
+        self.finished.unwrap_or_default()
+    }
 }
 
 struct Translator<'a> {
@@ -59,6 +118,8 @@ struct Translator<'a> {
     flags: RegexFlags,
     out: Translated,
     groups: Vec<Group>,
+    /// The group that has just been closed, for a quantifier that may follow.
+    closed: Option<Group>,
     /// Capturing groups opened and, by number, whether they are closed.
     open_captures: Vec<Option<usize>>,
     captures_closed: Vec<bool>,
@@ -97,6 +158,7 @@ pub(super) fn translate(pattern: &str, flags: RegexFlags) -> Result<(Translated,
         flags,
         out: Translated::default(),
         groups: Vec::new(),
+        closed: None,
         open_captures: Vec::new(),
         captures_closed: Vec::new(),
         last: Last::Nothing,
@@ -130,14 +192,29 @@ impl Translator<'_> {
 
     fn emit(&mut self, text: &str, last: Last) -> Result<()> {
         self.out.pattern.push_str(text);
-        self.last = last;
+        self.set_last(last, false);
         Ok(())
     }
 
     fn literal(&mut self, c: char) -> Result<()> {
         push_literal(c, &mut self.out.pattern);
-        self.last = Last::Atom;
+        self.set_last(Last::Atom, true);
         Ok(())
+    }
+
+    /// Notes what kind of token came, here and in the innermost group.
+    fn set_last(&mut self, last: Last, literal: bool) {
+        self.last = last;
+        self.closed = None;
+        if let Some(group) = self.groups.last_mut() {
+            group.literal &= literal;
+            if last == Last::Atom {
+                group.took_some_before = group.takes_some;
+                group.takes_some = true;
+                group.width_before = group.width;
+                group.width = group.width.plus(Width(Some(1)), Some(1));
+            }
+        }
     }
 
     fn in_look_around(&self) -> bool {
@@ -152,7 +229,14 @@ impl Translator<'_> {
             ')' => self.close_group(),
             '|' => {
                 self.out.alternation |= !self.in_look_around();
-                self.emit("|", Last::Nothing)
+                self.out.pattern.push('|');
+                self.last = Last::Nothing;
+                if let Some(group) = self.groups.last_mut() {
+                    group.branches.push(self.out.pattern.len());
+                    group.optional_parts = true;
+                    group.finish_branch();
+                }
+                Ok(())
             }
             '*' | '+' | '?' => self.quantifier(&c.to_string()),
             '{' if self.input.peek().is_some_and(char::is_ascii_digit) => {
@@ -177,6 +261,25 @@ impl Translator<'_> {
     fn quantifier(&mut self, text: &str) -> Result<()> {
         if self.last != Last::Atom {
             return Err(bad_operand());
+        }
+        let optional = matches!(text.as_bytes(), [b'*' | b'?'] | [b'{', b'0', ..]);
+        let repeats = !matches!(text, "?" | "{0}" | "{1}" | "{0,1}" | "{1,1}");
+        let closed = self.closed.take();
+        if let Some(group) = self.groups.last_mut() {
+            let atom = closed.as_ref().map_or(Width(Some(1)), Group::total_width);
+            group.width = group.width_before.plus(atom, exact_count(text));
+            group.literal = false;
+            group.optional_parts |= optional;
+            if optional {
+                group.takes_some = group.took_some_before;
+            }
+        }
+        if let Some(closed) = closed {
+            // With rounds of one length there is one way to cut a text into rounds.
+            let captures = closed.captures || closed.inner_captures;
+            let varies = closed.may_be_empty || closed.total_width() == Width(None);
+            self.out.groups_unknown |=
+                repeats && (closed.conditional_captures || captures && varies);
         }
         self.out.pattern.push_str(text);
         let lazy = self.input.next_if_eq(&'?').is_some();
@@ -253,19 +356,55 @@ impl Translator<'_> {
             }
         };
         self.out.needs_backtracking |= look_around;
-        self.groups.push(Group { look_around });
+        self.emit(opening, Last::Nothing)?;
+        self.groups.push(Group {
+            look_around,
+            captures: capture.is_some(),
+            start: self.out.pattern.len(),
+            literal: true,
+            ..Group::default()
+        });
         self.open_captures.push(capture);
-        self.emit(opening, Last::Nothing)
+        Ok(())
     }
 
     fn close_group(&mut self) -> Result<()> {
-        let (Some(group), Some(capture)) = (self.groups.pop(), self.open_captures.pop()) else {
+        let (Some(mut group), Some(capture)) = (self.groups.pop(), self.open_captures.pop()) else {
             return Err(invalid("parentheses () not balanced"));
         };
         if let Some(capture) = capture {
             self.captures_closed[capture] = true;
         }
-        self.emit(")", if group.look_around { Last::Constraint } else { Last::Atom })
+        if group.literal && !group.branches.is_empty() {
+            self.longest_branch_first(&group);
+        }
+        group.finish_branch();
+        // The longest branch is chosen, not the first: unless there is no difference.
+        self.out.groups_unknown |= group.captures
+            && !group.branches.is_empty()
+            && !group.literal
+            && group.total_width() == Width(None);
+        group.conditional_captures |= group.inner_captures && group.optional_parts;
+        self.emit(")", if group.look_around { Last::Constraint } else { Last::Atom })?;
+        if let Some(outer) = self.groups.last_mut() {
+            outer.inner_captures |= group.captures || group.inner_captures;
+            outer.conditional_captures |= group.conditional_captures;
+            outer.optional_parts |= group.optional_parts;
+            outer.takes_some = outer.took_some_before || !group.may_be_empty;
+            outer.width = outer.width_before.plus(group.total_width(), Some(1));
+        }
+        self.closed = Some(group);
+        Ok(())
+    }
+
+    /// PostgreSQL gives a group the longest branch that lets the rest match, the
+    /// engines the first. For plain words the order of the branches settles it.
+    fn longest_branch_first(&mut self, group: &Group) {
+        let body = self.out.pattern.split_off(group.start);
+        // Plain words hold no "|": it is written as a number.
+        let mut branches: Vec<&str> = body.split('|').collect();
+        branches.sort_by_key(|branch| std::cmp::Reverse(branch.len()));
+        self.out.pattern.push_str(&branches.join("|"));
     }
 
     fn escape(&mut self) -> Result<()> {
@@ -300,7 +439,11 @@ impl Translator<'_> {
         let number: usize = digits.parse().unwrap_or(usize::MAX);
         if self.captures_closed.get(number - 1) == Some(&true) {
             self.out.needs_backtracking = true;
-            return self.emit(&format!("(?:\\{number})"), Last::Atom);
+            self.emit(&format!("(?:\\{number})"), Last::Atom)?;
+            if let Some(group) = self.groups.last_mut() {
+                (group.width, group.takes_some) = (Width(None), group.took_some_before);
+            }
+            return Ok(());
         }
         if digits.len() == 1 {
             return Err(invalid("invalid backreference number"));
@@ -451,6 +594,11 @@ impl Translator<'_> {
             }
         }
     }
+}
+
+/// The n of `{n}`.
+fn exact_count(quantifier: &str) -> Option<usize> {
+    quantifier.strip_prefix('{')?.strip_suffix('}')?.parse().ok()
 }
 
 fn class_of(name: &str) -> Result<&'static str> {
