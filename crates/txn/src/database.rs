@@ -9,8 +9,8 @@ use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
 use steppe_storage::wal::Wal;
 use steppe_storage::{
-    CheckpointState, CheckpointStats, FatalCallback, LogHeader, Lsn, Priority, Store, StoreOptions, Tree,
-    TreeId,
+    CheckpointState, CheckpointStats, FatalCallback, LogHeader, Lsn, Priority, Store, StoreOptions,
+    Tree, TreeId,
 };
 use steppe_types::Result;
 use steppe_vfs::Vfs;

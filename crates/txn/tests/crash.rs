@@ -42,7 +42,11 @@ impl Expected {
 }
 
 /// Opens the database, cutting the power during recovery a few times.
-fn recover(mut vfs: CrashVfs, random: &SeededRandom, options: &DatabaseOptions) -> (CrashVfs, Arc<Database>) {
+fn recover(
+    mut vfs: CrashVfs,
+    random: &SeededRandom,
+    options: &DatabaseOptions,
+) -> (CrashVfs, Arc<Database>) {
     for _ in 0..random.below(4) {
         vfs.cut_power_at(1 + random.below(60));
         match support::open(&vfs, options) {

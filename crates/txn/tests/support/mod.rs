@@ -49,7 +49,8 @@ pub fn for_each_seed(default_count: u64, mut run: impl FnMut(u64)) {
     }
     let first = number("STEPPE_FIRST_SEED").unwrap_or(1);
     let endless = std::env::var_os("STEPPE_ENDLESS").is_some();
-    let count = if endless { u64::MAX - first } else { number("STEPPE_SEEDS").unwrap_or(default_count) };
+    let count =
+        if endless { u64::MAX - first } else { number("STEPPE_SEEDS").unwrap_or(default_count) };
     for seed in first..first + count {
         let guard = SeedOnPanic(seed);
         run(seed);

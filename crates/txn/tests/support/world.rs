@@ -586,8 +586,12 @@ impl<'a> World<'a> {
         let numbers: Vec<u32> = self.state_of(who).keys().copied().collect();
         let Some(&number) = numbers.first() else { return Ok(()) };
         let Some((id, _)) = self.some_row(who, number) else { return Ok(()) };
-        let modes =
-            [RowLockMode::KeyShare, RowLockMode::Share, RowLockMode::NoKeyUpdate, RowLockMode::Update];
+        let modes = [
+            RowLockMode::KeyShare,
+            RowLockMode::Share,
+            RowLockMode::NoKeyUpdate,
+            RowLockMode::Update,
+        ];
         let mode = modes[self.random.below(4) as usize];
         let table = self.table(who, number);
         let mut txn = self.clients[who].txn.take().expect("begun");
@@ -707,11 +711,16 @@ impl<'a> World<'a> {
         let client = &mut self.clients[who];
         let txn = client.txn.as_mut().expect("begun");
         txn.start_statement()?;
+        let before = txn.undo_position();
         let id = self.catalog_rows[&number];
         let outcome = self.catalog.modify(txn, id, &mut |_, _| Ok(Action::Delete))?;
         assert!(matches!(outcome, ModifyOutcome::Done), "{outcome:?}");
         txn.drop_store_at_commit(&table.trees());
+        if self.random.chance(1, 6) {
+            return txn.rollback_to_position(before);
+        }
         client.changes.tables.insert(number, false);
-        Ok(())
+        // At once: in a server the lock would keep the others off the table.
+        if self.random.chance(1, 4) { self.roll_back(who) } else { self.commit(who) }
     }
 }
