@@ -1,1 +1,40 @@
-//! Steppe exec.
+//! The executor: compiled expressions, plan nodes, the point fast path, EXPLAIN.
+//!
+//! ```text
+//!   steppe_sql::PlannedStmt
+//!        │ CompiledStmt::compile            once per cached plan
+//!        ▼
+//!   CompiledStmt ── run_point ──▶ one row by its unique key, without plan nodes
+//!        │
+//!        └── Execution::start, fetch ──▶ batches of rows pulled through nodes
+//! ```
+//!
+//! What it guarantees: a statement's answer is PostgreSQL's; memory is bounded by
+//! work_mem for each node that sorts, hashes or keeps rows, and the rest goes to
+//! temporary files; every loop over rows looks at interrupts; no input panics.
+//!
+//! It knows no sockets and no settings: see [`env`].
+
+mod access;
+mod aggregate;
+mod batch;
+mod context;
+mod deps;
+pub mod env;
+pub mod explain;
+mod expr;
+pub mod functions;
+mod hashing;
+mod io;
+mod modify;
+mod node;
+mod point;
+mod sorter;
+mod spill;
+mod statement;
+mod tuplestore;
+
+pub use context::Instrument;
+pub use env::{AdvisoryKey, AdvisoryMode, FnContext, NoServices, RowSink, SessionServices};
+pub use spill::TempSpace;
+pub use statement::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus};

@@ -1,0 +1,413 @@
+//! Stored tables and indexes as plans use them: handles, row codecs, keys.
+//!
+//! ```text
+//!   catalog Relation ──open──▶ TableAccess { layout, rows, overflow }
+//!                              IndexAccess { key parts, postings }
+//! ```
+//!
+//! Handles are opened when a statement is compiled and live in the plan cache:
+//! they name trees by identity, so that a dropped table's are merely useless.
+
+use std::sync::Arc;
+use steppe_catalog::{RelKind, Relation, StorageRef};
+use steppe_sql::plan::ROW_ID;
+use steppe_storage::PageId;
+use steppe_txn::{Database, IndexStore, OverflowRef, OverflowStore, RowId, TableStore, TreeId};
+use steppe_txn::{Txn, View};
+use steppe_types::key::{KeyPart, encode_part};
+use steppe_types::row::{ColumnRef, RowLayout};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, text_io};
+
+/// Rows longer than this have their longest values moved out of line.
+const ROW_BYTES_MAX: usize = 2000;
+/// Values shorter than this stay in the row.
+const OUT_OF_LINE_MIN: usize = 48;
+/// What a pointer to an out-of-line value takes: value id u64, chunks u32.
+const POINTER_BYTES: usize = 12;
+/// The longest row that a leaf takes, without the store's header.
+const ENTRY_BYTES_MAX: usize = 2660;
+
+/// A running statement's transaction and what it sees.
+pub(crate) struct StatementTxn {
+    pub(crate) txn: Txn,
+    /// The statement's snapshot.
+    pub(crate) view: View,
+}
+
+/// Opens a tree that the catalog names.
+fn tree_id(storage: StorageRef) -> TreeId {
+    TreeId { root: PageId(storage.root), generation: storage.generation }
+}
+
+/// A stored table.
+pub(crate) struct TableAccess {
+    pub(crate) relation: Arc<Relation>,
+    pub(crate) layout: RowLayout,
+    rows: Option<TableStore>,
+    overflow: Option<OverflowStore>,
+}
+
+/// What a scan computes for one requested column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ScanColumn {
+    /// Position of a stored column.
+    Stored(usize),
+    /// The hidden row id as bigint.
+    RowId,
+    /// ctid: the row id in the shape of a block and a line.
+    Ctid,
+    TableOid,
+    /// xmin, xmax, cmin, cmax: what a row that everybody sees would answer.
+    Constant(u32),
+}
+
+impl ScanColumn {
+    /// From an attribute number.
+    pub(crate) fn from_attribute(attribute: i16) -> Result<ScanColumn> {
+        Ok(match attribute {
+            ROW_ID => ScanColumn::RowId,
+            1.. => ScanColumn::Stored(attribute as usize - 1),
+            -1 => ScanColumn::Ctid,
+            // PostgreSQL's FrozenTransactionId.
+            -2 => ScanColumn::Constant(2),
+            -5..=-3 => ScanColumn::Constant(0),
+            -6 => ScanColumn::TableOid,
+            other => return Err(Error::internal(format!("invalid attribute number {other}"))),
+        })
+    }
+}
+
+/// A row id in the shape of a tid: unique as long as row ids stay below 2^48.
+pub(crate) fn ctid(row: RowId) -> Datum {
+    Datum::Tid((row.0 >> 16) as u32, row.0 as u16)
+}
+
+impl TableAccess {
+    /// Opens a table.
+    pub(crate) fn open(database: &Database, relation: &Arc<Relation>) -> Result<TableAccess> {
+        let mut layout = RowLayout::new(&relation.column_types());
+        for (i, column) in relation.columns.iter().enumerate() {
+            if let Some(text) = &column.missing {
+                let io = steppe_types::io::IoContext::default();
+                let value = text_io::input(column.type_oid, column.typmod, text, &io)?;
+                layout.set_missing_value(i, value)?;
+            }
+        }
+        let rows = relation.storage.map(|s| TableStore::open(database, tree_id(s))).transpose()?;
+        let overflow =
+            relation.overflow.map(|s| OverflowStore::open(database, tree_id(s))).transpose()?;
+        Ok(TableAccess { relation: relation.clone(), layout, rows, overflow })
+    }
+
+    /// The rows; `None` if the relation has none of its own.
+    pub(crate) fn rows(&self) -> Option<&TableStore> {
+        self.rows.as_ref()
+    }
+
+    /// The rows of a table that is written to.
+    pub(crate) fn rows_for_write(&self) -> Result<&TableStore> {
+        self.rows.as_ref().ok_or_else(|| match self.relation.kind {
+            RelKind::Table => Error::internal("table has no storage"),
+            _ => Error::new(
+                SqlState::INSUFFICIENT_PRIVILEGE,
+                format!("permission denied for table {}", self.relation.name),
+            ),
+        })
+    }
+
+    /// Appends the requested columns of a row to `out`.
+    #[inline]
+    pub(crate) fn decode_columns(
+        &self,
+        row: &[u8],
+        id: RowId,
+        columns: &[ScanColumn],
+        out: &mut Vec<Datum>,
+    ) -> Result<()> {
+        for column in columns {
+            out.push(match column {
+                ScanColumn::Stored(i) => self.decode_column(row, *i)?,
+                ScanColumn::RowId => Datum::Int8(id.0 as i64),
+                ScanColumn::Ctid => ctid(id),
+                ScanColumn::TableOid => Datum::Oid(self.relation.oid),
+                ScanColumn::Constant(v) => Datum::Oid(*v),
+            });
+        }
+        Ok(())
+    }
+
+    /// One stored column's value.
+    #[inline]
+    pub(crate) fn decode_column(&self, row: &[u8], i: usize) -> Result<Datum> {
+        match self.layout.column_ref(row, i)? {
+            ColumnRef::OutOfLine(pointer) => self.layout.decode_payload(i, &self.fetch(pointer)?),
+            _ => self.layout.decode_column(row, i),
+        }
+    }
+
+    /// Appends all columns of a row to `out`.
+    pub(crate) fn decode_all(&self, row: &[u8], out: &mut Vec<Datum>) -> Result<()> {
+        self.layout.decode_with(row, &mut |_, pointer| self.fetch(pointer), out)
+    }
+
+    fn fetch(&self, pointer: &[u8]) -> Result<Vec<u8>> {
+        let store = self.overflow.as_ref().ok_or_else(bad_pointer)?;
+        let mut out = Vec::new();
+        store.get(read_pointer(pointer)?, &mut out)?;
+        Ok(out)
+    }
+
+    /// Encodes a row into `out` (emptied first), moving long values out of line. Columns in
+    /// `kept` keep the out-of-line value they have (sorted by column).
+    pub(crate) fn encode(
+        &self,
+        txn: &mut Txn,
+        values: &[Datum],
+        kept: &[(usize, Vec<u8>)],
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        out.clear();
+        let kept_slices: Vec<(usize, &[u8])> = kept.iter().map(|(i, p)| (*i, &p[..])).collect();
+        self.layout.encode_with_pointers(values, &kept_slices, out)?;
+        if out.len() <= ROW_BYTES_MAX {
+            return Ok(());
+        }
+        self.encode_long(txn, values, kept, out)
+    }
+
+    /// The longest values go out of line until the row is short enough.
+    fn encode_long(
+        &self,
+        txn: &mut Txn,
+        values: &[Datum],
+        kept: &[(usize, Vec<u8>)],
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let mut candidates = Vec::new();
+        for (i, value) in values.iter().enumerate() {
+            let movable = !value.is_null() && !self.layout.is_fixed(i);
+            if movable && !kept.iter().any(|(k, _)| *k == i) {
+                let mut payload = Vec::new();
+                self.layout.encode_payload(i, value, &mut payload)?;
+                if payload.len() > OUT_OF_LINE_MIN {
+                    candidates.push((i, payload));
+                }
+            }
+        }
+        candidates.sort_by_key(|(_, payload)| std::cmp::Reverse(payload.len()));
+        let mut length = out.len();
+        let mut pointers = kept.to_vec();
+        for (i, payload) in candidates {
+            if length <= ROW_BYTES_MAX {
+                break;
+            }
+            let Some(store) = &self.overflow else { break };
+            length -= payload.len() - POINTER_BYTES;
+            pointers.push((i, write_pointer(store.put(txn, &payload)?)));
+        }
+        pointers.sort_by_key(|(i, _)| *i);
+        let slices: Vec<(usize, &[u8])> = pointers.iter().map(|(i, p)| (*i, &p[..])).collect();
+        out.clear();
+        self.layout.encode_with_pointers(values, &slices, out)?;
+        if out.len() > ENTRY_BYTES_MAX {
+            return Err(Error::new(
+                SqlState::PROGRAM_LIMIT_EXCEEDED,
+                format!("row is too big: size {}, maximum size {ENTRY_BYTES_MAX}", out.len()),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The columns of a row that are kept out of line, with their pointers.
+    pub(crate) fn out_of_line(&self, row: &[u8]) -> Result<Vec<(usize, Vec<u8>)>> {
+        let mut out = Vec::new();
+        if self.overflow.is_some() {
+            for i in 0..self.layout.len() {
+                if let ColumnRef::OutOfLine(pointer) = self.layout.column_ref(row, i)? {
+                    out.push((i, pointer.to_vec()));
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// Says that an out-of-line value is not referred to any more.
+    pub(crate) fn free(&self, txn: &mut Txn, pointer: &[u8]) -> Result<()> {
+        let store = self.overflow.as_ref().ok_or_else(bad_pointer)?;
+        store.free(txn, read_pointer(pointer)?)
+    }
+}
+
+#[cold]
+fn bad_pointer() -> Error {
+    Error::new(SqlState::DATA_CORRUPTED, "out-of-line pointer is corrupted")
+}
+
+fn read_pointer(pointer: &[u8]) -> Result<OverflowRef> {
+    let (id, chunks) = pointer.split_first_chunk::<8>().ok_or_else(bad_pointer)?;
+    let chunks: [u8; 4] = chunks.try_into().map_err(|_| bad_pointer())?;
+    Ok(OverflowRef { id: u64::from_le_bytes(*id), chunks: u32::from_le_bytes(chunks) })
+}
+
+fn write_pointer(reference: OverflowRef) -> Vec<u8> {
+    let mut pointer = reference.id.to_le_bytes().to_vec();
+    pointer.extend_from_slice(&reference.chunks.to_le_bytes());
+    pointer
+}
+
+/// An index of a stored table.
+pub(crate) struct IndexAccess {
+    pub(crate) relation: Arc<Relation>,
+    pub(crate) store: IndexStore,
+    pub(crate) parts: Box<[KeyPart]>,
+    /// Positions of the key columns in the table.
+    pub(crate) columns: Box<[usize]>,
+    pub(crate) unique: bool,
+    /// NULLs are equal to each other: keys with NULLs are unique too.
+    nulls_not_distinct: bool,
+}
+
+impl IndexAccess {
+    /// Opens an index.
+    pub(crate) fn open(database: &Database, relation: &Arc<Relation>) -> Result<IndexAccess> {
+        let info =
+            relation.index.as_ref().ok_or_else(|| Error::internal("relation is not an index"))?;
+        if info.predicate.is_some() {
+            return Err(Error::not_supported("a partial index"));
+        }
+        let mut columns = Vec::with_capacity(info.keys.len());
+        let mut parts = Vec::with_capacity(info.keys.len());
+        for key in &info.keys {
+            if key.attnum <= 0 {
+                return Err(Error::not_supported("an index on an expression"));
+            }
+            columns.push(key.attnum as usize - 1);
+            parts.push(KeyPart {
+                type_oid: key.type_oid,
+                descending: key.descending,
+                nulls_first: key.nulls_first,
+            });
+        }
+        let storage = relation.storage.ok_or_else(|| Error::internal("index has no storage"))?;
+        Ok(IndexAccess {
+            store: IndexStore::open(database, tree_id(storage), info.unique),
+            parts: parts.into(),
+            columns: columns.into(),
+            unique: info.unique,
+            nulls_not_distinct: info.nulls_not_distinct,
+            relation: relation.clone(),
+        })
+    }
+
+    /// Appends the key of a row (all its columns' values) to `out`; says whether the store is
+    /// to treat it as having a NULL.
+    pub(crate) fn key_of(&self, values: &[Datum], out: &mut Vec<u8>) -> Result<bool> {
+        let mut has_null = false;
+        for (column, part) in self.columns.iter().zip(&self.parts) {
+            let value = values
+                .get(*column)
+                .ok_or_else(|| Error::internal("index refers to a column that is not there"))?;
+            has_null |= value.is_null();
+            encode_part(value, part, out)?;
+        }
+        self.check_length(out.len())?;
+        Ok(has_null && !self.nulls_not_distinct)
+    }
+
+    /// The same from stored bytes.
+    pub(crate) fn key_of_row(
+        &self,
+        table: &TableAccess,
+        row: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let mut has_null = false;
+        for (column, part) in self.columns.iter().zip(&self.parts) {
+            let value = table.decode_column(row, *column)?;
+            has_null |= value.is_null();
+            encode_part(&value, part, out)?;
+        }
+        Ok(has_null && !self.nulls_not_distinct)
+    }
+
+    fn check_length(&self, length: usize) -> Result<()> {
+        const KEY_BYTES_MAX: usize = 1990;
+        if length <= KEY_BYTES_MAX {
+            return Ok(());
+        }
+        let name = &self.relation.name;
+        Err(Error::new(
+            SqlState::PROGRAM_LIMIT_EXCEEDED,
+            format!("index row size {length} exceeds maximum {KEY_BYTES_MAX} for index \"{name}\""),
+        )
+        .hint(
+            "Values larger than 1/4 of a buffer page cannot be indexed.\n\
+             Consider a function index of an MD5 hash of the value, or use full text indexing.",
+        ))
+    }
+}
+
+/// A search value as a key column's type sees it.
+#[derive(Clone, Debug)]
+pub(crate) enum KeyValue {
+    /// There is such a value.
+    Exact(Datum),
+    /// The value lies between two of the column's type: above this one, below the next.
+    Above(Datum),
+    /// It lies below every value of the column's type.
+    BelowAll,
+    /// It lies above every value of the column's type.
+    AboveAll,
+}
+
+/// Converts a search value to the key's type: an operator family compares numbers of
+/// different widths, and days with moments.
+pub(crate) fn key_value(value: Datum, type_oid: Oid) -> Result<KeyValue> {
+    use steppe_types::oid;
+    const DAY: i64 = 86_400_000_000;
+    let integer = |v: i64, low: i64, high: i64, make: fn(i64) -> Datum| match v {
+        v if v < low => KeyValue::BelowAll,
+        v if v > high => KeyValue::AboveAll,
+        v => KeyValue::Exact(make(v)),
+    };
+    let wide = match value {
+        Datum::Int2(v) => Some(i64::from(v)),
+        Datum::Int4(v) => Some(i64::from(v)),
+        Datum::Int8(v) => Some(v),
+        _ => None,
+    };
+    Ok(match (type_oid, &value, wide) {
+        (oid::INT2, _, Some(v)) => {
+            integer(v, i64::from(i16::MIN), i64::from(i16::MAX), |v| Datum::Int2(v as i16))
+        }
+        (oid::INT4, _, Some(v)) => {
+            integer(v, i64::from(i32::MIN), i64::from(i32::MAX), |v| Datum::Int4(v as i32))
+        }
+        (oid::INT8, _, Some(v)) => KeyValue::Exact(Datum::Int8(v)),
+        (oid::FLOAT8, Datum::Float4(v), _) => KeyValue::Exact(Datum::Float8(f64::from(*v))),
+        (oid::FLOAT4, Datum::Float8(v), _) => float4_key(*v),
+        (oid::TIMESTAMP, Datum::Date(d), _) => {
+            KeyValue::Exact(Datum::Timestamp(steppe_types::datetime::arith::date_to_timestamp(*d)?))
+        }
+        (oid::DATE, Datum::Timestamp(t), _) => match *t {
+            i64::MIN => KeyValue::Exact(Datum::Date(i32::MIN)),
+            i64::MAX => KeyValue::Exact(Datum::Date(i32::MAX)),
+            t if t.rem_euclid(DAY) == 0 => KeyValue::Exact(Datum::Date(t.div_euclid(DAY) as i32)),
+            t => KeyValue::Above(Datum::Date(t.div_euclid(DAY) as i32)),
+        },
+        (oid::DATE | oid::TIMESTAMP, Datum::TimestampTz(_), _)
+        | (oid::TIMESTAMPTZ, Datum::Date(_) | Datum::Timestamp(_), _) => {
+            return Err(Error::not_supported("an index search across time zones"));
+        }
+        _ => KeyValue::Exact(value),
+    })
+}
+
+fn float4_key(v: f64) -> KeyValue {
+    let near = v as f32;
+    if v.is_nan() || f64::from(near) == v {
+        return KeyValue::Exact(Datum::Float4(near));
+    }
+    let below = if f64::from(near) > v { near.next_down() } else { near };
+    KeyValue::Above(Datum::Float4(below))
+}

@@ -1,0 +1,111 @@
+//! Aggregates that keep their input: string_agg, array_agg, ordered sets.
+
+use super::AggKind;
+use crate::expr::array::{one_dimensional, stack};
+use crate::spill::datum_bytes;
+use std::sync::Arc;
+use steppe_types::{Datum, Error, Result, SqlState};
+
+/// The longest text or bytea (PostgreSQL's MaxAllocSize).
+const VALUE_BYTES_MAX: usize = 0x3FFF_FFFF;
+
+/// What was collected so far.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    bytes: Vec<u8>,
+    values: Vec<Datum>,
+    value_bytes: usize,
+    any: bool,
+}
+
+impl Collected {
+    pub(super) fn add(&mut self, kind: &AggKind, args: &[Datum]) -> Result<()> {
+        match kind {
+            AggKind::StringAgg | AggKind::ByteaAgg => self.append(args),
+            _ => {
+                let value = args.first().cloned().unwrap_or(Datum::Null);
+                self.value_bytes += datum_bytes(&value);
+                self.values.push(value);
+                Ok(())
+            }
+        }
+    }
+
+    /// A NULL value is passed over; a NULL delimiter adds nothing.
+    fn append(&mut self, args: &[Datum]) -> Result<()> {
+        let [value, delimiter] = args else {
+            return Err(Error::internal("string_agg needs a value and a delimiter"));
+        };
+        if value.is_null() {
+            return Ok(());
+        }
+        if self.any && !delimiter.is_null() {
+            self.bytes.extend_from_slice(bytes_of(delimiter)?);
+        }
+        self.any = true;
+        self.bytes.extend_from_slice(bytes_of(value)?);
+        if self.bytes.len() > VALUE_BYTES_MAX {
+            return Err(Error::new(
+                SqlState::PROGRAM_LIMIT_EXCEEDED,
+                "string buffer exceeds maximum allowed length (1073741823 bytes)",
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.capacity() + self.value_bytes + 80
+    }
+
+    pub(super) fn finish(self, kind: &AggKind) -> Result<Datum> {
+        match kind {
+            AggKind::StringAgg if !self.any => Ok(Datum::Null),
+            AggKind::ByteaAgg if !self.any => Ok(Datum::Null),
+            AggKind::StringAgg => match String::from_utf8(self.bytes) {
+                Ok(text) => Ok(Datum::text(text)),
+                Err(_) => Err(Error::internal("string_agg made invalid UTF-8")),
+            },
+            AggKind::ByteaAgg => Ok(Datum::Bytea(Arc::from(self.bytes))),
+            AggKind::ArrayAgg { .. } if self.values.is_empty() => Ok(Datum::Null),
+            AggKind::ArrayAgg { element, of_arrays: false } => {
+                Ok(one_dimensional(*element, self.values))
+            }
+            AggKind::ArrayAgg { element, of_arrays: true } => stack_arrays(*element, self.values),
+            AggKind::Ordered(ordered) => ordered.finish(self.values),
+            _ => Err(Error::internal("collected state of another aggregate")),
+        }
+    }
+}
+
+/// array_agg of arrays has rules of its own: no NULLs, no empty ones, equal dimensions.
+fn stack_arrays(element: u32, values: Vec<Datum>) -> Result<Datum> {
+    let error = |message: &str| Err(Error::new(SqlState::ARRAY_SUBSCRIPT_ERROR, message));
+    let mut dimensions = None;
+    for value in &values {
+        match value {
+            Datum::Null => {
+                return Err(Error::new(
+                    SqlState::NULL_VALUE_NOT_ALLOWED,
+                    "cannot accumulate null arrays",
+                ));
+            }
+            Datum::Array(a) if a.dimensions.is_empty() => {
+                return error("cannot accumulate empty arrays");
+            }
+            Datum::Array(a) => {
+                if *dimensions.get_or_insert(a.dimensions.clone()) != a.dimensions {
+                    return error("cannot accumulate arrays of different dimensionality");
+                }
+            }
+            _ => return Err(Error::internal("array_agg of arrays met another value")),
+        }
+    }
+    stack(element, values)
+}
+
+fn bytes_of(value: &Datum) -> Result<&[u8]> {
+    match value {
+        Datum::Bytea(v) => Ok(v),
+        other => Ok(other.as_text()?.as_bytes()),
+    }
+}

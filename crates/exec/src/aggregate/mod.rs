@@ -1,0 +1,335 @@
+//! Aggregate functions: which one a call means, its running state, its result.
+//!
+//! | file | aggregates |
+//! |---|---|
+//! | `mod` | count, sum, avg, min, max, bool_*, bit_*, any_value |
+//! | `statistics` | variance and stddev over floats, corr, covar_*, regr_* |
+//! | `collect` | string_agg, array_agg |
+//! | `ordered` | mode, percentile_cont, percentile_disc |
+//!
+//! DISTINCT, ORDER BY and FILTER are the Agg node's business: a state sees just
+//! the rows that count, in the order in which they count.
+
+mod collect;
+mod ordered;
+mod statistics;
+
+use collect::Collected;
+use statistics::{Moments, Pairs, PairsResult};
+use std::cmp::Ordering;
+use steppe_catalog::Builtins;
+use steppe_sql::expr::Aggregate;
+use steppe_types::compare::compare_as;
+use steppe_types::numeric::{Numeric, NumericSum, NumericVariance};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
+
+pub(crate) use ordered::OrderedSet;
+
+/// What an aggregate call computes.
+#[derive(Clone, Debug)]
+pub(crate) enum AggKind {
+    CountStar,
+    Count,
+    /// sum(smallint), sum(integer): bigint.
+    SumInt,
+    /// sum(bigint): numeric.
+    SumBig,
+    SumNumeric,
+    SumFloat4,
+    SumFloat8,
+    AvgInt,
+    AvgNumeric,
+    Extreme {
+        max: bool,
+        type_oid: Oid,
+    },
+    BoolAnd,
+    BoolOr,
+    BitAnd,
+    BitOr,
+    BitXor,
+    AnyValue,
+    /// Variance of integers and numerics.
+    NumericVariance {
+        sample: bool,
+        root: bool,
+    },
+    /// avg, variance and stddev of floats.
+    FloatMoments(statistics::MomentsResult),
+    Pairs(PairsResult),
+    StringAgg,
+    ByteaAgg,
+    ArrayAgg {
+        element: Oid,
+        of_arrays: bool,
+    },
+    /// Ordered-set aggregates get their rows from the Agg node's sort.
+    Ordered(OrderedSet),
+}
+
+/// The running state of one aggregate in one group.
+#[derive(Debug)]
+pub(crate) enum AggState {
+    Count(i64),
+    Int(Option<i64>),
+    Float(Option<f64>),
+    Numeric(Box<NumericSum>),
+    Value(Option<Datum>),
+    Bool(Option<bool>),
+    Variance(Box<NumericVariance>),
+    Moments(Moments),
+    Pairs(Box<Pairs>),
+    Collected(Box<Collected>),
+}
+
+impl AggKind {
+    /// What a bound call means; 0A000 for aggregates that are not implemented.
+    pub(crate) fn of(aggregate: &Aggregate) -> Result<AggKind> {
+        let proc = Builtins::get()
+            .proc(aggregate.func)
+            .ok_or_else(|| Error::internal("cache lookup failed for aggregate"))?;
+        let first = aggregate.args.first().map_or(0, |a| a.ty().oid);
+        let unsupported =
+            || Error::not_supported(format_args!("aggregate {}", crate::expr::signature(proc)));
+        let is_float = matches!(first, oid::FLOAT4 | oid::FLOAT8);
+        let variance = |sample: bool, root: bool| match first {
+            oid::FLOAT4 | oid::FLOAT8 => {
+                AggKind::FloatMoments(statistics::MomentsResult::spread(sample, root))
+            }
+            _ => AggKind::NumericVariance { sample, root },
+        };
+        Ok(match proc.name {
+            "count" if aggregate.args.is_empty() => AggKind::CountStar,
+            "count" => AggKind::Count,
+            "sum" => match first {
+                oid::INT2 | oid::INT4 => AggKind::SumInt,
+                oid::INT8 => AggKind::SumBig,
+                oid::NUMERIC => AggKind::SumNumeric,
+                oid::FLOAT4 => AggKind::SumFloat4,
+                oid::FLOAT8 => AggKind::SumFloat8,
+                _ => return Err(unsupported()),
+            },
+            "avg" => match first {
+                oid::INT2 | oid::INT4 | oid::INT8 => AggKind::AvgInt,
+                oid::NUMERIC => AggKind::AvgNumeric,
+                _ if is_float => AggKind::FloatMoments(statistics::MomentsResult::Mean),
+                _ => return Err(unsupported()),
+            },
+            "min" => AggKind::Extreme { max: false, type_oid: first },
+            "max" => AggKind::Extreme { max: true, type_oid: first },
+            "bool_and" | "every" => AggKind::BoolAnd,
+            "bool_or" => AggKind::BoolOr,
+            "bit_and" => AggKind::BitAnd,
+            "bit_or" => AggKind::BitOr,
+            "bit_xor" => AggKind::BitXor,
+            "any_value" => AggKind::AnyValue,
+            "stddev" | "stddev_samp" => variance(true, true),
+            "stddev_pop" => variance(false, true),
+            "variance" | "var_samp" => variance(true, false),
+            "var_pop" => variance(false, false),
+            "string_agg" if first == oid::BYTEA => AggKind::ByteaAgg,
+            "string_agg" => AggKind::StringAgg,
+            "array_agg" => match oid::element_type_of(first) {
+                Some(element) => AggKind::ArrayAgg { element, of_arrays: true },
+                None => AggKind::ArrayAgg { element: first, of_arrays: false },
+            },
+            name => match PairsResult::named(name) {
+                Some(result) => AggKind::Pairs(result),
+                None => match OrderedSet::named(name) {
+                    Some(ordered) => AggKind::Ordered(ordered),
+                    None => return Err(unsupported()),
+                },
+            },
+        })
+    }
+
+    /// Whether a row with a NULL argument is passed over (all but these few are strict).
+    pub(crate) fn skips_nulls(&self) -> bool {
+        !matches!(
+            self,
+            AggKind::CountStar | AggKind::ArrayAgg { .. } | AggKind::StringAgg | AggKind::ByteaAgg
+        )
+    }
+
+    /// The state before any row.
+    pub(crate) fn start(&self) -> AggState {
+        match self {
+            AggKind::CountStar | AggKind::Count => AggState::Count(0),
+            AggKind::SumInt | AggKind::BitAnd | AggKind::BitOr | AggKind::BitXor => {
+                AggState::Int(None)
+            }
+            AggKind::SumBig | AggKind::SumNumeric | AggKind::AvgInt | AggKind::AvgNumeric => {
+                AggState::Numeric(Box::default())
+            }
+            AggKind::SumFloat4 | AggKind::SumFloat8 => AggState::Float(None),
+            AggKind::Extreme { .. } | AggKind::AnyValue => AggState::Value(None),
+            AggKind::BoolAnd | AggKind::BoolOr => AggState::Bool(None),
+            AggKind::NumericVariance { .. } => AggState::Variance(Box::default()),
+            AggKind::FloatMoments(_) => AggState::Moments(Moments::default()),
+            AggKind::Pairs(_) => AggState::Pairs(Box::default()),
+            AggKind::StringAgg
+            | AggKind::ByteaAgg
+            | AggKind::ArrayAgg { .. }
+            | AggKind::Ordered(_) => AggState::Collected(Box::default()),
+        }
+    }
+
+    /// Takes in one row's arguments.
+    #[inline]
+    pub(crate) fn add(&self, state: &mut AggState, args: &[Datum]) -> Result<()> {
+        if self.skips_nulls() && args.iter().any(Datum::is_null) {
+            return Ok(());
+        }
+        match state {
+            AggState::Count(count) => *count += 1,
+            AggState::Int(sum) => self.add_integer(sum, first(args)?)?,
+            AggState::Float(sum) => *sum = Some(self.add_float(*sum, first(args)?)?),
+            AggState::Numeric(sum) => match first(args)? {
+                Datum::Numeric(v) => sum.add(v),
+                other => sum.add_i64(integer(other)?),
+            },
+            AggState::Value(best) => self.add_value(best, first(args)?),
+            AggState::Bool(all) => {
+                let value = first(args)?.as_bool()?;
+                *all = Some(match (*all, self) {
+                    (None, _) => value,
+                    (Some(so_far), AggKind::BoolAnd) => so_far && value,
+                    (Some(so_far), _) => so_far || value,
+                });
+            }
+            AggState::Variance(variance) => match first(args)? {
+                Datum::Numeric(v) => variance.add(v)?,
+                other => variance.add(&Numeric::from(integer(other)?))?,
+            },
+            AggState::Moments(moments) => moments.add(float(first(args)?)?)?,
+            AggState::Pairs(pairs) => {
+                let [y, x] = args else {
+                    return Err(Error::internal("aggregate of pairs without a pair"));
+                };
+                pairs.add(float(y)?, float(x)?)?;
+            }
+            AggState::Collected(collected) => collected.add(self, args)?,
+        }
+        Ok(())
+    }
+
+    fn add_integer(&self, sum: &mut Option<i64>, value: &Datum) -> Result<()> {
+        let value = integer(value)?;
+        *sum = Some(match (*sum, self) {
+            (None, _) => value,
+            (Some(so_far), AggKind::BitAnd) => so_far & value,
+            (Some(so_far), AggKind::BitOr) => so_far | value,
+            (Some(so_far), AggKind::BitXor) => so_far ^ value,
+            (Some(so_far), _) => so_far.checked_add(value).ok_or_else(|| {
+                Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range")
+            })?,
+        });
+        Ok(())
+    }
+
+    fn add_float(&self, sum: Option<f64>, value: &Datum) -> Result<f64> {
+        let value = float(value)?;
+        let Some(sum) = sum else { return Ok(value) };
+        let result = match self {
+            AggKind::SumFloat4 => f64::from(sum as f32 + value as f32),
+            _ => sum + value,
+        };
+        if result.is_infinite() && !sum.is_infinite() && !value.is_infinite() {
+            return Err(statistics::overflow());
+        }
+        Ok(result)
+    }
+
+    fn add_value(&self, best: &mut Option<Datum>, value: &Datum) {
+        let replace = match (best.as_ref(), self) {
+            (None, _) => true,
+            (Some(so_far), AggKind::Extreme { max, type_oid }) => {
+                let better = if *max { Ordering::Greater } else { Ordering::Less };
+                compare_as(*type_oid, value, so_far) == better
+            }
+            _ => false,
+        };
+        if replace {
+            *best = Some(value.clone());
+        }
+    }
+
+    /// The result over the rows taken in.
+    pub(crate) fn finish(&self, state: AggState, ret: Oid) -> Result<Datum> {
+        Ok(match state {
+            AggState::Count(count) => Datum::Int8(count),
+            AggState::Int(None) | AggState::Float(None) => Datum::Null,
+            AggState::Int(Some(v)) => match ret {
+                oid::INT2 => Datum::Int2(v as i16),
+                oid::INT4 => Datum::Int4(v as i32),
+                _ => Datum::Int8(v),
+            },
+            AggState::Float(Some(v)) => match self {
+                AggKind::SumFloat4 => Datum::Float4(v as f32),
+                _ => Datum::Float8(v),
+            },
+            AggState::Numeric(sum) => {
+                let result = match self {
+                    AggKind::AvgInt | AggKind::AvgNumeric => sum.avg()?,
+                    _ => sum.sum()?,
+                };
+                result.map_or(Datum::Null, Datum::Numeric)
+            }
+            AggState::Value(value) => value.unwrap_or(Datum::Null),
+            AggState::Bool(value) => value.map_or(Datum::Null, Datum::Bool),
+            AggState::Variance(variance) => match self {
+                AggKind::NumericVariance { sample, root: true } => variance.stddev(*sample)?,
+                AggKind::NumericVariance { sample, .. } => variance.variance(*sample)?,
+                _ => return Err(Error::internal("variance state of another aggregate")),
+            }
+            .map_or(Datum::Null, Datum::Numeric),
+            AggState::Moments(moments) => match self {
+                AggKind::FloatMoments(result) => float8(moments.result(*result)),
+                _ => return Err(Error::internal("moments state of another aggregate")),
+            },
+            AggState::Pairs(pairs) => match self {
+                AggKind::Pairs(PairsResult::Count) => Datum::Int8(pairs.count()),
+                AggKind::Pairs(result) => float8(pairs.result(*result)),
+                _ => return Err(Error::internal("pairs state of another aggregate")),
+            },
+            AggState::Collected(collected) => collected.finish(self)?,
+        })
+    }
+}
+
+impl AggState {
+    /// Bytes of memory beyond the state itself, roughly.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        match self {
+            AggState::Numeric(_) | AggState::Variance(_) => 160,
+            AggState::Pairs(_) => 64,
+            AggState::Value(Some(value)) => crate::spill::datum_bytes(value),
+            AggState::Collected(collected) => collected.bytes(),
+            _ => 0,
+        }
+    }
+}
+
+fn float8(value: Option<f64>) -> Datum {
+    value.map_or(Datum::Null, Datum::Float8)
+}
+
+fn first(args: &[Datum]) -> Result<&Datum> {
+    args.first().ok_or_else(|| Error::internal("aggregate called without an argument"))
+}
+
+#[inline]
+fn integer(value: &Datum) -> Result<i64> {
+    match value {
+        Datum::Int2(v) => Ok(i64::from(*v)),
+        Datum::Int4(v) => Ok(i64::from(*v)),
+        other => other.as_int8(),
+    }
+}
+
+fn float(value: &Datum) -> Result<f64> {
+    match value {
+        Datum::Float4(v) => Ok(f64::from(*v)),
+        other => other.as_float8(),
+    }
+}

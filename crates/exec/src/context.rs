@@ -1,0 +1,201 @@
+//! What changes while a statement runs.
+//!
+//! Everything compiled is immutable and shared; parameters, sub-select results,
+//! working tables, counters and the transaction's handle are here, in one object
+//! per execution that every node and expression gets by `&mut`.
+
+use crate::access::StatementTxn;
+use crate::env::FnContext;
+use crate::expr::SubPlanState;
+use crate::spill::TempSpace;
+use crate::tuplestore::TupleStore;
+use std::sync::Arc;
+use steppe_sql::expr::ExecParamId;
+use steppe_types::{Datum, Error, Result, SqlState};
+
+/// What one node did, for EXPLAIN ANALYZE.
+#[derive(Clone, Debug, Default)]
+pub struct Instrument {
+    /// How often the node was started.
+    pub loops: u64,
+    /// Rows handed up, over all loops.
+    pub rows: u64,
+    /// Rows dropped by the filter.
+    pub filtered: u64,
+    /// Pairs dropped by a join's ON condition.
+    pub join_filtered: u64,
+    /// Time until the first row, summed over loops.
+    pub startup: std::time::Duration,
+    /// Time in the node and below.
+    pub total: std::time::Duration,
+    /// Further lines a node prints about itself ("Sort Method: …").
+    pub notes: Vec<String>,
+}
+
+/// The versions that a kept result saw of the parameters it depends on.
+pub(crate) struct Versions {
+    ids: Arc<[ExecParamId]>,
+    seen: Box<[u64]>,
+}
+
+impl Versions {
+    /// Whether none of the parameters has been set since.
+    pub(crate) fn current(&self, cx: &ExecContext) -> bool {
+        self.ids.iter().zip(&self.seen).all(|(id, seen)| cx.version(*id) == *seen)
+    }
+}
+
+/// The state of one execution.
+pub(crate) struct ExecContext {
+    /// What functions see of the session.
+    pub(crate) functions: FnContext,
+    params: Arc<[Datum]>,
+    exec_params: Vec<Datum>,
+    versions: Vec<u64>,
+    /// The operand of the innermost CASE.
+    pub(crate) case_operand: Datum,
+    pub(crate) subplans: Vec<SubPlanState>,
+    /// Rows of the recursive unions' working tables.
+    pub(crate) work_tables: Vec<Option<TupleStore>>,
+    exec_param_count: usize,
+    /// The transaction, if the statement touches stored tables.
+    txn: Option<StatementTxn>,
+    pub(crate) work_mem_bytes: usize,
+    temp: Option<Arc<TempSpace>>,
+    /// Counters by node id, if the statement is analyzed.
+    pub(crate) instruments: Option<Vec<Instrument>>,
+    /// Rows inserted, updated or deleted.
+    pub(crate) processed: u64,
+}
+
+impl ExecContext {
+    /// The context of an execution.
+    pub(crate) fn new(
+        functions: FnContext,
+        params: Arc<[Datum]>,
+        exec_param_count: usize,
+        work_tables: usize,
+        work_mem_bytes: usize,
+        temp: Arc<TempSpace>,
+        txn: Option<StatementTxn>,
+    ) -> ExecContext {
+        ExecContext {
+            functions,
+            params,
+            exec_params: vec![Datum::Null; exec_param_count],
+            versions: vec![0; exec_param_count + work_tables],
+            case_operand: Datum::Null,
+            subplans: Vec::new(),
+            work_tables: (0..work_tables).map(|_| None).collect(),
+            exec_param_count,
+            txn,
+            work_mem_bytes,
+            temp: Some(temp),
+            instruments: None,
+            processed: 0,
+        }
+    }
+
+    /// A context in which only constant expressions can be evaluated.
+    pub(crate) fn for_folding(functions: FnContext) -> ExecContext {
+        ExecContext {
+            functions,
+            params: Arc::new([]),
+            exec_params: Vec::new(),
+            versions: Vec::new(),
+            case_operand: Datum::Null,
+            subplans: Vec::new(),
+            work_tables: Vec::new(),
+            exec_param_count: 0,
+            txn: None,
+            work_mem_bytes: 0,
+            temp: None,
+            instruments: None,
+            processed: 0,
+        }
+    }
+
+    /// `$index+1`.
+    #[inline]
+    pub(crate) fn param(&self, index: usize) -> Result<&Datum> {
+        self.params.get(index).ok_or_else(|| {
+            Error::new(
+                SqlState::UNDEFINED_PARAMETER,
+                format!("there is no parameter ${}", index + 1),
+            )
+        })
+    }
+
+    /// A run-time parameter's value.
+    #[inline]
+    pub(crate) fn exec_param(&self, id: ExecParamId) -> &Datum {
+        const NULL: &Datum = &Datum::Null;
+        self.exec_params.get(id).unwrap_or(NULL)
+    }
+
+    /// Sets a run-time parameter: what was kept of its old value is stale.
+    #[inline]
+    pub(crate) fn set_exec_param(&mut self, id: ExecParamId, value: Datum) {
+        if let (Some(slot), Some(version)) =
+            (self.exec_params.get_mut(id), self.versions.get_mut(id))
+        {
+            *slot = value;
+            *version += 1;
+        }
+    }
+
+    /// Says that a working table has new rows.
+    pub(crate) fn touch_work_table(&mut self, work_table: usize) {
+        if let Some(version) = self.versions.get_mut(self.exec_param_count + work_table) {
+            *version += 1;
+        }
+    }
+
+    fn version(&self, id: ExecParamId) -> u64 {
+        self.versions.get(id).copied().unwrap_or(0)
+    }
+
+    /// The present versions of some parameters.
+    pub(crate) fn versions(&self, ids: &Arc<[ExecParamId]>) -> Versions {
+        Versions { ids: ids.clone(), seen: ids.iter().map(|id| self.version(*id)).collect() }
+    }
+
+    /// 57014 if the statement is to stop.
+    #[inline]
+    pub(crate) fn check_interrupts(&self) -> Result<()> {
+        self.functions.services.check_interrupts()
+    }
+
+    /// The transaction.
+    pub(crate) fn txn(&mut self) -> Result<&mut StatementTxn> {
+        self.txn
+            .as_mut()
+            .ok_or_else(|| Error::internal("statement needs a transaction and has none"))
+    }
+
+    /// Lends the transaction for the duration of a fetch.
+    pub(crate) fn lend_txn(&mut self, txn: Option<StatementTxn>) {
+        self.txn = txn;
+    }
+
+    /// Gives the transaction back to the session.
+    pub(crate) fn take_txn(&mut self) -> Option<StatementTxn> {
+        self.txn.take()
+    }
+
+    /// Where spill files go.
+    pub(crate) fn temp(&self) -> Result<Arc<TempSpace>> {
+        self.temp.clone().ok_or_else(|| Error::internal("no temporary space in this context"))
+    }
+
+    /// An empty row store bounded by work_mem.
+    pub(crate) fn new_store(&self, width: usize) -> TupleStore {
+        TupleStore::new(width, self.work_mem_bytes, self.temp.clone())
+    }
+
+    /// The counters of a node, if the statement is analyzed.
+    #[inline]
+    pub(crate) fn instrument(&mut self, node: usize) -> Option<&mut Instrument> {
+        self.instruments.as_mut().and_then(|all| all.get_mut(node))
+    }
+}

@@ -1,0 +1,6 @@
+//! EXPLAIN.
+
+mod deparse;
+mod text;
+
+pub use text::{ExplainOptions, explain};

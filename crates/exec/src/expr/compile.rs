@@ -1,0 +1,333 @@
+//! From bound expressions to compiled ones.
+
+use super::subplan::CSubPlan;
+use super::{
+    ArrayCoerce, ArrayCtor, ArrayOp, BinaryTest, CExpr, Call, Case, Compare, Distinct, HashedDatum,
+    InSet, Row, RowCompare, Subscript, TypedCall, ViaIo,
+};
+use crate::context::ExecContext;
+use crate::deps::Dependencies;
+use crate::env::FnContext;
+use crate::functions::{self, Builtin, CallInfo, CmpOp, SetFn};
+use std::sync::Arc;
+use steppe_catalog::Builtins;
+use steppe_catalog::builtin::Proc;
+use steppe_sql::expr::{Expr, SubLinkKind, SubPlan, TypeRef};
+use steppe_sql::plan::PlannedStmt;
+use steppe_types::oid::{self, element_type_of};
+use steppe_types::{Datum, Error, Oid, Result};
+
+/// `IN` lists from this length on are hashed.
+const HASHED_LIST_MIN: usize = 9;
+
+/// Compiles the expressions of one statement.
+pub(crate) struct Compiler<'a> {
+    pub(crate) stmt: &'a PlannedStmt,
+    pub(crate) dependencies: Dependencies,
+    /// Evaluates constant sub-expressions.
+    folding: ExecContext,
+}
+
+/// A call of a set-returning function with its compiled arguments.
+pub(crate) struct SetCall {
+    pub(crate) function: SetFn,
+    pub(crate) strict: bool,
+    pub(crate) args: Box<[CExpr]>,
+    pub(crate) info: CallInfo,
+}
+
+/// The pg_proc row of a function.
+pub(crate) fn proc(func: Oid) -> Result<&'static Proc> {
+    Builtins::get()
+        .proc(func)
+        .ok_or_else(|| Error::internal(format!("cache lookup failed for function {func}")))
+}
+
+/// `name(type, type)` as PostgreSQL's error messages print a signature.
+pub(crate) fn signature(proc: &Proc) -> String {
+    let args: Vec<String> =
+        proc.args.iter().map(|t| steppe_sql::bind::typename::format_type(*t, -1)).collect();
+    format!("{}({})", proc.name, args.join(", "))
+}
+
+impl<'a> Compiler<'a> {
+    pub(crate) fn new(stmt: &'a PlannedStmt, pure: FnContext) -> Compiler<'a> {
+        Compiler {
+            stmt,
+            dependencies: Dependencies::of(stmt),
+            folding: ExecContext::for_folding(pure),
+        }
+    }
+
+    /// Compiles a list.
+    pub(crate) fn list(&mut self, exprs: &[Expr]) -> Result<Box<[CExpr]>> {
+        exprs.iter().map(|e| self.expr(e)).collect()
+    }
+
+    /// Compiles what may be absent.
+    pub(crate) fn option(&mut self, expr: &Option<Expr>) -> Result<Option<CExpr>> {
+        expr.as_ref().map(|e| self.expr(e)).transpose()
+    }
+
+    /// Compiles an expression.
+    pub(crate) fn expr(&mut self, expr: &Expr) -> Result<CExpr> {
+        Ok(match expr {
+            Expr::Const(datum, _) => CExpr::Const(datum.clone()),
+            Expr::Param { index, .. } => CExpr::Param(*index),
+            Expr::ExecParam { id, .. } => CExpr::ExecParam(*id),
+            Expr::Slot { index, .. } => CExpr::Slot(*index),
+            Expr::CaseOperand(_) => CExpr::CaseOperand,
+            Expr::Func { func, args, ty, .. } => self.call(*func, args, *ty)?,
+            Expr::And(args) => CExpr::And(self.list(args)?),
+            Expr::Or(args) => CExpr::Or(self.list(args)?),
+            Expr::Not(arg) => CExpr::Not(Box::new(self.expr(arg)?)),
+            Expr::IsNull { arg, negated } => {
+                CExpr::IsNull { arg: Box::new(self.expr(arg)?), negated: *negated }
+            }
+            Expr::BoolTest { arg, test } => {
+                CExpr::BoolTest { arg: Box::new(self.expr(arg)?), test: *test }
+            }
+            Expr::Distinct { eq, left, right, negated } => {
+                CExpr::Distinct(self.distinct(*eq, left, right, *negated)?)
+            }
+            Expr::NullIf { eq, left, right, .. } => {
+                CExpr::NullIf(self.distinct(*eq, left, right, false)?)
+            }
+            Expr::Case { operand, whens, otherwise, .. } => self.case(operand, whens, otherwise)?,
+            Expr::Coalesce { args, .. } => CExpr::Coalesce(self.list(args)?),
+            Expr::MinMax { greatest, args, ty } => {
+                CExpr::MinMax { greatest: *greatest, type_oid: ty.oid, args: self.list(args)? }
+            }
+            Expr::ScalarArrayOp { func, all, left, array, .. } => {
+                self.array_op(*func, *all, left, array)?
+            }
+            Expr::Array { elements, element, multidim, .. } => {
+                let elements = self.list(elements)?;
+                let ctor = ArrayCtor { elements, element: *element, multidim: *multidim };
+                let foldable = ctor.elements.iter().all(|e| matches!(e, CExpr::Const(_)));
+                self.fold(CExpr::Array(Box::new(ctor)), foldable)
+            }
+            Expr::Subscript { array, indices, slice, .. } => {
+                let indices = indices
+                    .iter()
+                    .map(|(a, b)| Ok((self.option(a)?, self.option(b)?)))
+                    .collect::<Result<_>>()?;
+                let array = self.expr(array)?;
+                CExpr::Subscript(Box::new(Subscript { array, indices, slice: *slice }))
+            }
+            Expr::Row(args) => CExpr::Row(self.list(args)?),
+            Expr::RowCompare { op, left, right, .. } => CExpr::RowCompare(Box::new(RowCompare {
+                op: *op,
+                types: left.iter().map(|e| e.ty().oid).collect(),
+                left: self.list(left)?,
+                right: self.list(right)?,
+            })),
+            Expr::Field { arg, index, .. } => {
+                CExpr::Field { arg: Box::new(self.expr(arg)?), index: *index }
+            }
+            Expr::Relabel { arg, .. } => self.expr(arg)?,
+            Expr::CoerceViaIo { arg, ty, .. } => {
+                let from = arg.ty().oid;
+                let arg = self.expr(arg)?;
+                CExpr::ViaIo(Box::new(ViaIo { arg, from, to: ty.oid }))
+            }
+            Expr::ArrayCoerce { arg, element, ty } => CExpr::ArrayCoerce(Box::new(ArrayCoerce {
+                arg: self.expr(arg)?,
+                element: self.expr(element)?,
+                element_type: element_type_of(ty.oid).unwrap_or(element.ty().oid),
+            })),
+            Expr::SubPlan(sub) => CExpr::SubPlan(Arc::new(self.sub_plan(sub)?)),
+            Expr::Var { .. }
+            | Expr::SubLink { .. }
+            | Expr::SubLinkColumn { .. }
+            | Expr::Aggregate(_)
+            | Expr::Default(_) => {
+                return Err(Error::internal("expression was not planned"));
+            }
+        })
+    }
+
+    fn case(
+        &mut self,
+        operand: &Option<Box<Expr>>,
+        whens: &[(Expr, Expr)],
+        otherwise: &Expr,
+    ) -> Result<CExpr> {
+        let operand = operand.as_ref().map(|o| self.expr(o)).transpose()?;
+        let whens = whens
+            .iter()
+            .map(|(when, then)| Ok((self.expr(when)?, self.expr(then)?)))
+            .collect::<Result<_>>()?;
+        let otherwise = self.expr(otherwise)?;
+        Ok(CExpr::Case(Box::new(Case { operand, whens, otherwise })))
+    }
+
+    fn call(&mut self, func: Oid, args: &[Expr], ret: TypeRef) -> Result<CExpr> {
+        let proc = proc(func)?;
+        let compiled = self.list(args)?;
+        let foldable =
+            proc.volatility == b'i' && compiled.iter().all(|a| matches!(a, CExpr::Const(_)));
+        let info = || CallInfo { func, args: args.iter().map(|a| a.ty().oid).collect(), ret };
+        let expr = match functions::lookup(proc.src) {
+            Some(Builtin::Scalar(function)) => {
+                CExpr::Call(Box::new(Call { function, strict: proc.strict, args: compiled }))
+            }
+            Some(Builtin::Typed(function)) => CExpr::TypedCall(Box::new(TypedCall {
+                function,
+                strict: proc.strict,
+                args: compiled,
+                info: info(),
+            })),
+            Some(Builtin::Compare { op, bpchar }) => {
+                let [left, right] = <[CExpr; 2]>::try_from(compiled.into_vec())
+                    .map_err(|_| Error::internal("comparison without two operands"))?;
+                let type_oid = comparison_type(bpchar, args);
+                CExpr::Compare(Box::new(Compare { op, type_oid, left, right }))
+            }
+            Some(Builtin::Set(_)) => {
+                return Err(Error::not_supported(
+                    "a set-returning function in this place of an expression",
+                ));
+            }
+            None => return Err(not_attached(proc)),
+        };
+        Ok(self.fold(expr, foldable))
+    }
+
+    /// A constant for an expression over constants. One that fails is left alone: whether it
+    /// is reached at all shows when it runs.
+    fn fold(&mut self, expr: CExpr, foldable: bool) -> CExpr {
+        if !foldable {
+            return expr;
+        }
+        match expr.eval(&mut self.folding, Row::EMPTY) {
+            Ok(datum) => CExpr::Const(datum),
+            Err(_) => expr,
+        }
+    }
+
+    /// The call of a set-returning function, if `expr` is one.
+    pub(crate) fn set_call(&mut self, expr: &Expr) -> Result<Option<SetCall>> {
+        let Expr::Func { func, args, ty, .. } = expr else { return Ok(None) };
+        let proc = proc(*func)?;
+        if !proc.retset {
+            return Ok(None);
+        }
+        let Some(Builtin::Set(function)) = functions::lookup(proc.src) else {
+            return Err(not_attached(proc));
+        };
+        let info =
+            CallInfo { func: *func, args: args.iter().map(|a| a.ty().oid).collect(), ret: *ty };
+        Ok(Some(SetCall { function, strict: proc.strict, args: self.list(args)?, info }))
+    }
+
+    /// A boolean function of two values of the given expressions' types.
+    pub(crate) fn binary_test(
+        &self,
+        func: Oid,
+        left: TypeRef,
+        right: TypeRef,
+    ) -> Result<BinaryTest> {
+        let proc = proc(func)?;
+        Ok(match functions::lookup(proc.src) {
+            Some(Builtin::Compare { op, bpchar }) => {
+                let type_oid = if bpchar { oid::BPCHAR } else { left.oid };
+                BinaryTest::Compare(op, plain_type(bpchar, type_oid))
+            }
+            Some(Builtin::Scalar(function)) => BinaryTest::Call { function, strict: proc.strict },
+            Some(Builtin::Typed(function)) => BinaryTest::Typed {
+                function,
+                strict: proc.strict,
+                info: CallInfo {
+                    func,
+                    args: [left.oid, right.oid].into(),
+                    ret: TypeRef::plain(oid::BOOL),
+                },
+            },
+            Some(Builtin::Set(_)) | None => return Err(not_attached(proc)),
+        })
+    }
+
+    fn distinct(
+        &mut self,
+        eq: Oid,
+        left: &Expr,
+        right: &Expr,
+        negated: bool,
+    ) -> Result<Box<Distinct>> {
+        let eq = self.binary_test(eq, left.ty(), right.ty())?;
+        let (left, right) = (self.expr(left)?, self.expr(right)?);
+        Ok(Box::new(Distinct { eq, left, right, negated }))
+    }
+
+    fn array_op(&mut self, func: Oid, all: bool, left: &Expr, array: &Expr) -> Result<CExpr> {
+        let element = TypeRef::plain(element_type_of(array.ty().oid).unwrap_or(array.ty().oid));
+        let test = self.binary_test(func, left.ty(), element)?;
+        let (left, array) = (self.expr(left)?, self.expr(array)?);
+        match (&test, &array) {
+            (BinaryTest::Compare(op, type_oid), CExpr::Const(Datum::Array(list)))
+                if list.elements.len() >= HASHED_LIST_MIN
+                    && matches!((op, all), (CmpOp::Eq, false) | (CmpOp::Ne, true)) =>
+            {
+                let values = list.elements.iter().filter(|e| !e.is_null());
+                Ok(CExpr::InSet(Box::new(InSet {
+                    left,
+                    values: values
+                        .map(|v| HashedDatum { type_oid: *type_oid, value: v.clone() })
+                        .collect(),
+                    has_null: list.elements.iter().any(Datum::is_null),
+                    negated: all,
+                    type_oid: *type_oid,
+                })))
+            }
+            _ => Ok(CExpr::ArrayOp(Box::new(ArrayOp { test, all, left, array }))),
+        }
+    }
+
+    fn sub_plan(&mut self, sub: &SubPlan) -> Result<CSubPlan> {
+        let args = sub
+            .args
+            .iter()
+            .map(|(id, e)| Ok((*id, self.expr(e)?)))
+            .collect::<Result<Box<[_]>>>()?;
+        let plan = self
+            .stmt
+            .subplans
+            .get(sub.plan)
+            .ok_or_else(|| Error::internal("statement has no such sub-plan"))?;
+        let hash_keys = match &sub.hash_keys {
+            Some(keys) if sub.args.is_empty() && sub.kind == SubLinkKind::Any => {
+                Some(self.list(keys)?)
+            }
+            _ => None,
+        };
+        Ok(CSubPlan {
+            kind: sub.kind,
+            plan: sub.plan,
+            args,
+            test: self.option(&sub.test)?,
+            columns: sub.columns.iter().copied().collect(),
+            hash_keys,
+            dependencies: self.dependencies.of_subplan(sub.plan),
+            types: plan.types.iter().map(|t| t.oid).collect(),
+        })
+    }
+}
+
+fn comparison_type(bpchar: bool, args: &[Expr]) -> Oid {
+    plain_type(bpchar, args.first().map_or(0, |a| a.ty().oid))
+}
+
+/// The type to compare as: `bpchar` operands compared by a text function keep their blanks.
+fn plain_type(bpchar: bool, type_oid: Oid) -> Oid {
+    match (bpchar, type_oid) {
+        (true, _) => oid::BPCHAR,
+        (false, oid::BPCHAR) => oid::TEXT,
+        (false, other) => other,
+    }
+}
+
+#[cold]
+pub(crate) fn not_attached(proc: &Proc) -> Error {
+    Error::not_supported(format_args!("function {}", signature(proc)))
+}

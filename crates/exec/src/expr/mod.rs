@@ -1,0 +1,233 @@
+//! Compiled expressions.
+//!
+//! A bound [`steppe_sql::expr::Expr`] is compiled once per cached plan: functions
+//! are resolved to pointers, constants folded, the commonest forms specialised.
+//! The result is immutable and shared by all executions; everything that changes
+//! while a statement runs (parameters, sub-select results) lives in the
+//! [`ExecContext`](crate::context::ExecContext) that is passed to `eval`.
+//!
+//! ```text
+//!   Expr ──compile──▶ CExpr ──eval(cx, row)──▶ Datum
+//!                       └────test(cx, row)──▶ Option<bool>   (no datum for conditions)
+//! ```
+
+pub(crate) mod array;
+mod compile;
+mod eval;
+mod subplan;
+
+use crate::functions::{CallInfo, CmpOp, ScalarFn, TypedFn};
+use hashbrown::HashSet;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use steppe_sql::expr::{BoolTest, RowCompareOp};
+use steppe_types::{Datum, Oid};
+
+pub(crate) use compile::{Compiler, SetCall, proc, signature};
+pub(crate) use eval::eval_args;
+pub(crate) use subplan::{CSubPlan, SubPlanState, advance_cte, drain};
+
+/// The row an expression is evaluated over: for a join the outer and the inner
+/// row side by side, so that nothing is copied before a pair is known to match.
+#[derive(Clone, Copy)]
+pub(crate) struct Row<'a> {
+    pub(crate) left: &'a [Datum],
+    pub(crate) right: &'a [Datum],
+}
+
+impl<'a> Row<'a> {
+    /// No columns.
+    pub(crate) const EMPTY: Row<'static> = Row { left: &[], right: &[] };
+
+    /// One row.
+    #[inline]
+    pub(crate) fn of(left: &'a [Datum]) -> Row<'a> {
+        Row { left, right: &[] }
+    }
+
+    /// An outer and an inner row.
+    #[inline]
+    pub(crate) fn pair(left: &'a [Datum], right: &'a [Datum]) -> Row<'a> {
+        Row { left, right }
+    }
+
+    /// Column `index`, if the row is as wide as the planner said.
+    #[inline]
+    pub(crate) fn get(self, index: usize) -> Option<&'a Datum> {
+        match self.left.get(index) {
+            Some(datum) => Some(datum),
+            None => self.right.get(index - self.left.len()),
+        }
+    }
+
+    /// All columns.
+    pub(crate) fn iter(self) -> impl Iterator<Item = &'a Datum> {
+        self.left.iter().chain(self.right)
+    }
+}
+
+/// A compiled expression.
+#[derive(Debug)]
+pub(crate) enum CExpr {
+    Const(Datum),
+    Slot(usize),
+    Param(usize),
+    ExecParam(usize),
+    CaseOperand,
+    Call(Box<Call>),
+    TypedCall(Box<TypedCall>),
+    Compare(Box<Compare>),
+    And(Box<[CExpr]>),
+    Or(Box<[CExpr]>),
+    Not(Box<CExpr>),
+    IsNull { arg: Box<CExpr>, negated: bool },
+    BoolTest { arg: Box<CExpr>, test: BoolTest },
+    Distinct(Box<Distinct>),
+    NullIf(Box<Distinct>),
+    Case(Box<Case>),
+    Coalesce(Box<[CExpr]>),
+    MinMax { greatest: bool, type_oid: Oid, args: Box<[CExpr]> },
+    InSet(Box<InSet>),
+    ArrayOp(Box<ArrayOp>),
+    Array(Box<ArrayCtor>),
+    Subscript(Box<Subscript>),
+    Row(Box<[CExpr]>),
+    RowCompare(Box<RowCompare>),
+    Field { arg: Box<CExpr>, index: usize },
+    ViaIo(Box<ViaIo>),
+    ArrayCoerce(Box<ArrayCoerce>),
+    SubPlan(Arc<CSubPlan>),
+}
+
+/// A call through a function pointer.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) function: ScalarFn,
+    pub(crate) strict: bool,
+    pub(crate) args: Box<[CExpr]>,
+}
+
+/// A call of a function that wants to know its argument types.
+#[derive(Debug)]
+pub(crate) struct TypedCall {
+    pub(crate) function: TypedFn,
+    pub(crate) strict: bool,
+    pub(crate) args: Box<[CExpr]>,
+    pub(crate) info: CallInfo,
+}
+
+/// A comparison by a type's default order.
+#[derive(Debug)]
+pub(crate) struct Compare {
+    pub(crate) op: CmpOp,
+    pub(crate) type_oid: Oid,
+    pub(crate) left: CExpr,
+    pub(crate) right: CExpr,
+}
+
+/// `IS DISTINCT FROM` and `NULLIF`.
+#[derive(Debug)]
+pub(crate) struct Distinct {
+    pub(crate) eq: BinaryTest,
+    pub(crate) left: CExpr,
+    pub(crate) right: CExpr,
+    pub(crate) negated: bool,
+}
+
+/// A boolean function of two values.
+#[derive(Debug, Clone)]
+pub(crate) enum BinaryTest {
+    Compare(CmpOp, Oid),
+    Call { function: ScalarFn, strict: bool },
+    Typed { function: TypedFn, strict: bool, info: CallInfo },
+}
+
+/// `CASE`.
+#[derive(Debug)]
+pub(crate) struct Case {
+    pub(crate) operand: Option<CExpr>,
+    pub(crate) whens: Box<[(CExpr, CExpr)]>,
+    pub(crate) otherwise: CExpr,
+}
+
+/// `x IN (constants)`, hashed.
+#[derive(Debug)]
+pub(crate) struct InSet {
+    pub(crate) left: CExpr,
+    pub(crate) values: HashSet<HashedDatum, foldhash::fast::FixedState>,
+    pub(crate) has_null: bool,
+    /// `<> ALL`: the answer is turned round.
+    pub(crate) negated: bool,
+    pub(crate) type_oid: Oid,
+}
+
+/// A datum hashed and compared as its type's default equality does.
+#[derive(Debug, Clone)]
+pub(crate) struct HashedDatum {
+    pub(crate) type_oid: Oid,
+    pub(crate) value: Datum,
+}
+
+impl Hash for HashedDatum {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        steppe_types::compare::hash_as(self.type_oid, &self.value, state);
+    }
+}
+
+impl PartialEq for HashedDatum {
+    fn eq(&self, other: &HashedDatum) -> bool {
+        steppe_types::compare::equal_as(self.type_oid, &self.value, &other.value)
+    }
+}
+
+impl Eq for HashedDatum {}
+
+/// `x op ANY|ALL (array)`.
+#[derive(Debug)]
+pub(crate) struct ArrayOp {
+    pub(crate) test: BinaryTest,
+    pub(crate) all: bool,
+    pub(crate) left: CExpr,
+    pub(crate) array: CExpr,
+}
+
+/// `ARRAY[…]`.
+#[derive(Debug)]
+pub(crate) struct ArrayCtor {
+    pub(crate) elements: Box<[CExpr]>,
+    pub(crate) element: Oid,
+    pub(crate) multidim: bool,
+}
+
+/// `a[i]`, `a[i:j]`.
+#[derive(Debug)]
+pub(crate) struct Subscript {
+    pub(crate) array: CExpr,
+    pub(crate) indices: Box<[(Option<CExpr>, Option<CExpr>)]>,
+    pub(crate) slice: bool,
+}
+
+/// `(a, b) < (c, d)`.
+#[derive(Debug)]
+pub(crate) struct RowCompare {
+    pub(crate) op: RowCompareOp,
+    pub(crate) types: Box<[Oid]>,
+    pub(crate) left: Box<[CExpr]>,
+    pub(crate) right: Box<[CExpr]>,
+}
+
+/// A cast through text.
+#[derive(Debug)]
+pub(crate) struct ViaIo {
+    pub(crate) arg: CExpr,
+    pub(crate) from: Oid,
+    pub(crate) to: Oid,
+}
+
+/// A cast of each element.
+#[derive(Debug)]
+pub(crate) struct ArrayCoerce {
+    pub(crate) arg: CExpr,
+    pub(crate) element: CExpr,
+    pub(crate) element_type: Oid,
+}

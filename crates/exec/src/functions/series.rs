@@ -1,0 +1,138 @@
+//! Set-returning functions: generate_series, unnest, generate_subscripts.
+
+use super::{Builtin, CallInfo, Entry, SetRows, arg};
+use crate::env::FnContext;
+use std::sync::Arc;
+use steppe_types::datum::Array;
+use steppe_types::numeric::Numeric;
+use steppe_types::{Datum, Error, Result, SqlState};
+
+/// Set-returning functions by prosrc.
+pub(super) const TABLE: &[Entry] = &[
+    ("generate_series_int4", Builtin::Set(integers)),
+    ("generate_series_step_int4", Builtin::Set(integers)),
+    ("generate_series_int8", Builtin::Set(integers)),
+    ("generate_series_step_int8", Builtin::Set(integers)),
+    ("generate_series_numeric", Builtin::Set(numerics)),
+    ("generate_series_step_numeric", Builtin::Set(numerics)),
+    ("array_unnest", Builtin::Set(unnest)),
+    ("generate_subscripts", Builtin::Set(subscripts)),
+    ("generate_subscripts_nodir", Builtin::Set(subscripts)),
+];
+
+#[cold]
+fn zero_step() -> Error {
+    Error::new(SqlState::INVALID_PARAMETER_VALUE, "step size cannot equal zero")
+}
+
+/// `start, start + step, … stop`, ending silently where the type's range ends.
+struct Integers {
+    next: Option<i64>,
+    stop: i64,
+    step: i64,
+    wide: bool,
+}
+
+impl SetRows for Integers {
+    fn next(&mut self, out: &mut Vec<Datum>, _: &mut FnContext) -> Result<bool> {
+        let Some(value) = self.next else { return Ok(false) };
+        if (self.step > 0 && value > self.stop) || (self.step < 0 && value < self.stop) {
+            self.next = None;
+            return Ok(false);
+        }
+        self.next = value.checked_add(self.step);
+        out.push(if self.wide { Datum::Int8(value) } else { Datum::Int4(value as i32) });
+        Ok(true)
+    }
+}
+
+fn integers(args: &[Datum], _: &CallInfo, _: &mut FnContext) -> Result<Box<dyn SetRows>> {
+    let value = |d: &Datum| match d {
+        Datum::Int4(v) => Ok(i64::from(*v)),
+        other => other.as_int8(),
+    };
+    let step = args.get(2).map_or(Ok(1), value)?;
+    if step == 0 {
+        return Err(zero_step());
+    }
+    let start = arg(args, 0)?;
+    Ok(Box::new(Integers {
+        next: Some(value(start)?),
+        stop: value(arg(args, 1)?)?,
+        step,
+        wide: matches!(start, Datum::Int8(_)),
+    }))
+}
+
+struct Numerics {
+    next: Numeric,
+    stop: Numeric,
+    step: Numeric,
+}
+
+impl SetRows for Numerics {
+    fn next(&mut self, out: &mut Vec<Datum>, _: &mut FnContext) -> Result<bool> {
+        let up = self.step.signum() > 0;
+        if (up && self.next > self.stop) || (!up && self.next < self.stop) {
+            return Ok(false);
+        }
+        let following = self.next.add(&self.step)?;
+        out.push(Datum::Numeric(std::mem::replace(&mut self.next, following)));
+        Ok(true)
+    }
+}
+
+fn numerics(args: &[Datum], _: &CallInfo, _: &mut FnContext) -> Result<Box<dyn SetRows>> {
+    let checked = |i: usize, what: &str| -> Result<Numeric> {
+        let value = arg(args, i)?.as_numeric()?;
+        let bad = |kind: &str| {
+            let message = format!("{what} value cannot be {kind}");
+            Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message))
+        };
+        match value {
+            v if v.is_nan() => bad("NaN"),
+            v if v.is_infinite() => bad("infinity"),
+            v => Ok(v.clone()),
+        }
+    };
+    let (start, stop) = (checked(0, "start")?, checked(1, "stop")?);
+    let step = if args.len() > 2 { checked(2, "step size")? } else { Numeric::ONE };
+    if step.is_zero() {
+        return Err(zero_step());
+    }
+    Ok(Box::new(Numerics { next: start, stop, step }))
+}
+
+struct Unnest {
+    array: Arc<Array>,
+    next: usize,
+}
+
+impl SetRows for Unnest {
+    fn next(&mut self, out: &mut Vec<Datum>, _: &mut FnContext) -> Result<bool> {
+        let Some(element) = self.array.elements.get(self.next) else { return Ok(false) };
+        self.next += 1;
+        out.push(element.clone());
+        Ok(true)
+    }
+}
+
+fn unnest(args: &[Datum], _: &CallInfo, _: &mut FnContext) -> Result<Box<dyn SetRows>> {
+    Ok(Box::new(Unnest { array: arg(args, 0)?.as_array()?.clone(), next: 0 }))
+}
+
+fn subscripts(args: &[Datum], _: &CallInfo, _: &mut FnContext) -> Result<Box<dyn SetRows>> {
+    let array = arg(args, 0)?.as_array()?;
+    let dimension = arg(args, 1)?.as_int4()?;
+    let reverse = match args.get(2) {
+        Some(reverse) => reverse.as_bool()?,
+        None => false,
+    };
+    let found = usize::try_from(dimension - 1).ok().and_then(|d| array.dimensions.get(d));
+    let Some((length, lower)) = found else {
+        return Ok(Box::new(Integers { next: None, stop: 0, step: 1, wide: false }));
+    };
+    let (first, last) = (i64::from(*lower), i64::from(*lower) + i64::from(*length) - 1);
+    let (start, stop, step) = if reverse { (last, first, -1) } else { (first, last, 1) };
+    Ok(Box::new(Integers { next: Some(start), stop, step, wide: false }))
+}

@@ -1,0 +1,229 @@
+//! INSERT … ON CONFLICT.
+//!
+//! For DO UPDATE a conflicting row that the snapshot sees is found by a look-up.
+//! Else the row is inserted, arbiter indexes first; where one of them refuses, the attempt is taken
+//! back to an undo position, and the row that stood in the way decides. Before
+//! waiting for another transaction's insert the attempt is taken back too, so that
+//! two sessions inserting the same key never wait for each other.
+
+use super::insert::insert_key;
+use super::update::update_known;
+use super::{Inserter, Target};
+use crate::access::IndexAccess;
+use crate::context::ExecContext;
+use crate::expr::{CExpr, Row};
+use crate::node::{find_point, serialization};
+use steppe_txn::{IndexInsert, IsolationLevel, LockOutcome, RowBuf, RowId, RowLockMode};
+use steppe_types::{Datum, Error, Result, SqlState};
+
+/// A compiled ON CONFLICT clause.
+pub(crate) struct ConflictPlan {
+    /// Positions among the target's indexes.
+    pub(crate) arbiters: Box<[usize]>,
+    /// DO UPDATE: assignments and WHERE over existing row ‖ excluded row.
+    pub(crate) update: Option<(Box<[(usize, CExpr)]>, Option<CExpr>)>,
+}
+
+enum Attempt {
+    Inserted,
+    Conflict(RowId),
+    /// Somebody else was at the key and has ended by now.
+    Again,
+}
+
+impl ConflictPlan {
+    /// Inserts a row or does what the clause says. Returns the stored row, or `None` if
+    /// nothing was stored.
+    pub(super) fn insert(
+        &self,
+        target: &Target,
+        row: &[Datum],
+        inserter: &mut Inserter,
+        cx: &mut ExecContext,
+    ) -> Result<Option<Vec<Datum>>> {
+        super::check_row(target, row, cx)?;
+        // DO NOTHING must know about a deletion after the snapshot, which only an attempt shows.
+        let mut look_first = self.update.is_some();
+        loop {
+            cx.check_interrupts()?;
+            let visible = if look_first { self.find_visible(target, row, cx)? } else { None };
+            let conflict = match visible {
+                Some(id) => id,
+                None => match self.attempt(target, row, inserter, cx)? {
+                    Attempt::Inserted => return Ok(Some(row.to_vec())),
+                    Attempt::Conflict(id) => id,
+                    Attempt::Again => continue,
+                },
+            };
+            match &self.update {
+                None => {
+                    self.check_visible(target, conflict, cx)?;
+                    return Ok(None);
+                }
+                Some((assignments, filter)) => {
+                    let filter = filter.as_ref();
+                    match resolve(target, assignments, filter, conflict, row, cx)? {
+                        Resolved::Updated(stored) => return Ok(Some(stored)),
+                        Resolved::Filtered => return Ok(None),
+                        Resolved::Gone => look_first = false,
+                    }
+                }
+            }
+        }
+    }
+
+    /// A row in the way that the snapshot sees.
+    fn find_visible(
+        &self,
+        target: &Target,
+        row: &[Datum],
+        cx: &mut ExecContext,
+    ) -> Result<Option<RowId>> {
+        let (mut key, mut postings, mut buffer) = (Vec::new(), Vec::new(), RowBuf::new());
+        for at in &self.arbiters {
+            let index = &target.indexes[*at];
+            key.clear();
+            if index.key_of(row, &mut key)? {
+                continue;
+            }
+            let view = &cx.txn()?.view;
+            let found = find_point(&target.table, index, view, &key, &mut postings, &mut buffer)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    fn attempt(
+        &self,
+        target: &Target,
+        row: &[Datum],
+        inserter: &mut Inserter,
+        cx: &mut ExecContext,
+    ) -> Result<Attempt> {
+        let position = cx.txn()?.txn.undo_position();
+        inserter.insert_rows(target, &[row], cx)?;
+        let id = inserter.ids()[0];
+        let mut key = Vec::new();
+        for at in &self.arbiters {
+            let index: &IndexAccess = &target.indexes[*at];
+            key.clear();
+            let has_null = index.key_of(row, &mut key)?;
+            match index.store.insert(&mut cx.txn()?.txn, &key, has_null, id)? {
+                IndexInsert::Done => {}
+                IndexInsert::Duplicate(other) => {
+                    cx.txn()?.txn.rollback_to_position(position)?;
+                    return Ok(Attempt::Conflict(other));
+                }
+                IndexInsert::MustWait(wait) => {
+                    cx.txn()?.txn.rollback_to_position(position)?;
+                    cx.functions.services.block_on(wait)?;
+                    return Ok(Attempt::Again);
+                }
+            }
+        }
+        for (at, index) in target.indexes.iter().enumerate() {
+            if !self.arbiters.contains(&at) {
+                key.clear();
+                let has_null = index.key_of(row, &mut key)?;
+                insert_key(target, index, &key, has_null, id, row, cx)?;
+            }
+        }
+        Ok(Attempt::Inserted)
+    }
+
+    /// REPEATABLE READ may not silently skip a row because of one that it cannot see.
+    fn check_visible(&self, target: &Target, id: RowId, cx: &mut ExecContext) -> Result<()> {
+        let txn = cx.txn()?;
+        if txn.txn.isolation() != IsolationLevel::RepeatableRead {
+            return Ok(());
+        }
+        let rows = target.table.rows_for_write()?;
+        // A row of this very command is not in the view either, and is no reason to fail.
+        let current = txn.txn.view();
+        let mut buffer = RowBuf::new();
+        if rows.get(&current, id, &mut buffer)?.is_none()
+            && matches!(
+                rows.lock_row(
+                    &mut txn.txn,
+                    id,
+                    RowLockMode::KeyShare,
+                    steppe_txn::WaitPolicy::DontWait
+                )?,
+                LockOutcome::UpdatedConcurrently { .. }
+            )
+        {
+            return Err(serialization("update"));
+        }
+        Ok(())
+    }
+}
+
+enum Resolved {
+    Updated(Vec<Datum>),
+    /// The clause's WHERE does not hold.
+    Filtered,
+    Gone,
+}
+
+/// DO UPDATE on the row in the way: its newest version counts, whatever the snapshot sees.
+fn resolve(
+    target: &Target,
+    assignments: &[(usize, CExpr)],
+    filter: Option<&CExpr>,
+    id: RowId,
+    excluded: &[Datum],
+    cx: &mut ExecContext,
+) -> Result<Resolved> {
+    let rows = target.table.rows_for_write()?;
+    let version = loop {
+        let txn = cx.txn()?;
+        let repeatable = txn.txn.isolation() == IsolationLevel::RepeatableRead;
+        let policy = steppe_txn::WaitPolicy::Block;
+        match rows.lock_row(&mut txn.txn, id, RowLockMode::NoKeyUpdate, policy)? {
+            LockOutcome::Locked => {
+                let mut buffer = RowBuf::new();
+                if rows.get(&txn.view, id, &mut buffer)?.is_none() {
+                    return Ok(Resolved::Gone);
+                }
+                break buffer.row().to_vec();
+            }
+            LockOutcome::UpdatedConcurrently { .. } if repeatable => {
+                return Err(serialization("update"));
+            }
+            LockOutcome::UpdatedConcurrently { newest } => break newest,
+            LockOutcome::DeletedConcurrently if repeatable => {
+                return Err(serialization("delete"));
+            }
+            LockOutcome::NotFound | LockOutcome::DeletedConcurrently => {
+                return Ok(Resolved::Gone);
+            }
+            LockOutcome::SelfUpdated => return Err(affected_twice()),
+            LockOutcome::MustWait(wait) => cx.functions.services.block_on(wait)?,
+            LockOutcome::WouldBlock => {
+                return Err(Error::internal("a blocking lock request did not block"));
+            }
+        }
+    };
+    let mut old = Vec::new();
+    target.table.decode_all(&version, &mut old)?;
+    if let Some(filter) = filter
+        && !filter.holds(cx, Row::pair(&old, excluded))?
+    {
+        return Ok(Resolved::Filtered);
+    }
+    update_known(target, assignments, id, &version, old, excluded, cx).map(Resolved::Updated)
+}
+
+#[cold]
+fn affected_twice() -> Error {
+    Error::new(
+        SqlState::CARDINALITY_VIOLATION,
+        "ON CONFLICT DO UPDATE command cannot affect row a second time",
+    )
+    .hint(
+        "Ensure that no rows proposed for insertion within the same command have duplicate \
+         constrained values.",
+    )
+}

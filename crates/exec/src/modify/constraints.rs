@@ -1,0 +1,112 @@
+//! Constraints of a row, and their errors as PostgreSQL words them
+//! (execMain.c's ExecConstraints, nbtinsert.c's _bt_check_unique).
+
+use super::Target;
+use crate::access::{IndexAccess, TableAccess};
+use crate::context::ExecContext;
+use crate::env::FnContext;
+use crate::expr::Row;
+use crate::io::to_text;
+use steppe_types::{Datum, Error, Result, SqlState};
+
+/// A value in a detail is cut to so many bytes.
+const SHOWN_BYTES_MAX: usize = 64;
+
+/// 23502 or 23514 unless the row may be stored.
+pub(crate) fn check_row(target: &Target, row: &[Datum], cx: &mut ExecContext) -> Result<()> {
+    for column in &target.not_null {
+        if row.get(*column).is_none_or(Datum::is_null) {
+            return Err(null_violation(target, *column, row, &cx.functions));
+        }
+    }
+    for (name, check) in &target.checks {
+        // Unknown satisfies a CHECK.
+        if check.test(cx, Row::of(row))? == Some(false) {
+            return Err(check_violation(target, name, row, &cx.functions));
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn null_violation(target: &Target, column: usize, row: &[Datum], cx: &FnContext) -> Error {
+    let relation = &target.table.relation;
+    let name = relation.columns.get(column).map_or("?", |c| &c.name);
+    let error = Error::new(
+        SqlState::NOT_NULL_VIOLATION,
+        format!(
+            "null value in column \"{name}\" of relation \"{}\" violates not-null constraint",
+            relation.name
+        ),
+    );
+    with_row(error, &target.table, row, cx).column(name)
+}
+
+#[cold]
+fn check_violation(target: &Target, constraint: &str, row: &[Datum], cx: &FnContext) -> Error {
+    let relation = &target.table.relation.name;
+    let error = Error::new(
+        SqlState::CHECK_VIOLATION,
+        format!("new row for relation \"{relation}\" violates check constraint \"{constraint}\""),
+    );
+    with_row(error, &target.table, row, cx).constraint(constraint)
+}
+
+fn with_row(error: Error, table: &TableAccess, row: &[Datum], cx: &FnContext) -> Error {
+    let columns = table.relation.columns.iter().zip(row).filter(|(c, _)| !c.dropped);
+    let values: Vec<String> = columns.map(|(c, v)| shown(v, c.type_oid, cx)).collect();
+    named(error, table, cx).detail(format!("Failing row contains ({}).", values.join(", ")))
+}
+
+/// Names the table and its schema.
+fn named(error: Error, table: &TableAccess, cx: &FnContext) -> Error {
+    let schema = cx.catalog.schema(table.relation.schema);
+    error.table(schema.map_or("public", |s| &s.name), &table.relation.name)
+}
+
+/// A value as a detail shows it.
+fn shown(value: &Datum, type_oid: u32, cx: &FnContext) -> String {
+    match to_text(value, type_oid, cx) {
+        Ok(None) => "null".to_owned(),
+        Ok(Some(text)) if text.len() > SHOWN_BYTES_MAX => {
+            let mut end = SHOWN_BYTES_MAX;
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            format!("{}...", &text[..end])
+        }
+        Ok(Some(text)) => text,
+        Err(_) => "?".to_owned(),
+    }
+}
+
+/// 23505 with the key that is there already.
+#[cold]
+pub(crate) fn duplicate_key(
+    table: &TableAccess,
+    index: &IndexAccess,
+    row: &[Datum],
+    cx: &FnContext,
+) -> Error {
+    let columns = &table.relation.columns;
+    let mut names = Vec::new();
+    let mut values = Vec::new();
+    for at in &index.columns {
+        if let (Some(column), Some(value)) = (columns.get(*at), row.get(*at)) {
+            names.push(column.name.to_string());
+            values.push(to_text(value, column.type_oid, cx).ok().flatten());
+        }
+    }
+    let values: Vec<String> =
+        values.into_iter().map(|v| v.unwrap_or_else(|| "null".to_owned())).collect();
+    let name = &index.relation.name;
+    let error = Error::new(
+        SqlState::UNIQUE_VIOLATION,
+        format!("duplicate key value violates unique constraint \"{name}\""),
+    );
+    named(error, table, cx).constraint(name).detail(format!(
+        "Key ({})=({}) already exists.",
+        names.join(", "),
+        values.join(", ")
+    ))
+}

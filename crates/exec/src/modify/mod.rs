@@ -1,0 +1,199 @@
+//! INSERT, UPDATE and DELETE (PostgreSQL's nodeModifyTable.c).
+//!
+//! | file | subject |
+//! |---|---|
+//! | `mod` | the plan node: batches in, RETURNING out |
+//! | `insert` | batches of rows to the table and, sorted, to its indexes |
+//! | `update` | UPDATE and DELETE of one row, with READ COMMITTED's recheck |
+//! | `conflict` | INSERT … ON CONFLICT |
+//! | `constraints` | NOT NULL, CHECK, and the errors with their details |
+//!
+//! A statement that fails half-way leaves its changes to the session, which takes
+//! them back to the statement's start (an undo position).
+
+mod conflict;
+mod constraints;
+mod insert;
+mod update;
+
+use crate::access::{IndexAccess, TableAccess};
+use crate::batch::RowBatch;
+use crate::context::ExecContext;
+use crate::expr::{CExpr, Row};
+use crate::node::{BoxedNode, CNode, CPlan, Node, start as start_node};
+use std::sync::Arc;
+use steppe_sql::query::Command;
+use steppe_types::{Datum, Error, Oid, Result};
+
+pub(crate) use constraints::{check_row, duplicate_key};
+pub(crate) use insert::Inserter;
+
+/// Rows of a multi-row INSERT that are put in at a time.
+const INSERT_ROWS: usize = 1024;
+
+/// A compiled ModifyTable.
+pub(crate) struct ModifyPlan {
+    pub(crate) command: Command,
+    pub(crate) target: Target,
+    pub(crate) child: Arc<CPlan>,
+    pub(crate) row_id: usize,
+    /// (column, value over target row ‖ child row)
+    pub(crate) assignments: Box<[(usize, CExpr)]>,
+    pub(crate) recheck: Option<CExpr>,
+    pub(crate) on_conflict: Option<conflict::ConflictPlan>,
+    pub(crate) returning: bool,
+    /// Whether the statement's row count is this node's.
+    pub(crate) counts: bool,
+}
+
+/// A table that is written to, with what its rows must satisfy.
+pub(crate) struct Target {
+    pub(crate) table: Arc<TableAccess>,
+    pub(crate) indexes: Box<[Arc<IndexAccess>]>,
+    /// Positions of NOT NULL columns.
+    pub(crate) not_null: Box<[usize]>,
+    /// CHECK constraints over the new row.
+    pub(crate) checks: Box<[(Arc<str>, CExpr)]>,
+}
+
+pub(crate) use conflict::ConflictPlan;
+
+struct ModifyNode {
+    plan: Arc<CPlan>,
+    child: BoxedNode,
+    incoming: RowBatch,
+    finished: bool,
+    inserter: Inserter,
+    /// RETURNING rows that did not fit the last batch.
+    ready: std::collections::VecDeque<Vec<Datum>>,
+}
+
+pub(crate) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
+    let CNode::Modify(modify) = &plan.kind else { unreachable!("started as a modify") };
+    let child = start_node(&modify.child, cx);
+    let incoming = RowBatch::new(modify.child.width);
+    Box::new(ModifyNode {
+        plan,
+        child,
+        incoming,
+        finished: false,
+        inserter: Inserter::default(),
+        ready: std::collections::VecDeque::new(),
+    })
+}
+
+/// Collects what RETURNING computes.
+pub(crate) struct Returning<'a> {
+    plan: &'a CPlan,
+    wanted: bool,
+    ready: &'a mut std::collections::VecDeque<Vec<Datum>>,
+}
+
+impl Returning<'_> {
+    /// A row was changed: `target` is its new (for DELETE its old) version.
+    pub(crate) fn row(
+        &mut self,
+        target: &[Datum],
+        source: &[Datum],
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        if !self.wanted {
+            return Ok(());
+        }
+        let row = Row::pair(target, source);
+        if !self.plan.passes(cx, row)? {
+            return Ok(());
+        }
+        let out = match &self.plan.project {
+            Some(project) => project.iter().map(|e| e.eval(cx, row)).collect::<Result<Vec<_>>>()?,
+            None => row.iter().cloned().collect(),
+        };
+        self.ready.push_back(out);
+        Ok(())
+    }
+}
+
+impl ModifyNode {
+    /// Changes the rows of one batch.
+    fn run_batch(&mut self, modify: &ModifyPlan, cx: &mut ExecContext) -> Result<()> {
+        let mut returning =
+            Returning { plan: &self.plan, wanted: modify.returning, ready: &mut self.ready };
+        let mut changed = 0;
+        match (modify.command, &modify.on_conflict) {
+            (Command::Insert, None) => {
+                let rows: Vec<&[Datum]> = self.incoming.iter().collect();
+                self.inserter.insert(&modify.target, &rows, cx)?;
+                changed += rows.len() as u64;
+                for row in rows {
+                    returning.row(row, &[], cx)?;
+                }
+            }
+            (Command::Insert, Some(conflict)) => {
+                for row in self.incoming.iter() {
+                    let done = conflict.insert(&modify.target, row, &mut self.inserter, cx)?;
+                    if let Some(stored) = done {
+                        changed += 1;
+                        returning.row(&stored, row, cx)?;
+                    }
+                }
+            }
+            (Command::Update | Command::Delete, _) => {
+                for row in self.incoming.iter() {
+                    if let Some(stored) = update::change_row(modify, row, cx)? {
+                        changed += 1;
+                        returning.row(&stored, row, cx)?;
+                    }
+                }
+            }
+            (Command::Select, _) => {
+                return Err(Error::internal("SELECT is not a data-modifying command"));
+            }
+        }
+        if modify.counts {
+            cx.processed += changed;
+        }
+        Ok(())
+    }
+}
+
+impl Node for ModifyNode {
+    fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
+        let plan = self.plan.clone();
+        let CNode::Modify(modify) = &plan.kind else {
+            return Err(Error::internal("modify node over another plan"));
+        };
+        while self.ready.is_empty() && !self.finished {
+            self.incoming.clear();
+            self.incoming.wanted = INSERT_ROWS;
+            self.child.next(cx, &mut self.incoming)?;
+            cx.check_interrupts()?;
+            self.finished = self.incoming.is_empty();
+            self.run_batch(modify, cx)?;
+        }
+        while !out.is_full()
+            && let Some(mut row) = self.ready.pop_front()
+        {
+            out.push_owned(&mut row);
+        }
+        Ok(())
+    }
+
+    fn rescan(&mut self, _: &mut ExecContext) -> Result<()> {
+        Err(Error::internal("a data-modifying node runs once"))
+    }
+}
+
+/// Positions of the columns that must not be NULL.
+pub(crate) fn not_null_columns(relation: &steppe_catalog::Relation) -> Box<[usize]> {
+    let columns = relation.columns.iter().enumerate();
+    columns.filter(|(_, c)| c.not_null && !c.dropped).map(|(i, _)| i).collect()
+}
+
+/// Arbiter indexes by OID.
+pub(crate) fn arbiters(indexes: &[Arc<IndexAccess>], oids: &[Oid]) -> Box<[usize]> {
+    let positions = indexes.iter().enumerate();
+    positions
+        .filter(|(_, i)| i.unique && (oids.is_empty() || oids.contains(&i.relation.oid)))
+        .map(|(at, _)| at)
+        .collect()
+}

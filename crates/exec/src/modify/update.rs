@@ -1,0 +1,242 @@
+//! UPDATE and DELETE of one row.
+//!
+//! The new version is computed from the version that the snapshot sees, outside
+//! any latch, and put in place only if that is still the newest one. Otherwise,
+//! after waiting for whoever holds the row:
+//!
+//! - REPEATABLE READ fails (40001);
+//! - READ COMMITTED takes the newest version, checks the statement's WHERE again
+//!   over it, and computes the new version from it (EvalPlanQual).
+
+use super::insert::insert_key;
+use super::{ModifyPlan, Target, check_row};
+use crate::context::ExecContext;
+use crate::expr::{CExpr, Row};
+use crate::node::serialization;
+use steppe_sql::query::Command;
+use steppe_txn::{Action, IsolationLevel, ModifyOutcome, RowBuf, RowId};
+use steppe_types::{Datum, Error, Result, SqlState};
+
+/// A change to one row that is ready to be tried.
+struct Attempt {
+    old: Vec<Datum>,
+    new: Vec<Datum>,
+    encoded: Vec<u8>,
+    key_changed: bool,
+}
+
+/// What trying came to.
+enum Tried {
+    Done,
+    Gone,
+    Newer(Vec<u8>),
+}
+
+/// Changes the row that a child's row names. Returns the version that RETURNING is over,
+/// or `None` if the row was not changed.
+pub(super) fn change_row(
+    modify: &ModifyPlan,
+    source: &[Datum],
+    cx: &mut ExecContext,
+) -> Result<Option<Vec<Datum>>> {
+    let id = match source.get(modify.row_id) {
+        Some(Datum::Int8(id)) => RowId(*id as u64),
+        // The nullable side of an outer join has no row to change.
+        Some(Datum::Null) => return Ok(None),
+        _ => return Err(Error::internal("modify node's input has no row id")),
+    };
+    let mut buffer = RowBuf::new();
+    let rows = modify.target.table.rows_for_write()?;
+    if rows.get(&cx.txn()?.view, id, &mut buffer)?.is_none() {
+        return Ok(None);
+    }
+    let mut version = buffer.row().to_vec();
+    let mut newer = false;
+    loop {
+        let mut old = Vec::new();
+        modify.target.table.decode_all(&version, &mut old)?;
+        if newer
+            && let Some(recheck) = &modify.recheck
+            && !recheck.holds(cx, Row::pair(&old, source))?
+        {
+            return Ok(None);
+        }
+        let tried = match modify.command {
+            Command::Delete => try_delete(&modify.target, id, &version, cx)?,
+            _ => {
+                let assignments = &modify.assignments;
+                let attempt = prepare(&modify.target, assignments, old, source, &version, cx)?;
+                let tried = try_update(&modify.target, id, &version, &attempt, cx)?;
+                if matches!(tried, Tried::Done) {
+                    finish_update(&modify.target, assignments, id, &version, &attempt, cx)?;
+                }
+                old = attempt.new;
+                tried
+            }
+        };
+        match tried {
+            Tried::Done => return Ok(Some(old)),
+            Tried::Gone => return Ok(None),
+            Tried::Newer(bytes) => {
+                version = bytes;
+                newer = true;
+            }
+        }
+    }
+}
+
+/// Updates a row whose newest version is known and locked (ON CONFLICT DO UPDATE).
+pub(super) fn update_known(
+    target: &Target,
+    assignments: &[(usize, CExpr)],
+    id: RowId,
+    version: &[u8],
+    old: Vec<Datum>,
+    source: &[Datum],
+    cx: &mut ExecContext,
+) -> Result<Vec<Datum>> {
+    let attempt = prepare(target, assignments, old, source, version, cx)?;
+    match try_update(target, id, version, &attempt, cx)? {
+        Tried::Done => {
+            finish_update(target, assignments, id, version, &attempt, cx)?;
+            Ok(attempt.new)
+        }
+        Tried::Gone | Tried::Newer(_) => Err(Error::internal("a locked row was changed")),
+    }
+}
+
+/// Computes the new version.
+fn prepare(
+    target: &Target,
+    assignments: &[(usize, CExpr)],
+    old: Vec<Datum>,
+    source: &[Datum],
+    version: &[u8],
+    cx: &mut ExecContext,
+) -> Result<Attempt> {
+    let mut new = old.clone();
+    for (column, expr) in assignments {
+        let value = expr.eval(cx, Row::pair(&old, source))?;
+        let place = new
+            .get_mut(*column)
+            .ok_or_else(|| Error::internal("assignment to a column that is not there"))?;
+        *place = value;
+    }
+    check_row(target, &new, cx)?;
+    let assigned = |i: usize| assignments.iter().any(|(column, _)| *column == i);
+    let mut kept = target.table.out_of_line(version)?;
+    kept.retain(|(i, _)| !assigned(*i));
+    let mut encoded = Vec::with_capacity(version.len() + 16);
+    target.table.encode(&mut cx.txn()?.txn, &new, &kept, &mut encoded)?;
+    let key_changed = target.indexes.iter().filter(|i| i.unique).any(|index| {
+        let mut columns = index.columns.iter().zip(&index.parts);
+        columns.any(|(c, p)| assigned(*c) && differs(&old[*c], &new[*c], p.type_oid))
+    });
+    Ok(Attempt { old, new, encoded, key_changed })
+}
+
+fn differs(a: &Datum, b: &Datum, type_oid: u32) -> bool {
+    match (a.is_null(), b.is_null()) {
+        (false, false) => !steppe_types::compare::equal_as(type_oid, a, b),
+        (a, b) => a != b,
+    }
+}
+
+fn try_update(
+    target: &Target,
+    id: RowId,
+    version: &[u8],
+    attempt: &Attempt,
+    cx: &mut ExecContext,
+) -> Result<Tried> {
+    let action = Action::Replace { key_changed: attempt.key_changed };
+    try_change(target, id, version, action, &attempt.encoded, cx)
+}
+
+/// Puts the change in place if `version` still is the newest, waiting for other writers.
+fn try_change(
+    target: &Target,
+    id: RowId,
+    version: &[u8],
+    action: Action,
+    new: &[u8],
+    cx: &mut ExecContext,
+) -> Result<Tried> {
+    let rows = target.table.rows_for_write()?;
+    loop {
+        let txn = &mut cx.txn()?.txn;
+        let repeatable = txn.isolation() == IsolationLevel::RepeatableRead;
+        let outcome = rows.modify(txn, id, &mut |current, out| {
+            if current.row != version {
+                return Ok(Action::Keep);
+            }
+            out.extend_from_slice(new);
+            Ok(action)
+        })?;
+        return match outcome {
+            ModifyOutcome::Done => Ok(Tried::Done),
+            ModifyOutcome::NotFound | ModifyOutcome::SelfUpdated => Ok(Tried::Gone),
+            ModifyOutcome::DeletedConcurrently if repeatable => Err(serialization("delete")),
+            ModifyOutcome::DeletedConcurrently => Ok(Tried::Gone),
+            ModifyOutcome::UpdatedConcurrently { .. } if repeatable => Err(serialization("update")),
+            ModifyOutcome::UpdatedConcurrently { newest } => Ok(Tried::Newer(newest)),
+            // Our transaction changed the row in an earlier command that this statement's
+            // view should have shown.
+            ModifyOutcome::Kept => Err(Error::new(
+                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "row was already modified by an operation triggered by the current command",
+            )),
+            ModifyOutcome::MustWait(wait) => {
+                cx.functions.services.block_on(wait)?;
+                continue;
+            }
+        };
+    }
+}
+
+/// Indexes whose key has changed, and values that nothing refers to any more.
+fn finish_update(
+    target: &Target,
+    assignments: &[(usize, CExpr)],
+    id: RowId,
+    version: &[u8],
+    attempt: &Attempt,
+    cx: &mut ExecContext,
+) -> Result<()> {
+    let assigned = |i: usize| assignments.iter().any(|(column, _)| *column == i);
+    for index in &target.indexes {
+        if !index.columns.iter().any(|c| assigned(*c)) {
+            continue;
+        }
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        let had_null = index.key_of(&attempt.old, &mut before)?;
+        let has_null = index.key_of(&attempt.new, &mut after)?;
+        if before == after {
+            continue;
+        }
+        insert_key(target, index, &after, has_null, id, &attempt.new, cx)?;
+        index.store.mark_deleted(&mut cx.txn()?.txn, &before, had_null, id)?;
+    }
+    for (i, pointer) in target.table.out_of_line(version)? {
+        if assigned(i) {
+            target.table.free(&mut cx.txn()?.txn, &pointer)?;
+        }
+    }
+    Ok(())
+}
+
+fn try_delete(target: &Target, id: RowId, version: &[u8], cx: &mut ExecContext) -> Result<Tried> {
+    let tried = try_change(target, id, version, Action::Delete, &[], cx)?;
+    if !matches!(tried, Tried::Done) {
+        return Ok(tried);
+    }
+    for index in &target.indexes {
+        let mut key = Vec::new();
+        let has_null = index.key_of_row(&target.table, version, &mut key)?;
+        index.store.mark_deleted(&mut cx.txn()?.txn, &key, has_null, id)?;
+    }
+    for (_, pointer) in target.table.out_of_line(version)? {
+        target.table.free(&mut cx.txn()?.txn, &pointer)?;
+    }
+    Ok(tried)
+}

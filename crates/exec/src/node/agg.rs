@@ -1,0 +1,494 @@
+//! Aggregation: plain, over sorted groups, or hashed with spilling
+//! (PostgreSQL's nodeAgg.c).
+//!
+//! The hash table takes new groups until work_mem is full. From then on rows of
+//! groups it knows are still taken in, and rows of others are written to
+//! partitions by hash; when the table's groups have been handed up, partition
+//! after partition is aggregated in the same way. No state is ever written.
+//!
+//! DISTINCT and ORDER BY inside a call: the arguments of a group's rows are kept in
+//! a sorter and fed to the aggregate when the group ends.
+
+use super::{BoxedNode, CNode, CPlan, Node, sort::SortKeys, start as start_node};
+use crate::aggregate::{AggKind, AggState};
+use crate::batch::RowBatch;
+use crate::context::ExecContext;
+use crate::expr::{CExpr, Row};
+use crate::hashing::{equal_keys, hash_key, partition_of};
+use crate::sorter::{Sorter, compare_rows};
+use crate::spill::{SpillFile, SpillReader, row_bytes};
+use hashbrown::HashTable;
+use std::sync::Arc;
+use steppe_sql::plan::AggStrategy;
+use steppe_types::{Datum, Error, Oid, Result};
+
+const PARTITIONS: usize = 32;
+/// Past this depth the groups are too many for the bits of the hash: go on in memory.
+const DEPTH_MAX: u32 = 6;
+
+/// One compiled aggregate call.
+pub(crate) struct CAggregate {
+    pub(crate) kind: AggKind,
+    pub(crate) args: Box<[CExpr]>,
+    pub(crate) filter: Option<CExpr>,
+    /// Rows go through a sorter first: keys over the argument row.
+    pub(crate) sort: Option<AggSort>,
+    /// The direct argument of an ordered-set aggregate.
+    pub(crate) direct: Option<CExpr>,
+    pub(crate) ret: Oid,
+}
+
+/// How the rows of a call with DISTINCT or ORDER BY are sorted.
+pub(crate) struct AggSort {
+    /// Over argument columns ‖ further sort expressions.
+    pub(crate) keys: SortKeys,
+    /// Expressions of the row that is sorted: arguments first.
+    pub(crate) row: Box<[CExpr]>,
+    pub(crate) distinct: bool,
+}
+
+/// A compiled Agg.
+pub(crate) struct AggPlan {
+    pub(crate) child: Arc<CPlan>,
+    pub(crate) strategy: AggStrategy,
+    pub(crate) keys: Box<[CExpr]>,
+    pub(crate) key_types: Box<[Oid]>,
+    pub(crate) aggregates: Box<[CAggregate]>,
+}
+
+/// The state of one call in one group.
+enum CallState {
+    Direct(AggState),
+    Sorted(Box<Sorter>),
+}
+
+impl AggPlan {
+    fn start_group(&self, cx: &ExecContext, out: &mut Vec<CallState>) -> Result<()> {
+        for aggregate in &self.aggregates {
+            out.push(match &aggregate.sort {
+                None => CallState::Direct(aggregate.kind.start()),
+                Some(sort) => {
+                    let stride = sort.row.len() + sort.keys.computed.len();
+                    let columns = sort.keys.columns.clone();
+                    let work_mem = cx.work_mem_bytes;
+                    let sorter = Sorter::new(columns, stride, None, work_mem, cx.temp()?);
+                    CallState::Sorted(Box::new(sorter))
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Takes a row into a group's states.
+    fn add(
+        &self,
+        states: &mut [CallState],
+        row: Row<'_>,
+        args: &mut Vec<Datum>,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        for (aggregate, state) in self.aggregates.iter().zip(states) {
+            if let Some(filter) = &aggregate.filter
+                && !filter.holds(cx, row)?
+            {
+                continue;
+            }
+            args.clear();
+            match (state, &aggregate.sort) {
+                (CallState::Sorted(sorter), Some(sort)) => {
+                    for expr in &sort.row {
+                        args.push(expr.eval(cx, row)?);
+                    }
+                    let counted = aggregate.args.len().max(1);
+                    let skip = aggregate.kind.skips_nulls()
+                        && args.iter().take(counted).any(Datum::is_null);
+                    if !skip {
+                        sort.keys.push(sorter, args, &mut Vec::new(), cx)?;
+                    }
+                }
+                (CallState::Direct(state), _) => {
+                    for expr in &aggregate.args {
+                        args.push(expr.eval(cx, row)?);
+                    }
+                    aggregate.kind.add(state, args)?;
+                }
+                (CallState::Sorted(_), None) => {
+                    return Err(Error::internal("aggregate sorts without keys"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the results of a group's calls to `out`.
+    fn finish_group(
+        &self,
+        states: impl Iterator<Item = CallState>,
+        out: &mut Vec<Datum>,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        for (aggregate, state) in self.aggregates.iter().zip(states) {
+            out.push(match state {
+                CallState::Direct(state) => aggregate.kind.finish(state, aggregate.ret)?,
+                CallState::Sorted(sorter) => finish_sorted(aggregate, *sorter, cx)?,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Feeds the sorted rows of a group to the aggregate, without duplicates for DISTINCT.
+fn finish_sorted(
+    aggregate: &CAggregate,
+    mut sorter: Sorter,
+    cx: &mut ExecContext,
+) -> Result<Datum> {
+    let Some(sort) = &aggregate.sort else {
+        return Err(Error::internal("aggregate sorts without keys"));
+    };
+    let kind = match (&aggregate.kind, &aggregate.direct) {
+        (AggKind::Ordered(set), Some(direct)) => {
+            AggKind::Ordered(set.with_fraction(direct.eval(cx, Row::EMPTY)?))
+        }
+        (kind, _) => kind.clone(),
+    };
+    sorter.finish()?;
+    let mut state = kind.start();
+    let stride = sort.row.len() + sort.keys.computed.len();
+    let (mut row, mut last) = (Vec::with_capacity(stride), Vec::new());
+    while sorter.next(stride, &mut row)? {
+        let same = sort.distinct
+            && !last.is_empty()
+            && compare_rows(&sort.keys.columns, &row, &last).is_eq();
+        if !same {
+            kind.add(
+                &mut state,
+                &row[..aggregate.args.len().clamp(usize::from(!row.is_empty()), row.len())],
+            )?;
+        }
+        std::mem::swap(&mut row, &mut last);
+        row.clear();
+    }
+    kind.finish(state, aggregate.ret)
+}
+
+/// The groups of a hashed aggregation that are in memory.
+#[derive(Default)]
+struct Groups {
+    keys: Vec<Datum>,
+    hashes: Vec<u64>,
+    states: Vec<CallState>,
+    index: HashTable<u32>,
+    bytes: usize,
+}
+
+struct AggNode {
+    plan: Arc<CPlan>,
+    child: BoxedNode,
+    incoming: RowBatch,
+    position: usize,
+    groups: Groups,
+    /// Next group to hand up.
+    next_group: usize,
+    loaded: bool,
+    finished: bool,
+    partitions: Vec<(SpillFile, u32)>,
+    spilled_bytes: u64,
+    /// Sorted: the open group.
+    open: Option<(Vec<Datum>, Vec<CallState>)>,
+}
+
+pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
+    let CNode::Agg(agg) = &plan.kind else { unreachable!("started as an aggregation") };
+    Box::new(AggNode {
+        child: start_node(&agg.child, cx),
+        incoming: RowBatch::new(agg.child.width),
+        position: 0,
+        groups: Groups::default(),
+        next_group: 0,
+        loaded: false,
+        finished: false,
+        partitions: Vec::new(),
+        spilled_bytes: 0,
+        open: None,
+        plan: plan.clone(),
+    })
+}
+
+impl AggNode {
+    /// Plain: one group over everything.
+    fn run_plain(&mut self, agg: &AggPlan, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
+        let mut states = Vec::with_capacity(agg.aggregates.len());
+        agg.start_group(cx, &mut states)?;
+        let mut args = Vec::new();
+        loop {
+            self.incoming.clear();
+            self.child.next(cx, &mut self.incoming)?;
+            if self.incoming.is_empty() {
+                break;
+            }
+            cx.check_interrupts()?;
+            for row in self.incoming.iter() {
+                agg.add(&mut states, Row::of(row), &mut args, cx)?;
+            }
+        }
+        let mut row = Vec::with_capacity(agg.aggregates.len());
+        agg.finish_group(states.into_iter(), &mut row, cx)?;
+        self.finished = true;
+        self.plan.emit_owned(cx, &mut row, out).map(drop)
+    }
+
+    /// Sorted: a group ends where the key changes.
+    fn run_sorted(
+        &mut self,
+        agg: &AggPlan,
+        cx: &mut ExecContext,
+        out: &mut RowBatch,
+    ) -> Result<()> {
+        let mut args = Vec::new();
+        let mut key = Vec::with_capacity(agg.keys.len());
+        while !out.is_full() && !self.finished {
+            if self.position >= self.incoming.len() {
+                self.incoming.clear();
+                self.position = 0;
+                self.child.next(cx, &mut self.incoming)?;
+                cx.check_interrupts()?;
+                if self.incoming.is_empty() {
+                    self.finished = true;
+                    return self.close_group(agg, cx, out);
+                }
+            }
+            key.clear();
+            for expr in &agg.keys {
+                key.push(expr.eval(cx, Row::of(self.incoming.row(self.position)))?);
+            }
+            let same = self
+                .open
+                .as_ref()
+                .is_some_and(|(open, _)| equal_keys(&agg.key_types, open.iter(), key.iter()));
+            if !same {
+                let had_group = self.open.is_some();
+                self.close_group(agg, cx, out)?;
+                let mut states = Vec::with_capacity(agg.aggregates.len());
+                agg.start_group(cx, &mut states)?;
+                self.open = Some((key.clone(), states));
+                if had_group && out.is_full() {
+                    // The row at `position` opens the group that is now there: it is added
+                    // below by the next call.
+                    continue;
+                }
+            }
+            if let Some((_, states)) = &mut self.open {
+                let row = Row::of(self.incoming.row(self.position));
+                agg.add(states, row, &mut args, cx)?;
+            }
+            self.position += 1;
+        }
+        Ok(())
+    }
+
+    fn close_group(
+        &mut self,
+        agg: &AggPlan,
+        cx: &mut ExecContext,
+        out: &mut RowBatch,
+    ) -> Result<()> {
+        if let Some((mut row, states)) = self.open.take() {
+            agg.finish_group(states.into_iter(), &mut row, cx)?;
+            self.plan.emit_owned(cx, &mut row, out)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a row into its group; false if the group is not in memory and there is no room.
+    fn add_hashed(
+        &mut self,
+        agg: &AggPlan,
+        row: &[Datum],
+        scratch: &mut (Vec<Datum>, Vec<Datum>),
+        may_spill: bool,
+        cx: &mut ExecContext,
+    ) -> Result<Option<u64>> {
+        let (key, args) = scratch;
+        key.clear();
+        for expr in &agg.keys {
+            key.push(expr.eval(cx, Row::of(row))?);
+        }
+        let width = agg.keys.len();
+        let hash = hash_key(&agg.key_types, key.iter());
+        let groups = &mut self.groups;
+        let (keys, hashes) = (&groups.keys, &groups.hashes);
+        let same = |i: &u32| {
+            let at = *i as usize * width;
+            hashes[*i as usize] == hash
+                && equal_keys(&agg.key_types, keys[at..at + width].iter(), key.iter())
+        };
+        let group = match groups.index.find(hash, same) {
+            Some(i) => *i as usize,
+            None => {
+                let full = groups.bytes > cx.work_mem_bytes && !groups.hashes.is_empty();
+                if may_spill && full {
+                    return Ok(Some(hash));
+                }
+                let i = groups.hashes.len();
+                groups.bytes += row_bytes(key.iter()) + 24;
+                groups.keys.append(key);
+                groups.hashes.push(hash);
+                let hashes = &groups.hashes;
+                groups.index.insert_unique(hash, i as u32, |i| hashes[*i as usize]);
+                agg.start_group(cx, &mut groups.states)?;
+                groups.bytes += agg.aggregates.len() * 64;
+                i
+            }
+        };
+        let calls = agg.aggregates.len();
+        let states = &mut groups.states[group * calls..(group + 1) * calls];
+        let before = collected_bytes(states);
+        agg.add(states, Row::of(row), args, cx)?;
+        groups.bytes += collected_bytes(states).saturating_sub(before);
+        Ok(None)
+    }
+
+    /// Loads the hash table from the child, or from one partition.
+    fn load_hashed(
+        &mut self,
+        agg: &AggPlan,
+        mut source: Option<SpillReader>,
+        depth: u32,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        let mut scratch = (Vec::new(), Vec::new());
+        let mut spill: Option<Vec<SpillFile>> = None;
+        let mut incoming = RowBatch::new(agg.child.width);
+        loop {
+            incoming.clear();
+            match &mut source {
+                None => self.child.next(cx, &mut incoming)?,
+                Some(reader) => {
+                    while !incoming.is_full() && reader.read(incoming.open_row())? {
+                        incoming.finish_row();
+                    }
+                }
+            }
+            if incoming.is_empty() {
+                break;
+            }
+            cx.check_interrupts()?;
+            for row in incoming.iter() {
+                let may_spill = depth < DEPTH_MAX;
+                if let Some(hash) = self.add_hashed(agg, row, &mut scratch, may_spill, cx)? {
+                    if spill.is_none() {
+                        let temp = cx.temp()?;
+                        let files = (0..PARTITIONS).map(|_| temp.create());
+                        spill = Some(files.collect::<Result<Vec<_>>>()?);
+                    }
+                    if let Some(files) = &mut spill {
+                        files[partition_of(hash, depth, PARTITIONS)].write(row.iter())?;
+                    }
+                }
+            }
+        }
+        for mut file in spill.into_iter().flatten().filter(|f| f.len() > 0) {
+            file.flush()?;
+            self.spilled_bytes += file.len();
+            self.partitions.push((file, depth + 1));
+        }
+        self.note_memory(cx);
+        Ok(())
+    }
+
+    /// EXPLAIN ANALYZE's "Batches: … Memory Usage: …" line.
+    fn note_memory(&self, cx: &mut ExecContext) {
+        let (bytes, disk) = (self.groups.bytes.div_ceil(1024).max(24), self.spilled_bytes);
+        let batches = self.partitions.len() + 1;
+        if let Some(instrument) = cx.instrument(self.plan.id) {
+            let mut note = format!("Batches: {batches}  Memory Usage: {bytes}kB");
+            if disk > 0 {
+                note.push_str(&format!("  Disk Usage: {}kB", disk.div_ceil(1024)));
+            }
+            instrument.notes = vec![note];
+        }
+    }
+
+    fn run_hashed(
+        &mut self,
+        agg: &AggPlan,
+        cx: &mut ExecContext,
+        out: &mut RowBatch,
+    ) -> Result<()> {
+        if !self.loaded {
+            self.load_hashed(agg, None, 0, cx)?;
+            self.loaded = true;
+        }
+        let (width, calls) = (agg.keys.len(), agg.aggregates.len());
+        let mut row = Vec::with_capacity(width + calls);
+        while !out.is_full() && !self.finished {
+            if self.next_group == self.groups.hashes.len() {
+                self.groups = Groups::default();
+                self.next_group = 0;
+                match self.partitions.pop() {
+                    None => self.finished = true,
+                    Some((mut file, depth)) => {
+                        let reader = file.reader(0)?;
+                        self.load_hashed(agg, Some(reader), depth, cx)?;
+                    }
+                }
+                continue;
+            }
+            let group = self.next_group;
+            self.next_group += 1;
+            row.clear();
+            let keys = &mut self.groups.keys[group * width..(group + 1) * width];
+            row.extend(keys.iter_mut().map(std::mem::take));
+            let states = &mut self.groups.states[group * calls..(group + 1) * calls];
+            let taken = states
+                .iter_mut()
+                .map(|s| std::mem::replace(s, CallState::Direct(AggState::Count(0))));
+            let taken: Vec<CallState> = taken.collect();
+            agg.finish_group(taken.into_iter(), &mut row, cx)?;
+            self.plan.emit_owned(cx, &mut row, out)?;
+        }
+        Ok(())
+    }
+}
+
+/// Memory of the states that grow with their input.
+fn collected_bytes(states: &[CallState]) -> usize {
+    states
+        .iter()
+        .map(|s| match s {
+            CallState::Direct(state @ AggState::Collected(_)) => state.heap_bytes(),
+            _ => 0,
+        })
+        .sum()
+}
+
+impl Node for AggNode {
+    fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
+        let plan = self.plan.clone();
+        let CNode::Agg(agg) = &plan.kind else {
+            return Err(Error::internal("aggregation node over another plan"));
+        };
+        while out.is_empty() && !self.finished {
+            match agg.strategy {
+                AggStrategy::Plain => self.run_plain(agg, cx, out)?,
+                AggStrategy::Sorted => self.run_sorted(agg, cx, out)?,
+                AggStrategy::Hashed => self.run_hashed(agg, cx, out)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn rescan(&mut self, cx: &mut ExecContext) -> Result<()> {
+        self.groups = Groups::default();
+        self.next_group = 0;
+        self.loaded = false;
+        self.finished = false;
+        self.partitions.clear();
+        self.spilled_bytes = 0;
+        self.open = None;
+        self.incoming.clear();
+        self.position = 0;
+        self.child.rescan(cx)
+    }
+}

@@ -1,0 +1,470 @@
+//! From the planner's plan to compiled nodes.
+
+use super::agg::{AggPlan, AggSort, CAggregate};
+use super::cte::{CteScanPlan, RecursiveUnionPlan};
+use super::function_scan::{FromCall, FunctionScanPlan, ProjectSetPlan, SetTarget};
+use super::hash_join::HashJoinPlan;
+use super::index_scan::{CIndexRange, IndexPlan};
+use super::limit::LimitPlan;
+use super::lock_rows::{CRowLock, LockRowsPlan};
+use super::merge_join::MergeJoinPlan;
+use super::nest_loop::NestLoopPlan;
+use super::result::ResultPlan;
+use super::seq_scan::SeqScanPlan;
+use super::set_op::SetOpPlan;
+use super::sort::{SortKeys, SortPlan};
+use super::unique::UniquePlan;
+use super::{CNode, CPlan};
+use crate::access::{IndexAccess, ScanColumn, TableAccess};
+use crate::aggregate::AggKind;
+use crate::expr::{CExpr, Compiler};
+use crate::modify::{ConflictPlan, ModifyPlan, Target, arbiters, not_null_columns};
+use crate::sorter::SortColumn;
+use std::sync::Arc;
+use steppe_catalog::{Builtins, RelKind, Relation};
+use steppe_sql::expr::{Aggregate, Expr, SortKey};
+use steppe_sql::plan::{IndexRange, ModifyTable, Plan, PlanNode, RowLock};
+use steppe_sql::query::LockStrength;
+use steppe_txn::{Database, RowLockMode};
+use steppe_types::{Error, Oid, Result, oid};
+
+/// Compiles plans; numbers nodes in pre-order, as EXPLAIN walks them.
+pub(crate) struct PlanCompiler<'a, 'b> {
+    pub(crate) exprs: &'b mut Compiler<'a>,
+    /// Where tables are; `None` compiles plans that touch none.
+    pub(crate) database: Option<&'b Database>,
+    pub(crate) next_id: usize,
+    /// Highest working table number + 1.
+    pub(crate) work_tables: usize,
+    /// The next Modify node gives the statement's row count.
+    pub(crate) top: bool,
+}
+
+/// Compiles a plan tree.
+pub(crate) fn compile_plan(compiler: &mut PlanCompiler<'_, '_>, plan: &Plan) -> Result<Arc<CPlan>> {
+    compiler.plan(plan)
+}
+
+impl PlanCompiler<'_, '_> {
+    fn plan(&mut self, plan: &Plan) -> Result<Arc<CPlan>> {
+        let id = self.next_id;
+        self.next_id += 1;
+        let kind = self.node(plan)?;
+        let sets = matches!(plan.node, PlanNode::ProjectSet(_));
+        let project = match &plan.project {
+            Some(project) if !sets => Some(self.exprs.list(project)?),
+            _ => None,
+        };
+        Ok(Arc::new(CPlan {
+            id,
+            filter: self.exprs.option(&plan.filter)?,
+            project,
+            width: plan.types.len(),
+            dependencies: self.exprs.dependencies.of_plan(plan),
+            kind,
+        }))
+    }
+
+    fn node(&mut self, plan: &Plan) -> Result<CNode> {
+        Ok(match &plan.node {
+            PlanNode::Result { one_time_filter, child } => CNode::Result(ResultPlan {
+                one_time_filter: self.exprs.option(one_time_filter)?,
+                child: child.as_ref().map(|c| self.plan(c)).transpose()?,
+            }),
+            PlanNode::Values(lists) => {
+                CNode::Values(lists.iter().map(|l| self.exprs.list(l)).collect::<Result<_>>()?)
+            }
+            PlanNode::FunctionScan { calls, ordinality, .. } => {
+                let calls = calls.iter().map(|(e, width)| Ok((self.from_call(e)?, *width)));
+                let calls = calls.collect::<Result<_>>()?;
+                CNode::FunctionScan(FunctionScanPlan { calls, ordinality: *ordinality })
+            }
+            PlanNode::SeqScan { rel, columns } => CNode::SeqScan(SeqScanPlan {
+                is_virtual: !matches!(rel.relation.kind, RelKind::Table),
+                table: self.table(&rel.relation)?,
+                columns: scan_columns(columns)?,
+            }),
+            PlanNode::IndexScan { rel, index, range, backward, index_only, columns } => {
+                CNode::IndexScan(self.index_scan(
+                    &rel.relation,
+                    index,
+                    range,
+                    *backward,
+                    *index_only,
+                    columns,
+                )?)
+            }
+            PlanNode::NestLoop { kind, outer, inner, params, on } => {
+                CNode::NestLoop(NestLoopPlan {
+                    kind: *kind,
+                    outer: self.plan(outer)?,
+                    inner: self.plan(inner)?,
+                    params: params
+                        .iter()
+                        .map(|(id, e)| Ok((*id, self.exprs.expr(e)?)))
+                        .collect::<Result<_>>()?,
+                    on: self.exprs.option(on)?,
+                })
+            }
+            PlanNode::HashJoin { .. } | PlanNode::MergeJoin { .. } => self.key_join(plan)?,
+            PlanNode::Materialize(child) => CNode::Materialize(self.plan(child)?),
+            PlanNode::Sort { child, keys, bound } => CNode::Sort(SortPlan {
+                keys: self.sort_keys(keys, child.types.len())?,
+                bound: self.exprs.option(bound)?,
+                child: self.plan(child)?,
+            }),
+            PlanNode::Limit { child, limit, offset, ties } => CNode::Limit(LimitPlan {
+                limit: self.exprs.option(limit)?,
+                offset: self.exprs.option(offset)?,
+                ties: match ties {
+                    Some(keys) => Some(self.sort_keys(keys, child.types.len())?),
+                    None => None,
+                },
+                child: self.plan(child)?,
+            }),
+            PlanNode::Agg { child, strategy, keys, aggregates } => CNode::Agg(AggPlan {
+                strategy: *strategy,
+                keys: self.exprs.list(keys)?,
+                key_types: keys.iter().map(|k| k.ty().oid).collect(),
+                aggregates: aggregates.iter().map(|a| self.aggregate(a)).collect::<Result<_>>()?,
+                child: self.plan(child)?,
+            }),
+            PlanNode::Unique { child, columns } => CNode::Unique(UniquePlan {
+                columns: columns
+                    .iter()
+                    .map(|i| {
+                        let ty = child.types.get(*i);
+                        Ok((*i, ty.ok_or_else(|| Error::internal("Unique: no such column"))?.oid))
+                    })
+                    .collect::<Result<_>>()?,
+                child: self.plan(child)?,
+            }),
+            PlanNode::Append(children) => {
+                CNode::Append(children.iter().map(|c| self.plan(c)).collect::<Result<_>>()?)
+            }
+            PlanNode::SetOp { op, all, left, right } => CNode::SetOp(SetOpPlan {
+                op: *op,
+                all: *all,
+                types: left.types.iter().map(|t| t.oid).collect(),
+                left: self.plan(left)?,
+                right: self.plan(right)?,
+            }),
+            PlanNode::SubqueryScan { child, .. } => CNode::Subquery(self.plan(child)?),
+            PlanNode::ProjectSet(child) => self.project_set(plan, child)?,
+            PlanNode::LockRows { child, locks, recheck } => {
+                let recheck = self.exprs.option(recheck)?;
+                self.lock_rows(child, locks, recheck)?
+            }
+            PlanNode::CteScan { plan, .. } => CNode::CteScan(CteScanPlan { plan: *plan }),
+            PlanNode::RecursiveUnion { left, right, all, work_table } => {
+                self.work_tables = self.work_tables.max(work_table + 1);
+                CNode::RecursiveUnion(RecursiveUnionPlan {
+                    all: *all,
+                    work_table: *work_table,
+                    types: left.types.iter().map(|t| t.oid).collect(),
+                    left: self.plan(left)?,
+                    right: self.plan(right)?,
+                })
+            }
+            PlanNode::WorkTableScan { work_table, .. } => {
+                self.work_tables = self.work_tables.max(work_table + 1);
+                CNode::WorkTableScan(*work_table)
+            }
+            PlanNode::Modify(modify) => CNode::Modify(Box::new(self.modify(modify)?)),
+        })
+    }
+
+    fn table(&mut self, relation: &Arc<Relation>) -> Result<Arc<TableAccess>> {
+        let database = self
+            .database
+            .ok_or_else(|| Error::internal("plan touches a table, and there is no database"))?;
+        TableAccess::open(database, relation).map(Arc::new)
+    }
+
+    fn index(&mut self, relation: &Arc<Relation>) -> Result<Arc<IndexAccess>> {
+        let database = self
+            .database
+            .ok_or_else(|| Error::internal("plan touches an index, and there is no database"))?;
+        IndexAccess::open(database, relation).map(Arc::new)
+    }
+
+    fn from_call(&mut self, expr: &Expr) -> Result<FromCall> {
+        Ok(match self.exprs.set_call(expr)? {
+            Some(call) => FromCall::Set(call),
+            None => FromCall::Scalar(self.exprs.expr(expr)?),
+        })
+    }
+
+    fn project_set(&mut self, plan: &Plan, child: &Plan) -> Result<CNode> {
+        let targets = plan.project.iter().flatten().map(|e| {
+            Ok(match self.exprs.set_call(e)? {
+                Some(call) => SetTarget::Set(call),
+                None => SetTarget::Scalar(self.exprs.expr(e)?),
+            })
+        });
+        let targets = targets.collect::<Result<_>>()?;
+        Ok(CNode::ProjectSet(ProjectSetPlan { targets, child: self.plan(child)? }))
+    }
+
+    fn index_scan(
+        &mut self,
+        table: &Arc<Relation>,
+        index: &Arc<Relation>,
+        range: &IndexRange,
+        backward: bool,
+        index_only: bool,
+        columns: &[i16],
+    ) -> Result<IndexPlan> {
+        let index = self.index(index)?;
+        let columns = scan_columns(columns)?;
+        let place = |column: &ScanColumn| match column {
+            ScanColumn::Stored(i) => index.columns.iter().position(|c| c == i),
+            // Not looked at.
+            _ => Some(0),
+        };
+        let exact = index.parts.iter().all(|p| steppe_types::key::is_exact(p.type_oid));
+        let key_columns: Option<Box<[usize]>> =
+            if index_only && exact { columns.iter().map(place).collect() } else { None };
+        Ok(IndexPlan {
+            table: self.table(table)?,
+            range: self.range(range)?,
+            backward,
+            key_columns,
+            columns,
+            index,
+        })
+    }
+
+    fn range(&mut self, range: &IndexRange) -> Result<CIndexRange> {
+        let mut end = |bound: &Option<(Expr, bool)>| match bound {
+            Some((e, inclusive)) => Ok::<_, Error>(Some((self.exprs.expr(e)?, *inclusive))),
+            None => Ok(None),
+        };
+        let (lower, upper) = (end(&range.lower)?, end(&range.upper)?);
+        Ok(CIndexRange {
+            equal: self.exprs.list(&range.equal)?,
+            equal_is_null: range.equal_is_null.clone().into(),
+            any: self.exprs.option(&range.any)?,
+            lower,
+            upper,
+        })
+    }
+
+    fn key_join(&mut self, plan: &Plan) -> Result<CNode> {
+        match &plan.node {
+            PlanNode::HashJoin { kind, outer, inner, keys, on } => {
+                let types = keys.iter().map(|(outer, inner, eq)| join_type(outer, inner, *eq));
+                let types = types.collect::<Result<_>>()?;
+                let outer_keys =
+                    keys.iter().map(|(k, ..)| self.exprs.expr(k)).collect::<Result<_>>()?;
+                let inner_keys =
+                    keys.iter().map(|(_, k, _)| self.exprs.expr(k)).collect::<Result<_>>()?;
+                let on = self.exprs.option(on)?;
+                let outer = self.plan(outer)?;
+                // EXPLAIN shows a Hash node above the inner side.
+                let hash_id = self.next_id;
+                self.next_id += 1;
+                let inner = self.plan(inner)?;
+                Ok(CNode::HashJoin(HashJoinPlan {
+                    kind: *kind,
+                    outer,
+                    inner,
+                    outer_keys,
+                    inner_keys,
+                    types,
+                    on,
+                    hash_id,
+                }))
+            }
+            PlanNode::MergeJoin { kind, outer, inner, keys, on } => {
+                Ok(CNode::MergeJoin(MergeJoinPlan {
+                    kind: *kind,
+                    types: keys.iter().map(|(k, _)| k.ty().oid).collect(),
+                    outer_keys: keys
+                        .iter()
+                        .map(|(k, _)| self.exprs.expr(k))
+                        .collect::<Result<_>>()?,
+                    inner_keys: keys
+                        .iter()
+                        .map(|(_, k)| self.exprs.expr(k))
+                        .collect::<Result<_>>()?,
+                    on: self.exprs.option(on)?,
+                    outer: self.plan(outer)?,
+                    inner: self.plan(inner)?,
+                }))
+            }
+            _ => Err(Error::internal("not a join on keys")),
+        }
+    }
+
+    /// Keys over rows of `width` columns: columns by name, the rest computed after them.
+    pub(crate) fn sort_keys(&mut self, keys: &[SortKey], width: usize) -> Result<SortKeys> {
+        let mut columns = Vec::with_capacity(keys.len());
+        let mut computed = Vec::new();
+        for key in keys {
+            let index = match &key.expr {
+                Expr::Slot { index, .. } if *index < width => *index,
+                other => {
+                    computed.push(self.exprs.expr(other)?);
+                    width + computed.len() - 1
+                }
+            };
+            columns.push(SortColumn {
+                index,
+                type_oid: key.expr.ty().oid,
+                descending: key.descending,
+                nulls_first: key.nulls_first,
+            });
+        }
+        Ok(SortKeys { columns: columns.into(), computed: computed.into() })
+    }
+
+    fn aggregate(&mut self, aggregate: &Aggregate) -> Result<CAggregate> {
+        let kind = AggKind::of(aggregate)?;
+        let args = self.exprs.list(&aggregate.args)?;
+        let filter = self.exprs.option(&aggregate.filter)?;
+        let ordered_set =
+            Builtins::get().aggregate(aggregate.func).is_some_and(|info| info.kind == b'o');
+        let ret = aggregate.ty.oid;
+        if ordered_set {
+            // The sorted values are WITHIN GROUP's; the arguments are direct.
+            let direct = args.into_vec().into_iter().next();
+            let sort = Some(self.agg_sort(&[], &aggregate.order_by, false)?);
+            return Ok(CAggregate { kind, args: Box::new([]), filter, sort, direct, ret });
+        }
+        let sort = if aggregate.distinct || !aggregate.order_by.is_empty() {
+            Some(self.agg_sort(&aggregate.args, &aggregate.order_by, aggregate.distinct)?)
+        } else {
+            None
+        };
+        Ok(CAggregate { kind, args, filter, sort, direct: None, ret })
+    }
+
+    /// The rows sorted are the arguments and what ORDER BY adds; DISTINCT sorts by all
+    /// arguments, those of ORDER BY first.
+    fn agg_sort(&mut self, args: &[Expr], order_by: &[SortKey], distinct: bool) -> Result<AggSort> {
+        let mut row = self.exprs.list(args)?.into_vec();
+        let mut columns = Vec::new();
+        let mut sorted = vec![false; args.len()];
+        for key in order_by {
+            let same = args.iter().position(|a| format!("{a:?}") == format!("{:?}", key.expr));
+            let index = match same {
+                Some(index) => {
+                    sorted[index] = true;
+                    index
+                }
+                None => {
+                    row.push(self.exprs.expr(&key.expr)?);
+                    row.len() - 1
+                }
+            };
+            columns.push(SortColumn {
+                index,
+                type_oid: key.expr.ty().oid,
+                descending: key.descending,
+                nulls_first: key.nulls_first,
+            });
+        }
+        if distinct {
+            for (index, _) in sorted.iter().enumerate().filter(|(_, sorted)| !**sorted) {
+                let type_oid = args[index].ty().oid;
+                let (descending, nulls_first) = (false, false);
+                columns.push(SortColumn { index, type_oid, descending, nulls_first });
+            }
+        }
+        let keys = SortKeys { columns: columns.into(), computed: Box::new([]) };
+        Ok(AggSort { keys, row: row.into(), distinct })
+    }
+
+    fn lock_rows(
+        &mut self,
+        child: &Plan,
+        locks: &[RowLock],
+        recheck: Option<CExpr>,
+    ) -> Result<CNode> {
+        let compiled = locks.iter().map(|lock| {
+            let columns = lock.columns.iter();
+            Ok(CRowLock {
+                table: self.table(&lock.rel.relation)?,
+                row_id: lock.row_id,
+                columns: columns
+                    .map(|(slot, attribute)| Ok((*slot, ScanColumn::from_attribute(*attribute)?)))
+                    .collect::<Result<_>>()?,
+                mode: match lock.strength {
+                    LockStrength::KeyShare => RowLockMode::KeyShare,
+                    LockStrength::Share => RowLockMode::Share,
+                    LockStrength::NoKeyUpdate => RowLockMode::NoKeyUpdate,
+                    LockStrength::Update => RowLockMode::Update,
+                },
+                wait: lock.wait,
+            })
+        });
+        let locks = compiled.collect::<Result<_>>()?;
+        Ok(CNode::LockRows(LockRowsPlan { locks, recheck, child: self.plan(child)? }))
+    }
+
+    /// What writing to a table needs.
+    pub(crate) fn target(&mut self, modify: &ModifyTable) -> Result<Target> {
+        let relation = &modify.rel.relation;
+        let indexes = modify.indexes.iter().map(|i| self.index(i)).collect::<Result<Box<[_]>>>()?;
+        Ok(Target {
+            table: self.table(relation)?,
+            indexes,
+            not_null: not_null_columns(relation),
+            checks: modify
+                .checks
+                .iter()
+                .map(|(name, e)| Ok((name.clone(), self.exprs.expr(e)?)))
+                .collect::<Result<_>>()?,
+        })
+    }
+
+    fn assignments(&mut self, list: &[(usize, Expr)]) -> Result<Box<[(usize, CExpr)]>> {
+        list.iter().map(|(column, e)| Ok((*column, self.exprs.expr(e)?))).collect()
+    }
+
+    fn modify(&mut self, modify: &ModifyTable) -> Result<ModifyPlan> {
+        let counts = std::mem::take(&mut self.top);
+        let target = self.target(modify)?;
+        let on_conflict = match &modify.on_conflict {
+            None => None,
+            Some(conflict) => Some(ConflictPlan {
+                arbiters: arbiters(&target.indexes, &conflict.arbiters),
+                update: match &conflict.update {
+                    None => None,
+                    Some((assignments, filter)) => {
+                        Some((self.assignments(assignments)?, self.exprs.option(filter)?))
+                    }
+                },
+            }),
+        };
+        Ok(ModifyPlan {
+            command: modify.command,
+            target,
+            row_id: modify.row_id,
+            assignments: self.assignments(&modify.assignments)?,
+            recheck: self.exprs.option(&modify.recheck)?,
+            on_conflict,
+            returning: modify.returning,
+            counts,
+            child: self.plan(&modify.child)?,
+        })
+    }
+}
+
+fn scan_columns(columns: &[i16]) -> Result<Box<[ScanColumn]>> {
+    columns.iter().map(|c| ScanColumn::from_attribute(*c)).collect()
+}
+
+/// The type a join key is hashed and compared as.
+fn join_type(outer: &Expr, inner: &Expr, eq: Oid) -> Result<Oid> {
+    let proc = crate::expr::proc(eq)?;
+    let bpchar = proc.args.iter().all(|t| *t == oid::BPCHAR);
+    Ok(match (outer.ty().oid, inner.ty().oid) {
+        _ if bpchar => oid::BPCHAR,
+        // Compared as text: blanks count.
+        (oid::BPCHAR, other) if other != oid::BPCHAR => other,
+        (oid::BPCHAR, _) => oid::TEXT,
+        (other, _) => other,
+    })
+}

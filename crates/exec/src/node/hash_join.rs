@@ -1,0 +1,500 @@
+//! Hash join with hybrid spilling (PostgreSQL's nodeHash.c, nodeHashjoin.c;
+//! Grace hash join).
+//!
+//! The inner side is loaded into a table. If it outgrows work_mem, it is split by
+//! hash into partitions on disk, the outer side is split likewise, and partition
+//! after partition is joined; one that is still too large is split again by other
+//! bits of the hash, up to [`DEPTH_MAX`] times (past that its rows have one key,
+//! which no split would part, and it is joined in memory).
+//!
+//! ```text
+//!   inner ──▶ table ──(work_mem full)──▶ inner partitions ┐
+//!   outer ──▶ probe                 ──▶ outer partitions ┴─▶ table, probe (each)
+//! ```
+//!
+//! A NULL key matches nothing: such rows are kept only where the join's kind
+//! hands them up unmatched.
+
+use super::{BoxedNode, CNode, CPlan, Input, Node, start as start_node};
+use crate::batch::{BATCH_ROWS, RowBatch};
+use crate::context::{ExecContext, Versions};
+use crate::expr::{CExpr, Row};
+use crate::hashing::{equal_keys, hash_key, partition_of};
+use crate::spill::{SpillFile, SpillReader, row_bytes};
+use hashbrown::HashTable;
+use std::sync::Arc;
+use steppe_sql::query::JoinKind;
+use steppe_types::{Datum, Error, Oid, Result};
+
+const PARTITIONS: usize = 32;
+const DEPTH_MAX: u32 = 5;
+const NO_ROW: u32 = u32::MAX;
+
+/// A compiled hash join.
+pub(crate) struct HashJoinPlan {
+    pub(crate) kind: JoinKind,
+    pub(crate) outer: Arc<CPlan>,
+    pub(crate) inner: Arc<CPlan>,
+    pub(crate) outer_keys: Box<[CExpr]>,
+    pub(crate) inner_keys: Box<[CExpr]>,
+    /// Types to hash and compare the keys as.
+    pub(crate) types: Box<[Oid]>,
+    pub(crate) on: Option<CExpr>,
+    /// EXPLAIN's number for the Hash node below the join.
+    pub(crate) hash_id: usize,
+}
+
+impl HashJoinPlan {
+    /// Whether unmatched outer rows are handed up.
+    fn keeps_outer(&self) -> bool {
+        matches!(self.kind, JoinKind::Left | JoinKind::Full | JoinKind::Anti)
+    }
+
+    /// Whether unmatched inner rows are handed up.
+    fn keeps_inner(&self) -> bool {
+        matches!(self.kind, JoinKind::Right | JoinKind::Full)
+    }
+}
+
+/// The inner rows in memory. A stored row is the inner row ‖ its keys.
+struct JoinTable {
+    stride: usize,
+    width: usize,
+    rows: Vec<Datum>,
+    hashes: Vec<u64>,
+    /// First row of each key; rows of one key are chained.
+    index: HashTable<u32>,
+    next: Vec<u32>,
+    matched: Vec<bool>,
+    bytes: usize,
+}
+
+impl JoinTable {
+    fn new(width: usize, keys: usize) -> JoinTable {
+        JoinTable {
+            stride: width + keys,
+            width,
+            rows: Vec::new(),
+            hashes: Vec::new(),
+            index: HashTable::new(),
+            next: Vec::new(),
+            matched: Vec::new(),
+            bytes: 0,
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.hashes.len()
+    }
+
+    fn stored(&self, i: u32) -> &[Datum] {
+        let at = i as usize * self.stride;
+        &self.rows[at..at + self.stride]
+    }
+
+    fn row(&self, i: u32) -> &[Datum] {
+        &self.stored(i)[..self.width]
+    }
+
+    fn key(&self, i: u32) -> &[Datum] {
+        &self.stored(i)[self.width..]
+    }
+
+    /// Adds a row; one with a NULL in its key is stored but not indexed.
+    fn insert(&mut self, types: &[Oid], row: Row<'_>, hash: u64) {
+        let i = self.len() as u32;
+        self.rows.extend(row.iter().cloned());
+        self.bytes += row_bytes(row.iter()) + 24;
+        self.hashes.push(hash);
+        self.matched.push(false);
+        self.next.push(NO_ROW);
+        if self.key(i).iter().any(Datum::is_null) {
+            return;
+        }
+        let key = &self.rows[i as usize * self.stride + self.width..];
+        let (rows, stride, width) = (&self.rows, self.stride, self.width);
+        let same = |other: &u32| {
+            let at = *other as usize * stride;
+            equal_keys(types, &rows[at + width..at + stride], key)
+        };
+        let hashes = &self.hashes;
+        let entry = self.index.entry(hash, same, |other| hashes[*other as usize]);
+        match entry {
+            hashbrown::hash_table::Entry::Occupied(mut head) => {
+                self.next[i as usize] = *head.get();
+                *head.get_mut() = i;
+            }
+            hashbrown::hash_table::Entry::Vacant(free) => {
+                free.insert(i);
+            }
+        }
+    }
+
+    fn find(&self, types: &[Oid], key: &[Datum], hash: u64) -> u32 {
+        let same =
+            |i: &u32| self.hashes[*i as usize] == hash && equal_keys(types, self.key(*i), key);
+        self.index.find(hash, same).copied().unwrap_or(NO_ROW)
+    }
+}
+
+/// A pair of partitions on disk that is yet to be joined.
+struct Partition {
+    inner: SpillFile,
+    outer: SpillFile,
+    depth: u32,
+}
+
+/// Where probe rows come from.
+enum Source {
+    Child,
+    File { reader: SpillReader, row: Vec<Datum> },
+}
+
+enum Phase {
+    Build,
+    Probe,
+    /// Handing up unmatched inner rows from this row on.
+    Unmatched(u32),
+    Finished,
+}
+
+struct HashJoinNode {
+    plan: Arc<CPlan>,
+    outer: Input,
+    inner: BoxedNode,
+    table: JoinTable,
+    /// Valid for re-scans while the inner side's parameters stay the same.
+    built: Option<Versions>,
+    ever_spilled: bool,
+    phase: Phase,
+    source: Source,
+    /// Partitions that are being filled in the present pass.
+    open: Option<Vec<Partition>>,
+    pending: Vec<Partition>,
+    depth: u32,
+    /// Next candidate for the present outer row.
+    candidate: u32,
+    outer_open: bool,
+    outer_matched: bool,
+    key: Vec<Datum>,
+    nulls_outer: Vec<Datum>,
+    nulls_inner: Vec<Datum>,
+}
+
+pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
+    let CNode::HashJoin(join) = &plan.kind else { unreachable!("started as a hash join") };
+    let keys = join.types.len();
+    Box::new(HashJoinNode {
+        outer: Input::new(&join.outer, cx),
+        inner: start_node(&join.inner, cx),
+        table: JoinTable::new(join.inner.width, keys),
+        built: None,
+        ever_spilled: false,
+        phase: Phase::Build,
+        source: Source::Child,
+        open: None,
+        pending: Vec::new(),
+        depth: 0,
+        candidate: NO_ROW,
+        outer_open: false,
+        outer_matched: false,
+        key: Vec::with_capacity(keys),
+        nulls_outer: vec![Datum::Null; join.outer.width],
+        nulls_inner: vec![Datum::Null; join.inner.width],
+        plan: plan.clone(),
+    })
+}
+
+impl HashJoinNode {
+    /// Loads the inner side.
+    fn build(&mut self, join: &HashJoinPlan, cx: &mut ExecContext) -> Result<()> {
+        let versions = cx.versions(&join.inner.dependencies);
+        let mut batch = RowBatch::new(join.inner.width);
+        let mut key = Vec::with_capacity(join.types.len());
+        loop {
+            batch.clear();
+            self.inner.next(cx, &mut batch)?;
+            if batch.is_empty() {
+                break;
+            }
+            cx.check_interrupts()?;
+            for row in batch.iter() {
+                key.clear();
+                for expr in &join.inner_keys {
+                    key.push(expr.eval(cx, Row::of(row))?);
+                }
+                self.add_inner(join, Row::pair(row, &key), cx)?;
+            }
+        }
+        self.note_size(join, cx);
+        self.built = Some(versions);
+        Ok(())
+    }
+
+    /// Puts an inner row (with its key) where it belongs in this pass.
+    fn add_inner(&mut self, join: &HashJoinPlan, row: Row<'_>, cx: &ExecContext) -> Result<()> {
+        let null_key = row.iter().skip(join.inner.width).any(Datum::is_null);
+        if null_key && !join.keeps_inner() {
+            return Ok(());
+        }
+        let hash = hash_key(&join.types, row.iter().skip(join.inner.width));
+        if let Some(open) = &mut self.open {
+            return open[partition_of(hash, self.depth, PARTITIONS)].inner.write(row.iter());
+        }
+        self.table.insert(&join.types, row, hash);
+        if self.table.bytes > cx.work_mem_bytes.max(1) && self.depth < DEPTH_MAX {
+            self.spill_table(cx)?;
+        }
+        Ok(())
+    }
+
+    /// Moves the table to partitions on disk.
+    fn spill_table(&mut self, cx: &ExecContext) -> Result<()> {
+        let temp = cx.temp()?;
+        let mut open = Vec::with_capacity(PARTITIONS);
+        for _ in 0..PARTITIONS {
+            open.push(Partition {
+                inner: temp.create()?,
+                outer: temp.create()?,
+                depth: self.depth + 1,
+            });
+        }
+        for i in 0..self.table.len() as u32 {
+            let hash = self.table.hashes[i as usize];
+            let partition = &mut open[partition_of(hash, self.depth, PARTITIONS)];
+            partition.inner.write(self.table.stored(i).iter())?;
+        }
+        self.table = JoinTable::new(self.table.width, self.table.stride - self.table.width);
+        self.open = Some(open);
+        self.ever_spilled = true;
+        Ok(())
+    }
+
+    /// EXPLAIN ANALYZE's "Buckets: … Batches: … Memory Usage: …" line.
+    fn note_size(&self, join: &HashJoinPlan, cx: &mut ExecContext) {
+        let batches = self.open.as_ref().map_or(1, Vec::len);
+        let buckets = self.table.len().next_power_of_two().max(1024);
+        let kilobytes = self.table.bytes.div_ceil(1024).max(1);
+        if let Some(instrument) = cx.instrument(join.hash_id) {
+            instrument.notes = vec![format!(
+                "Buckets: {buckets}  Batches: {batches}  Memory Usage: {kilobytes}kB"
+            )];
+        }
+    }
+
+    /// Opens the next outer row; false at the end of the present pass.
+    fn next_outer(&mut self, join: &HashJoinPlan, cx: &mut ExecContext) -> Result<bool> {
+        loop {
+            match &mut self.source {
+                Source::Child => {
+                    if !self.outer.advance(cx, BATCH_ROWS)? {
+                        return Ok(false);
+                    }
+                }
+                Source::File { reader, row } => {
+                    row.clear();
+                    if !reader.read(row)? {
+                        return Ok(false);
+                    }
+                }
+            }
+            let row = outer_row(&self.outer, &self.source);
+            self.key.clear();
+            for expr in &join.outer_keys {
+                self.key.push(expr.eval(cx, Row::of(row))?);
+            }
+            let null_key = self.key.iter().any(Datum::is_null);
+            if null_key && !join.keeps_outer() {
+                continue;
+            }
+            self.outer_matched = false;
+            self.outer_open = true;
+            self.candidate = NO_ROW;
+            if null_key {
+                return Ok(true);
+            }
+            let hash = hash_key(&join.types, &self.key);
+            if let Some(open) = &mut self.open {
+                let partition = &mut open[partition_of(hash, self.depth, PARTITIONS)];
+                partition.outer.write(row.iter())?;
+                self.outer_open = false;
+                continue;
+            }
+            self.candidate = self.table.find(&join.types, &self.key, hash);
+            return Ok(true);
+        }
+    }
+
+    /// Joins the open outer row until `out` is full or its candidates have run out.
+    fn join_open(
+        &mut self,
+        join: &HashJoinPlan,
+        cx: &mut ExecContext,
+        out: &mut RowBatch,
+    ) -> Result<()> {
+        while self.candidate != NO_ROW {
+            if out.is_full() {
+                return Ok(());
+            }
+            let i = self.candidate;
+            self.candidate = self.table.next[i as usize];
+            let outer = outer_row(&self.outer, &self.source);
+            let pair = Row::pair(outer, self.table.row(i));
+            if let Some(on) = &join.on
+                && !on.holds(cx, pair)?
+            {
+                if let Some(instrument) = cx.instrument(self.plan.id) {
+                    instrument.join_filtered += 1;
+                }
+                continue;
+            }
+            self.outer_matched = true;
+            match join.kind {
+                JoinKind::Semi => {
+                    self.outer_open = false;
+                    self.plan.emit(cx, Row::of(outer), out)?;
+                    return Ok(());
+                }
+                JoinKind::Anti => {
+                    self.outer_open = false;
+                    return Ok(());
+                }
+                _ => {
+                    self.plan.emit(cx, pair, out)?;
+                    if join.keeps_inner() {
+                        self.table.matched[i as usize] = true;
+                    }
+                }
+            }
+        }
+        if out.is_full() && !self.outer_matched && join.keeps_outer() {
+            return Ok(());
+        }
+        self.outer_open = false;
+        if !self.outer_matched && join.keeps_outer() {
+            let outer = outer_row(&self.outer, &self.source);
+            match join.kind {
+                JoinKind::Anti => self.plan.emit(cx, Row::of(outer), out)?,
+                _ => self.plan.emit(cx, Row::pair(outer, &self.nulls_inner), out)?,
+            };
+        }
+        Ok(())
+    }
+
+    fn hand_up_unmatched(
+        &mut self,
+        from: u32,
+        cx: &mut ExecContext,
+        out: &mut RowBatch,
+    ) -> Result<()> {
+        let mut i = from;
+        while (i as usize) < self.table.len() && !out.is_full() {
+            if !self.table.matched[i as usize] {
+                let pair = Row::pair(&self.nulls_outer, self.table.row(i));
+                self.plan.emit(cx, pair, out)?;
+            }
+            i += 1;
+        }
+        if (i as usize) < self.table.len() {
+            self.phase = Phase::Unmatched(i);
+            return Ok(());
+        }
+        self.next_partition(cx)
+    }
+
+    /// Ends a pass: what it wrote to disk is to be joined next.
+    fn next_partition(&mut self, cx: &mut ExecContext) -> Result<()> {
+        let CNode::HashJoin(join) = &self.plan.clone().kind else {
+            return Err(Error::internal("hash join node over another plan"));
+        };
+        self.pending.extend(self.open.take().into_iter().flatten());
+        loop {
+            let Some(mut partition) = self.pending.pop() else {
+                self.phase = Phase::Finished;
+                return Ok(());
+            };
+            let nothing_outer = partition.outer.len() == 0 && !join.keeps_inner();
+            let nothing_inner = partition.inner.len() == 0 && !join.keeps_outer();
+            if nothing_outer || nothing_inner {
+                continue;
+            }
+            cx.check_interrupts()?;
+            self.depth = partition.depth;
+            self.table = JoinTable::new(join.inner.width, join.types.len());
+            let mut reader = partition.inner.reader(0)?;
+            let mut row = Vec::new();
+            while reader.read(&mut row)? {
+                self.add_inner(join, Row::of(&row), cx)?;
+                row.clear();
+            }
+            self.source = Source::File { reader: partition.outer.reader(0)?, row: Vec::new() };
+            self.phase = Phase::Probe;
+            return Ok(());
+        }
+    }
+}
+
+/// The present outer row.
+fn outer_row<'a>(outer: &'a Input, source: &'a Source) -> &'a [Datum] {
+    match source {
+        Source::Child => outer.row(),
+        Source::File { row, .. } => row,
+    }
+}
+
+impl Node for HashJoinNode {
+    fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
+        let plan = self.plan.clone();
+        let CNode::HashJoin(join) = &plan.kind else {
+            return Err(Error::internal("hash join node over another plan"));
+        };
+        while !out.is_full() {
+            match self.phase {
+                Phase::Build => {
+                    if self.built.is_none() {
+                        self.build(join, cx)?;
+                    }
+                    self.phase = Phase::Probe;
+                }
+                Phase::Probe => {
+                    if !self.outer_open && !self.next_outer(join, cx)? {
+                        let keeps = join.keeps_inner() && self.open.is_none();
+                        if keeps {
+                            self.phase = Phase::Unmatched(0);
+                        } else {
+                            self.next_partition(cx)?;
+                        }
+                        continue;
+                    }
+                    self.join_open(join, cx, out)?;
+                }
+                Phase::Unmatched(from) => self.hand_up_unmatched(from, cx, out)?,
+                Phase::Finished => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn rescan(&mut self, cx: &mut ExecContext) -> Result<()> {
+        let keep = !self.ever_spilled && self.built.as_ref().is_some_and(|v| v.current(cx));
+        if keep {
+            self.table.matched.fill(false);
+        } else {
+            let CNode::HashJoin(join) = &self.plan.kind else {
+                return Err(Error::internal("hash join node over another plan"));
+            };
+            self.table = JoinTable::new(join.inner.width, join.types.len());
+            if self.built.take().is_some() {
+                self.inner.rescan(cx)?;
+            }
+            self.ever_spilled = false;
+        }
+        self.phase = Phase::Build;
+        self.source = Source::Child;
+        self.open = None;
+        self.pending.clear();
+        self.depth = 0;
+        self.outer_open = false;
+        self.outer.rescan(cx)
+    }
+}

@@ -1,0 +1,149 @@
+//! SELECT … FOR UPDATE and its kin (PostgreSQL's nodeLockRows.c).
+//!
+//! A row that was changed by a transaction which committed after the snapshot:
+//! in REPEATABLE READ the statement fails (40001); in READ COMMITTED the newest
+//! version is locked, its columns are read again, and the row is handed up if it
+//! still satisfies the statement's conditions (EvalPlanQual).
+
+use super::{BoxedNode, CNode, CPlan, Input, Node};
+use crate::access::{ScanColumn, TableAccess};
+use crate::batch::RowBatch;
+use crate::context::ExecContext;
+use crate::expr::{CExpr, Row};
+use std::sync::Arc;
+use steppe_sql::query::WaitPolicy;
+use steppe_txn::{IsolationLevel, LockOutcome, RowId, RowLockMode};
+use steppe_types::{Datum, Error, Result, SqlState};
+
+/// One table to lock.
+pub(crate) struct CRowLock {
+    pub(crate) table: Arc<TableAccess>,
+    /// Column of the child's output with the row id.
+    pub(crate) row_id: usize,
+    pub(crate) mode: RowLockMode,
+    pub(crate) wait: WaitPolicy,
+    /// The table's columns in the child's output, to be read again from a newer version.
+    pub(crate) columns: Box<[(usize, ScanColumn)]>,
+}
+
+/// A compiled LockRows.
+pub(crate) struct LockRowsPlan {
+    pub(crate) child: Arc<CPlan>,
+    pub(crate) locks: Box<[CRowLock]>,
+    /// The statement's conditions over the child's output.
+    pub(crate) recheck: Option<CExpr>,
+}
+
+struct LockRowsNode {
+    plan: Arc<CPlan>,
+    child: Input,
+    scratch: Vec<Datum>,
+}
+
+pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
+    let CNode::LockRows(lock) = &plan.kind else { unreachable!("started as lock rows") };
+    let child = Input::new(&lock.child, cx);
+    Box::new(LockRowsNode { plan, child, scratch: Vec::new() })
+}
+
+/// What became of a row.
+pub(crate) enum Locked {
+    /// As the snapshot has it.
+    Same,
+    /// Not to be handed up.
+    Skip,
+    /// Changed since; locked in this version.
+    Newer(Vec<u8>),
+}
+
+/// Locks one row, waiting as the clause says.
+pub(crate) fn lock_row(
+    table: &TableAccess,
+    row: RowId,
+    mode: RowLockMode,
+    wait: WaitPolicy,
+    cx: &mut ExecContext,
+) -> Result<Locked> {
+    let rows = table.rows_for_write()?;
+    let policy = match wait {
+        WaitPolicy::Block => steppe_txn::WaitPolicy::Block,
+        WaitPolicy::SkipLocked | WaitPolicy::NoWait => steppe_txn::WaitPolicy::DontWait,
+    };
+    loop {
+        let txn = &mut cx.txn()?.txn;
+        let repeatable = txn.isolation() == IsolationLevel::RepeatableRead;
+        return match rows.lock_row(txn, row, mode, policy)? {
+            LockOutcome::Locked => Ok(Locked::Same),
+            LockOutcome::NotFound | LockOutcome::SelfUpdated => Ok(Locked::Skip),
+            LockOutcome::DeletedConcurrently if repeatable => Err(serialization("delete")),
+            LockOutcome::DeletedConcurrently => Ok(Locked::Skip),
+            LockOutcome::UpdatedConcurrently { .. } if repeatable => Err(serialization("update")),
+            LockOutcome::UpdatedConcurrently { newest } => Ok(Locked::Newer(newest)),
+            LockOutcome::WouldBlock if wait == WaitPolicy::SkipLocked => Ok(Locked::Skip),
+            LockOutcome::WouldBlock => Err(Error::new(
+                SqlState::LOCK_NOT_AVAILABLE,
+                format!("could not obtain lock on row in relation \"{}\"", table.relation.name),
+            )),
+            LockOutcome::MustWait(lock) => {
+                cx.functions.services.block_on(lock)?;
+                continue;
+            }
+        };
+    }
+}
+
+/// 40001: another transaction got there first.
+#[cold]
+pub(crate) fn serialization(what: &str) -> Error {
+    Error::new(
+        SqlState::SERIALIZATION_FAILURE,
+        format!("could not serialize access due to concurrent {what}"),
+    )
+}
+
+impl Node for LockRowsNode {
+    fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
+        let plan = self.plan.clone();
+        let CNode::LockRows(lock_rows) = &plan.kind else {
+            return Err(Error::internal("lock rows node over another plan"));
+        };
+        'rows: while !out.is_full() && self.child.advance(cx, out.room())? {
+            self.scratch.clear();
+            self.scratch.extend_from_slice(self.child.row());
+            let mut newer = false;
+            for lock in &lock_rows.locks {
+                // The nullable side of an outer join has no row to lock.
+                let Some(Datum::Int8(id)) = self.scratch.get(lock.row_id) else { continue };
+                let id = RowId(*id as u64);
+                match lock_row(&lock.table, id, lock.mode, lock.wait, cx)? {
+                    Locked::Same => {}
+                    Locked::Skip => continue 'rows,
+                    Locked::Newer(version) => {
+                        newer = true;
+                        for (slot, column) in &lock.columns {
+                            let mut value = Vec::with_capacity(1);
+                            lock.table.decode_columns(&version, id, &[*column], &mut value)?;
+                            if let (Some(place), Some(value)) =
+                                (self.scratch.get_mut(*slot), value.pop())
+                            {
+                                *place = value;
+                            }
+                        }
+                    }
+                }
+            }
+            if newer
+                && let Some(recheck) = &lock_rows.recheck
+                && !recheck.holds(cx, Row::of(&self.scratch))?
+            {
+                continue;
+            }
+            plan.emit_owned(cx, &mut self.scratch, out)?;
+        }
+        Ok(())
+    }
+
+    fn rescan(&mut self, cx: &mut ExecContext) -> Result<()> {
+        self.child.rescan(cx)
+    }
+}

@@ -1,0 +1,325 @@
+//! Plan nodes: compiled, immutable [`CPlan`]s, and the [`Node`]s that run them.
+//!
+//! ```text
+//!   Plan ──compile──▶ Arc<CPlan> ──start──▶ Box<dyn Node>
+//!   (planner)         (plan cache,          (one execution)
+//!                      shared)
+//! ```
+//!
+//! Execution is pull-based, a batch at a time: `next` puts at least one row and
+//! at most `out.wanted` rows into an empty batch, or leaves it empty at the end
+//! (and then goes on doing so). `rescan` starts again; nodes that hold work (sorted
+//! rows, hash tables) do it again only if a parameter they depend on has changed.
+
+mod agg;
+mod append;
+mod compile;
+mod cte;
+mod function_scan;
+mod hash_join;
+mod index_scan;
+mod limit;
+mod lock_rows;
+mod materialize;
+mod merge_join;
+mod nest_loop;
+mod result;
+mod seq_scan;
+mod set_op;
+mod sort;
+mod subquery;
+mod unique;
+
+use crate::batch::RowBatch;
+use crate::context::ExecContext;
+use crate::expr::{CExpr, Row};
+use std::sync::Arc;
+use std::time::Instant;
+use steppe_sql::expr::ExecParamId;
+use steppe_types::{Datum, Result};
+
+pub(crate) use compile::{PlanCompiler, compile_plan};
+pub(crate) use index_scan::{IndexPlan, find_point};
+pub(crate) use lock_rows::serialization;
+
+/// A running plan node.
+pub(crate) trait Node: Send {
+    /// Fills the empty batch `out`; leaves it empty at the end.
+    fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()>;
+
+    /// Starts again from the first row, with the present parameters.
+    fn rescan(&mut self, cx: &mut ExecContext) -> Result<()>;
+}
+
+/// A node of a running tree.
+pub(crate) type BoxedNode = Box<dyn Node>;
+
+/// A compiled plan node with what is common to all.
+pub(crate) struct CPlan {
+    /// Position in pre-order over the statement: names its counters.
+    pub(crate) id: usize,
+    pub(crate) filter: Option<CExpr>,
+    pub(crate) project: Option<Box<[CExpr]>>,
+    /// Columns of the output row.
+    pub(crate) width: usize,
+    /// Run-time parameters the subtree reads from outside.
+    pub(crate) dependencies: Arc<[ExecParamId]>,
+    pub(crate) kind: CNode,
+}
+
+impl std::fmt::Debug for CPlan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "CPlan({})", self.id)
+    }
+}
+
+/// What each kind of node needs.
+pub(crate) enum CNode {
+    Result(result::ResultPlan),
+    Values(Box<[Box<[CExpr]>]>),
+    FunctionScan(function_scan::FunctionScanPlan),
+    SeqScan(seq_scan::SeqScanPlan),
+    IndexScan(index_scan::IndexPlan),
+    NestLoop(nest_loop::NestLoopPlan),
+    HashJoin(hash_join::HashJoinPlan),
+    MergeJoin(merge_join::MergeJoinPlan),
+    Materialize(Arc<CPlan>),
+    Sort(sort::SortPlan),
+    Limit(limit::LimitPlan),
+    Agg(agg::AggPlan),
+    Unique(unique::UniquePlan),
+    Append(Box<[Arc<CPlan>]>),
+    SetOp(set_op::SetOpPlan),
+    Subquery(Arc<CPlan>),
+    ProjectSet(function_scan::ProjectSetPlan),
+    LockRows(lock_rows::LockRowsPlan),
+    CteScan(cte::CteScanPlan),
+    RecursiveUnion(cte::RecursiveUnionPlan),
+    WorkTableScan(usize),
+    Modify(Box<crate::modify::ModifyPlan>),
+}
+
+impl CPlan {
+    /// Filters and projects an input row into `out`; false if the filter dropped it.
+    #[inline]
+    pub(crate) fn emit(
+        &self,
+        cx: &mut ExecContext,
+        row: Row<'_>,
+        out: &mut RowBatch,
+    ) -> Result<bool> {
+        if !self.passes(cx, row)? {
+            return Ok(false);
+        }
+        match &self.project {
+            None => out.push(row),
+            Some(project) => {
+                project_into(project, cx, row, out)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// [`Self::emit`] for a row that may be moved from; `row` is left in an unspecified state.
+    #[inline]
+    pub(crate) fn emit_owned(
+        &self,
+        cx: &mut ExecContext,
+        row: &mut Vec<Datum>,
+        out: &mut RowBatch,
+    ) -> Result<bool> {
+        if !self.passes(cx, Row::of(row))? {
+            return Ok(false);
+        }
+        match &self.project {
+            None => out.push_owned(row),
+            Some(project) => {
+                project_into(project, cx, Row::of(row), out)?;
+            }
+        }
+        Ok(true)
+    }
+
+    #[inline]
+    pub(crate) fn passes(&self, cx: &mut ExecContext, row: Row<'_>) -> Result<bool> {
+        let Some(filter) = &self.filter else { return Ok(true) };
+        let holds = filter.holds(cx, row)?;
+        if !holds && let Some(instrument) = cx.instrument(self.id) {
+            instrument.filtered += 1;
+        }
+        Ok(holds)
+    }
+
+    /// Whether rows pass through unchanged.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.filter.is_none() && self.project.is_none()
+    }
+}
+
+/// Evaluates `project` over `row` into a new row of `out`.
+#[inline]
+pub(crate) fn project_into(
+    project: &[CExpr],
+    cx: &mut ExecContext,
+    row: Row<'_>,
+    out: &mut RowBatch,
+) -> Result<()> {
+    for expr in project {
+        match expr.eval(cx, row) {
+            Ok(value) => out.open_row_unchecked().push(value),
+            Err(error) => {
+                out.abandon_row();
+                return Err(error);
+            }
+        }
+    }
+    out.finish_row();
+    Ok(())
+}
+
+/// Builds the running node of a plan.
+pub(crate) fn start(plan: &Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
+    let node = start_bare(plan, cx);
+    if cx.instruments.is_none() {
+        return node;
+    }
+    Box::new(Instrumented { inner: node, id: plan.id, started: false, in_loop: false })
+}
+
+fn start_bare(plan: &Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
+    let plan = plan.clone();
+    match &plan.kind {
+        CNode::Result(_) => result::start_result(plan, cx),
+        CNode::Values(_) => result::start_values(plan),
+        CNode::FunctionScan(_) => function_scan::start_function_scan(plan),
+        CNode::SeqScan(_) => seq_scan::start(plan),
+        CNode::IndexScan(_) => index_scan::start(plan),
+        CNode::NestLoop(_) => nest_loop::start(plan, cx),
+        CNode::HashJoin(_) => hash_join::start(plan, cx),
+        CNode::MergeJoin(_) => merge_join::start(plan, cx),
+        CNode::Materialize(_) => materialize::start(plan, cx),
+        CNode::Sort(_) => sort::start(plan, cx),
+        CNode::Limit(_) => limit::start(plan, cx),
+        CNode::Agg(_) => agg::start(plan, cx),
+        CNode::Unique(_) => unique::start(plan, cx),
+        CNode::Append(_) => append::start(plan, cx),
+        CNode::SetOp(_) => set_op::start(plan, cx),
+        CNode::Subquery(_) => subquery::start(plan, cx),
+        CNode::ProjectSet(_) => function_scan::start_project_set(plan, cx),
+        CNode::LockRows(_) => lock_rows::start(plan, cx),
+        CNode::CteScan(_) => cte::start_scan(plan),
+        CNode::RecursiveUnion(_) => cte::start_recursive(plan, cx),
+        CNode::WorkTableScan(_) => cte::start_work_table(plan),
+        CNode::Modify(_) => crate::modify::start(plan, cx),
+    }
+}
+
+/// Counts and times a node (PostgreSQL's instrument.c).
+struct Instrumented {
+    inner: BoxedNode,
+    id: usize,
+    started: bool,
+    in_loop: bool,
+}
+
+impl Node for Instrumented {
+    fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
+        let begin = Instant::now();
+        let result = self.inner.next(cx, out);
+        let elapsed = begin.elapsed();
+        let first = !std::mem::replace(&mut self.in_loop, true);
+        self.started = true;
+        if let Some(instrument) = cx.instrument(self.id) {
+            instrument.total += elapsed;
+            instrument.rows += out.len() as u64;
+            if first {
+                instrument.loops += 1;
+                instrument.startup += elapsed;
+            }
+        }
+        result
+    }
+
+    fn rescan(&mut self, cx: &mut ExecContext) -> Result<()> {
+        self.in_loop = false;
+        self.inner.rescan(cx)
+    }
+}
+
+/// A child node with a batch of its rows and a place in it: for nodes that take
+/// their input row by row.
+pub(crate) struct Input {
+    node: BoxedNode,
+    batch: RowBatch,
+    position: usize,
+    finished: bool,
+}
+
+impl Input {
+    pub(crate) fn new(plan: &Arc<CPlan>, cx: &mut ExecContext) -> Input {
+        Input {
+            node: start(plan, cx),
+            batch: RowBatch::new(plan.width),
+            position: 0,
+            finished: false,
+        }
+    }
+
+    /// Moves to the next row; false at the end. `wanted` bounds what is asked of the child
+    /// if its rows have run out.
+    pub(crate) fn advance(&mut self, cx: &mut ExecContext, wanted: usize) -> Result<bool> {
+        self.position += 1;
+        if self.position < self.batch.len() {
+            return Ok(true);
+        }
+        if self.finished {
+            return Ok(false);
+        }
+        self.batch.clear();
+        self.batch.wanted = wanted.clamp(1, crate::batch::BATCH_ROWS);
+        self.position = 0;
+        self.node.next(cx, &mut self.batch)?;
+        self.finished = self.batch.is_empty();
+        Ok(!self.finished)
+    }
+
+    /// The row that [`Self::advance`] moved to.
+    #[inline]
+    pub(crate) fn row(&self) -> &[Datum] {
+        self.batch.row(self.position)
+    }
+
+    pub(crate) fn rescan(&mut self, cx: &mut ExecContext) -> Result<()> {
+        self.batch.clear();
+        self.position = 0;
+        self.finished = false;
+        self.node.rescan(cx)
+    }
+}
+
+/// Hands a child's rows through a node's filter and projection: the whole of
+/// nodes that add nothing else.
+pub(crate) fn pump(
+    plan: &CPlan,
+    child: &mut BoxedNode,
+    scratch: &mut RowBatch,
+    cx: &mut ExecContext,
+    out: &mut RowBatch,
+) -> Result<()> {
+    if plan.is_plain() {
+        return child.next(cx, out);
+    }
+    while out.is_empty() {
+        scratch.clear();
+        scratch.wanted = out.wanted;
+        child.next(cx, scratch)?;
+        if scratch.is_empty() {
+            return Ok(());
+        }
+        cx.check_interrupts()?;
+        for row in scratch.iter() {
+            plan.emit(cx, Row::of(row), out)?;
+        }
+    }
+    Ok(())
+}

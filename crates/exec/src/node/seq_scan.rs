@@ -1,0 +1,115 @@
+//! Full scans of stored and virtual tables.
+
+use super::{BoxedNode, CNode, CPlan, Node};
+use crate::access::{ScanColumn, TableAccess};
+use crate::batch::RowBatch;
+use crate::context::ExecContext;
+use std::sync::Arc;
+use steppe_txn::{RowCursor, RowId};
+use steppe_types::{Datum, Error, Result};
+
+/// A compiled full scan.
+pub(crate) struct SeqScanPlan {
+    pub(crate) table: Arc<TableAccess>,
+    pub(crate) columns: Box<[ScanColumn]>,
+    /// Rows come from the session ([`crate::SessionServices::virtual_rows`]).
+    pub(crate) is_virtual: bool,
+}
+
+enum Source {
+    Unopened,
+    Stored(Box<RowCursor>),
+    Virtual(std::vec::IntoIter<Vec<Datum>>),
+    Finished,
+}
+
+struct SeqScanNode {
+    plan: Arc<CPlan>,
+    source: Source,
+    scratch: Vec<Datum>,
+    ordinal: u64,
+}
+
+pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
+    Box::new(SeqScanNode { plan, source: Source::Unopened, scratch: Vec::new(), ordinal: 0 })
+}
+
+fn open(scan: &SeqScanPlan, cx: &mut ExecContext) -> Result<Source> {
+    if scan.is_virtual {
+        let rows = cx.functions.services.virtual_rows(scan.table.relation.oid)?;
+        return Ok(Source::Virtual(rows.into_iter()));
+    }
+    match scan.table.rows() {
+        Some(rows) => Ok(Source::Stored(Box::new(rows.scan_all(cx.txn()?.view.clone())))),
+        None => Ok(Source::Finished),
+    }
+}
+
+/// The requested columns of a virtual row.
+fn virtual_columns(
+    scan: &SeqScanPlan,
+    row: &mut [Datum],
+    ordinal: u64,
+    out: &mut Vec<Datum>,
+) -> Result<()> {
+    for column in &scan.columns {
+        out.push(match column {
+            ScanColumn::Stored(i) => {
+                let value = row.get(*i).cloned();
+                value.ok_or_else(|| Error::internal("virtual row is too short"))?
+            }
+            ScanColumn::TableOid => Datum::Oid(scan.table.relation.oid),
+            ScanColumn::RowId => Datum::Int8(ordinal as i64),
+            ScanColumn::Ctid => crate::access::ctid(RowId(ordinal)),
+            ScanColumn::Constant(v) => Datum::Oid(*v),
+        });
+    }
+    Ok(())
+}
+
+impl Node for SeqScanNode {
+    fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
+        let plan = &self.plan;
+        let CNode::SeqScan(scan) = &plan.kind else {
+            return Err(Error::internal("sequential scan node over another plan"));
+        };
+        if matches!(self.source, Source::Unopened) {
+            self.source = open(scan, cx)?;
+        }
+        let mut examined = 0u32;
+        while !out.is_full() {
+            examined += 1;
+            if examined.is_multiple_of(256) {
+                cx.check_interrupts()?;
+            }
+            self.scratch.clear();
+            match &mut self.source {
+                Source::Stored(cursor) => match cursor.next()? {
+                    Some((id, row)) => {
+                        scan.table.decode_columns(row, id, &scan.columns, &mut self.scratch)?;
+                    }
+                    None => self.source = Source::Finished,
+                },
+                Source::Virtual(rows) => match rows.next() {
+                    Some(mut row) => {
+                        self.ordinal += 1;
+                        virtual_columns(scan, &mut row, self.ordinal, &mut self.scratch)?;
+                    }
+                    None => self.source = Source::Finished,
+                },
+                Source::Unopened | Source::Finished => {}
+            }
+            if matches!(self.source, Source::Finished) {
+                break;
+            }
+            plan.emit_owned(cx, &mut self.scratch, out)?;
+        }
+        Ok(())
+    }
+
+    fn rescan(&mut self, _: &mut ExecContext) -> Result<()> {
+        self.source = Source::Unopened;
+        self.ordinal = 0;
+        Ok(())
+    }
+}

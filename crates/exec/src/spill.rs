@@ -1,0 +1,255 @@
+//! Temporary files for what does not fit work_mem.
+//!
+//! A spill file is removed from its directory as soon as it is open, so that
+//! nothing is left behind however the statement ends. Rows are written one after
+//! the other in a self-describing form:
+//!
+//! ```text
+//! row   := length:u32 value*
+//! value := 0                      NULL
+//!        | 1 i64                  bigint        | 2 i32  integer   | 3 u8  boolean
+//!        | 4 length:u32 bytes     text
+//!        | 5 f64                  double precision
+//!        | 6 length:u32 bytes     anything else, as steppe_types::stored writes it
+//! ```
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use steppe_types::physical::Physical;
+use steppe_types::{Datum, Error, Result, SqlState, stored};
+use steppe_vfs::{File, OpenMode, Vfs};
+
+/// Bytes gathered before a write, and read ahead.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// Where spill files go.
+pub struct TempSpace {
+    vfs: Arc<dyn Vfs>,
+    directory: PathBuf,
+    next_file: AtomicU64,
+}
+
+impl TempSpace {
+    /// Spill files are made in `directory`, which must exist.
+    pub fn new(vfs: Arc<dyn Vfs>, directory: impl Into<PathBuf>) -> TempSpace {
+        TempSpace { vfs, directory: directory.into(), next_file: AtomicU64::new(0) }
+    }
+
+    /// A new, nameless file.
+    pub(crate) fn create(&self) -> Result<SpillFile> {
+        let number = self.next_file.fetch_add(1, Ordering::Relaxed);
+        let path = self.directory.join(format!("spill.{}.{number}", std::process::id()));
+        let file = self.vfs.open(&path, OpenMode::TRUNCATE).map_err(io_error)?;
+        self.vfs.remove(&path).map_err(io_error)?;
+        Ok(SpillFile { file, flushed: 0, buffer: Vec::new() })
+    }
+}
+
+fn io_error(error: steppe_vfs::Error) -> Error {
+    let sqlstate = if error.is_out_of_space() { SqlState::DISK_FULL } else { SqlState::IO_ERROR };
+    Error::new(sqlstate, format!("could not use temporary file: {error}"))
+}
+
+/// An append-only temporary file.
+pub(crate) struct SpillFile {
+    file: Arc<dyn File>,
+    flushed: u64,
+    buffer: Vec<u8>,
+}
+
+impl SpillFile {
+    /// Bytes written so far: the offset of the next row.
+    pub(crate) fn len(&self) -> u64 {
+        self.flushed + self.buffer.len() as u64
+    }
+
+    /// Appends a row.
+    pub(crate) fn write<'a>(&mut self, row: impl Iterator<Item = &'a Datum>) -> Result<()> {
+        let start = self.buffer.len();
+        self.buffer.extend_from_slice(&[0; 4]);
+        for datum in row {
+            write_value(datum, &mut self.buffer)?;
+        }
+        let length = (self.buffer.len() - start - 4) as u32;
+        self.buffer[start..start + 4].copy_from_slice(&length.to_le_bytes());
+        if self.buffer.len() >= BUFFER_BYTES {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Hands buffered bytes to the file.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        if !self.buffer.is_empty() {
+            self.file.write_at(&self.buffer, self.flushed).map_err(io_error)?;
+            self.flushed += self.buffer.len() as u64;
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+
+    /// Reads rows from `offset` up to what is written now.
+    pub(crate) fn reader(&mut self, offset: u64) -> Result<SpillReader> {
+        self.flush()?;
+        Ok(SpillReader {
+            file: self.file.clone(),
+            offset,
+            end: self.flushed,
+            buffer: Vec::new(),
+            position: 0,
+        })
+    }
+}
+
+/// Reads rows of a spill file in order.
+pub(crate) struct SpillReader {
+    file: Arc<dyn File>,
+    /// File offset of what comes after `buffer`.
+    offset: u64,
+    end: u64,
+    buffer: Vec<u8>,
+    position: usize,
+}
+
+impl SpillReader {
+    /// Makes `count` unread bytes available; false at the end of the file.
+    fn fill(&mut self, count: usize) -> Result<bool> {
+        let unread = self.buffer.len() - self.position;
+        if unread >= count {
+            return Ok(true);
+        }
+        let left = self.end - self.offset;
+        if unread == 0 && left == 0 {
+            return Ok(false);
+        }
+        self.buffer.drain(..self.position);
+        self.position = 0;
+        let more = (count.max(BUFFER_BYTES) as u64).min(left) as usize;
+        self.buffer.resize(unread + more, 0);
+        self.file.read_exact_at(&mut self.buffer[unread..], self.offset).map_err(io_error)?;
+        self.offset += more as u64;
+        if self.buffer.len() < count {
+            return Err(Error::new(SqlState::DATA_CORRUPTED, "temporary file is cut short"));
+        }
+        Ok(true)
+    }
+
+    /// Appends the next row's values to `out`; false at the end.
+    pub(crate) fn read(&mut self, out: &mut Vec<Datum>) -> Result<bool> {
+        if !self.fill(4)? {
+            return Ok(false);
+        }
+        let length = self.peek_length();
+        self.fill(4 + length)?;
+        let mut rest = &self.buffer[self.position + 4..self.position + 4 + length];
+        while !rest.is_empty() {
+            out.push(read_value(&mut rest)?);
+        }
+        self.position += 4 + length;
+        Ok(true)
+    }
+
+    /// Passes over the next row; false at the end.
+    pub(crate) fn skip(&mut self) -> Result<bool> {
+        if !self.fill(4)? {
+            return Ok(false);
+        }
+        let length = self.peek_length();
+        self.fill(4 + length)?;
+        self.position += 4 + length;
+        Ok(true)
+    }
+
+    fn peek_length(&self) -> usize {
+        let at = self.position;
+        let bytes = &self.buffer[at..at + 4];
+        u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize
+    }
+}
+
+fn write_value(datum: &Datum, out: &mut Vec<u8>) -> Result<()> {
+    match datum {
+        Datum::Null => out.push(0),
+        Datum::Int8(v) => {
+            out.push(1);
+            out.extend_from_slice(&v.to_le_bytes());
+        }
+        Datum::Int4(v) => {
+            out.push(2);
+            out.extend_from_slice(&v.to_le_bytes());
+        }
+        Datum::Bool(v) => out.extend_from_slice(&[3, u8::from(*v)]),
+        Datum::Text(v) => {
+            out.push(4);
+            out.extend_from_slice(&(v.len() as u32).to_le_bytes());
+            out.extend_from_slice(v.as_bytes());
+        }
+        Datum::Float8(v) => {
+            out.push(5);
+            out.extend_from_slice(&v.to_le_bytes());
+        }
+        other => {
+            out.push(6);
+            let at = out.len();
+            out.extend_from_slice(&[0; 4]);
+            stored::write_variable(Physical::Any, other, out)?;
+            let length = (out.len() - at - 4) as u32;
+            out[at..at + 4].copy_from_slice(&length.to_le_bytes());
+        }
+    }
+    Ok(())
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N]> {
+    let (head, tail) = rest.split_first_chunk::<N>().ok_or_else(cut_short)?;
+    *rest = tail;
+    Ok(*head)
+}
+
+fn take_bytes<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8]> {
+    let length = u32::from_le_bytes(take(rest)?) as usize;
+    let (head, tail) = rest.split_at_checked(length).ok_or_else(cut_short)?;
+    *rest = tail;
+    Ok(head)
+}
+
+#[cold]
+fn cut_short() -> Error {
+    Error::new(SqlState::DATA_CORRUPTED, "temporary file is corrupted")
+}
+
+fn read_value(rest: &mut &[u8]) -> Result<Datum> {
+    Ok(match take::<1>(rest)?[0] {
+        0 => Datum::Null,
+        1 => Datum::Int8(i64::from_le_bytes(take(rest)?)),
+        2 => Datum::Int4(i32::from_le_bytes(take(rest)?)),
+        3 => Datum::Bool(take::<1>(rest)?[0] != 0),
+        4 => {
+            let bytes = take_bytes(rest)?;
+            Datum::text(std::str::from_utf8(bytes).map_err(|_| cut_short())?)
+        }
+        5 => Datum::Float8(f64::from_le_bytes(take(rest)?)),
+        6 => stored::read(Physical::Any, take_bytes(rest)?)?,
+        _ => return Err(cut_short()),
+    })
+}
+
+/// Bytes of memory a datum takes, for accounting against work_mem.
+pub(crate) fn datum_bytes(datum: &Datum) -> usize {
+    let heap = match datum {
+        Datum::Text(v) => v.len() + 16,
+        Datum::Bytea(v) => v.len() + 16,
+        Datum::Numeric(v) => v.heap_size(),
+        Datum::Interval(_) | Datum::Uuid(_) => 32,
+        Datum::Array(v) => 64 + v.elements.iter().map(datum_bytes).sum::<usize>(),
+        Datum::Record(v) => 16 + v.iter().map(datum_bytes).sum::<usize>(),
+        _ => 0,
+    };
+    heap + size_of::<Datum>()
+}
+
+/// Bytes of memory a row takes.
+pub(crate) fn row_bytes<'a>(row: impl IntoIterator<Item = &'a Datum>) -> usize {
+    row.into_iter().map(datum_bytes).sum()
+}

@@ -1,0 +1,373 @@
+//! Compiled statements and their executions: what the session calls.
+//!
+//! ```text
+//!   PlannedStmt ──CompiledStmt::compile──▶ Arc<CompiledStmt>      (plan cache)
+//!                                              │ Execution::start(params, env)
+//!                                              ▼
+//!                                          Execution ──fetch(max)──▶ rows to a RowSink
+//!                                          (portal)   ◀─Suspended──
+//! ```
+
+use crate::access::StatementTxn;
+use crate::batch::{BATCH_ROWS, RowBatch};
+use crate::context::{ExecContext, Instrument};
+use crate::env::{FnContext, IoContext, RowSink, SessionServices};
+use crate::expr::{Compiler, Row, SubPlanState};
+use crate::node::{BoxedNode, CPlan, PlanCompiler, compile_plan, start};
+use crate::point::{PointOutcome, PointPlan};
+use crate::spill::TempSpace;
+use crate::tuplestore::{StoreReader, TupleStore};
+use std::sync::Arc;
+use steppe_catalog::Catalog;
+use steppe_sql::plan::{Plan, PlanNode, PlannedStmt, ResultColumn};
+use steppe_sql::query::Command;
+use steppe_txn::{Database, LockWait, Txn};
+use steppe_types::{Datum, Error, Result};
+
+/// A statement ready to run, shared between sessions.
+pub struct CompiledStmt {
+    planned: Arc<PlannedStmt>,
+    root: Arc<CPlan>,
+    subplans: Box<[Arc<CPlan>]>,
+    /// Data-modifying CTEs, which run to their end whether or not they are read.
+    modifying: Box<[usize]>,
+    work_tables: usize,
+    nodes: usize,
+    point: Option<PointPlan>,
+}
+
+/// What an execution runs in.
+pub struct ExecEnv {
+    /// The session's services.
+    pub services: Arc<dyn SessionServices>,
+    /// Settings that text input and output depend on.
+    pub io: Arc<IoContext>,
+    /// The catalog the statement was planned against.
+    pub catalog: Arc<Catalog>,
+    /// statement_timestamp: microseconds since 2000-01-01 UTC.
+    pub statement_timestamp: i64,
+    /// now: microseconds since 2000-01-01 UTC.
+    pub transaction_timestamp: i64,
+    /// work_mem in bytes.
+    pub work_mem_bytes: usize,
+    /// Where spill files go.
+    pub temp: Arc<TempSpace>,
+}
+
+/// How a fetch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FetchStatus {
+    /// The statement has ended; the number for its command tag.
+    Done {
+        /// Rows handed up by a SELECT over all fetches, or changed by another command.
+        rows: u64,
+    },
+    /// The row limit was reached; there may be more.
+    Suspended {
+        /// Rows handed up by this fetch.
+        rows: u64,
+    },
+}
+
+/// What running a whole statement came to.
+#[derive(Debug)]
+pub enum ExecOutcome {
+    /// It has ended.
+    Done {
+        /// Rows handed up or changed.
+        rows: u64,
+    },
+    /// A point statement met a lock; nothing was done. Await it and run the statement again.
+    MustWait(LockWait),
+}
+
+impl CompiledStmt {
+    /// Compiles a planned statement. Fails with 0A000 for functions without an implementation.
+    pub fn compile(
+        planned: Arc<PlannedStmt>,
+        catalog: &Arc<Catalog>,
+        database: &Database,
+    ) -> Result<CompiledStmt> {
+        Self::compile_inner(planned, catalog, Some(database))
+    }
+
+    /// Compiles a statement that touches no stored table.
+    pub fn compile_without_tables(
+        planned: Arc<PlannedStmt>,
+        catalog: &Arc<Catalog>,
+    ) -> Result<CompiledStmt> {
+        Self::compile_inner(planned, catalog, None)
+    }
+
+    fn compile_inner(
+        planned: Arc<PlannedStmt>,
+        catalog: &Arc<Catalog>,
+        database: Option<&Database>,
+    ) -> Result<CompiledStmt> {
+        let mut exprs = Compiler::new(&planned, FnContext::pure(catalog.clone()));
+        let mut compiler =
+            PlanCompiler { exprs: &mut exprs, database, next_id: 0, work_tables: 0, top: true };
+        let root = compile_plan(&mut compiler, &planned.plan)?;
+        compiler.top = false;
+        let subplans = planned
+            .subplans
+            .iter()
+            .map(|p| compile_plan(&mut compiler, p))
+            .collect::<Result<Box<[_]>>>()?;
+        let (work_tables, nodes) = (compiler.work_tables, compiler.next_id);
+        let modifying = planned
+            .subplans
+            .iter()
+            .enumerate()
+            .filter(|(_, p)| contains_modify(p))
+            .map(|(i, _)| i)
+            .collect();
+        let point = if subplans.is_empty() { PointPlan::of(&planned.plan, &root) } else { None };
+        Ok(CompiledStmt { root, subplans, modifying, work_tables, nodes, point, planned })
+    }
+
+    /// The plan it was compiled from.
+    pub fn planned(&self) -> &Arc<PlannedStmt> {
+        &self.planned
+    }
+
+    /// Columns sent to the client.
+    pub fn columns(&self) -> &[ResultColumn] {
+        &self.planned.columns
+    }
+
+    /// Whether [`CompiledStmt::run_point`] may be tried.
+    pub fn is_point(&self) -> bool {
+        self.point.is_some()
+    }
+
+    /// Runs a statement over one row by its unique key: no plan nodes, no allocation for each
+    /// row. `None`: the statement is not of that kind or this case needs the general way;
+    /// nothing was done.
+    pub fn run_point(
+        &self,
+        params: &Arc<[Datum]>,
+        env: &ExecEnv,
+        txn: &mut Option<Txn>,
+        sink: &mut dyn RowSink,
+    ) -> Result<Option<ExecOutcome>> {
+        let Some(point) = &self.point else { return Ok(None) };
+        let mut cx = self.context(params.clone(), env, txn)?;
+        let outcome = point.run(&self.root, &mut cx, sink);
+        *txn = cx.take_txn().map(|t| t.txn);
+        Ok(match outcome? {
+            PointOutcome::Done(rows) => Some(ExecOutcome::Done { rows }),
+            PointOutcome::MustWait(wait) => Some(ExecOutcome::MustWait(wait)),
+            PointOutcome::General => None,
+        })
+    }
+
+    fn context(
+        &self,
+        params: Arc<[Datum]>,
+        env: &ExecEnv,
+        txn: &mut Option<Txn>,
+    ) -> Result<ExecContext> {
+        let functions = FnContext {
+            services: env.services.clone(),
+            io: env.io.clone(),
+            catalog: env.catalog.clone(),
+            statement_timestamp: env.statement_timestamp,
+            transaction_timestamp: env.transaction_timestamp,
+        };
+        let txn = txn.take().map(|txn| StatementTxn { view: txn.view(), txn });
+        Ok(ExecContext::new(
+            functions,
+            params,
+            self.planned.exec_params,
+            self.work_tables,
+            env.work_mem_bytes,
+            env.temp.clone(),
+            txn,
+        ))
+    }
+}
+
+fn contains_modify(plan: &Plan) -> bool {
+    let mut found = matches!(plan.node, PlanNode::Modify(_));
+    crate::deps::for_each_child(plan, &mut |child| found |= contains_modify(child));
+    found
+}
+
+/// A running statement. A portal with a row limit keeps it between fetches.
+pub struct Execution {
+    stmt: Arc<CompiledStmt>,
+    cx: ExecContext,
+    view: Option<steppe_txn::View>,
+    root: Option<BoxedNode>,
+    /// Rows of INSERT/UPDATE/DELETE … RETURNING: the command runs to its end first.
+    stored: Option<(TupleStore, StoreReader)>,
+    batch: RowBatch,
+    handed: u64,
+    finished: bool,
+}
+
+impl Execution {
+    /// Starts a statement with its parameters. The transaction (with a statement started) is
+    /// looked at now for its snapshot; `None` for statements that touch no table.
+    pub fn start(
+        stmt: &Arc<CompiledStmt>,
+        params: Arc<[Datum]>,
+        env: &ExecEnv,
+        txn: &mut Option<Txn>,
+    ) -> Result<Execution> {
+        Self::start_inner(stmt, params, env, txn, false)
+    }
+
+    /// Starts a statement whose nodes are counted and timed, for EXPLAIN ANALYZE.
+    pub fn start_analyzed(
+        stmt: &Arc<CompiledStmt>,
+        params: Arc<[Datum]>,
+        env: &ExecEnv,
+        txn: &mut Option<Txn>,
+    ) -> Result<Execution> {
+        Self::start_inner(stmt, params, env, txn, true)
+    }
+
+    fn start_inner(
+        stmt: &Arc<CompiledStmt>,
+        params: Arc<[Datum]>,
+        env: &ExecEnv,
+        txn: &mut Option<Txn>,
+        analyze: bool,
+    ) -> Result<Execution> {
+        let mut cx = stmt.context(params, env, txn)?;
+        let (taken, view) = match cx.take_txn() {
+            Some(t) => (Some(t.txn), Some(t.view)),
+            None => (None, None),
+        };
+        *txn = taken;
+        cx.subplans = stmt.subplans.iter().map(|p| SubPlanState::new(p.clone())).collect();
+        if analyze {
+            cx.instruments = Some(vec![Instrument::default(); stmt.nodes]);
+        }
+        Ok(Execution {
+            batch: RowBatch::new(stmt.root.width),
+            stmt: stmt.clone(),
+            cx,
+            view,
+            root: None,
+            stored: None,
+            handed: 0,
+            finished: false,
+        })
+    }
+
+    /// The statement.
+    pub fn statement(&self) -> &Arc<CompiledStmt> {
+        &self.stmt
+    }
+
+    /// The counters by node, after an analyzed execution.
+    pub fn instruments(&self) -> &[Instrument] {
+        self.cx.instruments.as_deref().unwrap_or(&[])
+    }
+
+    /// Hands up to `max_rows` rows (0: all) to the sink. The transaction is taken for the
+    /// duration of the call and put back, also after an error.
+    pub fn fetch(
+        &mut self,
+        txn: &mut Option<Txn>,
+        max_rows: u64,
+        sink: &mut dyn RowSink,
+    ) -> Result<FetchStatus> {
+        let lent = match (txn.take(), &self.view) {
+            (Some(txn), Some(view)) => Some(StatementTxn { txn, view: view.clone() }),
+            (Some(unused), None) => {
+                *txn = Some(unused);
+                None
+            }
+            (None, _) => None,
+        };
+        let lent_any = lent.is_some();
+        self.cx.lend_txn(lent);
+        let result = self.run(max_rows, sink);
+        if lent_any {
+            *txn = self.cx.take_txn().map(|t| t.txn);
+        }
+        if result.is_err() {
+            self.finished = true;
+        }
+        result
+    }
+
+    fn run(&mut self, max_rows: u64, sink: &mut dyn RowSink) -> Result<FetchStatus> {
+        let select = self.stmt.planned.command == Command::Select;
+        if !select && self.stored.is_none() && !self.finished {
+            self.run_command()?;
+        }
+        let mut rows = 0;
+        while !self.finished {
+            if max_rows > 0 && rows == max_rows {
+                return Ok(FetchStatus::Suspended { rows });
+            }
+            let wanted = if max_rows == 0 { u64::MAX } else { max_rows - rows };
+            self.batch.clear();
+            self.batch.wanted = wanted.min(BATCH_ROWS as u64) as usize;
+            self.next_batch()?;
+            if self.batch.is_empty() {
+                self.end()?;
+                break;
+            }
+            for row in self.batch.iter() {
+                sink.row(row)?;
+            }
+            rows += self.batch.len() as u64;
+            self.handed += self.batch.len() as u64;
+        }
+        Ok(FetchStatus::Done { rows: if select { self.handed } else { self.cx.processed } })
+    }
+
+    fn next_batch(&mut self) -> Result<()> {
+        if let Some((store, reader)) = &mut self.stored {
+            return store.read(reader, &mut self.batch);
+        }
+        self.cx.check_interrupts()?;
+        if self.root.is_none() {
+            self.root = Some(start(&self.stmt.root, &mut self.cx));
+        }
+        match &mut self.root {
+            Some(root) => root.next(&mut self.cx, &mut self.batch),
+            None => Err(Error::internal("execution has no plan")),
+        }
+    }
+
+    /// Runs a data-modifying command to its end, keeping what it returns.
+    fn run_command(&mut self) -> Result<()> {
+        let mut store = self.cx.new_store(self.stmt.root.width);
+        loop {
+            self.batch.clear();
+            self.batch.wanted = BATCH_ROWS;
+            self.next_batch()?;
+            if self.batch.is_empty() {
+                break;
+            }
+            for row in self.batch.iter() {
+                store.push(Row::of(row))?;
+            }
+        }
+        self.drain_modifying()?;
+        self.root = None;
+        self.stored = Some((store, StoreReader::default()));
+        Ok(())
+    }
+
+    fn drain_modifying(&mut self) -> Result<()> {
+        let stmt = self.stmt.clone();
+        stmt.modifying.iter().try_for_each(|plan| crate::expr::drain(&mut self.cx, *plan))
+    }
+
+    fn end(&mut self) -> Result<()> {
+        if self.stored.is_none() {
+            self.drain_modifying()?;
+        }
+        self.finished = true;
+        self.root = None;
+        Ok(())
+    }
+}
