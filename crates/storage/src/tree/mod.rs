@@ -42,7 +42,7 @@ use crate::page::{self, Kind, edit, node};
 use crate::pool::{Backoff, PageGuard, Pool, Version};
 use crate::store::Store;
 use crate::types::{LogHeader, MAX_ENTRY_LEN, MAX_KEY_LEN, PageId, TreeId};
-use crate::wal::Appended;
+use crate::wal::{Appended, Priority};
 use std::cell::Cell;
 use std::ops::Bound;
 
@@ -375,7 +375,9 @@ impl Tree {
                 Outcome::Done(appended) => return Ok(appended),
                 Outcome::Underfull(appended) => {
                     drop(guard);
-                    self.merge_after_remove(key, log.priority);
+                    // A merge is never worth the space kept for rollbacks, not
+                    // even in one.
+                    self.merge_after_remove(key, Priority::Normal);
                     return Ok(Some(appended));
                 }
                 Outcome::NoRoom { inserting } => {
