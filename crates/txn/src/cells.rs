@@ -8,6 +8,9 @@ use steppe_types::{Error, Result};
 
 use crate::database::Database;
 
+/// What [`Database::cell_update`] runs: old value, buffer for the new one.
+pub type CellUpdate<'a> = dyn FnMut(Option<&[u8]>, &mut Vec<u8>) -> Result<bool> + 'a;
+
 fn cell_key(key: u64) -> [u8; 9] {
     let mut bytes = [b'c'; 9];
     bytes[1..].copy_from_slice(&key.to_be_bytes());
@@ -47,11 +50,7 @@ impl Database {
 
     /// Changes a cell atomically: `f` sees the old value and fills in the new
     /// one; false leaves the cell as it is.
-    pub fn cell_update(
-        &self,
-        key: u64,
-        f: &mut dyn FnMut(Option<&[u8]>, &mut Vec<u8>) -> Result<bool>,
-    ) -> Result<Lsn> {
+    pub fn cell_update(&self, key: u64, f: &mut CellUpdate<'_>) -> Result<Lsn> {
         let log = LogHeader::default();
         let appended = self.system.write(&cell_key(key), log, |value, op| {
             let mut new = Vec::new();

@@ -32,6 +32,7 @@ mod txn;
 mod undo;
 mod view;
 
+pub use cells::CellUpdate;
 pub use cursor::RowCursor;
 #[cfg(feature = "planted-bugs")]
 pub use database::PlantedBug;

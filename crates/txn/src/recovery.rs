@@ -128,11 +128,11 @@ impl Analysis {
         match Change::decode(payload)? {
             Change::RowDelete { .. }
             | Change::PostingDelete { .. }
-            | Change::OverflowFree { .. } => {
-                if self.garbage_bytes < GARBAGE_BYTES_MAX {
-                    self.garbage_bytes += payload.len() + 64;
-                    self.garbage.push((xid, payload.into()));
-                }
+            | Change::OverflowFree { .. }
+                if self.garbage_bytes < GARBAGE_BYTES_MAX =>
+            {
+                self.garbage_bytes += payload.len() + 64;
+                self.garbage.push((xid, payload.into()));
             }
             Change::Compensation { kept: Some(kept), .. } => self.keep_value(xid, kept)?,
             _ => {}

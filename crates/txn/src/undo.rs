@@ -79,6 +79,9 @@ struct Segment {
     body: RwLock<Body>,
 }
 
+/// Segments by number.
+type DirectoryShard = RwLock<HashMap<u64, Arc<Segment>, foldhash::fast::RandomState>>;
+
 #[derive(Default)]
 struct Arena {
     current: Option<Arc<Segment>>,
@@ -98,7 +101,7 @@ pub(crate) struct UndoLog {
     vfs: Arc<dyn Vfs>,
     path: PathBuf,
     arenas: Box<[Mutex<Arena>]>,
-    directory: Box<[RwLock<HashMap<u64, Arc<Segment>, foldhash::fast::RandomState>>]>,
+    directory: Box<[DirectoryShard]>,
     next_segment: AtomicU64,
     sealed: Mutex<Sealed>,
     /// Bytes of full segments in memory.
@@ -152,10 +155,7 @@ impl UndoLog {
         }
     }
 
-    fn shard(
-        &self,
-        number: u64,
-    ) -> &RwLock<HashMap<u64, Arc<Segment>, foldhash::fast::RandomState>> {
+    fn shard(&self, number: u64) -> &DirectoryShard {
         &self.directory[number as usize % DIRECTORY_SHARDS]
     }
 

@@ -20,7 +20,7 @@ const HEAD: usize = 15;
 
 fn filler(stamp: u32, len: u32) -> Vec<u8> {
     // Half of all values compress well.
-    let step = if stamp % 2 == 0 { 0 } else { 0x9E37_79B9 };
+    let step = if stamp.is_multiple_of(2) { 0 } else { 0x9E37_79B9 };
     (0..len).map(|i| (stamp.wrapping_add(i.wrapping_mul(step)) >> 13) as u8).collect()
 }
 

@@ -1,0 +1,211 @@
+//! Single promises of the interface, one test each.
+
+#![allow(missing_docs)]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use steppe_txn::*;
+use steppe_vfs::CrashVfs;
+
+fn open(vfs: &CrashVfs) -> Arc<Database> {
+    open_with_segments(vfs, 64 << 10)
+}
+
+fn open_with_segments(vfs: &CrashVfs, wal_segment_bytes: u64) -> Arc<Database> {
+    let options = DatabaseOptions {
+        pool_pages: 64,
+        pages_max: 1 << 14,
+        wal_buffers_bytes: 64 << 10,
+        wal_segment_bytes,
+        wal_bytes_min: 64 << 10,
+        system_id: Some(7),
+        background: false,
+        ..DatabaseOptions::default()
+    };
+    Database::open(Arc::new(vfs.clone()), Path::new("data"), options).expect("opens")
+}
+
+fn begin(session: &SessionHandle) -> Txn {
+    let mut txn = Txn::begin(session, IsolationLevel::ReadCommitted, false);
+    txn.start_statement().expect("starts");
+    txn
+}
+
+fn table_of(session: &SessionHandle, rows: &[&[u8]]) -> (TableStore, Vec<RowId>) {
+    let mut txn = begin(session);
+    let table = TableStore::create(&mut txn).expect("creates");
+    let mut ids = Vec::new();
+    table.insert_batch(&mut txn, rows, &mut ids).expect("inserts");
+    let wait = txn.commit().expect("commits");
+    session.database().wait_durable(wait.lsn).expect("flushes");
+    (table, ids)
+}
+
+fn replace(txn: &mut Txn, table: &TableStore, id: RowId, row: &[u8]) -> ModifyOutcome {
+    let mut f = |_: Current<'_>, out: &mut Vec<u8>| {
+        out.extend_from_slice(row);
+        Ok(Action::Replace { key_changed: false })
+    };
+    table.modify(txn, id, &mut f).expect("modifies")
+}
+
+#[test]
+fn who_reads_what_is_not_durable_waits_for_it() {
+    let database = open(&CrashVfs::new(1));
+    let (a, b) = (database.new_session(), database.new_session());
+    let (table, ids) = table_of(&a, &[b"old"]);
+    let mut txn = begin(&a);
+    replace(&mut txn, &table, ids[0], b"new");
+    let written = txn.commit().expect("commits").lsn;
+    assert!(!database.wal().is_durable(written));
+    let txn = begin(&b);
+    let mut buffer = RowBuf::new();
+    assert!(b.observed_lsn() < written);
+    table.get(&txn.view(), ids[0], &mut buffer).expect("reads").expect("is there");
+    assert_eq!(buffer.row(), b"new");
+    assert_eq!(b.observed_lsn(), written);
+    assert!(txn.commit().expect("commits").lsn >= written, "a reader's commit waits, too");
+}
+
+#[test]
+fn a_held_snapshot_outlives_its_statement() {
+    let database = open(&CrashVfs::new(1));
+    let (a, b) = (database.new_session(), database.new_session());
+    let (table, ids) = table_of(&a, &[b"one", b"two"]);
+    let mut reader = begin(&b);
+    let view = reader.view();
+    reader.hold_snapshot(view.snapshot());
+    reader.end_statement();
+    for n in 0..100u8 {
+        let mut txn = begin(&a);
+        replace(&mut txn, &table, ids[0], &[n; 50]);
+        database.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
+        database.purge_all().expect("purges");
+        reader.start_statement().expect("starts");
+        reader.end_statement();
+    }
+    let mut buffer = RowBuf::new();
+    table.get(&view, ids[0], &mut buffer).expect("reads").expect("is there");
+    assert_eq!(buffer.row(), b"one");
+    reader.release_snapshot(view.snapshot());
+    database.purge_all().expect("purges");
+    assert_eq!(database.undo_usage(), (0, 0));
+    reader.rollback().expect("ends");
+}
+
+#[test]
+fn key_share_goes_beside_an_update_that_leaves_the_key_alone() {
+    let database = open(&CrashVfs::new(1));
+    let (a, b) = (database.new_session(), database.new_session());
+    let (table, ids) = table_of(&a, &[b"one", b"two"]);
+    let mut writer = begin(&a);
+    replace(&mut writer, &table, ids[0], b"eno");
+    let mut sharer = begin(&b);
+    let mut lock = |mode| table.lock_row(&mut sharer, ids[0], mode, WaitPolicy::DontWait);
+    assert!(matches!(lock(RowLockMode::KeyShare), Ok(LockOutcome::Locked)));
+    assert!(matches!(lock(RowLockMode::Share), Ok(LockOutcome::WouldBlock)));
+    let _ = writer.commit().expect("commits");
+    let mut writer = begin(&a);
+    let delete = &mut |_: Current<'_>, _: &mut Vec<u8>| Ok(Action::Delete);
+    let outcome = table.modify(&mut writer, ids[0], delete).expect("modifies");
+    let ModifyOutcome::MustWait(wait) = outcome else { panic!("{outcome:?}") };
+    assert!(!wait.is_finished());
+    sharer.rollback().expect("ends");
+    assert!(wait.is_finished(), "the lock was handed over");
+    wait.wait_blocking().expect("granted");
+    let outcome = table.modify(&mut writer, ids[0], delete).expect("modifies");
+    assert!(matches!(outcome, ModifyOutcome::Done));
+    writer.rollback().expect("ends");
+}
+
+#[test]
+fn a_command_does_not_meet_its_own_changes() {
+    let database = open(&CrashVfs::new(1));
+    let session = database.new_session();
+    let (table, ids) = table_of(&session, &[b"one"]);
+    let mut txn = begin(&session);
+    assert!(matches!(replace(&mut txn, &table, ids[0], b"two"), ModifyOutcome::Done));
+    assert!(matches!(replace(&mut txn, &table, ids[0], b"six"), ModifyOutcome::SelfUpdated));
+    let mut buffer = RowBuf::new();
+    table.get(&txn.view(), ids[0], &mut buffer).expect("reads").expect("is there");
+    assert_eq!(buffer.row(), b"one");
+    txn.start_statement().expect("starts");
+    table.get(&txn.view(), ids[0], &mut buffer).expect("reads").expect("is there");
+    assert_eq!(buffer.row(), b"two");
+    let before = database.wal().insert_position();
+    assert!(matches!(replace(&mut txn, &table, ids[0], b"two"), ModifyOutcome::Done));
+    assert_eq!(database.wal().insert_position(), before, "an equal row is not written");
+    txn.rollback().expect("ends");
+}
+
+/// Rolling back to a savepoint hands the row to who waits for it.
+#[test]
+fn rollback_to_a_savepoint_lets_waiters_go_on() {
+    let database = open(&CrashVfs::new(1));
+    let (a, b) = (database.new_session(), database.new_session());
+    let (table, ids) = table_of(&a, &[b"one", b"two"]);
+    let mut first = begin(&a);
+    replace(&mut first, &table, ids[1], b"own");
+    first.savepoint("s");
+    replace(&mut first, &table, ids[0], b"eno");
+    let mut second = begin(&b);
+    let outcome = replace(&mut second, &table, ids[0], b"six");
+    let ModifyOutcome::MustWait(wait) = outcome else { panic!("{outcome:?}") };
+    first.rollback_to("s").expect("rolls back");
+    assert!(wait.is_finished());
+    drop(wait);
+    assert!(matches!(replace(&mut second, &table, ids[0], b"six"), ModifyOutcome::Done));
+    assert!(first.rollback_to("t").is_err_and(|e| e.sqlstate().as_str() == "3B001"));
+}
+
+#[test]
+fn a_full_disk_fails_the_statement_and_nothing_else() {
+    let vfs = CrashVfs::new(3);
+    // The log keeps one segment for rollbacks: as much as this one needs.
+    let database = open_with_segments(&vfs, 256 << 10);
+    let session = database.new_session();
+    let (table, ids) = table_of(&session, &[b"one"]);
+    vfs.set_free_space(Some(600 << 10));
+    let mut txn = begin(&session);
+    let row = [7; 1000];
+    let error = loop {
+        if let Err(error) = table.insert(&mut txn, &row) {
+            break error;
+        }
+        txn.start_statement().expect("starts");
+    };
+    assert_eq!(error.sqlstate().as_str(), "53100", "{error}");
+    txn.rollback().expect("a rollback finds its space");
+    vfs.set_free_space(None);
+    let mut txn = begin(&session);
+    let mut seen = Vec::new();
+    let mut cursor = table.scan_all(txn.view());
+    while let Some((id, row)) = cursor.next().expect("reads") {
+        seen.push((id, row.to_vec()));
+    }
+    assert_eq!(seen, [(ids[0], b"one".to_vec())]);
+    table.insert(&mut txn, &row).expect("there is space again");
+    let wait = txn.commit().expect("commits");
+    database.wait_durable(wait.lsn).expect("flushes");
+}
+
+#[test]
+fn cells_and_blobs_survive() {
+    let vfs = CrashVfs::new(4);
+    let database = open(&vfs);
+    database.cell_put(9, b"nine").expect("puts");
+    let increment = &mut |old: Option<&[u8]>, new: &mut Vec<u8>| {
+        new.extend_from_slice(old.unwrap_or(b""));
+        new.push(b'!');
+        Ok(true)
+    };
+    database.cell_update(9, increment).expect("updates");
+    let lsn = database.system_blob_put("root", b"here").expect("puts");
+    database.wait_durable(lsn).expect("flushes");
+    drop(database);
+    let database = open(&vfs.crash());
+    assert_eq!(database.cell_get(9).expect("reads").as_deref(), Some(&b"nine!"[..]));
+    assert_eq!(database.cell_get(8).expect("reads"), None);
+    assert_eq!(database.system_blob_get("root").expect("reads").as_deref(), Some(&b"here"[..]));
+}

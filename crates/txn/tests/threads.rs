@@ -1,0 +1,250 @@
+//! Sessions in threads: money moves between accounts, and no snapshot ever sees
+//! it on the way; a hot row is handed on in order; deadlocks end by themselves.
+
+#![allow(missing_docs)]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use steppe_txn::*;
+use steppe_types::Result;
+use steppe_vfs::{CrashVfs, SeededRandom};
+
+fn open(background: bool) -> Arc<Database> {
+    let options = DatabaseOptions {
+        pool_pages: 512,
+        pages_max: 1 << 14,
+        wal_buffers_bytes: 1 << 20,
+        wal_segment_bytes: 1 << 20,
+        undo_buffers_bytes: 256 << 10,
+        undo_segment_bytes: 64 << 10,
+        background,
+        ..DatabaseOptions::default()
+    };
+    Database::open(Arc::new(CrashVfs::new(1)), Path::new("data"), options).expect("opens")
+}
+
+const ACCOUNTS: u64 = 20;
+const MONEY: i64 = 1000;
+
+fn accounts(database: &Arc<Database>) -> (TableStore, Vec<RowId>) {
+    let session = database.new_session();
+    let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
+    txn.start_statement().expect("starts");
+    let table = TableStore::create(&mut txn).expect("creates");
+    let ids = (0..ACCOUNTS)
+        .map(|_| table.insert(&mut txn, &MONEY.to_le_bytes()).expect("inserts"))
+        .collect();
+    let wait = txn.commit().expect("commits");
+    database.wait_durable(wait.lsn).expect("flushes");
+    (table, ids)
+}
+
+fn balance(row: &[u8]) -> i64 {
+    i64::from_le_bytes(row.try_into().expect("8 bytes"))
+}
+
+/// Adds to the newest version, as READ COMMITTED does after its recheck.
+fn add(txn: &mut Txn, table: &TableStore, id: RowId, amount: i64) -> Result<()> {
+    loop {
+        let outcome = table.modify(txn, id, &mut |current, out| {
+            out.extend_from_slice(&(balance(current.row) + amount).to_le_bytes());
+            Ok(Action::Replace { key_changed: false })
+        })?;
+        match outcome {
+            ModifyOutcome::Done => return Ok(()),
+            ModifyOutcome::MustWait(wait) => wait.wait_blocking()?,
+            other => panic!("unexpected outcome {other:?}"),
+        }
+    }
+}
+
+fn transfer(session: &SessionHandle, table: &TableStore, ids: [RowId; 2]) -> Result<CommitWait> {
+    let mut txn = Txn::begin(session, IsolationLevel::ReadCommitted, false);
+    txn.start_statement()?;
+    add(&mut txn, table, ids[0], -1)?;
+    txn.start_statement()?;
+    add(&mut txn, table, ids[1], 1)?;
+    txn.commit()
+}
+
+fn sum(session: &SessionHandle, table: &TableStore) -> i64 {
+    let mut txn = Txn::begin(session, IsolationLevel::RepeatableRead, true);
+    txn.start_statement().expect("starts");
+    let mut total = 0;
+    let mut cursor = table.scan_all(txn.view());
+    while let Some((_, row)) = cursor.next().expect("reads") {
+        total += balance(row);
+    }
+    let mut again = 0;
+    let mut cursor = table.scan_all(txn.view());
+    let mut count = |_: RowId, row: &[u8]| {
+        again += balance(row);
+        Ok(())
+    };
+    while cursor.next_batch(&mut count).expect("reads") {}
+    assert_eq!(total, again, "one snapshot, two answers");
+    txn.rollback().expect("ends");
+    total
+}
+
+#[test]
+fn no_snapshot_sees_money_on_its_way() {
+    let database = open(true);
+    let (table, ids) = accounts(&database);
+    let stop = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = (0..3)
+        .map(|seed| {
+            let (database, table, ids) = (Arc::clone(&database), table.clone(), ids.clone());
+            std::thread::spawn(move || {
+                let (random, session) = (SeededRandom::new(seed), database.new_session());
+                session.shared().set_deadlock_timeout(Duration::from_millis(5));
+                let (mut commits, mut deadlocks) = (0, 0);
+                while commits < 5000 {
+                    let pair = [(); 2].map(|()| ids[random.below(ACCOUNTS) as usize]);
+                    match transfer(&session, &table, pair) {
+                        Ok(wait) if commits % 50 == 0 => {
+                            database.wait_durable(wait.lsn).expect("flushes");
+                            commits += 1;
+                        }
+                        Ok(_) => commits += 1,
+                        Err(error) => {
+                            assert_eq!(error.sqlstate().as_str(), "40P01", "{error}");
+                            deadlocks += 1;
+                        }
+                    }
+                    assert!(deadlocks < 100_000, "no progress");
+                }
+            })
+        })
+        .collect();
+    let reader = {
+        let (database, table, stop) = (Arc::clone(&database), table.clone(), Arc::clone(&stop));
+        std::thread::spawn(move || {
+            let session = database.new_session();
+            let mut sums = 0;
+            while !stop.load(Ordering::Relaxed) {
+                assert_eq!(sum(&session, &table), ACCOUNTS as i64 * MONEY);
+                sums += 1;
+                if sums % 16 == 0 {
+                    database.checkpoint().expect("checkpoints");
+                }
+            }
+        })
+    };
+    for writer in writers {
+        writer.join().expect("no panic");
+    }
+    stop.store(true, Ordering::Relaxed);
+    reader.join().expect("no panic");
+    assert_eq!(database.locks().entry_count(), 0);
+    database.close().expect("closes");
+    assert_eq!(database.undo_usage(), (0, 0));
+}
+
+/// Every session wants the same row: nobody is lost, nobody fails.
+#[test]
+fn a_hot_row_goes_from_hand_to_hand() {
+    let database = open(true);
+    let (table, ids) = accounts(&database);
+    let threads: Vec<_> = (0..8)
+        .map(|_| {
+            let (database, table, hot) = (Arc::clone(&database), table.clone(), ids[0]);
+            std::thread::spawn(move || {
+                let session = database.new_session();
+                for _ in 0..3000 {
+                    let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
+                    txn.start_statement().expect("starts");
+                    add(&mut txn, &table, hot, 1).expect("one row cannot deadlock");
+                    let _ = txn.commit().expect("commits");
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().expect("no panic");
+    }
+    let session = database.new_session();
+    assert_eq!(sum(&session, &table), ACCOUNTS as i64 * MONEY + 8 * 3000);
+}
+
+/// Threads insert and delete the same few keys of a unique index: at any moment
+/// a key has at most one row.
+#[test]
+fn a_unique_key_has_one_row() {
+    let database = open(true);
+    let session = database.new_session();
+    let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
+    txn.start_statement().expect("starts");
+    let table = TableStore::create(&mut txn).expect("creates");
+    let index = IndexStore::create(&mut txn, true).expect("creates");
+    let _ = txn.commit().expect("commits");
+    let threads: Vec<_> = (0..4u64)
+        .map(|seed| {
+            let (database, table, index) = (Arc::clone(&database), table.clone(), index.clone());
+            std::thread::spawn(move || {
+                let (random, session) = (SeededRandom::new(seed), database.new_session());
+                for _ in 0..5000 {
+                    put_or_take(&session, &table, &index, random.below(5) as u8, &random)
+                        .expect("one key at a time cannot deadlock");
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().expect("no panic");
+    }
+    let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
+    txn.start_statement().expect("starts");
+    let mut keys = Vec::new();
+    let mut cursor = table.scan_all(txn.view());
+    while let Some((_, row)) = cursor.next().expect("reads") {
+        keys.push(row[0]);
+    }
+    keys.sort_unstable();
+    let mut distinct = keys.clone();
+    distinct.dedup();
+    assert_eq!(keys, distinct);
+    txn.rollback().expect("ends");
+}
+
+fn put_or_take(
+    session: &SessionHandle,
+    table: &TableStore,
+    index: &IndexStore,
+    key: u8,
+    random: &SeededRandom,
+) -> Result<()> {
+    let mut txn = Txn::begin(session, IsolationLevel::ReadCommitted, false);
+    txn.start_statement()?;
+    let row = table.insert(&mut txn, &[key])?;
+    let holder = loop {
+        match index.insert(&mut txn, &[key], false, row)? {
+            IndexInsert::Done => break None,
+            IndexInsert::Duplicate(holder) => break Some(holder),
+            IndexInsert::MustWait(wait) => wait.wait_blocking()?,
+        }
+    };
+    let Some(holder) = holder else {
+        if random.chance(1, 3) {
+            return txn.rollback();
+        }
+        return txn.commit().map(drop);
+    };
+    txn.rollback()?;
+    let mut txn = Txn::begin(session, IsolationLevel::ReadCommitted, false);
+    txn.start_statement()?;
+    loop {
+        match table.modify(&mut txn, holder, &mut |_, _| Ok(Action::Delete))? {
+            ModifyOutcome::Done => {
+                index.mark_deleted(&mut txn, &[key], false, holder)?;
+                return txn.commit().map(drop);
+            }
+            ModifyOutcome::MustWait(wait) => wait.wait_blocking()?,
+            ModifyOutcome::NotFound | ModifyOutcome::DeletedConcurrently => return txn.rollback(),
+            other => panic!("unexpected outcome {other:?}"),
+        }
+    }
+}
