@@ -15,6 +15,7 @@ use steppe_catalog::builtin::Proc;
 use steppe_sql::expr::{Expr, SubLinkKind, SubPlan, TypeRef};
 use steppe_sql::plan::PlannedStmt;
 use steppe_types::oid::{self, element_type_of};
+use steppe_types::physical::Physical;
 use steppe_types::{Datum, Error, Oid, Result};
 
 /// `IN` lists from this length on are hashed.
@@ -125,7 +126,20 @@ impl<'a> Compiler<'a> {
             Expr::Field { arg, index, .. } => {
                 CExpr::Field { arg: Box::new(self.expr(arg)?), index: *index }
             }
-            Expr::Relabel { arg, .. } => self.expr(arg)?,
+            Expr::Relabel { arg, ty, .. } => {
+                let from = Physical::of(arg.ty().oid);
+                let arg = self.expr(arg)?;
+                let constant = matches!(arg, CExpr::Const(_));
+                match (from, Physical::of(ty.oid)) {
+                    (Physical::Int4, Physical::Oid) => {
+                        self.fold(CExpr::AsOid(Box::new(arg)), constant)
+                    }
+                    (Physical::Oid, Physical::Int4) => {
+                        self.fold(CExpr::AsInt4(Box::new(arg)), constant)
+                    }
+                    _ => arg,
+                }
+            }
             Expr::CoerceViaIo { arg, ty, .. } => {
                 let from = arg.ty().oid;
                 let arg = self.expr(arg)?;

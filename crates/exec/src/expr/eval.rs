@@ -61,6 +61,14 @@ impl CExpr {
                 let value = via.arg.eval(cx, row)?;
                 crate::io::cast_via_text(&value, via.from, via.to, &mut cx.functions)
             }
+            CExpr::AsOid(arg) => Ok(match arg.eval(cx, row)? {
+                Datum::Int4(v) => Datum::Oid(v as u32),
+                other => other,
+            }),
+            CExpr::AsInt4(arg) => Ok(match arg.eval(cx, row)? {
+                Datum::Oid(v) => Datum::Int4(v as i32),
+                other => other,
+            }),
             CExpr::ArrayCoerce(c) => array::coerce(c, cx, row),
             CExpr::SubPlan(sub) => super::subplan::eval(sub, cx, row),
             // Everything else is a condition.

@@ -164,7 +164,10 @@ pub(super) fn eval(sub: &Arc<CSubPlan>, cx: &mut ExecContext, row: Row<'_>) -> R
             }
             let versions = cx.versions(&sub.dependencies);
             let value = with_node(cx, sub.plan, |node, cx| run_value(sub, node, cx))?;
-            cx.subplans[sub.plan].kept = Some((versions, Kept::Value(value.clone())));
+            // With arguments every row sets a parameter: nothing would be found again.
+            if sub.args.is_empty() {
+                cx.subplans[sub.plan].kept = Some((versions, Kept::Value(value.clone())));
+            }
             Ok(value)
         }
         SubLinkKind::Any | SubLinkKind::All => eval_quantified(sub, cx, row),

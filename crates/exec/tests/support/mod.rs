@@ -1,0 +1,369 @@
+//! A database on a disk in memory, a catalog made by hand, and SQL run through
+//! parser, binder, planner and executor.
+
+#![allow(dead_code, unreachable_pub, missing_docs)] // each test uses its part
+
+use std::path::Path;
+use std::sync::Arc;
+use steppe_catalog::{
+    Catalog, Column, Constraint, ConstraintKind, IndexInfo, IndexKey, PUBLIC, RelKind, Relation,
+    StorageRef,
+};
+use steppe_exec::explain::{ExplainOptions, explain};
+use steppe_exec::{
+    CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, NoServices, RowSink, TempSpace,
+};
+use steppe_sql::bind::{BindContext, Params, bind_query};
+use steppe_sql::planner::{PlannerContext, PlannerSettings, TableSizes, plan};
+use steppe_txn::{
+    Database, DatabaseOptions, IndexStore, IsolationLevel, OverflowStore, SessionHandle,
+    TableStore, TreeId, Txn,
+};
+use steppe_types::io::IoContext;
+use steppe_types::row::RowLayout;
+use steppe_types::{Datum, Oid, Result, oid, text_io};
+use steppe_vfs::CrashVfs;
+
+pub struct World {
+    pub database: Arc<Database>,
+    pub session: SessionHandle,
+    pub catalog: Catalog,
+    pub settings: PlannerSettings,
+    pub work_mem_bytes: usize,
+    pub txn: Option<Txn>,
+    pub vfs: Arc<CrashVfs>,
+    pub isolation: IsolationLevel,
+    next_oid: Oid,
+}
+
+struct Sizes;
+
+impl TableSizes for Sizes {
+    fn size(&self, _: &Relation) -> (f64, f64) {
+        (10_000.0, 100.0)
+    }
+}
+
+/// Collects rows as text, columns joined by `|`, NULL as `~`.
+pub struct Rows {
+    types: Vec<Oid>,
+    pub rows: Vec<String>,
+    pub raw: bool,
+}
+
+fn show(types: &[Oid], row: &[Datum]) -> String {
+    let io = IoContext::default();
+    let column = |(t, d): (&Oid, &Datum)| match d {
+        Datum::Null => "~".to_owned(),
+        d => text_io::output_string(*t, d, &io).expect("value has a text"),
+    };
+    types.iter().zip(row).map(column).collect::<Vec<_>>().join("|")
+}
+
+impl RowSink for Rows {
+    fn row(&mut self, row: &[Datum]) -> Result<()> {
+        assert_eq!(row.len(), self.types.len(), "row is as wide as described");
+        self.rows.push(show(&self.types, row));
+        Ok(())
+    }
+
+    fn raw_row(&mut self, row: &[u8], layout: &RowLayout, columns: &[usize]) -> Result<bool> {
+        for column in columns {
+            if !self.raw || layout.is_out_of_line(row, *column)? {
+                return Ok(false);
+            }
+        }
+        let values = columns.iter().map(|c| layout.decode_column(row, *c));
+        let values = values.collect::<Result<Vec<_>>>()?;
+        self.row(&values)?;
+        Ok(true)
+    }
+}
+
+fn storage(id: TreeId) -> Option<StorageRef> {
+    Some(StorageRef { root: id.root.0, generation: id.generation })
+}
+
+impl Default for World {
+    fn default() -> World {
+        World::new()
+    }
+}
+
+impl World {
+    pub fn new() -> World {
+        let vfs = Arc::new(CrashVfs::new(1));
+        let options = DatabaseOptions {
+            pool_pages: 512,
+            pages_max: 1 << 16,
+            wal_buffers_bytes: 1 << 20,
+            wal_segment_bytes: 1 << 20,
+            wal_bytes_min: 1 << 20,
+            system_id: Some(7),
+            undo_buffers_bytes: 4 << 20,
+            undo_segment_bytes: 64 << 10,
+            background: false,
+            ..DatabaseOptions::default()
+        };
+        use steppe_vfs::Vfs;
+        vfs.create_dir_all(Path::new("temp")).expect("a directory on an empty disk");
+        let database =
+            Database::open(vfs.clone(), Path::new("data"), options).expect("new database");
+        World {
+            session: database.new_session(),
+            database,
+            catalog: Catalog::default(),
+            settings: PlannerSettings::default(),
+            work_mem_bytes: 4 << 20,
+            txn: None,
+            vfs,
+            isolation: IsolationLevel::ReadCommitted,
+            next_oid: 20_000,
+        }
+    }
+
+    /// A second session over the same database and catalog.
+    pub fn another(&self) -> World {
+        World {
+            session: self.database.new_session(),
+            database: self.database.clone(),
+            catalog: self.catalog.clone(),
+            settings: PlannerSettings::default(),
+            work_mem_bytes: self.work_mem_bytes,
+            txn: None,
+            vfs: self.vfs.clone(),
+            isolation: self.isolation,
+            next_oid: self.next_oid + 1_000_000,
+        }
+    }
+
+    fn oid(&mut self) -> Oid {
+        self.next_oid += 1;
+        self.next_oid
+    }
+
+    /// Makes a table; a column is `name type [not null]`, the first index is the primary key
+    /// if its name ends in `_pkey`. An index is (name, unique, columns).
+    pub fn table(&mut self, name: &str, columns: &[&str], indexes: &[(&str, bool, &[&str])]) {
+        let mut txn = Txn::begin(&self.session, IsolationLevel::ReadCommitted, false);
+        txn.start_statement().expect("statement");
+        let mut table = Relation::new(self.oid(), PUBLIC, name, RelKind::Table);
+        for column in columns {
+            let mut words = column.split(' ');
+            let column_name = words.next().expect("name");
+            let ty = words.next().expect("type");
+            let builtins = steppe_catalog::Builtins::get();
+            let ty = builtins.type_named(ty).expect("type exists").oid;
+            let mut c = Column::new(column_name, ty, -1);
+            c.not_null = words.next().is_some();
+            table.columns.push(c);
+        }
+        table.storage = storage(TableStore::create(&mut txn).expect("rows").tree_id());
+        table.overflow = storage(OverflowStore::create(&mut txn).expect("values").tree_id());
+        for (index_name, unique, keys) in indexes {
+            let mut index = Relation::new(self.oid(), PUBLIC, *index_name, RelKind::Index);
+            index.storage =
+                storage(IndexStore::create(&mut txn, *unique).expect("index").tree_id());
+            let primary = index_name.ends_with("_pkey");
+            let key = |k: &&str| {
+                let descending = k.starts_with('-');
+                let at = table.column_index(k.trim_start_matches('-')).expect("column exists");
+                IndexKey {
+                    attnum: at as i16 + 1,
+                    expression: None,
+                    type_oid: table.columns[at].type_oid,
+                    descending,
+                    nulls_first: descending,
+                    opclass: None,
+                }
+            };
+            let keys: Vec<IndexKey> = keys.iter().map(key).collect();
+            if *unique {
+                let kind = if primary {
+                    ConstraintKind::Primary { index: index.oid }
+                } else {
+                    ConstraintKind::Unique { index: index.oid }
+                };
+                let columns = keys.iter().map(|k| k.attnum).collect();
+                let oid = self.oid();
+                let name = index.name.clone();
+                table.constraints.push(Constraint { oid, name, kind, columns });
+            }
+            index.index = Some(IndexInfo {
+                table: table.oid,
+                keys,
+                include: Vec::new(),
+                unique: *unique,
+                primary,
+                nulls_not_distinct: false,
+                predicate: None,
+            });
+            table.indexes.push(index.oid);
+            self.catalog.put_relation(index);
+        }
+        self.catalog.put_relation(table);
+        let _ = txn.commit().expect("table is made");
+    }
+
+    /// Adds a CHECK constraint.
+    pub fn check(&mut self, table: &str, name: &str, expression: &str) {
+        let oid = self.oid();
+        let found = self.catalog.relation_named(PUBLIC, table).expect("table exists");
+        let mut relation = (**found).clone();
+        relation.constraints.push(Constraint {
+            oid,
+            name: name.into(),
+            kind: ConstraintKind::Check { expression: expression.into() },
+            columns: Vec::new(),
+        });
+        self.catalog.put_relation(relation);
+    }
+
+    pub fn compile(&self, text: &str, params: &[Oid]) -> Result<Arc<CompiledStmt>> {
+        let io = IoContext::default();
+        let parsed = steppe_sql::parser::parse(text)?;
+        let ctx = BindContext {
+            catalog: &self.catalog,
+            search_path: &[steppe_catalog::PG_CATALOG, PUBLIC],
+            io: &io,
+            source: text,
+        };
+        let params = if params.is_empty() { Params::none() } else { Params::fixed(params) };
+        let bound = bind_query(&ctx, &parsed[0].statement, params)?;
+        let ctx = PlannerContext {
+            catalog: &self.catalog,
+            settings: &self.settings,
+            sizes: &Sizes,
+            io: &io,
+        };
+        let planned = Arc::new(plan(&ctx, bound)?);
+        let catalog = Arc::new(self.catalog.clone());
+        CompiledStmt::compile(planned, &catalog, &self.database).map(Arc::new)
+    }
+
+    pub fn env(&self) -> ExecEnv {
+        ExecEnv {
+            services: Arc::new(NoServices),
+            io: Arc::new(IoContext::default()),
+            catalog: Arc::new(self.catalog.clone()),
+            statement_timestamp: 0,
+            transaction_timestamp: 0,
+            work_mem_bytes: self.work_mem_bytes,
+            temp: Arc::new(TempSpace::new(self.vfs.clone(), "temp")),
+        }
+    }
+
+    pub fn begin(&mut self) {
+        self.txn = Some(Txn::begin(&self.session, self.isolation, false));
+    }
+
+    pub fn commit(&mut self) {
+        if let Some(txn) = self.txn.take() {
+            let _ = txn.commit().expect("commit");
+        }
+    }
+
+    pub fn rollback(&mut self) {
+        if let Some(txn) = self.txn.take() {
+            txn.rollback().expect("rollback");
+        }
+    }
+
+    /// Runs one statement in its own transaction unless one is open; the rows and the count.
+    pub fn run(&mut self, text: &str, params: Vec<(Oid, Datum)>) -> Result<(Vec<String>, u64)> {
+        let types: Vec<Oid> = params.iter().map(|p| p.0).collect();
+        let stmt = self.compile(text, &types)?;
+        let params: Arc<[Datum]> = params.into_iter().map(|p| p.1).collect();
+        let own = self.txn.is_none();
+        if own {
+            self.begin();
+        }
+        self.txn.as_mut().expect("a transaction").start_statement()?;
+        let result = self.run_compiled(&stmt, params);
+        if let Some(txn) = &mut self.txn {
+            txn.end_statement();
+        }
+        match (own, result.is_ok()) {
+            (true, true) => self.commit(),
+            (true, false) => self.rollback(),
+            _ => {}
+        }
+        result
+    }
+
+    fn run_compiled(
+        &mut self,
+        stmt: &Arc<CompiledStmt>,
+        params: Arc<[Datum]>,
+    ) -> Result<(Vec<String>, u64)> {
+        let env = self.env();
+        let types = stmt.columns().iter().map(|c| c.ty.oid).collect();
+        let mut sink = Rows { types, rows: Vec::new(), raw: true };
+        let mut txn = self.txn.take();
+        let point = stmt.run_point(&params, &env, &mut txn, &mut sink);
+        let result = match point {
+            Err(error) => Err(error),
+            Ok(Some(ExecOutcome::Done { rows })) => Ok(rows),
+            Ok(Some(ExecOutcome::MustWait(wait))) => panic!("unexpected wait {wait:?}"),
+            Ok(None) => {
+                let mut execution = Execution::start(stmt, params, &env, &mut txn)?;
+                match execution.fetch(&mut txn, 0, &mut sink) {
+                    Ok(FetchStatus::Done { rows }) => Ok(rows),
+                    Ok(FetchStatus::Suspended { .. }) => panic!("suspended without a limit"),
+                    Err(error) => Err(error),
+                }
+            }
+        };
+        self.txn = txn;
+        result.map(|rows| (sink.rows, rows))
+    }
+
+    /// The rows of a statement that must succeed.
+    pub fn rows(&mut self, text: &str) -> Vec<String> {
+        match self.run(text, Vec::new()) {
+            Ok((rows, _)) => rows,
+            Err(error) => panic!("{text}: {error:?}"),
+        }
+    }
+
+    /// The rows in order of their text.
+    pub fn sorted(&mut self, text: &str) -> Vec<String> {
+        let mut rows = self.rows(text);
+        rows.sort();
+        rows
+    }
+
+    /// The count of a statement that must succeed.
+    pub fn count(&mut self, text: &str) -> u64 {
+        match self.run(text, Vec::new()) {
+            Ok((_, count)) => count,
+            Err(error) => panic!("{text}: {error:?}"),
+        }
+    }
+
+    /// SQLSTATE, message and detail of a statement that must fail.
+    pub fn error(&mut self, text: &str) -> (String, String, String) {
+        match self.run(text, Vec::new()) {
+            Ok((rows, _)) => panic!("{text}: succeeded with {rows:?}"),
+            Err(error) => {
+                let fields = error.fields();
+                (
+                    fields.sqlstate.to_string(),
+                    fields.message.clone(),
+                    fields.detail.clone().unwrap_or_default(),
+                )
+            }
+        }
+    }
+
+    /// EXPLAIN (COSTS OFF).
+    pub fn explain(&self, text: &str) -> Vec<String> {
+        let stmt = self.compile(text, &[]).expect("statement compiles");
+        let options = ExplainOptions { costs: false, ..ExplainOptions::default() };
+        explain(stmt.planned(), options, &[])
+    }
+}
+
+pub fn int4(v: i32) -> (Oid, Datum) {
+    (oid::INT4, Datum::Int4(v))
+}
