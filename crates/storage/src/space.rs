@@ -206,7 +206,8 @@ mod tests {
         let vfs = CrashVfs::new(1);
         let file = vfs.open(Path::new("data"), OpenMode::CREATE).unwrap();
         let pages = PAGES_PER_BITMAP - 1;
-        let words = vec![u64::MAX; pages.div_ceil(64) as usize];
+        let mut words = vec![u64::MAX; pages.div_ceil(64) as usize];
+        words[(pages / 64) as usize] = (1 << (pages % 64)) - 1;
         let space = Space::new(file, 1 << 20, pages, words);
         let second = PageId(1 + PAGES_PER_BITMAP);
         let mut made = Vec::new();

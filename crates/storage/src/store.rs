@@ -438,6 +438,7 @@ impl Inner {
         Ok(self.wal.append_with(priority, header, body)?)
     }
 
+    /// Makes a bitmap page. Runs under the allocator's mutex when the file grows.
     fn make_bitmap(&self, id: PageId) -> Result<()> {
         let mut smo = Smo::new(self, Priority::MustSucceed);
         smo.guards.push(self.pool.latch_fresh(id)?);
@@ -535,7 +536,9 @@ impl<'s> Smo<'s> {
         self.apply(appended);
         self.guards.clear();
         self.allocated.clear();
-        self.store.space.release(&self.freed);
+        if !self.freed.is_empty() {
+            self.store.space.release(&self.freed);
+        }
         Ok(appended)
     }
 
@@ -597,5 +600,52 @@ impl Drop for Smo<'_> {
         if !self.allocated.is_empty() {
             self.store.space.release(&self.allocated);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::bitmap::PAGES_PER_BITMAP;
+    use steppe_vfs::CrashVfs;
+
+    fn options(vfs: &Arc<CrashVfs>) -> StoreOptions {
+        StoreOptions {
+            vfs: Arc::clone(vfs) as Arc<dyn steppe_vfs::Vfs>,
+            pool_pages: 64,
+            max_pages: 1 << 20,
+            background: false,
+            ..StoreOptions::new("db")
+        }
+    }
+
+    /// The file grows over several bitmap pages (they are small under test), now
+    /// and then losing power.
+    #[test]
+    fn the_file_grows_past_its_bitmap_pages() {
+        let mut vfs = Arc::new(CrashVfs::new(1));
+        let mut store = Store::open(options(&vfs), &mut ()).unwrap();
+        let (id, _) = store.create_tree(LogHeader::default(), |_, _| {}).unwrap();
+        let mut row = 0u64;
+        while store.stats().file_pages < 3 * PAGES_PER_BITMAP {
+            let put = store.tree(id).write(&row.to_be_bytes(), LogHeader::default(), |_, op| {
+                op.put(&[7; 2500]);
+                Ok::<(), StorageError>(())
+            });
+            put.unwrap();
+            row += 1;
+            if row % 500 == 0 {
+                store.wal().flush(store.wal().insert_position()).unwrap();
+                drop(store);
+                vfs = Arc::new(vfs.crash());
+                store = Store::open(options(&vfs), &mut ()).unwrap();
+                store.checkpoint(&mut |_| CheckpointState::default()).unwrap();
+                store.check_space(&[id]).unwrap();
+            }
+        }
+        assert!(store.check_space(&[id]).unwrap() > 2 * PAGES_PER_BITMAP);
+        let pages = store.tree(id).page_count().unwrap();
+        assert_eq!(store.drop_tree(id).unwrap(), pages);
+        store.check_space(&[]).unwrap();
     }
 }

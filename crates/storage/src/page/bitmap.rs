@@ -17,8 +17,10 @@ use crate::types::{PAGE_SIZE, PageId};
 
 const BITS: usize = 64;
 
-/// How many pages one bitmap page covers.
-pub(crate) const PAGES_PER_BITMAP: u64 = ((PAGE_SIZE - BITS) * 8) as u64;
+/// How many pages one bitmap page covers. (Unit tests make do with fewer, so that
+/// a small file has several.)
+pub(crate) const PAGES_PER_BITMAP: u64 =
+    if cfg!(test) { 512 } else { ((PAGE_SIZE - BITS) * 8) as u64 };
 
 /// The bitmap page that covers `id`, and the bit in it.
 pub(crate) fn locate(id: PageId) -> (PageId, u16) {
