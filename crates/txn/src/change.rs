@@ -20,6 +20,10 @@ pub(crate) const DELETED: u8 = 1;
 /// KEY UPDATE.
 pub(crate) const KEY_CHANGED: u8 = 2;
 
+/// The posting was deleted before and came back to life: the row had the key at
+/// two different times.
+pub(crate) const REVIVED: u8 = 4;
+
 const XID_MASK: u64 = (1 << 56) - 1;
 
 /// An xid with flags in the top byte: the word of rows and postings.

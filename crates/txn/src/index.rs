@@ -19,14 +19,15 @@
 //! | deleted | committed or own | goes ahead |
 //!
 //! A deleted posting goes when its xid is below the horizon: dropped in passing
-//! by the next insert of the key, or by the purge.
+//! by the next insert of the key, or by the purge. While a snapshot is held for
+//! long, a key that many rows had since keeps only what that snapshot can need.
 
 use std::ops::Bound;
 
 use steppe_storage::{Cursor, Direction, Tree, TreeId, WriteOp};
 use steppe_types::{Error, Result};
 
-use crate::change::{Change, DELETED, Reader, Word, corrupt, put_u64};
+use crate::change::{Change, DELETED, REVIVED, Reader, Word, corrupt, put_u64};
 use crate::database::Database;
 use crate::lock::{Acquire, LockWait};
 use crate::status::TxnStatus;
@@ -88,6 +89,40 @@ impl Postings {
     /// Drops deleted postings that nobody can see any more.
     pub(crate) fn drop_dead(&mut self, horizon: u64) {
         self.0.retain(|&(_, word)| !(word.is_deleted() && word.xid() < horizon));
+    }
+}
+
+/// From so many postings of one key on, the insert looks for needless ones.
+const CROWDED: usize = 16;
+
+impl Postings {
+    /// Keeps the list short while an old snapshot holds the horizon back: drops
+    /// deleted postings that none of the held snapshots can need.
+    ///
+    /// The rows of one unique key have it one after the other: the next inserter
+    /// waited for the deleter before. So in the order of their deletion, a row had
+    /// the key from some time after the deletion before until its own. If no held
+    /// snapshot lies between these two, nobody needs the posting. (A row that had
+    /// the key twice is left alone.) Snapshots not yet published are newer than
+    /// `position`, hence than all these deletions. What stays is about one deleted
+    /// posting a held snapshot.
+    fn drop_needless(&mut self, database: &Database) {
+        if self.0.len() < CROWDED {
+            return;
+        }
+        let position = database.insert_position();
+        let held = database.sessions.snapshot_ranges();
+        let csn = |word: Word| database.status.exact_csn(word.xid()).filter(|&c| c <= position);
+        let deleted = self.0.iter().filter(|(_, word)| word.is_deleted());
+        let mut ends: Vec<u64> = deleted.filter_map(|&(_, word)| csn(word)).collect();
+        ends.sort_unstable();
+        self.0.retain(|&(_, word)| {
+            let needless = word.is_deleted() && word.flags() & REVIVED == 0;
+            let Some(end) = csn(word).filter(|_| needless) else { return true };
+            let before = ends.partition_point(|&e| e < end);
+            let Some(start) = before.checked_sub(1).map(|at| ends[at]) else { return true };
+            held.iter().any(|&(oldest, newest)| oldest < end && newest >= start)
+        });
     }
 }
 
@@ -267,13 +302,16 @@ impl IndexStore {
             drop(obstacles);
             postings.drop_dead(view.database().status.horizon());
             let before = postings.word_of(row.0);
+            postings.drop_needless(view.database());
+            postings.set(row.0, before);
             if before.is_some_and(|word| !word.is_deleted()) {
                 return Ok(());
             }
             Change::PostingInsert { tree, row: row.0, unique: true, before, key }
                 .encode(op.payload());
             undo = txn.append_undo(op.payload())?;
-            postings.set(row.0, Some(Word::new(txn.xid(), 0)));
+            let flags = if before.is_some() { REVIVED } else { 0 };
+            postings.set(row.0, Some(Word::new(txn.xid(), flags)));
             postings.store(op);
             Ok(())
         })?;
@@ -390,7 +428,6 @@ impl IndexStore {
         let tree = self.tree.id();
         let unique = self.is_list(has_null);
         let tree_key = self.tree_key(key, has_null, row);
-        let deleted = Word::new(xid, DELETED);
         let mut undo = 0;
         txn.write(&self.tree, &tree_key, |value, op| {
             undo = 0;
@@ -401,6 +438,7 @@ impl IndexStore {
                 None => Some(plain_word(value)?),
             };
             let Some(before) = before.filter(|word| !word.is_deleted()) else { return Ok(()) };
+            let deleted = Word::new(xid, DELETED | before.flags() & REVIVED);
             Change::PostingDelete { tree, row: row.0, unique, before, key: &tree_key }
                 .encode(op.payload());
             undo = txn.append_undo(op.payload())?;

@@ -117,7 +117,9 @@ impl SessionShared {
 
     /// Takes a snapshot: publishes, then reads the log's position.
     pub(crate) fn publish_snapshot(&self, position: impl Fn() -> u64) -> u64 {
-        self.snapshot_min.store(position(), Ordering::Relaxed);
+        // Until the snapshot is known, it may be anything from the bound on.
+        self.snapshot_max.store(u64::MAX, Ordering::Release);
+        self.snapshot_min.store(position(), Ordering::Release);
         fence(Ordering::SeqCst);
         let snapshot = position();
         self.snapshot_max.store(snapshot, Ordering::Release);

@@ -306,6 +306,18 @@ impl StatusTable {
         }
     }
 
+    /// The exact CSN of a transaction, if it has committed, is not below the
+    /// horizon and not frozen.
+    pub(crate) fn exact_csn(&self, xid: u64) -> Option<u64> {
+        if xid < self.horizon() {
+            return None;
+        }
+        match TxnStatus::from_word(self.load(xid)?) {
+            TxnStatus::Committed(csn) => Some(csn),
+            _ => None,
+        }
+    }
+
     /// Whether another transaction's version is visible to a snapshot, and if so
     /// the CSN (0 if it is below the horizon, hence durable).
     pub(crate) fn visible(&self, xid: u64, snapshot: u64) -> Option<u64> {

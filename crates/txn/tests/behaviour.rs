@@ -209,3 +209,39 @@ fn cells_and_blobs_survive() {
     assert_eq!(database.cell_get(8).expect("reads"), None);
     assert_eq!(database.system_blob_get("root").expect("reads").as_deref(), Some(&b"here"[..]));
 }
+
+/// A key that row after row takes and leaves, under a reader that stays.
+#[test]
+fn a_long_reader_does_not_crowd_a_unique_key() {
+    let database = open(&CrashVfs::new(5));
+    let (a, b) = (database.new_session(), database.new_session());
+    let mut txn = begin(&a);
+    let table = TableStore::create(&mut txn).expect("creates");
+    let index = IndexStore::create(&mut txn, true).expect("creates");
+    let mut row = table.insert(&mut txn, b"0").expect("inserts");
+    assert!(matches!(index.insert(&mut txn, b"key", false, row), Ok(IndexInsert::Done)));
+    let first = row;
+    let _ = txn.commit().expect("commits");
+    let mut reader = Txn::begin(&b, IsolationLevel::RepeatableRead, true);
+    reader.start_statement().expect("starts");
+    for _ in 0..1000 {
+        let mut txn = begin(&a);
+        let delete = &mut |_: Current<'_>, _: &mut Vec<u8>| Ok(Action::Delete);
+        assert!(matches!(table.modify(&mut txn, row, delete), Ok(ModifyOutcome::Done)));
+        index.mark_deleted(&mut txn, b"key", false, row).expect("marks");
+        row = table.insert(&mut txn, b"1").expect("inserts");
+        assert!(matches!(index.insert(&mut txn, b"key", false, row), Ok(IndexInsert::Done)));
+        let _ = txn.commit().expect("commits");
+    }
+    let (view, mut postings, mut buffer) = (reader.view(), Vec::new(), RowBuf::new());
+    let mut seen = Vec::new();
+    let mut candidates = index.lookup_unique(&view, b"key", &mut postings).expect("reads");
+    while let Some((id, _)) = candidates.try_next().expect("reads") {
+        if table.get(&view, id, &mut buffer).expect("reads").is_some() {
+            seen.push(id);
+        }
+    }
+    assert_eq!(seen, [first], "the reader still finds its row");
+    assert!(postings.len() < 400, "{} bytes of postings", postings.len());
+    reader.rollback().expect("ends");
+}

@@ -114,7 +114,7 @@ fn run_with(seed: u64, change_options: impl Fn(&mut DatabaseOptions)) {
 
 #[test]
 fn every_recovery_gives_a_prefix_of_the_commits() {
-    support::for_each_seed(120, |seed| run_with(seed, |_| {}));
+    support::for_each_seed(60, |seed| run_with(seed, |_| {}));
 }
 
 /// The test of the tester: with a planted bug, some seed must fail soon.

@@ -41,5 +41,5 @@ fn run(seed: u64) {
 
 #[test]
 fn every_session_sees_its_snapshot() {
-    support::for_each_seed(60, run);
+    support::for_each_seed(12, run);
 }
