@@ -18,7 +18,9 @@
 mod access;
 mod aggregate;
 mod batch;
+mod bulk;
 mod context;
+pub mod ddl;
 mod deps;
 pub mod env;
 pub mod explain;
@@ -34,6 +36,7 @@ mod spill;
 mod statement;
 mod tuplestore;
 
+pub use bulk::BulkInsert;
 pub use context::Instrument;
 pub use env::{AdvisoryKey, AdvisoryMode, FnContext, NoServices, RowSink, SessionServices};
 pub use spill::TempSpace;

@@ -7,8 +7,12 @@ use crate::expr::{BoolTest, CallSyntax, Expr, RowCompareOp, SubLinkKind, TypeRef
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 impl Binder<'_> {
-    /// Binds an expression.
+    /// Binds an expression. Trees may be thousands of levels deep: the stack grows with them.
     pub(crate) fn expr(&mut self, expr: &ast::Expr, place: ExprPlace) -> Result<Expr> {
+        ast::deeper(|| self.expr_node(expr, place))
+    }
+
+    fn expr_node(&mut self, expr: &ast::Expr, place: ExprPlace) -> Result<Expr> {
         let location = expr.location;
         match &expr.kind {
             ExprKind::ColumnRef(column) => self.column_ref(column, place, location),

@@ -139,6 +139,22 @@ pub fn bind_assigned_expr(
     binder.coerce_assignment(bound, target, column, expr.location, place)
 }
 
+/// Whether a name is a system column's.
+pub fn is_system_column(name: &str) -> bool {
+    from::SYSTEM_COLUMNS.iter().any(|(n, ..)| *n == name)
+}
+
+/// Turns an expression bound over one table into one over the table's row: columns become slots.
+pub fn over_row(expr: Expr) -> Result<Expr> {
+    expr.transform(&mut |e| match e {
+        Expr::Var { column, levels_up: 0, ty, .. } => match usize::try_from(column) {
+            Ok(index) => Ok(Expr::Slot { index, ty }),
+            Err(_) => Err(Error::not_supported("system columns in a stored expression")),
+        },
+        other => Ok(other),
+    })
+}
+
 /// Binds the arguments of EXECUTE: constants coerced to the parameter types.
 pub fn bind_execute_args(
     ctx: &BindContext<'_>,

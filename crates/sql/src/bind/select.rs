@@ -41,7 +41,7 @@ impl Binder<'_> {
     /// Binds a SELECT of any shape on a new query level.
     pub(crate) fn select(&mut self, select: &ast::SelectStmt) -> Result<Query> {
         self.push_scope();
-        let bound = self.select_body(select);
+        let bound = ast::deeper(|| self.select_body(select));
         let scope = self.pop_scope();
         let mut query = bound?;
         query.rtes = scope.rtes;

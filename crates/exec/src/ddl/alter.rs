@@ -1,0 +1,484 @@
+//! ALTER TABLE (tablecmds.c).
+
+use super::constraint::{self, PendingConstraints};
+use super::index;
+use super::scan::{RowEvaluator, scan_rows};
+use super::table::{
+    add_column, bind_column_default, create_storage, default_text, storage_options,
+};
+use super::{DdlContext, drop, misc, sequence, trees_of};
+use crate::access::TableAccess;
+use std::sync::Arc;
+use steppe_catalog::{Column, ConstraintKind, RelKind, Relation};
+use steppe_sql::ast::{
+    AlterTableCommand as Command, AlterTableStmt, ColumnDef, DropBehavior, ObjectKind,
+};
+use steppe_sql::bind::{ExprPlace, bind_assigned_expr, parse_expression};
+use steppe_sql::expr::{Expr, TypeRef};
+use steppe_txn::{RelationLockMode, RowId};
+use steppe_types::{Datum, Error, Result, SqlState, text_io};
+
+/// Rows rewritten in memory at once.
+const REWRITE_BATCH: usize = 4096;
+
+/// ALTER TABLE and its like; returns the command tag.
+pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Result<&'static str> {
+    let tag = match stmt.kind {
+        ObjectKind::Index => "ALTER INDEX",
+        ObjectKind::Sequence => "ALTER SEQUENCE",
+        ObjectKind::View => "ALTER VIEW",
+        _ => "ALTER TABLE",
+    };
+    let mode = RelationLockMode::AccessExclusive;
+    let Some(relation) = ctx.try_open(&stmt.relation, mode)? else {
+        let message = format!("relation \"{}\" does not exist", stmt.relation.object_name());
+        if stmt.if_exists {
+            ctx.notice(format!("{message}, skipping"));
+            return Ok(tag);
+        }
+        return Err(ctx.error(SqlState::UNDEFINED_TABLE, message, stmt.relation.location));
+    };
+    if relation.kind == RelKind::Virtual {
+        return Err(Error::new(
+            SqlState::INSUFFICIENT_PRIVILEGE,
+            format!("permission denied: \"{}\" is a system catalog", relation.name),
+        ));
+    }
+    for command in &stmt.commands {
+        let catalog = ctx.catalog();
+        let relation = catalog
+            .relation(relation.oid)
+            .ok_or_else(|| Error::internal("the table being altered has gone"))?;
+        run(ctx, (**relation).clone(), command)?;
+    }
+    Ok(tag)
+}
+
+fn run(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Result<()> {
+    if table.kind != RelKind::Table
+        && !matches!(
+            command,
+            Command::ChangeOwner(_) | Command::SetOptions(_) | Command::ResetOptions(_)
+        )
+    {
+        return Err(Error::new(
+            SqlState::WRONG_OBJECT_TYPE,
+            format!("ALTER action cannot be performed on relation \"{}\"", table.name),
+        ));
+    }
+    match command {
+        Command::AddColumn { column, if_not_exists } => add(ctx, table, column, *if_not_exists),
+        Command::DropColumn { name, behavior, if_exists } => {
+            drop_column(ctx, table, name, *behavior, *if_exists)
+        }
+        Command::AddConstraint(c) => {
+            let mut pending = PendingConstraints::default();
+            pending.add_table_constraint(c)?;
+            constraint::add_all(ctx, table, pending)
+        }
+        Command::DropConstraint { name, behavior, if_exists } => {
+            drop_constraint(ctx, table, name, *behavior, *if_exists)
+        }
+        Command::ColumnDefault { name, default } => {
+            let position = column_position(&table, name)?;
+            let mut table = table;
+            table.columns[position].default = match default {
+                Some(expr) => default_text(ctx, &table.columns[position].clone(), expr)?,
+                None => None,
+            };
+            ctx.put(table)
+        }
+        Command::SetNotNull(name) => {
+            let position = column_position(&table, name)?;
+            constraint::set_not_null(ctx, table, &[position as i16 + 1]).map(|_| ())
+        }
+        Command::DropNotNull(name) => drop_not_null(ctx, table, name),
+        Command::AlterColumnType { name, type_name, collation, using } => {
+            if collation.is_some() {
+                return Err(Error::not_supported("ALTER COLUMN TYPE with COLLATE"));
+            }
+            let ty = steppe_sql::bind::typename::resolve_type_name(type_name)?;
+            alter_type(ctx, table, name, ty, using.as_ref())
+        }
+        Command::SetOptions(options) => {
+            let mut table = table;
+            for (name, value) in storage_options(options)? {
+                table.options.retain(|(n, _)| *n != name);
+                table.options.push((name, value));
+            }
+            ctx.put(table)
+        }
+        Command::ResetOptions(options) => {
+            let mut table = table;
+            table.options.retain(|(n, _)| !options.iter().any(|o| *o.name == **n));
+            ctx.put(table)
+        }
+        // One role owns everything in this version; statistics targets and storage hints have no
+        // effect on results.
+        Command::ChangeOwner(_) | Command::SetStatistics { .. } | Command::SetStorage { .. } => {
+            Ok(())
+        }
+        other => Err(Error::not_supported(format!("ALTER TABLE … {}", describe(other)))),
+    }
+}
+
+/// A subcommand's name for the 0A000 message.
+fn describe(command: &Command) -> &'static str {
+    match command {
+        Command::AttachPartition { .. } => "ATTACH PARTITION",
+        Command::DetachPartition { .. } => "DETACH PARTITION",
+        Command::AddIdentity { .. }
+        | Command::SetIdentity { .. }
+        | Command::DropIdentity { .. } => "IDENTITY",
+        Command::Inherit(_) | Command::NoInherit(_) => "INHERIT",
+        Command::ValidateConstraint(_) => "VALIDATE CONSTRAINT",
+        Command::AlterConstraint { .. } => "ALTER CONSTRAINT",
+        Command::SetLogged(_) => "SET LOGGED",
+        Command::RowSecurity(_) => "ROW LEVEL SECURITY",
+        Command::ReplicaIdentity(_) => "REPLICA IDENTITY",
+        Command::Trigger { .. } => "TRIGGER",
+        Command::SetTablespace(_) => "SET TABLESPACE",
+        Command::ClusterOn(_) | Command::DropCluster => "CLUSTER",
+        _ => "this action",
+    }
+}
+
+fn column_position(table: &Relation, name: &str) -> Result<usize> {
+    if let Some(position) = table.column_index(name) {
+        return Ok(position);
+    }
+    if steppe_sql::bind::is_system_column(name) {
+        return Err(Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            format!("cannot alter system column \"{name}\""),
+        ));
+    }
+    Err(Error::new(
+        SqlState::UNDEFINED_COLUMN,
+        format!("column \"{name}\" of relation \"{}\" does not exist", table.name),
+    ))
+}
+
+/// ADD COLUMN. A constant default is stored as the missing value of old rows; a volatile one
+/// rewrites the table.
+fn add(
+    ctx: &mut DdlContext<'_>,
+    table: Relation,
+    def: &ColumnDef,
+    if_not_exists: bool,
+) -> Result<()> {
+    if table.column_index(&def.name).is_some() {
+        let message =
+            format!("column \"{}\" of relation \"{}\" already exists", def.name, table.name);
+        if if_not_exists {
+            ctx.notice(format!("{message}, skipping"));
+            return Ok(());
+        }
+        return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
+    }
+    let mut table = table;
+    let (oid, position) = (table.oid, table.columns.len());
+    let (mut pending, mut serials) = (PendingConstraints::default(), Vec::new());
+    add_column(ctx, &mut table, def, &mut pending, &mut serials)?;
+    for serial in serials {
+        sequence::create_owned(ctx, &mut table, serial)?;
+    }
+    bind_column_default(ctx, &mut table, position, def)?;
+    let default = bound_default(ctx, &table.columns[position])?;
+    let not_null = std::mem::replace(&mut table.columns[position].not_null, false);
+    match &default {
+        None => ctx.put(table.clone())?,
+        Some(expr) if is_stable(expr) => {
+            let value = evaluate_once(ctx, &table, expr)?;
+            table.columns[position].missing = match value {
+                Datum::Null => None,
+                value => {
+                    let ty = table.columns[position].type_oid;
+                    Some(text_io::output_string(ty, &value, &Default::default())?.into())
+                }
+            };
+            ctx.put(table.clone())?;
+        }
+        Some(expr) => {
+            let new = table.clone();
+            rewrite(ctx, table, new, position, expr.clone())?;
+        }
+    }
+    let catalog = ctx.catalog();
+    let current = catalog.relation(oid).ok_or_else(|| Error::internal("table has gone"))?;
+    let mut table = (**current).clone();
+    if not_null {
+        table = constraint::set_not_null(ctx, table, &[position as i16 + 1])?;
+    }
+    constraint::add_all(ctx, table, pending)
+}
+
+/// The bound DEFAULT of a column.
+fn bound_default(ctx: &mut DdlContext<'_>, column: &Column) -> Result<Option<Expr>> {
+    let Some(text) = &column.default else { return Ok(None) };
+    let parsed = parse_expression(text)?;
+    let to = TypeRef { oid: column.type_oid, typmod: column.typmod };
+    let (name, place) = (column.name.clone(), ExprPlace::ColumnDefault);
+    ctx.binding(|b| bind_assigned_expr(b, None, &parsed, place, to, &name)).map(Some)
+}
+
+/// Whether all rows get the same value: no volatile function.
+fn is_stable(expr: &Expr) -> bool {
+    let here = match expr {
+        Expr::Func { func, .. } => {
+            steppe_catalog::Builtins::get().proc(*func).is_some_and(|p| p.volatility != b'v')
+        }
+        _ => true,
+    };
+    here && expr.children().into_iter().all(is_stable)
+}
+
+fn evaluate_once(ctx: &mut DdlContext<'_>, table: &Relation, expr: &Expr) -> Result<Datum> {
+    let mut evaluator = RowEvaluator::new(ctx, std::slice::from_ref(expr))?;
+    let row = vec![Datum::Null; table.columns.len()];
+    Ok(evaluator.evaluate(&row)?.first().cloned().unwrap_or_default())
+}
+
+/// Writes every row into new trees, with the column at `position` computed by `expr` over the old
+/// row; rebuilds the indexes.
+fn rewrite(
+    ctx: &mut DdlContext<'_>,
+    old: Relation,
+    new: Relation,
+    position: usize,
+    expr: Expr,
+) -> Result<()> {
+    let mut doomed = trees_of(&old);
+    let mut new = new;
+    create_storage(ctx, &mut new)?;
+    let database = ctx.store.database().clone();
+    let mut source = old;
+    source.columns.truncate(new.columns.len());
+    let source = TableAccess::open(&database, &Arc::new(source))?;
+    let target = TableAccess::open(&database, &Arc::new(new.clone()))?;
+    let mut evaluator = RowEvaluator::new(ctx, &[expr])?;
+    let mut rows: Vec<Vec<Datum>> = Vec::new();
+    let mut all: Vec<Vec<Vec<Datum>>> = Vec::new();
+    scan_rows(ctx, &source, &mut |_, values| {
+        let mut row = values.to_vec();
+        let value = evaluator.evaluate(values)?.first().cloned().unwrap_or_default();
+        row[position] = value;
+        rows.push(row);
+        if rows.len() == REWRITE_BATCH {
+            all.push(std::mem::take(&mut rows));
+        }
+        Ok(())
+    })?;
+    all.push(rows);
+    for batch in all {
+        write_rows(ctx, &target, &batch)?;
+    }
+    ctx.put(new.clone())?;
+    let catalog = ctx.catalog();
+    for index in catalog.indexes_of(&new) {
+        doomed.extend(trees_of(index));
+        let mut index = (**index).clone();
+        refresh_key_types(&new, &mut index);
+        index::build(ctx, &new, &mut index)?;
+        ctx.put(index)?;
+    }
+    ctx.txn.drop_store_at_commit(&doomed);
+    Ok(())
+}
+
+fn refresh_key_types(table: &Relation, index: &mut Relation) {
+    let Some(info) = &mut index.index else { return };
+    for (key, column) in info.keys.iter_mut().zip(&mut index.columns) {
+        let source = &table.columns[key.attnum as usize - 1];
+        key.type_oid = source.type_oid;
+        (column.type_oid, column.typmod) = (source.type_oid, source.typmod);
+    }
+}
+
+fn write_rows(ctx: &mut DdlContext<'_>, target: &TableAccess, rows: &[Vec<Datum>]) -> Result<()> {
+    ctx.services.check_interrupts()?;
+    let mut encoded = Vec::with_capacity(rows.len());
+    for row in rows {
+        let mut bytes = Vec::new();
+        target.encode(ctx.txn, row, &[], &mut bytes)?;
+        encoded.push(bytes);
+    }
+    let slices: Vec<&[u8]> = encoded.iter().map(Vec::as_slice).collect();
+    let mut ids: Vec<RowId> = Vec::with_capacity(rows.len());
+    target.rows_for_write()?.insert_batch(ctx.txn, &slices, &mut ids)
+}
+
+/// ALTER COLUMN TYPE: rewrites the table.
+fn alter_type(
+    ctx: &mut DdlContext<'_>,
+    table: Relation,
+    name: &str,
+    ty: TypeRef,
+    using: Option<&steppe_sql::ast::Expr>,
+) -> Result<()> {
+    let position = column_position(&table, name)?;
+    let shared = Arc::new(table.clone());
+    let place = ExprPlace::AlterType;
+    let column_ref = parse_expression(&steppe_sql::deparse::quote_identifier(name))?;
+    let source = using.unwrap_or(&column_ref);
+    let bound = ctx
+        .binding(|b| bind_assigned_expr(b, Some(&shared), source, place, ty, name))
+        .map_err(|e| match e.sqlstate() {
+            SqlState::DATATYPE_MISMATCH => {
+                let shown = steppe_sql::bind::typename::format_type(ty.oid, ty.typmod);
+                let error = Error::new(
+                    SqlState::DATATYPE_MISMATCH,
+                    format!("column \"{name}\" cannot be cast automatically to type {shown}"),
+                );
+                match using {
+                    None => {
+                        error.hint(format!("You might need to specify \"USING {name}::{shown}\"."))
+                    }
+                    Some(_) => error,
+                }
+            }
+            _ => e,
+        })?;
+    let mut new = table.clone();
+    let old_default = new.columns[position].default.take();
+    new.columns[position].type_oid = ty.oid;
+    new.columns[position].typmod = ty.typmod;
+    new.columns[position].missing = None;
+    if let Some(text) = old_default {
+        let parsed = parse_expression(&text)?;
+        let column = new.columns[position].clone();
+        new.columns[position].default = default_text(ctx, &column, &parsed).map_err(|_| {
+            let shown = steppe_sql::bind::typename::format_type(ty.oid, ty.typmod);
+            Error::new(
+                SqlState::DATATYPE_MISMATCH,
+                format!(
+                    "default for column \"{name}\" cannot be cast automatically to type {shown}"
+                ),
+            )
+        })?;
+    }
+    if let Some(view) = ctx.catalog().relations().find(|v| misc::view_uses(v, table.oid)) {
+        return Err(Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            "cannot alter type of a column used by a view or rule",
+        )
+        .detail(format!("view {} depends on table {}", view.name, table.name)));
+    }
+    rewrite(ctx, table, new, position, bound)
+}
+
+/// DROP COLUMN: the position stays, marked; indexes and constraints over it go.
+fn drop_column(
+    ctx: &mut DdlContext<'_>,
+    table: Relation,
+    name: &str,
+    behavior: DropBehavior,
+    if_exists: bool,
+) -> Result<()> {
+    let Some(position) = table.column_index(name) else {
+        let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
+        if if_exists {
+            ctx.notice(format!("{message}, skipping"));
+            return Ok(());
+        }
+        return column_position(&table, name).map(|_| ());
+    };
+    if let Some(view) = ctx.catalog().relations().find(|v| misc::view_uses(v, table.oid)) {
+        if behavior == DropBehavior::Restrict {
+            return Err(Error::new(
+                SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
+                format!(
+                    "cannot drop column {name} of table {} because other objects depend on it",
+                    table.name
+                ),
+            )
+            .detail(format!("view {} depends on column {name} of table {}", view.name, table.name))
+            .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+        }
+        return Err(Error::not_supported("DROP COLUMN … CASCADE over views"));
+    }
+    let attnum = position as i16 + 1;
+    let catalog = ctx.catalog();
+    let uses = |i: &&Arc<Relation>| {
+        i.index.as_ref().is_some_and(|info| {
+            info.keys.iter().any(|k| k.attnum == attnum) || info.include.contains(&attnum)
+        })
+    };
+    let indexes: Vec<Arc<Relation>> = catalog.indexes_of(&table).filter(uses).cloned().collect();
+    let mut table = table;
+    table.constraints.retain(|c| !c.columns.contains(&attnum));
+    let column = &mut table.columns[position];
+    column.name = format!("........pg.dropped.{attnum}........").into();
+    column.dropped = true;
+    column.not_null = false;
+    column.default = None;
+    column.identity = None;
+    ctx.put(table.clone())?;
+    for index in indexes {
+        drop::drop_relation(ctx, index)?;
+    }
+    let owned: Vec<Arc<Relation>> = ctx
+        .catalog()
+        .relations()
+        .filter(|r| r.sequence.as_ref().and_then(|s| s.owned_by) == Some((table.oid, attnum)))
+        .cloned()
+        .collect();
+    for sequence in owned {
+        drop::drop_relation(ctx, sequence)?;
+    }
+    Ok(())
+}
+
+fn drop_constraint(
+    ctx: &mut DdlContext<'_>,
+    table: Relation,
+    name: &str,
+    _behavior: DropBehavior,
+    if_exists: bool,
+) -> Result<()> {
+    let Some(at) = table.constraints.iter().position(|c| *c.name == *name) else {
+        let message =
+            format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name);
+        if if_exists {
+            ctx.notice(format!("{message}, skipping"));
+            return Ok(());
+        }
+        return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+    };
+    let mut table = table;
+    let constraint = table.constraints.remove(at);
+    if let ConstraintKind::NotNull = constraint.kind {
+        for attnum in &constraint.columns {
+            table.columns[*attnum as usize - 1].not_null = false;
+        }
+    }
+    ctx.put(table)?;
+    if let ConstraintKind::Primary { index } | ConstraintKind::Unique { index } = constraint.kind {
+        let catalog = ctx.catalog();
+        if let Some(index) = catalog.relation(index) {
+            drop::drop_relation(ctx, index.clone())?;
+        }
+    }
+    Ok(())
+}
+
+fn drop_not_null(ctx: &mut DdlContext<'_>, table: Relation, name: &str) -> Result<()> {
+    let position = column_position(&table, name)?;
+    let attnum = position as i16 + 1;
+    if table.primary_key().is_some_and(|k| k.columns.contains(&attnum)) {
+        return Err(Error::new(
+            SqlState::INVALID_TABLE_DEFINITION,
+            format!("column \"{name}\" is in a primary key"),
+        ));
+    }
+    if table.columns[position].identity.is_some() {
+        return Err(Error::new(
+            SqlState::SYNTAX_ERROR,
+            format!("column \"{name}\" of relation \"{}\" is an identity column", table.name),
+        ));
+    }
+    let mut table = table;
+    table.columns[position].not_null = false;
+    table.constraints.retain(|c| c.kind != ConstraintKind::NotNull || c.columns != [attnum]);
+    ctx.put(table)
+}

@@ -1,0 +1,224 @@
+//! VACUUM and ANALYZE (analyze.c, vacuum.c).
+//!
+//! Nothing needs vacuuming here: versions go when nobody can see them. VACUUM
+//! runs the purge at once. ANALYZE samples rows (Vitter's algorithm R) and
+//! stores what the planner's estimates need.
+
+use super::scan::scan_rows;
+use super::table::def_text;
+use super::{DdlContext, tree_of};
+use crate::access::TableAccess;
+use std::collections::HashMap;
+use std::sync::Arc;
+use steppe_catalog::{ColumnStatistics, RelKind, Relation, Statistics};
+use steppe_sql::ast::{DefValue, VacuumStmt};
+use steppe_txn::RelationLockMode;
+use steppe_types::{Datum, Error, Result, SqlState, compare, text_io};
+
+/// Rows sampled: 300 × the default statistics target, as PostgreSQL.
+const SAMPLE_ROWS: usize = 30_000;
+/// Most common values and histogram buckets kept: the default statistics target.
+const TARGET: usize = 100;
+
+/// VACUUM and ANALYZE; returns the command tag.
+pub(crate) fn vacuum(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt) -> Result<&'static str> {
+    let mut analyze = !stmt.is_vacuum;
+    for option in &stmt.options {
+        let on = match &option.value {
+            None => true,
+            Some(DefValue::Boolean(b)) => *b,
+            Some(_) => !matches!(
+                def_text(option).unwrap_or_default().to_ascii_lowercase().as_str(),
+                "off" | "false" | "0" | "no"
+            ),
+        };
+        match option.name.to_ascii_lowercase().as_str() {
+            "analyze" => analyze |= on,
+            "full"
+            | "freeze"
+            | "verbose"
+            | "disable_page_skipping"
+            | "skip_locked"
+            | "index_cleanup"
+            | "process_toast"
+            | "process_main"
+            | "truncate"
+            | "parallel"
+            | "skip_database_stats"
+            | "only_database_stats"
+            | "buffer_usage_limit" => {}
+            other => {
+                let verb = if stmt.is_vacuum { "VACUUM" } else { "ANALYZE" };
+                return Err(ctx.error(
+                    SqlState::SYNTAX_ERROR,
+                    format!("unrecognized {verb} option \"{other}\""),
+                    option.location,
+                ));
+            }
+        }
+    }
+    let mut tables: Vec<Arc<Relation>> = Vec::new();
+    if stmt.relations.is_empty() {
+        tables = ctx.catalog().relations().filter(|r| r.kind == RelKind::Table).cloned().collect();
+    }
+    for target in &stmt.relations {
+        tables.push(ctx.open_table(&target.relation, RelationLockMode::ShareUpdateExclusive)?);
+        for name in &target.columns {
+            if tables.last().is_some_and(|t| t.column_index(name).is_none()) {
+                return Err(Error::new(
+                    SqlState::UNDEFINED_COLUMN,
+                    format!(
+                        "column \"{name}\" of relation \"{}\" does not exist",
+                        target.relation.name
+                    ),
+                ));
+            }
+        }
+    }
+    if stmt.is_vacuum {
+        ctx.store.database().purge()?;
+    }
+    if analyze {
+        for table in tables {
+            analyze_table(ctx, table)?;
+        }
+    }
+    Ok(if stmt.is_vacuum { "VACUUM" } else { "ANALYZE" })
+}
+
+fn analyze_table(ctx: &mut DdlContext<'_>, table: Arc<Relation>) -> Result<()> {
+    ctx.txn.lock_relation_blocking(table.oid, RelationLockMode::ShareUpdateExclusive)?;
+    // It may have been dropped while we waited.
+    let Some(table) = ctx.catalog().relation(table.oid).cloned() else { return Ok(()) };
+    let (rows, sample) = sample_rows(ctx, &table)?;
+    let pages = match table.storage {
+        Some(storage) => ctx.store.database().store().tree(tree_of(storage)).page_count()?,
+        None => 0,
+    };
+    let columns = (0..table.columns.len())
+        .map(|i| match table.columns[i].dropped {
+            true => Ok(ColumnStatistics::default()),
+            false => column_statistics(ctx, &table, i, &sample, rows),
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let mut analyzed = (*table).clone();
+    analyzed.statistics = Some(Arc::new(Statistics { rows: rows as f64, pages, columns }));
+    ctx.put(analyzed)
+}
+
+/// All rows counted, and a uniform sample of them in their stored order.
+fn sample_rows(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<(u64, Vec<Vec<Datum>>)> {
+    let access = TableAccess::open(ctx.store.database(), table)?;
+    let services = ctx.services.clone();
+    let (mut count, mut sample) = (0u64, Vec::<(u64, Vec<Datum>)>::new());
+    scan_rows(ctx, &access, &mut |_, values| {
+        count += 1;
+        if sample.len() < SAMPLE_ROWS {
+            sample.push((count, values.to_vec()));
+        } else {
+            let at = (services.random() * count as f64) as usize;
+            if let Some(slot) = sample.get_mut(at) {
+                *slot = (count, values.to_vec());
+            }
+        }
+        Ok(())
+    })?;
+    sample.sort_by_key(|(at, _)| *at);
+    Ok((count, sample.into_iter().map(|(_, row)| row).collect()))
+}
+
+fn column_statistics(
+    ctx: &DdlContext<'_>,
+    table: &Relation,
+    column: usize,
+    sample: &[Vec<Datum>],
+    rows: u64,
+) -> Result<ColumnStatistics> {
+    let ty = table.columns[column].type_oid;
+    let total = sample.len().max(1) as f64;
+    let mut values: Vec<&Datum> =
+        sample.iter().map(|r| &r[column]).filter(|v| !v.is_null()).collect();
+    let null_fraction = 1.0 - values.len() as f64 / total;
+    let width =
+        values.iter().map(|v| crate::spill::datum_bytes(v)).sum::<usize>() / values.len().max(1);
+    let correlation = correlation(&values);
+    values.sort_by(|a, b| compare::compare_as(ty, a, b));
+    // Runs of equal values: (value, count).
+    let mut runs: Vec<(&Datum, usize)> = Vec::new();
+    for value in &values {
+        match runs.last_mut() {
+            Some((v, n)) if compare::compare_as(ty, v, value).is_eq() => *n += 1,
+            _ => runs.push((value, 1)),
+        }
+    }
+    let text =
+        |v: &Datum| -> Result<Arc<str>> { Ok(text_io::output_string(ty, v, &ctx.io)?.into()) };
+    let mut by_count: Vec<usize> = (0..runs.len()).filter(|i| runs[*i].1 > 1).collect();
+    by_count.sort_by_key(|i| std::cmp::Reverse(runs[*i].1));
+    let average = values.len() as f64 / runs.len().max(1) as f64;
+    let keep_all = runs.len() <= TARGET;
+    let common: Vec<usize> = by_count
+        .into_iter()
+        .filter(|i| keep_all || runs[*i].1 as f64 > average * 1.25)
+        .take(TARGET)
+        .collect();
+    let most_common = common
+        .iter()
+        .map(|i| Ok((text(runs[*i].0)?, runs[*i].1 as f64 / total)))
+        .collect::<Result<Vec<_>>>()?;
+    let is_common: HashMap<usize, ()> = common.iter().map(|i| (*i, ())).collect();
+    let rest: Vec<&Datum> = runs
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| !is_common.contains_key(i))
+        .flat_map(|(_, (v, n))| std::iter::repeat_n(*v, *n))
+        .collect();
+    let histogram = if rest.len() < 2 { Vec::new() } else { bounds(&rest, &text)? };
+    let distinct = distinct_estimate(&runs, values.len(), rows, sample.len());
+    Ok(ColumnStatistics {
+        null_fraction,
+        width: width as u32,
+        distinct,
+        most_common,
+        histogram,
+        correlation,
+    })
+}
+
+fn bounds(sorted: &[&Datum], text: &dyn Fn(&Datum) -> Result<Arc<str>>) -> Result<Vec<Arc<str>>> {
+    let buckets = TARGET.min(sorted.len() - 1);
+    (0..=buckets).map(|i| text(sorted[i * (sorted.len() - 1) / buckets])).collect()
+}
+
+/// Haas and Stokes' estimator Duj1, as PostgreSQL's compute_scalar_stats uses it; negative where
+/// the number seems to grow with the table.
+fn distinct_estimate(runs: &[(&Datum, usize)], values: usize, rows: u64, sample: usize) -> f64 {
+    let distinct = runs.len() as f64;
+    let once = runs.iter().filter(|(_, n)| *n == 1).count() as f64;
+    if runs.is_empty() {
+        return 0.0;
+    }
+    if once == distinct {
+        return -(values as f64 / sample.max(1) as f64);
+    }
+    let (n, total) = (values as f64, rows as f64 * values as f64 / sample.max(1) as f64);
+    let estimate = match once == 0.0 {
+        true => distinct,
+        false => (n * distinct) / (n - once + once * n / total.max(n)),
+    };
+    let estimate = estimate.clamp(distinct, total.max(distinct)).round();
+    if estimate > 0.1 * rows as f64 { -(estimate / rows.max(1) as f64) } else { estimate }
+}
+
+/// Correlation between stored order and value order.
+fn correlation(values: &[&Datum]) -> f64 {
+    if values.len() < 2 {
+        return 1.0;
+    }
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| compare::compare(values[*a], values[*b]).then(a.cmp(b)));
+    let n = values.len() as f64;
+    let sum_xy: f64 = order.iter().enumerate().map(|(rank, at)| rank as f64 * *at as f64).sum();
+    let (sum_x, sum_x2) = (n * (n - 1.0) / 2.0, n * (n - 1.0) * (2.0 * n - 1.0) / 6.0);
+    (n * sum_xy - sum_x * sum_x) / (n * sum_x2 - sum_x * sum_x)
+}

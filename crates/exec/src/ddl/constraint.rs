@@ -1,0 +1,360 @@
+//! Table constraints: NOT NULL, CHECK, PRIMARY KEY, UNIQUE.
+
+use super::index::{self, NewIndex};
+use super::scan::{RowEvaluator, scan_rows};
+use super::{DdlContext, truncate_name};
+use crate::access::TableAccess;
+use std::sync::Arc;
+use steppe_catalog::{Constraint, ConstraintKind, IndexKey, Relation};
+use steppe_sql::ast;
+use steppe_sql::bind::{ExprPlace, bind_table_expr};
+use steppe_sql::deparse;
+use steppe_types::{Error, Result, SqlState};
+
+/// Constraints of a CREATE or ALTER TABLE that are added once the columns are there.
+#[derive(Default)]
+pub(crate) struct PendingConstraints {
+    keys: Vec<PendingKey>,
+    checks: Vec<PendingCheck>,
+    not_null_names: Vec<(usize, String)>,
+}
+
+struct PendingKey {
+    name: Option<String>,
+    columns: Vec<String>,
+    primary: bool,
+    nulls_not_distinct: bool,
+    include: Vec<String>,
+    using_index: Option<String>,
+    /// Where it was written, for errors.
+    location: ast::Location,
+}
+
+struct PendingCheck {
+    name: Option<String>,
+    /// The column of a column constraint: it names the constraint.
+    column: Option<String>,
+    expr: ast::Expr,
+    not_valid: bool,
+}
+
+impl PendingConstraints {
+    /// A constraint written behind a column.
+    pub(crate) fn add_column_constraint(
+        &mut self,
+        column: &str,
+        c: &ast::Constraint,
+    ) -> Result<()> {
+        self.add(c, Some(column))
+    }
+
+    /// A constraint of its own.
+    pub(crate) fn add_table_constraint(&mut self, c: &ast::Constraint) -> Result<()> {
+        self.add(c, None)
+    }
+
+    /// `CONSTRAINT name NOT NULL`.
+    pub(crate) fn name_not_null(&mut self, position: usize, name: &str) {
+        self.not_null_names.push((position, truncate_name(name).to_string()));
+    }
+
+    fn add(&mut self, c: &ast::Constraint, column: Option<&str>) -> Result<()> {
+        if c.deferrable || c.initially_deferred {
+            return Err(Error::not_supported("deferrable constraints"));
+        }
+        if !c.enforced {
+            return Err(Error::not_supported("NOT ENFORCED constraints"));
+        }
+        let name = c.name.as_deref().map(|n| truncate_name(n).to_string());
+        let (index, primary, nulls_not_distinct) = match &c.kind {
+            ast::ConstraintKind::Check(expr) => {
+                self.checks.push(PendingCheck {
+                    name,
+                    column: column.map(str::to_string),
+                    expr: expr.clone(),
+                    not_valid: c.not_valid,
+                });
+                return Ok(());
+            }
+            ast::ConstraintKind::PrimaryKey(index) => (index, true, false),
+            ast::ConstraintKind::Unique { index, nulls_not_distinct } => {
+                (index, false, *nulls_not_distinct)
+            }
+            ast::ConstraintKind::ForeignKey(_) => return Err(Error::not_supported("foreign keys")),
+            ast::ConstraintKind::Exclude(_) => {
+                return Err(Error::not_supported("exclusion constraints"));
+            }
+            ast::ConstraintKind::NotNull { .. } => {
+                return Err(Error::not_supported("NOT NULL as a table constraint"));
+            }
+            _ => return Err(Error::internal("unexpected table constraint")),
+        };
+        if index.without_overlaps {
+            return Err(Error::not_supported("WITHOUT OVERLAPS"));
+        }
+        let columns = match column {
+            Some(column) => vec![column.to_string()],
+            None => index.columns.iter().map(|c| truncate_name(c).to_string()).collect(),
+        };
+        if primary && self.keys.iter().any(|k| k.primary) {
+            return Err(Error::new(
+                SqlState::INVALID_TABLE_DEFINITION,
+                "multiple primary keys for table are not allowed",
+            ));
+        }
+        self.keys.push(PendingKey {
+            name,
+            columns,
+            primary,
+            nulls_not_distinct,
+            include: index.include.clone(),
+            using_index: index.using_index.clone(),
+            location: c.location,
+        });
+        Ok(())
+    }
+}
+
+/// Adds all pending constraints to a table that is in the catalog already.
+pub(crate) fn add_all(
+    ctx: &mut DdlContext<'_>,
+    relation: Relation,
+    pending: PendingConstraints,
+) -> Result<()> {
+    let mut relation = relation;
+    for check in pending.checks {
+        relation = add_check(ctx, relation, check)?;
+    }
+    for (position, name) in pending.not_null_names {
+        let oid = ctx.store.new_oid()?;
+        relation.constraints.push(Constraint {
+            oid,
+            name: name.into(),
+            kind: ConstraintKind::NotNull,
+            columns: vec![position as i16 + 1],
+        });
+        ctx.put(relation.clone())?;
+    }
+    // The primary key comes first, as its index does.
+    let (primary, others): (Vec<_>, Vec<_>) = pending.keys.into_iter().partition(|k| k.primary);
+    for key in primary.into_iter().chain(others) {
+        relation = add_key(ctx, relation, key)?;
+    }
+    Ok(())
+}
+
+fn add_check(
+    ctx: &mut DdlContext<'_>,
+    relation: Relation,
+    check: PendingCheck,
+) -> Result<Relation> {
+    let mut relation = relation;
+    let shared = Arc::new(relation.clone());
+    let expr = ctx.binding(|b| bind_table_expr(b, Some(&shared), &check.expr, ExprPlace::Check))?;
+    if expr.ty().oid != steppe_types::oid::BOOL {
+        let ty = steppe_sql::bind::typename::format_type(expr.ty().oid, -1);
+        return Err(ctx.error(
+            SqlState::DATATYPE_MISMATCH,
+            format!("argument of CHECK must be type boolean, not type {ty}"),
+            check.expr.location,
+        ));
+    }
+    let columns = columns_of(&expr);
+    let name = match check.name {
+        Some(name) => {
+            if relation.constraints.iter().any(|c| *c.name == *name) {
+                return Err(duplicate_constraint(&name, &relation));
+            }
+            name
+        }
+        None => {
+            // One column names it; a table constraint over several does not.
+            let column = match (check.column, columns.as_slice()) {
+                (Some(column), _) => column,
+                (None, [only]) => relation.columns[*only as usize - 1].name.to_string(),
+                _ => String::new(),
+            };
+            let taken: Vec<Arc<str>> =
+                relation.constraints.iter().map(|c| c.name.clone()).collect();
+            ctx.choose_name(relation.schema, &relation.name, &column, "check", &taken)?
+        }
+    };
+    if !check.not_valid {
+        validate_check(ctx, &shared, &name, &expr)?;
+    }
+    let expression = deparse::table_expression(&expr, Some(&relation)).into();
+    let oid = ctx.store.new_oid()?;
+    let kind = ConstraintKind::Check { expression };
+    relation.constraints.push(Constraint { oid, name: name.into(), kind, columns });
+    ctx.put(relation.clone())?;
+    Ok(relation)
+}
+
+/// Attribute numbers of the columns an expression uses.
+fn columns_of(expr: &steppe_sql::expr::Expr) -> Vec<i16> {
+    let mut out = Vec::new();
+    collect(expr, &mut out);
+    out.sort_unstable();
+    out.dedup();
+    return out;
+
+    fn collect(expr: &steppe_sql::expr::Expr, out: &mut Vec<i16>) {
+        if let steppe_sql::expr::Expr::Var { column, .. } = expr
+            && *column >= 0
+        {
+            out.push(*column as i16 + 1);
+        }
+        expr.for_each_child(&mut |child| collect(child, out));
+    }
+}
+
+/// Existing rows must satisfy a new CHECK: 23514.
+fn validate_check(
+    ctx: &mut DdlContext<'_>,
+    relation: &Arc<Relation>,
+    name: &str,
+    expr: &steppe_sql::expr::Expr,
+) -> Result<()> {
+    let mut evaluator = RowEvaluator::new(ctx, std::slice::from_ref(expr))?;
+    let table = TableAccess::open(ctx.store.database(), relation)?;
+    scan_rows(ctx, &table, &mut |_, values| match evaluator.evaluate(values)?.first() {
+        Some(steppe_types::Datum::Bool(false)) => Err(Error::new(
+            SqlState::CHECK_VIOLATION,
+            format!(
+                "check constraint \"{name}\" of relation \"{}\" is violated by some row",
+                relation.name
+            ),
+        )
+        .constraint(name)),
+        _ => Ok(()),
+    })
+}
+
+fn duplicate_constraint(name: &str, relation: &Relation) -> Error {
+    Error::new(
+        SqlState::DUPLICATE_OBJECT,
+        format!("constraint \"{name}\" for relation \"{}\" already exists", relation.name),
+    )
+}
+
+fn add_key(ctx: &mut DdlContext<'_>, relation: Relation, key: PendingKey) -> Result<Relation> {
+    if key.using_index.is_some() {
+        return Err(Error::not_supported("constraints USING INDEX"));
+    }
+    let mut relation = relation;
+    if key.primary && relation.primary_key().is_some() {
+        return Err(ctx.error(
+            SqlState::INVALID_TABLE_DEFINITION,
+            format!("multiple primary keys for table \"{}\" are not allowed", relation.name),
+            key.location,
+        ));
+    }
+    let mut keys = Vec::with_capacity(key.columns.len());
+    let mut columns = Vec::with_capacity(key.columns.len());
+    for name in &key.columns {
+        let Some(position) = relation.column_index(name) else {
+            return Err(ctx.error(
+                SqlState::UNDEFINED_COLUMN,
+                format!("column \"{name}\" named in key does not exist"),
+                key.location,
+            ));
+        };
+        let attnum = position as i16 + 1;
+        if columns.contains(&attnum) {
+            let kind = if key.primary { "primary key" } else { "unique" };
+            return Err(ctx.error(
+                SqlState::DUPLICATE_COLUMN,
+                format!("column \"{name}\" appears twice in {kind} constraint"),
+                key.location,
+            ));
+        }
+        columns.push(attnum);
+        keys.push(IndexKey {
+            attnum,
+            expression: None,
+            type_oid: relation.columns[position].type_oid,
+            descending: false,
+            nulls_first: false,
+            opclass: None,
+        });
+    }
+    if key.primary {
+        relation = set_not_null(ctx, relation, &columns)?;
+    }
+    let include = index::include_columns(&relation, &key.include)?;
+    let label = if key.primary { "pkey" } else { "key" };
+    let name = match key.name {
+        Some(name) => {
+            let schema = relation.schema;
+            ctx.store.lock_name(ctx.txn, schema, &name)?;
+            if ctx.catalog().relation_named(schema, &name).is_some() {
+                return Err(Error::new(
+                    SqlState::DUPLICATE_TABLE,
+                    format!("relation \"{name}\" already exists"),
+                ));
+            }
+            name
+        }
+        None => {
+            let middle = if key.primary { String::new() } else { key.columns.join("_") };
+            ctx.choose_name(relation.schema, &relation.name, &middle, label, &[])?
+        }
+    };
+    let new = NewIndex {
+        name: name.clone(),
+        keys,
+        include,
+        unique: true,
+        primary: key.primary,
+        nulls_not_distinct: key.nulls_not_distinct,
+        options: Vec::new(),
+    };
+    let (mut relation, index_oid) = index::create(ctx, relation, new)?;
+    let kind = match key.primary {
+        true => ConstraintKind::Primary { index: index_oid },
+        false => ConstraintKind::Unique { index: index_oid },
+    };
+    let oid = ctx.store.new_oid()?;
+    relation.constraints.push(Constraint { oid, name: name.into(), kind, columns });
+    ctx.put(relation.clone())?;
+    Ok(relation)
+}
+
+/// Makes columns NOT NULL; existing rows must comply: 23502.
+pub(crate) fn set_not_null(
+    ctx: &mut DdlContext<'_>,
+    relation: Relation,
+    columns: &[i16],
+) -> Result<Relation> {
+    let mut relation = relation;
+    let positions: Vec<usize> = columns
+        .iter()
+        .map(|a| *a as usize - 1)
+        .filter(|p| !relation.columns[*p].not_null)
+        .collect();
+    if positions.is_empty() {
+        return Ok(relation);
+    }
+    let shared = Arc::new(relation.clone());
+    let table = TableAccess::open(ctx.store.database(), &shared)?;
+    scan_rows(
+        ctx,
+        &table,
+        &mut |_, values| match positions.iter().find(|p| values[**p].is_null()) {
+            None => Ok(()),
+            Some(p) => Err(Error::new(
+                SqlState::NOT_NULL_VIOLATION,
+                format!(
+                    "column \"{}\" of relation \"{}\" contains null values",
+                    shared.columns[*p].name, shared.name
+                ),
+            )
+            .column(&shared.columns[*p].name)),
+        },
+    )?;
+    for position in positions {
+        relation.columns[position].not_null = true;
+    }
+    ctx.put(relation.clone())?;
+    Ok(relation)
+}

@@ -1,0 +1,370 @@
+//! DROP and TRUNCATE (dropcmds.c, dependency.c in small).
+//!
+//! Dependencies known here: a table's indexes and owned sequences go with it;
+//! a view depends on the relations its text names; a column default depends on
+//! the sequence its text names. What depends on a dropped object refuses the
+//! drop (2BP01) unless CASCADE is written.
+
+use super::{DdlContext, trees_of};
+use std::sync::Arc;
+use steppe_catalog::{Catalog, RelKind, Relation};
+use steppe_sql::ast::{
+    DropBehavior, DropStmt, ObjectKind, ObjectName, ObjectRef, RangeVar, TruncateStmt,
+};
+use steppe_txn::RelationLockMode;
+use steppe_types::{Error, Oid, Result, SqlState};
+
+/// DROP of any kind; returns the command tag.
+pub(crate) fn drop_objects(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<&'static str> {
+    let (kind, tag) = match drop.kind {
+        ObjectKind::Table => (RelKind::Table, "DROP TABLE"),
+        ObjectKind::Index => (RelKind::Index, "DROP INDEX"),
+        ObjectKind::Sequence => (RelKind::Sequence, "DROP SEQUENCE"),
+        ObjectKind::View => (RelKind::View, "DROP VIEW"),
+        ObjectKind::Schema => return drop_schemas(ctx, drop).map(|()| "DROP SCHEMA"),
+        other => return Err(Error::not_supported(format!("DROP {}", other.as_str()))),
+    };
+    let mut doomed: Vec<Arc<Relation>> = Vec::new();
+    for object in &drop.objects {
+        let name = range_var(object)?;
+        let Some(relation) = find_to_drop(ctx, &name, kind, drop.if_exists)? else { continue };
+        if !doomed.iter().any(|d| d.oid == relation.oid) {
+            doomed.push(relation);
+        }
+    }
+    let closure = dependents(ctx, &doomed, drop.behavior)?;
+    for relation in closure {
+        drop_relation(ctx, relation)?;
+    }
+    Ok(tag)
+}
+
+fn range_var(object: &ObjectRef) -> Result<RangeVar> {
+    match object {
+        ObjectRef::Relation(name) => Ok(name.clone()),
+        ObjectRef::Name(name) => Ok(relation_name(name)),
+        _ => Err(Error::internal("DROP of something that is no relation's name")),
+    }
+}
+
+/// A plain name as a relation's.
+pub(crate) fn relation_name(name: &ObjectName) -> RangeVar {
+    RangeVar {
+        catalog: None,
+        schema: name.schema().map(str::to_string),
+        name: name.name().to_string(),
+        inherit: true,
+        persistence: Default::default(),
+        alias: None,
+        location: Default::default(),
+    }
+}
+
+fn kind_word(kind: RelKind) -> (&'static str, &'static str) {
+    match kind {
+        RelKind::Index => ("an index", "index"),
+        RelKind::Sequence => ("a sequence", "sequence"),
+        RelKind::View => ("a view", "view"),
+        RelKind::Table | RelKind::Virtual => ("a table", "table"),
+    }
+}
+
+fn find_to_drop(
+    ctx: &mut DdlContext<'_>,
+    name: &RangeVar,
+    kind: RelKind,
+    if_exists: bool,
+) -> Result<Option<Arc<Relation>>> {
+    let (article, word) = kind_word(kind);
+    let Some(relation) = ctx.try_open(name, RelationLockMode::AccessExclusive)? else {
+        let shown = name.object_name();
+        let missing = match &name.schema {
+            Some(schema) if ctx.catalog().schema_named(schema).is_none() => {
+                (SqlState::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"))
+            }
+            _ => {
+                let shown =
+                    if kind == RelKind::Table { shown.to_string() } else { name.name.clone() };
+                let code = match kind {
+                    RelKind::Index => SqlState::UNDEFINED_OBJECT,
+                    _ => SqlState::UNDEFINED_TABLE,
+                };
+                (code, format!("{word} \"{shown}\" does not exist"))
+            }
+        };
+        if if_exists {
+            ctx.notice(format!("{}, skipping", missing.1));
+            return Ok(None);
+        }
+        return Err(Error::new(missing.0, missing.1));
+    };
+    if relation.kind == RelKind::Virtual {
+        return Err(Error::new(
+            SqlState::INSUFFICIENT_PRIVILEGE,
+            format!("permission denied: \"{}\" is a system catalog", relation.name),
+        ));
+    }
+    if relation.kind != kind {
+        let hint = match relation.kind {
+            RelKind::Index => "Use DROP INDEX to remove an index.",
+            RelKind::Sequence => "Use DROP SEQUENCE to remove a sequence.",
+            RelKind::View => "Use DROP VIEW to remove a view.",
+            _ => "Use DROP TABLE to remove a table.",
+        };
+        return Err(Error::new(
+            SqlState::WRONG_OBJECT_TYPE,
+            format!("\"{}\" is not {article}", relation.name),
+        )
+        .hint(hint));
+    }
+    check_internal_dependency(ctx, &relation)?;
+    Ok(Some(relation))
+}
+
+/// An index that serves a constraint, or an identity column's sequence, goes with its owner only.
+fn check_internal_dependency(ctx: &mut DdlContext<'_>, relation: &Relation) -> Result<()> {
+    let catalog = ctx.catalog();
+    if let Some(info) = &relation.index
+        && let Some(table) = catalog.relation(info.table)
+        && let Some(constraint) = super::index::constraint_of(table, relation.oid)
+    {
+        let what = format!("constraint {constraint} on table {}", table.name);
+        return Err(Error::new(
+            SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
+            format!("cannot drop index {} because {what} requires it", relation.name),
+        )
+        .hint(format!("You can drop {what} instead.")));
+    }
+    if let Some((table, attnum)) = relation.sequence.as_ref().and_then(|s| s.owned_by)
+        && let Some(table) = catalog.relation(table)
+        && table.columns[attnum as usize - 1].identity.is_some()
+    {
+        let column = &table.columns[attnum as usize - 1].name;
+        let what = format!("column {column} of table {}", table.name);
+        return Err(Error::new(
+            SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
+            format!("cannot drop sequence {} because {what} requires it", relation.name),
+        )
+        .hint(format!("You can drop {what} instead.")));
+    }
+    Ok(())
+}
+
+/// The objects to drop with everything that goes with them; refuses dependents under RESTRICT.
+fn dependents(
+    ctx: &mut DdlContext<'_>,
+    doomed: &[Arc<Relation>],
+    behavior: DropBehavior,
+) -> Result<Vec<Arc<Relation>>> {
+    let catalog = ctx.catalog();
+    let mut closure: Vec<Arc<Relation>> = doomed.to_vec();
+    let mut cascaded: Vec<String> = Vec::new();
+    let mut at = 0;
+    while let Some(relation) = closure.get(at).cloned() {
+        at += 1;
+        for view in views_on(&catalog, &relation) {
+            if !closure.iter().any(|c| c.oid == view.oid) {
+                cascaded.push(format!(
+                    "view {} depends on {} {}",
+                    view.name,
+                    kind_word(relation.kind).1,
+                    relation.name
+                ));
+                ctx.txn.lock_relation_blocking(view.oid, RelationLockMode::AccessExclusive)?;
+                closure.push(view);
+            }
+        }
+        if relation.kind == RelKind::Sequence {
+            for (table, column) in defaults_using(&catalog, &relation) {
+                if closure.iter().any(|c| c.oid == table.oid) {
+                    continue;
+                }
+                cascaded.push(format!(
+                    "default value for column {column} of table {} depends on sequence {}",
+                    table.name, relation.name
+                ));
+            }
+        }
+    }
+    if !cascaded.is_empty() && behavior == DropBehavior::Restrict {
+        let first = &doomed[0];
+        let what = match doomed {
+            [one] => format!("{} {}", kind_word(one.kind).1, one.name),
+            _ => String::new(),
+        };
+        let message = match doomed {
+            [_] => format!("cannot drop {what} because other objects depend on it"),
+            _ => "cannot drop desired object(s) because other objects depend on them".into(),
+        };
+        let _ = first;
+        return Err(Error::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, message)
+            .detail(cascaded.join("\n"))
+            .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+    }
+    match cascaded.as_slice() {
+        [] => {}
+        [one] => {
+            let object = one.split(" depends on ").next().unwrap_or(one);
+            ctx.notice(format!("drop cascades to {object}"));
+        }
+        many => ctx.notice(format!("drop cascades to {} other objects", many.len())),
+    }
+    for relation in doomed.iter().filter(|r| r.kind == RelKind::Sequence) {
+        for (table, column) in defaults_using(&catalog, relation) {
+            if closure.iter().any(|c| c.oid == table.oid) {
+                continue;
+            }
+            let mut table = (*table).clone();
+            if let Some(position) = table.column_index(&column) {
+                table.columns[position].default = None;
+            }
+            ctx.put(table)?;
+        }
+    }
+    Ok(closure)
+}
+
+/// Views whose text names the relation.
+fn views_on(catalog: &Catalog, relation: &Relation) -> Vec<Arc<Relation>> {
+    if !matches!(relation.kind, RelKind::Table | RelKind::View) {
+        return Vec::new();
+    }
+    let depends = |v: &&Arc<Relation>| {
+        v.kind == RelKind::View && v.oid != relation.oid && super::misc::view_uses(v, relation.oid)
+    };
+    catalog.relations().filter(depends).cloned().collect()
+}
+
+/// Columns whose default calls nextval on the sequence, other than its owner's identity.
+fn defaults_using(catalog: &Catalog, sequence: &Relation) -> Vec<(Arc<Relation>, String)> {
+    let schema = catalog.schema(sequence.schema).map_or("", |s| &s.name);
+    let spellings = super::sequence::regclass_spellings(schema, &sequence.name);
+    let mut out = Vec::new();
+    for table in catalog.relations().filter(|r| r.kind == RelKind::Table) {
+        for column in &table.columns {
+            let uses = |d: &Arc<str>| spellings.iter().any(|s| d.contains(s.as_str()));
+            if column.default.as_ref().is_some_and(uses) {
+                out.push((table.clone(), column.name.to_string()));
+            }
+        }
+    }
+    out
+}
+
+/// Removes a relation with what belongs to it; its storage goes when the transaction commits.
+pub(crate) fn drop_relation(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -> Result<()> {
+    let catalog = ctx.catalog();
+    // It may have gone with another one already.
+    let Some(relation) = catalog.relation(relation.oid).cloned() else { return Ok(()) };
+    if let Some(info) = &relation.index
+        && let Some(table) = catalog.relation(info.table)
+    {
+        ctx.txn.lock_relation_blocking(table.oid, RelationLockMode::AccessExclusive)?;
+        let mut table = (**table).clone();
+        table.indexes.retain(|i| *i != relation.oid);
+        ctx.put(table)?;
+    }
+    for index in relation.indexes.clone() {
+        remove_with_storage(ctx, index)?;
+    }
+    let owned: Vec<Oid> = catalog
+        .relations()
+        .filter(|r| {
+            r.sequence.as_ref().and_then(|s| s.owned_by).is_some_and(|(t, _)| t == relation.oid)
+        })
+        .map(|r| r.oid)
+        .collect();
+    for sequence in owned {
+        ctx.txn.lock_relation_blocking(sequence, RelationLockMode::AccessExclusive)?;
+        remove_with_storage(ctx, sequence)?;
+    }
+    remove_with_storage(ctx, relation.oid)
+}
+
+fn remove_with_storage(ctx: &mut DdlContext<'_>, oid: Oid) -> Result<()> {
+    let catalog = ctx.catalog();
+    let Some(relation) = catalog.relation(oid) else { return Ok(()) };
+    let trees = trees_of(relation);
+    if !trees.is_empty() {
+        ctx.txn.drop_store_at_commit(&trees);
+    }
+    ctx.remove(oid)
+}
+
+fn drop_schemas(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<()> {
+    for object in &drop.objects {
+        let ObjectRef::Name(name) = object else {
+            return Err(Error::internal("DROP SCHEMA without a name"));
+        };
+        let name = name.name();
+        let Some(schema) = ctx.catalog().schema_named(name).cloned() else {
+            let message = format!("schema \"{name}\" does not exist");
+            if drop.if_exists {
+                ctx.notice(format!("{message}, skipping"));
+                continue;
+            }
+            return Err(Error::new(SqlState::INVALID_SCHEMA_NAME, message));
+        };
+        if schema.oid == steppe_catalog::PG_CATALOG
+            || schema.oid == steppe_catalog::INFORMATION_SCHEMA
+        {
+            return Err(Error::new(
+                SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
+                format!("cannot drop schema {name} because it is required by the database system"),
+            ));
+        }
+        let members: Vec<Arc<Relation>> =
+            ctx.catalog().relations().filter(|r| r.schema == schema.oid).cloned().collect();
+        if !members.is_empty() && drop.behavior == DropBehavior::Restrict {
+            let of_table = |r: &&Arc<Relation>| r.kind != RelKind::Index;
+            let details: Vec<String> = members
+                .iter()
+                .filter(of_table)
+                .map(|r| {
+                    format!("{} {name}.{} depends on schema {name}", kind_word(r.kind).1, r.name)
+                })
+                .collect();
+            return Err(Error::new(
+                SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
+                format!("cannot drop schema {name} because other objects depend on it"),
+            )
+            .detail(details.join("\n"))
+            .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+        }
+        for member in members {
+            ctx.txn.lock_relation_blocking(member.oid, RelationLockMode::AccessExclusive)?;
+            drop_relation(ctx, member)?;
+        }
+        let changes = ctx.store.changes(ctx.pending);
+        ctx.store.remove_schema(ctx.txn, changes, schema.oid)?;
+    }
+    Ok(())
+}
+
+/// TRUNCATE: new empty trees in place of the old ones, which go at commit.
+pub(crate) fn truncate(ctx: &mut DdlContext<'_>, truncate: &TruncateStmt) -> Result<()> {
+    for name in &truncate.relations {
+        let table = ctx.open_table(name, RelationLockMode::AccessExclusive)?;
+        empty_table(ctx, &table)?;
+        if truncate.restart_identity {
+            super::sequence::restart_owned(ctx, table.oid)?;
+        }
+    }
+    Ok(())
+}
+
+fn empty_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
+    let mut old = trees_of(table);
+    let mut new = (**table).clone();
+    super::table::create_storage(ctx, &mut new)?;
+    ctx.put(new.clone())?;
+    let catalog = ctx.catalog();
+    for index in catalog.indexes_of(&new) {
+        old.extend(trees_of(index));
+        let mut index = (**index).clone();
+        super::index::build(ctx, &new, &mut index)?;
+        ctx.put(index)?;
+    }
+    ctx.txn.drop_store_at_commit(&old);
+    Ok(())
+}

@@ -1,0 +1,407 @@
+//! Views, schemas, RENAME, COMMENT, OWNER.
+
+use super::drop::relation_name;
+use super::{DdlContext, truncate_name};
+use std::sync::Arc;
+use steppe_catalog::{Column, RelKind, Relation, Schema};
+use steppe_sql::ast::{
+    AlterOwnerStmt, CommentStmt, CreateSchemaStmt, CreateViewStmt, ObjectKind, ObjectRef,
+    RenameStmt, Statement,
+};
+use steppe_sql::bind::{Params, bind_query};
+use steppe_sql::query::{Query, RteKind};
+use steppe_txn::RelationLockMode;
+use steppe_types::{Error, Oid, Result, SqlState};
+
+/// CREATE [OR REPLACE] VIEW. The view keeps its text; names in it are looked up when it is used.
+pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> Result<()> {
+    let statement = Statement::Select(Box::new(create.query.clone()));
+    let bound = ctx.binding(|b| bind_query(b, &statement, Params::none()))?;
+    let targets: Vec<_> = bound.query.targets.iter().filter(|t| !t.hidden).collect();
+    if create.columns.len() > targets.len() {
+        return Err(Error::new(
+            SqlState::SYNTAX_ERROR,
+            "CREATE VIEW specifies more column names than columns",
+        ));
+    }
+    let mut columns: Vec<Column> = Vec::with_capacity(targets.len());
+    for (i, target) in targets.iter().enumerate() {
+        let name = create.columns.get(i).map_or(&*target.name, String::as_str);
+        if columns.iter().any(|c| *c.name == *name) {
+            return Err(Error::new(
+                SqlState::DUPLICATE_COLUMN,
+                format!("column \"{name}\" specified more than once"),
+            ));
+        }
+        let ty = target.expr.ty();
+        columns.push(Column::new(name, ty.oid, ty.typmod));
+    }
+    let mut used = Vec::new();
+    used_relations(&bound.query, &mut used);
+    let existing = match create.replace {
+        true => ctx.try_open(&create.relation, RelationLockMode::AccessExclusive)?,
+        false => None,
+    };
+    let mut view = match existing {
+        Some(old) if old.kind != RelKind::View => {
+            return Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("\"{}\" is not a view", old.name),
+            ));
+        }
+        Some(old) => {
+            check_replacement(&old, &columns)?;
+            (*old).clone()
+        }
+        None => {
+            let Some((schema, name)) = ctx.new_name(&create.relation, false)? else {
+                return Ok(());
+            };
+            Relation::new(ctx.store.new_oid()?, schema, name, RelKind::View)
+        }
+    };
+    view.columns = columns;
+    view.view = Some(view_text(ctx.source)?.into());
+    view.options = vec![(VIEW_USES.into(), join_oids(&used).into())];
+    ctx.put(view)
+}
+
+/// Option under which a view keeps the OIDs of the relations it reads.
+const VIEW_USES: &str = "steppe.uses";
+
+fn join_oids(oids: &[Oid]) -> String {
+    oids.iter().map(Oid::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// Whether a view reads a relation.
+pub(crate) fn view_uses(view: &Relation, oid: Oid) -> bool {
+    let uses = view.options.iter().find(|(n, _)| &**n == VIEW_USES);
+    uses.is_some_and(|(_, list)| list.split(',').any(|o| o.parse() == Ok(oid)))
+}
+
+fn used_relations(query: &Query, out: &mut Vec<Oid>) {
+    for rte in &query.rtes {
+        match &rte.kind {
+            RteKind::Relation(r) if !out.contains(&r.oid) => out.push(r.oid),
+            RteKind::Subquery { query, .. } => used_relations(query, out),
+            _ => {}
+        }
+    }
+    if let Some(operation) = &query.set_operation {
+        used_relations(&operation.left, out);
+        used_relations(&operation.right, out);
+    }
+    query.ctes.iter().for_each(|c| used_relations(&c.query, out));
+}
+
+/// The SELECT of a CREATE VIEW statement's text: what follows its first top-level AS.
+fn view_text(source: &str) -> Result<String> {
+    use steppe_sql::parser::lexer::{Lexer, TokenKind};
+    let mut depth = 0i32;
+    let mut lexer = Lexer::new(source);
+    loop {
+        let token = lexer.next_token();
+        if matches!(token.kind, TokenKind::End | TokenKind::Invalid) {
+            return Err(Error::internal("CREATE VIEW without AS"));
+        }
+        match &source[token.start..token.end] {
+            "(" => depth += 1,
+            ")" => depth -= 1,
+            _ if depth == 0
+                && token.kind == TokenKind::Word
+                && source[token.start..token.end].eq_ignore_ascii_case("as") =>
+            {
+                let body = source[token.end..].trim();
+                return Ok(body.trim_end_matches(';').trim_end().to_string());
+            }
+            _ => {}
+        }
+    }
+}
+
+fn check_replacement(old: &Relation, columns: &[Column]) -> Result<()> {
+    let invalid = |m: String| Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, m));
+    if columns.len() < old.columns.len() {
+        return invalid("cannot drop columns from view".into());
+    }
+    for (was, now) in old.columns.iter().zip(columns) {
+        if was.name != now.name {
+            return invalid(format!(
+                "cannot change name of view column \"{}\" to \"{}\"",
+                was.name, now.name
+            ));
+        }
+        if was.type_oid != now.type_oid {
+            let shown = steppe_sql::bind::typename::format_type;
+            return invalid(format!(
+                "cannot change data type of view column \"{}\" from {} to {}",
+                was.name,
+                shown(was.type_oid, was.typmod),
+                shown(now.type_oid, now.typmod)
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// CREATE SCHEMA.
+pub(crate) fn create_schema(ctx: &mut DdlContext<'_>, create: &CreateSchemaStmt) -> Result<()> {
+    if !create.elements.is_empty() {
+        return Err(Error::not_supported("CREATE SCHEMA with objects in it"));
+    }
+    let Some(name) = &create.name else {
+        return Err(Error::not_supported("CREATE SCHEMA AUTHORIZATION without a name"));
+    };
+    let name = truncate_name(name);
+    if name.starts_with("pg_") {
+        return Err(Error::new(
+            SqlState::RESERVED_NAME,
+            format!("unacceptable schema name \"{name}\""),
+        )
+        .detail("The prefix \"pg_\" is reserved for system schemas."));
+    }
+    // Schema names share one name space: that of schema 0.
+    ctx.store.lock_name(ctx.txn, 0, name)?;
+    if ctx.catalog().schema_named(name).is_some() {
+        let message = format!("schema \"{name}\" already exists");
+        if create.if_not_exists {
+            ctx.notice(format!("{message}, skipping"));
+            return Ok(());
+        }
+        return Err(Error::new(SqlState::DUPLICATE_SCHEMA, message));
+    }
+    let oid = ctx.store.new_oid()?;
+    let schema = Schema { oid, name: name.into(), owner: steppe_catalog::BOOTSTRAP_SUPERUSER };
+    let changes = ctx.store.changes(ctx.pending);
+    ctx.store.put_schema(ctx.txn, changes, schema)
+}
+
+/// ALTER … OWNER TO: one role owns everything in this version.
+pub(crate) fn alter_owner(stmt: &AlterOwnerStmt) -> Result<&'static str> {
+    match stmt.kind {
+        ObjectKind::Table => Ok("ALTER TABLE"),
+        ObjectKind::Sequence => Ok("ALTER SEQUENCE"),
+        ObjectKind::View => Ok("ALTER VIEW"),
+        ObjectKind::Schema => Ok("ALTER SCHEMA"),
+        other => Err(Error::not_supported(format!("ALTER {} … OWNER TO", other.as_str()))),
+    }
+}
+
+/// ALTER … RENAME; returns the command tag.
+pub(crate) fn rename(ctx: &mut DdlContext<'_>, rename: &RenameStmt) -> Result<&'static str> {
+    let new = truncate_name(&rename.new_name).to_string();
+    let ObjectRef::Relation(name) = &rename.object else {
+        return Err(Error::not_supported(format!("ALTER {} … RENAME", rename.kind.as_str())));
+    };
+    let kind = match (rename.kind, rename.relation_kind) {
+        (ObjectKind::Column | ObjectKind::TableConstraint, Some(kind)) => kind,
+        (kind, _) => kind,
+    };
+    let tag = match kind {
+        ObjectKind::Table => "ALTER TABLE",
+        ObjectKind::Index => "ALTER INDEX",
+        ObjectKind::Sequence => "ALTER SEQUENCE",
+        ObjectKind::View => "ALTER VIEW",
+        other => return Err(Error::not_supported(format!("ALTER {} … RENAME", other.as_str()))),
+    };
+    let Some(relation) = ctx.try_open(name, RelationLockMode::AccessExclusive)? else {
+        let message = format!("relation \"{}\" does not exist", name.object_name());
+        if rename.if_exists {
+            ctx.notice(format!("{message}, skipping"));
+            return Ok(tag);
+        }
+        return Err(ctx.error(SqlState::UNDEFINED_TABLE, message, name.location));
+    };
+    match (rename.kind, &rename.part) {
+        (ObjectKind::Column, Some(column)) => rename_column(ctx, &relation, column, new)?,
+        (ObjectKind::TableConstraint, Some(constraint)) => {
+            rename_constraint(ctx, &relation, constraint, new)?;
+        }
+        _ => rename_relation(ctx, &relation, new)?,
+    }
+    Ok(tag)
+}
+
+fn rename_relation(ctx: &mut DdlContext<'_>, relation: &Arc<Relation>, new: String) -> Result<()> {
+    refuse_if_used(ctx, relation, "RENAME")?;
+    ctx.store.lock_name(ctx.txn, relation.schema, &new)?;
+    let catalog = ctx.catalog();
+    if catalog.relation_named(relation.schema, &new).is_some() {
+        return Err(Error::new(
+            SqlState::DUPLICATE_TABLE,
+            format!("relation \"{new}\" already exists"),
+        ));
+    }
+    let mut renamed = (**relation).clone();
+    renamed.name = new.as_str().into();
+    // An index renames the constraint it serves.
+    if let Some(table) = renamed.index.as_ref().and_then(|i| catalog.relation(i.table))
+        && super::index::constraint_of(table, renamed.oid).is_some()
+    {
+        let mut table = (**table).clone();
+        for constraint in &mut table.constraints {
+            if constraint.name == relation.name {
+                constraint.name = new.as_str().into();
+            }
+        }
+        ctx.put(table)?;
+    }
+    ctx.put(renamed.clone())?;
+    if relation.kind == RelKind::Sequence {
+        rename_in_defaults(ctx, relation, &renamed)?;
+    }
+    Ok(())
+}
+
+/// Defaults name sequences by text: they follow a rename.
+fn rename_in_defaults(ctx: &mut DdlContext<'_>, old: &Relation, new: &Relation) -> Result<()> {
+    let catalog = ctx.catalog();
+    let schema = catalog.schema(old.schema).map_or("public", |s| &s.name);
+    let before = super::sequence::regclass_spellings(schema, &old.name);
+    let after = super::sequence::regclass_spellings(schema, &new.name);
+    for table in catalog.relations().filter(|r| r.kind == RelKind::Table) {
+        let mut changed = (**table).clone();
+        let mut any = false;
+        for column in &mut changed.columns {
+            let Some(text) = &column.default else { continue };
+            let replaced = before
+                .iter()
+                .zip(&after)
+                .fold(text.to_string(), |t, (b, a)| t.replace(b.as_str(), a));
+            if *replaced != **text {
+                column.default = Some(replaced.into());
+                any = true;
+            }
+        }
+        if any {
+            ctx.put(changed)?;
+        }
+    }
+    Ok(())
+}
+
+/// Views keep the text they were made with, so what they name cannot be renamed under them.
+fn refuse_if_used(ctx: &mut DdlContext<'_>, relation: &Relation, action: &str) -> Result<()> {
+    match ctx.catalog().relations().find(|v| view_uses(v, relation.oid)) {
+        None => Ok(()),
+        Some(view) => Err(Error::not_supported(format!(
+            "{action} of \"{}\", which view \"{}\" reads,",
+            relation.name, view.name
+        ))),
+    }
+}
+
+fn rename_column(
+    ctx: &mut DdlContext<'_>,
+    relation: &Arc<Relation>,
+    column: &str,
+    new: String,
+) -> Result<()> {
+    let Some(position) = relation.column_index(column) else {
+        return Err(Error::new(
+            SqlState::UNDEFINED_COLUMN,
+            format!("column \"{column}\" does not exist"),
+        ));
+    };
+    if relation.column_index(&new).is_some() {
+        return Err(Error::new(
+            SqlState::DUPLICATE_COLUMN,
+            format!("column \"{new}\" of relation \"{}\" already exists", relation.name),
+        ));
+    }
+    refuse_if_used(ctx, relation, "RENAME COLUMN")?;
+    let mut renamed = (**relation).clone();
+    renamed.columns[position].name = new.as_str().into();
+    rename_in_checks(ctx, relation, &mut renamed)?;
+    ctx.put(renamed.clone())?;
+    // Index columns are named after the table's.
+    let catalog = ctx.catalog();
+    for index in catalog.indexes_of(&renamed) {
+        let Some(info) = &index.index else { continue };
+        let attnums = info.keys.iter().map(|k| k.attnum).chain(info.include.iter().copied());
+        let at: Vec<usize> = attnums
+            .enumerate()
+            .filter(|(_, a)| *a == position as i16 + 1)
+            .map(|(i, _)| i)
+            .collect();
+        let mut index = (**index).clone();
+        for i in at {
+            index.columns[i].name = new.as_str().into();
+        }
+        ctx.put(index)?;
+    }
+    Ok(())
+}
+
+/// CHECK texts are bound under the old names and written again under the new ones.
+fn rename_in_checks(
+    ctx: &mut DdlContext<'_>,
+    old: &Arc<Relation>,
+    renamed: &mut Relation,
+) -> Result<()> {
+    use steppe_catalog::ConstraintKind::Check;
+    use steppe_sql::bind::{ExprPlace, bind_table_expr, parse_expression};
+    for i in 0..renamed.constraints.len() {
+        let Check { expression } = &renamed.constraints[i].kind else { continue };
+        let parsed = parse_expression(expression)?;
+        let bound = ctx.binding(|b| bind_table_expr(b, Some(old), &parsed, ExprPlace::Check))?;
+        let expression = steppe_sql::deparse::table_expression(&bound, Some(renamed)).into();
+        renamed.constraints[i].kind = Check { expression };
+    }
+    Ok(())
+}
+
+fn rename_constraint(
+    ctx: &mut DdlContext<'_>,
+    relation: &Arc<Relation>,
+    constraint: &str,
+    new: String,
+) -> Result<()> {
+    use steppe_catalog::ConstraintKind::{Primary, Unique};
+    let Some(at) = relation.constraints.iter().position(|c| *c.name == *constraint) else {
+        return Err(Error::new(
+            SqlState::UNDEFINED_OBJECT,
+            format!("constraint \"{constraint}\" for table \"{}\" does not exist", relation.name),
+        ));
+    };
+    if let Primary { index } | Unique { index } = relation.constraints[at].kind {
+        let catalog = ctx.catalog();
+        let index = catalog.relation(index).ok_or_else(|| Error::internal("index has gone"))?;
+        return rename_relation(ctx, index, new);
+    }
+    let mut renamed = (**relation).clone();
+    renamed.constraints[at].name = new.into();
+    ctx.put(renamed)
+}
+
+/// COMMENT ON.
+pub(crate) fn comment(ctx: &mut DdlContext<'_>, stmt: &CommentStmt) -> Result<()> {
+    let text = stmt.comment.as_deref().filter(|c| !c.is_empty()).map(Arc::<str>::from);
+    match (stmt.kind, &stmt.object) {
+        (
+            ObjectKind::Table | ObjectKind::View | ObjectKind::Index | ObjectKind::Sequence,
+            ObjectRef::Name(name),
+        ) => {
+            let name = relation_name(name);
+            let mut relation = (*ctx.open(&name, RelationLockMode::ShareUpdateExclusive)?).clone();
+            relation.comment = text;
+            ctx.put(relation)
+        }
+        (ObjectKind::Column, ObjectRef::Name(name)) => {
+            let Some((column, table)) = name.parts().split_last() else {
+                return Err(Error::internal("COMMENT ON COLUMN without a name"));
+            };
+            let table = relation_name(&steppe_sql::ast::ObjectName(table.to_vec()));
+            let mut relation = (*ctx.open(&table, RelationLockMode::ShareUpdateExclusive)?).clone();
+            let Some(position) = relation.column_index(column) else {
+                return Err(Error::new(
+                    SqlState::UNDEFINED_COLUMN,
+                    format!("column \"{column}\" of relation \"{}\" does not exist", relation.name),
+                ));
+            };
+            relation.columns[position].comment = text;
+            ctx.put(relation)
+        }
+        (kind, _) => Err(Error::not_supported(format!("COMMENT ON {}", kind.as_str()))),
+    }
+}

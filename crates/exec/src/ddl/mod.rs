@@ -1,0 +1,349 @@
+//! DDL: statements that change the catalog.
+//!
+//! A DDL statement locks what it changes, writes new versions of the objects
+//! through [`CatalogStore`] in the session's transaction, and creates or drops
+//! their storage in the same transaction. Others see the result when the
+//! transaction commits; a rollback undoes objects and storage alike.
+//!
+//! Statements run to their end in the calling thread and may wait for locks
+//! there: the caller makes sure that this blocks nobody else.
+//!
+//! Sources: PostgreSQL's src/backend/commands (tablecmds.c, indexcmds.c,
+//! sequence.c, dropcmds.c), parser/parse_utilcmd.c.
+
+mod alter;
+mod analyze;
+mod constraint;
+mod drop;
+mod index;
+mod misc;
+mod scan;
+mod sequence;
+mod table;
+
+pub use sequence::{SequenceState, Sequences};
+
+use crate::env::SessionServices;
+use std::sync::Arc;
+use steppe_catalog::{
+    Catalog, CatalogChanges, CatalogStore, PG_CATALOG, RelKind, Relation, StorageRef,
+};
+use steppe_sql::ast::{self, Location, RangeVar, Statement};
+use steppe_sql::bind::BindContext;
+use steppe_txn::{RelationLockMode, TreeId, Txn};
+use steppe_types::io::IoContext;
+use steppe_types::{Error, Oid, Result, SqlState};
+
+/// PostgreSQL's NAMEDATALEN - 1: longer names are cut.
+const NAME_BYTES_MAX: usize = 63;
+
+/// What a DDL statement runs with.
+pub struct DdlContext<'a> {
+    /// The stored catalog.
+    pub store: &'a CatalogStore,
+    /// The session's transaction.
+    pub txn: &'a mut Txn,
+    /// The transaction's catalog changes so far.
+    pub pending: &'a mut Option<CatalogChanges>,
+    /// Schemas of the search path, in order (pg_catalog included).
+    pub search_path: Vec<Oid>,
+    /// Schema that unqualified new objects go to.
+    pub creation_schema: Option<Oid>,
+    /// Settings that literals depend on.
+    pub io: Arc<IoContext>,
+    /// The statement's text, for error positions.
+    pub source: &'a str,
+    /// The session: notices and the like.
+    pub services: Arc<dyn SessionServices>,
+}
+
+/// Whether a statement is DDL that [`execute`] runs.
+pub fn is_ddl(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::CreateTable(_)
+            | Statement::CreateIndex(_)
+            | Statement::CreateSequence(_)
+            | Statement::CreateView(_)
+            | Statement::CreateSchema(_)
+            | Statement::AlterTable(_)
+            | Statement::AlterSequence(_)
+            | Statement::AlterOwner(_)
+            | Statement::Rename(_)
+            | Statement::Drop(_)
+            | Statement::Truncate(_)
+            | Statement::Comment(_)
+            | Statement::Vacuum(_)
+            | Statement::Reindex(_)
+    )
+}
+
+/// Runs a DDL statement; returns its command tag.
+pub fn execute(statement: &Statement, ctx: &mut DdlContext<'_>) -> Result<&'static str> {
+    match statement {
+        Statement::CreateTable(create) => table::create_table(ctx, create).map(|()| "CREATE TABLE"),
+        Statement::CreateIndex(create) => index::create_index(ctx, create).map(|()| "CREATE INDEX"),
+        Statement::CreateSequence(create) => {
+            sequence::create_sequence(ctx, create).map(|()| "CREATE SEQUENCE")
+        }
+        Statement::CreateView(create) => misc::create_view(ctx, create).map(|()| "CREATE VIEW"),
+        Statement::CreateSchema(create) => {
+            misc::create_schema(ctx, create).map(|()| "CREATE SCHEMA")
+        }
+        Statement::AlterTable(stmt) => alter::alter_table(ctx, stmt),
+        Statement::AlterSequence(stmt) => {
+            sequence::alter_sequence(ctx, stmt).map(|()| "ALTER SEQUENCE")
+        }
+        Statement::AlterOwner(stmt) => misc::alter_owner(stmt),
+        Statement::Rename(rename) => misc::rename(ctx, rename),
+        Statement::Drop(stmt) => drop::drop_objects(ctx, stmt),
+        Statement::Truncate(truncate) => drop::truncate(ctx, truncate).map(|()| "TRUNCATE TABLE"),
+        Statement::Comment(comment) => misc::comment(ctx, comment).map(|()| "COMMENT"),
+        Statement::Vacuum(vacuum) => analyze::vacuum(ctx, vacuum),
+        Statement::Reindex(reindex) => index::reindex(ctx, reindex).map(|()| "REINDEX"),
+        _ => Err(Error::internal("statement is no DDL")),
+    }
+}
+
+impl DdlContext<'_> {
+    /// The transaction's catalog version, on top of the newest published one.
+    pub(crate) fn catalog(&mut self) -> Arc<Catalog> {
+        self.store.changes(self.pending).catalog().clone()
+    }
+
+    /// Adds or replaces a relation.
+    pub(crate) fn put(&mut self, relation: impl Into<Arc<Relation>>) -> Result<()> {
+        let changes = self.store.changes(self.pending);
+        self.store.put_relation(self.txn, changes, relation)
+    }
+
+    /// Removes a relation.
+    pub(crate) fn remove(&mut self, oid: Oid) -> Result<()> {
+        let changes = self.store.changes(self.pending);
+        self.store.remove_relation(self.txn, changes, oid)
+    }
+
+    /// An error at a place in the statement.
+    pub(crate) fn error(
+        &self,
+        sqlstate: SqlState,
+        message: impl Into<String>,
+        location: Location,
+    ) -> Error {
+        Error::new(sqlstate, message).at(location.position(self.source))
+    }
+
+    /// Sends a notice.
+    pub(crate) fn notice(&self, message: String) {
+        let notice = Error::new(SqlState::SUCCESSFUL_COMPLETION, message);
+        self.services.notice(notice.severity(steppe_types::error::Severity::Notice));
+    }
+
+    /// The schema a new object goes to: named, or the first of the search path.
+    pub(crate) fn target_schema(&mut self, name: &RangeVar) -> Result<Oid> {
+        match &name.schema {
+            Some(schema) => {
+                let found = self.catalog().schema_named(schema).map(|s| s.oid);
+                let oid = found.ok_or_else(|| {
+                    self.error(
+                        SqlState::INVALID_SCHEMA_NAME,
+                        format!("schema \"{schema}\" does not exist"),
+                        name.location,
+                    )
+                })?;
+                if oid == PG_CATALOG {
+                    return Err(Error::new(
+                        SqlState::INSUFFICIENT_PRIVILEGE,
+                        format!("permission denied to create \"pg_catalog.{}\"", name.name),
+                    )
+                    .detail("System catalog modifications are currently disallowed."));
+                }
+                Ok(oid)
+            }
+            None => self.creation_schema.ok_or_else(|| {
+                self.error(
+                    SqlState::INVALID_SCHEMA_NAME,
+                    "no schema has been selected to create in",
+                    name.location,
+                )
+            }),
+        }
+    }
+
+    /// Reserves a new relation's name; `None`: it exists and `if_not_exists` says that's fine.
+    pub(crate) fn new_name(
+        &mut self,
+        name: &RangeVar,
+        if_not_exists: bool,
+    ) -> Result<Option<(Oid, String)>> {
+        if name.persistence == ast::Persistence::Temporary {
+            return Err(Error::not_supported("temporary tables"));
+        }
+        let schema = self.target_schema(name)?;
+        let short = truncate_name(&name.name).to_string();
+        self.store.lock_name(self.txn, schema, &short)?;
+        if self.catalog().relation_named(schema, &short).is_none() {
+            return Ok(Some((schema, short)));
+        }
+        if if_not_exists {
+            self.notice(format!("relation \"{short}\" already exists, skipping"));
+            return Ok(None);
+        }
+        Err(Error::new(SqlState::DUPLICATE_TABLE, format!("relation \"{short}\" already exists")))
+    }
+
+    /// A free name made of parts, as PostgreSQL's ChooseRelationName: `t_a_key`, `t_a_key1` ….
+    pub(crate) fn choose_name(
+        &mut self,
+        schema: Oid,
+        first: &str,
+        second: &str,
+        label: &str,
+        taken: &[Arc<str>],
+    ) -> Result<String> {
+        for pass in 0u32.. {
+            let label = match pass {
+                0 => label.to_string(),
+                n => format!("{label}{n}"),
+            };
+            let name = make_object_name(first, second, &label);
+            if taken.iter().any(|t| **t == *name) {
+                continue;
+            }
+            self.store.lock_name(self.txn, schema, &name)?;
+            if self.catalog().relation_named(schema, &name).is_none() {
+                return Ok(name);
+            }
+        }
+        Err(Error::internal("no free name was found"))
+    }
+
+    /// Finds a relation by name along the search path.
+    pub(crate) fn find(&mut self, name: &RangeVar) -> Result<Option<Arc<Relation>>> {
+        let catalog = self.catalog();
+        match &name.schema {
+            Some(schema) => Ok(catalog
+                .schema_named(schema)
+                .and_then(|s| catalog.relation_named(s.oid, &name.name))
+                .cloned()),
+            None => Ok(self
+                .search_path
+                .iter()
+                .find_map(|s| catalog.relation_named(*s, &name.name))
+                .cloned()),
+        }
+    }
+
+    /// Finds and locks a relation: 42P01. After a wait it is looked up again, since it may have
+    /// been dropped, renamed or changed meanwhile.
+    pub(crate) fn open(
+        &mut self,
+        name: &RangeVar,
+        mode: RelationLockMode,
+    ) -> Result<Arc<Relation>> {
+        self.try_open(name, mode)?.ok_or_else(|| {
+            self.error(
+                SqlState::UNDEFINED_TABLE,
+                format!("relation \"{}\" does not exist", name.object_name()),
+                name.location,
+            )
+        })
+    }
+
+    /// As [`DdlContext::open`]; `None` if there is no such relation.
+    pub(crate) fn try_open(
+        &mut self,
+        name: &RangeVar,
+        mode: RelationLockMode,
+    ) -> Result<Option<Arc<Relation>>> {
+        loop {
+            let Some(found) = self.find(name)? else { return Ok(None) };
+            self.txn.lock_relation_blocking(found.oid, mode)?;
+            match self.find(name)? {
+                Some(now) if now.oid == found.oid => return Ok(Some(now)),
+                _ => continue,
+            }
+        }
+    }
+
+    /// Finds and locks a table that can be changed: 42809 for other kinds.
+    pub(crate) fn open_table(
+        &mut self,
+        name: &RangeVar,
+        mode: RelationLockMode,
+    ) -> Result<Arc<Relation>> {
+        let relation = self.open(name, mode)?;
+        match relation.kind {
+            RelKind::Table => Ok(relation),
+            RelKind::Virtual => Err(Error::new(
+                SqlState::INSUFFICIENT_PRIVILEGE,
+                format!("permission denied: \"{}\" is a system catalog", relation.name),
+            )),
+            _ => Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("\"{}\" is not a table", relation.name),
+            )),
+        }
+    }
+
+    /// Runs `f` with a binding context over the current catalog.
+    pub(crate) fn binding<T>(
+        &mut self,
+        f: impl FnOnce(&BindContext<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let catalog = self.catalog();
+        let ctx = BindContext {
+            catalog: &catalog,
+            search_path: &self.search_path,
+            io: &self.io,
+            source: self.source,
+        };
+        f(&ctx)
+    }
+}
+
+/// Names are cut to 63 bytes, at a character's start.
+pub(crate) fn truncate_name(name: &str) -> &str {
+    if name.len() <= NAME_BYTES_MAX {
+        return name;
+    }
+    let end = (0..=NAME_BYTES_MAX).rev().find(|i| name.is_char_boundary(*i)).unwrap_or(0);
+    &name[..end]
+}
+
+/// `first_second_label` within 63 bytes: the longer of the first two is cut (makeObjectName).
+fn make_object_name(first: &str, second: &str, label: &str) -> String {
+    let underscores = usize::from(!second.is_empty()) + usize::from(!label.is_empty());
+    let available = NAME_BYTES_MAX.saturating_sub(label.len() + underscores);
+    let (mut a, mut b) = (first.len(), second.len());
+    while a + b > available {
+        if a > b { a -= 1 } else { b -= 1 }
+    }
+    let cut = |s: &str, n: usize| -> String {
+        let end = (0..=n).rev().find(|i| s.is_char_boundary(*i)).unwrap_or(0);
+        s[..end].to_string()
+    };
+    let mut name = cut(first, a);
+    for part in [cut(second, b), label.to_string()] {
+        if !part.is_empty() {
+            name.push('_');
+            name.push_str(&part);
+        }
+    }
+    name
+}
+
+/// A tree's identity as the catalog stores it.
+pub(crate) fn storage_ref(tree: TreeId) -> StorageRef {
+    StorageRef { root: tree.root.0, generation: tree.generation }
+}
+
+/// A stored identity as a tree's.
+pub(crate) fn tree_of(storage: StorageRef) -> TreeId {
+    TreeId { root: steppe_storage::PageId(storage.root), generation: storage.generation }
+}
+
+/// Trees that belong to a relation.
+pub(crate) fn trees_of(relation: &Relation) -> Vec<TreeId> {
+    relation.storage.iter().chain(&relation.overflow).map(|s| tree_of(*s)).collect()
+}

@@ -1,0 +1,93 @@
+//! Reading a table's rows for DDL: validation, index builds, rewrites, ANALYZE.
+
+use super::DdlContext;
+use crate::access::TableAccess;
+use crate::context::ExecContext;
+use crate::env::FnContext;
+use crate::expr::{CExpr, Compiler, Row};
+use std::sync::Arc;
+use steppe_sql::bind::over_row;
+use steppe_sql::expr::Expr;
+use steppe_sql::plan::{Cost, Plan, PlanNode, PlannedStmt};
+use steppe_sql::query::Command;
+use steppe_txn::RowId;
+use steppe_types::{Datum, Result};
+
+/// Calls `f` on every visible row with its values. Earlier commands of the transaction count.
+pub(crate) fn scan_rows(
+    ctx: &mut DdlContext<'_>,
+    table: &TableAccess,
+    f: &mut dyn FnMut(RowId, &[Datum]) -> Result<()>,
+) -> Result<()> {
+    let Some(rows) = table.rows() else { return Ok(()) };
+    ctx.txn.start_statement()?;
+    let mut cursor = rows.scan_all(ctx.txn.view());
+    let mut values = Vec::new();
+    loop {
+        ctx.services.check_interrupts()?;
+        let more = cursor.next_batch(&mut |id, row| {
+            values.clear();
+            table.decode_all(row, &mut values)?;
+            f(id, &values)
+        })?;
+        if !more {
+            return Ok(());
+        }
+    }
+}
+
+/// Evaluates expressions over a table's rows.
+pub(crate) struct RowEvaluator {
+    exprs: Box<[CExpr]>,
+    context: ExecContext,
+    out: Vec<Datum>,
+}
+
+impl RowEvaluator {
+    /// Compiles expressions bound over one table.
+    pub(crate) fn new(ctx: &mut DdlContext<'_>, exprs: &[Expr]) -> Result<RowEvaluator> {
+        let catalog = ctx.catalog();
+        let functions = FnContext {
+            services: ctx.services.clone(),
+            io: ctx.io.clone(),
+            catalog: catalog.clone(),
+            statement_timestamp: ctx.services.clock_timestamp(),
+            transaction_timestamp: ctx.services.clock_timestamp(),
+        };
+        let stmt = no_plan(catalog.epoch);
+        let slots = exprs.iter().cloned().map(over_row).collect::<Result<Vec<_>>>()?;
+        let exprs = Compiler::new(&stmt, FnContext::pure(catalog)).list(&slots)?;
+        Ok(RowEvaluator { exprs, context: ExecContext::for_folding(functions), out: Vec::new() })
+    }
+
+    /// The expressions' values for a row.
+    pub(crate) fn evaluate(&mut self, row: &[Datum]) -> Result<&[Datum]> {
+        self.out.clear();
+        for expr in &self.exprs {
+            self.out.push(expr.eval(&mut self.context, Row::of(row))?);
+        }
+        Ok(&self.out)
+    }
+}
+
+/// A statement with no plan, for compiling expressions that stand alone.
+fn no_plan(catalog_epoch: u64) -> PlannedStmt {
+    let plan = Plan {
+        node: PlanNode::Result { one_time_filter: None, child: None },
+        filter: None,
+        project: None,
+        types: Vec::new(),
+        slot_names: Arc::new([]),
+        cost: Cost::default(),
+    };
+    PlannedStmt {
+        command: Command::Select,
+        plan,
+        subplans: Vec::new(),
+        exec_params: 0,
+        param_types: Vec::new(),
+        columns: Vec::new(),
+        relations: Vec::new(),
+        catalog_epoch,
+    }
+}

@@ -1,0 +1,454 @@
+//! Sequences: CREATE, ALTER, and the state behind nextval (sequence.c).
+//!
+//! A sequence's definition is in the catalog and transactional. Its state is a
+//! durable cell outside transactions: nextval is never undone. As in
+//! PostgreSQL the state is logged some values ahead, so that a crash may skip
+//! values but never repeats one.
+
+use super::table::def_text;
+use super::{DdlContext, drop};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use steppe_catalog::{RelKind, Relation, SequenceInfo};
+use steppe_sql::ast::{AlterSequenceStmt, CreateSequenceStmt, DefElem, DefValue, ObjectName};
+use steppe_sql::bind::typename::resolve_type_name;
+use steppe_sql::deparse::quote_identifier;
+use steppe_txn::{Database, RelationLockMode};
+use steppe_types::{Error, Oid, Result, SqlState, oid};
+
+/// Values logged ahead (PostgreSQL's SEQ_LOG_VALS).
+const LOGGED_AHEAD: i64 = 32;
+/// Sequence cells follow the catalog's own.
+const CELL_BASE: u64 = 1 << 32;
+
+/// The durable cell of a sequence.
+fn sequence_cell(sequence: Oid) -> u64 {
+    CELL_BASE + u64::from(sequence)
+}
+
+/// The shared state of one sequence.
+pub struct SequenceState {
+    inner: Mutex<Position>,
+}
+
+#[derive(Clone, Copy)]
+struct Position {
+    /// Last value given out (or the start, if `called` is false).
+    last: i64,
+    called: bool,
+    /// Values that may be given out before the cell is written again.
+    ahead: i64,
+}
+
+impl SequenceState {
+    /// Reads a sequence's state.
+    pub fn load(database: &Database, sequence: &Relation) -> Result<SequenceState> {
+        let info = sequence_info(sequence)?;
+        let position = match database.cell_get(sequence_cell(sequence.oid))? {
+            Some(bytes) => decode(&bytes)?,
+            None => Position { last: info.start, called: false, ahead: 0 },
+        };
+        Ok(SequenceState { inner: Mutex::new(position) })
+    }
+
+    /// nextval.
+    pub fn next(&self, database: &Database, sequence: &Relation) -> Result<i64> {
+        let info = sequence_info(sequence)?;
+        let mut position = self.inner.lock();
+        let value = match position.called {
+            false => position.last,
+            true => advance(sequence, info, position.last)?,
+        };
+        if position.ahead == 0 {
+            let logged = logged_ahead(info, value);
+            store(database, sequence.oid, logged.last, true)?;
+            position.ahead = logged.ahead;
+        } else {
+            position.ahead -= 1;
+        }
+        position.last = value;
+        position.called = true;
+        Ok(value)
+    }
+
+    /// setval.
+    pub fn set(
+        &self,
+        database: &Database,
+        sequence: &Relation,
+        value: i64,
+        called: bool,
+    ) -> Result<()> {
+        let info = sequence_info(sequence)?;
+        if value < info.min || value > info.max {
+            return Err(Error::new(
+                SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+                format!(
+                    "setval: value {value} is out of bounds for sequence \"{}\" ({}..{})",
+                    sequence.name, info.min, info.max
+                ),
+            ));
+        }
+        let mut position = self.inner.lock();
+        store(database, sequence.oid, value, called)?;
+        *position = Position { last: value, called, ahead: 0 };
+        Ok(())
+    }
+
+    /// (last_value, is_called) as SELECT from the sequence shows them.
+    pub fn position(&self) -> (i64, bool) {
+        let position = self.inner.lock();
+        (position.last, position.called)
+    }
+}
+
+fn sequence_info(sequence: &Relation) -> Result<&SequenceInfo> {
+    sequence.sequence.as_ref().ok_or_else(|| {
+        Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not a sequence", sequence.name))
+    })
+}
+
+fn decode(bytes: &[u8]) -> Result<Position> {
+    let (value, called) = bytes
+        .split_first_chunk::<8>()
+        .ok_or_else(|| Error::internal("unreadable sequence state"))?;
+    Ok(Position { last: i64::from_le_bytes(*value), called: called == [1], ahead: 0 })
+}
+
+fn store(database: &Database, sequence: Oid, last: i64, called: bool) -> Result<()> {
+    let mut bytes = last.to_le_bytes().to_vec();
+    bytes.push(u8::from(called));
+    database.cell_put(sequence_cell(sequence), &bytes).map(|_| ())
+}
+
+/// The value after `last`: wraps around with CYCLE, else 2200H.
+fn advance(sequence: &Relation, info: &SequenceInfo, last: i64) -> Result<i64> {
+    let next = last.checked_add(info.increment).filter(|v| *v <= info.max && *v >= info.min);
+    match next {
+        Some(value) => Ok(value),
+        None if info.cycle => Ok(if info.increment > 0 { info.min } else { info.max }),
+        None => {
+            let (word, bound) = match info.increment > 0 {
+                true => ("maximum", info.max),
+                false => ("minimum", info.min),
+            };
+            Err(Error::new(
+                SqlState::SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
+                format!(
+                    "nextval: reached {word} value of sequence \"{}\" ({bound})",
+                    sequence.name
+                ),
+            ))
+        }
+    }
+}
+
+/// The furthest value to log when `value` is given out, and how many lie between.
+fn logged_ahead(info: &SequenceInfo, value: i64) -> Position {
+    let mut logged = Position { last: value, called: true, ahead: 0 };
+    while logged.ahead < LOGGED_AHEAD {
+        match logged.last.checked_add(info.increment) {
+            Some(next) if next <= info.max && next >= info.min => logged.last = next,
+            _ => break,
+        }
+        logged.ahead += 1;
+    }
+    logged
+}
+
+/// Options of CREATE/ALTER SEQUENCE, serial and identity columns.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SequenceOptions {
+    /// Column of the table being created that it belongs to.
+    position: Option<usize>,
+    type_oid: Option<Oid>,
+    increment: Option<i64>,
+    min: Option<Option<i64>>,
+    max: Option<Option<i64>>,
+    start: Option<i64>,
+    restart: Option<Option<i64>>,
+    cache: Option<i64>,
+    cycle: Option<bool>,
+    owned_by: Option<ObjectName>,
+    identity: bool,
+}
+
+impl SequenceOptions {
+    /// For a serial column.
+    pub(crate) fn serial(position: usize, type_oid: Oid) -> SequenceOptions {
+        SequenceOptions {
+            position: Some(position),
+            type_oid: Some(type_oid),
+            ..SequenceOptions::default()
+        }
+    }
+
+    /// For an identity column.
+    pub(crate) fn identity(
+        position: usize,
+        type_oid: Oid,
+        options: &[DefElem],
+    ) -> Result<SequenceOptions> {
+        let mut parsed = SequenceOptions::parse(options)?;
+        parsed.position = Some(position);
+        parsed.type_oid = Some(type_oid);
+        parsed.identity = true;
+        Ok(parsed)
+    }
+
+    fn parse(options: &[DefElem]) -> Result<SequenceOptions> {
+        let mut out = SequenceOptions::default();
+        for option in options {
+            let number = || -> Result<i64> {
+                let text = def_text(option).unwrap_or_default();
+                steppe_types::number_io::parse_int8(&text)
+            };
+            match option.name.as_str() {
+                "as" => match &option.value {
+                    Some(DefValue::TypeName(name)) => {
+                        out.type_oid = Some(resolve_type_name(name)?.oid)
+                    }
+                    _ => return Err(Error::internal("AS without a type")),
+                },
+                "increment" => out.increment = Some(number()?),
+                "minvalue" => out.min = Some(option.value.is_some().then(number).transpose()?),
+                "maxvalue" => out.max = Some(option.value.is_some().then(number).transpose()?),
+                "start" => out.start = Some(number()?),
+                "restart" => out.restart = Some(option.value.is_some().then(number).transpose()?),
+                "cache" => out.cache = Some(number()?),
+                "cycle" => {
+                    out.cycle = Some(!matches!(option.value, Some(DefValue::Boolean(false))));
+                }
+                "owned_by" => out.owned_by = Some(name_of(option)?),
+                other => return Err(Error::not_supported(format!("sequence option {other}"))),
+            }
+        }
+        Ok(out)
+    }
+
+    /// Applies the options to a sequence (init_params), with PostgreSQL's checks.
+    fn apply(&self, old: Option<&SequenceInfo>) -> Result<SequenceInfo> {
+        let invalid = |m: String| Error::new(SqlState::INVALID_PARAMETER_VALUE, m);
+        let type_oid = self.type_oid.or(old.map(|o| o.type_oid)).unwrap_or(oid::INT8);
+        let (low, high) = match type_oid {
+            oid::INT2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
+            oid::INT4 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+            oid::INT8 => (i64::MIN, i64::MAX),
+            _ => return Err(invalid("sequence type must be smallint, integer, or bigint".into())),
+        };
+        let increment = self.increment.or(old.map(|o| o.increment)).unwrap_or(1);
+        if increment == 0 {
+            return Err(invalid("INCREMENT must not be zero".into()));
+        }
+        let ascending = increment > 0;
+        let max = match (self.max, old) {
+            (Some(Some(max)), _) => max,
+            (None, Some(old)) => old.max,
+            _ => {
+                if ascending {
+                    high
+                } else {
+                    -1
+                }
+            }
+        };
+        let min = match (self.min, old) {
+            (Some(Some(min)), _) => min,
+            (None, Some(old)) => old.min,
+            _ => {
+                if ascending {
+                    1
+                } else {
+                    low
+                }
+            }
+        };
+        let ty = steppe_sql::bind::typename::format_type(type_oid, -1);
+        if max > high || max < low {
+            return Err(invalid(format!(
+                "MAXVALUE ({max}) is out of range for sequence data type {ty}"
+            )));
+        }
+        if min > high || min < low {
+            return Err(invalid(format!(
+                "MINVALUE ({min}) is out of range for sequence data type {ty}"
+            )));
+        }
+        if min >= max {
+            return Err(invalid(format!("MINVALUE ({min}) must be less than MAXVALUE ({max})")));
+        }
+        let first = if ascending { min } else { max };
+        let start = self.start.or(old.map(|o| o.start)).unwrap_or(first);
+        if start < min {
+            return Err(invalid(format!(
+                "START value ({start}) cannot be less than MINVALUE ({min})"
+            )));
+        }
+        if start > max {
+            return Err(invalid(format!(
+                "START value ({start}) cannot be greater than MAXVALUE ({max})"
+            )));
+        }
+        let cache = self.cache.or(old.map(|o| o.cache)).unwrap_or(1);
+        if cache <= 0 {
+            return Err(invalid(format!("CACHE ({cache}) must be greater than zero")));
+        }
+        let cycle = self.cycle.or(old.map(|o| o.cycle)).unwrap_or(false);
+        let owned_by = old.and_then(|o| o.owned_by);
+        Ok(SequenceInfo { type_oid, start, increment, min, max, cache, cycle, owned_by })
+    }
+}
+
+fn name_of(option: &DefElem) -> Result<ObjectName> {
+    match &option.value {
+        Some(DefValue::List(parts)) => {
+            let text = |p: &DefValue| match p {
+                DefValue::String(s) => s.clone(),
+                _ => String::new(),
+            };
+            Ok(ObjectName(parts.iter().map(text).collect()))
+        }
+        Some(DefValue::String(name)) => Ok(ObjectName::from(name.as_str())),
+        _ => Err(Error::internal("OWNED BY without a name")),
+    }
+}
+
+fn new_sequence(oid: Oid, schema: Oid, name: &str, info: SequenceInfo) -> Relation {
+    use steppe_catalog::Column;
+    let mut relation = Relation::new(oid, schema, name, RelKind::Sequence);
+    relation.columns =
+        [("last_value", oid::INT8), ("log_cnt", oid::INT8), ("is_called", oid::BOOL)]
+            .into_iter()
+            .map(|(name, ty)| {
+                let mut column = Column::new(name, ty, -1);
+                column.not_null = true;
+                column
+            })
+            .collect();
+    relation.sequence = Some(info);
+    relation
+}
+
+/// CREATE SEQUENCE.
+pub(crate) fn create_sequence(ctx: &mut DdlContext<'_>, create: &CreateSequenceStmt) -> Result<()> {
+    let Some((schema, name)) = ctx.new_name(&create.relation, create.if_not_exists)? else {
+        return Ok(());
+    };
+    let options = SequenceOptions::parse(&create.options)?;
+    let mut info = options.apply(None)?;
+    if let Some(owner) = &options.owned_by {
+        info.owned_by = owner_of(ctx, owner)?;
+    }
+    let oid = ctx.store.new_oid()?;
+    ctx.put(new_sequence(oid, schema, &name, info))
+}
+
+/// OWNED BY table.column, or NONE.
+fn owner_of(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Result<Option<(Oid, i16)>> {
+    let Some((column, table)) = name.parts().split_last().filter(|(_, t)| !t.is_empty()) else {
+        if name.name() == "none" {
+            return Ok(None);
+        }
+        return Err(Error::new(SqlState::SYNTAX_ERROR, "invalid OWNED BY option")
+            .hint("Specify OWNED BY table.column or OWNED BY NONE."));
+    };
+    let table = drop::relation_name(&ObjectName(table.to_vec()));
+    let table = ctx.open_table(&table, RelationLockMode::AccessShare)?;
+    let position = table.column_index(column).ok_or_else(|| {
+        Error::new(
+            SqlState::UNDEFINED_COLUMN,
+            format!("column \"{column}\" of relation \"{}\" does not exist", table.name),
+        )
+    })?;
+    Ok(Some((table.oid, position as i16 + 1)))
+}
+
+/// Creates the sequence of a serial or identity column and makes it the column's default.
+pub(crate) fn create_owned(
+    ctx: &mut DdlContext<'_>,
+    table: &mut Relation,
+    options: SequenceOptions,
+) -> Result<()> {
+    let position = options.position.ok_or_else(|| Error::internal("sequence without a column"))?;
+    let column = table.columns[position].name.clone();
+    let name = ctx.choose_name(table.schema, &table.name, &column, "seq", &[])?;
+    let mut info = options.apply(None)?;
+    info.owned_by = Some((table.oid, position as i16 + 1));
+    let oid = ctx.store.new_oid()?;
+    ctx.put(new_sequence(oid, table.schema, &name, info))?;
+    let catalog = ctx.catalog();
+    let schema = catalog.schema(table.schema).map_or("public", |s| &s.name);
+    // Qualified where the search path does not lead there.
+    let visible = ctx.search_path.contains(&table.schema);
+    let path = match visible {
+        true => quote_identifier(&name),
+        false => format!("{}.{}", quote_identifier(schema), quote_identifier(&name)),
+    };
+    table.columns[position].default = Some(format!("nextval('{path}'::regclass)").into());
+    Ok(())
+}
+
+/// How a default may name a sequence.
+pub(crate) fn regclass_spellings(schema: &str, name: &str) -> Vec<String> {
+    let (schema, name) = (quote_identifier(schema), quote_identifier(name));
+    vec![format!("'{name}'::regclass"), format!("'{schema}.{name}'::regclass")]
+}
+
+/// ALTER SEQUENCE.
+pub(crate) fn alter_sequence(ctx: &mut DdlContext<'_>, alter: &AlterSequenceStmt) -> Result<()> {
+    let mode = RelationLockMode::ShareRowExclusive;
+    let Some(relation) = ctx.try_open(&alter.relation, mode)? else {
+        let message = format!("relation \"{}\" does not exist", alter.relation.object_name());
+        if alter.if_exists {
+            ctx.notice(format!("{message}, skipping"));
+            return Ok(());
+        }
+        return Err(ctx.error(SqlState::UNDEFINED_TABLE, message, alter.relation.location));
+    };
+    let options = SequenceOptions::parse(&alter.options)?;
+    let mut info = options.apply(Some(sequence_info(&relation)?))?;
+    if let Some(owner) = &options.owned_by {
+        info.owned_by = owner_of(ctx, owner)?;
+    }
+    let mut relation = (*relation).clone();
+    let start = info.start;
+    relation.sequence = Some(info);
+    let oid = relation.oid;
+    ctx.put(relation)?;
+    match options.restart {
+        None => Ok(()),
+        Some(value) => ctx.services.setval(oid, value.unwrap_or(start), false).map(|_| ()),
+    }
+}
+
+/// TRUNCATE … RESTART IDENTITY.
+pub(crate) fn restart_owned(ctx: &mut DdlContext<'_>, table: Oid) -> Result<()> {
+    let catalog = ctx.catalog();
+    for relation in catalog.relations() {
+        if let Some(info) =
+            relation.sequence.as_ref().filter(|s| s.owned_by.is_some_and(|o| o.0 == table))
+        {
+            ctx.services.setval(relation.oid, info.start, false)?;
+        }
+    }
+    Ok(())
+}
+
+/// The states of all sequences in use, shared by the server's sessions.
+#[derive(Default)]
+pub struct Sequences {
+    states: Mutex<std::collections::HashMap<Oid, Arc<SequenceState>>>,
+}
+
+impl Sequences {
+    /// The state of a sequence, read on first use.
+    pub fn get(&self, database: &Database, sequence: &Relation) -> Result<Arc<SequenceState>> {
+        let mut states = self.states.lock();
+        if let Some(state) = states.get(&sequence.oid) {
+            return Ok(state.clone());
+        }
+        let state = Arc::new(SequenceState::load(database, sequence)?);
+        states.insert(sequence.oid, state.clone());
+        Ok(state)
+    }
+}

@@ -1,0 +1,358 @@
+//! CREATE TABLE (tablecmds.c, parse_utilcmd.c).
+
+use super::constraint::{self, PendingConstraints};
+use super::sequence::{self, SequenceOptions};
+use super::{DdlContext, storage_ref, truncate_name};
+use std::sync::Arc;
+use steppe_catalog::{Column, RelKind, Relation};
+use steppe_sql::ast::{
+    self, ColumnDef, ConstraintKind, CreateTableStmt, DefElem, DefValue, TableElement,
+};
+use steppe_sql::bind::typename::{format_type, resolve_type_name};
+use steppe_sql::bind::{ExprPlace, bind_assigned_expr};
+use steppe_sql::deparse;
+use steppe_sql::expr::TypeRef;
+use steppe_txn::{OverflowStore, RelationLockMode, TableStore};
+use steppe_types::physical::Physical;
+use steppe_types::{Error, Oid, Result, SqlState, oid};
+
+/// PostgreSQL's MaxHeapAttributeNumber.
+const COLUMNS_MAX: usize = 1600;
+
+/// CREATE TABLE.
+pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -> Result<()> {
+    refuse_unsupported(create)?;
+    let Some((schema, name)) = ctx.new_name(&create.relation, create.if_not_exists)? else {
+        return Ok(());
+    };
+    let oid = ctx.store.new_oid()?;
+    let mut relation = Relation::new(oid, schema, name, RelKind::Table);
+    relation.options = storage_options(&create.options)?;
+    let mut pending = PendingConstraints::default();
+    let mut serials = Vec::new();
+    for element in &create.elements {
+        match element {
+            TableElement::Column(column) => {
+                add_column(ctx, &mut relation, column, &mut pending, &mut serials)?;
+            }
+            TableElement::Constraint(c) => pending.add_table_constraint(c)?,
+            TableElement::Like(like) => copy_like(ctx, &mut relation, like)?,
+        }
+    }
+    check_columns(&relation)?;
+    create_storage(ctx, &mut relation)?;
+    // Nobody else can see it before the commit, but its own later statements lock it as usual.
+    ctx.txn.lock_relation_blocking(oid, RelationLockMode::AccessExclusive)?;
+    for serial in serials {
+        sequence::create_owned(ctx, &mut relation, serial)?;
+    }
+    bind_defaults(ctx, &mut relation, &create.elements)?;
+    ctx.put(relation.clone())?;
+    constraint::add_all(ctx, relation, pending)
+}
+
+fn refuse_unsupported(create: &CreateTableStmt) -> Result<()> {
+    let refused = [
+        (create.partition_by.is_some(), "PARTITION BY"),
+        (create.partition_bound.is_some(), "PARTITION OF"),
+        (!create.inherits.is_empty(), "INHERITS"),
+        (create.of_type.is_some(), "CREATE TABLE OF"),
+    ];
+    if let Some((_, what)) = refused.iter().find(|(there, _)| *there) {
+        return Err(Error::not_supported(*what));
+    }
+    if let Some(method) = create.access_method.as_ref().filter(|m| *m != "heap") {
+        return Err(Error::new(
+            SqlState::UNDEFINED_OBJECT,
+            format!("access method \"{method}\" does not exist"),
+        ));
+    }
+    if create.tablespace.as_ref().is_some_and(|t| t != "pg_default") {
+        return Err(Error::not_supported("TABLESPACE"));
+    }
+    Ok(())
+}
+
+/// WITH (fillfactor=…): kept and shown; storage parameters PostgreSQL does not know are refused.
+pub(crate) fn storage_options(options: &[DefElem]) -> Result<Vec<(Arc<str>, Arc<str>)>> {
+    let known = |name: &str| {
+        name == "fillfactor"
+            || name == "toast_tuple_target"
+            || name == "parallel_workers"
+            || name == "user_catalog_table"
+            || name == "deduplicate_items"
+            || name.starts_with("autovacuum_")
+            || name.starts_with("vacuum_")
+            || name.starts_with("log_autovacuum")
+    };
+    let mut out: Vec<(Arc<str>, Arc<str>)> = Vec::new();
+    for option in options {
+        if !known(&option.name) {
+            return Err(Error::new(
+                SqlState::INVALID_PARAMETER_VALUE,
+                format!("unrecognized parameter \"{}\"", option.name),
+            ));
+        }
+        let value = def_text(option).unwrap_or_else(|| "true".into());
+        if option.name == "fillfactor" {
+            let valid = value.parse::<i32>().is_ok_and(|n| (10..=100).contains(&n));
+            if !valid {
+                return Err(Error::new(
+                    SqlState::INVALID_PARAMETER_VALUE,
+                    format!("value {value} out of bounds for option \"fillfactor\""),
+                )
+                .detail("Valid values are between \"10\" and \"100\"."));
+            }
+        }
+        out.push((option.name.as_str().into(), value.into()));
+    }
+    Ok(out)
+}
+
+/// The value of `name = value` as text.
+pub(crate) fn def_text(option: &DefElem) -> Option<String> {
+    Some(match option.value.as_ref()? {
+        DefValue::Integer(n) => n.to_string(),
+        DefValue::Float(text) | DefValue::String(text) => text.clone(),
+        DefValue::Boolean(b) => b.to_string(),
+        DefValue::TypeName(name) => name.name.to_string(),
+        _ => return None,
+    })
+}
+
+/// serial types stand for an integer type with a sequence.
+fn serial_type(name: &ast::TypeName) -> Option<Oid> {
+    if !name.array_bounds.is_empty() || name.name.parts().len() != 1 {
+        return None;
+    }
+    match name.name.name() {
+        "smallserial" | "serial2" => Some(oid::INT2),
+        "serial" | "serial4" => Some(oid::INT4),
+        "bigserial" | "serial8" => Some(oid::INT8),
+        _ => None,
+    }
+}
+
+/// Adds a column with what its constraints say; key constraints go to `pending`, sequences to
+/// `serials` (they need the table's OID first).
+pub(crate) fn add_column(
+    ctx: &mut DdlContext<'_>,
+    relation: &mut Relation,
+    def: &ColumnDef,
+    pending: &mut PendingConstraints,
+    serials: &mut Vec<SequenceOptions>,
+) -> Result<()> {
+    let name = truncate_name(&def.name).to_string();
+    let at = |e: Error| e.at(def.location.position(ctx.source));
+    if relation.column_index(&name).is_some() {
+        return Err(at(Error::new(
+            SqlState::DUPLICATE_COLUMN,
+            format!("column \"{name}\" specified more than once"),
+        )));
+    }
+    if steppe_sql::bind::is_system_column(&name) {
+        return Err(at(Error::new(
+            SqlState::DUPLICATE_COLUMN,
+            format!("column name \"{name}\" conflicts with a system column name"),
+        )));
+    }
+    let type_name = def
+        .type_name
+        .as_ref()
+        .ok_or_else(|| Error::internal("column definition without a type"))?;
+    let serial = serial_type(type_name);
+    let ty = match serial {
+        Some(oid) => TypeRef::plain(oid),
+        None => resolve_type_name(type_name)
+            .map_err(|e| e.at(type_name.location.position(ctx.source)))?,
+    };
+    check_column_type(&name, ty.oid)?;
+    let position = relation.columns.len();
+    let mut column = Column::new(name.as_str(), ty.oid, ty.typmod);
+    if serial.is_some() {
+        column.not_null = true;
+        serials.push(SequenceOptions::serial(position, ty.oid));
+    }
+    relation.columns.push(column);
+    for c in &def.constraints {
+        column_constraint(relation, position, c, pending, serials)?;
+    }
+    Ok(())
+}
+
+fn check_column_type(name: &str, ty: Oid) -> Result<()> {
+    let builtins = steppe_catalog::Builtins::get();
+    let pseudo = builtins.ty(ty).is_none_or(|t| t.kind == b'p') || ty == oid::UNKNOWN;
+    if pseudo {
+        return Err(Error::new(
+            SqlState::INVALID_TABLE_DEFINITION,
+            format!("column \"{name}\" has pseudo-type {}", format_type(ty, -1)),
+        ));
+    }
+    if Physical::of(ty) == Physical::Any {
+        return Err(Error::not_supported(format!("columns of type {}", format_type(ty, -1))));
+    }
+    Ok(())
+}
+
+fn column_constraint(
+    relation: &mut Relation,
+    position: usize,
+    c: &ast::Constraint,
+    pending: &mut PendingConstraints,
+    serials: &mut Vec<SequenceOptions>,
+) -> Result<()> {
+    let column = relation.columns[position].name.to_string();
+    let conflicting = |column: &str, table: &str| {
+        Error::new(
+            SqlState::SYNTAX_ERROR,
+            format!(
+                "conflicting NULL/NOT NULL declarations for column \"{column}\" of table \"{table}\""
+            ),
+        )
+    };
+    match &c.kind {
+        ConstraintKind::Null => {
+            if relation.columns[position].not_null {
+                return Err(conflicting(&column, &relation.name));
+            }
+        }
+        ConstraintKind::NotNull { .. } => {
+            relation.columns[position].not_null = true;
+            if let Some(name) = &c.name {
+                pending.name_not_null(position, name);
+            }
+        }
+        // Bound when all columns are known.
+        ConstraintKind::Default(_) => {}
+        ConstraintKind::Identity { always, options } => {
+            relation.columns[position].not_null = true;
+            relation.columns[position].identity = Some(if *always { 'a' } else { 'd' });
+            let ty = relation.columns[position].type_oid;
+            if !matches!(ty, oid::INT2 | oid::INT4 | oid::INT8) {
+                return Err(Error::new(
+                    SqlState::INVALID_PARAMETER_VALUE,
+                    "identity column type must be smallint, integer, or bigint",
+                ));
+            }
+            serials.push(SequenceOptions::identity(position, ty, options)?);
+        }
+        ConstraintKind::Generated { .. } => {
+            return Err(Error::not_supported("generated columns"));
+        }
+        ConstraintKind::Check(_)
+        | ConstraintKind::PrimaryKey(_)
+        | ConstraintKind::Unique { .. } => pending.add_column_constraint(&column, c)?,
+        ConstraintKind::Exclude(_) => return Err(Error::not_supported("exclusion constraints")),
+        ConstraintKind::ForeignKey(_) => return Err(Error::not_supported("foreign keys")),
+    }
+    Ok(())
+}
+
+fn check_columns(relation: &Relation) -> Result<()> {
+    if relation.columns.len() > COLUMNS_MAX {
+        return Err(Error::new(
+            SqlState::TOO_MANY_COLUMNS,
+            format!("tables can have at most {COLUMNS_MAX} columns"),
+        ));
+    }
+    Ok(())
+}
+
+/// Creates the trees for a table's rows and large values.
+pub(crate) fn create_storage(ctx: &mut DdlContext<'_>, relation: &mut Relation) -> Result<()> {
+    let rows = TableStore::create(ctx.txn)?;
+    let overflow = OverflowStore::create(ctx.txn)?;
+    relation.storage = Some(storage_ref(rows.tree_id()));
+    relation.overflow = Some(storage_ref(overflow.tree_id()));
+    Ok(())
+}
+
+/// Binds and stores the DEFAULT expressions of new columns.
+fn bind_defaults(
+    ctx: &mut DdlContext<'_>,
+    relation: &mut Relation,
+    elements: &[TableElement],
+) -> Result<()> {
+    for element in elements {
+        let TableElement::Column(def) = element else { continue };
+        let Some(position) = relation.column_index(truncate_name(&def.name)) else { continue };
+        bind_column_default(ctx, relation, position, def)?;
+    }
+    Ok(())
+}
+
+/// Binds and stores one column's DEFAULT, if it has one.
+pub(crate) fn bind_column_default(
+    ctx: &mut DdlContext<'_>,
+    relation: &mut Relation,
+    position: usize,
+    def: &ColumnDef,
+) -> Result<()> {
+    let mut defaults = def.constraints.iter().filter_map(|c| match &c.kind {
+        ConstraintKind::Default(expr) => Some((expr, c.location)),
+        _ => None,
+    });
+    let Some((expr, _)) = defaults.next() else { return Ok(()) };
+    let name = relation.columns[position].name.clone();
+    if defaults.next().is_some() || relation.columns[position].default.is_some() {
+        return Err(Error::new(
+            SqlState::SYNTAX_ERROR,
+            format!(
+                "multiple default values specified for column \"{name}\" of table \"{}\"",
+                relation.name
+            ),
+        ));
+    }
+    relation.columns[position].default = default_text(ctx, &relation.columns[position], expr)?;
+    Ok(())
+}
+
+/// A DEFAULT expression as stored; `None` for a plain NULL.
+pub(crate) fn default_text(
+    ctx: &mut DdlContext<'_>,
+    column: &Column,
+    expr: &ast::Expr,
+) -> Result<Option<Arc<str>>> {
+    let to = TypeRef { oid: column.type_oid, typmod: column.typmod };
+    let name = column.name.clone();
+    let place = ExprPlace::ColumnDefault;
+    let bound = ctx.binding(|b| bind_assigned_expr(b, None, expr, place, to, &name))?;
+    if matches!(&bound, steppe_sql::expr::Expr::Const(value, _) if value.is_null()) {
+        return Ok(None);
+    }
+    Ok(Some(deparse::table_expression(&bound, None).into()))
+}
+
+/// LIKE table: names, types and NOT NULL; INCLUDING DEFAULTS.
+fn copy_like(
+    ctx: &mut DdlContext<'_>,
+    relation: &mut Relation,
+    like: &ast::LikeClause,
+) -> Result<()> {
+    let model = ctx.open(&like.relation, RelationLockMode::AccessShare)?;
+    let wanted = &like.including;
+    if wanted.constraints || wanted.indexes || wanted.identity || wanted.statistics {
+        return Err(Error::not_supported(
+            "LIKE with INCLUDING CONSTRAINTS, INDEXES, IDENTITY or STATISTICS",
+        ));
+    }
+    for column in model.columns.iter().filter(|c| !c.dropped) {
+        if relation.column_index(&column.name).is_some() {
+            return Err(Error::new(
+                SqlState::DUPLICATE_COLUMN,
+                format!("column \"{}\" specified more than once", column.name),
+            ));
+        }
+        let mut copy = Column::new(column.name.clone(), column.type_oid, column.typmod);
+        copy.not_null = column.not_null;
+        if wanted.defaults {
+            copy.default = column.default.clone();
+        }
+        if wanted.comments {
+            copy.comment = column.comment.clone();
+        }
+        relation.columns.push(copy);
+    }
+    Ok(())
+}
