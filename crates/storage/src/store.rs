@@ -396,6 +396,9 @@ impl Inner {
             restored.next_sequence,
         );
         let pool = Pool::new(options.pool_pages, options.max_pages, Arc::clone(&data), writeback)?;
+        if data.len()? / PAGE_SIZE as u64 <= options.pool_pages as u64 {
+            pool.use_huge_pages();
+        }
         let redone = recovery::redo(&pool, &control, &mut open_reader(), end, handler)?;
 
         let file_pages = (data.len()? / PAGE_SIZE as u64).max(redone.file_pages);
@@ -634,7 +637,7 @@ mod tests {
             });
             put.unwrap();
             row += 1;
-            if row % 500 == 0 {
+            if row.is_multiple_of(500) {
                 store.wal().flush(store.wal().insert_position()).unwrap();
                 drop(store);
                 vfs = Arc::new(vfs.crash());

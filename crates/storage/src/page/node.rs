@@ -146,18 +146,22 @@ fn compare_slot(page: PageRef<'_>, index: usize, head: u32, suffix: &[u8]) -> Or
     })
 }
 
-/// The first slot in `0..count` whose head is not below `head`, without branches
-/// that depend on the keys.
+/// The first slot in `from..count` whose head is not below `head` (or not at or
+/// below it), without branches that depend on the keys.
 #[inline]
-fn lower_head(page: PageRef<'_>, count: usize, head: u32) -> usize {
-    let mut base = 0;
-    let mut left = count;
+fn head_bound(page: PageRef<'_>, from: usize, count: usize, head: u32, or_equal: bool) -> usize {
+    let below = |index: usize| {
+        let other = slot_head(slot(page, index));
+        other < head || (or_equal && other == head)
+    };
+    let mut base = from;
+    let mut left = count - from;
     while left > 1 {
         let half = left / 2;
-        base += if slot_head(slot(page, base + half - 1)) < head { half } else { 0 };
+        base += if below(base + half - 1) { half } else { 0 };
         left -= half;
     }
-    base + usize::from(left == 1 && slot_head(slot(page, base)) < head)
+    base + usize::from(left == 1 && below(base))
 }
 
 /// The first slot whose suffix is ≥ `suffix`, and whether it is equal.
@@ -165,25 +169,17 @@ fn lower_head(page: PageRef<'_>, count: usize, head: u32) -> usize {
 pub(crate) fn search(page: PageRef<'_>, suffix: &[u8]) -> (usize, bool) {
     let count = slot_count(page);
     let head = head(suffix);
-    let mut low = lower_head(page, count, head);
-    // Among the slots with the same head (nearly always none or one) the rest decides.
-    let mut high = low;
-    let mut step = 1;
-    while high < count && slot_head(slot(page, high)) == head {
-        match compare_slot(page, high, head, suffix) {
-            Ordering::Less => {
-                low = high + 1;
-                high += step;
-                step *= 2;
-            }
-            Ordering::Equal => return (high, true),
-            Ordering::Greater => break,
-        }
+    let mut low = head_bound(page, 0, count, head, false);
+    if low == count || slot_head(slot(page, low)) != head {
+        return (low, false);
     }
-    let mut end = high.min(count);
+    // Among the slots with the same head (mostly one) the rest decides.
+    let one = low + 1 == count || slot_head(slot(page, low + 1)) != head;
+    let mut end = if one { low + 1 } else { head_bound(page, low, count, head, true) };
     while low < end {
         let middle = low + (end - low) / 2;
-        match compare_slot(page, middle, head, suffix) {
+        let (offset, len) = slot_key(slot(page, middle));
+        match page.compare(offset, len, suffix) {
             Ordering::Less => low = middle + 1,
             Ordering::Equal => return (middle, true),
             Ordering::Greater => end = middle,

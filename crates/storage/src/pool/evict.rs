@@ -46,6 +46,7 @@ impl Pool {
             if free >= wanted {
                 return Ok(free);
             }
+            self.end_huge_pages();
             let batch = (self.resident.len() / 16).clamp(1, BATCH);
             let found = self.turn(&mut clock, batch);
             let mut freed = found.victims.len();

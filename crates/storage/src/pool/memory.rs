@@ -140,13 +140,22 @@ impl PageMemory {
         debug_assert_eq!(result, 0, "madvise: {}", io::Error::last_os_error());
     }
 
+    /// Asks the kernel to back the first `count` pages with huge pages, or no more to.
+    /// A wish: nothing depends on whether it is granted.
+    pub(super) fn advise_huge_pages(&self, count: u64, wanted: bool) {
+        let len = count.min(self.max_pages) as usize * PAGE_SIZE;
+        let advice = if wanted { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
+        // SAFETY: in bounds of the mapping; the advice does not change its content.
+        unsafe { libc::madvise(self.pages.base.as_ptr().cast(), len, advice) };
+    }
+
     /// Asks the processor to load a page's state word, header and first slots.
     #[inline]
     pub(crate) fn prefetch(&self, id: PageId) {
         if id.0 < self.max_pages {
             let page = self.page(id);
             prefetch_line(std::ptr::from_ref(self.state(id)).cast());
-            for line in 0..6 {
+            for line in 0..9 {
                 prefetch_line(page.base.wrapping_add(line * 64));
             }
         }
@@ -203,6 +212,18 @@ word_access! {
     u64_at, put_u64, u64, AtomicU64;
 }
 
+/// Up to 8 bytes as a number that sorts as they do.
+#[inline]
+fn leading_bytes(bytes: &[u8]) -> u64 {
+    match bytes.first_chunk::<8>() {
+        Some(word) => u64::from_be_bytes(*word),
+        None => {
+            let number = bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte));
+            number << (64 - 8 * bytes.len())
+        }
+    }
+}
+
 #[inline]
 fn in_page(offset: usize, len: usize) -> bool {
     offset <= PAGE_SIZE && len <= PAGE_SIZE - offset
@@ -249,6 +270,21 @@ impl<'a> PageRef<'a> {
         true
     }
 
+    /// `count` bytes (1 to 8, inside the page) as a number that sorts as they do.
+    #[inline]
+    fn big_endian(self, offset: usize, count: usize) -> u64 {
+        debug_assert!((1..=8).contains(&count) && in_page(offset, count));
+        let mut word = [0u8; 8];
+        if offset + 8 <= PAGE_SIZE {
+            // SAFETY: inside the page by the condition. A copy of known length is one load.
+            unsafe { self.racy_copy(offset, word.as_mut_ptr(), 8) };
+            return u64::from_be_bytes(word) & (u64::MAX << (64 - 8 * count));
+        }
+        // SAFETY: inside the page, as the caller has made sure; at most 8 bytes.
+        unsafe { self.racy_copy(offset, word.as_mut_ptr(), count) };
+        u64::from_be_bytes(word)
+    }
+
     /// Compares the range with `other` as byte strings. A range that is not inside
     /// the page (torn) is cut to it.
     #[inline]
@@ -259,11 +295,9 @@ impl<'a> PageRef<'a> {
         let mut at = 0;
         while at < common {
             let chunk = (common - at).min(8);
-            let (mut ours, mut theirs) = ([0u8; 8], [0u8; 8]);
-            // SAFETY: `at + chunk <= len`, inside the page by the cut above; 8 bytes of room.
-            unsafe { self.racy_copy(offset + at, ours.as_mut_ptr(), chunk) };
-            theirs[..chunk].copy_from_slice(&other[at..at + chunk]);
-            match u64::from_be_bytes(ours).cmp(&u64::from_be_bytes(theirs)) {
+            let ours = self.big_endian(offset + at, chunk);
+            let theirs = leading_bytes(&other[at..at + chunk]);
+            match ours.cmp(&theirs) {
                 Ordering::Equal => at += chunk,
                 unequal => return unequal,
             }

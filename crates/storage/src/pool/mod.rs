@@ -27,7 +27,7 @@ use parking_lot::Mutex;
 use state::{DIRTY, EVICTED, LATCHED, REFERENCED, UNLATCHED, latch, next_version, with_latch};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::time::Duration;
 use writeback::WriteBack;
 
@@ -44,6 +44,7 @@ pub(crate) struct Pool {
     resident: Box<[AtomicU64]>,
     free_slots: Mutex<Vec<u32>>,
     clock: Mutex<evict::Clock>,
+    huge_pages: AtomicBool,
     pub(crate) writeback: WriteBack,
     pub(crate) counters: Counters,
 }
@@ -101,9 +102,25 @@ impl Pool {
             resident: (0..capacity).map(|_| AtomicU64::new(EMPTY)).collect(),
             free_slots: Mutex::new((0..slots).rev().collect()),
             clock: Mutex::new(evict::Clock::default()),
+            huge_pages: AtomicBool::new(false),
             writeback,
             counters: Counters::default(),
         })
+    }
+
+    /// Lets the kernel use huge pages (a random read then misses the TLB once, not
+    /// three times) as long as all data fits the pool. Only for page ids below the
+    /// capacity, so that memory stays bounded: were the data larger, each page read
+    /// could bring a huge page with it. The first eviction ends it.
+    pub(crate) fn use_huge_pages(&self) {
+        self.huge_pages.store(true, Ordering::Relaxed);
+        self.memory.advise_huge_pages(self.resident.len() as u64, true);
+    }
+
+    fn end_huge_pages(&self) {
+        if self.huge_pages.swap(false, Ordering::Relaxed) {
+            self.memory.advise_huge_pages(self.resident.len() as u64, false);
+        }
     }
 
     /// The data file's name, for messages.
