@@ -108,6 +108,7 @@ pub(crate) struct UndoLog {
     memory_bytes: AtomicU64,
     spill_file: Mutex<Option<Arc<dyn File>>>,
     buffers: Mutex<Vec<Box<[AtomicU64]>>>,
+    /// Held by who moves full segments to the file, or frees them.
     reclaiming: Mutex<()>,
 }
 
@@ -324,7 +325,19 @@ impl UndoLog {
     /// Moves the oldest full segments to the file while memory is over its
     /// bound. Called between row operations, never under a latch.
     pub(crate) fn spill_if_needed(&self) -> Result<()> {
-        while self.memory_bytes.load(Ordering::Relaxed) > self.options.memory_bytes_max {
+        let bytes = || self.memory_bytes.load(Ordering::Relaxed);
+        let bytes_max = self.options.memory_bytes_max;
+        if bytes() <= bytes_max {
+            return Ok(());
+        }
+        // One mover at a time, and none while segments are freed. Whoever finds
+        // another at work goes on, unless memory runs away from that one.
+        let _only_one = match self.reclaiming.try_lock() {
+            Some(guard) => guard,
+            None if bytes() <= bytes_max.saturating_mul(2) => return Ok(()),
+            None => self.reclaiming.lock(),
+        };
+        while bytes() > bytes_max {
             let mut sealed = self.sealed.lock();
             let in_memory = |s: &&Arc<Segment>| matches!(*s.body.read(), Body::Memory(_));
             let Some(segment) = sealed.queue.iter().find(in_memory).cloned() else { return Ok(()) };
