@@ -1,0 +1,363 @@
+//! The benchmark that Steppe is held to: PostgreSQL, Steppe and a server that does
+//! nothing, on one machine, under the same load, in turn.
+//!
+//! ```text
+//!   for each workload (workload.rs)
+//!     on each server: make its tables, run once without measurement
+//!     for each round
+//!       PostgreSQL ── settle ── Steppe ── settle ── do-nothing ── settle
+//!     on each server: compare what it holds with what it was told
+//!   report.rs: medians, ratios, verdicts, noise
+//! ```
+//!
+//! What makes the figures comparable:
+//! - Measurements alternate, so that a machine that gets slower or faster over the
+//!   minutes (a neighbour, heat) does so for every server.
+//! - Between two of them the last server gets time to finish what it still does.
+//!   No checkpoint is forced: right after one PostgreSQL logs whole pages, which would
+//!   flatter us; the run without measurement takes most of that away.
+//! - The load generator shares the processors with the server, as it does for everyone.
+//!   The do-nothing server shows how much of the machine that costs.
+//! - Processor time per transaction hardly depends on what else the machine does:
+//!   it tells a slow server from a busy machine.
+//!
+//! Every wait has a limit; servers and files go away however it ends (process.rs).
+
+mod client;
+mod copy;
+mod interrupt;
+mod machine;
+mod options;
+mod pgbench;
+mod process;
+mod procfs;
+mod report;
+mod server;
+mod workload;
+
+use std::collections::HashSet;
+use std::fmt;
+use std::path::Path;
+use std::time::Instant;
+
+pub use options::{Options, Request};
+
+use client::Client;
+use copy::CopyRows;
+use machine::Machine;
+use process::Scratch;
+use procfs::Usage;
+use report::{Outcome, Report, Sample, Series, grouped};
+use server::{Kind, Server};
+use workload::{Data, Load, Workload};
+
+/// Why something could not be measured.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Failure {
+    /// The user asked to stop.
+    Interrupted,
+    /// This went wrong.
+    Failed(String),
+}
+
+impl Failure {
+    fn new(message: impl Into<String>) -> Failure {
+        Failure::Failed(message.into())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Interrupted => f.write_str("interrupted"),
+            Failure::Failed(message) => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Failure {
+        Failure::Failed(error.to_string())
+    }
+}
+
+type Result<T, E = Failure> = std::result::Result<T, E>;
+
+/// Measures and returns the report, in Markdown.
+///
+/// Call it on the main thread: servers are tied to the life of the thread that
+/// starts them.
+pub fn run(options: &Options) -> Result<String> {
+    interrupt::watch()?;
+    let work_dir = options.work_dir.display();
+    let scratch = Scratch::create(&options.work_dir, options.keep)
+        .map_err(|error| Failure::new(format!("cannot make a folder in {work_dir}: {error}")))?;
+    let machine = Machine::look(scratch.path());
+    let load_before = machine::load_average();
+    let mut notes = Vec::new();
+    let servers = start_servers(options, scratch.path(), &mut notes)?;
+    let postgresql = servers
+        .iter()
+        .find(|server| server.kind == Kind::PostgreSql)
+        .map(|server| server.label.clone());
+    let mut bench = Bench {
+        options,
+        scratch: scratch.path(),
+        processors: machine.processors,
+        servers,
+        with_pgbench_tables: HashSet::new(),
+        copy_rows: None,
+        notes,
+    };
+    let mut outcomes = Vec::new();
+    for workload in options.workloads() {
+        outcomes.push(bench.measure(workload)?);
+    }
+    let report = Report {
+        options,
+        machine: &machine,
+        load_before,
+        load_after: machine::load_average(),
+        postgresql,
+        outcomes: &outcomes,
+        notes: &bench.notes,
+    };
+    Ok(report.render())
+}
+
+/// Starts the servers that are wanted and can be had; notes the others.
+fn start_servers(
+    options: &Options,
+    scratch: &Path,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Server>> {
+    let mut servers = Vec::new();
+    for kind in Kind::ALL.into_iter().filter(|kind| options.wants(*kind)) {
+        match Server::start(kind, options, scratch) {
+            Ok(server) => {
+                eprintln!("{} is ready on port {}", server.label, server.port);
+                servers.push(server);
+            }
+            Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+            Err(failure) => note(notes, format!("{kind:?} is left out: {failure}")),
+        }
+    }
+    if servers.is_empty() {
+        return Err(Failure::new("there is no server to measure"));
+    }
+    Ok(servers)
+}
+
+fn note(notes: &mut Vec<String>, text: String) {
+    eprintln!("bench: {text}");
+    notes.push(text);
+}
+
+/// The state of a benchmark under way.
+struct Bench<'a> {
+    options: &'a Options,
+    scratch: &'a Path,
+    processors: usize,
+    servers: Vec<Server>,
+    with_pgbench_tables: HashSet<Kind>,
+    /// Made when first needed: they are large.
+    copy_rows: Option<CopyRows>,
+    notes: Vec<String>,
+}
+
+impl Bench<'_> {
+    /// Measures one workload on every server that can play it.
+    ///
+    /// A server that fails is left out of the rest of this workload, with a note.
+    fn measure(&mut self, workload: &'static Workload) -> Result<Outcome> {
+        if matches!(workload.load, Load::Copy) && self.copy_rows.is_none() {
+            self.copy_rows = Some(CopyRows::generate(self.options.copy_rows)?);
+        }
+        let mut series: Vec<Option<Series>> = Vec::new();
+        for number in 0..self.servers.len() {
+            let server = &self.servers[number];
+            let suits = server.kind != Kind::Noop || workload.suits_noop();
+            series.push(suits.then(|| Series {
+                kind: server.kind,
+                label: server.label.clone(),
+                samples: Vec::new(),
+                is_wrong: false,
+            }));
+            if suits && let Err(failure) = self.prepare(number, workload) {
+                self.give_up(number, workload, &failure)?;
+                series[number] = None;
+            }
+        }
+        for round in 1..=self.options.rounds {
+            for (number, slot) in series.iter_mut().enumerate() {
+                let Some(measured) = slot else { continue };
+                match self.sample(number, workload, self.options.seconds) {
+                    Ok(sample) => {
+                        self.say(number, workload, round, &sample);
+                        measured.samples.push(sample);
+                    }
+                    Err(failure) => {
+                        self.give_up(number, workload, &failure)?;
+                        *slot = None;
+                    }
+                }
+            }
+        }
+        for (number, measured) in series.iter_mut().enumerate() {
+            let Some(measured) = measured else { continue };
+            if let Err(failure) = self.verify(number, workload, measured) {
+                self.give_up(number, workload, &failure)?;
+                measured.is_wrong = true;
+            }
+        }
+        Ok(Outcome { workload, series: series.into_iter().flatten().collect() })
+    }
+
+    /// Notes why a server has no figure here; goes on, unless the user wants to stop.
+    fn give_up(&mut self, number: usize, workload: &Workload, failure: &Failure) -> Result<()> {
+        if *failure == Failure::Interrupted {
+            return Err(Failure::Interrupted);
+        }
+        let label = &self.servers[number].label;
+        note(&mut self.notes, format!("{}, {label}: {failure}", workload.name));
+        Ok(())
+    }
+
+    /// Makes the tables that a workload needs, and runs it once without measurement.
+    fn prepare(&mut self, number: usize, workload: &Workload) -> Result<()> {
+        let server = &mut self.servers[number];
+        server.check()?;
+        if server.kind != Kind::Noop {
+            match workload.data {
+                Data::PgbenchRead | Data::PgbenchChanged => {
+                    if self.with_pgbench_tables.insert(server.kind) {
+                        let started = Instant::now();
+                        pgbench::initialise(self.options, server, self.scratch)?;
+                        let text = format!(
+                            "pgbench -i -s {} took {:.1} s on {}",
+                            self.options.scale,
+                            started.elapsed().as_secs_f64(),
+                            server.label
+                        );
+                        note(&mut self.notes, text);
+                    }
+                }
+                Data::Own { table, columns } => {
+                    let mut client = Client::connect(server.port)?;
+                    client.query(&format!("CREATE TABLE {table} ({columns})"))?;
+                }
+            }
+        }
+        if matches!(workload.load, Load::Pgbench { .. }) {
+            self.sample(number, workload, self.options.warm_up_seconds())?;
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, number: usize, workload: &Workload, seconds: u32) -> Result<Sample> {
+        interrupt::check()?;
+        let server = &mut self.servers[number];
+        server.check()?;
+        if let (Data::Own { table, .. }, false) = (&workload.data, server.kind == Kind::Noop) {
+            Client::connect(server.port)?.query(&format!("TRUNCATE TABLE {table}"))?;
+        }
+        server.settle()?;
+        let used_before = Usage::now(server.pid());
+        let started = Instant::now();
+        let mut sample = match &workload.load {
+            Load::Pgbench { script, mode, rows_per_transaction } => {
+                let run = pgbench::run(
+                    self.options,
+                    server,
+                    self.scratch,
+                    workload,
+                    (script, mode),
+                    seconds,
+                )?;
+                Sample {
+                    items: run.transactions * rows_per_transaction,
+                    items_per_second: run.transactions_per_second * *rows_per_transaction as f64,
+                    latency_ms: Some(run.latency_ms),
+                    usage: Usage::default(),
+                    elapsed_seconds: 0.0,
+                }
+            }
+            Load::Copy => {
+                let (Some(rows), Data::Own { table, .. }) = (&self.copy_rows, &workload.data)
+                else {
+                    return Err(Failure::new("COPY wants rows and a table of its own"));
+                };
+                let run = rows.load(server, table, workload.clients)?;
+                Sample {
+                    items: run.rows,
+                    items_per_second: run.rows as f64 / run.seconds,
+                    latency_ms: None,
+                    usage: Usage::default(),
+                    elapsed_seconds: 0.0,
+                }
+            }
+        };
+        sample.elapsed_seconds = started.elapsed().as_secs_f64();
+        sample.usage = Usage::now(server.pid()).since(&used_before);
+        server.check()?;
+        server.settle()?;
+        Ok(sample)
+    }
+
+    /// Progress, a line a measurement.
+    fn say(&self, number: usize, workload: &Workload, round: u32, sample: &Sample) {
+        let (server_us, client_us) = sample.cpu_us();
+        eprintln!(
+            "{:<20} {round}/{} {:<16} {:>12} {:<6} CPU µs: server {server_us:.2}, client \
+             {client_us:.2}; others {:.0}%",
+            workload.name,
+            self.options.rounds,
+            self.servers[number].label,
+            grouped(sample.items_per_second),
+            workload.unit(),
+            sample.others_share(self.processors) * 100.0
+        );
+    }
+
+    /// Compares what a server holds after the last run with what it was told.
+    fn verify(&self, number: usize, workload: &Workload, series: &Series) -> Result<()> {
+        let server = &self.servers[number];
+        let (Some(last), false) = (series.samples.last(), server.kind == Kind::Noop) else {
+            return Ok(());
+        };
+        let mut client = Client::connect(server.port)?;
+        let mut number_of = |sql: &str| -> Result<i64> {
+            let text = client.query(sql)?.unwrap_or_default();
+            text.parse().map_err(|_| Failure::new(format!("{sql} was answered {text:?}")))
+        };
+        match workload.data {
+            Data::PgbenchRead => {}
+            Data::PgbenchChanged => {
+                // Every transaction adds one delta to one row of each table.
+                let moved = number_of("SELECT sum(delta) FROM pgbench_history")?;
+                for (table, column) in [
+                    ("pgbench_accounts", "abalance"),
+                    ("pgbench_tellers", "tbalance"),
+                    ("pgbench_branches", "bbalance"),
+                ] {
+                    let sum = number_of(&format!("SELECT sum({column}) FROM {table}"))?;
+                    same(&format!("sum of {table}.{column}"), sum, moved)?;
+                }
+            }
+            Data::Own { table, .. } => {
+                let count = number_of(&format!("SELECT count(*) FROM {table}"))?;
+                same(&format!("rows in {table}"), count, last.items.try_into().unwrap_or(-1))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn same(what: &str, held: i64, told: i64) -> Result<()> {
+    if held == told {
+        return Ok(());
+    }
+    Err(Failure::new(format!("WRONG DATA: {what}: the server holds {held} and was told {told}")))
+}

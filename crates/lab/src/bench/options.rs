@@ -1,0 +1,220 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::Failure;
+use super::server::Kind;
+use super::workload::{WORKLOADS, Workload};
+
+/// What `bench --help` prints, before the list of workloads.
+const USAGE: &str = "\
+bench measures Steppe, PostgreSQL and a server that does nothing, in turn, on this machine,
+with pgbench and COPY, and prints medians and ratios.
+
+usage: bench [option]...
+  --only NAME          only the workloads whose name begins with NAME (may be repeated)
+  --server NAME        only this server: postgresql, steppe or noop (may be repeated)
+  --rounds N           measurements of each workload on each server (3)
+  --seconds N          length of one pgbench run (8)
+  --scale N            scale of the pgbench tables: N times 100,000 rows (20)
+  --copy-rows N        rows of one COPY measurement (2000000)
+  --quick              the same as --rounds 1 --seconds 2 --copy-rows 200000
+  --shared-buffers N   for PostgreSQL and Steppe (4GB)
+  --steppe-bin PATH    the steppe program (beside bench, else target/release/steppe)
+  --noop-bin PATH      the noop_server program (beside bench, else target/release/noop_server)
+  --pg-bin DIR         a folder with PostgreSQL's postgres and initdb (what tools/pg18.sh prints)
+  --pgbench PATH       the pgbench program (pgbench)
+  --work-dir DIR       where the servers' data goes while we measure (/var/tmp)
+  --keep               leave the servers' data and logs there
+  --output FILE        write the report, in Markdown, to FILE too
+";
+
+/// What to measure, and with what.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    pub(super) only: Vec<String>,
+    pub(super) servers: Vec<Kind>,
+    pub(super) rounds: u32,
+    pub(super) seconds: u32,
+    pub(super) scale: u32,
+    pub(super) copy_rows: u64,
+    pub(super) shared_buffers: String,
+    pub(super) steppe_bin: Option<PathBuf>,
+    pub(super) noop_bin: Option<PathBuf>,
+    pub(super) pg_bin: Option<PathBuf>,
+    pub(super) pgbench: PathBuf,
+    pub(super) work_dir: PathBuf,
+    pub(super) keep: bool,
+    pub(super) output: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            only: Vec::new(),
+            servers: Vec::new(),
+            rounds: 3,
+            seconds: 8,
+            scale: 20,
+            copy_rows: 2_000_000,
+            shared_buffers: "4GB".to_owned(),
+            steppe_bin: None,
+            noop_bin: None,
+            pg_bin: None,
+            pgbench: PathBuf::from("pgbench"),
+            // Not /tmp: that is memory on many machines, where a sync costs nothing.
+            work_dir: PathBuf::from("/var/tmp"),
+            keep: false,
+            output: None,
+        }
+    }
+}
+
+/// What a command line asks for.
+#[derive(Debug, PartialEq)]
+pub enum Request {
+    /// To measure.
+    Run(Box<Options>),
+    /// To print this.
+    Help(String),
+}
+
+impl Options {
+    /// Reads the arguments after the program's name.
+    pub fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Request, String> {
+        let mut options = Options::default();
+        while let Some(name) = arguments.next() {
+            match name.as_str() {
+                "--help" | "-h" => return Ok(Request::Help(help())),
+                "--keep" => options.keep = true,
+                "--quick" => {
+                    (options.rounds, options.seconds, options.copy_rows) = (1, 2, 200_000);
+                }
+                _ => {
+                    let value = arguments.next();
+                    options.set(&name, value.ok_or_else(|| format!("{name} needs a value"))?)?;
+                }
+            }
+        }
+        if options.workloads().next().is_none() {
+            return Err(format!("no workload's name begins with {}", options.only.join(" or ")));
+        }
+        Ok(Request::Run(Box::new(options)))
+    }
+
+    fn set(&mut self, name: &str, value: String) -> Result<(), String> {
+        match name {
+            "--only" => self.only.push(value),
+            "--server" => self.servers.push(Kind::named(&value).ok_or_else(|| {
+                format!("unknown server {value}: it is postgresql, steppe or noop")
+            })?),
+            "--rounds" => self.rounds = number(name, &value, 1, 1000)?,
+            "--seconds" => self.seconds = number(name, &value, 1, 3600)?,
+            "--scale" => self.scale = number(name, &value, 1, 10_000)?,
+            "--copy-rows" => self.copy_rows = number(name, &value, 4, 20_000_000)?,
+            "--shared-buffers" => self.shared_buffers = value,
+            "--steppe-bin" => self.steppe_bin = Some(value.into()),
+            "--noop-bin" => self.noop_bin = Some(value.into()),
+            "--pg-bin" => self.pg_bin = Some(value.into()),
+            "--pgbench" => self.pgbench = value.into(),
+            "--work-dir" => self.work_dir = value.into(),
+            "--output" => self.output = Some(value.into()),
+            _ => return Err(format!("unknown option {name}")),
+        }
+        Ok(())
+    }
+
+    /// Writes the report to the file that was asked for, if one was.
+    pub fn write_output(&self, report: &str) -> Result<(), Failure> {
+        let Some(file) = &self.output else { return Ok(()) };
+        std::fs::write(file, report)
+            .map_err(|error| Failure::new(format!("cannot write {}: {error}", file.display())))
+    }
+
+    /// The workloads to measure, in the order of the table.
+    pub(super) fn workloads(&self) -> impl Iterator<Item = &'static Workload> {
+        WORKLOADS.iter().filter(|workload| {
+            self.only.is_empty() || self.only.iter().any(|only| workload.name.starts_with(only))
+        })
+    }
+
+    pub(super) fn wants(&self, server: Kind) -> bool {
+        self.servers.is_empty() || self.servers.contains(&server)
+    }
+
+    /// The length of one run without measurement before the rounds.
+    pub(super) fn warm_up_seconds(&self) -> u32 {
+        (self.seconds / 4).max(1)
+    }
+
+    /// How long a pgbench run may take before we call it hung: it only has to finish
+    /// the transactions that are under way when its time is up.
+    pub(super) fn run_limit(&self) -> Duration {
+        Duration::from_secs(u64::from(self.seconds) + 60)
+    }
+}
+
+fn number<N: FromStr + PartialOrd + std::fmt::Display>(
+    name: &str,
+    value: &str,
+    min: N,
+    max: N,
+) -> Result<N, String> {
+    value
+        .parse()
+        .ok()
+        .filter(|number| (&min..=&max).contains(&number))
+        .ok_or_else(|| format!("{name} takes a number from {min} to {max}, not {value}"))
+}
+
+fn help() -> String {
+    let mut help = USAGE.to_owned();
+    help.push_str("\nworkloads:\n");
+    for workload in WORKLOADS {
+        help.push_str(&format!("  {:<20} {}\n", workload.name, workload.title));
+    }
+    help
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Request, String> {
+        Options::parse(line.split_ascii_whitespace().map(str::to_owned))
+    }
+
+    fn options(line: &str) -> Options {
+        match parse(line).unwrap() {
+            Request::Run(options) => *options,
+            Request::Help(_) => panic!("help was not asked for"),
+        }
+    }
+
+    #[test]
+    fn later_options_refine_quick() {
+        let options = options("--quick --seconds 1 --server noop --server steppe");
+        assert_eq!((options.rounds, options.seconds), (1, 1));
+        assert!(options.wants(Kind::Noop) && !options.wants(Kind::PostgreSql));
+        assert_eq!(options.warm_up_seconds(), 1);
+    }
+
+    #[test]
+    fn only_takes_the_beginning_of_names() {
+        let names: Vec<_> =
+            options("--only select-simple --only tpcb").workloads().map(|w| w.name).collect();
+        assert_eq!(names, ["select-simple-16", "select-simple-64", "tpcb-prepared-32"]);
+        assert_eq!(options("").workloads().count(), WORKLOADS.len());
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for line in ["--rounds 0", "--seconds x", "--bogus 1", "--scale", "--server oracle"] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+        assert_eq!(parse("--only nothing").unwrap_err(), "no workload's name begins with nothing");
+        assert!(matches!(parse("-h").unwrap(), Request::Help(text) if text.contains("copy-4")));
+    }
+}

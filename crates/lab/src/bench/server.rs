@@ -1,0 +1,226 @@
+//! The three servers: each is started on a port of its own with fresh data, and stopped
+//! when its value is dropped. One that cannot be had is left out with a note.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::client::{Client, USER};
+use super::options::Options;
+use super::process::{Daemon, as_user, await_ready, run_client};
+use super::{Failure, Result, interrupt, procfs};
+
+/// Which server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    /// What everyone knows.
+    PostgreSql,
+    /// What is being built.
+    Steppe,
+    /// What only speaks the protocol.
+    Noop,
+}
+
+impl Kind {
+    pub(super) const ALL: [Kind; 3] = [Kind::PostgreSql, Kind::Steppe, Kind::Noop];
+
+    pub(super) fn named(name: &str) -> Option<Kind> {
+        match name {
+            "postgresql" => Some(Kind::PostgreSql),
+            "steppe" => Some(Kind::Steppe),
+            "noop" => Some(Kind::Noop),
+            _ => None,
+        }
+    }
+}
+
+/// A running server.
+pub(super) struct Server {
+    pub(super) kind: Kind,
+    /// With its version, if it has one.
+    pub(super) label: String,
+    pub(super) port: u16,
+    daemon: Daemon,
+}
+
+const START_LIMIT: Duration = Duration::from_secs(60);
+const SETTLE_LIMIT: Duration = Duration::from_secs(5);
+
+impl Server {
+    pub(super) fn start(kind: Kind, options: &Options, scratch: &Path) -> Result<Server> {
+        let port = free_port()?;
+        let (label, mut daemon) = match kind {
+            Kind::PostgreSql => start_postgresql(options, scratch, port)?,
+            Kind::Steppe => start_steppe(options, scratch, port)?,
+            Kind::Noop => start_noop(options, scratch, port)?,
+        };
+        await_ready(&mut daemon, START_LIMIT, || {
+            Client::connect(port)?.query("SELECT 1").map(drop)
+        })?;
+        Ok(Server { kind, label, port, daemon })
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.daemon.pid()
+    }
+
+    /// An error once the server is no more.
+    pub(super) fn check(&mut self) -> Result<()> {
+        match self.daemon.has_ended() {
+            None => Ok(()),
+            Some(status) => Err(Failure::new(format!(
+                "the server has ended ({status}): {}",
+                self.daemon.last_words()
+            ))),
+        }
+    }
+
+    /// Waits, for a while, until the server has nothing left to do: its work after one
+    /// measurement must not slow another server's next one.
+    pub(super) fn settle(&self) -> Result<()> {
+        const WINDOW: Duration = Duration::from_millis(200);
+        let deadline = Instant::now() + SETTLE_LIMIT;
+        let mut used = procfs::tree_seconds(self.pid());
+        while Instant::now() < deadline {
+            interrupt::check()?;
+            std::thread::sleep(WINDOW);
+            let now = procfs::tree_seconds(self.pid());
+            // A tick of the clock is a hundredth of a second: allow one.
+            if now - used < 0.015 {
+                break;
+            }
+            used = now;
+        }
+        Ok(())
+    }
+}
+
+/// A port that nobody listens on (or did not a moment ago).
+fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
+
+/// PostgreSQL with its defaults but for the size of its pool; the two settings that a
+/// fair comparison needs are spelled out although they are defaults.
+fn start_postgresql(options: &Options, scratch: &Path, port: u16) -> Result<(String, Daemon)> {
+    let home = scratch.join("postgresql");
+    // PostgreSQL refuses to run as root; then someone else must own its data.
+    let user = if is_root() { Some(postgresql_user()?) } else { None };
+    let mut install = Command::new("install");
+    install.args(["-d", "-m", "700"]);
+    if let Some(user) = user {
+        install.args(["-o", user, "-g", user]);
+    }
+    install.arg(&home);
+    run_client(install, scratch, START_LIMIT)?;
+
+    let bin = postgresql_programs(options, scratch, user)?;
+    let mut version = Command::new(bin.join("postgres"));
+    version.arg("--version");
+    let version = run_client(version, scratch, START_LIMIT)?;
+    let label = version.trim().trim_start_matches("postgres (PostgreSQL)").trim();
+
+    let data = home.join("data").display().to_string();
+    let mut initdb = as_user(&bin.join("initdb"), user, None);
+    initdb.args(["-D", &data, "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]);
+    run_client(initdb, scratch, START_LIMIT)?;
+
+    let mut arguments = vec!["-D".to_owned(), data, "-p".to_owned(), port.to_string()];
+    for setting in [
+        "listen_addresses=127.0.0.1",
+        "unix_socket_directories=",
+        "fsync=on",
+        "synchronous_commit=on",
+        &format!("shared_buffers={}", options.shared_buffers),
+    ] {
+        arguments.extend(["-c".to_owned(), setting.to_owned()]);
+    }
+    // INT is PostgreSQL's fast shutdown: it does not wait for sessions to end.
+    let log = scratch.join("postgresql.log");
+    let daemon = Daemon::start(&bin.join("postgres"), &arguments, user, "INT", log)?;
+    Ok((format!("PostgreSQL {label}"), daemon))
+}
+
+/// The folder of PostgreSQL's programs: the given one, or what tools/pg18.sh finds.
+/// If `user` cannot reach them (a checkout under a closed home), a copy.
+fn postgresql_programs(options: &Options, scratch: &Path, user: Option<&str>) -> Result<PathBuf> {
+    let bin = match &options.pg_bin {
+        Some(bin) => bin.clone(),
+        None => {
+            let limit = Duration::from_secs(300);
+            PathBuf::from(run_client(Command::new("tools/pg18.sh"), scratch, limit)?.trim())
+        }
+    };
+    let bin = bin.canonicalize().map_err(|error| {
+        Failure::new(format!("no PostgreSQL programs in {}: {error}", bin.display()))
+    })?;
+    let mut probe = as_user(&bin.join("postgres"), user, None);
+    probe.arg("--version");
+    if run_client(probe, scratch, START_LIMIT).is_ok() {
+        return Ok(bin);
+    }
+    let (Some(tree), Some(name)) = (bin.parent(), bin.file_name()) else { return Ok(bin) };
+    let copy = scratch.join("programs");
+    let mut cp = Command::new("cp");
+    cp.arg("-r").arg(tree).arg(&copy);
+    run_client(cp, scratch, START_LIMIT)?;
+    Ok(copy.join(name))
+}
+
+fn is_root() -> bool {
+    // The owner of our own process entry is who we are.
+    std::fs::metadata("/proc/self")
+        .is_ok_and(|entry| std::os::unix::fs::MetadataExt::uid(&entry) == 0)
+}
+
+/// The user that Debian's packages make for PostgreSQL.
+fn postgresql_user() -> Result<&'static str> {
+    let users = std::fs::read_to_string("/etc/passwd")?;
+    if users.lines().any(|line| line.starts_with("postgres:")) {
+        return Ok("postgres");
+    }
+    Err(Failure::new("PostgreSQL does not run as root, and there is no user postgres"))
+}
+
+fn start_steppe(options: &Options, scratch: &Path, port: u16) -> Result<(String, Daemon)> {
+    let program = program(options.steppe_bin.as_deref(), "steppe")?;
+    let data = scratch.join("steppe");
+    let arguments = [
+        "serve",
+        "--data-dir",
+        &data.display().to_string(),
+        "--listen",
+        &format!("127.0.0.1:{port}"),
+        "-c",
+        "synchronous_commit=on",
+        "-c",
+        &format!("shared_buffers={}", options.shared_buffers),
+    ]
+    .map(str::to_owned);
+    let daemon = Daemon::start(&program, &arguments, None, "TERM", scratch.join("steppe.log"))?;
+    Ok(("Steppe".to_owned(), daemon))
+}
+
+fn start_noop(options: &Options, scratch: &Path, port: u16) -> Result<(String, Daemon)> {
+    let program = program(options.noop_bin.as_deref(), "noop_server")?;
+    let arguments = ["--listen".to_owned(), format!("127.0.0.1:{port}")];
+    let daemon = Daemon::start(&program, &arguments, None, "TERM", scratch.join("noop.log"))?;
+    Ok(("do-nothing".to_owned(), daemon))
+}
+
+/// A program of this project: the given one, one built together with this one, or a
+/// release build.
+fn program(given: Option<&Path>, name: &str) -> Result<PathBuf> {
+    let candidates = match given {
+        Some(path) => vec![path.to_owned()],
+        None => {
+            let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name(name));
+            beside.into_iter().chain([Path::new("target/release").join(name)]).collect()
+        }
+    };
+    candidates.iter().find(|path| path.is_file()).cloned().ok_or_else(|| {
+        let tried: Vec<_> = candidates.iter().map(|path| path.display().to_string()).collect();
+        Failure::new(format!("no program at {}: build it first", tried.join(" or ")))
+    })
+}

@@ -1,0 +1,116 @@
+//! Runs the golden corpus (tests/sql) against Steppe or PostgreSQL, or lets
+//! PostgreSQL write its expected output anew. See [`steppe_lab::golden`].
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use steppe_lab::golden::{self, EXPECTED_MAJOR, Subject, Verdict};
+use steppe_lab::oracle::Oracle;
+
+const USAGE: &str = "\
+usage: golden [--server BINARY] [--corpus DIR] [--jobs N] [NAME…]
+       golden --postgres HOST:PORT|BINARIES [NAME…]           compare a PostgreSQL
+       golden --update --postgres HOST:PORT|BINARIES [NAME…]  rewrite the expected output";
+
+struct Options {
+    server: PathBuf,
+    corpus: PathBuf,
+    jobs: usize,
+    postgres: Option<String>,
+    update: bool,
+    names: Vec<String>,
+}
+
+impl Options {
+    fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
+        let mut options = Options {
+            server: PathBuf::from("target/debug/steppe"),
+            corpus: PathBuf::from("tests/sql"),
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
+            postgres: None,
+            update: false,
+            names: Vec::new(),
+        };
+        while let Some(argument) = arguments.next() {
+            let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+            match argument.as_str() {
+                "--server" => options.server = PathBuf::from(value()?),
+                "--corpus" => options.corpus = PathBuf::from(value()?),
+                "--jobs" => {
+                    options.jobs = value()?.parse().map_err(|_| "--jobs needs a number")?;
+                }
+                "--postgres" => options.postgres = Some(value()?),
+                "--update" => options.update = true,
+                name if !name.starts_with('-') => options.names.push(name.to_owned()),
+                _ => return Err(format!("unknown option {argument}")),
+            }
+        }
+        if options.update && options.postgres.is_none() {
+            return Err("--update needs --postgres: only PostgreSQL knows what to expect".into());
+        }
+        Ok(options)
+    }
+
+    fn subject(&self) -> std::io::Result<Subject> {
+        match &self.postgres {
+            None => Ok(Subject::Steppe(self.server.clone())),
+            Some(place) => Oracle::open(place).map(Subject::Postgres),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let options = match Options::parse(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(message) => {
+            eprintln!("golden: {message}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(&options) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("golden: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs and prints; true if nothing failed.
+fn run(options: &Options) -> std::io::Result<bool> {
+    let subject = options.subject()?;
+    let who = describe(&subject);
+    if let (Subject::Postgres(oracle), true) = (&subject, options.update)
+        && oracle.major() != EXPECTED_MAJOR
+    {
+        let wanted = format!("the expected output is of PostgreSQL {EXPECTED_MAJOR}, not {who}");
+        return Err(std::io::Error::other(wanted));
+    }
+    let cases = golden::load(Path::new(&options.corpus), &options.names)?;
+    let (mut passed, mut excused, mut failed) = (0, 0, 0);
+    golden::run(&cases, &subject, options.update, options.jobs, |case, verdict| match verdict {
+        Verdict::Passed | Verdict::Updated(false) => passed += 1,
+        Verdict::Updated(true) => {
+            passed += 1;
+            println!("  rewritten  {}", case.name);
+        }
+        Verdict::Excused(reason) => {
+            excused += 1;
+            println!("  excused    {}: {reason}", case.name);
+        }
+        Verdict::Failed(difference) => {
+            failed += 1;
+            print!("  FAILED     {}: {difference}", case.name);
+        }
+    });
+    println!("golden: {who}: {passed} passed, {failed} failed, {excused} excused");
+    Ok(failed == 0)
+}
+
+fn describe(subject: &Subject) -> String {
+    match subject {
+        Subject::Steppe(_) => "Steppe".to_owned(),
+        Subject::Postgres(oracle) => format!("PostgreSQL {}", oracle.major()),
+    }
+}
