@@ -4,7 +4,9 @@
 //!   Catalog (immutable, Arc)  ── user objects: schemas, relations by name and OID
 //!        │                       (persistent maps: a DDL statement copies O(log n))
 //!        └── builtin ────────── types, functions, operators, casts, aggregates:
-//!                                facts extracted from a live PostgreSQL into data/*.tsv
+//!        │                       facts extracted from a live PostgreSQL into data/*.tsv
+//!        └── system ─────────── pg_catalog and information_schema: virtual relations whose
+//!                                rows are computed from both
 //! ```
 //!
 //! A session reads the newest published version; a transaction that ran DDL
@@ -14,6 +16,7 @@ pub mod builtin;
 pub mod relation;
 pub mod snapshot;
 pub mod store;
+pub mod system;
 
 pub use builtin::Builtins;
 pub use relation::{

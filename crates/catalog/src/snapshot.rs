@@ -4,7 +4,7 @@ use crate::relation::Relation;
 use crate::{BOOTSTRAP_SUPERUSER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC};
 use imbl::{HashMap, OrdMap};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use steppe_types::Oid;
 
 /// A schema (pg_namespace).
@@ -28,8 +28,17 @@ pub struct Catalog {
     relations_by_name: HashMap<(Oid, Arc<str>), Oid>,
 }
 
+/// The built-in schemas with the system catalogs in them. Every version grows from clones of one
+/// and the same, so the system catalogs are in memory once and cost DDL nothing.
 impl Default for Catalog {
     fn default() -> Catalog {
+        static INITIAL: LazyLock<Catalog> = LazyLock::new(Catalog::initial);
+        INITIAL.clone()
+    }
+}
+
+impl Catalog {
+    fn initial() -> Catalog {
         let mut catalog = Catalog {
             epoch: 1,
             schemas: OrdMap::new(),
@@ -43,11 +52,12 @@ impl Default for Catalog {
         ] {
             catalog.put_schema(Schema { oid, name: name.into(), owner: BOOTSTRAP_SUPERUSER });
         }
+        for relation in crate::system::relations() {
+            catalog.put_relation(relation.clone());
+        }
         catalog
     }
-}
 
-impl Catalog {
     /// A schema by OID.
     pub fn schema(&self, oid: Oid) -> Option<&Arc<Schema>> {
         self.schemas.get(&oid)

@@ -1,0 +1,238 @@
+//! Definitions of schema objects as SQL text, as PostgreSQL's ruleutils.c prints
+//! them: pg_get_indexdef, pg_get_constraintdef, pg_get_viewdef, pg_get_expr.
+//!
+//! Expressions are stored as canonical text (every operator in parentheses), so
+//! the plain forms are put together from it; the pretty forms that psql asks for
+//! take the parentheses out again ([`super::pretty`]).
+
+use super::facts;
+use super::keywords::is_reserved_word;
+use super::pretty::pretty_expression;
+use crate::relation::{Constraint, ConstraintKind, IndexInfo, IndexKey, Relation};
+use crate::snapshot::Catalog;
+use crate::{PG_CATALOG, PUBLIC};
+use std::borrow::Cow;
+use std::sync::Arc;
+use steppe_types::Oid;
+
+/// How a definition is to be printed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Style<'a> {
+    /// Without parentheses that the reader does not need (the `pretty` argument).
+    pub pretty: bool,
+    /// Schemas whose relations a pretty definition need not qualify.
+    pub search_path: &'a [Oid],
+}
+
+impl Style<'_> {
+    /// Canonical text, names qualified.
+    pub const PLAIN: Style<'static> = Style { pretty: false, search_path: &[] };
+    /// What psql shows with the default search path.
+    pub const PRETTY: Style<'static> = Style { pretty: true, search_path: &[PG_CATALOG, PUBLIC] };
+
+    fn expression(self, text: &str) -> Cow<'_, str> {
+        if self.pretty { Cow::Owned(pretty_expression(text)) } else { Cow::Borrowed(text) }
+    }
+}
+
+/// A name as SQL writes it: quoted where it would not read back the same
+/// (quote_identifier: lower-case words that are not reserved in any way need none).
+pub fn quote_identifier(name: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_ascii_lowercase() || c == '_';
+    let safe = name.starts_with(plain)
+        && name.chars().all(|c| plain(c) || c.is_ascii_digit())
+        && !is_reserved_word(name);
+    if safe {
+        Cow::Borrowed(name)
+    } else {
+        Cow::Owned(format!("\"{}\"", name.replace('"', "\"\"")))
+    }
+}
+
+/// A string constant (quote_literal: backslashes need an escape string).
+pub fn quote_literal(text: &str) -> String {
+    let escape = if text.contains('\\') { "E" } else { "" };
+    format!("{escape}'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+}
+
+/// `schema.name`, both quoted as needed.
+pub fn qualified_name(catalog: &Catalog, relation: &Relation) -> String {
+    let name = quote_identifier(&relation.name);
+    match catalog.schema(relation.schema) {
+        Some(schema) => format!("{}.{name}", quote_identifier(&schema.name)),
+        None => name.into_owned(),
+    }
+}
+
+/// The name alone if the search path finds the relation by it, else `schema.name`
+/// (generate_relation_name; what regclass prints).
+pub fn visible_name(catalog: &Catalog, relation: &Relation, search_path: &[Oid]) -> String {
+    let found = search_path.iter().find_map(|s| catalog.relation_named(*s, &relation.name));
+    match found {
+        Some(first) if first.oid == relation.oid => quote_identifier(&relation.name).into_owned(),
+        _ => qualified_name(catalog, relation),
+    }
+}
+
+/// pg_get_indexdef(index): the CREATE INDEX statement. `None`: not an index.
+pub fn index_definition(catalog: &Catalog, index: &Relation, style: Style<'_>) -> Option<String> {
+    let info = index.index.as_ref()?;
+    let table = catalog.relation(info.table)?;
+    let mut out = String::from(if info.unique { "CREATE UNIQUE INDEX " } else { "CREATE INDEX " });
+    out.push_str(&quote_identifier(&index.name));
+    out.push_str(" ON ");
+    out.push_str(&if style.pretty {
+        visible_name(catalog, table, style.search_path)
+    } else {
+        qualified_name(catalog, table)
+    });
+    out.push_str(" USING btree (");
+    let keys = info.keys.iter().map(|key| key_text(table, key, style) + &key_options(key));
+    out.push_str(&keys.collect::<Vec<_>>().join(", "));
+    out.push(')');
+    out.push_str(&include_clause(table, info));
+    if info.nulls_not_distinct {
+        out.push_str(" NULLS NOT DISTINCT");
+    }
+    if !index.options.is_empty() {
+        let option = |(name, value): &(Arc<str>, Arc<str>)| {
+            format!("{}={}", quote_identifier(name), quote_literal(value))
+        };
+        let options = index.options.iter().map(option);
+        out.push_str(&format!(" WITH ({})", options.collect::<Vec<_>>().join(", ")));
+    }
+    if let Some(predicate) = &info.predicate {
+        out.push_str(" WHERE ");
+        out.push_str(&style.expression(predicate));
+    }
+    Some(out)
+}
+
+/// pg_get_indexdef(index, column, pretty): one column of an index, counted from 1 and without
+/// its options; empty past the last one. `None`: not an index.
+pub fn index_column_definition(
+    catalog: &Catalog,
+    index: &Relation,
+    column: usize,
+    style: Style<'_>,
+) -> Option<String> {
+    let info = index.index.as_ref()?;
+    let table = catalog.relation(info.table)?;
+    let Some(position) = column.checked_sub(1) else {
+        return index_definition(catalog, index, style);
+    };
+    if let Some(key) = info.keys.get(position) {
+        return Some(key_text(table, key, style));
+    }
+    let included = info.include.get(position - info.keys.len());
+    Some(included.map_or(String::new(), |attnum| column_name(table, *attnum)))
+}
+
+/// pg_get_constraintdef: what follows the constraint's name in CREATE TABLE.
+pub fn constraint_definition(
+    catalog: &Catalog,
+    table: &Relation,
+    constraint: &Constraint,
+    style: Style<'_>,
+) -> String {
+    let key_constraint = |index: Oid, words: &str| {
+        let info = catalog.relation(index).and_then(|i| i.index.as_ref());
+        let distinct = info.is_some_and(|i| i.nulls_not_distinct);
+        format!(
+            "{words}{} ({}){}",
+            if distinct { " NULLS NOT DISTINCT" } else { "" },
+            column_list(table, &constraint.columns),
+            info.map_or(String::new(), |i| include_clause(table, i)),
+        )
+    };
+    match &constraint.kind {
+        ConstraintKind::Primary { index } => key_constraint(*index, "PRIMARY KEY"),
+        ConstraintKind::Unique { index } => key_constraint(*index, "UNIQUE"),
+        ConstraintKind::Check { expression } => {
+            format!("CHECK ({})", style.expression(expression))
+        }
+        ConstraintKind::NotNull => format!("NOT NULL {}", column_list(table, &constraint.columns)),
+    }
+}
+
+/// The table and the constraint behind a pg_constraint OID.
+pub fn find_constraint(catalog: &Catalog, oid: Oid) -> Option<(&Arc<Relation>, &Constraint)> {
+    catalog.relations().find_map(|r| Some((r, r.constraints.iter().find(|c| c.oid == oid)?)))
+}
+
+/// pg_get_viewdef: the view's SELECT as a statement. `None`: not a view.
+pub fn view_definition(view: &Relation) -> Option<String> {
+    let text = view.view.as_deref()?.trim();
+    Some(format!(" {};", text.trim_end_matches(';')))
+}
+
+/// pg_get_expr: the text behind a pg_node_tree column (adbin, conbin, indexprs, indpred), which
+/// here is the expression's canonical text itself.
+pub fn expression_definition(text: &str, style: Style<'_>) -> String {
+    style.expression(text).into_owned()
+}
+
+/// pg_get_serial_sequence: the sequence owned by a column.
+pub fn owned_sequence(catalog: &Catalog, table: Oid, attnum: i16) -> Option<&Relation> {
+    catalog
+        .relations()
+        .find(|r| r.sequence.as_ref().is_some_and(|s| s.owned_by == Some((table, attnum))))
+        .map(|r| &**r)
+}
+
+/// A key column as CREATE INDEX writes it: anything but a column or a function call is in
+/// parentheses.
+fn key_text(table: &Relation, key: &IndexKey, style: Style<'_>) -> String {
+    match &key.expression {
+        None => column_name(table, key.attnum),
+        Some(text) => {
+            let text = style.expression(text);
+            if is_function_call(&text) { text.into_owned() } else { format!("({text})") }
+        }
+    }
+}
+
+/// Operator class (unless it is the type's default one) and order.
+fn key_options(key: &IndexKey) -> String {
+    let mut out = String::new();
+    if let Some(name) = key.opclass.as_deref() {
+        let class = facts::btree_opclass_named(name);
+        if class.is_none() || class != facts::default_btree_opclass(key.type_oid) {
+            out.push(' ');
+            out.push_str(&quote_identifier(name));
+        }
+    }
+    out.push_str(match (key.descending, key.nulls_first) {
+        (false, false) => "",
+        (false, true) => " NULLS FIRST",
+        (true, true) => " DESC",
+        (true, false) => " DESC NULLS LAST",
+    });
+    out
+}
+
+fn include_clause(table: &Relation, info: &IndexInfo) -> String {
+    if info.include.is_empty() {
+        return String::new();
+    }
+    format!(" INCLUDE ({})", column_list(table, &info.include))
+}
+
+fn column_list(table: &Relation, columns: &[i16]) -> String {
+    columns.iter().map(|c| column_name(table, *c)).collect::<Vec<_>>().join(", ")
+}
+
+fn column_name(table: &Relation, attnum: i16) -> String {
+    let column = usize::try_from(attnum - 1).ok().and_then(|i| table.columns.get(i));
+    column.map_or(String::new(), |c| quote_identifier(&c.name).into_owned())
+}
+
+/// Whether the text is `name(…)` and nothing else (looks_like_function).
+fn is_function_call(text: &str) -> bool {
+    let name = text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '"' | '$')));
+    name.is_some_and(|at| at > 0 && super::pretty::is_one_group(&text[at..]))
+}
+
+#[cfg(test)]
+#[path = "definitions_tests.rs"]
+mod tests;

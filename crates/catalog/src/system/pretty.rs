@@ -1,0 +1,285 @@
+//! Canonical expression text without the parentheses that a reader does not need
+//! (ruleutils.c with PRETTYFLAG_PAREN), worked out on the text.
+//!
+//! ```text
+//!   (((a > 0) AND (b > 0)) OR (note IS NULL))   →   a > 0 AND b > 0 OR note IS NULL
+//!   (balance > (10)::numeric)                   →   balance > 10::numeric
+//! ```
+//!
+//! Three rules cover what PostgreSQL does to checks, defaults, predicates and
+//! index expressions: the outermost pair goes; an operand of AND, OR or NOT loses
+//! its pair unless it binds weaker; and a plain operand of `::` loses its pair.
+//! Parentheses between arithmetic operators stay: always right, now and then one
+//! pair more than PostgreSQL prints.
+
+/// The text without needless parentheses.
+pub(super) fn pretty_expression(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    write_expression(text, &mut out, 0);
+    out
+}
+
+/// Nested deeper than this, text is left as it is.
+const DEPTH_MAX: usize = 200;
+
+/// What an expression's outermost operation is, weakest binding first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Binding {
+    Or,
+    And,
+    Not,
+    Tighter,
+}
+
+fn write_expression(text: &str, out: &mut String, depth: usize) {
+    let text = strip_group(text);
+    if depth > DEPTH_MAX {
+        out.push_str(text);
+        return;
+    }
+    let (binding, operands) = split_boolean(text);
+    let word = match binding {
+        Binding::Or => " OR ",
+        Binding::And => " AND ",
+        Binding::Not => {
+            out.push_str("NOT ");
+            return write_operand(operands[0], binding, out, depth);
+        }
+        Binding::Tighter => return write_casts(text, out, depth),
+    };
+    for (i, operand) in operands.into_iter().enumerate() {
+        if i > 0 {
+            out.push_str(word);
+        }
+        write_operand(operand, binding, out, depth);
+    }
+}
+
+fn write_operand(operand: &str, parent: Binding, out: &mut String, depth: usize) {
+    let binding = split_boolean(strip_group(operand)).0;
+    if binding < parent {
+        out.push('(');
+        write_expression(operand, out, depth + 1);
+        out.push(')');
+    } else {
+        write_expression(operand, out, depth + 1);
+    }
+}
+
+/// Copies an expression, taking the pair off plain operands of `::`.
+fn write_casts(text: &str, out: &mut String, depth: usize) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = skip_token(text, at);
+        let token = &text[at..end];
+        let bracketed = bytes[at] == b'[' && end > at + 1 && bytes[end - 1] == b']';
+        if bracketed || is_one_group(token) {
+            let inner = &token[1..token.len() - 1];
+            let called = at > 0 && is_name_byte(bytes[at - 1]);
+            let mut body = String::new();
+            write_group_body(inner, &mut body, depth);
+            if bracketed {
+                out.extend(["[", &body, "]"]);
+            } else if !called && text[end..].starts_with("::") && is_plain_operand(&body) {
+                out.push_str(&body);
+            } else {
+                out.push('(');
+                out.push_str(&body);
+                out.push(')');
+            }
+        } else {
+            out.push_str(token);
+        }
+        at = end;
+    }
+}
+
+/// The inside of parentheses: a list of arguments, or an expression that keeps its own pair.
+fn write_group_body(inner: &str, out: &mut String, depth: usize) {
+    for (i, argument) in split_top(inner, ", ").into_iter().enumerate() {
+        if i > 0 {
+            out.push_str(", ");
+        }
+        if depth < DEPTH_MAX {
+            write_expression(argument, out, depth + 1);
+        } else {
+            out.push_str(argument);
+        }
+    }
+}
+
+/// A constant, a name, a call, or a cast of one: what `::` may follow without parentheses.
+fn is_plain_operand(text: &str) -> bool {
+    let first = split_top(text, "::")[0];
+    let bytes = first.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        // Signs and spaces mean an operator.
+        if !(is_name_byte(bytes[at]) || matches!(bytes[at], b'\'' | b'(' | b'[' | b'.')) {
+            return false;
+        }
+        at = skip_token(first, at);
+    }
+    let is_type = |c: char| {
+        c.is_alphanumeric()
+            || matches!(c, '_' | ' ' | '(' | ')' | '[' | ']' | ',' | '.' | '"' | ':')
+    };
+    !first.is_empty() && text[first.len()..].chars().all(is_type)
+}
+
+/// Splits at the weakest boolean operator outside parentheses.
+fn split_boolean(text: &str) -> (Binding, Vec<&str>) {
+    for (word, binding) in [(" OR ", Binding::Or), (" AND ", Binding::And)] {
+        let parts = split_top(text, word);
+        // Canonical text has each operand of AND and OR in parentheses unless it is a bare name,
+        // constant or call; the AND of BETWEEN and a CASE's conditions are not split.
+        if parts.len() > 1 && parts.iter().all(|p| is_operand(p)) {
+            return (binding, parts);
+        }
+    }
+    match text.strip_prefix("NOT ") {
+        Some(rest) if is_operand(rest) => (Binding::Not, vec![rest]),
+        _ => (Binding::Tighter, vec![text]),
+    }
+}
+
+/// One group, or one word without blanks.
+fn is_operand(text: &str) -> bool {
+    is_one_group(text) || split_top(text, " ").len() == 1
+}
+
+/// Parts between occurrences of a separator outside quotes and brackets.
+fn split_top<'t>(text: &'t str, separator: &str) -> Vec<&'t str> {
+    let (mut parts, mut start, mut at) = (Vec::new(), 0, 0);
+    while at < text.len() {
+        if text[at..].starts_with(separator) {
+            parts.push(&text[start..at]);
+            at += separator.len();
+            start = at;
+        } else {
+            at = skip_token(text, at);
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+/// Takes off pairs that enclose the whole text.
+fn strip_group(mut text: &str) -> &str {
+    while is_one_group(text) {
+        text = &text[1..text.len() - 1];
+    }
+    text
+}
+
+/// Whether the text is one pair of parentheses with what is in it.
+pub(super) fn is_one_group(text: &str) -> bool {
+    text.len() >= 2
+        && text.starts_with('(')
+        && text.ends_with(')')
+        && skip_token(text, 0) == text.len()
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'"' | b'$') || byte >= 0x80
+}
+
+/// The end of what starts at `at`: a quoted piece, a bracketed group, or one character. Always
+/// on a character boundary and past `at`; unbalanced text ends at its end.
+fn skip_token(text: &str, at: usize) -> usize {
+    let bytes = text.as_bytes();
+    match bytes[at] {
+        quote @ (b'\'' | b'"') => skip_quoted(bytes, at, quote),
+        b'(' | b'[' => {
+            let (mut depth, mut i) = (0usize, at);
+            while i < bytes.len() {
+                match bytes[i] {
+                    b'(' | b'[' => depth += 1,
+                    b')' | b']' => depth -= 1,
+                    quote @ (b'\'' | b'"') => {
+                        i = skip_quoted(bytes, i, quote);
+                        continue;
+                    }
+                    _ => {}
+                }
+                i += 1;
+                if depth == 0 {
+                    return i;
+                }
+            }
+            bytes.len()
+        }
+        _ => at + text[at..].chars().next().map_or(1, char::len_utf8),
+    }
+}
+
+/// The end of a quoted piece; a doubled quote reads as two pieces in a row, which is as good.
+fn skip_quoted(bytes: &[u8], at: usize, quote: u8) -> usize {
+    let escapes = quote == b'\'' && at > 0 && bytes[at - 1] == b'E';
+    let mut i = at + 1;
+    while i < bytes.len() {
+        match bytes[i] {
+            b'\\' if escapes => i += 2,
+            byte if byte == quote => return i + 1,
+            _ => i += 1,
+        }
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pairs of pg_get_expr(…, false) and (…, true) of a live PostgreSQL 18.
+    #[test]
+    fn reads_as_postgresql_prints_it() {
+        for (plain, pretty) in [
+            ("(balance > (0)::numeric)", "balance > 0::numeric"),
+            ("(((a > 0) AND (b > 0)) OR (note IS NULL))", "a > 0 AND b > 0 OR note IS NULL"),
+            (
+                "(((length(note) + a) > 3) AND (NOT (a = 3)))",
+                "(length(note) + a) > 3 AND NOT a = 3",
+            ),
+            ("((a > 0) AND ((b > 0) OR (a < 5)))", "a > 0 AND (b > 0 OR a < 5)"),
+            ("'x'::character varying", "'x'::character varying"),
+            ("nextval('acc_id_seq'::regclass)", "nextval('acc_id_seq'::regclass)"),
+            ("((note)::text <> ''::text)", "note::text <> ''::text"),
+            (
+                "((lower(note))::character(5) = 'a AND b'::bpchar)",
+                "lower(note)::character(5) = 'a AND b'::bpchar",
+            ),
+            ("(ok AND (a = 1))", "ok AND a = 1"),
+            ("(NOT (ok OR (a = 1)))", "NOT (ok OR a = 1)"),
+            ("((a + b))::numeric", "(a + b)::numeric"),
+            ("('-1'::integer)::numeric", "'-1'::integer::numeric"),
+            ("(((a)::numeric > (1)::numeric) OR ok)", "a::numeric > 1::numeric OR ok"),
+            (
+                "((note)::text = ANY ((ARRAY['a'::character varying, 'b'::character varying])::text[]))",
+                "note::text = ANY (ARRAY['a'::character varying, 'b'::character varying]::text[])",
+            ),
+            ("((a > 1) IS TRUE)", "(a > 1) IS TRUE"),
+            ("((COALESCE((a + 1), b))::text = 'x'::text)", "COALESCE(a + 1, b)::text = 'x'::text"),
+            (
+                "((((note)::text || 'x'::text) || 'y'::text) = ''::text)",
+                "((note::text || 'x'::text) || 'y'::text) = ''::text",
+            ),
+            ("now()", "now()"),
+            ("(note = 'it''s (odd'::text)", "note = 'it''s (odd'::text"),
+        ] {
+            assert_eq!(pretty_expression(plain), pretty);
+        }
+    }
+
+    #[test]
+    fn any_text_is_survived() {
+        for text in ["", "(", "((", ")", "'", "E'\\", "(é)::é", "a AND ", " OR ", "NOT ", "()::"]
+        {
+            pretty_expression(text);
+        }
+        pretty_expression(&"(".repeat(5000));
+        pretty_expression(&("(".repeat(2000) + "a" + &")".repeat(2000)));
+        pretty_expression(&("(a AND ".repeat(2000) + "a" + &")".repeat(2000)));
+    }
+}
