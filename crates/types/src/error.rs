@@ -251,10 +251,10 @@ impl Error {
         }))
     }
 
-    /// 0A000 naming the feature: `"{feature} is not supported yet"`.
+    /// 0A000 naming the feature: `"not supported yet: {feature}"` (reads well for any noun).
     #[cold]
     pub fn not_supported(feature: impl fmt::Display) -> Error {
-        Error::new(SqlState::FEATURE_NOT_SUPPORTED, format!("{feature} is not supported yet"))
+        Error::new(SqlState::FEATURE_NOT_SUPPORTED, format!("not supported yet: {feature}"))
     }
 
     /// XX000: a broken assumption inside the server.
