@@ -118,7 +118,7 @@ mod tests {
             let fields: Vec<_> = line.split('\t').collect();
             assert_eq!((fields.len(), fields[0]), (4, id.to_string().as_str()));
         }
-        let last = "10003\t1088894835\tthe text of row number 10003\t2025-06-01 02:46:43.5";
+        let last = "10003\t833093411\tthe text of row number 10003\t2025-06-01 02:46:43.5";
         assert_eq!(text.lines().last(), Some(last));
     }
 }

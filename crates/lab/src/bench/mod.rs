@@ -141,7 +141,7 @@ fn start_servers(
                 servers.push(server);
             }
             Err(Failure::Interrupted) => return Err(Failure::Interrupted),
-            Err(failure) => note(notes, format!("{kind:?} is left out: {failure}")),
+            Err(failure) => note(notes, format!("{} is left out: {failure}", kind.title())),
         }
     }
     if servers.is_empty() {
@@ -211,6 +211,7 @@ impl Bench<'_> {
                 self.give_up(number, workload, &failure)?;
                 measured.is_wrong = true;
             }
+            self.clear(number, workload)?;
         }
         Ok(Outcome { workload, series: series.into_iter().flatten().collect() })
     }
@@ -319,6 +320,20 @@ impl Bench<'_> {
             workload.unit(),
             sample.others_share(self.processors) * 100.0
         );
+    }
+
+    /// Drops a workload's own table: the next one shall have the space.
+    fn clear(&mut self, number: usize, workload: &Workload) -> Result<()> {
+        let (port, kind) = (self.servers[number].port, self.servers[number].kind);
+        let (Data::Own { table, .. }, false) = (&workload.data, kind == Kind::Noop) else {
+            return Ok(());
+        };
+        let dropped = Client::connect(port)
+            .and_then(|mut client| client.query(&format!("DROP TABLE {table}")));
+        match dropped {
+            Ok(_) => Ok(()),
+            Err(failure) => self.give_up(number, workload, &failure),
+        }
     }
 
     /// Compares what a server holds after the last run with what it was told.

@@ -64,8 +64,10 @@ impl Daemon {
         if self.has_ended().is_some() {
             return;
         }
-        let pid = self.child.id().to_string();
-        let _ = Command::new("kill").args(["-s", self.stop_signal, &pid]).status();
+        let pid = self.child.id();
+        // The shell's own kill: the program of that name is not everywhere.
+        let kill = format!("kill -s {} {pid}", self.stop_signal);
+        let _ = Command::new("sh").args(["-c", &kill]).status();
         let deadline = Instant::now() + STOP_LIMIT;
         while self.has_ended().is_none() {
             if Instant::now() > deadline {
@@ -207,6 +209,7 @@ impl Drop for Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::TempDir;
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
@@ -214,18 +217,15 @@ mod tests {
         command
     }
 
-    fn scratch() -> Scratch {
-        static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let parent =
-            std::env::temp_dir().join(format!("bench-test-{}-{number}", std::process::id()));
-        fs::create_dir_all(&parent).unwrap();
-        Scratch::create(&parent, false).unwrap()
+    /// A scratch folder and the one that it is in.
+    fn scratch() -> (Scratch, TempDir) {
+        let parent = TempDir::new("steppe-bench-test").unwrap();
+        (Scratch::create(parent.path(), false).unwrap(), parent)
     }
 
     #[test]
     fn a_client_that_hangs_is_killed() {
-        let scratch = scratch();
+        let (scratch, _parent) = scratch();
         let limit = Duration::from_millis(100);
         let started = Instant::now();
         let failure = run_client(shell("sleep 60"), scratch.path(), limit).unwrap_err();
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_client_that_fails_is_quoted() {
-        let scratch = scratch();
+        let (scratch, _parent) = scratch();
         let script = "echo noise >&2; echo 'sh: error: no luck' >&2; echo after >&2; exit 3";
         let failure =
             run_client(shell(script), scratch.path(), Duration::from_secs(10)).unwrap_err();
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_daemon_and_its_folder_go_with_their_values() {
-        let scratch = scratch();
+        let (scratch, _parent) = scratch();
         let path = scratch.path().to_owned();
         let log = path.join("log");
         let arguments = ["-c".to_owned(), "echo hello; exec sleep 60".to_owned()];

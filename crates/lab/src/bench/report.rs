@@ -229,6 +229,12 @@ impl Report<'_> {
         ]
     }
 
+    /// Whether something else kept half of the processors busy when we came.
+    fn was_busy(&self) -> bool {
+        let last_minute = self.load_before.split(' ').next().and_then(|load| load.parse().ok());
+        last_minute.unwrap_or(0.0) > 0.5 * self.machine.processors as f64
+    }
+
     fn conditions(&self) -> Vec<String> {
         let Options { rounds, seconds, scale, copy_rows, shared_buffers, .. } = self.options;
         let machine = self.machine;
@@ -245,7 +251,7 @@ impl Report<'_> {
                 self.load_before, self.load_after
             ),
             format!(
-                "medians of {rounds} rounds, servers in turn in each; a pgbench run is {seconds} s \
+                "medians of {rounds} round(s), servers in turn in each; a pgbench run is {seconds} s \
                  after one of {} s without measurement; scale {scale}; COPY of {} rows",
                 self.options.warm_up_seconds(),
                 grouped(*copy_rows as f64)
@@ -261,6 +267,9 @@ impl Report<'_> {
                 OTHERS_SHARE_MAX * 100.0
             ),
         ];
+        if self.was_busy() {
+            lines.push("THE MACHINE WAS BUSY before the benchmark began: measure again".to_owned());
+        }
         if machine.syncs_to_memory() {
             lines.push("THE DATA IS IN MEMORY: figures for writes mean nothing".to_owned());
         }

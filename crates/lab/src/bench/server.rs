@@ -25,6 +25,14 @@ pub(super) enum Kind {
 impl Kind {
     pub(super) const ALL: [Kind; 3] = [Kind::PostgreSql, Kind::Steppe, Kind::Noop];
 
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Kind::PostgreSql => "PostgreSQL",
+            Kind::Steppe => "Steppe",
+            Kind::Noop => "the do-nothing server",
+        }
+    }
+
     pub(super) fn named(name: &str) -> Option<Kind> {
         match name {
             "postgresql" => Some(Kind::PostgreSql),

@@ -90,15 +90,17 @@ const fn select_only(
     }
 }
 
-const fn copy(name: &'static str, title: &'static str, clients: u32) -> Workload {
+const fn copy(
+    name: &'static str,
+    title: &'static str,
+    table: &'static str,
+    clients: u32,
+) -> Workload {
     Workload {
         name,
         title,
         load: Load::Copy,
-        data: Data::Own {
-            table: "bench_copy",
-            columns: "id bigint NOT NULL, a integer, b text, c timestamp",
-        },
+        data: Data::Own { table, columns: "id bigint NOT NULL, a integer, b text, c timestamp" },
         clients,
         target_to_postgresql: 2.0,
         target_to_noop: None,
@@ -170,8 +172,8 @@ pub(super) const WORKLOADS: &[Workload] = &[
         target_to_postgresql: 3.0,
         target_to_noop: None,
     },
-    copy("copy-1", "COPY in, 1 client", 1),
-    copy("copy-4", "COPY in, 4 clients", 4),
+    copy("copy-1", "COPY in, 1 client", "bench_copy_1", 1),
+    copy("copy-4", "COPY in, 4 clients", "bench_copy_4", 4),
 ];
 
 #[cfg(test)]
