@@ -126,6 +126,11 @@ impl ExecContext {
         })
     }
 
+    /// Replaces the external parameters.
+    pub(crate) fn set_params(&mut self, params: Arc<[Datum]>) {
+        self.params = params;
+    }
+
     /// A run-time parameter's value.
     #[inline]
     pub(crate) fn exec_param(&self, id: ExecParamId) -> &Datum {

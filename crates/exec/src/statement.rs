@@ -131,6 +131,11 @@ impl CompiledStmt {
         &self.planned
     }
 
+    /// The compiled root node.
+    pub(crate) fn root(&self) -> &Arc<CPlan> {
+        &self.root
+    }
+
     /// Columns sent to the client.
     pub fn columns(&self) -> &[ResultColumn] {
         &self.planned.columns
@@ -162,7 +167,7 @@ impl CompiledStmt {
         })
     }
 
-    fn context(
+    pub(crate) fn context(
         &self,
         params: Arc<[Datum]>,
         env: &ExecEnv,

@@ -210,3 +210,51 @@ fn for_update_locks_the_newest_version() {
     a.commit();
     assert_eq!(worker.join().expect("no panic"), ["1|99", "2|20"]);
 }
+
+#[test]
+fn bulk_loading_fills_defaults_and_checks_constraints() {
+    use steppe_exec::BulkInsert;
+    let mut w = accounts();
+    let stmt = w
+        .compile("insert into t (id, v) values ($1, $2 + 1)", &[oid::INT4, oid::INT4])
+        .expect("compiles");
+    let mut bulk = BulkInsert::new(&stmt).expect("an insert of one row");
+    w.begin();
+    w.txn.as_mut().expect("open").start_statement().expect("statement");
+    let env = w.env();
+    for i in 0..2500 {
+        bulk.push(vec![Datum::Int4(i), Datum::Int4(i)], &env, &mut w.txn).expect("push");
+    }
+    bulk.flush(&env, &mut w.txn).expect("flush");
+    w.commit();
+    assert_eq!(w.rows("select count(*), min(v), max(v), count(s) from t"), ["2500|1|2500|0"]);
+    assert_eq!(w.rows("select v from t where id = 1777"), ["1778"]);
+    w.begin();
+    w.txn.as_mut().expect("open").start_statement().expect("statement");
+    bulk.push(vec![Datum::Int4(5), Datum::Int4(1)], &env, &mut w.txn).expect("push");
+    let error = bulk.flush(&env, &mut w.txn).expect_err("duplicate");
+    assert_eq!(error.fields().detail.as_deref(), Some("Key (id)=(5) already exists."));
+    w.rollback();
+}
+
+#[test]
+fn portals_suspend_and_go_on() {
+    use steppe_exec::{Execution, FetchStatus};
+    use support::Rows;
+    let mut w = accounts();
+    w.rows("insert into t select g, g, '', null from generate_series(1,10) g");
+    let stmt = w.compile("select id from t order by id", &[]).expect("compiles");
+    w.begin();
+    w.txn.as_mut().expect("open").start_statement().expect("statement");
+    let env = w.env();
+    let mut portal = Execution::start(&stmt, Vec::new().into(), &env, &mut w.txn).expect("starts");
+    let mut sink = Rows::of(&stmt);
+    let fetch = |portal: &mut Execution, w: &mut World, sink: &mut Rows, n| {
+        portal.fetch(&mut w.txn, n, sink).expect("fetch")
+    };
+    assert_eq!(fetch(&mut portal, &mut w, &mut sink, 4), FetchStatus::Suspended { rows: 4 });
+    assert_eq!(fetch(&mut portal, &mut w, &mut sink, 6), FetchStatus::Suspended { rows: 6 });
+    assert_eq!(fetch(&mut portal, &mut w, &mut sink, 5), FetchStatus::Done { rows: 10 });
+    assert_eq!(sink.rows.len(), 10);
+    w.commit();
+}

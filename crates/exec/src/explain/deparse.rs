@@ -8,12 +8,24 @@ use steppe_sql::expr::{Aggregate, Expr, SortKey, SubLinkKind, SubPlan};
 /// Names of an input row's slots.
 pub(super) struct Names<'a> {
     pub(super) slots: &'a [Arc<str>],
+    /// A qualification (`t.`) to leave out.
+    pub(super) unqualified: Option<&'a str>,
+}
+
+impl Names<'_> {
+    /// A name as it is printed.
+    pub(super) fn shown(&self, name: &str) -> String {
+        match self.unqualified {
+            Some(prefix) => name.replace(prefix, ""),
+            None => name.to_owned(),
+        }
+    }
 }
 
 /// Prints an expression over a node's input row.
 pub(super) fn deparse(expr: &Expr, names: &Names<'_>) -> String {
     expression(expr, &|e| match e {
-        Expr::Slot { index, .. } => names.slots.get(*index).map(|n| n.to_string()),
+        Expr::Slot { index, .. } => names.slots.get(*index).map(|n| names.shown(n)),
         Expr::SubPlan(sub) => Some(sub_plan(sub, names)),
         _ => None,
     })
@@ -24,7 +36,7 @@ fn sub_plan(sub: &SubPlan, names: &Names<'_>) -> String {
     match (sub.kind, sub.args.is_empty()) {
         (SubLinkKind::Any, _) if sub.hash_keys.is_some() => format!("(hashed SubPlan {number})"),
         (SubLinkKind::Scalar | SubLinkKind::Array | SubLinkKind::Exists, true) => {
-            format!("$${number}").replace("$$", "$")
+            format!("(InitPlan {number}).col1")
         }
         (SubLinkKind::Any | SubLinkKind::All, _) => {
             let word = if sub.kind == SubLinkKind::Any { "ANY" } else { "ALL" };

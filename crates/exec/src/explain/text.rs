@@ -5,6 +5,7 @@
 
 use super::deparse::{Names, aggregate, deparse, sort_key};
 use crate::context::Instrument;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 use steppe_sql::expr::{Expr, SubPlanId};
@@ -48,6 +49,10 @@ struct Printer<'a> {
     next_id: usize,
     /// Where each sub-plan's numbering starts.
     subplan_ids: Vec<usize>,
+    /// Sub-plans printed already.
+    shown: BTreeSet<SubPlanId>,
+    /// The prefix to drop from names: there is one relation, so columns need no qualification.
+    unqualified: Option<String>,
     lines: Vec<String>,
 }
 
@@ -63,9 +68,17 @@ pub fn explain(
         subplan_ids.push(next);
         next += count(plan);
     }
-    let mut printer =
-        Printer { stmt, options, instruments, next_id: 0, subplan_ids, lines: Vec::new() };
-    printer.plan(&stmt.plan, 0, "");
+    let mut printer = Printer {
+        stmt,
+        options,
+        instruments,
+        next_id: 0,
+        subplan_ids,
+        shown: BTreeSet::new(),
+        unqualified: (!options.verbose).then(|| only_alias(stmt)).flatten(),
+        lines: Vec::new(),
+    };
+    printer.node(&stmt.plan, None, true);
     printer.lines
 }
 
@@ -74,6 +87,33 @@ fn count(plan: &Plan) -> usize {
     let mut total = 1 + usize::from(matches!(plan.node, PlanNode::HashJoin { .. }));
     crate::deps::for_each_child(plan, &mut |child| total += count(child));
     total
+}
+
+/// The alias of the statement's only relation, with its dot.
+fn only_alias(stmt: &PlannedStmt) -> Option<String> {
+    let mut aliases = Vec::new();
+    std::iter::once(&stmt.plan).chain(&stmt.subplans).for_each(|p| scans(p, &mut aliases));
+    match &aliases[..] {
+        [only] => Some(format!("{only}.")),
+        _ => None,
+    }
+}
+
+fn scans(plan: &Plan, out: &mut Vec<Arc<str>>) {
+    match &plan.node {
+        PlanNode::SeqScan { rel, .. } | PlanNode::IndexScan { rel, .. } => {
+            out.push(rel.alias.clone());
+        }
+        PlanNode::FunctionScan { alias, .. } | PlanNode::SubqueryScan { alias, .. } => {
+            out.push(alias.clone());
+        }
+        PlanNode::CteScan { name, .. } | PlanNode::WorkTableScan { name, .. } => {
+            out.push(name.clone());
+        }
+        PlanNode::Values(_) => out.push("*VALUES*".into()),
+        _ => {}
+    }
+    crate::deps::for_each_child(plan, &mut |child| scans(child, out));
 }
 
 fn join_name(base: &str, kind: JoinKind) -> String {
@@ -90,8 +130,8 @@ fn join_name(base: &str, kind: JoinKind) -> String {
 }
 
 impl Printer<'_> {
-    fn names<'a>(&self, slots: &'a [Arc<str>]) -> Names<'a> {
-        Names { slots }
+    fn names<'a>(&'a self, slots: &'a [Arc<str>]) -> Names<'a> {
+        Names { slots, unqualified: self.unqualified.as_deref() }
     }
 
     fn relation(&self, rel: &ScanRelation) -> String {
@@ -196,55 +236,61 @@ impl Printer<'_> {
         }
     }
 
-    fn push(&mut self, depth: usize, arrow: bool, text: &str) {
-        let line = match (depth, arrow) {
-            (0, _) => text.to_owned(),
-            (_, true) => format!("{}->  {text}", " ".repeat(depth * 6 - 4)),
-            (_, false) => text.to_owned(),
-        };
-        self.lines.push(line);
+    /// A node's headline: behind an arrow at a column, or at the very start.
+    fn headline(&mut self, arrow: Option<usize>, text: &str) {
+        self.lines.push(match arrow {
+            None => text.to_owned(),
+            Some(column) => format!("{}->  {text}", " ".repeat(column)),
+        });
     }
 
     /// A property line under a node's headline.
-    fn property(&mut self, depth: usize, text: String) {
-        self.lines.push(format!("{}{text}", " ".repeat(depth * 6 + 2)));
+    fn property(&mut self, at: usize, text: String) {
+        self.lines.push(format!("{}{text}", " ".repeat(at)));
     }
 
-    fn plan(&mut self, plan: &Plan, depth: usize, prefix: &str) {
+    /// Prints a node with all below it. Properties stand two columns right of the headline's
+    /// text, which is also where the children's arrows are.
+    fn plan(&mut self, plan: &Plan, arrow: Option<usize>) {
+        self.node(plan, arrow, false);
+    }
+
+    fn node(&mut self, plan: &Plan, arrow: Option<usize>, root: bool) {
         let id = self.next_id;
         self.next_id += 1;
-        let mut line = format!("{prefix}{}", self.title(plan));
+        let at = arrow.map_or(2, |column| column + 6);
+        let mut line = self.title(plan);
         self.figures(plan, id, &mut line);
-        self.push(depth, true, &line);
+        self.headline(arrow, &line);
         if self.options.verbose {
-            self.output(plan, depth);
+            self.output(plan, at);
         }
-        self.details(plan, depth, id);
-        self.initplans(plan, depth);
-        self.children(plan, depth);
+        self.details(plan, at, id);
+        self.subplans(plan, at, root);
+        self.children(plan, at);
     }
 
-    fn output(&mut self, plan: &Plan, depth: usize) {
+    fn output(&mut self, plan: &Plan, at: usize) {
         let names = self.names(&plan.slot_names);
         let columns: Vec<String> = match &plan.project {
             Some(project) => project.iter().map(|e| deparse(e, &names)).collect(),
-            None => plan.slot_names.iter().map(|n| n.to_string()).collect(),
+            None => plan.slot_names.iter().map(|n| names.shown(n)).collect(),
         };
         if !columns.is_empty() {
-            self.property(depth, format!("Output: {}", columns.join(", ")));
+            self.property(at, format!("Output: {}", columns.join(", ")));
         }
     }
 
-    fn condition(&mut self, depth: usize, label: &str, expr: &Expr, slots: &[Arc<str>]) {
+    fn condition(&mut self, at: usize, label: &str, expr: &Expr, slots: &[Arc<str>]) {
         let text = deparse(expr, &self.names(slots));
         let text = if text.starts_with('(') { text } else { format!("({text})") };
-        self.property(depth, format!("{label}: {text}"));
+        self.property(at, format!("{label}: {text}"));
     }
 
-    fn details(&mut self, plan: &Plan, depth: usize, id: usize) {
+    fn details(&mut self, plan: &Plan, at: usize, id: usize) {
         match &plan.node {
             PlanNode::Result { one_time_filter: Some(filter), .. } => {
-                self.condition(depth, "One-Time Filter", filter, &[]);
+                self.condition(at, "One-Time Filter", filter, &[]);
             }
             PlanNode::IndexScan { rel, range, .. } => {
                 let columns = rel.relation.columns.iter();
@@ -257,64 +303,64 @@ impl Printer<'_> {
                         [one] => one.clone(),
                         many => format!("({})", many.join(" AND ")),
                     };
-                    self.property(depth, format!("Index Cond: {text}"));
+                    self.property(at, format!("Index Cond: {text}"));
                 }
             }
             PlanNode::HashJoin { outer, inner, keys, on, .. } => {
                 let keys = keys.iter().map(|(a, b, _)| (a, b));
-                self.join_condition(depth, "Hash Cond", keys, outer, inner);
-                self.join_filter(depth, on.as_ref(), &plan.slot_names, id);
+                self.join_condition(at, "Hash Cond", keys, outer, inner);
+                self.join_filter(at, on.as_ref(), &plan.slot_names, id);
             }
             PlanNode::MergeJoin { outer, inner, keys, on, .. } => {
                 let keys = keys.iter().map(|(a, b)| (a, b));
-                self.join_condition(depth, "Merge Cond", keys, outer, inner);
-                self.join_filter(depth, on.as_ref(), &plan.slot_names, id);
+                self.join_condition(at, "Merge Cond", keys, outer, inner);
+                self.join_filter(at, on.as_ref(), &plan.slot_names, id);
             }
             PlanNode::NestLoop { on, .. } => {
-                self.join_filter(depth, on.as_ref(), &plan.slot_names, id);
+                self.join_filter(at, on.as_ref(), &plan.slot_names, id);
             }
             PlanNode::Sort { child, keys, .. } => {
                 let slots = output_names(child);
                 let names = self.names(&slots);
                 let keys: Vec<String> = keys.iter().map(|k| sort_key(k, &names)).collect();
-                self.property(depth, format!("Sort Key: {}", keys.join(", ")));
+                self.property(at, format!("Sort Key: {}", keys.join(", ")));
             }
             PlanNode::Agg { child, keys, .. } if !keys.is_empty() => {
                 let slots = output_names(child);
                 let names = self.names(&slots);
                 let keys: Vec<String> = keys.iter().map(|k| deparse(k, &names)).collect();
-                self.property(depth, format!("Group Key: {}", keys.join(", ")));
+                self.property(at, format!("Group Key: {}", keys.join(", ")));
             }
             PlanNode::Modify(modify) => {
                 if let Some(conflict) = &modify.on_conflict {
                     let word = if conflict.update.is_some() { "UPDATE" } else { "NOTHING" };
-                    self.property(depth, format!("Conflict Resolution: {word}"));
+                    self.property(at, format!("Conflict Resolution: {word}"));
                 }
             }
             _ => {}
         }
         if let Some(filter) = &plan.filter {
-            self.condition(depth, "Filter", filter, &plan.slot_names);
-            self.removed(depth, "Rows Removed by Filter", id, |i| i.filtered);
+            self.condition(at, "Filter", filter, &plan.slot_names);
+            self.removed(at, "Rows Removed by Filter", id, |i| i.filtered);
         }
         for note in self.instruments.get(id).map(|i| i.notes.clone()).unwrap_or_default() {
             if self.options.analyze {
-                self.property(depth, note);
+                self.property(at, note);
             }
         }
     }
 
-    fn removed(&mut self, depth: usize, label: &str, id: usize, rows: fn(&Instrument) -> u64) {
+    fn removed(&mut self, at: usize, label: &str, id: usize, rows: fn(&Instrument) -> u64) {
         let Some(i) = self.instruments.get(id).filter(|_| self.options.analyze) else { return };
         let average = rows(i) as f64 / i.loops.max(1) as f64;
         if average > 0.0 {
-            self.property(depth, format!("{label}: {average:.0}"));
+            self.property(at, format!("{label}: {average:.0}"));
         }
     }
 
     fn join_condition<'a>(
         &mut self,
-        depth: usize,
+        at: usize,
         label: &str,
         keys: impl Iterator<Item = (&'a Expr, &'a Expr)>,
         outer: &Plan,
@@ -329,45 +375,41 @@ impl Printer<'_> {
             [one] => one.clone(),
             many => format!("({})", many.join(" AND ")),
         };
-        self.property(depth, format!("{label}: {text}"));
+        self.property(at, format!("{label}: {text}"));
     }
 
-    fn join_filter(&mut self, depth: usize, on: Option<&Expr>, slots: &[Arc<str>], id: usize) {
+    fn join_filter(&mut self, at: usize, on: Option<&Expr>, slots: &[Arc<str>], id: usize) {
         if let Some(on) = on {
-            self.condition(depth, "Join Filter", on, slots);
-            self.removed(depth, "Rows Removed by Join Filter", id, |i| i.join_filtered);
+            self.condition(at, "Join Filter", on, slots);
+            self.removed(at, "Rows Removed by Join Filter", id, |i| i.join_filtered);
         }
     }
 
-    /// Sub-plans that this node's expressions use.
-    fn initplans(&mut self, plan: &Plan, depth: usize) {
-        let mut used: Vec<(SubPlanId, bool)> = Vec::new();
-        crate::deps::for_each_expr(plan, &mut |e| collect_subplans(e, &mut used));
-        if let PlanNode::CteScan { plan, .. } = &plan.node {
-            used.push((*plan, true));
+    /// Sub-plans: those that run once, CTEs among them, at the root of the tree that uses
+    /// them; the others at the node whose expressions they stand in.
+    fn subplans(&mut self, plan: &Plan, at: usize, root: bool) {
+        let mut used = Vec::new();
+        if root {
+            collect_initial(plan, &mut used);
         }
-        used.sort_unstable();
-        used.dedup_by_key(|(id, _)| *id);
+        crate::deps::for_each_expr(plan, &mut |e| collect_subplans(e, false, &mut used));
         let resume = self.next_id;
-        let is_cte = matches!(plan.node, PlanNode::CteScan { .. });
-        for (sub, initial) in used {
+        for (sub, label) in used {
             let Some(sub_plan) = self.stmt.subplans.get(sub) else { continue };
-            let label = match (&plan.node, initial) {
-                (PlanNode::CteScan { name, .. }, _) if is_cte => format!("CTE {name}"),
-                (_, true) => format!("InitPlan {}", sub + 1),
-                (_, false) => format!("SubPlan {}", sub + 1),
-            };
-            self.property(depth, label);
+            if !self.shown.insert(sub) {
+                continue;
+            }
+            self.property(at, label);
             self.next_id = self.subplan_ids[sub];
-            self.plan(sub_plan, depth + 1, "");
+            self.node(sub_plan, Some(at + 2), true);
         }
         self.next_id = resume;
     }
 
-    fn children(&mut self, plan: &Plan, depth: usize) {
+    fn children(&mut self, plan: &Plan, at: usize) {
         match &plan.node {
             PlanNode::HashJoin { outer, inner, .. } => {
-                self.plan(outer, depth + 1, "");
+                self.plan(outer, Some(at));
                 let hash = self.next_id;
                 self.next_id += 1;
                 let mut line = "Hash".to_owned();
@@ -381,19 +423,19 @@ impl Printer<'_> {
                 }
                 // The Hash node's own rows are its input's.
                 self.actual(hash + 1, &mut line);
-                self.push(depth + 1, true, &line);
+                self.headline(Some(at), &line);
                 for note in self.instruments.get(hash).map(|i| i.notes.clone()).unwrap_or_default()
                 {
                     if self.options.analyze {
-                        self.property(depth + 1, note);
+                        self.property(at + 6, note);
                     }
                 }
-                self.plan(inner, depth + 2, "");
+                self.plan(inner, Some(at + 6));
             }
             _ => {
                 let mut children = Vec::new();
                 crate::deps::for_each_child(plan, &mut |child| children.push(child));
-                children.into_iter().for_each(|child| self.plan(child, depth + 1, ""));
+                children.into_iter().for_each(|child| self.plan(child, Some(at)));
             }
         }
     }
@@ -405,7 +447,7 @@ fn output_names(plan: &Plan) -> Vec<Arc<str>> {
     match &plan.project {
         None => input,
         Some(project) => {
-            let names = Names { slots: &input };
+            let names = Names { slots: &input, unqualified: None };
             project.iter().map(|e| Arc::from(deparse(e, &names))).collect()
         }
     }
@@ -419,7 +461,7 @@ fn input_names(plan: &Plan) -> Vec<Arc<str>> {
     match &plan.node {
         PlanNode::Agg { child, keys, aggregates, .. } => {
             let slots = output_names(child);
-            let names = Names { slots: &slots };
+            let names = Names { slots: &slots, unqualified: None };
             let keys = keys.iter().map(|k| deparse(k, &names));
             let calls = aggregates.iter().map(|a| format!("({})", aggregate(a, &names)));
             keys.chain(calls).map(Arc::from).collect()
@@ -428,9 +470,23 @@ fn input_names(plan: &Plan) -> Vec<Arc<str>> {
     }
 }
 
-fn collect_subplans(expr: &Expr, out: &mut Vec<(SubPlanId, bool)>) {
+/// The sub-plans of one kind in an expression, with their labels.
+fn collect_subplans(expr: &Expr, initial: bool, out: &mut Vec<(SubPlanId, String)>) {
     if let Expr::SubPlan(sub) = expr {
-        out.push((sub.plan, sub.args.is_empty() && sub.hash_keys.is_none() && sub.test.is_none()));
+        let runs_once = sub.args.is_empty() && sub.hash_keys.is_none() && sub.test.is_none();
+        if runs_once == initial {
+            let word = if initial { "InitPlan" } else { "SubPlan" };
+            out.push((sub.plan, format!("{word} {}", sub.plan + 1)));
+        }
     }
-    expr.for_each_child(&mut |child| collect_subplans(child, out));
+    expr.for_each_child(&mut |child| collect_subplans(child, initial, out));
+}
+
+/// CTEs and the sub-plans that run once in a whole tree.
+fn collect_initial(plan: &Plan, out: &mut Vec<(SubPlanId, String)>) {
+    if let PlanNode::CteScan { plan, name } = &plan.node {
+        out.push((*plan, format!("CTE {name}")));
+    }
+    crate::deps::for_each_expr(plan, &mut |e| collect_subplans(e, true, out));
+    crate::deps::for_each_child(plan, &mut |child| collect_initial(child, out));
 }

@@ -60,6 +60,13 @@ fn show(types: &[Oid], row: &[Datum]) -> String {
     types.iter().zip(row).map(column).collect::<Vec<_>>().join("|")
 }
 
+impl Rows {
+    pub fn of(stmt: &CompiledStmt) -> Rows {
+        let types = stmt.columns().iter().map(|c| c.ty.oid).collect();
+        Rows { types, rows: Vec::new(), raw: true }
+    }
+}
+
 impl RowSink for Rows {
     fn row(&mut self, row: &[Datum]) -> Result<()> {
         assert_eq!(row.len(), self.types.len(), "row is as wide as described");
@@ -297,8 +304,7 @@ impl World {
         params: Arc<[Datum]>,
     ) -> Result<(Vec<String>, u64)> {
         let env = self.env();
-        let types = stmt.columns().iter().map(|c| c.ty.oid).collect();
-        let mut sink = Rows { types, rows: Vec::new(), raw: true };
+        let mut sink = Rows::of(stmt);
         let mut txn = self.txn.take();
         let point = stmt.run_point(&params, &env, &mut txn, &mut sink);
         let result = match point {
