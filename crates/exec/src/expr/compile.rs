@@ -182,7 +182,7 @@ impl<'a> Compiler<'a> {
         let foldable =
             proc.volatility == b'i' && compiled.iter().all(|a| matches!(a, CExpr::Const(_)));
         let info = || CallInfo { func, args: args.iter().map(|a| a.ty().oid).collect(), ret };
-        let expr = match functions::lookup(proc.src) {
+        let expr = match functions::attach(proc) {
             Some(Builtin::Scalar(function)) => {
                 CExpr::Call(Box::new(Call { function, strict: proc.strict, args: compiled }))
             }
@@ -227,7 +227,7 @@ impl<'a> Compiler<'a> {
         if !proc.retset {
             return Ok(None);
         }
-        let Some(Builtin::Set(function)) = functions::lookup(proc.src) else {
+        let Some(Builtin::Set(function)) = functions::attach(proc) else {
             return Err(not_attached(proc));
         };
         let info =
@@ -243,7 +243,7 @@ impl<'a> Compiler<'a> {
         right: TypeRef,
     ) -> Result<BinaryTest> {
         let proc = proc(func)?;
-        Ok(match functions::lookup(proc.src) {
+        Ok(match functions::attach(proc) {
             Some(Builtin::Compare { op, bpchar }) => {
                 let type_oid = if bpchar { oid::BPCHAR } else { left.oid };
                 BinaryTest::Compare(op, plain_type(bpchar, type_oid))

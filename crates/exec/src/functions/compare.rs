@@ -125,8 +125,8 @@ pub(super) const TABLE: &[Entry] = &[
     ("oidle", by(Le)),
     ("oidgt", by(Gt)),
     ("oidge", by(Ge)),
-    ("xideq", by(Eq)),
-    ("xidneq", by(Ne)),
+    ("xideq", scalar(|a, _| Ok(Datum::Bool(xid(a, 0)? == xid(a, 1)?)))),
+    ("xidneq", scalar(|a, _| Ok(Datum::Bool(xid(a, 0)? != xid(a, 1)?)))),
     ("cideq", by(Eq)),
     ("xid8eq", by(Eq)),
     ("xid8ne", by(Ne)),
@@ -289,7 +289,45 @@ pub(super) const TABLE: &[Entry] = &[
     ("interval_smaller", scalar(smaller)),
     ("oidlarger", scalar(larger)),
     ("oidsmaller", scalar(smaller)),
+    ("bpchar_pattern_lt", blank_padded(Lt)),
+    ("bpchar_pattern_le", blank_padded(Le)),
+    ("bpchar_pattern_gt", blank_padded(Gt)),
+    ("bpchar_pattern_ge", blank_padded(Ge)),
+    ("btbpchar_pattern_cmp", scalar(three_way_bpchar)),
+    ("bttext_pattern_cmp", scalar(three_way)),
+    ("btnametextcmp", scalar(three_way)),
+    ("bttextnamecmp", scalar(three_way)),
+    ("bttidcmp", scalar(three_way)),
+    ("xid8cmp", scalar(three_way)),
+    ("btoidvectorcmp", scalar(three_way)),
+    ("bpchar_larger", scalar(|a, _| pick_bpchar(a, true))),
+    ("bpchar_smaller", scalar(|a, _| pick_bpchar(a, false))),
+    ("timetz_larger", scalar(larger)),
+    ("timetz_smaller", scalar(smaller)),
+    ("tidlarger", scalar(larger)),
+    ("tidsmaller", scalar(smaller)),
+    ("xid8_larger", scalar(larger)),
+    ("xid8_smaller", scalar(smaller)),
+    ("bytea_larger", scalar(larger)),
+    ("bytea_smaller", scalar(smaller)),
+    ("record_larger", scalar(larger)),
+    ("record_smaller", scalar(smaller)),
 ];
+
+/// A transaction number, which SQL also compares with integers.
+fn xid(args: &[Datum], i: usize) -> Result<u32> {
+    match arg(args, i)? {
+        Datum::Int4(v) => Ok(*v as u32),
+        other => other.as_oid(),
+    }
+}
+
+fn pick_bpchar(args: &[Datum], larger: bool) -> Result<Datum> {
+    let (a, b) = (arg(args, 0)?, arg(args, 1)?);
+    let order = bpchar_key(a.as_text()?).as_bytes().cmp(bpchar_key(b.as_text()?).as_bytes());
+    let first = if larger { order.is_ge() } else { order.is_le() };
+    Ok(if first { a.clone() } else { b.clone() })
+}
 
 fn sign(order: Ordering) -> Datum {
     Datum::Int4(order as i32)

@@ -7,19 +7,47 @@
 //! their own kind, [`Builtin::Compare`]: the compiler turns them into an inlined
 //! comparison that looks at its operands where they are.
 
+mod advisory;
+mod args;
+mod array;
+mod array_search;
+mod bits;
 mod boolean;
+mod bytea;
+mod cast;
 mod compare;
+mod date_compare;
+mod date_functions;
+mod date_operators;
+mod degrees;
 mod float;
+mod float_math;
+mod hash;
 mod int;
 mod numeric;
+mod pattern;
+mod privilege;
+mod random;
+pub mod reg;
+mod reg_functions;
+mod rules;
 mod series;
 mod session;
+mod sha2;
+mod signature;
+mod size;
+mod sql_bodies;
 mod text;
+mod text_variadic;
+mod type_info;
+mod uuid;
+mod visibility;
 
 use crate::env::FnContext;
 use hashbrown::HashMap;
 use std::cmp::Ordering;
 use std::sync::OnceLock;
+use steppe_catalog::builtin::Proc;
 use steppe_sql::expr::TypeRef;
 use steppe_types::{Datum, Error, Oid, Result};
 
@@ -104,15 +132,59 @@ pub type Entry = (&'static str, Builtin);
 
 /// The families.
 const FAMILIES: &[&[Entry]] = &[
+    advisory::TABLE,
+    array::TABLE,
+    array_search::TABLE,
+    bits::TABLE,
     boolean::TABLE,
+    bytea::TABLE,
+    cast::TABLE,
     compare::TABLE,
+    date_compare::TABLE,
+    date_functions::TABLE,
+    date_operators::TABLE,
+    degrees::TABLE,
     float::TABLE,
+    float_math::TABLE,
+    hash::TABLE,
     int::TABLE,
     numeric::TABLE,
+    pattern::TABLE,
+    privilege::TABLE,
+    random::TABLE,
+    reg_functions::TABLE,
+    rules::TABLE,
     series::TABLE,
     session::TABLE,
+    signature::TABLE,
+    size::TABLE,
     text::TABLE,
+    text_variadic::TABLE,
+    type_info::TABLE,
+    uuid::TABLE,
+    visibility::TABLE,
 ];
+
+/// An entry's implementation: a plain function.
+const fn scalar(f: ScalarFn) -> Builtin {
+    Builtin::Scalar(f)
+}
+
+/// An entry's implementation: a function that looks at its call's types.
+const fn typed(f: TypedFn) -> Builtin {
+    Builtin::Typed(f)
+}
+
+/// An entry's implementation: a set-returning function.
+const fn set(f: SetFn) -> Builtin {
+    Builtin::Set(f)
+}
+
+/// The implementation of a pg_proc row. Functions that PostgreSQL itself writes in
+/// SQL have no symbol to go by: they attach by OID.
+pub fn attach(proc: &Proc) -> Option<Builtin> {
+    sql_bodies::lookup(proc.oid).or_else(|| lookup(proc.src))
+}
 
 /// The implementation behind a prosrc name.
 pub fn lookup(source: &str) -> Option<Builtin> {

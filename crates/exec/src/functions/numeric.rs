@@ -1,6 +1,7 @@
 //! numeric operators and casts; the arithmetic is [`steppe_types::numeric`]'s.
 
-use super::{Builtin, Entry, arg};
+use super::args::{int, int4, numeric};
+use super::{Builtin, Entry, arg, scalar};
 use crate::env::FnContext;
 use steppe_types::numeric::Numeric;
 use steppe_types::{Datum, Result};
@@ -125,4 +126,30 @@ pub(super) const TABLE: &[Entry] = &[
     ("numeric_int8", Builtin::Scalar(to_int8)),
     ("numeric_float8", Builtin::Scalar(to_float8)),
     ("numeric_float4", Builtin::Scalar(to_float4)),
+    ("numeric_inc", scalar(|a, _| result(numeric(a, 0)?.add(&Numeric::ONE)))),
+    ("numeric_sqrt", scalar(|a, _| result(numeric(a, 0)?.sqrt()))),
+    ("numeric_exp", scalar(|a, _| result(numeric(a, 0)?.exp()))),
+    ("numeric_ln", scalar(|a, _| result(numeric(a, 0)?.ln()))),
+    ("numeric_log", scalar(|a, _| result(numeric(a, 1)?.log(numeric(a, 0)?)))),
+    ("numeric_power", scalar(|a, _| result(numeric(a, 0)?.power(numeric(a, 1)?)))),
+    ("numeric_gcd", scalar(|a, _| result(numeric(a, 0)?.gcd(numeric(a, 1)?)))),
+    ("numeric_lcm", scalar(|a, _| result(numeric(a, 0)?.lcm(numeric(a, 1)?)))),
+    ("numeric_fac", scalar(|a, _| result(Numeric::factorial(int(a, 0)?)))),
+    ("numeric_trim_scale", scalar(|a, _| result(Ok(numeric(a, 0)?.trim_scale())))),
+    ("numeric_scale", scalar(|a, _| int4_or_null(numeric(a, 0)?.scale()))),
+    ("numeric_min_scale", scalar(|a, _| int4_or_null(numeric(a, 0)?.min_scale()))),
+    ("width_bucket_numeric", scalar(width_bucket)),
 ];
+
+fn result(value: Result<Numeric>) -> Result<Datum> {
+    value.map(Datum::Numeric)
+}
+
+fn int4_or_null(value: Option<i32>) -> Result<Datum> {
+    Ok(value.map_or(Datum::Null, Datum::Int4))
+}
+
+fn width_bucket(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
+    let (operand, low, high) = (numeric(args, 0)?, numeric(args, 1)?, numeric(args, 2)?);
+    operand.width_bucket(low, high, int4(args, 3)?).map(Datum::Int4)
+}

@@ -1,9 +1,13 @@
-//! Set-returning functions: generate_series, unnest, generate_subscripts.
+//! Set-returning functions: generate_series, unnest, generate_subscripts; and the
+//! sets of known rows that other families return.
 
 use super::{Builtin, CallInfo, Entry, SetRows, arg};
 use crate::env::FnContext;
 use std::sync::Arc;
+use steppe_types::datetime::TimeZone;
+use steppe_types::datetime::arith::{timestamp_plus_interval, timestamptz_plus_interval};
 use steppe_types::datum::Array;
+use steppe_types::interval::Interval;
 use steppe_types::numeric::Numeric;
 use steppe_types::{Datum, Error, Result, SqlState};
 
@@ -15,6 +19,9 @@ pub(super) const TABLE: &[Entry] = &[
     ("generate_series_step_int8", Builtin::Set(integers)),
     ("generate_series_numeric", Builtin::Set(numerics)),
     ("generate_series_step_numeric", Builtin::Set(numerics)),
+    ("generate_series_timestamp", Builtin::Set(moments)),
+    ("generate_series_timestamptz", Builtin::Set(moments)),
+    ("generate_series_timestamptz_at_zone", Builtin::Set(moments)),
     ("array_unnest", Builtin::Set(unnest)),
     ("generate_subscripts", Builtin::Set(subscripts)),
     ("generate_subscripts_nodir", Builtin::Set(subscripts)),
@@ -135,4 +142,77 @@ fn subscripts(args: &[Datum], _: &CallInfo, _: &mut FnContext) -> Result<Box<dyn
     let (first, last) = (i64::from(*lower), i64::from(*lower) + i64::from(*length) - 1);
     let (start, stop, step) = if reverse { (last, first, -1) } else { (first, last, 1) };
     Ok(Box::new(Integers { next: Some(start), stop, step, wide: false }))
+}
+
+/// `start, start + step, … stop`, months and days counted in the zone.
+struct Moments {
+    next: i64,
+    stop: i64,
+    step: Arc<Interval>,
+    up: bool,
+    /// `None` for timestamps without time zone.
+    zone: Option<TimeZone>,
+}
+
+impl SetRows for Moments {
+    fn next(&mut self, out: &mut Vec<Datum>, _: &mut FnContext) -> Result<bool> {
+        let value = self.next;
+        if (self.up && value > self.stop) || (!self.up && value < self.stop) {
+            return Ok(false);
+        }
+        self.next = match &self.zone {
+            None => timestamp_plus_interval(value, &self.step)?,
+            Some(zone) => timestamptz_plus_interval(value, &self.step, zone)?,
+        };
+        out.push(match self.zone {
+            None => Datum::Timestamp(value),
+            Some(_) => Datum::TimestampTz(value),
+        });
+        Ok(true)
+    }
+}
+
+fn moments(args: &[Datum], _: &CallInfo, cx: &mut FnContext) -> Result<Box<dyn SetRows>> {
+    let step = arg(args, 2)?.as_interval()?.clone();
+    let direction = step.linear().signum();
+    if direction == 0 {
+        return Err(zero_step());
+    }
+    let zone = match (arg(args, 0)?, args.get(3)) {
+        (Datum::Timestamp(_), _) => None,
+        (_, None) => Some(cx.io.datetime.time_zone.clone()),
+        (_, Some(name)) => Some(TimeZone::by_name_or_abbrev(name.as_text()?)?),
+    };
+    let (next, stop) = (super::args::moment(args, 0)?, super::args::moment(args, 1)?);
+    Ok(Box::new(Moments { next, stop, step, up: direction > 0, zone }))
+}
+
+struct Values(std::vec::IntoIter<Datum>);
+
+impl SetRows for Values {
+    fn next(&mut self, out: &mut Vec<Datum>, _: &mut FnContext) -> Result<bool> {
+        let Some(value) = self.0.next() else { return Ok(false) };
+        out.push(value);
+        Ok(true)
+    }
+}
+
+/// A set whose one-column rows are known.
+pub(super) fn values(rows: Vec<Datum>) -> Box<dyn SetRows> {
+    Box::new(Values(rows.into_iter()))
+}
+
+struct Rows(std::vec::IntoIter<Vec<Datum>>);
+
+impl SetRows for Rows {
+    fn next(&mut self, out: &mut Vec<Datum>, _: &mut FnContext) -> Result<bool> {
+        let Some(row) = self.0.next() else { return Ok(false) };
+        out.extend(row);
+        Ok(true)
+    }
+}
+
+/// A set whose rows are known.
+pub(super) fn rows(rows: Vec<Vec<Datum>>) -> Box<dyn SetRows> {
+    Box::new(Rows(rows.into_iter()))
 }

@@ -1,8 +1,11 @@
 //! Functions that ask the session: time, sequences, settings, identity.
 
-use super::{Builtin, Entry, arg};
+use super::args::{boolean, float8, int4, text, text_datum, void};
+use super::{Builtin, CallInfo, Entry, arg, scalar, set, typed};
 use crate::env::FnContext;
-use steppe_types::{Datum, Error, Result, SqlState};
+use crate::expr::array::one_dimensional;
+use steppe_catalog::Builtins;
+use steppe_types::{Datum, Error, Result, SqlState, oid};
 
 /// Session functions by prosrc.
 pub(super) const TABLE: &[Entry] = &[
@@ -14,7 +17,6 @@ pub(super) const TABLE: &[Entry] = &[
     ("lastval", Builtin::Scalar(lastval)),
     ("setval_oid", Builtin::Scalar(setval)),
     ("setval3_oid", Builtin::Scalar(setval)),
-    ("drandom", Builtin::Scalar(random)),
     ("pg_backend_pid", Builtin::Scalar(backend_pid)),
     ("current_database", Builtin::Scalar(current_database)),
     ("current_user", Builtin::Scalar(current_user)),
@@ -23,7 +25,135 @@ pub(super) const TABLE: &[Entry] = &[
     ("show_config_by_name", Builtin::Scalar(current_setting)),
     ("show_config_by_name_missing_ok", Builtin::Scalar(current_setting)),
     ("set_config_by_name", Builtin::Scalar(set_config)),
+    ("current_schemas", scalar(current_schemas)),
+    ("pgsql_version", typed(version)),
+    ("pg_client_encoding", scalar(client_encoding)),
+    ("getdatabaseencoding", scalar(|_, _| text_datum("UTF8"))),
+    ("PG_encoding_to_char", scalar(encoding_name)),
+    ("PG_char_to_encoding", scalar(encoding_number)),
+    ("pg_encoding_max_length_sql", scalar(encoding_width)),
+    ("pg_get_userbyid", scalar(role_name)),
+    ("pg_sleep", scalar(sleep)),
+    ("pg_cancel_backend", scalar(|a, cx| signal(a, cx, false))),
+    ("pg_terminate_backend", scalar(|a, cx| signal(a, cx, true))),
+    ("pg_is_in_recovery", scalar(|_, _| Ok(Datum::Bool(false)))),
+    ("pg_is_wal_replay_paused", typed(by_session)),
+    ("pg_jit_available", scalar(|_, _| Ok(Datum::Bool(false)))),
+    ("pg_trigger_depth", scalar(|_, _| Ok(Datum::Int4(0)))),
+    ("pg_listening_channels", set(|_, _, _| Ok(super::series::values(Vec::new())))),
+    ("inet_client_addr", typed(by_session_or_null)),
+    ("inet_client_port", typed(by_session_or_null)),
+    ("inet_server_addr", typed(by_session_or_null)),
+    ("inet_server_port", typed(by_session_or_null)),
+    ("pg_postmaster_start_time", typed(by_session)),
+    ("pg_conf_load_time", typed(by_session)),
+    ("pg_reload_conf", typed(by_session)),
+    ("pg_current_xact_id", typed(by_session)),
+    ("pg_current_xact_id_if_assigned", typed(by_session)),
+    ("pg_xact_status", typed(by_session)),
+    ("pg_blocking_pids", typed(by_session)),
+    ("pg_sequence_last_value", typed(by_session)),
+    ("pg_export_snapshot", typed(by_session)),
+    ("pg_notify", typed(by_session)),
+    ("current_query", typed(by_session)),
+    ("system_user", typed(by_session_or_null)),
+    ("pg_tablespace_databases", set(|_, _, _| Ok(super::series::values(Vec::new())))),
 ];
+
+/// What only the session knows, by the function's prosrc.
+fn asked(args: &[Datum], call: &CallInfo, cx: &FnContext) -> Option<Result<Datum>> {
+    cx.services.call(Builtins::get().proc(call.func)?.src, args)
+}
+
+/// A function that the session computes; 0A000 where it does not.
+pub(super) fn by_session(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum> {
+    asked(args, call, cx).unwrap_or_else(|| {
+        let name = Builtins::get().proc(call.func).map_or("?", |proc| proc.name);
+        Err(Error::not_supported(format_args!("function {name} in this context")))
+    })
+}
+
+/// A property that a session may not have: no address on a Unix socket.
+fn by_session_or_null(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum> {
+    asked(args, call, cx).unwrap_or(Ok(Datum::Null))
+}
+
+/// `version()`, in the form that drivers take apart.
+fn version(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum> {
+    if let Some(answer) = asked(args, call, cx) {
+        return answer;
+    }
+    let server = cx.services.setting("server_version")?.unwrap_or_else(|| "18.4".to_string());
+    text_datum(format!(
+        "PostgreSQL {server} (Steppe {}) on {}-{}, compiled by rustc, {}-bit",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::ARCH,
+        std::env::consts::OS,
+        usize::BITS
+    ))
+}
+
+fn current_schemas(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let path = cx.services.search_path(boolean(args, 0)?);
+    Ok(one_dimensional(oid::NAME, path.into_iter().map(Datum::Text).collect()))
+}
+
+fn client_encoding(_: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    text_datum(cx.services.setting("client_encoding")?.unwrap_or_else(|| "UTF8".to_string()))
+}
+
+/// PG_UTF8, the one encoding there is; SQL_ASCII is 0.
+const UTF8: i32 = 6;
+
+fn encoding_name(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
+    text_datum(match int4(args, 0)? {
+        0 => "SQL_ASCII",
+        UTF8 => "UTF8",
+        _ => "",
+    })
+}
+
+fn encoding_number(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
+    let name = text(args, 0)?.to_ascii_lowercase().replace(['-', '_'], "");
+    Ok(Datum::Int4(match name.as_str() {
+        "sqlascii" => 0,
+        "utf8" | "unicode" => UTF8,
+        _ => -1,
+    }))
+}
+
+fn encoding_width(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
+    Ok(match int4(args, 0)? {
+        0 => Datum::Int4(1),
+        UTF8 => Datum::Int4(4),
+        _ => Datum::Null,
+    })
+}
+
+fn role_name(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let role = arg(args, 0)?.as_oid()?;
+    let (name, own) = cx.services.current_user();
+    if role == own { Ok(Datum::Text(name)) } else { text_datum(format!("unknown (OID={role})")) }
+}
+
+fn sleep(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    // As a cast saturates: longer than the clock can count is for ever.
+    cx.services.sleep((float8(args, 0)? * 1e6) as i64)?;
+    void()
+}
+
+/// The time to wait for a terminated session is not waited for.
+fn signal(args: &[Datum], cx: &FnContext, terminate: bool) -> Result<Datum> {
+    if let Some(timeout) = args.get(1)
+        && timeout.as_int8()? < 0
+    {
+        return Err(Error::new(
+            SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+            "\"timeout\" must not be negative",
+        ));
+    }
+    cx.services.signal_backend(int4(args, 0)?, terminate).map(Datum::Bool)
+}
 
 fn now(_: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     Ok(Datum::TimestampTz(cx.transaction_timestamp))
@@ -53,10 +183,6 @@ fn setval(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let is_called = args.get(2).map_or(Ok(true), Datum::as_bool)?;
     let (sequence, value) = (arg(args, 0)?.as_oid()?, arg(args, 1)?.as_int8()?);
     cx.services.setval(sequence, value, is_called).map(Datum::Int8)
-}
-
-fn random(_: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    Ok(Datum::Float8(cx.services.random()))
 }
 
 fn backend_pid(_: &[Datum], cx: &mut FnContext) -> Result<Datum> {

@@ -1,0 +1,313 @@
+//! Definitions as SQL text: pg_get_indexdef, pg_get_constraintdef, pg_get_expr …
+//! and comments (ruleutils.c, system_functions.sql).
+//!
+//! Expressions are stored as ruleutils prints them, with every parenthesis; the
+//! pretty forms drop only the outermost pair.
+
+use super::args::{boolean, given, int, int4, oid, text, text_datum, text_or_null};
+use super::reg::{CatalogNames, split_qualified};
+use super::{Entry, SetRows, arg, scalar, set};
+use crate::env::FnContext;
+use std::sync::Arc;
+use steppe_catalog::{ConstraintKind, IndexKey, RelKind, Relation};
+use steppe_sql::deparse::{quote_identifier, sort_suffix};
+use steppe_types::{Datum, Error, Result, SqlState};
+
+/// Definition functions by prosrc.
+pub(super) const TABLE: &[Entry] = &[
+    ("pg_get_indexdef", scalar(|a, cx| index_definition(a, cx, 0, false))),
+    ("pg_get_indexdef_ext", scalar(|a, cx| index_definition(a, cx, int4(a, 1)?, boolean(a, 2)?))),
+    ("pg_get_constraintdef", scalar(|a, cx| constraint_definition(a, cx, false))),
+    ("pg_get_constraintdef_ext", scalar(|a, cx| constraint_definition(a, cx, boolean(a, 1)?))),
+    ("pg_get_expr", scalar(|a, _| expression(a, false))),
+    ("pg_get_expr_ext", scalar(|a, _| expression(a, boolean(a, 2)?))),
+    ("pg_get_viewdef", scalar(view_definition)),
+    ("pg_get_viewdef_ext", scalar(view_definition)),
+    ("pg_get_viewdef_wrap", scalar(view_definition)),
+    ("pg_get_viewdef_name", scalar(view_definition)),
+    ("pg_get_viewdef_name_ext", scalar(view_definition)),
+    ("pg_get_serial_sequence", scalar(serial_sequence)),
+    ("pg_relation_is_publishable", scalar(publishable)),
+    ("pg_relation_filenode", scalar(file_node)),
+    ("pg_relation_is_updatable", scalar(relation_updatable)),
+    ("pg_column_is_updatable", scalar(column_updatable)),
+    ("pg_get_replica_identity_index", scalar(replica_identity)),
+    ("pg_sequence_parameters", scalar(sequence_parameters)),
+    ("pg_options_to_table", set(options)),
+    // There are no rules, triggers, partitions, extended statistics or partition trees.
+    ("pg_get_ruledef", scalar(nothing)),
+    ("pg_get_ruledef_ext", scalar(nothing)),
+    ("pg_get_triggerdef", scalar(nothing)),
+    ("pg_get_triggerdef_ext", scalar(nothing)),
+    ("pg_get_partkeydef", scalar(nothing)),
+    ("pg_get_partition_constraintdef", scalar(nothing)),
+    ("pg_get_statisticsobjdef", scalar(nothing)),
+    ("pg_get_statisticsobjdef_columns", scalar(nothing)),
+    ("pg_get_statisticsobjdef_expressions", scalar(nothing)),
+    ("pg_partition_root", scalar(nothing)),
+    ("pg_tablespace_location", scalar(|_, _| text_datum(""))),
+];
+
+fn nothing(_: &[Datum], _: &mut FnContext) -> Result<Datum> {
+    Ok(Datum::Null)
+}
+
+fn relation_at(args: &[Datum], i: usize, cx: &FnContext) -> Result<Option<Arc<Relation>>> {
+    Ok(cx.catalog.relation(oid(args, i)?).cloned())
+}
+
+/// Whether a text is one parenthesised whole: `(a) + (b)` is not.
+fn is_wrapped(text: &str) -> bool {
+    let (mut depth, mut quote) = (0, None);
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '(') => depth += 1,
+            (None, ')') => depth -= 1,
+            (None, _) => {}
+        }
+        if depth == 0 {
+            return at > 0 && at + c.len_utf8() == text.len();
+        }
+    }
+    false
+}
+
+/// Without its outermost parentheses, if the whole is in one pair.
+fn unwrapped(text: &str) -> &str {
+    if is_wrapped(text) { &text[1..text.len() - 1] } else { text }
+}
+
+fn pretty_text(text: &str, pretty: bool) -> &str {
+    if pretty { unwrapped(text) } else { text }
+}
+
+/// `pg_get_indexdef(index [, column, pretty])`
+fn index_definition(args: &[Datum], cx: &FnContext, column: i32, pretty: bool) -> Result<Datum> {
+    let Some(index) = relation_at(args, 0, cx)? else { return Ok(Datum::Null) };
+    let Some(info) = &index.index else { return Ok(Datum::Null) };
+    let Some(table) = cx.catalog.relation(info.table) else { return Ok(Datum::Null) };
+    if column != 0 {
+        let included = |at: usize| info.include.get(at).map(|n| column_name(table, *n));
+        let at = usize::try_from(column - 1).unwrap_or(usize::MAX);
+        let shown = match info.keys.get(at) {
+            Some(key) => Some(key_text(key, table, pretty)),
+            None => at.checked_sub(info.keys.len()).and_then(included),
+        };
+        return text_datum(shown.unwrap_or_default());
+    }
+    let names = CatalogNames::of(cx);
+    let table_name = if pretty { names.relation_name(table) } else { names.qualified_name(table) };
+    let unique = if info.unique { "UNIQUE " } else { "" };
+    let keys: Vec<String> =
+        info.keys.iter().map(|key| key_definition(key, table, pretty)).collect();
+    let mut out = format!(
+        "CREATE {unique}INDEX {} ON {table_name} USING btree ({})",
+        quote_identifier(&index.name),
+        keys.join(", ")
+    );
+    if !info.include.is_empty() {
+        let columns: Vec<String> = info.include.iter().map(|n| column_name(table, *n)).collect();
+        out.push_str(&format!(" INCLUDE ({})", columns.join(", ")));
+    }
+    if info.nulls_not_distinct {
+        out.push_str(" NULLS NOT DISTINCT");
+    }
+    if !index.options.is_empty() {
+        let option = |(name, value): &(Arc<str>, Arc<str>)| format!("{name}='{value}'");
+        let options: Vec<String> = index.options.iter().map(option).collect();
+        out.push_str(&format!(" WITH ({})", options.join(", ")));
+    }
+    if let Some(predicate) = &info.predicate {
+        out.push_str(&format!(" WHERE {}", pretty_text(predicate, pretty)));
+    }
+    text_datum(out)
+}
+
+/// A column's name by attribute number.
+fn column_name(table: &Relation, number: i16) -> String {
+    let at = usize::try_from(number).ok().and_then(|n| n.checked_sub(1));
+    let column = at.and_then(|at| table.columns.get(at));
+    column.map_or_else(|| "?".to_string(), |column| quote_identifier(&column.name))
+}
+
+/// A column, a function call, or an expression in parentheses.
+fn key_text(key: &IndexKey, table: &Relation, pretty: bool) -> String {
+    match &key.expression {
+        None => column_name(table, key.attnum),
+        Some(text) if looks_like_call(text) => text.to_string(),
+        Some(text) => format!("({})", pretty_text(text, pretty)),
+    }
+}
+
+/// `name(…)`
+fn looks_like_call(text: &str) -> bool {
+    let name = text.find('(').map_or("", |at| &text[..at]);
+    !name.is_empty()
+        && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '"' | '.'))
+        && is_wrapped(&text[name.len()..])
+}
+
+fn key_definition(key: &IndexKey, table: &Relation, pretty: bool) -> String {
+    let mut out = key_text(key, table, pretty);
+    if let Some(opclass) = &key.opclass {
+        out.push_str(&format!(" {}", quote_identifier(opclass)));
+    }
+    out + sort_suffix(key.descending, key.nulls_first)
+}
+
+/// `pg_get_constraintdef(constraint [, pretty])`
+fn constraint_definition(args: &[Datum], cx: &FnContext, pretty: bool) -> Result<Datum> {
+    let wanted = oid(args, 0)?;
+    let found = cx
+        .catalog
+        .relations()
+        .find_map(|table| Some((table, table.constraints.iter().find(|c| c.oid == wanted)?)));
+    let Some((table, constraint)) = found else { return Ok(Datum::Null) };
+    let columns = |numbers: &[i16]| -> String {
+        numbers.iter().map(|n| column_name(table, *n)).collect::<Vec<_>>().join(", ")
+    };
+    let over_index = |word: &str, index| {
+        let info = cx.catalog.relation(index).and_then(|index| index.index.as_ref());
+        let mut out = word.to_string();
+        if info.is_some_and(|info| info.nulls_not_distinct) {
+            out.push_str(" NULLS NOT DISTINCT");
+        }
+        out.push_str(&format!(" ({})", columns(&constraint.columns)));
+        if let Some(info) = info.filter(|info| !info.include.is_empty()) {
+            out.push_str(&format!(" INCLUDE ({})", columns(&info.include)));
+        }
+        out
+    };
+    text_datum(match &constraint.kind {
+        ConstraintKind::Primary { index } => over_index("PRIMARY KEY", *index),
+        ConstraintKind::Unique { index } => over_index("UNIQUE", *index),
+        ConstraintKind::Check { expression } => {
+            format!("CHECK ({})", pretty_text(expression, pretty))
+        }
+        ConstraintKind::NotNull => format!("NOT NULL {}", columns(&constraint.columns)),
+    })
+}
+
+/// `pg_get_expr(pg_node_tree, relation [, pretty])`: the tree is kept as its text.
+fn expression(args: &[Datum], pretty: bool) -> Result<Datum> {
+    text_datum(pretty_text(text(args, 0)?, pretty))
+}
+
+/// By OID or by name.
+fn view_definition(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let relation = match arg(args, 0)? {
+        Datum::Text(name) => Some(CatalogNames::of(cx).existing_relation(name)?.clone()),
+        _ => relation_at(args, 0, cx)?,
+    };
+    let view = relation.and_then(|relation| relation.view.clone());
+    text_or_null(view.map(|select| format!(" {};", select.trim_end_matches(';'))))
+}
+
+/// `pg_get_serial_sequence(table, column)`: the sequence that the column owns.
+fn serial_sequence(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let names = CatalogNames::of(cx);
+    let (table, column) = (names.existing_relation(text(args, 0)?)?, text(args, 1)?);
+    let Some(at) = table.column_index(column) else {
+        return Err(Error::new(
+            SqlState::UNDEFINED_COLUMN,
+            format!("column \"{column}\" of relation \"{}\" does not exist", table.name),
+        ));
+    };
+    let owner = Some((table.oid, at as i16 + 1));
+    let owned = cx
+        .catalog
+        .relations()
+        .find(|r| r.sequence.as_ref().is_some_and(|sequence| sequence.owned_by == owner));
+    text_or_null(owned.map(|sequence| names.qualified_name(sequence)))
+}
+
+/// Tables of users can be published.
+fn publishable(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let relation = relation_at(args, 0, cx)?;
+    Ok(relation.map_or(Datum::Null, |r| Datum::Bool(r.kind == RelKind::Table)))
+}
+
+fn file_node(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let relation = relation_at(args, 0, cx)?;
+    let stored = relation.filter(|r| !matches!(r.kind, RelKind::View));
+    Ok(stored.map_or(Datum::Null, |r| Datum::Oid(r.oid)))
+}
+
+/// The bits of UPDATE, INSERT and DELETE (CmdType).
+const ALL_CHANGES: i32 = 1 << 2 | 1 << 3 | 1 << 4;
+
+fn relation_updatable(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let table = relation_at(args, 0, cx)?.is_some_and(|r| r.kind == RelKind::Table);
+    Ok(Datum::Int4(if table { ALL_CHANGES } else { 0 }))
+}
+
+fn column_updatable(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let table = relation_at(args, 0, cx)?.is_some_and(|r| r.kind == RelKind::Table);
+    Ok(Datum::Bool(table && int(args, 1)? > 0))
+}
+
+/// The replica identity is the default one: the primary key.
+fn replica_identity(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let relation = relation_at(args, 0, cx)?;
+    let index = relation.and_then(|r| match r.primary_key()?.kind {
+        ConstraintKind::Primary { index } => Some(index),
+        _ => None,
+    });
+    Ok(index.map_or(Datum::Null, Datum::Oid))
+}
+
+/// start, minimum, maximum, increment, cycle, cache, type
+fn sequence_parameters(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let relation = relation_at(args, 0, cx)?;
+    let Some(sequence) = relation.as_ref().and_then(|r| r.sequence.as_ref()) else {
+        return Err(Error::internal(format!("cache lookup failed for sequence {}", oid(args, 0)?)));
+    };
+    Ok(Datum::Record(
+        [
+            Datum::Int8(sequence.start),
+            Datum::Int8(sequence.min),
+            Datum::Int8(sequence.max),
+            Datum::Int8(sequence.increment),
+            Datum::Bool(sequence.cycle),
+            Datum::Int8(sequence.cache),
+            Datum::Oid(sequence.type_oid),
+        ]
+        .into(),
+    ))
+}
+
+/// `pg_options_to_table(text[])`: `name=value` in two columns.
+fn options(args: &[Datum], _: &super::CallInfo, _: &mut FnContext) -> Result<Box<dyn SetRows>> {
+    let split = |option: &Datum| -> Result<Vec<Datum>> {
+        let option = option.as_text()?;
+        Ok(match option.split_once('=') {
+            Some((name, value)) => vec![Datum::text(name), Datum::text(value)],
+            None => vec![Datum::text(&**option), Datum::Null],
+        })
+    };
+    let rows = super::args::array(args, 0)?.elements.iter().map(split).collect::<Result<_>>()?;
+    Ok(super::series::rows(rows))
+}
+
+/// `obj_description(oid [, catalog])`: only relations have comments.
+pub(super) fn object_description(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let of_class = match given(args, 1) {
+        None => true,
+        Some(catalog) => split_qualified(catalog.as_text()?)? == ["pg_class"],
+    };
+    let relation = relation_at(args, 0, cx)?.filter(|_| of_class);
+    text_or_null(relation.and_then(|relation| relation.comment.clone()))
+}
+
+/// `col_description(table, column number)`; number 0 is the table.
+pub(super) fn column_description(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let Some(relation) = relation_at(args, 0, cx)? else { return Ok(Datum::Null) };
+    text_or_null(match usize::try_from(int4(args, 1)?) {
+        Ok(0) => relation.comment.clone(),
+        Ok(number) => relation.columns.get(number - 1).and_then(|c| c.comment.clone()),
+        Err(_) => None,
+    })
+}

@@ -1,0 +1,127 @@
+//! Functions about values' types: pg_typeof, format_type, pg_column_size …
+//! (misc.c, format_type.c, varlena.c of src/backend/utils/adt).
+
+use super::args::{given, oid as oid_at, text, text_datum};
+use super::reg::parse_type;
+use super::{CallInfo, Entry, arg, scalar, typed};
+use crate::env::FnContext;
+use steppe_catalog::{Builtins, C_COLLATION};
+use steppe_sql::bind::typename::format_type;
+use steppe_types::physical::Physical;
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, stored, text_io};
+
+/// Type functions by prosrc.
+pub(super) const TABLE: &[Entry] = &[
+    ("pg_typeof", typed(|_, call, _| Ok(Datum::Oid(argument_type(call))))),
+    ("format_type", scalar(format_type_of)),
+    ("pg_basetype", scalar(base_type)),
+    ("pg_column_size", typed(column_size)),
+    ("pg_column_compression", scalar(|_, _| Ok(Datum::Null))),
+    ("pg_column_toast_chunk_id", scalar(|_, _| Ok(Datum::Null))),
+    ("pg_num_nulls", scalar(|a, _| Ok(Datum::Int4(nulls(a))))),
+    ("pg_num_nonnulls", scalar(|a, _| Ok(Datum::Int4(a.len() as i32 - nulls(a))))),
+    ("pg_collation_for", typed(collation_for)),
+    ("pg_input_is_valid", scalar(input_is_valid)),
+    ("pg_input_error_info", scalar(input_error)),
+];
+
+fn argument_type(call: &CallInfo) -> Oid {
+    call.args.first().copied().unwrap_or(oid::UNKNOWN)
+}
+
+fn nulls(args: &[Datum]) -> i32 {
+    args.iter().filter(|arg| arg.is_null()).count() as i32
+}
+
+/// `format_type(oid, typmod)`: without a modifier `bpchar` is `character`.
+fn format_type_of(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
+    let Some(type_oid) = given(args, 0) else { return Ok(Datum::Null) };
+    let type_oid = type_oid.as_oid()?;
+    match given(args, 1) {
+        None => text_datum(match type_oid {
+            oid::BPCHAR => "character".to_string(),
+            _ => format_type(type_oid, -1),
+        }),
+        Some(typmod) => text_datum(format_type(type_oid, typmod.as_int4()?)),
+    }
+}
+
+/// There are no domains: a type is its own base.
+fn base_type(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
+    let type_oid = oid_at(args, 0)?;
+    Ok(Builtins::get().ty(type_oid).map_or(Datum::Null, |_| Datum::Oid(type_oid)))
+}
+
+/// The bytes PostgreSQL's form of the value takes: variable-width values have a
+/// four-byte header.
+fn column_size(args: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Datum> {
+    const HEADER: usize = 4;
+    let value = arg(args, 0)?;
+    let size = match value {
+        Datum::Text(v) if argument_type(call) == oid::UNKNOWN => v.len() + 1,
+        Datum::Text(_) if argument_type(call) == oid::NAME => 64,
+        Datum::Text(v) => v.len() + HEADER,
+        Datum::Bytea(v) => v.len() + HEADER,
+        Datum::TimeTz(..) => 12,
+        Datum::Tid(..) => 6,
+        Datum::Numeric(v) => {
+            // Two bytes a group of four digits, after a header of two.
+            let mut sent = Vec::new();
+            v.send(&mut sent);
+            HEADER + 2 + sent.len().saturating_sub(8)
+        }
+        other => {
+            let physical = Physical::of_datum(other).unwrap_or(Physical::Any);
+            match physical.fixed_width() {
+                Some(width) => width,
+                None => {
+                    let mut out = Vec::new();
+                    stored::write_variable(physical, other, &mut out)?;
+                    HEADER + out.len()
+                }
+            }
+        }
+    };
+    Ok(Datum::Int4(size as i32))
+}
+
+fn collation_for(_: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Datum> {
+    let type_oid = argument_type(call);
+    match Builtins::get().ty(type_oid).map_or(0, |ty| ty.collation) {
+        0 if type_oid == oid::UNKNOWN => text_datum("\"default\""),
+        0 => Err(Error::new(
+            SqlState::DATATYPE_MISMATCH,
+            format!("collations are not supported by type {}", format_type(type_oid, -1)),
+        )),
+        C_COLLATION => text_datum("\"C\""),
+        _ => text_datum("\"default\""),
+    }
+}
+
+/// What reading the first argument as the type that the second names fails with.
+fn input_failure(args: &[Datum], cx: &FnContext) -> Result<Option<Error>> {
+    let ty = parse_type(text(args, 1)?)?;
+    Ok(text_io::input(ty.oid, ty.typmod, text(args, 0)?, &cx.io).err())
+}
+
+fn input_is_valid(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    Ok(Datum::Bool(input_failure(args, cx)?.is_none()))
+}
+
+/// message, detail, hint, sql_error_code
+fn input_error(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let row = match input_failure(args, cx)? {
+        None => vec![Datum::Null; 4],
+        Some(error) => {
+            let text = |text: &Option<String>| text.clone().map_or(Datum::Null, Datum::text);
+            let fields = error.fields();
+            vec![
+                Datum::text(error.message()),
+                text(&fields.detail),
+                text(&fields.hint),
+                Datum::text(error.sqlstate().as_str()),
+            ]
+        }
+    };
+    Ok(Datum::Record(row.into()))
+}
