@@ -267,6 +267,11 @@ impl Report<'_> {
                 OTHERS_SHARE_MAX * 100.0
             ),
         ];
+        if self.postgresql.as_ref().is_some_and(|label| !label.starts_with("PostgreSQL 18")) {
+            lines.push(
+                "the targets are meant for PostgreSQL 18, which was not to be had".to_owned(),
+            );
+        }
         if self.was_busy() {
             lines.push("THE MACHINE WAS BUSY before the benchmark began: measure again".to_owned());
         }

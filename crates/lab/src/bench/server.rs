@@ -127,7 +127,8 @@ fn start_postgresql(options: &Options, scratch: &Path, port: u16) -> Result<(Str
     let mut version = Command::new(bin.join("postgres"));
     version.arg("--version");
     let version = run_client(version, scratch, START_LIMIT)?;
-    let label = version.trim().trim_start_matches("postgres (PostgreSQL)").trim();
+    // "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)": the third word.
+    let number = version.split_ascii_whitespace().nth(2).unwrap_or("of unknown version");
 
     let data = home.join("data").display().to_string();
     let mut initdb = as_user(&bin.join("initdb"), user, None);
@@ -147,7 +148,7 @@ fn start_postgresql(options: &Options, scratch: &Path, port: u16) -> Result<(Str
     // INT is PostgreSQL's fast shutdown: it does not wait for sessions to end.
     let log = scratch.join("postgresql.log");
     let daemon = Daemon::start(&bin.join("postgres"), &arguments, user, "INT", log)?;
-    Ok((format!("PostgreSQL {label}"), daemon))
+    Ok((format!("PostgreSQL {number}"), daemon))
 }
 
 /// The folder of PostgreSQL's programs: the given one, or what tools/pg18.sh finds.
