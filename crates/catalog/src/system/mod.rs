@@ -2,18 +2,37 @@
 //!
 //! ```text
 //!   shape ── data/system_columns.tsv → relations of every Catalog version
-//!   rows  ── facts        PostgreSQL's built-in types, functions, operators …: cached
-//!         └─ providers    computed from the Catalog version asked about
+//!   rows  ─┬ facts        PostgreSQL's own types, functions, operators …: converted once
+//!          ├ providers    computed from the Catalog version asked about
+//!          ├ SessionView  what only the session knows: settings, roles, activity
+//!          └ EMPTY        catalogs of features that are not there: truly no rows
 //! ```
+//!
+//! A catalog that would have rows in PostgreSQL but has no provider here answers
+//! `None`, which the executor reports as 0A000: never a wrong answer.
 
+mod classes;
+mod cluster;
+mod constraints;
 pub mod definitions;
 mod facts;
+mod information_schema;
 mod keywords;
 mod pretty;
+mod routines;
+mod rows;
+pub mod session;
 pub mod shape;
+mod statistics;
+mod types;
+mod views;
 
 pub use facts::Rows;
+pub use rows::{RowsBuilder, rows};
+pub use session::{Role, SessionView, Setting, SystemContext};
 pub use shape::relations;
 
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 
 use crate::builtin::{Builtins, Row};
 use crate::relation::{Column, RelKind, Relation};
-use crate::{INFORMATION_SCHEMA, PG_CATALOG};
+use crate::{C_COLLATION, INFORMATION_SCHEMA, PG_CATALOG};
 use hashbrown::HashMap;
 use std::sync::{Arc, OnceLock};
 use steppe_types::physical::Physical;
@@ -62,6 +62,16 @@ fn representable(declared: Oid) -> Oid {
     }
 }
 
+impl ShapeColumn {
+    /// The collation of its values: "C" for names and for the domains over text.
+    pub fn collation(&self) -> Oid {
+        match self.declared_type {
+            CHARACTER_DATA | YES_OR_NO => C_COLLATION,
+            _ => Column::new("", self.type_oid, -1).collation,
+        }
+    }
+}
+
 impl Shape {
     /// Position of a column.
     pub fn position(&self, name: &str) -> Option<usize> {
@@ -86,6 +96,7 @@ impl Shape {
         let mut relation = Relation::new(self.oid, self.schema, self.name, RelKind::Virtual);
         let column = |c: &ShapeColumn| Column {
             not_null: c.not_null,
+            collation: c.collation(),
             ..Column::new(c.name, c.type_oid, c.typmod)
         };
         relation.columns = self.columns.iter().map(column).collect();

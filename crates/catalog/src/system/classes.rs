@@ -1,0 +1,275 @@
+//! pg_class and what hangs directly off it: pg_attribute, pg_attrdef,
+//! pg_sequence, pg_rewrite, pg_description.
+
+use super::facts::BTREE_AM;
+use super::rows::{RowsBuilder, array, text, text_array};
+use super::session::SystemContext;
+use super::{pretty, shape, types};
+use crate::relation::{Column, ConstraintKind, IndexInfo, RelKind, Relation};
+use crate::snapshot::Catalog;
+use steppe_types::{Datum, Oid, oid};
+
+/// OID of pg_class itself: the class of tables, indexes, sequences and views elsewhere.
+pub(super) const PG_CLASS: Oid = 1259;
+/// pg_am OID of the table access method "heap".
+const HEAP_AM: Oid = 2;
+/// reltuples of a table that was never analysed.
+const NEVER_ANALYSED: f32 = -1.0;
+
+/// pg_class.relkind
+pub(super) fn relkind(relation: &Relation) -> u8 {
+    match relation.kind {
+        RelKind::Table => b'r',
+        RelKind::Index => b'i',
+        RelKind::Sequence => b'S',
+        RelKind::View => b'v',
+        RelKind::Virtual => shape::by_oid(relation.oid).map_or(b'r', |s| s.relkind),
+    }
+}
+
+/// pg_class
+pub(super) fn pg_class(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for relation in context.catalog.relations() {
+        class_row(context.catalog, relation, out);
+    }
+}
+
+fn class_row(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder) {
+    let kind = relkind(relation);
+    let user = relation.kind != RelKind::Virtual;
+    let checks = relation.constraints.iter();
+    let checks = checks.filter(|c| matches!(c.kind, ConstraintKind::Check { .. })).count();
+    let (pages, tuples) = size(catalog, relation, kind);
+    let options = relation.options.iter().map(|(name, value)| format!("{name}={value}"));
+    out.row([
+        ("oid", Datum::Oid(relation.oid)),
+        ("relname", Datum::Text(relation.name.clone())),
+        ("relnamespace", Datum::Oid(relation.schema)),
+        ("relowner", Datum::Oid(relation.owner)),
+        (
+            "relam",
+            Datum::Oid(match kind {
+                b'r' => HEAP_AM,
+                b'i' => BTREE_AM,
+                _ => 0,
+            }),
+        ),
+        ("relfilenode", Datum::Oid(if user && kind != b'v' { relation.oid } else { 0 })),
+        ("relpages", Datum::Int4(pages)),
+        ("reltuples", Datum::Float4(tuples)),
+        ("relhasindex", Datum::Bool(!relation.indexes.is_empty())),
+        ("relpersistence", Datum::Char(b'p')),
+        ("relkind", Datum::Char(kind)),
+        ("relnatts", Datum::Int2(column_count(relation))),
+        ("relchecks", Datum::Int2(checks as i16)),
+        ("relhasrules", Datum::Bool(kind == b'v')),
+        ("relispopulated", Datum::Bool(true)),
+        ("relreplident", Datum::Char(if user && kind == b'r' { b'd' } else { b'n' })),
+        ("reloptions", if relation.options.is_empty() { Datum::Null } else { text_array(options) }),
+    ]);
+}
+
+/// relpages and reltuples.
+fn size(catalog: &Catalog, relation: &Relation, kind: u8) -> (i32, f32) {
+    let found = |r: &Relation| {
+        let statistics = r.statistics.as_ref()?;
+        Some((i32::try_from(statistics.pages).unwrap_or(i32::MAX), statistics.rows as f32))
+    };
+    match kind {
+        // A new index has its root page and no entries yet.
+        b'i' => found(relation).unwrap_or_else(|| {
+            let table = relation.index.as_ref().and_then(|i| catalog.relation(i.table));
+            (1, table.and_then(|t| found(t)).map_or(0.0, |(_, tuples)| tuples))
+        }),
+        b'S' => (1, 1.0),
+        _ => found(relation).unwrap_or((0, NEVER_ANALYSED)),
+    }
+}
+
+fn column_count(relation: &Relation) -> i16 {
+    (match (&relation.index, relation.kind) {
+        (Some(info), _) => info.keys.len() + info.include.len(),
+        (None, RelKind::Sequence) => SEQUENCE_COLUMNS.len(),
+        _ => relation.columns.len(),
+    }) as i16
+}
+
+/// The columns of a sequence read as a table.
+const SEQUENCE_COLUMNS: [(&str, Oid); 3] =
+    [("last_value", oid::INT8), ("log_cnt", oid::INT8), ("is_called", oid::BOOL)];
+
+/// The columns that every table has below its own.
+const SYSTEM_COLUMNS: [(&str, Oid, i16); 6] = [
+    ("tableoid", oid::OID, -6),
+    ("cmax", oid::CID, -5),
+    ("xmax", oid::XID, -4),
+    ("cmin", oid::CID, -3),
+    ("xmin", oid::XID, -2),
+    ("ctid", oid::TID, -1),
+];
+
+/// pg_attribute
+pub(super) fn pg_attribute(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for relation in context.catalog.relations() {
+        if !matches!(relkind(relation), b'i' | b'v') {
+            for (name, type_oid, attnum) in SYSTEM_COLUMNS {
+                let column = Column { not_null: true, ..Column::new(name, type_oid, -1) };
+                attribute_row(relation, &column, attnum, out);
+            }
+        }
+        let columns = columns_of(context.catalog, relation);
+        for (column, attnum) in columns.iter().zip(1..) {
+            attribute_row(relation, column, attnum, out);
+        }
+    }
+}
+
+/// The columns of any relation, as pg_attribute has them.
+fn columns_of(catalog: &Catalog, relation: &Relation) -> Vec<Column> {
+    match (&relation.index, relation.kind) {
+        (Some(info), _) => {
+            catalog.relation(info.table).map_or(Vec::new(), |table| index_columns(table, info))
+        }
+        (None, RelKind::Sequence) => SEQUENCE_COLUMNS
+            .map(|(name, ty)| Column { not_null: true, ..Column::new(name, ty, -1) })
+            .into(),
+        // Shown with the types that PostgreSQL declares, not with their stand-ins.
+        (None, RelKind::Virtual) => {
+            let shape = shape::by_oid(relation.oid);
+            let declared = shape.into_iter().flat_map(|s| &s.columns).map(|c| c.declared_type);
+            let columns = relation.columns.iter().cloned().zip(declared);
+            columns.map(|(column, type_oid)| Column { type_oid, ..column }).collect()
+        }
+        _ => relation.columns.clone(),
+    }
+}
+
+/// Index columns are named after table columns, or after the function or "expr"
+/// (ChooseIndexColumnNames).
+fn index_columns(table: &Relation, info: &IndexInfo) -> Vec<Column> {
+    let mut columns: Vec<Column> = Vec::new();
+    let table_column =
+        |attnum: i16| usize::try_from(attnum - 1).ok().and_then(|i| table.columns.get(i));
+    let keys = info.keys.iter().map(|key| (key.attnum, key.type_oid, key.expression.as_deref()));
+    let included = info.include.iter().map(|attnum| (*attnum, 0, None));
+    for (attnum, type_oid, expression) in keys.chain(included) {
+        let mut column = match (table_column(attnum), expression) {
+            (Some(own), None) => Column {
+                collation: own.collation,
+                ..Column::new(own.name.clone(), own.type_oid, own.typmod)
+            },
+            (_, expression) => Column::new(expression_name(expression), type_oid, -1),
+        };
+        let base = column.name.clone();
+        let mut number = 0;
+        while columns.iter().any(|c| c.name == column.name) {
+            number += 1;
+            column.name = format!("{base}{number}").into();
+        }
+        columns.push(column);
+    }
+    columns
+}
+
+fn expression_name(expression: Option<&str>) -> &str {
+    let text = expression.unwrap_or("");
+    let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len());
+    let called = end > 0 && pretty::is_one_group(&text[end..]);
+    if called { &text[..end] } else { "expr" }
+}
+
+fn attribute_row(relation: &Relation, column: &Column, attnum: i16, out: &mut RowsBuilder) {
+    let storage = types::storage(column.type_oid);
+    let has_default = column.default.is_some() && !column.dropped;
+    out.row([
+        ("attrelid", Datum::Oid(relation.oid)),
+        ("attname", Datum::Text(column.name.clone())),
+        ("atttypid", Datum::Oid(if column.dropped { 0 } else { column.type_oid })),
+        ("attlen", Datum::Int2(storage.len)),
+        ("attnum", Datum::Int2(attnum)),
+        ("atttypmod", Datum::Int4(column.typmod)),
+        ("attndims", Datum::Int2(i16::from(types::is_array(column.type_oid)))),
+        ("attbyval", Datum::Bool(storage.by_value)),
+        ("attalign", Datum::Char(storage.align)),
+        ("attstorage", Datum::Char(storage.storage)),
+        ("attnotnull", Datum::Bool(column.not_null && !column.dropped)),
+        ("atthasdef", Datum::Bool(has_default)),
+        ("atthasmissing", Datum::Bool(column.missing.is_some() && !column.dropped)),
+        ("attidentity", Datum::Char(column.identity.map_or(0, |c| c as u8))),
+        ("attisdropped", Datum::Bool(column.dropped)),
+        ("attislocal", Datum::Bool(true)),
+        ("attcollation", Datum::Oid(if column.dropped { 0 } else { column.collation })),
+        (
+            "attmissingval",
+            match &column.missing {
+                Some(value) => array(oid::TEXT, vec![Datum::Text(value.clone())]),
+                None => Datum::Null,
+            },
+        ),
+    ]);
+}
+
+/// pg_attrdef. Defaults are part of their column and have no OID of their own.
+pub(super) fn pg_attrdef(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for relation in context.catalog.relations() {
+        for (column, attnum) in relation.columns.iter().zip(1..) {
+            if let Some(default) = column.default.as_ref().filter(|_| !column.dropped) {
+                out.row([
+                    ("adrelid", Datum::Oid(relation.oid)),
+                    ("adnum", Datum::Int2(attnum)),
+                    ("adbin", Datum::Text(default.clone())),
+                ]);
+            }
+        }
+    }
+}
+
+/// pg_sequence
+pub(super) fn pg_sequence(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for relation in context.catalog.relations() {
+        let Some(info) = &relation.sequence else { continue };
+        out.row([
+            ("seqrelid", Datum::Oid(relation.oid)),
+            ("seqtypid", Datum::Oid(info.type_oid)),
+            ("seqstart", Datum::Int8(info.start)),
+            ("seqincrement", Datum::Int8(info.increment)),
+            ("seqmax", Datum::Int8(info.max)),
+            ("seqmin", Datum::Int8(info.min)),
+            ("seqcache", Datum::Int8(info.cache)),
+            ("seqcycle", Datum::Bool(info.cycle)),
+        ]);
+    }
+}
+
+/// pg_rewrite: a view is its rule "_RETURN".
+pub(super) fn pg_rewrite(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for view in context.catalog.relations() {
+        let Some(query) = &view.view else { continue };
+        out.row([
+            ("rulename", text("_RETURN")),
+            ("ev_class", Datum::Oid(view.oid)),
+            ("ev_type", Datum::Char(b'1')),
+            ("ev_enabled", Datum::Char(b'O')),
+            ("is_instead", Datum::Bool(true)),
+            ("ev_qual", text("<>")),
+            ("ev_action", Datum::Text(query.clone())),
+        ]);
+    }
+}
+
+/// pg_description: comments on relations and columns.
+pub(super) fn pg_description(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for relation in context.catalog.relations() {
+        let own = relation.comment.iter().map(|comment| (0, comment));
+        let columns = relation.columns.iter().zip(1..);
+        let columns = columns.filter_map(|(c, attnum)| Some((attnum, c.comment.as_ref()?)));
+        for (attnum, comment) in own.chain(columns) {
+            out.row([
+                ("objoid", Datum::Oid(relation.oid)),
+                ("classoid", Datum::Oid(PG_CLASS)),
+                ("objsubid", Datum::Int4(attnum)),
+                ("description", Datum::Text(comment.clone())),
+            ]);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! pg_index, pg_constraint, and the pg_depend rows between relations.
+
+use super::classes::PG_CLASS;
+use super::facts;
+use super::rows::{RowsBuilder, array, optional, vector};
+use super::session::SystemContext;
+use crate::relation::{Column, Constraint, ConstraintKind, IndexInfo, IndexKey, RelKind, Relation};
+use steppe_types::{Datum, Oid, oid};
+
+/// Bits of pg_index.indoption.
+const INDOPTION_DESC: i16 = 1;
+const INDOPTION_NULLS_FIRST: i16 = 2;
+
+/// pg_index
+pub(super) fn pg_index(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for index in context.catalog.relations() {
+        let Some(info) = &index.index else { continue };
+        let Some(table) = context.catalog.relation(info.table) else { continue };
+        index_row(table, index.oid, info, out);
+    }
+}
+
+fn index_row(table: &Relation, index: Oid, info: &IndexInfo, out: &mut RowsBuilder) {
+    let keys = &info.keys;
+    let attnums = keys.iter().map(|k| k.attnum).chain(info.include.iter().copied());
+    let collation = |k: &IndexKey| Datum::Oid(key_collation(table, k));
+    let opclass = |k: &IndexKey| Datum::Oid(key_opclass(k));
+    let expressions: Vec<&str> = keys.iter().filter_map(|k| k.expression.as_deref()).collect();
+    out.row([
+        ("indexrelid", Datum::Oid(index)),
+        ("indrelid", Datum::Oid(info.table)),
+        ("indnatts", Datum::Int2((keys.len() + info.include.len()) as i16)),
+        ("indnkeyatts", Datum::Int2(keys.len() as i16)),
+        ("indisunique", Datum::Bool(info.unique)),
+        ("indnullsnotdistinct", Datum::Bool(info.nulls_not_distinct)),
+        ("indisprimary", Datum::Bool(info.primary)),
+        ("indimmediate", Datum::Bool(true)),
+        ("indisvalid", Datum::Bool(true)),
+        ("indisready", Datum::Bool(true)),
+        ("indislive", Datum::Bool(true)),
+        ("indkey", vector(oid::INT2, attnums.map(Datum::Int2).collect())),
+        ("indcollation", vector(oid::OID, keys.iter().map(collation).collect())),
+        ("indclass", vector(oid::OID, keys.iter().map(opclass).collect())),
+        (
+            "indoption",
+            vector(oid::INT2, keys.iter().map(|k| Datum::Int2(index_option(k))).collect()),
+        ),
+        ("indexprs", optional((!expressions.is_empty()).then(|| expressions.join(", ")))),
+        ("indpred", optional(info.predicate.clone())),
+    ]);
+}
+
+fn key_collation(table: &Relation, key: &IndexKey) -> Oid {
+    let position = usize::try_from(key.attnum - 1).ok();
+    match position.and_then(|i| table.columns.get(i)) {
+        Some(column) => column.collation,
+        None => Column::new("", key.type_oid, -1).collation,
+    }
+}
+
+fn key_opclass(key: &IndexKey) -> Oid {
+    let named = key.opclass.as_deref().and_then(facts::btree_opclass_named);
+    named.or_else(|| facts::default_btree_opclass(key.type_oid)).unwrap_or(0)
+}
+
+fn index_option(key: &IndexKey) -> i16 {
+    let descending = if key.descending { INDOPTION_DESC } else { 0 };
+    descending | if key.nulls_first { INDOPTION_NULLS_FIRST } else { 0 }
+}
+
+/// pg_constraint
+pub(super) fn pg_constraint(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for table in context.catalog.relations() {
+        for constraint in &table.constraints {
+            constraint_row(table, constraint, out);
+        }
+    }
+}
+
+fn constraint_row(table: &Relation, constraint: &Constraint, out: &mut RowsBuilder) {
+    let (kind, index, check) = match &constraint.kind {
+        ConstraintKind::Primary { index } => (b'p', *index, None),
+        ConstraintKind::Unique { index } => (b'u', *index, None),
+        ConstraintKind::Check { expression } => (b'c', 0, Some(expression.clone())),
+        ConstraintKind::NotNull => (b'n', 0, None),
+    };
+    let key: Vec<Datum> = constraint.columns.iter().map(|c| Datum::Int2(*c)).collect();
+    out.row([
+        ("oid", Datum::Oid(constraint.oid)),
+        ("conname", Datum::Text(constraint.name.clone())),
+        ("connamespace", Datum::Oid(table.schema)),
+        ("contype", Datum::Char(kind)),
+        ("conenforced", Datum::Bool(true)),
+        ("convalidated", Datum::Bool(true)),
+        ("conrelid", Datum::Oid(table.oid)),
+        ("conindid", Datum::Oid(index)),
+        ("confupdtype", Datum::Char(b' ')),
+        ("confdeltype", Datum::Char(b' ')),
+        ("confmatchtype", Datum::Char(b' ')),
+        ("conislocal", Datum::Bool(true)),
+        ("connoinherit", Datum::Bool(matches!(kind, b'p' | b'u'))),
+        ("conkey", if key.is_empty() { Datum::Null } else { array(oid::INT2, key) }),
+        ("conbin", optional(check)),
+    ]);
+}
+
+/// OIDs of the catalogs that pg_depend refers to.
+const PG_CONSTRAINT: Oid = 2606;
+const PG_NAMESPACE: Oid = 2615;
+
+/// pg_depend: relations on schemas, indexes on constraints or columns, constraints on columns,
+/// owned sequences on columns. (What expressions and views use is not kept, so it is not shown.)
+pub(super) fn pg_depend(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for relation in context.catalog.relations().filter(|r| r.kind != RelKind::Virtual) {
+        if let Some(info) = &relation.index {
+            index_dependencies(context, relation, info, out);
+            continue;
+        }
+        depend(out, (PG_CLASS, relation.oid), (PG_NAMESPACE, relation.schema, 0), b'n');
+        for constraint in &relation.constraints {
+            for attnum in &constraint.columns {
+                let column = (PG_CLASS, relation.oid, *attnum);
+                depend(out, (PG_CONSTRAINT, constraint.oid), column, b'a');
+            }
+        }
+        if let Some((table, attnum)) = relation.sequence.as_ref().and_then(|s| s.owned_by) {
+            // The sequence of an identity column is part of it.
+            let kind = if is_identity(context, table, attnum) { b'i' } else { b'a' };
+            depend(out, (PG_CLASS, relation.oid), (PG_CLASS, table, attnum), kind);
+        }
+    }
+}
+
+/// Whether a column is GENERATED AS IDENTITY.
+pub(super) fn is_identity(context: &SystemContext<'_>, table: Oid, attnum: i16) -> bool {
+    let table = context.catalog.relation(table);
+    let position = usize::try_from(attnum - 1).ok();
+    let column = table.zip(position).and_then(|(t, i)| t.columns.get(i));
+    column.is_some_and(|c| c.identity.is_some())
+}
+
+fn index_dependencies(
+    context: &SystemContext<'_>,
+    index: &Relation,
+    info: &IndexInfo,
+    out: &mut RowsBuilder,
+) {
+    let constraints = context.catalog.relation(info.table).map(|t| t.constraints.iter());
+    let behind = constraints.into_iter().flatten().find(|c| match c.kind {
+        ConstraintKind::Primary { index: own } | ConstraintKind::Unique { index: own } => {
+            own == index.oid
+        }
+        _ => false,
+    });
+    if let Some(constraint) = behind {
+        return depend(out, (PG_CLASS, index.oid), (PG_CONSTRAINT, constraint.oid, 0), b'i');
+    }
+    let columns = info.keys.iter().map(|k| k.attnum).chain(info.include.iter().copied());
+    for attnum in columns.filter(|attnum| *attnum != 0) {
+        depend(out, (PG_CLASS, index.oid), (PG_CLASS, info.table, attnum), b'a');
+    }
+}
+
+fn depend(out: &mut RowsBuilder, object: (Oid, Oid), on: (Oid, Oid, i16), kind: u8) {
+    out.row([
+        ("classid", Datum::Oid(object.0)),
+        ("objid", Datum::Oid(object.1)),
+        ("refclassid", Datum::Oid(on.0)),
+        ("refobjid", Datum::Oid(on.1)),
+        ("refobjsubid", Datum::Int4(i32::from(on.2))),
+        ("deptype", Datum::Char(kind)),
+    ]);
+}

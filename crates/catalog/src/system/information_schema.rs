@@ -1,0 +1,411 @@
+//! information_schema's views (src/backend/catalog/information_schema.sql), as
+//! a superuser sees them.
+
+use super::classes::relkind;
+use super::cluster::{role_name, roles};
+use super::constraints::is_identity;
+use super::definitions::view_definition;
+use super::rows::{RowsBuilder, optional, text};
+use super::session::SystemContext;
+use super::types;
+use super::views::schema_name;
+use crate::builtin::Builtins;
+use crate::relation::{Column, Constraint, ConstraintKind, Relation, SequenceInfo};
+use crate::{DEFAULT_COLLATION, PG_CATALOG};
+use hashbrown::HashMap;
+use std::sync::{Arc, OnceLock};
+use steppe_types::{Datum, Oid, oid};
+
+type Provider = fn(&SystemContext<'_>, &mut RowsBuilder);
+
+/// Who computes a view.
+pub(super) fn provider(name: &str) -> Option<Provider> {
+    Some(match name {
+        "information_schema_catalog_name" => catalog_name,
+        "schemata" => schemata,
+        "tables" => tables,
+        "columns" => columns,
+        "views" => views,
+        "sequences" => sequences,
+        "table_constraints" => table_constraints,
+        "check_constraints" => check_constraints,
+        "key_column_usage" => key_column_usage,
+        "constraint_column_usage" => constraint_column_usage,
+        "constraint_table_usage" => constraint_table_usage,
+        "table_privileges" | "role_table_grants" => table_privileges,
+        "enabled_roles" => enabled_roles,
+        "routines" => super::routines::routines,
+        _ => return None,
+    })
+}
+
+/// Views over features that Steppe does not have: truly no rows.
+pub(super) const EMPTY: &[&str] = &[
+    "_pg_foreign_data_wrappers",
+    "_pg_foreign_servers",
+    "_pg_foreign_table_columns",
+    "_pg_foreign_tables",
+    "_pg_user_mappings",
+    "attributes",
+    "check_constraint_routine_usage",
+    "column_column_usage",
+    "column_options",
+    "foreign_data_wrapper_options",
+    "foreign_data_wrappers",
+    "foreign_server_options",
+    "foreign_servers",
+    "foreign_table_options",
+    "foreign_tables",
+    "referential_constraints",
+    "role_udt_grants",
+    "routine_column_usage",
+    "routine_routine_usage",
+    "routine_sequence_usage",
+    "routine_table_usage",
+    "transforms",
+    "triggered_update_columns",
+    "triggers",
+    "user_defined_types",
+    "user_mapping_options",
+    "user_mappings",
+];
+
+/// yes_or_no
+pub(super) fn yes(value: bool) -> Datum {
+    static TEXTS: OnceLock<[Arc<str>; 2]> = OnceLock::new();
+    let texts = TEXTS.get_or_init(|| ["NO".into(), "YES".into()]);
+    Datum::Text(texts[usize::from(value)].clone())
+}
+
+fn int4(value: Option<i32>) -> Datum {
+    value.map_or(Datum::Null, Datum::Int4)
+}
+
+fn catalog_name(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    out.row([("catalog_name", text(context.database))]);
+}
+
+fn schemata(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    let roles = roles(context);
+    for schema in context.catalog.schemas() {
+        out.row([
+            ("catalog_name", text(context.database)),
+            ("schema_name", Datum::Text(schema.name.clone())),
+            ("schema_owner", role_name(&roles, schema.owner)),
+        ]);
+    }
+}
+
+/// Tables and views, system catalogs included.
+fn tables_and_views<'c>(context: &SystemContext<'c>) -> impl Iterator<Item = &'c Arc<Relation>> {
+    context.catalog.relations().filter(|r| matches!(relkind(r), b'r' | b'v'))
+}
+
+fn tables(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for relation in tables_and_views(context) {
+        let view = relkind(relation) == b'v';
+        out.row([
+            ("table_catalog", text(context.database)),
+            ("table_schema", schema_name(context.catalog, relation.schema)),
+            ("table_name", Datum::Text(relation.name.clone())),
+            ("table_type", text(if view { "VIEW" } else { "BASE TABLE" })),
+            ("is_insertable_into", yes(!view)),
+            ("is_typed", yes(false)),
+        ]);
+    }
+}
+
+fn columns(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    let owned = context.catalog.relations().filter_map(|r| r.sequence.as_ref());
+    let identities: HashMap<(Oid, i16), &SequenceInfo> =
+        owned.filter_map(|s| Some((s.owned_by?, s))).collect();
+    for relation in tables_and_views(context) {
+        for (column, attnum) in relation.columns.iter().zip(1..) {
+            if !column.dropped {
+                let identity = identities.get(&(relation.oid, attnum)).copied();
+                let identity = identity.filter(|_| column.identity.is_some());
+                column_row(context, relation, column, attnum, identity, out);
+            }
+        }
+    }
+}
+
+fn column_row(
+    context: &SystemContext<'_>,
+    relation: &Relation,
+    column: &Column,
+    attnum: i16,
+    sequence: Option<&SequenceInfo>,
+    out: &mut RowsBuilder,
+) {
+    let (type_oid, typmod) = (column.type_oid, column.typmod);
+    let (precision, radix, scale) = types::numeric_facts(type_oid, typmod);
+    let collation = collation_name(column.collation);
+    let of_collation = |datum: Datum| if collation.is_some() { datum } else { Datum::Null };
+    let of_sequence =
+        |value: fn(&SequenceInfo) -> i64| optional(sequence.map(|s| value(s).to_string()));
+    let type_name = Builtins::get().ty(type_oid).map(|t| t.name);
+    out.row([
+        ("table_catalog", text(context.database)),
+        ("table_schema", schema_name(context.catalog, relation.schema)),
+        ("table_name", Datum::Text(relation.name.clone())),
+        ("column_name", Datum::Text(column.name.clone())),
+        ("ordinal_position", Datum::Int4(i32::from(attnum))),
+        ("column_default", optional(column.default.clone())),
+        ("is_nullable", yes(!column.not_null)),
+        ("data_type", data_type(type_oid)),
+        ("character_maximum_length", int4(types::character_length(type_oid, typmod))),
+        ("character_octet_length", int4(types::octet_length(type_oid, typmod))),
+        ("numeric_precision", int4(precision)),
+        ("numeric_precision_radix", int4(radix)),
+        ("numeric_scale", int4(scale)),
+        ("datetime_precision", int4(types::datetime_precision(type_oid, typmod))),
+        ("interval_type", optional(types::interval_fields(type_oid, typmod))),
+        ("collation_catalog", of_collation(text(context.database))),
+        ("collation_schema", of_collation(schema_name(context.catalog, PG_CATALOG))),
+        ("collation_name", optional(collation)),
+        ("udt_catalog", text(context.database)),
+        ("udt_schema", schema_name(context.catalog, PG_CATALOG)),
+        ("udt_name", optional(type_name)),
+        ("dtd_identifier", text(attnum.to_string())),
+        ("is_self_referencing", yes(false)),
+        ("is_identity", yes(column.identity.is_some())),
+        (
+            "identity_generation",
+            optional(column.identity.map(|c| if c == 'a' { "ALWAYS" } else { "BY DEFAULT" })),
+        ),
+        ("identity_start", of_sequence(|s| s.start)),
+        ("identity_increment", of_sequence(|s| s.increment)),
+        ("identity_maximum", of_sequence(|s| s.max)),
+        ("identity_minimum", of_sequence(|s| s.min)),
+        ("identity_cycle", yes(sequence.is_some_and(|s| s.cycle))),
+        ("is_generated", text("NEVER")),
+        ("is_updatable", yes(relkind(relation) == b'r')),
+    ]);
+}
+
+/// data_type: arrays are just that.
+pub(super) fn data_type(type_oid: Oid) -> Datum {
+    let ty = Builtins::get().ty(type_oid);
+    if ty.is_some_and(|t| t.element != 0 && t.len == -1) {
+        return text("ARRAY");
+    }
+    text(types::sql_name(type_oid))
+}
+
+/// The name of a collation other than the default one.
+fn collation_name(collation: Oid) -> Option<&'static str> {
+    if matches!(collation, 0 | DEFAULT_COLLATION) {
+        return None;
+    }
+    let table = Builtins::get().table("pg_collation")?;
+    let row = table.rows().find(|r| r.get("oid").and_then(|t| t.parse().ok()) == Some(collation));
+    row?.get("collname")
+}
+
+fn views(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for view in context.catalog.relations().filter(|r| relkind(r) == b'v') {
+        out.row([
+            ("table_catalog", text(context.database)),
+            ("table_schema", schema_name(context.catalog, view.schema)),
+            ("table_name", Datum::Text(view.name.clone())),
+            ("view_definition", optional(view_definition(view))),
+            ("check_option", text("NONE")),
+            ("is_updatable", yes(false)),
+            ("is_insertable_into", yes(false)),
+            ("is_trigger_updatable", yes(false)),
+            ("is_trigger_deletable", yes(false)),
+            ("is_trigger_insertable_into", yes(false)),
+        ]);
+    }
+}
+
+fn sequences(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for relation in context.catalog.relations() {
+        let Some(info) = &relation.sequence else { continue };
+        // The sequence of an identity column is part of the column.
+        if info.owned_by.is_some_and(|(table, attnum)| is_identity(context, table, attnum)) {
+            continue;
+        }
+        let (precision, radix, scale) = types::numeric_facts(info.type_oid, -1);
+        out.row([
+            ("sequence_catalog", text(context.database)),
+            ("sequence_schema", schema_name(context.catalog, relation.schema)),
+            ("sequence_name", Datum::Text(relation.name.clone())),
+            ("data_type", data_type(info.type_oid)),
+            ("numeric_precision", int4(precision)),
+            ("numeric_precision_radix", int4(radix)),
+            ("numeric_scale", int4(scale)),
+            ("start_value", text(info.start.to_string())),
+            ("minimum_value", text(info.min.to_string())),
+            ("maximum_value", text(info.max.to_string())),
+            ("increment", text(info.increment.to_string())),
+            ("cycle_option", yes(info.cycle)),
+        ]);
+    }
+}
+
+/// All constraints with their tables.
+fn constraints<'c>(
+    context: &SystemContext<'c>,
+) -> impl Iterator<Item = (&'c Arc<Relation>, &'c Constraint)> {
+    context.catalog.relations().flat_map(|t| t.constraints.iter().map(move |c| (t, c)))
+}
+
+fn index_of(kind: &ConstraintKind) -> Option<Oid> {
+    match kind {
+        ConstraintKind::Primary { index } | ConstraintKind::Unique { index } => Some(*index),
+        _ => None,
+    }
+}
+
+fn table_constraints(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for (table, constraint) in constraints(context) {
+        let kind = match constraint.kind {
+            ConstraintKind::Primary { .. } => "PRIMARY KEY",
+            ConstraintKind::Unique { .. } => "UNIQUE",
+            ConstraintKind::Check { .. } | ConstraintKind::NotNull => "CHECK",
+        };
+        let unique = matches!(constraint.kind, ConstraintKind::Unique { .. });
+        let index = index_of(&constraint.kind).and_then(|i| context.catalog.relation(i));
+        let info = index.and_then(|i| i.index.as_ref());
+        let distinct = !info.is_some_and(|i| i.nulls_not_distinct);
+        let schema = schema_name(context.catalog, table.schema);
+        out.row([
+            ("constraint_catalog", text(context.database)),
+            ("constraint_schema", schema.clone()),
+            ("constraint_name", Datum::Text(constraint.name.clone())),
+            ("table_catalog", text(context.database)),
+            ("table_schema", schema),
+            ("table_name", Datum::Text(table.name.clone())),
+            ("constraint_type", text(kind)),
+            ("is_deferrable", yes(false)),
+            ("initially_deferred", yes(false)),
+            ("enforced", yes(true)),
+            ("nulls_distinct", if unique { yes(distinct) } else { Datum::Null }),
+        ]);
+    }
+}
+
+fn check_constraints(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for (table, constraint) in constraints(context) {
+        let clause = match &constraint.kind {
+            ConstraintKind::Check { expression } => expression.to_string(),
+            ConstraintKind::NotNull => match constrained_columns(table, constraint).next() {
+                Some((_, column)) => format!("{} IS NOT NULL", column.name),
+                None => continue,
+            },
+            _ => continue,
+        };
+        out.row([
+            ("constraint_catalog", text(context.database)),
+            ("constraint_schema", schema_name(context.catalog, table.schema)),
+            ("constraint_name", Datum::Text(constraint.name.clone())),
+            ("check_clause", text(clause)),
+        ]);
+    }
+}
+
+/// The columns of a constraint with their positions in it, from 1.
+fn constrained_columns<'c>(
+    table: &'c Relation,
+    constraint: &'c Constraint,
+) -> impl Iterator<Item = (i32, &'c Column)> {
+    (1..).zip(&constraint.columns).filter_map(|(position, attnum)| {
+        let column = usize::try_from(attnum - 1).ok().and_then(|i| table.columns.get(i));
+        column.map(|c| (position, c))
+    })
+}
+
+fn key_column_usage(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for (table, constraint) in constraints(context) {
+        if index_of(&constraint.kind).is_none() {
+            continue;
+        }
+        let schema = schema_name(context.catalog, table.schema);
+        for (position, column) in constrained_columns(table, constraint) {
+            out.row([
+                ("constraint_catalog", text(context.database)),
+                ("constraint_schema", schema.clone()),
+                ("constraint_name", Datum::Text(constraint.name.clone())),
+                ("table_catalog", text(context.database)),
+                ("table_schema", schema.clone()),
+                ("table_name", Datum::Text(table.name.clone())),
+                ("column_name", Datum::Text(column.name.clone())),
+                ("ordinal_position", Datum::Int4(position)),
+            ]);
+        }
+    }
+}
+
+fn constraint_column_usage(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for (table, constraint) in constraints(context) {
+        if constraint.kind == ConstraintKind::NotNull {
+            continue;
+        }
+        let schema = schema_name(context.catalog, table.schema);
+        for (_, column) in constrained_columns(table, constraint) {
+            out.row([
+                ("table_catalog", text(context.database)),
+                ("table_schema", schema.clone()),
+                ("table_name", Datum::Text(table.name.clone())),
+                ("column_name", Datum::Text(column.name.clone())),
+                ("constraint_catalog", text(context.database)),
+                ("constraint_schema", schema.clone()),
+                ("constraint_name", Datum::Text(constraint.name.clone())),
+            ]);
+        }
+    }
+}
+
+/// Only keys: that is how PostgreSQL's view is written.
+fn constraint_table_usage(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for (table, constraint) in constraints(context) {
+        if index_of(&constraint.kind).is_none() {
+            continue;
+        }
+        let schema = schema_name(context.catalog, table.schema);
+        out.row([
+            ("table_catalog", text(context.database)),
+            ("table_schema", schema.clone()),
+            ("table_name", Datum::Text(table.name.clone())),
+            ("constraint_catalog", text(context.database)),
+            ("constraint_schema", schema),
+            ("constraint_name", Datum::Text(constraint.name.clone())),
+        ]);
+    }
+}
+
+/// The privileges that an owner has, and on the system catalogs everybody to read.
+fn table_privileges(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    const PRIVILEGES: [&str; 7] =
+        ["INSERT", "SELECT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"];
+    let roles = roles(context);
+    for table in tables_and_views(context) {
+        let owner = role_name(&roles, table.owner);
+        let mut grant = |grantee: Datum, privilege: &'static str, grantable| {
+            out.row([
+                ("grantor", owner.clone()),
+                ("grantee", grantee),
+                ("table_catalog", text(context.database)),
+                ("table_schema", schema_name(context.catalog, table.schema)),
+                ("table_name", Datum::Text(table.name.clone())),
+                ("privilege_type", text(privilege)),
+                ("is_grantable", yes(grantable)),
+                ("with_hierarchy", yes(privilege == "SELECT")),
+            ]);
+        };
+        for privilege in PRIVILEGES {
+            grant(owner.clone(), privilege, true);
+        }
+        if table.oid < oid::FIRST_NORMAL_OID {
+            grant(text("PUBLIC"), "SELECT", false);
+        }
+    }
+}
+
+fn enabled_roles(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for role in roles(context) {
+        out.row([("role_name", text(&*role.name))]);
+    }
+}

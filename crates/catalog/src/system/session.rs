@@ -1,0 +1,175 @@
+//! What the system catalogs need from the session that reads them.
+
+use crate::BOOTSTRAP_SUPERUSER;
+use crate::builtin::Builtins;
+use crate::snapshot::Catalog;
+use std::borrow::Cow;
+use steppe_types::{Datum, Oid, Result};
+
+/// The OID of the database "postgres".
+pub const POSTGRES_DATABASE: Oid = 5;
+
+/// Everything rows are computed from.
+pub struct SystemContext<'a> {
+    /// The catalog version that the statement sees.
+    pub catalog: &'a Catalog,
+    /// Name of the database.
+    pub database: &'a str,
+    /// Its OID ([`POSTGRES_DATABASE`]).
+    pub database_oid: Oid,
+    /// The session.
+    pub session: &'a dyn SessionView,
+}
+
+/// What only the session layer knows. Every method has a default that fits tests.
+pub trait SessionView {
+    /// pg_settings.
+    fn settings(&self) -> Vec<Setting> {
+        Vec::new()
+    }
+
+    /// The roles that were created, the bootstrap superuser first. PostgreSQL's predefined roles
+    /// are added to them.
+    fn roles(&self) -> Vec<Role> {
+        vec![Role::superuser(BOOTSTRAP_SUPERUSER, "postgres")]
+    }
+
+    /// The last value a sequence gave out, if it gave out any.
+    fn sequence_last_value(&self, sequence: Oid) -> Option<i64> {
+        let _ = sequence;
+        None
+    }
+
+    /// The rows of a view about the running system (pg_stat_activity, pg_locks, pg_cursors …), by
+    /// name, made with [`super::RowsBuilder`]. Asked before anything else, for every relation of
+    /// pg_catalog; `None`: the session has nothing to say about it.
+    fn rows(&self, relation: &str) -> Result<Option<Vec<Vec<Datum>>>> {
+        let _ = relation;
+        Ok(None)
+    }
+}
+
+/// A session that knows nothing: one superuser, no settings.
+pub struct NoSession;
+
+impl SessionView for NoSession {}
+
+/// A role (pg_authid).
+#[derive(Clone, Debug)]
+pub struct Role {
+    /// OID.
+    pub oid: Oid,
+    /// Name.
+    pub name: Cow<'static, str>,
+    /// SUPERUSER
+    pub superuser: bool,
+    /// INHERIT
+    pub inherit: bool,
+    /// CREATEROLE
+    pub create_role: bool,
+    /// CREATEDB
+    pub create_db: bool,
+    /// LOGIN
+    pub can_login: bool,
+    /// REPLICATION
+    pub replication: bool,
+    /// BYPASSRLS
+    pub bypass_rls: bool,
+    /// CONNECTION LIMIT or -1.
+    pub connection_limit: i32,
+}
+
+impl Role {
+    /// A role that may do everything.
+    pub fn superuser(oid: Oid, name: impl Into<Cow<'static, str>>) -> Role {
+        Role {
+            oid,
+            name: name.into(),
+            superuser: true,
+            inherit: true,
+            create_role: true,
+            create_db: true,
+            can_login: true,
+            replication: true,
+            bypass_rls: true,
+            connection_limit: -1,
+        }
+    }
+
+    /// A role that may do nothing but be a member.
+    pub fn group(oid: Oid, name: impl Into<Cow<'static, str>>) -> Role {
+        Role {
+            superuser: false,
+            create_role: false,
+            create_db: false,
+            can_login: false,
+            replication: false,
+            bypass_rls: false,
+            ..Role::superuser(oid, name)
+        }
+    }
+}
+
+/// A setting as pg_settings shows it.
+#[derive(Clone, Debug, Default)]
+pub struct Setting {
+    /// name
+    pub name: String,
+    /// The current value, without its unit.
+    pub setting: String,
+    /// unit
+    pub unit: Option<String>,
+    /// category
+    pub category: String,
+    /// short_desc
+    pub description: Option<String>,
+    /// context: user, superuser, sighup, postmaster, internal …
+    pub context: String,
+    /// vartype: bool, integer, real, string, enum.
+    pub vartype: String,
+    /// source: default, configuration file, session …
+    pub source: String,
+    /// min_val
+    pub min: Option<String>,
+    /// max_val
+    pub max: Option<String>,
+    /// enumvals
+    pub values: Option<Vec<String>>,
+    /// boot_val
+    pub boot: Option<String>,
+    /// reset_val
+    pub reset: Option<String>,
+    /// pending_restart
+    pub pending_restart: bool,
+}
+
+impl Setting {
+    /// A setting of PostgreSQL's with all that its pg_settings says about it, at its boot value;
+    /// `None` if PostgreSQL has none of that name.
+    pub fn named(name: &str) -> Option<Setting> {
+        let table = Builtins::get().table("pg_settings")?;
+        let row = table.rows().find(|r| r.get("name") == Some(name))?;
+        let own = |column| row.get(column).map(str::to_string);
+        let text = |column| own(column).unwrap_or_default();
+        let values = row.get("enumvals").map(|list| {
+            let list = list.trim_matches(['{', '}']).split(',');
+            list.map(|value| value.trim_matches('"').to_string()).collect()
+        });
+        Some(Setting {
+            name: name.to_string(),
+            setting: text("boot_val"),
+            unit: own("unit"),
+            category: text("category"),
+            description: None,
+            context: text("context"),
+            vartype: text("vartype"),
+            source: "default".to_string(),
+            min: own("min_val"),
+            max: own("max_val"),
+            values,
+            boot: own("boot_val"),
+            reset: own("boot_val"),
+            pending_restart: false,
+        })
+    }
+}
