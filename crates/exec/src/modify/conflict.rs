@@ -16,12 +16,15 @@ use crate::node::{find_point, serialization};
 use steppe_txn::{IndexInsert, IsolationLevel, LockOutcome, RowBuf, RowId, RowLockMode};
 use steppe_types::{Datum, Error, Result, SqlState};
 
+/// DO UPDATE's assignments and WHERE.
+pub(crate) type ConflictUpdate = (Box<[(usize, CExpr)]>, Option<CExpr>);
+
 /// A compiled ON CONFLICT clause.
 pub(crate) struct ConflictPlan {
     /// Positions among the target's indexes.
     pub(crate) arbiters: Box<[usize]>,
     /// DO UPDATE: assignments and WHERE over existing row ‖ excluded row.
-    pub(crate) update: Option<(Box<[(usize, CExpr)]>, Option<CExpr>)>,
+    pub(crate) update: Option<ConflictUpdate>,
 }
 
 enum Attempt {

@@ -75,7 +75,7 @@ impl PlanCompiler<'_, '_> {
                 CNode::Values(lists.iter().map(|l| self.exprs.list(l)).collect::<Result<_>>()?)
             }
             PlanNode::FunctionScan { calls, ordinality, .. } => {
-                let calls = calls.iter().map(|(e, width)| Ok((self.from_call(e)?, *width)));
+                let calls = calls.iter().map(|(e, width)| Ok((self.call_in_from(e)?, *width)));
                 let calls = calls.collect::<Result<_>>()?;
                 CNode::FunctionScan(FunctionScanPlan { calls, ordinality: *ordinality })
             }
@@ -188,7 +188,7 @@ impl PlanCompiler<'_, '_> {
         IndexAccess::open(database, relation).map(Arc::new)
     }
 
-    fn from_call(&mut self, expr: &Expr) -> Result<FromCall> {
+    fn call_in_from(&mut self, expr: &Expr) -> Result<FromCall> {
         Ok(match self.exprs.set_call(expr)? {
             Some(call) => FromCall::Set(call),
             None => FromCall::Scalar(self.exprs.expr(expr)?),

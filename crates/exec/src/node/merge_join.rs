@@ -121,7 +121,7 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
 }
 
 impl MergeJoinNode {
-    fn group_row<'a>(group: &'a Group, i: usize, width: usize) -> &'a [Datum] {
+    fn group_row(group: &Group, i: usize, width: usize) -> &[Datum] {
         &group.rows[i * width..(i + 1) * width]
     }
 
