@@ -1,1 +1,39 @@
-//! Steppe server.
+//! Steppe's server: sessions, settings, start-up and shutdown.
+//!
+//! ```text
+//!   main ─ cli ─► run ─┬─ data_dir      whose directory it is, steppe.conf
+//!                      ├─ settings      what can be set
+//!                      ├─ server        what sessions share
+//!                      └─ listeners ─► workers ─► startup ─► session
+//! ```
+//!
+//! What it guarantees:
+//!
+//! - A client is told nothing before it is durable (design D7).
+//! - No input panics, hangs or grows memory without bound: start-ups are limited in
+//!   number and time, messages by the codec, statements and portals by the session.
+//! - A session that waits, for its client, a lock or the log, costs no thread, and one
+//!   that computes long holds up no other.
+//!
+//! Any user and database name is let in, from this machine only: authentication is
+//! not there yet.
+
+pub mod cli;
+pub mod data_dir;
+pub mod log;
+pub mod plan_cache;
+mod reg_names;
+mod run;
+pub mod server;
+mod services;
+mod session;
+pub mod settings;
+mod startup;
+mod stream;
+mod system_views;
+mod workers;
+
+pub use run::{Config, Running};
+
+/// The version that clients see: of PostgreSQL, whose behaviour they may rely on.
+pub const SERVER_VERSION: &str = concat!("18.4 (Steppe ", env!("CARGO_PKG_VERSION"), ")");

@@ -16,7 +16,9 @@ use steppe_types::Result;
 use steppe_vfs::Vfs;
 
 use crate::change::{Change, put_u64};
-use crate::lock::{LockManager, LockOptions};
+use crate::lock::{
+    Acquire, AdvisoryScope, LockManager, LockOptions, LockTag, LockWait, SharedMode,
+};
 use crate::recovery::{self, RECORD_ACTIVE};
 use crate::session::{Interrupt, SessionRegistry, SessionShared};
 use crate::status::StatusTable;
@@ -405,6 +407,44 @@ impl SessionHandle {
     /// Fails if an interrupt is pending.
     pub fn check_interrupts(&self) -> Result<()> {
         self.0.shared.check_interrupts()
+    }
+
+    /// pg_advisory_lock and friends, as [`crate::Txn::lock_advisory`], for a caller that
+    /// has lent its transaction out.
+    pub fn lock_advisory(
+        &self,
+        tag: LockTag,
+        mode: SharedMode,
+        scope: AdvisoryScope,
+    ) -> Result<Option<LockWait>> {
+        let acquired =
+            self.0.database.locks.lock_advisory(self.shared(), tag, mode, scope, true)?;
+        Ok(match acquired {
+            Acquire::Wait(wait) => Some(wait),
+            _ => None,
+        })
+    }
+
+    /// pg_try_advisory_lock and friends.
+    pub fn try_lock_advisory(
+        &self,
+        tag: LockTag,
+        mode: SharedMode,
+        scope: AdvisoryScope,
+    ) -> Result<bool> {
+        let locks = &self.0.database.locks;
+        let acquired = locks.lock_advisory(self.shared(), tag, mode, scope, false)?;
+        Ok(matches!(acquired, Acquire::Granted))
+    }
+
+    /// pg_advisory_unlock: false if the session does not hold it.
+    pub fn unlock_advisory(&self, tag: LockTag, mode: SharedMode) -> bool {
+        self.0.database.locks.unlock_advisory(self.shared(), tag, mode)
+    }
+
+    /// pg_advisory_unlock_all.
+    pub fn unlock_all_advisory(&self) {
+        self.0.database.locks.unlock_all_advisory(self.shared());
     }
 
     /// The greatest commit position that the session has read from and that was

@@ -1,0 +1,199 @@
+//! The data directory: whose it is, who uses it, and its configuration file.
+//!
+//! ```text
+//! DIR/STEPPE_VERSION   made last at initialisation: says that the directory is ours
+//! DIR/steppe.lock      locked while a server runs
+//! DIR/steppe.conf      settings
+//! DIR/base/            the storage engine's files
+//! DIR/tmp/             spill files, removed at start
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use steppe_vfs::{ErrorKind, FileLock, OpenMode, Vfs};
+
+use crate::settings::conf;
+
+const MARKER: &str = "STEPPE_VERSION";
+const LOCK: &str = "steppe.lock";
+const CONF: &str = "steppe.conf";
+/// The format of the directory; another number is not ours to open.
+const FORMAT: &str = "1\n";
+
+/// An opened data directory, locked until dropped.
+pub struct DataDir {
+    path: PathBuf,
+    vfs: Arc<dyn Vfs>,
+    _lock: FileLock,
+}
+
+impl DataDir {
+    /// Opens a data directory; makes one where there is nothing. The error is for
+    /// the operator's eyes.
+    pub fn open(vfs: Arc<dyn Vfs>, path: &Path) -> Result<DataDir, String> {
+        let shown = path.display();
+        let io = |what: &str, error: steppe_vfs::Error| format!("could not {what}: {error}");
+        vfs.create_dir_all(path).map_err(|e| io("create data directory", e))?;
+        let names = vfs.list_dir(path).map_err(|e| io("read data directory", e))?;
+        let is_new = names.iter().all(|name| name == LOCK || name == CONF);
+        if !is_new && !names.iter().any(|name| name == MARKER) && !is_half_made(&names) {
+            return Err(format!(
+                "directory \"{shown}\" is not empty and not a Steppe data directory"
+            ));
+        }
+        let lock = vfs.lock_file(&path.join(LOCK)).map_err(|error| match error.kind() {
+            ErrorKind::Locked => {
+                format!("data directory \"{shown}\" is in use by another Steppe server")
+            }
+            _ => io("lock data directory", error),
+        })?;
+        let dir = DataDir { path: path.to_owned(), vfs, _lock: lock };
+        dir.check_or_make_marker()?;
+        dir.clear_temporary_files()?;
+        Ok(dir)
+    }
+
+    fn check_or_make_marker(&self) -> Result<(), String> {
+        let marker = self.path.join(MARKER);
+        match self.read(&marker)? {
+            Some(text) if text == FORMAT => Ok(()),
+            Some(text) => Err(format!(
+                "data directory \"{}\" has format {}, this server reads format {}",
+                self.path.display(),
+                text.trim(),
+                FORMAT.trim()
+            )),
+            None => {
+                if self.read(&self.path.join(CONF))?.is_none() {
+                    self.write(&self.path.join(CONF), &initial_conf())?;
+                }
+                self.make_dir("base")?;
+                self.make_dir("tmp")?;
+                self.write(&marker, FORMAT)
+            }
+        }
+    }
+
+    fn make_dir(&self, name: &str) -> Result<PathBuf, String> {
+        let path = self.path.join(name);
+        self.vfs.create_dir_all(&path).map_err(|e| format!("could not create directory: {e}"))?;
+        Ok(path)
+    }
+
+    /// Spill files of a server that was killed between making and unlinking one.
+    fn clear_temporary_files(&self) -> Result<(), String> {
+        let tmp = self.make_dir("tmp")?;
+        let names =
+            self.vfs.list_dir(&tmp).map_err(|e| format!("could not read directory: {e}"))?;
+        for name in names {
+            let removed = self.vfs.remove(&tmp.join(name));
+            removed.map_err(|e| format!("could not remove temporary file: {e}"))?;
+        }
+        Ok(())
+    }
+
+    fn read(&self, path: &Path) -> Result<Option<String>, String> {
+        if !self.vfs.exists(path).map_err(|e| e.to_string())? {
+            return Ok(None);
+        }
+        let failed = |e: steppe_vfs::Error| format!("could not read \"{}\": {e}", path.display());
+        let file = self.vfs.open(path, OpenMode::READ).map_err(failed)?;
+        let length = usize::try_from(file.len().map_err(failed)?).unwrap_or(usize::MAX);
+        let mut bytes = vec![0; length.min(16 << 20)];
+        file.read_exact_at(&mut bytes, 0).map_err(failed)?;
+        let text = String::from_utf8(bytes);
+        text.map(Some).map_err(|_| format!("\"{}\" is not UTF-8", path.display()))
+    }
+
+    fn write(&self, path: &Path, text: &str) -> Result<(), String> {
+        let failed = |e: steppe_vfs::Error| format!("could not write \"{}\": {e}", path.display());
+        let file = self.vfs.open(path, OpenMode::TRUNCATE).map_err(failed)?;
+        file.write_at(text.as_bytes(), 0).map_err(failed)?;
+        file.sync_all().map_err(failed)?;
+        self.vfs.sync_dir(&self.path).map_err(failed)
+    }
+
+    /// The settings of steppe.conf; none if the file is missing.
+    pub fn configuration(&self) -> Result<Vec<conf::Entry>, String> {
+        let path = self.path.join(CONF);
+        let Some(text) = self.read(&path)? else { return Ok(Vec::new()) };
+        conf::parse(&text).map_err(|error| format!("\"{}\": {error}", path.display()))
+    }
+
+    /// Where the storage engine keeps its files.
+    pub fn base(&self) -> PathBuf {
+        self.path.join("base")
+    }
+
+    /// Where spill files go.
+    pub fn temporary(&self) -> PathBuf {
+        self.path.join("tmp")
+    }
+
+    /// The file system.
+    pub fn vfs(&self) -> &Arc<dyn Vfs> {
+        &self.vfs
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Whether an initialisation was cut off before its marker was made.
+fn is_half_made(names: &[String]) -> bool {
+    let ours = ["base", "tmp", CONF, LOCK];
+    names.iter().any(|name| name == LOCK) && names.iter().all(|name| ours.contains(&&**name))
+}
+
+/// The commented settings, and the machine's time zone as initdb sets it.
+fn initial_conf() -> String {
+    let mut text = conf::default_text();
+    if let Some(zone) = system_time_zone() {
+        text.push_str(&format!("\n# As this machine was set up.\nTimeZone = '{zone}'\n"));
+    }
+    text
+}
+
+fn system_time_zone() -> Option<String> {
+    let from_link = || {
+        let target = std::fs::read_link("/etc/localtime").ok()?;
+        let (_, name) = target.to_str()?.split_once("zoneinfo/")?;
+        Some(name.to_owned())
+    };
+    let name = std::env::var("TZ").ok().filter(|name| !name.is_empty()).or_else(from_link)?;
+    steppe_types::datetime::TimeZone::by_name(&name).map(|zone| zone.name().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use steppe_vfs::CrashVfs;
+
+    #[test]
+    fn makes_recognises_and_locks() {
+        let vfs: Arc<dyn Vfs> = Arc::new(CrashVfs::new(1));
+        let path = Path::new("/data");
+        let dir = DataDir::open(vfs.clone(), path).unwrap();
+        let conf = dir.configuration().unwrap();
+        assert!(conf.iter().all(|entry| entry.name == "TimeZone"));
+        let busy = DataDir::open(vfs.clone(), path).err().unwrap();
+        assert!(busy.contains("in use by another"), "{busy}");
+        drop(dir);
+        assert!(DataDir::open(vfs.clone(), path).is_ok());
+    }
+
+    #[test]
+    fn leaves_other_directories_alone() {
+        let vfs: Arc<dyn Vfs> = Arc::new(CrashVfs::new(1));
+        let path = Path::new("/home");
+        vfs.create_dir_all(path).unwrap();
+        let file = vfs.open(&path.join("thesis.txt"), OpenMode::CREATE).unwrap();
+        file.write_at(b"x", 0).unwrap();
+        let refused = DataDir::open(vfs.clone(), path).err().unwrap();
+        assert!(refused.contains("not a Steppe data directory"), "{refused}");
+        assert_eq!(vfs.list_dir(path).unwrap(), ["thesis.txt"]);
+    }
+}

@@ -1,0 +1,66 @@
+//! The binary `steppe`.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use steppe_server::cli::{self, Command};
+use steppe_server::{Config, Running, log};
+use tokio::signal::unix::{SignalKind, signal};
+
+fn main() -> ExitCode {
+    match cli::parse(std::env::args().skip(1)) {
+        Ok(Command::Print(text)) => {
+            print!("{text}");
+            ExitCode::SUCCESS
+        }
+        Ok(Command::Serve(config)) => serve(&config),
+        Err(message) => {
+            eprintln!("steppe: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn serve(config: &Config) -> ExitCode {
+    let running = match Running::start(config) {
+        Ok(running) => running,
+        Err(message) => {
+            eprintln!("steppe: {message}");
+            return ExitCode::FAILURE;
+        }
+    };
+    println!("ready: listening on {}", running.address());
+    // Whoever waits for the line may have gone.
+    let _ = std::io::stdout().flush();
+    running.block_on(running.until(stop_signal()));
+    log::info("stopping");
+    running.block_on(async { tokio::spawn(second_signal()) });
+    match running.stop() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("steppe: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Completes at the first SIGTERM or SIGINT.
+async fn stop_signal() {
+    let (terminate, interrupt) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+    match (terminate, interrupt) {
+        (Ok(mut terminate), Ok(mut interrupt)) => {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        }
+        // Without handlers the signals end the process by themselves.
+        _ => std::future::pending().await,
+    }
+}
+
+/// A second signal stops at once; the next start recovers.
+async fn second_signal() {
+    stop_signal().await;
+    std::process::exit(1);
+}

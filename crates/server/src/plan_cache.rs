@@ -1,0 +1,185 @@
+//! Plans shared between sessions, by statement shape (design D11).
+//!
+//! A key is the statement's text, with the types of its parameters; an entry is
+//! valid for one catalog version and one set of the settings that plans depend on.
+//! A stale entry is replaced by the next session that plans the statement anew.
+//! Each session keeps what it used lately in a table of its own, so that the shared
+//! one is asked once for each statement and session.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use steppe_exec::CompiledStmt;
+use steppe_sql::ast;
+use steppe_types::Oid;
+
+/// A statement that can be run: shared, immutable.
+pub struct CachedPlan {
+    /// What it is found by; empty if it is not in the cache.
+    pub key: Box<str>,
+    /// The catalog version it was planned for.
+    pub epoch: u64,
+    /// Settings and search path it was planned under.
+    pub fingerprint: u64,
+    /// The syntax tree, for planning it again.
+    pub statement: Arc<ast::Statement>,
+    /// The text that positions in errors refer to.
+    pub source: Arc<str>,
+    /// The plan.
+    pub compiled: Arc<CompiledStmt>,
+    /// RowDescription with all columns in text format; empty if there are none.
+    pub description: Box<[u8]>,
+    /// Likely to take long: the worker's other sessions go elsewhere meanwhile.
+    pub is_heavy: bool,
+    /// It changes rows or locks them: not in a READ ONLY transaction.
+    pub writes: Option<&'static str>,
+}
+
+impl CachedPlan {
+    /// Types of the parameters.
+    pub fn param_types(&self) -> &[Oid] {
+        &self.compiled.planned().param_types
+    }
+}
+
+/// What is known about a key.
+#[derive(Clone)]
+pub enum Cached {
+    /// A plan.
+    Plan(Arc<CachedPlan>),
+    /// The statement means something else with its literals lifted, or fails then.
+    NotLiftable {
+        /// As in [`CachedPlan::epoch`].
+        epoch: u64,
+    },
+}
+
+const SHARDS: usize = 16;
+/// Entries of one shard: 4096 in all.
+const SHARD_ENTRIES_MAX: usize = 256;
+/// Longer keys are not worth the memory.
+pub const KEY_BYTES_MAX: usize = 16 * 1024;
+
+struct Entry {
+    key: Box<str>,
+    fingerprint: u64,
+    cached: Cached,
+    used: u64,
+}
+
+/// The shared table.
+pub struct PlanCache {
+    hasher: foldhash::quality::RandomState,
+    shards: [Mutex<HashMap<u64, Entry, foldhash::fast::RandomState>>; SHARDS],
+    clock: AtomicU64,
+}
+
+impl PlanCache {
+    /// An empty cache.
+    pub fn new() -> PlanCache {
+        PlanCache {
+            hasher: foldhash::quality::RandomState::default(),
+            shards: std::array::from_fn(|_| Mutex::default()),
+            clock: AtomicU64::new(0),
+        }
+    }
+
+    /// The number that stands for a key in look-ups.
+    pub fn hash(&self, key: &str, fingerprint: u64) -> u64 {
+        self.hasher.hash_one((key, fingerprint))
+    }
+
+    fn shard(&self, hash: u64) -> &Mutex<HashMap<u64, Entry, foldhash::fast::RandomState>> {
+        &self.shards[hash as usize % SHARDS]
+    }
+
+    /// What is known about a key, whatever catalog version it is of.
+    pub fn get(&self, hash: u64, key: &str, fingerprint: u64) -> Option<Cached> {
+        let mut shard = self.shard(hash).lock();
+        let entry = shard.get_mut(&hash)?;
+        if *entry.key != *key || entry.fingerprint != fingerprint {
+            return None;
+        }
+        entry.used = self.clock.fetch_add(1, Ordering::Relaxed);
+        Some(entry.cached.clone())
+    }
+
+    /// Adds or replaces an entry; the one that was used longest ago makes room.
+    pub fn put(&self, hash: u64, key: &str, fingerprint: u64, cached: Cached) {
+        if key.len() > KEY_BYTES_MAX {
+            return;
+        }
+        let used = self.clock.fetch_add(1, Ordering::Relaxed);
+        let mut shard = self.shard(hash).lock();
+        if shard.len() >= SHARD_ENTRIES_MAX && !shard.contains_key(&hash) {
+            let oldest = shard.iter().min_by_key(|(_, entry)| entry.used).map(|(hash, _)| *hash);
+            if let Some(oldest) = oldest {
+                shard.remove(&oldest);
+            }
+        }
+        shard.insert(hash, Entry { key: key.into(), fingerprint, cached, used });
+    }
+}
+
+impl Default for PlanCache {
+    fn default() -> PlanCache {
+        PlanCache::new()
+    }
+}
+
+/// Entries that a session keeps at hand.
+const LOCAL_ENTRIES_MAX: usize = 64;
+
+/// A session's own table in front of the shared one.
+#[derive(Default)]
+pub struct LocalPlans {
+    entries: HashMap<u64, Cached, foldhash::fast::RandomState>,
+}
+
+impl LocalPlans {
+    /// What is known about a key; the plan's own key says whether the hash lied.
+    #[inline]
+    pub fn get(&self, hash: u64) -> Option<&Cached> {
+        self.entries.get(&hash)
+    }
+
+    /// Remembers an entry.
+    pub fn put(&mut self, hash: u64, cached: Cached) {
+        if self.entries.len() >= LOCAL_ENTRIES_MAX && !self.entries.contains_key(&hash) {
+            self.entries.clear();
+        }
+        self.entries.insert(hash, cached);
+    }
+
+    /// DISCARD PLANS.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_bounded_and_keeps_what_is_used() {
+        let cache = PlanCache::new();
+        let name = |i: usize| format!("select {i}");
+        let put = |i: usize| {
+            let hash = cache.hash(&name(i), 0);
+            cache.put(hash, &name(i), 0, Cached::NotLiftable { epoch: i as u64 });
+        };
+        put(0);
+        for i in 1..20_000 {
+            put(i);
+            assert!(cache.get(cache.hash(&name(0), 0), &name(0), 0).is_some(), "{i}");
+        }
+        let total: usize = cache.shards.iter().map(|shard| shard.lock().len()).sum();
+        assert!(total <= SHARDS * SHARD_ENTRIES_MAX);
+        assert!(cache.get(cache.hash("other", 0), "other", 0).is_none());
+        assert!(cache.get(cache.hash(&name(0), 0), "another key", 0).is_none());
+    }
+}

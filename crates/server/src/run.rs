@@ -1,0 +1,347 @@
+//! The server's life: start, background tasks, stop.
+
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::{Duration, Instant};
+
+use steppe_catalog::CatalogStore;
+use steppe_exec::TempSpace;
+use steppe_exec::ddl::Sequences;
+use steppe_txn::{Database, DatabaseOptions};
+use steppe_vfs::{Random, RealRandom, RealVfs, Vfs};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+
+use crate::data_dir::DataDir;
+use crate::plan_cache::PlanCache;
+use crate::server::{Backends, Phase, Server};
+use crate::settings::{ServerSettings, Source};
+use crate::stream::Accepted;
+use crate::workers::Workers;
+use crate::{log, startup};
+
+/// How a server is started.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The data directory.
+    pub data_dir: PathBuf,
+    /// The TCP address.
+    pub listen: SocketAddr,
+    /// Where to make a Unix socket.
+    pub socket_dir: Option<PathBuf>,
+    /// Settings that override steppe.conf.
+    pub settings: Vec<(String, String)>,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            data_dir: PathBuf::from("./data"),
+            listen: SocketAddr::from(([127, 0, 0, 1], 5433)),
+            socket_dir: None,
+            settings: Vec::new(),
+        }
+    }
+}
+
+/// How long sessions get to end when the server stops.
+const STOP_PATIENCE: Duration = Duration::from_secs(30);
+
+/// A server that runs.
+pub struct Running {
+    server: Arc<Server>,
+    workers: Arc<Workers>,
+    /// Accepts connections, runs timers and checkpoints; runs no statements.
+    background: Runtime,
+    address: SocketAddr,
+    socket: Option<PathBuf>,
+    phase: watch::Receiver<Phase>,
+    _data_dir: DataDir,
+}
+
+impl Running {
+    /// Opens the data directory, recovers, and listens. The error is for the operator.
+    pub fn start(config: &Config) -> Result<Running, String> {
+        Running::start_on(Arc::new(RealVfs::new()), config)
+    }
+
+    fn start_on(vfs: Arc<dyn Vfs>, config: &Config) -> Result<Running, String> {
+        let data_dir = DataDir::open(vfs, &config.data_dir)?;
+        let settings = Arc::new(read_settings(config, &data_dir)?);
+        log::set_threshold(&settings.get("log_min_messages").setting());
+        let (phase, receiver) = watch::channel(Phase::Running);
+        let failed = phase.clone();
+        let on_fatal = Arc::new(move |message: &str| {
+            log::write(log::Level::Panic, &[("message", &message)]);
+            failed.send_replace(Phase::Failed);
+        });
+        let options = database_options(&settings, on_fatal);
+        let opened = Database::open(Arc::clone(data_dir.vfs()), &data_dir.base(), options);
+        let database = opened.map_err(|error| format!("could not open the database: {error}"))?;
+        let catalog = CatalogStore::open(&database)
+            .map_err(|error| format!("could not read the catalog: {error}"))?;
+        let background = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("steppe-background")
+            .enable_all()
+            .build()
+            .map_err(|error| format!("could not start threads: {error}"))?;
+        let random = RealRandom::new().map_err(|error| format!("no randomness: {error}"))?;
+        let temp = TempSpace::new(Arc::clone(data_dir.vfs()), data_dir.temporary());
+        let max_connections = usize::try_from(settings.int("max_connections")).unwrap_or(1);
+        let server = Arc::new(Server {
+            database,
+            catalog: Arc::new(catalog),
+            settings,
+            temp: Arc::new(temp),
+            plans: PlanCache::new(),
+            sequences: Sequences::default(),
+            backends: Backends::default(),
+            timers: background.handle().clone(),
+            random: Arc::new(random) as Arc<dyn Random>,
+            starting: AtomicUsize::new(0),
+            phase,
+        });
+        let workers = Workers::start(max_connections)
+            .map_err(|error| format!("could not start threads: {error}"))?;
+        let mut running = Running {
+            server,
+            workers: Arc::new(workers),
+            background,
+            address: config.listen,
+            socket: None,
+            phase: receiver,
+            _data_dir: data_dir,
+        };
+        running.listen(config)?;
+        running.spawn_checkpointer();
+        running.spawn_log_writer();
+        Ok(running)
+    }
+
+    /// Where clients connect.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The shared state, for tests and tools.
+    pub fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    /// Waits until `stop` completes or storage fails.
+    pub async fn until(&self, stop: impl Future<Output = ()>) {
+        let mut phase = self.phase.clone();
+        tokio::select! {
+            () = stop => {}
+            _ = phase.wait_for(|phase| *phase != Phase::Running) => {}
+        }
+    }
+
+    /// Runs a future on the background runtime, e.g. one that waits for a signal.
+    pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.background.block_on(future)
+    }
+
+    fn listen(&mut self, config: &Config) -> Result<(), String> {
+        let failed = |what: String| move |error: std::io::Error| format!("{what}: {error}");
+        let listener = TcpListener::bind(config.listen)
+            .map_err(failed(format!("could not listen on {}", config.listen)))?;
+        let nonblocking = listener.set_nonblocking(true).and_then(|()| listener.local_addr());
+        self.address = nonblocking.map_err(failed("could not listen".to_owned()))?;
+        let (server, workers) = (Arc::clone(&self.server), Arc::clone(&self.workers));
+        self.background.spawn(async move {
+            let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+            accept(&server, &workers, Listener::Tcp(listener)).await;
+        });
+        let Some(dir) = &config.socket_dir else { return Ok(()) };
+        let path = dir.join(format!(".s.PGSQL.{}", self.address.port()));
+        // The data directory's lock says that no other server of ours is behind it;
+        // a socket that answers is somebody else's.
+        if std::os::unix::net::UnixStream::connect(&path).is_ok() {
+            return Err(format!("another server listens on {}", path.display()));
+        }
+        let _was_not_there = std::fs::remove_file(&path);
+        let listener = UnixListener::bind(&path)
+            .map_err(failed(format!("could not listen on {}", path.display())))?;
+        listener.set_nonblocking(true).map_err(failed("could not listen".to_owned()))?;
+        self.socket = Some(path);
+        let (server, workers) = (Arc::clone(&self.server), Arc::clone(&self.workers));
+        self.background.spawn(async move {
+            let Ok(listener) = tokio::net::UnixListener::from_std(listener) else { return };
+            accept(&server, &workers, Listener::Unix(listener)).await;
+        });
+        Ok(())
+    }
+
+    /// A checkpoint every checkpoint_timeout, and when max_wal_size has been written.
+    fn spawn_checkpointer(&self) {
+        let server = Arc::clone(&self.server);
+        let seconds = u64::try_from(server.settings.int("checkpoint_timeout")).unwrap_or(300);
+        let megabytes = u64::try_from(server.settings.int("max_wal_size")).unwrap_or(1024);
+        let interval = Duration::from_secs(seconds);
+        // Half: the log that was there before a checkpoint goes when the next one ends.
+        let bytes_max = (megabytes << 20) / 2;
+        let mut phase = self.phase.clone();
+        self.background.spawn(async move {
+            let mut last = Instant::now();
+            loop {
+                tokio::select! {
+                    () = tokio::time::sleep(Duration::from_millis(200)) => {}
+                    _ = phase.wait_for(|phase| *phase != Phase::Running) => return,
+                }
+                let written = server.database.store().wal_bytes_since_checkpoint();
+                if written == 0 || (last.elapsed() < interval && written < bytes_max) {
+                    continue;
+                }
+                last = Instant::now();
+                let database = Arc::clone(&server.database);
+                let done = tokio::task::spawn_blocking(move || database.checkpoint()).await;
+                if let Ok(Err(error)) = done {
+                    // The next round tries again; a failed write has stopped the store.
+                    log::write(
+                        log::Level::Error,
+                        &[("message", &"checkpoint failed"), ("error", &error)],
+                    );
+                }
+            }
+        });
+    }
+
+    /// Commits that nobody waits for (synchronous_commit = off) reach the disk within
+    /// wal_writer_delay.
+    fn spawn_log_writer(&self) {
+        let server = Arc::clone(&self.server);
+        let ms = u64::try_from(server.settings.int("wal_writer_delay")).unwrap_or(200);
+        let mut phase = self.phase.clone();
+        self.background.spawn(async move {
+            loop {
+                tokio::select! {
+                    () = tokio::time::sleep(Duration::from_millis(ms)) => {}
+                    _ = phase.wait_for(|phase| *phase != Phase::Running) => return,
+                }
+                let wal = server.database.wal();
+                if wal.durable_lsn() < wal.insert_position() {
+                    wal.request_flush();
+                }
+            }
+        });
+    }
+
+    /// Stops: ends the sessions, takes a checkpoint. The error is for the operator.
+    pub fn stop(self) -> Result<(), String> {
+        let failed = self.server.phase() == Phase::Failed;
+        if !failed {
+            self.server.phase.send_replace(Phase::Stopping);
+        }
+        self.server.backends.terminate_all();
+        let begin = Instant::now();
+        let patience = if failed { Duration::from_secs(1) } else { STOP_PATIENCE };
+        while self.server.backends.count() > 0 && begin.elapsed() < patience {
+            // A session may have started while the phase changed.
+            self.server.backends.terminate_all();
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if let Some(socket) = &self.socket {
+            let _already_gone = std::fs::remove_file(socket);
+        }
+        let closed = if failed || self.server.phase() == Phase::Failed {
+            Err("storage failed; the next start recovers".to_owned())
+        } else {
+            let closed = self.server.database.close();
+            closed.map_err(|error| format!("could not close the database: {error}"))
+        };
+        // Last: a second signal is waited for here.
+        self.background.shutdown_timeout(Duration::from_secs(1));
+        if let Ok(workers) = Arc::try_unwrap(self.workers) {
+            workers.stop();
+        }
+        closed
+    }
+}
+
+enum Listener {
+    Tcp(tokio::net::TcpListener),
+    Unix(tokio::net::UnixListener),
+}
+
+impl Listener {
+    async fn accept(&self) -> std::io::Result<Accepted> {
+        match self {
+            Listener::Tcp(listener) => {
+                let (socket, peer) = listener.accept().await?;
+                Ok(Accepted::Tcp(socket.into_std()?, peer))
+            }
+            Listener::Unix(listener) => {
+                let (socket, _) = listener.accept().await?;
+                Ok(Accepted::Unix(socket.into_std()?))
+            }
+        }
+    }
+}
+
+/// Accepts connections until the server stops.
+async fn accept(server: &Arc<Server>, workers: &Workers, listener: Listener) {
+    let mut phase = server.phase.subscribe();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = phase.wait_for(|phase| *phase != Phase::Running) => return,
+        };
+        match accepted {
+            Ok(accepted) => {
+                let server = Arc::clone(server);
+                workers.deal(async move {
+                    if let Ok(stream) = accepted.open() {
+                        startup::serve(server, stream).await;
+                    }
+                });
+            }
+            Err(error) => {
+                // Out of file descriptors: those that end give some back.
+                log::write(
+                    log::Level::Warning,
+                    &[("message", &"accept failed"), ("error", &error)],
+                );
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+fn read_settings(config: &Config, data_dir: &DataDir) -> Result<ServerSettings, String> {
+    let mut settings = ServerSettings::default();
+    for entry in data_dir.configuration()? {
+        let set = settings.set(&entry.name, &entry.value, Source::File(entry.line));
+        set.map_err(|error| format!("steppe.conf, line {}: {}", entry.line, error.message()))?;
+    }
+    for (name, value) in &config.settings {
+        let set = settings.set(name, value, Source::CommandLine);
+        set.map_err(|error| error.message().to_owned())?;
+    }
+    let directory = data_dir.path().to_string_lossy().into_owned();
+    let port = config.listen.port().max(1).to_string();
+    for (name, value) in [("data_directory", directory), ("port", port)] {
+        // The values are ours: a name that the table lacks is simply not shown.
+        let _ = settings.set(name, &value, Source::Override);
+    }
+    Ok(settings)
+}
+
+fn database_options(
+    settings: &ServerSettings,
+    on_fatal: steppe_storage::FatalCallback,
+) -> DatabaseOptions {
+    let positive = |name| usize::try_from(settings.int(name)).unwrap_or(0);
+    let defaults = DatabaseOptions::default();
+    let pool_pages = positive("shared_buffers").max(64);
+    // wal_buffers = -1: a share of shared_buffers, within PostgreSQL's spirit but larger.
+    let wal_buffers_bytes = match settings.int("wal_buffers") {
+        ..=0 => defaults.wal_buffers_bytes,
+        pages => (pages as usize).saturating_mul(8192).next_power_of_two().max(1 << 20),
+    };
+    DatabaseOptions { pool_pages, wal_buffers_bytes, on_fatal: Some(on_fatal), ..defaults }
+}

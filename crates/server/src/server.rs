@@ -1,0 +1,171 @@
+//! What all sessions of a server share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Waker;
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use steppe_catalog::CatalogStore;
+use steppe_exec::TempSpace;
+use steppe_exec::ddl::Sequences;
+use steppe_txn::{Database, Interrupt, SessionShared};
+use steppe_vfs::Random;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use crate::plan_cache::PlanCache;
+use crate::settings::ServerSettings;
+
+/// Whether the server goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It runs.
+    Running,
+    /// It stops: sessions end with 57P01, then a checkpoint is taken.
+    Stopping,
+    /// Storage has failed: it stops at once, and recovery is left to the next start.
+    Failed,
+}
+
+/// A running server's shared state.
+pub struct Server {
+    /// The engine.
+    pub database: Arc<Database>,
+    /// Schema objects.
+    pub catalog: Arc<CatalogStore>,
+    /// What new sessions start with.
+    pub settings: Arc<ServerSettings>,
+    /// Spill files.
+    pub temp: Arc<TempSpace>,
+    /// Plans shared between sessions.
+    pub plans: PlanCache,
+    /// Sequences in use.
+    pub sequences: Sequences,
+    /// Connected sessions by process id.
+    pub backends: Backends,
+    /// Where timers run: never on a thread that runs statements.
+    pub timers: Handle,
+    /// Secrets and random().
+    pub random: Arc<dyn Random>,
+    /// Connections that have not become sessions yet.
+    pub starting: AtomicUsize,
+    pub(crate) phase: watch::Sender<Phase>,
+}
+
+impl Server {
+    /// Whether the server goes on.
+    pub fn phase(&self) -> Phase {
+        *self.phase.borrow()
+    }
+}
+
+/// How other threads reach a session that waits for its client.
+#[derive(Default)]
+pub struct Control {
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Control {
+    /// Remembers whom to wake; called while waiting.
+    pub(crate) fn register(&self, waker: &Waker) {
+        let mut slot = self.waker.lock();
+        if !slot.as_ref().is_some_and(|old| old.will_wake(waker)) {
+            *slot = Some(waker.clone());
+        }
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = &*self.waker.lock() {
+            waker.wake_by_ref();
+        }
+    }
+}
+
+/// What others may know of a session and do to it.
+pub struct Backend {
+    /// The engine's side: interrupts.
+    pub shared: Arc<SessionShared>,
+    /// Wakes it from waiting for its client.
+    pub control: Arc<Control>,
+    /// The secret that a cancel request must name.
+    pub cancel_key: Vec<u8>,
+    /// Its role.
+    pub user: Arc<str>,
+    /// Its database.
+    pub database: Arc<str>,
+}
+
+/// The connected sessions.
+#[derive(Default)]
+pub struct Backends {
+    map: Mutex<HashMap<i32, Backend, foldhash::fast::RandomState>>,
+}
+
+impl Backends {
+    /// Adds a session unless there are `max` already.
+    pub fn add(&self, pid: i32, backend: Backend, max: usize) -> bool {
+        let mut map = self.map.lock();
+        if map.len() >= max {
+            return false;
+        }
+        map.insert(pid, backend);
+        true
+    }
+
+    /// Removes a session.
+    pub fn remove(&self, pid: i32) {
+        self.map.lock().remove(&pid);
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.map.lock().len()
+    }
+
+    /// A cancel request: does nothing unless the key is right.
+    pub fn cancel(&self, pid: i32, key: &[u8]) {
+        let map = self.map.lock();
+        let Some(backend) = map.get(&pid) else { return };
+        // In constant time, as PostgreSQL's timingsafe_bcmp.
+        let differs = backend.cancel_key.iter().zip(key).fold(0, |acc, (a, b)| acc | (a ^ b));
+        if backend.cancel_key.len() == key.len() && differs == 0 {
+            backend.shared.interrupt(Interrupt::Cancel);
+        }
+    }
+
+    /// pg_cancel_backend, pg_terminate_backend; false if there is no such session.
+    pub fn signal(&self, pid: i32, interrupt: Interrupt) -> bool {
+        let map = self.map.lock();
+        let Some(backend) = map.get(&pid) else { return false };
+        backend.shared.interrupt(interrupt);
+        backend.control.wake();
+        true
+    }
+
+    /// Ends all sessions.
+    pub fn terminate_all(&self) {
+        for backend in self.map.lock().values() {
+            backend.shared.interrupt(Interrupt::Terminate);
+            backend.control.wake();
+        }
+    }
+}
+
+/// Counts a connection that has not become a session.
+pub(crate) struct Starting(Arc<Server>);
+
+impl Starting {
+    /// `None` if `max` are starting already.
+    pub(crate) fn begin(server: &Arc<Server>, max: usize) -> Option<Starting> {
+        let before = server.starting.fetch_add(1, Ordering::Relaxed);
+        let starting = Starting(Arc::clone(server));
+        (before < max).then_some(starting)
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        self.0.starting.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,368 @@
+//! What a session does for the functions that its statements call.
+//!
+//! The executor runs with the session lent out, so what functions may touch is here,
+//! shared and behind short locks: settings, notices, sequences, the catalog in use.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use steppe_catalog::{BOOTSTRAP_SUPERUSER, Catalog, PG_CATALOG, RelKind, Relation};
+use steppe_exec::{AdvisoryKey, AdvisoryMode, SessionServices};
+use steppe_txn::{AdvisoryScope, Interrupt, LockTag, LockWait, SessionHandle, SharedMode};
+use steppe_types::{Datum, Error, Oid, Result, SqlState};
+
+use crate::server::Server;
+use crate::settings::{Action, SessionSettings};
+
+/// Who a session is.
+#[derive(Clone, Debug)]
+pub(crate) struct Identity {
+    /// The process id that clients see.
+    pub pid: i32,
+    /// The role.
+    pub user: Arc<str>,
+    /// The database.
+    pub database: Arc<str>,
+}
+
+/// The catalog version in use and the search path resolved in it.
+#[derive(Clone, Debug)]
+pub(crate) struct NameSpace {
+    /// The catalog.
+    pub catalog: Arc<Catalog>,
+    /// Schemas searched, pg_catalog included.
+    pub path: Arc<[Oid]>,
+    /// Where new objects go.
+    pub creation: Option<Oid>,
+}
+
+impl NameSpace {
+    /// Resolves a search path: schemas that do not exist are passed over, and
+    /// pg_catalog comes first unless it is named (recomputeNamespacePath).
+    pub(crate) fn resolve(catalog: Arc<Catalog>, names: &[String], user: &str) -> NameSpace {
+        let mut path = Vec::with_capacity(names.len() + 1);
+        for name in names {
+            let name = if name == "$user" { user } else { name };
+            if let Some(schema) = catalog.schema_named(name)
+                && !path.contains(&schema.oid)
+            {
+                path.push(schema.oid);
+            }
+        }
+        let creation = path.first().copied();
+        if !path.contains(&PG_CATALOG) {
+            path.insert(0, PG_CATALOG);
+        }
+        NameSpace { catalog, path: path.into(), creation }
+    }
+}
+
+/// Values that sequences gave this session.
+#[derive(Default)]
+struct SequenceValues {
+    last_by_sequence: HashMap<Oid, i64, foldhash::fast::RandomState>,
+    last: Option<Oid>,
+}
+
+/// The part of a session that functions reach.
+pub(crate) struct Core {
+    /// The server.
+    pub server: Arc<Server>,
+    /// The engine's side of the session.
+    pub handle: SessionHandle,
+    /// Who it is.
+    pub identity: Identity,
+    /// Its settings.
+    pub settings: Mutex<SessionSettings>,
+    /// The nesting level that SET works on: 1 in a transaction, more in savepoints.
+    pub level: AtomicU32,
+    /// Notices to be sent.
+    pub notices: Mutex<Vec<Error>>,
+    /// The log must be durable up to here before the client hears anything.
+    pub flush_to: AtomicU64,
+    names: Mutex<NameSpace>,
+    sequences: Mutex<SequenceValues>,
+    /// State of random(), seeded from the system.
+    random: Mutex<u64>,
+}
+
+impl Core {
+    /// The services of a new session.
+    pub(crate) fn new(server: Arc<Server>, handle: SessionHandle, identity: Identity) -> Core {
+        let catalog = server.catalog.published();
+        let names = NameSpace { catalog, path: Arc::from([PG_CATALOG]), creation: None };
+        let mut seed = [0; 8];
+        // Without the system's randomness random() starts from the clock.
+        if server.random.fill(&mut seed).is_err() {
+            seed = (now_micros() as u64).to_le_bytes();
+        }
+        Core {
+            settings: Mutex::new(SessionSettings::new(Arc::clone(&server.settings))),
+            server,
+            handle,
+            identity,
+            level: AtomicU32::new(1),
+            notices: Mutex::default(),
+            flush_to: AtomicU64::new(0),
+            names: Mutex::new(names),
+            sequences: Mutex::default(),
+            random: Mutex::new(u64::from_le_bytes(seed)),
+        }
+    }
+
+    /// The catalog and search path that functions see.
+    pub(crate) fn set_names(&self, names: NameSpace) {
+        *self.names.lock() = names;
+    }
+
+    /// The catalog and search path that functions see.
+    pub(crate) fn names(&self) -> NameSpace {
+        self.names.lock().clone()
+    }
+
+    /// DISCARD SEQUENCES.
+    pub(crate) fn forget_sequences(&self) {
+        *self.sequences.lock() = SequenceValues::default();
+    }
+
+    fn sequence(&self, oid: Oid) -> Result<Arc<Relation>> {
+        let names = self.names.lock();
+        let relation = names.catalog.relation(oid).cloned();
+        drop(names);
+        let relation = relation.ok_or_else(|| {
+            let message = format!("could not open relation with OID {oid}");
+            Error::new(SqlState::UNDEFINED_TABLE, message)
+        })?;
+        if relation.kind != RelKind::Sequence {
+            let message = format!("\"{}\" is not a sequence", relation.name);
+            return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+        }
+        Ok(relation)
+    }
+
+    /// What was written beside transactions so far must be durable before an answer.
+    fn flush_written(&self) {
+        let position = self.server.database.wal().insert_position();
+        self.flush_to.fetch_max(position.0, Ordering::AcqRel);
+    }
+
+    fn wait_in_place(&self, wait: LockWait) -> Result<()> {
+        tokio::task::block_in_place(|| wait.wait_blocking())
+    }
+}
+
+/// Microseconds since 2000-01-01 UTC.
+pub(crate) fn now_micros() -> i64 {
+    const UNIX_TO_POSTGRES_SECONDS: i64 = 946_684_800;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_micros()).unwrap_or(i64::MAX) - UNIX_TO_POSTGRES_SECONDS * 1_000_000
+}
+
+fn tag(key: AdvisoryKey) -> LockTag {
+    match key {
+        AdvisoryKey::Single(key) => LockTag::AdvisoryBig(key),
+        AdvisoryKey::Pair(a, b) => LockTag::AdvisoryPair(a, b),
+    }
+}
+
+fn shared_mode(shared: bool) -> SharedMode {
+    if shared { SharedMode::Shared } else { SharedMode::Exclusive }
+}
+
+impl SessionServices for Core {
+    fn check_interrupts(&self) -> Result<()> {
+        self.handle.check_interrupts()
+    }
+
+    fn block_on(&self, wait: LockWait) -> Result<()> {
+        self.wait_in_place(wait)
+    }
+
+    fn nextval(&self, oid: Oid) -> Result<i64> {
+        let sequence = self.sequence(oid)?;
+        let state = self.server.sequences.get(&self.server.database, &sequence)?;
+        let value = state.next(&self.server.database, &sequence)?;
+        self.flush_written();
+        let mut values = self.sequences.lock();
+        values.last_by_sequence.insert(oid, value);
+        values.last = Some(oid);
+        Ok(value)
+    }
+
+    fn currval(&self, oid: Oid) -> Result<i64> {
+        let sequence = self.sequence(oid)?;
+        self.sequences.lock().last_by_sequence.get(&oid).copied().ok_or_else(|| {
+            Error::new(
+                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!(
+                    "currval of sequence \"{}\" is not yet defined in this session",
+                    sequence.name
+                ),
+            )
+        })
+    }
+
+    fn lastval(&self) -> Result<i64> {
+        let values = self.sequences.lock();
+        let last = values.last.and_then(|oid| values.last_by_sequence.get(&oid).copied());
+        last.ok_or_else(|| {
+            Error::new(
+                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "lastval is not yet defined in this session",
+            )
+        })
+    }
+
+    fn setval(&self, oid: Oid, value: i64, is_called: bool) -> Result<i64> {
+        let sequence = self.sequence(oid)?;
+        let state = self.server.sequences.get(&self.server.database, &sequence)?;
+        state.set(&self.server.database, &sequence, value, is_called)?;
+        self.flush_written();
+        if is_called {
+            self.sequences.lock().last_by_sequence.insert(oid, value);
+        }
+        Ok(value)
+    }
+
+    fn setting(&self, name: &str) -> Result<Option<String>> {
+        Ok(self.settings.lock().show(name))
+    }
+
+    fn set_setting(&self, name: &str, value: &str, local: bool) -> Result<String> {
+        let action = if local { Action::Local } else { Action::Set };
+        let mut settings = self.settings.lock();
+        settings.set(name, value, action, self.level.load(Ordering::Relaxed), false)?;
+        Ok(settings.show(name).unwrap_or_default())
+    }
+
+    fn backend_pid(&self) -> i32 {
+        self.identity.pid
+    }
+
+    fn database(&self) -> Arc<str> {
+        Arc::clone(&self.identity.database)
+    }
+
+    fn current_user(&self) -> (Arc<str>, Oid) {
+        (Arc::clone(&self.identity.user), BOOTSTRAP_SUPERUSER)
+    }
+
+    fn session_user(&self) -> Arc<str> {
+        Arc::clone(&self.identity.user)
+    }
+
+    fn search_path(&self, include_implicit: bool) -> Vec<Arc<str>> {
+        let names = self.names.lock();
+        let explicit_catalog = self.settings.lock().show("search_path").unwrap_or_default();
+        let named = explicit_catalog.contains("pg_catalog");
+        let shown =
+            names.path.iter().filter(|oid| include_implicit || named || **oid != PG_CATALOG);
+        shown.filter_map(|oid| Some(Arc::clone(&names.catalog.schema(*oid)?.name))).collect()
+    }
+
+    fn clock_timestamp(&self) -> i64 {
+        now_micros()
+    }
+
+    fn random(&self) -> f64 {
+        // SplitMix64; 53 bits make a double in [0, 1).
+        let mut state = self.random.lock();
+        *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = *state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn set_seed(&self, seed: f64) -> Result<()> {
+        *self.random.lock() = seed.to_bits();
+        Ok(())
+    }
+
+    fn random_bytes(&self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        if self.server.random.fill(&mut bytes).is_err() {
+            for half in bytes.chunks_exact_mut(8) {
+                half.copy_from_slice(&self.random().to_bits().to_le_bytes());
+            }
+        }
+        bytes
+    }
+
+    fn advisory_lock(&self, key: AdvisoryKey, mode: AdvisoryMode) -> Result<bool> {
+        let scope =
+            if mode.transaction { AdvisoryScope::Transaction } else { AdvisoryScope::Session };
+        let (tag, shared) = (tag(key), shared_mode(mode.shared));
+        if mode.try_only {
+            return self.handle.try_lock_advisory(tag, shared, scope);
+        }
+        while let Some(wait) = self.handle.lock_advisory(tag, shared, scope)? {
+            self.wait_in_place(wait)?;
+            if mode.transaction {
+                break;
+            }
+            // A session-level lock is counted by asking again.
+        }
+        Ok(true)
+    }
+
+    fn advisory_unlock(&self, key: AdvisoryKey, shared: bool) -> Result<bool> {
+        let released = self.handle.unlock_advisory(tag(key), shared_mode(shared));
+        if !released {
+            let mode = if shared { "ShareLock" } else { "ExclusiveLock" };
+            let message = format!("you don't own a lock of type {mode}");
+            self.notice(
+                Error::new(SqlState::WARNING, message)
+                    .severity(steppe_types::error::Severity::Warning),
+            );
+        }
+        Ok(released)
+    }
+
+    fn advisory_unlock_all(&self) {
+        self.handle.unlock_all_advisory();
+    }
+
+    fn sleep(&self, micros: i64) -> Result<()> {
+        let micros = u64::try_from(micros).unwrap_or(0);
+        let until = Instant::now().checked_add(Duration::from_micros(micros));
+        tokio::task::block_in_place(|| {
+            loop {
+                self.check_interrupts()?;
+                let left = match until {
+                    Some(until) => until.saturating_duration_since(Instant::now()),
+                    None => Duration::MAX,
+                };
+                if left.is_zero() {
+                    return Ok(());
+                }
+                // Interrupts are looked at this often.
+                std::thread::sleep(left.min(Duration::from_millis(10)));
+            }
+        })
+    }
+
+    fn signal_backend(&self, pid: i32, terminate: bool) -> Result<bool> {
+        let interrupt = if terminate { Interrupt::Terminate } else { Interrupt::Cancel };
+        let sent = self.server.backends.signal(pid, interrupt);
+        if !sent {
+            let message = format!("PID {pid} is not a PostgreSQL backend process");
+            self.notice(
+                Error::new(SqlState::WARNING, message)
+                    .severity(steppe_types::error::Severity::Warning),
+            );
+        }
+        Ok(sent)
+    }
+
+    fn virtual_rows(&self, relation: Oid) -> Result<Vec<Vec<Datum>>> {
+        crate::system_views::rows(self, relation)
+    }
+
+    fn notice(&self, notice: Error) {
+        self.notices.lock().push(notice);
+    }
+}

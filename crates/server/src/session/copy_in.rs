@@ -1,0 +1,348 @@
+//! COPY FROM STDIN (src/backend/commands/copyfrom.c, copyfromparse.c).
+//!
+//! The session goes on reading messages while a COPY is under way; rows are decoded
+//! as they arrive and inserted a batch at a time. If a batch fails, it is taken back
+//! and done again row by row, so that the error names the line it belongs to.
+
+use std::sync::Arc;
+
+use steppe_catalog::{RelKind, Relation};
+use steppe_exec::BulkInsert;
+use steppe_sql::ast::CopyStmt;
+use steppe_sql::bind::Params;
+use steppe_sql::parser;
+use steppe_txn::RelationLockMode;
+use steppe_types::io::IoContext;
+use steppe_types::{Datum, Error, Oid, Result, SqlState, binary_io, text_io};
+use steppe_wire::Format;
+use steppe_wire::backend::{self, CopyDirection};
+use steppe_wire::copy::{self, CopyDecoder, CopyFormat, Doing, Header};
+use steppe_wire::frontend::FrontendMessage;
+
+use super::copy_out::{column_list, copied_columns, table_sql};
+use super::plan::single;
+use super::simple::SimpleQuery;
+use super::tag::CommandTag;
+use super::utility::Outcome;
+use super::{Session, connection_lost, copy_options};
+
+/// Rows inserted at a time.
+const BATCH_ROWS: usize = 1000;
+/// Bytes of field data after which a batch is inserted, however few its rows.
+const BATCH_BYTES: usize = 4 << 20;
+
+/// A column that is copied.
+struct Column {
+    name: Arc<str>,
+    type_oid: Oid,
+    typmod: i32,
+}
+
+/// A COPY FROM STDIN under way.
+pub(super) struct CopyIn {
+    decoder: CopyDecoder,
+    table: Arc<str>,
+    columns: Box<[Column]>,
+    is_binary: bool,
+    insert: BulkInsert,
+    /// Rows that are not inserted yet, with their line numbers.
+    batch: Vec<(u64, Vec<Datum>)>,
+    batch_bytes: usize,
+    rows: u64,
+    /// The rest of the Query message; `None` in the extended protocol.
+    query: Option<SimpleQuery>,
+    is_simple: bool,
+}
+
+impl CopyIn {
+    /// Whether it came in a Query message.
+    pub(super) fn is_simple(&self) -> bool {
+        self.is_simple
+    }
+
+    /// The values of the next row; `None` until more data comes.
+    fn next_values(&mut self, io: &IoContext) -> Result<Option<Vec<Datum>>> {
+        let row = match self.decoder.next_row() {
+            Ok(Some(row)) => row,
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(self.in_row(error)),
+        };
+        if row.len() < self.columns.len() && !self.columns.is_empty() {
+            let error = copy::missing_data(&self.columns[row.len()].name);
+            return Err(self.in_row(error));
+        }
+        let mut values = Vec::with_capacity(self.columns.len());
+        let mut failed = None;
+        for (i, column) in self.columns.iter().enumerate() {
+            let Some(field) = row.get(i) else {
+                values.push(Datum::Null);
+                continue;
+            };
+            self.batch_bytes += field.len();
+            let value = if self.is_binary {
+                binary_io::receive(column.type_oid, column.typmod, field)
+            } else {
+                row.text(i).and_then(|text| {
+                    let text = text.unwrap_or_default();
+                    text_io::input(column.type_oid, column.typmod, text, io)
+                })
+            };
+            match value {
+                Ok(value) => values.push(value),
+                Err(error) => {
+                    let shown = String::from_utf8_lossy(field).into_owned();
+                    failed = Some((error, i, shown));
+                    break;
+                }
+            }
+        }
+        match failed {
+            None => Ok(Some(values)),
+            Some((error, i, shown)) => {
+                let doing = Doing::Column(&self.columns[i].name, Some(&shown));
+                Err(with_context(error, self.decoder.context(&self.table, doing)))
+            }
+        }
+    }
+
+    fn in_row(&self, error: Error) -> Error {
+        with_context(error, self.decoder.context(&self.table, Doing::Row))
+    }
+}
+
+/// Adds the context line, unless the error has one.
+fn with_context(error: Error, context: String) -> Error {
+    if error.fields().context.is_some() { error } else { error.context(context) }
+}
+
+impl Session {
+    /// COPY FROM STDIN: everything up to the first data.
+    pub(super) async fn copy_from(
+        &mut self,
+        copy: &CopyStmt,
+        source: &Arc<str>,
+    ) -> Result<Outcome> {
+        self.check_writable("COPY FROM")?;
+        let mut parsed = copy_options::parse(&copy.options, true, source)?;
+        if copy.where_clause.is_some() {
+            return Err(Error::not_supported("COPY FROM with WHERE"));
+        }
+        let name =
+            copy.relation.as_ref().ok_or_else(|| Error::internal("COPY FROM without a table"))?;
+        let relation = self.lock_copied(name, source).await?;
+        check_copied(&relation)?;
+        let positions = copied_columns(&relation, &copy.columns)?;
+        let columns: Box<[Column]> = positions
+            .iter()
+            .map(|at| {
+                let column = &relation.columns[*at];
+                Column {
+                    name: Arc::clone(&column.name),
+                    type_oid: column.type_oid,
+                    typmod: column.typmod,
+                }
+            })
+            .collect();
+        let names: Vec<&str> = columns.iter().map(|column| &*column.name).collect();
+        let options = &mut parsed.options;
+        options.force_not_null = parsed.force_not_null.flags("FORCE_NOT_NULL", &names)?;
+        options.force_null = parsed.force_null.flags("FORCE_NULL", &names)?;
+        if let Header::Match(expected) = &mut options.header {
+            *expected = names.iter().map(|name| (*name).to_owned()).collect();
+        }
+        let is_binary = options.format == CopyFormat::Binary;
+        let insert = self.bulk_insert(&relation, &positions)?;
+        let decoder = CopyDecoder::new(parsed.options, columns.len());
+        Ok(Outcome::CopyIn(Box::new(CopyIn {
+            decoder,
+            table: Arc::clone(&relation.name),
+            columns,
+            is_binary,
+            insert,
+            batch: Vec::new(),
+            batch_bytes: 0,
+            rows: 0,
+            query: None,
+            is_simple: false,
+        })))
+    }
+
+    /// Finds and locks the table; after a wait it may be another one of that name.
+    async fn lock_copied(
+        &mut self,
+        name: &steppe_sql::ast::RangeVar,
+        source: &str,
+    ) -> Result<Arc<Relation>> {
+        loop {
+            let oid = self.find_relation(name, source)?.oid;
+            let lock = RelationLockMode::RowExclusive;
+            if let Some(wait) = self.xact.txn()?.lock_relation(oid, lock)? {
+                self.wait_for_lock(wait).await?;
+            }
+            self.refresh_names();
+            let relation = self.find_relation(name, source)?;
+            if relation.oid == oid {
+                return Ok(relation);
+            }
+        }
+    }
+
+    /// An INSERT of one row whose values are the copied columns.
+    fn bulk_insert(&mut self, relation: &Relation, positions: &[usize]) -> Result<BulkInsert> {
+        let table = table_sql(self, relation);
+        let text: Arc<str> = if positions.is_empty() {
+            format!("INSERT INTO {table} DEFAULT VALUES").into()
+        } else {
+            let list = column_list(relation, positions);
+            let values: Vec<String> = (1..=positions.len()).map(|n| format!("${n}")).collect();
+            format!(
+                "INSERT INTO {table} ({list}) OVERRIDING SYSTEM VALUE VALUES ({})",
+                values.join(", ")
+            )
+            .into()
+        };
+        let types: Vec<Oid> = positions.iter().map(|at| relation.columns[*at].type_oid).collect();
+        let statement = Arc::new(single(parser::parse(&text))?.statement);
+        let plan = self.plan(&statement, &text, Params::fixed(&types), "")?;
+        BulkInsert::new(&plan.compiled)
+    }
+
+    /// CopyInResponse; from now on messages are data.
+    pub(super) fn begin_copy_in(&mut self, mut copy: CopyIn, query: Option<SimpleQuery>) {
+        copy.is_simple = query.is_some();
+        copy.query = query;
+        let format = if copy.is_binary { Format::Binary } else { Format::Text };
+        let count = u16::try_from(copy.columns.len()).unwrap_or(u16::MAX);
+        backend::copy_response(&mut self.out, CopyDirection::In, format, count);
+        self.copy = Some(Box::new(copy));
+    }
+
+    /// A message during COPY FROM STDIN.
+    pub(super) async fn copy_message(&mut self, message: FrontendMessage<'_>) -> Result<()> {
+        match message {
+            FrontendMessage::CopyData(data) => {
+                let Some(mut copy) = self.copy.take() else { return Ok(()) };
+                copy.decoder.feed(data);
+                let result = self.copy_rows(&mut copy, false);
+                // Put back in any case: it knows how the protocol goes on.
+                self.copy = Some(copy);
+                result
+            }
+            FrontendMessage::CopyDone => self.end_copy_in().await,
+            FrontendMessage::CopyFail(reason) => Err(Error::new(
+                SqlState::QUERY_CANCELED,
+                format!("COPY from stdin failed: {reason}"),
+            )),
+            // As PostgreSQL: they may come with any client library's habits.
+            FrontendMessage::Flush | FrontendMessage::Sync => Ok(()),
+            FrontendMessage::Terminate => Err(connection_lost()),
+            _ => Err(Error::new(
+                SqlState::PROTOCOL_VIOLATION,
+                "unexpected message type during COPY from stdin",
+            )
+            .severity(steppe_types::error::Severity::Fatal)),
+        }
+    }
+
+    /// Decodes the rows that have arrived, and inserts whole batches; all, at the end.
+    fn copy_rows(&mut self, copy: &mut CopyIn, at_end: bool) -> Result<()> {
+        self.core.handle.check_interrupts()?;
+        while let Some(values) = copy.next_values(&self.env.io)? {
+            copy.batch.push((copy.decoder.line_number(), values));
+            if copy.batch.len() >= BATCH_ROWS || copy.batch_bytes >= BATCH_BYTES {
+                self.insert_batch(copy)?;
+            }
+        }
+        if at_end { self.insert_batch(copy) } else { Ok(()) }
+    }
+
+    fn insert_batch(&mut self, copy: &mut CopyIn) -> Result<()> {
+        if copy.batch.is_empty() {
+            return Ok(());
+        }
+        self.start_statement()?;
+        let position = self.xact.txn()?.undo_position();
+        let (env, txn) = (&self.env, &mut self.xact.txn);
+        let inserted = tokio::task::block_in_place(|| {
+            for (_, values) in &copy.batch {
+                copy.insert.push(values.clone(), env, txn)?;
+            }
+            copy.insert.flush(env, txn)
+        });
+        if let Err(error) = inserted {
+            return Err(self.find_bad_row(copy, position, error));
+        }
+        self.end_statement();
+        copy.rows += copy.batch.len() as u64;
+        copy.batch.clear();
+        copy.batch_bytes = 0;
+        Ok(())
+    }
+
+    /// Which row of a failed batch it was.
+    fn find_bad_row(
+        &mut self,
+        copy: &mut CopyIn,
+        position: steppe_txn::UndoPosition,
+        error: Error,
+    ) -> Error {
+        let place = |line: u64| format!("COPY {}, line {line}", copy.table);
+        let first_line = copy.batch.first().map_or(0, |(line, _)| *line);
+        let Some(txn) = &mut self.xact.txn else { return error };
+        if txn.rollback_to_position(position).is_err() || self.start_statement().is_err() {
+            return with_context(error, place(first_line));
+        }
+        for (line, values) in &copy.batch {
+            let (env, txn) = (&self.env, &mut self.xact.txn);
+            let one = tokio::task::block_in_place(|| {
+                copy.insert.push(values.clone(), env, txn)?;
+                copy.insert.flush(env, txn)
+            });
+            if let Err(error) = one {
+                return with_context(error, place(*line));
+            }
+        }
+        with_context(error, place(first_line))
+    }
+
+    async fn end_copy_in(&mut self) -> Result<()> {
+        let Some(mut copy) = self.copy.take() else { return Ok(()) };
+        copy.decoder.finish();
+        if let Err(error) = self.copy_rows(&mut copy, true) {
+            self.copy = Some(copy);
+            return Err(error);
+        }
+        let tag = CommandTag::Rows("COPY", copy.rows);
+        match copy.query.take() {
+            Some(query) => {
+                let resumed = self.resume_query(query, tag).await;
+                if resumed.is_err() {
+                    // The failure belongs to the Query message that went on.
+                    copy.is_simple = true;
+                    self.copy = self.copy.take().or(Some(copy));
+                }
+                resumed
+            }
+            None => {
+                self.put_notices();
+                tag.put(&mut self.out);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn check_copied(relation: &Relation) -> Result<()> {
+    let what = match relation.kind {
+        RelKind::Table => return Ok(()),
+        RelKind::View => "view",
+        RelKind::Sequence => "sequence",
+        RelKind::Index => "index",
+        RelKind::Virtual => {
+            let message = format!("permission denied for table {}", relation.name);
+            return Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+        }
+    };
+    let message = format!("cannot copy to {what} \"{}\"", relation.name);
+    Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message))
+}

@@ -1,0 +1,218 @@
+//! COPY's options (ProcessCopyOptions in src/backend/commands/copy.c).
+
+use steppe_sql::ast::{DefElem, DefValue};
+use steppe_types::{Error, Result, SqlState};
+use steppe_wire::copy::{CopyFormat, CopyOptions, Header};
+
+use super::explain::{boolean, text};
+
+/// What the options ask for; the columns' names are resolved by the caller.
+pub(super) struct ParsedOptions {
+    pub(super) options: CopyOptions,
+    pub(super) force_quote: Columns,
+    pub(super) force_not_null: Columns,
+    pub(super) force_null: Columns,
+}
+
+/// A list of columns in an option.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Columns {
+    #[default]
+    None,
+    All,
+    Named(Vec<String>),
+}
+
+impl Columns {
+    /// One flag for each of the copied columns.
+    pub(super) fn flags(&self, option: &str, copied: &[&str]) -> Result<Vec<bool>> {
+        let named = match self {
+            Columns::None => return Ok(Vec::new()),
+            Columns::All => return Ok(vec![true; copied.len()]),
+            Columns::Named(named) => named,
+        };
+        if let Some(stranger) = named.iter().find(|name| !copied.contains(&name.as_str())) {
+            let message = format!("{option} column \"{stranger}\" not referenced by COPY");
+            return Err(Error::new(SqlState::INVALID_COLUMN_REFERENCE, message));
+        }
+        Ok(copied.iter().map(|column| named.iter().any(|name| name == column)).collect())
+    }
+}
+
+fn syntax(message: impl Into<String>) -> Error {
+    Error::new(SqlState::SYNTAX_ERROR, message)
+}
+
+fn unsupported(message: impl Into<String>) -> Error {
+    Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+}
+
+/// Reads the options.
+pub(super) fn parse(list: &[DefElem], is_from: bool, source: &str) -> Result<ParsedOptions> {
+    check_redundant(list, source)?;
+    let given = |name: &str| list.iter().find(|option| option.name == name);
+    let format = format(given("format"), source)?;
+    let mut parsed = ParsedOptions {
+        options: CopyOptions::new(format),
+        force_quote: Columns::None,
+        force_not_null: Columns::None,
+        force_null: Columns::None,
+    };
+    let is_csv = format == CopyFormat::Csv;
+    for option in list {
+        let value = || text(option).unwrap_or_default();
+        let options = &mut parsed.options;
+        match option.name.as_str() {
+            "format" => {}
+            "freeze" | "oids" => {
+                boolean(option)?;
+            }
+            "delimiter" => {
+                not_in_binary("DELIMITER", format)?;
+                options.delimiter = CopyOptions::single_byte("delimiter", &value())?;
+            }
+            "null" => {
+                not_in_binary("NULL", format)?;
+                options.null = value();
+            }
+            "header" => options.header = header(option, is_from, format)?,
+            "quote" => {
+                only_csv("QUOTE", is_csv)?;
+                options.quote = CopyOptions::single_byte("quote", &value())?;
+                if given("escape").is_none() {
+                    options.escape = options.quote;
+                }
+            }
+            "escape" => {
+                only_csv("ESCAPE", is_csv)?;
+                options.escape = CopyOptions::single_byte("escape", &value())?;
+            }
+            "force_quote" => {
+                only_csv("FORCE_QUOTE", is_csv)?;
+                direction("FORCE_QUOTE", !is_from, "COPY FROM")?;
+                parsed.force_quote = columns(option)?;
+            }
+            "force_not_null" => {
+                only_csv("FORCE_NOT_NULL", is_csv)?;
+                direction("FORCE_NOT_NULL", is_from, "COPY TO")?;
+                parsed.force_not_null = columns(option)?;
+            }
+            "force_null" => {
+                only_csv("FORCE_NULL", is_csv)?;
+                direction("FORCE_NULL", is_from, "COPY TO")?;
+                parsed.force_null = columns(option)?;
+            }
+            "encoding" => encoding(&value())?,
+            "default" | "on_error" | "log_verbosity" | "reject_limit" => {
+                let name = option.name.to_ascii_uppercase();
+                return Err(Error::not_supported(format!("COPY option {name}")));
+            }
+            other => {
+                return Err(syntax(format!("option \"{other}\" not recognized"))
+                    .at(option.location.position(source)));
+            }
+        }
+    }
+    parsed.options.check()?;
+    Ok(parsed)
+}
+
+fn check_redundant(list: &[DefElem], source: &str) -> Result<()> {
+    for (i, option) in list.iter().enumerate() {
+        if list[..i].iter().any(|earlier| earlier.name == option.name) {
+            return Err(
+                syntax("conflicting or redundant options").at(option.location.position(source))
+            );
+        }
+    }
+    Ok(())
+}
+
+fn format(option: Option<&DefElem>, source: &str) -> Result<CopyFormat> {
+    let Some(option) = option else { return Ok(CopyFormat::Text) };
+    let word = text(option).unwrap_or_default();
+    match word.as_str() {
+        "text" => Ok(CopyFormat::Text),
+        "csv" => Ok(CopyFormat::Csv),
+        "binary" => Ok(CopyFormat::Binary),
+        _ => Err(Error::new(
+            SqlState::INVALID_PARAMETER_VALUE,
+            format!("COPY format \"{word}\" not recognized"),
+        )
+        .at(option.location.position(source))),
+    }
+}
+
+fn header(option: &DefElem, is_from: bool, format: CopyFormat) -> Result<Header> {
+    let is_match = text(option).is_some_and(|word| word.eq_ignore_ascii_case("match"));
+    let header = match (is_match, is_from) {
+        (true, false) => {
+            let message = "cannot use \"match\" with HEADER in COPY TO";
+            return Err(unsupported(message));
+        }
+        // The names are filled in when the columns are known.
+        (true, true) => Header::Match(Vec::new()),
+        (false, _) => {
+            let wanted = boolean(option)
+                .map_err(|_| syntax("header requires a Boolean value or \"match\""))?;
+            if wanted { Header::Names } else { Header::None }
+        }
+    };
+    if header != Header::None && format == CopyFormat::Binary {
+        return Err(unsupported("cannot specify HEADER in BINARY mode"));
+    }
+    Ok(header)
+}
+
+fn columns(option: &DefElem) -> Result<Columns> {
+    match &option.value {
+        Some(DefValue::Star) => Ok(Columns::All),
+        Some(DefValue::List(names)) => {
+            let names = names.iter().map(|name| match name {
+                DefValue::String(name) => Ok(name.clone()),
+                _ => Err(bad_columns(option)),
+            });
+            Ok(Columns::Named(names.collect::<Result<_>>()?))
+        }
+        _ => Err(bad_columns(option)),
+    }
+}
+
+fn bad_columns(option: &DefElem) -> Error {
+    Error::new(
+        SqlState::INVALID_PARAMETER_VALUE,
+        format!("argument to option \"{}\" must be a list of column names", option.name),
+    )
+}
+
+fn encoding(name: &str) -> Result<()> {
+    let folded: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    match folded.to_ascii_lowercase().as_str() {
+        "utf8" | "unicode" | "sqlascii" => Ok(()),
+        _ => Err(Error::not_supported(format!("COPY in the encoding \"{name}\""))),
+    }
+}
+
+fn not_in_binary(option: &str, format: CopyFormat) -> Result<()> {
+    if format != CopyFormat::Binary {
+        return Ok(());
+    }
+    Err(syntax(format!("cannot specify {option} in BINARY mode")))
+}
+
+fn only_csv(option: &str, is_csv: bool) -> Result<()> {
+    if is_csv {
+        return Ok(());
+    }
+    Err(unsupported(format!("COPY {option} requires CSV mode")))
+}
+
+fn direction(option: &str, fits: bool, other: &str) -> Result<()> {
+    if fits {
+        return Ok(());
+    }
+    Err(Error::new(
+        SqlState::INVALID_PARAMETER_VALUE,
+        format!("COPY {option} cannot be used with {other}"),
+    ))
+}

@@ -1,0 +1,211 @@
+//! COPY: which table or query and which columns; COPY TO STDOUT.
+
+use std::sync::Arc;
+
+use steppe_catalog::{RelKind, Relation};
+use steppe_exec::{FetchStatus, RowSink};
+use steppe_sql::ast::{CopyEndpoint, CopyStmt};
+use steppe_sql::bind::Params;
+use steppe_sql::deparse::quote_identifier;
+use steppe_sql::parser;
+use steppe_sql::plan::ResultColumn;
+use steppe_types::io::IoContext;
+use steppe_types::{Datum, Error, Result, SqlState, binary_io, text_io};
+use steppe_wire::Format;
+use steppe_wire::backend::{self, CopyDirection};
+use steppe_wire::copy::{CopyEncoder, CopyFormat};
+
+use super::plan::single;
+use super::portal::PlanPortal;
+use super::run;
+use super::tag::CommandTag;
+use super::utility::Outcome;
+use super::{SEND_AT_BYTES, Session, copy_options};
+
+/// Rows fetched between two looks at the send buffer.
+const CHUNK_ROWS: u64 = 512;
+
+/// A table's name as SQL.
+pub(super) fn table_sql(session: &Session, relation: &Relation) -> String {
+    let schema = session.names.catalog.schema(relation.schema);
+    let schema = schema.map_or("public", |schema| &schema.name);
+    format!("{}.{}", quote_identifier(schema), quote_identifier(&relation.name))
+}
+
+/// The positions of the columns that are copied: those named, or all.
+pub(super) fn copied_columns(relation: &Relation, names: &[String]) -> Result<Vec<usize>> {
+    if names.is_empty() {
+        let live = relation.columns.iter().enumerate().filter(|(_, column)| !column.dropped);
+        return Ok(live.map(|(position, _)| position).collect());
+    }
+    let mut positions = Vec::with_capacity(names.len());
+    for name in names {
+        let position = relation.column_index(name).ok_or_else(|| {
+            let message =
+                format!("column \"{name}\" of relation \"{}\" does not exist", relation.name);
+            Error::new(SqlState::UNDEFINED_COLUMN, message)
+        })?;
+        if positions.contains(&position) {
+            let message = format!("column \"{name}\" specified more than once");
+            return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
+        }
+        positions.push(position);
+    }
+    Ok(positions)
+}
+
+/// The names of columns as a list in SQL.
+pub(super) fn column_list(relation: &Relation, positions: &[usize]) -> String {
+    let names = positions.iter().map(|at| quote_identifier(&relation.columns[*at].name));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+impl Session {
+    /// COPY.
+    pub(super) async fn copy(&mut self, copy: &CopyStmt, source: &Arc<str>) -> Result<Outcome> {
+        match &copy.endpoint {
+            CopyEndpoint::Stdio => {}
+            CopyEndpoint::File(_) => {
+                return Err(Error::not_supported("COPY to or from a file on the server")
+                    .hint("psql's \\copy reads and writes files on the client."));
+            }
+            CopyEndpoint::Program(_) => {
+                return Err(Error::not_supported("COPY to or from a program"));
+            }
+        }
+        if copy.is_from {
+            return self.copy_from(copy, source).await;
+        }
+        self.copy_to(copy, source).await.map(Outcome::Tag)
+    }
+
+    async fn copy_to(&mut self, copy: &CopyStmt, source: &Arc<str>) -> Result<CommandTag> {
+        let mut parsed = copy_options::parse(&copy.options, false, source)?;
+        let mut portal = self.copied_plan(copy, source)?;
+        if let Some(command) = portal.plan.writes {
+            self.check_writable(command)?;
+        }
+        self.lock_plan(&mut portal.plan).await?;
+        let columns: Arc<[ResultColumn]> = portal.plan.compiled.columns().into();
+        let names: Vec<&str> = columns.iter().map(|column| &*column.name).collect();
+        let options = &mut parsed.options;
+        options.force_quote = parsed.force_quote.flags("FORCE_QUOTE", &names)?;
+        let is_binary = options.format == CopyFormat::Binary;
+        let encoder = CopyEncoder::new(parsed.options);
+        self.start_statement()?;
+        self.start_execution(&mut portal)?;
+        let format = if is_binary { Format::Binary } else { Format::Text };
+        let count = u16::try_from(columns.len()).unwrap_or(u16::MAX);
+        backend::copy_response(&mut self.out, CopyDirection::Out, format, count);
+        put_copy_data(&mut self.out, |out| encoder.header(out, &names))?;
+        let mut rows = 0;
+        loop {
+            let mut sink = CopySink {
+                out: &mut self.out,
+                columns: &columns,
+                encoder: &encoder,
+                is_binary,
+                io: &self.env.io,
+                rows: 0,
+            };
+            let txn = &mut self.xact.txn;
+            let status = run::fetch(&mut portal, txn, CHUNK_ROWS, &mut sink, true)?;
+            rows += sink.rows;
+            if let FetchStatus::Done { rows: total } = status {
+                self.finish_execution(&mut portal, total);
+                break;
+            }
+            if self.out.len() >= SEND_AT_BYTES {
+                self.send().await?;
+            }
+        }
+        put_copy_data(&mut self.out, |out| {
+            encoder.trailer(out);
+            Ok(())
+        })?;
+        backend::copy_done(&mut self.out);
+        Ok(CommandTag::Rows("COPY", rows))
+    }
+
+    /// The query that is copied out; for a table, one over it.
+    fn copied_plan(&mut self, copy: &CopyStmt, source: &Arc<str>) -> Result<PlanPortal> {
+        let (statement, source) = match (&copy.relation, &copy.query) {
+            (Some(name), _) => {
+                let relation = self.find_relation(name, source)?;
+                check_copied(&relation)?;
+                let positions = copied_columns(&relation, &copy.columns)?;
+                let list = column_list(&relation, &positions);
+                let table = table_sql(self, &relation);
+                let text: Arc<str> = format!("SELECT {list} FROM ONLY {table}").into();
+                (single(parser::parse(&text))?.statement, text)
+            }
+            (None, Some(query)) => ((**query).clone(), Arc::clone(source)),
+            (None, None) => return Err(Error::internal("COPY of nothing")),
+        };
+        let plan = self.plan(&Arc::new(statement), &source, Params::none(), "")?;
+        if plan.description.is_empty() {
+            let message = "COPY query must have a RETURNING clause";
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
+        Ok(PlanPortal::new(plan, Arc::from([])))
+    }
+}
+
+fn check_copied(relation: &Relation) -> Result<()> {
+    let what = match relation.kind {
+        RelKind::Table | RelKind::Virtual => return Ok(()),
+        RelKind::View => "view",
+        RelKind::Sequence => "sequence",
+        RelKind::Index => "index",
+    };
+    let message = format!("cannot copy from {what} \"{}\"", relation.name);
+    let error = Error::new(SqlState::WRONG_OBJECT_TYPE, message);
+    Err(match relation.kind {
+        RelKind::View => error.hint("Try the COPY (SELECT ...) TO variant."),
+        _ => error,
+    })
+}
+
+/// A CopyData message, unless there is nothing to send.
+fn put_copy_data(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+    let mut data = Vec::new();
+    write(&mut data)?;
+    if data.is_empty() {
+        return Ok(());
+    }
+    backend::copy_data(out, |out| {
+        out.extend_from_slice(&data);
+        Ok(())
+    })
+}
+
+/// Appends each row as a CopyData message.
+struct CopySink<'a> {
+    out: &'a mut Vec<u8>,
+    columns: &'a [ResultColumn],
+    encoder: &'a CopyEncoder,
+    is_binary: bool,
+    io: &'a IoContext,
+    rows: u64,
+}
+
+impl RowSink for CopySink<'_> {
+    fn row(&mut self, values: &[Datum]) -> Result<()> {
+        self.rows += 1;
+        let (encoder, columns) = (self.encoder, self.columns);
+        let (is_binary, io) = (self.is_binary, self.io);
+        backend::copy_data(self.out, |out| {
+            let mut row = encoder.begin_row(out, columns.len());
+            for (value, column) in values.iter().zip(columns) {
+                let type_oid = column.ty.oid;
+                match value {
+                    Datum::Null => row.null(),
+                    value if is_binary => row.value(|out| binary_io::send(type_oid, value, out))?,
+                    value => row.value(|out| text_io::output(type_oid, value, io, out))?,
+                }
+            }
+            row.finish();
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,388 @@
+//! Cursors: DECLARE, FETCH, MOVE, CLOSE (src/backend/commands/portalcmds.c,
+//! DoPortalRunFetch in src/backend/tcop/pquery.c).
+//!
+//! A cursor runs its plan as rows are asked for. One that may go backward (SCROLL),
+//! or outlives its transaction (WITH HOLD), keeps the rows it has got.
+
+use std::sync::Arc;
+
+use steppe_exec::FetchStatus;
+use steppe_sql::ast::{self, DeclareCursorStmt, FetchDirection, FetchStmt};
+use steppe_sql::bind::Params;
+use steppe_sql::plan::ResultColumn;
+use steppe_types::{Datum, Error, Result, SqlState};
+
+use super::Session;
+use super::plan::put_description;
+use super::portal::{PlanPortal, Portal, PortalBody};
+use super::run::{self, Progress};
+use super::sink::{CollectingSink, NullSink, ResultFormats, WireSink};
+use super::tag::CommandTag;
+
+/// Bytes that one cursor's kept rows may take.
+const KEPT_BYTES_MAX: usize = 256 << 20;
+/// Rows fetched at once to be kept.
+const KEEP_CHUNK_ROWS: u64 = 256;
+
+/// A cursor.
+pub(super) struct Cursor {
+    pub(super) plan: PlanPortal,
+    /// Rows kept, if it keeps them.
+    kept: Option<Kept>,
+    /// WITH HOLD.
+    hold: bool,
+    /// WITH HOLD, and its transaction has committed.
+    held_beyond: bool,
+    binary: bool,
+    /// A cursor that keeps no rows: rows handed out so far, and whether that is all.
+    at: u64,
+    at_end: bool,
+}
+
+#[derive(Default)]
+struct Kept {
+    rows: Vec<Box<[Datum]>>,
+    /// No more rows will come.
+    complete: bool,
+    /// 0: before the first row; n: on row n; one more than there are: after the last.
+    position: usize,
+    bytes: usize,
+}
+
+impl Cursor {
+    /// Whether it outlives the transaction that ends now.
+    pub(super) fn is_held(&self) -> bool {
+        self.held_beyond
+    }
+}
+
+impl Session {
+    /// DECLARE.
+    pub(super) async fn declare_cursor(
+        &mut self,
+        declare: &DeclareCursorStmt,
+        source: &Arc<str>,
+    ) -> Result<CommandTag> {
+        if !declare.hold {
+            self.require_block("DECLARE CURSOR")?;
+        }
+        self.portals.check_free("cursor", &declare.name)?;
+        let statement = Arc::new((*declare.query).clone());
+        if !matches!(&*statement, ast::Statement::Select(_)) {
+            let message = "DECLARE CURSOR must specify a SELECT statement";
+            return Err(Error::new(SqlState::INVALID_CURSOR_DEFINITION, message));
+        }
+        let plan = self.plan(&statement, source, Params::none(), "")?;
+        if plan.writes.is_some() && (declare.hold || declare.scroll == Some(true)) {
+            let what = if declare.hold { "WITH HOLD" } else { "SCROLL" };
+            let message = format!("DECLARE {what} CURSOR ... FOR UPDATE is not supported");
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
+        let mut plan = PlanPortal::new(plan, Arc::from([]));
+        self.lock_plan(&mut plan.plan).await?;
+        self.start_statement()?;
+        self.start_execution(&mut plan)?;
+        self.suspend(&mut plan)?;
+        let keeps = declare.hold || declare.scroll == Some(true);
+        let cursor = Cursor {
+            plan,
+            kept: keeps.then(Kept::default),
+            hold: declare.hold,
+            held_beyond: false,
+            binary: declare.binary,
+            at: 0,
+            at_end: false,
+        };
+        let portal = Portal {
+            body: PortalBody::Cursor(cursor),
+            source: Arc::clone(source),
+            formats: ResultFormats::Text,
+            depth: self.xact.depth(),
+            bytes: 0,
+        };
+        self.portals.put(&declare.name, portal)?;
+        Ok(CommandTag::Plain("DECLARE CURSOR"))
+    }
+
+    /// CLOSE.
+    pub(super) fn close_cursor(&mut self, name: Option<&str>) -> Result<CommandTag> {
+        match name {
+            None => {
+                self.portals.remove_all(&mut self.xact);
+                Ok(CommandTag::Plain("CLOSE CURSOR ALL"))
+            }
+            Some(name) => {
+                let portal = self.portals.take_cursor(name)?;
+                self.portals.put_back(name, portal);
+                self.portals.remove(name, &mut self.xact);
+                Ok(CommandTag::Plain("CLOSE CURSOR"))
+            }
+        }
+    }
+
+    /// The columns of a cursor, for Describe of FETCH.
+    pub(super) fn cursor_columns(&self, name: &str) -> Option<Vec<ResultColumn>> {
+        match &self.portals.get(name).ok()?.body {
+            PortalBody::Cursor(cursor) => Some(cursor.plan.plan.compiled.columns().to_vec()),
+            _ => None,
+        }
+    }
+
+    /// FETCH and MOVE.
+    pub(super) async fn fetch_statement(
+        &mut self,
+        fetch: &FetchStmt,
+        formats: &ResultFormats,
+        describe: bool,
+    ) -> Result<CommandTag> {
+        let mut portal = self.portals.take_cursor(&fetch.cursor)?;
+        let PortalBody::Cursor(cursor) = &mut portal.body else {
+            self.portals.put_back(&fetch.cursor, portal);
+            return Err(Error::not_supported("FETCH from a portal of the extended protocol"));
+        };
+        let formats = if cursor.binary { &ResultFormats::Binary } else { formats };
+        if describe && !fetch.is_move {
+            put_description(&mut self.out, cursor.plan.plan.compiled.columns(), formats)?;
+        }
+        let fetched = if cursor.kept.is_some() {
+            self.fetch_kept(cursor, fetch, formats)
+        } else {
+            self.fetch_forward(cursor, fetch, formats).await
+        };
+        let rows = match fetched {
+            Ok(rows) => rows,
+            Err(error) => {
+                cursor.plan.release(&mut self.xact);
+                return Err(error);
+            }
+        };
+        self.portals.put_back(&fetch.cursor, portal);
+        Ok(CommandTag::Rows(if fetch.is_move { "MOVE" } else { "FETCH" }, rows))
+    }
+
+    /// A cursor that keeps no rows goes forward only.
+    async fn fetch_forward(
+        &mut self,
+        cursor: &mut Cursor,
+        fetch: &FetchStmt,
+        formats: &ResultFormats,
+    ) -> Result<u64> {
+        let (skip, count) = match (fetch.direction, fetch.count) {
+            (FetchDirection::Forward, ast::FETCH_ALL) => (0, None),
+            (FetchDirection::Forward, n @ 1..) => (0, Some(n as u64)),
+            (FetchDirection::Relative, n @ 1..) => (n as u64 - 1, Some(1)),
+            (FetchDirection::Absolute, n) if n > 0 && n as u64 > cursor.at => {
+                (n as u64 - cursor.at - 1, Some(1))
+            }
+            _ => {
+                let message = "cursor can only scan forward";
+                return Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+                    .hint("Declare it with SCROLL option to enable backward scan."));
+            }
+        };
+        if skip > 0 {
+            self.skip_rows(cursor, skip)?;
+        }
+        match count {
+            None if !fetch.is_move => {
+                let before = cursor.at;
+                cursor.at += self.stream_rows(cursor, 0, formats).await?;
+                Ok(cursor.at - before)
+            }
+            None => self.skip_rows(cursor, 0),
+            Some(count) if fetch.is_move => self.skip_rows(cursor, count),
+            Some(count) => {
+                let rows = self.stream_rows(cursor, count, formats).await?;
+                cursor.at += rows;
+                Ok(rows)
+            }
+        }
+    }
+
+    /// Sends up to `count` rows (0: all); returns how many there were.
+    async fn stream_rows(
+        &mut self,
+        cursor: &mut Cursor,
+        count: u64,
+        formats: &ResultFormats,
+    ) -> Result<u64> {
+        if cursor.at_end {
+            return Ok(0);
+        }
+        let progress = self.run_plan(&mut cursor.plan, formats, count).await?;
+        match (progress, &cursor.plan.done) {
+            (Progress::Suspended, _) => Ok(count),
+            (Progress::Done, Some(CommandTag::Rows(_, total))) => {
+                cursor.at_end = true;
+                Ok(total.saturating_sub(cursor.at))
+            }
+            (Progress::Done, _) => Ok(0),
+        }
+    }
+
+    /// Passes over rows (0: all); returns how many there were.
+    fn skip_rows(&mut self, cursor: &mut Cursor, count: u64) -> Result<u64> {
+        if cursor.at_end {
+            return Ok(0);
+        }
+        let status = run::fetch(&mut cursor.plan, &mut self.xact.txn, count, &mut NullSink, true)?;
+        let rows = match status {
+            FetchStatus::Suspended { rows } => rows,
+            FetchStatus::Done { rows } => {
+                cursor.at_end = true;
+                self.finish_execution(&mut cursor.plan, rows);
+                rows.saturating_sub(cursor.at)
+            }
+        };
+        cursor.at += rows;
+        Ok(rows)
+    }
+
+    /// FETCH from a cursor that keeps its rows, in any direction.
+    fn fetch_kept(
+        &mut self,
+        cursor: &mut Cursor,
+        fetch: &FetchStmt,
+        formats: &ResultFormats,
+    ) -> Result<u64> {
+        let span = self.find_rows(cursor, fetch)?;
+        let Some(kept) = &cursor.kept else { return Ok(0) };
+        let rows: Vec<&[Datum]> = match span {
+            Span::Forward(range) => kept.rows[range].iter().map(|row| &row[..]).collect(),
+            Span::Backward(range) => kept.rows[range].iter().rev().map(|row| &row[..]).collect(),
+        };
+        if !fetch.is_move {
+            let mut sink = WireSink {
+                out: &mut self.out,
+                columns: cursor.plan.plan.compiled.columns(),
+                formats,
+                io: &self.env.io,
+            };
+            for row in &rows {
+                steppe_exec::RowSink::row(&mut sink, row)?;
+            }
+        }
+        Ok(rows.len() as u64)
+    }
+
+    /// Moves the position, and says which rows that passes.
+    fn find_rows(&mut self, cursor: &mut Cursor, fetch: &FetchStmt) -> Result<Span> {
+        let position = cursor.kept.as_ref().map_or(0, |kept| kept.position);
+        let count = fetch.count;
+        match fetch.direction {
+            FetchDirection::Forward if count >= 0 => self.pass_forward(cursor, count as u64),
+            FetchDirection::Forward => self.pass_backward(cursor, count.unsigned_abs()),
+            FetchDirection::Backward if count >= 0 => self.pass_backward(cursor, count as u64),
+            FetchDirection::Backward => self.pass_forward(cursor, count.unsigned_abs()),
+            FetchDirection::Relative => {
+                let target = (position as i64).saturating_add(count);
+                self.go_to(cursor, usize::try_from(target).unwrap_or(0))
+            }
+            FetchDirection::Absolute if count >= 0 => {
+                self.go_to(cursor, usize::try_from(count).unwrap_or(usize::MAX))
+            }
+            FetchDirection::Absolute => {
+                self.keep_until(cursor, usize::MAX)?;
+                let total = cursor.kept.as_ref().map_or(0, |kept| kept.rows.len()) as i64;
+                let target = total.saturating_add(count).saturating_add(1);
+                self.go_to(cursor, usize::try_from(target).unwrap_or(0))
+            }
+        }
+    }
+
+    fn pass_forward(&mut self, cursor: &mut Cursor, count: u64) -> Result<Span> {
+        if count == 0 {
+            // FETCH 0 gives the current row again.
+            let position = cursor.kept.as_ref().map_or(0, |kept| kept.position);
+            return self.go_to(cursor, position);
+        }
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let start = cursor.kept.as_ref().map_or(0, |kept| kept.position);
+        let wanted = start.saturating_add(count);
+        self.keep_until(cursor, wanted)?;
+        let Some(kept) = &mut cursor.kept else { return Ok(Span::Forward(0..0)) };
+        let total = kept.rows.len();
+        let first = start.min(total);
+        kept.position = if wanted > total { total + 1 } else { wanted };
+        Ok(Span::Forward(first..wanted.min(total)))
+    }
+
+    fn pass_backward(&mut self, cursor: &mut Cursor, count: u64) -> Result<Span> {
+        let Some(kept) = &mut cursor.kept else { return Ok(Span::Backward(0..0)) };
+        if count == 0 {
+            let position = kept.position;
+            return self.go_to(cursor, position);
+        }
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        // Rows before the current one.
+        let end = kept.position.saturating_sub(1).min(kept.rows.len());
+        let first = end.saturating_sub(count);
+        kept.position = if count > end { 0 } else { first + 1 };
+        Ok(Span::Backward(first..end))
+    }
+
+    /// Puts the cursor on row `target` (from 1), and passes just that one.
+    fn go_to(&mut self, cursor: &mut Cursor, target: usize) -> Result<Span> {
+        self.keep_until(cursor, target)?;
+        let Some(kept) = &mut cursor.kept else { return Ok(Span::Forward(0..0)) };
+        let total = kept.rows.len();
+        kept.position = target.min(total + 1);
+        Ok(match target {
+            0 => Span::Forward(0..0),
+            row if row > total => Span::Forward(0..0),
+            row => Span::Forward(row - 1..row),
+        })
+    }
+
+    /// Fetches rows to be kept until there are `wanted`, or no more.
+    fn keep_until(&mut self, cursor: &mut Cursor, wanted: usize) -> Result<()> {
+        while let Some(kept) = &mut cursor.kept {
+            if kept.complete || kept.rows.len() >= wanted {
+                return Ok(());
+            }
+            let missing = (wanted - kept.rows.len()) as u64;
+            let mut sink = CollectingSink::default();
+            let chunk = missing.min(KEEP_CHUNK_ROWS);
+            let status = run::fetch(&mut cursor.plan, &mut self.xact.txn, chunk, &mut sink, true)?;
+            let Some(kept) = &mut cursor.kept else { return Ok(()) };
+            kept.bytes += sink.rows.iter().map(|row| row_bytes(row)).sum::<usize>();
+            kept.rows.append(&mut sink.rows);
+            if kept.bytes > KEPT_BYTES_MAX {
+                let message = "cursor keeps too many rows";
+                return Err(Error::new(SqlState::OUT_OF_MEMORY, message)
+                    .hint("Declare it without SCROLL and WITH HOLD."));
+            }
+            if let FetchStatus::Done { rows } = status {
+                kept.complete = true;
+                self.finish_execution(&mut cursor.plan, rows);
+            }
+        }
+        Ok(())
+    }
+
+    /// At COMMIT: cursors WITH HOLD get all their rows now (PersistHoldablePortal).
+    pub(super) fn keep_held_cursors(&mut self) -> Result<()> {
+        let mut portals = std::mem::take(&mut self.portals);
+        let kept = portals.cursors_mut().filter(|cursor| cursor.hold).try_for_each(|cursor| {
+            self.keep_until(cursor, usize::MAX)?;
+            cursor.held_beyond = true;
+            Ok(())
+        });
+        self.portals = portals;
+        kept
+    }
+}
+
+enum Span {
+    Forward(std::ops::Range<usize>),
+    Backward(std::ops::Range<usize>),
+}
+
+fn row_bytes(row: &[Datum]) -> usize {
+    let values = row.iter().map(|value| match value {
+        Datum::Text(text) => text.len(),
+        Datum::Bytea(bytes) => bytes.len(),
+        _ => 0,
+    });
+    size_of_val(row) + values.sum::<usize>() + 16
+}

@@ -1,0 +1,341 @@
+//! The extended query protocol: Parse, Bind, Describe, Execute, Close, Sync
+//! (exec_parse_message and its kin in src/backend/tcop/postgres.c).
+//!
+//! What runs between two Syncs outside a block is one transaction.
+
+use std::sync::Arc;
+
+use steppe_sql::ast;
+use steppe_sql::parser;
+use steppe_types::{Datum, Error, Oid, Result, SqlState, binary_io, oid, text_io};
+use steppe_wire::frontend::{Bind, Formats, Parse, Target, text_param};
+use steppe_wire::{Format, backend};
+
+use super::Session;
+use super::plan::{is_plannable, put_description, single};
+use super::portal::{Body, PlanPortal, Portal, PortalBody, Prepared};
+use super::run::Progress;
+use super::sink::ResultFormats;
+use super::utility::Outcome;
+use super::xact::{ends_failed_block, failed_block};
+use crate::plan_cache::CachedPlan;
+
+impl Session {
+    /// Parse.
+    pub(super) fn parse(&mut self, parse: &Parse<'_>) -> Result<()> {
+        self.begin_message();
+        self.statements.check_free(parse.statement)?;
+        if parse.statement.is_empty() {
+            self.statements.drop_unnamed();
+        }
+        let declared: Vec<Oid> =
+            parse.types.iter().map(|ty| if ty == oid::UNKNOWN { 0 } else { ty }).collect();
+        let prepared = self.prepare(parse.query, &declared)?;
+        self.statements.put(parse.statement, prepared)?;
+        backend::parse_complete(&mut self.out);
+        Ok(())
+    }
+
+    fn prepare(&mut self, text: &str, declared: &[Oid]) -> Result<Prepared> {
+        let body = match self.prepare_cached(text, declared)? {
+            Some(plan) => Body::Plan(plan),
+            None => self.prepare_parsed(text, declared)?,
+        };
+        Ok(Prepared { text: text.into(), body, declared: declared.into() })
+    }
+
+    fn prepare_cached(&mut self, text: &str, declared: &[Oid]) -> Result<Option<Arc<CachedPlan>>> {
+        if self.xact.is_failed() {
+            return Ok(None);
+        }
+        self.start_transaction()?;
+        self.text_plan(text, None, declared)
+    }
+
+    fn prepare_parsed(&mut self, text: &str, declared: &[Oid]) -> Result<Body> {
+        let parsed = parser::parse(text)?;
+        if parsed.is_empty() {
+            return Ok(Body::Empty);
+        }
+        let statement = Arc::new(single(Ok(parsed))?.statement);
+        if self.xact.is_failed() && !ends_failed_block(&statement) {
+            return Err(failed_block());
+        }
+        if !is_plannable(&statement) {
+            return Ok(Body::Utility(statement));
+        }
+        match self.text_plan(text, Some(&statement), declared)? {
+            Some(plan) => Ok(Body::Plan(plan)),
+            None => Err(Error::internal("statement was not planned")),
+        }
+    }
+
+    /// Bind.
+    pub(super) fn bind(&mut self, bind: &Bind<'_>) -> Result<()> {
+        self.begin_message();
+        let prepared = self.statements.get(bind.statement)?.clone();
+        let expected = prepared.param_types().len();
+        if bind.params.len() != expected {
+            return Err(Error::new(
+                SqlState::PROTOCOL_VIOLATION,
+                format!(
+                    "bind message supplies {} parameters, but prepared statement \"{}\" requires \
+                     {expected}",
+                    bind.params.len(),
+                    bind.statement
+                ),
+            ));
+        }
+        let may_run = match &prepared.body {
+            Body::Empty => true,
+            Body::Plan(_) => false,
+            Body::Utility(statement) => ends_failed_block(statement),
+        };
+        if self.xact.is_failed() && !(may_run && expected == 0) {
+            return Err(failed_block());
+        }
+        if bind.portal.is_empty() {
+            self.portals.remove("", &mut self.xact);
+        } else {
+            self.portals.check_free("cursor", bind.portal)?;
+        }
+        let portal = self.bound_portal(bind, prepared)?;
+        self.portals.put(bind.portal, portal)?;
+        backend::bind_complete(&mut self.out);
+        Ok(())
+    }
+
+    fn bound_portal(&mut self, bind: &Bind<'_>, prepared: Prepared) -> Result<Portal> {
+        let (body, bytes, formats) = match prepared.body {
+            Body::Empty => (PortalBody::Empty, 0, ResultFormats::Text),
+            Body::Utility(statement) => {
+                let formats = result_formats(&bind.result_formats, None)?;
+                (PortalBody::Utility { statement, done: false }, 0, formats)
+            }
+            Body::Plan(plan) => {
+                self.start_transaction()?;
+                let current = self.replan(&plan)?;
+                if !Arc::ptr_eq(&current, &plan) {
+                    self.statements.set_plan(bind.statement, Arc::clone(&current));
+                }
+                let (params, bytes) = self.bind_params(bind, &current)?;
+                let columns = current.compiled.columns().len();
+                let formats = result_formats(&bind.result_formats, Some(columns))?;
+                (PortalBody::Plan(PlanPortal::new(current, params)), bytes, formats)
+            }
+        };
+        let depth = self.xact.depth();
+        Ok(Portal { body, source: prepared.text, formats, depth, bytes })
+    }
+
+    /// The parameters' values, and how many bytes they came in.
+    fn bind_params(&self, bind: &Bind<'_>, plan: &CachedPlan) -> Result<(Arc<[Datum]>, usize)> {
+        let mut bytes = 0;
+        let values = bind.params.iter().zip(plan.param_types()).enumerate();
+        let params = values.map(|(i, (value, type_oid))| {
+            let Some(value) = value else { return Ok(Datum::Null) };
+            bytes += value.len();
+            match bind.formats.get(i)? {
+                Format::Text => text_io::input(*type_oid, -1, text_param(value)?, self.io()),
+                Format::Binary => {
+                    binary_io::receive(*type_oid, -1, value).map_err(|error| binary_error(error, i))
+                }
+            }
+        });
+        let params: Arc<[Datum]> = params.collect::<Result<Vec<_>>>()?.into();
+        Ok((params, bytes))
+    }
+
+    /// Describe.
+    pub(super) fn describe(&mut self, target: Target<'_>) -> Result<()> {
+        self.begin_message();
+        match target {
+            Target::Statement(name) => self.describe_statement(name),
+            Target::Portal(name) => self.describe_portal(name),
+        }
+    }
+
+    fn describe_statement(&mut self, name: &str) -> Result<()> {
+        let prepared = self.statements.get(name)?.clone();
+        if self.xact.is_failed() && self.returns_rows(&prepared.body)? {
+            return Err(failed_block());
+        }
+        backend::parameter_description(&mut self.out, prepared.param_types());
+        match &prepared.body {
+            Body::Empty => backend::no_data(&mut self.out),
+            Body::Plan(plan) => {
+                self.start_transaction()?;
+                let plan = self.replan(plan)?;
+                if plan.description.is_empty() {
+                    backend::no_data(&mut self.out);
+                } else {
+                    self.out.extend_from_slice(&plan.description);
+                }
+            }
+            Body::Utility(statement) => self.describe_utility(statement, &ResultFormats::Text)?,
+        }
+        Ok(())
+    }
+
+    fn returns_rows(&self, body: &Body) -> Result<bool> {
+        Ok(match body {
+            Body::Empty => false,
+            Body::Plan(plan) => !plan.description.is_empty(),
+            Body::Utility(statement) => self.utility_columns(statement)?.is_some(),
+        })
+    }
+
+    fn describe_utility(
+        &mut self,
+        statement: &Arc<ast::Statement>,
+        formats: &ResultFormats,
+    ) -> Result<()> {
+        match self.utility_columns(statement)? {
+            Some(columns) => put_description(&mut self.out, &columns, formats),
+            None => {
+                backend::no_data(&mut self.out);
+                Ok(())
+            }
+        }
+    }
+
+    fn describe_portal(&mut self, name: &str) -> Result<()> {
+        let portal = self.portals.get(name)?;
+        let formats = portal.formats.clone();
+        let plan = match &portal.body {
+            PortalBody::Empty => None,
+            PortalBody::Plan(plan) => Some(Arc::clone(&plan.plan)),
+            PortalBody::Cursor(cursor) => Some(Arc::clone(&cursor.plan.plan)),
+            PortalBody::Utility { statement, .. } => {
+                let statement = Arc::clone(statement);
+                return self.describe_utility(&statement, &formats);
+            }
+        };
+        match plan {
+            Some(plan) if !plan.description.is_empty() => {
+                if self.xact.is_failed() {
+                    return Err(failed_block());
+                }
+                put_description(&mut self.out, plan.compiled.columns(), &formats)
+            }
+            _ => {
+                backend::no_data(&mut self.out);
+                Ok(())
+            }
+        }
+    }
+
+    /// Execute.
+    pub(super) async fn execute_portal(&mut self, name: &str, max_rows: i32) -> Result<()> {
+        self.begin_message();
+        let mut portal = self.portals.take(name)?;
+        let max_rows = u64::try_from(max_rows).unwrap_or(0);
+        if self.xact.is_failed() {
+            let ends = match &portal.body {
+                PortalBody::Utility { statement, .. } => ends_failed_block(statement),
+                PortalBody::Empty => true,
+                _ => false,
+            };
+            if !ends {
+                return Err(failed_block());
+            }
+        }
+        let source = Arc::clone(&portal.source);
+        if *self.running != *source {
+            self.running = Arc::clone(&source);
+        }
+        match &mut portal.body {
+            PortalBody::Empty => backend::empty_query_response(&mut self.out),
+            PortalBody::Plan(plan) => {
+                self.start_transaction()?;
+                let progress = self.run_plan(plan, &portal.formats, max_rows).await?;
+                self.put_notices();
+                match (progress, &plan.done) {
+                    (Progress::Done, Some(tag)) => tag.put(&mut self.out),
+                    _ => backend::portal_suspended(&mut self.out),
+                }
+            }
+            PortalBody::Cursor(_) => {
+                return Err(Error::not_supported("Execute of a cursor made by DECLARE"));
+            }
+            PortalBody::Utility { statement, done } => {
+                if std::mem::replace(done, true) {
+                    return Err(already_done(name));
+                }
+                let statement = Arc::clone(statement);
+                let outcome = self.utility(&statement, &source, &portal.formats, false).await?;
+                match outcome {
+                    Outcome::Tag(tag) => {
+                        if matches!(&*statement, ast::Statement::Transaction(_)) {
+                            self.end_implicit()?;
+                        }
+                        self.put_notices();
+                        tag.put(&mut self.out);
+                    }
+                    Outcome::CopyIn(copy) => self.begin_copy_in(*copy, None),
+                }
+            }
+        }
+        // A statement that ended the transaction has taken its portals along.
+        if self.xact.txn.is_some() || matches!(portal.body, PortalBody::Empty) {
+            self.portals.put_back(name, portal);
+        }
+        Ok(())
+    }
+
+    /// Close.
+    pub(super) fn close(&mut self, target: Target<'_>) {
+        match target {
+            Target::Statement(name) => {
+                self.statements.remove(name);
+            }
+            Target::Portal(name) => {
+                self.portals.remove(name, &mut self.xact);
+            }
+        }
+        backend::close_complete(&mut self.out);
+    }
+
+    /// Sync.
+    pub(super) fn sync(&mut self) -> Result<()> {
+        self.skipping = false;
+        self.end_implicit()?;
+        self.ready();
+        Ok(())
+    }
+}
+
+#[cold]
+fn already_done(name: &str) -> Error {
+    Error::new(
+        SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("portal \"{name}\" cannot be run"),
+    )
+}
+
+/// A binary value that is too short or too long for its type names its parameter.
+fn binary_error(error: Error, i: usize) -> Error {
+    if error.sqlstate() == SqlState::INVALID_BINARY_REPRESENTATION {
+        let message = format!("incorrect binary data format in bind parameter {}", i + 1);
+        return Error::new(SqlState::INVALID_BINARY_REPRESENTATION, message);
+    }
+    error
+}
+
+/// The formats that Bind asks for; `columns`: of the result, if it is known.
+fn result_formats(formats: &Formats<'_>, columns: Option<usize>) -> Result<ResultFormats> {
+    if let Some(columns) = columns {
+        formats.check_columns(columns)?;
+    }
+    match formats.len() {
+        0 => Ok(ResultFormats::Text),
+        1 => Ok(match formats.get(0)? {
+            Format::Text => ResultFormats::Text,
+            Format::Binary => ResultFormats::Binary,
+        }),
+        n => {
+            let each = (0..n).map(|i| formats.get(i)).collect::<Result<_>>()?;
+            Ok(ResultFormats::Each(each))
+        }
+    }
+}

@@ -1,0 +1,531 @@
+//! A session: one client's connection, from greeting to goodbye.
+//!
+//! ```text
+//!   read ─► every whole message ─► one write ─► read …
+//!            │ Query          simple.rs     ┐
+//!            │ Parse, Bind …  extended.rs   ├─► run.rs     plans
+//!            │ CopyData …     copy_in.rs    │   utility.rs everything else
+//!            └ Sync, …                      ┘   xact.rs    transactions
+//! ```
+//!
+//! A statement runs to its end on the thread that read it and appends its answer to
+//! the send buffer. What it may have to wait for is awaited between: a lock that a
+//! point statement met, room in the socket, and, before anything is sent, that the
+//! log is durable up to what the answer tells (early lock release, design D7).
+//!
+//! Errors are PostgreSQL's: one of severity ERROR aborts the transaction and the
+//! session goes on (after the next Sync in the extended protocol), one of severity
+//! FATAL ends the session. A panic is an ERROR with SQLSTATE XX000.
+
+mod copy_in;
+mod copy_options;
+mod copy_out;
+mod cursor;
+mod explain;
+mod extended;
+mod plan;
+mod portal;
+mod run;
+mod set;
+mod simple;
+mod sink;
+mod tag;
+mod utility;
+mod xact;
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::{Buf, BytesMut};
+use parking_lot::MutexGuard;
+use steppe_exec::{ExecEnv, SessionServices};
+use steppe_sql::parser::literals::Lifter;
+use steppe_txn::{Interrupt, Lsn, SessionHandle};
+use steppe_types::error::Severity;
+use steppe_types::io::IoContext;
+use steppe_types::{Error, Result, SqlState};
+use steppe_wire::frame::{self, Frame};
+use steppe_wire::frontend::{self, FrontendMessage};
+use steppe_wire::{Phase, backend};
+use tokio::task::JoinHandle;
+
+use crate::log;
+use crate::plan_cache::LocalPlans;
+use crate::server::{Control, Server};
+pub(crate) use crate::services::Identity;
+use crate::services::{Core, NameSpace, now_micros};
+use crate::settings::{Live, SessionSettings};
+use crate::stream::Stream;
+
+use copy_in::CopyIn;
+use portal::{Portals, Statements};
+use xact::Xact;
+
+/// Answers are sent when so many bytes have gathered, even within a statement.
+const SEND_AT_BYTES: usize = 64 * 1024;
+/// Larger buffers are given back when they are empty.
+const KEEP_BYTES: usize = 1 << 20;
+
+/// One client's session.
+pub(crate) struct Session {
+    core: Arc<Core>,
+    control: Arc<Control>,
+    stream: Option<Stream>,
+    /// The answer so far.
+    out: Vec<u8>,
+    live: Live,
+    names: NameSpace,
+    /// The settings that `names` was resolved under.
+    names_generation: u64,
+    /// What plans in the cache must have been made under, to be of use here.
+    fingerprint: u64,
+    env: ExecEnv,
+    xact: Xact,
+    statements: Statements,
+    portals: Portals,
+    lifter: Lifter,
+    local_plans: LocalPlans,
+    copy: Option<Box<CopyIn>>,
+    /// After an error in the extended protocol: up to the next Sync.
+    skipping: bool,
+    /// The running statement_timeout.
+    timer: Option<JoinHandle<()>>,
+    /// What runs, for the log.
+    running: Arc<str>,
+}
+
+impl Session {
+    /// A session for a client that has been let in.
+    pub(crate) fn new(
+        server: Arc<Server>,
+        handle: SessionHandle,
+        control: Arc<Control>,
+        identity: Identity,
+    ) -> Session {
+        let temp = Arc::clone(&server.temp);
+        let core = Arc::new(Core::new(server, handle, identity));
+        let live = Live::derive(&core.settings.lock());
+        let names = core.names();
+        let env = ExecEnv {
+            services: Arc::clone(&core) as Arc<dyn SessionServices>,
+            io: Arc::clone(&live.io),
+            catalog: Arc::clone(&names.catalog),
+            statement_timestamp: 0,
+            transaction_timestamp: 0,
+            work_mem_bytes: live.work_mem_bytes,
+            temp,
+        };
+        Session {
+            core,
+            control,
+            stream: None,
+            out: Vec::new(),
+            // Not yet the settings of the start-up packet.
+            live: Live { generation: 0, ..live },
+            names,
+            names_generation: 0,
+            fingerprint: 0,
+            env,
+            xact: Xact::default(),
+            statements: Statements::default(),
+            portals: Portals::default(),
+            lifter: Lifter::new(),
+            local_plans: LocalPlans::default(),
+            copy: None,
+            skipping: false,
+            timer: None,
+            running: Arc::from(""),
+        }
+    }
+
+    /// The settings.
+    pub(crate) fn settings(&self) -> MutexGuard<'_, SessionSettings> {
+        self.core.settings.lock()
+    }
+
+    /// The process id.
+    pub(crate) fn pid(&self) -> i32 {
+        self.core.identity.pid
+    }
+
+    /// The send buffer.
+    pub(crate) fn output(&mut self) -> &mut Vec<u8> {
+        &mut self.out
+    }
+
+    fn server(&self) -> &Arc<Server> {
+        &self.core.server
+    }
+
+    /// Serves the client until it goes or is sent away.
+    pub(crate) async fn run(mut self, stream: Stream, mut input: BytesMut) {
+        if self.server().settings.get("log_connections").setting() == "on" {
+            let identity = &self.core.identity;
+            log::write(
+                log::Level::Log,
+                &[
+                    ("message", &"connection authorized"),
+                    ("pid", &identity.pid),
+                    ("user", &identity.user),
+                    ("database", &identity.database),
+                ],
+            );
+        }
+        self.stream = Some(stream);
+        self.refresh_settings();
+        let ended = self.serve(&mut input).await;
+        self.stop_timer();
+        self.close_transaction();
+        if let Err(error) = ended {
+            self.say_goodbye(error).await;
+        }
+    }
+
+    /// Tells the client why it is sent away, if it still listens.
+    async fn say_goodbye(&mut self, error: Error) {
+        let fields = error.fields();
+        if fields.sqlstate == SqlState::CONNECTION_EXCEPTION {
+            return;
+        }
+        log::session_error(self.core.handle.pid(), &error, &self.running);
+        let fatal = match fields.severity {
+            Severity::Panic => error,
+            _ => error.severity(Severity::Fatal),
+        };
+        self.out.clear();
+        backend::error_response(&mut self.out, &fatal);
+        let Some(stream) = &mut self.stream else { return };
+        let sent = tokio::time::timeout(Duration::from_secs(5), stream.write_all(&self.out)).await;
+        if matches!(sent, Ok(Ok(()))) {
+            stream.shutdown().await;
+        }
+    }
+
+    /// Ok: the client has gone. An error ends the session.
+    async fn serve(&mut self, input: &mut BytesMut) -> Result<()> {
+        loop {
+            let mut used = 0;
+            while let Some(frame) = frame::peek(&input[used..], Phase::Ready)? {
+                used += frame.wire_len();
+                if !self.message(frame).await? {
+                    return Ok(());
+                }
+            }
+            input.advance(used);
+            if input.is_empty() && input.capacity() > KEEP_BYTES {
+                *input = BytesMut::new();
+            }
+            self.send().await?;
+            if !self.receive(input).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads more; false: the client has gone.
+    async fn receive(&mut self, input: &mut BytesMut) -> Result<bool> {
+        input.reserve(frame::read_ahead(input));
+        let idle_limit = match (self.copy.is_some(), self.xact.in_block()) {
+            (true, _) => None,
+            (false, true) => self.live.idle_in_transaction_timeout,
+            (false, false) => self.live.idle_session_timeout,
+        };
+        let shared = Arc::clone(self.core.handle.shared());
+        let (control, in_copy) = (Arc::clone(&self.control), self.copy.is_some());
+        let Some(stream) = &mut self.stream else { return Ok(false) };
+        let read = {
+            let mut reading = pin!(stream.read(input));
+            let waiting = poll_fn(|cx| {
+                control.register(cx.waker());
+                if shared.has_interrupt()
+                    && let Err(interrupt) = shared.check_interrupts()
+                    && (in_copy || interrupt.fields().severity != Severity::Error)
+                {
+                    // A cancel that finds nothing to cancel is forgotten, as in PostgreSQL.
+                    return Poll::Ready(Err(interrupt));
+                }
+                reading.as_mut().poll(cx).map(Ok)
+            });
+            match idle_limit {
+                None => Some(waiting.await),
+                Some(limit) => tokio::time::timeout(limit, waiting).await.ok(),
+            }
+        };
+        match read {
+            None => Err(self.idle_too_long()),
+            Some(Ok(read)) => Ok(matches!(read, Ok(1..))),
+            Some(Err(interrupt)) if interrupt.fields().severity == Severity::Error => {
+                self.failed(b'd', interrupt)?;
+                self.send().await?;
+                Ok(true)
+            }
+            Some(Err(interrupt)) => Err(interrupt),
+        }
+    }
+
+    fn idle_too_long(&self) -> Error {
+        let (state, what) = if self.xact.in_block() {
+            (SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT, "idle-in-transaction")
+        } else {
+            (SqlState(*b"57P05"), "idle-session")
+        };
+        Error::new(state, format!("terminating connection due to {what} timeout"))
+            .severity(Severity::Fatal)
+    }
+
+    /// Sends the answer so far, once all that it tells is durable.
+    async fn send(&mut self) -> Result<()> {
+        if self.out.is_empty() {
+            return Ok(());
+        }
+        self.wait_durable().await?;
+        let shared = Arc::clone(self.core.handle.shared());
+        let control = Arc::clone(&self.control);
+        let Some(stream) = &mut self.stream else { return Ok(()) };
+        let (out, mut sent) = (&self.out, 0);
+        let written = poll_fn(|cx| {
+            while sent < out.len() {
+                match stream.poll_write(cx, &out[sent..]) {
+                    Poll::Ready(Ok(n)) if n > 0 => sent += n,
+                    Poll::Ready(_) => return Poll::Ready(Err(connection_lost())),
+                    Poll::Pending => {
+                        // A client that does not read cannot keep the server from stopping.
+                        control.register(cx.waker());
+                        if shared.has_interrupt()
+                            && let Err(interrupt) = shared.check_interrupts()
+                        {
+                            if interrupt.fields().severity != Severity::Error {
+                                return Poll::Ready(Err(connection_lost()));
+                            }
+                            // For the statement, once there is room again.
+                            shared.interrupt(Interrupt::Cancel);
+                        }
+                        return Poll::Pending;
+                    }
+                }
+            }
+            Poll::Ready(Ok(()))
+        });
+        written.await?;
+        self.out.clear();
+        if self.out.capacity() > KEEP_BYTES {
+            self.out = Vec::new();
+        }
+        Ok(())
+    }
+
+    /// Design D7: nothing is told before it is durable. synchronous_commit = off gives
+    /// that up for this session's commits and what it reads.
+    async fn wait_durable(&mut self) -> Result<()> {
+        if !self.live.synchronous_commit {
+            return Ok(());
+        }
+        let flush_to = self.core.flush_to.load(Ordering::Acquire);
+        let lsn = self.core.handle.observed_lsn().max(Lsn(flush_to));
+        let wal = self.server().database.wal();
+        if wal.is_durable(lsn) {
+            return Ok(());
+        }
+        wal.flush_async(lsn).await.map_err(|error| {
+            // The outcome is unknown to the client, as after a crash.
+            let error: Error = steppe_storage::StorageError::from(error).into();
+            error.severity(Severity::Panic)
+        })
+    }
+
+    /// Handles one message; false: goodbye. An error ends the session.
+    async fn message(&mut self, frame: Frame<'_>) -> Result<bool> {
+        if self.skipping && !matches!(frame.tag, b'S' | b'X') {
+            return Ok(true);
+        }
+        let handled = {
+            let mut handling = pin!(self.handle_message(frame));
+            poll_fn(|cx| {
+                let polled = catch_unwind(AssertUnwindSafe(|| handling.as_mut().poll(cx)));
+                polled.unwrap_or_else(|panic| Poll::Ready(Err(panic_error(&*panic))))
+            })
+            .await
+        };
+        match handled {
+            Ok(goes_on) => Ok(goes_on),
+            Err(error) => self.failed(frame.tag, error).map(|()| true),
+        }
+    }
+
+    async fn handle_message(&mut self, frame: Frame<'_>) -> Result<bool> {
+        let message = frontend::decode(frame)?;
+        if self.copy.is_some() {
+            self.copy_message(message).await?;
+            return Ok(true);
+        }
+        match message {
+            FrontendMessage::Query(text) => self.simple_query(text).await?,
+            FrontendMessage::Parse(parse) => self.parse(&parse)?,
+            FrontendMessage::Bind(bind) => self.bind(&bind)?,
+            FrontendMessage::Describe(target) => self.describe(target)?,
+            FrontendMessage::Execute { portal, max_rows } => {
+                self.execute_portal(portal, max_rows).await?;
+            }
+            FrontendMessage::Close(target) => self.close(target),
+            FrontendMessage::Flush => self.send().await?,
+            FrontendMessage::Sync => self.sync()?,
+            FrontendMessage::Terminate => return Ok(false),
+            // What is left of a COPY that failed.
+            FrontendMessage::CopyData(_)
+            | FrontendMessage::CopyDone
+            | FrontendMessage::CopyFail(_) => {}
+            FrontendMessage::FunctionCall(_) => {
+                return Err(Error::not_supported("the function call protocol"));
+            }
+            FrontendMessage::AuthResponse(_) => {
+                return Err(Error::new(
+                    SqlState::PROTOCOL_VIOLATION,
+                    "invalid frontend message type 112",
+                )
+                .severity(Severity::Fatal));
+            }
+        }
+        Ok(true)
+    }
+
+    /// After an error in a message of this type: tells the client, aborts the
+    /// transaction, and finds the way back to the protocol's next step.
+    fn failed(&mut self, tag: u8, error: Error) -> Result<()> {
+        if error.fields().severity != Severity::Error {
+            return Err(error);
+        }
+        log::session_error(self.core.handle.pid(), &error, &self.running);
+        self.stop_timer();
+        self.put_notices();
+        backend::error_response(&mut self.out, &error);
+        let copied_in_simple = self.copy.take().map(|copy| copy.is_simple());
+        self.abort_after_error()?;
+        let simple = match (tag, copied_in_simple) {
+            (_, Some(simple)) => simple,
+            (b'Q' | b'F' | b'S', None) => true,
+            _ => false,
+        };
+        if simple {
+            self.ready();
+        } else {
+            self.skipping = true;
+        }
+        Ok(())
+    }
+
+    /// ReadyForQuery, with the notices and setting changes that come before it.
+    fn ready(&mut self) {
+        self.stop_timer();
+        self.put_notices();
+        self.put_parameter_status();
+        backend::ready_for_query(&mut self.out, self.xact.status());
+    }
+
+    fn put_notices(&mut self) {
+        let notices = std::mem::take(&mut *self.core.notices.lock());
+        for notice in notices {
+            if self.live.shows(notice.fields().severity) {
+                backend::error_response(&mut self.out, &notice);
+            }
+        }
+    }
+
+    fn put_parameter_status(&mut self) {
+        let mut settings = self.core.settings.lock();
+        if !settings.has_unreported() {
+            return;
+        }
+        for (name, value) in settings.take_unreported() {
+            backend::parameter_status(&mut self.out, name, &value);
+        }
+    }
+
+    /// A notice or warning to the client.
+    fn notice(&self, severity: Severity, sqlstate: SqlState, message: impl Into<String>) {
+        let notice = Error::new(sqlstate, message).severity(severity);
+        self.core.notices.lock().push(notice);
+    }
+
+    fn warn(&self, sqlstate: SqlState, message: impl Into<String>) {
+        self.notice(Severity::Warning, sqlstate, message);
+    }
+
+    /// At the start of every message that runs something.
+    fn begin_message(&mut self) {
+        let shared = self.core.handle.shared();
+        if shared.has_interrupt() {
+            shared.clear_statement_interrupts();
+        }
+        self.env.statement_timestamp = now_micros();
+        self.refresh_settings();
+        self.start_timer();
+    }
+
+    /// Derives what follows from the settings, if they have changed.
+    fn refresh_settings(&mut self) {
+        let settings = self.core.settings.lock();
+        if settings.generation() == self.live.generation {
+            return;
+        }
+        self.live = Live::derive(&settings);
+        drop(settings);
+        let shared = self.core.handle.shared();
+        shared.set_deadlock_timeout(self.live.deadlock_timeout);
+        shared.set_lock_timeout(self.live.lock_timeout);
+        self.env.work_mem_bytes = self.live.work_mem_bytes;
+        // The names are resolved again, and with them the I/O context is made anew.
+        self.names_generation = 0;
+    }
+
+    fn io(&self) -> &IoContext {
+        &self.env.io
+    }
+
+    /// Starts statement_timeout, unless it runs already.
+    fn start_timer(&mut self) {
+        let Some(limit) = self.live.statement_timeout else { return };
+        if self.timer.is_some() {
+            return;
+        }
+        let (server, pid) = (Arc::clone(self.server()), self.pid());
+        self.timer = Some(self.server().timers.spawn(async move {
+            tokio::time::sleep(limit).await;
+            server.backends.signal(pid, Interrupt::StatementTimeout);
+        }));
+    }
+
+    fn stop_timer(&mut self) {
+        if let Some(timer) = self.timer.take() {
+            timer.abort();
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // The transaction rolls back by itself; until then its locks are held.
+        self.close_transaction();
+        self.core.server.backends.remove(self.core.identity.pid);
+    }
+}
+
+/// 08000: nobody is told.
+fn connection_lost() -> Error {
+    Error::new(SqlState::CONNECTION_EXCEPTION, "connection to client lost")
+        .severity(Severity::Fatal)
+}
+
+/// XX000 for a bug that was caught.
+fn panic_error(panic: &(dyn std::any::Any + Send)) -> Error {
+    let text = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "unknown".to_owned());
+    Error::internal(format!("internal error: {text}"))
+}

@@ -1,0 +1,406 @@
+//! From a statement to a plan: the catalog in force, the plan cache, planning.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use steppe_catalog::{Catalog, Relation};
+use steppe_exec::CompiledStmt;
+use steppe_sql::ast;
+use steppe_sql::bind::{self, BindContext, Params};
+use steppe_sql::parser::literals::LiftedLiteral;
+use steppe_sql::parser::{self, ParsedStatement};
+use steppe_sql::plan::{Plan, PlanNode, PlannedStmt};
+use steppe_sql::planner::{self, PlannerContext, TableSizes};
+use steppe_sql::query::Command;
+use steppe_storage::PageId;
+use steppe_txn::{Database, TreeId};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
+use steppe_wire::backend::{self, Field};
+
+use super::Session;
+use crate::plan_cache::{Cached, CachedPlan, KEY_BYTES_MAX};
+use crate::reg_names::RegNames;
+use crate::services::NameSpace;
+
+/// Plans that the optimiser expects to cost more (in PostgreSQL's units) run where
+/// they hold up no other session.
+const HEAVY_COST: f64 = 2_000.0;
+
+/// A plan with its parameters.
+pub(super) type BoundPlan = (Arc<CachedPlan>, Arc<[Datum]>);
+
+/// Whether a statement has a plan.
+pub(super) fn is_plannable(statement: &ast::Statement) -> bool {
+    match statement {
+        ast::Statement::Select(select) => !select_into(select),
+        ast::Statement::Insert(_)
+        | ast::Statement::Update(_)
+        | ast::Statement::Delete(_)
+        | ast::Statement::Merge(_) => true,
+        _ => false,
+    }
+}
+
+/// SELECT INTO makes a table.
+fn select_into(select: &ast::SelectStmt) -> bool {
+    match &select.body {
+        ast::SelectBody::Select(core) => core.into.is_some(),
+        _ => false,
+    }
+}
+
+impl Session {
+    /// The epoch of the catalog that statements see now.
+    fn catalog_epoch(&self) -> u64 {
+        match &self.xact.changes {
+            Some(changes) => changes.catalog().epoch,
+            None => self.core.server.catalog.published_epoch(),
+        }
+    }
+
+    /// Takes the catalog in force and resolves the search path in it.
+    pub(super) fn refresh_names(&mut self) {
+        if self.xact.changes.is_some() {
+            // Puts the transaction's own changes on top of what others have committed.
+            let server = Arc::clone(self.server());
+            server.catalog.changes(&mut self.xact.changes);
+        }
+        let epoch = self.catalog_epoch();
+        let current =
+            epoch == self.names.catalog.epoch && self.names_generation == self.live.generation;
+        if !current {
+            self.resolve_names();
+        }
+    }
+
+    fn resolve_names(&mut self) {
+        let catalog: Arc<Catalog> = match &self.xact.changes {
+            Some(changes) => Arc::clone(changes.catalog()),
+            None => self.server().catalog.published(),
+        };
+        let user = Arc::clone(&self.core.identity.user);
+        self.names = NameSpace::resolve(catalog, &self.live.search_path, &user);
+        self.names_generation = self.live.generation;
+        let state = foldhash::quality::FixedState::default();
+        self.fingerprint = state.hash_one((self.live.fingerprint, &self.names.path));
+        let mut io = (*self.live.io).clone();
+        io.now = self.env.transaction_timestamp;
+        io.catalog = Some(Arc::new(RegNames::new(&self.names)));
+        self.env.io = Arc::new(io);
+        self.env.catalog = Arc::clone(&self.names.catalog);
+        self.core.set_names(self.names.clone());
+    }
+
+    /// Whether a plan is good for the catalog and settings in force.
+    fn is_current(&self, plan: &CachedPlan) -> bool {
+        plan.epoch == self.names.catalog.epoch && plan.fingerprint == self.fingerprint
+    }
+
+    /// Whether plans may be shared: not while a transaction sees a catalog of its own.
+    fn may_share(&self) -> bool {
+        self.xact.changes.is_none()
+    }
+
+    /// What the caches know about a key.
+    fn cached(&mut self, hash: u64, key: &str) -> Option<Cached> {
+        match self.local_plans.get(hash) {
+            Some(Cached::Plan(plan)) if *plan.key == *key && self.is_current(plan) => {
+                return Some(Cached::Plan(Arc::clone(plan)));
+            }
+            Some(Cached::NotLiftable { epoch }) if *epoch == self.names.catalog.epoch => {
+                return Some(Cached::NotLiftable { epoch: *epoch });
+            }
+            _ => {}
+        }
+        let cached = self.core.server.plans.get(hash, key, self.fingerprint)?;
+        let epoch = match &cached {
+            Cached::Plan(plan) => plan.epoch,
+            Cached::NotLiftable { epoch } => *epoch,
+        };
+        if epoch != self.names.catalog.epoch {
+            return None;
+        }
+        self.local_plans.put(hash, cached.clone());
+        Some(cached)
+    }
+
+    fn remember(&mut self, hash: u64, key: &str, cached: Cached) {
+        if key.len() <= KEY_BYTES_MAX {
+            self.core.server.plans.put(hash, key, self.fingerprint, cached.clone());
+            self.local_plans.put(hash, cached);
+        }
+    }
+
+    /// The plan of a Query message with its literals lifted into parameters (design
+    /// D11). `None`: take the general way, which also finds the error if there is one.
+    pub(super) fn lifted_plan(&mut self, text: &str) -> Result<Option<BoundPlan>> {
+        let mut lifter = std::mem::take(&mut self.lifter);
+        let found = if self.may_share() && lifter.lift(text) {
+            self.refresh_names();
+            let hash = self.core.server.plans.hash(lifter.key(), self.fingerprint);
+            match self.cached(hash, lifter.key()) {
+                Some(Cached::Plan(plan)) => Some(plan),
+                Some(Cached::NotLiftable { .. }) => None,
+                None => self.plan_lifted(hash, lifter.key(), lifter.sql(), lifter.literals()),
+            }
+        } else {
+            None
+        };
+        let params = found.as_ref().and_then(|plan| {
+            let types = plan.param_types().iter();
+            let values = lifter.literals().iter().zip(types);
+            values.map(|(literal, ty)| self.literal(literal, *ty, text)).collect()
+        });
+        self.lifter = lifter;
+        Ok(found.zip(params))
+    }
+
+    /// A literal as its parameter's value; `None` if it is none of that type.
+    fn literal(&self, literal: &LiftedLiteral, type_oid: Oid, text: &str) -> Option<Datum> {
+        match (literal, type_oid) {
+            (LiftedLiteral::Int4(value), oid::INT4) => Some(Datum::Int4(*value)),
+            (LiftedLiteral::Int8(value), oid::INT8) => Some(Datum::Int8(*value)),
+            (literal, _) => text_io::input(type_oid, -1, &literal.text(text), self.io()).ok(),
+        }
+    }
+
+    /// Plans a lifted statement; if that fails, remembers that it does.
+    fn plan_lifted(
+        &mut self,
+        hash: u64,
+        key: &str,
+        sql: &str,
+        literals: &[LiftedLiteral],
+    ) -> Option<Arc<CachedPlan>> {
+        let declared: Vec<Oid> = literals
+            .iter()
+            .map(|literal| match literal {
+                LiftedLiteral::Int4(_) => oid::INT4,
+                LiftedLiteral::Int8(_) => oid::INT8,
+                LiftedLiteral::Numeric { .. } => oid::NUMERIC,
+                LiftedLiteral::Unknown { .. } => 0,
+            })
+            .collect();
+        let planned = single(parser::parse(sql)).and_then(|statement| {
+            let statement = Arc::new(statement.statement);
+            self.plan(&statement, &Arc::from(sql), Params::variable(&declared), key)
+        });
+        // More parameters than literals would mean that the text had its own.
+        let fits = |plan: &Arc<CachedPlan>| plan.param_types().len() == literals.len();
+        let plan = planned.ok().filter(fits);
+        let cached = match &plan {
+            Some(plan) => Cached::Plan(Arc::clone(plan)),
+            None => Cached::NotLiftable { epoch: self.names.catalog.epoch },
+        };
+        self.remember(hash, key, cached);
+        plan
+    }
+
+    /// The plan of a statement as it stands, by its text and its parameters' types.
+    /// `parsed`: the statement, if it is at hand.
+    pub(super) fn text_plan(
+        &mut self,
+        text: &str,
+        parsed: Option<&Arc<ast::Statement>>,
+        declared: &[Oid],
+    ) -> Result<Option<Arc<CachedPlan>>> {
+        self.refresh_names();
+        let mut key = String::with_capacity(text.len() + 8);
+        key.push_str("\u{1}");
+        key.push_str(text);
+        for ty in declared {
+            key.push_str(&format!("\u{1}{ty}"));
+        }
+        let hash = self.core.server.plans.hash(&key, self.fingerprint);
+        if self.may_share()
+            && let Some(Cached::Plan(plan)) = self.cached(hash, &key)
+        {
+            return Ok(Some(plan));
+        }
+        let Some(statement) = parsed else { return Ok(None) };
+        let source = Arc::from(text);
+        let plan = self.plan(statement, &source, Params::variable(declared), &key)?;
+        if self.may_share() {
+            self.remember(hash, &key, Cached::Plan(Arc::clone(&plan)));
+        }
+        Ok(Some(plan))
+    }
+
+    /// The same statement's plan for the catalog in force.
+    pub(super) fn replan(&mut self, old: &Arc<CachedPlan>) -> Result<Arc<CachedPlan>> {
+        self.refresh_names();
+        if self.is_current(old) {
+            return Ok(Arc::clone(old));
+        }
+        let hash = self.core.server.plans.hash(&old.key, self.fingerprint);
+        if self.may_share()
+            && !old.key.is_empty()
+            && let Some(Cached::Plan(plan)) = self.cached(hash, &old.key)
+        {
+            return same_columns(old, plan);
+        }
+        let params = Params::fixed(old.param_types());
+        let plan = self.plan(&old.statement, &old.source, params, &old.key)?;
+        if self.may_share() && !old.key.is_empty() {
+            self.remember(hash, &old.key, Cached::Plan(Arc::clone(&plan)));
+        }
+        same_columns(old, plan)
+    }
+
+    /// Binds, plans and compiles.
+    pub(super) fn plan(
+        &mut self,
+        statement: &Arc<ast::Statement>,
+        source: &Arc<str>,
+        params: Params,
+        key: &str,
+    ) -> Result<Arc<CachedPlan>> {
+        let catalog = &self.names.catalog;
+        let context =
+            BindContext { catalog, search_path: &self.names.path, io: &self.env.io, source };
+        let bound = bind::bind_query(&context, statement, params)?;
+        let database = &self.core.server.database;
+        let mut settings = self.live.planner.clone();
+        settings.search_path = self.names.path.to_vec();
+        let context = PlannerContext {
+            catalog,
+            settings: &settings,
+            sizes: &Sizes(database),
+            io: &self.env.io,
+        };
+        let planned = Arc::new(planner::plan(&context, bound)?);
+        let compiled = CompiledStmt::compile(Arc::clone(&planned), catalog, database)?;
+        Ok(Arc::new(CachedPlan {
+            key: key.into(),
+            epoch: catalog.epoch,
+            fingerprint: self.fingerprint,
+            statement: Arc::clone(statement),
+            source: Arc::clone(source),
+            description: describe(&planned)?,
+            is_heavy: planned.plan.cost.total > HEAVY_COST,
+            writes: written_by(&planned),
+            compiled: Arc::new(compiled),
+        }))
+    }
+}
+
+/// Exactly one statement.
+pub(super) fn single(parsed: Result<Vec<ParsedStatement>>) -> Result<ParsedStatement> {
+    let mut statements = parsed?;
+    match (statements.pop(), statements.is_empty()) {
+        (Some(statement), true) => Ok(statement),
+        _ => Err(Error::new(
+            SqlState::SYNTAX_ERROR,
+            "cannot insert multiple commands into a prepared statement",
+        )),
+    }
+}
+
+/// The client knows the columns of a prepared statement: they must not change.
+fn same_columns(old: &CachedPlan, new: Arc<CachedPlan>) -> Result<Arc<CachedPlan>> {
+    let types = |plan: &CachedPlan| {
+        let columns = plan.compiled.columns().iter();
+        columns.map(|column| (column.ty.oid, column.ty.typmod)).collect::<Vec<_>>()
+    };
+    if types(old) == types(&new) {
+        return Ok(new);
+    }
+    Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type"))
+}
+
+/// RowDescription of a plan with all columns in text format.
+fn describe(planned: &PlannedStmt) -> Result<Box<[u8]>> {
+    let mut out = Vec::new();
+    if !planned.columns.is_empty() || planned.command == Command::Select {
+        let formats = super::sink::ResultFormats::Text;
+        put_description(&mut out, &planned.columns, &formats)?;
+    }
+    Ok(out.into())
+}
+
+/// Appends RowDescription.
+pub(super) fn put_description(
+    out: &mut Vec<u8>,
+    columns: &[steppe_sql::plan::ResultColumn],
+    formats: &super::sink::ResultFormats,
+) -> Result<()> {
+    let builtins = steppe_catalog::Builtins::get();
+    let fields = columns.iter().enumerate().map(|(i, column)| Field {
+        name: &column.name,
+        table_oid: column.origin.0,
+        column: column.origin.1,
+        type_oid: column.ty.oid,
+        type_size: builtins.ty(column.ty.oid).map_or(-1, |ty| ty.len),
+        type_modifier: column.ty.typmod,
+        format: formats.get(i),
+    });
+    backend::row_description(out, fields)
+}
+
+/// What a READ ONLY transaction would refuse the plan as.
+fn written_by(planned: &PlannedStmt) -> Option<&'static str> {
+    match planned.command {
+        Command::Insert => Some("INSERT"),
+        Command::Update => Some("UPDATE"),
+        Command::Delete => Some("DELETE"),
+        Command::Select => match &planned.plan.node {
+            PlanNode::LockRows { .. } => Some("SELECT FOR UPDATE"),
+            PlanNode::Limit { child, .. } if locks_rows(child) => Some("SELECT FOR UPDATE"),
+            _ => planned.subplans.iter().find_map(modified_by),
+        },
+    }
+}
+
+fn locks_rows(plan: &Plan) -> bool {
+    matches!(plan.node, PlanNode::LockRows { .. })
+}
+
+fn modified_by(plan: &Plan) -> Option<&'static str> {
+    match &plan.node {
+        PlanNode::Modify(modify) => Some(match modify.command {
+            Command::Insert => "INSERT",
+            Command::Update => "UPDATE",
+            _ => "DELETE",
+        }),
+        _ => None,
+    }
+}
+
+/// Sizes of tables, as the storage engine knows them.
+struct Sizes<'a>(&'a Database);
+
+/// Rows of a table that was never analyzed are taken to be so long.
+const GUESSED_ROW_BYTES: f64 = 100.0;
+const PAGE_BYTES: f64 = 8192.0;
+
+impl TableSizes for Sizes<'_> {
+    fn size(&self, relation: &Relation) -> (f64, f64) {
+        let span = self.row_id_span(relation).unwrap_or(0.0);
+        match &relation.statistics {
+            // Row ids of deleted rows are not used again: the span is an upper bound.
+            Some(statistics) if statistics.rows > 0.0 => {
+                let rows = statistics.rows.min(span.max(1.0));
+                let density = statistics.pages as f64 / statistics.rows;
+                (rows.max(1.0), (rows * density).max(1.0))
+            }
+            _ => (span, (span * GUESSED_ROW_BYTES / PAGE_BYTES).ceil().max(1.0)),
+        }
+    }
+}
+
+impl Sizes<'_> {
+    /// How many row ids lie between the first and the last row.
+    fn row_id_span(&self, relation: &Relation) -> Option<f64> {
+        let storage = relation.storage?;
+        let id = TreeId { root: PageId(storage.root), generation: storage.generation };
+        let tree = self.0.store().tree(id);
+        let number = |key: Option<Vec<u8>>| {
+            let bytes: [u8; 8] = key?.as_slice().try_into().ok()?;
+            Some(u64::from_be_bytes(bytes))
+        };
+        // A tree that cannot be read will say so when it is scanned.
+        let first = number(tree.first_key().ok()?)?;
+        let last = number(tree.last_key().ok()?)?;
+        Some(last.saturating_sub(first) as f64 + 1.0)
+    }
+}

@@ -1,0 +1,318 @@
+//! Prepared statements and portals: what the extended protocol, PREPARE and DECLARE
+//! name, with bounds on their number and size.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use steppe_exec::Execution;
+use steppe_sql::ast;
+use steppe_txn::Snapshot;
+use steppe_types::{Datum, Error, Oid, Result, SqlState};
+
+use super::cursor::Cursor;
+use super::sink::ResultFormats;
+use super::tag::CommandTag;
+use super::xact::Xact;
+use crate::plan_cache::CachedPlan;
+
+type Map<T> = HashMap<Box<str>, T, foldhash::fast::RandomState>;
+
+/// Named statements, and portals, that one session may have.
+const NAMED_MAX: usize = 10_000;
+/// Bytes of text and parameters that they may take.
+const BYTES_MAX: usize = 256 << 20;
+
+/// What a prepared statement runs.
+#[derive(Clone)]
+pub(super) enum Body {
+    /// Nothing.
+    Empty,
+    /// A plan.
+    Plan(Arc<CachedPlan>),
+    /// Anything else, with its types of parameters (which it cannot use).
+    Utility(Arc<ast::Statement>),
+}
+
+/// A prepared statement.
+#[derive(Clone)]
+pub(super) struct Prepared {
+    pub(super) text: Arc<str>,
+    pub(super) body: Body,
+    /// As declared by Parse, for statements without a plan.
+    pub(super) declared: Arc<[Oid]>,
+}
+
+impl Prepared {
+    /// Types of the parameters.
+    pub(super) fn param_types(&self) -> &[Oid] {
+        match &self.body {
+            Body::Plan(plan) => plan.param_types(),
+            _ => &self.declared,
+        }
+    }
+}
+
+#[cold]
+fn too_many(what: &str) -> Error {
+    Error::new(SqlState::CONFIGURATION_LIMIT_EXCEEDED, format!("too many {what}"))
+}
+
+/// A session's prepared statements.
+#[derive(Default)]
+pub(super) struct Statements {
+    named: Map<Prepared>,
+    unnamed: Option<Prepared>,
+    bytes: usize,
+}
+
+impl Statements {
+    /// By name; the empty name is the unnamed statement.
+    pub(super) fn get(&self, name: &str) -> Result<&Prepared> {
+        let found = if name.is_empty() { self.unnamed.as_ref() } else { self.named.get(name) };
+        found.ok_or_else(|| {
+            let message = if name.is_empty() {
+                "unnamed prepared statement does not exist".to_owned()
+            } else {
+                format!("prepared statement \"{name}\" does not exist")
+            };
+            Error::new(SqlState::INVALID_SQL_STATEMENT_NAME, message)
+        })
+    }
+
+    /// Replaces the plan of a statement by one for the present catalog.
+    pub(super) fn set_plan(&mut self, name: &str, plan: Arc<CachedPlan>) {
+        let found = if name.is_empty() { self.unnamed.as_mut() } else { self.named.get_mut(name) };
+        if let Some(prepared) = found {
+            prepared.body = Body::Plan(plan);
+        }
+    }
+
+    /// 42P05 if the name is taken; the unnamed statement is replaced instead.
+    pub(super) fn check_free(&self, name: &str) -> Result<()> {
+        if name.is_empty() || !self.named.contains_key(name) {
+            return Ok(());
+        }
+        let message = format!("prepared statement \"{name}\" already exists");
+        Err(Error::new(SqlState::DUPLICATE_PREPARED_STATEMENT, message))
+    }
+
+    /// Adds a statement.
+    pub(super) fn put(&mut self, name: &str, prepared: Prepared) -> Result<()> {
+        if name.is_empty() {
+            self.unnamed = Some(prepared);
+            return Ok(());
+        }
+        let bytes = self.bytes + prepared.text.len() + name.len();
+        if self.named.len() >= NAMED_MAX || bytes > BYTES_MAX {
+            return Err(too_many("prepared statements"));
+        }
+        self.bytes = bytes;
+        self.named.insert(name.into(), prepared);
+        Ok(())
+    }
+
+    /// Close, DEALLOCATE: whether there was one.
+    pub(super) fn remove(&mut self, name: &str) -> bool {
+        if name.is_empty() {
+            return self.unnamed.take().is_some();
+        }
+        let removed = self.named.remove(name);
+        if let Some(prepared) = &removed {
+            self.bytes -= prepared.text.len() + name.len();
+        }
+        removed.is_some()
+    }
+
+    /// A Query message ends the unnamed statement.
+    pub(super) fn drop_unnamed(&mut self) {
+        self.unnamed = None;
+    }
+
+    /// DEALLOCATE ALL.
+    pub(super) fn clear(&mut self) {
+        self.named.clear();
+        self.bytes = 0;
+    }
+}
+
+/// A plan with parameters, before, while and after it runs.
+pub(super) struct PlanPortal {
+    pub(super) plan: Arc<CachedPlan>,
+    pub(super) params: Arc<[Datum]>,
+    pub(super) execution: Option<Box<Execution>>,
+    /// The snapshot that a suspended execution goes on looking at.
+    pub(super) held: Option<Snapshot>,
+    /// How it ended.
+    pub(super) done: Option<CommandTag>,
+    /// RowDescription goes ahead of the rows (simple protocol).
+    pub(super) describes: bool,
+}
+
+impl PlanPortal {
+    /// A plan that has not started.
+    pub(super) fn new(plan: Arc<CachedPlan>, params: Arc<[Datum]>) -> PlanPortal {
+        PlanPortal { plan, params, execution: None, held: None, done: None, describes: false }
+    }
+
+    /// Lets go of what a suspended execution holds.
+    pub(super) fn release(&mut self, xact: &mut Xact) {
+        self.execution = None;
+        if let (Some(snapshot), Some(txn)) = (self.held.take(), &mut xact.txn) {
+            txn.release_snapshot(snapshot);
+        }
+    }
+}
+
+/// What a portal runs.
+pub(super) enum PortalBody {
+    /// Nothing.
+    Empty,
+    /// A plan.
+    Plan(PlanPortal),
+    /// Anything else; done once it has run.
+    Utility { statement: Arc<ast::Statement>, done: bool },
+    /// DECLARE's.
+    Cursor(Cursor),
+}
+
+/// A portal.
+pub(super) struct Portal {
+    pub(super) body: PortalBody,
+    pub(super) source: Arc<str>,
+    pub(super) formats: ResultFormats,
+    /// Savepoints there were when it was made.
+    pub(super) depth: usize,
+    /// What its parameters and text take.
+    pub(super) bytes: usize,
+}
+
+/// A session's portals.
+#[derive(Default)]
+pub(super) struct Portals {
+    map: Map<Portal>,
+    bytes: usize,
+}
+
+impl Portals {
+    /// By name.
+    pub(super) fn get(&self, name: &str) -> Result<&Portal> {
+        self.map.get(name).ok_or_else(|| no_portal("portal", name))
+    }
+
+    /// Takes a portal out in order to run it; [`Portals::put_back`] follows unless it failed.
+    pub(super) fn take(&mut self, name: &str) -> Result<Portal> {
+        let portal = self.map.remove(name).ok_or_else(|| no_portal("portal", name))?;
+        self.bytes -= portal.bytes;
+        Ok(portal)
+    }
+
+    /// Takes a cursor out.
+    pub(super) fn take_cursor(&mut self, name: &str) -> Result<Portal> {
+        self.take(name).map_err(|_| no_portal("cursor", name))
+    }
+
+    /// 42P03 if there is such a portal.
+    pub(super) fn check_free(&self, what: &str, name: &str) -> Result<()> {
+        if name.is_empty() || !self.map.contains_key(name) {
+            return Ok(());
+        }
+        let message = format!("{what} \"{name}\" already exists");
+        Err(Error::new(SqlState::DUPLICATE_CURSOR, message))
+    }
+
+    /// Adds a portal.
+    pub(super) fn put(&mut self, name: &str, portal: Portal) -> Result<()> {
+        let bytes = self.bytes + portal.bytes;
+        if self.map.len() >= NAMED_MAX || bytes > BYTES_MAX {
+            return Err(too_many("portals"));
+        }
+        self.put_back(name, portal);
+        Ok(())
+    }
+
+    /// Puts back what [`Portals::take`] took.
+    pub(super) fn put_back(&mut self, name: &str, portal: Portal) {
+        self.bytes += portal.bytes;
+        self.map.insert(name.into(), portal);
+    }
+
+    /// Close: whether there was one.
+    pub(super) fn remove(&mut self, name: &str, xact: &mut Xact) -> bool {
+        let Ok(mut portal) = self.take(name) else { return false };
+        portal.release(xact);
+        true
+    }
+
+    /// CLOSE ALL.
+    pub(super) fn remove_all(&mut self, xact: &mut Xact) {
+        for (_, portal) in &mut self.map {
+            portal.release(xact);
+        }
+        self.clear();
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.map.clear();
+        self.bytes = 0;
+    }
+
+    /// Only cursors WITH HOLD outlive their transaction.
+    pub(super) fn end_transaction(&mut self, xact: &mut Xact) {
+        if self.map.is_empty() {
+            return;
+        }
+        self.retain(xact, |portal| match &portal.body {
+            PortalBody::Cursor(cursor) => cursor.is_held(),
+            _ => false,
+        });
+    }
+
+    /// ROLLBACK TO the savepoint at position `at`: portals made after it go.
+    pub(super) fn drop_deeper(&mut self, at: usize, xact: &mut Xact) {
+        self.retain(xact, |portal| portal.depth <= at);
+    }
+
+    /// RELEASE of the savepoint at position `at`: portals belong to the level below.
+    pub(super) fn lower_depth(&mut self, at: usize) {
+        for portal in self.map.values_mut() {
+            portal.depth = portal.depth.min(at);
+        }
+    }
+
+    fn retain(&mut self, xact: &mut Xact, keep: impl Fn(&Portal) -> bool) {
+        let mut bytes = 0;
+        self.map.retain(|_, portal| {
+            let keeps = keep(portal);
+            if keeps {
+                bytes += portal.bytes;
+            } else {
+                portal.release(xact);
+            }
+            keeps
+        });
+        self.bytes = bytes;
+    }
+
+    /// The cursors to be kept beyond the transaction, by name.
+    pub(super) fn cursors_mut(&mut self) -> impl Iterator<Item = &mut Cursor> {
+        self.map.values_mut().filter_map(|portal| match &mut portal.body {
+            PortalBody::Cursor(cursor) => Some(cursor),
+            _ => None,
+        })
+    }
+}
+
+impl Portal {
+    fn release(&mut self, xact: &mut Xact) {
+        match &mut self.body {
+            PortalBody::Plan(plan) => plan.release(xact),
+            PortalBody::Cursor(cursor) => cursor.plan.release(xact),
+            PortalBody::Empty | PortalBody::Utility { .. } => {}
+        }
+    }
+}
+
+#[cold]
+fn no_portal(what: &str, name: &str) -> Error {
+    Error::new(SqlState::INVALID_CURSOR_NAME, format!("{what} \"{name}\" does not exist"))
+}

@@ -1,0 +1,225 @@
+//! Running plans: locks, snapshot, the point fast path, rows to the client.
+
+use std::sync::Arc;
+
+use steppe_exec::{ExecOutcome, Execution, FetchStatus, RowSink};
+use steppe_sql::plan::RelationLock;
+use steppe_txn::{LockWait, RelationLockMode, Txn};
+use steppe_types::{Error, Result};
+
+use super::portal::PlanPortal;
+use super::sink::{ResultFormats, WireSink};
+use super::tag::CommandTag;
+use super::{SEND_AT_BYTES, Session};
+use crate::plan_cache::CachedPlan;
+
+/// Rows asked for at first, before their size is known.
+const FIRST_CHUNK_ROWS: u64 = 64;
+const CHUNK_ROWS_MAX: u64 = 16 * 1024;
+
+/// Where a run of a portal has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// To its end.
+    Done,
+    /// To the row limit.
+    Suspended,
+}
+
+fn mode_of(lock: RelationLock) -> RelationLockMode {
+    match lock {
+        RelationLock::AccessShare => RelationLockMode::AccessShare,
+        RelationLock::RowShare => RelationLockMode::RowShare,
+        RelationLock::RowExclusive => RelationLockMode::RowExclusive,
+    }
+}
+
+impl Session {
+    /// Awaits a lock: the worker's other sessions go on. What is answered already
+    /// should not wait for somebody else's transaction.
+    pub(super) async fn wait_for_lock(&mut self, wait: LockWait) -> Result<()> {
+        self.send().await?;
+        wait.await
+    }
+
+    /// Locks what a plan touches. Afterwards it is the plan for the catalog in force.
+    pub(super) async fn lock_plan(&mut self, plan: &mut Arc<CachedPlan>) -> Result<()> {
+        loop {
+            *plan = self.replan(plan)?;
+            for (oid, lock) in &plan.compiled.planned().relations {
+                let wait = self.xact.txn()?.lock_relation(*oid, mode_of(*lock))?;
+                if let Some(wait) = wait {
+                    self.wait_for_lock(wait).await?;
+                }
+            }
+            // Whoever changed a table before we had its lock has moved the epoch.
+            self.refresh_names();
+            if plan.epoch == self.names.catalog.epoch {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Runs a plan, its rows going to the client, until its end or `max_rows` (0: no limit).
+    pub(super) async fn run_plan(
+        &mut self,
+        portal: &mut PlanPortal,
+        formats: &ResultFormats,
+        max_rows: u64,
+    ) -> Result<Progress> {
+        if portal.done.is_some() {
+            return Ok(Progress::Done);
+        }
+        if portal.execution.is_none() && self.start_plan(portal, formats, max_rows).await? {
+            return Ok(Progress::Done);
+        }
+        self.fetch_to_client(portal, formats, max_rows).await
+    }
+
+    /// Starts a plan; true if it was a point statement, which has then ended.
+    async fn start_plan(
+        &mut self,
+        portal: &mut PlanPortal,
+        formats: &ResultFormats,
+        max_rows: u64,
+    ) -> Result<bool> {
+        if let Some(command) = portal.plan.writes {
+            self.check_writable(command)?;
+        }
+        self.lock_plan(&mut portal.plan).await?;
+        if portal.describes {
+            // Not earlier: a plan made anew may have other columns.
+            self.out.extend_from_slice(&portal.plan.description);
+        }
+        self.set_now();
+        if max_rows == 0 && portal.plan.compiled.is_point() {
+            while let Some(outcome) = self.run_point(portal, formats)? {
+                match outcome {
+                    ExecOutcome::Done { rows } => {
+                        self.end_statement();
+                        portal.done = Some(tag_of(&portal.plan, rows));
+                        return Ok(true);
+                    }
+                    ExecOutcome::MustWait(wait) => {
+                        // Nothing was done: run again as the owner.
+                        self.end_statement();
+                        self.wait_for_lock(wait).await?;
+                    }
+                }
+            }
+        } else {
+            self.start_statement()?;
+        }
+        self.start_execution(portal)?;
+        Ok(false)
+    }
+
+    /// `now` in literals means the transaction's time.
+    fn set_now(&mut self) {
+        let now = self.env.transaction_timestamp;
+        if self.env.io.now != now {
+            Arc::make_mut(&mut self.env.io).now = now;
+        }
+    }
+
+    fn run_point(
+        &mut self,
+        portal: &PlanPortal,
+        formats: &ResultFormats,
+    ) -> Result<Option<ExecOutcome>> {
+        self.start_statement()?;
+        let compiled = &portal.plan.compiled;
+        let mut sink =
+            WireSink { out: &mut self.out, columns: compiled.columns(), formats, io: &self.env.io };
+        compiled.run_point(&portal.params, &self.env, &mut self.xact.txn, &mut sink)
+    }
+
+    /// Starts a plan's execution at the running statement's snapshot.
+    pub(super) fn start_execution(&mut self, portal: &mut PlanPortal) -> Result<()> {
+        let params = Arc::clone(&portal.params);
+        let compiled = &portal.plan.compiled;
+        let execution = Execution::start(compiled, params, &self.env, &mut self.xact.txn)?;
+        portal.execution = Some(Box::new(execution));
+        Ok(())
+    }
+
+    async fn fetch_to_client(
+        &mut self,
+        portal: &mut PlanPortal,
+        formats: &ResultFormats,
+        max_rows: u64,
+    ) -> Result<Progress> {
+        let (mut handed, mut chunk) = (0, FIRST_CHUNK_ROWS);
+        let mut is_heavy = portal.plan.is_heavy;
+        loop {
+            let wanted = if max_rows == 0 { chunk } else { chunk.min(max_rows - handed) };
+            let (before, plan) = (self.out.len(), Arc::clone(&portal.plan));
+            let mut sink = WireSink {
+                out: &mut self.out,
+                columns: plan.compiled.columns(),
+                formats,
+                io: &self.env.io,
+            };
+            let status = fetch(portal, &mut self.xact.txn, wanted, &mut sink, is_heavy)?;
+            match status {
+                FetchStatus::Done { rows } => {
+                    self.finish_execution(portal, rows);
+                    return Ok(Progress::Done);
+                }
+                FetchStatus::Suspended { rows } => handed += rows,
+            }
+            if max_rows > 0 && handed >= max_rows {
+                self.suspend(portal)?;
+                return Ok(Progress::Suspended);
+            }
+            // A statement with many rows is not one to wait for in line.
+            is_heavy = true;
+            let row_bytes = ((self.out.len() - before) as u64 / wanted.max(1)).max(1);
+            chunk = (SEND_AT_BYTES as u64 / row_bytes).clamp(1, CHUNK_ROWS_MAX);
+            if self.out.len() >= SEND_AT_BYTES {
+                self.send().await?;
+            }
+        }
+    }
+
+    /// A portal that will go on needs its snapshot.
+    pub(super) fn suspend(&mut self, portal: &mut PlanPortal) -> Result<()> {
+        if portal.held.is_none() {
+            let txn = self.xact.txn()?;
+            let snapshot = txn.snapshot();
+            txn.hold_snapshot(snapshot);
+            portal.held = Some(snapshot);
+        }
+        self.end_statement();
+        Ok(())
+    }
+
+    /// A plan has ended, with this number for its tag.
+    pub(super) fn finish_execution(&mut self, portal: &mut PlanPortal, rows: u64) {
+        portal.done = Some(tag_of(&portal.plan, rows));
+        portal.release(&mut self.xact);
+        self.end_statement();
+    }
+}
+
+fn tag_of(plan: &CachedPlan, rows: u64) -> CommandTag {
+    CommandTag::of_command(plan.compiled.planned().command, rows)
+}
+
+/// Fetches in place, or where the worker's other sessions are not held up.
+pub(super) fn fetch(
+    portal: &mut PlanPortal,
+    txn: &mut Option<Txn>,
+    wanted: u64,
+    sink: &mut dyn RowSink,
+    is_heavy: bool,
+) -> Result<FetchStatus> {
+    let Some(execution) = &mut portal.execution else {
+        return Err(Error::internal("portal has no execution"));
+    };
+    if is_heavy {
+        tokio::task::block_in_place(|| execution.fetch(txn, wanted, sink))
+    } else {
+        execution.fetch(txn, wanted, sink)
+    }
+}

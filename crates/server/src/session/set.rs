@@ -1,0 +1,192 @@
+//! SET, RESET, SHOW.
+
+use std::sync::atomic::Ordering;
+
+use steppe_sql::ast::{SetStmt, SetValue};
+use steppe_sql::deparse::quote_identifier;
+use steppe_sql::plan::ResultColumn;
+use steppe_types::{Datum, Error, Result, SqlState};
+
+use super::Session;
+use super::sink::ResultFormats;
+use super::tag::CommandTag;
+use super::utility::text_column;
+use crate::settings::{Action, Isolation, definition, unrecognized};
+
+impl Session {
+    /// SET and RESET.
+    pub(super) fn set(&mut self, set: &SetStmt) -> Result<CommandTag> {
+        let tag = match set {
+            SetStmt::Value { name, values, local } => {
+                let text = flatten(name, values)?;
+                self.set_value(name, &text, self.action(*local))?;
+                "SET"
+            }
+            SetStmt::Default { name, local } => {
+                self.reset_value(name, self.action(*local))?;
+                "SET"
+            }
+            SetStmt::Current { .. } => return Err(Error::not_supported("SET FROM CURRENT")),
+            SetStmt::Transaction(modes) => {
+                if !self.xact.in_block() {
+                    self.warn(
+                        SqlState::NO_ACTIVE_SQL_TRANSACTION,
+                        "SET TRANSACTION can only be used in transaction blocks",
+                    );
+                }
+                self.set_transaction_modes(modes)?;
+                "SET"
+            }
+            SetStmt::SessionCharacteristics(modes) => {
+                self.set_characteristics(modes)?;
+                "SET"
+            }
+            SetStmt::TransactionSnapshot(_) => {
+                return Err(Error::not_supported("SET TRANSACTION SNAPSHOT"));
+            }
+            SetStmt::Reset(name) => {
+                self.reset_value(name, Action::Set)?;
+                "RESET"
+            }
+            SetStmt::ResetAll => {
+                let level = self.core.level.load(Ordering::Relaxed);
+                self.core.settings.lock().reset_all(level);
+                "RESET"
+            }
+        };
+        self.refresh_settings();
+        Ok(CommandTag::Plain(tag))
+    }
+
+    fn action(&self, local: bool) -> Action {
+        if !local {
+            return Action::Set;
+        }
+        if !self.xact.in_block() {
+            self.warn(
+                SqlState::NO_ACTIVE_SQL_TRANSACTION,
+                "SET LOCAL can only be used in transaction blocks",
+            );
+        }
+        Action::Local
+    }
+
+    fn set_value(&mut self, name: &str, text: &str, action: Action) -> Result<()> {
+        if self.set_transaction_setting(name, text, action)? {
+            return Ok(());
+        }
+        self.check_role(name, text)?;
+        let level = self.core.level.load(Ordering::Relaxed);
+        self.core.settings.lock().set(name, text, action, level, false)
+    }
+
+    /// There are no roles to change to yet but one's own.
+    fn check_role(&self, name: &str, text: &str) -> Result<()> {
+        let is_role = name.eq_ignore_ascii_case("role");
+        if !is_role && !name.eq_ignore_ascii_case("session_authorization") {
+            return Ok(());
+        }
+        if *text == *self.core.identity.user || (is_role && text == "none") {
+            return Ok(());
+        }
+        let message = format!("role \"{text}\" does not exist");
+        Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message))
+    }
+
+    fn reset_value(&mut self, name: &str, action: Action) -> Result<()> {
+        let isolation = self.live.default_isolation.as_str();
+        let default = match name.to_ascii_lowercase().as_str() {
+            "transaction_isolation" => Some(isolation),
+            "transaction_read_only" => Some(on_off(self.live.default_read_only)),
+            "transaction_deferrable" => Some(on_off(self.live.default_deferrable)),
+            _ => None,
+        };
+        if let Some(default) = default {
+            return self.set_transaction_setting(name, default, action).map(|_| ());
+        }
+        let level = self.core.level.load(Ordering::Relaxed);
+        self.core.settings.lock().reset(name, action, level)
+    }
+
+    fn set_characteristics(&mut self, modes: &steppe_sql::ast::TransactionModes) -> Result<()> {
+        if let Some(level) = modes.isolation {
+            let level = match level {
+                steppe_sql::ast::IsolationLevel::ReadUncommitted => Isolation::ReadUncommitted,
+                steppe_sql::ast::IsolationLevel::ReadCommitted => Isolation::ReadCommitted,
+                steppe_sql::ast::IsolationLevel::RepeatableRead => Isolation::RepeatableRead,
+                steppe_sql::ast::IsolationLevel::Serializable => Isolation::Serializable,
+            };
+            self.set_value("default_transaction_isolation", level.as_str(), Action::Set)?;
+        }
+        if let Some(read_only) = modes.read_only {
+            self.set_value("default_transaction_read_only", on_off(read_only), Action::Set)?;
+        }
+        if let Some(deferrable) = modes.deferrable {
+            self.set_value("default_transaction_deferrable", on_off(deferrable), Action::Set)?;
+        }
+        Ok(())
+    }
+
+    /// The columns of SHOW.
+    pub(super) fn show_columns(&self, name: &str) -> Vec<ResultColumn> {
+        if name.eq_ignore_ascii_case("all") {
+            return ["name", "setting", "description"].map(text_column).into();
+        }
+        let shown = definition::find(name).map_or(name, |definition| definition.name);
+        vec![text_column(shown)]
+    }
+
+    /// SHOW.
+    pub(super) fn show(
+        &mut self,
+        name: &str,
+        formats: &ResultFormats,
+        describe: bool,
+    ) -> Result<CommandTag> {
+        let columns = self.show_columns(name);
+        let rows = if name.eq_ignore_ascii_case("all") {
+            self.show_all()
+        } else {
+            let value = match self.show_transaction_setting(name) {
+                Some(value) => Some(value),
+                None => self.core.settings.lock().show(name),
+            };
+            vec![vec![Datum::text(value.ok_or_else(|| unrecognized(name))?)]]
+        };
+        self.put_rows(&columns, &rows, formats, describe)?;
+        Ok(CommandTag::Plain("SHOW"))
+    }
+
+    fn show_all(&self) -> Vec<Vec<Datum>> {
+        let rows = self.core.settings.lock().rows();
+        rows.into_iter()
+            .map(|row| {
+                let shown = self
+                    .show_transaction_setting(row.definition.name)
+                    .unwrap_or_else(|| row.setting.value.show(row.definition));
+                // The extracted facts carry no descriptions.
+                vec![Datum::text(row.definition.name), Datum::text(shown), Datum::text("")]
+            })
+            .collect()
+    }
+}
+
+fn on_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+/// The values of SET as one text (flatten_set_variable_args).
+fn flatten(name: &str, values: &[SetValue]) -> Result<String> {
+    let found = definition::find(name);
+    if values.len() > 1 && !found.is_some_and(|definition| definition.list) {
+        let message = format!("SET {name} takes only one argument");
+        return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
+    }
+    let quoted = found.is_some_and(|definition| definition.quoted);
+    let texts = values.iter().map(|value| match value {
+        SetValue::String(text) if quoted => Ok(quote_identifier(text).to_string()),
+        SetValue::Interval { value, .. } => Ok(value.clone()),
+        other => Ok(other.text().into_owned()),
+    });
+    Ok(texts.collect::<Result<Vec<_>>>()?.join(", "))
+}

@@ -1,0 +1,151 @@
+//! The simple query protocol (exec_simple_query in src/backend/tcop/postgres.c).
+
+use std::sync::Arc;
+
+use steppe_sql::ast;
+use steppe_sql::parser;
+use steppe_types::Result;
+use steppe_wire::backend;
+
+use super::Session;
+use super::plan::{BoundPlan, is_plannable};
+use super::portal::PlanPortal;
+use super::sink::ResultFormats;
+use super::tag::CommandTag;
+use super::utility::Outcome;
+use super::xact::{ends_failed_block, failed_block};
+
+/// The statements of a Query message that are still to be run.
+pub(super) struct SimpleQuery {
+    source: Arc<str>,
+    rest: std::vec::IntoIter<ast::Statement>,
+    /// One of several: each runs in the same transaction.
+    is_single: bool,
+}
+
+impl Session {
+    /// A Query message.
+    pub(super) async fn simple_query(&mut self, text: &str) -> Result<()> {
+        self.begin_message();
+        self.statements.drop_unnamed();
+        self.portals.remove("", &mut self.xact);
+        if !self.xact.is_failed()
+            && let Some(plan) = self.lifted_plan(text)?
+        {
+            self.running_text(text);
+            return self.query_plan(plan).await;
+        }
+        self.running_text(text);
+        let statements = parser::parse(text)?;
+        let is_single = statements.len() == 1;
+        if statements.is_empty() {
+            backend::empty_query_response(&mut self.out);
+            self.ready();
+            return Ok(());
+        }
+        let rest = statements.into_iter().map(|parsed| parsed.statement).collect::<Vec<_>>();
+        let query = SimpleQuery { source: text.into(), rest: rest.into_iter(), is_single };
+        self.run_statements(query).await
+    }
+
+    /// Remembers what runs, for the log: only if errors are logged with it.
+    fn running_text(&mut self, text: &str) {
+        const LOGGED_BYTES: usize = 1000;
+        if *self.running != *text {
+            self.running = text[..text.floor_char_boundary(LOGGED_BYTES)].into();
+        }
+    }
+
+    /// The whole message is one plan, found in the cache.
+    async fn query_plan(&mut self, (plan, params): BoundPlan) -> Result<()> {
+        self.start_transaction()?;
+        let tag = self.plan_to_client(PlanPortal::new(plan, params)).await?;
+        self.end_implicit()?;
+        tag.put(&mut self.out);
+        self.ready();
+        Ok(())
+    }
+
+    /// RowDescription and all rows of a plan; its tag is still to be sent.
+    pub(super) async fn plan_to_client(&mut self, mut portal: PlanPortal) -> Result<CommandTag> {
+        portal.describes = true;
+        self.run_plan(&mut portal, &ResultFormats::Text, 0).await?;
+        Ok(portal.done.unwrap_or(CommandTag::Empty))
+    }
+
+    /// Runs what is left of a Query message; a COPY FROM STDIN interrupts it.
+    pub(super) async fn run_statements(&mut self, mut query: SimpleQuery) -> Result<()> {
+        while let Some(statement) = query.rest.next() {
+            let statement = Arc::new(statement);
+            if self.xact.is_failed() && !ends_failed_block(&statement) {
+                return Err(failed_block());
+            }
+            self.stop_timer();
+            self.start_timer();
+            self.refresh_settings();
+            let is_last = query.rest.len() == 0;
+            let outcome = self.run_statement(&statement, &query).await?;
+            let tag = match outcome {
+                Outcome::Tag(tag) => tag,
+                Outcome::CopyIn(copy) => {
+                    self.begin_copy_in(*copy, Some(query));
+                    return Ok(());
+                }
+            };
+            if is_last || matches!(&*statement, ast::Statement::Transaction(_)) {
+                self.end_implicit()?;
+            }
+            self.put_notices();
+            tag.put(&mut self.out);
+        }
+        self.ready();
+        Ok(())
+    }
+
+    /// After a COPY FROM STDIN within a Query message.
+    pub(super) async fn resume_query(&mut self, query: SimpleQuery, tag: CommandTag) -> Result<()> {
+        if query.rest.len() == 0 {
+            self.end_implicit()?;
+        }
+        self.put_notices();
+        tag.put(&mut self.out);
+        self.run_statements(query).await
+    }
+
+    async fn run_statement(
+        &mut self,
+        statement: &Arc<ast::Statement>,
+        query: &SimpleQuery,
+    ) -> Result<Outcome> {
+        if !is_plannable(statement) {
+            let formats = ResultFormats::Text;
+            return self.utility(statement, &query.source, &formats, true).await;
+        }
+        self.start_transaction()?;
+        self.refresh_names();
+        // Statements of one message are not worth entries of their own.
+        let plan = if query.is_single {
+            self.text_plan(&query.source, Some(statement), &[])?
+        } else {
+            let params = steppe_sql::bind::Params::none();
+            Some(self.plan(statement, &query.source, params, "")?)
+        };
+        let Some(plan) = plan else {
+            return Err(steppe_types::Error::internal("statement was not planned"));
+        };
+        check_no_params(&plan)?;
+        let portal = PlanPortal::new(plan, Arc::from([]));
+        self.plan_to_client(portal).await.map(Outcome::Tag)
+    }
+}
+
+/// `$1` means nothing in a Query message.
+fn check_no_params(plan: &crate::plan_cache::CachedPlan) -> Result<()> {
+    if plan.param_types().is_empty() {
+        return Ok(());
+    }
+    Err(steppe_types::Error::new(
+        steppe_types::SqlState::UNDEFINED_PARAMETER,
+        "there is no parameter $1",
+    ))
+}

@@ -1,0 +1,145 @@
+//! Rows to DataRow messages, in text or binary.
+
+use steppe_exec::RowSink;
+use steppe_sql::plan::ResultColumn;
+use steppe_types::io::IoContext;
+use steppe_types::physical::Physical;
+use steppe_types::row::{ColumnRef, RowLayout};
+use steppe_types::{Datum, Oid, Result, binary_io, oid, text_io};
+use steppe_wire::{DataRow, Format};
+
+/// The formats of a result's columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum ResultFormats {
+    /// All text.
+    #[default]
+    Text,
+    /// All binary.
+    Binary,
+    /// One each.
+    Each(Box<[Format]>),
+}
+
+impl ResultFormats {
+    #[inline]
+    pub(super) fn get(&self, column: usize) -> Format {
+        match self {
+            ResultFormats::Text => Format::Text,
+            ResultFormats::Binary => Format::Binary,
+            ResultFormats::Each(formats) => formats.get(column).copied().unwrap_or_default(),
+        }
+    }
+}
+
+/// Appends rows to the send buffer.
+pub(super) struct WireSink<'a> {
+    pub(super) out: &'a mut Vec<u8>,
+    pub(super) columns: &'a [ResultColumn],
+    pub(super) formats: &'a ResultFormats,
+    pub(super) io: &'a IoContext,
+}
+
+impl RowSink for WireSink<'_> {
+    fn row(&mut self, values: &[Datum]) -> Result<()> {
+        let mut row = DataRow::begin(self.out);
+        for (i, (value, column)) in values.iter().zip(self.columns).enumerate() {
+            put_value(&mut row, value, column.ty.oid, self.formats.get(i), self.io)?;
+        }
+        row.finish()
+    }
+
+    fn raw_row(&mut self, bytes: &[u8], layout: &RowLayout, columns: &[usize]) -> Result<bool> {
+        let mut row = DataRow::begin(self.out);
+        for (i, (position, column)) in columns.iter().zip(self.columns).enumerate() {
+            let type_oid = column.ty.oid;
+            let format = self.formats.get(i);
+            match layout.column_ref(bytes, *position)? {
+                ColumnRef::Null => row.null(),
+                ColumnRef::OutOfLine(_) => return Ok(false),
+                ColumnRef::Bytes(stored) if put_stored(&mut row, stored, type_oid, format)? => {}
+                ColumnRef::Bytes(_) | ColumnRef::Missing => {
+                    let value = layout.decode_column(bytes, *position)?;
+                    put_value(&mut row, &value, type_oid, format, self.io)?;
+                }
+            }
+        }
+        row.finish().map(|()| true)
+    }
+}
+
+/// Sends a stored value without decoding it; false if its type needs that.
+#[inline]
+fn put_stored(row: &mut DataRow<'_>, stored: &[u8], type_oid: Oid, format: Format) -> Result<bool> {
+    match (Physical::of(type_oid), format) {
+        (Physical::Int4, _) => {
+            let Ok(bytes) = <[u8; 4]>::try_from(stored) else { return Ok(false) };
+            put_int4(row, i32::from_le_bytes(bytes), format);
+        }
+        (Physical::Int8, _) => {
+            let Ok(bytes) = <[u8; 8]>::try_from(stored) else { return Ok(false) };
+            put_int8(row, i64::from_le_bytes(bytes), format);
+        }
+        // The text types' bytes are what the client sees, in both formats; "unknown"
+        // aside, which is never stored.
+        (Physical::Text, _) => row.bytes(stored)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+#[inline]
+fn put_int4(row: &mut DataRow<'_>, value: i32, format: Format) {
+    match format {
+        Format::Text => row.text_int(i64::from(value)),
+        Format::Binary => row.fixed(value.to_be_bytes()),
+    }
+}
+
+#[inline]
+fn put_int8(row: &mut DataRow<'_>, value: i64, format: Format) {
+    match format {
+        Format::Text => row.text_int(value),
+        Format::Binary => row.fixed(value.to_be_bytes()),
+    }
+}
+
+/// Appends one value.
+#[inline]
+pub(super) fn put_value(
+    row: &mut DataRow<'_>,
+    value: &Datum,
+    type_oid: Oid,
+    format: Format,
+    io: &IoContext,
+) -> Result<()> {
+    match (value, format) {
+        (Datum::Null, _) => row.null(),
+        (Datum::Int4(value), _) if type_oid == oid::INT4 => put_int4(row, *value, format),
+        (Datum::Int8(value), _) if type_oid == oid::INT8 => put_int8(row, *value, format),
+        (_, Format::Text) => row.column(|out| text_io::output(type_oid, value, io, out))?,
+        (_, Format::Binary) => row.column(|out| binary_io::send(type_oid, value, out))?,
+    }
+    Ok(())
+}
+
+/// Gathers rows.
+#[derive(Default)]
+pub(super) struct CollectingSink {
+    pub(super) rows: Vec<Box<[Datum]>>,
+}
+
+impl RowSink for CollectingSink {
+    fn row(&mut self, row: &[Datum]) -> Result<()> {
+        self.rows.push(row.into());
+        Ok(())
+    }
+}
+
+/// Counts rows and drops them.
+pub(super) struct NullSink;
+
+impl RowSink for NullSink {
+    fn row(&mut self, _: &[Datum]) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,416 @@
+//! Statements without a plan (ProcessUtility in src/backend/tcop/utility.c).
+
+use std::sync::Arc;
+
+use steppe_exec::ddl::{self, DdlContext};
+use steppe_sql::ast::{self, DiscardTarget, LockStmt, Statement};
+use steppe_sql::bind::typename::resolve_type_name;
+use steppe_sql::bind::{self, BindContext, Params};
+use steppe_sql::expr::TypeRef;
+use steppe_sql::plan::ResultColumn;
+use steppe_txn::RelationLockMode;
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
+use steppe_wire::DataRow;
+
+use super::Session;
+use super::copy_in::CopyIn;
+use super::plan::{is_plannable, put_description};
+use super::portal::{Body, PlanPortal, Prepared};
+use super::sink::{ResultFormats, put_value};
+use super::tag::CommandTag;
+use super::xact::{ends_failed_block, failed_block};
+
+/// What a statement came to.
+pub(super) enum Outcome {
+    /// It has ended; its rows, if any, are in the send buffer.
+    Tag(CommandTag),
+    /// It waits for COPY data.
+    CopyIn(Box<CopyIn>),
+}
+
+/// A text column of a utility statement's result.
+pub(super) fn text_column(name: &str) -> ResultColumn {
+    ResultColumn { name: name.into(), ty: TypeRef::plain(oid::TEXT), origin: (0, 0) }
+}
+
+impl Session {
+    /// Runs a statement without a plan. `describe`: RowDescription goes before rows.
+    pub(super) async fn utility(
+        &mut self,
+        statement: &Arc<Statement>,
+        source: &Arc<str>,
+        formats: &ResultFormats,
+        describe: bool,
+    ) -> Result<Outcome> {
+        if self.xact.is_failed() && !ends_failed_block(statement) {
+            return Err(failed_block());
+        }
+        if let Statement::Transaction(stmt) = &**statement {
+            return self.transaction_statement(stmt).map(Outcome::Tag);
+        }
+        self.start_transaction()?;
+        self.refresh_names();
+        match &**statement {
+            Statement::Copy(copy) => return self.copy(copy, source).await,
+            Statement::Execute(execute) => {
+                return Box::pin(self.execute_statement(execute, source, formats, describe)).await;
+            }
+            Statement::Fetch(fetch) => {
+                return self.fetch_statement(fetch, formats, describe).await.map(Outcome::Tag);
+            }
+            Statement::DeclareCursor(declare) => {
+                return self.declare_cursor(declare, source).await.map(Outcome::Tag);
+            }
+            Statement::Explain(explain) => {
+                return self.explain(explain, source, formats, describe).await.map(Outcome::Tag);
+            }
+            Statement::Lock(lock) => return self.lock_tables(lock, source).await.map(Outcome::Tag),
+            Statement::Show(name) => {
+                return self.show(name, formats, describe).map(Outcome::Tag);
+            }
+            _ => {}
+        }
+        self.plain_utility(statement, source).map(Outcome::Tag)
+    }
+
+    /// Statements that neither wait nor return rows.
+    fn plain_utility(
+        &mut self,
+        statement: &Arc<Statement>,
+        source: &Arc<str>,
+    ) -> Result<CommandTag> {
+        let tag = match &**statement {
+            Statement::Set(set) => return self.set(set),
+            Statement::SetConstraints(_) => "SET CONSTRAINTS",
+            Statement::Discard(target) => return self.discard(*target),
+            Statement::Prepare(prepare) => {
+                self.prepare_statement(prepare, source)?;
+                "PREPARE"
+            }
+            Statement::Deallocate(deallocate) => return self.deallocate(deallocate),
+            Statement::Close(name) => return self.close_cursor(name.as_deref()),
+            Statement::Checkpoint => {
+                let database = Arc::clone(&self.server().database);
+                tokio::task::block_in_place(|| database.checkpoint())?;
+                "CHECKPOINT"
+            }
+            // Nobody can send a notification: there is nothing to listen to.
+            Statement::Listen(_) | Statement::Notify(_) => {
+                return Err(Error::not_supported("LISTEN and NOTIFY"));
+            }
+            Statement::Unlisten(_) => "UNLISTEN",
+            Statement::Load(_) => return Err(Error::not_supported("LOAD")),
+            Statement::Merge(_) => return Err(Error::not_supported("MERGE")),
+            Statement::Select(_) | Statement::CreateTableAs(_) => {
+                return Err(Error::not_supported("CREATE TABLE AS"));
+            }
+            Statement::Unsupported(unsupported) => {
+                return Err(Error::not_supported(&unsupported.what)
+                    .at(unsupported.location.position(source)));
+            }
+            other if ddl::is_ddl(other) => return self.run_ddl(other, source),
+            other => return Err(Error::not_supported(name_of(other))),
+        };
+        Ok(CommandTag::Plain(tag))
+    }
+
+    /// DDL, VACUUM, ANALYZE: where waiting holds up nobody.
+    fn run_ddl(&mut self, statement: &Statement, source: &str) -> Result<CommandTag> {
+        if let Statement::Vacuum(vacuum) = statement {
+            if vacuum.is_vacuum {
+                self.prevent_in_block("VACUUM")?;
+            }
+        } else {
+            self.check_writable("DDL")?;
+        }
+        self.start_statement()?;
+        let server = Arc::clone(self.server());
+        let mut context = DdlContext {
+            store: &server.catalog,
+            txn: self.xact.txn.as_mut().ok_or_else(|| Error::internal("no transaction"))?,
+            pending: &mut self.xact.changes,
+            search_path: self.names.path.to_vec(),
+            creation_schema: self.names.creation,
+            io: Arc::clone(&self.env.io),
+            source,
+            services: Arc::clone(&self.env.services),
+        };
+        let tag = tokio::task::block_in_place(|| ddl::execute(statement, &mut context))?;
+        self.mark_new_changes();
+        self.end_statement();
+        self.refresh_names();
+        Ok(CommandTag::Plain(tag))
+    }
+
+    /// Catalog changes that began inside savepoints: ROLLBACK TO drops them all, which
+    /// is what a missing mark says.
+    fn mark_new_changes(&mut self) {
+        if self.xact.changes.as_ref().is_some_and(|changes| changes.is_empty()) {
+            self.xact.changes = None;
+        }
+    }
+
+    /// The columns of a statement without a plan; `None`: it returns no rows.
+    pub(super) fn utility_columns(
+        &self,
+        statement: &Statement,
+    ) -> Result<Option<Vec<ResultColumn>>> {
+        Ok(match statement {
+            Statement::Show(name) => Some(self.show_columns(name)),
+            Statement::Explain(_) => Some(vec![text_column("QUERY PLAN")]),
+            Statement::Execute(execute) => match &self.statements.get(&execute.name)?.body {
+                Body::Plan(plan) if !plan.description.is_empty() => {
+                    Some(plan.compiled.columns().to_vec())
+                }
+                _ => None,
+            },
+            Statement::Fetch(fetch) if !fetch.is_move => self.cursor_columns(&fetch.cursor),
+            _ => None,
+        })
+    }
+
+    /// Sends rows that are at hand.
+    pub(super) fn put_rows(
+        &mut self,
+        columns: &[ResultColumn],
+        rows: &[Vec<Datum>],
+        formats: &ResultFormats,
+        describe: bool,
+    ) -> Result<()> {
+        if describe {
+            put_description(&mut self.out, columns, formats)?;
+        }
+        for values in rows {
+            let mut row = DataRow::begin(&mut self.out);
+            for (i, (value, column)) in values.iter().zip(columns).enumerate() {
+                put_value(&mut row, value, column.ty.oid, formats.get(i), &self.env.io)?;
+            }
+            row.finish()?;
+        }
+        Ok(())
+    }
+
+    async fn lock_tables(&mut self, lock: &LockStmt, source: &str) -> Result<CommandTag> {
+        self.require_block("LOCK TABLE")?;
+        let mode = lock_mode(lock.mode);
+        for relation in &lock.relations {
+            let oid = self.find_relation(relation, source)?.oid;
+            let txn = self.xact.txn()?;
+            if lock.nowait {
+                if !txn.try_lock_relation(oid, mode)? {
+                    let message =
+                        format!("could not obtain lock on relation \"{}\"", relation.name);
+                    return Err(Error::new(SqlState::LOCK_NOT_AVAILABLE, message));
+                }
+            } else if let Some(wait) = txn.lock_relation(oid, mode)? {
+                self.wait_for_lock(wait).await?;
+            }
+        }
+        Ok(CommandTag::Plain("LOCK TABLE"))
+    }
+
+    /// A relation by name along the search path.
+    pub(super) fn find_relation(
+        &self,
+        name: &ast::RangeVar,
+        source: &str,
+    ) -> Result<Arc<steppe_catalog::Relation>> {
+        let catalog = &self.names.catalog;
+        let found = match &name.schema {
+            Some(schema) => catalog
+                .schema_named(schema)
+                .and_then(|schema| catalog.relation_named(schema.oid, &name.name)),
+            None => {
+                let mut path = self.names.path.iter();
+                path.find_map(|schema| catalog.relation_named(*schema, &name.name))
+            }
+        };
+        found.cloned().ok_or_else(|| {
+            let message = format!("relation \"{}\" does not exist", name.object_name());
+            Error::new(SqlState::UNDEFINED_TABLE, message).at(name.location.position(source))
+        })
+    }
+
+    fn discard(&mut self, target: DiscardTarget) -> Result<CommandTag> {
+        let tag = match target {
+            DiscardTarget::All => {
+                self.prevent_in_block("DISCARD ALL")?;
+                self.portals.remove_all(&mut self.xact);
+                self.core.settings.lock().reset_all(1);
+                self.statements.clear();
+                self.env.services.advisory_unlock_all();
+                self.local_plans.clear();
+                self.core.forget_sequences();
+                "DISCARD ALL"
+            }
+            DiscardTarget::Plans => {
+                self.local_plans.clear();
+                "DISCARD PLANS"
+            }
+            DiscardTarget::Sequences => {
+                self.core.forget_sequences();
+                "DISCARD SEQUENCES"
+            }
+            DiscardTarget::Temp => "DISCARD TEMP",
+        };
+        self.refresh_settings();
+        Ok(CommandTag::Plain(tag))
+    }
+
+    // ----- PREPARE, EXECUTE, DEALLOCATE -----
+
+    fn prepare_statement(&mut self, prepare: &ast::PrepareStmt, source: &Arc<str>) -> Result<()> {
+        if prepare.name.is_empty() {
+            let message = "invalid statement name: must not be empty";
+            return Err(Error::new(SqlState(*b"42P14"), message));
+        }
+        self.statements.check_free(&prepare.name)?;
+        if !is_plannable(&prepare.query) {
+            return Err(Error::not_supported("PREPARE of this statement"));
+        }
+        let types = prepare.arg_types.iter().map(|name| resolve_type_name(name).map(|ty| ty.oid));
+        let types = types.collect::<Result<Vec<Oid>>>()?;
+        let statement = Arc::new((*prepare.query).clone());
+        let plan = self.plan(&statement, source, Params::variable(&types), "")?;
+        let prepared =
+            Prepared { text: Arc::clone(source), body: Body::Plan(plan), declared: types.into() };
+        self.statements.put(&prepare.name, prepared)
+    }
+
+    async fn execute_statement(
+        &mut self,
+        execute: &ast::ExecuteStmt,
+        source: &Arc<str>,
+        formats: &ResultFormats,
+        describe: bool,
+    ) -> Result<Outcome> {
+        let prepared = self.statements.get(&execute.name)?.clone();
+        let plan = match &prepared.body {
+            Body::Plan(plan) => Arc::clone(plan),
+            Body::Empty => return Ok(Outcome::Tag(CommandTag::Empty)),
+            Body::Utility(statement) => {
+                let text = Arc::clone(&prepared.text);
+                return self.utility(statement, &text, formats, describe).await;
+            }
+        };
+        let current = self.replan(&plan)?;
+        if !Arc::ptr_eq(&current, &plan) {
+            self.statements.set_plan(&execute.name, Arc::clone(&current));
+        }
+        let params = self.execute_params(execute, current.param_types(), source)?;
+        let mut portal = PlanPortal::new(current, params);
+        portal.describes = describe;
+        self.run_plan(&mut portal, formats, 0).await?;
+        Ok(Outcome::Tag(portal.done.unwrap_or(CommandTag::Empty)))
+    }
+
+    /// EXECUTE's arguments, evaluated.
+    pub(super) fn execute_params(
+        &mut self,
+        execute: &ast::ExecuteStmt,
+        types: &[Oid],
+        source: &str,
+    ) -> Result<Arc<[Datum]>> {
+        if execute.args.len() != types.len() {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                format!("wrong number of parameters for prepared statement \"{}\"", execute.name),
+            )
+            .detail(format!(
+                "Expected {} parameters but got {}.",
+                types.len(),
+                execute.args.len()
+            )));
+        }
+        let context = BindContext {
+            catalog: &self.names.catalog,
+            search_path: &self.names.path,
+            io: &self.env.io,
+            source,
+        };
+        let values = bind::bind_execute_args(&context, &execute.args, types)?;
+        self.evaluate(values)
+    }
+
+    /// Evaluates expressions that stand alone, by a plan of one row.
+    fn evaluate(&mut self, exprs: Vec<steppe_sql::expr::Expr>) -> Result<Arc<[Datum]>> {
+        if exprs.is_empty() {
+            return Ok(Arc::from([]));
+        }
+        let planned = super::explain::plan_of_values(exprs, self.names.catalog.epoch);
+        let catalog = &self.names.catalog;
+        let compiled =
+            steppe_exec::CompiledStmt::compile_without_tables(Arc::new(planned), catalog)?;
+        let (compiled, mut none) = (Arc::new(compiled), None);
+        let mut execution =
+            steppe_exec::Execution::start(&compiled, Arc::from([]), &self.env, &mut none)?;
+        let mut sink = super::sink::CollectingSink::default();
+        execution.fetch(&mut none, 0, &mut sink)?;
+        match sink.rows.pop() {
+            Some(row) => Ok(row.into_vec().into()),
+            None => Err(Error::internal("parameters were not evaluated")),
+        }
+    }
+
+    fn deallocate(&mut self, deallocate: &ast::DeallocateStmt) -> Result<CommandTag> {
+        match &deallocate.name {
+            None => {
+                self.statements.clear();
+                Ok(CommandTag::Plain("DEALLOCATE ALL"))
+            }
+            Some(name) => {
+                self.statements.get(name)?;
+                self.statements.remove(name);
+                Ok(CommandTag::Plain("DEALLOCATE"))
+            }
+        }
+    }
+}
+
+fn lock_mode(mode: ast::LockMode) -> RelationLockMode {
+    match mode {
+        ast::LockMode::AccessShare => RelationLockMode::AccessShare,
+        ast::LockMode::RowShare => RelationLockMode::RowShare,
+        ast::LockMode::RowExclusive => RelationLockMode::RowExclusive,
+        ast::LockMode::ShareUpdateExclusive => RelationLockMode::ShareUpdateExclusive,
+        ast::LockMode::Share => RelationLockMode::Share,
+        ast::LockMode::ShareRowExclusive => RelationLockMode::ShareRowExclusive,
+        ast::LockMode::Exclusive => RelationLockMode::Exclusive,
+        ast::LockMode::AccessExclusive => RelationLockMode::AccessExclusive,
+    }
+}
+
+/// The name of a statement that is not supported.
+fn name_of(statement: &Statement) -> &'static str {
+    match statement {
+        Statement::Call(_) => "CALL",
+        Statement::Do(_) => "DO",
+        Statement::Cluster(_) => "CLUSTER",
+        Statement::CreateFunction(_) => "CREATE FUNCTION",
+        Statement::CreateTrigger(_) => "CREATE TRIGGER",
+        Statement::CreateEnum(_) | Statement::CreateComposite(_) | Statement::CreateRange(_) => {
+            "CREATE TYPE"
+        }
+        Statement::CreateDomain(_) => "CREATE DOMAIN",
+        Statement::CreateRole(_) => "CREATE ROLE",
+        Statement::CreateDatabase(_) => "CREATE DATABASE",
+        Statement::CreateExtension(_) => "CREATE EXTENSION",
+        Statement::CreateStatistics(_) => "CREATE STATISTICS",
+        Statement::CreateServer(_) => "CREATE SERVER",
+        Statement::UserMapping(_) => "CREATE USER MAPPING",
+        Statement::RefreshMatView(_) => "REFRESH MATERIALIZED VIEW",
+        Statement::AlterDomain(_) => "ALTER DOMAIN",
+        Statement::AlterEnum(_) => "ALTER TYPE",
+        Statement::AlterFunction(_) => "ALTER FUNCTION",
+        Statement::AlterSchema(_) => "ALTER SET SCHEMA",
+        Statement::AlterRole(_) | Statement::AlterRoleSet(_) => "ALTER ROLE",
+        Statement::AlterDatabase(_) => "ALTER DATABASE",
+        Statement::AlterSystem(_) => "ALTER SYSTEM",
+        Statement::DropRole(_) => "DROP ROLE",
+        Statement::DropDatabase(_) => "DROP DATABASE",
+        Statement::DropOwned(_) => "DROP OWNED",
+        Statement::ReassignOwned(_) => "REASSIGN OWNED",
+        Statement::Grant(_) | Statement::GrantRole(_) => "GRANT",
+        _ => "this statement",
+    }
+}

@@ -1,0 +1,529 @@
+//! Transactions as clients see them (src/backend/access/transam/xact.c).
+//!
+//! ```text
+//!               BEGIN                      error
+//!   Idle ───────────────► InBlock ───────────────────► Failed
+//!    │ statement             │ COMMIT, ROLLBACK           │ ROLLBACK (COMMIT too)
+//!    ▼                       ▼                            ▼
+//!   Implicit ── its end ──► Idle ◄────────────────────────┘
+//! ```
+//!
+//! `Implicit` is what a statement outside a block runs in, several of one Query
+//! message, or all of the extended protocol up to a Sync. In `Failed` the engine's
+//! transaction is over already (its locks are free); with savepoints it is rolled
+//! back to the innermost one, so that ROLLBACK TO can go on from there.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use steppe_catalog::CatalogChanges;
+use steppe_sql::ast::{self, TransactionModes, TransactionStmt};
+use steppe_txn::{Interrupt, IsolationLevel, Txn};
+use steppe_types::{Error, Result, SqlState};
+use steppe_wire::TransactionStatus;
+
+use super::Session;
+use super::tag::CommandTag;
+use crate::settings::{Action, Isolation};
+
+/// Where a session is with regard to transactions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Block {
+    /// No transaction.
+    #[default]
+    Idle,
+    /// One that ends by itself.
+    Implicit,
+    /// After BEGIN.
+    InBlock,
+    /// After BEGIN and an error.
+    Failed,
+}
+
+/// A session's transaction.
+#[derive(Default)]
+pub(super) struct Xact {
+    pub(super) block: Block,
+    /// The engine's transaction, while there is one.
+    pub(super) txn: Option<Txn>,
+    /// Its catalog changes.
+    pub(super) changes: Option<CatalogChanges>,
+    /// Names of the savepoints, outermost first.
+    pub(super) savepoints: Vec<String>,
+    isolation: Option<Isolation>,
+    read_only: bool,
+    deferrable: bool,
+    /// A statement has run in it.
+    queried: bool,
+    timer: Option<tokio::task::JoinHandle<()>>,
+}
+
+impl Xact {
+    /// What ReadyForQuery says.
+    pub(super) fn status(&self) -> TransactionStatus {
+        match self.block {
+            Block::Idle | Block::Implicit => TransactionStatus::Idle,
+            Block::InBlock => TransactionStatus::InTransaction,
+            Block::Failed => TransactionStatus::Failed,
+        }
+    }
+
+    /// Whether BEGIN has been said.
+    pub(super) fn in_block(&self) -> bool {
+        matches!(self.block, Block::InBlock | Block::Failed)
+    }
+
+    /// Whether only ROLLBACK and its kin are accepted.
+    pub(super) fn is_failed(&self) -> bool {
+        self.block == Block::Failed
+    }
+
+    /// The engine's transaction.
+    pub(super) fn txn(&mut self) -> Result<&mut Txn> {
+        self.txn.as_mut().ok_or_else(|| Error::internal("no transaction is running"))
+    }
+
+    /// The depth of savepoints.
+    pub(super) fn depth(&self) -> usize {
+        self.savepoints.len()
+    }
+}
+
+/// 25P02, for everything but the end of a failed block.
+pub(super) fn failed_block() -> Error {
+    Error::new(
+        SqlState::IN_FAILED_SQL_TRANSACTION,
+        "current transaction is aborted, commands ignored until end of transaction block",
+    )
+}
+
+/// Whether a statement may run in a failed block (IsTransactionExitStmt).
+pub(super) fn ends_failed_block(statement: &ast::Statement) -> bool {
+    matches!(
+        statement,
+        ast::Statement::Transaction(
+            TransactionStmt::Commit { .. }
+                | TransactionStmt::Rollback { .. }
+                | TransactionStmt::RollbackTo(_)
+                | TransactionStmt::Prepare(_)
+        )
+    )
+}
+
+fn isolation_of(level: ast::IsolationLevel) -> Isolation {
+    match level {
+        ast::IsolationLevel::ReadUncommitted => Isolation::ReadUncommitted,
+        ast::IsolationLevel::ReadCommitted => Isolation::ReadCommitted,
+        ast::IsolationLevel::RepeatableRead => Isolation::RepeatableRead,
+        ast::IsolationLevel::Serializable => Isolation::Serializable,
+    }
+}
+
+fn engine_level(isolation: Isolation) -> Result<IsolationLevel> {
+    match isolation {
+        Isolation::ReadUncommitted | Isolation::ReadCommitted => Ok(IsolationLevel::ReadCommitted),
+        Isolation::RepeatableRead => Ok(IsolationLevel::RepeatableRead),
+        Isolation::Serializable => Err(Error::not_supported("SERIALIZABLE isolation")),
+    }
+}
+
+impl Session {
+    /// Makes sure that a transaction runs; outside a block, one that ends by itself.
+    pub(super) fn start_transaction(&mut self) -> Result<()> {
+        match self.xact.block {
+            Block::Failed => return Err(failed_block()),
+            Block::Idle => self.xact.block = Block::Implicit,
+            Block::Implicit | Block::InBlock => {}
+        }
+        if self.xact.txn.is_some() {
+            return Ok(());
+        }
+        let isolation = self.live.default_isolation;
+        self.xact.isolation = Some(isolation);
+        self.xact.read_only = self.live.default_read_only;
+        self.xact.deferrable = self.live.default_deferrable;
+        self.xact.queried = false;
+        self.core.level.store(1, Ordering::Relaxed);
+        let level = engine_level(isolation)?;
+        self.xact.txn = Some(Txn::begin(&self.core.handle, level, self.xact.read_only));
+        self.env.transaction_timestamp = self.env.statement_timestamp;
+        self.start_transaction_timer();
+        Ok(())
+    }
+
+    fn start_transaction_timer(&mut self) {
+        let Some(limit) = self.live.transaction_timeout else { return };
+        let (server, pid) = (Arc::clone(self.server()), self.pid());
+        self.xact.timer = Some(self.server().timers.spawn(async move {
+            tokio::time::sleep(limit).await;
+            server.backends.signal(pid, Interrupt::TransactionTimeout);
+        }));
+    }
+
+    /// Starts a statement in the running transaction: its snapshot.
+    pub(super) fn start_statement(&mut self) -> Result<()> {
+        self.xact.queried = true;
+        self.xact.txn()?.start_statement()
+    }
+
+    /// Ends a statement: lets its snapshot go.
+    pub(super) fn end_statement(&mut self) {
+        if let Some(txn) = &mut self.xact.txn {
+            txn.end_statement();
+        }
+    }
+
+    /// 25006 if the transaction is READ ONLY.
+    pub(super) fn check_writable(&self, command: &str) -> Result<()> {
+        if !self.xact.read_only {
+            return Ok(());
+        }
+        let message = format!("cannot execute {command} in a read-only transaction");
+        Err(Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, message))
+    }
+
+    /// 25001 for what cannot be rolled back (PreventInTransactionBlock).
+    pub(super) fn prevent_in_block(&self, command: &str) -> Result<()> {
+        if !self.xact.in_block() {
+            return Ok(());
+        }
+        let message = format!("{command} cannot run inside a transaction block");
+        Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message))
+    }
+
+    /// 25P01 for what makes sense only in a block (RequireTransactionBlock).
+    pub(super) fn require_block(&self, command: &str) -> Result<()> {
+        if self.xact.in_block() {
+            return Ok(());
+        }
+        let message = format!("{command} can only be used in transaction blocks");
+        Err(Error::new(SqlState::NO_ACTIVE_SQL_TRANSACTION, message))
+    }
+
+    /// At the end of a statement outside a block.
+    pub(super) fn end_implicit(&mut self) -> Result<()> {
+        if self.xact.block == Block::Implicit { self.commit() } else { Ok(()) }
+    }
+
+    /// Commits. The client hears of it when the log is durable.
+    pub(super) fn commit(&mut self) -> Result<()> {
+        self.keep_held_cursors()?;
+        self.portals.end_transaction(&mut self.xact);
+        let Some(txn) = self.xact.txn.take() else {
+            self.forget_transaction(true);
+            return Ok(());
+        };
+        let commit = match self.xact.changes.take().filter(|changes| !changes.is_empty()) {
+            None => txn.commit()?,
+            // Others see the objects a moment before the commit record is written; they
+            // wait for our locks on them.
+            Some(changes) => {
+                let server = Arc::clone(self.server());
+                // Dropped trees are freed here, after the log is durable.
+                tokio::task::block_in_place(|| {
+                    server.catalog.publish(&changes);
+                    txn.commit()
+                })?
+            }
+        };
+        if commit.wrote {
+            self.core.flush_to.fetch_max(commit.lsn.0, Ordering::AcqRel);
+        }
+        self.forget_transaction(true);
+        Ok(())
+    }
+
+    /// Rolls back and is idle again.
+    pub(super) fn rollback(&mut self) -> Result<()> {
+        let rolled_back = self.rollback_engine();
+        self.forget_transaction(false);
+        rolled_back
+    }
+
+    fn rollback_engine(&mut self) -> Result<()> {
+        self.portals.end_transaction(&mut self.xact);
+        self.xact.changes = None;
+        match self.xact.txn.take() {
+            Some(txn) => txn.rollback(),
+            None => Ok(()),
+        }
+    }
+
+    fn forget_transaction(&mut self, committed: bool) {
+        if let Some(timer) = self.xact.timer.take() {
+            timer.abort();
+        }
+        self.xact.block = Block::Idle;
+        self.xact.isolation = None;
+        self.xact.savepoints.clear();
+        self.xact.changes = None;
+        self.core.settings.lock().end_level(1, committed);
+        self.core.level.store(1, Ordering::Relaxed);
+        self.refresh_settings();
+    }
+
+    /// After an error: a block is failed, anything else is rolled back. An error here
+    /// ends the session.
+    pub(super) fn abort_after_error(&mut self) -> Result<()> {
+        match self.xact.block {
+            Block::Idle | Block::Implicit => self.rollback(),
+            Block::Failed => Ok(()),
+            Block::InBlock => {
+                self.xact.block = Block::Failed;
+                match (self.xact.savepoints.last().cloned(), &mut self.xact.txn) {
+                    // A panic may have taken the transaction along: then all is undone.
+                    (Some(innermost), Some(_)) => self.rollback_to_name(&innermost),
+                    _ => {
+                        self.xact.savepoints.clear();
+                        let rolled_back = self.rollback_engine();
+                        self.core.settings.lock().end_level(1, false);
+                        self.refresh_settings();
+                        rolled_back
+                    }
+                }
+            }
+        }
+    }
+
+    /// The session ends.
+    pub(super) fn close_transaction(&mut self) {
+        self.copy = None;
+        // Its failure has stopped the server; nobody is left to be told.
+        let _ = self.rollback_engine();
+        self.portals.clear();
+    }
+
+    // ----- statements -----
+
+    /// BEGIN, COMMIT and their kin.
+    pub(super) fn transaction_statement(&mut self, stmt: &TransactionStmt) -> Result<CommandTag> {
+        match stmt {
+            TransactionStmt::Begin { modes, start } => self.begin(modes, *start),
+            TransactionStmt::Commit { chain } => self.end_block(true, *chain),
+            TransactionStmt::Rollback { chain } => self.end_block(false, *chain),
+            TransactionStmt::Savepoint(name) => self.savepoint(name),
+            TransactionStmt::Release(name) => self.release_savepoint(name),
+            TransactionStmt::RollbackTo(name) => self.rollback_to_savepoint(name),
+            TransactionStmt::Prepare(_)
+            | TransactionStmt::CommitPrepared(_)
+            | TransactionStmt::RollbackPrepared(_) => Err(Error::not_supported("two-phase commit")),
+        }
+    }
+
+    fn begin(&mut self, modes: &TransactionModes, start: bool) -> Result<CommandTag> {
+        if self.xact.in_block() {
+            self.warn(
+                SqlState::ACTIVE_SQL_TRANSACTION,
+                "there is already a transaction in progress",
+            );
+        } else {
+            // Statements of the same message that came before belong to the block too.
+            self.xact.block = Block::InBlock;
+            let started = self.start_transaction();
+            if let Err(error) = started {
+                self.xact.block = Block::Idle;
+                return Err(error);
+            }
+        }
+        if let Err(error) = self.set_transaction_modes(modes) {
+            if self.xact.txn.as_ref().is_some_and(|txn| txn.xid() == 0) && !self.xact.queried {
+                // BEGIN itself failed: there is no block.
+                self.xact.block = Block::Implicit;
+            }
+            return Err(error);
+        }
+        Ok(CommandTag::Plain(if start { "START TRANSACTION" } else { "BEGIN" }))
+    }
+
+    /// BEGIN's and SET TRANSACTION's modes, applied to the running transaction.
+    pub(super) fn set_transaction_modes(&mut self, modes: &TransactionModes) -> Result<()> {
+        if let Some(level) = modes.isolation {
+            self.set_isolation(isolation_of(level))?;
+        }
+        if let Some(read_only) = modes.read_only {
+            self.set_read_only(read_only)?;
+        }
+        if let Some(deferrable) = modes.deferrable {
+            self.xact.deferrable = deferrable;
+        }
+        Ok(())
+    }
+
+    /// transaction_isolation.
+    pub(super) fn set_isolation(&mut self, isolation: Isolation) -> Result<()> {
+        let level = engine_level(isolation)?;
+        if self.xact.queried && self.xact.isolation != Some(isolation) {
+            return Err(Error::new(
+                SqlState::ACTIVE_SQL_TRANSACTION,
+                "SET TRANSACTION ISOLATION LEVEL must be called before any query",
+            ));
+        }
+        if self.xact.depth() > 0 && self.xact.isolation != Some(isolation) {
+            return Err(Error::new(
+                SqlState::ACTIVE_SQL_TRANSACTION,
+                "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction",
+            ));
+        }
+        self.xact.txn()?.set_isolation(level)?;
+        self.xact.isolation = Some(isolation);
+        Ok(())
+    }
+
+    /// transaction_read_only.
+    pub(super) fn set_read_only(&mut self, read_only: bool) -> Result<()> {
+        if !read_only && self.xact.read_only && self.xact.queried {
+            return Err(Error::new(
+                SqlState::ACTIVE_SQL_TRANSACTION,
+                "transaction read-write mode must be set before any query",
+            ));
+        }
+        self.xact.read_only = read_only;
+        self.xact.txn()?.set_read_only(read_only);
+        Ok(())
+    }
+
+    /// transaction_deferrable.
+    pub(super) fn set_deferrable(&mut self, deferrable: bool) {
+        self.xact.deferrable = deferrable;
+    }
+
+    /// SHOW transaction_isolation and its kin.
+    pub(super) fn show_transaction_setting(&self, name: &str) -> Option<String> {
+        let on_off = |on: bool| if on { "on" } else { "off" }.to_owned();
+        let running = self.xact.isolation.is_some();
+        match name.to_ascii_lowercase().as_str() {
+            "transaction_isolation" => {
+                let level = self.xact.isolation.unwrap_or(self.live.default_isolation);
+                Some(level.as_str().to_owned())
+            }
+            "transaction_read_only" if running => Some(on_off(self.xact.read_only)),
+            "transaction_read_only" => Some(on_off(self.live.default_read_only)),
+            "transaction_deferrable" if running => Some(on_off(self.xact.deferrable)),
+            "transaction_deferrable" => Some(on_off(self.live.default_deferrable)),
+            _ => None,
+        }
+    }
+
+    /// COMMIT and ROLLBACK.
+    fn end_block(&mut self, commit: bool, chain: bool) -> Result<CommandTag> {
+        let no_block = !self.xact.in_block();
+        if no_block && chain {
+            let what = if commit { "COMMIT AND CHAIN" } else { "ROLLBACK AND CHAIN" };
+            return Err(self.require_block(what).err().unwrap_or_else(failed_block));
+        }
+        if no_block {
+            self.warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress");
+        }
+        let modes = (self.xact.isolation, self.xact.read_only, self.xact.deferrable);
+        let commits = commit && !self.xact.is_failed();
+        if commits {
+            self.commit()?;
+        } else {
+            self.rollback()?;
+        }
+        if chain {
+            self.xact.block = Block::InBlock;
+            self.start_transaction()?;
+            let (isolation, read_only, deferrable) = modes;
+            if let Some(isolation) = isolation {
+                self.set_isolation(isolation)?;
+            }
+            self.set_read_only(read_only)?;
+            self.xact.deferrable = deferrable;
+        }
+        Ok(CommandTag::Plain(if commits { "COMMIT" } else { "ROLLBACK" }))
+    }
+
+    fn savepoint(&mut self, name: &str) -> Result<CommandTag> {
+        self.require_block("SAVEPOINT")?;
+        self.xact.txn()?.savepoint(name);
+        self.xact.savepoints.push(name.to_owned());
+        let depth = self.xact.depth();
+        if let Some(changes) = &mut self.xact.changes {
+            changes.mark(depth);
+        }
+        self.set_level();
+        Ok(CommandTag::Plain("SAVEPOINT"))
+    }
+
+    /// Settings are stacked one level deeper for each savepoint.
+    fn set_level(&self) {
+        let level = u32::try_from(self.xact.depth() + 1).unwrap_or(u32::MAX);
+        self.core.level.store(level, Ordering::Relaxed);
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<usize> {
+        self.xact.savepoints.iter().rposition(|savepoint| savepoint == name).ok_or_else(|| {
+            Error::new(
+                SqlState::INVALID_SAVEPOINT_SPECIFICATION,
+                format!("savepoint \"{name}\" does not exist"),
+            )
+        })
+    }
+
+    fn release_savepoint(&mut self, name: &str) -> Result<CommandTag> {
+        self.require_block("RELEASE SAVEPOINT")?;
+        let at = self.find_savepoint(name)?;
+        self.xact.txn()?.release(name)?;
+        self.end_settings_levels(at, true);
+        self.xact.savepoints.truncate(at);
+        self.portals.lower_depth(at);
+        if let Some(changes) = &mut self.xact.changes {
+            changes.release(at + 1);
+        }
+        self.set_level();
+        Ok(CommandTag::Plain("RELEASE"))
+    }
+
+    /// Ends the levels of the savepoints from position `at` on, innermost first.
+    fn end_settings_levels(&mut self, at: usize, commit: bool) {
+        let mut settings = self.core.settings.lock();
+        for depth in (at + 1..=self.xact.depth()).rev() {
+            settings.end_level(u32::try_from(depth + 1).unwrap_or(u32::MAX), commit);
+        }
+    }
+
+    fn rollback_to_savepoint(&mut self, name: &str) -> Result<CommandTag> {
+        self.require_block("ROLLBACK TO SAVEPOINT")?;
+        self.find_savepoint(name)?;
+        self.rollback_to_name(name)?;
+        self.xact.block = Block::InBlock;
+        Ok(CommandTag::Plain("ROLLBACK"))
+    }
+
+    /// Rolls back to a savepoint, which stays.
+    fn rollback_to_name(&mut self, name: &str) -> Result<()> {
+        let at = self.find_savepoint(name)?;
+        self.end_settings_levels(at, false);
+        self.portals.drop_deeper(at, &mut self.xact);
+        self.xact.txn()?.rollback_to(name)?;
+        self.xact.savepoints.truncate(at + 1);
+        let keeps = self.xact.changes.as_mut().is_none_or(|changes| changes.rollback_to(at + 1));
+        if !keeps {
+            self.xact.changes = None;
+        }
+        self.set_level();
+        self.refresh_settings();
+        Ok(())
+    }
+
+    /// SET for the three settings that belong to the transaction; false for others.
+    pub(super) fn set_transaction_setting(
+        &mut self,
+        name: &str,
+        value: &str,
+        _action: Action,
+    ) -> Result<bool> {
+        let invalid = || crate::settings::value::invalid_value(name, value);
+        let parse_bool = || steppe_types::text_io::parse_bool(value).map_err(|_| invalid());
+        match name.to_ascii_lowercase().as_str() {
+            "transaction_isolation" => {
+                self.set_isolation(Isolation::of(value).ok_or_else(invalid)?)?;
+            }
+            "transaction_read_only" => self.set_read_only(parse_bool()?)?,
+            "transaction_deferrable" => self.set_deferrable(parse_bool()?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}

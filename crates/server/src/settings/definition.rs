@@ -1,0 +1,336 @@
+//! What settings there are: PostgreSQL 18's, from the extracted pg_settings, with
+//! the flags that the extract does not carry (src/backend/utils/misc/guc_tables.c).
+
+use std::sync::OnceLock;
+
+use hashbrown::HashMap;
+use steppe_catalog::Builtins;
+
+use super::value::Value;
+
+/// When a setting may be changed (guc.h's GucContext).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Context {
+    /// Never.
+    Internal,
+    /// At server start.
+    Postmaster,
+    /// In the configuration file.
+    Sighup,
+    /// At connection start (superusers).
+    SuperuserBackend,
+    /// At connection start.
+    Backend,
+    /// Any time (superusers).
+    Superuser,
+    /// Any time.
+    User,
+}
+
+impl Context {
+    /// pg_settings.context.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Context::Internal => "internal",
+            Context::Postmaster => "postmaster",
+            Context::Sighup => "sighup",
+            Context::SuperuserBackend => "superuser-backend",
+            Context::Backend => "backend",
+            Context::Superuser => "superuser",
+            Context::User => "user",
+        }
+    }
+
+    fn of(name: &str) -> Context {
+        [
+            Context::Postmaster,
+            Context::Sighup,
+            Context::SuperuserBackend,
+            Context::Backend,
+            Context::Superuser,
+            Context::User,
+        ]
+        .into_iter()
+        .find(|context| context.as_str() == name)
+        .unwrap_or(Context::Internal)
+    }
+}
+
+/// A setting's type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// bool
+    Bool,
+    /// integer
+    Int {
+        /// Smallest value.
+        min: i64,
+        /// Largest value.
+        max: i64,
+    },
+    /// real
+    Real {
+        /// Smallest value.
+        min: f64,
+        /// Largest value.
+        max: f64,
+    },
+    /// enum
+    Enum(Vec<&'static str>),
+    /// string
+    Text,
+}
+
+impl Kind {
+    /// pg_settings.vartype.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Kind::Bool => "bool",
+            Kind::Int { .. } => "integer",
+            Kind::Real { .. } => "real",
+            Kind::Enum(_) => "enum",
+            Kind::Text => "string",
+        }
+    }
+}
+
+/// One setting.
+#[derive(Debug)]
+pub struct Definition {
+    /// Its name, in PostgreSQL's spelling.
+    pub name: &'static str,
+    /// The base unit of a number.
+    pub unit: Option<&'static str>,
+    /// pg_settings.category.
+    pub category: &'static str,
+    /// When it may be changed.
+    pub context: Context,
+    /// Its type.
+    pub kind: Kind,
+    /// The value that is compiled in.
+    pub boot: Value,
+    /// Changes are reported to the client (GUC_REPORT).
+    pub reported: bool,
+    /// Takes a comma-separated list (GUC_LIST_INPUT).
+    pub list: bool,
+    /// The list's elements are identifiers (GUC_LIST_QUOTE).
+    pub quoted: bool,
+    /// Not in SHOW ALL and pg_settings (GUC_NO_SHOW_ALL).
+    pub hidden: bool,
+    /// RESET ALL leaves it (GUC_NO_RESET_ALL).
+    pub keeps: bool,
+}
+
+const REPORTED: &[&str] = &[
+    "application_name",
+    "client_encoding",
+    "DateStyle",
+    "default_transaction_read_only",
+    "in_hot_standby",
+    "integer_datetimes",
+    "IntervalStyle",
+    "is_superuser",
+    "scram_iterations",
+    "search_path",
+    "server_encoding",
+    "server_version",
+    "session_authorization",
+    "standard_conforming_strings",
+    "TimeZone",
+];
+
+const LISTS: &[&str] = &[
+    "createrole_self_grant",
+    "DateStyle",
+    "debug_io_direct",
+    "listen_addresses",
+    "log_connections",
+    "log_destination",
+    "oauth_validator_libraries",
+    "restrict_nonsystem_relation_kind",
+    "synchronized_standby_slots",
+    "synchronous_standby_names",
+    "unix_socket_directories",
+    "wal_consistency_checking",
+];
+
+const QUOTED_LISTS: &[&str] = &[
+    "local_preload_libraries",
+    "search_path",
+    "session_preload_libraries",
+    "shared_preload_libraries",
+    "temp_tablespaces",
+];
+
+const KEEPS: &[&str] =
+    &["transaction_deferrable", "transaction_isolation", "transaction_read_only"];
+
+/// Where Steppe's built-in values differ from those the facts were extracted with.
+const BOOT: &[(&str, &str)] = &[
+    ("client_encoding", "UTF8"),
+    ("server_encoding", "UTF8"),
+    ("server_version", crate::SERVER_VERSION),
+    ("port", "5433"),
+    ("max_stack_depth", "2048"),
+    ("data_checksums", "on"),
+    ("full_page_writes", "off"),
+    ("autovacuum", "off"),
+    ("jit", "off"),
+    ("ssl_library", ""),
+    ("lc_messages", "C"),
+    ("huge_pages", "off"),
+    ("huge_pages_status", "off"),
+    ("default_toast_compression", "pglz"),
+];
+
+/// All settings, sorted as SHOW ALL sorts them (without regard to case).
+pub fn all() -> &'static [Definition] {
+    &registry().definitions
+}
+
+/// A setting by name, any case; an old name finds its successor.
+pub fn find(name: &str) -> Option<&'static Definition> {
+    index_of(name).map(|index| &all()[index])
+}
+
+/// Its position in [`all`].
+pub fn index_of(name: &str) -> Option<usize> {
+    let mut lower = name.to_ascii_lowercase();
+    if let Some((_, new)) = OLD_NAMES.iter().find(|(old, _)| *old == lower) {
+        lower = (*new).to_owned();
+    }
+    registry().by_name.get(lower.as_str()).copied()
+}
+
+/// guc.c's map_old_guc_names.
+const OLD_NAMES: &[(&str, &str)] = &[
+    ("sort_mem", "work_mem"),
+    ("vacuum_mem", "maintenance_work_mem"),
+    ("ssl_ecdh_curve", "ssl_groups"),
+];
+
+struct Registry {
+    definitions: Vec<Definition>,
+    by_name: HashMap<String, usize, foldhash::fast::RandomState>,
+}
+
+fn registry() -> &'static Registry {
+    static REGISTRY: OnceLock<Registry> = OnceLock::new();
+    REGISTRY.get_or_init(|| {
+        let mut definitions = extracted();
+        definitions.extend(unlisted());
+        definitions.sort_by_key(|definition| definition.name.to_ascii_lowercase());
+        let names = definitions.iter().map(|definition| definition.name.to_ascii_lowercase());
+        let by_name = names.enumerate().map(|(index, name)| (name, index)).collect();
+        Registry { definitions, by_name }
+    })
+}
+
+fn extracted() -> Vec<Definition> {
+    let Some(table) = Builtins::get().table("pg_settings") else { return Vec::new() };
+    let rows = table.rows();
+    rows.filter_map(|row| {
+        let name = row.get("name")?;
+        let kind =
+            kind(row.get("vartype")?, row.get("min_val"), row.get("max_val"), row.get("enumvals"));
+        let context = Context::of(row.get("context")?);
+        let boot = row.get("boot_val").unwrap_or_default();
+        let category = row.get("category").unwrap_or_default();
+        Some(definition(name, row.get("unit"), category, context, kind, boot))
+    })
+    .collect()
+}
+
+/// Settings that pg_settings does not show.
+fn unlisted() -> Vec<Definition> {
+    let text = |name, context, boot| definition(name, None, "", context, Kind::Text, boot);
+    let mut all = vec![
+        definition("is_superuser", None, "", Context::Internal, Kind::Bool, "on"),
+        text("session_authorization", Context::User, ""),
+        text("role", Context::User, "none"),
+        definition("seed", None, "", Context::User, Kind::Real { min: -1.0, max: 1.0 }, "0"),
+    ];
+    for definition in &mut all {
+        definition.hidden = true;
+        definition.keeps = true;
+    }
+    all
+}
+
+fn definition(
+    name: &'static str,
+    unit: Option<&'static str>,
+    category: &'static str,
+    context: Context,
+    kind: Kind,
+    boot: &'static str,
+) -> Definition {
+    let boot = BOOT.iter().find(|(setting, _)| *setting == name).map_or(boot, |(_, value)| value);
+    let placeholder = Value::Text("".into());
+    let quoted = QUOTED_LISTS.contains(&name);
+    let mut definition = Definition {
+        name,
+        unit,
+        category,
+        context,
+        kind,
+        boot: placeholder,
+        reported: REPORTED.contains(&name),
+        list: quoted || LISTS.contains(&name),
+        quoted,
+        hidden: false,
+        keeps: KEEPS.contains(&name),
+    };
+    // A test reads every boot value; a number it cannot read would be 0 here.
+    definition.boot = Value::parse(&definition, boot).unwrap_or(match definition.kind {
+        Kind::Bool => Value::Bool(false),
+        Kind::Int { .. } => Value::Int(0),
+        Kind::Real { .. } => Value::Real(0.0),
+        Kind::Enum(_) => Value::Enum(boot),
+        Kind::Text => Value::Text(boot.into()),
+    });
+    definition
+}
+
+fn kind(vartype: &str, min: Option<&str>, max: Option<&str>, words: Option<&'static str>) -> Kind {
+    fn bound<T: std::str::FromStr>(text: Option<&str>, default: T) -> T {
+        text.and_then(|text| text.parse().ok()).unwrap_or(default)
+    }
+    match vartype {
+        "bool" => Kind::Bool,
+        "integer" => Kind::Int { min: bound(min, 0), max: bound(max, i64::from(i32::MAX)) },
+        // The extract's bounds have six digits: the largest means "no bound".
+        "real" => Kind::Real {
+            min: bound(min, 0.0),
+            max: Some(bound(max, f64::MAX)).filter(|max| *max < 1e300).unwrap_or(f64::MAX),
+        },
+        "enum" => {
+            let list = words.unwrap_or("{}").trim_start_matches('{').trim_end_matches('}');
+            Kind::Enum(list.split(',').map(|word| word.trim_matches('"')).collect())
+        }
+        _ => Kind::Text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_value_is_valid() {
+        for definition in all() {
+            let boot = definition.boot.setting();
+            let parsed = Value::parse(definition, &boot);
+            assert_eq!(parsed.ok().as_ref(), Some(&definition.boot), "{}", definition.name);
+        }
+        assert!(all().len() > 390);
+    }
+
+    #[test]
+    fn names_are_found_in_any_case() {
+        assert_eq!(find("datestyle").map(|d| d.name), Some("DateStyle"));
+        assert_eq!(find("SORT_MEM").map(|d| d.name), Some("work_mem"));
+        assert!(find("nonsense").is_none());
+        assert!(find("search_path").is_some_and(|d| d.list && d.quoted && d.reported));
+    }
+}

@@ -1,0 +1,254 @@
+//! The settings that mean something here, as typed values: derived once after each
+//! change and read without look-ups on every statement.
+
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use steppe_sql::planner::PlannerSettings;
+use steppe_types::datetime::{DateTimeConfig, IntervalStyle, TimeZone};
+use steppe_types::error::Severity;
+use steppe_types::io::{ByteaOutput, IoContext};
+
+use super::check;
+use super::store::SessionSettings;
+use super::value::Value;
+
+/// An isolation level as settings name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// READ UNCOMMITTED: behaves as READ COMMITTED.
+    ReadUncommitted,
+    /// READ COMMITTED.
+    ReadCommitted,
+    /// REPEATABLE READ.
+    RepeatableRead,
+    /// SERIALIZABLE.
+    Serializable,
+}
+
+impl Isolation {
+    /// As SHOW prints it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Isolation::ReadUncommitted => "read uncommitted",
+            Isolation::ReadCommitted => "read committed",
+            Isolation::RepeatableRead => "repeatable read",
+            Isolation::Serializable => "serializable",
+        }
+    }
+
+    /// From the word that [`Isolation::as_str`] prints.
+    pub fn of(text: &str) -> Option<Isolation> {
+        [
+            Isolation::ReadUncommitted,
+            Isolation::ReadCommitted,
+            Isolation::RepeatableRead,
+            Isolation::Serializable,
+        ]
+        .into_iter()
+        .find(|level| level.as_str().eq_ignore_ascii_case(text))
+    }
+}
+
+/// Typed values of a session's settings.
+#[derive(Clone, Debug)]
+pub struct Live {
+    /// [`SessionSettings::generation`] that this was derived from.
+    pub generation: u64,
+    /// statement_timeout
+    pub statement_timeout: Option<Duration>,
+    /// lock_timeout
+    pub lock_timeout: Option<Duration>,
+    /// deadlock_timeout
+    pub deadlock_timeout: Duration,
+    /// idle_in_transaction_session_timeout
+    pub idle_in_transaction_timeout: Option<Duration>,
+    /// idle_session_timeout
+    pub idle_session_timeout: Option<Duration>,
+    /// transaction_timeout
+    pub transaction_timeout: Option<Duration>,
+    /// synchronous_commit is not off.
+    pub synchronous_commit: bool,
+    /// default_transaction_isolation
+    pub default_isolation: Isolation,
+    /// default_transaction_read_only
+    pub default_read_only: bool,
+    /// default_transaction_deferrable
+    pub default_deferrable: bool,
+    /// client_min_messages, as a rank ([`message_rank`]).
+    pub client_min_messages: u8,
+    /// work_mem
+    pub work_mem_bytes: usize,
+    /// search_path as it was set.
+    pub search_path: Arc<[String]>,
+    /// What input and output depend on.
+    pub io: Arc<IoContext>,
+    /// What plans depend on; the search path's OIDs are filled in by the session.
+    pub planner: PlannerSettings,
+    /// A hash of everything that a cached plan depends on.
+    pub fingerprint: u64,
+}
+
+impl Live {
+    /// Derives the typed values.
+    pub fn derive(settings: &SessionSettings) -> Live {
+        let reader = Reader(settings);
+        let path = reader.text("search_path");
+        // The value has been checked when it was set.
+        let search_path = check::split_identifiers(&path).unwrap_or_default();
+        let planner = reader.planner();
+        let io = reader.io();
+        let mut live = Live {
+            generation: settings.generation(),
+            statement_timeout: reader.timeout("statement_timeout"),
+            lock_timeout: reader.timeout("lock_timeout"),
+            deadlock_timeout: reader.timeout("deadlock_timeout").unwrap_or_default(),
+            idle_in_transaction_timeout: reader.timeout("idle_in_transaction_session_timeout"),
+            idle_session_timeout: reader.timeout("idle_session_timeout"),
+            transaction_timeout: reader.timeout("transaction_timeout"),
+            synchronous_commit: reader.word("synchronous_commit") != "off",
+            default_isolation: Isolation::of(&reader.word("default_transaction_isolation"))
+                .unwrap_or(Isolation::ReadCommitted),
+            default_read_only: reader.bool("default_transaction_read_only"),
+            default_deferrable: reader.bool("default_transaction_deferrable"),
+            client_min_messages: message_rank(&reader.word("client_min_messages")),
+            work_mem_bytes: reader.bytes("work_mem", 1024),
+            search_path: search_path.into(),
+            io: Arc::new(io),
+            planner,
+            fingerprint: 0,
+        };
+        live.fingerprint = live.fingerprint();
+        live
+    }
+
+    /// Literals are read and plans are made under these.
+    fn fingerprint(&self) -> u64 {
+        let mut hasher = foldhash::quality::FixedState::default().build_hasher();
+        self.search_path.hash(&mut hasher);
+        format!("{:?}{:?}", self.io.datetime, self.planner).hash(&mut hasher);
+        (self.io.bytea_output as u8, self.io.extra_float_digits).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// Whether the client wants to see a message of this severity.
+    pub fn shows(&self, severity: Severity) -> bool {
+        let rank = match severity {
+            // INFO always goes to the client.
+            Severity::Info => return true,
+            Severity::Notice => message_rank("notice"),
+            Severity::Warning => message_rank("warning"),
+            Severity::Error | Severity::Fatal | Severity::Panic => return true,
+        };
+        rank >= self.client_min_messages
+    }
+}
+
+/// The order of message levels for the client (LOG ranks below NOTICE there).
+pub fn message_rank(word: &str) -> u8 {
+    const ORDER: &[&str] = &[
+        "debug5", "debug4", "debug3", "debug2", "debug1", "log", "info", "notice", "warning",
+        "error", "fatal", "panic",
+    ];
+    ORDER.iter().position(|level| *level == word).unwrap_or(0) as u8
+}
+
+struct Reader<'a>(&'a SessionSettings);
+
+impl Reader<'_> {
+    fn int(&self, name: &str) -> i64 {
+        match self.0.value(name) {
+            Value::Int(value) => value,
+            _ => 0,
+        }
+    }
+
+    fn bool(&self, name: &str) -> bool {
+        self.0.value(name) == Value::Bool(true)
+    }
+
+    fn word(&self, name: &str) -> String {
+        self.0.value(name).setting()
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.0.value(name).setting()
+    }
+
+    /// A number of milliseconds; 0 is none.
+    fn timeout(&self, name: &str) -> Option<Duration> {
+        let ms = u64::try_from(self.int(name)).unwrap_or(0);
+        (ms > 0).then(|| Duration::from_millis(ms))
+    }
+
+    fn bytes(&self, name: &str, unit: usize) -> usize {
+        usize::try_from(self.int(name)).unwrap_or(0).saturating_mul(unit)
+    }
+
+    fn planner(&self) -> PlannerSettings {
+        PlannerSettings {
+            seqscan: self.bool("enable_seqscan"),
+            indexscan: self.bool("enable_indexscan"),
+            indexonlyscan: self.bool("enable_indexonlyscan"),
+            nestloop: self.bool("enable_nestloop"),
+            hashjoin: self.bool("enable_hashjoin"),
+            mergejoin: self.bool("enable_mergejoin"),
+            hashagg: self.bool("enable_hashagg"),
+            sort: self.bool("enable_sort"),
+            material: self.bool("enable_material"),
+            work_mem_kb: u64::try_from(self.int("work_mem")).unwrap_or(0),
+            search_path: Vec::new(),
+        }
+    }
+
+    fn io(&self) -> IoContext {
+        let (date_style, date_order) =
+            check::parse_date_style(&self.0.value("DateStyle")).unwrap_or_default();
+        let interval_style = match self.word("IntervalStyle").as_str() {
+            "postgres_verbose" => IntervalStyle::PostgresVerbose,
+            "sql_standard" => IntervalStyle::SqlStandard,
+            "iso_8601" => IntervalStyle::Iso8601,
+            _ => IntervalStyle::Postgres,
+        };
+        let time_zone = TimeZone::from_setting(&self.text("TimeZone")).unwrap_or_default();
+        IoContext {
+            datetime: DateTimeConfig { date_style, date_order, interval_style, time_zone },
+            bytea_output: match self.word("bytea_output").as_str() {
+                "escape" => ByteaOutput::Escape,
+                _ => ByteaOutput::Hex,
+            },
+            extra_float_digits: self.int("extra_float_digits") as i32,
+            ..IoContext::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::store::{Action, ServerSettings};
+    use super::*;
+
+    #[test]
+    fn follows_set() {
+        let mut settings = SessionSettings::new(Arc::new(ServerSettings::default()));
+        let before = Live::derive(&settings);
+        assert_eq!(before.statement_timeout, None);
+        assert_eq!(before.work_mem_bytes, 4 << 20);
+        assert_eq!(&before.search_path[..], ["$user", "public"]);
+        assert!(before.shows(Severity::Notice) && before.synchronous_commit);
+        let mut set = |name: &str, value: &str| {
+            settings.set(name, value, Action::Set, 1, false).unwrap();
+        };
+        set("statement_timeout", "5s");
+        set("client_min_messages", "warning");
+        set("synchronous_commit", "off");
+        let timed = Live::derive(&settings);
+        assert_eq!(timed.statement_timeout, Some(Duration::from_secs(5)));
+        assert!(!timed.shows(Severity::Notice) && timed.shows(Severity::Warning));
+        assert!(!timed.synchronous_commit);
+        assert_eq!(timed.fingerprint, before.fingerprint);
+        settings.set("enable_seqscan", "off", Action::Set, 1, false).unwrap();
+        assert_ne!(Live::derive(&settings).fingerprint, before.fingerprint);
+    }
+}

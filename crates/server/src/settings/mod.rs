@@ -1,0 +1,25 @@
+//! Settings: PostgreSQL's names, types, units, bounds and built-in values.
+//!
+//! ```text
+//!   definition  what there is             conf   steppe.conf ─┐
+//!   value       reading and showing                           ├─► store::ServerSettings
+//!   check       canonical forms           -c name=value ──────┘        │ shared
+//!                                         SET, SET LOCAL ──► store::SessionSettings
+//!                                                                      │ derived
+//!                                                                 live::Live
+//! ```
+//!
+//! Every setting of PostgreSQL 18 can be set and shown as there. Those that mean
+//! something here are the fields of [`Live`] and what `Config` reads at start-up;
+//! the others are kept and change nothing.
+
+pub mod check;
+pub mod conf;
+pub mod definition;
+pub mod live;
+pub mod store;
+pub mod value;
+
+pub use live::{Isolation, Live};
+pub use store::{Action, ServerSettings, SessionSettings, Source, unrecognized};
+pub use value::Value;

@@ -1,0 +1,216 @@
+//! From an accepted socket to a session: encryption requests, cancel requests,
+//! the start-up packet, and who is let in.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Buf, BytesMut};
+use steppe_types::error::Severity;
+use steppe_types::{Error, Result, SqlState};
+use steppe_wire::startup::{self, ProtocolVersion, Startup, StartupPacket, split_options};
+use steppe_wire::{TransactionStatus, backend};
+use tokio::time::timeout;
+
+use crate::log;
+use crate::server::{Backend, Control, Phase, Server, Starting};
+use crate::session::{Identity, Session};
+use crate::settings::Action;
+use crate::stream::Stream;
+
+/// Connections that may be in their start-up at once, beside the sessions.
+const STARTING_MAX: usize = 1000;
+/// Bytes of a protocol 3.2 cancel key, as PostgreSQL 18 makes them.
+const LONG_KEY_BYTES: usize = 32;
+
+/// What a connection wants to be, owned.
+struct Request {
+    protocol: ProtocolVersion,
+    must_negotiate: bool,
+    unrecognized: Vec<String>,
+    user: Arc<str>,
+    database: Arc<str>,
+    /// Settings in order; the options' come first, as in PostgreSQL.
+    settings: Vec<(String, String)>,
+}
+
+/// Serves a connection from its first byte to its last.
+pub(crate) async fn serve(server: Arc<Server>, mut stream: Stream) {
+    let Some(starting) = Starting::begin(&server, STARTING_MAX) else { return };
+    let limit = u64::try_from(server.settings.int("authentication_timeout")).unwrap_or(60);
+    let mut input = BytesMut::new();
+    let begun = timeout(Duration::from_secs(limit), begin(&server, &mut stream, &mut input));
+    // Only the packet is awaited: a client that says nothing holds a socket, no session.
+    let request = match begun.await {
+        Ok(Ok(Some(request))) => request,
+        Ok(Ok(None)) | Err(_) => return,
+        Ok(Err(error)) => return refuse(&mut stream, error).await,
+    };
+    drop(starting);
+    match open_session(&server, &stream, request) {
+        Ok(session) => Box::pin(session.run(stream, input)).await,
+        Err(error) => refuse(&mut stream, error).await,
+    }
+}
+
+/// Says why and closes.
+async fn refuse(stream: &mut Stream, error: Error) {
+    if startup::is_silent(&error) {
+        return;
+    }
+    log::session_error(0, &error, "");
+    let mut out = Vec::new();
+    backend::error_response(&mut out, &error.severity(Severity::Fatal));
+    let sent = timeout(Duration::from_secs(5), stream.write_all(&out)).await;
+    if matches!(sent, Ok(Ok(()))) {
+        stream.shutdown().await;
+    }
+}
+
+/// Reads packets up to a session request; `None`: the connection ends without a word.
+async fn begin(
+    server: &Server,
+    stream: &mut Stream,
+    input: &mut BytesMut,
+) -> Result<Option<Request>> {
+    // One encryption request of each kind, as ProcessStartupPacket allows.
+    let mut refusals = 0;
+    loop {
+        let step = match startup::peek(input)? {
+            None => None,
+            Some((StartupPacket::SslRequest | StartupPacket::GssEncRequest, len)) => {
+                Some((None, len))
+            }
+            Some((StartupPacket::Cancel(cancel), _)) => {
+                server.backends.cancel(cancel.process_id, cancel.key);
+                return Ok(None);
+            }
+            Some((StartupPacket::Startup(startup), len)) => Some((Some(request(&startup)?), len)),
+        };
+        match step {
+            Some((Some(request), len)) => {
+                input.advance(len);
+                return Ok(Some(request));
+            }
+            Some((None, len)) => {
+                input.advance(len);
+                refusals += 1;
+                if refusals > 2 || stream.write_all(b"N").await.is_err() {
+                    return Ok(None);
+                }
+            }
+            None => {
+                input.reserve(startup::MAX_STARTUP_PACKET_LENGTH.min(1024));
+                if !matches!(stream.read(input).await, Ok(1..)) {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+}
+
+fn request(startup: &Startup<'_>) -> Result<Request> {
+    if startup.replication.is_some_and(|value| !matches!(value, "false" | "off" | "no" | "0")) {
+        return Err(Error::not_supported("replication"));
+    }
+    let mut settings = Vec::new();
+    let mut words = split_options(startup.options.unwrap_or_default()).into_iter();
+    while let Some(word) = words.next() {
+        let text = match word.as_str() {
+            "-c" => words.next().unwrap_or_default(),
+            _ => match word.strip_prefix("-c").or_else(|| word.strip_prefix("--")) {
+                Some(text) => text.to_owned(),
+                None => return Err(bad_option(&word)),
+            },
+        };
+        let parsed = crate::cli::setting(&text);
+        settings.push(parsed.map_err(|_| bad_option(&text))?);
+    }
+    let named = startup.settings.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned()));
+    settings.extend(named);
+    Ok(Request {
+        protocol: startup.protocol,
+        must_negotiate: startup.must_negotiate(),
+        unrecognized: startup.unrecognized.iter().map(|name| (*name).to_owned()).collect(),
+        user: startup.user.into(),
+        database: startup.database.into(),
+        settings,
+    })
+}
+
+fn bad_option(option: &str) -> Error {
+    let message = format!("invalid command-line argument for server process: {option}");
+    Error::new(SqlState::SYNTAX_ERROR, message)
+}
+
+/// Lets the client in: checks, a session, and the greeting in its send buffer.
+fn open_session(server: &Arc<Server>, stream: &Stream, request: Request) -> Result<Session> {
+    let fatal = |state, message: &str| Error::new(state, message).severity(Severity::Fatal);
+    if !stream.is_local() {
+        return Err(fatal(
+            SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+            "connections from other hosts are not let in",
+        )
+        .detail("There is no authentication yet: only loopback addresses and Unix sockets are."));
+    }
+    if server.phase() != Phase::Running {
+        return Err(fatal(SqlState::CANNOT_CONNECT_NOW, "the database system is shutting down"));
+    }
+    let handle = server.database.new_session();
+    let pid = i32::try_from(handle.pid()).unwrap_or(i32::MAX);
+    let key_bytes = if request.protocol.has_long_cancel_keys() { LONG_KEY_BYTES } else { 4 };
+    let mut cancel_key = vec![0; key_bytes];
+    if server.random.fill(&mut cancel_key).is_err() {
+        return Err(fatal(SqlState::INTERNAL_ERROR, "could not generate random cancel key"));
+    }
+    let control = Arc::new(Control::default());
+    let backend = Backend {
+        shared: Arc::clone(handle.shared()),
+        control: Arc::clone(&control),
+        cancel_key: cancel_key.clone(),
+        user: Arc::clone(&request.user),
+        database: Arc::clone(&request.database),
+    };
+    let max = usize::try_from(server.settings.int("max_connections")).unwrap_or(1);
+    if !server.backends.add(pid, backend, max) {
+        return Err(fatal(SqlState::TOO_MANY_CONNECTIONS, "sorry, too many clients already"));
+    }
+    // From here on the session's drop takes the backend away again.
+    let identity = Identity { pid, user: request.user, database: request.database };
+    let mut session = Session::new(Arc::clone(server), handle, control, identity);
+    if server.phase() != Phase::Running {
+        return Err(fatal(SqlState::CANNOT_CONNECT_NOW, "the database system is shutting down"));
+    }
+    for (name, value) in &request.settings {
+        session.settings().set(name, value, Action::Set, 0, true)?;
+    }
+    greet(
+        &mut session,
+        &request.unrecognized,
+        request.must_negotiate,
+        request.protocol,
+        &cancel_key,
+    );
+    Ok(session)
+}
+
+fn greet(
+    session: &mut Session,
+    unrecognized: &[String],
+    must_negotiate: bool,
+    protocol: ProtocolVersion,
+    cancel_key: &[u8],
+) {
+    let pid = session.pid();
+    let reported = session.settings().reported();
+    let out = session.output();
+    if must_negotiate {
+        let names: Vec<&str> = unrecognized.iter().map(String::as_str).collect();
+        backend::negotiate_protocol_version(out, protocol, &names);
+    }
+    backend::authentication_ok(out);
+    for (name, value) in reported {
+        backend::parameter_status(out, name, &value);
+    }
+    backend::backend_key_data(out, pid, cancel_key);
+    backend::ready_for_query(out, TransactionStatus::Idle);
+}

@@ -1,0 +1,71 @@
+//! The threads that run sessions.
+//!
+//! Each worker is a runtime of its own with one thread, to which sessions are dealt
+//! for their life: a message is read, its statement run and its answer written
+//! without a wake-up between threads, which measures faster than one work-stealing
+//! runtime. A statement that may take long, or waits in place, hands its thread's
+//! other sessions over first ([`tokio::task::block_in_place`]), so that it holds up
+//! nobody.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::runtime::{Builder, Runtime};
+
+/// Address space for the deepest expressions that pass the parser's limit; pages
+/// are taken only as they are touched.
+const STACK_BYTES: usize = 64 << 20;
+
+/// The workers.
+pub(crate) struct Workers {
+    workers: Vec<(Runtime, Arc<AtomicUsize>)>,
+}
+
+impl Workers {
+    /// One worker a core. `max_connections`: all sessions may wait in place at once.
+    pub(crate) fn start(max_connections: usize) -> std::io::Result<Workers> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let make = |_| {
+            let runtime = Builder::new_multi_thread()
+                .worker_threads(1)
+                .max_blocking_threads(max_connections + 16)
+                .thread_name("steppe-worker")
+                .thread_stack_size(STACK_BYTES)
+                .enable_all()
+                .build()?;
+            Ok((runtime, Arc::default()))
+        };
+        Ok(Workers { workers: (0..cores).map(make).collect::<std::io::Result<_>>()? })
+    }
+
+    /// Gives a session to the worker that has the fewest.
+    pub(crate) fn deal<F>(&self, session: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let load = |worker: &&(Runtime, Arc<AtomicUsize>)| worker.1.load(Ordering::Relaxed);
+        let Some((runtime, load)) = self.workers.iter().min_by_key(load) else { return };
+        load.fetch_add(1, Ordering::Relaxed);
+        let load = Loaded(Arc::clone(load));
+        runtime.spawn(async move {
+            let _load = load;
+            session.await;
+        });
+    }
+
+    /// Stops without waiting for sessions: they have ended, or are not to be waited for.
+    pub(crate) fn stop(self) {
+        for (runtime, _) in self.workers {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+struct Loaded(Arc<AtomicUsize>);
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
