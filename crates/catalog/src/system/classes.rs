@@ -7,6 +7,7 @@ use super::session::SystemContext;
 use super::{pretty, shape, types};
 use crate::relation::{Column, ConstraintKind, IndexInfo, RelKind, Relation};
 use crate::snapshot::Catalog;
+use std::sync::OnceLock;
 use steppe_types::{Datum, Oid, oid};
 
 /// OID of pg_class itself: the class of tables, indexes, sequences and views elsewhere.
@@ -108,19 +109,32 @@ const SYSTEM_COLUMNS: [(&str, Oid, i16); 6] = [
     ("ctid", oid::TID, -1),
 ];
 
-/// pg_attribute
+/// pg_attribute. Most of its rows are about the system catalogs, and those never change.
 pub(super) fn pg_attribute(context: &SystemContext<'_>, out: &mut RowsBuilder) {
-    for relation in context.catalog.relations() {
-        if !matches!(relkind(relation), b'i' | b'v') {
-            for (name, type_oid, attnum) in SYSTEM_COLUMNS {
-                let column = Column { not_null: true, ..Column::new(name, type_oid, -1) };
-                attribute_row(relation, &column, attnum, out);
-            }
+    static SYSTEM_ROWS: OnceLock<Vec<Vec<Datum>>> = OnceLock::new();
+    let system_rows = SYSTEM_ROWS.get_or_init(|| {
+        let mut builder = out.empty();
+        for relation in shape::relations() {
+            attribute_rows(context.catalog, relation, &mut builder);
         }
-        let columns = columns_of(context.catalog, relation);
-        for (column, attnum) in columns.iter().zip(1..) {
-            attribute_row(relation, column, attnum, out);
+        // Rows of a wrong shape would be a mistake in this file: its tests would not pass.
+        builder.finish().unwrap_or_default()
+    });
+    out.start_with(system_rows);
+    for relation in context.catalog.relations().filter(|r| r.kind != RelKind::Virtual) {
+        attribute_rows(context.catalog, relation, out);
+    }
+}
+
+fn attribute_rows(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder) {
+    if !matches!(relkind(relation), b'i' | b'v') {
+        for (name, type_oid, attnum) in SYSTEM_COLUMNS {
+            let column = Column { not_null: true, ..Column::new(name, type_oid, -1) };
+            attribute_row(relation, &column, attnum, out);
         }
+    }
+    for (column, attnum) in columns_of(catalog, relation).iter().zip(1..) {
+        attribute_row(relation, column, attnum, out);
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! Expressions are stored as canonical text (every operator in parentheses), so
 //! the plain forms are put together from it; the pretty forms that psql asks for
-//! take the parentheses out again ([`super::pretty`]).
+//! take the parentheses out again (pretty.rs).
 
 use super::facts;
 use super::keywords::is_reserved_word;

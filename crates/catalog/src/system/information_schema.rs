@@ -5,7 +5,7 @@ use super::classes::relkind;
 use super::cluster::{role_name, roles};
 use super::constraints::is_identity;
 use super::definitions::view_definition;
-use super::rows::{RowsBuilder, optional, text};
+use super::rows::{Provider, RowsBuilder, optional, text};
 use super::session::SystemContext;
 use super::types;
 use super::views::schema_name;
@@ -15,8 +15,6 @@ use crate::{DEFAULT_COLLATION, PG_CATALOG};
 use hashbrown::HashMap;
 use std::sync::{Arc, OnceLock};
 use steppe_types::{Datum, Oid, oid};
-
-type Provider = fn(&SystemContext<'_>, &mut RowsBuilder);
 
 /// Who computes a view.
 pub(super) fn provider(name: &str) -> Option<Provider> {

@@ -6,11 +6,11 @@
 //!   (balance > (10)::numeric)                   →   balance > 10::numeric
 //! ```
 //!
-//! Three rules cover what PostgreSQL does to checks, defaults, predicates and
-//! index expressions: the outermost pair goes; an operand of AND, OR or NOT loses
-//! its pair unless it binds weaker; and a plain operand of `::` loses its pair.
-//! Parentheses between arithmetic operators stay: always right, now and then one
-//! pair more than PostgreSQL prints.
+//! Four rules cover what PostgreSQL does to checks, defaults, predicates and index
+//! expressions: the outermost pair goes; an operand of AND, OR or NOT loses its
+//! pair unless it binds weaker; so does one of `+ - * / %`; and a plain operand of
+//! `::` loses its pair. Where the text does not tell, a pair stays: always right,
+//! now and then one pair more than PostgreSQL prints.
 
 /// The text without needless parentheses.
 pub(super) fn pretty_expression(text: &str) -> String {
@@ -79,9 +79,10 @@ fn write_casts(text: &str, out: &mut String, depth: usize) {
             let called = at > 0 && is_name_byte(bytes[at - 1]);
             let mut body = String::new();
             write_group_body(inner, &mut body, depth);
+            let plain = text[end..].starts_with("::") && is_plain_operand(&body);
             if bracketed {
                 out.extend(["[", &body, "]"]);
-            } else if !called && text[end..].starts_with("::") && is_plain_operand(&body) {
+            } else if !called && (plain || is_arithmetic_operand(text, at, end)) {
                 out.push_str(&body);
             } else {
                 out.push('(');
@@ -107,6 +108,22 @@ fn write_group_body(inner: &str, out: &mut String, depth: usize) {
             out.push_str(argument);
         }
     }
+}
+
+/// Whether the group at `at..end` is an operand of `+ - * / %` that reads the same without its
+/// pair: it binds tighter, or as tight and stands on the left (isSimpleNode).
+fn is_arithmetic_operand(text: &str, at: usize, end: usize) -> bool {
+    let operator = |text| match split_top(text, " ")[..] {
+        [_, "+" | "-", _] => Some(0),
+        [_, "*" | "/" | "%", _] => Some(1),
+        _ => None,
+    };
+    let (Some(parent), Some(own)) = (operator(text), operator(&text[at + 1..end - 1])) else {
+        return false;
+    };
+    let left = at == 0 && text[end..].starts_with(' ');
+    let right = end == text.len();
+    (own > parent && (left || right)) || (own == parent && left)
 }
 
 /// A constant, a name, a call, or a cast of one: what `::` may follow without parentheses.
@@ -264,6 +281,14 @@ mod tests {
             (
                 "((((note)::text || 'x'::text) || 'y'::text) = ''::text)",
                 "((note::text || 'x'::text) || 'y'::text) = ''::text",
+            ),
+            ("((a - (b - 1)) > ((a * b) + 1))", "(a - (b - 1)) > (a * b + 1)"),
+            ("(((a + b) * 2) > (((a / b) / 2) - 1))", "((a + b) * 2) > (a / b / 2 - 1)"),
+            ("((a * (b * a)) = (((a * b) * a) % 3))", "(a * (b * a)) = (a * b * a % 3)"),
+            ("(((a + b))::bigint + 1)", "(a + b)::bigint + 1"),
+            (
+                "((abs(((a + b) + 1)) > ((- a) + 2)) AND (((a || ''::text) || 'x'::text) = ''::text))",
+                "abs(a + b + 1) > ((- a) + 2) AND ((a || ''::text) || 'x'::text) = ''::text",
             ),
             ("now()", "now()"),
             ("(note = 'it''s (odd'::text)", "note = 'it''s (odd'::text"),

@@ -11,7 +11,7 @@ use steppe_types::physical::Physical;
 use steppe_types::{Datum, Error, Oid, Result, oid};
 
 /// Adds the rows of one catalog.
-type Provider = fn(&SystemContext<'_>, &mut RowsBuilder);
+pub(super) type Provider = fn(&SystemContext<'_>, &mut RowsBuilder);
 
 /// The rows of a system catalog, in its column order. `None`: there are rows that cannot be told.
 pub fn rows(relation: Oid, context: &SystemContext<'_>) -> Result<Option<Rows>> {
@@ -135,6 +135,8 @@ pub struct RowsBuilder {
     shape: &'static Shape,
     template: Vec<Datum>,
     rows: Vec<Vec<Datum>>,
+    /// So many rows at the front are known to have the shape.
+    checked: usize,
     /// The columns of the last row: rows mostly name the same ones in the same order.
     last: Vec<(&'static str, usize)>,
     error: Option<Error>,
@@ -156,6 +158,7 @@ impl RowsBuilder {
             shape,
             template: template.collect(),
             rows: Vec::new(),
+            checked: 0,
             last: Vec::new(),
             error: None,
         }
@@ -176,6 +179,17 @@ impl RowsBuilder {
         self.rows.push(row);
     }
 
+    /// Another builder for the same catalog.
+    pub(super) fn empty(&self) -> RowsBuilder {
+        RowsBuilder::of(self.shape)
+    }
+
+    /// Starts with rows of another builder for the same catalog.
+    pub(super) fn start_with(&mut self, rows: &[Vec<Datum>]) {
+        self.rows = rows.to_vec();
+        self.checked = rows.len();
+    }
+
     fn position(&mut self, i: usize, name: &'static str) -> Option<usize> {
         if let Some((_, at)) = self.last.get(i).filter(|(last, _)| *last == name) {
             return Some(*at);
@@ -193,7 +207,7 @@ impl RowsBuilder {
         if let Some(error) = self.error {
             return Err(error);
         }
-        for row in &self.rows {
+        for row in &self.rows[self.checked..] {
             self.shape.check(row)?;
         }
         Ok(self.rows)

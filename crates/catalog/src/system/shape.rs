@@ -31,7 +31,7 @@ pub struct ShapeColumn {
     pub name: &'static str,
     /// Type as PostgreSQL declares it.
     pub declared_type: Oid,
-    /// Type of the values: the declared one, or what stands in for it ([`representable`]).
+    /// Type of the values: the declared one, or what stands in for it.
     pub type_oid: Oid,
     /// Type modifier.
     pub typmod: i32,

@@ -274,6 +274,38 @@ fn information_schema_constraints() {
     );
 }
 
+#[test]
+fn statistics() {
+    use crate::relation::{ColumnStatistics, Statistics};
+    let mut catalog = testing::accounts();
+    let mut acc = (**catalog.relation(ACC).expect("acc")).clone();
+    let mut columns = vec![ColumnStatistics::default(); 8];
+    columns[4] = ColumnStatistics {
+        null_fraction: 0.25,
+        width: 4,
+        distinct: -0.5,
+        most_common: vec![("7".into(), 0.5)],
+        histogram: vec!["1".into(), "9".into()],
+        correlation: 1.0,
+    };
+    acc.statistics = Some(Statistics { rows: 1000.0, pages: 10, columns }.into());
+    catalog.put_relation(acc);
+    let size = select(&catalog, "pg_class", "relpages, reltuples", "relname", &["acc", "acc_pkey"]);
+    assert_eq!(size, ["10|1000", "1|1000"]);
+    let columns = "schemaname, tablename, inherited, null_frac, avg_width, n_distinct, \
+                   most_common_vals, most_common_freqs, histogram_bounds, correlation";
+    assert_eq!(
+        select(&catalog, "pg_stats", columns, "attname", &["a"]),
+        ["public|acc|f|0.25|4|-0.5|{7}|{0.5}|{1,9}|1"]
+    );
+    let columns = "starelid, stakind1, staop1, stakind2, staop2, stakind3, staop3, stakind4, \
+                   stanumbers1, stavalues1, stanumbers2, stavalues2, stanumbers3";
+    assert_eq!(
+        select(&catalog, "pg_statistic", columns, "staattnum", &["5"]),
+        ["16390|1|96|2|97|3|97|0|{0.5}|{7}||{1,9}|{1}"]
+    );
+}
+
 /// Every relation is found by name, and each one either has rows of its shape or says it has none
 /// to tell.
 #[test]
