@@ -1,4 +1,5 @@
 -- What psql 15 asks the catalogs for its \d family (psql -E), with names in place of OIDs.
+-- PostgreSQL 15 differs: its catalogs have fewer rows
 CREATE TABLE acc (
     id serial PRIMARY KEY,
     "Name" varchar(20) NOT NULL DEFAULT 'x',

@@ -1,4 +1,5 @@
 -- What psql 15 asks the catalogs for its rarer describe commands, as in psql_queries.sql.
+-- PostgreSQL 15 differs: its catalogs have fewer columns
 CREATE TABLE acc (
     id serial PRIMARY KEY,
     "Name" varchar(20) NOT NULL DEFAULT 'x',

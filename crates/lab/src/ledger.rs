@@ -149,7 +149,10 @@ mod tests {
         ledger
     }
 
-    fn rows(numbers: &[i64]) -> (Vec<(i64, Transfer)>, Vec<(i64, i64)>) {
+    type Entries = Vec<(i64, Transfer)>;
+    type Parts = Vec<(i64, i64)>;
+
+    fn rows(numbers: &[i64]) -> (Entries, Parts) {
         let last = numbers.last().copied().unwrap_or(0);
         let kept = numbers.iter().filter(|&&number| number > last - PARTS_WINDOW);
         (

@@ -1,0 +1,53 @@
+-- boolean, bytea, uuid, oid and the reg* types.
+SELECT true, false, 't'::boolean, 'F'::boolean, 'yes'::boolean, 'no'::boolean, 'on'::boolean, 'off'::boolean, '1'::boolean, '0'::boolean, ' tRuE '::boolean, 'fal'::boolean;
+SELECT 'maybe'::boolean;
+SELECT ''::boolean;
+SELECT 'o'::boolean;
+SELECT 2::boolean, true::text, false::varchar, true::integer, 'true'::text::boolean;
+SELECT true < false, true > false, true = 't', bool 'yes' AND bool 'no', not true;
+SELECT 1.5::boolean;
+SELECT true + 1;
+
+SELECT '\x00ff10'::bytea, 'abc'::bytea, '\000\377a\\b'::bytea, ''::bytea, '\xAB cd'::bytea;
+SELECT '\x0'::bytea;
+SELECT '\xzz'::bytea;
+SELECT '\9'::bytea;
+SELECT length('\x0001'::bytea), octet_length('abc'::bytea), '\x01'::bytea || '\x02', substring('\x010203'::bytea FROM 2 FOR 1), position('\x02'::bytea IN '\x0102');
+SELECT get_byte('\x0102'::bytea, 1), set_byte('\x0102'::bytea, 0, 255), get_bit('\x01'::bytea, 0), encode('\x00ff', 'base64'), encode('\x00ff', 'escape'), decode('AP8=', 'base64');
+SELECT get_byte('\x01'::bytea, 5);
+SELECT decode('zz', 'hex');
+SELECT encode('a', 'nope');
+SELECT '\x01'::bytea < '\x0100', '\xff'::bytea > '\x00', md5('\x00'::bytea), sha256('abc');
+SELECT convert_from('\xc3a4', 'UTF8'), convert_to('ä', 'UTF8'), trim('\x00'::bytea FROM '\x000100'::bytea);
+SELECT convert_from('\xff', 'UTF8');
+SET bytea_output = 'escape';
+SELECT '\x00ff41'::bytea, 'a\\b'::bytea;
+RESET bytea_output;
+CREATE TABLE blobs (id integer PRIMARY KEY, b bytea UNIQUE);
+INSERT INTO blobs VALUES (1, '\x'), (2, '\x00'), (3, '\x0001'), (4, NULL), (5, decode(repeat('ab', 4000), 'hex'));
+INSERT INTO blobs VALUES (6, '\000');
+SELECT id, length(b), md5(b) FROM blobs ORDER BY b, id;
+SELECT id FROM blobs WHERE b >= '\x00' AND b < '\x01' ORDER BY id;
+
+SELECT 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid, '{A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11}'::uuid, 'a0eebc999c0b4ef8bb6d6bb9bd380a11'::uuid, 'a0ee-bc99-9c0b-4ef8-bb6d-6bb9-bd38-0a11'::uuid;
+SELECT 'a0eebc99'::uuid;
+SELECT 'g0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid;
+SELECT '00000000-0000-0000-0000-000000000001'::uuid < '00000000-0000-0000-0000-000000000002', gen_random_uuid() <> gen_random_uuid(), length(gen_random_uuid()::text);
+CREATE TABLE uuids (u uuid PRIMARY KEY, n integer);
+INSERT INTO uuids SELECT md5(n::text)::uuid, n FROM generate_series(1, 5) AS n;
+SELECT * FROM uuids ORDER BY u;
+SELECT n FROM uuids WHERE u = md5('3')::uuid;
+INSERT INTO uuids VALUES (md5('3')::uuid, 0);
+
+SELECT 123::oid, '4294967295'::oid, (-1)::oid, 1::oid = 1, 1259::regclass, 'pg_class'::regclass::oid, 'int4'::regtype, 23::regtype, 'integer'::regtype::oid;
+SELECT 4294967296::oid;
+SELECT '-5000000000'::oid;
+SELECT 'nope'::regclass;
+SELECT 'nope'::regtype;
+SELECT to_regclass('nope'), to_regclass('pg_class'), to_regtype('numeric(10, 2)'), 0::regclass, 4000000000::oid::regclass;
+SELECT 'uuids'::regclass, 'public.uuids'::regclass, 'uuids_pkey'::regclass, '"uuids"'::regclass;
+SELECT 'int4pl'::regproc, 'abs(integer)'::regprocedure, '+(integer,integer)'::regoperator, 'pg_catalog'::regnamespace, 'postgres'::regrole;
+SELECT 'abs'::regproc;
+SELECT 'integer[]'::regtype, 'character varying'::regtype, 'timestamp with time zone'::regtype, 'varchar'::regtype::text, format_type(1043, 14), format_type(1700, 655366), format_type(23, NULL);
+SELECT n::oid FROM generate_series(2, 1, -1) AS n ORDER BY n::oid;
+SELECT 'x'::"char", 'xyz'::"char", ''::"char", 'abc'::name, repeat('n', 70)::name;

@@ -1,0 +1,23 @@
+-- What PostgreSQL has only since 16 to 18.
+-- PostgreSQL 15 differs: it does not have this
+SELECT pg_input_is_valid('12', 'integer'), pg_input_is_valid('x', 'integer');
+SELECT * FROM (SELECT 1);
+SELECT 1 AS a UNION SELECT 2 AS b ORDER BY b;
+SELECT timestamp 'infinity' - timestamp 'infinity';
+SELECT ' 12.50 '::numeric, '-.5'::numeric, '1_000.5'::numeric, '0x1F'::numeric, '1e-3'::numeric;
+SELECT '0x1F'::integer, '0b101'::integer, '0o17'::integer, '1_000'::integer, 0x1F, 1_000_000;
+SELECT 0x;
+SELECT random() BETWEEN 0 AND 1, random() <> random(), random(1, 1);
+SELECT name, parameter_types, result_types FROM pg_prepared_statements ORDER BY name;
+SELECT 0b11, 0o17, 0xFF_FF, 1_0.5, '1_0.5'::float8;
+PREPARE p (integer) AS SELECT $1 AS x;
+SELECT name, result_types FROM pg_prepared_statements;
+CREATE TABLE k (id integer PRIMARY KEY, w text DEFAULT 'dflt');
+COPY k FROM stdin (DEFAULT '\D');
+7	\D
+\.
+SELECT * FROM k;
+SELECT array_sample(ARRAY[1], 1), any_value(x) FROM (VALUES (5), (5)) AS v (x) GROUP BY x;
+SELECT uuid_extract_version(gen_random_uuid()), length(uuidv7()::text), casefold('ABC'), array_sort(ARRAY[3, 1, 2]), array_reverse(ARRAY[1, 2]), crc32('abc'), gamma(5), reverse('\x0102'::bytea);
+UPDATE k SET w = w || '!' RETURNING old.w, new.w;
+DELETE FROM k RETURNING old.w, new.w;

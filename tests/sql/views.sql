@@ -1,0 +1,20 @@
+-- Views. They may be missing: then they must say so.
+CREATE TABLE base (id integer PRIMARY KEY, v text, n integer);
+INSERT INTO base VALUES (1, 'a', 10), (2, 'b', 20), (3, 'c', 30);
+CREATE VIEW small AS SELECT id, v FROM base WHERE n < 25;
+SELECT * FROM small ORDER BY id;
+CREATE OR REPLACE VIEW small AS SELECT id, v, n FROM base WHERE n < 15;
+SELECT * FROM small ORDER BY id;
+CREATE VIEW named (x, y) AS SELECT id, upper(v) FROM base;
+SELECT x, y FROM named WHERE x > 1 ORDER BY x;
+CREATE VIEW joined AS SELECT a.id, b.v FROM base AS a JOIN small AS b USING (id);
+SELECT * FROM joined;
+INSERT INTO small VALUES (9, 'via view', 1);
+SELECT * FROM base WHERE id = 9;
+DROP TABLE base;
+CREATE VIEW small AS SELECT 1;
+CREATE VIEW bad AS SELECT nope;
+DROP VIEW joined;
+DROP VIEW joined;
+DROP VIEW IF EXISTS joined;
+DROP TABLE small;
