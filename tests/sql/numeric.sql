@@ -22,14 +22,12 @@ SELECT 'abc'::numeric;
 SELECT '1.2.3'::numeric;
 SELECT '1e'::numeric;
 SELECT '1e200000'::numeric;
-SELECT length((10::numeric ^ 1000)::text), (10::numeric ^ -20);
 
 SELECT round(2.5), round(-2.5), round(3.5), round(1234.5678, 2), round(1234.5678, -2), round(0.5), round(-0.4);
 SELECT trunc(2.9), trunc(-2.9), trunc(1234.5678, 2), trunc(1234.5678, -2), ceil(2.1), ceil(-2.1), floor(2.9), floor(-2.1);
 SELECT sign(-1.5), sign(0.0), abs(-1.50), -(-1.5), + 1.5, @ -1.5;
 SELECT sqrt(2.0), sqrt(4.0), sqrt(0.0), sqrt(123456789.0);
 SELECT sqrt(-1.0);
-SELECT power(2.0, 10), power(2.0, 0.5), power(2.5, -2), power(0.0, 0), 2.0 ^ 3;
 SELECT power(0.0, -1);
 SELECT power(-2.0, 0.5);
 SELECT exp(1.0), exp(0.0), ln(2.0), ln(10.0), log(100.0), log(2.0, 64.0), log10(1000.0);

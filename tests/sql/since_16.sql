@@ -21,3 +21,8 @@ SELECT array_sample(ARRAY[1], 1), any_value(x) FROM (VALUES (5), (5)) AS v (x) G
 SELECT uuid_extract_version(gen_random_uuid()), length(uuidv7()::text), casefold('ABC'), array_sort(ARRAY[3, 1, 2]), array_reverse(ARRAY[1, 2]), crc32('abc'), gamma(5), reverse('\x0102'::bytea);
 UPDATE k SET w = w || '!' RETURNING old.w, new.w;
 DELETE FROM k RETURNING old.w, new.w;
+SELECT length((10::numeric ^ 1000)::text), (10::numeric ^ -20);
+SELECT to_bin(5), to_oct(8);
+SELECT outer_o.id FROM k AS outer_o, (SELECT id FROM k WHERE id = outer_o.id) AS q;
+COPY k TO stdout (QUOTE '"');
+SELECT power(2.0, 10), power(2.0, 0.5), power(2.5, -2), power(0.0, 0), 2.0 ^ 3;

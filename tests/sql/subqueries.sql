@@ -44,7 +44,6 @@ SELECT * FROM (SELECT grp, sum(amount) AS total FROM o GROUP BY grp) AS q WHERE 
 SELECT * FROM (SELECT id FROM o ORDER BY amount DESC NULLS LAST LIMIT 2) AS q ORDER BY id;
 SELECT q.a + q.b FROM (VALUES (1, 2), (3, 4)) AS q (a, b) ORDER BY 1;
 SELECT max(c) FROM (SELECT grp, count(*) AS c FROM o GROUP BY grp) AS q;
-SELECT outer_o.id FROM o AS outer_o, (SELECT id FROM o WHERE id = outer_o.id) AS q;
 
 -- WITH.
 WITH a AS (SELECT 1 AS x), b AS (SELECT x + 1 AS y FROM a) SELECT * FROM a, b;

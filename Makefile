@@ -1,0 +1,64 @@
+# One command for everything: `make help` lists them.
+
+LISTEN ?= 127.0.0.1:5433
+DATA ?= ./data
+# Settings for `make run`, `make bench`, …: passed on as they are.
+ARGS ?=
+CYCLES ?= 20
+CRASH_SEEDS ?= 2000
+binaries := $(or $(CARGO_TARGET_DIR),target)
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint format bench crash kill9 golden set-up-build set-up-test
+
+help: ## This list
+	@echo 'make COMMAND, where COMMAND is'
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+
+run: set-up-build ## Build a release and start the server on $(LISTEN), data in $(DATA)
+	cargo build --release --bin steppe
+	@echo
+	@echo 'Connect with:  psql -h $(firstword $(subst :, ,$(LISTEN))) -p $(lastword $(subst :, ,$(LISTEN))) -U postgres postgres'
+	@echo
+	@exec $(binaries)/release/steppe serve --listen $(LISTEN) --data-dir $(DATA) $(ARGS)
+
+test: set-up-test ## Every test: unit, crash simulation, golden SQL, kill -9
+	@CRASH_SEEDS=$(CRASH_SEEDS) CYCLES=$(CYCLES) tools/test.sh
+
+lint: set-up-build ## Formatting and lints; warnings are errors
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+
+format: ## Format all code
+	cargo fmt --all
+
+bench: set-up-test ## Steppe, PostgreSQL and a do-nothing server side by side (ARGS=--help)
+	cargo build --release --bin steppe --bin bench --bin noop_server
+	$(binaries)/release/bench $(ARGS)
+
+crash: set-up-build ## Crash simulation without end; SEED=n replays one
+ifdef SEED
+	STEPPE_SEED=$(SEED) cargo test -p steppe-txn --test crash -- --nocapture
+	STEPPE_CRASH_SEEDS=$(SEED)..$$(($(SEED) + 1)) cargo test -p steppe-storage --test crash -- --nocapture
+else
+	STEPPE_ENDLESS=1 STEPPE_FIRST_SEED=$$(date +%s) cargo test -p steppe-txn --test crash -- --nocapture
+endif
+
+kill9: set-up-build ## kill -9 under load, CYCLES=n times or CYCLES=endless, against a ledger
+	cargo build --bin steppe --bin kill9
+	$(binaries)/debug/kill9 --server $(binaries)/debug/steppe --cycles $(CYCLES) $(ARGS)
+
+golden: set-up-test ## SQL files against their expected output (FILES="a b"); UPDATE=1 asks PostgreSQL anew
+ifdef UPDATE
+	cargo build --bin golden
+	$(binaries)/debug/golden --update --postgres "$$(tools/pg18.sh)" $(FILES)
+else
+	cargo build --bin steppe --bin golden
+	$(binaries)/debug/golden --server $(binaries)/debug/steppe $(FILES)
+endif
+
+set-up-build:
+	@tools/set-up.sh build
+
+set-up-test:
+	@tools/set-up.sh test
