@@ -48,10 +48,11 @@ impl Pool {
             }
             self.end_huge_pages();
             let batch = (self.resident.len() / 16).clamp(1, BATCH);
-            let found = self.turn(&mut clock, batch);
+            let dirty_batch = (self.resident.len() / 4).min(writeback::BATCH);
+            let found = self.turn(&mut clock, batch, dirty_batch);
             let mut freed = found.victims.len();
             self.discard(found.victims);
-            if freed < batch && !found.dirty.is_empty() {
+            if freed < batch || found.dirty.len() >= dirty_batch {
                 freed += self.write_and_evict(&found.dirty)?;
             }
             if freed == 0 {
@@ -61,7 +62,12 @@ impl Pool {
     }
 
     /// Moves the hand until it has enough, at most twice around.
-    fn turn(&self, clock: &mut Clock, batch: usize) -> Found<'_> {
+    ///
+    /// It stops at a batch of dirty pages, too: were they passed over for as long as
+    /// clean ones turn up, the few clean pages of a pool full of dirty ones would
+    /// chase one another out, and two pages that one operation needs at the same
+    /// time (a parent and its child) could do so for ever.
+    fn turn(&self, clock: &mut Clock, batch: usize, dirty_batch: usize) -> Found<'_> {
         let mut found = Found::default();
         for _ in 0..2 * self.resident.len() + 1 {
             let slot = clock.hand;
@@ -90,7 +96,7 @@ impl Pool {
             } else if let Some(guard) = self.try_latch(id, state) {
                 found.victims.push((slot, guard));
             }
-            if found.victims.len() >= batch || found.dirty.len() >= writeback::BATCH {
+            if found.victims.len() >= batch || found.dirty.len() >= dirty_batch {
                 break;
             }
         }
