@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use crate::data_dir::DataDir;
 use crate::plan_cache::PlanCache;
 use crate::server::{Backends, Phase, Server};
+use crate::services::now_micros;
 use crate::settings::{ServerSettings, Source};
 use crate::stream::Accepted;
 use crate::workers::Workers;
@@ -102,6 +103,7 @@ impl Running {
             backends: Backends::default(),
             timers: background.handle().clone(),
             random: Arc::new(random) as Arc<dyn Random>,
+            started: now_micros(),
             starting: AtomicUsize::new(0),
             phase,
         });

@@ -1,7 +1,7 @@
 //! What all sessions of a server share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Waker;
 
 use hashbrown::HashMap;
@@ -48,6 +48,8 @@ pub struct Server {
     pub timers: Handle,
     /// Secrets and random().
     pub random: Arc<dyn Random>,
+    /// When it started: microseconds since 2000-01-01 UTC.
+    pub started: i64,
     /// Connections that have not become sessions yet.
     pub starting: AtomicUsize,
     pub(crate) phase: watch::Sender<Phase>,
@@ -64,6 +66,8 @@ impl Server {
 #[derive(Default)]
 pub struct Control {
     waker: Mutex<Option<Waker>>,
+    /// A statement runs.
+    pub(crate) is_running: AtomicBool,
 }
 
 impl Control {
@@ -94,6 +98,8 @@ pub struct Backend {
     pub user: Arc<str>,
     /// Its database.
     pub database: Arc<str>,
+    /// When it connected: microseconds since 2000-01-01 UTC.
+    pub started: i64,
 }
 
 /// The connected sessions.
@@ -116,6 +122,16 @@ impl Backends {
     /// Removes a session.
     pub fn remove(&self, pid: i32) {
         self.map.lock().remove(&pid);
+    }
+
+    /// Shows every session.
+    pub(crate) fn for_each(&self, mut f: impl FnMut(i32, &Backend)) {
+        let map = self.map.lock();
+        let mut pids: Vec<i32> = map.keys().copied().collect();
+        pids.sort_unstable();
+        for pid in pids {
+            f(pid, &map[&pid]);
+        }
     }
 
     /// How many there are.

@@ -169,6 +169,7 @@ fn open_session(server: &Arc<Server>, stream: &Stream, request: Request) -> Resu
         cancel_key: cancel_key.clone(),
         user: Arc::clone(&request.user),
         database: Arc::clone(&request.database),
+        started: crate::services::now_micros(),
     };
     let max = usize::try_from(server.settings.int("max_connections")).unwrap_or(1);
     if !server.backends.add(pid, backend, max) {

@@ -1,71 +1,122 @@
-//! System views that only the server can fill: pg_settings, pg_stat_activity ….
+//! What the system catalogs show of the server and the session: settings, activity,
+//! prepared statements, cursors.
 
+use std::sync::atomic::Ordering;
+
+use steppe_catalog::system::session::POSTGRES_DATABASE;
+use steppe_catalog::system::{self, RowsBuilder, SessionView, Setting, SystemContext};
+use steppe_exec::SessionServices;
 use steppe_types::{Datum, Error, Oid, Result};
 
 use crate::services::Core;
+use crate::settings::definition::Kind;
+use crate::settings::value::format_g;
 
 /// The rows of a virtual relation.
 pub(crate) fn rows(core: &Core, relation: Oid) -> Result<Vec<Vec<Datum>>> {
     let names = core.names();
-    let found = names.catalog.relation(relation).map(|relation| relation.name.clone());
-    match found.as_deref() {
-        Some("pg_settings") => Ok(settings(core)),
-        Some(name) => Err(Error::not_supported(format!("the system catalog {name}"))),
-        None => Err(Error::not_supported("this system catalog")),
+    let context = SystemContext {
+        catalog: &names.catalog,
+        database: &core.identity.database,
+        database_oid: POSTGRES_DATABASE,
+        session: core,
+    };
+    match system::rows(relation, &context)? {
+        Some(rows) => Ok(rows.to_vec()),
+        None => {
+            let relation = names.catalog.relation(relation);
+            let name = relation.map_or("?", |relation| &relation.name);
+            Err(Error::not_supported(format!("system catalog {name}")))
+        }
     }
 }
 
-/// pg_settings, in its column order.
-fn settings(core: &Core) -> Vec<Vec<Datum>> {
-    let text = |text: &str| Datum::text(text);
-    let maybe = |value: Option<&str>| value.map_or(Datum::Null, Datum::text);
-    let rows = core.settings.lock().rows();
-    rows.into_iter()
-        .map(|row| {
-            use crate::settings::definition::Kind;
-            let definition = row.definition;
-            let (min, max) = match &definition.kind {
-                Kind::Int { min, max } => (Some(min.to_string()), Some(max.to_string())),
-                Kind::Real { min, max } => (
-                    Some(crate::settings::value::format_g(*min)),
-                    Some(crate::settings::value::format_g(*max)),
-                ),
-                _ => (None, None),
-            };
-            let words = match &definition.kind {
-                Kind::Enum(words) => {
-                    Datum::Array(std::sync::Arc::new(steppe_types::datum::Array {
-                        element_type: steppe_types::oid::TEXT,
-                        dimensions: vec![(words.len() as i32, 1)],
-                        elements: words.iter().map(|word| Datum::text(*word)).collect(),
-                    }))
+impl SessionView for Core {
+    fn settings(&self) -> Vec<Setting> {
+        let rows = self.settings.lock().rows();
+        rows.into_iter()
+            .map(|row| {
+                let definition = row.definition;
+                let (min, max) = match &definition.kind {
+                    Kind::Int { min, max } => (Some(min.to_string()), Some(max.to_string())),
+                    Kind::Real { min, max } => (Some(format_g(*min)), Some(format_g(*max))),
+                    _ => (None, None),
+                };
+                let values = match &definition.kind {
+                    Kind::Enum(words) => Some(words.iter().map(|word| (*word).into()).collect()),
+                    _ => None,
+                };
+                Setting {
+                    name: definition.name.to_owned(),
+                    setting: row.setting.value.setting(),
+                    unit: definition.unit.map(str::to_owned),
+                    category: definition.category.to_owned(),
+                    description: None,
+                    context: definition.context.as_str().to_owned(),
+                    vartype: definition.kind.as_str().to_owned(),
+                    source: row.setting.source.as_str().to_owned(),
+                    min,
+                    max,
+                    values,
+                    boot: Some(definition.boot.setting()),
+                    reset: Some(row.reset.setting()),
+                    pending_restart: false,
                 }
-                _ => Datum::Null,
+            })
+            .collect()
+    }
+
+    fn sequence_last_value(&self, sequence: Oid) -> Option<i64> {
+        let names = self.names();
+        let relation = names.catalog.relation(sequence)?;
+        let server = &self.server;
+        let state = server.sequences.get(&server.database, relation).ok()?;
+        let (value, called) = state.position();
+        called.then_some(value)
+    }
+
+    fn rows(&self, relation: &str) -> Result<Option<Vec<Vec<Datum>>>> {
+        match relation {
+            "pg_stat_activity" => self.activity().map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Core {
+    /// pg_stat_activity: who is connected, and whether they are in a transaction.
+    fn activity(&self) -> Result<Vec<Vec<Datum>>> {
+        let mut builder = RowsBuilder::new("pg_stat_activity")?;
+        let own = self.backend_pid();
+        self.server.backends.for_each(|pid, backend| {
+            let state = if pid == own || backend.control.is_running.load(Ordering::Relaxed) {
+                "active"
+            } else if backend.shared.xid() != 0 {
+                "idle in transaction"
+            } else {
+                "idle"
             };
-            let line = match row.setting.source {
-                crate::settings::Source::File(line) => i32::try_from(line).ok(),
-                _ => None,
-            };
-            vec![
-                text(definition.name),
-                Datum::text(row.setting.value.setting()),
-                maybe(definition.unit),
-                text(definition.category),
-                // The extracted facts carry no descriptions.
-                text(""),
-                Datum::Null,
-                text(definition.context.as_str()),
-                text(definition.kind.as_str()),
-                text(row.setting.source.as_str()),
-                maybe(min.as_deref()),
-                maybe(max.as_deref()),
-                words,
-                Datum::text(definition.boot.setting()),
-                Datum::text(row.reset.setting()),
-                line.map_or(Datum::Null, |_| Datum::text("steppe.conf")),
-                line.map_or(Datum::Null, Datum::Int4),
-                Datum::Bool(false),
-            ]
-        })
-        .collect()
+            builder.row([
+                ("datid", Datum::Oid(POSTGRES_DATABASE)),
+                ("datname", Datum::Text(backend.database.clone())),
+                ("pid", Datum::Int4(pid)),
+                ("usesysid", Datum::Oid(steppe_catalog::BOOTSTRAP_SUPERUSER)),
+                ("usename", Datum::Text(backend.user.clone())),
+                ("backend_start", Datum::TimestampTz(backend.started)),
+                ("state", Datum::text(state)),
+                ("backend_type", Datum::text("client backend")),
+            ]);
+        });
+        builder.finish()
+    }
+
+    /// Functions that only the server can compute, by prosrc.
+    pub(crate) fn call_function(&self, source: &str) -> Option<Datum> {
+        match source {
+            "pg_postmaster_start_time" | "pg_conf_load_time" => {
+                Some(Datum::TimestampTz(self.server.started))
+            }
+            _ => None,
+        }
+    }
 }

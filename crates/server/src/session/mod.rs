@@ -221,6 +221,7 @@ impl Session {
                 *input = BytesMut::new();
             }
             self.send().await?;
+            self.control.is_running.store(false, Ordering::Relaxed);
             if !self.receive(input).await? {
                 return Ok(());
             }
@@ -343,6 +344,7 @@ impl Session {
         if self.skipping && !matches!(frame.tag, b'S' | b'X') {
             return Ok(true);
         }
+        self.control.is_running.store(true, Ordering::Relaxed);
         let handled = {
             let mut handling = pin!(self.handle_message(frame));
             poll_fn(|cx| {

@@ -1,0 +1,122 @@
+//! The binary: start, refusals, stop, and what survives.
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+
+use support::{Raw, TestDir, rows};
+
+struct Steppe {
+    child: Child,
+    port: u16,
+}
+
+fn command(dir: &TestDir) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_steppe"));
+    command.arg("serve").arg("--data-dir").arg(dir.0.join("data"));
+    command.args(["--listen", "127.0.0.1:0", "-c", "shared_buffers=8MB"]);
+    command
+}
+
+impl Steppe {
+    fn start(dir: &TestDir) -> Steppe {
+        let mut child = command(dir)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the server is run");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("its output is piped");
+        BufReader::new(stdout).read_line(&mut line).expect("it says something");
+        let address = line.trim().strip_prefix("ready: listening on 127.0.0.1:");
+        let port = address.and_then(|port| port.parse().ok());
+        Steppe { child, port: port.unwrap_or_else(|| panic!("not a ready line: {line:?}")) }
+    }
+
+    fn connect(&self) -> Raw {
+        let stream = std::net::TcpStream::connect(("127.0.0.1", self.port)).expect("connects");
+        let mut raw = Raw { stream };
+        raw.startup(&[("user", "tester")]);
+        raw.until_ready();
+        raw
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args([name, &pid]).status().expect("kill is run");
+        assert!(sent.success());
+    }
+}
+
+impl Drop for Steppe {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn failure(output: &Output) -> String {
+    assert!(!output.status.success());
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn data_survives_a_clean_stop_and_a_kill() {
+    let dir = TestDir::new();
+    for (round, signal) in ["-TERM", "-INT", "-KILL", "-TERM"].into_iter().enumerate() {
+        let mut server = Steppe::start(&dir);
+        let mut raw = server.connect();
+        if round == 0 {
+            raw.query("create table t (a int primary key)");
+        }
+        raw.query(&format!("insert into t values ({round})"));
+        // Not committed: gone however the server ends.
+        let mut open = server.connect();
+        open.query(&format!("begin; insert into t values ({})", 100 + round));
+        let found = rows(&raw.query("select count(*) from t"));
+        assert_eq!(found, [[Some((round + 1).to_string())]]);
+        server.signal(signal);
+        let status = server.child.wait().expect("it ends");
+        assert_eq!(status.success(), signal != "-KILL", "{signal}: {status}");
+    }
+    let server = Steppe::start(&dir);
+    let found = rows(&server.connect().query("select a from t order by a"));
+    let numbers: Vec<_> = found.iter().map(|row| row[0].as_deref().unwrap()).collect();
+    assert_eq!(numbers, ["0", "1", "2", "3"]);
+}
+
+#[test]
+fn a_second_server_is_refused() {
+    let dir = TestDir::new();
+    let _first = Steppe::start(&dir);
+    let second = command(&dir).output().expect("it is run");
+    assert!(failure(&second).contains("in use by another"), "{second:?}");
+}
+
+#[test]
+fn mistakes_are_told_before_anything_is_made() {
+    let dir = TestDir::new();
+    std::fs::create_dir(dir.0.join("data")).unwrap();
+    std::fs::write(dir.0.join("data/thesis.txt"), "x").unwrap();
+    let refused = command(&dir).output().expect("it is run");
+    assert!(failure(&refused).contains("not a Steppe data directory"), "{refused:?}");
+    let dir = TestDir::new();
+    let bad = command(&dir).args(["-c", "work_mem=banana"]).output().expect("it is run");
+    assert!(failure(&bad).contains("invalid value for parameter \"work_mem\""), "{bad:?}");
+}
+
+#[test]
+fn the_configuration_file_is_read() {
+    let dir = TestDir::new();
+    drop(Steppe::start(&dir));
+    let path = dir.0.join("data/steppe.conf");
+    let mut text = std::fs::read_to_string(&path).expect("it was made");
+    assert!(text.contains("#shared_buffers = '128MB'"), "{text}");
+    text.push_str("work_mem = 7MB\napp.tier = 'gold'\n");
+    std::fs::write(&path, text).unwrap();
+    let server = Steppe::start(&dir);
+    let mut raw = server.connect();
+    assert_eq!(rows(&raw.query("show work_mem")), [[Some("7MB".to_owned())]]);
+    assert_eq!(rows(&raw.query("show app.tier")), [[Some("gold".to_owned())]]);
+}

@@ -1,0 +1,309 @@
+//! The protocol, byte by byte.
+
+mod support;
+
+use std::time::Duration;
+use support::*;
+
+#[test]
+fn a_connection_is_greeted() {
+    let server = TestServer::start();
+    let mut raw = server.connect();
+    raw.send(&[0, 0, 0, 8, 4, 210, 22, 47]); // SSLRequest
+    let mut answer = [0];
+    std::io::Read::read_exact(&mut raw.stream, &mut answer).unwrap();
+    assert_eq!(&answer, b"N");
+    let options = [("user", "ann"), ("options", "-c work_mem=2MB"), ("application_name", "test")];
+    raw.startup(&options);
+    let greeting = raw.until_ready();
+    let text = |message: &Message| String::from_utf8_lossy(&message.body).into_owned();
+    let statuses: Vec<String> = greeting.iter().filter(|m| m.tag == b'S').map(text).collect();
+    for expected in [
+        "application_name\0test\0",
+        "server_encoding\0UTF8\0",
+        "integer_datetimes\0on\0",
+        "standard_conforming_strings\0on\0",
+        "DateStyle\0ISO, MDY\0",
+    ] {
+        assert!(statuses.iter().any(|status| status == expected), "{expected:?} in {statuses:?}");
+    }
+    assert!(statuses.iter().any(|status| status.starts_with("server_version\018.4")));
+    let key = greeting.iter().find(|m| m.tag == b'K').unwrap();
+    assert_eq!(key.body.len(), 8);
+    assert_eq!(rows(&raw.query("show work_mem")), [[Some("2MB".to_owned())]]);
+}
+
+#[test]
+fn newer_protocols_are_negotiated() {
+    let server = TestServer::start();
+    let mut raw = server.connect();
+    raw.startup_version(3 << 16 | 9, &[("user", "ann"), ("_pq_.magic", "1")]);
+    let greeting = raw.until_ready();
+    let negotiated = greeting.iter().find(|m| m.tag == b'v').unwrap();
+    assert_eq!(negotiated.body[..4], (3u32 << 16 | 2).to_be_bytes());
+    let key = greeting.iter().find(|m| m.tag == b'K').unwrap();
+    assert_eq!(key.body.len(), 4 + 32);
+}
+
+#[test]
+fn unknown_settings_and_versions_are_refused() {
+    let server = TestServer::start();
+    let mut raw = server.connect();
+    raw.startup(&[("user", "ann"), ("nonsense", "1")]);
+    assert_eq!(sqlstate(&raw.until_ready()).as_deref(), Some("42704"));
+    let mut old = server.connect();
+    old.startup_version(2 << 16, &[("user", "ann")]);
+    assert_eq!(sqlstate(&old.until_ready()).as_deref(), Some("0A000"));
+}
+
+#[test]
+fn a_pipeline_is_answered_in_order() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    raw.query("create table t (a int primary key, b text)");
+    let insert = parse("i", "insert into t values ($1, $2)");
+    let mut batch = insert;
+    for i in 0..3 {
+        batch.extend(bind("", "i", &[&i.to_string(), "x"]));
+        batch.extend(execute("", 0));
+    }
+    batch.extend(parse("", "select b from t where a = $1"));
+    batch.extend(bind("", "", &["1"]));
+    batch.extend(describe(b'P', ""));
+    batch.extend(execute("", 0));
+    batch.extend(sync());
+    assert_eq!(raw.tags(&batch), "12C2C2C12TDCZ");
+}
+
+#[test]
+fn an_error_skips_to_sync_and_takes_the_batch_back() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    raw.query("create table t (a int primary key)");
+    let mut batch = parse("", "insert into t values ($1)");
+    batch.extend(bind("", "", &["1"]));
+    batch.extend(execute("", 0));
+    batch.extend(bind("", "", &["1"]));
+    batch.extend(execute("", 0));
+    batch.extend(bind("", "", &["2"]));
+    batch.extend(execute("", 0));
+    batch.extend(sync());
+    assert_eq!(raw.tags(&batch), "12C2EZ");
+    assert_eq!(rows(&raw.query("select count(*) from t")), [[Some("0".to_owned())]]);
+}
+
+#[test]
+fn portals_suspend_and_go_on() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    let mut batch = parse("s", "select * from generate_series(1, 5) g");
+    batch.extend(bind("p", "s", &[]));
+    batch.extend(execute("p", 2));
+    batch.extend(execute("p", 2));
+    batch.extend(execute("p", 2));
+    batch.extend(sync());
+    raw.send(&batch);
+    let answer = raw.until_ready();
+    assert_eq!(tags(&answer), "12DDsDDsDCZ");
+    // The transaction has ended, and the portal with it.
+    let mut again = execute("p", 0);
+    again.extend(sync());
+    raw.send(&again);
+    assert_eq!(sqlstate(&raw.until_ready()).as_deref(), Some("34000"));
+}
+
+#[test]
+fn statements_are_described_and_closed() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    let mut batch = parse("s", "select $1::int + 1 as next");
+    batch.extend(describe(b'S', "s"));
+    batch.extend(parse("e", ""));
+    batch.extend(describe(b'S', "e"));
+    batch.extend(bind("", "e", &[]));
+    batch.extend(execute("", 0));
+    batch.extend(message(b'C', b"Ss\0"));
+    batch.extend(message(b'C', b"Snever\0"));
+    batch.extend(sync());
+    assert_eq!(raw.tags(&batch), "1tT1tn2I33Z");
+    let mut batch = bind("", "s", &["1"]);
+    batch.extend(sync());
+    raw.send(&batch);
+    assert_eq!(sqlstate(&raw.until_ready()).as_deref(), Some("26000"));
+}
+
+#[test]
+fn a_query_message_is_one_transaction() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    raw.query("create table t (a int primary key)");
+    let answer = raw.query("insert into t values (1); insert into t values (1)");
+    assert_eq!(tags(&answer), "CEZ");
+    assert_eq!(rows(&raw.query("select count(*) from t")), [[Some("0".to_owned())]]);
+    let answer = raw.query("insert into t values (1); begin; insert into t values (2)");
+    assert_eq!(answer.last().unwrap().body, b"T");
+    raw.query("rollback");
+    assert_eq!(rows(&raw.query("select count(*) from t")), [[Some("0".to_owned())]]);
+    assert_eq!(tags(&raw.query("")), "IZ");
+    assert_eq!(tags(&raw.query(" ; ; ")), "IZ");
+}
+
+#[test]
+fn a_failed_block_takes_only_its_end() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    raw.query("begin");
+    let failed = raw.query("select 1/0");
+    assert_eq!(sqlstate(&failed).as_deref(), Some("22012"));
+    assert_eq!(failed.last().unwrap().body, b"E");
+    let refused = raw.query("select 1");
+    let error = refused.iter().find(|m| m.tag == b'E').unwrap();
+    assert_eq!(
+        error.field(b'M').as_deref(),
+        Some("current transaction is aborted, commands ignored until end of transaction block")
+    );
+    let ended = raw.query("commit");
+    assert_eq!(ended[0].body, b"ROLLBACK\0");
+    let warned = raw.query("commit");
+    assert_eq!(tags(&warned), "NCZ");
+    assert_eq!(warned[0].field(b'C').as_deref(), Some("25P01"));
+}
+
+#[test]
+fn reported_settings_follow_the_transaction() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    let set = raw.query("begin; set application_name = 'one'");
+    assert!(set.iter().any(|m| m.tag == b'S' && m.body == b"application_name\0one\0"));
+    let back = raw.query("rollback");
+    assert!(back.iter().any(|m| m.tag == b'S' && m.body == b"application_name\0\0"));
+}
+
+#[test]
+fn malformed_input_ends_the_connection_only() {
+    let server = TestServer::start();
+    let fatal: &[&[u8]] = &[
+        b"Q\x3f\xff\xff\xff",      // past the limit
+        b"Q\xff\xff\xff\xff",      // negative
+        b"Q\0\0\0\x01",            // shorter than itself
+        b"y\0\0\0\x04",            // no such type
+        b"S\x10\0\0\0",            // far too long for a Sync
+        b"\x16\x03\x01\x02\0\x01", // a TLS hello
+    ];
+    for bytes in fatal {
+        let mut raw = server.raw();
+        raw.send(bytes);
+        let answer = raw.until_ready();
+        assert_eq!(answer.len(), 1, "{bytes:?}: {answer:?}");
+        assert_eq!(answer[0].field(b'S').as_deref(), Some("FATAL"), "{bytes:?}");
+        assert_eq!(answer[0].field(b'C').as_deref(), Some("08P01"), "{bytes:?}");
+    }
+    // A bad body is an error, and the session goes on.
+    let mut raw = server.raw();
+    assert_eq!(raw.tags(&message(b'Q', b"\xff\0")), "EZ");
+    let mut batch = message(b'B', b"\0\0\0\x07");
+    batch.extend(sync());
+    assert_eq!(raw.tags(&batch), "EZ");
+    assert_eq!(rows(&raw.query("select 1")), [[Some("1".to_owned())]]);
+}
+
+#[test]
+fn a_gigabyte_that_never_comes_costs_nothing() {
+    let server = TestServer::start();
+    let waiting: Vec<Raw> = (0..50)
+        .map(|_| {
+            let mut raw = server.raw();
+            raw.send(b"Q\x3f\xff\xff\xfeselect 1");
+            raw
+        })
+        .collect();
+    assert_eq!(rows(&server.raw().query("select 1")), [[Some("1".to_owned())]]);
+    drop(waiting);
+}
+
+#[test]
+fn connects_without_startup_do_not_keep_others_out() {
+    let server = TestServer::start_with(&[("authentication_timeout", "1s")]);
+    let silent: Vec<Raw> = (0..500).map(|_| server.connect()).collect();
+    let mut garbage = server.connect();
+    garbage.send(b"GET / HTTP/1.1\r\n\r\n");
+    assert_eq!(garbage.receive(), None);
+    assert_eq!(rows(&server.raw().query("select 1")), [[Some("1".to_owned())]]);
+    std::thread::sleep(Duration::from_millis(1500));
+    for mut raw in silent {
+        assert_eq!(raw.receive(), None, "a start-up that says nothing is closed");
+    }
+}
+
+#[test]
+fn too_many_clients_are_told_so() {
+    let server = TestServer::start_with(&[("max_connections", "3")]);
+    let held: Vec<Raw> = (0..3).map(|_| server.raw()).collect();
+    let mut one_more = server.connect();
+    one_more.startup(&[("user", "ann")]);
+    assert_eq!(sqlstate(&one_more.until_ready()).as_deref(), Some("53300"));
+    drop(held);
+}
+
+#[test]
+fn deep_nesting_is_refused_and_the_session_lives() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    for text in [
+        format!("select {}1{}", "(".repeat(20_000), ")".repeat(20_000)),
+        format!("select {}1", "- ".repeat(20_000)),
+        format!("select 1{}", " + 1".repeat(20_000)),
+        format!("select {}", "not ".repeat(20_000) + "true"),
+    ] {
+        let answer = raw.query(&text);
+        assert_eq!(sqlstate(&answer).as_deref(), Some("54001"), "{}", &text[..30]);
+    }
+    assert_eq!(rows(&raw.query("select 1")), [[Some("1".to_owned())]]);
+}
+
+#[test]
+fn copy_in_goes_on_with_the_next_statement() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    raw.query("create table t (a int, b text)");
+    raw.send(&query("copy t from stdin; select count(*) from t"));
+    assert_eq!(raw.receive().unwrap().tag, b'G');
+    // Cut in the middle of a row.
+    raw.send(&message(b'd', b"1\tone\n2\t"));
+    raw.send(&message(b'd', b"two\n"));
+    raw.send(&message(b'c', b""));
+    let answer = raw.until_ready();
+    assert_eq!(tags(&answer), "CTDCZ");
+    assert_eq!(answer[0].body, b"COPY 2\0");
+    assert_eq!(rows(&answer), [[Some("2".to_owned())]]);
+}
+
+#[test]
+fn a_failed_copy_names_the_line_and_takes_everything_back() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    raw.query("create table t (a int primary key, b text)");
+    let mut fail = |data: &[u8]| {
+        raw.send(&query("copy t from stdin"));
+        assert_eq!(raw.receive().unwrap().tag, b'G');
+        raw.send(&message(b'd', data));
+        raw.send(&message(b'c', b""));
+        let answer = raw.until_ready();
+        let error = answer.iter().find(|m| m.tag == b'E').expect("an error").clone();
+        (error.field(b'C').unwrap(), error.field(b'W').unwrap())
+    };
+    let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+    let bad_field = fail(b"1\tone\nx\ttwo\n");
+    assert_eq!(bad_field, pair("22P02", "COPY t, line 2, column a: \"x\""));
+    let duplicate = fail(b"1\tone\n2\ttwo\n1\tagain\n3\tx\n");
+    assert_eq!(duplicate, pair("23505", "COPY t, line 3"));
+    let short = fail(b"1\n");
+    assert_eq!(short, pair("22P04", "COPY t, line 1: \"1\""));
+    // Data that comes after the failure is passed over.
+    raw.send(&message(b'd', b"more"));
+    assert_eq!(rows(&raw.query("select count(*) from t")), [[Some("0".to_owned())]]);
+    raw.send(&query("copy t from stdin"));
+    raw.send(&message(b'f', b"no more\0"));
+    let answer = raw.until_ready();
+    assert_eq!(sqlstate(&answer).as_deref(), Some("57014"));
+}
