@@ -9,11 +9,12 @@ use super::{CallInfo, Entry, arg, scalar, typed};
 use crate::env::FnContext;
 use steppe_types::oid;
 use steppe_types::text_io::{self, fit_bpchar, fit_varchar};
-use steppe_types::{Datum, Result, binary_io, cast};
+use steppe_types::{Datum, Error, Result, binary_io, cast};
 
 /// Casts by prosrc.
 pub(super) const TABLE: &[Entry] = &[
     ("chartoi4", typed(convert)),
+    ("xid8toxid", scalar(narrow_xid)),
     ("i4tochar", typed(convert)),
     ("name_text", typed(convert)),
     ("text_name", typed(convert)),
@@ -148,6 +149,14 @@ fn source(call: &CallInfo) -> u32 {
 
 fn convert(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum> {
     cast::cast(arg(args, 0)?, source(call), call.ret.oid, -1, true, &cx.io)
+}
+
+/// A full transaction number without its epoch.
+fn narrow_xid(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
+    match arg(args, 0)? {
+        Datum::Xid8(full) => Ok(Datum::Oid(*full as u32)),
+        _ => Err(Error::internal("expected xid8")),
+    }
 }
 
 /// `f(value, typmod)`

@@ -163,7 +163,6 @@ fn exists(value: &Datum, object: Object, names: &CatalogNames, cx: &FnContext) -
                 )
             })?
         }
-        (Object::Schema, other) => cx.catalog.schema(other.as_oid()?).is_some(),
         (Object::Function, Datum::Oid(function)) => Builtins::get().proc(*function).is_some(),
         _ => true,
     };

@@ -196,9 +196,10 @@ pub(crate) fn parse_type(text: &str) -> Result<TypeRef> {
     resolve_type_name(&name).map_err(|e| e.at(None))
 }
 
-/// The parser reads type names only inside a statement: as the target of a cast.
+/// The parser reads type names only inside a statement: as the target of a cast (in
+/// parentheses, or what follows could be read as a column's label).
 fn parse_type_name(text: &str) -> Result<Option<TypeName>> {
-    let parsed = parse_expression(&format!("NULL::{text}"))?;
+    let parsed = parse_expression(&format!("(NULL::{text})"))?;
     Ok(match parsed.kind {
         ExprKind::Cast { arg, type_name } if matches!(arg.kind, ExprKind::Const(_)) => {
             Some(*type_name)

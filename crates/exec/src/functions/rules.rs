@@ -34,6 +34,8 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_get_replica_identity_index", scalar(replica_identity)),
     ("pg_sequence_parameters", scalar(sequence_parameters)),
     ("pg_options_to_table", set(options)),
+    ("pg_partition_ancestors", set(|_, _, _| Ok(super::series::values(Vec::new())))),
+    ("pg_partition_tree", set(|_, _, _| Ok(super::series::rows(Vec::new())))),
     // There are no rules, triggers, partitions, extended statistics or partition trees.
     ("pg_get_ruledef", scalar(nothing)),
     ("pg_get_ruledef_ext", scalar(nothing)),

@@ -17,6 +17,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_get_function_arguments", scalar(|a, _| arguments(oid(a, 0)?, true))),
     ("pg_get_function_identity_arguments", scalar(|a, _| arguments(oid(a, 0)?, false))),
     ("pg_get_function_result", scalar(|a, _| result(oid(a, 0)?))),
+    ("pg_get_function_arg_default", scalar(argument_default)),
     ("pg_get_function_sqlbody", scalar(|_, _| Ok(Datum::Null))),
     ("pg_get_keywords", set(keywords)),
 ];
@@ -95,6 +96,17 @@ fn arguments(function: Oid, with_outputs: bool) -> Result<Datum> {
         shown.push(text);
     }
     text_datum(shown.join(", "))
+}
+
+/// The default of input argument number `args[1]`, counted from 1.
+fn argument_default(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
+    let proc = Builtins::get().proc(oid(args, 0)?);
+    let number = usize::try_from(super::args::int4(args, 1)?).unwrap_or(0);
+    let default = proc.and_then(|proc| {
+        let first = proc.args.len() - proc.defaults.len();
+        proc.defaults.get(number.checked_sub(first + 1)?)
+    });
+    text_or_null(default.copied())
 }
 
 /// Pseudo-types that are key words are quoted.

@@ -25,8 +25,9 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_input_error_info", scalar(input_error)),
 ];
 
+/// A bare NULL or string literal has no type yet.
 fn argument_type(call: &CallInfo) -> Oid {
-    call.args.first().copied().unwrap_or(oid::UNKNOWN)
+    call.args.first().copied().filter(|ty| *ty != oid::ANY).unwrap_or(oid::UNKNOWN)
 }
 
 fn nulls(args: &[Datum]) -> i32 {
