@@ -91,7 +91,7 @@ pub(super) fn array(args: &[Datum], i: usize) -> Result<&Arc<Array>> {
 }
 
 /// The session's time zone.
-pub(super) fn zone<'a>(cx: &'a FnContext) -> &'a TimeZone {
+pub(super) fn zone(cx: &FnContext) -> &TimeZone {
     &cx.io.datetime.time_zone
 }
 

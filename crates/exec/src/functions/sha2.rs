@@ -42,7 +42,7 @@ struct Tables {
 fn tables() -> &'static Tables {
     static TABLES: OnceLock<Tables> = OnceLock::new();
     TABLES.get_or_init(|| {
-        let is_prime = |n: &u64| (2..*n).take_while(|d| d * d <= *n).all(|d| n % d != 0);
+        let is_prime = |n: &u64| (2..*n).take_while(|d| d * d <= *n).all(|d| !n.is_multiple_of(d));
         let primes: Vec<u64> = (2..).filter(is_prime).take(80).collect();
         Tables {
             rounds: std::array::from_fn(|i| root_fraction(primes[i], 3)),
