@@ -215,14 +215,12 @@ impl Session {
         };
         let commit = match self.xact.changes.take().filter(|changes| !changes.is_empty()) {
             None => txn.commit()?,
-            // Others see the objects a moment before the commit record is written; they
-            // wait for our locks on them.
+            // Whoever waits for our locks finds the new catalog version when it gets them.
             Some(changes) => {
                 let server = Arc::clone(self.server());
                 // Dropped trees are freed here, after the log is durable.
                 tokio::task::block_in_place(|| {
-                    server.catalog.publish(&changes);
-                    txn.commit()
+                    txn.commit_with(|| server.catalog.publish(&changes))
                 })?
             }
         };

@@ -40,13 +40,21 @@ pub(crate) struct ScanRequest<'q> {
 }
 
 impl Planner<'_> {
-    /// The cheapest scan of a base relation.
+    /// The cheapest scan of a base relation. A whole unique key is always looked up in its index:
+    /// that is one row without looking at any other, however small the table, and the executor's
+    /// point path, which waits for a locked row without holding a thread.
     pub(crate) fn base_scan(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
+        let indexes = self.usable_indexes(request.relation);
+        if let Some(unique) = indexes.iter().find(|i| self.matches_whole_key(request, i))
+            && let Some(rel) = self.index_scan(request, unique, false, false)?
+        {
+            return Ok(rel);
+        }
         let mut best = self.seq_scan(request)?;
         if !self.ctx.settings.seqscan {
             best.plan.cost.total += 1e10;
         }
-        for index in self.usable_indexes(request.relation) {
+        for index in indexes {
             if let Some(rel) = self.index_scan(request, &index, false, false)?
                 && rel.plan.cost.total < best.plan.cost.total
             {
@@ -54,6 +62,13 @@ impl Planner<'_> {
             }
         }
         Ok(best)
+    }
+
+    /// Whether the conditions bind every key of a unique index by equality.
+    fn matches_whole_key(&self, request: &ScanRequest<'_>, index: &Relation) -> bool {
+        let Some(info) = index.index.as_ref().filter(|i| i.unique) else { return false };
+        let found = self.match_index(request, index);
+        found.equal.len() == info.keys.len() && !found.equal_is_null.contains(&true)
     }
 
     /// An index scan that yields the wanted order (and so saves a sort), if there is one.
