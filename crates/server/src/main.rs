@@ -34,7 +34,7 @@ fn serve(config: &Config) -> ExitCode {
     let _ = std::io::stdout().flush();
     running.block_on(running.until(stop_signal()));
     log::info("stopping");
-    running.block_on(async { tokio::spawn(second_signal()) });
+    running.spawn(second_signal());
     match running.stop() {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {

@@ -148,6 +148,11 @@ impl Running {
         self.background.block_on(future)
     }
 
+    /// Lets a future run beside the server until it has stopped.
+    pub fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
+        self.background.spawn(future);
+    }
+
     fn listen(&mut self, config: &Config) -> Result<(), String> {
         let failed = |what: String| move |error: std::io::Error| format!("{what}: {error}");
         let listener = TcpListener::bind(config.listen)

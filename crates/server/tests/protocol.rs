@@ -27,7 +27,7 @@ fn a_connection_is_greeted() {
     ] {
         assert!(statuses.iter().any(|status| status == expected), "{expected:?} in {statuses:?}");
     }
-    assert!(statuses.iter().any(|status| status.starts_with("server_version\018.4")));
+    assert!(statuses.iter().any(|status| status.starts_with("server_version\x0018.4")));
     let key = greeting.iter().find(|m| m.tag == b'K').unwrap();
     assert_eq!(key.body.len(), 8);
     assert_eq!(rows(&raw.query("show work_mem")), [[Some("2MB".to_owned())]]);

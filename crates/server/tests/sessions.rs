@@ -163,8 +163,8 @@ fn set_is_transactional_and_local() {
         assert_eq!(code(&client, "set nonsense = 1").await, SqlState::UNDEFINED_OBJECT);
         assert_eq!(code(&client, "show nonsense").await, SqlState::UNDEFINED_OBJECT);
         assert_eq!(code(&client, "set work_mem = '1kB'").await, SqlState::INVALID_PARAMETER_VALUE);
-        client.batch_execute("set app.user = 'ann'").await.unwrap();
-        assert_eq!(column(&client, "select current_setting('app.user')").await, ["ann"]);
+        client.batch_execute("set app.tier = 'gold'").await.unwrap();
+        assert_eq!(column(&client, "select current_setting('app.tier')").await, ["gold"]);
         assert_eq!(column(&client, "select set_config('work_mem', '3MB', false)").await, ["3MB"]);
         assert_eq!(shown("work_mem").await, "3MB");
         client.batch_execute("set search_path to \"$user\", public").await.unwrap();

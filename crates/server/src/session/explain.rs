@@ -185,7 +185,7 @@ pub(super) fn plan_of_values(exprs: Vec<Expr>, catalog_epoch: u64) -> PlannedStm
     let types: Vec<_> = exprs.iter().map(Expr::ty).collect();
     let columns = types
         .iter()
-        .map(|ty| ResultColumn { name: "?column?".into(), ty: ty.clone(), origin: (0, 0) })
+        .map(|ty| ResultColumn { name: "?column?".into(), ty: *ty, origin: (0, 0) })
         .collect();
     PlannedStmt {
         command: Command::Select,

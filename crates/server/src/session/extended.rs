@@ -24,6 +24,7 @@ impl Session {
     /// Parse.
     pub(super) fn parse(&mut self, parse: &Parse<'_>) -> Result<()> {
         self.begin_message();
+        self.set_running(parse.query);
         self.statements.check_free(parse.statement)?;
         if parse.statement.is_empty() {
             self.statements.drop_unnamed();
@@ -241,9 +242,7 @@ impl Session {
             }
         }
         let source = Arc::clone(&portal.source);
-        if *self.running != *source {
-            self.running = Arc::clone(&source);
-        }
+        self.set_running(&source);
         match &mut portal.body {
             PortalBody::Empty => backend::empty_query_response(&mut self.out),
             PortalBody::Plan(plan) => {

@@ -96,7 +96,7 @@ pub(crate) struct Session {
     /// The running statement_timeout.
     timer: Option<JoinHandle<()>>,
     /// What runs, for the log.
-    running: Arc<str>,
+    running: String,
 }
 
 impl Session {
@@ -139,7 +139,7 @@ impl Session {
             copy: None,
             skipping: false,
             timer: None,
-            running: Arc::from(""),
+            running: String::new(),
         }
     }
 
@@ -426,6 +426,13 @@ impl Session {
         self.put_notices();
         self.put_parameter_status();
         backend::ready_for_query(&mut self.out, self.xact.status());
+    }
+
+    /// Remembers what runs, for the log.
+    fn set_running(&mut self, text: &str) {
+        const LOGGED_BYTES: usize = 1000;
+        self.running.clear();
+        self.running.push_str(&text[..text.floor_char_boundary(LOGGED_BYTES)]);
     }
 
     fn put_notices(&mut self) {

@@ -206,7 +206,7 @@ impl Session {
     ) -> Result<Option<Arc<CachedPlan>>> {
         self.refresh_names();
         let mut key = String::with_capacity(text.len() + 8);
-        key.push_str("\u{1}");
+        key.push('\u{1}');
         key.push_str(text);
         for ty in declared {
             key.push_str(&format!("\u{1}{ty}"));

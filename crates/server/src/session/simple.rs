@@ -27,15 +27,14 @@ impl Session {
     /// A Query message.
     pub(super) async fn simple_query(&mut self, text: &str) -> Result<()> {
         self.begin_message();
+        self.set_running(text);
         self.statements.drop_unnamed();
         self.portals.remove("", &mut self.xact);
         if !self.xact.is_failed()
             && let Some(plan) = self.lifted_plan(text)?
         {
-            self.running_text(text);
             return self.query_plan(plan).await;
         }
-        self.running_text(text);
         let statements = parser::parse(text)?;
         let is_single = statements.len() == 1;
         if statements.is_empty() {
@@ -46,14 +45,6 @@ impl Session {
         let rest = statements.into_iter().map(|parsed| parsed.statement).collect::<Vec<_>>();
         let query = SimpleQuery { source: text.into(), rest: rest.into_iter(), is_single };
         self.run_statements(query).await
-    }
-
-    /// Remembers what runs, for the log: only if errors are logged with it.
-    fn running_text(&mut self, text: &str) {
-        const LOGGED_BYTES: usize = 1000;
-        if *self.running != *text {
-            self.running = text[..text.floor_char_boundary(LOGGED_BYTES)].into();
-        }
     }
 
     /// The whole message is one plan, found in the cache.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!               BEGIN                      error
-//!   Idle ───────────────► InBlock ───────────────────► Failed
+//!   Idle ──────────────► Explicit ───────────────────► Failed
 //!    │ statement             │ COMMIT, ROLLBACK           │ ROLLBACK (COMMIT too)
 //!    ▼                       ▼                            ▼
 //!   Implicit ── its end ──► Idle ◄────────────────────────┘
@@ -35,7 +35,7 @@ pub(super) enum Block {
     /// One that ends by itself.
     Implicit,
     /// After BEGIN.
-    InBlock,
+    Explicit,
     /// After BEGIN and an error.
     Failed,
 }
@@ -63,14 +63,14 @@ impl Xact {
     pub(super) fn status(&self) -> TransactionStatus {
         match self.block {
             Block::Idle | Block::Implicit => TransactionStatus::Idle,
-            Block::InBlock => TransactionStatus::InTransaction,
+            Block::Explicit => TransactionStatus::InTransaction,
             Block::Failed => TransactionStatus::Failed,
         }
     }
 
     /// Whether BEGIN has been said.
     pub(super) fn in_block(&self) -> bool {
-        matches!(self.block, Block::InBlock | Block::Failed)
+        matches!(self.block, Block::Explicit | Block::Failed)
     }
 
     /// Whether only ROLLBACK and its kin are accepted.
@@ -133,7 +133,7 @@ impl Session {
         match self.xact.block {
             Block::Failed => return Err(failed_block()),
             Block::Idle => self.xact.block = Block::Implicit,
-            Block::Implicit | Block::InBlock => {}
+            Block::Implicit | Block::Explicit => {}
         }
         if self.xact.txn.is_some() {
             return Ok(());
@@ -266,7 +266,7 @@ impl Session {
         match self.xact.block {
             Block::Idle | Block::Implicit => self.rollback(),
             Block::Failed => Ok(()),
-            Block::InBlock => {
+            Block::Explicit => {
                 self.xact.block = Block::Failed;
                 match (self.xact.savepoints.last().cloned(), &mut self.xact.txn) {
                     // A panic may have taken the transaction along: then all is undone.
@@ -316,7 +316,7 @@ impl Session {
             );
         } else {
             // Statements of the same message that came before belong to the block too.
-            self.xact.block = Block::InBlock;
+            self.xact.block = Block::Explicit;
             let started = self.start_transaction();
             if let Err(error) = started {
                 self.xact.block = Block::Idle;
@@ -420,7 +420,7 @@ impl Session {
             self.rollback()?;
         }
         if chain {
-            self.xact.block = Block::InBlock;
+            self.xact.block = Block::Explicit;
             self.start_transaction()?;
             let (isolation, read_only, deferrable) = modes;
             if let Some(isolation) = isolation {
@@ -485,7 +485,7 @@ impl Session {
         self.require_block("ROLLBACK TO SAVEPOINT")?;
         self.find_savepoint(name)?;
         self.rollback_to_name(name)?;
-        self.xact.block = Block::InBlock;
+        self.xact.block = Block::Explicit;
         Ok(CommandTag::Plain("ROLLBACK"))
     }
 
