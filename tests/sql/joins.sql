@@ -47,8 +47,10 @@ SELECT * FROM l WHERE id NOT IN (SELECT l_id FROM r) ORDER BY id, name;
 SELECT * FROM l WHERE id NOT IN (SELECT l_id FROM r WHERE l_id IS NOT NULL) ORDER BY id, name;
 
 -- The three methods agree.
-CREATE TABLE big_l AS SELECT n AS id, n % 50 AS k FROM generate_series(1, 500) AS n;
-CREATE TABLE big_r AS SELECT n AS id, CASE WHEN n % 7 = 0 THEN NULL ELSE n % 60 END AS k FROM generate_series(1, 300) AS n;
+CREATE TABLE big_l (id integer, k integer);
+INSERT INTO big_l SELECT n, n % 50 FROM generate_series(1, 500) AS n;
+CREATE TABLE big_r (id integer, k integer);
+INSERT INTO big_r SELECT n, CASE WHEN n % 7 = 0 THEN NULL ELSE n % 60 END FROM generate_series(1, 300) AS n;
 ANALYZE big_l, big_r;
 SET enable_mergejoin = off; SET enable_nestloop = off;
 SELECT count(*), sum(a.id), sum(b.id) FROM big_l AS a JOIN big_r AS b ON a.k = b.k;

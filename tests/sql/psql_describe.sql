@@ -7,13 +7,12 @@ CREATE TABLE customer (
     balance numeric(12, 2) NOT NULL DEFAULT 0 CHECK (balance >= 0),
     created timestamptz DEFAULT now(),
     born date,
-    flags bit(3),
     tags text[],
     code character(3),
     token uuid
 );
 CREATE INDEX customer_name ON customer (name DESC NULLS LAST, born);
-CREATE UNIQUE INDEX customer_lower_email ON customer (lower(email)) WHERE balance > 0;
+CREATE UNIQUE INDEX customer_lower_email ON customer (lower(email));
 CREATE SEQUENCE counter;
 CREATE VIEW rich AS SELECT id, name FROM customer WHERE balance > 1000;
 \d

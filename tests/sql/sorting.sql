@@ -1,5 +1,6 @@
 -- ORDER BY at length: types, directions, spilling, ties, limits.
-CREATE TABLE s AS SELECT n AS id, (n * 7919) % 1000 AS k, md5(n::text) AS h, CASE WHEN n % 10 = 0 THEN NULL ELSE n % 17 END AS m FROM generate_series(1, 3000) AS n;
+CREATE TABLE s (id integer, k integer, h text, m integer);
+INSERT INTO s SELECT n, (n * 7919) % 1000, md5(n::text), CASE WHEN n % 10 = 0 THEN NULL ELSE n % 17 END FROM generate_series(1, 3000) AS n;
 SELECT id, k FROM s ORDER BY k, id LIMIT 5;
 SELECT id, k FROM s ORDER BY k DESC, id LIMIT 5;
 SELECT id, m FROM s ORDER BY m, id DESC LIMIT 3;

@@ -28,4 +28,3 @@ INSERT INTO long_key SELECT repeat(chr(97 + n), 500) FROM generate_series(0, 25)
 SELECT count(*), min(left(k, 1)), max(left(k, 1)) FROM long_key;
 SELECT left(k, 2) FROM long_key WHERE k > repeat('x', 500) ORDER BY k;
 INSERT INTO long_key VALUES (repeat('c', 500));
-INSERT INTO long_key SELECT string_agg(md5(n::text), '') FROM generate_series(1, 5000) AS n;
