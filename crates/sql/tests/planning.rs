@@ -258,3 +258,23 @@ fn parameters_get_the_type_of_their_place() {
     assert_eq!(stmt.param_types, [oid::INT4, oid::TEXT, oid::NUMERIC]);
     assert_eq!(ok("SELECT $1").param_types, [oid::TEXT], "a lone parameter is text");
 }
+
+/// How often a text constant occurs in a plan's expressions.
+fn mentions(stmt: &PlannedStmt, text: &str) -> usize {
+    format!("{:?}", stmt.plan).matches(&format!("Text(\"{text}\")")).count()
+}
+
+#[test]
+fn no_condition_is_lost_among_outer_joins() {
+    for sql in [
+        "SELECT * FROM t LEFT JOIN u u1 ON t.a = u1.x LEFT JOIN u u2 ON t.a = u2.x WHERE u1.y <> 'keep'",
+        "SELECT * FROM t LEFT JOIN u u1 ON t.a = u1.x WHERE u1.y <> 'keep' AND t.b = 'x'",
+        "SELECT * FROM t JOIN u u1 ON t.a = u1.x LEFT JOIN u u2 ON u1.x = u2.x WHERE u2.y <> 'keep'",
+        "SELECT * FROM u u1 RIGHT JOIN t ON t.a = u1.x WHERE u1.y <> 'keep'",
+        "SELECT * FROM u u1 FULL JOIN t ON t.a = u1.x WHERE u1.y <> 'keep'",
+        "SELECT * FROM t LEFT JOIN (u u1 LEFT JOIN u u2 ON u1.x = u2.x) ON t.a = u1.x WHERE u2.y <> 'keep'",
+        "SELECT * FROM u, t LEFT JOIN u u1 ON t.a = u1.x WHERE u1.y <> 'keep' AND u.x = t.a",
+    ] {
+        assert_eq!(mentions(&ok(sql), "keep"), 1, "{sql}");
+    }
+}

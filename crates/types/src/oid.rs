@@ -44,6 +44,7 @@ type_oids! {
     CID = 29, 1012;
     OIDVECTOR = 30, 1013;
     JSON = 114, 199;
+    PG_NODE_TREE = 194, 0;
     FLOAT4 = 700, 1021;
     FLOAT8 = 701, 1022;
     UNKNOWN = 705, 0;

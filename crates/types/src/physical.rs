@@ -96,6 +96,7 @@ impl Physical {
             | oid::NAME
             | oid::UNKNOWN
             | oid::CSTRING
+            | oid::PG_NODE_TREE
             | oid::JSON => Physical::Text,
             oid::BYTEA => Physical::Bytea,
             oid::NUMERIC => Physical::Numeric,

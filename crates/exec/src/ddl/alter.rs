@@ -36,7 +36,7 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
             ctx.notice(format!("{message}, skipping"));
             return Ok(tag);
         }
-        return Err(ctx.error(SqlState::UNDEFINED_TABLE, message, stmt.relation.location));
+        return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
     };
     if relation.kind == RelKind::Virtual {
         return Err(Error::new(
@@ -171,7 +171,7 @@ fn add(
         let message =
             format!("column \"{}\" of relation \"{}\" already exists", def.name, table.name);
         if if_not_exists {
-            ctx.notice(format!("{message}, skipping"));
+            ctx.notice_of(SqlState::DUPLICATE_COLUMN, format!("{message}, skipping"));
             return Ok(());
         }
         return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));

@@ -67,7 +67,10 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
             ctx.store.lock_name(ctx.txn, table.schema, &short)?;
             if ctx.catalog().relation_named(table.schema, &short).is_some() {
                 if create.if_not_exists {
-                    ctx.notice(format!("relation \"{short}\" already exists, skipping"));
+                    ctx.notice_of(
+                        SqlState::DUPLICATE_TABLE,
+                        format!("relation \"{short}\" already exists, skipping"),
+                    );
                     return Ok(());
                 }
                 return Err(Error::new(

@@ -165,7 +165,7 @@ pub(crate) fn create_schema(ctx: &mut DdlContext<'_>, create: &CreateSchemaStmt)
     if ctx.catalog().schema_named(name).is_some() {
         let message = format!("schema \"{name}\" already exists");
         if create.if_not_exists {
-            ctx.notice(format!("{message}, skipping"));
+            ctx.notice_of(SqlState::DUPLICATE_SCHEMA, format!("{message}, skipping"));
             return Ok(());
         }
         return Err(Error::new(SqlState::DUPLICATE_SCHEMA, message));
@@ -210,7 +210,7 @@ pub(crate) fn rename(ctx: &mut DdlContext<'_>, rename: &RenameStmt) -> Result<&'
             ctx.notice(format!("{message}, skipping"));
             return Ok(tag);
         }
-        return Err(ctx.error(SqlState::UNDEFINED_TABLE, message, name.location));
+        return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
     };
     match (rename.kind, &rename.part) {
         (ObjectKind::Column, Some(column)) => rename_column(ctx, &relation, column, new)?,

@@ -135,7 +135,12 @@ impl DdlContext<'_> {
 
     /// Sends a notice.
     pub(crate) fn notice(&self, message: String) {
-        let notice = Error::new(SqlState::SUCCESSFUL_COMPLETION, message);
+        self.notice_of(SqlState::SUCCESSFUL_COMPLETION, message);
+    }
+
+    /// Sends a notice with the SQLSTATE of the error that it stands for.
+    pub(crate) fn notice_of(&self, sqlstate: SqlState, message: String) {
+        let notice = Error::new(sqlstate, message);
         self.services.notice(notice.severity(steppe_types::error::Severity::Notice));
     }
 
@@ -186,7 +191,10 @@ impl DdlContext<'_> {
             return Ok(Some((schema, short)));
         }
         if if_not_exists {
-            self.notice(format!("relation \"{short}\" already exists, skipping"));
+            self.notice_of(
+                SqlState::DUPLICATE_TABLE,
+                format!("relation \"{short}\" already exists, skipping"),
+            );
             return Ok(None);
         }
         Err(Error::new(SqlState::DUPLICATE_TABLE, format!("relation \"{short}\" already exists")))
@@ -242,10 +250,9 @@ impl DdlContext<'_> {
         mode: RelationLockMode,
     ) -> Result<Arc<Relation>> {
         self.try_open(name, mode)?.ok_or_else(|| {
-            self.error(
+            Error::new(
                 SqlState::UNDEFINED_TABLE,
                 format!("relation \"{}\" does not exist", name.object_name()),
-                name.location,
             )
         })
     }

@@ -9,7 +9,7 @@ use super::table::def_text;
 use super::{DdlContext, drop};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use steppe_catalog::{RelKind, Relation, SequenceInfo};
+use steppe_catalog::{Catalog, RelKind, Relation, SequenceInfo};
 use steppe_sql::ast::{AlterSequenceStmt, CreateSequenceStmt, DefElem, DefValue, ObjectName};
 use steppe_sql::bind::typename::resolve_type_name;
 use steppe_sql::deparse::quote_identifier;
@@ -377,15 +377,22 @@ pub(crate) fn create_owned(
     let oid = ctx.store.new_oid()?;
     ctx.put(new_sequence(oid, table.schema, &name, info))?;
     let catalog = ctx.catalog();
-    let schema = catalog.schema(table.schema).map_or("public", |s| &s.name);
-    // Qualified where the search path does not lead there.
-    let visible = ctx.search_path.contains(&table.schema);
-    let path = match visible {
-        true => quote_identifier(&name),
-        false => format!("{}.{}", quote_identifier(schema), quote_identifier(&name)),
-    };
+    let path = regclass_name(&catalog, &ctx.search_path, oid)
+        .ok_or_else(|| Error::internal("the new sequence is not in the catalog"))?;
     table.columns[position].default = Some(format!("nextval('{path}'::regclass)").into());
     Ok(())
+}
+
+/// A relation's name as regclass output shows it: qualified where the search path does not lead
+/// there.
+pub(crate) fn regclass_name(catalog: &Catalog, search_path: &[Oid], oid: Oid) -> Option<String> {
+    let relation = catalog.relation(oid)?;
+    let name = quote_identifier(&relation.name);
+    if search_path.contains(&relation.schema) {
+        return Some(name);
+    }
+    let schema = catalog.schema(relation.schema)?;
+    Some(format!("{}.{name}", quote_identifier(&schema.name)))
 }
 
 /// How a default may name a sequence.
@@ -403,7 +410,7 @@ pub(crate) fn alter_sequence(ctx: &mut DdlContext<'_>, alter: &AlterSequenceStmt
             ctx.notice(format!("{message}, skipping"));
             return Ok(());
         }
-        return Err(ctx.error(SqlState::UNDEFINED_TABLE, message, alter.relation.location));
+        return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
     };
     let options = SequenceOptions::parse(&alter.options)?;
     let mut info = options.apply(Some(sequence_info(&relation)?))?;

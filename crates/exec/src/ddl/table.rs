@@ -11,10 +11,10 @@ use steppe_sql::ast::{
 use steppe_sql::bind::typename::{format_type, resolve_type_name};
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr};
 use steppe_sql::deparse;
-use steppe_sql::expr::TypeRef;
+use steppe_sql::expr::{Expr, TypeRef};
 use steppe_txn::{OverflowStore, RelationLockMode, TableStore};
 use steppe_types::physical::Physical;
-use steppe_types::{Error, Oid, Result, SqlState, oid};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 /// PostgreSQL's MaxHeapAttributeNumber.
 const COLUMNS_MAX: usize = 1600;
@@ -143,18 +143,17 @@ pub(crate) fn add_column(
     serials: &mut Vec<SequenceOptions>,
 ) -> Result<()> {
     let name = truncate_name(&def.name).to_string();
-    let at = |e: Error| e.at(def.location.position(ctx.source));
     if relation.column_index(&name).is_some() {
-        return Err(at(Error::new(
+        return Err(Error::new(
             SqlState::DUPLICATE_COLUMN,
             format!("column \"{name}\" specified more than once"),
-        )));
+        ));
     }
     if steppe_sql::bind::is_system_column(&name) {
-        return Err(at(Error::new(
+        return Err(Error::new(
             SqlState::DUPLICATE_COLUMN,
             format!("column name \"{name}\" conflicts with a system column name"),
-        )));
+        ));
     }
     let type_name = def
         .type_name
@@ -318,10 +317,18 @@ pub(crate) fn default_text(
     let name = column.name.clone();
     let place = ExprPlace::ColumnDefault;
     let bound = ctx.binding(|b| bind_assigned_expr(b, None, expr, place, to, &name))?;
-    if matches!(&bound, steppe_sql::expr::Expr::Const(value, _) if value.is_null()) {
+    if matches!(&bound, Expr::Const(value, _) if value.is_null()) {
         return Ok(None);
     }
-    Ok(Some(deparse::table_expression(&bound, None).into()))
+    let catalog = ctx.catalog();
+    let text = deparse::expression(&bound, &|e| match e {
+        Expr::Const(Datum::Oid(oid), ty) if ty.oid == oid::REGCLASS => {
+            let name = sequence::regclass_name(&catalog, &ctx.search_path, *oid)?;
+            Some(format!("{}::regclass", deparse::quote_literal(&name)))
+        }
+        _ => None,
+    });
+    Ok(Some(text.into()))
 }
 
 /// LIKE table: names, types and NOT NULL; INCLUDING DEFAULTS.

@@ -69,7 +69,11 @@ pub(crate) fn pathway(from: Oid, to: Oid, context: CastContext) -> Option<Pathwa
             CastMethod::Binary => Pathway::Relabel,
         });
     }
-    if let (Some(from_element), Some(to_element)) = (element_of(from), element_of(to)) {
+    // The vector types have elements too, but no array becomes one.
+    let to_vector = matches!(to, oid::INT2VECTOR | oid::OIDVECTOR);
+    if let (Some(from_element), Some(to_element), false) =
+        (element_of(from), element_of(to), to_vector)
+    {
         return pathway(from_element, to_element, context).map(|p| match p {
             Pathway::Relabel => Pathway::Relabel,
             _ => Pathway::ArrayElements,
@@ -534,13 +538,13 @@ impl Binder<'_> {
         syntax: CallSyntax,
         location: Location,
     ) -> Result<Expr> {
+        if to.oid == oid::ANY || is_polymorphic(to.oid) {
+            return Ok(Expr::Const(value, TypeRef::plain(oid::UNKNOWN)));
+        }
         let text = match &value {
             Datum::Null => return Ok(Expr::Const(Datum::Null, to)),
             other => other.as_text()?,
         };
-        if to.oid == oid::ANY || is_polymorphic(to.oid) {
-            return Ok(Expr::Const(value, TypeRef::plain(oid::UNKNOWN)));
-        }
         let base = element_of(to.oid).unwrap_or(to.oid);
         // Names are looked up, and 'now' is read, when the statement runs: the plan may be kept.
         if is_reg_type(base) || reads_clock(base, text) {

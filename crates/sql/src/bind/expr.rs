@@ -107,7 +107,11 @@ impl Binder<'_> {
         Ok(match literal {
             Literal::Integer(n) => constant(Datum::Int4(*n), oid::INT4),
             Literal::Float(text) => match text.parse::<i64>() {
-                Ok(n) => constant(Datum::Int8(n), oid::INT8),
+                // -2147483648 comes as a sign and a number too long for an integer.
+                Ok(n) => match i32::try_from(n) {
+                    Ok(n) => constant(Datum::Int4(n), oid::INT4),
+                    Err(_) => constant(Datum::Int8(n), oid::INT8),
+                },
                 Err(_) => {
                     let value = steppe_types::text_io::input(oid::NUMERIC, -1, text, self.ctx.io)
                         .map_err(|e| e.at(self.position(location)))?;

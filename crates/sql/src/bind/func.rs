@@ -188,6 +188,47 @@ impl Binder<'_> {
         Ok((proc, coerced, TypeRef::plain(result)))
     }
 
+    /// Puts named arguments at their places of the first overload that knows the names; what is
+    /// left out before the last of them takes its default.
+    fn place_named(
+        &mut self,
+        name: &ObjectName,
+        args: &mut Vec<Expr>,
+        names: &[Option<String>],
+    ) -> Result<()> {
+        let place = |proc: &Proc, i: usize| match &names[i] {
+            Some(n) => proc.arg_names.iter().position(|a| a == n),
+            None => Some(i),
+        };
+        let fits = |proc: &&'static Proc| {
+            let places: Option<Vec<usize>> = (0..names.len()).map(|i| place(proc, i)).collect();
+            let Some(mut places) = places else { return false };
+            let last = places.iter().copied().max().unwrap_or(0);
+            places.sort_unstable();
+            places.dedup();
+            let first_default = proc.args.len() - proc.defaults.len();
+            let gaps_have_defaults =
+                (0..last).all(|i| places.binary_search(&i).is_ok() || i >= first_default);
+            places.len() == names.len() && last < proc.args.len() && gaps_have_defaults
+        };
+        let Some(proc) = self.builtins.procs_named(name.name()).find(fits) else { return Ok(()) };
+        let mut placed: Vec<Option<Expr>> = vec![None; proc.args.len()];
+        for (i, arg) in args.drain(..).enumerate() {
+            if let Some(at) = place(proc, i) {
+                placed[at] = Some(arg);
+            }
+        }
+        let last = placed.iter().rposition(Option::is_some).map_or(0, |i| i + 1);
+        let first_default = proc.args.len() - proc.defaults.len();
+        for (i, arg) in placed.into_iter().take(last).enumerate() {
+            args.push(match arg {
+                Some(arg) => arg,
+                None => self.default_argument(proc.defaults[i - first_default])?,
+            });
+        }
+        Ok(())
+    }
+
     fn default_argument(&mut self, text: &str) -> Result<Expr> {
         let parsed = super::parse_expression(text)?;
         self.expr(&parsed, ExprPlace::ColumnDefault)
@@ -205,15 +246,11 @@ impl Binder<'_> {
         let known_schema = matches!(name.schema(), None | Some("pg_catalog"));
         let mut candidates: Vec<Candidate<'static>> = Vec::new();
         if known_schema {
-            let named = arg_names.iter().any(Option::is_some);
-            for proc in self.builtins.procs_named(name.name()) {
-                if named && !accepts_names(proc, arg_names) {
-                    continue;
-                }
-                candidates.extend(candidate(proc, args.len(), variadic));
+            if arg_names.iter().any(Option::is_some) {
+                self.place_named(name, args, arg_names)?;
             }
-            if named && let Some(first) = candidates.first() {
-                reorder_named(first.proc, args, arg_names);
+            for proc in self.builtins.procs_named(name.name()) {
+                candidates.extend(candidate(proc, args.len(), variadic));
             }
         }
         let inputs: Vec<Oid> = args.iter().map(|e| e.ty().oid).collect();
@@ -310,25 +347,6 @@ fn candidate(
     }
     let args = proc.args[..given].to_vec();
     Some(Candidate { proc, args, variadic_from: None, defaults: arity - given })
-}
-
-fn accepts_names(proc: &Proc, names: &[Option<String>]) -> bool {
-    names.iter().flatten().all(|n| proc.arg_names.iter().any(|a| a == n))
-}
-
-/// Puts named arguments at their positions. Gaps (defaults in the middle) are not filled:
-/// positions up to the last named one must be given.
-fn reorder_named(proc: &Proc, args: &mut Vec<Expr>, names: &[Option<String>]) {
-    let mut placed: Vec<(usize, Expr)> = Vec::with_capacity(args.len());
-    for (i, arg) in args.drain(..).enumerate() {
-        let at = match names.get(i).and_then(Option::as_ref) {
-            Some(n) => proc.arg_names.iter().position(|a| a == n).unwrap_or(i),
-            None => i,
-        };
-        placed.push((at, arg));
-    }
-    placed.sort_by_key(|(at, _)| *at);
-    args.extend(placed.into_iter().map(|(_, arg)| arg));
 }
 
 /// A non-variadic overload hides a variadic one of the same shape; fewer defaults win.

@@ -152,7 +152,13 @@ impl Planner<'_> {
                 self.base_rel(from, rte, own)
             }
             Unit::Outer { kind, left, right, on } => {
-                self.outer_join(from, kind, *left, *right, on, pool)
+                let mut rel = self.outer_join(from, kind, *left, *right, on, pool)?;
+                // Conditions on the padded side hold for the joined rows.
+                let above = take_conditions(pool, &rel.rtes);
+                if !above.is_empty() {
+                    add_filter(&mut rel, above)?;
+                }
+                Ok(rel)
             }
         }
     }
