@@ -3,6 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
+use steppe_catalog::RelKind;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
 use steppe_catalog::system::{self, RowsBuilder, SessionView, Setting, SystemContext};
 use steppe_exec::SessionServices;
@@ -15,6 +16,13 @@ use crate::settings::value::format_g;
 /// The rows of a virtual relation.
 pub(crate) fn rows(core: &Core, relation: Oid) -> Result<Vec<Vec<Datum>>> {
     let names = core.names();
+    if let Some(sequence) = names.catalog.relation(relation)
+        && sequence.kind == RelKind::Sequence
+    {
+        let server = &core.server;
+        let (last, called) = server.sequences.get(&server.database, sequence)?.position();
+        return Ok(vec![vec![Datum::Int8(last), Datum::Int8(0), Datum::Bool(called)]]);
+    }
     let context = SystemContext {
         catalog: &names.catalog,
         database: &core.identity.database,

@@ -16,7 +16,7 @@
 //! The node's output row is `project`, or the input row where it is `None`.
 
 use crate::expr::{Aggregate, ExecParamId, Expr, SortKey, TypeRef};
-use crate::query::{Command, JoinKind, LockStrength, SetOp, WaitPolicy};
+use crate::query::{Command, ConflictUpdate, JoinKind, LockStrength, SetOp, WaitPolicy};
 use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_types::Oid;
@@ -106,8 +106,9 @@ pub struct ScanRelation {
     pub alias: Arc<str>,
 }
 
-/// Plan nodes.
+/// Plan nodes. A plan has few of them, so that their size does not matter.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)]
 pub enum PlanNode {
     /// One row with no columns (`project` computes); `one_time_filter` false: no row.
     Result {
@@ -372,5 +373,5 @@ pub struct ConflictAction {
     /// Arbiter indexes (OIDs); empty: any.
     pub arbiters: Vec<Oid>,
     /// DO UPDATE: assignments and WHERE over existing row ‖ excluded row.
-    pub update: Option<(Vec<(usize, Expr)>, Option<Expr>)>,
+    pub update: Option<ConflictUpdate>,
 }

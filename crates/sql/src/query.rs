@@ -278,6 +278,11 @@ pub enum WaitPolicy {
     NoWait,
 }
 
+/// New values by column position.
+pub type Assignments = Vec<(usize, Expr)>;
+/// DO UPDATE: assignments and WHERE.
+pub type ConflictUpdate = (Assignments, Option<Expr>);
+
 /// INSERT … ON CONFLICT.
 #[derive(Clone, Debug)]
 pub struct OnConflict {
@@ -285,7 +290,7 @@ pub struct OnConflict {
     pub arbiters: Vec<Oid>,
     /// DO UPDATE assignments (column, value over target row = rte `result_relation` and the
     /// `excluded` rte); `None` is DO NOTHING.
-    pub update: Option<(Vec<(usize, Expr)>, Option<Expr>)>,
+    pub update: Option<ConflictUpdate>,
     /// The range-table entry named `excluded`.
     pub excluded: usize,
 }

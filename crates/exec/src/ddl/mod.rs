@@ -78,6 +78,30 @@ pub fn is_ddl(statement: &Statement) -> bool {
     )
 }
 
+/// What a DDL statement is called in messages.
+pub fn command_name(statement: &Statement) -> &'static str {
+    match statement {
+        Statement::CreateTable(_) => "CREATE TABLE",
+        Statement::CreateIndex(_) => "CREATE INDEX",
+        Statement::CreateSequence(_) => "CREATE SEQUENCE",
+        Statement::CreateView(_) => "CREATE VIEW",
+        Statement::CreateSchema(_) => "CREATE SCHEMA",
+        Statement::AlterTable(_) | Statement::Rename(_) | Statement::AlterOwner(_) => "ALTER TABLE",
+        Statement::AlterSequence(_) => "ALTER SEQUENCE",
+        Statement::Drop(drop) => match drop.kind {
+            ast::ObjectKind::Index => "DROP INDEX",
+            ast::ObjectKind::Sequence => "DROP SEQUENCE",
+            ast::ObjectKind::View => "DROP VIEW",
+            ast::ObjectKind::Schema => "DROP SCHEMA",
+            _ => "DROP TABLE",
+        },
+        Statement::Truncate(_) => "TRUNCATE TABLE",
+        Statement::Comment(_) => "COMMENT",
+        Statement::Reindex(_) => "REINDEX",
+        _ => "VACUUM",
+    }
+}
+
 /// Runs a DDL statement; returns its command tag.
 pub fn execute(statement: &Statement, ctx: &mut DdlContext<'_>) -> Result<&'static str> {
     match statement {

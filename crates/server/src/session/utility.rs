@@ -121,7 +121,7 @@ impl Session {
                 self.prevent_in_block("VACUUM")?;
             }
         } else {
-            self.check_writable("DDL")?;
+            self.check_writable(ddl::command_name(statement))?;
         }
         self.start_statement()?;
         let server = Arc::clone(self.server());

@@ -335,7 +335,7 @@ impl Binder<'_> {
         self.make_visible(target);
         let mut query = Query::new(Command::Update);
         query.result_relation = Some(target);
-        query.from = self.from_clause(&update.from)?;
+        query.from = self.bind_from(&update.from)?;
         query.from.insert(0, FromItem::Rte(target));
         query.assignments = self.set_clauses(&relation, &update.set)?;
         query.filter = match &update.where_clause {
@@ -452,7 +452,7 @@ impl Binder<'_> {
         self.make_visible(target);
         let mut query = Query::new(Command::Delete);
         query.result_relation = Some(target);
-        query.from = self.from_clause(&delete.using)?;
+        query.from = self.bind_from(&delete.using)?;
         query.from.insert(0, FromItem::Rte(target));
         query.filter = match &delete.where_clause {
             Some(e) => Some(self.condition(e, "WHERE", ExprPlace::Where)?),

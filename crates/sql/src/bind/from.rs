@@ -56,10 +56,10 @@ pub(crate) fn parse_qualified_name(text: &str) -> Result<Vec<String>> {
 
 impl Binder<'_> {
     /// FROM clause: each item with what it makes visible.
-    pub(crate) fn from_clause(&mut self, items: &[ast::FromItem]) -> Result<Vec<FromItem>> {
+    pub(crate) fn bind_from(&mut self, items: &[ast::FromItem]) -> Result<Vec<FromItem>> {
         let mut bound = Vec::with_capacity(items.len());
         for item in items {
-            let (item, names) = self.from_item(item)?;
+            let (item, names) = self.bind_from_item(item)?;
             self.check_alias_conflicts(&names)?;
             // Items to the right see this one only if they are LATERAL.
             let names = names.into_iter().map(|n| NamespaceItem { lateral_only: true, ..n });
@@ -89,7 +89,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    fn from_item(&mut self, item: &ast::FromItem) -> Result<(FromItem, Vec<NamespaceItem>)> {
+    fn bind_from_item(&mut self, item: &ast::FromItem) -> Result<(FromItem, Vec<NamespaceItem>)> {
         match item {
             ast::FromItem::Table(range_var) => {
                 let rte = self.table(range_var)?;
@@ -361,7 +361,7 @@ impl Binder<'_> {
     }
 
     fn join(&mut self, join: &ast::JoinExpr) -> Result<(FromItem, Vec<NamespaceItem>)> {
-        let (left, mut left_names) = self.from_item(&join.left)?;
+        let (left, mut left_names) = self.bind_from_item(&join.left)?;
         // The right side may refer to the left one laterally (not under RIGHT and FULL).
         let depth = self.scope().namespace.len();
         let lateral_ok = matches!(join.kind, ast::JoinKind::Inner | ast::JoinKind::Left);
@@ -370,7 +370,7 @@ impl Binder<'_> {
             .map(|n| NamespaceItem { lateral_only: true, lateral_ok, ..n.clone() })
             .collect::<Vec<_>>();
         self.scope().namespace.extend(exposed);
-        let right = self.from_item(&join.right);
+        let right = self.bind_from_item(&join.right);
         self.scope().namespace.truncate(depth);
         let (right, mut right_names) = right?;
         self.check_join_aliases(&left_names, &right_names)?;

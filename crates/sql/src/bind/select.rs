@@ -78,7 +78,7 @@ impl Binder<'_> {
             return Err(self.unsupported("WINDOW clause", window.location));
         }
         let mut query = Query::new(Command::Select);
-        query.from = self.from_clause(&core.from)?;
+        query.from = self.bind_from(&core.from)?;
         query.targets = self.targets(&core.targets, ExprPlace::Targets)?;
         query.filter = match &core.where_clause {
             Some(e) => Some(self.condition(e, "WHERE", ExprPlace::Where)?),

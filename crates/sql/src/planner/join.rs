@@ -39,7 +39,7 @@ impl FromContext<'_> {
 
 impl Planner<'_> {
     /// Plans FROM and WHERE; conditions without columns become a one-time filter.
-    pub(crate) fn from_and_where(
+    pub(crate) fn plan_from_and_where(
         &mut self,
         query: &mut Query,
         wanted: HashSet<ColumnId>,

@@ -463,12 +463,8 @@ pub(crate) fn type_width(ty: TypeRef) -> u32 {
     let builtins = steppe_catalog::Builtins::get();
     match builtins.ty(ty.oid).map_or(32, |t| t.len) {
         len if len > 0 => len as u32,
-        _ if ty.oid == oid::BPCHAR || ty.oid == oid::VARCHAR => {
-            if ty.typmod > 4 {
-                ((ty.typmod - 4) as u32).min(1000)
-            } else {
-                32
-            }
+        _ if matches!(ty.oid, oid::BPCHAR | oid::VARCHAR) && ty.typmod > 4 => {
+            ((ty.typmod - 4) as u32).min(1000)
         }
         _ => 32,
     }

@@ -35,7 +35,7 @@ impl Planner<'_> {
             return self.finish_select(query, rel, true);
         }
         let wanted = self.wanted_columns(query);
-        let rel = self.from_and_where(query, wanted)?;
+        let rel = self.plan_from_and_where(query, wanted)?;
         self.finish_select(query, rel, false)
     }
 
