@@ -349,3 +349,27 @@ fn stopping_ends_sessions_with_57p01() {
         assert_eq!(support::sqlstate(&goodbye).as_deref(), Some("57P01"));
     });
 }
+
+#[test]
+fn an_older_snapshot_does_not_look_through_a_younger_index() {
+    run(async {
+        let server = TestServer::start();
+        let (reader, writer) = (server.client().await, server.client().await);
+        writer
+            .batch_execute("create table t (k int); insert into t values (1), (2)")
+            .await
+            .unwrap();
+        reader
+            .batch_execute("set enable_seqscan = off; begin isolation level repeatable read")
+            .await
+            .unwrap();
+        assert_eq!(column(&reader, "select count(*) from t where k = 1").await, ["1"]);
+        // The index is built over what is left: it has no entry for the deleted row.
+        writer.batch_execute("delete from t where k = 1; create index on t (k)").await.unwrap();
+        assert_eq!(column(&reader, "select count(*) from t where k = 1").await, ["1"]);
+        reader.batch_execute("commit").await.unwrap();
+        assert_eq!(column(&reader, "select count(*) from t where k = 1").await, ["0"]);
+        let plan = column(&reader, "explain (costs off) select * from t where k = 1").await;
+        assert!(plan.iter().any(|line| line.contains("Index")), "{plan:?}");
+    });
+}

@@ -44,13 +44,28 @@ pub fn quote_identifier(name: &str) -> String {
     definitions::quote_identifier(name).into_owned()
 }
 
+/// Casts that the binder put in are hidden at the top and below AND, OR and NOT; as arguments they
+/// are shown, since they tell which operator or function is called (ruleutils' showimplicit).
 struct Deparser<'a> {
     names: &'a Names<'a>,
     builtins: &'static Builtins,
 }
 
 impl Deparser<'_> {
+    /// An expression whose own implicit cast, if it is one, is hidden.
     fn expr(&self, expr: &Expr, out: &mut String) {
+        match expr {
+            Expr::Func { args, syntax: CallSyntax::ImplicitCast, .. } if !args.is_empty() => {
+                self.expr(&args[0], out);
+            }
+            Expr::Relabel { arg, implicit: true, .. }
+            | Expr::CoerceViaIo { arg, implicit: true, .. } => self.expr(arg, out),
+            other => self.arg(other, out),
+        }
+    }
+
+    /// An expression with implicit casts shown.
+    fn arg(&self, expr: &Expr, out: &mut String) {
         if let Some(name) = (self.names)(expr) {
             out.push_str(&name);
             return;
@@ -63,7 +78,11 @@ impl Deparser<'_> {
             Expr::Func { func, args, ty, syntax } => self.call(*func, args, *ty, *syntax, out),
             Expr::And(args) => self.joined(args, " AND ", out),
             Expr::Or(args) => self.joined(args, " OR ", out),
-            Expr::Not(arg) => self.wrapped("(NOT ", arg, ")", out),
+            Expr::Not(arg) => {
+                out.push_str("(NOT ");
+                self.expr(arg, out);
+                out.push(')');
+            }
             Expr::IsNull { arg, negated } => {
                 let tail = if *negated { " IS NOT NULL)" } else { " IS NULL)" };
                 self.wrapped("(", arg, tail, out);
@@ -99,7 +118,7 @@ impl Deparser<'_> {
             }
             Expr::ScalarArrayOp { all, left, array, syntax, .. } => {
                 out.push('(');
-                self.expr(left, out);
+                self.arg(left, out);
                 out.push_str(&format!(
                     " {} {} (",
                     self.symbol(*syntax),
@@ -140,11 +159,8 @@ impl Deparser<'_> {
             Expr::Field { arg, index, .. } => {
                 self.wrapped("(", arg, &format!(").f{}", index + 1), out);
             }
-            Expr::Relabel { arg, ty, implicit } | Expr::CoerceViaIo { arg, ty, implicit } => {
-                match implicit {
-                    true => self.expr(arg, out),
-                    false => self.cast(arg, *ty, out),
-                }
+            Expr::Relabel { arg, ty, .. } | Expr::CoerceViaIo { arg, ty, .. } => {
+                self.cast(arg, *ty, out);
             }
             Expr::ArrayCoerce { arg, ty, .. } => self.cast(arg, *ty, out),
             Expr::SubLink { .. } | Expr::SubPlan(_) => out.push_str("(SubPlan)"),
@@ -162,8 +178,9 @@ impl Deparser<'_> {
             (CallSyntax::Operator(_), [arg]) => {
                 self.wrapped(&format!("({} ", self.symbol(syntax)), arg, ")", out);
             }
-            (CallSyntax::ImplicitCast, [arg, ..]) => self.expr(arg, out),
-            (CallSyntax::ExplicitCast, [arg, ..]) => self.cast(arg, ty, out),
+            (CallSyntax::ImplicitCast | CallSyntax::ExplicitCast, [arg, ..]) => {
+                self.cast(arg, ty, out);
+            }
             (CallSyntax::SqlValue(word), _) => out.push_str(word),
             _ => {
                 let name = self.builtins.proc(func).map_or("?", |p| p.name);
@@ -242,15 +259,15 @@ impl Deparser<'_> {
 
     fn infix(&self, left: &Expr, op: &str, right: &Expr, out: &mut String) {
         out.push('(');
-        self.expr(left, out);
+        self.arg(left, out);
         out.push_str(op);
-        self.expr(right, out);
+        self.arg(right, out);
         out.push(')');
     }
 
     fn wrapped(&self, before: &str, arg: &Expr, after: &str, out: &mut String) {
         out.push_str(before);
-        self.expr(arg, out);
+        self.arg(arg, out);
         out.push_str(after);
     }
 
@@ -276,7 +293,7 @@ impl Deparser<'_> {
             if i > 0 {
                 out.push_str(", ");
             }
-            self.expr(arg, out);
+            self.arg(arg, out);
         }
     }
 }

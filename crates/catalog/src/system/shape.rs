@@ -63,10 +63,10 @@ fn representable(declared: Oid) -> Oid {
 }
 
 impl ShapeColumn {
-    /// The collation of its values: "C" for names and for the domains over text.
+    /// The collation of its values: "C" for names, trees and the domains over text.
     pub fn collation(&self) -> Oid {
         match self.declared_type {
-            CHARACTER_DATA | YES_OR_NO => C_COLLATION,
+            CHARACTER_DATA | YES_OR_NO | oid::PG_NODE_TREE => C_COLLATION,
             _ => Column::new("", self.type_oid, -1).collation,
         }
     }
@@ -199,7 +199,7 @@ mod tests {
         let tables = named("information_schema", "tables").expect("a view");
         assert_eq!(tables.columns[0].type_oid, oid::NAME);
         let attrdef = named("pg_catalog", "pg_attrdef").expect("a table");
-        assert_eq!(attrdef.columns[3].type_oid, oid::TEXT);
-        assert_eq!(attrdef.columns[3].declared_type, 194);
+        // pg_node_tree is held as text under its own name: pg_get_expr asks for it.
+        assert_eq!(attrdef.columns[3].type_oid, oid::PG_NODE_TREE);
     }
 }

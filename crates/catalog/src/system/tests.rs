@@ -118,7 +118,7 @@ fn pg_attribute_of_other_relations() {
         about("pg_attribute", columns, "attrelid", &[SEQ])[6..],
         ["last_value|20|8|1|0|t", "log_cnt|20|8|2|0|t", "is_called|16|1|3|0|t",]
     );
-    assert_eq!(about("pg_attribute", columns, "attrelid", &[2604])[9], "adbin|194|-1|4|100|t");
+    assert_eq!(about("pg_attribute", columns, "attrelid", &[2604])[9], "adbin|194|-1|4|950|t");
 }
 
 #[test]

@@ -49,7 +49,8 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
         let relation = catalog
             .relation(relation.oid)
             .ok_or_else(|| Error::internal("the table being altered has gone"))?;
-        run(ctx, (**relation).clone(), command)?;
+        let done = run(ctx, (**relation).clone(), command);
+        ctx.naming(relation, done)?;
     }
     Ok(tag)
 }

@@ -96,12 +96,6 @@ impl PendingConstraints {
             Some(column) => vec![column.to_string()],
             None => index.columns.iter().map(|c| truncate_name(c).to_string()).collect(),
         };
-        if primary && self.keys.iter().any(|k| k.primary) {
-            return Err(Error::new(
-                SqlState::INVALID_TABLE_DEFINITION,
-                "multiple primary keys for table are not allowed",
-            ));
-        }
         self.keys.push(PendingKey {
             name,
             columns,

@@ -189,7 +189,8 @@ pub(crate) fn create(
         nulls_not_distinct: new.nulls_not_distinct,
         predicate: None,
     });
-    build(ctx, &table, &mut index)?;
+    let built = build(ctx, &table, &mut index);
+    ctx.naming(&table, built)?;
     ctx.put(index)?;
     if new.primary {
         table.indexes.insert(0, oid);

@@ -317,6 +317,19 @@ impl DdlContext<'_> {
         }
     }
 
+    /// Names the table in an integrity violation (class 23) that its rows caused.
+    pub(crate) fn naming<T>(&mut self, table: &Relation, result: Result<T>) -> Result<T> {
+        result.map_err(|error| {
+            let violation = error.sqlstate().as_str().starts_with("23");
+            if !violation || error.fields().table.is_some() {
+                return error;
+            }
+            let catalog = self.catalog();
+            let schema = catalog.schema(table.schema).map_or("public", |s| &s.name);
+            error.table(schema, &table.name)
+        })
+    }
+
     /// Runs `f` with a binding context over the current catalog.
     pub(crate) fn binding<T>(
         &mut self,

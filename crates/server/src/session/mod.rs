@@ -82,6 +82,8 @@ pub(crate) struct Session {
     names: NameSpace,
     /// The settings that `names` was resolved under.
     names_generation: u64,
+    /// The transaction's snapshot is older than the catalog in force.
+    names_old_snapshot: bool,
     /// What plans in the cache must have been made under, to be of use here.
     fingerprint: u64,
     env: ExecEnv,
@@ -129,6 +131,7 @@ impl Session {
             live: Live { generation: 0, ..live },
             names,
             names_generation: 0,
+            names_old_snapshot: false,
             fingerprint: 0,
             env,
             xact: Xact::default(),

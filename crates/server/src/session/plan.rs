@@ -66,8 +66,9 @@ impl Session {
             server.catalog.changes(&mut self.xact.changes);
         }
         let epoch = self.catalog_epoch();
-        let current =
-            epoch == self.names.catalog.epoch && self.names_generation == self.live.generation;
+        let current = epoch == self.names.catalog.epoch
+            && self.names_generation == self.live.generation
+            && self.names_old_snapshot == self.xact.has_older_snapshot(epoch);
         if !current {
             self.resolve_names();
         }
@@ -81,8 +82,10 @@ impl Session {
         let user = Arc::clone(&self.core.identity.user);
         self.names = NameSpace::resolve(catalog, &self.live.search_path, &user);
         self.names_generation = self.live.generation;
+        self.names_old_snapshot = self.xact.has_older_snapshot(self.names.catalog.epoch);
         let state = foldhash::quality::FixedState::default();
-        self.fingerprint = state.hash_one((self.live.fingerprint, &self.names.path));
+        let deciding = (self.live.fingerprint, &self.names.path, self.names_old_snapshot);
+        self.fingerprint = state.hash_one(deciding);
         let mut io = (*self.live.io).clone();
         io.now = self.env.transaction_timestamp;
         io.catalog = Some(Arc::new(RegNames::new(&self.names)));
@@ -262,6 +265,7 @@ impl Session {
         let database = &self.core.server.database;
         let mut settings = self.live.planner.clone();
         settings.search_path = self.names.path.to_vec();
+        settings.indexscan &= !self.names_old_snapshot;
         let context = PlannerContext {
             catalog,
             settings: &settings,

@@ -55,6 +55,8 @@ pub(super) struct Xact {
     deferrable: bool,
     /// A statement has run in it.
     queried: bool,
+    /// The catalog version that its one snapshot was taken under (REPEATABLE READ).
+    snapshot_epoch: Option<u64>,
     timer: Option<tokio::task::JoinHandle<()>>,
 }
 
@@ -81,6 +83,13 @@ impl Xact {
     /// The engine's transaction.
     pub(super) fn txn(&mut self) -> Result<&mut Txn> {
         self.txn.as_mut().ok_or_else(|| Error::internal("no transaction is running"))
+    }
+
+    /// Whether the transaction's snapshot is older than a catalog version: an index built since
+    /// may lack entries for row versions that only the snapshot sees, so none is used (PostgreSQL
+    /// is finer: pg_index.indcheckxmin).
+    pub(super) fn has_older_snapshot(&self, epoch: u64) -> bool {
+        self.snapshot_epoch.is_some_and(|at| at != epoch)
     }
 
     /// The depth of savepoints.
@@ -163,6 +172,9 @@ impl Session {
     /// Starts a statement in the running transaction: its snapshot.
     pub(super) fn start_statement(&mut self) -> Result<()> {
         self.xact.queried = true;
+        if self.xact.isolation == Some(Isolation::RepeatableRead) {
+            self.xact.snapshot_epoch.get_or_insert(self.names.catalog.epoch);
+        }
         self.xact.txn()?.start_statement()
     }
 
@@ -253,6 +265,7 @@ impl Session {
         }
         self.xact.block = Block::Idle;
         self.xact.isolation = None;
+        self.xact.snapshot_epoch = None;
         self.xact.savepoints.clear();
         self.xact.changes = None;
         self.core.settings.lock().end_level(1, committed);
