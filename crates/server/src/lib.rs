@@ -23,6 +23,7 @@ pub mod data_dir;
 pub mod log;
 pub mod plan_cache;
 mod reg_names;
+mod relation_size;
 mod run;
 pub mod server;
 mod services;

@@ -14,6 +14,7 @@ use steppe_exec::{AdvisoryKey, AdvisoryMode, SessionServices};
 use steppe_txn::{AdvisoryScope, Interrupt, LockTag, LockWait, SessionHandle, SharedMode};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
+use crate::relation_size;
 use crate::server::Server;
 use crate::settings::{Action, SessionSettings};
 
@@ -362,8 +363,13 @@ impl SessionServices for Core {
         crate::system_views::rows(self, relation)
     }
 
-    fn call(&self, source: &str, _args: &[Datum]) -> Option<Result<Datum>> {
-        self.call_function(source).map(Ok)
+    fn call(&self, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
+        match (relation_size::parts_of(source), args.first()) {
+            (Some(parts), Some(Datum::Oid(relation))) => {
+                Some(relation_size::size(self, *relation, parts))
+            }
+            _ => self.call_function(source).map(Ok),
+        }
     }
 
     fn notice(&self, notice: Error) {

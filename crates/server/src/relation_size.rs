@@ -1,0 +1,64 @@
+//! pg_relation_size and its kin: pages of a relation's trees (dbsize.c).
+
+use steppe_catalog::{Relation, StorageRef};
+use steppe_storage::{PAGE_SIZE, PageId};
+use steppe_txn::TreeId;
+use steppe_types::{Datum, Oid, Result};
+
+use crate::services::Core;
+
+/// Which trees a function counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Parts {
+    rows: bool,
+    overflow: bool,
+    indexes: bool,
+}
+
+/// What a size function counts; `None`: it is none.
+pub(crate) fn parts_of(source: &str) -> Option<Parts> {
+    let parts = |rows, overflow, indexes| Some(Parts { rows, overflow, indexes });
+    match source {
+        "pg_relation_size" => parts(true, false, false),
+        "pg_table_size" => parts(true, true, false),
+        "pg_indexes_size" => parts(false, false, true),
+        "pg_total_relation_size" => parts(true, true, true),
+        _ => None,
+    }
+}
+
+/// Bytes on disk; NULL if there is no such relation.
+pub(crate) fn size(core: &Core, relation: Oid, parts: Parts) -> Result<Datum> {
+    let names = core.names();
+    let Some(relation) = names.catalog.relation(relation) else { return Ok(Datum::Null) };
+    let mut trees: Vec<StorageRef> = Vec::new();
+    trees.extend(relation.storage.filter(|_| parts.rows));
+    trees.extend(relation.overflow.filter(|_| parts.overflow));
+    if parts.indexes {
+        let storage = |index: &std::sync::Arc<Relation>| index.storage;
+        trees.extend(names.catalog.indexes_of(relation).filter_map(storage));
+    }
+    let mut pages = 0u64;
+    for tree in trees {
+        let id = TreeId { root: PageId(tree.root), generation: tree.generation };
+        pages += core.server.database.store().tree(id).page_count()?;
+    }
+    Ok(Datum::Int8((pages * PAGE_SIZE as u64) as i64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_add_up_to_the_whole() {
+        let count = |source| {
+            let p = parts_of(source).expect("a size function");
+            [p.rows, p.overflow, p.indexes].map(u8::from)
+        };
+        let (table, indexes) = (count("pg_table_size"), count("pg_indexes_size"));
+        let total = count("pg_total_relation_size");
+        assert_eq!([0, 1, 2].map(|i| table[i] + indexes[i]), total);
+        assert_eq!(parts_of("pg_database_size"), None);
+    }
+}
