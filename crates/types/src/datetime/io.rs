@@ -12,6 +12,7 @@ use super::config::DateTimeConfig;
 use super::decode::{Decoded, Decoder};
 use super::decode_interval::{decode_interval, decode_iso8601};
 use super::encode;
+use super::plain;
 use super::token::{Fault, split};
 use super::{DATE_INFINITY, DATE_NEG_INFINITY, TIMESTAMP_INFINITY, TIMESTAMP_NEG_INFINITY, zone};
 use crate::error::{Error, Result, SqlState};
@@ -75,6 +76,9 @@ fn decode(
 
 /// Input of date.
 pub fn date_in(input: &str, config: &DateTimeConfig, now: i64) -> Result<i32> {
+    if let Some(date) = plain::date(input.as_bytes()) {
+        return Ok(date);
+    }
     match decode(input, "date", config, now, false)? {
         Decoded::At(tm, _) => tm.to_date().ok_or_else(|| out_of_range("date", input)),
         Decoded::Epoch => Ok(UNIX_EPOCH_JDATE - POSTGRES_EPOCH_JDATE),
@@ -145,6 +149,10 @@ fn timestamp_of(
 
 /// Input of timestamp: a zone in the text is read and ignored.
 pub fn timestamp_in(input: &str, typmod: i32, config: &DateTimeConfig, now: i64) -> Result<i64> {
+    // Whole seconds: no precision rounds them.
+    if let Some(timestamp) = plain::timestamp(input.as_bytes()) {
+        return Ok(timestamp);
+    }
     let decoded = decode(input, "timestamp", config, now, false)?;
     timestamp_of(decoded, input, typmod, |tm, _| tm.to_timestamp())
 }

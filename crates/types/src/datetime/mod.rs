@@ -24,6 +24,7 @@ mod encode;
 pub mod fields;
 pub mod format;
 pub mod io;
+mod plain;
 #[cfg(test)]
 mod tests;
 pub(crate) mod token;
