@@ -187,7 +187,6 @@ fn dependents(
         }
     }
     if !cascaded.is_empty() && behavior == DropBehavior::Restrict {
-        let first = &doomed[0];
         let what = match doomed {
             [one] => format!("{} {}", kind_word(one.kind).1, one.name),
             _ => String::new(),
@@ -196,7 +195,6 @@ fn dependents(
             [_] => format!("cannot drop {what} because other objects depend on it"),
             _ => "cannot drop desired object(s) because other objects depend on them".into(),
         };
-        let _ = first;
         return Err(Error::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, message)
             .detail(cascaded.join("\n"))
             .hint("Use DROP ... CASCADE to drop the dependent objects too."));

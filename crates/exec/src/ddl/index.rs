@@ -41,8 +41,7 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
         });
     }
     let table = ctx.open_table(&create.relation, RelationLockMode::Share)?;
-    let keys =
-        create.elements.iter().map(|e| index_key(ctx, &table, e)).collect::<Result<Vec<_>>>()?;
+    let keys = create.elements.iter().map(|e| index_key(&table, e)).collect::<Result<Vec<_>>>()?;
     if keys.len() > KEYS_MAX {
         return Err(Error::new(
             SqlState::TOO_MANY_COLUMNS,
@@ -98,7 +97,7 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
     self::create(ctx, (*table).clone(), new).map(|_| ())
 }
 
-fn index_key(ctx: &mut DdlContext<'_>, table: &Relation, elem: &IndexElem) -> Result<IndexKey> {
+fn index_key(table: &Relation, elem: &IndexElem) -> Result<IndexKey> {
     let ast::IndexKey::Column(name) = &elem.key else {
         return Err(Error::not_supported("indexes on expressions"));
     };
@@ -125,7 +124,6 @@ fn index_key(ctx: &mut DdlContext<'_>, table: &Relation, elem: &IndexElem) -> Re
     {
         return Err(Error::not_supported(format!("collation \"{}\"", collation.name())));
     }
-    let _ = ctx;
     let descending = elem.direction == ast::SortDirection::Desc;
     let nulls_first = match elem.nulls {
         ast::NullsOrder::Default => descending,

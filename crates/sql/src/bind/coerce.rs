@@ -310,22 +310,7 @@ impl Binder<'_> {
         construct: &str,
         location: Location,
     ) -> Result<Expr> {
-        let from = expr.ty().oid;
-        if from == oid::BOOL {
-            return Ok(expr);
-        }
-        let to = TypeRef::plain(oid::BOOL);
-        self.coerce(expr, to, CastContext::Assignment, CallSyntax::ImplicitCast, location)?
-            .ok_or_else(|| {
-                self.error(
-                    SqlState::DATATYPE_MISMATCH,
-                    format!(
-                        "argument of {construct} must be type boolean, not type {}",
-                        format_type(from, -1)
-                    ),
-                    location,
-                )
-            })
+        self.coerce_argument(expr, TypeRef::plain(oid::BOOL), construct, location)
     }
 
     /// LIMIT and OFFSET.
@@ -335,14 +320,25 @@ impl Binder<'_> {
         construct: &str,
         location: Location,
     ) -> Result<Expr> {
+        self.coerce_argument(expr, TypeRef::plain(oid::INT8), construct, location)
+    }
+
+    /// The argument of a construct that wants one type: 42804 naming both.
+    fn coerce_argument(
+        &mut self,
+        expr: Expr,
+        to: TypeRef,
+        construct: &str,
+        location: Location,
+    ) -> Result<Expr> {
         let from = expr.ty().oid;
-        let to = TypeRef::plain(oid::INT8);
         self.coerce(expr, to, CastContext::Assignment, CallSyntax::ImplicitCast, location)?
             .ok_or_else(|| {
                 self.error(
                     SqlState::DATATYPE_MISMATCH,
                     format!(
-                        "argument of {construct} must be type bigint, not type {}",
+                        "argument of {construct} must be type {}, not type {}",
+                        format_type(to.oid, -1),
                         format_type(from, -1)
                     ),
                     location,

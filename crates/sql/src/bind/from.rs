@@ -279,7 +279,7 @@ impl Binder<'_> {
         let outer_active = self.scope().lateral_active;
         // A sub-select that is not LATERAL sees the outer levels but not its siblings.
         self.scope().lateral_active = subselect.lateral;
-        let query = self.select_in_from(&subselect.query, subselect.lateral);
+        let query = self.select(&subselect.query);
         self.scope().lateral_active = outer_active;
         let mut query = query?;
         self.settle_unknown_targets(&mut query)?;

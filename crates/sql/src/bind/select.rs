@@ -50,15 +50,6 @@ impl Binder<'_> {
         Ok(query)
     }
 
-    /// A sub-select in FROM; without LATERAL it sees only outer levels.
-    pub(crate) fn select_in_from(
-        &mut self,
-        select: &ast::SelectStmt,
-        _lateral: bool,
-    ) -> Result<Query> {
-        self.select(select)
-    }
-
     fn select_body(&mut self, select: &ast::SelectStmt) -> Result<Query> {
         if let Some(with) = &select.with {
             self.with_clause(with)?;
