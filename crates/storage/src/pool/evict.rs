@@ -5,7 +5,8 @@
 //! gathered, written as one batch, and then go too. Batches keep the cost of the
 //! doublewrite's syncs and of the kernel's TLB work per page small.
 
-use super::state::{self, DIRTY, LATCHED, REFERENCED, UNLATCHED, latch};
+use super::latch::{self, Copied};
+use super::state::{self, DIRTY, LATCHED};
 use super::{EMPTY, PageGuard, Pool, writeback};
 use crate::error::Result;
 use crate::types::PageId;
@@ -76,25 +77,13 @@ impl Pool {
             if id.0 == EMPTY {
                 continue;
             }
-            let word = self.memory.state(id);
-            let state = word.load(Ordering::Relaxed);
-            if latch(state) != UNLATCHED {
-                continue;
-            }
-            if state & REFERENCED != 0 {
-                // If the word changes under us the page is in use: spare it anyway.
-                let _ = word.compare_exchange(
-                    state,
-                    state & !REFERENCED,
-                    Ordering::Relaxed,
-                    Ordering::Relaxed,
-                );
-            } else if state & DIRTY != 0 {
-                if !found.dirty.contains(&(slot, id)) {
-                    found.dirty.push((slot, id));
+            match latch::clock_look(self.memory.state(id)) {
+                latch::Found::InUse => {}
+                latch::Found::Dirty if found.dirty.contains(&(slot, id)) => {}
+                latch::Found::Dirty => found.dirty.push((slot, id)),
+                latch::Found::Victim(before) => {
+                    found.victims.push((slot, self.guard(id, before)));
                 }
-            } else if let Some(guard) = self.try_latch(id, state) {
-                found.victims.push((slot, guard));
             }
             if found.victims.len() >= batch || found.dirty.len() >= dirty_batch {
                 break;
@@ -110,9 +99,8 @@ impl Pool {
         let victims: Vec<_> = dirty
             .iter()
             .filter_map(|&(slot, id)| {
-                let state = self.memory.state(id).load(Ordering::Relaxed);
-                let idle = latch(state) == UNLATCHED && state & (DIRTY | REFERENCED) == 0;
-                idle.then(|| self.try_latch(id, state)).flatten().map(|guard| (slot, guard))
+                let before = latch::latch_idle(self.memory.state(id))?;
+                Some((slot, self.guard(id, before)))
             })
             .collect();
         let count = victims.len();
@@ -138,7 +126,8 @@ impl Pool {
         let mut slots = Vec::with_capacity(victims.len());
         for (slot, guard) in victims {
             debug_assert_eq!(guard.before & DIRTY, 0, "a dirty page is never discarded");
-            debug_assert_eq!(latch(self.memory.state(guard.id()).load(Ordering::Relaxed)), LATCHED);
+            let state = self.memory.state(guard.id()).load(Ordering::Relaxed);
+            debug_assert_eq!(state::latch(state), LATCHED);
             self.resident[slot].store(EMPTY, Ordering::Release);
             guard.abandon();
             slots.push(slot as u32);
@@ -161,38 +150,11 @@ impl Pool {
 
     /// The page's dirty copy for the writer, if it is dirty and can be copied now.
     pub(super) fn copy_dirty(&self, id: PageId, target: &mut super::PageBuf) -> Copied {
-        let state = self.memory.state(id).load(Ordering::Acquire);
-        if state & DIRTY == 0 {
-            return Copied::Clean;
-        }
-        if latch(state) != UNLATCHED {
-            return Copied::Busy;
-        }
-        let version = state::version(state);
-        self.page(id).copy_page(target);
-        if self.validate(id, version) { Copied::Dirty(version) } else { Copied::Busy }
+        latch::copy_dirty(self.memory.state(id), || self.page(id).copy_page(target))
     }
 
     /// Marks a page clean if it is still what was written.
     pub(super) fn mark_clean(&self, id: PageId, version: super::Version) {
-        let word = self.memory.state(id);
-        let mut state = word.load(Ordering::Relaxed);
-        while latch(state) == UNLATCHED && state::version(state) == version {
-            let clean = state & !DIRTY;
-            match word.compare_exchange_weak(state, clean, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(now) => state = now,
-            }
-        }
+        latch::mark_clean(self.memory.state(id), version);
     }
-}
-
-/// What [`Pool::copy_dirty`] found.
-pub(super) enum Copied {
-    /// Nothing to write.
-    Clean,
-    /// A writer has it: try again.
-    Busy,
-    /// A consistent copy of this version.
-    Dirty(super::Version),
 }

@@ -15,6 +15,9 @@
 //! are taken after any latch, and nobody waits for a latch while holding one.
 
 pub(crate) mod evict;
+mod latch;
+#[cfg(test)]
+mod latch_model;
 pub(crate) mod memory;
 mod state;
 pub(crate) mod writeback;
@@ -24,10 +27,10 @@ use crate::page::{self, Bad};
 use crate::types::{PAGE_SIZE, PageId};
 use memory::{PageBuf, PageMemory, PageMut, PageRef};
 use parking_lot::Mutex;
-use state::{DIRTY, EVICTED, LATCHED, REFERENCED, UNLATCHED, latch, next_version, with_latch};
+use state::{EVICTED, LATCHED, REFERENCED, UNLATCHED, with_latch};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use writeback::WriteBack;
 
@@ -158,18 +161,16 @@ impl Pool {
     /// The page's version, once it is in memory and unlatched.
     #[inline]
     pub(crate) fn optimistic(&self, id: PageId) -> Result<Version> {
-        let state = self.memory.state(id).load(Ordering::Acquire);
-        if latch(state) == UNLATCHED && state & REFERENCED != 0 {
-            return Ok(state::version(state));
+        match latch::hot_version(self.memory.state(id)) {
+            Some(version) => Ok(version),
+            None => self.optimistic_slow(id),
         }
-        self.optimistic_slow(id)
     }
 
     /// The version if the page is in memory and unlatched right now.
     #[inline]
     pub(crate) fn optimistic_if_resident(&self, id: PageId) -> Option<Version> {
-        let state = self.memory.state(id).load(Ordering::Acquire);
-        (latch(state) == UNLATCHED && state & REFERENCED != 0).then(|| state::version(state))
+        latch::hot_version(self.memory.state(id))
     }
 
     #[cold]
@@ -177,17 +178,11 @@ impl Pool {
         let word = self.memory.state(id);
         let mut backoff = Backoff::default();
         loop {
-            let state = word.load(Ordering::Acquire);
-            match latch(state) {
+            let state = latch::look(word);
+            match state::latch(state) {
                 EVICTED => drop(self.fault(id, Load::Existing)?),
                 UNLATCHED => {
-                    // Only a hint: if somebody else changed the word, so be it.
-                    let _ = word.compare_exchange(
-                        state,
-                        state | REFERENCED,
-                        Ordering::Relaxed,
-                        Ordering::Relaxed,
-                    );
+                    latch::touch(word, state);
                     return Ok(state::version(state));
                 }
                 _ => backoff.wait(),
@@ -199,35 +194,21 @@ impl Pool {
     /// consistent state of it.
     #[inline]
     pub(crate) fn validate(&self, id: PageId, version: Version) -> bool {
-        fence(Ordering::Acquire);
-        let state = self.memory.state(id).load(Ordering::Relaxed);
-        latch(state) == UNLATCHED && state::version(state) == version
+        latch::validate(self.memory.state(id), version)
     }
 
     /// Takes the exclusive latch if the page still has this version.
     pub(crate) fn upgrade(&self, id: PageId, version: Version) -> Option<PageGuard<'_>> {
-        let word = self.memory.state(id);
-        loop {
-            let state = word.load(Ordering::Relaxed);
-            if latch(state) != UNLATCHED || state::version(state) != version {
-                return None;
-            }
-            if let Some(guard) = self.try_latch(id, state) {
-                return Some(guard);
-            }
-        }
+        latch::upgrade(self.memory.state(id), version).map(|before| self.guard(id, before))
     }
 
     fn try_latch(&self, id: PageId, state: u64) -> Option<PageGuard<'_>> {
-        debug_assert_ne!(latch(state), LATCHED);
-        let latched = with_latch(state, LATCHED);
-        self.memory
-            .state(id)
-            .compare_exchange_weak(state, latched, Ordering::Acquire, Ordering::Relaxed)
-            .ok()?;
-        // The latched word must be visible before the first change of the page is.
-        fence(Ordering::Release);
-        Some(PageGuard { pool: self, id, before: state, changed: false })
+        latch::try_latch(self.memory.state(id), state).then(|| self.guard(id, state))
+    }
+
+    /// The guard of a latch just taken.
+    fn guard(&self, id: PageId, before: u64) -> PageGuard<'_> {
+        PageGuard { pool: self, id, before, changed: false }
     }
 
     /// Takes the exclusive latch, waiting and reading the page if need be. Not to
@@ -253,7 +234,7 @@ impl Pool {
         let mut backoff = Backoff::default();
         loop {
             let state = word.load(Ordering::Relaxed);
-            let guard = match latch(state) {
+            let guard = match state::latch(state) {
                 EVICTED => self.fault(id, load)?,
                 UNLATCHED => self.try_latch(id, state),
                 _ => None,
@@ -272,7 +253,7 @@ impl Pool {
         let slot = self.take_slot()?;
         let word = self.memory.state(id);
         let state = word.load(Ordering::Relaxed);
-        let guard = (latch(state) == EVICTED).then(|| self.try_latch(id, state)).flatten();
+        let guard = (state::latch(state) == EVICTED).then(|| self.try_latch(id, state)).flatten();
         let Some(mut guard) = guard else {
             self.free_slots.lock().push(slot);
             return Ok(None);
@@ -347,7 +328,8 @@ impl<'a> PageGuard<'a> {
     #[inline]
     #[allow(unsafe_code)]
     pub(crate) fn page_mut(&mut self) -> PageMut<'_> {
-        debug_assert_eq!(latch(self.pool.memory.state(self.id).load(Ordering::Relaxed)), LATCHED);
+        let state = self.pool.memory.state(self.id).load(Ordering::Relaxed);
+        debug_assert_eq!(state::latch(state), LATCHED);
         // SAFETY: `self` is the exclusive latch, and is borrowed mutably by the result.
         unsafe { self.pool.memory.page_mut(self.id) }
     }
@@ -357,11 +339,7 @@ impl<'a> PageGuard<'a> {
     #[inline]
     pub(crate) fn will_change(&mut self) {
         self.changed = true;
-        if self.before & DIRTY == 0 {
-            self.before |= DIRTY;
-            let latched = with_latch(self.before, LATCHED);
-            self.pool.memory.state(self.id).store(latched, Ordering::Release);
-        }
+        self.before = latch::set_dirty(self.pool.memory.state(self.id), self.before);
     }
 
     /// Puts the page back to "evicted": its loading failed, or it is the clock's victim.
@@ -373,11 +351,9 @@ impl<'a> PageGuard<'a> {
 
 impl Drop for PageGuard<'_> {
     fn drop(&mut self) {
-        let state = if self.changed { next_version(self.before) } else { self.before };
-        debug_assert_ne!(latch(state), LATCHED);
         if self.changed && std::thread::panicking() {
             self.pool.writeback.fail("a thread panicked while it was changing a page");
         }
-        self.pool.memory.state(self.id).store(state, Ordering::Release);
+        latch::unlatch(self.pool.memory.state(self.id), self.before, self.changed);
     }
 }

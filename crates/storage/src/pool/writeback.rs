@@ -23,7 +23,7 @@
 //! newest copy of a page in them is what was last written to its place. Restoring
 //! a damaged page from it hence never goes back in time.
 
-use super::evict::Copied;
+use super::latch::Copied;
 use super::memory::PageBuf;
 use super::{Pool, Version};
 use crate::error::{Result, StorageError};

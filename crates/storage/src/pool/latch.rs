@@ -1,0 +1,208 @@
+//! The page latch's protocol: every step that is taken on a page's state word.
+//!
+//! `Pool` and its clock act through these functions only, and so does the model in
+//! `latch_model`, which runs them under random schedules over a weak memory.
+//!
+//! Condition L: *between a version and its validation ([`validate`] true) the
+//! bytes read are those of one unlatched state of the page.* It needs four things:
+//!
+//! 1. The bytes change only under the latch, and the version has moved on when the
+//!    latch is let go ([`unlatch`] with `changed`).
+//! 2. Who sees an unlatched word sees the bytes from before it: `unlatch` releases,
+//!    the loads of a version acquire.
+//! 3. Who reads a changed byte finds the word latched, or newer: a release fence
+//!    stands between latching and the first change ([`try_latch`]), an acquire
+//!    fence between the bytes and the second look at the word ([`validate`]).
+//! 4. A page leaves memory only latched, its memory counting as changed.
+//!
+//! Condition E: *no change is lost by eviction.* A page is discarded only when it
+//! is clean ([`clock_look`], [`latch_idle`] compare the whole word); it becomes
+//! clean only if what was written is still its content ([`mark_clean`] compares the
+//! version); who reads the page back sees the written copy (`mark_clean` releases,
+//! latching acquires).
+//!
+//! Condition C: *a checkpoint misses nothing.* DIRTY is in the word before the
+//! log record's place is reserved ([`set_dirty`]): who has seen the reservation
+//! sees the bit, or a later state of the page.
+
+use super::state::{
+    self, DIRTY, LATCHED, REFERENCED, UNLATCHED, Version, latch, next_version, with_latch,
+};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// An atomic word: [`AtomicU64`], or the model's.
+pub(super) trait StateWord {
+    fn load(&self, order: Ordering) -> u64;
+    fn store(&self, value: u64, order: Ordering);
+    /// May fail spuriously. What it reads when it fails is only a hint.
+    fn exchange(&self, from: u64, to: u64, order: Ordering) -> bool;
+    fn fence(&self, order: Ordering);
+}
+
+impl StateWord for AtomicU64 {
+    #[inline]
+    fn load(&self, order: Ordering) -> u64 {
+        self.load(order)
+    }
+
+    #[inline]
+    fn store(&self, value: u64, order: Ordering) {
+        self.store(value, order);
+    }
+
+    #[inline]
+    fn exchange(&self, from: u64, to: u64, order: Ordering) -> bool {
+        self.compare_exchange_weak(from, to, order, Ordering::Relaxed).is_ok()
+    }
+
+    #[inline]
+    fn fence(&self, order: Ordering) {
+        std::sync::atomic::fence(order);
+    }
+}
+
+/// The version if the page is in memory, unlatched, and known to the clock as in use.
+#[inline]
+pub(super) fn hot_version(word: &impl StateWord) -> Option<Version> {
+    let state = word.load(Ordering::Acquire);
+    (latch(state) == UNLATCHED && state & REFERENCED != 0).then(|| state::version(state))
+}
+
+/// The whole word, for one who goes on by its latch field.
+#[inline]
+pub(super) fn look(word: &impl StateWord) -> u64 {
+    word.load(Ordering::Acquire)
+}
+
+/// Tells the clock that the page is in use. Only a hint: if somebody else changes
+/// the word meanwhile, so be it.
+#[inline]
+pub(super) fn touch(word: &impl StateWord, state: u64) {
+    let _ = word.exchange(state, state | REFERENCED, Ordering::Relaxed);
+}
+
+/// Whether everything read from the page since `version` was taken is one
+/// consistent state of it (condition L).
+#[inline]
+pub(super) fn validate(word: &impl StateWord, version: Version) -> bool {
+    word.fence(Ordering::Acquire);
+    let state = word.load(Ordering::Relaxed);
+    latch(state) == UNLATCHED && state::version(state) == version
+}
+
+/// Takes the latch if the word is `state` (which is not latched).
+#[inline]
+pub(super) fn try_latch(word: &impl StateWord, state: u64) -> bool {
+    debug_assert_ne!(latch(state), LATCHED);
+    if !word.exchange(state, with_latch(state, LATCHED), Ordering::Acquire) {
+        return false;
+    }
+    // The latched word must be visible before the first change of the page is.
+    word.fence(Ordering::Release);
+    true
+}
+
+/// Takes the latch if the page still has this version; returns the word before.
+#[inline]
+pub(super) fn upgrade(word: &impl StateWord, version: Version) -> Option<u64> {
+    loop {
+        let state = word.load(Ordering::Relaxed);
+        if latch(state) != UNLATCHED || state::version(state) != version {
+            return None;
+        }
+        if try_latch(word, state) {
+            return Some(state);
+        }
+    }
+}
+
+/// Marks a latched page dirty; `before` is the word to go back to, and so is the result.
+#[inline]
+pub(super) fn set_dirty(word: &impl StateWord, before: u64) -> u64 {
+    let dirty = before | DIRTY;
+    if dirty != before {
+        word.store(with_latch(dirty, LATCHED), Ordering::Release);
+    }
+    dirty
+}
+
+/// Lets the latch go: back to `before`, with the next version if anything changed.
+#[inline]
+pub(super) fn unlatch(word: &impl StateWord, before: u64, changed: bool) {
+    debug_assert_ne!(latch(before), LATCHED);
+    let state = if changed { next_version(before) } else { before };
+    word.store(state, Ordering::Release);
+}
+
+/// What the clock's hand finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// In use, or spared this time.
+    InUse,
+    /// To be written before it can go.
+    Dirty,
+    /// Clean, and now latched; the word before.
+    Victim(u64),
+}
+
+/// Looks at a page for the clock: spares a referenced one once, latches a clean one.
+pub(super) fn clock_look(word: &impl StateWord) -> Found {
+    let state = word.load(Ordering::Relaxed);
+    if latch(state) != UNLATCHED {
+        return Found::InUse;
+    }
+    if state & REFERENCED != 0 {
+        // If the word changes under us the page is in use: spare it anyway.
+        let _ = word.exchange(state, state & !REFERENCED, Ordering::Relaxed);
+        return Found::InUse;
+    }
+    if state & DIRTY != 0 {
+        return Found::Dirty;
+    }
+    if try_latch(word, state) { Found::Victim(state) } else { Found::InUse }
+}
+
+/// Latches a page that was just written, if nobody has touched it since.
+pub(super) fn latch_idle(word: &impl StateWord) -> Option<u64> {
+    let state = word.load(Ordering::Relaxed);
+    let idle = latch(state) == UNLATCHED && state & (DIRTY | REFERENCED) == 0;
+    (idle && try_latch(word, state)).then_some(state)
+}
+
+/// What [`copy_dirty`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Copied {
+    /// Nothing to write.
+    Clean,
+    /// A writer has it: try again.
+    Busy,
+    /// A consistent copy of this version.
+    Dirty(Version),
+}
+
+/// Has a dirty page copied, if that is possible now.
+pub(super) fn copy_dirty(word: &impl StateWord, copy: impl FnOnce()) -> Copied {
+    let state = word.load(Ordering::Acquire);
+    if state & DIRTY == 0 {
+        return Copied::Clean;
+    }
+    if latch(state) != UNLATCHED {
+        return Copied::Busy;
+    }
+    let version = state::version(state);
+    copy();
+    if validate(word, version) { Copied::Dirty(version) } else { Copied::Busy }
+}
+
+/// Marks a page clean if it is still what was written (condition E).
+pub(super) fn mark_clean(word: &impl StateWord, version: Version) {
+    loop {
+        let state = word.load(Ordering::Relaxed);
+        if latch(state) != UNLATCHED || state::version(state) != version {
+            return;
+        }
+        if word.exchange(state, state & !DIRTY, Ordering::Release) {
+            return;
+        }
+    }
+}
