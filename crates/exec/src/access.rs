@@ -8,8 +8,13 @@
 //! Handles are opened when a statement is compiled and live in the plan cache:
 //! they name trees by identity, so that a dropped table's are merely useless.
 
+use crate::context::ExecContext;
+use crate::env::FnContext;
+use crate::expr::{CExpr, Compiler, Row};
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation, StorageRef};
+use steppe_sql::bind::index::IndexExprs;
+use steppe_sql::bind::over_row;
 use steppe_sql::plan::ROW_ID;
 use steppe_storage::PageId;
 use steppe_txn::{Database, IndexStore, OverflowRef, OverflowStore, RowId, TableStore, TreeId};
@@ -260,28 +265,54 @@ pub(crate) struct IndexAccess {
     pub(crate) relation: Arc<Relation>,
     pub(crate) store: IndexStore,
     pub(crate) parts: Box<[KeyPart]>,
-    /// Positions of the key columns in the table.
-    pub(crate) columns: Box<[usize]>,
+    /// Where each key comes from.
+    sources: Box<[KeySource]>,
+    computed: Option<Computed>,
     pub(crate) unique: bool,
     /// NULLs are equal to each other: keys with NULLs are unique too.
     nulls_not_distinct: bool,
 }
 
+/// Where a key comes from.
+enum KeySource {
+    /// Position of a column in the table.
+    Column(usize),
+    Expression(CExpr),
+}
+
+/// What an index on expressions or a partial one needs besides.
+struct Computed {
+    predicate: Option<CExpr>,
+    /// Positions of the columns that expressions and predicate read.
+    columns: Box<[usize]>,
+    /// Immutable functions see nothing of the session.
+    functions: FnContext,
+}
+
 impl IndexAccess {
-    /// Opens an index.
-    pub(crate) fn open(database: &Database, relation: &Arc<Relation>) -> Result<IndexAccess> {
+    /// Opens an index of a table.
+    pub(crate) fn open(
+        database: &Database,
+        table: &Arc<Relation>,
+        relation: &Arc<Relation>,
+        compiler: &mut Compiler<'_>,
+    ) -> Result<IndexAccess> {
         let info =
             relation.index.as_ref().ok_or_else(|| Error::internal("relation is not an index"))?;
-        if info.predicate.is_some() {
-            return Err(Error::not_supported("a partial index"));
-        }
-        let mut columns = Vec::with_capacity(info.keys.len());
         let mut parts = Vec::with_capacity(info.keys.len());
+        let mut sources = Vec::with_capacity(info.keys.len());
+        let computes = info.predicate.is_some() || info.keys.iter().any(|k| k.attnum <= 0);
+        let bound = match computes {
+            true => IndexExprs::bind(compiler.catalog(), table, info)?,
+            false => IndexExprs::default(),
+        };
+        let computed = computes.then(|| Computed::new(&bound, compiler)).transpose()?;
+        let mut exprs = bound.keys.into_iter();
         for key in &info.keys {
-            if key.attnum <= 0 {
-                return Err(Error::not_supported("an index on an expression"));
-            }
-            columns.push(key.attnum as usize - 1);
+            sources.push(match exprs.next().flatten() {
+                Some(expr) => KeySource::Expression(compiler.expr(&over_row(expr)?)?),
+                None => KeySource::Column(key.attnum as usize - 1),
+            });
             parts.push(KeyPart {
                 type_oid: key.type_oid,
                 descending: key.descending,
@@ -292,26 +323,84 @@ impl IndexAccess {
         Ok(IndexAccess {
             store: IndexStore::open(database, tree_id(storage), info.unique),
             parts: parts.into(),
-            columns: columns.into(),
+            sources: sources.into(),
+            computed,
             unique: info.unique,
             nulls_not_distinct: info.nulls_not_distinct,
             relation: relation.clone(),
         })
     }
 
+    /// The place of a table's column among the keys.
+    pub(crate) fn place_of(&self, column: usize) -> Option<usize> {
+        self.sources.iter().position(|s| matches!(s, KeySource::Column(c) if *c == column))
+    }
+
+    /// Whether the key, or whether there is one, depends on a column.
+    pub(crate) fn reads(&self, column: usize) -> bool {
+        self.place_of(column).is_some()
+            || self.computed.as_ref().is_some_and(|c| c.columns.contains(&column))
+    }
+
+    /// Positions of the key's columns if the key is what a foreign key may refer to: unique, over
+    /// all rows, of columns only.
+    pub(crate) fn referable_columns(&self) -> impl Iterator<Item = (usize, &KeyPart)> {
+        let referable = self.unique && self.computed.is_none();
+        let columns = self.sources.iter().zip(&self.parts).filter(move |_| referable);
+        columns.filter_map(|(source, part)| match source {
+            KeySource::Column(column) => Some((*column, part)),
+            KeySource::Expression(_) => None,
+        })
+    }
+
     /// Appends the key of a row (all its columns' values) to `out`; says whether the store is
-    /// to treat it as having a NULL.
-    pub(crate) fn key_of(&self, values: &[Datum], out: &mut Vec<u8>) -> Result<bool> {
+    /// to treat it as having a NULL. `None`: a partial index leaves the row out.
+    pub(crate) fn key_of(&self, values: &[Datum], out: &mut Vec<u8>) -> Result<Option<bool>> {
+        let has_null = match &self.computed {
+            None => self.plain_key(values, out)?,
+            Some(computed) => {
+                let mut context = computed.context();
+                if !computed.takes(&mut context, values)? {
+                    return Ok(None);
+                }
+                self.computed_key(&mut context, values, out)?
+            }
+        };
+        self.check_length(out.len())?;
+        Ok(Some(has_null && !self.nulls_not_distinct))
+    }
+
+    fn plain_key(&self, values: &[Datum], out: &mut Vec<u8>) -> Result<bool> {
         let mut has_null = false;
-        for (column, part) in self.columns.iter().zip(&self.parts) {
-            let value = values
-                .get(*column)
-                .ok_or_else(|| Error::internal("index refers to a column that is not there"))?;
+        for (source, part) in self.sources.iter().zip(&self.parts) {
+            let value = source.column(values)?;
             has_null |= value.is_null();
             encode_part(value, part, out)?;
         }
-        self.check_length(out.len())?;
-        Ok(has_null && !self.nulls_not_distinct)
+        Ok(has_null)
+    }
+
+    #[cold]
+    fn computed_key(
+        &self,
+        context: &mut ExecContext,
+        values: &[Datum],
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let mut has_null = false;
+        for (source, part) in self.sources.iter().zip(&self.parts) {
+            let computed;
+            let value = match source {
+                KeySource::Column(_) => source.column(values)?,
+                KeySource::Expression(expr) => {
+                    computed = expr.eval(context, Row::of(values))?;
+                    &computed
+                }
+            };
+            has_null |= value.is_null();
+            encode_part(value, part, out)?;
+        }
+        Ok(has_null)
     }
 
     /// The same from stored bytes.
@@ -320,14 +409,46 @@ impl IndexAccess {
         table: &TableAccess,
         row: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<bool> {
+    ) -> Result<Option<bool>> {
+        if let Some(computed) = &self.computed {
+            return self.key_of(&self.needed_values(table, computed, row)?, out);
+        }
         let mut has_null = false;
-        for (column, part) in self.columns.iter().zip(&self.parts) {
+        for (source, part) in self.sources.iter().zip(&self.parts) {
+            let KeySource::Column(column) = source else { continue };
             let value = table.decode_column(row, *column)?;
             has_null |= value.is_null();
             encode_part(&value, part, out)?;
         }
-        Ok(has_null && !self.nulls_not_distinct)
+        Ok(Some(has_null && !self.nulls_not_distinct))
+    }
+
+    /// The values of the columns that the index reads; of others NULL.
+    fn needed_values(
+        &self,
+        table: &TableAccess,
+        computed: &Computed,
+        row: &[u8],
+    ) -> Result<Vec<Datum>> {
+        let mut values = vec![Datum::Null; table.layout.len()];
+        let plain = self.sources.iter().filter_map(|source| match source {
+            KeySource::Column(column) => Some(*column),
+            KeySource::Expression(_) => None,
+        });
+        for column in plain.chain(computed.columns.iter().copied()) {
+            values[column] = table.decode_column(row, column)?;
+        }
+        Ok(values)
+    }
+
+    /// The values of a row's key, for error messages.
+    pub(crate) fn key_values(&self, values: &[Datum]) -> Result<Vec<Datum>> {
+        let mut context = self.computed.as_ref().map(Computed::context);
+        let value = |source: &KeySource| match (source, &mut context) {
+            (KeySource::Expression(expr), Some(context)) => expr.eval(context, Row::of(values)),
+            _ => source.column(values).cloned(),
+        };
+        self.sources.iter().map(value).collect()
     }
 
     fn check_length(&self, length: usize) -> Result<()> {
@@ -344,6 +465,39 @@ impl IndexAccess {
             "Values larger than 1/4 of a buffer page cannot be indexed.\n\
              Consider a function index of an MD5 hash of the value, or use full text indexing.",
         ))
+    }
+}
+
+impl KeySource {
+    fn column<'v>(&self, values: &'v [Datum]) -> Result<&'v Datum> {
+        let value = match self {
+            KeySource::Column(column) => values.get(*column),
+            KeySource::Expression(_) => None,
+        };
+        value.ok_or_else(|| Error::internal("index refers to a column that is not there"))
+    }
+}
+
+impl Computed {
+    fn new(bound: &IndexExprs, compiler: &mut Compiler<'_>) -> Result<Computed> {
+        let predicate = bound.predicate.clone().map(over_row).transpose()?;
+        Ok(Computed {
+            predicate: compiler.option(&predicate)?,
+            columns: bound.columns().into_iter().map(|attnum| attnum as usize - 1).collect(),
+            functions: FnContext::pure(compiler.catalog().clone()),
+        })
+    }
+
+    fn context(&self) -> ExecContext {
+        ExecContext::for_folding(self.functions.clone())
+    }
+
+    /// Whether a partial index takes the row.
+    fn takes(&self, context: &mut ExecContext, values: &[Datum]) -> Result<bool> {
+        match &self.predicate {
+            Some(predicate) => predicate.holds(context, Row::of(values)),
+            None => Ok(true),
+        }
     }
 }
 

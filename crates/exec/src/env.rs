@@ -195,6 +195,7 @@ pub struct NoServices;
 impl SessionServices for NoServices {}
 
 /// What functions see of the session.
+#[derive(Clone)]
 pub struct FnContext {
     /// The session's services.
     pub services: Arc<dyn SessionServices>,

@@ -70,8 +70,7 @@ impl PointPlan {
                 (lists.len() == 1 && modify.child.filter.is_none()).then_some(PointPlan::Insert)
             }
             (Command::Update, CNode::IndexScan(scan)) if is_point(scan) => {
-                let indexed =
-                    |c: &usize| modify.target.indexes.iter().any(|i| i.columns.contains(c));
+                let indexed = |c: &usize| modify.target.indexes.iter().any(|i| i.reads(*c));
                 let assigned_plain = planned.assignments.iter().all(|(c, e)| {
                     !indexed(c) && modify.target.table.layout.is_fixed(*c) && is_calm(e)
                 });

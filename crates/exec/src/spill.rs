@@ -36,6 +36,11 @@ impl TempSpace {
         TempSpace { vfs, directory: directory.into(), next_file: AtomicU64::new(0) }
     }
 
+    /// How many files were made so far.
+    pub fn files_made(&self) -> u64 {
+        self.next_file.load(Ordering::Relaxed)
+    }
+
     /// A new, nameless file.
     pub(crate) fn create(&self) -> Result<SpillFile> {
         let number = self.next_file.fetch_add(1, Ordering::Relaxed);

@@ -8,6 +8,7 @@ pub mod ast;
 pub mod bind;
 pub mod deparse;
 pub mod expr;
+mod implies;
 pub mod parser;
 pub mod plan;
 pub mod planner;

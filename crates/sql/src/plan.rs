@@ -41,6 +41,9 @@ pub struct PlannedStmt {
     pub columns: Vec<ResultColumn>,
     /// Relations to lock before execution, and how.
     pub relations: Vec<(Oid, RelationLock)>,
+    /// With other constants in the statement's text the best plan might be another one that
+    /// parameters cannot stand for (a partial index): do not lift literals.
+    pub depends_on_literals: bool,
     /// The catalog version that it is valid for.
     pub catalog_epoch: u64,
 }

@@ -172,6 +172,11 @@ pub fn expression_definition(text: &str, style: Style<'_>) -> String {
     style.expression(text).into_owned()
 }
 
+/// Whether the B-tree operator class of this name takes a type; `None`: there is no such class.
+pub fn btree_opclass_accepts(name: &str, type_oid: Oid) -> Option<bool> {
+    facts::btree_opclass_accepts(name, type_oid)
+}
+
 /// pg_get_serial_sequence: the sequence owned by a column.
 pub fn owned_sequence(catalog: &Catalog, table: Oid, attnum: i16) -> Option<&Relation> {
     catalog

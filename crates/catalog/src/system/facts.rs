@@ -90,7 +90,8 @@ fn unescape(text: &str) -> std::borrow::Cow<'_, str> {
 
 /// Btree operator classes: by name, and the default one by input type.
 struct OperatorClasses {
-    by_name: HashMap<&'static str, Oid>,
+    /// Class and input type.
+    by_name: HashMap<&'static str, (Oid, Oid)>,
     defaults: HashMap<Oid, Oid>,
 }
 
@@ -107,7 +108,10 @@ fn operator_classes() -> &'static OperatorClasses {
         };
         OperatorClasses {
             by_name: btree()
-                .filter_map(|row| Some((row.get("opcname")?, number(&row, "oid"))))
+                .filter_map(|row| {
+                    let class = (number(&row, "oid"), number(&row, "opcintype"));
+                    Some((row.get("opcname")?, class))
+                })
                 .collect(),
             defaults: btree()
                 .filter(|row| row.get("opcdefault") == Some("t"))
@@ -119,7 +123,13 @@ fn operator_classes() -> &'static OperatorClasses {
 
 /// The btree operator class of a name.
 pub(super) fn btree_opclass_named(name: &str) -> Option<Oid> {
-    operator_classes().by_name.get(name).copied()
+    operator_classes().by_name.get(name).map(|class| class.0)
+}
+
+/// Whether the btree operator class of a name takes values of a type.
+pub(super) fn btree_opclass_accepts(name: &str, type_oid: Oid) -> Option<bool> {
+    let (_, input) = *operator_classes().by_name.get(name)?;
+    Some(input == type_oid || Some(input) == coercible_base(type_oid))
 }
 
 /// The default btree operator class of a type, or of the type it is binary-coercible to
@@ -129,7 +139,12 @@ pub(super) fn default_btree_opclass(type_oid: Oid) -> Option<Oid> {
     if let Some(class) = defaults.get(&type_oid) {
         return Some(*class);
     }
-    let base = match type_oid {
+    defaults.get(&coercible_base(type_oid)?).copied()
+}
+
+/// The type with operator classes of its own that a type is binary-coercible to.
+fn coercible_base(type_oid: Oid) -> Option<Oid> {
+    Some(match type_oid {
         oid::VARCHAR => oid::TEXT,
         oid::REGPROC
         | oid::REGPROCEDURE
@@ -143,8 +158,7 @@ pub(super) fn default_btree_opclass(type_oid: Oid) -> Option<Oid> {
         | oid::REGCOLLATION => oid::OID,
         other if Builtins::get().ty(other).is_some_and(|t| t.is_true_array()) => oid::ANYARRAY,
         _ => return None,
-    };
-    defaults.get(&base).copied()
+    })
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! ALTER TABLE (tablecmds.c).
 
+use super::build::build;
 use super::constraint::{self, PendingConstraints};
 use super::index;
-use super::scan::{RowEvaluator, scan_rows};
+use super::scan::{RowEvaluator, scan_batches};
 use super::table::{
     add_column, bind_column_default, create_storage, default_text, storage_options,
 };
@@ -17,9 +18,6 @@ use steppe_sql::bind::{ExprPlace, bind_assigned_expr, parse_expression};
 use steppe_sql::expr::{Expr, TypeRef};
 use steppe_txn::{RelationLockMode, RowId};
 use steppe_types::{Datum, Error, Result, SqlState, text_io};
-
-/// Rows rewritten in memory at once.
-const REWRITE_BATCH: usize = 4096;
 
 /// ALTER TABLE and its like; returns the command tag.
 pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Result<&'static str> {
@@ -241,7 +239,7 @@ fn evaluate_once(ctx: &mut DdlContext<'_>, table: &Relation, expr: &Expr) -> Res
 }
 
 /// Writes every row into new trees, with the column at `position` computed by `expr` over the old
-/// row; rebuilds the indexes.
+/// row; rebuilds the indexes. Rows pass through in batches of a page.
 fn rewrite(
     ctx: &mut DdlContext<'_>,
     old: Relation,
@@ -258,29 +256,22 @@ fn rewrite(
     let source = TableAccess::open(&database, &Arc::new(source))?;
     let target = TableAccess::open(&database, &Arc::new(new.clone()))?;
     let mut evaluator = RowEvaluator::new(ctx, &[expr])?;
-    let mut rows: Vec<Vec<Datum>> = Vec::new();
-    let mut all: Vec<Vec<Vec<Datum>>> = Vec::new();
-    scan_rows(ctx, &source, &mut |_, values| {
-        let mut row = values.to_vec();
-        let value = evaluator.evaluate(values)?.first().cloned().unwrap_or_default();
-        row[position] = value;
-        rows.push(row);
-        if rows.len() == REWRITE_BATCH {
-            all.push(std::mem::take(&mut rows));
+    scan_batches(ctx, &source, &mut |ctx, mut rows| {
+        for row in &mut rows {
+            let value = evaluator.evaluate(row)?.first().cloned().unwrap_or_default();
+            row[position] = value;
         }
-        Ok(())
+        write_rows(ctx, &target, &rows)
     })?;
-    all.push(rows);
-    for batch in all {
-        write_rows(ctx, &target, &batch)?;
-    }
     ctx.put(new.clone())?;
     let catalog = ctx.catalog();
+    let shared = Arc::new(new.clone());
     for index in catalog.indexes_of(&new) {
         doomed.extend(trees_of(index));
         let mut index = (**index).clone();
         refresh_key_types(&new, &mut index);
-        index::build(ctx, &new, &mut index)?;
+        index::reprint(ctx, &shared, &new, &mut index)?;
+        build(ctx, &new, &mut index)?;
         ctx.put(index)?;
     }
     ctx.txn.drop_store_at_commit(&doomed);
@@ -290,9 +281,11 @@ fn rewrite(
 fn refresh_key_types(table: &Relation, index: &mut Relation) {
     let Some(info) = &mut index.index else { return };
     for (key, column) in info.keys.iter_mut().zip(&mut index.columns) {
-        let source = &table.columns[key.attnum as usize - 1];
-        key.type_oid = source.type_oid;
-        (column.type_oid, column.typmod) = (source.type_oid, source.typmod);
+        if let Some(source) = key.attnum.checked_sub(1).and_then(|i| table.columns.get(i as usize))
+        {
+            key.type_oid = source.type_oid;
+            (column.type_oid, column.typmod) = (source.type_oid, source.typmod);
+        }
     }
 }
 
@@ -400,13 +393,14 @@ fn drop_column(
     }
     let attnum = position as i16 + 1;
     let catalog = ctx.catalog();
-    let uses = |i: &&Arc<Relation>| {
-        i.index.as_ref().is_some_and(|info| {
-            info.keys.iter().any(|k| k.attnum == attnum) || info.include.contains(&attnum)
-        })
-    };
-    let indexes: Vec<Arc<Relation>> = catalog.indexes_of(&table).filter(uses).cloned().collect();
-    let mut table = table;
+    let shared = Arc::new(table);
+    let mut indexes: Vec<Arc<Relation>> = Vec::new();
+    for index in catalog.indexes_of(&shared) {
+        if index::depends_on(&catalog, &shared, index, attnum)? {
+            indexes.push(index.clone());
+        }
+    }
+    let mut table = (*shared).clone();
     table.constraints.retain(|c| !c.columns.contains(&attnum));
     let column = &mut table.columns[position];
     column.name = format!("........pg.dropped.{attnum}........").into();

@@ -7,7 +7,8 @@ use crate::access::TableAccess;
 use std::sync::Arc;
 use steppe_catalog::{Constraint, ConstraintKind, IndexKey, Relation};
 use steppe_sql::ast;
-use steppe_sql::bind::{ExprPlace, bind_table_expr};
+use steppe_sql::bind::index::columns_of;
+use steppe_sql::bind::{ExprPlace, bind_table_condition};
 use steppe_sql::deparse;
 use steppe_types::{Error, Result, SqlState};
 
@@ -144,15 +145,8 @@ fn add_check(
 ) -> Result<Relation> {
     let mut relation = relation;
     let shared = Arc::new(relation.clone());
-    let expr = ctx.binding(|b| bind_table_expr(b, Some(&shared), &check.expr, ExprPlace::Check))?;
-    if expr.ty().oid != steppe_types::oid::BOOL {
-        let ty = steppe_sql::bind::typename::format_type(expr.ty().oid, -1);
-        return Err(ctx.error(
-            SqlState::DATATYPE_MISMATCH,
-            format!("argument of CHECK must be type boolean, not type {ty}"),
-            check.expr.location,
-        ));
-    }
+    let place = ExprPlace::Check;
+    let expr = ctx.binding(|b| bind_table_condition(b, &shared, &check.expr, "CHECK", place))?;
     let columns = columns_of(&expr);
     let name = match check.name {
         Some(name) => {
@@ -182,24 +176,6 @@ fn add_check(
     relation.constraints.push(Constraint { oid, name: name.into(), kind, columns });
     ctx.put(relation.clone())?;
     Ok(relation)
-}
-
-/// Attribute numbers of the columns an expression uses.
-fn columns_of(expr: &steppe_sql::expr::Expr) -> Vec<i16> {
-    let mut out = Vec::new();
-    collect(expr, &mut out);
-    out.sort_unstable();
-    out.dedup();
-    return out;
-
-    fn collect(expr: &steppe_sql::expr::Expr, out: &mut Vec<i16>) {
-        if let steppe_sql::expr::Expr::Var { column, .. } = expr
-            && *column >= 0
-        {
-            out.push(*column as i16 + 1);
-        }
-        expr.for_each_child(&mut |child| collect(child, out));
-    }
 }
 
 /// Existing rows must satisfy a new CHECK: 23514.
@@ -297,6 +273,8 @@ fn add_key(ctx: &mut DdlContext<'_>, relation: Relation, key: PendingKey) -> Res
     let new = NewIndex {
         name: name.clone(),
         keys,
+        key_names: key.columns,
+        predicate: None,
         include,
         unique: true,
         primary: key.primary,

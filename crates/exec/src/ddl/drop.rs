@@ -360,7 +360,7 @@ fn empty_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
     for index in catalog.indexes_of(&new) {
         old.extend(trees_of(index));
         let mut index = (**index).clone();
-        super::index::build(ctx, &new, &mut index)?;
+        super::build::build(ctx, &new, &mut index)?;
         ctx.put(index)?;
     }
     ctx.txn.drop_store_at_commit(&old);

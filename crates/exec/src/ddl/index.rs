@@ -1,16 +1,21 @@
-//! CREATE INDEX and the build of an index over existing rows (indexcmds.c).
+//! CREATE INDEX and REINDEX (indexcmds.c).
 
-use super::scan::scan_rows;
-use super::{DdlContext, storage_ref, truncate_name};
-use crate::access::{IndexAccess, TableAccess};
+use super::build::build;
+use super::{DdlContext, truncate_name};
 use std::sync::Arc;
-use steppe_catalog::{ConstraintKind, IndexInfo, IndexKey, RelKind, Relation};
+use steppe_catalog::system::definitions;
+use steppe_catalog::{Column, ConstraintKind, IndexInfo, IndexKey, RelKind, Relation};
 use steppe_sql::ast::{self, CreateIndexStmt, IndexElem, ReindexStmt, ReindexTarget};
-use steppe_txn::{IndexEntry, IndexInsert, IndexStore, RelationLockMode, RowId};
-use steppe_types::{Datum, Error, Oid, Result, SqlState, text_io};
+use steppe_sql::bind::index::{IndexExprs, is_mutable};
+use steppe_sql::bind::typename::format_type;
+use steppe_sql::bind::{
+    ExprPlace, bind_table_condition, bind_table_expr, figure_column_name, is_system_column,
+};
+use steppe_sql::deparse;
+use steppe_sql::expr::Expr;
+use steppe_txn::RelationLockMode;
+use steppe_types::{Error, Oid, Result, SqlState};
 
-/// Entries sorted and inserted at once: bounds the memory of a build.
-const BUILD_BATCH: usize = 500_000;
 /// PostgreSQL's INDEX_MAX_KEYS.
 const KEYS_MAX: usize = 32;
 
@@ -18,18 +23,18 @@ const KEYS_MAX: usize = 32;
 pub(crate) struct NewIndex {
     pub(crate) name: String,
     pub(crate) keys: Vec<IndexKey>,
+    /// What the keys' columns are called.
+    pub(crate) key_names: Vec<String>,
     pub(crate) include: Vec<i16>,
     pub(crate) unique: bool,
     pub(crate) primary: bool,
     pub(crate) nulls_not_distinct: bool,
+    pub(crate) predicate: Option<Arc<str>>,
     pub(crate) options: Vec<(Arc<str>, Arc<str>)>,
 }
 
 /// CREATE INDEX.
 pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -> Result<()> {
-    if create.where_clause.is_some() {
-        return Err(Error::not_supported("partial indexes"));
-    }
     if create.access_method != "btree" {
         let known = ["hash", "gist", "gin", "spgist", "brin"].contains(&&*create.access_method);
         return Err(match known {
@@ -41,13 +46,19 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
         });
     }
     let table = ctx.open_table(&create.relation, RelationLockMode::Share)?;
-    let keys = create.elements.iter().map(|e| index_key(&table, e)).collect::<Result<Vec<_>>>()?;
-    if keys.len() > KEYS_MAX {
+    if create.elements.len() > KEYS_MAX {
         return Err(Error::new(
             SqlState::TOO_MANY_COLUMNS,
             format!("cannot use more than {KEYS_MAX} columns in an index"),
         ));
     }
+    let predicate = match &create.where_clause {
+        Some(condition) => Some(index_predicate(ctx, &table, condition)?),
+        None => None,
+    };
+    let keys = create.elements.iter().map(|e| index_key(ctx, &table, e));
+    let keys = keys.collect::<Result<Vec<_>>>()?;
+    let key_names = column_names(&table, &keys, &create.elements);
     let included: Vec<String> = create
         .include
         .iter()
@@ -79,16 +90,14 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
             }
             short
         }
-        None => {
-            let names: Vec<&str> =
-                keys.iter().map(|k| &*table.columns[k.attnum as usize - 1].name).collect();
-            ctx.choose_name(table.schema, &table.name, &names.join("_"), "idx", &[])?
-        }
+        None => ctx.choose_name(table.schema, &table.name, &key_names.join("_"), "idx", &[])?,
     };
     let new = NewIndex {
         name,
         keys,
+        key_names,
         include,
+        predicate,
         unique: create.unique,
         primary: false,
         nulls_not_distinct: create.nulls_not_distinct,
@@ -97,19 +106,39 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
     self::create(ctx, (*table).clone(), new).map(|_| ())
 }
 
-fn index_key(table: &Relation, elem: &IndexElem) -> Result<IndexKey> {
-    let ast::IndexKey::Column(name) = &elem.key else {
-        return Err(Error::not_supported("indexes on expressions"));
+/// A key of CREATE INDEX: a column, or an expression as text.
+fn index_key(
+    ctx: &mut DdlContext<'_>,
+    table: &Arc<Relation>,
+    elem: &IndexElem,
+) -> Result<IndexKey> {
+    let place = ExprPlace::IndexExpression;
+    let (attnum, expression, type_oid) = match &elem.key {
+        ast::IndexKey::Column(name) => match table.column_index(name) {
+            Some(position) => (position as i16 + 1, None, table.columns[position].type_oid),
+            None if is_system_column(name) => return Err(over_system_column()),
+            None => {
+                return Err(Error::new(
+                    SqlState::UNDEFINED_COLUMN,
+                    format!("column \"{name}\" does not exist"),
+                ));
+            }
+        },
+        ast::IndexKey::Expr(expr) => {
+            match ctx.binding(|b| bind_table_expr(b, Some(table), expr, place))? {
+                // Parentheses around a column make no expression of it.
+                Expr::Var { column, .. } if column < 0 => return Err(over_system_column()),
+                Expr::Var { column, ty, .. } => (column as i16 + 1, None, ty.oid),
+                bound => {
+                    check_expression(&bound, elem)?;
+                    let text = deparse::table_expression(&bound, Some(table));
+                    (0, Some(Arc::from(text)), bound.ty().oid)
+                }
+            }
+        }
     };
-    let Some(position) = table.column_index(name) else {
-        return Err(Error::new(
-            SqlState::UNDEFINED_COLUMN,
-            format!("column \"{name}\" does not exist"),
-        ));
-    };
-    let column = &table.columns[position];
-    if steppe_catalog::Builtins::get().ordering(column.type_oid).is_none() {
-        let ty = steppe_sql::bind::typename::format_type(column.type_oid, -1);
+    if steppe_catalog::Builtins::get().ordering(type_oid).is_none() {
+        let ty = format_type(type_oid, -1);
         return Err(Error::new(
             SqlState::UNDEFINED_OBJECT,
             format!("data type {ty} has no default operator class for access method \"btree\""),
@@ -130,14 +159,140 @@ fn index_key(table: &Relation, elem: &IndexElem) -> Result<IndexKey> {
         ast::NullsOrder::First => true,
         ast::NullsOrder::Last => false,
     };
+    let opclass = elem.opclass.as_ref().map(|o| o.name());
+    if let Some(name) = opclass {
+        check_opclass(name, type_oid)?;
+    }
     Ok(IndexKey {
-        attnum: position as i16 + 1,
-        expression: None,
-        type_oid: column.type_oid,
+        attnum,
+        expression,
+        type_oid,
         descending,
         nulls_first,
-        opclass: elem.opclass.as_ref().map(|o| o.name().into()),
+        opclass: opclass.map(Arc::from),
     })
+}
+
+fn over_system_column() -> Error {
+    Error::new(SqlState::FEATURE_NOT_SUPPORTED, "index creation on system columns is not supported")
+}
+
+fn check_opclass(name: &str, type_oid: Oid) -> Result<()> {
+    match definitions::btree_opclass_accepts(name, type_oid) {
+        Some(true) => Ok(()),
+        Some(false) => Err(Error::new(
+            SqlState::DATATYPE_MISMATCH,
+            format!(
+                "operator class \"{name}\" does not accept data type {}",
+                format_type(type_oid, -1)
+            ),
+        )),
+        None => Err(Error::new(
+            SqlState::UNDEFINED_OBJECT,
+            format!("operator class \"{name}\" does not exist for access method \"btree\""),
+        )),
+    }
+}
+
+/// What may not be the key of an index: a value that may change, or one of no real type.
+fn check_expression(bound: &Expr, elem: &IndexElem) -> Result<()> {
+    if is_mutable(bound) {
+        return Err(not_immutable("expression"));
+    }
+    let ty = bound.ty().oid;
+    let kind = steppe_catalog::Builtins::get().ty(ty).map(|t| t.kind);
+    if kind == Some(b'p') && ty != steppe_types::oid::UNKNOWN {
+        let name = match &elem.key {
+            ast::IndexKey::Expr(expr) => expression_name(expr),
+            ast::IndexKey::Column(name) => name.clone(),
+        };
+        return Err(Error::new(
+            SqlState::INVALID_TABLE_DEFINITION,
+            format!("column \"{name}\" has pseudo-type {}", format_type(ty, -1)),
+        ));
+    }
+    Ok(())
+}
+
+fn not_immutable(what: &str) -> Error {
+    Error::new(
+        SqlState::INVALID_OBJECT_DEFINITION,
+        format!("functions in index {what} must be marked IMMUTABLE"),
+    )
+}
+
+/// A partial index's condition as text.
+fn index_predicate(
+    ctx: &mut DdlContext<'_>,
+    table: &Arc<Relation>,
+    condition: &ast::Expr,
+) -> Result<Arc<str>> {
+    let place = ExprPlace::IndexPredicate;
+    let bound = ctx.binding(|b| bind_table_condition(b, table, condition, "WHERE", place))?;
+    if is_mutable(&bound) {
+        return Err(not_immutable("predicate"));
+    }
+    Ok(deparse::table_expression(&bound, Some(table)).into())
+}
+
+fn expression_name(expr: &ast::Expr) -> String {
+    match figure_column_name(expr) {
+        name if name == "?column?" => "expr".to_string(),
+        name => name,
+    }
+}
+
+/// What an index's columns are called: as the table's, or after the expression, with a number
+/// where that is taken (ChooseIndexColumnNames).
+fn column_names(table: &Relation, keys: &[IndexKey], elements: &[IndexElem]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::with_capacity(keys.len());
+    for (key, element) in keys.iter().zip(elements) {
+        let wanted = match &element.key {
+            ast::IndexKey::Expr(expr) if key.attnum == 0 => expression_name(expr),
+            _ => table.columns[key.attnum as usize - 1].name.to_string(),
+        };
+        let numbered = |n: u32| match n {
+            0 => wanted.clone(),
+            n => format!("{wanted}{n}"),
+        };
+        let free = (0..).map(numbered).find(|name| !names.contains(name));
+        names.push(free.unwrap_or(wanted));
+    }
+    names
+}
+
+/// Writes the texts of an index's expressions and predicate again after its table's columns were
+/// renamed or got other types: bound over the table as it `was`, printed over it as it `is`.
+pub(crate) fn reprint(
+    ctx: &mut DdlContext<'_>,
+    was: &Arc<Relation>,
+    is: &Relation,
+    index: &mut Relation,
+) -> Result<()> {
+    let catalog = ctx.catalog();
+    let Some(info) = &mut index.index else { return Ok(()) };
+    let bound = IndexExprs::bind(&catalog, was, info)?;
+    let text = |e: &Expr| Some(Arc::from(deparse::table_expression(e, Some(is))));
+    for (key, expr) in info.keys.iter_mut().zip(&bound.keys) {
+        if let Some(expr) = expr {
+            key.expression = text(expr);
+            key.type_oid = expr.ty().oid;
+        }
+    }
+    info.predicate = bound.predicate.as_ref().and_then(text);
+    Ok(())
+}
+
+/// Whether an index depends on a column: as a key, included, or in an expression or predicate.
+pub(crate) fn depends_on(
+    catalog: &steppe_catalog::Catalog,
+    table: &Arc<Relation>,
+    index: &Relation,
+    attnum: i16,
+) -> Result<bool> {
+    let Some(info) = &index.index else { return Ok(false) };
+    let plain = info.keys.iter().any(|k| k.attnum == attnum) || info.include.contains(&attnum);
+    Ok(plain || IndexExprs::bind(catalog, table, info)?.columns().contains(&attnum))
 }
 
 /// Attribute numbers of INCLUDE columns.
@@ -148,7 +303,7 @@ pub(crate) fn include_columns(table: &Relation, names: &[String]) -> Result<Vec<
             Some(position) => Ok(position as i16 + 1),
             None => Err(Error::new(
                 SqlState::UNDEFINED_COLUMN,
-                format!("column \"{name}\" named in key does not exist"),
+                format!("column \"{name}\" does not exist"),
             )),
         })
         .collect()
@@ -164,19 +319,15 @@ pub(crate) fn create(
     let mut table = table;
     let oid = ctx.store.new_oid()?;
     let mut index = Relation::new(oid, table.schema, new.name, RelKind::Index);
-    index.columns = new
-        .keys
-        .iter()
-        .map(|k| k.attnum)
-        .chain(new.include.iter().copied())
-        .map(|a| {
-            let source = &table.columns[a as usize - 1];
-            let mut column =
-                steppe_catalog::Column::new(source.name.clone(), source.type_oid, source.typmod);
-            column.collation = source.collation;
-            column
-        })
-        .collect();
+    let key_column = |(key, name): (&IndexKey, String)| match key.attnum {
+        0 => Column::new(name, key.type_oid, -1),
+        attnum => column_like(&table.columns[attnum as usize - 1], name),
+    };
+    index.columns = new.keys.iter().zip(new.key_names).map(key_column).collect();
+    for attnum in &new.include {
+        let source = &table.columns[*attnum as usize - 1];
+        index.columns.push(column_like(source, source.name.to_string()));
+    }
     index.options = new.options;
     index.index = Some(IndexInfo {
         table: table.oid,
@@ -185,7 +336,7 @@ pub(crate) fn create(
         unique: new.unique,
         primary: new.primary,
         nulls_not_distinct: new.nulls_not_distinct,
-        predicate: None,
+        predicate: new.predicate,
     });
     let built = build(ctx, &table, &mut index);
     ctx.naming(&table, built)?;
@@ -199,95 +350,10 @@ pub(crate) fn create(
     Ok((table, oid))
 }
 
-/// Makes an index's tree and fills it from the table's rows.
-pub(crate) fn build(
-    ctx: &mut DdlContext<'_>,
-    table: &Relation,
-    index: &mut Relation,
-) -> Result<()> {
-    let unique = index.index.as_ref().is_some_and(|i| i.unique);
-    let store = IndexStore::create(ctx.txn, unique)?;
-    index.storage = Some(storage_ref(store.tree_id()));
-    let database = ctx.store.database().clone();
-    let rows = TableAccess::open(&database, &Arc::new(table.clone()))?;
-    let access = IndexAccess::open(&database, &Arc::new(index.clone()))?;
-    // Rows are read through a snapshot of their own while entries are written below, so the
-    // entries of one batch at a time are held back.
-    let mut entries: Vec<(Vec<u8>, bool, RowId)> = Vec::new();
-    let mut batches: Vec<Vec<(Vec<u8>, bool, RowId)>> = Vec::new();
-    scan_rows(ctx, &rows, &mut |id, values| {
-        let mut key = Vec::new();
-        let has_null = access.key_of(values, &mut key)?;
-        entries.push((key, has_null, id));
-        if entries.len() == BUILD_BATCH {
-            batches.push(std::mem::take(&mut entries));
-        }
-        Ok(())
-    })?;
-    batches.push(entries);
-    for batch in batches {
-        insert_sorted(ctx, &rows, &access, batch)?;
-    }
-    Ok(())
-}
-
-fn insert_sorted(
-    ctx: &mut DdlContext<'_>,
-    table: &TableAccess,
-    index: &IndexAccess,
-    mut batch: Vec<(Vec<u8>, bool, RowId)>,
-) -> Result<()> {
-    batch.sort_unstable();
-    for chunk in batch.chunks(4096) {
-        ctx.services.check_interrupts()?;
-        let entries: Vec<IndexEntry<'_>> = chunk
-            .iter()
-            .map(|(key, has_null, row)| IndexEntry { key, has_null: *has_null, row: *row })
-            .collect();
-        let done = index.store.insert_batch(ctx.txn, &entries)?;
-        match done.stopped {
-            IndexInsert::Done => {}
-            IndexInsert::Duplicate(_) => {
-                let row = chunk[done.consumed].2;
-                return Err(not_unique(ctx, table, index, row)?);
-            }
-            IndexInsert::MustWait(_) => {
-                return Err(Error::internal("a new index is in another transaction's hands"));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// 23505 `could not create unique index`.
-fn not_unique(
-    ctx: &mut DdlContext<'_>,
-    table: &TableAccess,
-    index: &IndexAccess,
-    row: RowId,
-) -> Result<Error> {
-    let name = &index.relation.name;
-    let error =
-        Error::new(SqlState::UNIQUE_VIOLATION, format!("could not create unique index \"{name}\""))
-            .constraint(name);
-    let mut buffer = steppe_txn::RowBuf::new();
-    let Some(rows) = table.rows() else { return Ok(error) };
-    if rows.get(&ctx.txn.view(), row, &mut buffer)?.is_none() {
-        return Ok(error);
-    }
-    let mut values = Vec::new();
-    table.decode_all(buffer.row(), &mut values)?;
-    let (mut names, mut shown) = (Vec::new(), Vec::new());
-    for at in &index.columns {
-        let column = &table.relation.columns[*at];
-        names.push(column.name.to_string());
-        shown.push(match &values[*at] {
-            Datum::Null => "null".to_string(),
-            value => text_io::output_string(column.type_oid, value, &ctx.io)?,
-        });
-    }
-    let (names, shown) = (names.join(", "), shown.join(", "));
-    Ok(error.detail(format!("Key ({names})=({shown}) is duplicated.")))
+fn column_like(source: &Column, name: String) -> Column {
+    let mut column = Column::new(name, source.type_oid, source.typmod);
+    column.collation = source.collation;
+    column
 }
 
 /// REINDEX: builds the indexes anew.

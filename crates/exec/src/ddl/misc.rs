@@ -328,6 +328,7 @@ fn rename_column(
         for i in at {
             index.columns[i].name = new.as_str().into();
         }
+        super::index::reprint(ctx, relation, &renamed, &mut index)?;
         ctx.put(index)?;
     }
     Ok(())

@@ -13,6 +13,7 @@
 
 mod alter;
 mod analyze;
+mod build;
 mod constraint;
 mod drop;
 mod index;
@@ -23,7 +24,8 @@ mod table;
 
 pub use sequence::{SequenceState, Sequences};
 
-use crate::env::SessionServices;
+use crate::env::{FnContext, SessionServices};
+use crate::spill::TempSpace;
 use std::sync::Arc;
 use steppe_catalog::{
     Catalog, CatalogChanges, CatalogStore, PG_CATALOG, RelKind, Relation, StorageRef,
@@ -55,6 +57,10 @@ pub struct DdlContext<'a> {
     pub source: &'a str,
     /// The session: notices and the like.
     pub services: Arc<dyn SessionServices>,
+    /// maintenance_work_mem in bytes: what the build of an index may keep in memory.
+    pub maintenance_work_mem_bytes: usize,
+    /// Where the rest of it goes.
+    pub temp: Arc<TempSpace>,
 }
 
 /// Whether a statement is DDL that [`execute`] runs.
@@ -328,6 +334,18 @@ impl DdlContext<'_> {
             let schema = catalog.schema(table.schema).map_or("public", |s| &s.name);
             error.table(schema, &table.name)
         })
+    }
+
+    /// What functions see.
+    pub(crate) fn functions(&mut self) -> FnContext {
+        let now = self.services.clock_timestamp();
+        FnContext {
+            services: self.services.clone(),
+            io: self.io.clone(),
+            catalog: self.catalog(),
+            statement_timestamp: now,
+            transaction_timestamp: now,
+        }
     }
 
     /// Runs `f` with a binding context over the current catalog.

@@ -36,6 +36,33 @@ pub(crate) fn scan_rows(
     }
 }
 
+/// Calls `f` with the visible rows of one page after the other. It may write to other trees.
+pub(crate) fn scan_batches(
+    ctx: &mut DdlContext<'_>,
+    table: &TableAccess,
+    f: &mut dyn FnMut(&mut DdlContext<'_>, Vec<Vec<Datum>>) -> Result<()>,
+) -> Result<()> {
+    let Some(rows) = table.rows() else { return Ok(()) };
+    ctx.txn.start_statement()?;
+    let mut cursor = rows.scan_all(ctx.txn.view());
+    loop {
+        ctx.services.check_interrupts()?;
+        let mut batch = Vec::new();
+        let more = cursor.next_batch(&mut |_, row| {
+            let mut values = Vec::new();
+            table.decode_all(row, &mut values)?;
+            batch.push(values);
+            Ok(())
+        })?;
+        if !batch.is_empty() {
+            f(ctx, batch)?;
+        }
+        if !more {
+            return Ok(());
+        }
+    }
+}
+
 /// Evaluates expressions over a table's rows.
 pub(crate) struct RowEvaluator {
     exprs: Box<[CExpr]>,
@@ -47,13 +74,7 @@ impl RowEvaluator {
     /// Compiles expressions bound over one table.
     pub(crate) fn new(ctx: &mut DdlContext<'_>, exprs: &[Expr]) -> Result<RowEvaluator> {
         let catalog = ctx.catalog();
-        let functions = FnContext {
-            services: ctx.services.clone(),
-            io: ctx.io.clone(),
-            catalog: catalog.clone(),
-            statement_timestamp: ctx.services.clock_timestamp(),
-            transaction_timestamp: ctx.services.clock_timestamp(),
-        };
+        let functions = ctx.functions();
         let stmt = no_plan(catalog.epoch);
         let slots = exprs.iter().cloned().map(over_row).collect::<Result<Vec<_>>>()?;
         let exprs = Compiler::new(&stmt, FnContext::pure(catalog)).list(&slots)?;
@@ -71,7 +92,7 @@ impl RowEvaluator {
 }
 
 /// A statement with no plan, for compiling expressions that stand alone.
-fn no_plan(catalog_epoch: u64) -> PlannedStmt {
+pub(crate) fn no_plan(catalog_epoch: u64) -> PlannedStmt {
     let plan = Plan {
         node: PlanNode::Result { one_time_filter: None, child: None },
         filter: None,
@@ -88,6 +109,7 @@ fn no_plan(catalog_epoch: u64) -> PlannedStmt {
         param_types: Vec::new(),
         columns: Vec::new(),
         relations: Vec::new(),
+        depends_on_literals: false,
         catalog_epoch,
     }
 }

@@ -10,8 +10,8 @@ use crate::deps::Dependencies;
 use crate::env::FnContext;
 use crate::functions::{self, Builtin, CallInfo, CmpOp, SetFn};
 use std::sync::Arc;
-use steppe_catalog::Builtins;
 use steppe_catalog::builtin::Proc;
+use steppe_catalog::{Builtins, Catalog};
 use steppe_sql::expr::{Expr, SubLinkKind, SubPlan, TypeRef};
 use steppe_sql::plan::PlannedStmt;
 use steppe_types::oid::{self, element_type_of};
@@ -58,6 +58,11 @@ impl<'a> Compiler<'a> {
             dependencies: Dependencies::of(stmt),
             folding: ExecContext::for_folding(pure),
         }
+    }
+
+    /// The catalog version that the statement was planned in.
+    pub(crate) fn catalog(&self) -> &Arc<Catalog> {
+        &self.folding.functions.catalog
     }
 
     /// Compiles a list.

@@ -48,6 +48,11 @@ impl CatalogNames {
         CatalogNames::new(cx.catalog.clone(), path, cx.services.current_user())
     }
 
+    /// Schemas searched for unqualified names, in order.
+    pub(crate) fn path(&self) -> &[Oid] {
+        &self.path
+    }
+
     /// The relation that a name finds.
     pub(crate) fn relation(&self, name: &str) -> Result<Option<&Arc<Relation>>> {
         let parts = split_qualified(name)?;

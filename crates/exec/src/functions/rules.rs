@@ -1,16 +1,15 @@
 //! Definitions as SQL text: pg_get_indexdef, pg_get_constraintdef, pg_get_expr …
 //! and comments (ruleutils.c, system_functions.sql).
 //!
-//! Expressions are stored as ruleutils prints them, with every parenthesis; the
-//! pretty forms drop only the outermost pair.
+//! The texts are put together by [`steppe_catalog::system::definitions`].
 
 use super::args::{boolean, given, int, int4, oid, text, text_datum, text_or_null};
 use super::reg::{CatalogNames, split_qualified};
 use super::{Entry, SetRows, arg, scalar, set};
 use crate::env::FnContext;
 use std::sync::Arc;
-use steppe_catalog::{ConstraintKind, IndexKey, RelKind, Relation};
-use steppe_sql::deparse::{quote_identifier, sort_suffix};
+use steppe_catalog::system::definitions::{self, Style};
+use steppe_catalog::{ConstraintKind, RelKind, Relation};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// Definition functions by prosrc.
@@ -58,144 +57,35 @@ fn relation_at(args: &[Datum], i: usize, cx: &FnContext) -> Result<Option<Arc<Re
     Ok(cx.catalog.relation(oid(args, i)?).cloned())
 }
 
-/// Whether a text is one parenthesised whole: `(a) + (b)` is not.
-fn is_wrapped(text: &str) -> bool {
-    let (mut depth, mut quote) = (0, None);
-    for (at, c) in text.char_indices() {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (Some(_), _) => {}
-            (None, '\'' | '"') => quote = Some(c),
-            (None, '(') => depth += 1,
-            (None, ')') => depth -= 1,
-            (None, _) => {}
-        }
-        if depth == 0 {
-            return at > 0 && at + c.len_utf8() == text.len();
-        }
-    }
-    false
-}
-
-/// Without its outermost parentheses, if the whole is in one pair.
-fn unwrapped(text: &str) -> &str {
-    if is_wrapped(text) { &text[1..text.len() - 1] } else { text }
-}
-
-fn pretty_text(text: &str, pretty: bool) -> &str {
-    if pretty { unwrapped(text) } else { text }
+/// Calls `f` with the style that the caller's `pretty` argument and search path make.
+fn styled<T>(cx: &FnContext, pretty: bool, f: impl FnOnce(Style<'_>) -> T) -> T {
+    let names = CatalogNames::of(cx);
+    f(Style { pretty, search_path: names.path() })
 }
 
 /// `pg_get_indexdef(index [, column, pretty])`
 fn index_definition(args: &[Datum], cx: &FnContext, column: i32, pretty: bool) -> Result<Datum> {
     let Some(index) = relation_at(args, 0, cx)? else { return Ok(Datum::Null) };
-    let Some(info) = &index.index else { return Ok(Datum::Null) };
-    let Some(table) = cx.catalog.relation(info.table) else { return Ok(Datum::Null) };
-    if column != 0 {
-        let included = |at: usize| info.include.get(at).map(|n| column_name(table, *n));
-        let at = usize::try_from(column - 1).unwrap_or(usize::MAX);
-        let shown = match info.keys.get(at) {
-            Some(key) => Some(key_text(key, table, pretty)),
-            None => at.checked_sub(info.keys.len()).and_then(included),
-        };
-        return text_datum(shown.unwrap_or_default());
-    }
-    let names = CatalogNames::of(cx);
-    let table_name = if pretty { names.relation_name(table) } else { names.qualified_name(table) };
-    let unique = if info.unique { "UNIQUE " } else { "" };
-    let keys: Vec<String> =
-        info.keys.iter().map(|key| key_definition(key, table, pretty)).collect();
-    let mut out = format!(
-        "CREATE {unique}INDEX {} ON {table_name} USING btree ({})",
-        quote_identifier(&index.name),
-        keys.join(", ")
-    );
-    if !info.include.is_empty() {
-        let columns: Vec<String> = info.include.iter().map(|n| column_name(table, *n)).collect();
-        out.push_str(&format!(" INCLUDE ({})", columns.join(", ")));
-    }
-    if info.nulls_not_distinct {
-        out.push_str(" NULLS NOT DISTINCT");
-    }
-    if !index.options.is_empty() {
-        let option = |(name, value): &(Arc<str>, Arc<str>)| format!("{name}='{value}'");
-        let options: Vec<String> = index.options.iter().map(option).collect();
-        out.push_str(&format!(" WITH ({})", options.join(", ")));
-    }
-    if let Some(predicate) = &info.predicate {
-        out.push_str(&format!(" WHERE {}", pretty_text(predicate, pretty)));
-    }
-    text_datum(out)
-}
-
-/// A column's name by attribute number.
-fn column_name(table: &Relation, number: i16) -> String {
-    let at = usize::try_from(number).ok().and_then(|n| n.checked_sub(1));
-    let column = at.and_then(|at| table.columns.get(at));
-    column.map_or_else(|| "?".to_string(), |column| quote_identifier(&column.name))
-}
-
-/// A column, a function call, or an expression in parentheses.
-fn key_text(key: &IndexKey, table: &Relation, pretty: bool) -> String {
-    match &key.expression {
-        None => column_name(table, key.attnum),
-        Some(text) if looks_like_call(text) => text.to_string(),
-        Some(text) => format!("({})", pretty_text(text, pretty)),
-    }
-}
-
-/// `name(…)`
-fn looks_like_call(text: &str) -> bool {
-    let name = text.find('(').map_or("", |at| &text[..at]);
-    !name.is_empty()
-        && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '"' | '.'))
-        && is_wrapped(&text[name.len()..])
-}
-
-fn key_definition(key: &IndexKey, table: &Relation, pretty: bool) -> String {
-    let mut out = key_text(key, table, pretty);
-    if let Some(opclass) = &key.opclass {
-        out.push_str(&format!(" {}", quote_identifier(opclass)));
-    }
-    out + sort_suffix(key.descending, key.nulls_first)
+    let column = usize::try_from(column).unwrap_or(usize::MAX);
+    text_or_null(styled(cx, pretty, |style| {
+        definitions::index_column_definition(&cx.catalog, &index, column, style)
+    }))
 }
 
 /// `pg_get_constraintdef(constraint [, pretty])`
 fn constraint_definition(args: &[Datum], cx: &FnContext, pretty: bool) -> Result<Datum> {
-    let wanted = oid(args, 0)?;
-    let found = cx
-        .catalog
-        .relations()
-        .find_map(|table| Some((table, table.constraints.iter().find(|c| c.oid == wanted)?)));
-    let Some((table, constraint)) = found else { return Ok(Datum::Null) };
-    let columns = |numbers: &[i16]| -> String {
-        numbers.iter().map(|n| column_name(table, *n)).collect::<Vec<_>>().join(", ")
-    };
-    let over_index = |word: &str, index| {
-        let info = cx.catalog.relation(index).and_then(|index| index.index.as_ref());
-        let mut out = word.to_string();
-        if info.is_some_and(|info| info.nulls_not_distinct) {
-            out.push_str(" NULLS NOT DISTINCT");
-        }
-        out.push_str(&format!(" ({})", columns(&constraint.columns)));
-        if let Some(info) = info.filter(|info| !info.include.is_empty()) {
-            out.push_str(&format!(" INCLUDE ({})", columns(&info.include)));
-        }
-        out
-    };
-    text_datum(match &constraint.kind {
-        ConstraintKind::Primary { index } => over_index("PRIMARY KEY", *index),
-        ConstraintKind::Unique { index } => over_index("UNIQUE", *index),
-        ConstraintKind::Check { expression } => {
-            format!("CHECK ({})", pretty_text(expression, pretty))
-        }
-        ConstraintKind::NotNull => format!("NOT NULL {}", columns(&constraint.columns)),
-    })
+    let found = definitions::find_constraint(&cx.catalog, oid(args, 0)?);
+    text_or_null(found.map(|(table, constraint)| {
+        styled(cx, pretty, |style| {
+            definitions::constraint_definition(&cx.catalog, table, constraint, style)
+        })
+    }))
 }
 
 /// `pg_get_expr(pg_node_tree, relation [, pretty])`: the tree is kept as its text.
 fn expression(args: &[Datum], pretty: bool) -> Result<Datum> {
-    text_datum(pretty_text(text(args, 0)?, pretty))
+    let style = Style { pretty, search_path: &[] };
+    text_datum(definitions::expression_definition(text(args, 0)?, style))
 }
 
 /// By OID or by name.

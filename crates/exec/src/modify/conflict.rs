@@ -86,7 +86,7 @@ impl ConflictPlan {
         for at in &self.arbiters {
             let index = &target.indexes[*at];
             key.clear();
-            if index.key_of(row, &mut key)? {
+            if index.key_of(row, &mut key)? != Some(false) {
                 continue;
             }
             let view = &cx.txn()?.view;
@@ -112,7 +112,7 @@ impl ConflictPlan {
         for at in &self.arbiters {
             let index: &IndexAccess = &target.indexes[*at];
             key.clear();
-            let has_null = index.key_of(row, &mut key)?;
+            let Some(has_null) = index.key_of(row, &mut key)? else { continue };
             match index.store.insert(&mut cx.txn()?.txn, &key, has_null, id)? {
                 IndexInsert::Done => {}
                 IndexInsert::Duplicate(other) => {
@@ -129,8 +129,9 @@ impl ConflictPlan {
         for (at, index) in target.indexes.iter().enumerate() {
             if !self.arbiters.contains(&at) {
                 key.clear();
-                let has_null = index.key_of(row, &mut key)?;
-                insert_key(target, index, &key, has_null, id, row, cx)?;
+                if let Some(has_null) = index.key_of(row, &mut key)? {
+                    insert_key(target, index, &key, has_null, id, row, cx)?;
+                }
             }
         }
         Ok(Attempt::Inserted)

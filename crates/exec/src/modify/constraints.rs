@@ -7,6 +7,8 @@ use crate::context::ExecContext;
 use crate::env::FnContext;
 use crate::expr::Row;
 use crate::io::to_text;
+use steppe_catalog::IndexKey;
+use steppe_catalog::system::definitions;
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// A value in a detail is cut to so many bytes.
@@ -88,25 +90,30 @@ pub(crate) fn duplicate_key(
     row: &[Datum],
     cx: &FnContext,
 ) -> Error {
-    let columns = &table.relation.columns;
-    let mut names = Vec::new();
-    let mut values = Vec::new();
-    for at in &index.columns {
-        if let (Some(column), Some(value)) = (columns.get(*at), row.get(*at)) {
-            names.push(column.name.to_string());
-            values.push(to_text(value, column.type_oid, cx).ok().flatten());
-        }
-    }
-    let values: Vec<String> =
-        values.into_iter().map(|v| v.unwrap_or_else(|| "null".to_owned())).collect();
     let name = &index.relation.name;
     let error = Error::new(
         SqlState::UNIQUE_VIOLATION,
         format!("duplicate key value violates unique constraint \"{name}\""),
     );
-    named(error, table, cx).constraint(name).detail(format!(
-        "Key ({})=({}) already exists.",
-        names.join(", "),
-        values.join(", ")
-    ))
+    let error = named(error, table, cx).constraint(name);
+    match shown_key(index, row, cx) {
+        Some(key) => error.detail(format!("Key {key} already exists.")),
+        None => error,
+    }
+}
+
+/// `(names)=(values)` of an index's key (BuildIndexValueDescription).
+pub(crate) fn shown_key(index: &IndexAccess, row: &[Datum], cx: &FnContext) -> Option<String> {
+    let info = index.relation.index.as_ref()?;
+    let values = index.key_values(row).ok()?;
+    let name = |i: usize| {
+        let style = definitions::Style::PRETTY;
+        definitions::index_column_definition(&cx.catalog, &index.relation, i + 1, style)
+    };
+    let names: Vec<String> = (0..info.keys.len()).filter_map(name).collect();
+    let value = |(value, key): (&Datum, &IndexKey)| {
+        to_text(value, key.type_oid, cx).ok().flatten().unwrap_or_else(|| "null".to_owned())
+    };
+    let values: Vec<String> = values.iter().zip(&info.keys).map(value).collect();
+    Some(format!("({})=({})", names.join(", "), values.join(", ")))
 }

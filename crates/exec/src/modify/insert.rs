@@ -93,7 +93,9 @@ impl Inserter {
             let has_null = index.key_of(row, &mut key)?;
             self.keys.extend_from_slice(&key);
             self.row = key;
-            self.entries.push(KeyEntry { start, end: self.keys.len(), has_null, row: i });
+            if let Some(has_null) = has_null {
+                self.entries.push(KeyEntry { start, end: self.keys.len(), has_null, row: i });
+            }
         }
         let keys = &self.keys;
         // Row ids ascend with the position, which orders the postings of one key.

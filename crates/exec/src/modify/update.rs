@@ -128,9 +128,9 @@ fn prepare(
     kept.retain(|(i, _)| !assigned(*i));
     let mut encoded = Vec::with_capacity(version.len() + 16);
     target.table.encode(&mut cx.txn()?.txn, &new, &kept, &mut encoded)?;
-    let key_changed = target.indexes.iter().filter(|i| i.unique).any(|index| {
-        let mut columns = index.columns.iter().zip(&index.parts);
-        columns.any(|(c, p)| assigned(*c) && differs(&old[*c], &new[*c], p.type_oid))
+    let key_changed = target.indexes.iter().any(|index| {
+        let mut columns = index.referable_columns();
+        columns.any(|(c, p)| assigned(c) && differs(&old[c], &new[c], p.type_oid))
     });
     Ok(Attempt { old, new, encoded, key_changed })
 }
@@ -205,17 +205,21 @@ fn finish_update(
 ) -> Result<()> {
     let assigned = |i: usize| assignments.iter().any(|(column, _)| *column == i);
     for index in &target.indexes {
-        if !index.columns.iter().any(|c| assigned(*c)) {
+        if !assignments.iter().any(|(column, _)| index.reads(*column)) {
             continue;
         }
         let (mut before, mut after) = (Vec::new(), Vec::new());
-        let had_null = index.key_of(&attempt.old, &mut before)?;
-        let has_null = index.key_of(&attempt.new, &mut after)?;
-        if before == after {
+        let was = index.key_of(&attempt.old, &mut before)?;
+        let is = index.key_of(&attempt.new, &mut after)?;
+        if was.is_some() == is.is_some() && before == after {
             continue;
         }
-        insert_key(target, index, &after, has_null, id, &attempt.new, cx)?;
-        index.store.mark_deleted(&mut cx.txn()?.txn, &before, had_null, id)?;
+        if let Some(has_null) = is {
+            insert_key(target, index, &after, has_null, id, &attempt.new, cx)?;
+        }
+        if let Some(had_null) = was {
+            index.store.mark_deleted(&mut cx.txn()?.txn, &before, had_null, id)?;
+        }
     }
     for (i, pointer) in target.table.out_of_line(version)? {
         if assigned(i) {
@@ -232,8 +236,9 @@ fn try_delete(target: &Target, id: RowId, version: &[u8], cx: &mut ExecContext) 
     }
     for index in &target.indexes {
         let mut key = Vec::new();
-        let has_null = index.key_of_row(&target.table, version, &mut key)?;
-        index.store.mark_deleted(&mut cx.txn()?.txn, &key, has_null, id)?;
+        if let Some(has_null) = index.key_of_row(&target.table, version, &mut key)? {
+            index.store.mark_deleted(&mut cx.txn()?.txn, &key, has_null, id)?;
+        }
     }
     for (_, pointer) in target.table.out_of_line(version)? {
         target.table.free(&mut cx.txn()?.txn, &pointer)?;

@@ -181,11 +181,15 @@ impl PlanCompiler<'_, '_> {
         TableAccess::open(database, relation).map(Arc::new)
     }
 
-    fn index(&mut self, relation: &Arc<Relation>) -> Result<Arc<IndexAccess>> {
+    fn index(
+        &mut self,
+        table: &Arc<Relation>,
+        relation: &Arc<Relation>,
+    ) -> Result<Arc<IndexAccess>> {
         let database = self
             .database
             .ok_or_else(|| Error::internal("plan touches an index, and there is no database"))?;
-        IndexAccess::open(database, relation).map(Arc::new)
+        IndexAccess::open(database, table, relation, self.exprs).map(Arc::new)
     }
 
     fn call_in_from(&mut self, expr: &Expr) -> Result<FromCall> {
@@ -215,10 +219,10 @@ impl PlanCompiler<'_, '_> {
         index_only: bool,
         columns: &[i16],
     ) -> Result<IndexPlan> {
-        let index = self.index(index)?;
+        let index = self.index(table, index)?;
         let columns = scan_columns(columns)?;
         let place = |column: &ScanColumn| match column {
-            ScanColumn::Stored(i) => index.columns.iter().position(|c| c == i),
+            ScanColumn::Stored(i) => index.place_of(*i),
             // Not looked at.
             _ => Some(0),
         };
@@ -406,7 +410,8 @@ impl PlanCompiler<'_, '_> {
     /// What writing to a table needs.
     pub(crate) fn target(&mut self, modify: &ModifyTable) -> Result<Target> {
         let relation = &modify.rel.relation;
-        let indexes = modify.indexes.iter().map(|i| self.index(i)).collect::<Result<Box<[_]>>>()?;
+        let indexes = modify.indexes.iter().map(|i| self.index(relation, i));
+        let indexes = indexes.collect::<Result<Box<[_]>>>()?;
         Ok(Target {
             table: self.table(relation)?,
             indexes,

@@ -225,11 +225,10 @@ pub(crate) fn find_point(
     Ok(None)
 }
 
-/// Whether a row version has this key.
+/// Whether the index would have a row version under this key.
 fn has_key(table: &TableAccess, index: &IndexAccess, row: &[u8], key: &[u8]) -> Result<bool> {
     let mut actual = Vec::with_capacity(key.len());
-    index.key_of_row(table, row, &mut actual)?;
-    Ok(actual == key)
+    Ok(index.key_of_row(table, row, &mut actual)?.is_some() && actual == key)
 }
 
 struct IndexScanNode {

@@ -202,6 +202,7 @@ pub(super) fn plan_of_values(exprs: Vec<Expr>, catalog_epoch: u64) -> PlannedStm
         param_types: Vec::new(),
         columns,
         relations: Vec::new(),
+        depends_on_literals: false,
         catalog_epoch,
     }
 }

@@ -190,7 +190,7 @@ impl Session {
         });
         // More parameters than literals would mean that the text had its own.
         let fits = |plan: &Arc<CachedPlan>| plan.param_types().len() == literals.len();
-        let plan = planned.ok().filter(fits);
+        let plan = planned.ok().filter(|p| fits(p) && !p.depends_on_literals);
         let cached = match &plan {
             Some(plan) => Cached::Plan(Arc::clone(plan)),
             None => Cached::NotLiftable { epoch: self.names.catalog.epoch },
@@ -283,6 +283,7 @@ impl Session {
             description: describe(&planned)?,
             is_heavy: planned.plan.cost.total > HEAVY_COST,
             writes: written_by(&planned),
+            depends_on_literals: planned.depends_on_literals,
             compiled: Arc::new(compiled),
         }))
     }

@@ -134,6 +134,8 @@ impl Session {
             io: Arc::clone(&self.env.io),
             source,
             services: Arc::clone(&self.env.services),
+            maintenance_work_mem_bytes: self.live.maintenance_work_mem_bytes,
+            temp: Arc::clone(&self.env.temp),
         };
         let tag = tokio::task::block_in_place(|| ddl::execute(statement, &mut context))?;
         self.mark_new_changes();

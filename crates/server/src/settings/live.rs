@@ -80,6 +80,8 @@ pub struct Live {
     pub client_min_messages: u8,
     /// work_mem
     pub work_mem_bytes: usize,
+    /// maintenance_work_mem
+    pub maintenance_work_mem_bytes: usize,
     /// search_path as it was set.
     pub search_path: Arc<[String]>,
     /// What input and output depend on.
@@ -114,6 +116,7 @@ impl Live {
             default_deferrable: reader.bool("default_transaction_deferrable"),
             client_min_messages: message_rank(&reader.word("client_min_messages")),
             work_mem_bytes: reader.bytes("work_mem", 1024),
+            maintenance_work_mem_bytes: reader.bytes("maintenance_work_mem", 1024),
             search_path: search_path.into(),
             io: Arc::new(io),
             planner,

@@ -1,8 +1,10 @@
 //! INSERT, UPDATE and DELETE (analyze.c, parse_target.c).
 
-use super::{Binder, ExprPlace};
+use super::index::IndexExprs;
+use super::{Binder, ExprPlace, bind_table_condition, bind_table_expr};
 use crate::ast::{self, ExprKind, Location, RangeVar};
 use crate::expr::{Expr, TypeRef};
+use crate::implies::{equivalent, implied_by};
 use crate::query::*;
 use std::sync::Arc;
 use steppe_catalog::{Column, RelKind, Relation};
@@ -553,35 +555,58 @@ impl Binder<'_> {
                     )),
                 }
             }
-            ast::ConflictTarget::Index { elements, .. } => {
-                self.inferred_arbiters(relation, elements)
+            ast::ConflictTarget::Index { elements, where_clause, .. } => {
+                self.inferred_arbiters(relation, elements, where_clause.as_ref())
             }
         }
     }
 
+    /// The unique indexes over exactly these columns and expressions; of partial ones those whose
+    /// predicate the clause's WHERE implies (infer_arbiter_indexes).
     fn inferred_arbiters(
         &mut self,
         relation: &Arc<Relation>,
         elements: &[ast::IndexElem],
+        where_clause: Option<&ast::Expr>,
     ) -> Result<Vec<steppe_types::Oid>> {
-        let mut wanted: Vec<i16> = Vec::with_capacity(elements.len());
+        let (mut columns, mut exprs) = (Vec::with_capacity(elements.len()), Vec::new());
         for element in elements {
-            let ast::IndexKey::Column(name) = &element.key else {
-                return Err(Error::not_supported("ON CONFLICT over index expressions"));
-            };
-            let position = self.target_column(relation, name, Location::NONE)?;
-            wanted.push(position as i16 + 1);
+            match &element.key {
+                ast::IndexKey::Column(name) => {
+                    let position = self.target_column(relation, name, Location::NONE)?;
+                    columns.push(position as i16 + 1);
+                }
+                ast::IndexKey::Expr(expr) => {
+                    let place = ExprPlace::IndexExpression;
+                    exprs.push(bind_table_expr(self.ctx, Some(relation), expr, place)?);
+                }
+            }
         }
-        wanted.sort_unstable();
-        wanted.dedup();
-        let matches = |index: &&Arc<Relation>| {
-            let Some(info) = &index.index else { return false };
-            let mut keys: Vec<i16> = info.keys.iter().map(|k| k.attnum).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        let mut conditions = Vec::new();
+        if let Some(clause) = where_clause {
+            let place = ExprPlace::IndexPredicate;
+            conditions.push(bind_table_condition(self.ctx, relation, clause, "WHERE", place)?);
+        }
+        let mut found = Vec::new();
+        for index in self.ctx.catalog.indexes_of(relation) {
+            let Some(info) = index.index.as_ref().filter(|i| i.unique) else { continue };
+            let mut keys: Vec<i16> =
+                info.keys.iter().map(|k| k.attnum).filter(|a| *a > 0).collect();
             keys.sort_unstable();
-            info.unique && info.predicate.is_none() && keys == wanted
-        };
-        let found: Vec<_> =
-            self.ctx.catalog.indexes_of(relation).filter(matches).map(|i| i.oid).collect();
+            keys.dedup();
+            if keys != columns {
+                continue;
+            }
+            let own = IndexExprs::bind(self.ctx.catalog, relation, info)?;
+            let computed: Vec<&Expr> = own.keys.iter().flatten().collect();
+            let same = exprs.iter().all(|e| computed.iter().any(|c| equivalent(c, e)))
+                && computed.iter().all(|c| exprs.iter().any(|e| equivalent(c, e)));
+            if same && own.predicate.iter().all(|p| implied_by(p, &conditions)) {
+                found.push(index.oid);
+            }
+        }
         if found.is_empty() {
             return Err(Error::new(
                 SqlState::INVALID_COLUMN_REFERENCE,

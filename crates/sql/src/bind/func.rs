@@ -481,7 +481,7 @@ fn keep_by_unknown_category<T>(inputs: &[Oid], candidates: &mut Vec<(Vec<Oid>, T
 }
 
 /// The name under which an output column is known when none is written (FigureColname).
-pub(crate) fn figure_column_name(expr: &ast::Expr) -> String {
+pub fn figure_column_name(expr: &ast::Expr) -> String {
     figure(expr).0.unwrap_or_else(|| "?column?".into())
 }
 

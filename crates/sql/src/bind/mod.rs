@@ -23,6 +23,7 @@ mod expr;
 mod from;
 mod func;
 mod group;
+pub mod index;
 mod select;
 pub mod typename;
 
@@ -35,6 +36,7 @@ use steppe_types::io::IoContext;
 use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 pub use coerce::CoercionContext;
+pub use func::figure_column_name;
 
 /// Name and type of a system column by its (negative) attribute number.
 pub fn system_column(number: i32) -> Option<(&'static str, Oid)> {
@@ -123,6 +125,19 @@ pub fn bind_table_expr(
         binder.make_visible(rte);
     }
     binder.expr(expr, place)
+}
+
+/// Binds a condition over the columns of one table (CHECK, index predicates); `construct` names it
+/// in the error for anything but a boolean.
+pub fn bind_table_condition(
+    ctx: &BindContext<'_>,
+    relation: &Arc<Relation>,
+    expr: &ast::Expr,
+    construct: &str,
+    place: ExprPlace,
+) -> Result<Expr> {
+    let bound = bind_table_expr(ctx, Some(relation), expr, place)?;
+    Binder::new(ctx, Params::none()).coerce_boolean(bound, construct, expr.location)
 }
 
 /// Binds a table expression and coerces it to a type as an assignment to `column` would.

@@ -32,6 +32,11 @@ impl Estimator<'_> {
         conditions.iter().map(|c| self.clause(c)).product::<f64>().clamp(1e-10, 1.0)
     }
 
+    /// Fraction of rows that satisfy a condition.
+    pub(crate) fn selectivity_of(&self, condition: &Expr) -> f64 {
+        self.selectivity(std::slice::from_ref(condition))
+    }
+
     fn clause(&self, clause: &Expr) -> f64 {
         match clause {
             Expr::Const(Datum::Bool(true), _) => 1.0,

@@ -3,7 +3,7 @@
 //! ```text
 //!   Query ── sub-selects planned first (correlation becomes run-time parameters)
 //!     │
-//!     ├─ from     base relations: sequential or index scan   (scan)
+//!     ├─ from     base relations: sequential or index scan   (scan, index)
 //!     │           join order and methods, cheapest first     (join)
 //!     ├─ upper    grouping, DISTINCT, ORDER BY, LIMIT, set operations
 //!     └─ modify   INSERT, UPDATE, DELETE on top
@@ -15,6 +15,7 @@
 //! their `Var`s into slots when they are attached to a node.
 
 mod cost;
+mod index;
 mod join;
 mod modify;
 mod scan;
@@ -106,6 +107,7 @@ pub fn plan(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Result<Plann
         param_types: bound.param_types,
         columns,
         relations: planner.relations,
+        depends_on_literals: planner.depends_on_literals,
         catalog_epoch: ctx.catalog.epoch,
     })
 }
@@ -191,6 +193,8 @@ pub(crate) struct Planner<'a> {
     /// CTEs in reach, one list a query level.
     pub(crate) cte_levels: Vec<Vec<(CtePlan, Arc<str>, f64)>>,
     pub(crate) work_tables: usize,
+    /// See [`PlannedStmt::depends_on_literals`].
+    pub(crate) depends_on_literals: bool,
 }
 
 impl<'a> Planner<'a> {
@@ -203,6 +207,7 @@ impl<'a> Planner<'a> {
             relations: Vec::new(),
             cte_levels: Vec::new(),
             work_tables: 0,
+            depends_on_literals: false,
         }
     }
 

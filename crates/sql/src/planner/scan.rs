@@ -1,33 +1,16 @@
-//! Access paths of one base relation: sequential scan, index scans
-//! (indxpath.c, plancat.c).
+//! Access paths of one base relation: sequential scan, index scans and what they
+//! cost (costsize.c, plancat.c). Which conditions an index can use: `index`.
 
-use super::cost::{self, Estimator, strip};
-use super::{ColumnId, Planner, Rel, RteSet, and_all, node, rtes_of, to_slots};
-use crate::expr::{CallSyntax, Expr, TypeRef};
+use super::cost::{self, Estimator};
+use super::index::CandidateIndex;
+use super::{ColumnId, Planner, Rel, RteSet, and_all, node, to_slots};
+use crate::expr::{Expr, TypeRef};
+use crate::implies::implied_by;
 use crate::plan::*;
 use crate::query::{OrderBy, Rte, Target};
 use std::sync::Arc;
-use steppe_catalog::builtin::Strategy;
 use steppe_catalog::{RelKind, Relation};
-use steppe_types::{Oid, Result, oid};
-
-/// Conditions of an index scan, taken from a list of conjuncts.
-#[derive(Default)]
-struct IndexMatch {
-    equal: Vec<Expr>,
-    equal_is_null: Vec<bool>,
-    any: Option<Expr>,
-    lower: Option<(Expr, bool)>,
-    upper: Option<(Expr, bool)>,
-    /// Positions of the conjuncts that the index decides fully.
-    used: Vec<usize>,
-}
-
-impl IndexMatch {
-    fn is_empty(&self) -> bool {
-        self.used.is_empty()
-    }
-}
+use steppe_types::{Result, oid};
 
 /// A scan to build: a relation with what the query wants from it.
 pub(crate) struct ScanRequest<'q> {
@@ -44,7 +27,7 @@ impl Planner<'_> {
     /// that is one row without looking at any other, however small the table, and the executor's
     /// point path, which waits for a locked row without holding a thread.
     pub(crate) fn base_scan(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
-        let indexes = self.usable_indexes(request.relation);
+        let indexes = self.usable_indexes(request)?;
         if let Some(unique) = indexes.iter().find(|i| self.matches_whole_key(request, i))
             && let Some(rel) = self.index_scan(request, unique, false, false)?
         {
@@ -65,10 +48,11 @@ impl Planner<'_> {
     }
 
     /// Whether the conditions bind every key of a unique index by equality.
-    fn matches_whole_key(&self, request: &ScanRequest<'_>, index: &Relation) -> bool {
-        let Some(info) = index.index.as_ref().filter(|i| i.unique) else { return false };
-        let found = self.match_index(request, index);
-        found.equal.len() == info.keys.len() && !found.equal_is_null.contains(&true)
+    fn matches_whole_key(&self, request: &ScanRequest<'_>, index: &CandidateIndex) -> bool {
+        let found = index.matching(request.rte, request.conditions);
+        index.info().unique
+            && found.equal.len() == index.keys.len()
+            && !found.equal_is_null.contains(&true)
     }
 
     /// An index scan that yields the wanted order (and so saves a sort), if there is one.
@@ -78,8 +62,8 @@ impl Planner<'_> {
         targets: &[Target],
         order_by: &[OrderBy],
     ) -> Result<Option<Rel>> {
-        for index in self.usable_indexes(request.relation) {
-            let Some(backward) = self.provides_order(request, &index, targets, order_by) else {
+        for index in self.usable_indexes(request)? {
+            let Some(backward) = index.provides_order(request, targets, order_by) else {
                 continue;
             };
             if let Some(rel) = self.index_scan(request, &index, true, backward)? {
@@ -89,60 +73,26 @@ impl Planner<'_> {
         Ok(None)
     }
 
-    fn usable_indexes(&self, relation: &Relation) -> Vec<Arc<Relation>> {
+    /// The table's indexes that may answer the query: of partial ones those whose predicate the
+    /// conditions imply.
+    fn usable_indexes(&mut self, request: &ScanRequest<'_>) -> Result<Vec<CandidateIndex>> {
+        let mut usable = Vec::new();
         if !self.ctx.settings.indexscan {
-            return Vec::new();
+            return Ok(usable);
         }
-        let usable = |i: &&Arc<Relation>| {
-            i.index.as_ref().is_some_and(|info| {
-                info.predicate.is_none() && info.keys.iter().all(|k| k.attnum > 0)
-            })
-        };
-        self.ctx.catalog.indexes_of(relation).filter(usable).cloned().collect()
-    }
-
-    /// Whether an index yields the order: `Some(backward)`. Columns bound by equality count as
-    /// sorted already.
-    fn provides_order(
-        &self,
-        request: &ScanRequest<'_>,
-        index: &Relation,
-        targets: &[Target],
-        order_by: &[OrderBy],
-    ) -> Option<bool> {
-        let info = index.index.as_ref()?;
-        let fixed = self.match_index(request, index);
-        let mut keys = info.keys.iter().skip(fixed.equal.len());
-        let mut backward = None;
-        for order in order_by {
-            let Expr::Var { rte, column, levels_up: 0, .. } = strip(&targets[order.target].expr)
+        for index in self.ctx.catalog.indexes_of(request.relation) {
+            let Some(candidate) =
+                CandidateIndex::new(self.ctx.catalog, request.relation, index, request.rte)?
             else {
-                return None;
-            };
-            if *rte != request.rte || *column < 0 {
-                return None;
-            }
-            let attnum = *column as i16 + 1;
-            if info.keys.iter().take(fixed.equal.len()).any(|k| k.attnum == attnum) {
                 continue;
-            }
-            let key = keys.next()?;
-            if key.attnum != attnum {
-                return None;
-            }
-            let not_null = request.relation.columns[*column as usize].not_null;
-            let same_nulls = key.nulls_first == order.nulls_first || not_null;
-            let opposite_nulls = key.nulls_first != order.nulls_first || not_null;
-            let direction = match key.descending == order.descending {
-                true if same_nulls => false,
-                false if opposite_nulls => true,
-                _ => return None,
             };
-            if *backward.get_or_insert(direction) != direction {
-                return None;
+            // Whether it can be used may depend on what a literal is, not only on its type.
+            self.depends_on_literals |= candidate.has_constants;
+            if candidate.predicate.iter().all(|p| implied_by(p, request.conditions)) {
+                usable.push(candidate);
             }
         }
-        fixed.any.is_none().then_some(backward.unwrap_or(false))
+        Ok(usable)
     }
 
     fn seq_scan(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
@@ -162,24 +112,29 @@ impl Planner<'_> {
         self.finish_scan(request, scan, cost, request.conditions.to_vec())
     }
 
-    /// An index scan over the conditions it can use; without any only if `ordered`.
+    /// An index scan over the conditions it can use. Without any only if `ordered`, or if the
+    /// index has only the rows wanted.
     fn index_scan(
         &mut self,
         request: &ScanRequest<'_>,
-        index: &Arc<Relation>,
+        index: &CandidateIndex,
         ordered: bool,
         backward: bool,
     ) -> Result<Option<Rel>> {
-        let found = self.match_index(request, index);
-        if found.is_empty() && !ordered {
+        let found = index.matching(request.rte, request.conditions);
+        if found.is_empty() && !ordered && index.predicate.is_none() {
             return Ok(None);
         }
-        let Some(info) = index.index.as_ref() else { return Ok(None) };
+        let info = index.info();
+        let in_index = |c: &Expr| match &index.predicate {
+            Some(predicate) => implied_by(c, std::slice::from_ref(predicate)),
+            None => false,
+        };
         let rest: Vec<Expr> = request
             .conditions
             .iter()
             .enumerate()
-            .filter(|(i, _)| !found.used.contains(i))
+            .filter(|(i, c)| !found.used.contains(i) && !in_index(c))
             .map(|(_, c)| c.clone())
             .collect();
         let used: Vec<Expr> = found.used.iter().map(|i| request.conditions[*i].clone()).collect();
@@ -191,11 +146,12 @@ impl Planner<'_> {
         let (rows, pages) = self.table_size(request.relation);
         let estimator = Estimator { rtes: request.rtes, io: self.ctx.io };
         let full_key = info.unique && found.equal.len() == info.keys.len();
-        let probed = if full_key { 1.0 } else { rows * estimator.selectivity(&used) };
+        let in_index = rows * index.predicate.as_ref().map_or(1.0, |p| estimator.selectivity_of(p));
+        let probed = if full_key { 1.0 } else { in_index * estimator.selectivity(&used) };
         let selected = probed * estimator.selectivity(&rest);
         // Row fetches: pages of a B+tree by row id; clustered access touches each page once.
-        let index_pages = (pages * 0.2).max(1.0);
-        let fraction = (probed / rows.max(1.0)).min(1.0);
+        let index_pages = (pages * 0.2 * in_index / rows).max(1.0);
+        let fraction = (probed / in_index.max(1.0)).min(1.0);
         let heap = if index_only {
             0.0
         } else {
@@ -226,7 +182,7 @@ impl Planner<'_> {
         };
         let scan = PlanNode::IndexScan {
             rel: self.scan_relation(request),
-            index: index.clone(),
+            index: index.relation.clone(),
             range,
             backward,
             index_only,
@@ -293,160 +249,6 @@ impl Planner<'_> {
         };
         request.columns.iter().map(width).sum()
     }
-
-    /// Which conjuncts an index can use, by its key columns in order.
-    fn match_index(&self, request: &ScanRequest<'_>, index: &Relation) -> IndexMatch {
-        let mut found = IndexMatch::default();
-        let Some(info) = &index.index else { return found };
-        for key in &info.keys {
-            let before = found.equal.len();
-            for (i, condition) in request.conditions.iter().enumerate() {
-                if found.used.contains(&i) {
-                    continue;
-                }
-                if let Some(value) =
-                    self.equality_on(condition, request.rte, key.attnum, key.type_oid)
-                {
-                    found.equal.push(value);
-                    found.equal_is_null.push(false);
-                    found.used.push(i);
-                    break;
-                }
-                if is_null_on(condition, request.rte, key.attnum) {
-                    let null = Expr::Const(steppe_types::Datum::Null, TypeRef::plain(key.type_oid));
-                    found.equal.push(null);
-                    found.equal_is_null.push(true);
-                    found.used.push(i);
-                    break;
-                }
-            }
-            if found.equal.len() == before {
-                self.match_range(request, key.attnum, key.type_oid, &mut found);
-                break;
-            }
-        }
-        found
-    }
-
-    fn match_range(&self, request: &ScanRequest<'_>, attnum: i16, ty: Oid, found: &mut IndexMatch) {
-        for (i, condition) in request.conditions.iter().enumerate() {
-            if found.used.contains(&i) || found.any.is_some() {
-                continue;
-            }
-            if found.lower.is_none()
-                && found.upper.is_none()
-                && let Some(array) = self.any_on(condition, request.rte, attnum, ty)
-            {
-                found.any = Some(array);
-                found.used.push(i);
-                continue;
-            }
-            let Some((strategy, value)) = self.comparison_on(condition, request.rte, attnum, ty)
-            else {
-                continue;
-            };
-            match strategy {
-                Strategy::Less | Strategy::LessEqual if found.upper.is_none() => {
-                    found.upper = Some((value, strategy == Strategy::LessEqual));
-                    found.used.push(i);
-                }
-                Strategy::Greater | Strategy::GreaterEqual if found.lower.is_none() => {
-                    found.lower = Some((value, strategy == Strategy::GreaterEqual));
-                    found.used.push(i);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// `column op value` or `value op column`, as (strategy from the column's side, value).
-    fn comparison_on(
-        &self,
-        condition: &Expr,
-        rte: usize,
-        attnum: i16,
-        ty: Oid,
-    ) -> Option<(Strategy, Expr)> {
-        let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = condition else {
-            return None;
-        };
-        let [left, right] = args.as_slice() else { return None };
-        let (value, op) = if is_column(left, rte, attnum) {
-            (right, *op)
-        } else if is_column(right, rte, attnum) {
-            (left, self.builtins.operator(*op)?.commutator)
-        } else {
-            return None;
-        };
-        let operator = self.builtins.operator(op)?;
-        let comparable =
-            same_ordering(operator.left, operator.right) && same_ordering(ty, operator.left);
-        let usable = comparable && rtes_of(value).is_empty() && !super::is_volatile(value);
-        usable.then_some((self.builtins.strategy(op)?, value.clone()))
-    }
-
-    fn equality_on(&self, condition: &Expr, rte: usize, attnum: i16, ty: Oid) -> Option<Expr> {
-        // A bare boolean column is `column = true`.
-        if ty == oid::BOOL && is_column(condition, rte, attnum) {
-            return Some(Expr::boolean(true));
-        }
-        if let Expr::Not(arg) = condition
-            && ty == oid::BOOL
-            && is_column(arg, rte, attnum)
-        {
-            return Some(Expr::boolean(false));
-        }
-        match self.comparison_on(condition, rte, attnum, ty)? {
-            (Strategy::Equal, value) => Some(value),
-            _ => None,
-        }
-    }
-
-    fn any_on(&self, condition: &Expr, rte: usize, attnum: i16, ty: Oid) -> Option<Expr> {
-        let Expr::ScalarArrayOp {
-            all: false, left, array, syntax: CallSyntax::Operator(op), ..
-        } = condition
-        else {
-            return None;
-        };
-        let operator = self.builtins.operator(*op)?;
-        let usable = is_column(left, rte, attnum)
-            && self.builtins.strategy(*op) == Some(Strategy::Equal)
-            && same_ordering(operator.left, operator.right)
-            && same_ordering(ty, operator.left)
-            && rtes_of(array).is_empty()
-            && !super::is_volatile(array);
-        usable.then(|| (**array).clone())
-    }
-}
-
-/// Types whose values the index key encodes alike: the same type, integers among each other,
-/// text and varchar.
-fn same_ordering(a: Oid, b: Oid) -> bool {
-    let class = |t: Oid| match t {
-        oid::INT2 | oid::INT4 | oid::INT8 => oid::INT8,
-        oid::TEXT | oid::VARCHAR => oid::TEXT,
-        oid::OID
-        | oid::REGCLASS
-        | oid::REGTYPE
-        | oid::REGPROC
-        | oid::REGPROCEDURE
-        | oid::REGNAMESPACE
-        | oid::REGROLE
-        | oid::REGOPER
-        | oid::REGOPERATOR => oid::OID,
-        other => other,
-    };
-    class(a) == class(b)
-}
-
-fn is_column(expr: &Expr, rte: usize, attnum: i16) -> bool {
-    matches!(strip(expr), Expr::Var { rte: r, column, levels_up: 0, .. }
-        if *r == rte && *column + 1 == i32::from(attnum))
-}
-
-fn is_null_on(condition: &Expr, rte: usize, attnum: i16) -> bool {
-    matches!(condition, Expr::IsNull { arg, negated: false } if is_column(arg, rte, attnum))
 }
 
 fn attributes(columns: &[ColumnId]) -> Vec<i16> {

@@ -1,0 +1,89 @@
+//! Expressions and predicates of indexes, bound from the text that the catalog keeps.
+//!
+//! Whoever needs them (the planner to match conditions, the executor to compute
+//! keys, DDL to know which columns they read) binds them again: the text was made
+//! by the binder and names only columns of the table and built-in functions, so
+//! that the session's search path and settings play no part.
+
+use super::{BindContext, ExprPlace, bind_table_expr, parse_expression};
+use crate::expr::Expr;
+use std::sync::Arc;
+use steppe_catalog::{Catalog, IndexInfo, PG_CATALOG, Relation};
+use steppe_types::Result;
+use steppe_types::io::IoContext;
+
+/// What an index computes from a row of its table; columns are `Var { rte: 0, .. }`.
+#[derive(Debug, Default)]
+pub struct IndexExprs {
+    /// For each key its expression; `None` for a plain column.
+    pub keys: Vec<Option<Expr>>,
+    /// Only rows for which this is true are in the index.
+    pub predicate: Option<Expr>,
+}
+
+impl IndexExprs {
+    /// Binds what the index stores as text; empty for an index over plain columns.
+    pub fn bind(catalog: &Catalog, table: &Arc<Relation>, info: &IndexInfo) -> Result<IndexExprs> {
+        let io = IoContext::default();
+        let bind = |text: &str, place: ExprPlace| {
+            let ctx = BindContext { catalog, search_path: &[PG_CATALOG], io: &io, source: text };
+            bind_table_expr(&ctx, Some(table), &parse_expression(text)?, place)
+        };
+        let key = |text: &Option<Arc<str>>| match text {
+            Some(text) => bind(text, ExprPlace::IndexExpression).map(Some),
+            None => Ok(None),
+        };
+        let predicate = info.predicate.as_ref();
+        Ok(IndexExprs {
+            keys: info.keys.iter().map(|k| key(&k.expression)).collect::<Result<_>>()?,
+            predicate: predicate.map(|t| bind(t, ExprPlace::IndexPredicate)).transpose()?,
+        })
+    }
+
+    /// Attribute numbers of the columns that expressions and predicate read.
+    pub fn columns(&self) -> Vec<i16> {
+        let mut out = Vec::new();
+        self.keys.iter().flatten().chain(&self.predicate).for_each(|e| collect(e, &mut out));
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+}
+
+/// Attribute numbers of the columns that an expression over one table reads.
+pub fn columns_of(expr: &Expr) -> Vec<i16> {
+    let mut out = Vec::new();
+    collect(expr, &mut out);
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+fn collect(expr: &Expr, out: &mut Vec<i16>) {
+    if let Expr::Var { column, .. } = expr
+        && *column >= 0
+    {
+        out.push(*column as i16 + 1);
+    }
+    expr.for_each_child(&mut |child| collect(child, out));
+}
+
+/// Whether an expression calls a function that is not immutable: an index may not be over it.
+pub fn is_mutable(expr: &Expr) -> bool {
+    let builtins = steppe_catalog::Builtins::get();
+    let mutable =
+        |func: &steppe_types::Oid| builtins.proc(*func).is_none_or(|proc| proc.volatility != b'i');
+    let here = match expr {
+        Expr::Func { func, .. } => mutable(func),
+        Expr::Distinct { eq, .. } | Expr::NullIf { eq, .. } => mutable(eq),
+        Expr::ScalarArrayOp { func, .. } => mutable(func),
+        Expr::RowCompare { lt, eq, .. } => lt.iter().chain(eq).any(mutable),
+        Expr::CoerceViaIo { arg, ty, .. } => {
+            let output = builtins.ty(arg.ty().oid).map_or(0, |t| t.output);
+            let input = builtins.ty(ty.oid).map_or(0, |t| t.input);
+            mutable(&output) || mutable(&input)
+        }
+        _ => false,
+    };
+    here || expr.children().into_iter().any(is_mutable)
+}

@@ -1,0 +1,314 @@
+//! Which conditions an index can use, and which order it yields (indxpath.c,
+//! pathkeys.c).
+//!
+//! A key is a column or an expression. A condition uses a key if one of its sides
+//! is the key and the other does not depend on the row. Expressions are compared
+//! as the binder left them, however their casts were written.
+
+use super::cost::strip;
+use super::scan::ScanRequest;
+use super::{is_volatile, rtes_of};
+use crate::bind::index::IndexExprs;
+use crate::expr::{CallSyntax, Expr, TypeRef};
+use crate::implies::{canonical, equivalent};
+use crate::query::{OrderBy, Target};
+use std::sync::Arc;
+use steppe_catalog::builtin::Strategy;
+use steppe_catalog::{Builtins, Catalog, IndexInfo, Relation};
+use steppe_types::{Oid, Result, oid};
+
+/// An index with its expressions bound over the query's range-table entry.
+pub(super) struct CandidateIndex {
+    pub(super) relation: Arc<Relation>,
+    pub(super) keys: Vec<Key>,
+    /// Only rows for which it is true are in the index.
+    pub(super) predicate: Option<Expr>,
+    /// Constants occur in its expressions or predicate.
+    pub(super) has_constants: bool,
+}
+
+/// One key of an index.
+pub(super) struct Key {
+    source: Source,
+    type_oid: Oid,
+}
+
+enum Source {
+    /// Attribute number.
+    Column(i16),
+    /// In canonical form.
+    Expr(Expr),
+}
+
+/// Conditions of an index scan, taken from a list of conjuncts.
+#[derive(Default)]
+pub(super) struct IndexMatch {
+    pub(super) equal: Vec<Expr>,
+    pub(super) equal_is_null: Vec<bool>,
+    pub(super) any: Option<Expr>,
+    pub(super) lower: Option<(Expr, bool)>,
+    pub(super) upper: Option<(Expr, bool)>,
+    /// Positions of the conjuncts that the index decides fully.
+    pub(super) used: Vec<usize>,
+}
+
+impl IndexMatch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.used.is_empty()
+    }
+}
+
+impl CandidateIndex {
+    /// An index as the entry `rte` of a query sees it; `None` if it is no index.
+    pub(super) fn new(
+        catalog: &Catalog,
+        table: &Arc<Relation>,
+        index: &Arc<Relation>,
+        rte: usize,
+    ) -> Result<Option<CandidateIndex>> {
+        let Some(info) = &index.index else { return Ok(None) };
+        let computes = info.predicate.is_some() || info.keys.iter().any(|k| k.expression.is_some());
+        let mut exprs = match computes {
+            true => IndexExprs::bind(catalog, table, info)?,
+            false => IndexExprs::default(),
+        };
+        for expr in exprs.keys.iter_mut().flatten().chain(&mut exprs.predicate) {
+            let bound = std::mem::replace(expr, Expr::boolean(true));
+            *expr = canonical(over_entry(bound, rte));
+        }
+        let has_constants = exprs.keys.iter().flatten().chain(&exprs.predicate).any(has_constant);
+        let mut bound = exprs.keys.into_iter();
+        let keys = info.keys.iter().map(|key| Key {
+            source: match bound.next().flatten() {
+                Some(expr) => Source::Expr(expr),
+                None => Source::Column(key.attnum),
+            },
+            type_oid: key.type_oid,
+        });
+        Ok(Some(CandidateIndex {
+            relation: index.clone(),
+            keys: keys.collect(),
+            predicate: exprs.predicate,
+            has_constants,
+        }))
+    }
+
+    /// What makes it an index.
+    pub(super) fn info(&self) -> &IndexInfo {
+        // `new` makes no candidate of anything else.
+        self.relation.index.as_ref().unwrap_or_else(|| unreachable!("a candidate is an index"))
+    }
+
+    /// Whether the index yields the order: `Some(backward)`. Keys bound by equality count as
+    /// sorted already.
+    pub(super) fn provides_order(
+        &self,
+        request: &ScanRequest<'_>,
+        targets: &[Target],
+        order_by: &[OrderBy],
+    ) -> Option<bool> {
+        let fixed = self.matching(request.rte, request.conditions);
+        let bound = fixed.equal.len();
+        let mut keys = self.keys.iter().zip(&self.info().keys).skip(bound);
+        let mut backward = None;
+        for order in order_by {
+            let wanted = &targets[order.target].expr;
+            if self.keys[..bound].iter().any(|k| k.is(wanted, request.rte)) {
+                continue;
+            }
+            let (key, stored) = keys.next()?;
+            if !key.is(wanted, request.rte) {
+                return None;
+            }
+            let not_null = match key.source {
+                Source::Column(attnum) => request.relation.columns[attnum as usize - 1].not_null,
+                Source::Expr(_) => false,
+            };
+            let same_nulls = stored.nulls_first == order.nulls_first || not_null;
+            let opposite_nulls = stored.nulls_first != order.nulls_first || not_null;
+            let direction = match stored.descending == order.descending {
+                true if same_nulls => false,
+                false if opposite_nulls => true,
+                _ => return None,
+            };
+            if *backward.get_or_insert(direction) != direction {
+                return None;
+            }
+        }
+        fixed.any.is_none().then_some(backward.unwrap_or(false))
+    }
+
+    /// Which conjuncts the index can use, by its keys in order.
+    pub(super) fn matching(&self, rte: usize, conditions: &[Expr]) -> IndexMatch {
+        let mut found = IndexMatch::default();
+        for key in &self.keys {
+            let before = found.equal.len();
+            for (i, condition) in conditions.iter().enumerate() {
+                if found.used.contains(&i) {
+                    continue;
+                }
+                if let Some(value) = key.equality(condition, rte) {
+                    found.equal.push(value);
+                    found.equal_is_null.push(false);
+                    found.used.push(i);
+                    break;
+                }
+                if key.is_null(condition, rte) {
+                    let null = Expr::Const(steppe_types::Datum::Null, TypeRef::plain(key.type_oid));
+                    found.equal.push(null);
+                    found.equal_is_null.push(true);
+                    found.used.push(i);
+                    break;
+                }
+            }
+            if found.equal.len() == before {
+                key.match_range(rte, conditions, &mut found);
+                break;
+            }
+        }
+        found
+    }
+}
+
+impl Key {
+    /// Whether an expression is this key.
+    fn is(&self, expr: &Expr, rte: usize) -> bool {
+        match &self.source {
+            Source::Column(attnum) => {
+                matches!(strip(expr), Expr::Var { rte: r, column, levels_up: 0, .. }
+                    if *r == rte && *column + 1 == i32::from(*attnum))
+            }
+            Source::Expr(key) => equivalent(expr, key) || equivalent(strip(expr), strip(key)),
+        }
+    }
+
+    fn is_null(&self, condition: &Expr, rte: usize) -> bool {
+        matches!(condition, Expr::IsNull { arg, negated: false } if self.is(arg, rte))
+    }
+
+    fn match_range(&self, rte: usize, conditions: &[Expr], found: &mut IndexMatch) {
+        for (i, condition) in conditions.iter().enumerate() {
+            if found.used.contains(&i) || found.any.is_some() {
+                continue;
+            }
+            if found.lower.is_none()
+                && found.upper.is_none()
+                && let Some(array) = self.any(condition, rte)
+            {
+                found.any = Some(array);
+                found.used.push(i);
+                continue;
+            }
+            let Some((strategy, value)) = self.comparison(condition, rte) else {
+                continue;
+            };
+            match strategy {
+                Strategy::Less | Strategy::LessEqual if found.upper.is_none() => {
+                    found.upper = Some((value, strategy == Strategy::LessEqual));
+                    found.used.push(i);
+                }
+                Strategy::Greater | Strategy::GreaterEqual if found.lower.is_none() => {
+                    found.lower = Some((value, strategy == Strategy::GreaterEqual));
+                    found.used.push(i);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// `key op value` or `value op key`, as (strategy from the key's side, value).
+    fn comparison(&self, condition: &Expr, rte: usize) -> Option<(Strategy, Expr)> {
+        let builtins = Builtins::get();
+        let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = condition else {
+            return None;
+        };
+        let [left, right] = args.as_slice() else { return None };
+        let (value, op) = if self.is(left, rte) {
+            (right, *op)
+        } else if self.is(right, rte) {
+            (left, builtins.operator(*op)?.commutator)
+        } else {
+            return None;
+        };
+        let operator = builtins.operator(op)?;
+        let comparable = same_ordering(operator.left, operator.right)
+            && same_ordering(self.type_oid, operator.left);
+        let usable = comparable && rtes_of(value).is_empty() && !is_volatile(value);
+        usable.then_some((builtins.strategy(op)?, value.clone()))
+    }
+
+    fn equality(&self, condition: &Expr, rte: usize) -> Option<Expr> {
+        // A bare boolean key is `key = true`.
+        if self.type_oid == oid::BOOL && self.is(condition, rte) {
+            return Some(Expr::boolean(true));
+        }
+        if let Expr::Not(arg) = condition
+            && self.type_oid == oid::BOOL
+            && self.is(arg, rte)
+        {
+            return Some(Expr::boolean(false));
+        }
+        match self.comparison(condition, rte)? {
+            (Strategy::Equal, value) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn any(&self, condition: &Expr, rte: usize) -> Option<Expr> {
+        let builtins = Builtins::get();
+        let Expr::ScalarArrayOp {
+            all: false, left, array, syntax: CallSyntax::Operator(op), ..
+        } = condition
+        else {
+            return None;
+        };
+        let operator = builtins.operator(*op)?;
+        let usable = self.is(left, rte)
+            && builtins.strategy(*op) == Some(Strategy::Equal)
+            && same_ordering(operator.left, operator.right)
+            && same_ordering(self.type_oid, operator.left)
+            && rtes_of(array).is_empty()
+            && !is_volatile(array);
+        usable.then(|| (**array).clone())
+    }
+}
+
+/// Columns of a table expression as those of the query's entry.
+fn over_entry(expr: Expr, entry: usize) -> Expr {
+    let moved = expr.transform::<std::convert::Infallible>(&mut |e| {
+        Ok(match e {
+            Expr::Var { column, levels_up, ty, .. } => {
+                Expr::Var { rte: entry, column, levels_up, ty }
+            }
+            other => other,
+        })
+    });
+    match moved {
+        Ok(expr) => expr,
+        Err(never) => match never {},
+    }
+}
+
+fn has_constant(expr: &Expr) -> bool {
+    matches!(expr, Expr::Const(..)) || expr.children().into_iter().any(has_constant)
+}
+
+/// Types whose values the index key encodes alike: the same type, integers among each other,
+/// text and varchar.
+fn same_ordering(a: Oid, b: Oid) -> bool {
+    let class = |t: Oid| match t {
+        oid::INT2 | oid::INT4 | oid::INT8 => oid::INT8,
+        oid::TEXT | oid::VARCHAR => oid::TEXT,
+        oid::OID
+        | oid::REGCLASS
+        | oid::REGTYPE
+        | oid::REGPROC
+        | oid::REGPROCEDURE
+        | oid::REGNAMESPACE
+        | oid::REGROLE
+        | oid::REGOPER
+        | oid::REGOPERATOR => oid::OID,
+        other => other,
+    };
+    class(a) == class(b)
+}
