@@ -45,7 +45,7 @@ pub use error::{Result, StorageError};
 pub use options::{FatalCallback, StoreOptions};
 pub use recovery::{LogRecord, RecoveryHandler, RecoverySummary};
 pub use store::{CheckpointState, CheckpointStats, Store, StoreStats};
-pub use tree::{Cursor, Direction, InsertMany, Tree, WriteOp};
+pub use tree::{Cursor, Direction, InsertMany, Pruned, Tree, WriteOp};
 pub use types::{
     FIRST_USER_KIND, LogHeader, MAX_ENTRY_LEN, MAX_KEY_LEN, PAGE_SIZE, PageId, TreeId,
 };

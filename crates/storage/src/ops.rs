@@ -37,6 +37,7 @@ const FREE: u8 = 8;
 const BITMAP_RUNS: u8 = 9;
 const BITMAP_INIT: u8 = 10;
 const EMPTY_NODE: u8 = 11;
+const REMOVE_MANY: u8 = 12;
 
 /// Bytes of the length word before the operations.
 pub(crate) const PREFIX_LEN: usize = 4;
@@ -112,6 +113,20 @@ impl OpsBuffer {
         self.u16(index);
     }
 
+    /// The slots of some runs (first, count) go; in ascending order.
+    pub(crate) fn remove_many(&mut self, page: PageId, runs: &[(u16, u16)]) {
+        self.begin(REMOVE_MANY, page);
+        self.runs(runs);
+    }
+
+    fn runs(&mut self, runs: &[(u16, u16)]) {
+        self.u16(runs.len());
+        for &(first, count) in runs {
+            self.u16(usize::from(first));
+            self.u16(usize::from(count));
+        }
+    }
+
     /// Consecutive entries (suffix, value) before slot `index`.
     pub(crate) fn insert_many<'e>(
         &mut self,
@@ -156,11 +171,7 @@ impl OpsBuffer {
     pub(crate) fn bitmap_runs(&mut self, page: PageId, used: bool, runs: &[(u16, u16)]) {
         self.begin(BITMAP_RUNS, page);
         self.0.push(u8::from(used));
-        self.u16(runs.len());
-        for &(first, count) in runs {
-            self.u16(usize::from(first));
-            self.u16(usize::from(count));
-        }
+        self.runs(runs);
     }
 
     /// A new bitmap page.
@@ -265,6 +276,10 @@ fn next_op<'a>(reader: &mut Reader<'a>) -> Option<Op<'a>> {
             reader.bytes()?;
         }
         REMOVE => drop(reader.u16()?),
+        REMOVE_MANY => {
+            let runs = reader.u16()?;
+            reader.take(runs * 4)?;
+        }
         INSERT_MANY => {
             reader.u16()?;
             for _ in 0..reader.u16()? {
@@ -322,6 +337,7 @@ fn apply_checked(page: &mut PageMut<'_>, op: &Op<'_>) -> Option<()> {
             let index = reader.u16()?;
             (index < count).then(|| edit::remove(page, index))
         }
+        REMOVE_MANY => apply_remove_many(page, &mut reader),
         INSERT_MANY => apply_insert_many(page, &mut reader),
         IMAGE => apply_image(page, op.page, &mut reader),
         TRUNCATE => {
@@ -370,6 +386,21 @@ fn apply_splice(page: &mut PageMut<'_>, reader: &mut Reader<'_>) -> Option<()> {
     let inside = offset + old_len <= value_len;
     let fits = inside && edit::fits_value(**page, index, value_len - old_len + new.len());
     fits.then(|| edit::splice(page, index, offset, old_len, new))
+}
+
+fn apply_remove_many(page: &mut PageMut<'_>, reader: &mut Reader<'_>) -> Option<()> {
+    let mut runs = Vec::new();
+    let mut end = 0;
+    for _ in 0..reader.u16()? {
+        let (first, count) = (reader.u16()?, reader.u16()?);
+        if first < end || count == 0 || first + count > node::slot_count(**page) {
+            return None;
+        }
+        end = first + count;
+        runs.push((first, count));
+    }
+    edit::remove_runs(page, runs.into_iter());
+    Some(())
 }
 
 fn apply_insert_many(page: &mut PageMut<'_>, reader: &mut Reader<'_>) -> Option<()> {

@@ -255,6 +255,33 @@ impl Change<'_> {
         })
     }
 
+    /// A bound on the log that taking this change back appends; see `budget`.
+    pub(crate) fn undo_cost(&self) -> u64 {
+        /// A compensation's header, operation and payload, without the bytes it restores.
+        const RECORD: u64 = 128;
+        /// A unique key's list of postings, as long as no old snapshot makes it longer.
+        const POSTINGS: u64 = 256;
+        match self {
+            // One record a leaf, and seldom more leaves than the rows were put on.
+            Change::RowInsert { count, .. } => 3 * RECORD + count,
+            Change::RowUpdate { prefix, middle, .. } => {
+                RECORD + ROW_HEADER_LEN as u64 + u64::from(*prefix) + middle.len() as u64
+            }
+            Change::RowDelete { .. } => RECORD + ROW_HEADER_LEN as u64,
+            Change::PostingInsert { unique: true, .. }
+            | Change::PostingDelete { unique: true, .. } => RECORD + POSTINGS,
+            Change::PostingInsert { .. } | Change::PostingDelete { .. } => RECORD,
+            Change::PostingBatch { entries, .. } => 3 * RECORD + entries.len() as u64 / 4,
+            Change::CreateTree { .. } => 2 * RECORD,
+            Change::OverflowPut { chunks, .. } => {
+                // Two chunks or three a leaf.
+                RECORD + RECORD / 2 * u64::from(*chunks)
+            }
+            Change::OverflowFree { .. } => RECORD,
+            Change::Compensation { .. } | Change::SystemTree { .. } => 0,
+        }
+    }
+
     /// Encodes into an empty buffer.
     pub(crate) fn to_vec(self) -> Vec<u8> {
         let mut out = Vec::new();

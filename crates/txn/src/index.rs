@@ -51,6 +51,10 @@ impl Postings {
         Ok(Postings(postings))
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(crate) fn word_of(&self, row: u64) -> Option<Word> {
         self.0.iter().find(|posting| posting.0 == row).map(|posting| posting.1)
     }

@@ -15,6 +15,7 @@
 //! `change` and `undo` (older versions), `table` and `index` (the stores),
 //! `txn` and `rollback`, `recovery`, `purge`, `lock`. README.md has the argument.
 
+mod budget;
 mod cells;
 mod change;
 mod cursor;

@@ -83,12 +83,10 @@ impl OverflowStore {
             (0..reference.chunks).map(|chunk| chunk_key(reference.id, chunk)).collect();
         let entries: Vec<(&[u8], &[u8])> =
             keys.iter().zip(chunks).map(|(key, chunk)| (&key[..], chunk)).collect();
-        let body = Change::OverflowPut {
-            tree: self.tree.id(),
-            id: reference.id,
-            chunks: reference.chunks,
-        }
-        .to_vec();
+        let OverflowRef { id, chunks } = reference;
+        let change = Change::OverflowPut { tree: self.tree.id(), id, chunks };
+        txn.prepare_undo(change.undo_cost())?;
+        let body = change.to_vec();
         // One undo record for the value, before its first chunk: a failure in the
         // middle is then taken back like everything else. In the log each leaf's
         // record says the same; undoing that twice does no harm.

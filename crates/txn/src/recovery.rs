@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 
 use hashbrown::{HashMap, HashSet};
 use steppe_storage::{LogRecord, Lsn, RecoveryHandler, Result as StorageResult, TreeId};
-use steppe_types::Result;
+use steppe_types::{Result, SqlState};
 
 use crate::change::{Change, Reader, UndoNext, put_u64};
 use crate::database::Database;
@@ -192,8 +192,13 @@ pub(crate) fn finish(database: &Database, analysis: Analysis) -> Result<()> {
     database.free_trees(&drops)?;
     database.flush_all()?;
     for (xid, payload) in &analysis.garbage {
-        if !analysis.losers.contains_key(xid) {
-            database.purge_change(payload)?;
+        if analysis.losers.contains_key(xid) {
+            continue;
+        }
+        match database.purge_change(payload) {
+            // On a full disk the rest stays for VACUUM: a database must open on one.
+            Err(error) if error.sqlstate() == SqlState::DISK_FULL => break,
+            purged => purged?,
         }
     }
     Ok(())

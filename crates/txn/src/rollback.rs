@@ -17,6 +17,7 @@ use crate::change::{Change, Reader, RowHeader, UndoNext, Word, apply_delta};
 use crate::database::Database;
 use crate::index::{Postings, plain_word};
 use crate::lock::LockTag;
+use crate::overflow::chunk_key;
 use crate::recovery::RECORD_NOTE;
 use crate::session::SessionShared;
 use crate::undo::UndoPtr;
@@ -125,12 +126,7 @@ impl<'a> Undoer<'a> {
         let at_next = UndoNext::At(next);
         match Change::decode(body)? {
             Change::RowInsert { tree, first, count } => {
-                let last = first.saturating_add(count).saturating_sub(1);
-                for row in first..=last {
-                    let then = if row == last { at_next } else { UndoNext::SameRecord };
-                    self.undo_row_insert(tree, row, then)?;
-                }
-                Ok(())
+                self.undo_row_inserts(tree, first, count, next)
             }
             Change::RowUpdate { tree, row, before, prefix, suffix, middle } => {
                 self.undo_row_update(tree, row, at_next, before, (prefix, suffix, middle))
@@ -145,24 +141,15 @@ impl<'a> Undoer<'a> {
                 self.undo_posting(tree, row, unique, Some(before), key, at_next)
             }
             Change::PostingBatch { tree, unique, entries } => {
-                self.undo_posting_batch(tree, unique, entries, at_next)
+                self.undo_posting_batch(tree, unique, entries, next)
             }
             Change::CreateTree { tree } => {
                 self.database.free_trees(&[tree])?;
                 self.note(next, None)
             }
             Change::OverflowPut { tree, id, chunks } => {
-                let tree = self.database.store.tree(tree);
-                for chunk in 0..chunks {
-                    let last = chunk + 1 == chunks;
-                    let then = if last { at_next } else { UndoNext::SameRecord };
-                    let key = crate::overflow::chunk_key(id, chunk);
-                    self.write(&tree, &key, then, |_, op| {
-                        op.remove();
-                        Ok(())
-                    })?;
-                }
-                Ok(())
+                let (first, last) = (chunk_key(id, 0), chunk_key(id, chunks.saturating_sub(1)));
+                self.prune(tree, &first, &last, at_next, |_, _| Ok(true))
             }
             Change::OverflowFree { id, .. } => {
                 if let Some(ptr) = ptr {
@@ -190,16 +177,62 @@ impl<'a> Undoer<'a> {
         result
     }
 
-    fn undo_row_insert(&self, tree: TreeId, row: u64, next: UndoNext) -> Result<()> {
-        let handle = self.database.store.tree(tree);
-        self.write(&handle, &row.to_be_bytes(), next, |value, op| {
-            // Not ours: another session's row id within the range of a batch.
-            if RowHeader::split(value)?.0.word.xid() == self.xid {
-                op.remove();
+    /// Removes the entries from `first` to `last` that are ours, leaf by leaf. The last
+    /// leaf's record says `done`, the others that the change is not undone yet.
+    fn prune(
+        &self,
+        tree: TreeId,
+        first: &[u8],
+        last: &[u8],
+        done: UndoNext,
+        mut is_ours: impl FnMut(&[u8], &[u8]) -> Result<bool>,
+    ) -> Result<()> {
+        let tree = self.database.store.tree(tree);
+        let mut from = first.to_vec();
+        loop {
+            let pruned = self.session.log_section(
+                || self.database.insert_position(),
+                || {
+                    let is_doomed = |key: &[u8], value: &[u8]| -> Result<bool, Gone> {
+                        Ok(key <= last && is_ours(key, value)?)
+                    };
+                    let payload = |after: Option<&[u8]>, out: &mut Vec<u8>| {
+                        let is_last = after.is_none_or(|after| after > last);
+                        let next = if is_last { done } else { UndoNext::SameRecord };
+                        Change::Compensation { next, kept: None }.encode(out);
+                    };
+                    let result = tree.prune_leaf(&from, self.log_header(), is_doomed, payload);
+                    let appended = result.as_ref().ok().and_then(|pruned| pruned.appended);
+                    (result, appended.map(|appended| appended.start.0))
+                },
+            );
+            let after = match pruned {
+                Ok(pruned) => pruned.next,
+                Err(Gone::Tree) => return Ok(()),
+                Err(Gone::Other(error)) => return Err(error),
+            };
+            match after.filter(|after| after.as_slice() <= last) {
+                Some(after) => from = after,
+                None => return Ok(()),
             }
-            Ok(())
-        })?;
-        self.hand_on(tree, row);
+        }
+    }
+
+    fn undo_row_inserts(&self, tree: TreeId, first: u64, count: u64, next: u64) -> Result<()> {
+        let last = first.saturating_add(count).saturating_sub(1);
+        self.prune(
+            tree,
+            &first.to_be_bytes(),
+            &last.to_be_bytes(),
+            UndoNext::At(next),
+            |_, value| {
+                // Not ours: another session's row id within the range of a batch.
+                Ok(RowHeader::split(value)?.0.word.xid() == self.xid)
+            },
+        )?;
+        for row in first..=last {
+            self.hand_on(tree, row);
+        }
         Ok(())
     }
 
@@ -286,21 +319,49 @@ impl<'a> Undoer<'a> {
         })
     }
 
+    /// Takes the batch's entries out by leaves; one by one if a key's list has got another
+    /// row's posting since.
     fn undo_posting_batch(
         &self,
         tree: TreeId,
         unique: bool,
         entries: &[u8],
-        next: UndoNext,
+        next: u64,
     ) -> Result<()> {
-        let mut reader = Reader(entries);
-        while !reader.0.is_empty() {
-            let len = usize::from(reader.u16()?);
-            let key = reader.bytes(len)?;
-            let row = reader.u64()?;
-            let then = if reader.0.is_empty() { next } else { UndoNext::SameRecord };
-            self.undo_posting(tree, row, unique, None, key, then)?;
+        let postings = decode_entries(entries)?;
+        let (Some(first), Some(last)) = (postings.first(), postings.last()) else { return Ok(()) };
+        let shared = std::cell::Cell::new(false);
+        let is_ours = |key: &[u8], value: &[u8]| -> Result<bool> {
+            let Ok(at) = postings.binary_search_by(|posting| posting.0.cmp(key)) else {
+                return Ok(false);
+            };
+            if !unique {
+                return Ok(plain_word(value)?.xid() == self.xid);
+            }
+            let list = Postings::parse(value)?;
+            let ours = list.word_of(postings[at].1).is_some_and(|word| word.xid() == self.xid);
+            let alone = list.len() == 1;
+            shared.set(shared.get() || (ours && !alone));
+            Ok(ours && alone)
+        };
+        // Should a crash come between the two passes, the batch is undone again.
+        self.prune(tree, first.0, last.0, UndoNext::SameRecord, is_ours)?;
+        if shared.get() {
+            for &(key, row) in &postings {
+                self.undo_posting(tree, row, unique, None, key, UndoNext::SameRecord)?;
+            }
         }
-        Ok(())
+        self.note(next, None)
     }
+}
+
+/// The keys and rows of a batch of postings.
+fn decode_entries(entries: &[u8]) -> Result<Vec<(&[u8], u64)>> {
+    let mut reader = Reader(entries);
+    let mut postings = Vec::new();
+    while !reader.0.is_empty() {
+        let len = usize::from(reader.u16()?);
+        postings.push((reader.bytes(len)?, reader.u64()?));
+    }
+    Ok(postings)
 }

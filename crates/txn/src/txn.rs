@@ -7,6 +7,7 @@ use steppe_storage::{Appended, LogHeader, Lsn, Tree, TreeId, WriteOp};
 use steppe_types::error::Severity;
 use steppe_types::{Error, Result, SqlState};
 
+use crate::budget::{ANY_CHANGE, UndoBudget};
 use crate::change::Change;
 use crate::database::{Database, SessionHandle, SessionInner};
 use crate::lock::{
@@ -42,6 +43,7 @@ pub struct CommitWait {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UndoPosition {
     undo: UndoPtr,
+    owed: u64,
     locks: LockPosition,
     drops: usize,
 }
@@ -63,6 +65,7 @@ pub struct Txn {
     /// Snapshots of open portals, beside the current one.
     held: Vec<Lsn>,
     pub(crate) last_undo: UndoPtr,
+    budget: UndoBudget,
     savepoints: Vec<Savepoint>,
     drops: Vec<TreeId>,
     ended: bool,
@@ -84,6 +87,7 @@ impl Txn {
             snapshot_lsn: 0,
             held: Vec::new(),
             last_undo: 0,
+            budget: UndoBudget::default(),
             savepoints: Vec::new(),
             drops: Vec::new(),
             ended: false,
@@ -234,11 +238,18 @@ impl Txn {
         LogHeader::change(self.xid, Lsn(self.shared().last_lsn()))
     }
 
+    /// Makes sure that a change can be taken back on a full disk, too; one that owes more
+    /// than [`ANY_CHANGE`] must call this first.
+    pub(crate) fn prepare_undo(&self, cost: u64) -> Result<()> {
+        self.budget.prepare(self.database().wal(), cost)
+    }
+
     /// Runs something that appends to the log for this transaction.
     pub(crate) fn logged<T>(
         &self,
         append: impl FnOnce(LogHeader) -> Result<(T, Option<Appended>)>,
     ) -> Result<T> {
+        self.prepare_undo(ANY_CHANGE)?;
         let database = self.database();
         self.shared().log_section(
             || database.insert_position(),
@@ -264,6 +275,7 @@ impl Txn {
     pub(crate) fn append_undo(&self, body: &[u8]) -> Result<UndoPtr> {
         let shared = self.shared();
         let (pid, prev_lsn) = (shared.pid(), shared.last_lsn());
+        self.budget.owe(Change::decode(body)?.undo_cost());
         self.database().undo.append(pid, self.xid, self.last_undo, prev_lsn, body)
     }
 
@@ -312,12 +324,14 @@ impl Txn {
     /// The present position, for a later [`Txn::rollback_to_position`].
     pub fn undo_position(&self) -> UndoPosition {
         let locks = self.database().locks.position(self.shared());
-        UndoPosition { undo: self.last_undo, locks, drops: self.drops.len() }
+        let (undo, owed) = (self.last_undo, self.budget.owed());
+        UndoPosition { undo, owed, locks, drops: self.drops.len() }
     }
 
     /// Takes back what was done after `position`, keeping locks.
     pub fn rollback_to_position(&mut self, position: UndoPosition) -> Result<()> {
         self.undo_until(position.undo)?;
+        self.budget.settle_to(position.owed);
         self.drops.truncate(position.drops);
         Ok(())
     }
@@ -478,6 +492,7 @@ impl Txn {
 
     fn end(&mut self) {
         self.ended = true;
+        self.budget.release(self.database().wal());
         self.shared().drop_snapshots();
         self.database().locks.release_to(self.shared(), LockPosition(0));
     }

@@ -111,12 +111,25 @@ pub(crate) fn is_ascending(page: PageRef<'_>, index: usize) -> bool {
 
 /// Removes the entry of slot `index`.
 pub(crate) fn remove(page: &mut PageMut<'_>, index: usize) {
-    let count = node::slot_count(**page);
-    assert!(index < count);
-    release(page, index);
-    let at = SLOTS + index * SLOT_SIZE;
-    page.move_within(at + SLOT_SIZE, at, (count - index - 1) * SLOT_SIZE);
-    page.put_u16(SLOT_COUNT, (count - 1) as u16);
+    remove_runs(page, std::iter::once((index, 1)));
+}
+
+/// Removes the entries of some runs of slots (first, count), given in ascending order.
+pub(crate) fn remove_runs(
+    page: &mut PageMut<'_>,
+    runs: impl DoubleEndedIterator<Item = (usize, usize)>,
+) {
+    for (first, run) in runs.rev() {
+        let count = node::slot_count(**page);
+        assert!(run <= count && first <= count - run);
+        for index in first..first + run {
+            release(page, index);
+        }
+        let (from, to) = (first + run, first);
+        let moved = (count - from) * SLOT_SIZE;
+        page.move_within(SLOTS + from * SLOT_SIZE, SLOTS + to * SLOT_SIZE, moved);
+        page.put_u16(SLOT_COUNT, (count - run) as u16);
+    }
     page.put_u16(LAST_INSERT, NO_INSERT);
 }
 

@@ -29,7 +29,12 @@ const MERGED_LIMIT: usize = edit::CAPACITY * 3 / 4;
 /// Whether the node should be merged. Not after every removal (a full neighbour
 /// would be looked at in vain each time): at every eighth entry, and when empty.
 pub(super) fn is_underfull(page: PageRef<'_>) -> bool {
-    node::used(page) < UNDERFULL && node::slot_count(page).is_multiple_of(8)
+    is_sparse(page) && node::slot_count(page).is_multiple_of(8)
+}
+
+/// Whether it holds so little that many removals at once are worth the look.
+pub(super) fn is_sparse(page: PageRef<'_>) -> bool {
+    node::used(page) < UNDERFULL
 }
 
 impl Tree {

@@ -30,11 +30,13 @@ mod check;
 mod cursor;
 mod drop;
 mod merge;
+mod prune;
 mod split;
 
 pub(crate) use check::check_space;
 pub use cursor::Cursor;
 pub(crate) use drop::drop_tree;
+pub use prune::Pruned;
 
 use crate::error::{Result, StorageError};
 use crate::ops::{OpsBuffer, kind};

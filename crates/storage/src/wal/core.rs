@@ -58,6 +58,8 @@ pub(super) struct Core {
     pub(super) space: SpaceMaker,
     /// Appends that end past this look after disk space first.
     pub(super) space_trigger: AtomicU64,
+    /// Bytes of log kept for undoing what runs.
+    pub(super) pledged: AtomicU64,
     failed: AtomicBool,
     failure: OnceLock<Arc<str>>,
     flusher: OnceLock<Thread>,
@@ -111,6 +113,7 @@ impl Core {
             waiters: Waiters::default(),
             space: SpaceMaker::default(),
             space_trigger: AtomicU64::new(0),
+            pledged: AtomicU64::new(0),
             failed: AtomicBool::new(false),
             failure: OnceLock::new(),
             flusher: OnceLock::new(),

@@ -238,11 +238,18 @@ impl Wal {
         Ok(Appended { start, end })
     }
 
-    /// Waits for, or refuses for lack of, disk space for `bytes` more of log: a
-    /// statement asks before it latches a page, so that appending does not wait there.
-    pub fn ensure_space(&self, bytes: u64) -> Result<(), WalError> {
+    /// Keeps `bytes` more of log for appends of [`Priority::MustSucceed`]: those that
+    /// will take back what the caller is about to do. Waits for the disk space, or
+    /// refuses for lack of it; so it is called before a page is latched. What was
+    /// pledged is given back with [`Wal::unpledge`].
+    pub fn pledge(&self, bytes: u64) -> Result<(), WalError> {
         self.core.check_failed()?;
-        self.core.ensure_space(bytes, Priority::Normal)
+        self.core.pledge(bytes)
+    }
+
+    /// Gives up a pledge: the work has ended, or is undone.
+    pub fn unpledge(&self, bytes: u64) {
+        self.core.unpledge(bytes);
     }
 
     /// Where the next record will start. One atomic load: it also serves as the
@@ -294,7 +301,8 @@ impl Wal {
     pub fn remove_before(&self, lsn: Lsn, min_wal_size: u64) -> Result<usize, WalError> {
         self.core.check_failed()?;
         let lsn = lsn.min(self.durable_lsn());
-        let recycle_until = Lsn(self.insert_position().0.saturating_add(min_wal_size));
+        let ahead = self.insert_position().0.saturating_add(min_wal_size);
+        let recycle_until = Lsn(ahead.max(self.core.wanted_capacity()));
         let removed = self.core.segments.remove_before(lsn, recycle_until);
         self.core.update_space_trigger();
         removed

@@ -1,12 +1,17 @@
 //! Disk space ahead of the log, so that a full disk fails a statement and not the server.
 //!
 //! ```text
-//!   insert position        normal limit                 capacity end
-//!        │                      │                            │
-//!   ─────┼──────────────────────┼────────────────────────────┤
-//!        │  normal appends      │ reserve: appends that must │
-//!        │                      │ succeed (commit, rollback) │
+//!   insert position        normal limit                                capacity end
+//!        │                      │                                            │
+//!   ─────┼──────────────────────┼──────────────────┬─────────────────────────┤
+//!        │  normal appends      │ pledged: what it │ reserve: whatever else  │
+//!        │                      │ takes to undo    │ must succeed            │
 //! ```
+//!
+//! A transaction *pledges* what taking its changes back would append, before it makes
+//! them ([`super::Wal::pledge`]): so a full disk refuses its work while there is still room
+//! for its rollback, however much it has done. The reserve is for the rest: page
+//! splits in a rollback, freeing of trees, new bitmap pages.
 //!
 //! Segments exist, filled with zeros and synced, before the log reaches them: a
 //! background thread keeps one whole segment between the insert position and
@@ -87,10 +92,31 @@ impl Core {
     fn limit(&self, priority: Priority) -> Lsn {
         let capacity_end = self.segments.capacity_end().0;
         let kept_back = match priority {
-            Priority::Normal => self.reserve_bytes(),
+            Priority::Normal => self.reserve_bytes() + self.pledged(),
             Priority::MustSucceed => self.margin_bytes(),
         };
         Lsn(capacity_end.saturating_sub(kept_back))
+    }
+
+    fn pledged(&self) -> u64 {
+        self.pledged.load(Ordering::Acquire)
+    }
+
+    /// Keeps `bytes` more of the space for appends that must succeed.
+    pub(super) fn pledge(&self, bytes: u64) -> Result<(), WalError> {
+        self.pledged.fetch_add(bytes, Ordering::AcqRel);
+        self.ensure_space(0, Priority::Normal).inspect_err(|_| self.unpledge(bytes))
+    }
+
+    /// Takes a pledge back.
+    pub(super) fn unpledge(&self, bytes: u64) {
+        let before = self.pledged.fetch_sub(bytes, Ordering::AcqRel);
+        debug_assert!(before >= bytes, "more is taken back than was pledged");
+    }
+
+    /// Where the log's capacity should end at least.
+    pub(super) fn wanted_capacity(&self) -> u64 {
+        self.ring.reserved() + self.ready_bytes() + self.reserve_bytes() + self.pledged()
     }
 
     fn reserve_bytes(&self) -> u64 {
@@ -111,7 +137,7 @@ impl Core {
         // More than is kept ready cannot be promised at once.
         let len = len.min(self.ready_bytes());
         let end = self.ring.reserved().saturating_add(len);
-        if end <= self.space_trigger.load(Ordering::Acquire) {
+        if end + self.pledged() <= self.space_trigger.load(Ordering::Acquire) {
             return Ok(());
         }
         self.prepare_space(len, priority)
@@ -165,8 +191,7 @@ impl Core {
     /// and the normal limit.
     pub(super) fn make_wanted_segments(&self) -> Result<(), WalError> {
         let result = loop {
-            let wanted = self.ring.reserved() + self.ready_bytes() + self.reserve_bytes();
-            if self.segments.capacity_end().0 >= wanted {
+            if self.segments.capacity_end().0 >= self.wanted_capacity() {
                 break Ok(());
             }
             if let Err(e) = self.segments.make_next() {
@@ -180,7 +205,7 @@ impl Core {
         }
     }
 
-    /// Sets the position past which appends come here.
+    /// Sets the position past which appends come here; pledges count as appended.
     pub(super) fn update_space_trigger(&self) {
         let capacity_end = self.segments.capacity_end().0;
         let kept = self.reserve_bytes() + self.ready_bytes();
