@@ -22,7 +22,6 @@ pub mod cli;
 pub mod data_dir;
 pub mod log;
 pub mod plan_cache;
-mod reg_names;
 mod relation_size;
 mod run;
 pub mod server;

@@ -248,7 +248,7 @@ fn between_datetimes(value: &Datum, to: Oid, context: &IoContext) -> Result<Opti
             Datum::TimeTz(micros, west)
         }
         (Datum::TimeTz(micros, _), oid::TIME) => Datum::Time(*micros),
-        (Datum::Interval(v), oid::TIME) => Datum::Time(arith::interval_to_time(v)),
+        (Datum::Interval(v), oid::TIME) => Datum::Time(arith::interval_to_time(v)?),
         _ => return Ok(None),
     }))
 }

@@ -3,6 +3,11 @@
 //!
 //! Comparison counts a month as 30 days and a day as 24 hours, so that different
 //! intervals can be equal: `1 mon` = `30 days`.
+//!
+//! The infinities are the values all of whose fields are extreme, so that they also
+//! compare as such. No finite computation may end at one by accident: what would is
+//! out of range. An infinity absorbs what is added to it; infinities of opposite signs
+//! have no sum.
 
 use crate::datetime::calendar::{USECS_PER_DAY, USECS_PER_HOUR, USECS_PER_MINUTE};
 use crate::datetime::token::Unit;
@@ -88,6 +93,35 @@ impl Interval {
         Interval { months, days, micros }
     }
 
+    /// infinity
+    pub const INFINITY: Interval = Interval::new(i32::MAX, i32::MAX, i64::MAX);
+    /// -infinity
+    pub const NEG_INFINITY: Interval = Interval::new(i32::MIN, i32::MIN, i64::MIN);
+
+    /// Whether this is one of the infinities.
+    pub fn is_infinite(&self) -> bool {
+        self.infinity().is_some()
+    }
+
+    /// Whether an infinity is the positive one; None for finite intervals.
+    pub fn infinity(&self) -> Option<bool> {
+        match *self {
+            Interval::INFINITY => Some(true),
+            Interval::NEG_INFINITY => Some(false),
+            _ => None,
+        }
+    }
+
+    /// The infinity of a sign.
+    pub fn infinite(positive: bool) -> Interval {
+        if positive { Interval::INFINITY } else { Interval::NEG_INFINITY }
+    }
+
+    /// The result of a finite computation, None being an overflow.
+    fn finite(result: Option<Interval>) -> Result<Interval> {
+        result.filter(|v| !v.is_infinite()).ok_or_else(out_of_range)
+    }
+
     /// The length in microseconds with 30-day months: what comparison and hashing see.
     pub fn linear(&self) -> i128 {
         let days = self.months as i64 * DAYS_PER_MONTH + self.days as i64;
@@ -102,7 +136,7 @@ impl Interval {
     /// Applies an interval type modifier: drops the fields that the type lacks and
     /// rounds to its precision (AdjustIntervalForTypmod).
     pub fn apply_typmod(mut self, typmod: i32) -> Result<Interval> {
-        if typmod < 0 {
+        if typmod < 0 || self.is_infinite() {
             return Ok(self);
         }
         let fields = IntervalFields((typmod >> 16 & 0x7FFF) as u16);
@@ -124,6 +158,9 @@ impl Interval {
 
     /// `-self`
     pub fn checked_neg(&self) -> Result<Interval> {
+        if let Some(positive) = self.infinity() {
+            return Ok(Interval::infinite(!positive));
+        }
         let neg = || {
             Some(Interval::new(
                 self.months.checked_neg()?,
@@ -131,11 +168,14 @@ impl Interval {
                 self.micros.checked_neg()?,
             ))
         };
-        neg().ok_or_else(out_of_range)
+        Interval::finite(neg())
     }
 
     /// `self + other`
     pub fn checked_add(&self, other: &Interval) -> Result<Interval> {
+        if let Some(infinity) = infinite_sum(self.infinity(), other.infinity())? {
+            return Ok(infinity);
+        }
         let sum = || {
             Some(Interval::new(
                 self.months.checked_add(other.months)?,
@@ -143,11 +183,14 @@ impl Interval {
                 self.micros.checked_add(other.micros)?,
             ))
         };
-        sum().ok_or_else(out_of_range)
+        Interval::finite(sum())
     }
 
     /// `self - other`
     pub fn checked_sub(&self, other: &Interval) -> Result<Interval> {
+        if let Some(infinity) = infinite_sum(self.infinity(), other.infinity().map(|up| !up))? {
+            return Ok(infinity);
+        }
         let difference = || {
             Some(Interval::new(
                 self.months.checked_sub(other.months)?,
@@ -155,11 +198,19 @@ impl Interval {
                 self.micros.checked_sub(other.micros)?,
             ))
         };
-        difference().ok_or_else(out_of_range)
+        Interval::finite(difference())
     }
 
     /// `self * factor`: fractions spill into the smaller fields (interval_mul).
     pub fn mul(&self, factor: f64) -> Result<Interval> {
+        if !factor.is_nan() && (self.is_infinite() || factor.is_infinite()) {
+            let sign = self.linear().signum() as f64 * factor;
+            return match sign {
+                0.0 => Err(out_of_range()),
+                sign if sign.is_nan() => Err(out_of_range()),
+                sign => Ok(Interval::infinite(sign > 0.0)),
+            };
+        }
         self.scale(|v| v * factor)
     }
 
@@ -168,7 +219,11 @@ impl Interval {
         if divisor == 0.0 {
             return Err(Error::new(SqlState::DIVISION_BY_ZERO, "division by zero"));
         }
-        self.scale(|v| v / divisor)
+        match self.infinity() {
+            Some(_) if !divisor.is_finite() => Err(out_of_range()),
+            Some(positive) => Ok(Interval::infinite(positive == (divisor > 0.0))),
+            None => self.scale(|v| v / divisor),
+        }
     }
 
     fn scale(&self, apply: impl Fn(f64) -> f64) -> Result<Interval> {
@@ -193,11 +248,14 @@ impl Interval {
         if micros.is_nan() || micros < i64::MIN as f64 || micros >= i64::MAX as f64 {
             return Err(out_of_range());
         }
-        Ok(Interval::new(months, days, micros as i64))
+        Interval::finite(Some(Interval::new(months, days, micros as i64)))
     }
 
     /// justify_hours: whole days out of the time.
     pub fn justify_hours(&self) -> Result<Interval> {
+        if self.is_infinite() {
+            return Ok(*self);
+        }
         let carry = (self.micros / USECS_PER_DAY) as i32;
         let mut micros = self.micros % USECS_PER_DAY;
         let mut days = self.days.checked_add(carry).ok_or_else(out_of_range)?;
@@ -213,6 +271,9 @@ impl Interval {
 
     /// justify_days: whole months out of the days.
     pub fn justify_days(&self) -> Result<Interval> {
+        if self.is_infinite() {
+            return Ok(*self);
+        }
         let per_month = DAYS_PER_MONTH as i32;
         let mut days = self.days % per_month;
         let carry = self.days / per_month;
@@ -229,6 +290,9 @@ impl Interval {
 
     /// justify_interval: both, and all fields of one sign.
     pub fn justify(&self) -> Result<Interval> {
+        if self.is_infinite() {
+            return Ok(*self);
+        }
         let per_month = DAYS_PER_MONTH as i32;
         let mut v = *self;
         // Days out first if they have the time's sign, lest the sum overflow.
@@ -255,6 +319,61 @@ impl Interval {
             v.days += 1;
         }
         Ok(v)
+    }
+}
+
+/// The sum of two intervals one of which at least is infinite, given as for
+/// [`Interval::infinity`]; None if both are finite.
+fn infinite_sum(a: Option<bool>, b: Option<bool>) -> Result<Option<Interval>> {
+    match (a, b) {
+        (None, None) => Ok(None),
+        (Some(a), Some(b)) if a != b => Err(out_of_range()),
+        (Some(sign), _) | (None, Some(sign)) => Ok(Some(Interval::infinite(sign))),
+    }
+}
+
+/// The running state of sum and avg over intervals (interval_avg_accum): infinities are
+/// counted beside the finite sum, so that they cannot turn it into an error early.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IntervalSum {
+    count: i64,
+    sum: Interval,
+    infinities: i64,
+    negative_infinities: i64,
+}
+
+impl IntervalSum {
+    /// Takes in a value.
+    pub fn add(&mut self, value: &Interval) -> Result<()> {
+        match value.infinity() {
+            Some(true) => self.infinities += 1,
+            Some(false) => self.negative_infinities += 1,
+            None => {
+                self.sum = self.sum.checked_add(value)?;
+                self.count += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the infinities among the values make of any result.
+    fn infinity(&self) -> Result<Option<Interval>> {
+        let sign = |positive: bool, count: i64| (count > 0).then_some(positive);
+        infinite_sum(sign(true, self.infinities), sign(false, self.negative_infinities))
+    }
+
+    /// The sum; None of no values.
+    pub fn sum(&self) -> Result<Option<Interval>> {
+        Ok(self.infinity()?.or((self.count > 0).then_some(self.sum)))
+    }
+
+    /// The average; None of no values.
+    pub fn avg(&self) -> Result<Option<Interval>> {
+        match self.infinity()? {
+            Some(infinity) => Ok(Some(infinity)),
+            None if self.count == 0 => Ok(None),
+            None => self.sum.div(self.count as f64).map(Some),
+        }
     }
 }
 

@@ -17,9 +17,11 @@ mod statistics;
 use collect::Collected;
 use statistics::{Moments, Pairs, PairsResult};
 use std::cmp::Ordering;
+use std::sync::Arc;
 use steppe_catalog::Builtins;
 use steppe_sql::expr::Aggregate;
 use steppe_types::compare::compare_as;
+use steppe_types::interval::IntervalSum;
 use steppe_types::numeric::{Numeric, NumericSum, NumericVariance};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
@@ -37,8 +39,10 @@ pub(crate) enum AggKind {
     SumNumeric,
     SumFloat4,
     SumFloat8,
+    SumInterval,
     AvgInt,
     AvgNumeric,
+    AvgInterval,
     Extreme {
         max: bool,
         type_oid: Oid,
@@ -74,6 +78,7 @@ pub(crate) enum AggState {
     Int(Option<i64>),
     Float(Option<f64>),
     Numeric(Box<NumericSum>),
+    Interval(Box<IntervalSum>),
     Value(Option<Datum>),
     Bool(Option<bool>),
     Variance(Box<NumericVariance>),
@@ -107,11 +112,13 @@ impl AggKind {
                 oid::NUMERIC => AggKind::SumNumeric,
                 oid::FLOAT4 => AggKind::SumFloat4,
                 oid::FLOAT8 => AggKind::SumFloat8,
+                oid::INTERVAL => AggKind::SumInterval,
                 _ => return Err(unsupported()),
             },
             "avg" => match first {
                 oid::INT2 | oid::INT4 | oid::INT8 => AggKind::AvgInt,
                 oid::NUMERIC => AggKind::AvgNumeric,
+                oid::INTERVAL => AggKind::AvgInterval,
                 _ if is_float => AggKind::FloatMoments(statistics::MomentsResult::Mean),
                 _ => return Err(unsupported()),
             },
@@ -162,6 +169,7 @@ impl AggKind {
                 AggState::Numeric(Box::default())
             }
             AggKind::SumFloat4 | AggKind::SumFloat8 => AggState::Float(None),
+            AggKind::SumInterval | AggKind::AvgInterval => AggState::Interval(Box::default()),
             AggKind::Extreme { .. } | AggKind::AnyValue => AggState::Value(None),
             AggKind::BoolAnd | AggKind::BoolOr => AggState::Bool(None),
             AggKind::NumericVariance { .. } => AggState::Variance(Box::default()),
@@ -188,6 +196,7 @@ impl AggKind {
                 Datum::Numeric(v) => sum.add(v),
                 other => sum.add_i64(integer(other)?),
             },
+            AggState::Interval(sum) => sum.add(first(args)?.as_interval()?)?,
             AggState::Value(best) => self.add_value(best, first(args)?),
             AggState::Bool(all) => {
                 let value = first(args)?.as_bool()?;
@@ -275,6 +284,13 @@ impl AggKind {
                 };
                 result.map_or(Datum::Null, Datum::Numeric)
             }
+            AggState::Interval(sum) => {
+                let result = match self {
+                    AggKind::AvgInterval => sum.avg()?,
+                    _ => sum.sum()?,
+                };
+                result.map_or(Datum::Null, |span| Datum::Interval(Arc::new(span)))
+            }
             AggState::Value(value) => value.unwrap_or(Datum::Null),
             AggState::Bool(value) => value.map_or(Datum::Null, Datum::Bool),
             AggState::Variance(variance) => match self {
@@ -302,6 +318,7 @@ impl AggState {
     pub(crate) fn heap_bytes(&self) -> usize {
         match self {
             AggState::Numeric(_) | AggState::Variance(_) => 160,
+            AggState::Interval(_) => 48,
             AggState::Pairs(_) => 64,
             AggState::Value(Some(value)) => crate::spill::datum_bytes(value),
             AggState::Collected(collected) => collected.bytes(),

@@ -37,8 +37,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("timestamptz_age", scalar(age)),
     ("date_finite", scalar(|a, _| Ok(Datum::Bool(!is_infinite_date(date(a, 0)?))))),
     ("timestamp_finite", scalar(|a, _| Ok(Datum::Bool(!is_infinite_timestamp(moment(a, 0)?))))),
-    // Intervals have no infinities here.
-    ("interval_finite", scalar(|_, _| Ok(Datum::Bool(true)))),
+    ("interval_finite", scalar(|a, _| Ok(Datum::Bool(!interval(a, 0)?.is_infinite())))),
     ("interval_justify_hours", scalar(|a, _| Ok(interval_datum(interval(a, 0)?.justify_hours()?)))),
     ("interval_justify_days", scalar(|a, _| Ok(interval_datum(interval(a, 0)?.justify_days()?)))),
     ("interval_justify_interval", scalar(|a, _| Ok(interval_datum(interval(a, 0)?.justify()?)))),
@@ -60,6 +59,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("to_date", scalar(|a, _| picture::to_date(text(a, 0)?, text(a, 1)?).map(Datum::Date))),
     ("to_timestamp", scalar(to_timestamp)),
     ("timeofday", scalar(time_of_day)),
+    ("numeric_to_number", scalar(to_number)),
 ];
 
 /// `extract(field from value)`
@@ -187,6 +187,11 @@ fn float_to_char(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
 
 fn to_timestamp(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     picture::to_timestamp(text(args, 0)?, text(args, 1)?, zone(cx)).map(Datum::TimestampTz)
+}
+
+fn to_number(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
+    let number = picture::to_number(text(args, 0)?, text(args, 1)?)?;
+    Ok(number.map_or(Datum::Null, Datum::Numeric))
 }
 
 /// `timeofday()`: the clock, as text.

@@ -74,8 +74,8 @@ fn plus(value: &Datum, span: &Interval, cx: &FnContext) -> Result<Datum> {
         Datum::Date(v) => {
             Datum::Timestamp(dt::timestamp_plus_interval(dt::date_to_timestamp(*v)?, span)?)
         }
-        Datum::Time(v) => Datum::Time(dt::time_plus_interval(*v, span)),
-        Datum::TimeTz(v, west) => Datum::TimeTz(dt::time_plus_interval(*v, span), *west),
+        Datum::Time(v) => Datum::Time(dt::time_plus_interval(*v, span)?),
+        Datum::TimeTz(v, west) => Datum::TimeTz(dt::time_plus_interval(*v, span)?, *west),
         Datum::Timestamp(v) => Datum::Timestamp(dt::timestamp_plus_interval(*v, span)?),
         Datum::TimestampTz(v) => {
             Datum::TimestampTz(dt::timestamptz_plus_interval(*v, span, zone(cx))?)
@@ -90,8 +90,8 @@ fn subtract_span(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
         Datum::Date(v) => {
             Datum::Timestamp(dt::timestamp_minus_interval(dt::date_to_timestamp(*v)?, span)?)
         }
-        Datum::Time(v) => Datum::Time(dt::time_minus_interval(*v, span)),
-        Datum::TimeTz(v, west) => Datum::TimeTz(dt::time_minus_interval(*v, span), *west),
+        Datum::Time(v) => Datum::Time(dt::time_minus_interval(*v, span)?),
+        Datum::TimeTz(v, west) => Datum::TimeTz(dt::time_minus_interval(*v, span)?, *west),
         Datum::Timestamp(v) => Datum::Timestamp(dt::timestamp_minus_interval(*v, span)?),
         Datum::TimestampTz(v) => {
             Datum::TimestampTz(dt::timestamptz_minus_interval(*v, span, zone(cx))?)

@@ -24,7 +24,7 @@ use steppe_types::{Error, Oid, Result, SqlState, oid};
 pub struct CatalogNames {
     catalog: Arc<Catalog>,
     /// Schemas searched for unqualified names, in order, pg_catalog included.
-    path: Vec<Oid>,
+    path: Arc<[Oid]>,
     /// Name and OID of the session's role.
     role: (Arc<str>, Oid),
 }
@@ -32,8 +32,12 @@ pub struct CatalogNames {
 impl CatalogNames {
     /// A view of `catalog` by a search path (schema OIDs with pg_catalog in its
     /// place) for the given role.
-    pub fn new(catalog: Arc<Catalog>, path: Vec<Oid>, role: (Arc<str>, Oid)) -> CatalogNames {
-        CatalogNames { catalog, path, role }
+    pub fn new(
+        catalog: Arc<Catalog>,
+        path: impl Into<Arc<[Oid]>>,
+        role: (Arc<str>, Oid),
+    ) -> CatalogNames {
+        CatalogNames { catalog, path: path.into(), role }
     }
 
     /// The view of the session that calls a function.

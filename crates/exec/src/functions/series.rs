@@ -174,6 +174,9 @@ impl SetRows for Moments {
 
 fn moments(args: &[Datum], _: &CallInfo, cx: &mut FnContext) -> Result<Box<dyn SetRows>> {
     let step = arg(args, 2)?.as_interval()?.clone();
+    if step.is_infinite() {
+        return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, "step size cannot be infinite"));
+    }
     let direction = step.linear().signum();
     if direction == 0 {
         return Err(zero_step());

@@ -3,8 +3,9 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use steppe_catalog::{Catalog, Relation};
+use steppe_catalog::{BOOTSTRAP_SUPERUSER, Catalog, Relation};
 use steppe_exec::CompiledStmt;
+use steppe_exec::functions::reg::CatalogNames;
 use steppe_sql::ast;
 use steppe_sql::bind::{self, BindContext, Params};
 use steppe_sql::parser::literals::LiftedLiteral;
@@ -19,7 +20,6 @@ use steppe_wire::backend::{self, Field};
 
 use super::Session;
 use crate::plan_cache::{Cached, CachedPlan, KEY_BYTES_MAX};
-use crate::reg_names::RegNames;
 use crate::services::NameSpace;
 
 /// Plans that the optimiser expects to cost more (in PostgreSQL's units) run where
@@ -88,7 +88,9 @@ impl Session {
         self.fingerprint = state.hash_one(deciding);
         let mut io = (*self.live.io).clone();
         io.now = self.env.transaction_timestamp;
-        io.catalog = Some(Arc::new(RegNames::new(&self.names)));
+        let (catalog, path) = (Arc::clone(&self.names.catalog), Arc::clone(&self.names.path));
+        let role = (user, BOOTSTRAP_SUPERUSER);
+        io.catalog = Some(Arc::new(CatalogNames::new(catalog, path, role)));
         self.env.io = Arc::new(io);
         self.env.catalog = Arc::clone(&self.names.catalog);
         self.core.set_names(self.names.clone());

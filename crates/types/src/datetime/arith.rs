@@ -162,7 +162,25 @@ fn add_days(tm: &mut Tm, days: i32) -> Option<()> {
     Some(())
 }
 
-fn plus_interval(timestamp: i64, span: &Interval, zone: Option<&TimeZone>) -> Option<i64> {
+/// Whether a timestamp is the positive infinity; None for finite ones.
+fn infinity(timestamp: i64) -> Option<bool> {
+    is_infinite_timestamp(timestamp).then_some(timestamp == TIMESTAMP_INFINITY)
+}
+
+/// `timestamp + interval`, counting months and days in the zone if there is one.
+fn plus_interval(timestamp: i64, span: &Interval, zone: Option<&TimeZone>) -> Result<i64> {
+    match (infinity(timestamp), span.infinity()) {
+        (None, None) => {
+            plus_finite_interval(timestamp, span, zone).ok_or_else(timestamp_out_of_range)
+        }
+        (Some(a), Some(b)) if a != b => Err(timestamp_out_of_range()),
+        (Some(up), _) | (None, Some(up)) => {
+            Ok(if up { TIMESTAMP_INFINITY } else { TIMESTAMP_NEG_INFINITY })
+        }
+    }
+}
+
+fn plus_finite_interval(timestamp: i64, span: &Interval, zone: Option<&TimeZone>) -> Option<i64> {
     let mut result = timestamp;
     // Months and days are counted on the local calendar, the time in elapsed time.
     let mut on_calendar = |change: &dyn Fn(&mut Tm) -> Option<()>| {
@@ -187,10 +205,7 @@ fn plus_interval(timestamp: i64, span: &Interval, zone: Option<&TimeZone>) -> Op
 
 /// `timestamp + interval`
 pub fn timestamp_plus_interval(timestamp: i64, span: &Interval) -> Result<i64> {
-    if is_infinite_timestamp(timestamp) {
-        return Ok(timestamp);
-    }
-    plus_interval(timestamp, span, None).ok_or_else(timestamp_out_of_range)
+    plus_interval(timestamp, span, None)
 }
 
 /// `timestamp - interval`
@@ -200,10 +215,7 @@ pub fn timestamp_minus_interval(timestamp: i64, span: &Interval) -> Result<i64> 
 
 /// `timestamptz + interval`, counting months and days in the zone.
 pub fn timestamptz_plus_interval(timestamp: i64, span: &Interval, zone: &TimeZone) -> Result<i64> {
-    if is_infinite_timestamp(timestamp) {
-        return Ok(timestamp);
-    }
-    plus_interval(timestamp, span, Some(zone)).ok_or_else(timestamp_out_of_range)
+    plus_interval(timestamp, span, Some(zone))
 }
 
 /// `timestamptz - interval`, counting months and days in the zone.
@@ -211,10 +223,20 @@ pub fn timestamptz_minus_interval(timestamp: i64, span: &Interval, zone: &TimeZo
     timestamptz_plus_interval(timestamp, &span.checked_neg()?, zone)
 }
 
+/// `a - b` where one of the timestamps at least is infinite.
+fn infinite_difference(a: i64, b: i64) -> Result<Option<Interval>> {
+    match (infinity(a), infinity(b)) {
+        (None, None) => Ok(None),
+        (Some(a), Some(b)) if a == b => Err(interval::out_of_range()),
+        (Some(up), _) => Ok(Some(Interval::infinite(up))),
+        (None, Some(up)) => Ok(Some(Interval::infinite(!up))),
+    }
+}
+
 /// `timestamp - timestamp` (of either kind): days and time.
 pub fn timestamp_minus_timestamp(a: i64, b: i64) -> Result<Interval> {
-    if is_infinite_timestamp(a) || is_infinite_timestamp(b) {
-        return Err(overflow("cannot subtract infinite timestamps"));
+    if let Some(infinity) = infinite_difference(a, b)? {
+        return Ok(infinity);
     }
     let micros = a.checked_sub(b).ok_or_else(interval::out_of_range)?;
     Interval::new(0, 0, micros).justify_hours()
@@ -222,8 +244,8 @@ pub fn timestamp_minus_timestamp(a: i64, b: i64) -> Result<Interval> {
 
 /// `age(a, b)`: the difference in years, months, days and time.
 pub fn timestamp_age(a: i64, b: i64) -> Result<Interval> {
-    if is_infinite_timestamp(a) || is_infinite_timestamp(b) {
-        return Err(timestamp_out_of_range());
+    if let Some(infinity) = infinite_difference(a, b)? {
+        return Ok(infinity);
     }
     let swapped = a < b;
     let (late, early) = if swapped { (b, a) } else { (a, b) };
@@ -272,13 +294,19 @@ pub fn timestamptz_from_epoch(seconds: f64) -> Result<i64> {
 // ---- time, timetz ----
 
 /// `time + interval`: around the clock.
-pub fn time_plus_interval(time: i64, span: &Interval) -> i64 {
-    (time + span.micros % USECS_PER_DAY).rem_euclid(USECS_PER_DAY)
+pub fn time_plus_interval(time: i64, span: &Interval) -> Result<i64> {
+    if span.is_infinite() {
+        return Err(overflow("cannot add infinite interval to time"));
+    }
+    Ok((time + span.micros % USECS_PER_DAY).rem_euclid(USECS_PER_DAY))
 }
 
 /// `time - interval`: around the clock.
-pub fn time_minus_interval(time: i64, span: &Interval) -> i64 {
-    (time - span.micros % USECS_PER_DAY).rem_euclid(USECS_PER_DAY)
+pub fn time_minus_interval(time: i64, span: &Interval) -> Result<i64> {
+    if span.is_infinite() {
+        return Err(overflow("cannot subtract infinite interval from time"));
+    }
+    Ok((time - span.micros % USECS_PER_DAY).rem_euclid(USECS_PER_DAY))
 }
 
 /// `time - time`
@@ -292,8 +320,11 @@ pub fn time_to_interval(time: i64) -> Interval {
 }
 
 /// The time of day of an interval.
-pub fn interval_to_time(span: &Interval) -> i64 {
-    span.micros.rem_euclid(USECS_PER_DAY)
+pub fn interval_to_time(span: &Interval) -> Result<i64> {
+    if span.is_infinite() {
+        return Err(overflow("cannot convert infinite interval to time"));
+    }
+    Ok(span.micros.rem_euclid(USECS_PER_DAY))
 }
 
 /// A time with the session's offset of today.
@@ -323,16 +354,17 @@ pub fn timetz_at_offset((time, west): (i64, i32), offset: i32) -> (i64, i32) {
 
 /// The offset (seconds east) that an interval argument of AT TIME ZONE means.
 pub fn interval_zone(span: &Interval) -> Result<TimeZone> {
-    if span.months != 0 || span.days != 0 {
+    let fault = match span.is_infinite() {
+        true => Some("must be finite"),
+        false if span.months != 0 || span.days != 0 => Some("must not include months or days"),
+        false => None,
+    };
+    if let Some(fault) = fault {
         let mut text = Vec::new();
         super::io::interval_out(span, &super::DateTimeConfig::default(), &mut text);
-        return Err(Error::new(
-            SqlState::INVALID_PARAMETER_VALUE,
-            format!(
-                "interval time zone \"{}\" must not include months or days",
-                String::from_utf8_lossy(&text)
-            ),
-        ));
+        let text = String::from_utf8_lossy(&text);
+        let message = format!("interval time zone \"{text}\" {fault}");
+        return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
     }
     let seconds = span.micros / USECS_PER_SEC;
     i32::try_from(seconds).map(TimeZone::from_offset).map_err(|_| timestamp_out_of_range())

@@ -8,7 +8,7 @@
 use super::calendar::{USECS_PER_DAY, USECS_PER_HOUR, USECS_PER_MINUTE, USECS_PER_SEC};
 use super::config::IntervalStyle;
 use super::decode::decode_time;
-use super::token::{Fault, Field, Kind, Unit, unit};
+use super::token::{Fault, Field, Kind, Unit, Word, unit, word};
 use crate::interval::{Interval, IntervalFields};
 
 type Step<T = ()> = Result<T, Fault>;
@@ -169,6 +169,14 @@ fn number(text: &str, unit: Unit) -> Step<(Unit, i64, f64)> {
     Ok((unit, whole, if negative { -fraction } else { fraction }))
 }
 
+fn infinity(text: &str) -> Option<Interval> {
+    match word(text)? {
+        Word::Infinity => Some(Interval::INFINITY),
+        Word::NegInfinity => Some(Interval::NEG_INFINITY),
+        _ => None,
+    }
+}
+
 /// Reads the traditional forms and SQL's; None: out of range.
 pub(super) fn decode_interval(
     fields: &[Field],
@@ -215,6 +223,10 @@ pub(super) fn decode_interval(
                 }
                 ago = true;
                 0
+            }
+            Kind::Text | Kind::Special if infinity(text).is_some() => {
+                // Nothing may stand beside it, not even "ago".
+                return if fields.len() == 1 { Ok(infinity(text)) } else { Err(Fault::BadFormat) };
             }
             Kind::Text | Kind::Special => {
                 if pending_unit {

@@ -251,9 +251,31 @@ pub fn extract_timetz(field: &str, time: i64, west: i32) -> Result<Option<Numeri
     value.map(Some).ok_or_else(|| unsupported(&name, TIMETZ))
 }
 
-/// `extract(field from interval)`
+/// A field of an infinite interval: NULL for those that oscillate; None if intervals
+/// have no such field.
+fn infinite_interval_part(part: Part, positive: bool) -> Option<Option<Numeric>> {
+    let value = if positive { Numeric::INFINITY } else { Numeric::NEG_INFINITY };
+    match part {
+        Part::Unit(
+            Unit::Microsecond
+            | Unit::Millisecond
+            | Unit::Second
+            | Unit::Minute
+            | Unit::Week
+            | Unit::Month
+            | Unit::Quarter,
+        ) => Some(None),
+        Part::Unit(_) | Part::Epoch => Some(Some(value)),
+        _ => None,
+    }
+}
+
+/// `extract(field from interval)`; None is NULL.
 pub fn extract_interval(field: &str, span: &Interval) -> Result<Option<Numeric>> {
     let (name, part) = part(field, INTERVAL)?;
+    if let Some(positive) = span.infinity() {
+        return infinite_interval_part(part, positive).ok_or_else(|| unsupported(&name, INTERVAL));
+    }
     let years = span.months / 12;
     let months = span.months % 12;
     let seconds = span.micros % USECS_PER_MINUTE;
@@ -264,7 +286,10 @@ pub fn extract_interval(field: &str, span: &Interval) -> Result<Option<Numeric>>
         Part::Unit(Unit::Minute) => Some(Numeric::from(span.micros / USECS_PER_MINUTE % 60)),
         Part::Unit(Unit::Hour) => Some(Numeric::from(span.micros / USECS_PER_HOUR)),
         Part::Unit(Unit::Day) => int(span.days),
+        Part::Unit(Unit::Week) => int(span.days / 7),
         Part::Unit(Unit::Month) => int(months),
+        // A negative interval's field is its opposite's negative.
+        Part::Unit(Unit::Quarter) if span.months < 0 => int(-(-months / 3 + 1)),
         Part::Unit(Unit::Quarter) => int(months / 3 + 1),
         Part::Unit(Unit::Year) => int(years),
         Part::Unit(Unit::Decade) => int(years / 10),
@@ -322,10 +347,10 @@ fn trunc_unit(field: &str, ty: &str) -> Result<(String, Unit)> {
 
 /// `date_trunc(field, timestamp)`
 pub fn trunc_timestamp(field: &str, timestamp: i64) -> Result<i64> {
+    let (_, unit) = trunc_unit(field, TIMESTAMP)?;
     if is_infinite_timestamp(timestamp) {
         return Ok(timestamp);
     }
-    let (_, unit) = trunc_unit(field, TIMESTAMP)?;
     let mut tm = Tm::from_timestamp(timestamp);
     truncate(unit, &mut tm);
     tm.to_timestamp().ok_or_else(timestamp_out_of_range)
@@ -333,10 +358,10 @@ pub fn trunc_timestamp(field: &str, timestamp: i64) -> Result<i64> {
 
 /// `date_trunc(field, timestamptz[, zone])`
 pub fn trunc_timestamptz(field: &str, timestamp: i64, zone: &TimeZone) -> Result<i64> {
+    let (_, unit) = trunc_unit(field, TIMESTAMPTZ)?;
     if is_infinite_timestamp(timestamp) {
         return Ok(timestamp);
     }
-    let (_, unit) = trunc_unit(field, TIMESTAMPTZ)?;
     let mut offset = zone.offset_at(timestamp);
     let local = timestamp.saturating_add(offset as i64 * USECS_PER_SEC);
     let mut tm = Tm::from_timestamp(local);
@@ -358,6 +383,7 @@ pub fn trunc_interval(field: &str, span: &Interval) -> Result<Interval> {
     let cut = |unit: i64| span.micros / unit * unit;
     let months = |unit: i32| Interval::new(span.months / unit * unit, 0, 0);
     Ok(match unit {
+        _ if span.is_infinite() && unit != Unit::Week => *span,
         Unit::Microsecond => *span,
         Unit::Millisecond => Interval { micros: cut(1000), ..*span },
         Unit::Second => Interval { micros: cut(USECS_PER_SEC), ..*span },
@@ -385,6 +411,9 @@ pub fn bin_timestamp(stride: &Interval, timestamp: i64, origin: i64) -> Result<i
     }
     if is_infinite_timestamp(origin) {
         return Err(range("origin out of range"));
+    }
+    if stride.is_infinite() {
+        return Err(range("timestamps cannot be binned into infinite intervals"));
     }
     if stride.months != 0 {
         return Err(Error::new(

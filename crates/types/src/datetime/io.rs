@@ -33,7 +33,7 @@ fn fault_error(fault: Fault, input: &str, ty: &str) -> Error {
     match fault {
         Fault::FieldOverflow => overflow(),
         Fault::MonthDayOverflow => {
-            overflow().hint("Perhaps you need a different \"datestyle\" setting.")
+            overflow().hint("Perhaps you need a different \"DateStyle\" setting.")
         }
         Fault::IntervalOverflow => Error::new(
             SqlState::INTERVAL_FIELD_OVERFLOW,
@@ -205,7 +205,11 @@ pub fn interval_in(input: &str, typmod: i32, config: &DateTimeConfig) -> Result<
 
 /// Output of interval.
 pub fn interval_out(interval: &Interval, config: &DateTimeConfig, out: &mut Vec<u8>) {
-    encode::encode_interval(interval, config.interval_style, out);
+    match interval.infinity() {
+        Some(true) => out.extend_from_slice(b"infinity"),
+        Some(false) => out.extend_from_slice(b"-infinity"),
+        None => encode::encode_interval(interval, config.interval_style, out),
+    }
 }
 
 /// Rounds a time to the digits of a type modifier (AdjustTimeForTypmod).

@@ -1,4 +1,4 @@
-//! Facts taken from PostgreSQL 15, and properties.
+//! Facts taken from PostgreSQL 18, and properties.
 
 use super::arith::*;
 use super::calendar::*;
@@ -255,6 +255,7 @@ proptest! {
         let number = crate::numeric::Numeric::from_i128_scaled(micros as i128, 5);
         let _ = format::numeric_to_char(&number, &picture);
         let _ = format::numeric_to_char(&number, &number_picture);
+        let _ = format::to_number(&text, &number_picture);
         let _ = format::float_to_char(micros as f64 / 1e3, &number_picture);
         let _ = TimeZone::by_name(&text);
     }

@@ -138,6 +138,9 @@ impl TimeZone {
             )
             .detail(message))
         };
+        if interval.is_infinite() {
+            return invalid("Cannot specify infinite interval as time zone.");
+        }
         if interval.months != 0 {
             return invalid("Cannot specify months in time zone interval.");
         }

@@ -283,8 +283,7 @@ fn log_var(base: &Var, num: &Var) -> Result<Var> {
 fn power_var(base: &Var, exponent: &Var) -> Result<Var> {
     let integral = exponent.min_scale() == 0;
     if integral && let Some(e) = exponent.to_i128().and_then(|e| i32::try_from(e).ok()) {
-        let rscale = MIN_SIG_DIGITS.max(base.dscale).min(MAX_DISPLAY_SCALE);
-        return power_integer(base, e, rscale);
+        return power_integer(base, e, exponent.dscale);
     }
     if base.is_zero() {
         return Ok(Var::zero(MIN_SIG_DIGITS));
@@ -309,7 +308,22 @@ fn power_var(base: &Var, exponent: &Var) -> Result<Var> {
 }
 
 /// base^exponent by repeated squaring, keeping only the digits that matter.
-fn power_integer(base: &Var, exponent: i32, rscale: i32) -> Result<Var> {
+fn power_integer(base: &Var, exponent: i32, exponent_dscale: i32) -> Result<Var> {
+    // log10 of the result, from the first digits; 0 or 1 has the weight 0.
+    let dweight = match base.is_zero() {
+        true => 0.0,
+        false => {
+            let lead = Var { weight: 0, neg: false, ..base.clone() }.to_f64_approx();
+            exponent as f64 * (lead.log10() + (base.weight * DEC_DIGITS) as f64)
+        }
+    };
+    if dweight > ((WEIGHT_MAX + 1) * DEC_DIGITS) as f64 {
+        return Err(overflow());
+    }
+    if dweight + 1.0 < -MAX_DISPLAY_SCALE as f64 {
+        return Ok(Var::zero(MAX_DISPLAY_SCALE));
+    }
+    let rscale = result_scale(dweight as i32, &[base]).max(exponent_dscale).min(MAX_DISPLAY_SCALE);
     let one = Var::from_i64(1);
     match exponent {
         0 => return Ok(Var { dscale: rscale, ..one }),
@@ -322,15 +336,6 @@ fn power_integer(base: &Var, exponent: i32, rscale: i32) -> Result<Var> {
         2 => return Ok(base.mul_round(base, rscale)),
         _ if base.is_zero() => return Ok(Var::zero(rscale)),
         _ => {}
-    }
-    // log10 of the result, from the first 16 digits.
-    let lead = Var { weight: 0, neg: false, ..base.clone() }.to_f64_approx();
-    let dweight = exponent as f64 * (lead.log10() + (base.weight * DEC_DIGITS) as f64);
-    if dweight > ((WEIGHT_MAX + 1) * DEC_DIGITS) as f64 {
-        return Err(overflow());
-    }
-    if dweight + 1.0 < -rscale as f64 {
-        return Ok(Var::zero(rscale));
     }
     let guard = (exponent as f64).abs().ln() as i32 + 8;
     let sig_digits = 1 + rscale + dweight as i32 + guard;

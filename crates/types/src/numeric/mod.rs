@@ -40,6 +40,7 @@ mod text;
 mod var;
 
 pub use aggregate::{NumericSum, NumericVariance};
+pub(crate) use text::packed_typmod;
 pub use text::{numeric_typmod, typmod_precision_scale};
 
 use crate::error::{Error, Result, SqlState};

@@ -24,7 +24,13 @@ pub fn numeric_typmod(precision: i32, scale: Option<i32>) -> Result<i32> {
             "NUMERIC scale {scale} must be between {MIN_SCALE} and {MAX_SCALE}"
         ));
     }
-    Ok(((precision << 16) | (scale & 0x7ff)) + TYPMOD_OFFSET)
+    Ok(packed_typmod(precision, scale & 0x7ff))
+}
+
+/// The type modifier of a precision and scale that may be beyond what a type can declare:
+/// the places of a picture are read like that.
+pub(crate) fn packed_typmod(precision: i32, scale: i32) -> i32 {
+    ((precision << 16) | scale).wrapping_add(TYPMOD_OFFSET)
 }
 
 /// Precision and scale of a type modifier; None for an unconstrained numeric.

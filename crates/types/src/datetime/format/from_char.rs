@@ -1,7 +1,8 @@
 //! to_date and to_timestamp (DCH_from_char, do_to_timestamp).
 
+use super::super::abbrev::{self, Abbrev};
 use super::super::calendar::{DAYS, MONTHS, Tm, days_in_month, isoweek2j, j2date};
-use super::super::zone::TimeZone;
+use super::super::zone::{TimeZone, abbrev_offset};
 use super::keyword::{Convention, FieldNode, Key, Node, is_separator, parse};
 use super::to_char::ROMAN;
 use crate::error::{Error, Result, SqlState};
@@ -34,6 +35,8 @@ struct Parsed {
     zone_sign: i32,
     zone_hour: i32,
     zone_minute: i32,
+    /// TZ: an abbreviation and what it stands for. A displacement overrules it.
+    zone_abbrev: Option<(String, Abbrev)>,
     iso_week: bool,
     convention: Option<Convention>,
 }
@@ -267,12 +270,12 @@ fn read_field(
             };
             set(&mut parsed.month, month, field)?;
         }
-        Key::Zone | Key::Offset => {
-            return Err(Error::new(
-                SqlState::FEATURE_NOT_SUPPORTED,
-                format!("formatting field \"{}\" is only supported in to_char", field.name),
-            ));
+        Key::Zone => {
+            if !read_zone_abbrev(parsed, reader, field)? {
+                read_offset(parsed, reader, field, greedy)?;
+            }
         }
+        Key::Offset => read_offset(parsed, reader, field, greedy)?,
         _ => read_number(parsed, reader, field, greedy)?,
     }
     Ok(())
@@ -285,17 +288,7 @@ fn read_number(
     greedy: bool,
 ) -> Result<()> {
     if field.key == Key::ZoneHour {
-        // A minus sign may have been skipped as a separator.
-        let swallowed = reader.extra > 0 && reader.previous == Some('-');
-        parsed.zone_sign = match reader.peek() {
-            Some('-') => -1,
-            Some('+' | ' ') => 1,
-            _ if swallowed => -1,
-            _ => 1,
-        };
-        if matches!(reader.peek(), Some('+' | '-' | ' ')) {
-            reader.skip();
-        }
+        read_zone_sign(parsed, reader);
     }
     if field.key == Key::YearComma {
         return read_year_comma(parsed, reader, field);
@@ -356,6 +349,67 @@ fn read_number(
     Ok(())
 }
 
+/// The sign before the hours of a displacement.
+fn read_zone_sign(parsed: &mut Parsed, reader: &mut Reader<'_>) {
+    // A minus sign may have been skipped as a separator.
+    let swallowed = reader.extra > 0 && reader.previous == Some('-');
+    parsed.zone_sign = match reader.peek() {
+        Some('-') => -1,
+        Some('+' | ' ') => 1,
+        _ if swallowed => -1,
+        _ => 1,
+    };
+    if matches!(reader.peek(), Some('+' | '-' | ' ')) {
+        reader.skip();
+    }
+}
+
+/// OF: hours and perhaps minutes of a displacement.
+fn read_offset(
+    parsed: &mut Parsed,
+    reader: &mut Reader<'_>,
+    field: &FieldNode,
+    greedy: bool,
+) -> Result<()> {
+    read_zone_sign(parsed, reader);
+    let hours = reader.integer(field, 2, greedy)?.0;
+    set(&mut parsed.zone_hour, hours, field)?;
+    if reader.peek() == Some(':') {
+        reader.skip();
+        let minutes = reader.integer(field, 2, greedy)?.0;
+        set(&mut parsed.zone_minute, minutes, field)?;
+    }
+    Ok(())
+}
+
+/// TZ: the longest abbreviation that the input begins with. False: it begins with none,
+/// nor with a letter.
+fn read_zone_abbrev(
+    parsed: &mut Parsed,
+    reader: &mut Reader<'_>,
+    field: &FieldNode,
+) -> Result<bool> {
+    let letters = reader.rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let found = (1..=letters).rev().find_map(|length| {
+        let name = reader.rest[..length].to_ascii_lowercase();
+        abbrev::lookup(&name).map(|abbrev| (name, abbrev))
+    });
+    match found {
+        Some((name, abbrev)) => {
+            reader.previous = reader.rest[..name.len()].chars().last();
+            reader.rest = &reader.rest[name.len()..];
+            parsed.zone_abbrev = Some((name, abbrev));
+            parsed.zone_sign = 0;
+            Ok(true)
+        }
+        None if letters > 0 => {
+            let message = format!("invalid value \"{}\" for \"{}\"", reader.rest, field.name);
+            Err(bad(message).detail("Time zone abbreviation is not recognized."))
+        }
+        None => Ok(false),
+    }
+}
+
 /// The year nearest 2020 with the given last digits.
 fn near_2020(year: i32) -> i32 {
     match year {
@@ -368,7 +422,8 @@ fn near_2020(year: i32) -> i32 {
 }
 
 fn read_year_comma(parsed: &mut Parsed, reader: &mut Reader<'_>, field: &FieldNode) -> Result<()> {
-    let invalid = || bad("invalid input string for \"Y,YYY\"".to_string());
+    let input = reader.rest;
+    let invalid = || bad(format!("invalid value \"{input}\" for \"Y,YYY\""));
     let (thousands, rest) = reader.rest.split_once(',').ok_or_else(invalid)?;
     let digits = rest.bytes().take(3).take_while(u8::is_ascii_digit).count();
     let thousands: i32 = thousands.trim().parse().map_err(|_| invalid())?;
@@ -442,7 +497,8 @@ fn assemble(mut parsed: Parsed, input: &str) -> Result<(Tm, Option<i32>)> {
     if checked && !valid_date || !valid_time {
         return Err(overflow());
     }
-    Ok((tm, offset(&parsed, input)?))
+    let offset = offset(&parsed, &tm, input)?;
+    Ok((tm, offset))
 }
 
 fn clock(parsed: &Parsed, tm: &mut Tm) -> Result<()> {
@@ -518,9 +574,16 @@ fn day_of_year(parsed: &Parsed, tm: &mut Tm) -> Result<()> {
     Ok(())
 }
 
-fn offset(parsed: &Parsed, input: &str) -> Result<Option<i32>> {
+/// Seconds east of UTC, if the input says.
+fn offset(parsed: &Parsed, tm: &Tm, input: &str) -> Result<Option<i32>> {
     if parsed.zone_sign == 0 {
-        return Ok(None);
+        return Ok(match &parsed.zone_abbrev {
+            None => None,
+            Some((_, Abbrev::Fixed(offset, _))) => Some(*offset),
+            Some((name, Abbrev::Dynamic(zone))) => {
+                TimeZone::by_name(zone).map(|zone| abbrev_offset(&zone, name, tm))
+            }
+        });
     }
     let valid =
         (0..=MAX_ZONE_HOUR).contains(&parsed.zone_hour) && (0..60).contains(&parsed.zone_minute);

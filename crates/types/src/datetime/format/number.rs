@@ -9,10 +9,12 @@ use crate::numeric::Numeric;
 
 /// Significant digits of a double that are shown.
 const DOUBLE_DIGITS: usize = 15;
+/// Letters of the longest Roman numeral: that of 3888.
+pub(super) const ROMAN_LENGTH_MAX: usize = 15;
 
 /// A place or sign in a number's picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
+pub(super) enum Key {
     Comma,
     Point,
     Zero,
@@ -39,7 +41,7 @@ enum Key {
     Spell,
 }
 
-enum Node {
+pub(super) enum Node {
     Key(Key),
     Text(char),
 }
@@ -70,31 +72,31 @@ const KEYS: &[(&str, Key)] = &[
 
 /// Where the sign of `S` stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Anchor {
+pub(super) enum Anchor {
     Before,
     After,
 }
 
 /// What a picture asks for (NUMDesc).
 #[derive(Default)]
-struct Desc {
-    pre: usize,
-    post: usize,
-    shift: usize,
-    pre_sign: usize,
-    zero_start: usize,
-    zero_end: usize,
-    anchor: Option<Anchor>,
-    decimal: bool,
-    zero: bool,
-    blank: bool,
-    fill: bool,
-    bracket: bool,
-    minus: bool,
-    plus: bool,
-    roman: bool,
-    multi: bool,
-    exponent: bool,
+pub(super) struct Desc {
+    pub(super) pre: usize,
+    pub(super) post: usize,
+    pub(super) shift: usize,
+    pub(super) pre_sign: usize,
+    pub(super) zero_start: usize,
+    pub(super) zero_end: usize,
+    pub(super) anchor: Option<Anchor>,
+    pub(super) decimal: bool,
+    pub(super) zero: bool,
+    pub(super) blank: bool,
+    pub(super) fill: bool,
+    pub(super) bracket: bool,
+    pub(super) minus: bool,
+    pub(super) plus: bool,
+    pub(super) roman: bool,
+    pub(super) multi: bool,
+    pub(super) exponent: bool,
 }
 
 #[cold]
@@ -103,7 +105,7 @@ fn syntax(message: &str) -> Error {
 }
 
 /// Parses a picture and describes it (parse_format, NUMDesc_prepare).
-fn parse(picture: &str) -> Result<(Vec<Node>, Desc)> {
+pub(super) fn parse(picture: &str) -> Result<(Vec<Node>, Desc)> {
     let mut nodes = Vec::new();
     let mut desc = Desc::default();
     let mut rest = picture;
@@ -169,6 +171,7 @@ impl Desc {
             Key::Fill => self.fill = true,
             Key::Sign => self.add_sign()?,
             Key::Minus | Key::Plus | Key::SignBoth | Key::Bracket => self.add_own_sign(key)?,
+            Key::Roman { .. } if self.roman => return Err(syntax("cannot use \"RN\" twice")),
             Key::Roman { .. } => self.roman = true,
             Key::Shift => {
                 if self.decimal {
@@ -180,14 +183,7 @@ impl Desc {
                 if self.exponent {
                     return Err(syntax("cannot use \"EEEE\" twice"));
                 }
-                let others = self.blank
-                    || self.fill
-                    || self.anchor.is_some()
-                    || self.bracket
-                    || self.minus
-                    || self.plus
-                    || self.roman
-                    || self.multi;
+                let others = self.fill_aside() || self.fill || self.roman;
                 if others {
                     return Err(syntax("\"EEEE\" is incompatible with other formats").detail(
                         "\"EEEE\" may only be used together with digit and decimal point \
@@ -198,7 +194,17 @@ impl Desc {
             }
             Key::Comma | Key::Group | Key::Currency | Key::Ordinal { .. } | Key::Spell => {}
         }
+        if self.roman && (self.fill_aside() || self.decimal || self.zero || self.exponent) {
+            return Err(syntax("\"RN\" is incompatible with other formats")
+                .detail("\"RN\" may only be used together with \"FM\"."));
+        }
         Ok(())
+    }
+
+    /// Whether anything but digits, the point and FM is asked for.
+    fn fill_aside(&self) -> bool {
+        let sign = self.anchor.is_some() || self.bracket || self.minus || self.plus;
+        self.blank || sign || self.multi
     }
 
     fn add_digit(&mut self, key: Key) -> Result<()> {
@@ -273,7 +279,9 @@ pub fn numeric_to_char(value: &Numeric, picture: &str) -> Result<Option<String>>
         return Ok(Some(scientific(value, &desc)?));
     }
     if desc.roman {
-        return Ok(Some(fill(&nodes, desc, &value.to_i32()?.to_string())));
+        // What has no int has no numeral either.
+        let number = value.to_i32().map_or_else(|_| value.to_string(), |v| v.to_string());
+        return Ok(Some(fill(&nodes, desc, &number)));
     }
     let mut value = value.clone();
     if desc.multi {
@@ -332,9 +340,9 @@ fn scientific(value: &Numeric, desc: &Desc) -> Result<String> {
 }
 
 /// The number as a Roman numeral; out of 1 to 3999 there is none.
-fn roman(number: &str) -> String {
+pub(super) fn roman(number: &str) -> String {
     let value = number.parse::<u32>().ok().filter(|v| (1..4000).contains(v));
-    let Some(mut left) = value else { return "#".repeat(15) };
+    let Some(mut left) = value else { return "#".repeat(ROMAN_LENGTH_MAX) };
     let steps = [
         (1000, "M"),
         (900, "CM"),
@@ -466,7 +474,7 @@ impl Walk {
             Key::Roman { lower } => {
                 let text = String::from_utf8_lossy(&self.number).into_owned();
                 let text = if lower { text.to_ascii_lowercase() } else { text };
-                let width = if fill { 0 } else { 15 };
+                let width = if fill { 0 } else { ROMAN_LENGTH_MAX };
                 self.out.push_str(&format!("{text:>width$}"));
             }
             Key::Ordinal { lower } => self.ordinal(lower),

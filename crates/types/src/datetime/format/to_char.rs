@@ -96,9 +96,9 @@ pub fn timestamptz_to_char(
     write(&Source::moment(&Tm::from_timestamp(local), Some(info)), picture).map(Some)
 }
 
-/// `to_char(interval, picture)`; None (NULL) for an empty picture.
+/// `to_char(interval, picture)`; None (NULL) for an infinity or an empty picture.
 pub fn interval_to_char(span: &Interval, picture: &str) -> Result<Option<String>> {
-    if picture.is_empty() {
+    if span.is_infinite() || picture.is_empty() {
         return Ok(None);
     }
     write(&Source::span(span), picture).map(Some)
