@@ -13,6 +13,7 @@
 //!        | 6 length:u32 bytes     anything else, as steppe_types::stored writes it
 //! ```
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,6 +23,17 @@ use steppe_vfs::{File, OpenMode, Vfs};
 
 /// Bytes gathered before a write, and read ahead.
 const BUFFER_BYTES: usize = 64 * 1024;
+
+thread_local! {
+    /// Bytes that this thread has read from and written to spill files.
+    static READ: Cell<u64> = const { Cell::new(0) };
+    static WRITTEN: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Bytes that this thread has read from and written to spill files so far.
+pub(crate) fn transferred() -> (u64, u64) {
+    (READ.get(), WRITTEN.get())
+}
 
 /// Where spill files go.
 pub struct TempSpace {
@@ -89,6 +101,7 @@ impl SpillFile {
         if !self.buffer.is_empty() {
             self.file.write_at(&self.buffer, self.flushed).map_err(io_error)?;
             self.flushed += self.buffer.len() as u64;
+            WRITTEN.with(|bytes| bytes.set(bytes.get() + self.buffer.len() as u64));
             self.buffer.clear();
         }
         Ok(())
@@ -134,6 +147,7 @@ impl SpillReader {
         self.buffer.resize(unread + more, 0);
         self.file.read_exact_at(&mut self.buffer[unread..], self.offset).map_err(io_error)?;
         self.offset += more as u64;
+        READ.with(|bytes| bytes.set(bytes.get() + more as u64));
         if self.buffer.len() < count {
             return Err(Error::new(SqlState::DATA_CORRUPTED, "temporary file is cut short"));
         }

@@ -39,6 +39,7 @@ mod space;
 mod store;
 mod tree;
 mod types;
+mod usage;
 pub mod wal;
 
 pub use error::{Result, StorageError};
@@ -49,4 +50,5 @@ pub use tree::{Cursor, Direction, InsertMany, Pruned, Tree, WriteOp};
 pub use types::{
     FIRST_USER_KIND, LogHeader, MAX_ENTRY_LEN, MAX_KEY_LEN, PAGE_SIZE, PageId, TreeId,
 };
+pub use usage::Usage;
 pub use wal::{Appended, Lsn, Priority};

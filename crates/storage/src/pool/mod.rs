@@ -25,6 +25,7 @@ pub(crate) mod writeback;
 use crate::error::{Result, StorageError};
 use crate::page::{self, Bad};
 use crate::types::{PAGE_SIZE, PageId};
+use crate::usage;
 use memory::{PageBuf, PageMemory, PageMut, PageRef};
 use parking_lot::Mutex;
 use state::{EVICTED, LATCHED, REFERENCED, UNLATCHED, with_latch};
@@ -162,7 +163,10 @@ impl Pool {
     #[inline]
     pub(crate) fn optimistic(&self, id: PageId) -> Result<Version> {
         match latch::hot_version(self.memory.state(id)) {
-            Some(version) => Ok(version),
+            Some(version) => {
+                usage::hit();
+                Ok(version)
+            }
             None => self.optimistic_slow(id),
         }
     }
@@ -170,18 +174,21 @@ impl Pool {
     /// The version if the page is in memory and unlatched right now.
     #[inline]
     pub(crate) fn optimistic_if_resident(&self, id: PageId) -> Option<Version> {
-        latch::hot_version(self.memory.state(id))
+        latch::hot_version(self.memory.state(id)).inspect(|_| usage::hit())
     }
 
     #[cold]
     fn optimistic_slow(&self, id: PageId) -> Result<Version> {
         let word = self.memory.state(id);
-        let mut backoff = Backoff::default();
+        let (mut backoff, mut faulted) = (Backoff::default(), false);
         loop {
             let state = latch::look(word);
             match state::latch(state) {
-                EVICTED => drop(self.fault(id, Load::Existing)?),
+                EVICTED => faulted |= self.fault(id, Load::Existing)?.is_some(),
                 UNLATCHED => {
+                    if !faulted {
+                        usage::hit();
+                    }
                     latch::touch(word, state);
                     return Ok(state::version(state));
                 }
@@ -236,7 +243,7 @@ impl Pool {
             let state = word.load(Ordering::Relaxed);
             let guard = match state::latch(state) {
                 EVICTED => self.fault(id, load)?,
-                UNLATCHED => self.try_latch(id, state),
+                UNLATCHED => self.try_latch(id, state).inspect(|_| usage::hit()),
                 _ => None,
             };
             if let Some(guard) = guard {
@@ -279,6 +286,7 @@ impl Pool {
         // A file that ends before the page reads as zeros.
         self.file.read_at(buffer.bytes_mut(), id.0 * PAGE_SIZE as u64)?;
         self.counters.read.fetch_add(1, Ordering::Relaxed);
+        usage::read();
         match (page::verify(&buffer, id), load) {
             (Ok(()), _) => guard.page_mut().copy_from(&buffer),
             (Err(Bad::NeverWritten), Load::Redo { .. })
@@ -339,7 +347,11 @@ impl<'a> PageGuard<'a> {
     #[inline]
     pub(crate) fn will_change(&mut self) {
         self.changed = true;
-        self.before = latch::set_dirty(self.pool.memory.state(self.id), self.before);
+        let before = self.before;
+        self.before = latch::set_dirty(self.pool.memory.state(self.id), before);
+        if self.before != before {
+            usage::dirtied();
+        }
     }
 
     /// Puts the page back to "evicted": its loading failed, or it is the clock's victim.

@@ -158,6 +158,7 @@ impl WriteBack {
             self.fatal_unless_ok(self.data.write_at(page, id.0 * PAGE_SIZE as u64))?;
         }
         self.pages_written.fetch_add(count as u64, Ordering::Relaxed);
+        crate::usage::written(count);
         Ok(())
     }
 }

@@ -235,6 +235,7 @@ impl Wal {
             core.fill(&mut range, &parts)?;
         }
         core.ring.publish(range);
+        crate::usage::logged(len as usize);
         Ok(Appended { start, end })
     }
 
