@@ -11,6 +11,7 @@ use crate::spill::TempSpace;
 use crate::tuplestore::TupleStore;
 use std::sync::Arc;
 use steppe_sql::expr::ExecParamId;
+use steppe_storage::Usage;
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// What one node did, for EXPLAIN ANALYZE.
@@ -28,8 +29,74 @@ pub struct Instrument {
     pub startup: std::time::Duration,
     /// Time in the node and below.
     pub total: std::time::Duration,
-    /// Further lines a node prints about itself ("Sort Method: …").
-    pub notes: Vec<String>,
+    /// What the node and those below it did to pages and the log.
+    pub usage: Usage,
+    /// Bytes they read from spill files.
+    pub spill_read_bytes: u64,
+    /// Bytes they wrote to spill files.
+    pub spill_written_bytes: u64,
+    /// Descents of the index.
+    pub searches: u64,
+    /// Rows of the table that an index-only scan had to look at.
+    pub fetches: u64,
+    /// What a node with memory of its own tells about it.
+    pub note: Option<Note>,
+}
+
+/// What a node tells about its memory.
+#[derive(Clone, Debug)]
+pub enum Note {
+    /// "Sort Method"
+    Sort {
+        /// Its name.
+        method: &'static str,
+        /// On disk, not in memory.
+        on_disk: bool,
+        /// How much.
+        kilobytes: u64,
+    },
+    /// A hash aggregate's table.
+    HashAggregate {
+        /// The table and the spilled partitions.
+        batches: u64,
+        /// In memory.
+        memory_kilobytes: u64,
+        /// Spilled.
+        disk_kilobytes: u64,
+    },
+    /// A hash join's table.
+    Hash {
+        /// Buckets.
+        buckets: u64,
+        /// Partitions.
+        batches: u64,
+        /// In memory.
+        memory_kilobytes: u64,
+    },
+}
+
+/// What a thread has used so far: the difference of two is what happened between.
+#[derive(Clone, Copy)]
+pub(crate) struct Resources {
+    usage: Usage,
+    spill: (u64, u64),
+}
+
+impl Resources {
+    /// Until now.
+    pub(crate) fn now() -> Resources {
+        Resources { usage: Usage::now(), spill: crate::spill::transferred() }
+    }
+}
+
+impl Instrument {
+    /// Adds what has been used since `before`, which was taken on the same thread.
+    pub(crate) fn add_used_since(&mut self, before: Resources) {
+        let now = Resources::now();
+        self.usage += now.usage - before.usage;
+        self.spill_read_bytes += now.spill.0 - before.spill.0;
+        self.spill_written_bytes += now.spill.1 - before.spill.1;
+    }
 }
 
 /// The versions that a kept result saw of the parameters it depends on.

@@ -25,6 +25,7 @@ mod deps;
 pub mod env;
 pub mod explain;
 mod expr;
+mod fold;
 pub mod functions;
 mod hashing;
 mod io;
@@ -37,7 +38,8 @@ mod statement;
 mod tuplestore;
 
 pub use bulk::BulkInsert;
-pub use context::Instrument;
+pub use context::{Instrument, Note};
 pub use env::{AdvisoryKey, AdvisoryMode, FnContext, NoServices, RowSink, SessionServices};
+pub use fold::fold_conditions;
 pub use spill::TempSpace;
 pub use statement::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus};

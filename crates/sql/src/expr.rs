@@ -197,6 +197,13 @@ pub struct SubPlan {
     pub ty: TypeRef,
 }
 
+impl SubPlan {
+    /// Whether it is run once, before its result is first needed: an InitPlan.
+    pub fn runs_once(&self) -> bool {
+        self.args.is_empty() && self.hash_keys.is_none() && self.test.is_none()
+    }
+}
+
 /// An aggregate call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregate {

@@ -12,7 +12,7 @@
 use super::{BoxedNode, CNode, CPlan, Node, sort::SortKeys, start as start_node};
 use crate::aggregate::{AggKind, AggState};
 use crate::batch::RowBatch;
-use crate::context::ExecContext;
+use crate::context::{ExecContext, Note};
 use crate::expr::{CExpr, Row};
 use crate::hashing::{equal_keys, hash_key, partition_of};
 use crate::sorter::{Sorter, compare_rows};
@@ -400,13 +400,13 @@ impl AggNode {
     /// EXPLAIN ANALYZE's "Batches: … Memory Usage: …" line.
     fn note_memory(&self, cx: &mut ExecContext) {
         let (bytes, disk) = (self.groups.bytes.div_ceil(1024).max(24), self.spilled_bytes);
-        let batches = self.partitions.len() + 1;
+        let batches = self.partitions.len() as u64 + 1;
         if let Some(instrument) = cx.instrument(self.plan.id) {
-            let mut note = format!("Batches: {batches}  Memory Usage: {bytes}kB");
-            if disk > 0 {
-                note.push_str(&format!("  Disk Usage: {}kB", disk.div_ceil(1024)));
-            }
-            instrument.notes = vec![note];
+            instrument.note = Some(Note::HashAggregate {
+                batches,
+                memory_kilobytes: bytes as u64,
+                disk_kilobytes: disk.div_ceil(1024),
+            });
         }
     }
 

@@ -17,7 +17,7 @@
 
 use super::{BoxedNode, CNode, CPlan, Input, Node, start as start_node};
 use crate::batch::{BATCH_ROWS, RowBatch};
-use crate::context::{ExecContext, Versions};
+use crate::context::{ExecContext, Note, Versions};
 use crate::expr::{CExpr, Row};
 use crate::hashing::{equal_keys, hash_key, partition_of};
 use crate::spill::{SpillFile, SpillReader, row_bytes};
@@ -272,13 +272,11 @@ impl HashJoinNode {
 
     /// EXPLAIN ANALYZE's "Buckets: … Batches: … Memory Usage: …" line.
     fn note_size(&self, join: &HashJoinPlan, cx: &mut ExecContext) {
-        let batches = self.open.as_ref().map_or(1, Vec::len);
-        let buckets = self.table.len().next_power_of_two().max(1024);
-        let kilobytes = self.table.bytes.div_ceil(1024).max(1);
+        let batches = self.open.as_ref().map_or(1, Vec::len) as u64;
+        let buckets = self.table.len().next_power_of_two().max(1024) as u64;
+        let memory_kilobytes = self.table.bytes.div_ceil(1024).max(1) as u64;
         if let Some(instrument) = cx.instrument(join.hash_id) {
-            instrument.notes = vec![format!(
-                "Buckets: {buckets}  Batches: {batches}  Memory Usage: {kilobytes}kB"
-            )];
+            instrument.note = Some(Note::Hash { buckets, batches, memory_kilobytes });
         }
     }
 

@@ -240,6 +240,14 @@ struct IndexScanNode {
     postings: Vec<u8>,
     scratch: Vec<Datum>,
     key_values: Vec<Datum>,
+    /// Probes made, and rows of the table looked at, for EXPLAIN ANALYZE.
+    counts: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
+    searches: u64,
+    fetches: u64,
 }
 
 pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
@@ -251,6 +259,7 @@ pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
         postings: Vec::new(),
         scratch: Vec::new(),
         key_values: Vec::new(),
+        counts: Counts::default(),
     })
 }
 
@@ -262,17 +271,21 @@ impl IndexScanNode {
             if let Some(cursor) = &mut self.cursor {
                 let row = &mut self.row;
                 let (key_values, scratch) = (&mut self.key_values, &mut self.scratch);
-                match next_from(cursor, scan, view, row, key_values, scratch)? {
+                let fetches = &mut self.counts.fetches;
+                match next_from(cursor, scan, view, row, (key_values, fetches), scratch)? {
                     true => return Ok(true),
                     false => self.cursor = None,
                 }
             }
-            match self.probes.as_mut().and_then(|p| p.0.pop()) {
+            let probe = self.probes.as_mut().and_then(|p| p.0.pop());
+            self.counts.searches += u64::from(probe.is_some());
+            match probe {
                 None => return Ok(false),
                 Some(Probe::Point(key)) => {
                     let (postings, row) = (&mut self.postings, &mut self.row);
                     let found = find_point(&scan.table, &scan.index, view, &key, postings, row)?;
                     if let Some(id) = found {
+                        self.counts.fetches += 1;
                         let (row, out) = (self.row.row(), &mut self.scratch);
                         scan.table.decode_columns(row, id, &scan.columns, out)?;
                         return Ok(true);
@@ -299,7 +312,7 @@ fn next_from(
     scan: &IndexPlan,
     view: &View,
     row: &mut RowBuf,
-    key_values: &mut Vec<Datum>,
+    (key_values, fetches): (&mut Vec<Datum>, &mut u64),
     out: &mut Vec<Datum>,
 ) -> Result<bool> {
     let Some(rows) = scan.table.rows() else { return Ok(false) };
@@ -318,6 +331,7 @@ fn next_from(
             }
             return Ok(true);
         }
+        *fetches += 1;
         if rows.get(view, id, row)?.is_none() {
             continue;
         }
@@ -350,6 +364,11 @@ impl Node for IndexScanNode {
                 break;
             }
             plan.emit_owned(cx, &mut self.scratch, out)?;
+        }
+        if let Some(instrument) = cx.instrument(plan.id) {
+            let counts = std::mem::take(&mut self.counts);
+            instrument.searches += counts.searches;
+            instrument.fetches += counts.fetches;
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ mod subquery;
 mod unique;
 
 use crate::batch::RowBatch;
-use crate::context::ExecContext;
+use crate::context::{ExecContext, Resources};
 use crate::expr::{CExpr, Row};
 use std::sync::Arc;
 use std::time::Instant;
@@ -214,7 +214,8 @@ fn start_bare(plan: &Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
     }
 }
 
-/// Counts and times a node (PostgreSQL's instrument.c).
+/// Counts and times a node (PostgreSQL's instrument.c). A fetch stays on one thread, so that
+/// the thread's counters are the node's.
 struct Instrumented {
     inner: BoxedNode,
     id: usize,
@@ -224,13 +225,14 @@ struct Instrumented {
 
 impl Node for Instrumented {
     fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
-        let begin = Instant::now();
+        let (before, begin) = (Resources::now(), Instant::now());
         let result = self.inner.next(cx, out);
         let elapsed = begin.elapsed();
         let first = !std::mem::replace(&mut self.in_loop, true);
         self.started = true;
         if let Some(instrument) = cx.instrument(self.id) {
             instrument.total += elapsed;
+            instrument.add_used_since(before);
             instrument.rows += out.len() as u64;
             if first {
                 instrument.loops += 1;

@@ -2,7 +2,7 @@
 
 use super::{BoxedNode, CNode, CPlan, Node, start as start_node};
 use crate::batch::RowBatch;
-use crate::context::{ExecContext, Versions};
+use crate::context::{ExecContext, Note, Versions};
 use crate::expr::{CExpr, Row};
 use crate::sorter::{SortColumn, SortMethod, Sorter, bound_from};
 use std::sync::Arc;
@@ -93,13 +93,13 @@ impl SortNode {
 fn note_method(plan: &CPlan, sorter: &Sorter, cx: &mut ExecContext) {
     let Some(instrument) = cx.instrument(plan.id) else { return };
     let (method, bytes) = sorter.statistics();
-    let (method, space) = match method {
-        SortMethod::Quicksort => ("quicksort", "Memory"),
-        SortMethod::TopN => ("top-N heapsort", "Memory"),
-        SortMethod::ExternalMerge => ("external merge", "Disk"),
+    let (method, on_disk) = match method {
+        SortMethod::Quicksort => ("quicksort", false),
+        SortMethod::TopN => ("top-N heapsort", false),
+        SortMethod::ExternalMerge => ("external merge", true),
     };
-    let kilobytes = bytes.div_ceil(1024).max(25);
-    instrument.notes = vec![format!("Sort Method: {method}  {space}: {kilobytes}kB")];
+    let kilobytes = bytes.div_ceil(1024).max(25) as u64;
+    instrument.note = Some(Note::Sort { method, on_disk, kilobytes });
 }
 
 impl Node for SortNode {

@@ -9,7 +9,7 @@ use steppe_catalog::{
     Catalog, Column, Constraint, ConstraintKind, IndexInfo, IndexKey, PUBLIC, RelKind, Relation,
     StorageRef,
 };
-use steppe_exec::explain::{ExplainOptions, explain};
+use steppe_exec::explain::{ExplainOptions, Explained, Surroundings, explain};
 use steppe_exec::{
     CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, NoServices, RowSink, TempSpace,
 };
@@ -366,7 +366,14 @@ impl World {
     pub fn explain(&self, text: &str) -> Vec<String> {
         let stmt = self.compile(text, &[]).expect("statement compiles");
         let options = ExplainOptions { costs: false, ..ExplainOptions::default() };
-        explain(stmt.planned(), options, &[])
+        let explained = Explained {
+            stmt: stmt.planned(),
+            catalog: &self.catalog,
+            params: &[],
+            instruments: &[],
+        };
+        let text = explain(explained, options, &Surroundings::default());
+        text.lines().map(str::to_owned).collect()
     }
 }
 

@@ -3,21 +3,35 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use steppe_exec::explain::{ExplainOptions, explain};
-use steppe_exec::{Execution, FetchStatus};
+use steppe_exec::explain::{
+    ExplainOptions, Explained, Format, Serialization, Surroundings, explain,
+};
+use steppe_exec::{Execution, FetchStatus, Instrument, RowSink};
 use steppe_sql::ast::{DefElem, DefValue, ExplainStmt, Statement};
 use steppe_sql::bind::Params;
-use steppe_sql::expr::Expr;
+use steppe_sql::expr::{Expr, TypeRef};
 use steppe_sql::plan::{Cost, Plan, PlanNode, PlannedStmt, ResultColumn};
 use steppe_sql::query::Command;
-use steppe_types::{Datum, Error, Result, SqlState};
+use steppe_storage::Usage;
+use steppe_types::io::IoContext;
+use steppe_types::{Datum, Error, Result, SqlState, oid};
 
 use super::Session;
 use super::plan::is_plannable;
 use super::portal::{Body, PlanPortal};
-use super::sink::{NullSink, ResultFormats};
+use super::sink::{NullSink, ResultFormats, WireSink};
 use super::tag::CommandTag;
 use super::utility::text_column;
+
+/// All that EXPLAIN was asked for.
+#[derive(Default)]
+struct Options {
+    plan: ExplainOptions,
+    summary: bool,
+    settings: bool,
+    generic_plan: bool,
+    serialize: Option<ResultFormats>,
+}
 
 impl Session {
     /// EXPLAIN.
@@ -29,27 +43,43 @@ impl Session {
         describe: bool,
     ) -> Result<CommandTag> {
         let options = options(&stmt.options, source)?;
-        let begin = Instant::now();
-        let mut portal = self.explained(&stmt.query, source)?;
-        let planning = begin.elapsed();
-        let mut lines = if options.analyze {
-            self.analyze(&mut portal, options).await?
-        } else {
-            let planned = portal.plan.compiled.planned();
-            let lines = explain(planned, options, &[]);
-            if options.summary { with_times(lines, planning, None) } else { lines }
+        let (used, begin) = (Usage::now(), Instant::now());
+        let mut portal = self.explained(&stmt.query, source, &options)?;
+        let planning_time = begin.elapsed();
+        let mut around = Surroundings {
+            settings: options.settings.then(|| self.settings().explained()),
+            planning: options.plan.buffers.then(|| Usage::now() - used),
+            planning_time: options.summary.then_some(planning_time),
+            ..Surroundings::default()
         };
-        if options.analyze && options.summary {
-            let execution = begin.elapsed().saturating_sub(planning);
-            lines = with_times(lines, planning, Some(execution));
+        let mut instruments = Vec::new();
+        if options.plan.analyze {
+            (instruments, around.serialization) = self.analyze(&mut portal, &options).await?;
+            let elapsed = begin.elapsed().saturating_sub(planning_time);
+            around.execution_time = options.summary.then_some(elapsed);
         }
-        let rows: Vec<_> = lines.into_iter().map(|line| vec![Datum::text(line)]).collect();
-        self.put_rows(&[text_column("QUERY PLAN")], &rows, formats, describe)?;
+        let explained = Explained {
+            stmt: portal.plan.compiled.planned(),
+            catalog: &self.names.catalog,
+            params: &portal.params,
+            instruments: &instruments,
+        };
+        let text = explain(explained, options.plan, &around);
+        let rows: Vec<_> = match options.plan.format {
+            Format::Text => text.lines().map(|line| vec![Datum::text(line)]).collect(),
+            _ => vec![vec![Datum::text(text)]],
+        };
+        self.put_rows(&[column(options.plan.format)], &rows, formats, describe)?;
         Ok(CommandTag::Plain("EXPLAIN"))
     }
 
     /// The plan that is explained, with its parameters.
-    fn explained(&mut self, query: &Statement, source: &Arc<str>) -> Result<PlanPortal> {
+    fn explained(
+        &mut self,
+        query: &Statement,
+        source: &Arc<str>,
+        options: &Options,
+    ) -> Result<PlanPortal> {
         match query {
             Statement::Execute(execute) => {
                 let prepared = self.statements.get(&execute.name)?.clone();
@@ -60,21 +90,30 @@ impl Session {
                 let params = self.execute_params(execute, plan.param_types(), source)?;
                 Ok(PlanPortal::new(plan, params))
             }
-            Statement::DeclareCursor(declare) => self.explained(&declare.query, source),
+            Statement::DeclareCursor(declare) => self.explained(&declare.query, source, options),
+            // Without ANALYZE nothing is created: the plan is the query's.
+            Statement::CreateTableAs(create) if !options.plan.analyze => {
+                self.explained(&create.query, source, options)
+            }
+            Statement::CreateTableAs(_) => {
+                Err(Error::not_supported("EXPLAIN ANALYZE of CREATE TABLE AS"))
+            }
             other if is_plannable(other) => {
-                let plan = self.plan(&Arc::new(other.clone()), source, Params::none(), "")?;
+                let params =
+                    if options.generic_plan { Params::variable(&[]) } else { Params::none() };
+                let plan = self.plan(&Arc::new(other.clone()), source, params, "")?;
                 Ok(PlanPortal::new(plan, Arc::from([])))
             }
             _ => Err(Error::not_supported("EXPLAIN of this statement")),
         }
     }
 
-    /// Runs the plan and prints it with what its nodes did.
+    /// Runs the plan: what its nodes did.
     async fn analyze(
         &mut self,
         portal: &mut PlanPortal,
-        options: ExplainOptions,
-    ) -> Result<Vec<String>> {
+        options: &Options,
+    ) -> Result<(Vec<Instrument>, Option<Serialization>)> {
         if let Some(command) = portal.plan.writes {
             self.check_writable(command)?;
         }
@@ -85,58 +124,129 @@ impl Session {
         let mut execution =
             Execution::start_analyzed(compiled, params, &self.env, &mut self.xact.txn)?;
         let txn = &mut self.xact.txn;
-        let status = tokio::task::block_in_place(|| execution.fetch(txn, 0, &mut NullSink))?;
+        let io = Arc::clone(&self.env.io);
+        let (status, serialization) = tokio::task::block_in_place(|| match &options.serialize {
+            None => (execution.fetch(txn, 0, &mut NullSink), None),
+            Some(formats) => {
+                let columns = compiled.columns();
+                let mut sink = SerializingSink::new(columns, formats, &io);
+                let status = execution.fetch(txn, 0, &mut sink);
+                (status, Some(sink.done(options.plan.timing)))
+            }
+        });
+        let status = status?;
         debug_assert!(matches!(status, FetchStatus::Done { .. }), "no limit was given");
-        let lines = explain(compiled.planned(), options, execution.instruments());
         self.end_statement();
-        Ok(lines)
+        Ok((execution.instruments().to_vec(), serialization))
     }
 }
 
-fn with_times(
-    mut lines: Vec<String>,
-    planning: Duration,
-    execution: Option<Duration>,
-) -> Vec<String> {
-    let ms = |time: Duration| format!("{:.3} ms", time.as_secs_f64() * 1000.0);
-    lines.push(format!("Planning Time: {}", ms(planning)));
-    lines.extend(execution.map(|time| format!("Execution Time: {}", ms(time))));
-    lines
+/// Makes the rows' wire form, measures it and drops it.
+struct SerializingSink<'a> {
+    columns: &'a [ResultColumn],
+    formats: &'a ResultFormats,
+    io: &'a IoContext,
+    scratch: Vec<u8>,
+    bytes: u64,
+    time: Duration,
 }
 
-/// The options; `summary` and `timing` follow ANALYZE unless they are given.
-fn options(list: &[DefElem], source: &str) -> Result<ExplainOptions> {
-    let mut options = ExplainOptions::default();
-    let (mut summary, mut timing) = (None, None);
+impl<'a> SerializingSink<'a> {
+    fn new(
+        columns: &'a [ResultColumn],
+        formats: &'a ResultFormats,
+        io: &'a IoContext,
+    ) -> SerializingSink<'a> {
+        let (bytes, time) = (0, Duration::ZERO);
+        SerializingSink { columns, formats, io, scratch: Vec::new(), bytes, time }
+    }
+
+    fn done(&self, timing: bool) -> Serialization {
+        let format = match self.formats {
+            ResultFormats::Binary => "binary",
+            _ => "text",
+        };
+        Serialization { time: timing.then_some(self.time), bytes: self.bytes, format }
+    }
+}
+
+impl RowSink for SerializingSink<'_> {
+    fn row(&mut self, row: &[Datum]) -> Result<()> {
+        let begin = Instant::now();
+        self.scratch.clear();
+        let (columns, formats, io) = (self.columns, self.formats, self.io);
+        WireSink { out: &mut self.scratch, columns, formats, io }.row(row)?;
+        self.bytes += self.scratch.len() as u64;
+        self.time += begin.elapsed();
+        Ok(())
+    }
+}
+
+/// The column that EXPLAIN returns.
+fn column(format: Format) -> ResultColumn {
+    /// pg_type's xml.
+    const XML: u32 = 142;
+    let ty = match format {
+        Format::Text | Format::Yaml => return text_column("QUERY PLAN"),
+        Format::Json => oid::JSON,
+        Format::Xml => XML,
+    };
+    ResultColumn { ty: TypeRef::plain(ty), ..text_column("QUERY PLAN") }
+}
+
+/// The column that an EXPLAIN statement will return.
+pub(super) fn described_column(stmt: &ExplainStmt) -> ResultColumn {
+    let last = stmt.options.iter().rev().find(|option| option.name == "format");
+    column(last.and_then(format).unwrap_or_default())
+}
+
+fn format(option: &DefElem) -> Option<Format> {
+    match text(option)?.as_str() {
+        "text" => Some(Format::Text),
+        "json" => Some(Format::Json),
+        "xml" => Some(Format::Xml),
+        "yaml" => Some(Format::Yaml),
+        _ => None,
+    }
+}
+
+/// Reads the options; those not given may follow ANALYZE (ParseExplainOptionList).
+fn options(list: &[DefElem], source: &str) -> Result<Options> {
+    let mut options = Options::default();
+    let (mut summary, mut timing, mut buffers) = (None, None, None);
     for option in list {
         let flag = || boolean(option);
+        let unrecognized = || {
+            let value = text(option).unwrap_or_default();
+            let message =
+                format!("unrecognized value for EXPLAIN option \"{}\": \"{value}\"", option.name);
+            Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
+                .at(option.location.position(source))
+        };
         match option.name.as_str() {
-            "analyze" => options.analyze = flag()?,
-            "verbose" => options.verbose = flag()?,
-            "costs" => options.costs = flag()?,
-            "buffers" => options.buffers = flag()?,
+            "analyze" => options.plan.analyze = flag()?,
+            "verbose" => options.plan.verbose = flag()?,
+            "costs" => options.plan.costs = flag()?,
+            "buffers" => buffers = Some(flag()?),
+            "wal" => options.plan.wal = flag()?,
+            "settings" => options.settings = flag()?,
+            "generic_plan" => options.generic_plan = flag()?,
             "timing" => timing = Some(flag()?),
             "summary" => summary = Some(flag()?),
-            "settings" | "wal" | "memory" | "generic_plan" => {
+            "memory" => {
                 if flag()? {
-                    let name = option.name.to_ascii_uppercase();
-                    return Err(Error::not_supported(format!("EXPLAIN option {name}")));
+                    return Err(Error::not_supported("EXPLAIN option MEMORY"));
                 }
             }
-            "serialize" => return Err(Error::not_supported("EXPLAIN option SERIALIZE")),
-            "format" => match text(option).as_deref() {
-                Some("text") => {}
-                Some("json" | "xml" | "yaml") => {
-                    return Err(Error::not_supported("EXPLAIN in a format other than TEXT"));
+            "serialize" => {
+                options.serialize = match text(option).as_deref() {
+                    Some("off" | "none") => None,
+                    None | Some("text") => Some(ResultFormats::Text),
+                    Some("binary") => Some(ResultFormats::Binary),
+                    Some(_) => return Err(unrecognized()),
                 }
-                other => {
-                    let value = other.unwrap_or_default();
-                    let message =
-                        format!("unrecognized value for EXPLAIN option \"format\": \"{value}\"");
-                    return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
-                        .at(option.location.position(source)));
-                }
-            },
+            }
+            "format" => options.plan.format = format(option).ok_or_else(unrecognized)?,
             other => {
                 let message = format!("unrecognized EXPLAIN option \"{other}\"");
                 return Err(Error::new(SqlState::SYNTAX_ERROR, message)
@@ -144,12 +254,23 @@ fn options(list: &[DefElem], source: &str) -> Result<ExplainOptions> {
             }
         }
     }
-    if timing == Some(true) && !options.analyze {
-        let message = "EXPLAIN option TIMING requires ANALYZE";
-        return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
+    let analyze = options.plan.analyze;
+    let needs_analyze = [
+        (options.plan.wal, "WAL"),
+        (timing == Some(true), "TIMING"),
+        (options.serialize.is_some(), "SERIALIZE"),
+    ];
+    let invalid = |message| Error::new(SqlState::INVALID_PARAMETER_VALUE, message);
+    if let Some((_, name)) = needs_analyze.iter().find(|(given, _)| *given && !analyze) {
+        return Err(invalid(format!("EXPLAIN option {name} requires ANALYZE")));
     }
-    options.timing = timing.unwrap_or(options.analyze);
-    options.summary = summary.unwrap_or(options.analyze);
+    if options.generic_plan && analyze {
+        let message = "EXPLAIN options ANALYZE and GENERIC_PLAN cannot be used together";
+        return Err(invalid(message.to_owned()));
+    }
+    options.plan.timing = timing.unwrap_or(analyze);
+    options.plan.buffers = buffers.unwrap_or(analyze);
+    options.summary = summary.unwrap_or(analyze);
     Ok(options)
 }
 

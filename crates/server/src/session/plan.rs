@@ -263,7 +263,8 @@ impl Session {
         let catalog = &self.names.catalog;
         let context =
             BindContext { catalog, search_path: &self.names.path, io: &self.env.io, source };
-        let bound = bind::bind_query(&context, statement, params)?;
+        let mut bound = bind::bind_query(&context, statement, params)?;
+        steppe_exec::fold_conditions(&mut bound.query, catalog);
         let database = &self.core.server.database;
         let mut settings = self.live.planner.clone();
         settings.search_path = self.names.path.to_vec();

@@ -14,6 +14,7 @@ use steppe_wire::DataRow;
 
 use super::Session;
 use super::copy_in::CopyIn;
+use super::explain::described_column;
 use super::plan::{is_plannable, put_description};
 use super::portal::{Body, PlanPortal, Prepared};
 use super::sink::{ResultFormats, put_value};
@@ -159,7 +160,7 @@ impl Session {
     ) -> Result<Option<Vec<ResultColumn>>> {
         Ok(match statement {
             Statement::Show(name) => Some(self.show_columns(name)),
-            Statement::Explain(_) => Some(vec![text_column("QUERY PLAN")]),
+            Statement::Explain(explain) => Some(vec![described_column(explain)]),
             Statement::Execute(execute) => match &self.statements.get(&execute.name)?.body {
                 Body::Plan(plan) if !plan.description.is_empty() => {
                     Some(plan.compiled.columns().to_vec())

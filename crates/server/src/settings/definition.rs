@@ -119,6 +119,8 @@ pub struct Definition {
     pub hidden: bool,
     /// RESET ALL leaves it (GUC_NO_RESET_ALL).
     pub keeps: bool,
+    /// EXPLAIN (SETTINGS) shows it (GUC_EXPLAIN).
+    pub explained: bool,
 }
 
 const REPORTED: &[&str] = &[
@@ -164,6 +166,34 @@ const QUOTED_LISTS: &[&str] = &[
 
 const KEEPS: &[&str] =
     &["transaction_deferrable", "transaction_isolation", "transaction_read_only"];
+
+/// GUC_EXPLAIN, beside all of enable_…, geqo…, jit… and …_cost.
+const EXPLAINED: &[&str] = &[
+    "constraint_exclusion",
+    "cursor_tuple_fraction",
+    "debug_parallel_query",
+    "effective_cache_size",
+    "effective_io_concurrency",
+    "from_collapse_limit",
+    "hash_mem_multiplier",
+    "join_collapse_limit",
+    "maintenance_io_concurrency",
+    "max_parallel_workers",
+    "max_parallel_workers_per_gather",
+    "min_parallel_index_scan_size",
+    "min_parallel_table_scan_size",
+    "parallel_leader_participation",
+    "plan_cache_mode",
+    "recursive_worktable_factor",
+    "search_path",
+    "temp_buffers",
+    "work_mem",
+];
+
+fn is_explained(name: &str) -> bool {
+    let planner = ["enable_", "geqo"].iter().any(|prefix| name.starts_with(prefix));
+    planner || name == "jit" || name.ends_with("_cost") || EXPLAINED.contains(&name)
+}
 
 /// Where Steppe's built-in values differ from those the facts were extracted with.
 const BOOT: &[(&str, &str)] = &[
@@ -280,6 +310,7 @@ fn definition(
         quoted,
         hidden: false,
         keeps: KEEPS.contains(&name),
+        explained: is_explained(name),
     };
     // A test reads every boot value; a number it cannot read would be 0 here.
     definition.boot = Value::parse(&definition, boot).unwrap_or(match definition.kind {

@@ -384,6 +384,18 @@ impl SessionSettings {
         all.map(|(key, d)| (d.name, self.setting(key).value.show(d))).collect()
     }
 
+    /// The settings that plans depend on and that are not at their built-in value, as SHOW
+    /// prints them (get_explain_guc_options).
+    pub fn explained(&self) -> Vec<(String, String)> {
+        let all = definition::all().iter().enumerate().filter(|(_, d)| d.explained);
+        all.filter_map(|(key, d)| {
+            let setting = self.setting(key);
+            let is_set = setting.source != Source::Default && setting.value != d.boot;
+            is_set.then(|| (d.name.to_owned(), setting.value.show(d)))
+        })
+        .collect()
+    }
+
     /// What pg_settings and SHOW ALL show, by name.
     pub fn rows(&self) -> Vec<SettingRow> {
         let row = |(key, definition): (Key, &'static Definition)| SettingRow {

@@ -8,12 +8,13 @@
 use super::cost::{self, Estimator};
 use super::scan::{ScanRequest, clamp_rows};
 use super::{ColumnId, CtePlan, Planner, Rel, RteSet, and_all, conjuncts, node, rtes_of, to_slots};
+use crate::deparse::quote_identifier;
 use crate::expr::{CallSyntax, Expr, TypeRef};
 use crate::plan::*;
 use crate::query::{FromItem, JoinKind, Query, Rte, RteKind};
 use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
-use steppe_types::{Error, Oid, Result};
+use steppe_types::{Datum, Error, Oid, Result};
 
 /// Above this many units the order is found greedily.
 const DYNAMIC_PROGRAMMING_LIMIT: usize = 9;
@@ -236,7 +237,13 @@ impl Planner<'_> {
         let rows = child.cost.rows;
         let mut cost = child.cost;
         cost.total += rows * cost::CPU_TUPLE;
-        let alias = from.rtes[rte].alias.clone();
+        let entry = &from.rtes[rte];
+        if conditions.is_empty() && child.types.len() == entry.columns.len() {
+            // Its rows are wanted as they are (setrefs.c's trivial_subqueryscan).
+            let layout = (1..=child.types.len() as i16).map(|a| (rte, a)).collect();
+            return Ok(Rel { plan: child, layout, rtes: RteSet::one(rte) });
+        }
+        let alias = entry.alias.clone();
         let scan = PlanNode::SubqueryScan { child: Box::new(child), alias };
         let mut rel = self.leaf_rel(from, rte, conditions, scan, rows)?;
         let selected = rel.plan.cost.rows;
@@ -255,8 +262,9 @@ impl Planner<'_> {
     ) -> Result<Rel> {
         let entry = &from.rtes[rte];
         let types: Vec<TypeRef> = entry.columns.iter().map(|c| c.ty).collect();
+        let (alias, names) = (quote_identifier(&entry.alias), entry.columns.iter());
         let names: Arc<[Arc<str>]> =
-            entry.columns.iter().map(|c| format!("{}.{}", entry.alias, c.name).into()).collect();
+            names.map(|c| format!("{alias}.{}", quote_identifier(&c.name)).into()).collect();
         let selected = rows * from.estimator(self).selectivity(&conditions);
         let cost = Cost {
             startup: 0.0,
@@ -960,16 +968,28 @@ pub(crate) fn result_rel() -> Rel {
     Rel { plan, layout: Vec::new(), rtes: RteSet::default() }
 }
 
+/// Whether a condition is a constant that no row satisfies.
+fn is_never(filter: &Expr) -> bool {
+    matches!(filter, Expr::Const(Datum::Bool(false) | Datum::Null, _))
+}
+
 /// Puts a condition without columns above a plan: decided once.
 fn gate(rel: Rel, filter: Expr) -> Rel {
     let Rel { plan, layout, rtes } = rel;
     if let PlanNode::Result { one_time_filter: None, child: None } = plan.node
         && plan.filter.is_none()
     {
+        let filter = if is_never(&filter) { Expr::boolean(false) } else { filter };
         let result = PlanNode::Result { one_time_filter: Some(filter), child: None };
         return Rel { plan: Plan { node: result, ..plan }, layout, rtes };
     }
     let (types, names, cost) = (plan.types.clone(), output_names(&plan), plan.cost);
+    if is_never(&filter) {
+        let filter = Some(Expr::boolean(false));
+        let result = PlanNode::Result { one_time_filter: filter, child: None };
+        let cost = Cost { startup: 0.0, total: 0.0, rows: 1.0, ..cost };
+        return Rel { plan: node(result, types, names, cost), layout, rtes };
+    }
     let result = PlanNode::Result { one_time_filter: Some(filter), child: Some(Box::new(plan)) };
     Rel { plan: node(result, types, names, cost), layout, rtes }
 }
@@ -977,7 +997,11 @@ fn gate(rel: Rel, filter: Expr) -> Rel {
 /// Adds conditions to a relation's own filter.
 fn add_filter(rel: &mut Rel, conditions: Vec<Expr>) -> Result<()> {
     if rel.plan.project.is_some() {
-        return Err(Error::internal("a projected plan takes no further conditions"));
+        // A sub-select's own projection: the conditions are over what comes out of it.
+        let plan = rel.plan.clone();
+        let (types, names, cost) = (plan.types.clone(), output_names(&plan), plan.cost);
+        let above = PlanNode::Result { one_time_filter: None, child: Some(Box::new(plan)) };
+        rel.plan = node(above, types, names, cost);
     }
     let mut all = Vec::new();
     if let Some(filter) = rel.plan.filter.take() {

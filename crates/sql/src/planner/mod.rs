@@ -307,7 +307,8 @@ pub(crate) fn node(
 pub(crate) fn is_volatile(expr: &Expr) -> bool {
     let here = match expr {
         Expr::Func { func, .. } => Builtins::get().proc(*func).is_none_or(|p| p.volatility == b'v'),
-        Expr::SubPlan(_) => true,
+        // One that runs once has one result.
+        Expr::SubPlan(sub) => !sub.runs_once(),
         _ => false,
     };
     here || expr.children().into_iter().any(is_volatile)

@@ -201,6 +201,14 @@ fn project(rel: Rel, exprs: Vec<Expr>) -> Result<Plan> {
     let mut plan = rel.plan;
     let types: Vec<TypeRef> = slots.iter().map(Expr::ty).collect();
     let sets = slots.iter().any(super::returns_set);
+    let as_it_is = types.len() == plan.types.len()
+        && slots
+            .iter()
+            .enumerate()
+            .all(|(i, e)| matches!(e, Expr::Slot { index, .. } if *index == i));
+    if as_it_is {
+        return Ok(plan);
+    }
     if sets || plan.project.is_some() {
         let (names, child_types, cost) = (output_names(&plan), plan.types.clone(), plan.cost);
         let above = match sets {

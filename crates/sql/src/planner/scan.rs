@@ -4,6 +4,7 @@
 use super::cost::{self, Estimator};
 use super::index::CandidateIndex;
 use super::{ColumnId, Planner, Rel, RteSet, and_all, node, to_slots};
+use crate::deparse::quote_identifier;
 use crate::expr::{Expr, TypeRef};
 use crate::implies::implied_by;
 use crate::plan::*;
@@ -215,7 +216,9 @@ impl Planner<'_> {
         };
         let (types, names): (Vec<TypeRef>, Vec<String>) =
             request.columns.iter().map(column).unzip();
-        let qualify = |n: String| -> Arc<str> { format!("{}.{n}", entry.alias).into() };
+        let alias = quote_identifier(&entry.alias);
+        let qualify =
+            |n: String| -> Arc<str> { format!("{alias}.{}", quote_identifier(&n)).into() };
         let names: Arc<[Arc<str>]> = names.into_iter().map(qualify).collect();
         let mut plan = node(scan, types, names, cost);
         plan.filter = match and_all(filter) {

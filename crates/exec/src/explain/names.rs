@@ -1,0 +1,186 @@
+//! Names for what only a plan knows: slots of a node's input row, parameters that an enclosing
+//! node sets, sub-plans. The printing of expressions is [`steppe_sql::deparse`]'s.
+
+use super::plan::Builder;
+use std::sync::Arc;
+use steppe_sql::deparse::{expression, quote_identifier};
+use steppe_sql::expr::{Aggregate, Expr, SortKey, SubLinkKind, SubPlan};
+use steppe_sql::plan::{Plan, PlanNode, ScanRelation};
+
+/// How a slot of a node's input row is called.
+#[derive(Clone, Debug)]
+pub(super) struct Name {
+    /// In the node itself.
+    pub(super) own: String,
+    /// In a node above: what is not a plain column stands in parentheses there.
+    above: String,
+}
+
+impl Name {
+    /// A plain column.
+    pub(super) fn column(name: impl Into<String>) -> Name {
+        let own = name.into();
+        Name { above: own.clone(), own }
+    }
+
+    /// Something computed.
+    fn computed(text: String) -> Name {
+        Name { above: format!("({text})"), own: text }
+    }
+
+    /// The same value, seen from the node above.
+    fn lifted(&self) -> Name {
+        Name::column(self.above.clone())
+    }
+}
+
+/// `alias.column` without the alias, which may be quoted.
+fn unqualified(name: &str) -> &str {
+    let mut quoted = false;
+    for (at, c) in name.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            '.' if !quoted => return &name[at + 1..],
+            _ => {}
+        }
+    }
+    name
+}
+
+impl Builder<'_> {
+    /// The slots of a node's input row, with or without their relations' names.
+    pub(super) fn input(&self, plan: &Plan, qualified: bool) -> Vec<Name> {
+        match &plan.node {
+            PlanNode::NestLoop { outer, inner, .. }
+            | PlanNode::HashJoin { outer, inner, .. }
+            | PlanNode::MergeJoin { outer, inner, .. } => {
+                let mut names = self.output(outer, qualified);
+                names.extend(self.output(inner, qualified));
+                names
+            }
+            PlanNode::Agg { child, keys, aggregates, .. } => {
+                let slots = self.output(child, qualified);
+                let keys = keys.iter().map(|key| match key {
+                    Expr::Slot { index, .. } if *index < slots.len() => slots[*index].clone(),
+                    other => Name::computed(self.text(other, &slots)),
+                });
+                let calls = aggregates.iter();
+                let calls = calls.map(|call| Name::computed(self.aggregate(call, &slots)));
+                keys.chain(calls).collect()
+            }
+            PlanNode::Append(children) => match children.first() {
+                Some(first) => self.output(first, qualified),
+                None => Vec::new(),
+            },
+            PlanNode::SetOp { left, .. } | PlanNode::RecursiveUnion { left, .. } => {
+                self.output(left, qualified)
+            }
+            PlanNode::Modify(modify) => {
+                let mut names = self.columns(&modify.rel, qualified);
+                names.extend(self.output(&modify.child, qualified));
+                names
+            }
+            PlanNode::Result { child: Some(child), .. }
+            | PlanNode::Materialize(child)
+            | PlanNode::ProjectSet(child)
+            | PlanNode::Sort { child, .. }
+            | PlanNode::Limit { child, .. }
+            | PlanNode::Unique { child, .. }
+            | PlanNode::LockRows { child, .. } => self.output(child, qualified),
+            // The leaves: as the planner named them, `alias.column`.
+            _ => {
+                let names = plan.slot_names.iter();
+                let shown =
+                    |name: &Arc<str>| if qualified { name } else { unqualified(name) }.to_owned();
+                names.map(|name| Name::column(shown(name))).collect()
+            }
+        }
+    }
+
+    /// The columns of a node's output row, as a node above calls them.
+    pub(super) fn output(&self, plan: &Plan, qualified: bool) -> Vec<Name> {
+        let input = self.input(plan, qualified);
+        match &plan.project {
+            None => input.iter().map(Name::lifted).collect(),
+            Some(project) => project
+                .iter()
+                .map(|expr| match expr {
+                    Expr::Slot { index, .. } if *index < input.len() => input[*index].lifted(),
+                    other => Name::computed(self.text(other, &input)).lifted(),
+                })
+                .collect(),
+        }
+    }
+
+    /// All columns of a table, in attribute order.
+    pub(super) fn columns(&self, rel: &ScanRelation, qualified: bool) -> Vec<Name> {
+        let prefix = match qualified {
+            true => format!("{}.", quote_identifier(&rel.alias)),
+            false => String::new(),
+        };
+        let columns = rel.relation.columns.iter();
+        columns.map(|c| Name::column(format!("{prefix}{}", quote_identifier(&c.name)))).collect()
+    }
+
+    /// An expression over a node's input row.
+    pub(super) fn text(&self, expr: &Expr, slots: &[Name]) -> String {
+        expression(expr, &|leaf| self.leaf(leaf, slots))
+    }
+
+    /// Several, joined.
+    pub(super) fn list<'e>(
+        &self,
+        exprs: impl IntoIterator<Item = &'e Expr>,
+        slots: &[Name],
+    ) -> Vec<String> {
+        exprs.into_iter().map(|expr| self.text(expr, slots)).collect()
+    }
+
+    fn leaf(&self, leaf: &Expr, slots: &[Name]) -> Option<String> {
+        match leaf {
+            Expr::Slot { index, .. } => slots.get(*index).map(|name| name.own.clone()),
+            Expr::Param { index, ty } => {
+                let value = self.explained.params.get(*index)?;
+                Some(expression(&Expr::Const(value.clone(), *ty), &|_| None))
+            }
+            Expr::ExecParam { id, .. } => self.exec_params.get(id).cloned(),
+            Expr::SubPlan(sub) => Some(self.sub_plan(sub, slots)),
+            _ => None,
+        }
+    }
+
+    fn sub_plan(&self, sub: &SubPlan, slots: &[Name]) -> String {
+        let number = sub.plan + 1;
+        if sub.runs_once() {
+            return format!("(InitPlan {number}).col1");
+        }
+        let word = match sub.kind {
+            SubLinkKind::Exists => return format!("EXISTS(SubPlan {number})"),
+            SubLinkKind::Array => return format!("ARRAY(SubPlan {number})"),
+            SubLinkKind::Scalar => return format!("(SubPlan {number})"),
+            SubLinkKind::Any => "ANY",
+            SubLinkKind::All => "ALL",
+        };
+        let hashed = if sub.hash_keys.is_some() { "hashed " } else { "" };
+        let Some(test) = &sub.test else { return format!("({word} {hashed}SubPlan {number})") };
+        let test = expression(test, &|leaf| match leaf {
+            Expr::ExecParam { id, .. } if sub.columns.contains(id) => {
+                let column = sub.columns.iter().position(|column| column == id)? + 1;
+                Some(format!("({hashed}SubPlan {number}).col{column}"))
+            }
+            other => self.leaf(other, slots),
+        });
+        format!("({word} {test})")
+    }
+
+    /// An aggregate call.
+    fn aggregate(&self, call: &Aggregate, slots: &[Name]) -> String {
+        self.text(&Expr::Aggregate(Box::new(call.clone())), slots)
+    }
+
+    /// A sort key with its direction where it is not the default.
+    pub(super) fn sort_key(&self, key: &SortKey, slots: &[Name]) -> String {
+        let direction = steppe_sql::deparse::sort_suffix(key.descending, key.nulls_first);
+        self.text(&key.expr, slots) + direction
+    }
+}

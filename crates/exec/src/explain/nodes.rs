@@ -1,0 +1,362 @@
+//! What each kind of plan node is called and says about itself.
+
+use super::document::{Node, Value};
+use super::names::Name;
+use super::plan::Builder;
+use crate::context::{Instrument, Note};
+use steppe_sql::deparse::quote_identifier;
+use steppe_sql::expr::Expr;
+use steppe_sql::plan::{AggStrategy, ModifyTable, Plan, PlanNode, ScanRelation};
+use steppe_sql::query::{Command, JoinKind, SetOp};
+
+/// The name of a kind of join, on its own and between the words of a headline.
+fn join_words(kind: JoinKind) -> (&'static str, &'static str) {
+    match kind {
+        JoinKind::Inner => ("Inner", ""),
+        JoinKind::Left => ("Left", " Left"),
+        JoinKind::Right => ("Right", " Right"),
+        JoinKind::Full => ("Full", " Full"),
+        JoinKind::Semi => ("Semi", " Semi"),
+        JoinKind::Anti => ("Anti", " Anti"),
+    }
+}
+
+fn set_operation(op: SetOp, all: bool) -> String {
+    let op = match op {
+        SetOp::Union => "Union",
+        SetOp::Intersect => "Intersect",
+        SetOp::Except => "Except",
+    };
+    format!("{op}{}", if all { " All" } else { "" })
+}
+
+fn operation(modify: &ModifyTable) -> &'static str {
+    match modify.command {
+        Command::Insert => "Insert",
+        Command::Update => "Update",
+        _ => "Delete",
+    }
+}
+
+impl Builder<'_> {
+    /// The node's kind: what the headline begins with, and the structured formats' first items.
+    pub(super) fn kind(&self, plan: &Plan, node: &mut Node) {
+        let (kind, headline): (&str, String) = match &plan.node {
+            PlanNode::Result { .. } => ("Result", "Result".into()),
+            PlanNode::Values(_) => ("Values Scan", "Values Scan".into()),
+            PlanNode::FunctionScan { .. } => ("Function Scan", "Function Scan".into()),
+            PlanNode::SeqScan { .. } => ("Seq Scan", "Seq Scan".into()),
+            PlanNode::IndexScan { backward, index_only, .. } => {
+                let kind = if *index_only { "Index Only Scan" } else { "Index Scan" };
+                (kind, format!("{kind}{}", if *backward { " Backward" } else { "" }))
+            }
+            PlanNode::NestLoop { kind: JoinKind::Inner, .. } => {
+                ("Nested Loop", "Nested Loop".into())
+            }
+            PlanNode::NestLoop { kind, .. } => {
+                ("Nested Loop", format!("Nested Loop{} Join", join_words(*kind).1))
+            }
+            PlanNode::HashJoin { kind, .. } => {
+                ("Hash Join", format!("Hash{} Join", join_words(*kind).1))
+            }
+            PlanNode::MergeJoin { kind, .. } => {
+                ("Merge Join", format!("Merge{} Join", join_words(*kind).1))
+            }
+            PlanNode::Materialize(_) => ("Materialize", "Materialize".into()),
+            PlanNode::Sort { .. } => ("Sort", "Sort".into()),
+            PlanNode::Limit { .. } => ("Limit", "Limit".into()),
+            PlanNode::Agg { strategy, keys, aggregates, .. } => {
+                return self.aggregate_kind(*strategy, keys, aggregates.is_empty(), node);
+            }
+            PlanNode::Unique { .. } => ("Unique", "Unique".into()),
+            PlanNode::Append(_) => ("Append", "Append".into()),
+            PlanNode::SetOp { op, all, .. } => {
+                ("SetOp", format!("HashSetOp {}", set_operation(*op, *all)))
+            }
+            PlanNode::SubqueryScan { .. } => ("Subquery Scan", "Subquery Scan".into()),
+            PlanNode::ProjectSet(_) => ("ProjectSet", "ProjectSet".into()),
+            PlanNode::LockRows { .. } => ("LockRows", "LockRows".into()),
+            PlanNode::CteScan { .. } => ("CTE Scan", "CTE Scan".into()),
+            PlanNode::RecursiveUnion { .. } => ("Recursive Union", "Recursive Union".into()),
+            PlanNode::WorkTableScan { .. } => ("WorkTable Scan", "WorkTable Scan".into()),
+            PlanNode::Modify(modify) => ("ModifyTable", operation(modify).into()),
+        };
+        node.headline = headline;
+        node.detail("Node Type", kind);
+        match &plan.node {
+            PlanNode::SetOp { .. } => node.detail("Strategy", "Hashed"),
+            PlanNode::Modify(modify) => node.detail("Operation", operation(modify)),
+            _ => {}
+        }
+    }
+
+    fn aggregate_kind(&self, strategy: AggStrategy, keys: &[Expr], is_bare: bool, node: &mut Node) {
+        let (strategy, headline) = match strategy {
+            AggStrategy::Sorted if is_bare && !keys.is_empty() => {
+                node.headline = "Group".to_owned();
+                return node.detail("Node Type", "Group");
+            }
+            AggStrategy::Plain => ("Plain", "Aggregate"),
+            AggStrategy::Sorted => ("Sorted", "GroupAggregate"),
+            AggStrategy::Hashed => ("Hashed", "HashAggregate"),
+        };
+        node.headline = headline.to_owned();
+        node.detail("Node Type", "Aggregate");
+        node.detail("Strategy", strategy);
+        node.detail("Partial Mode", "Simple");
+    }
+
+    /// What the node works on: the rest of the headline.
+    pub(super) fn identity(&self, plan: &Plan, node: &mut Node) {
+        match &plan.node {
+            PlanNode::SeqScan { rel, .. } => self.target(rel, node),
+            PlanNode::IndexScan { rel, index, backward, .. } => {
+                node.headline.push_str(&format!(" using {}", quote_identifier(&index.name)));
+                node.detail("Scan Direction", if *backward { "Backward" } else { "Forward" });
+                node.detail("Index Name", index.name.to_string());
+                self.target(rel, node);
+            }
+            PlanNode::FunctionScan { calls, alias, .. } => {
+                self.function_target(calls, alias, node);
+            }
+            PlanNode::Values(_) => {
+                node.headline.push_str(" on \"*VALUES*\"");
+                node.detail("Alias", "*VALUES*");
+            }
+            PlanNode::SubqueryScan { alias, .. } => {
+                node.headline.push_str(&format!(" on {}", quote_identifier(alias)));
+                node.detail("Alias", alias.to_string());
+            }
+            PlanNode::CteScan { name, .. } | PlanNode::WorkTableScan { name, .. } => {
+                node.headline.push_str(&format!(" on {}", quote_identifier(name)));
+                node.detail("CTE Name", name.to_string());
+                node.detail("Alias", name.to_string());
+            }
+            PlanNode::Modify(modify) => self.target(&modify.rel, node),
+            PlanNode::NestLoop { kind, .. }
+            | PlanNode::HashJoin { kind, .. }
+            | PlanNode::MergeJoin { kind, .. } => node.detail("Join Type", join_words(*kind).0),
+            PlanNode::SetOp { op, all, .. } => {
+                node.detail("Command", set_operation(*op, *all));
+            }
+            _ => {}
+        }
+    }
+
+    /// ` on schema.table alias`, the schema with VERBOSE.
+    fn target(&self, rel: &ScanRelation, node: &mut Node) {
+        let name = &rel.relation.name;
+        let schema = self.explained.catalog.schema(rel.relation.schema);
+        let schema = schema.filter(|_| self.options.verbose).map(|schema| schema.name.to_string());
+        node.headline.push_str(" on ");
+        if let Some(schema) = &schema {
+            node.headline.push_str(&format!("{}.", quote_identifier(schema)));
+        }
+        node.headline.push_str(&quote_identifier(name));
+        if *name != rel.alias {
+            node.headline.push_str(&format!(" {}", quote_identifier(&rel.alias)));
+        }
+        node.detail("Relation Name", name.to_string());
+        if let Some(schema) = schema {
+            node.detail("Schema", schema);
+        }
+        node.detail("Alias", rel.alias.to_string());
+    }
+
+    /// ` on function alias`; several functions have no common name.
+    fn function_target(&self, calls: &[(Expr, usize)], alias: &str, node: &mut Node) {
+        let function = match calls {
+            [(Expr::Func { func, .. }, _)] => {
+                steppe_catalog::Builtins::get().proc(*func).map(|function| function.name)
+            }
+            _ => None,
+        };
+        node.headline.push_str(" on ");
+        if let Some(function) = function {
+            let schema = if self.options.verbose { "pg_catalog." } else { "" };
+            node.headline.push_str(&format!("{schema}{}", quote_identifier(function)));
+            node.detail("Function Name", function);
+            if self.options.verbose {
+                node.detail("Schema", "pg_catalog");
+            }
+        }
+        if function != Some(alias) {
+            let space = if function.is_some() { " " } else { "" };
+            node.headline.push_str(&format!("{space}{}", quote_identifier(alias)));
+        }
+        node.detail("Alias", alias);
+    }
+
+    /// Conditions, keys, and what ANALYZE found.
+    pub(super) fn properties(&self, plan: &Plan, id: usize, node: &mut Node) {
+        // As ruleutils: a scan's own conditions name no relation unless they must.
+        let qualified = self.many_relations || self.options.verbose;
+        let in_scan = self.options.verbose;
+        let filter_qualified = match &plan.node {
+            PlanNode::SubqueryScan { .. } => true,
+            PlanNode::SeqScan { .. }
+            | PlanNode::IndexScan { .. }
+            | PlanNode::Values(_)
+            | PlanNode::CteScan { .. }
+            | PlanNode::WorkTableScan { .. }
+            | PlanNode::FunctionScan { .. } => in_scan,
+            _ => qualified,
+        };
+        match &plan.node {
+            PlanNode::Result { one_time_filter: Some(filter), .. } => {
+                node.property("One-Time Filter", self.text(filter, &[]));
+            }
+            PlanNode::FunctionScan { calls, .. } if self.options.verbose => {
+                let calls = self.list(calls.iter().map(|(call, _)| call), &[]);
+                node.property("Function Call", calls.join(", "));
+            }
+            PlanNode::IndexScan { rel, range, .. } if !range.conditions.is_empty() => {
+                let columns = self.columns(rel, in_scan);
+                node.property("Index Cond", joined(self.list(&range.conditions, &columns)));
+            }
+            PlanNode::HashJoin { outer, inner, keys, on, .. } => {
+                let keys = keys.iter().map(|(a, b, _)| (a, b));
+                self.join(plan, id, Some("Hash Cond"), (keys, outer, inner), on, node);
+            }
+            PlanNode::MergeJoin { outer, inner, keys, on, .. } => {
+                let keys = keys.iter().map(|(a, b)| (a, b));
+                self.join(plan, id, Some("Merge Cond"), (keys, outer, inner), on, node);
+            }
+            PlanNode::NestLoop { outer, inner, on, .. } => {
+                self.join(plan, id, None, (std::iter::empty(), outer, inner), on, node);
+            }
+            PlanNode::Sort { child, keys, .. } => {
+                let slots = self.output(child, qualified);
+                let keys = keys.iter().map(|key| self.sort_key(key, &slots)).collect();
+                node.property("Sort Key", Value::List(keys));
+            }
+            PlanNode::Agg { child, keys, .. } if !keys.is_empty() => {
+                let slots = self.output(child, qualified);
+                node.property("Group Key", Value::List(self.list(keys, &slots)));
+            }
+            PlanNode::Modify(modify) => self.conflict(modify, node),
+            PlanNode::Append(_) => node.detail("Subplans Removed", 0),
+            _ => {}
+        }
+        let slots = self.input(plan, filter_qualified);
+        self.filter(plan, id, &slots, node);
+        if let PlanNode::IndexScan { index_only, .. } = &plan.node
+            && let Some(done) = self.instrument(id)
+        {
+            if *index_only {
+                node.property("Heap Fetches", done.fetches);
+            }
+            node.property("Index Searches", done.searches);
+        }
+    }
+
+    fn filter(&self, plan: &Plan, id: usize, slots: &[Name], node: &mut Node) {
+        if let Some(filter) = &plan.filter {
+            node.property("Filter", self.text(filter, slots));
+        }
+        self.put_note(id, node);
+        if plan.filter.is_some() {
+            self.removed("Rows Removed by Filter", id, |done| done.filtered, node);
+        }
+    }
+
+    fn removed(
+        &self,
+        label: &'static str,
+        id: usize,
+        rows: fn(&Instrument) -> u64,
+        node: &mut Node,
+    ) {
+        let Some(done) = self.instrument(id) else { return };
+        let average = rows(done) as f64 / done.loops.max(1) as f64;
+        let shown = Value::Number(format!("{average:.0}"));
+        match average > 0.0 {
+            true => node.property(label, shown),
+            false => node.detail(label, shown),
+        }
+    }
+
+    fn join<'p>(
+        &self,
+        plan: &Plan,
+        id: usize,
+        label: Option<&'static str>,
+        (keys, outer, inner): (impl Iterator<Item = (&'p Expr, &'p Expr)>, &Plan, &Plan),
+        on: &Option<Expr>,
+        node: &mut Node,
+    ) {
+        let qualified = self.many_relations || self.options.verbose;
+        node.detail("Inner Unique", Value::Bool(false));
+        if let Some(label) = label {
+            let (outer, inner) = (self.output(outer, qualified), self.output(inner, qualified));
+            let pair = |(a, b)| format!("({} = {})", self.text(a, &outer), self.text(b, &inner));
+            node.property(label, joined(keys.map(pair).collect()));
+        }
+        if let Some(on) = on {
+            node.property("Join Filter", self.text(on, &self.input(plan, qualified)));
+            self.removed("Rows Removed by Join Filter", id, |done| done.join_filtered, node);
+        }
+    }
+
+    fn conflict(&self, modify: &ModifyTable, node: &mut Node) {
+        let Some(conflict) = &modify.on_conflict else { return };
+        let word = if conflict.update.is_some() { "UPDATE" } else { "NOTHING" };
+        node.property("Conflict Resolution", word);
+        let arbiters = modify.indexes.iter().filter(|index| conflict.arbiters.contains(&index.oid));
+        let arbiters: Vec<String> = arbiters.map(|index| quote_identifier(&index.name)).collect();
+        if !arbiters.is_empty() {
+            node.property("Conflict Arbiter Indexes", Value::List(arbiters));
+        }
+        if let Some((_, Some(filter))) = &conflict.update {
+            let mut slots = self.columns(&modify.rel, true);
+            let columns = modify.rel.relation.columns.iter();
+            slots.extend(columns.map(|column| {
+                Name::column(format!("excluded.{}", quote_identifier(&column.name)))
+            }));
+            node.property("Conflict Filter", self.text(filter, &slots));
+        }
+    }
+
+    /// What a node with memory of its own tells about it.
+    pub(super) fn put_note(&self, id: usize, node: &mut Node) {
+        match self.instrument(id).and_then(|done| done.note.as_ref()) {
+            None => {}
+            Some(Note::Sort { method, on_disk, kilobytes }) => {
+                let space = if *on_disk { "Disk" } else { "Memory" };
+                node.line(format!("Sort Method: {method}  {space}: {kilobytes}kB"));
+                node.detail("Sort Method", *method);
+                node.detail("Sort Space Used", *kilobytes);
+                node.detail("Sort Space Type", space);
+            }
+            Some(Note::HashAggregate { batches, memory_kilobytes, disk_kilobytes }) => {
+                let mut line = format!("Batches: {batches}  Memory Usage: {memory_kilobytes}kB");
+                if *disk_kilobytes > 0 {
+                    line.push_str(&format!("  Disk Usage: {disk_kilobytes}kB"));
+                }
+                node.line(line);
+                node.detail("Planned Partitions", 0);
+                node.detail("HashAgg Batches", *batches);
+                node.detail("Peak Memory Usage", *memory_kilobytes);
+                node.detail("Disk Usage", *disk_kilobytes);
+            }
+            Some(Note::Hash { buckets, batches, memory_kilobytes }) => {
+                node.line(format!(
+                    "Buckets: {buckets}  Batches: {batches}  Memory Usage: {memory_kilobytes}kB"
+                ));
+                node.detail("Hash Buckets", *buckets);
+                node.detail("Original Hash Buckets", *buckets);
+                node.detail("Hash Batches", *batches);
+                node.detail("Original Hash Batches", *batches);
+                node.detail("Peak Memory Usage", *memory_kilobytes);
+            }
+        }
+    }
+}
+
+/// Conditions that all hold.
+fn joined(mut conditions: Vec<String>) -> String {
+    match conditions.len() {
+        1 => conditions.remove(0),
+        _ => format!("({})", conditions.join(" AND ")),
+    }
+}

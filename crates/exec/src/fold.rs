@@ -1,0 +1,135 @@
+//! Constants in conditions, before planning (eval_const_expressions in clauses.c, in small).
+//!
+//! `WHERE`s and `ON`s are folded, since the planner decides by them: `false AND …` makes an
+//! empty plan, `id = 1 + 2` an estimate and an index search. What is only computed is folded
+//! when it is compiled. A call that fails is left as it is: whether it is reached at all shows
+//! when the statement runs.
+
+use crate::env::FnContext;
+use crate::expr::{CExpr, Compiler};
+use std::convert::Infallible;
+use std::sync::Arc;
+use steppe_catalog::{Builtins, Catalog};
+use steppe_sql::expr::Expr;
+use steppe_sql::plan::{Cost, Plan, PlanNode, PlannedStmt};
+use steppe_sql::query::{Command, FromItem, Query, RteKind};
+use steppe_sql::walk::for_each_root;
+use steppe_types::Datum;
+
+/// Folds the conditions of a query and of all queries in it.
+pub fn fold_conditions(query: &mut Query, catalog: &Arc<Catalog>) {
+    fold_query(query, catalog);
+    for rte in &mut query.rtes {
+        if let RteKind::Subquery { query, .. } = &mut rte.kind {
+            fold_conditions(query, catalog);
+        }
+    }
+    if let Some(operation) = &mut query.set_operation {
+        fold_conditions(&mut operation.left, catalog);
+        fold_conditions(&mut operation.right, catalog);
+    }
+    for cte in &mut query.ctes {
+        fold_conditions(&mut cte.query, catalog);
+    }
+    for_each_root(query, &mut |root| fold_sub_selects(root, catalog));
+}
+
+fn fold_query(query: &mut Query, catalog: &Arc<Catalog>) {
+    query.filter.iter_mut().for_each(|filter| fold(filter, catalog));
+    query.from.iter_mut().for_each(|item| fold_joins(item, catalog));
+}
+
+fn fold_joins(item: &mut FromItem, catalog: &Arc<Catalog>) {
+    if let FromItem::Join { left, right, on, .. } = item {
+        fold_joins(left, catalog);
+        fold_joins(right, catalog);
+        on.iter_mut().for_each(|on| fold(on, catalog));
+    }
+}
+
+fn fold_sub_selects(expr: &mut Expr, catalog: &Arc<Catalog>) {
+    if let Expr::SubLink { query, .. } = expr {
+        fold_conditions(query, catalog);
+    }
+    let visited: Result<(), Infallible> = expr.for_each_child_mut(&mut |child| {
+        fold_sub_selects(child, catalog);
+        Ok(())
+    });
+    match visited {
+        Ok(()) => {}
+        Err(never) => match never {},
+    }
+}
+
+/// Folds an expression from its leaves up.
+fn fold(expr: &mut Expr, catalog: &Arc<Catalog>) {
+    let visited: Result<(), Infallible> = expr.for_each_child_mut(&mut |child| {
+        fold(child, catalog);
+        Ok(())
+    });
+    match visited {
+        Ok(()) => {}
+        Err(never) => match never {},
+    }
+    let folded = match expr {
+        Expr::Func { func, args, .. } => {
+            let is_foldable = Builtins::get()
+                .proc(*func)
+                .is_some_and(|function| function.volatility == b'i' && !function.retset)
+                && args.iter().all(|arg| matches!(arg, Expr::Const(..)));
+            is_foldable.then(|| evaluate(expr, catalog)).flatten()
+        }
+        Expr::And(args) => junction(args, true),
+        Expr::Or(args) => junction(args, false),
+        Expr::Not(arg) => match **arg {
+            Expr::Const(Datum::Bool(value), _) => Some(Expr::boolean(!value)),
+            _ => None,
+        },
+        _ => None,
+    };
+    if let Some(folded) = folded {
+        *expr = folded;
+    }
+}
+
+/// AND (`neutral` is true) or OR with constants among what it joins.
+fn junction(args: &mut Vec<Expr>, neutral: bool) -> Option<Expr> {
+    let is = |arg: &Expr, value: bool| matches!(arg, Expr::Const(Datum::Bool(v), _) if *v == value);
+    if args.iter().any(|arg| is(arg, !neutral)) {
+        return Some(Expr::boolean(!neutral));
+    }
+    args.retain(|arg| !is(arg, neutral));
+    match args.len() {
+        0 => Some(Expr::boolean(neutral)),
+        1 => args.pop(),
+        _ => None,
+    }
+}
+
+/// A call of an immutable function with constants.
+fn evaluate(call: &Expr, catalog: &Arc<Catalog>) -> Option<Expr> {
+    let ty = call.ty();
+    let node = PlanNode::Result { one_time_filter: None, child: None };
+    let plan = Plan {
+        node,
+        filter: None,
+        project: None,
+        types: Vec::new(),
+        slot_names: Arc::from([]),
+        cost: Cost::default(),
+    };
+    let stmt = PlannedStmt {
+        command: Command::Select,
+        plan,
+        subplans: Vec::new(),
+        exec_params: 0,
+        param_types: Vec::new(),
+        columns: Vec::new(),
+        relations: Vec::new(),
+        catalog_epoch: 0,
+    };
+    match Compiler::new(&stmt, FnContext::pure(Arc::clone(catalog))).expr(call) {
+        Ok(CExpr::Const(value)) => Some(Expr::Const(value, ty)),
+        _ => None,
+    }
+}
