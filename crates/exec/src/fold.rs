@@ -79,6 +79,10 @@ fn fold(expr: &mut Expr, catalog: &Arc<Catalog>) {
                 && args.iter().all(|arg| matches!(arg, Expr::Const(..)));
             is_foldable.then(|| evaluate(expr, catalog)).flatten()
         }
+        Expr::Array { elements, .. } => {
+            let is_foldable = elements.iter().all(|element| matches!(element, Expr::Const(..)));
+            is_foldable.then(|| evaluate(expr, catalog)).flatten()
+        }
         Expr::And(args) => junction(args, true),
         Expr::Or(args) => junction(args, false),
         Expr::Not(arg) => match **arg {
@@ -106,7 +110,7 @@ fn junction(args: &mut Vec<Expr>, neutral: bool) -> Option<Expr> {
     }
 }
 
-/// A call of an immutable function with constants.
+/// A call of an immutable function, or an array, of constants.
 fn evaluate(call: &Expr, catalog: &Arc<Catalog>) -> Option<Expr> {
     let ty = call.ty();
     let node = PlanNode::Result { one_time_filter: None, child: None };

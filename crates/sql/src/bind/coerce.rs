@@ -284,6 +284,7 @@ impl Binder<'_> {
     pub(crate) fn coerce_parameter(
         &mut self,
         expr: Expr,
+        number: usize,
         to: TypeRef,
         location: Location,
     ) -> Result<Expr> {
@@ -293,7 +294,7 @@ impl Binder<'_> {
                 self.error(
                     SqlState::DATATYPE_MISMATCH,
                     format!(
-                        "parameter of type {} cannot be coerced to the expected type {}",
+                        "parameter ${number} of type {} cannot be coerced to the expected type {}",
                         format_type(from, -1),
                         format_type(to.oid, -1)
                     ),

@@ -178,11 +178,11 @@ pub fn bind_execute_args(
 ) -> Result<Vec<Expr>> {
     let mut binder = Binder::new(ctx, Params::none());
     binder.push_scope();
-    let bind = |(arg, ty): (&ast::Expr, &Oid)| {
+    let bind = |(i, (arg, ty)): (usize, (&ast::Expr, &Oid))| {
         let bound = binder.expr(arg, ExprPlace::ExecuteParameter)?;
-        binder.coerce_parameter(bound, TypeRef::plain(*ty), arg.location)
+        binder.coerce_parameter(bound, i + 1, TypeRef::plain(*ty), arg.location)
     };
-    args.iter().zip(types).map(bind).collect()
+    args.iter().zip(types).enumerate().map(bind).collect()
 }
 
 /// Parses the stored text of an expression (a default, a check, an index expression).
