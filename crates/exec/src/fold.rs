@@ -131,6 +131,7 @@ fn evaluate(call: &Expr, catalog: &Arc<Catalog>) -> Option<Expr> {
         columns: Vec::new(),
         relations: Vec::new(),
         catalog_epoch: 0,
+        depends_on_literals: false,
     };
     match Compiler::new(&stmt, FnContext::pure(Arc::clone(catalog))).expr(call) {
         Ok(CExpr::Const(value)) => Some(Expr::Const(value, ty)),
