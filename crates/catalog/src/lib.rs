@@ -20,10 +20,10 @@ pub mod system;
 
 pub use builtin::Builtins;
 pub use relation::{
-    Column, ColumnStatistics, Constraint, ConstraintKind, IndexInfo, IndexKey, RelKind, Relation,
-    SequenceInfo, Statistics, StorageRef,
+    Column, ColumnStatistics, Constraint, ConstraintKind, IndexInfo, IndexKey, OnCommit, RelKind,
+    Relation, SequenceInfo, Statistics, StorageRef,
 };
-pub use snapshot::{Catalog, Schema};
+pub use snapshot::{Catalog, Schema, TEMPORARY_SCHEMA};
 pub use store::{CatalogChanges, CatalogStore};
 
 use steppe_types::Oid;

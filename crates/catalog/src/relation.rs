@@ -59,6 +59,21 @@ pub struct Relation {
     pub options: Vec<(Arc<str>, Arc<str>)>,
     /// COMMENT ON.
     pub comment: Option<Arc<str>>,
+    /// What a commit does to a temporary table.
+    #[serde(default)]
+    pub on_commit: OnCommit,
+}
+
+/// ON COMMIT of a temporary table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnCommit {
+    /// The rows stay.
+    #[default]
+    PreserveRows,
+    /// The rows go.
+    DeleteRows,
+    /// The table goes.
+    Drop,
 }
 
 /// Identity of a storage tree (page ids are reused; the generation tells them apart).
@@ -236,6 +251,7 @@ impl Relation {
             statistics: None,
             options: Vec::new(),
             comment: None,
+            on_commit: OnCommit::default(),
         }
     }
 

@@ -18,6 +18,16 @@ pub struct Schema {
     pub owner: Oid,
 }
 
+/// What a session calls its own schema of temporary objects.
+pub const TEMPORARY_SCHEMA: &str = "pg_temp";
+
+impl Schema {
+    /// Whether it is some session's schema of temporary objects: `pg_temp_N`.
+    pub fn is_temporary(&self) -> bool {
+        self.name.strip_prefix(TEMPORARY_SCHEMA).is_some_and(|rest| rest.starts_with('_'))
+    }
+}
+
 /// One version of the catalog. Cloning is O(1); changing a clone is O(log n).
 #[derive(Clone, Debug)]
 pub struct Catalog {
@@ -66,6 +76,25 @@ impl Catalog {
     /// A schema by name.
     pub fn schema_named(&self, name: &str) -> Option<&Arc<Schema>> {
         self.schemas.values().find(|s| &*s.name == name)
+    }
+
+    /// A schema by the name that a session with this search path gives it: `pg_temp` is its own
+    /// schema of temporary objects, which is always in the path.
+    pub fn schema_in(&self, name: &str, path: &[Oid]) -> Option<&Arc<Schema>> {
+        if name != TEMPORARY_SCHEMA {
+            return self.schema_named(name);
+        }
+        path.iter().filter_map(|oid| self.schema(*oid)).find(|schema| schema.is_temporary())
+    }
+
+    /// Whether a relation is temporary: it is in a temporary schema.
+    pub fn is_temporary(&self, relation: &Relation) -> bool {
+        self.schema(relation.schema).is_some_and(|schema| schema.is_temporary())
+    }
+
+    /// The relations of a schema, by OID.
+    pub fn relations_in(&self, schema: Oid) -> impl Iterator<Item = &Arc<Relation>> {
+        self.relations.values().filter(move |relation| relation.schema == schema)
     }
 
     /// All schemas by OID.

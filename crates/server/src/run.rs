@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use steppe_catalog::CatalogStore;
 use steppe_exec::TempSpace;
-use steppe_exec::ddl::Sequences;
+use steppe_exec::ddl::{Sequences, drop_temporary_schemas};
 use steppe_txn::{Database, DatabaseOptions};
 use steppe_vfs::{Random, RealRandom, RealVfs, Vfs};
 use tokio::runtime::{Builder, Runtime};
@@ -84,6 +84,8 @@ impl Running {
         let database = opened.map_err(|error| format!("could not open the database: {error}"))?;
         let catalog = CatalogStore::open(&database)
             .map_err(|error| format!("could not read the catalog: {error}"))?;
+        drop_temporary_schemas(&catalog, &database.new_session(), |_| true)
+            .map_err(|error| format!("could not drop temporary objects: {error}"))?;
         let background = Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("steppe-background")

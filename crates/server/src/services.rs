@@ -9,7 +9,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
-use steppe_catalog::{BOOTSTRAP_SUPERUSER, Catalog, PG_CATALOG, RelKind, Relation};
+use steppe_catalog::{
+    BOOTSTRAP_SUPERUSER, Catalog, OnCommit, PG_CATALOG, RelKind, Relation, TEMPORARY_SCHEMA,
+};
 use steppe_exec::{AdvisoryKey, AdvisoryMode, SessionServices};
 use steppe_txn::{AdvisoryScope, Interrupt, LockTag, LockWait, SessionHandle, SharedMode};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
@@ -27,6 +29,16 @@ pub(crate) struct Identity {
     pub user: Arc<str>,
     /// The database.
     pub database: Arc<str>,
+    /// What its schema of temporary objects is called.
+    pub temporary_schema: Arc<str>,
+}
+
+impl Identity {
+    /// Who a session with this process id is.
+    pub(crate) fn new(pid: i32, user: Arc<str>, database: Arc<str>) -> Identity {
+        let temporary_schema = format!("{TEMPORARY_SCHEMA}_{pid}").into();
+        Identity { pid, user, database, temporary_schema }
+    }
 }
 
 /// The catalog version in use and the search path resolved in it.
@@ -38,15 +50,34 @@ pub(crate) struct NameSpace {
     pub path: Arc<[Oid]>,
     /// Where new objects go.
     pub creation: Option<Oid>,
+    /// They go to the session's temporary schema, which may have to be made first.
+    pub creates_temporary: bool,
+    /// A commit has something to do to the session's temporary tables.
+    pub acts_on_commit: bool,
 }
 
 impl NameSpace {
-    /// Resolves a search path: schemas that do not exist are passed over, and
-    /// pg_catalog comes first unless it is named (recomputeNamespacePath).
-    pub(crate) fn resolve(catalog: Arc<Catalog>, names: &[String], user: &str) -> NameSpace {
-        let mut path = Vec::with_capacity(names.len() + 1);
+    /// Before there is a session.
+    fn initial(catalog: Arc<Catalog>) -> NameSpace {
+        let path = Arc::from([PG_CATALOG]);
+        NameSpace { catalog, path, creation: None, creates_temporary: false, acts_on_commit: false }
+    }
+
+    /// Resolves a search path: schemas that do not exist are passed over; pg_catalog comes first
+    /// unless it is named, and before it the session's temporary objects
+    /// (recomputeNamespacePath).
+    pub(crate) fn resolve(
+        catalog: Arc<Catalog>,
+        names: &[String],
+        identity: &Identity,
+    ) -> NameSpace {
+        let mut path = Vec::with_capacity(names.len() + 2);
         for name in names {
-            let name = if name == "$user" { user } else { name };
+            let name = match name.as_str() {
+                "$user" => &*identity.user,
+                TEMPORARY_SCHEMA => &*identity.temporary_schema,
+                other => other,
+            };
             if let Some(schema) = catalog.schema_named(name)
                 && !path.contains(&schema.oid)
             {
@@ -54,10 +85,19 @@ impl NameSpace {
             }
         }
         let creation = path.first().copied();
+        let creates_temporary = names.first().is_some_and(|name| name == TEMPORARY_SCHEMA);
         if !path.contains(&PG_CATALOG) {
             path.insert(0, PG_CATALOG);
         }
-        NameSpace { catalog, path: path.into(), creation }
+        let mut acts_on_commit = false;
+        if let Some(temporary) = catalog.schema_named(&identity.temporary_schema) {
+            if !path.contains(&temporary.oid) {
+                path.insert(0, temporary.oid);
+            }
+            let mut tables = catalog.relations_in(temporary.oid);
+            acts_on_commit = tables.any(|table| table.on_commit != OnCommit::PreserveRows);
+        }
+        NameSpace { catalog, path: path.into(), creation, creates_temporary, acts_on_commit }
     }
 }
 
@@ -94,7 +134,7 @@ impl Core {
     /// The services of a new session.
     pub(crate) fn new(server: Arc<Server>, handle: SessionHandle, identity: Identity) -> Core {
         let catalog = server.catalog.published();
-        let names = NameSpace { catalog, path: Arc::from([PG_CATALOG]), creation: None };
+        let names = NameSpace::initial(catalog);
         let mut seed = [0; 8];
         // Without the system's randomness random() starts from the clock.
         if server.random.fill(&mut seed).is_err() {
@@ -259,8 +299,11 @@ impl SessionServices for Core {
         let names = self.names.lock();
         let explicit_catalog = self.settings.lock().show("search_path").unwrap_or_default();
         let named = explicit_catalog.contains("pg_catalog");
-        let shown =
-            names.path.iter().filter(|oid| include_implicit || named || **oid != PG_CATALOG);
+        let implicit = |oid: Oid| {
+            let temporary = names.catalog.schema(oid).is_some_and(|schema| schema.is_temporary());
+            (oid == PG_CATALOG && !named) || (temporary && Some(oid) != names.creation)
+        };
+        let shown = names.path.iter().filter(|oid| include_implicit || !implicit(**oid));
         shown.filter_map(|oid| Some(Arc::clone(&names.catalog.schema(*oid)?.name))).collect()
     }
 

@@ -176,7 +176,7 @@ fn open_session(server: &Arc<Server>, stream: &Stream, request: Request) -> Resu
         return Err(fatal(SqlState::TOO_MANY_CONNECTIONS, "sorry, too many clients already"));
     }
     // From here on the session's drop takes the backend away again.
-    let identity = Identity { pid, user: request.user, database: request.database };
+    let identity = Identity::new(pid, request.user, request.database);
     let mut session = Session::new(Arc::clone(server), handle, control, identity);
     if server.phase() != Phase::Running {
         return Err(fatal(SqlState::CANNOT_CONNECT_NOW, "the database system is shutting down"));

@@ -59,7 +59,7 @@ fn class_row(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder) {
         ("relpages", Datum::Int4(pages)),
         ("reltuples", Datum::Float4(tuples)),
         ("relhasindex", Datum::Bool(!relation.indexes.is_empty())),
-        ("relpersistence", Datum::Char(b'p')),
+        ("relpersistence", Datum::Char(if catalog.is_temporary(relation) { b't' } else { b'p' })),
         ("relkind", Datum::Char(kind)),
         ("relnatts", Datum::Int2(column_count(relation))),
         ("relchecks", Datum::Int2(checks as i16)),

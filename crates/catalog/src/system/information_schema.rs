@@ -102,11 +102,16 @@ fn tables_and_views<'c>(context: &SystemContext<'c>) -> impl Iterator<Item = &'c
 fn tables(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for relation in tables_and_views(context) {
         let view = relkind(relation) == b'v';
+        let kind = match context.catalog.is_temporary(relation) {
+            true => "LOCAL TEMPORARY",
+            false if view => "VIEW",
+            false => "BASE TABLE",
+        };
         out.row([
             ("table_catalog", text(context.database)),
             ("table_schema", schema_name(context.catalog, relation.schema)),
             ("table_name", Datum::Text(relation.name.clone())),
-            ("table_type", text(if view { "VIEW" } else { "BASE TABLE" })),
+            ("table_type", text(kind)),
             ("is_insertable_into", yes(!view)),
             ("is_typed", yes(false)),
         ]);

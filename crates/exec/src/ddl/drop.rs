@@ -79,7 +79,7 @@ fn find_to_drop(
     let Some(relation) = ctx.try_open(name, RelationLockMode::AccessExclusive)? else {
         let shown = name.object_name();
         let missing = match &name.schema {
-            Some(schema) if ctx.catalog().schema_named(schema).is_none() => {
+            Some(schema) if ctx.catalog().schema_in(schema, &ctx.search_path).is_none() => {
                 (SqlState::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"))
             }
             _ => {
@@ -148,6 +148,25 @@ fn check_internal_dependency(ctx: &mut DdlContext<'_>, relation: &Relation) -> R
         .hint(format!("You can drop {what} instead.")));
     }
     Ok(())
+}
+
+/// A relation with what depends on it; nothing is said about it.
+pub(super) fn with_dependents(
+    ctx: &mut DdlContext<'_>,
+    relation: Arc<Relation>,
+) -> Result<Vec<Arc<Relation>>> {
+    let catalog = ctx.catalog();
+    let mut closure = vec![relation];
+    let mut at = 0;
+    while let Some(relation) = closure.get(at).cloned() {
+        at += 1;
+        for view in views_on(&catalog, &relation) {
+            if !closure.iter().any(|c| c.oid == view.oid) {
+                closure.push(view);
+            }
+        }
+    }
+    Ok(closure)
 }
 
 /// The objects to drop with everything that goes with them; refuses dependents under RESTRICT.
@@ -351,7 +370,7 @@ pub(crate) fn truncate(ctx: &mut DdlContext<'_>, truncate: &TruncateStmt) -> Res
     Ok(())
 }
 
-fn empty_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
+pub(super) fn empty_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
     let mut old = trees_of(table);
     let mut new = (**table).clone();
     super::table::create_storage(ctx, &mut new)?;

@@ -4,6 +4,7 @@ use super::drop::relation_name;
 use super::{DdlContext, truncate_name};
 use std::sync::Arc;
 use steppe_catalog::{Column, RelKind, Relation, Schema};
+use steppe_sql::ast::Persistence::Temporary;
 use steppe_sql::ast::{
     AlterOwnerStmt, CommentStmt, CreateSchemaStmt, CreateViewStmt, ObjectKind, ObjectRef,
     RenameStmt, Statement,
@@ -54,7 +55,16 @@ pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> 
             (*old).clone()
         }
         None => {
-            let Some((schema, name)) = ctx.new_name(&create.relation, false)? else {
+            let mut name = create.relation.clone();
+            let catalog = ctx.catalog();
+            let reads_temporary = used
+                .iter()
+                .any(|oid| catalog.relation(*oid).is_some_and(|r| catalog.is_temporary(r)));
+            if reads_temporary && name.schema.is_none() && name.persistence != Temporary {
+                name.persistence = Temporary;
+                ctx.notice(format!("view \"{}\" will be a temporary view", name.name));
+            }
+            let Some((schema, name)) = ctx.new_name(&name, false)? else {
                 return Ok(());
             };
             Relation::new(ctx.store.new_oid()?, schema, name, RelKind::View)

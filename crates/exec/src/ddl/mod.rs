@@ -21,14 +21,18 @@ mod misc;
 mod scan;
 mod sequence;
 mod table;
+mod temporary;
 
 pub use sequence::{SequenceState, Sequences};
+pub use table::create_table_as;
+pub use temporary::{discard_temporary, drop_temporary_schemas, on_commit};
 
 use crate::env::{FnContext, SessionServices};
 use crate::spill::TempSpace;
 use std::sync::Arc;
 use steppe_catalog::{
     Catalog, CatalogChanges, CatalogStore, PG_CATALOG, RelKind, Relation, StorageRef,
+    TEMPORARY_SCHEMA,
 };
 use steppe_sql::ast::{self, Location, RangeVar, Statement};
 use steppe_sql::bind::BindContext;
@@ -51,6 +55,10 @@ pub struct DdlContext<'a> {
     pub search_path: Vec<Oid>,
     /// Schema that unqualified new objects go to.
     pub creation_schema: Option<Oid>,
+    /// What the session's schema of temporary objects is called, whether or not it exists.
+    pub temporary_schema: &'a str,
+    /// Unqualified new objects go there.
+    pub creates_temporary: bool,
     /// Settings that literals depend on.
     pub io: Arc<IoContext>,
     /// The statement's text, for error positions.
@@ -176,7 +184,16 @@ impl DdlContext<'_> {
 
     /// The schema a new object goes to: named, or the first of the search path.
     pub(crate) fn target_schema(&mut self, name: &RangeVar) -> Result<Oid> {
+        let temporary = name.persistence == ast::Persistence::Temporary;
+        let own = |schema: &String| *schema == TEMPORARY_SCHEMA || *schema == self.temporary_schema;
         match &name.schema {
+            Some(schema) if own(schema) => self.own_temporary_schema(),
+            None if temporary || self.creates_temporary => self.own_temporary_schema(),
+            Some(_) if temporary => Err(self.error(
+                SqlState::INVALID_TABLE_DEFINITION,
+                "cannot create temporary relation in non-temporary schema",
+                name.location,
+            )),
             Some(schema) => {
                 let found = self.catalog().schema_named(schema).map(|s| s.oid);
                 let oid = found.ok_or_else(|| {
@@ -211,9 +228,6 @@ impl DdlContext<'_> {
         name: &RangeVar,
         if_not_exists: bool,
     ) -> Result<Option<(Oid, String)>> {
-        if name.persistence == ast::Persistence::Temporary {
-            return Err(Error::not_supported("temporary tables"));
-        }
         let schema = self.target_schema(name)?;
         let short = truncate_name(&name.name).to_string();
         self.store.lock_name(self.txn, schema, &short)?;
@@ -261,7 +275,7 @@ impl DdlContext<'_> {
         let catalog = self.catalog();
         match &name.schema {
             Some(schema) => Ok(catalog
-                .schema_named(schema)
+                .schema_in(schema, &self.search_path)
                 .and_then(|s| catalog.relation_named(s.oid, &name.name))
                 .cloned()),
             None => Ok(self

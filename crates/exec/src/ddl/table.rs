@@ -4,14 +4,15 @@ use super::constraint::{self, PendingConstraints};
 use super::sequence::{self, SequenceOptions};
 use super::{DdlContext, storage_ref, truncate_name};
 use std::sync::Arc;
-use steppe_catalog::{Column, RelKind, Relation};
+use steppe_catalog::{Column, OnCommit, RelKind, Relation};
 use steppe_sql::ast::{
-    self, ColumnDef, ConstraintKind, CreateTableStmt, DefElem, DefValue, TableElement,
+    self, ColumnDef, ConstraintKind, CreateTableStmt, DefElem, DefValue, IntoClause, TableElement,
 };
 use steppe_sql::bind::typename::{format_type, resolve_type_name};
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr};
 use steppe_sql::deparse;
 use steppe_sql::expr::{Expr, TypeRef};
+use steppe_sql::plan::ResultColumn;
 use steppe_txn::{OverflowStore, RelationLockMode, TableStore};
 use steppe_types::physical::Physical;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
@@ -27,6 +28,7 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
     };
     let oid = ctx.store.new_oid()?;
     let mut relation = Relation::new(oid, schema, name, RelKind::Table);
+    relation.on_commit = on_commit(ctx, &relation, create.on_commit)?;
     relation.options = storage_options(&create.options)?;
     let mut pending = PendingConstraints::default();
     let mut serials = Vec::new();
@@ -51,6 +53,61 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
     constraint::add_all(ctx, relation, pending)
 }
 
+/// The table of CREATE TABLE AS and SELECT INTO, without its rows: a column for each of the
+/// query's. `None`: it is there already, and IF NOT EXISTS says that's fine.
+pub fn create_table_as(
+    ctx: &mut DdlContext<'_>,
+    into: &IntoClause,
+    columns: &[ResultColumn],
+    if_not_exists: bool,
+) -> Result<Option<Arc<Relation>>> {
+    refuse_placement(into.access_method.as_deref(), into.tablespace.as_deref())?;
+    let Some((schema, name)) = ctx.new_name(&into.relation, if_not_exists)? else {
+        return Ok(None);
+    };
+    if into.columns.len() > columns.len() {
+        return Err(Error::new(SqlState::SYNTAX_ERROR, "too many column names were specified"));
+    }
+    let oid = ctx.store.new_oid()?;
+    let mut relation = Relation::new(oid, schema, name, RelKind::Table);
+    relation.on_commit = on_commit(ctx, &relation, into.on_commit)?;
+    relation.options = storage_options(&into.options)?;
+    for (i, column) in columns.iter().enumerate() {
+        let name = into.columns.get(i).map_or(&*column.name, String::as_str);
+        let name = truncate_name(name);
+        check_column_name(&relation, name)?;
+        check_column_type(name, column.ty.oid)?;
+        relation.columns.push(Column::new(name, column.ty.oid, column.ty.typmod));
+    }
+    check_columns(&relation)?;
+    create_storage(ctx, &mut relation)?;
+    ctx.txn.lock_relation_blocking(oid, RelationLockMode::AccessExclusive)?;
+    let relation = Arc::new(relation);
+    ctx.put(relation.clone())?;
+    Ok(Some(relation))
+}
+
+/// ON COMMIT as the catalog keeps it: only temporary tables have it.
+fn on_commit(
+    ctx: &mut DdlContext<'_>,
+    relation: &Relation,
+    written: ast::OnCommit,
+) -> Result<OnCommit> {
+    let kept = match written {
+        ast::OnCommit::Noop => return Ok(OnCommit::PreserveRows),
+        ast::OnCommit::PreserveRows => OnCommit::PreserveRows,
+        ast::OnCommit::DeleteRows => OnCommit::DeleteRows,
+        ast::OnCommit::Drop => OnCommit::Drop,
+    };
+    if ctx.catalog().is_temporary(relation) {
+        return Ok(kept);
+    }
+    Err(Error::new(
+        SqlState::INVALID_TABLE_DEFINITION,
+        "ON COMMIT can only be used on temporary tables",
+    ))
+}
+
 fn refuse_unsupported(create: &CreateTableStmt) -> Result<()> {
     let refused = [
         (create.partition_by.is_some(), "PARTITION BY"),
@@ -61,13 +118,17 @@ fn refuse_unsupported(create: &CreateTableStmt) -> Result<()> {
     if let Some((_, what)) = refused.iter().find(|(there, _)| *there) {
         return Err(Error::not_supported(*what));
     }
-    if let Some(method) = create.access_method.as_ref().filter(|m| *m != "heap") {
+    refuse_placement(create.access_method.as_deref(), create.tablespace.as_deref())
+}
+
+fn refuse_placement(access_method: Option<&str>, tablespace: Option<&str>) -> Result<()> {
+    if let Some(method) = access_method.filter(|m| *m != "heap") {
         return Err(Error::new(
             SqlState::UNDEFINED_OBJECT,
             format!("access method \"{method}\" does not exist"),
         ));
     }
-    if create.tablespace.as_ref().is_some_and(|t| t != "pg_default") {
+    if tablespace.is_some_and(|t| t != "pg_default") {
         return Err(Error::not_supported("TABLESPACE"));
     }
     Ok(())
@@ -143,18 +204,7 @@ pub(crate) fn add_column(
     serials: &mut Vec<SequenceOptions>,
 ) -> Result<()> {
     let name = truncate_name(&def.name).to_string();
-    if relation.column_index(&name).is_some() {
-        return Err(Error::new(
-            SqlState::DUPLICATE_COLUMN,
-            format!("column \"{name}\" specified more than once"),
-        ));
-    }
-    if steppe_sql::bind::is_system_column(&name) {
-        return Err(Error::new(
-            SqlState::DUPLICATE_COLUMN,
-            format!("column name \"{name}\" conflicts with a system column name"),
-        ));
-    }
+    check_column_name(relation, &name)?;
     let type_name = def
         .type_name
         .as_ref()
@@ -175,6 +225,22 @@ pub(crate) fn add_column(
     relation.columns.push(column);
     for c in &def.constraints {
         column_constraint(relation, position, c, pending, serials)?;
+    }
+    Ok(())
+}
+
+fn check_column_name(relation: &Relation, name: &str) -> Result<()> {
+    if relation.column_index(name).is_some() {
+        return Err(Error::new(
+            SqlState::DUPLICATE_COLUMN,
+            format!("column \"{name}\" specified more than once"),
+        ));
+    }
+    if steppe_sql::bind::is_system_column(name) {
+        return Err(Error::new(
+            SqlState::DUPLICATE_COLUMN,
+            format!("column name \"{name}\" conflicts with a system column name"),
+        ));
     }
     Ok(())
 }

@@ -63,7 +63,7 @@ impl CatalogNames {
         Ok(match parts.as_slice() {
             [table] => self.visible_relation(table),
             [schema, table] => {
-                let schema = self.catalog.schema_named(schema);
+                let schema = self.catalog.schema_in(schema, &self.path);
                 schema.and_then(|schema| self.catalog.relation_named(schema.oid, table))
             }
             [_, _, _] => {

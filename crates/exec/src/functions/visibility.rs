@@ -7,7 +7,7 @@ use super::args::oid;
 use super::reg::CatalogNames;
 use super::{Entry, scalar};
 use crate::env::FnContext;
-use steppe_catalog::{Builtins, PG_CATALOG};
+use steppe_catalog::{Builtins, PG_CATALOG, TEMPORARY_SCHEMA};
 use steppe_types::{Datum, Result};
 
 /// Visibility functions by prosrc.
@@ -29,9 +29,21 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_ts_dict_is_visible", scalar(|_, _| Ok(Datum::Null))),
     ("pg_ts_template_is_visible", scalar(|_, _| Ok(Datum::Null))),
     ("pg_ts_config_is_visible", scalar(|_, _| Ok(Datum::Null))),
-    ("pg_my_temp_schema", scalar(|_, _| Ok(Datum::Oid(0)))),
-    ("pg_is_other_temp_schema", scalar(|_, _| Ok(Datum::Bool(false)))),
+    ("pg_my_temp_schema", scalar(|_, cx| Ok(Datum::Oid(own_temporary_schema(cx))))),
+    ("pg_is_other_temp_schema", scalar(other_temporary_schema)),
 ];
+
+/// The session's schema of temporary objects, or 0.
+fn own_temporary_schema(cx: &FnContext) -> u32 {
+    let names = CatalogNames::of(cx);
+    cx.catalog.schema_in(TEMPORARY_SCHEMA, names.path()).map_or(0, |schema| schema.oid)
+}
+
+fn other_temporary_schema(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let schema = oid(args, 0)?;
+    let temporary = cx.catalog.schema(schema).is_some_and(|schema| schema.is_temporary());
+    Ok(Datum::Bool(temporary && schema != own_temporary_schema(cx)))
+}
 
 fn builtin(exists: bool) -> Result<Datum> {
     Ok(if exists { Datum::Bool(true) } else { Datum::Null })

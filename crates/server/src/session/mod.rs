@@ -20,6 +20,7 @@
 mod copy_in;
 mod copy_options;
 mod copy_out;
+mod create_as;
 mod cursor;
 mod explain;
 mod extended;
@@ -43,6 +44,7 @@ use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use parking_lot::MutexGuard;
+use steppe_exec::ddl::drop_temporary_schemas;
 use steppe_exec::{ExecEnv, SessionServices};
 use steppe_sql::parser::literals::Lifter;
 use steppe_txn::{Interrupt, Lsn, SessionHandle};
@@ -184,8 +186,22 @@ impl Session {
         let ended = self.serve(&mut input).await;
         self.stop_timer();
         self.close_transaction();
+        self.drop_temporary();
         if let Err(error) = ended {
             self.say_goodbye(error).await;
+        }
+    }
+
+    /// The session's temporary objects go with it. If that fails, the next start takes them away.
+    fn drop_temporary(&mut self) {
+        let name = &self.core.identity.temporary_schema;
+        let (server, handle) = (&self.core.server, &self.core.handle);
+        handle.shared().clear_statement_interrupts();
+        let dropped = tokio::task::block_in_place(|| {
+            drop_temporary_schemas(&server.catalog, handle, |schema| schema.name == *name)
+        });
+        if let Err(error) = dropped {
+            log::session_error(handle.pid(), &error, "dropping temporary objects");
         }
     }
 

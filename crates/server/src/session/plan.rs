@@ -19,6 +19,7 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 use steppe_wire::backend::{self, Field};
 
 use super::Session;
+use super::create_as::has_into;
 use crate::plan_cache::{Cached, CachedPlan, KEY_BYTES_MAX};
 use crate::services::NameSpace;
 
@@ -32,19 +33,11 @@ pub(super) type BoundPlan = (Arc<CachedPlan>, Arc<[Datum]>);
 /// Whether a statement has a plan.
 pub(super) fn is_plannable(statement: &ast::Statement) -> bool {
     match statement {
-        ast::Statement::Select(select) => !select_into(select),
+        ast::Statement::Select(select) => !has_into(select),
         ast::Statement::Insert(_)
         | ast::Statement::Update(_)
         | ast::Statement::Delete(_)
         | ast::Statement::Merge(_) => true,
-        _ => false,
-    }
-}
-
-/// SELECT INTO makes a table.
-fn select_into(select: &ast::SelectStmt) -> bool {
-    match &select.body {
-        ast::SelectBody::Select(core) => core.into.is_some(),
         _ => false,
     }
 }
@@ -79,8 +72,7 @@ impl Session {
             Some(changes) => Arc::clone(changes.catalog()),
             None => self.server().catalog.published(),
         };
-        let user = Arc::clone(&self.core.identity.user);
-        self.names = NameSpace::resolve(catalog, &self.live.search_path, &user);
+        self.names = NameSpace::resolve(catalog, &self.live.search_path, &self.core.identity);
         self.names_generation = self.live.generation;
         self.names_old_snapshot = self.xact.has_older_snapshot(self.names.catalog.epoch);
         let state = foldhash::quality::FixedState::default();

@@ -65,6 +65,13 @@ impl Session {
             Statement::Explain(explain) => {
                 return self.explain(explain, source, formats, describe).await.map(Outcome::Tag);
             }
+            Statement::CreateTableAs(create) => {
+                return self.create_table_as(create, source).await.map(Outcome::Tag);
+            }
+            // A SELECT with a plan has not come here.
+            Statement::Select(select) => {
+                return self.select_into(select, source).await.map(Outcome::Tag);
+            }
             Statement::Lock(lock) => return self.lock_tables(lock, source).await.map(Outcome::Tag),
             Statement::Show(name) => {
                 return self.show(name, formats, describe).map(Outcome::Tag);
@@ -102,9 +109,6 @@ impl Session {
             Statement::Unlisten(_) => "UNLISTEN",
             Statement::Load(_) => return Err(Error::not_supported("LOAD")),
             Statement::Merge(_) => return Err(Error::not_supported("MERGE")),
-            Statement::Select(_) | Statement::CreateTableAs(_) => {
-                return Err(Error::not_supported("CREATE TABLE AS"));
-            }
             Statement::Unsupported(unsupported) => {
                 return Err(Error::not_supported(&unsupported.what)
                     .at(unsupported.location.position(source)));
@@ -125,24 +129,37 @@ impl Session {
             self.check_writable(ddl::command_name(statement))?;
         }
         self.start_statement()?;
-        let server = Arc::clone(self.server());
+        let tag = self.with_ddl(source, |context| ddl::execute(statement, context))?;
+        self.end_statement();
+        Ok(CommandTag::Plain(tag))
+    }
+
+    /// Runs what changes the catalog, where waiting holds up nobody; afterwards the changes are
+    /// in force.
+    pub(super) fn with_ddl<T>(
+        &mut self,
+        source: &str,
+        f: impl FnOnce(&mut DdlContext<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let core = Arc::clone(&self.core);
         let mut context = DdlContext {
-            store: &server.catalog,
+            store: &core.server.catalog,
             txn: self.xact.txn.as_mut().ok_or_else(|| Error::internal("no transaction"))?,
             pending: &mut self.xact.changes,
             search_path: self.names.path.to_vec(),
             creation_schema: self.names.creation,
+            temporary_schema: &core.identity.temporary_schema,
+            creates_temporary: self.names.creates_temporary,
             io: Arc::clone(&self.env.io),
             source,
             services: Arc::clone(&self.env.services),
             maintenance_work_mem_bytes: self.live.maintenance_work_mem_bytes,
             temp: Arc::clone(&self.env.temp),
         };
-        let tag = tokio::task::block_in_place(|| ddl::execute(statement, &mut context))?;
+        let done = tokio::task::block_in_place(|| f(&mut context))?;
         self.mark_new_changes();
-        self.end_statement();
         self.refresh_names();
-        Ok(CommandTag::Plain(tag))
+        Ok(done)
     }
 
     /// Catalog changes that began inside savepoints: ROLLBACK TO drops them all, which
@@ -221,7 +238,7 @@ impl Session {
         let catalog = &self.names.catalog;
         let found = match &name.schema {
             Some(schema) => catalog
-                .schema_named(schema)
+                .schema_in(schema, &self.names.path)
                 .and_then(|schema| catalog.relation_named(schema.oid, &name.name)),
             None => {
                 let mut path = self.names.path.iter();
@@ -244,6 +261,7 @@ impl Session {
                 self.env.services.advisory_unlock_all();
                 self.local_plans.clear();
                 self.core.forget_sequences();
+                self.discard_temporary()?;
                 "DISCARD ALL"
             }
             DiscardTarget::Plans => {
@@ -254,10 +272,20 @@ impl Session {
                 self.core.forget_sequences();
                 "DISCARD SEQUENCES"
             }
-            DiscardTarget::Temp => "DISCARD TEMP",
+            DiscardTarget::Temp => {
+                self.discard_temporary()?;
+                "DISCARD TEMP"
+            }
         };
         self.refresh_settings();
         Ok(CommandTag::Plain(tag))
+    }
+
+    fn discard_temporary(&mut self) -> Result<()> {
+        self.start_statement()?;
+        self.with_ddl("", ddl::discard_temporary)?;
+        self.end_statement();
+        Ok(())
     }
 
     // ----- PREPARE, EXECUTE, DEALLOCATE -----

@@ -221,6 +221,10 @@ impl Session {
     pub(super) fn commit(&mut self) -> Result<()> {
         self.keep_held_cursors()?;
         self.portals.end_transaction(&mut self.xact);
+        if self.xact.txn.is_some() && self.names.acts_on_commit {
+            self.start_statement()?;
+            self.with_ddl("", steppe_exec::ddl::on_commit)?;
+        }
         let Some(txn) = self.xact.txn.take() else {
             self.forget_transaction(true);
             return Ok(());

@@ -183,10 +183,18 @@ impl Binder<'_> {
                 .iter()
                 .find_map(|schema| catalog.relation_named(*schema, name))
                 .cloned()),
-            [schema, name] | [_, schema, name] => match catalog.schema_named(schema) {
-                Some(schema) => Ok(catalog.relation_named(schema.oid, name).cloned()),
-                None => Ok(None),
-            },
+            [schema, name] | [_, schema, name] => {
+                let path = self.ctx.search_path;
+                let Some(schema) = catalog.schema_in(schema, path) else { return Ok(None) };
+                let found = catalog.relation_named(schema.oid, name).cloned();
+                if found.is_some() && schema.is_temporary() && !path.contains(&schema.oid) {
+                    return Err(Error::new(
+                        SqlState::FEATURE_NOT_SUPPORTED,
+                        "cannot access temporary tables of other sessions",
+                    ));
+                }
+                Ok(found)
+            }
             _ => Err(Error::new(
                 SqlState::SYNTAX_ERROR,
                 "improper qualified name (too many dotted names)",

@@ -62,8 +62,9 @@ impl Binder<'_> {
     }
 
     fn plain_select(&mut self, select: &ast::SelectStmt, core: &ast::SelectCore) -> Result<Query> {
-        if core.into.is_some() {
-            return Err(Error::new(SqlState::SYNTAX_ERROR, "SELECT ... INTO is not allowed here"));
+        if let Some(into) = &core.into {
+            let message = "SELECT ... INTO is not allowed here";
+            return Err(self.error(SqlState::SYNTAX_ERROR, message, into.relation.location));
         }
         if let Some(window) = core.windows.first() {
             return Err(self.unsupported("WINDOW clause", window.location));

@@ -1,0 +1,123 @@
+//! Temporary objects (namespace.c).
+//!
+//! A session's temporary tables, sequences and views are ordinary ones in a schema
+//! of its own, `pg_temp_N`, which is made when the first of them is. It stands
+//! first in the session's search path and in nobody else's.
+//!
+//! ```text
+//!   CREATE TEMP TABLE ──▶ pg_temp_17 ──┬─ COMMIT       ON COMMIT DELETE ROWS, DROP
+//!                                      ├─ DISCARD TEMP everything in it goes
+//!                                      ├─ session ends the schema goes
+//!                                      └─ start-up     after a crash: all of them go
+//! ```
+//!
+//! They are logged like any other table: a crash leaves them whole until the next
+//! start takes them away.
+
+use super::{DdlContext, drop, tree_of};
+use std::sync::Arc;
+use steppe_catalog::{BOOTSTRAP_SUPERUSER, CatalogStore, OnCommit, RelKind, Relation, Schema};
+use steppe_txn::{IsolationLevel, RelationLockMode, SessionHandle, Txn};
+use steppe_types::{Oid, Result};
+
+impl DdlContext<'_> {
+    /// The session's schema of temporary objects; made if it is not there.
+    pub(super) fn own_temporary_schema(&mut self) -> Result<Oid> {
+        let name = self.temporary_schema;
+        let oid = match self.catalog().schema_named(name) {
+            Some(schema) => schema.oid,
+            None => {
+                let oid = self.store.new_oid()?;
+                let schema = Schema { oid, name: name.into(), owner: BOOTSTRAP_SUPERUSER };
+                let changes = self.store.changes(self.pending);
+                self.store.put_schema(self.txn, changes, schema)?;
+                oid
+            }
+        };
+        if !self.search_path.contains(&oid) {
+            self.search_path.insert(0, oid);
+        }
+        Ok(oid)
+    }
+
+    fn temporary_relations(&mut self) -> Vec<Arc<Relation>> {
+        let catalog = self.catalog();
+        match catalog.schema_named(self.temporary_schema) {
+            Some(schema) => catalog.relations_in(schema.oid).cloned().collect(),
+            None => Vec::new(),
+        }
+    }
+}
+
+/// What the end of a transaction does to the session's temporary tables (PreCommit_on_commit_actions).
+pub fn on_commit(ctx: &mut DdlContext<'_>) -> Result<()> {
+    for table in ctx.temporary_relations() {
+        match table.on_commit {
+            OnCommit::PreserveRows => {}
+            OnCommit::DeleteRows => {
+                if has_rows(ctx, &table)? {
+                    ctx.txn.lock_relation_blocking(table.oid, RelationLockMode::AccessExclusive)?;
+                    drop::empty_table(ctx, &table)?;
+                }
+            }
+            OnCommit::Drop => drop_with_dependents(ctx, table)?,
+        }
+    }
+    Ok(())
+}
+
+fn has_rows(ctx: &DdlContext<'_>, table: &Relation) -> Result<bool> {
+    let Some(storage) = table.storage else { return Ok(false) };
+    let tree = ctx.store.database().store().tree(tree_of(storage));
+    Ok(tree.first_key()?.is_some())
+}
+
+/// DISCARD TEMP: everything in the session's schema goes, the schema stays.
+pub fn discard_temporary(ctx: &mut DdlContext<'_>) -> Result<()> {
+    for relation in ctx.temporary_relations() {
+        drop_with_dependents(ctx, relation)?;
+    }
+    Ok(())
+}
+
+fn drop_with_dependents(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -> Result<()> {
+    if relation.kind == RelKind::Index {
+        // It goes with its table.
+        return Ok(());
+    }
+    ctx.txn.lock_relation_blocking(relation.oid, RelationLockMode::AccessExclusive)?;
+    for doomed in drop::with_dependents(ctx, relation)? {
+        drop::drop_relation(ctx, doomed)?;
+    }
+    Ok(())
+}
+
+/// Drops temporary schemas with all that is in them: a session's when it ends, at start-up those
+/// that a crash left. In a transaction of its own.
+pub fn drop_temporary_schemas(
+    store: &CatalogStore,
+    session: &SessionHandle,
+    wanted: impl Fn(&Schema) -> bool,
+) -> Result<()> {
+    let published = store.published();
+    let doomed = |s: &&Arc<Schema>| s.is_temporary() && wanted(s);
+    let schemas: Vec<Oid> = published.schemas().filter(doomed).map(|s| s.oid).collect();
+    if schemas.is_empty() {
+        return Ok(());
+    }
+    let mut txn = Txn::begin(session, IsolationLevel::ReadCommitted, false);
+    let mut pending = None;
+    for schema in schemas {
+        let catalog = store.changes(&mut pending).catalog().clone();
+        for relation in catalog.relations_in(schema) {
+            txn.lock_relation_blocking(relation.oid, RelationLockMode::AccessExclusive)?;
+            txn.drop_store_at_commit(&super::trees_of(relation));
+            store.remove_relation(&mut txn, store.changes(&mut pending), relation.oid)?;
+        }
+        store.remove_schema(&mut txn, store.changes(&mut pending), schema)?;
+    }
+    match pending {
+        Some(changes) => txn.commit_with(|| store.publish(&changes)).map(|_| ()),
+        None => txn.rollback(),
+    }
+}

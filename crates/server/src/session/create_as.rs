@@ -1,0 +1,146 @@
+//! CREATE TABLE AS and SELECT INTO (src/backend/commands/createas.c).
+//!
+//! The table is made with the columns of the query's plan; its rows come by an
+//! `INSERT … SELECT` of the same query, so that they take the way of every bulk
+//! insert. Both belong to one statement: if the query fails, there is no table.
+
+use std::sync::Arc;
+
+use steppe_exec::ddl;
+use steppe_sql::ast::{
+    CreateTableAsStmt, InsertStmt, IntoClause, Overriding, RangeVar, SelectBody, SelectStmt,
+    Statement,
+};
+use steppe_sql::bind::Params;
+use steppe_types::{Datum, Error, Result};
+
+use super::Session;
+use super::portal::{Body, PlanPortal};
+use super::sink::ResultFormats;
+use super::tag::CommandTag;
+
+/// The query of a CREATE TABLE AS, with the parameters of EXECUTE.
+struct Source {
+    query: SelectStmt,
+    text: Arc<str>,
+    params: Arc<[Datum]>,
+    param_types: Vec<steppe_types::Oid>,
+}
+
+impl Session {
+    /// CREATE TABLE AS.
+    pub(super) async fn create_table_as(
+        &mut self,
+        create: &CreateTableAsStmt,
+        text: &Arc<str>,
+    ) -> Result<CommandTag> {
+        if create.materialized_view {
+            return Err(Error::not_supported("CREATE MATERIALIZED VIEW"));
+        }
+        self.check_writable("CREATE TABLE AS")?;
+        let source = self.source_of(&create.query, text)?;
+        self.create_from(&create.into, source, create.with_no_data, create.if_not_exists).await
+    }
+
+    /// SELECT INTO.
+    pub(super) async fn select_into(
+        &mut self,
+        select: &SelectStmt,
+        text: &Arc<str>,
+    ) -> Result<CommandTag> {
+        self.check_writable("SELECT INTO")?;
+        let mut query = select.clone();
+        let into = take_into(&mut query).ok_or_else(|| Error::internal("SELECT without INTO"))?;
+        let (params, param_types) = (Arc::from([]), Vec::new());
+        let source = Source { query, text: Arc::clone(text), params, param_types };
+        self.create_from(&into, source, false, false).await
+    }
+
+    /// The query, or the one that EXECUTE names.
+    fn source_of(&mut self, query: &Statement, text: &Arc<str>) -> Result<Source> {
+        match query {
+            Statement::Select(select) => Ok(Source {
+                query: (**select).clone(),
+                text: Arc::clone(text),
+                params: Arc::from([]),
+                param_types: Vec::new(),
+            }),
+            Statement::Execute(execute) => {
+                let prepared = self.statements.get(&execute.name)?.clone();
+                let Body::Plan(plan) = &prepared.body else { return Err(not_a_select()) };
+                let Statement::Select(select) = &*plan.statement else {
+                    return Err(not_a_select());
+                };
+                Ok(Source {
+                    query: (**select).clone(),
+                    text: Arc::clone(&plan.source),
+                    params: self.execute_params(execute, plan.param_types(), text)?,
+                    param_types: plan.param_types().to_vec(),
+                })
+            }
+            _ => Err(not_a_select()),
+        }
+    }
+
+    async fn create_from(
+        &mut self,
+        into: &IntoClause,
+        source: Source,
+        with_no_data: bool,
+        if_not_exists: bool,
+    ) -> Result<CommandTag> {
+        const TAG: CommandTag = CommandTag::Plain("CREATE TABLE AS");
+        let Source { query, text, params, param_types } = source;
+        let select = Arc::new(Statement::Select(Box::new(query.clone())));
+        let plan = self.plan(&select, &text, Params::fixed(&param_types), "")?;
+        let columns = plan.compiled.columns().to_vec();
+        self.start_statement()?;
+        let made = self.with_ddl(&text, |context| {
+            ddl::create_table_as(context, into, &columns, if_not_exists)
+        })?;
+        self.end_statement();
+        let Some(table) = made else { return Ok(TAG) };
+        if with_no_data {
+            return Ok(TAG);
+        }
+        let schema = self.names.catalog.schema(table.schema).map(|s| s.name.to_string());
+        let insert = Statement::Insert(Box::new(InsertStmt {
+            with: None,
+            relation: RangeVar { schema, name: table.name.to_string(), ..into.relation.clone() },
+            columns: Vec::new(),
+            overriding: Overriding::None,
+            source: Some(query),
+            on_conflict: None,
+            returning: None,
+        }));
+        let plan = self.plan(&Arc::new(insert), &text, Params::fixed(&param_types), "")?;
+        let mut portal = PlanPortal::new(plan, params);
+        self.run_plan(&mut portal, &ResultFormats::Text, 0).await?;
+        match portal.done {
+            Some(CommandTag::Rows(_, rows)) => Ok(CommandTag::Rows("SELECT", rows)),
+            _ => Err(Error::internal("the rows of a new table were not counted")),
+        }
+    }
+}
+
+fn not_a_select() -> Error {
+    Error::new(steppe_types::SqlState::WRONG_OBJECT_TYPE, "prepared statement is not a SELECT")
+}
+
+/// Takes INTO out of a SELECT; with set operations it stands in the first of them.
+fn take_into(select: &mut SelectStmt) -> Option<IntoClause> {
+    match &mut select.body {
+        SelectBody::Select(core) => core.into.take(),
+        SelectBody::SetOp(operation) => take_into(&mut operation.left),
+        SelectBody::Values(_) => None,
+    }
+}
+
+/// Whether a SELECT makes a table.
+pub(super) fn has_into(select: &SelectStmt) -> bool {
+    match &select.body {
+        SelectBody::Select(core) => core.into.is_some(),
+        SelectBody::SetOp(operation) => has_into(&operation.left),
+        SelectBody::Values(_) => false,
+    }
+}
