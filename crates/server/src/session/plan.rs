@@ -81,7 +81,7 @@ impl Session {
         let mut io = (*self.live.io).clone();
         io.now = self.env.transaction_timestamp;
         let (catalog, path) = (Arc::clone(&self.names.catalog), Arc::clone(&self.names.path));
-        let role = (user, BOOTSTRAP_SUPERUSER);
+        let role = (Arc::clone(&self.core.identity.user), BOOTSTRAP_SUPERUSER);
         io.catalog = Some(Arc::new(CatalogNames::new(catalog, path, role)));
         self.env.io = Arc::new(io);
         self.env.catalog = Arc::clone(&self.names.catalog);
