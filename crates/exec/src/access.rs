@@ -236,6 +236,19 @@ impl TableAccess {
         Ok(out)
     }
 
+    /// Where the out-of-line values are, if the table may have any.
+    pub(crate) fn values(&self) -> Option<&OverflowStore> {
+        self.overflow.as_ref()
+    }
+
+    /// The out-of-line values that a stored row refers to.
+    pub(crate) fn references(&self, row: &[u8], out: &mut Vec<OverflowRef>) -> Result<()> {
+        for (_, pointer) in self.out_of_line(row)? {
+            out.push(read_pointer(&pointer)?);
+        }
+        Ok(())
+    }
+
     /// Says that an out-of-line value is not referred to any more.
     pub(crate) fn free(&self, txn: &mut Txn, pointer: &[u8]) -> Result<()> {
         let store = self.overflow.as_ref().ok_or_else(bad_pointer)?;

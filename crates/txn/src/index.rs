@@ -36,7 +36,7 @@ use crate::txn::Txn;
 use crate::view::View;
 
 const POSTING_LEN: usize = 16;
-const PLAIN_LEN: usize = 8;
+pub(crate) const PLAIN_LEN: usize = 8;
 
 /// The postings of one key in a unique index.
 pub(crate) struct Postings(Vec<(u64, Word)>);
@@ -83,11 +83,6 @@ impl Postings {
             put_u64(value, row);
             put_u64(value, word.0);
         }
-    }
-
-    /// Bytes of the stored form.
-    pub(crate) fn len_bytes(&self) -> usize {
-        self.0.len() * POSTING_LEN
     }
 
     /// Drops deleted postings that nobody can see any more.

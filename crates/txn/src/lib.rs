@@ -28,6 +28,7 @@ mod recovery;
 mod rollback;
 mod session;
 mod status;
+mod sweep;
 mod table;
 mod txn;
 mod undo;
@@ -49,6 +50,7 @@ pub use lock::{
 pub use overflow::{OverflowRef, OverflowStore};
 pub use session::{Interrupt, SessionShared};
 pub use steppe_storage::{Direction, Lsn, TreeId};
+pub use sweep::{Checkpoint, FindReferences};
 pub use table::{Action, Current, LockOutcome, ModifyOutcome, RowId, TableStore, WaitPolicy};
 pub use txn::{CommitWait, IsolationLevel, Txn, UndoPosition};
 pub use view::{RowBuf, RowMeta, Snapshot, View};

@@ -69,6 +69,21 @@ impl OverflowStore {
         self.tree.id()
     }
 
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Values stored from now on have this id or a greater one.
+    pub(crate) fn next_id(&self) -> u64 {
+        self.shared.next()
+    }
+
+    /// The smallest id of a value that is there.
+    pub(crate) fn first_id(&self) -> Result<Option<u64>> {
+        let first = self.tree.first_key()?;
+        Ok(first.and_then(|key| key.first_chunk::<8>().map(|id| u64::from_be_bytes(*id))))
+    }
+
     /// Stores a value.
     pub fn put(&self, txn: &mut Txn, bytes: &[u8]) -> Result<OverflowRef> {
         if bytes.len() > VALUE_LEN_MAX {

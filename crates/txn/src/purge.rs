@@ -6,14 +6,15 @@
 //! says; so a record that was rolled back or came to nothing does no harm.
 //!
 //! Nothing depends on this for correctness: deleted rows are skipped, deleted
-//! postings are dropped by the next insert of their key.
+//! postings are dropped by the next insert of their key, and VACUUM finds what
+//! a crash has made the purge forget (`sweep`).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use steppe_storage::{LogHeader, WriteOp};
+use steppe_storage::{LogHeader, TreeId, WriteOp};
 use steppe_types::Result;
 
 use crate::change::{Change, RowHeader};
@@ -56,24 +57,14 @@ impl Database {
                     Ok(())
                 })
             }
-            Change::PostingDelete { tree, unique, key, .. } => {
-                self.clean(tree, key, |value, op| {
-                    if unique {
-                        let mut postings = Postings::parse(value)?;
-                        let before = value.len();
-                        postings.drop_dead(horizon);
-                        if postings.len_bytes() != before {
-                            postings.store(op);
-                        }
-                        return Ok(());
-                    }
-                    let word = plain_word(value)?;
-                    if word.is_deleted() && word.xid() < horizon {
-                        op.remove();
-                    }
-                    Ok(())
-                })
-            }
+            Change::PostingDelete { tree, unique: true, key, .. } => self.clean_postings(tree, key),
+            Change::PostingDelete { tree, key, .. } => self.clean(tree, key, |value, op| {
+                let word = plain_word(value)?;
+                if word.is_deleted() && word.xid() < horizon {
+                    op.remove();
+                }
+                Ok(())
+            }),
             Change::OverflowFree { tree, id, chunks } => {
                 for chunk in 0..chunks {
                     self.clean(tree, &crate::overflow::chunk_key(id, chunk), |_, op| {
@@ -87,10 +78,24 @@ impl Database {
         }
     }
 
+    /// Drops the dead postings of a unique key.
+    pub(crate) fn clean_postings(&self, tree: TreeId, key: &[u8]) -> Result<()> {
+        let horizon = self.status.horizon();
+        self.clean(tree, key, |value, op| {
+            let mut postings = Postings::parse(value)?;
+            let before = postings.len();
+            postings.drop_dead(horizon);
+            if postings.len() != before {
+                postings.store(op);
+            }
+            Ok(())
+        })
+    }
+
     /// Writes an entry in nobody's name; a tree that is gone needs no cleaning.
     fn clean(
         &self,
-        tree: steppe_storage::TreeId,
+        tree: TreeId,
         key: &[u8],
         mut f: impl FnMut(&[u8], &mut WriteOp) -> Result<()>,
     ) -> Result<()> {

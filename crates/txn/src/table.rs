@@ -128,6 +128,10 @@ impl TableShared {
         Ok(TableShared { next_row: AtomicU64::new(last.map_or(1, |row| row.0 + 1)) })
     }
 
+    pub(crate) fn next(&self) -> u64 {
+        self.next_row.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn take_one(&self) -> u64 {
         self.next_row.fetch_add(1, Ordering::Relaxed)
     }

@@ -245,3 +245,64 @@ fn a_long_reader_does_not_crowd_a_unique_key() {
     assert!(postings.len() < 400, "{} bytes of postings", postings.len());
     reader.rollback().expect("ends");
 }
+
+/// What a crash has made everybody forget: VACUUM finds it, and its space is used again.
+#[test]
+fn a_sweep_finds_what_was_deleted_before_the_checkpoint() {
+    let mut vfs = CrashVfs::new(6);
+    let database = open(&vfs);
+    let session = database.new_session();
+    let mut txn = begin(&session);
+    let table = TableStore::create(&mut txn).expect("creates");
+    let index = IndexStore::create(&mut txn, false).expect("creates");
+    let values = OverflowStore::create(&mut txn).expect("creates");
+    database.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
+    let trees = [table.tree_id(), index.tree_id(), values.tree_id()];
+    drop((session, table, index, values, database));
+    let mut pages = Vec::new();
+    for _ in 0..6 {
+        let database = open(&vfs);
+        let session = database.new_session();
+        let table = TableStore::open(&database, trees[0]).expect("opens");
+        let index = IndexStore::open(&database, trees[1], false);
+        let values = OverflowStore::open(&database, trees[2]).expect("opens");
+        let check = &mut || Ok(());
+        database.sweep_rows(&table, check).expect("sweeps");
+        database.sweep_index(&index, check).expect("sweeps");
+        let references = &mut |_: &[u8], _: &mut Vec<OverflowRef>| Ok(());
+        database.sweep_values(&table, &values, references, check).expect("sweeps").expect("may");
+        assert_eq!(table.tree().first_key().expect("reads"), None);
+        database
+            .store()
+            .check_space(&[&trees[..], &[database.system_tree_id()]].concat())
+            .expect("every page is accounted for");
+        pages.push(database.store().stats().allocated_pages);
+
+        let mut txn = begin(&session);
+        let mut rows = Vec::new();
+        let noise: Vec<u8> =
+            (0..9000u64).map(|n| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect();
+        for n in 0..300u32 {
+            let value = values.put(&mut txn, &noise).expect("puts");
+            let row = table.insert(&mut txn, &[7; 100]).expect("inserts");
+            let inserted = index.insert(&mut txn, &n.to_be_bytes(), false, row);
+            assert!(matches!(inserted, Ok(IndexInsert::Done)));
+            rows.push((n, row, value));
+        }
+        database.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
+        let mut txn = begin(&session);
+        for (n, row, value) in rows {
+            let delete = &mut |_: Current<'_>, _: &mut Vec<u8>| Ok(Action::Delete);
+            assert!(matches!(table.modify(&mut txn, row, delete), Ok(ModifyOutcome::Done)));
+            index.mark_deleted(&mut txn, &n.to_be_bytes(), false, row).expect("marks");
+            values.free(&mut txn, value).expect("frees");
+        }
+        database.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
+        database.checkpoint().expect("writes");
+        drop(session);
+        drop(database);
+        vfs = vfs.crash();
+    }
+    let first = pages[1];
+    assert!(pages[1..].iter().all(|&count| count <= first + 2), "{pages:?}");
+}

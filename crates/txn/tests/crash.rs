@@ -1,7 +1,8 @@
 //! Power cuts at random operations, in the middle of everything, recovery
 //! included. After each: the recovered database equals the model after some
 //! number of commits, in their order, and no fewer than were acknowledged; every
-//! index equals its table; every tree is sound and every page accounted for.
+//! index equals its table; every tree is sound and every page accounted for; and once VACUUM
+//! has been through, nothing is left of what was deleted.
 
 #![allow(missing_docs)]
 
@@ -109,6 +110,10 @@ fn run_with(seed: u64, change_options: impl Fn(&mut DatabaseOptions)) {
         let world = World::open(Arc::clone(&database), &random, config).expect("is readable");
         expected.check(&world.committed);
         world.check_structure().expect("is sound");
+        if random.chance(1, 3) {
+            world.check_sweep().expect("sweeps");
+            world.check_structure().expect("is sound");
+        }
     }
 }
 

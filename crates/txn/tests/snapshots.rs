@@ -27,6 +27,7 @@ fn run(seed: u64) {
     world.finish().expect("rolls back");
     world.database.purge_all().expect("purges");
     world.check_structure().expect("is sound");
+    world.check_sweep().expect("sweeps");
     let committed = world.committed.clone();
     let database = std::sync::Arc::clone(&world.database);
     drop(world);

@@ -1,7 +1,8 @@
 //! VACUUM and ANALYZE (analyze.c, vacuum.c).
 //!
 //! Nothing needs vacuuming here: versions go when nobody can see them. VACUUM
-//! runs the purge at once. ANALYZE samples rows (Vitter's algorithm R) and
+//! runs the purge at once, and sweeps tables for what a crash has made it forget.
+//! ANALYZE samples rows (Vitter's algorithm R) and
 //! stores what the planner's estimates need.
 
 use super::scan::scan_rows;
@@ -12,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use steppe_catalog::{ColumnStatistics, RelKind, Relation, Statistics};
 use steppe_sql::ast::{DefValue, VacuumStmt};
-use steppe_txn::RelationLockMode;
+use steppe_txn::{IndexStore, RelationLockMode};
 use steppe_types::{Datum, Error, Result, SqlState, compare, text_io};
 
 /// Rows sampled: 300 × the default statistics target, as PostgreSQL.
@@ -76,7 +77,10 @@ pub(crate) fn vacuum(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt) -> Result<&'st
         }
     }
     if stmt.is_vacuum {
-        ctx.store.database().purge()?;
+        ctx.store.database().purge_all()?;
+        for table in &tables {
+            vacuum_table(ctx, table)?;
+        }
     }
     if analyze {
         for table in tables {
@@ -84,6 +88,32 @@ pub(crate) fn vacuum(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt) -> Result<&'st
         }
     }
     Ok(if stmt.is_vacuum { "VACUUM" } else { "ANALYZE" })
+}
+
+/// Sweeps a table, its indexes and its out-of-line values.
+fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
+    ctx.txn.lock_relation_blocking(table.oid, RelationLockMode::ShareUpdateExclusive)?;
+    // It may have been dropped while we waited.
+    let Some(table) = ctx.catalog().relation(table.oid).cloned() else { return Ok(()) };
+    let catalog = ctx.catalog();
+    let database = ctx.store.database();
+    let services = Arc::clone(&ctx.services);
+    let check = &mut || services.check_interrupts();
+    for index in catalog.indexes_of(&table) {
+        let unique = index.index.as_ref().is_some_and(|info| info.unique);
+        if let Some(storage) = index.storage {
+            let store = IndexStore::open(database, tree_of(storage), unique);
+            database.sweep_index(&store, check)?;
+        }
+    }
+    let access = TableAccess::open(database, &table)?;
+    let Some(rows) = access.rows() else { return Ok(()) };
+    database.sweep_rows(rows, check)?;
+    if let Some(values) = access.values() {
+        let references = &mut |row: &[u8], out: &mut Vec<_>| access.references(row, out);
+        database.sweep_values(rows, values, references, check)?;
+    }
+    Ok(())
 }
 
 fn analyze_table(ctx: &mut DdlContext<'_>, table: Arc<Relation>) -> Result<()> {

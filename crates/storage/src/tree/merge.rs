@@ -10,7 +10,7 @@
 //! is in the way, and a later removal tries again.
 
 use super::split::node_with;
-use super::{Located, Target, Tree};
+use super::{Located, Parent, Target, Tree};
 use crate::error::Result;
 use crate::ops::kind;
 use crate::page::edit::{self, NodeHeader, common_prefix};
@@ -56,11 +56,7 @@ impl Tree {
             self.collapse_root(located, priority)?;
             return Ok(false);
         }
-        let Some(mut pair) = self.latch_pair(located)? else { return Ok(false) };
-        if node::level(pair.left.page()) != level || node::level(pair.right.page()) != level {
-            return Ok(false);
-        }
-        let Some(merged) = pair.merge() else { return Ok(false) };
+        let Some((pair, merged)) = self.latch_mergeable(located, level)? else { return Ok(false) };
         let mut smo = Smo::new(self.store.inner(), priority);
         smo.ops.image(merged.page());
         smo.ops.free(pair.right.id());
@@ -74,21 +70,35 @@ impl Tree {
         Ok(parent_underfull)
     }
 
-    /// Latches a node, a neighbour under the same parent, and the parent.
-    fn latch_pair(&self, located: Located) -> Result<Option<Pair<'_>>> {
+    /// Latches a node with a neighbour that it can be merged with, and says what becomes
+    /// of the two. The left one is tried first: removals that go from left to right
+    /// leave it nearly empty, so that merging with it costs next to nothing.
+    fn latch_mergeable(&self, located: Located, level: u8) -> Result<Option<Mergeable<'_>>> {
+        let Some(Parent { position, .. }) = located.parent else { return Ok(None) };
+        for separator_slot in [position.checked_sub(1), Some(position)].into_iter().flatten() {
+            let Some(mut pair) = self.latch_pair(located, separator_slot)? else { continue };
+            let (left, right) = (pair.left.page(), pair.right.page());
+            if node::level(left) != level || node::level(right) != level {
+                return Ok(None);
+            }
+            if let Some(merged) = pair.merge() {
+                return Ok(Some((pair, merged)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Latches a node, its neighbour on the other side of a separator in the parent, and
+    /// the parent.
+    fn latch_pair(&self, located: Located, separator_slot: usize) -> Result<Option<Pair<'_>>> {
         let pool = self.pool();
         let Some(parent) = located.parent else { return Ok(None) };
         let page = pool.page(parent.id);
-        let separator_slot = match parent.position {
-            0 => 0,
-            position if position < node::slot_count(page) => position,
-            position => position - 1,
-        };
         let neighbour = match parent.position == separator_slot {
             true => node::child_at(page, parent.position + 1),
             false => node::child_at(page, parent.position - 1),
         };
-        let has_neighbour = node::slot_count(page) > 0;
+        let has_neighbour = separator_slot < node::slot_count(page);
         if !pool.validate(parent.id, parent.version) || !has_neighbour {
             return Ok(None);
         }
@@ -139,6 +149,9 @@ impl Tree {
         smo.commit(kind::STRUCTURE, LogHeader::default(), &[]).map(drop)
     }
 }
+
+/// Two neighbours, and the node that they become.
+type Mergeable<'a> = (Pair<'a>, Box<PageBuf>);
 
 /// Two neighbours and their parent, latched.
 struct Pair<'a> {

@@ -68,6 +68,33 @@ impl Table {
         Ok(rows)
     }
 
+    /// VACUUM.
+    pub fn sweep(&self, database: &Database) -> Result<bool> {
+        let check = &mut || Ok(());
+        database.sweep_index(&self.unique, check)?;
+        database.sweep_index(&self.plain, check)?;
+        database.sweep_rows(&self.rows, check)?;
+        let references = &mut |row: &[u8], out: &mut Vec<OverflowRef>| {
+            let (_, reference) = Row::decode(row);
+            out.extend(reference.map(|(id, chunks)| OverflowRef { id, chunks }));
+            Ok(())
+        };
+        Ok(database.sweep_values(&self.rows, &self.big, references, check)?.is_some())
+    }
+
+    /// The entries of the four trees, garbage included.
+    fn entry_counts(&self, database: &Database) -> Result<[u64; 4]> {
+        let mut counts = [0; 4];
+        for (count, tree) in counts.iter_mut().zip(self.trees()) {
+            let tree = database.store().tree(tree);
+            let mut cursor = tree.scan(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
+            while cursor.next_page()? {
+                *count += cursor.remaining() as u64;
+            }
+        }
+        Ok(counts)
+    }
+
     fn check_index(
         &self,
         view: &View,
@@ -246,6 +273,26 @@ impl<'a> World<'a> {
         Ok(())
     }
 
+    /// Sweeps a quiet database: nothing may be left but what its rows need.
+    pub fn check_sweep(&self) -> Result<()> {
+        for (number, table) in &self.tables {
+            assert!(table.sweep(&self.database)?, "nobody is at work");
+            let (mut rows, mut chunks) = (0, 0);
+            let handle = self.database.new_session();
+            let mut txn = Txn::begin(&handle, IsolationLevel::ReadCommitted, true);
+            txn.start_statement()?;
+            let mut cursor = table.rows.scan_all(txn.view());
+            while let Some((_, bytes)) = cursor.next()? {
+                rows += 1;
+                chunks += Row::decode(bytes).1.map_or(0, |(_, chunks)| u64::from(chunks));
+            }
+            txn.rollback()?;
+            let counts = table.entry_counts(&self.database)?;
+            assert_eq!(counts, [rows, rows, rows, chunks], "garbage in table {number}");
+        }
+        Ok(())
+    }
+
     /// Every open transaction is rolled back, and nothing of them is left.
     pub fn finish(&mut self) -> Result<()> {
         for at in 0..self.clients.len() {
@@ -289,6 +336,11 @@ impl<'a> World<'a> {
             0..2 => self.database.checkpoint().map(drop),
             2..4 => self.database.purge().map(drop),
             4 => self.database.purge_all().map(drop),
+            5 => {
+                let nth = self.random.below(self.tables.len().max(1) as u64) as usize;
+                let Some(table) = self.tables.values().nth(nth) else { return Ok(()) };
+                table.sweep(&self.database).map(drop)
+            }
             _ => self.acknowledge(),
         }
     }

@@ -1,0 +1,246 @@
+//! VACUUM's passes: finding what nobody can see, whoever has forgotten it.
+//!
+//! Deletions are cleaned up after by the purge, which learns of them from undo. What
+//! a crash leaves behind is known to nobody: undo is gone, and the log is read from
+//! the last checkpoint only. Such rows and postings are skipped by readers and go when
+//! they are met; out-of-line values without a row are never met. These passes look at
+//! everything instead. Nothing depends on them for correctness, they can stop anywhere,
+//! and they work beside readers and writers, a leaf at a time.
+//!
+//! *Rows and postings* are removed if they are deleted and their deleter is below the
+//! horizon: the rule of the purge.
+//!
+//! *Out-of-line values.* Let B be the next value id and then X the next xid, and let the
+//! horizon be at or past X: every transaction that has stored a value below B has ended,
+//! with its row in the table or its value removed. So a value below B is needed only if
+//! some version of a row refers to it: one in the table, or one of an undo record by a
+//! transaction from X on (older ones are below the horizon: nobody goes back past them,
+//! and the purge frees what they gave up). A row never hands its value to another. All
+//! these versions are looked at; a value below B that none refers to is garbage. If the
+//! horizon is held back, the pass is left for the next time.
+
+use std::ops::Bound;
+
+use steppe_storage::{Direction, LogHeader, Tree};
+use steppe_types::Result;
+
+use crate::change::{Change, RowHeader, apply_delta, corrupt};
+use crate::database::Database;
+use crate::index::{IndexStore, PLAIN_LEN, Postings, plain_word};
+use crate::overflow::{OverflowRef, OverflowStore};
+use crate::rollback::Gone;
+use crate::table::TableStore;
+
+/// What calls a sweep off: runs between leaves, and ends it with its error.
+pub type Checkpoint<'a> = &'a mut dyn FnMut() -> Result<()>;
+
+/// Appends the out-of-line values that a row refers to.
+pub type FindReferences<'a> = &'a mut dyn FnMut(&[u8], &mut Vec<OverflowRef>) -> Result<()>;
+
+/// Ids that one pass over the table covers: 16 MiB of bits.
+const IDS_PER_PASS: u64 = 1 << 27;
+
+impl Database {
+    /// Removes the rows whose deletion everybody sees; returns how many.
+    pub fn sweep_rows(&self, table: &TableStore, check: Checkpoint<'_>) -> Result<u64> {
+        let horizon = self.newest_horizon()?;
+        self.sweep(table.tree(), check, &mut |_, value| {
+            let word = RowHeader::split(value)?.0.word;
+            Ok(word.is_deleted() && word.xid() < horizon)
+        })
+    }
+
+    /// Removes the postings whose deletion everybody sees; returns how many keys went.
+    pub fn sweep_index(&self, index: &IndexStore, check: Checkpoint<'_>) -> Result<u64> {
+        let horizon = self.newest_horizon()?;
+        let mut crowded: Vec<Vec<u8>> = Vec::new();
+        let removed = self.sweep(index.tree(), check, &mut |key, value| {
+            if !index.is_unique() || value.len() == PLAIN_LEN {
+                let word = plain_word(value)?;
+                return Ok(word.is_deleted() && word.xid() < horizon);
+            }
+            let mut postings = Postings::parse(value)?;
+            let before = postings.len();
+            postings.drop_dead(horizon);
+            let some_left = (1..before).contains(&postings.len());
+            if some_left && crowded.last().is_none_or(|last| last != key) {
+                crowded.push(key.to_vec());
+            }
+            Ok(postings.len() == 0)
+        })?;
+        for key in crowded {
+            check()?;
+            self.clean_postings(index.tree_id(), &key)?;
+        }
+        Ok(removed)
+    }
+
+    /// Removes the out-of-line values that no row refers to; returns their chunks'
+    /// number, or `None` if transactions are under way that do not let it tell.
+    pub fn sweep_values(
+        &self,
+        table: &TableStore,
+        values: &OverflowStore,
+        references: FindReferences<'_>,
+        check: Checkpoint<'_>,
+    ) -> Result<Option<u64>> {
+        let ids_end = values.next_id();
+        let xids_end = self.xid_horizon().1;
+        if self.newest_horizon()? < xids_end {
+            return Ok(None);
+        }
+        let Some(first) = values.first_id()? else { return Ok(Some(0)) };
+        let (mut from, mut removed) = (first, 0);
+        while from < ids_end {
+            let mut used = IdSet::new(from, ids_end.min(from.saturating_add(IDS_PER_PASS)));
+            self.collect_references(table, xids_end, references, check, &mut used)?;
+            removed += self.sweep(values.tree(), check, &mut |key, _| {
+                let id = key.first_chunk::<8>().map(|id| u64::from_be_bytes(*id));
+                Ok(id.is_some_and(|id| used.covers(id) && !used.contains(id)))
+            })?;
+            from = used.end;
+        }
+        Ok(Some(removed))
+    }
+
+    /// The horizon, no further back than running transactions and snapshots hold it.
+    fn newest_horizon(&self) -> Result<u64> {
+        // It does not pass what is not durable.
+        self.flush_all()?;
+        Ok(self.advance_horizon())
+    }
+
+    /// Enters the values that versions of rows refer to: those in the table, and those
+    /// that transactions from `xids_end` on have replaced.
+    fn collect_references(
+        &self,
+        table: &TableStore,
+        xids_end: u64,
+        references: FindReferences<'_>,
+        check: Checkpoint<'_>,
+        used: &mut IdSet,
+    ) -> Result<()> {
+        let mut cursor = table.tree().scan(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
+        let (mut version, mut found) = (Vec::new(), Vec::new());
+        while cursor.next_page()? {
+            check()?;
+            while let Some((_, value)) = cursor.next() {
+                let (mut header, row) = RowHeader::split(value)?;
+                references(row, &mut found)?;
+                if header.word.xid() >= xids_end {
+                    version.clear();
+                    version.extend_from_slice(row);
+                }
+                while header.word.xid() >= xids_end && header.undo != 0 {
+                    let Some(before) = self.version_before(header, &mut version)? else { break };
+                    header = before;
+                    references(&version, &mut found)?;
+                }
+                found.drain(..).for_each(|value| used.insert(value.id));
+            }
+        }
+        Ok(())
+    }
+
+    /// Turns a version into the one before; `None` if nobody can go back to that.
+    fn version_before(
+        &self,
+        header: RowHeader,
+        version: &mut Vec<u8>,
+    ) -> Result<Option<RowHeader>> {
+        let mut undo = Vec::new();
+        if let Err(error) = self.undo.read(header.undo, &mut undo) {
+            // Undo goes when the horizon has passed it.
+            let is_settled = header.word.xid() < self.status.horizon();
+            return if is_settled { Ok(None) } else { Err(error) };
+        }
+        match Change::decode(&undo)? {
+            Change::RowUpdate { before, prefix, suffix, middle, .. } => {
+                apply_delta(version, prefix, suffix, middle)?;
+                Ok(Some(before))
+            }
+            Change::RowDelete { before, .. } => Ok(Some(before)),
+            _ => Err(corrupt("undo record: a row's chain leads to another kind")),
+        }
+    }
+
+    /// Removes the entries of a tree that `is_dead` names. It is asked without a latch
+    /// first: a leaf where nothing is dead costs a look.
+    fn sweep(
+        &self,
+        tree: &Tree,
+        check: Checkpoint<'_>,
+        is_dead: &mut dyn FnMut(&[u8], &[u8]) -> Result<bool>,
+    ) -> Result<u64> {
+        let mut removed = 0;
+        let mut cursor = tree.scan(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
+        while cursor.next_page()? {
+            check()?;
+            let mut first_dead = None;
+            while let Some((key, value)) = cursor.next() {
+                if is_dead(key, value)? {
+                    first_dead = Some(key.to_vec());
+                    break;
+                }
+            }
+            let Some(first_dead) = first_dead else { continue };
+            let _not_freed_meanwhile = self.tree_gate.read();
+            let pruned = tree.prune_leaf::<Gone>(
+                &first_dead,
+                LogHeader::default(),
+                |key, value| Ok(is_dead(key, value)?),
+                |_, _| {},
+            );
+            match pruned {
+                Ok(pruned) => removed += pruned.removed as u64,
+                Err(Gone::Tree) => return Ok(removed),
+                Err(Gone::Other(error)) => return Err(error),
+            }
+        }
+        Ok(removed)
+    }
+}
+
+/// A set of ids from a range.
+struct IdSet {
+    first: u64,
+    end: u64,
+    words: Vec<u64>,
+}
+
+impl IdSet {
+    fn new(first: u64, end: u64) -> IdSet {
+        let words = vec![0; (end - first).div_ceil(64) as usize];
+        IdSet { first, end, words }
+    }
+
+    fn covers(&self, id: u64) -> bool {
+        (self.first..self.end).contains(&id)
+    }
+
+    fn insert(&mut self, id: u64) {
+        if self.covers(id) {
+            let at = id - self.first;
+            self.words[(at / 64) as usize] |= 1 << (at % 64);
+        }
+    }
+
+    fn contains(&self, id: u64) -> bool {
+        let at = id.wrapping_sub(self.first);
+        self.covers(id) && self.words[(at / 64) as usize] >> (at % 64) & 1 == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_of_ids_knows_its_range() {
+        let mut set = IdSet::new(100, 300);
+        [99, 100, 164, 299, 300].into_iter().for_each(|id| set.insert(id));
+        let inside: Vec<u64> = (0..400).filter(|&id| set.contains(id)).collect();
+        assert_eq!(inside, [100, 164, 299]);
+        assert!(!set.covers(99) && !set.covers(300));
+    }
+}
