@@ -162,30 +162,38 @@ impl TableAccess {
         Ok(out)
     }
 
-    /// Encodes a row into `out` (emptied first), moving long values out of line. Columns in
+    /// Appends an encoded row to `out`, moving long values out of line. Columns in
     /// `kept` keep the out-of-line value they have (sorted by column).
-    pub(crate) fn encode(
+    pub(crate) fn append_row(
         &self,
         txn: &mut Txn,
         values: &[Datum],
         kept: &[(usize, Vec<u8>)],
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        out.clear();
+        let start = out.len();
         let kept_slices: Vec<(usize, &[u8])> = kept.iter().map(|(i, p)| (*i, &p[..])).collect();
         self.layout.encode_with_pointers(values, &kept_slices, out)?;
-        if out.len() <= ROW_BYTES_MAX {
+        let length = out.len() - start;
+        if self.is_short(length) {
             return Ok(());
         }
-        self.encode_long(txn, values, kept, out)
+        out.truncate(start);
+        self.append_long(txn, values, kept, length, out)
     }
 
-    /// The longest values go out of line until the row is short enough.
-    fn encode_long(
+    /// Whether an encoded row of this length is stored as it is.
+    pub(crate) fn is_short(&self, length: usize) -> bool {
+        length <= ROW_BYTES_MAX
+    }
+
+    /// The longest values go out of line until the row, now of `length`, is short enough.
+    fn append_long(
         &self,
         txn: &mut Txn,
         values: &[Datum],
         kept: &[(usize, Vec<u8>)],
+        mut length: usize,
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let mut candidates = Vec::new();
@@ -200,7 +208,6 @@ impl TableAccess {
             }
         }
         candidates.sort_by_key(|(_, payload)| std::cmp::Reverse(payload.len()));
-        let mut length = out.len();
         let mut pointers = kept.to_vec();
         for (i, payload) in candidates {
             if length <= ROW_BYTES_MAX {
@@ -212,12 +219,13 @@ impl TableAccess {
         }
         pointers.sort_by_key(|(i, _)| *i);
         let slices: Vec<(usize, &[u8])> = pointers.iter().map(|(i, p)| (*i, &p[..])).collect();
-        out.clear();
+        let start = out.len();
         self.layout.encode_with_pointers(values, &slices, out)?;
-        if out.len() > ENTRY_BYTES_MAX {
+        let length = out.len() - start;
+        if length > ENTRY_BYTES_MAX {
             return Err(Error::new(
                 SqlState::PROGRAM_LIMIT_EXCEEDED,
-                format!("row is too big: size {}, maximum size {ENTRY_BYTES_MAX}", out.len()),
+                format!("row is too big: size {length}, maximum size {ENTRY_BYTES_MAX}"),
             ));
         }
         Ok(())
@@ -433,6 +441,7 @@ impl IndexAccess {
             has_null |= value.is_null();
             encode_part(&value, part, out)?;
         }
+        self.check_length(out.len())?;
         Ok(Some(has_null && !self.nulls_not_distinct))
     }
 

@@ -1,104 +1,262 @@
 //! Bulk loading: COPY's rows through an INSERT's target.
 //!
 //! The session plans `INSERT INTO t (a, b) VALUES ($1, $2)` with the columns that
-//! COPY names; here its expressions (defaults of the other columns included) are
-//! evaluated with each row as the parameters, and rows go to the table and, in
-//! key order, to its indexes a batch at a time.
+//! COPY names; its expressions say what goes into each column of the table. Where
+//! they are just parameters and constants, a row is encoded as its fields are read,
+//! and no datum of it outlives its column. Otherwise (defaults that are computed,
+//! CHECK constraints) rows are kept as values and evaluated a batch at a time.
+//!
+//! ```text
+//!   fields ──▶ encoded rows ──────────────┐
+//!   fields ──▶ values ──▶ expressions ──▶ Inserter ──▶ table, then each index
+//! ```
 
 use crate::expr::{CExpr, Row};
-use crate::modify::{Inserter, ModifyPlan};
+use crate::modify::{Inserter, ModifyPlan, Target, null_violation};
 use crate::node::CNode;
 use crate::statement::{CompiledStmt, ExecEnv};
 use std::sync::Arc;
 use steppe_sql::query::Command;
-use steppe_txn::Txn;
+use steppe_txn::{NewRows, Txn};
 use steppe_types::{Datum, Error, Result};
 
-/// Rows put in at a time.
-const BATCH_ROWS: usize = 1024;
+/// A field as it is handed in.
+#[derive(Debug)]
+pub enum Field<'a> {
+    /// Its value.
+    Value(Datum),
+    /// The value of a column of type text or varchar, of any length.
+    Text(&'a str),
+}
+
+impl Field<'_> {
+    fn into_datum(self) -> Datum {
+        match self {
+            Field::Value(value) => value,
+            Field::Text(text) => Datum::text(text),
+        }
+    }
+}
 
 /// Inserts many rows through one compiled INSERT.
 pub struct BulkInsert {
     stmt: Arc<CompiledStmt>,
     inserter: Inserter,
-    pending: Vec<Vec<Datum>>,
+    pending: Pending,
+}
+
+/// Rows that are not stored yet.
+enum Pending {
+    Encoded {
+        /// What goes into each column.
+        sources: Box<[Source]>,
+        rows: NewRows,
+        /// Some row is too long to be stored as it is.
+        long: bool,
+    },
+    Values {
+        fields: usize,
+        rows: Vec<Vec<Datum>>,
+    },
+}
+
+#[derive(Clone)]
+enum Source {
+    Field(usize),
+    Constant(Datum),
 }
 
 impl BulkInsert {
-    /// Over an `INSERT … VALUES` of one row without ON CONFLICT and RETURNING.
-    pub fn new(stmt: &Arc<CompiledStmt>) -> Result<BulkInsert> {
-        let bulk =
-            BulkInsert { stmt: stmt.clone(), inserter: Inserter::default(), pending: Vec::new() };
-        bulk.parts()?;
-        Ok(bulk)
+    /// Over an `INSERT … VALUES` of one row, with `fields` parameters, without ON
+    /// CONFLICT and RETURNING.
+    pub fn new(stmt: &Arc<CompiledStmt>, fields: usize) -> Result<BulkInsert> {
+        let (modify, exprs) = parts(stmt)?;
+        let sources = exprs.iter().map(|expr| match expr {
+            CExpr::Param(i) => Some(Source::Field(*i)),
+            CExpr::Const(value) => Some(Source::Constant(value.clone())),
+            _ => None,
+        });
+        let sources: Option<Box<[Source]>> = sources.collect();
+        let pending = match sources {
+            Some(sources) if modify.target.checks.is_empty() => {
+                Pending::Encoded { sources, rows: NewRows::default(), long: false }
+            }
+            _ => Pending::Values { fields, rows: Vec::new() },
+        };
+        Ok(BulkInsert { stmt: stmt.clone(), inserter: Inserter::default(), pending })
     }
 
-    /// The target and the row's expressions.
-    fn parts(&self) -> Result<(&ModifyPlan, &[CExpr])> {
-        let other = || Error::internal("bulk insert over another kind of statement");
-        let CNode::Modify(modify) = &self.stmt.root().kind else { return Err(other()) };
-        if modify.command != Command::Insert || modify.on_conflict.is_some() || modify.returning {
-            return Err(other());
-        }
-        let child = &modify.child;
-        match (&child.kind, &child.project) {
-            (CNode::Result(_), Some(project)) => Ok((modify, project)),
-            (CNode::Values(lists), None) if lists.len() == 1 => Ok((modify, &lists[0])),
-            _ => Err(other()),
+    /// How many rows are not stored yet.
+    pub fn pending_rows(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Adds a row, whose fields `field` converts. It may be asked for a field again.
+    ///
+    /// Besides what `field` answers, 23502 for a NULL where there may be none (other
+    /// constraints are looked at when the rows are stored).
+    pub fn push<'a>(
+        &mut self,
+        mut field: impl FnMut(usize) -> Result<Field<'a>>,
+        env: &ExecEnv,
+    ) -> Result<()> {
+        match &mut self.pending {
+            Pending::Values { fields, rows } => {
+                let row = (0..*fields).map(|i| field(i).map(Field::into_datum));
+                rows.push(row.collect::<Result<_>>()?);
+                Ok(())
+            }
+            Pending::Encoded { sources, rows, long } => {
+                let target = &parts(&self.stmt)?.0.target;
+                rows.push_with(|out| {
+                    let start = out.len();
+                    append_row(target, sources, &mut field, env, out)?;
+                    *long |= !target.table.is_short(out.len() - start);
+                    Ok(())
+                })
+            }
         }
     }
 
-    /// Adds a row: the parameters' values. Rows are stored when there are enough of them.
-    pub fn push(&mut self, row: Vec<Datum>, env: &ExecEnv, txn: &mut Option<Txn>) -> Result<()> {
-        self.pending.push(row);
-        if self.pending.len() >= BATCH_ROWS {
-            return self.flush(env, txn);
+    /// Stores the rows added since the last time. If it fails they are still held:
+    /// when the transaction has taken back what was done, [`Self::store_row`] finds
+    /// which one it was.
+    pub fn flush(&mut self, env: &ExecEnv, txn: &mut Option<Txn>) -> Result<()> {
+        if self.pending_rows() == 0 {
+            return Ok(());
+        }
+        self.store(None, env, txn)?;
+        match &mut self.pending {
+            Pending::Encoded { rows, long, .. } => {
+                rows.clear();
+                *long = false;
+            }
+            Pending::Values { rows, .. } => rows.clear(),
         }
         Ok(())
     }
 
-    /// Stores the rows that are still held.
-    pub fn flush(&mut self, env: &ExecEnv, txn: &mut Option<Txn>) -> Result<()> {
-        if self.pending.is_empty() {
-            return Ok(());
-        }
-        let mut cx = self.stmt.context(Arc::new([]), env, txn)?;
-        let pending = std::mem::take(&mut self.pending);
-        let mut inserter = std::mem::take(&mut self.inserter);
-        let result = self.parts().and_then(|(modify, exprs)| {
-            cx.check_interrupts()?;
-            let mut rows = Vec::with_capacity(pending.len());
-            for values in pending {
-                rows.push(full_row(exprs, values, &mut cx)?);
-            }
-            let slices: Vec<&[Datum]> = rows.iter().map(|r| &r[..]).collect();
-            inserter.insert(&modify.target, &slices, &mut cx)
-        });
-        self.inserter = inserter;
-        *txn = cx.take_txn().map(|t| t.txn);
-        result
+    /// Stores the pending row `i`, and goes on holding it.
+    pub fn store_row(&mut self, i: usize, env: &ExecEnv, txn: &mut Option<Txn>) -> Result<()> {
+        self.store(Some(i), env, txn)
     }
+
+    /// Stores one pending row, or all.
+    fn store(&mut self, one: Option<usize>, env: &ExecEnv, txn: &mut Option<Txn>) -> Result<()> {
+        let mut cx = self.stmt.context(Arc::new([]), env, txn)?;
+        let stored = parts(&self.stmt).and_then(|(modify, exprs)| {
+            cx.check_interrupts()?;
+            let target = &modify.target;
+            let range = one.map_or(0..self.pending.len(), |i| i..i + 1);
+            match &mut self.pending {
+                Pending::Encoded { rows, long: false, .. } if one.is_none() => {
+                    self.inserter.insert_encoded(target, rows, &mut cx)
+                }
+                Pending::Encoded { rows, .. } => {
+                    let mut again = NewRows::default();
+                    for i in range {
+                        append_stored(target, rows.row(i), &mut again, &mut cx)?;
+                    }
+                    self.inserter.insert_encoded(target, &mut again, &mut cx)
+                }
+                Pending::Values { rows, .. } => {
+                    let full = rows[range].iter().map(|values| full_row(exprs, values, &mut cx));
+                    let full = full.collect::<Result<Vec<_>>>()?;
+                    let slices: Vec<&[Datum]> = full.iter().map(|row| &row[..]).collect();
+                    self.inserter.insert(target, &slices, &mut cx)
+                }
+            }
+        });
+        *txn = cx.take_txn().map(|t| t.txn);
+        stored
+    }
+}
+
+impl Pending {
+    fn len(&self) -> usize {
+        match self {
+            Pending::Encoded { rows, .. } => rows.len(),
+            Pending::Values { rows, .. } => rows.len(),
+        }
+    }
+}
+
+/// The target and the row's expressions.
+fn parts(stmt: &CompiledStmt) -> Result<(&ModifyPlan, &[CExpr])> {
+    let other = || Error::internal("bulk insert over another kind of statement");
+    let CNode::Modify(modify) = &stmt.root().kind else { return Err(other()) };
+    if modify.command != Command::Insert || modify.on_conflict.is_some() || modify.returning {
+        return Err(other());
+    }
+    let child = &modify.child;
+    match (&child.kind, &child.project) {
+        (CNode::Result(_), Some(project)) => Ok((modify, project)),
+        (CNode::Values(lists), None) if lists.len() == 1 => Ok((modify, &lists[0])),
+        _ => Err(other()),
+    }
+}
+
+/// Appends the row that the fields make.
+fn append_row<'a>(
+    target: &Target,
+    sources: &[Source],
+    field: &mut impl FnMut(usize) -> Result<Field<'a>>,
+    env: &ExecEnv,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let start = out.len();
+    let layout = &target.table.layout;
+    let mut writer = layout.start_row(out);
+    for source in sources {
+        match source {
+            Source::Constant(value) => writer.push(value)?,
+            Source::Field(i) => match field(*i)? {
+                Field::Value(value) => writer.push(&value)?,
+                Field::Text(text) => writer.push_text(text)?,
+            },
+        }
+    }
+    let complete = writer.finish()?;
+    let has_null = || target.not_null.iter().any(|i| layout.is_null(&out[start..], *i));
+    if complete && !has_null() {
+        return Ok(());
+    }
+    // A long row, or one that may not be: not worth being quick about.
+    let values = sources.iter().map(|source| match source {
+        Source::Constant(value) => Ok(value.clone()),
+        Source::Field(i) => field(*i).map(Field::into_datum),
+    });
+    let values = values.collect::<Result<Vec<_>>>()?;
+    if let Some(column) = target.not_null.iter().find(|i| values[**i].is_null()) {
+        return Err(null_violation(target, *column, &values, &env.functions()));
+    }
+    out.truncate(start);
+    layout.encode(&values, out)
+}
+
+/// Appends a row that was encoded whole, moving what is long out of line.
+fn append_stored(
+    target: &Target,
+    row: &[u8],
+    out: &mut NewRows,
+    cx: &mut crate::context::ExecContext,
+) -> Result<()> {
+    if target.table.is_short(row.len()) {
+        out.push(row);
+        return Ok(());
+    }
+    let mut values = Vec::new();
+    target.table.decode_all(row, &mut values)?;
+    let txn = &mut cx.txn()?.txn;
+    out.push_with(|out| target.table.append_row(txn, &values, &[], out))
 }
 
 /// All columns of a row from the values of those that were given.
 fn full_row(
     exprs: &[CExpr],
-    mut values: Vec<Datum>,
+    values: &[Datum],
     cx: &mut crate::context::ExecContext,
 ) -> Result<Vec<Datum>> {
-    // The usual case: a column is just one of the values, used once.
-    if exprs.iter().all(|e| matches!(e, CExpr::Param(_) | CExpr::Const(_))) {
-        return exprs
-            .iter()
-            .map(|e| match e {
-                CExpr::Param(i) => values
-                    .get_mut(*i)
-                    .map(std::mem::take)
-                    .ok_or_else(|| Error::internal("bulk row is too short")),
-                other => other.eval(cx, Row::EMPTY),
-            })
-            .collect();
-    }
     cx.set_params(values.into());
     exprs.iter().map(|e| e.eval(cx, Row::EMPTY)).collect()
 }

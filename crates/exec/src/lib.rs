@@ -37,7 +37,7 @@ mod spill;
 mod statement;
 mod tuplestore;
 
-pub use bulk::BulkInsert;
+pub use bulk::{BulkInsert, Field};
 pub use context::{Instrument, Note};
 pub use env::{AdvisoryKey, AdvisoryMode, FnContext, NoServices, RowSink, SessionServices};
 pub use fold::fold_conditions;

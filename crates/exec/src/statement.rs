@@ -173,16 +173,9 @@ impl CompiledStmt {
         env: &ExecEnv,
         txn: &mut Option<Txn>,
     ) -> Result<ExecContext> {
-        let functions = FnContext {
-            services: env.services.clone(),
-            io: env.io.clone(),
-            catalog: env.catalog.clone(),
-            statement_timestamp: env.statement_timestamp,
-            transaction_timestamp: env.transaction_timestamp,
-        };
         let txn = txn.take().map(|txn| StatementTxn { view: txn.view(), txn });
         Ok(ExecContext::new(
-            functions,
+            env.functions(),
             params,
             self.planned.exec_params,
             self.work_tables,
@@ -190,6 +183,19 @@ impl CompiledStmt {
             env.temp.clone(),
             txn,
         ))
+    }
+}
+
+impl ExecEnv {
+    /// What functions see of it.
+    pub(crate) fn functions(&self) -> FnContext {
+        FnContext {
+            services: self.services.clone(),
+            io: self.io.clone(),
+            catalog: self.catalog.clone(),
+            statement_timestamp: self.statement_timestamp,
+            transaction_timestamp: self.transaction_timestamp,
+        }
     }
 }
 

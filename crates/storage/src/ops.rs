@@ -404,16 +404,17 @@ fn apply_remove_many(page: &mut PageMut<'_>, reader: &mut Reader<'_>) -> Option<
 }
 
 fn apply_insert_many(page: &mut PageMut<'_>, reader: &mut Reader<'_>) -> Option<()> {
-    let (first, entries) = (reader.u16()?, reader.u16()?);
-    for index in first..first + entries {
+    let (first, count) = (reader.u16()?, reader.u16()?);
+    let mut entries = Vec::with_capacity(count.min(node::MAX_SLOTS));
+    let mut needed = 0;
+    for _ in 0..count {
         let (suffix, value) = (reader.bytes()?, reader.bytes()?);
-        let in_range = index <= node::slot_count(**page);
-        if !in_range || !edit::fits(**page, suffix.len(), value.len()) {
-            return None;
-        }
-        edit::insert(page, index, suffix, value);
+        needed += node::SLOT_SIZE + node::heap_cost(suffix.len(), value.len());
+        entries.push((suffix, value));
     }
-    Some(())
+    let present = node::slot_count(**page);
+    let fits = present + count <= node::MAX_SLOTS && node::room(**page) >= needed;
+    (first <= present && fits).then(|| edit::insert_many(page, first, entries.iter().copied()))
 }
 
 fn apply_image(page: &mut PageMut<'_>, id: PageId, reader: &mut Reader<'_>) -> Option<()> {

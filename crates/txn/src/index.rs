@@ -172,6 +172,22 @@ pub struct IndexBatch {
     pub stopped: IndexInsert,
 }
 
+/// Tree entries one after the other, and where the key and the value of each end.
+#[derive(Default)]
+struct StoredEntries {
+    keys: Vec<u8>,
+    values: Vec<u8>,
+    ends: Vec<(usize, usize)>,
+}
+
+impl StoredEntries {
+    fn pairs(&self) -> Vec<(&[u8], &[u8])> {
+        let starts = std::iter::once((0, 0)).chain(self.ends.iter().copied());
+        let bounds = starts.zip(&self.ends);
+        bounds.map(|(from, to)| (&self.keys[from.0..to.0], &self.values[from.1..to.1])).collect()
+    }
+}
+
 /// An index. Cheap to clone.
 #[derive(Clone)]
 pub struct IndexStore {
@@ -346,20 +362,9 @@ impl IndexStore {
     /// Adds many postings, sorted by key (and row id): a leaf's worth at a time,
     /// one log and one undo record each. Stops at the first that cannot be added.
     pub fn insert_batch(&self, txn: &mut Txn, entries: &[IndexEntry<'_>]) -> Result<IndexBatch> {
-        let word = Word::new(txn.assign_xid(), 0).0.to_le_bytes();
-        let keys: Vec<Vec<u8>> =
-            entries.iter().map(|e| self.tree_key(e.key, e.has_null, e.row)).collect();
-        let value = |entry: &IndexEntry<'_>| {
-            let mut value = Vec::with_capacity(POSTING_LEN);
-            if self.is_list(entry.has_null) {
-                put_u64(&mut value, entry.row.0);
-            }
-            value.extend_from_slice(&word);
-            value
-        };
-        let values: Vec<Vec<u8>> = entries.iter().map(value).collect();
-        let pairs: Vec<(&[u8], &[u8])> =
-            keys.iter().zip(&values).map(|(key, value)| (&key[..], &value[..])).collect();
+        let word = Word::new(txn.assign_xid(), 0);
+        let stored = self.stored_entries(entries, word);
+        let pairs = stored.pairs();
         let mut consumed = 0;
         while consumed < entries.len() {
             // One record undoes postings of one kind only.
@@ -381,6 +386,23 @@ impl IndexStore {
             }
         }
         Ok(IndexBatch { consumed, stopped: IndexInsert::Done })
+    }
+
+    /// The keys and values of new entries as the tree holds them.
+    fn stored_entries(&self, entries: &[IndexEntry<'_>], word: Word) -> StoredEntries {
+        let mut stored = StoredEntries::default();
+        for entry in entries {
+            let list = self.is_list(entry.has_null);
+            stored.keys.extend_from_slice(entry.key);
+            if list {
+                put_u64(&mut stored.values, entry.row.0);
+            } else {
+                stored.keys.extend_from_slice(&entry.row.0.to_be_bytes());
+            }
+            put_u64(&mut stored.values, word.0);
+            stored.ends.push((stored.keys.len(), stored.values.len()));
+        }
+        stored
     }
 
     /// Inserts the new keys of a run; says how many, and whether a key exists.

@@ -22,6 +22,7 @@ mod cursor;
 mod database;
 mod index;
 mod lock;
+mod new_rows;
 mod overflow;
 mod purge;
 mod recovery;
@@ -47,6 +48,7 @@ pub use lock::{
     AdvisoryScope, LockManager, LockOptions, LockTag, LockWait, RelationLockMode, RowLockMode,
     SharedMode,
 };
+pub use new_rows::NewRows;
 pub use overflow::{OverflowRef, OverflowStore};
 pub use session::{Interrupt, SessionShared};
 pub use steppe_storage::{Direction, Lsn, TreeId};

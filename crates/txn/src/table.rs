@@ -26,6 +26,7 @@ use crate::change::{Change, DELETED, KEY_CHANGED, ROW_HEADER_LEN, RowHeader, Wor
 use crate::cursor::RowCursor;
 use crate::database::Database;
 use crate::lock::{Acquire, LockTag, LockWait, RowLockMode, RowOwner};
+use crate::new_rows::NewRows;
 use crate::status::TxnStatus;
 use crate::txn::Txn;
 use crate::view::{RowBuf, RowMeta, View};
@@ -355,41 +356,33 @@ impl TableStore {
 
     /// Inserts many rows; their ids are appended to `ids` in order. One log and
     /// one undo record cover a leaf's worth.
-    pub fn insert_batch(&self, txn: &mut Txn, rows: &[&[u8]], ids: &mut Vec<RowId>) -> Result<()> {
+    pub fn insert_batch(
+        &self,
+        txn: &mut Txn,
+        rows: &mut NewRows,
+        ids: &mut Vec<RowId>,
+    ) -> Result<()> {
         let xid = txn.assign_xid();
         let header = RowHeader { word: Word::new(xid, 0), undo: 0, cid: txn.command_id() };
-        let header = header.to_bytes();
-        let mut rest = rows;
-        while !rest.is_empty() {
-            let wanted = rest.len().min(RANGE_SIZE_MAX as usize) as u64;
+        rows.set_headers(&header.to_bytes());
+        let mut done = 0;
+        while done < rows.len() {
+            let wanted = (rows.len() - done).min(RANGE_SIZE_MAX as usize) as u64;
             let ranges = &txn.session.ranges;
             let (first, count) = ranges.lock().take(self.tree.id(), &self.shared, wanted);
-            let (run, more) = rest.split_at(count as usize);
-            rest = more;
-            let (mut keys, mut values, mut ends) = (Vec::new(), Vec::new(), Vec::new());
-            for (id, row) in (first..).zip(run) {
-                keys.push(id.to_be_bytes());
-                values.extend_from_slice(&header);
-                values.extend_from_slice(row);
-                ends.push(values.len());
-                ids.push(RowId(id));
-            }
-            self.insert_run(txn, first, &keys, &values, &ends)?;
+            let run = done..done + count as usize;
+            done = run.end;
+            ids.extend((first..first + count).map(RowId));
+            let keys: Vec<[u8; 8]> = (first..first + count).map(u64::to_be_bytes).collect();
+            let values = run.map(|i| rows.value(i));
+            let entries: Vec<_> = keys.iter().map(|key| &key[..]).zip(values).collect();
+            self.insert_run(txn, first, &entries)?;
         }
         Ok(())
     }
 
-    fn insert_run(
-        &self,
-        txn: &mut Txn,
-        first: u64,
-        keys: &[[u8; 8]],
-        values: &[u8],
-        ends: &[usize],
-    ) -> Result<()> {
-        let starts = std::iter::once(0).chain(ends.iter().copied());
-        let slices = starts.zip(ends).map(|(start, &end)| &values[start..end]);
-        let entries: Vec<(&[u8], &[u8])> = keys.iter().map(|key| &key[..]).zip(slices).collect();
+    /// Inserts rows with consecutive ids, from `first` on.
+    fn insert_run(&self, txn: &mut Txn, first: u64, entries: &[(&[u8], &[u8])]) -> Result<()> {
         let mut done = 0;
         while done < entries.len() {
             let tree = self.tree.id();

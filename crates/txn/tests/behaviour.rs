@@ -35,8 +35,10 @@ fn begin(session: &SessionHandle) -> Txn {
 fn table_of(session: &SessionHandle, rows: &[&[u8]]) -> (TableStore, Vec<RowId>) {
     let mut txn = begin(session);
     let table = TableStore::create(&mut txn).expect("creates");
+    let mut new = NewRows::default();
+    rows.iter().for_each(|row| new.push(row));
     let mut ids = Vec::new();
-    table.insert_batch(&mut txn, rows, &mut ids).expect("inserts");
+    table.insert_batch(&mut txn, &mut new, &mut ids).expect("inserts");
     let wait = txn.commit().expect("commits");
     session.database().wait_durable(wait.lsn).expect("flushes");
     (table, ids)

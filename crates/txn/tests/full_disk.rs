@@ -107,10 +107,10 @@ fn a_large_transaction_on_a_full_disk_rolls_back() {
         let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
         txn.start_statement().expect("starts");
         let table = TableStore::create(&mut txn).expect("creates");
-        let rows: Vec<Vec<u8>> = (0..3000u32).map(|n| [n.to_le_bytes(); 30].concat()).collect();
-        let slices: Vec<&[u8]> = rows.iter().map(Vec::as_slice).collect();
+        let mut rows = NewRows::default();
+        (0..3000u32).for_each(|n| rows.push(&[n.to_le_bytes(); 30].concat()));
         let mut ids = Vec::new();
-        table.insert_batch(&mut txn, &slices, &mut ids).expect("inserts");
+        table.insert_batch(&mut txn, &mut rows, &mut ids).expect("inserts");
         database.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
         database.checkpoint().expect("writes");
 

@@ -34,8 +34,40 @@ pub fn out_of_range(type_name: &str, text: &str) -> Error {
     )
 }
 
+/// Digits of which any number is below 2^63.
+const SAFE_DIGITS: usize = 18;
+
+/// An integer of a few digits, perhaps with a minus sign: what nearly all text is.
+#[inline]
+fn parse_plain(text: &str) -> Option<i64> {
+    let (negative, digits) = match text.as_bytes() {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    if digits.is_empty() || digits.len() > SAFE_DIGITS {
+        return None;
+    }
+    let mut value = 0;
+    for digit in digits {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + i64::from(digit);
+    }
+    Some(if negative { -value } else { value })
+}
+
 /// Reads a signed integer whose least value is `-limit`.
 fn parse_signed(text: &str, limit: u64, type_name: &str) -> Result<i64> {
+    match parse_plain(text) {
+        Some(value) if value.unsigned_abs() < limit => Ok(value),
+        _ => parse_any_signed(text, limit, type_name),
+    }
+}
+
+/// The same, for any spelling.
+fn parse_any_signed(text: &str, limit: u64, type_name: &str) -> Result<i64> {
     let invalid = || invalid_syntax(type_name, text);
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest

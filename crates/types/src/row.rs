@@ -208,47 +208,33 @@ impl RowLayout {
         wide: bool,
         out: &mut Vec<u8>,
     ) -> Result<bool> {
-        let start = out.len();
-        let shape = self.shape(values.len(), wide);
-        out.resize(start + shape.payload_at, 0);
-        let header = values.len() as u16 | if wide { HEADER_WIDE } else { 0 };
-        out[start..start + HEADER_BYTES].copy_from_slice(&header.to_le_bytes());
-        for (i, (column, value)) in self.columns.iter().zip(values).enumerate() {
-            let pointer = match pointers.split_first() {
+        let mut writer = self.writer(wide, out);
+        for (i, value) in values.iter().enumerate() {
+            match pointers.split_first() {
                 Some((&(at, pointer), rest)) if at == i => {
                     pointers = rest;
-                    Some(pointer)
+                    writer.push_pointer(pointer)?;
                 }
-                _ => None,
-            };
-            if pointer.is_none() && value.is_null() {
-                out[start + HEADER_BYTES + i / 8] |= 1 << (i % 8);
-            }
-            match column.place {
-                Place::Fixed { .. } if pointer.is_some() => {
-                    return Err(Error::internal("fixed-width column cannot be out of line"));
-                }
-                Place::Fixed { .. } if value.is_null() => {}
-                Place::Fixed { offset, width } => {
-                    column.physical.check(value)?;
-                    let at = start + shape.fixed_at + offset as usize;
-                    stored::write_fixed(value, &mut out[at..at + width as usize])?;
-                }
-                Place::Variable { index } => {
-                    match pointer {
-                        Some(pointer) => out.extend_from_slice(pointer),
-                        None if value.is_null() => {}
-                        None => stored::write_variable(column.physical, value, out)?,
-                    }
-                    let end = out.len() - start - shape.payload_at;
-                    let entries = &mut out[start + shape.offsets_at..start + shape.payload_at];
-                    if !write_entry(entries, index as usize, wide, end, pointer.is_some()) {
-                        return Ok(false);
-                    }
-                }
+                _ => writer.push(value)?,
             }
         }
-        Ok(true)
+        writer.finish()
+    }
+
+    /// Begins a row at the end of `out`, to be written column by column. Its
+    /// variable section must stay short (see [`RowWriter::finish`]).
+    pub fn start_row<'a>(&'a self, out: &'a mut Vec<u8>) -> RowWriter<'a> {
+        self.writer(false, out)
+    }
+
+    fn writer<'a>(&'a self, wide: bool, out: &'a mut Vec<u8>) -> RowWriter<'a> {
+        let start = out.len();
+        let stored = self.columns.len();
+        let shape = self.shape(stored, wide);
+        out.resize(start + shape.payload_at, 0);
+        let header = stored as u16 | if wide { HEADER_WIDE } else { 0 };
+        out[start..start + HEADER_BYTES].copy_from_slice(&header.to_le_bytes());
+        RowWriter { columns: self.columns.iter(), out, start, shape, at: 0, reachable: true }
     }
 
     fn shape(&self, stored: usize, wide: bool) -> Shape {
@@ -277,6 +263,12 @@ impl RowLayout {
             return Err(stored::corrupted("a row is cut short"));
         }
         Ok(shape)
+    }
+
+    /// Whether column `i` of a row of this layout's own width is NULL.
+    #[inline]
+    pub fn is_null(&self, row: &[u8], i: usize) -> bool {
+        row.get(HEADER_BYTES + i / 8).is_some_and(|bits| bits & (1 << (i % 8)) != 0)
     }
 
     /// Column `i` of a row, without decoding or copying it.
@@ -400,6 +392,101 @@ impl RowLayout {
     /// without decoding.
     pub fn same_bytes(&self, a: &[u8], b: &[u8], i: usize) -> Result<bool> {
         Ok(self.column_ref(a, i)? == self.column_ref(b, i)?)
+    }
+}
+
+/// Writes one row, from the first column to the last.
+pub struct RowWriter<'a> {
+    /// Columns that are not written yet.
+    columns: std::slice::Iter<'a, Column>,
+    out: &'a mut Vec<u8>,
+    start: usize,
+    shape: Shape,
+    /// The column that comes next.
+    at: usize,
+    /// The offsets reach the end of what was written.
+    reachable: bool,
+}
+
+impl<'a> RowWriter<'a> {
+    #[inline]
+    fn next_column(&mut self) -> Result<&'a Column> {
+        let column = self.columns.next().ok_or_else(|| no_such_column(self.at))?;
+        self.at += 1;
+        Ok(column)
+    }
+
+    /// Writes the next column's value.
+    #[inline]
+    pub fn push(&mut self, value: &Datum) -> Result<()> {
+        if value.is_null() {
+            return self.push_null();
+        }
+        let column = self.next_column()?;
+        match column.place {
+            Place::Fixed { offset, width } => {
+                column.physical.check(value)?;
+                let at = self.start + self.shape.fixed_at + offset as usize;
+                stored::write_fixed(value, &mut self.out[at..at + width as usize])
+            }
+            Place::Variable { index } => {
+                stored::write_variable(column.physical, value, self.out)?;
+                self.end_entry(index, false);
+                Ok(())
+            }
+        }
+    }
+
+    /// Leaves the next column NULL.
+    #[inline]
+    pub fn push_null(&mut self) -> Result<()> {
+        let i = self.at;
+        let column = self.next_column()?;
+        self.out[self.start + HEADER_BYTES + i / 8] |= 1 << (i % 8);
+        if let Place::Variable { index } = column.place {
+            self.end_entry(index, false);
+        }
+        Ok(())
+    }
+
+    /// Writes the next column, of a text type, without a datum in between.
+    #[inline]
+    pub fn push_text(&mut self, text: &str) -> Result<()> {
+        self.push_bytes(text.as_bytes(), false)
+    }
+
+    /// Writes a pointer to the next column's value, which is kept out of line.
+    fn push_pointer(&mut self, pointer: &[u8]) -> Result<()> {
+        self.push_bytes(pointer, true)
+    }
+
+    #[inline]
+    fn push_bytes(&mut self, bytes: &[u8], out_of_line: bool) -> Result<()> {
+        let Place::Variable { index } = self.next_column()?.place else {
+            return Err(Error::internal("fixed-width column cannot hold a payload"));
+        };
+        self.out.extend_from_slice(bytes);
+        self.end_entry(index, out_of_line);
+        Ok(())
+    }
+
+    #[inline]
+    fn end_entry(&mut self, index: u32, out_of_line: bool) {
+        let end = self.out.len() - self.start - self.shape.payload_at;
+        let offsets = self.start + self.shape.offsets_at..self.start + self.shape.payload_at;
+        let entries = &mut self.out[offsets];
+        self.reachable &= write_entry(entries, index as usize, self.shape.wide, end, out_of_line);
+    }
+
+    /// Ends the row. False if its variable section is longer than narrow offsets
+    /// reach: the bytes written are no row then, and [`RowLayout::encode`] is to be
+    /// used. XX000 unless every column was written.
+    #[inline]
+    pub fn finish(self) -> Result<bool> {
+        if !self.columns.as_slice().is_empty() {
+            return Err(Error::internal("row has fewer values than its layout"));
+        }
+        Ok(self.reachable)
     }
 }
 

@@ -24,7 +24,20 @@ pub const TYPMOD_OFFSET: i32 = 4;
 /// Reads a value of a type from its text. `typmod` is -1 where there is none; a
 /// literal that is too long for `varchar(n)` is an error here, as in a store.
 pub fn input(type_oid: Oid, typmod: i32, text: &str, context: &IoContext) -> Result<Datum> {
-    match Physical::of(type_oid) {
+    input_as(Physical::of(type_oid), type_oid, typmod, text, context)
+}
+
+/// [`input`] for a caller that reads many values of the type and knows its
+/// representation already.
+#[inline]
+pub fn input_as(
+    physical: Physical,
+    type_oid: Oid,
+    typmod: i32,
+    text: &str,
+    context: &IoContext,
+) -> Result<Datum> {
+    match physical {
         Physical::Bool => parse_bool(text).map(Datum::Bool),
         Physical::Char => Ok(Datum::Char(parse_char(text))),
         Physical::Int2 => number_io::parse_int2(text).map(Datum::Int2),

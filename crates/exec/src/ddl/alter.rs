@@ -16,7 +16,7 @@ use steppe_sql::ast::{
 };
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr, parse_expression};
 use steppe_sql::expr::{Expr, TypeRef};
-use steppe_txn::{RelationLockMode, RowId};
+use steppe_txn::{NewRows, RelationLockMode, RowId};
 use steppe_types::{Datum, Error, Result, SqlState, text_io};
 
 /// ALTER TABLE and its like; returns the command tag.
@@ -291,15 +291,12 @@ fn refresh_key_types(table: &Relation, index: &mut Relation) {
 
 fn write_rows(ctx: &mut DdlContext<'_>, target: &TableAccess, rows: &[Vec<Datum>]) -> Result<()> {
     ctx.services.check_interrupts()?;
-    let mut encoded = Vec::with_capacity(rows.len());
+    let mut encoded = NewRows::default();
     for row in rows {
-        let mut bytes = Vec::new();
-        target.encode(ctx.txn, row, &[], &mut bytes)?;
-        encoded.push(bytes);
+        encoded.push_with(|out| target.append_row(ctx.txn, row, &[], out))?;
     }
-    let slices: Vec<&[u8]> = encoded.iter().map(Vec::as_slice).collect();
     let mut ids: Vec<RowId> = Vec::with_capacity(rows.len());
-    target.rows_for_write()?.insert_batch(ctx.txn, &slices, &mut ids)
+    target.rows_for_write()?.insert_batch(ctx.txn, &mut encoded, &mut ids)
 }
 
 /// ALTER COLUMN TYPE: rewrites the table.

@@ -30,8 +30,14 @@ pub(crate) fn check_row(target: &Target, row: &[Datum], cx: &mut ExecContext) ->
     Ok(())
 }
 
+/// 23502 for a NULL in a column.
 #[cold]
-fn null_violation(target: &Target, column: usize, row: &[Datum], cx: &FnContext) -> Error {
+pub(crate) fn null_violation(
+    target: &Target,
+    column: usize,
+    row: &[Datum],
+    cx: &FnContext,
+) -> Error {
     let relation = &target.table.relation;
     let name = relation.columns.get(column).map_or("?", |c| &c.name);
     let error = Error::new(

@@ -1,21 +1,62 @@
 //! Inserting rows: the table a leaf's worth at a time, then each index in key order.
 
 use super::{Target, check_row, duplicate_key};
-use crate::access::IndexAccess;
+use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
-use steppe_txn::{IndexEntry, IndexInsert, RowId};
+use steppe_txn::{IndexEntry, IndexInsert, NewRows, RowId};
 use steppe_types::{Datum, Result};
 
 /// Inserts rows; its buffers are reused from batch to batch.
 #[derive(Default)]
 pub(crate) struct Inserter {
-    /// Encoded rows one after the other, and where each ends.
-    rows: Vec<u8>,
-    ends: Vec<usize>,
-    row: Vec<u8>,
+    rows: NewRows,
+    key: Vec<u8>,
     ids: Vec<RowId>,
     keys: Vec<u8>,
     entries: Vec<KeyEntry>,
+}
+
+/// The rows of a batch, as the keys of its indexes are made from them.
+#[derive(Clone, Copy)]
+enum Rows<'a> {
+    Values(&'a [&'a [Datum]]),
+    Encoded(&'a NewRows),
+}
+
+impl Rows<'_> {
+    fn len(self) -> usize {
+        match self {
+            Rows::Values(rows) => rows.len(),
+            Rows::Encoded(rows) => rows.len(),
+        }
+    }
+
+    /// Appends the key of row `i`; says whether the store is to treat it as having a
+    /// NULL. `None`: a partial index leaves the row out.
+    fn key(
+        self,
+        table: &TableAccess,
+        index: &IndexAccess,
+        i: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<bool>> {
+        match self {
+            Rows::Values(rows) => index.key_of(rows[i], out),
+            Rows::Encoded(rows) => index.key_of_row(table, rows.row(i), out),
+        }
+    }
+
+    /// The values of row `i`, for an error.
+    fn values(self, table: &TableAccess, i: usize) -> Result<Vec<Datum>> {
+        match self {
+            Rows::Values(rows) => Ok(rows[i].to_vec()),
+            Rows::Encoded(rows) => {
+                let mut values = Vec::new();
+                table.decode_all(rows.row(i), &mut values)?;
+                Ok(values)
+            }
+        }
+    }
 }
 
 /// A key in the buffer.
@@ -43,7 +84,7 @@ impl Inserter {
     ) -> Result<()> {
         self.insert_rows(target, rows, cx)?;
         for index in &target.indexes {
-            self.insert_keys(target, index, rows, cx)?;
+            self.insert_keys(target, index, Rows::Values(rows), cx)?;
         }
         Ok(())
     }
@@ -55,25 +96,47 @@ impl Inserter {
         rows: &[&[Datum]],
         cx: &mut ExecContext,
     ) -> Result<()> {
-        self.rows.clear();
-        self.ends.clear();
         self.ids.clear();
+        let mut new = std::mem::take(&mut self.rows);
+        new.clear();
         for row in rows {
             check_row(target, row, cx)?;
-            target.table.encode(&mut cx.txn()?.txn, row, &[], &mut self.row)?;
-            self.rows.extend_from_slice(&self.row);
-            self.ends.push(self.rows.len());
+            let txn = &mut cx.txn()?.txn;
+            new.push_with(|out| target.table.append_row(txn, row, &[], out))?;
         }
+        let stored = self.store_rows(target, &mut new, cx);
+        self.rows = new;
+        stored
+    }
+
+    /// Inserts rows that are encoded and satisfy the table's constraints.
+    pub(crate) fn insert_encoded(
+        &mut self,
+        target: &Target,
+        rows: &mut NewRows,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        self.ids.clear();
+        self.store_rows(target, rows, cx)?;
+        for index in &target.indexes {
+            self.insert_keys(target, index, Rows::Encoded(rows), cx)?;
+        }
+        Ok(())
+    }
+
+    fn store_rows(
+        &mut self,
+        target: &Target,
+        rows: &mut NewRows,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
         let store = target.table.rows_for_write()?;
         let txn = &mut cx.txn()?.txn;
-        if let [_] = rows {
-            self.ids.push(store.insert(txn, &self.rows)?);
+        if rows.len() == 1 {
+            self.ids.push(store.insert(txn, rows.row(0))?);
             return Ok(());
         }
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        let slices: Vec<&[u8]> =
-            starts.zip(&self.ends).map(|(start, end)| &self.rows[start..*end]).collect();
-        store.insert_batch(txn, &slices, &mut self.ids)
+        store.insert_batch(txn, rows, &mut self.ids)
     }
 
     /// One index's part.
@@ -81,21 +144,19 @@ impl Inserter {
         &mut self,
         target: &Target,
         index: &IndexAccess,
-        rows: &[&[Datum]],
+        rows: Rows<'_>,
         cx: &mut ExecContext,
     ) -> Result<()> {
         self.keys.clear();
         self.entries.clear();
-        for (i, row) in rows.iter().enumerate() {
+        for i in 0..rows.len() {
             let start = self.keys.len();
-            let mut key = std::mem::take(&mut self.row);
-            key.clear();
-            let has_null = index.key_of(row, &mut key)?;
-            self.keys.extend_from_slice(&key);
-            self.row = key;
-            if let Some(has_null) = has_null {
-                self.entries.push(KeyEntry { start, end: self.keys.len(), has_null, row: i });
-            }
+            self.key.clear();
+            let has_null = rows.key(&target.table, index, i, &mut self.key)?;
+            // A partial index leaves rows out.
+            let Some(has_null) = has_null else { continue };
+            self.keys.extend_from_slice(&self.key);
+            self.entries.push(KeyEntry { start, end: self.keys.len(), has_null, row: i });
         }
         let keys = &self.keys;
         // Row ids ascend with the position, which orders the postings of one key.
@@ -116,8 +177,8 @@ impl Inserter {
             match batch.stopped {
                 IndexInsert::Done => {}
                 IndexInsert::Duplicate(_) => {
-                    let row = rows[self.entries[done].row];
-                    return Err(duplicate_key(&target.table, index, row, &cx.functions));
+                    let row = rows.values(&target.table, self.entries[done].row)?;
+                    return Err(duplicate_key(&target.table, index, &row, &cx.functions));
                 }
                 IndexInsert::MustWait(wait) => cx.functions.services.block_on(wait)?,
             }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use steppe_sql::query::Command;
 use steppe_types::{Datum, Error, Oid, Result};
 
-pub(crate) use constraints::{check_row, duplicate_key, shown_key};
+pub(crate) use constraints::{check_row, duplicate_key, null_violation, shown_key};
 pub(crate) use insert::Inserter;
 
 /// Rows of a multi-row INSERT that are put in at a time.

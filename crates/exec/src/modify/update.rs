@@ -127,7 +127,7 @@ fn prepare(
     let mut kept = target.table.out_of_line(version)?;
     kept.retain(|(i, _)| !assigned(*i));
     let mut encoded = Vec::with_capacity(version.len() + 16);
-    target.table.encode(&mut cx.txn()?.txn, &new, &kept, &mut encoded)?;
+    target.table.append_row(&mut cx.txn()?.txn, &new, &kept, &mut encoded)?;
     let key_changed = target.indexes.iter().any(|index| {
         let mut columns = index.referable_columns();
         columns.any(|(c, p)| assigned(c) && differs(&old[c], &new[c], p.type_oid))

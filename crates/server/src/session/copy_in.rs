@@ -7,13 +7,14 @@
 use std::sync::Arc;
 
 use steppe_catalog::{RelKind, Relation};
-use steppe_exec::BulkInsert;
+use steppe_exec::{BulkInsert, ExecEnv, Field};
 use steppe_sql::ast::CopyStmt;
 use steppe_sql::bind::Params;
 use steppe_sql::parser;
 use steppe_txn::RelationLockMode;
 use steppe_types::io::IoContext;
-use steppe_types::{Datum, Error, Oid, Result, SqlState, binary_io, text_io};
+use steppe_types::physical::Physical;
+use steppe_types::{Datum, Error, Oid, Result, SqlState, binary_io, oid, text_io};
 use steppe_wire::Format;
 use steppe_wire::backend::{self, CopyDirection};
 use steppe_wire::copy::{self, CopyDecoder, CopyFormat, Doing, Header};
@@ -36,6 +37,31 @@ struct Column {
     name: Arc<str>,
     type_oid: Oid,
     typmod: i32,
+    physical: Physical,
+    /// Any text is a value as it stands.
+    is_plain_text: bool,
+}
+
+impl Column {
+    /// Field `i` of a row, as this column's value.
+    #[inline]
+    fn field<'a>(
+        &self,
+        row: &copy::Row<'a>,
+        i: usize,
+        is_binary: bool,
+        io: &IoContext,
+    ) -> Result<Field<'a>> {
+        let Some(bytes) = row.get(i) else { return Ok(Field::Value(Datum::Null)) };
+        if is_binary {
+            return binary_io::receive(self.type_oid, self.typmod, bytes).map(Field::Value);
+        }
+        let text = row.text(i)?.unwrap_or_default();
+        if self.is_plain_text {
+            return Ok(Field::Text(text));
+        }
+        text_io::input_as(self.physical, self.type_oid, self.typmod, text, io).map(Field::Value)
+    }
 }
 
 /// A COPY FROM STDIN under way.
@@ -45,8 +71,8 @@ pub(super) struct CopyIn {
     columns: Box<[Column]>,
     is_binary: bool,
     insert: BulkInsert,
-    /// Rows that are not inserted yet, with their line numbers.
-    batch: Vec<(u64, Vec<Datum>)>,
+    /// The line numbers of the rows that are not inserted yet.
+    lines: Vec<u64>,
     batch_bytes: usize,
     rows: u64,
     /// The rest of the Query message; `None` in the extended protocol.
@@ -60,49 +86,39 @@ impl CopyIn {
         self.is_simple
     }
 
-    /// The values of the next row; `None` until more data comes.
-    fn next_values(&mut self, io: &IoContext) -> Result<Option<Vec<Datum>>> {
+    /// Takes the next row in; false until more data comes.
+    fn take_row(&mut self, env: &ExecEnv) -> Result<bool> {
         let row = match self.decoder.next_row() {
             Ok(Some(row)) => row,
-            Ok(None) => return Ok(None),
+            Ok(None) => return Ok(false),
             Err(error) => return Err(self.in_row(error)),
         };
         if row.len() < self.columns.len() && !self.columns.is_empty() {
             let error = copy::missing_data(&self.columns[row.len()].name);
             return Err(self.in_row(error));
         }
-        let mut values = Vec::with_capacity(self.columns.len());
+        let (columns, is_binary) = (&self.columns, self.is_binary);
         let mut failed = None;
-        for (i, column) in self.columns.iter().enumerate() {
-            let Some(field) = row.get(i) else {
-                values.push(Datum::Null);
-                continue;
-            };
-            self.batch_bytes += field.len();
-            let value = if self.is_binary {
-                binary_io::receive(column.type_oid, column.typmod, field)
-            } else {
-                row.text(i).and_then(|text| {
-                    let text = text.unwrap_or_default();
-                    text_io::input(column.type_oid, column.typmod, text, io)
-                })
-            };
-            match value {
-                Ok(value) => values.push(value),
-                Err(error) => {
-                    let shown = String::from_utf8_lossy(field).into_owned();
-                    failed = Some((error, i, shown));
-                    break;
+        let field = |i: usize| {
+            let converted = columns[i].field(&row, i, is_binary, &env.io);
+            if converted.is_err() {
+                failed = Some((i, row.get(i).map(|f| String::from_utf8_lossy(f).into_owned())));
+            }
+            converted
+        };
+        let bytes: usize = row.iter().flatten().map(<[u8]>::len).sum();
+        if let Err(error) = self.insert.push(field, env) {
+            return Err(match failed {
+                Some((i, shown)) => {
+                    let doing = Doing::Column(&self.columns[i].name, shown.as_deref());
+                    with_context(error, self.decoder.context(&self.table, doing))
                 }
-            }
+                None => self.in_row(error),
+            });
         }
-        match failed {
-            None => Ok(Some(values)),
-            Some((error, i, shown)) => {
-                let doing = Doing::Column(&self.columns[i].name, Some(&shown));
-                Err(with_context(error, self.decoder.context(&self.table, doing)))
-            }
-        }
+        self.batch_bytes += bytes;
+        self.lines.push(self.decoder.line_number());
+        Ok(true)
     }
 
     fn in_row(&self, error: Error) -> Error {
@@ -140,6 +156,9 @@ impl Session {
                     name: Arc::clone(&column.name),
                     type_oid: column.type_oid,
                     typmod: column.typmod,
+                    physical: Physical::of(column.type_oid),
+                    is_plain_text: matches!(column.type_oid, oid::TEXT | oid::VARCHAR)
+                        && column.typmod == -1,
                 }
             })
             .collect();
@@ -159,7 +178,7 @@ impl Session {
             columns,
             is_binary,
             insert,
-            batch: Vec::new(),
+            lines: Vec::new(),
             batch_bytes: 0,
             rows: 0,
             query: None,
@@ -204,7 +223,7 @@ impl Session {
         let types: Vec<Oid> = positions.iter().map(|at| relation.columns[*at].type_oid).collect();
         let statement = Arc::new(single(parser::parse(&text))?.statement);
         let plan = self.plan(&statement, &text, Params::fixed(&types), "")?;
-        BulkInsert::new(&plan.compiled)
+        BulkInsert::new(&plan.compiled, positions.len())
     }
 
     /// CopyInResponse; from now on messages are data.
@@ -247,9 +266,8 @@ impl Session {
     /// Decodes the rows that have arrived, and inserts whole batches; all, at the end.
     fn copy_rows(&mut self, copy: &mut CopyIn, at_end: bool) -> Result<()> {
         self.core.handle.check_interrupts()?;
-        while let Some(values) = copy.next_values(&self.env.io)? {
-            copy.batch.push((copy.decoder.line_number(), values));
-            if copy.batch.len() >= BATCH_ROWS || copy.batch_bytes >= BATCH_BYTES {
+        while copy.take_row(&self.env)? {
+            if copy.lines.len() >= BATCH_ROWS || copy.batch_bytes >= BATCH_BYTES {
                 self.insert_batch(copy)?;
             }
         }
@@ -257,24 +275,19 @@ impl Session {
     }
 
     fn insert_batch(&mut self, copy: &mut CopyIn) -> Result<()> {
-        if copy.batch.is_empty() {
+        if copy.lines.is_empty() {
             return Ok(());
         }
         self.start_statement()?;
         let position = self.xact.txn()?.undo_position();
         let (env, txn) = (&self.env, &mut self.xact.txn);
-        let inserted = tokio::task::block_in_place(|| {
-            for (_, values) in &copy.batch {
-                copy.insert.push(values.clone(), env, txn)?;
-            }
-            copy.insert.flush(env, txn)
-        });
+        let inserted = tokio::task::block_in_place(|| copy.insert.flush(env, txn));
         if let Err(error) = inserted {
             return Err(self.find_bad_row(copy, position, error));
         }
         self.end_statement();
-        copy.rows += copy.batch.len() as u64;
-        copy.batch.clear();
+        copy.rows += copy.lines.len() as u64;
+        copy.lines.clear();
         copy.batch_bytes = 0;
         Ok(())
     }
@@ -287,17 +300,14 @@ impl Session {
         error: Error,
     ) -> Error {
         let place = |line: u64| format!("COPY {}, line {line}", copy.table);
-        let first_line = copy.batch.first().map_or(0, |(line, _)| *line);
+        let first_line = copy.lines.first().copied().unwrap_or(0);
         let Some(txn) = &mut self.xact.txn else { return error };
         if txn.rollback_to_position(position).is_err() || self.start_statement().is_err() {
             return with_context(error, place(first_line));
         }
-        for (line, values) in &copy.batch {
+        for (i, line) in copy.lines.iter().enumerate() {
             let (env, txn) = (&self.env, &mut self.xact.txn);
-            let one = tokio::task::block_in_place(|| {
-                copy.insert.push(values.clone(), env, txn)?;
-                copy.insert.flush(env, txn)
-            });
+            let one = tokio::task::block_in_place(|| copy.insert.store_row(i, env, txn));
             if let Err(error) = one {
                 return with_context(error, place(*line));
             }

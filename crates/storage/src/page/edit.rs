@@ -104,6 +104,28 @@ pub(crate) fn insert(page: &mut PageMut<'_>, index: usize, suffix: &[u8], value:
     page.put_u16(LAST_INSERT, index as u16);
 }
 
+/// Inserts entries, in the order of their keys, before slot `index`.
+pub(crate) fn insert_many<'e>(
+    page: &mut PageMut<'_>,
+    index: usize,
+    entries: impl ExactSizeIterator<Item = (&'e [u8], &'e [u8])> + Clone,
+) {
+    let (count, added) = (node::slot_count(**page), entries.len());
+    assert!(index <= count && count + added <= MAX_SLOTS);
+    let cost = |(suffix, value): (&[u8], &[u8])| node::heap_cost(suffix.len(), value.len());
+    let bytes = entries.clone().map(cost).sum();
+    let mut offset = allocate(page, bytes, added) + bytes;
+    let at = SLOTS + index * SLOT_SIZE;
+    page.move_within(at, at + added * SLOT_SIZE, (count - index) * SLOT_SIZE);
+    for (slot, (suffix, value)) in (index..).zip(entries) {
+        offset -= cost((suffix, value));
+        write_entry(page, offset, suffix, value);
+        put_slot(page, slot, node::make_slot(node::head(suffix), offset, suffix.len()));
+    }
+    page.put_u16(SLOT_COUNT, (count + added) as u16);
+    page.put_u16(LAST_INSERT, (index + added).saturating_sub(1) as u16);
+}
+
 /// Whether an insertion before slot `index` goes on where the last one ended.
 pub(crate) fn is_ascending(page: PageRef<'_>, index: usize) -> bool {
     usize::from(page.u16_at(LAST_INSERT)) + 1 == index
@@ -228,6 +250,41 @@ pub(crate) fn append_range(
     source: PageRef<'_>,
     range: std::ops::Range<usize>,
 ) {
+    let prefix_len = node::prefix_len(source);
+    match node::prefix_len(**target).checked_sub(prefix_len) {
+        Some(cut) => append_cut(target, source, range, cut),
+        None => append_lengthened(target, source, range),
+    }
+    target.put_u16(LAST_INSERT, NO_INSERT);
+}
+
+/// Keys lose their first `cut` bytes: suffix and value are one range of either page.
+fn append_cut(
+    target: &mut PageMut<'_>,
+    source: PageRef<'_>,
+    range: std::ops::Range<usize>,
+    cut: usize,
+) {
+    let cost = |entry: &node::Entry| node::heap_cost(entry.key_len - cut, entry.value_len);
+    let bytes = range.clone().map(|index| cost(&checked_entry(source, index))).sum();
+    let count = node::slot_count(**target);
+    let mut offset = allocate(target, bytes, range.len()) + bytes;
+    for (slot, index) in (count..).zip(range.clone()) {
+        let entry = checked_entry(source, index);
+        let suffix_len = entry.key_len - cut;
+        offset -= cost(&entry);
+        target.put_u16(offset, entry.value_len as u16);
+        target.copy_range(offset + 2, source, entry.key_offset + cut, suffix_len + entry.value_len);
+        let mut head = [0; 4];
+        let copied = target.copy_to(offset + 2, &mut head[..suffix_len.min(4)]);
+        assert!(copied, "the suffix was just written");
+        put_slot(target, slot, node::make_slot(node::head(&head), offset, suffix_len));
+    }
+    target.put_u16(SLOT_COUNT, (count + range.len()) as u16);
+}
+
+/// Keys get back some of what was their common prefix.
+fn append_lengthened(target: &mut PageMut<'_>, source: PageRef<'_>, range: std::ops::Range<usize>) {
     let mut key = Vec::new();
     let mut value = Vec::new();
     for index in range {
@@ -239,7 +296,6 @@ pub(crate) fn append_range(
         assert!(complete, "a latched page is intact");
         append(target, &key, &value);
     }
-    target.put_u16(LAST_INSERT, NO_INSERT);
 }
 
 /// Inserts an entry behind the last one, given its full key.

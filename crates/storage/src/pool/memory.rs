@@ -355,6 +355,14 @@ impl PageMut<'_> {
         unsafe { std::ptr::copy(self.page.base.add(from), self.page.base.add(to), len) };
     }
 
+    /// Copies `len` bytes from another page; the ranges must lie in their pages.
+    #[inline]
+    pub(crate) fn copy_range(&mut self, to: usize, source: PageRef<'_>, from: usize, len: usize) {
+        assert!(in_page(to, len) && in_page(from, len));
+        // SAFETY: both ranges are in their pages; `copy` allows that it is one page.
+        unsafe { std::ptr::copy(source.base.add(from), self.page.base.add(to), len) };
+    }
+
     /// Zeroes a range, which must lie in the page.
     pub(crate) fn zero(&mut self, offset: usize, len: usize) {
         assert!(in_page(offset, len));

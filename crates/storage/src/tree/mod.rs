@@ -470,7 +470,6 @@ impl Tree {
     ) -> Result<InsertMany, E> {
         let none = InsertMany { consumed: 0, duplicate: false, appended: None };
         let Some(&(first, _)) = entries.first() else { return Ok(none) };
-        check_entries(entries)?;
         let mut scratch = ScratchGuard::take();
         let Scratch { op, ops } = scratch.get();
         loop {
@@ -480,7 +479,7 @@ impl Tree {
             if found {
                 return Ok(InsertMany { duplicate: true, ..none });
             }
-            let count = how_many_fit(page, slot, entries);
+            let count = how_many_fit(page, slot, entries)?;
             if count == 0 {
                 drop(guard);
                 self.split(first, 0, true, log.priority)?;
@@ -496,9 +495,7 @@ impl Tree {
             let body = [ops.finish(), op.payload.as_slice()];
             let appended = self.store.inner().append(kind::CHANGE, log, &body)?;
             let mut page = guard.page_mut();
-            for (index, (suffix, value)) in suffixed.enumerate() {
-                edit::insert(&mut page, slot + index, suffix, value);
-            }
+            edit::insert_many(&mut page, slot, suffixed);
             page::set_lsn(&mut page, appended.end);
             return Ok(InsertMany { consumed: count, duplicate: false, appended: Some(appended) });
         }
@@ -538,16 +535,6 @@ fn check_len(key_len: usize, value_len: usize) -> Result<()> {
     Ok(())
 }
 
-fn check_entries(entries: &[(&[u8], &[u8])]) -> Result<()> {
-    for (key, value) in entries {
-        check_len(key.len(), value.len())?;
-    }
-    if entries.windows(2).any(|pair| pair[0].0 >= pair[1].0) {
-        return Err(StorageError::Invalid("entries to insert are not in ascending order".into()));
-    }
-    Ok(())
-}
-
 /// The value's length after a splice.
 fn spliced_len(
     current: Option<usize>,
@@ -562,12 +549,13 @@ fn spliced_len(
     }
 }
 
-/// How many of the entries go before slot `slot` of this leaf.
+/// How many of the entries go before slot `slot` of this leaf. Those must be in
+/// ascending order and not too long.
 fn how_many_fit(
     page: crate::pool::memory::PageRef<'_>,
     slot: usize,
     entries: &[(&[u8], &[u8])],
-) -> usize {
+) -> Result<usize> {
     let mut limit = Vec::new();
     let limited = if slot < node::slot_count(page) {
         node::full_key(page, slot, &mut limit)
@@ -579,6 +567,10 @@ fn how_many_fit(
     let mut slots = node::MAX_SLOTS - node::slot_count(page);
     let mut count = 0;
     for (key, value) in entries {
+        check_len(key.len(), value.len())?;
+        if count > 0 && entries[count - 1].0 >= *key {
+            return Err(StorageError::Invalid("entries to insert are not ascending".into()));
+        }
         let cost =
             node::SLOT_SIZE + node::heap_cost(key.len() - prefix_len.min(key.len()), value.len());
         if (limited && *key >= limit.as_slice()) || cost > room || slots == 0 {
@@ -588,5 +580,5 @@ fn how_many_fit(
         slots -= 1;
         count += 1;
     }
-    count
+    Ok(count)
 }

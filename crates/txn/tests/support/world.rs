@@ -496,13 +496,12 @@ impl<'a> World<'a> {
             row.key = 1_000_000 + self.stamp % 100_000 * 200 + n as u32;
             rows.push(row);
         }
-        let mut encoded = Vec::new();
+        let mut encoded = NewRows::default();
         for row in &rows {
-            encoded.push(self.encode(txn, table, row)?);
+            encoded.push(&self.encode(txn, table, row)?);
         }
-        let slices: Vec<&[u8]> = encoded.iter().map(|bytes| &bytes[..]).collect();
         let mut ids = Vec::new();
-        table.rows.insert_batch(txn, &slices, &mut ids)?;
+        table.rows.insert_batch(txn, &mut encoded, &mut ids)?;
         for (index, key_of) in [
             (&table.unique, Row::unique_key as fn(&Row) -> Vec<u8>),
             (&table.plain, Row::group_key),

@@ -149,9 +149,9 @@ fn timestamp_of(
 
 /// Input of timestamp: a zone in the text is read and ignored.
 pub fn timestamp_in(input: &str, typmod: i32, config: &DateTimeConfig, now: i64) -> Result<i64> {
-    // Whole seconds: no precision rounds them.
     if let Some(timestamp) = plain::timestamp(input.as_bytes()) {
-        return Ok(timestamp);
+        let rounded = timestamp_typmod(timestamp, typmod);
+        return rounded.map_err(|_| out_of_range("timestamp", input));
     }
     let decoded = decode(input, "timestamp", config, now, false)?;
     timestamp_of(decoded, input, typmod, |tm, _| tm.to_timestamp())
@@ -168,6 +168,10 @@ pub fn timestamp_out(timestamp: i64, config: &DateTimeConfig, out: &mut Vec<u8>)
 
 /// Input of timestamptz.
 pub fn timestamptz_in(input: &str, typmod: i32, config: &DateTimeConfig, now: i64) -> Result<i64> {
+    if let Some(timestamp) = plain::timestamptz(input.as_bytes()) {
+        let rounded = timestamp_typmod(timestamp, typmod);
+        return rounded.map_err(|_| out_of_range("timestamp", input));
+    }
     let decoded = decode(input, "timestamp with time zone", config, now, false)?;
     timestamp_of(decoded, input, typmod, |tm, offset| tm.to_timestamp_at(offset))
 }

@@ -3,7 +3,7 @@
 
 use steppe_types::Result;
 
-use super::{FieldPos, Row, bad_format};
+use super::{FieldPos, Raw, Row, bad_format};
 use crate::{MAX_ALLOC_SIZE, too_large};
 
 /// What every binary COPY begins with; the odd bytes catch transfers that
@@ -87,7 +87,7 @@ impl BinaryDecoder {
                     self.pos = self.at;
                     self.state = State::TupleStart;
                     return Ok(Some(Row {
-                        raw: &self.buf[start..self.at],
+                        raw: Raw::Binary(&self.buf[start..self.at]),
                         scratch: &[],
                         fields: &self.fields,
                     }));

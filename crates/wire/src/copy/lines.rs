@@ -5,7 +5,7 @@
 use steppe_types::{Error, Result};
 
 use super::scan::find;
-use super::{CopyFormat, CopyOptions, FieldPos, Header, Row, bad_format, csv, text};
+use super::{CopyFormat, CopyOptions, FieldPos, Header, Raw, Row, bad_format, csv, plain, text};
 use crate::{MAX_ALLOC_SIZE, too_large};
 
 /// How lines end; the first line decides for all.
@@ -55,6 +55,8 @@ pub(super) struct LineDecoder {
     /// The line number is this line's, not the last one's.
     in_line: bool,
     header_due: bool,
+    /// A line without backslashes holds neither NULLs nor escapes.
+    plain_lines: bool,
     /// The line last returned, for error contexts; empty range while searching.
     line: Option<(usize, usize)>,
     fields: Vec<FieldPos>,
@@ -65,6 +67,9 @@ impl LineDecoder {
     pub(super) fn new(options: CopyOptions, columns: usize) -> LineDecoder {
         LineDecoder {
             header_due: options.header != Header::None,
+            plain_lines: options.format == CopyFormat::Text
+                && columns > 0
+                && options.null.contains('\\'),
             options,
             columns,
             buf: Vec::new(),
@@ -113,34 +118,66 @@ impl LineDecoder {
         if self.header_due && !self.read_header()? {
             return Ok(None);
         }
-        let Some((start, end)) = self.next_line()? else { return Ok(None) };
-        let count = self.split(start, end)?;
-        if count > self.columns {
+        let (row, count) = match self.next_plain_line() {
+            Some((start, end, count)) => (self.plain_row(start, end)?, count),
+            None => {
+                let Some((start, end)) = self.next_line()? else { return Ok(None) };
+                self.split(start, end)?
+            }
+        };
+        if count > row.len() {
             return Err(bad_format("extra data after last expected column"));
         }
-        Ok(Some(Row { raw: &self.buf[start..end], scratch: &self.scratch, fields: &self.fields }))
+        Ok(Some(row))
+    }
+
+    /// Cuts the next line if it is a plain one and all there: its bounds, and how
+    /// many fields it has.
+    #[inline]
+    fn next_plain_line(&mut self) -> Option<(usize, usize, usize)> {
+        let lf = matches!(self.newline, Newline::Lf | Newline::Unknown);
+        if !self.plain_lines || !lf || self.done || self.scanned != self.pos {
+            return None;
+        }
+        self.fields.clear();
+        self.scratch.clear();
+        let out = &mut Fields::new(self.columns, &mut self.fields, &mut self.scratch);
+        let end = plain::cut(&self.buf[self.pos..], self.options.delimiter, out)?;
+        let count = out.count;
+        let (start, end) = (self.pos, self.pos + end);
+        self.line_number += u64::from(!self.in_line);
+        self.in_line = false;
+        self.newline = Newline::Lf;
+        (self.pos, self.scanned) = (end + 1, end + 1);
+        self.line = Some((start, end));
+        Some((start, end, count))
+    }
+
+    /// The line, checked as UTF-8, as a row of the fields it was cut into.
+    #[inline]
+    fn plain_row(&mut self, start: usize, end: usize) -> Result<Row<'_>> {
+        let line = crate::text::verify(&self.buf[start..end]).inspect_err(|_| self.line = None)?;
+        Ok(Row { raw: Raw::Line(line), scratch: &self.scratch, fields: &self.fields })
     }
 
     /// Cuts the line into fields; answers how many there are, of which at most
     /// as many as there are columns were kept.
-    fn split(&mut self, start: usize, end: usize) -> Result<usize> {
-        let line = &self.buf[start..end];
+    fn split(&mut self, start: usize, end: usize) -> Result<(Row<'_>, usize)> {
         self.fields.clear();
         self.scratch.clear();
-        if self.columns == 0 {
-            return Ok(usize::from(!line.is_empty()));
+        // A line in the wrong encoding is not shown.
+        let line = crate::text::verify(&self.buf[start..end]).inspect_err(|_| self.line = None)?;
+        let mut count = usize::from(!line.is_empty());
+        if self.columns > 0 {
+            let out = &mut Fields::new(self.columns, &mut self.fields, &mut self.scratch);
+            match self.options.format {
+                CopyFormat::Csv => csv::split(line.as_bytes(), &self.options, out)?,
+                _ => text::split(line.as_bytes(), &self.options, out)?,
+            }
+            count = out.count;
         }
-        let out = &mut Fields {
-            limit: self.columns,
-            count: 0,
-            fields: &mut self.fields,
-            scratch: &mut self.scratch,
-        };
-        match self.options.format {
-            CopyFormat::Csv => csv::split(line, &self.options, out)?,
-            _ => text::split(line, &self.options, out)?,
-        }
-        Ok(out.count)
+        let raw = Raw::Line(line);
+        Ok((Row { raw, scratch: &self.scratch, fields: &self.fields }, count))
     }
 
     /// Reads the line of names; answers whether it has come. Where there is no
@@ -161,19 +198,19 @@ impl LineDecoder {
     fn check_header(&mut self, start: usize, end: usize) -> Result<()> {
         let Header::Match(names) = &self.options.header else { return Ok(()) };
         let names = names.clone();
-        let count = self.split(start, end)?;
+        let null = self.options.null.clone();
+        let (row, count) = self.split(start, end)?;
         if count != names.len() {
             return Err(bad_format(format!(
                 "wrong number of fields in header line: got {count}, expected {}",
                 names.len()
             )));
         }
-        let row = Row { raw: &self.buf[start..end], scratch: &self.scratch, fields: &self.fields };
         for (i, name) in names.iter().enumerate() {
             let got = match row.text(i)? {
                 Some(got) if got == name => continue,
                 Some(got) => format!("got \"{got}\""),
-                None => format!("got null value (\"{}\")", self.options.null),
+                None => format!("got null value (\"{null}\")"),
             };
             return Err(bad_format(format!(
                 "column name mismatch in header line field {}: {got}, expected \"{name}\"",
@@ -183,7 +220,7 @@ impl LineDecoder {
         Ok(())
     }
 
-    /// The next line's bounds, checked as UTF-8.
+    /// The next line's bounds.
     fn next_line(&mut self) -> Result<Option<(usize, usize)>> {
         if self.done {
             return Ok(None);
@@ -221,7 +258,6 @@ impl LineDecoder {
         if self.done && start == end {
             return Ok(None);
         }
-        crate::text::verify(&self.buf[start..end])?;
         self.line = Some((start, end));
         Ok(Some((start, end)))
     }
@@ -391,7 +427,15 @@ pub(super) struct Fields<'d> {
     pub(super) scratch: &'d mut Vec<u8>,
 }
 
-impl Fields<'_> {
+impl<'d> Fields<'d> {
+    pub(super) fn new(
+        limit: usize,
+        fields: &'d mut Vec<FieldPos>,
+        scratch: &'d mut Vec<u8>,
+    ) -> Fields<'d> {
+        Fields { limit, count: 0, fields, scratch }
+    }
+
     #[inline]
     pub(super) fn push(&mut self, field: FieldPos) {
         self.count += 1;

@@ -18,6 +18,7 @@ mod binary;
 mod csv;
 mod encode;
 mod lines;
+mod plain;
 mod scan;
 mod text;
 
@@ -153,10 +154,18 @@ enum FieldPos {
     Unescaped(u32, u32),
 }
 
+/// A row as it came.
+#[derive(Clone, Copy, Debug)]
+enum Raw<'a> {
+    /// Of the text and CSV formats.
+    Line(&'a str),
+    Binary(&'a [u8]),
+}
+
 /// One decoded row. Fields of the text and CSV formats are valid UTF-8.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
-    raw: &'a [u8],
+    raw: Raw<'a>,
     scratch: &'a [u8],
     fields: &'a [FieldPos],
 }
@@ -178,7 +187,13 @@ impl<'a> Row<'a> {
     pub fn get(&self, i: usize) -> Option<&'a [u8]> {
         match *self.fields.get(i)? {
             FieldPos::Null => None,
-            FieldPos::Raw(start, end) => self.raw.get(start as usize..end as usize),
+            FieldPos::Raw(start, end) => {
+                let bytes = match self.raw {
+                    Raw::Line(line) => line.as_bytes(),
+                    Raw::Binary(bytes) => bytes,
+                };
+                bytes.get(start as usize..end as usize)
+            }
             FieldPos::Unescaped(start, end) => self.scratch.get(start as usize..end as usize),
         }
     }
@@ -186,6 +201,12 @@ impl<'a> Row<'a> {
     /// Field `i` of the text and CSV formats.
     #[inline]
     pub fn text(&self, i: usize) -> Result<Option<&'a str>> {
+        // The line was verified as a whole, and a field of it begins and ends at ASCII.
+        if let (Raw::Line(line), Some(FieldPos::Raw(start, end))) = (self.raw, self.fields.get(i))
+            && let Some(field) = line.get(*start as usize..*end as usize)
+        {
+            return Ok(Some(field));
+        }
         self.get(i).map(crate::text::verify_no_nul).transpose()
     }
 
