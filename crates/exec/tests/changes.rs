@@ -256,7 +256,8 @@ fn bulk_insert_with(expression: &str, expected: &str) {
 #[test]
 fn bulk_insert_of_long_rows_and_nulls() {
     use steppe_exec::{BulkInsert, Field};
-    let mut w = accounts();
+    let mut w = World::new();
+    w.table("t", &["id int4 not-null", "s text"], &[("t_pkey", true, &["id"])]);
     let stmt = w
         .compile("insert into t (id, s) values ($1, $2)", &[oid::INT4, oid::TEXT])
         .expect("compiles");

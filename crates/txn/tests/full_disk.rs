@@ -140,7 +140,7 @@ fn a_large_transaction_on_a_full_disk_rolls_back() {
         let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
         txn.start_statement().expect("starts");
         let mut buffer = RowBuf::new();
-        for (id, row) in ids.iter().zip(&rows) {
+        for (id, row) in ids.iter().zip((0..rows.len()).map(|i| rows.row(i))) {
             table.get(&txn.view(), *id, &mut buffer).expect("reads").expect("is there");
             assert_eq!(buffer.row(), row);
         }
