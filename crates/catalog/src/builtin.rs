@@ -141,6 +141,8 @@ pub struct AggregateInfo {
     pub func: Oid,
     /// aggkind: n normal, o ordered-set, h hypothetical-set.
     pub kind: u8,
+    /// Direct arguments before WITHIN GROUP; a VARIADIC one counts once.
+    pub direct_args: usize,
     /// Sort operator for min/max by index, or 0.
     pub sort_operator: Oid,
 }
@@ -416,6 +418,7 @@ fn load_aggregates(table: &Table) -> HashMap<Oid, AggregateInfo> {
     let read = |row: Row<'_>| AggregateInfo {
         func: row.number("aggfnoid"),
         kind: row.byte("aggkind"),
+        direct_args: row.number("aggnumdirectargs"),
         sort_operator: row.number("aggsortop"),
     };
     table.rows().map(read).map(|a| (a.func, a)).collect()

@@ -182,6 +182,12 @@ impl Deparser<'_> {
                 self.cast(arg, ty, out);
             }
             (CallSyntax::SqlValue(word), _) => out.push_str(word),
+            (CallSyntax::Variadic, [first @ .., array]) => {
+                let name = self.builtins.proc(func).map_or("?", |p| p.name);
+                out.push_str(&quote_identifier(name));
+                self.named_list("(", first, if first.is_empty() { "" } else { ", " }, out);
+                self.wrapped("VARIADIC ", array, ")", out);
+            }
             _ => {
                 let name = self.builtins.proc(func).map_or("?", |p| p.name);
                 out.push_str(&quote_identifier(name));
@@ -246,8 +252,10 @@ impl Deparser<'_> {
             out.push('*');
         }
         self.list(&aggregate.args, out);
+        let within = aggregate.is_ordered_set();
+        let order = if within { ") WITHIN GROUP (ORDER BY " } else { " ORDER BY " };
         for (i, key) in aggregate.order_by.iter().enumerate() {
-            out.push_str(if i == 0 { " ORDER BY " } else { ", " });
+            out.push_str(if i == 0 { order } else { ", " });
             self.expr(&key.expr, out);
             out.push_str(sort_suffix(key.descending, key.nulls_first));
         }

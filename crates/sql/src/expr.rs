@@ -9,6 +9,7 @@
 //!
 //! The shape follows PostgreSQL's src/include/nodes/primnodes.h.
 
+use steppe_catalog::Builtins;
 use steppe_types::{Datum, Oid};
 
 /// A type with its modifier (`-1`: none), e.g. `numeric(10,2)`.
@@ -121,6 +122,9 @@ pub enum Expr {
 pub enum CallSyntax {
     /// `f(a, b)`
     Function,
+    /// `f(a, VARIADIC b)` of a function of arguments of any type: the elements of the array
+    /// are its last arguments.
+    Variadic,
     /// An operator expression; the OID is pg_operator's.
     Operator(Oid),
     /// `a::type` written by the user.
@@ -209,11 +213,11 @@ impl SubPlan {
 pub struct Aggregate {
     /// pg_proc OID of the aggregate.
     pub func: Oid,
-    /// Arguments (empty for `count(*)`).
+    /// Arguments (empty for `count(*)`); of an ordered-set aggregate the direct ones.
     pub args: Vec<Expr>,
     /// DISTINCT arguments only.
     pub distinct: bool,
-    /// ORDER BY inside the call.
+    /// ORDER BY inside the call, or WITHIN GROUP's.
     pub order_by: Vec<SortKey>,
     /// FILTER (WHERE …).
     pub filter: Option<Expr>,
@@ -223,6 +227,13 @@ pub struct Aggregate {
     pub levels_up: usize,
     /// Result type.
     pub ty: TypeRef,
+}
+
+impl Aggregate {
+    /// Whether the sorted rows are the input (WITHIN GROUP), hypothetical sets included.
+    pub fn is_ordered_set(&self) -> bool {
+        Builtins::get().aggregate(self.func).is_some_and(|info| info.kind != b'n')
+    }
 }
 
 /// One ORDER BY key.

@@ -157,7 +157,7 @@ impl ArrayParser<'_> {
             }
             self.at += 1;
             if bounds.len() >= ARRAY_DIMENSIONS_MAX {
-                return Err(too_many_dimensions(bounds.len() + 1));
+                return Err(too_deep());
             }
             let first = self.bound()?;
             let (lower, upper) = if self.peek() == Some(b':') {
@@ -244,7 +244,7 @@ impl ArrayParser<'_> {
                         return Err(self.unexpected('{'));
                     }
                     if depth >= ARRAY_DIMENSIONS_MAX {
-                        return Err(too_many_dimensions(depth + 1));
+                        return Err(too_deep());
                     }
                     counts[depth] = 0;
                     depth += 1;
@@ -396,6 +396,15 @@ impl ArrayParser<'_> {
         let null = !escaped && self.element.eq_ignore_ascii_case(b"null");
         Ok(if null { Token::Null } else { Token::Element })
     }
+}
+
+/// The same while reading a text, which isn't counted to its end.
+#[cold]
+fn too_deep() -> Error {
+    Error::new(
+        SqlState::PROGRAM_LIMIT_EXCEEDED,
+        format!("number of array dimensions exceeds the maximum allowed ({ARRAY_DIMENSIONS_MAX})"),
+    )
 }
 
 #[cold]

@@ -107,17 +107,54 @@ pub fn round(v: f64) -> f64 {
     v.round_ties_even()
 }
 
-/// `sign`; NaN has none and stays.
+/// `sign`; 0 for NaN.
 pub fn sign(v: f64) -> f64 {
     if v > 0.0 {
         1.0
     } else if v < 0.0 {
         -1.0
-    } else if v.is_nan() {
-        v
     } else {
         0.0
     }
+}
+
+/// From here on `v * v` adds nothing to `v`'s logarithm (and soon overflows).
+const LARGE: f64 = (1u64 << 28) as f64;
+
+/// `asinh`, by the formulas of fdlibm, which the C library uses, too.
+pub fn asinh(v: f64) -> f64 {
+    let t = v.abs();
+    let result = if !v.is_finite() || t < 1.0 / LARGE {
+        return v;
+    } else if t > LARGE {
+        t.ln() + std::f64::consts::LN_2
+    } else if t > 2.0 {
+        (2.0 * t + 1.0 / ((v * v + 1.0).sqrt() + t)).ln()
+    } else {
+        let square = v * v;
+        (t + square / (1.0 + (1.0 + square).sqrt())).ln_1p()
+    };
+    result.copysign(v)
+}
+
+/// `acosh`, by the formulas of fdlibm.
+pub fn acosh(v: f64) -> Result<f64> {
+    if v < 1.0 {
+        return Err(input_out_of_range());
+    }
+    Ok(if v > LARGE {
+        v.ln() + if v.is_infinite() { 0.0 } else { std::f64::consts::LN_2 }
+    } else if v > 2.0 {
+        (2.0 * v - 1.0 / (v + (v * v - 1.0).sqrt())).ln()
+    } else {
+        let t = v - 1.0;
+        (t + (2.0 * t + t * t).sqrt()).ln_1p()
+    })
+}
+
+/// `atanh`
+pub fn atanh(v: f64) -> Result<f64> {
+    of_unit(v, f64::atanh)
 }
 
 #[cold]

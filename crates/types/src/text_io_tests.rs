@@ -59,7 +59,7 @@ fn bad_literals_give_postgresqls_errors() {
             1007,
             "{{{{{{{1}}}}}}}",
             "54000",
-            "number of array dimensions (7) exceeds the maximum allowed (6)",
+            "number of array dimensions exceeds the maximum allowed (6)",
         ),
     ];
     for (type_oid, text, sqlstate, message) in cases {

@@ -1,4 +1,4 @@
-//! Aggregates that keep their input: string_agg, array_agg, ordered sets.
+//! Aggregates that keep their input: string_agg, array_agg.
 
 use super::AggKind;
 use crate::expr::array::{one_dimensional, stack};
@@ -71,7 +71,6 @@ impl Collected {
                 Ok(one_dimensional(*element, self.values))
             }
             AggKind::ArrayAgg { element, of_arrays: true } => stack_arrays(*element, self.values),
-            AggKind::Ordered(ordered) => ordered.finish(self.values),
             _ => Err(Error::internal("collected state of another aggregate")),
         }
     }
@@ -89,7 +88,7 @@ fn stack_arrays(element: u32, values: Vec<Datum>) -> Result<Datum> {
                     "cannot accumulate null arrays",
                 ));
             }
-            Datum::Array(a) if a.dimensions.is_empty() => {
+            Datum::Array(a) if a.dimensions.is_empty() && dimensions.is_none() => {
                 return error("cannot accumulate empty arrays");
             }
             Datum::Array(a) => {

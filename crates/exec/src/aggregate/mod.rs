@@ -5,7 +5,7 @@
 //! | `mod` | count, sum, avg, min, max, bool_*, bit_*, any_value |
 //! | `statistics` | variance and stddev over floats, corr, covar_*, regr_* |
 //! | `collect` | string_agg, array_agg |
-//! | `ordered` | mode, percentile_cont, percentile_disc |
+//! | `ordered` | mode, percentile_cont, percentile_disc, rank and its kin WITHIN GROUP |
 //!
 //! DISTINCT, ORDER BY and FILTER are the Agg node's business: a state sees just
 //! the rows that count, in the order in which they count.
@@ -25,7 +25,7 @@ use steppe_types::interval::IntervalSum;
 use steppe_types::numeric::{Numeric, NumericSum, NumericVariance};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
-pub(crate) use ordered::OrderedSet;
+pub(crate) use ordered::{OrderedSet, SortedRows};
 
 /// What an aggregate call computes.
 #[derive(Clone, Debug)]
@@ -152,10 +152,14 @@ impl AggKind {
 
     /// Whether a row with a NULL argument is passed over (all but these few are strict).
     pub(crate) fn skips_nulls(&self) -> bool {
-        !matches!(
-            self,
-            AggKind::CountStar | AggKind::ArrayAgg { .. } | AggKind::StringAgg | AggKind::ByteaAgg
-        )
+        match self {
+            AggKind::CountStar
+            | AggKind::ArrayAgg { .. }
+            | AggKind::StringAgg
+            | AggKind::ByteaAgg => false,
+            AggKind::Ordered(set) => !set.is_hypothetical(),
+            _ => true,
+        }
     }
 
     /// The state before any row.
@@ -215,7 +219,11 @@ impl AggKind {
                 let [y, x] = args else {
                     return Err(Error::internal("aggregate of pairs without a pair"));
                 };
-                pairs.add(float(y)?, float(x)?)?;
+                match self {
+                    // The sums of what is only counted must not overflow.
+                    AggKind::Pairs(PairsResult::Count) => pairs.count_pair(),
+                    _ => pairs.add(float(y)?, float(x)?)?,
+                }
             }
             AggState::Collected(collected) => collected.add(self, args)?,
         }
@@ -253,8 +261,12 @@ impl AggKind {
         let replace = match (best.as_ref(), self) {
             (None, _) => true,
             (Some(so_far), AggKind::Extreme { max, type_oid }) => {
-                let better = if *max { Ordering::Greater } else { Ordering::Less };
-                compare_as(*type_oid, value, so_far) == better
+                // Of equal values, which may look different (1.0 and 1.00), the last one counts,
+                // but of char(n) the first, as in PostgreSQL.
+                match compare_as(*type_oid, value, so_far) {
+                    Ordering::Equal => *type_oid != oid::BPCHAR,
+                    order => (order == Ordering::Greater) == *max,
+                }
             }
             _ => false,
         };

@@ -158,6 +158,11 @@ impl Pairs {
         Ok(())
     }
 
+    /// Takes a pair in by number only.
+    pub(super) fn count_pair(&mut self) {
+        self.n += 1.0;
+    }
+
     pub(super) fn count(&self) -> i64 {
         self.n as i64
     }

@@ -12,7 +12,7 @@ use crate::functions::{self, Builtin, CallInfo, CmpOp, SetFn};
 use std::sync::Arc;
 use steppe_catalog::builtin::Proc;
 use steppe_catalog::{Builtins, Catalog};
-use steppe_sql::expr::{Expr, SubLinkKind, SubPlan, TypeRef};
+use steppe_sql::expr::{CallSyntax, Expr, SubLinkKind, SubPlan, TypeRef};
 use steppe_sql::plan::PlannedStmt;
 use steppe_types::oid::{self, element_type_of};
 use steppe_types::physical::Physical;
@@ -83,7 +83,7 @@ impl<'a> Compiler<'a> {
             Expr::ExecParam { id, .. } => CExpr::ExecParam(*id),
             Expr::Slot { index, .. } => CExpr::Slot(*index),
             Expr::CaseOperand(_) => CExpr::CaseOperand,
-            Expr::Func { func, args, ty, .. } => self.call(*func, args, *ty)?,
+            Expr::Func { func, args, ty, syntax } => self.call(*func, args, *ty, *syntax)?,
             Expr::And(args) => CExpr::And(self.list(args)?),
             Expr::Or(args) => CExpr::Or(self.list(args)?),
             Expr::Not(arg) => CExpr::Not(Box::new(self.expr(arg)?)),
@@ -181,12 +181,20 @@ impl<'a> Compiler<'a> {
         Ok(CExpr::Case(Box::new(Case { operand, whens, otherwise })))
     }
 
-    fn call(&mut self, func: Oid, args: &[Expr], ret: TypeRef) -> Result<CExpr> {
+    fn call(
+        &mut self,
+        func: Oid,
+        args: &[Expr],
+        ret: TypeRef,
+        syntax: CallSyntax,
+    ) -> Result<CExpr> {
         let proc = proc(func)?;
         let compiled = self.list(args)?;
         let foldable =
             proc.volatility == b'i' && compiled.iter().all(|a| matches!(a, CExpr::Const(_)));
-        let info = || CallInfo { func, args: args.iter().map(|a| a.ty().oid).collect(), ret };
+        let variadic = syntax == CallSyntax::Variadic;
+        let types = || args.iter().map(|a| a.ty().oid).collect();
+        let info = || CallInfo { func, args: types(), ret, variadic };
         let expr = match functions::attach(proc) {
             Some(Builtin::Scalar(function)) => {
                 CExpr::Call(Box::new(Call { function, strict: proc.strict, args: compiled }))
@@ -235,8 +243,12 @@ impl<'a> Compiler<'a> {
         let Some(Builtin::Set(function)) = functions::attach(proc) else {
             return Err(not_attached(proc));
         };
-        let info =
-            CallInfo { func: *func, args: args.iter().map(|a| a.ty().oid).collect(), ret: *ty };
+        let info = CallInfo {
+            func: *func,
+            args: args.iter().map(|a| a.ty().oid).collect(),
+            ret: *ty,
+            variadic: false,
+        };
         Ok(Some(SetCall { function, strict: proc.strict, args: self.list(args)?, info }))
     }
 
@@ -261,6 +273,7 @@ impl<'a> Compiler<'a> {
                     func,
                     args: [left.oid, right.oid].into(),
                     ret: TypeRef::plain(oid::BOOL),
+                    variadic: false,
                 },
             },
             Some(Builtin::Set(_)) | None => return Err(not_attached(proc)),

@@ -154,7 +154,7 @@ fn of_dimension(args: &[Datum], what: fn((i32, i32)) -> i32) -> Result<Datum> {
 }
 
 /// The integers of a dimension or lower-bound argument of array_fill.
-fn bounds(args: &[Datum], i: usize, what: &str) -> Result<Vec<i32>> {
+fn bounds(args: &[Datum], i: usize) -> Result<Vec<i32>> {
     let null = |message: &str| Error::new(SqlState::NULL_VALUE_NOT_ALLOWED, message);
     let Some(value) = given(args, i) else {
         return Err(null("dimension array or low bound array cannot be null"));
@@ -162,7 +162,7 @@ fn bounds(args: &[Datum], i: usize, what: &str) -> Result<Vec<i32>> {
     let array = value.as_array()?;
     if array.dimensions.len() > 1 {
         return Err(subscript_error("wrong number of array subscripts")
-            .detail(format!("{what} array must be one dimensional.")));
+            .detail("Dimension array must be one dimensional."));
     }
     let value = |element: &Datum| match element {
         Datum::Null => Err(null("dimension values cannot be null")),
@@ -172,9 +172,8 @@ fn bounds(args: &[Datum], i: usize, what: &str) -> Result<Vec<i32>> {
 }
 
 fn fill(args: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Datum> {
-    let lengths = bounds(args, 1, "Dimension")?;
-    let lowers =
-        if args.len() > 2 { bounds(args, 2, "Low bound")? } else { vec![1; lengths.len()] };
+    let lengths = bounds(args, 1)?;
+    let lowers = if args.len() > 2 { bounds(args, 2)? } else { vec![1; lengths.len()] };
     let element_type = result_element(call);
     if lengths.len() > DIMENSIONS_MAX {
         return Err(Error::new(

@@ -8,8 +8,9 @@ use super::args::{boolean, int4, text, text_datum};
 use super::{CallInfo, Entry, arg, scalar, typed};
 use crate::env::FnContext;
 use steppe_types::oid;
+use steppe_types::physical::Physical;
 use steppe_types::text_io::{self, fit_bpchar, fit_varchar};
-use steppe_types::{Datum, Error, Result, binary_io, cast};
+use steppe_types::{Datum, Error, Result, SqlState, binary_io, cast};
 
 /// Casts by prosrc.
 pub(super) const TABLE: &[Entry] = &[
@@ -140,6 +141,14 @@ pub(super) const TABLE: &[Entry] = &[
     ("uuid_send", typed(send)),
     ("oidsend", typed(send)),
     ("array_send", typed(send)),
+    ("regclasssend", typed(send)),
+    ("regtypesend", typed(send)),
+    ("regprocsend", typed(send)),
+    ("xidsend", typed(send)),
+    ("xid8send", typed(send)),
+    ("cidsend", typed(send)),
+    ("tidsend", typed(send)),
+    ("i2toi4", typed(widen)),
 ];
 
 /// The type of the first argument.
@@ -159,6 +168,15 @@ fn narrow_xid(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     }
 }
 
+/// int2 to int4, or to what is stored as an oid: pg_cast says that any int4 is one.
+fn widen(args: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Datum> {
+    let value = i32::from(arg(args, 0)?.as_int2()?);
+    Ok(match Physical::of(call.ret.oid) {
+        Physical::Oid => Datum::Oid(value as u32),
+        _ => Datum::Int4(value),
+    })
+}
+
 /// `f(value, typmod)`
 fn fit(args: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Datum> {
     cast::apply_typmod(arg(args, 0)?.clone(), call.ret.oid, int4(args, 1)?, true)
@@ -171,8 +189,15 @@ fn to_varchar(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     if fitted.len() == value.len() { Ok(args[0].clone()) } else { text_datum(fitted) }
 }
 
+/// The longest char(n): ten megabytes and the modifier's offset.
+const BPCHAR_TYPMOD_MAX: i32 = 10_485_760 + 4;
+
 /// `bpchar(value, typmod, explicit)`
 fn to_bpchar(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
+    if int4(args, 1)? > BPCHAR_TYPMOD_MAX {
+        let message = "length for type bpchar cannot exceed 10485760";
+        return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
+    }
     text_datum(fit_bpchar(text(args, 0)?, int4(args, 1)?, boolean(args, 2)?)?)
 }
 

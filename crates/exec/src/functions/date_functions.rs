@@ -54,8 +54,8 @@ pub(super) const TABLE: &[Entry] = &[
     ("numeric_to_char", scalar(|a, _| number_to_char(numeric(a, 0)?, a))),
     ("int4_to_char", scalar(|a, _| number_to_char(&Numeric::from(int(a, 0)?), a))),
     ("int8_to_char", scalar(|a, _| number_to_char(&Numeric::from(int(a, 0)?), a))),
-    ("float4_to_char", scalar(float_to_char)),
-    ("float8_to_char", scalar(float_to_char)),
+    ("float4_to_char", scalar(|a, _| float_to_char(a, f32::DIGITS))),
+    ("float8_to_char", scalar(|a, _| float_to_char(a, f64::DIGITS))),
     ("to_date", scalar(|a, _| picture::to_date(text(a, 0)?, text(a, 1)?).map(Datum::Date))),
     ("to_timestamp", scalar(to_timestamp)),
     ("timeofday", scalar(time_of_day)),
@@ -82,6 +82,12 @@ fn extract(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
 
 /// As extract, in double precision.
 pub(super) fn date_part(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    if let Datum::Interval(span) = arg(args, 1)?
+        && text(args, 0)?.eq_ignore_ascii_case("epoch")
+        && !span.is_infinite()
+    {
+        return Ok(Datum::Float8(part::interval_epoch(span)));
+    }
     let value = field(args, cx)?.map(|value| value.to_f64()).transpose()?;
     Ok(value.map_or(Datum::Null, Datum::Float8))
 }
@@ -148,7 +154,9 @@ fn make_timestamptz(args: &[Datum], zone: &TimeZone) -> Result<Datum> {
 }
 
 fn make_timestamptz_at_zone(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
-    make_timestamptz(args, &TimeZone::by_name_or_abbrev(text(args, 6)?)?)
+    let local = make_timestamp(args)?;
+    let zone = TimeZone::by_name_or_abbrev(text(args, 6)?)?;
+    dt::timestamp_to_timestamptz(local, &zone).map(Datum::TimestampTz)
 }
 
 fn make_interval(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
@@ -178,11 +186,11 @@ fn to_char(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
 }
 
 fn number_to_char(value: &Numeric, args: &[Datum]) -> Result<Datum> {
-    text_or_null(picture::numeric_to_char(value, text(args, 1)?)?)
+    text_datum(picture::numeric_to_char(value, text(args, 1)?)?)
 }
 
-fn float_to_char(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
-    text_or_null(picture::float_to_char(float8(args, 0)?, text(args, 1)?)?)
+fn float_to_char(args: &[Datum], digits: u32) -> Result<Datum> {
+    text_datum(picture::float_to_char(float8(args, 0)?, digits, text(args, 1)?)?)
 }
 
 fn to_timestamp(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {

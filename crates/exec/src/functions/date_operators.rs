@@ -7,8 +7,8 @@ use super::args::{
 };
 use super::{Entry, arg, scalar};
 use crate::env::FnContext;
-use steppe_types::datetime::TimeZone;
 use steppe_types::datetime::arith as dt;
+use steppe_types::datetime::{TimeZone, is_infinite_timestamp};
 use steppe_types::interval::Interval;
 use steppe_types::{Datum, Error, Result};
 
@@ -42,15 +42,12 @@ pub(super) const TABLE: &[Entry] = &[
     ("interval_mul", scalar(|a, _| span(interval(a, 0)?.mul(float8(a, 1)?)?))),
     ("mul_d_interval", scalar(|a, _| span(interval(a, 1)?.mul(float8(a, 0)?)?))),
     ("interval_div", scalar(|a, _| span(interval(a, 0)?.div(float8(a, 1)?)?))),
-    ("timestamp_zone", scalar(|a, _| at_zone(a, &named_zone(a)?))),
-    ("timestamptz_zone", scalar(|a, _| at_zone(a, &named_zone(a)?))),
-    ("timestamp_izone", scalar(|a, _| at_zone(a, &dt::interval_zone(interval(a, 0)?)?))),
-    ("timestamptz_izone", scalar(|a, _| at_zone(a, &dt::interval_zone(interval(a, 0)?)?))),
+    ("timestamp_zone", scalar(|a, _| at_zone(a, named_zone))),
+    ("timestamptz_zone", scalar(|a, _| at_zone(a, named_zone))),
+    ("timestamp_izone", scalar(|a, _| at_zone(a, displacement))),
+    ("timestamptz_izone", scalar(|a, _| at_zone(a, displacement))),
     ("timetz_zone", scalar(|a, cx| timetz_at(timetz(a, 1)?, &named_zone(a)?, cx))),
-    (
-        "timetz_izone",
-        scalar(|a, cx| timetz_at(timetz(a, 1)?, &dt::interval_zone(interval(a, 0)?)?, cx)),
-    ),
+    ("timetz_izone", scalar(|a, cx| timetz_at(timetz(a, 1)?, &displacement(a)?, cx))),
     ("timestamp_at_local", scalar(at_local)),
     ("timestamptz_at_local", scalar(at_local)),
     ("timetz_at_local", scalar(|a, cx| timetz_at(timetz(a, 0)?, zone(cx), cx))),
@@ -128,8 +125,19 @@ fn named_zone(args: &[Datum]) -> Result<TimeZone> {
 }
 
 /// `timezone(zone, timestamp or timestamptz)`: each becomes the other.
-fn at_zone(args: &[Datum], zone: &TimeZone) -> Result<Datum> {
-    convert(arg(args, 1)?, zone)
+fn at_zone(args: &[Datum], zone: impl Fn(&[Datum]) -> Result<TimeZone>) -> Result<Datum> {
+    // An infinity is the other type's, whatever the zone.
+    let moment = match arg(args, 1)? {
+        Datum::Timestamp(v) if is_infinite_timestamp(*v) => return Ok(Datum::TimestampTz(*v)),
+        Datum::TimestampTz(v) if is_infinite_timestamp(*v) => return Ok(Datum::Timestamp(*v)),
+        finite => finite,
+    };
+    convert(moment, &zone(args)?)
+}
+
+/// The zone that the first argument gives as a displacement.
+fn displacement(args: &[Datum]) -> Result<TimeZone> {
+    dt::interval_zone(interval(args, 0)?)
 }
 
 fn at_local(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {

@@ -32,9 +32,9 @@ pub(super) const TABLE: &[Entry] = &[
     ("dsinh", scalar(|a, _| float(Ok(float8(a, 0)?.sinh())))),
     ("dcosh", scalar(|a, _| float(Ok(float8(a, 0)?.cosh())))),
     ("dtanh", scalar(|a, _| float(Ok(float8(a, 0)?.tanh())))),
-    ("dasinh", scalar(|a, _| float(Ok(float8(a, 0)?.asinh())))),
-    ("dacosh", scalar(|a, _| float(inverse(float8(a, 0)?, |v| v < 1.0, f64::acosh)))),
-    ("datanh", scalar(|a, _| float(inverse(float8(a, 0)?, |v| v.abs() > 1.0, f64::atanh)))),
+    ("dasinh", scalar(|a, _| float(Ok(math::asinh(float8(a, 0)?))))),
+    ("dacosh", scalar(|a, _| float(math::acosh(float8(a, 0)?)))),
+    ("datanh", scalar(|a, _| float(math::atanh(float8(a, 0)?)))),
     ("degrees", scalar(|a, _| float(math::degrees(float8(a, 0)?)))),
     ("radians", scalar(|a, _| float(math::radians(float8(a, 0)?)))),
     ("dpi", scalar(|_, _| float(Ok(std::f64::consts::PI)))),
@@ -44,14 +44,6 @@ pub(super) const TABLE: &[Entry] = &[
 
 fn float(value: Result<f64>) -> Result<Datum> {
     value.map(Datum::Float8)
-}
-
-/// A function that is defined only on a part of the numbers; NaN stays NaN.
-fn inverse(v: f64, outside: fn(f64) -> bool, function: fn(f64) -> f64) -> Result<f64> {
-    if outside(v) {
-        return Err(Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "input is out of range"));
-    }
-    Ok(function(v))
 }
 
 /// `width_bucket(operand, low, high, count)`: the bounds may be in either order.

@@ -209,7 +209,7 @@ table! {
     "int2shr" => shift_right; "int4shr" => shift_right; "int8shr" => shift_right;
     "int4gcd" => gcd::<W4>; "int8gcd" => gcd::<W8>;
     "int4lcm" => lcm::<W4>; "int8lcm" => lcm::<W8>;
-    "i2toi4" => to_int4; "i4toi2" => to_int2;
+    "i4toi2" => to_int2;
     "int28" => to_int8; "int82" => to_int2; "int48" => to_int8; "int84" => to_int4;
     "oidtoi8" => int8_from_oid; "i8tooid" => oid_from_int8;
 }

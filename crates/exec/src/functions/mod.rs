@@ -69,6 +69,8 @@ pub struct CallInfo {
     pub args: Box<[Oid]>,
     /// Actual result type.
     pub ret: TypeRef,
+    /// The last argument was written VARIADIC, and its elements are the arguments meant.
+    pub variadic: bool,
 }
 
 /// The rows of a set-returning function, produced one at a time.

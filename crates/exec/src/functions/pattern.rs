@@ -176,7 +176,14 @@ pub(super) fn similar_substring(value: &str, pattern: &str, escape: &str) -> Res
     regex_substring(value, &pattern)
 }
 
+/// An argument that must be positive, or not negative: they are looked at before the pattern.
+fn at_least(least: i32, name: &str, value: i32) -> Result<i32> {
+    if value >= least { Ok(value) } else { Err(regex::bad_parameter(name, value)) }
+}
+
 fn replace(args: &[Datum], start: i32, n: i32, flags: &str) -> Result<Datum> {
+    at_least(1, "start", start)?;
+    at_least(0, "n", n)?;
     let flags = RegexFlags::parse(flags)?;
     let regex = compiled(text(args, 1)?, flags)?;
     text_datum(regex::regexp_replace(text(args, 0)?, &regex, text(args, 2)?, start, n)?)
@@ -209,6 +216,12 @@ fn flags_at(args: &[Datum], i: usize) -> Result<RegexFlags> {
 /// The integer argument `i`, or its default.
 fn int4_or(args: &[Datum], i: usize, default: i32) -> Result<i32> {
     if args.len() > i { int4(args, i) } else { Ok(default) }
+}
+
+/// `start` and `n` of the functions that have both.
+fn start_and_n(args: &[Datum]) -> Result<(i32, i32)> {
+    let start = at_least(1, "start", int4_or(args, 2, 1)?)?;
+    Ok((start, at_least(1, "n", int4_or(args, 3, 1)?)?))
 }
 
 fn texts(groups: Vec<Option<&str>>) -> Datum {
@@ -249,7 +262,7 @@ fn split_to_table(args: &[Datum], _: &CallInfo, _: &mut FnContext) -> Result<Box
 
 /// `regexp_count(text, pattern [, start [, flags]])`
 fn count(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
-    let start = int4_or(args, 2, 1)?;
+    let start = at_least(1, "start", int4_or(args, 2, 1)?)?;
     let flags = flags_at(args, 3)?.refuse_global("regexp_count", None)?;
     let regex = compiled(text(args, 1)?, flags)?;
     regex::regexp_count(text(args, 0)?, &regex, start).map(Datum::Int4)
@@ -263,16 +276,13 @@ fn regexp_like(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
 
 /// `regexp_instr(text, pattern [, start [, n [, endoption [, flags [, subexpr]]]]])`
 fn instr(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
-    let (start, n) = (int4_or(args, 2, 1)?, int4_or(args, 3, 1)?);
+    let (start, n) = start_and_n(args)?;
     let end_option = int4_or(args, 4, 0)?;
     if !matches!(end_option, 0 | 1) {
-        return Err(Error::new(
-            SqlState::INVALID_PARAMETER_VALUE,
-            format!("invalid value for parameter \"endoption\": {end_option}"),
-        ));
+        return Err(regex::bad_parameter("endoption", end_option));
     }
+    let group = at_least(0, "subexpr", int4_or(args, 6, 0)?)?;
     let flags = flags_at(args, 5)?.refuse_global("regexp_instr", None)?;
-    let group = int4_or(args, 6, 0)?;
     let regex = compiled(text(args, 1)?, flags)?;
     let at = regex::regexp_instr(text(args, 0)?, &regex, start, n, end_option == 1, group)?;
     Ok(Datum::Int4(at))
@@ -280,9 +290,9 @@ fn instr(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
 
 /// `regexp_substr(text, pattern [, start [, n [, flags [, subexpr]]]])`
 fn substr(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
-    let (start, n) = (int4_or(args, 2, 1)?, int4_or(args, 3, 1)?);
+    let (start, n) = start_and_n(args)?;
+    let group = at_least(0, "subexpr", int4_or(args, 5, 0)?)?;
     let flags = flags_at(args, 4)?.refuse_global("regexp_substr", None)?;
-    let group = int4_or(args, 5, 0)?;
     let regex = compiled(text(args, 1)?, flags)?;
     text_or_null(regex::regexp_substr(text(args, 0)?, &regex, start, n, group)?)
 }

@@ -85,10 +85,17 @@ impl CatalogNames {
         self.path.iter().find_map(|schema| self.catalog.relation_named(*schema, name))
     }
 
-    /// [`Self::relation`], or 42P01.
+    /// [`Self::relation`], or 3F000 or 42P01.
     pub(crate) fn existing_relation(&self, name: &str) -> Result<&Arc<Relation>> {
         self.relation(name)?.ok_or_else(|| {
-            let parts = split_qualified(name).unwrap_or_default().join(".");
+            let parts = split_qualified(name).unwrap_or_default();
+            if let [schema, _] = parts.as_slice()
+                && self.catalog.schema_named(schema).is_none()
+            {
+                let message = format!("schema \"{schema}\" does not exist");
+                return Error::new(SqlState::INVALID_SCHEMA_NAME, message);
+            }
+            let parts = parts.join(".");
             Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{parts}\" does not exist"))
         })
     }
@@ -130,11 +137,34 @@ fn error(state: SqlState, message: impl Into<String>) -> Error {
 }
 
 /// The parts of a dotted name, folded to lower case unless quoted, and cut to a
-/// name's length: 42602 if it is none.
+/// name's length: 42602 if it is none (stringToQualifiedNameList).
 pub(crate) fn split_qualified(text: &str) -> Result<Vec<String>> {
     let invalid = || error(SqlState::INVALID_NAME, "invalid name syntax");
-    let parts = split_identifiers(text, true).map_err(|_| invalid())?;
-    Ok(parts.iter().map(|part| truncate_name(part).to_string()).collect())
+    let (mut parts, mut rest) = (Vec::new(), text.trim_matches(is_space));
+    loop {
+        let (part, tail) = match rest.strip_prefix('"') {
+            Some(quoted) => unquote(quoted).ok_or_else(invalid)?,
+            None => {
+                // Anything goes that is no blank and no dot.
+                let end = rest.find(|c| is_space(c) || c == '.').unwrap_or(rest.len());
+                if end == 0 {
+                    return Err(invalid());
+                }
+                (rest[..end].to_ascii_lowercase(), &rest[end..])
+            }
+        };
+        parts.push(truncate_name(&part).to_string());
+        rest = tail.trim_start_matches(is_space);
+        match rest.strip_prefix('.') {
+            Some(tail) => rest = tail.trim_start_matches(is_space),
+            None if rest.is_empty() => return Ok(parts),
+            None => return Err(invalid()),
+        }
+    }
+}
+
+fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\r' | '\u{b}' | '\u{c}')
 }
 
 /// The parts of a dotted name, folded and unquoted. With `strict`, nothing may
@@ -145,7 +175,6 @@ pub(super) fn split_identifiers(text: &str, strict: bool) -> Result<Vec<String>>
         let error = error(SqlState::INVALID_PARAMETER_VALUE, message);
         if detail.is_empty() { error } else { error.detail(detail) }
     };
-    let is_space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\u{b}' | '\u{c}');
     let is_start = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
     let is_part = |c: char| is_start(c) || c.is_ascii_digit() || c == '$';
     let (mut parts, mut rest) = (Vec::new(), text.trim_start_matches(is_space));
@@ -198,6 +227,9 @@ fn unquote(text: &str) -> Option<(String, &str)> {
 /// A type by its SQL name, with modifier (parseTypeString).
 pub(crate) fn parse_type(text: &str) -> Result<TypeRef> {
     let invalid = || error(SqlState::SYNTAX_ERROR, format!("invalid type name \"{text}\""));
+    if text.trim_matches(is_space).is_empty() {
+        return Err(invalid());
+    }
     let name = parse_type_name(text)
         .map_err(|e| e.context(format!("invalid type name \"{text}\"")).at(None))?
         .filter(|name| !name.setof)

@@ -49,6 +49,10 @@ fn is_hard(error: &Error) -> bool {
 
 fn look_up(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum> {
     let name = text(args, 0)?;
+    // What is blank throughout does not get as far as the parser.
+    if call.ret.oid == oid::REGTYPE && name.trim().is_empty() {
+        return Ok(Datum::Null);
+    }
     let numeric = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
     if name == "-" && !matches!(call.ret.oid, oid::REGOPER | oid::REGOPERATOR) {
         return Ok(Datum::Oid(oid::INVALID_OID));

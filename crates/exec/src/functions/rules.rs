@@ -4,7 +4,7 @@
 //! The texts are put together by [`steppe_catalog::system::definitions`].
 
 use super::args::{boolean, given, int, int4, oid, text, text_datum, text_or_null};
-use super::reg::{CatalogNames, split_qualified};
+use super::reg::CatalogNames;
 use super::{Entry, SetRows, arg, scalar, set};
 use crate::env::FnContext;
 use std::sync::Arc;
@@ -188,7 +188,7 @@ fn options(args: &[Datum], _: &super::CallInfo, _: &mut FnContext) -> Result<Box
 pub(super) fn object_description(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let of_class = match given(args, 1) {
         None => true,
-        Some(catalog) => split_qualified(catalog.as_text()?)? == ["pg_class"],
+        Some(catalog) => &**catalog.as_text()? == "pg_class",
     };
     let relation = relation_at(args, 0, cx)?.filter(|_| of_class);
     text_or_null(relation.and_then(|relation| relation.comment.clone()))

@@ -93,7 +93,7 @@ fn numerics(args: &[Datum], _: &CallInfo, _: &mut FnContext) -> Result<Box<dyn S
     let checked = |i: usize, what: &str| -> Result<Numeric> {
         let value = arg(args, i)?.as_numeric()?;
         let bad = |kind: &str| {
-            let message = format!("{what} value cannot be {kind}");
+            let message = format!("{what} cannot be {kind}");
             Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message))
         };
         match value {
@@ -102,7 +102,7 @@ fn numerics(args: &[Datum], _: &CallInfo, _: &mut FnContext) -> Result<Box<dyn S
             v => Ok(v.clone()),
         }
     };
-    let (start, stop) = (checked(0, "start")?, checked(1, "stop")?);
+    let (start, stop) = (checked(0, "start value")?, checked(1, "stop value")?);
     let step = if args.len() > 2 { checked(2, "step size")? } else { Numeric::ONE };
     if step.is_zero() {
         return Err(zero_step());
@@ -135,7 +135,8 @@ fn subscripts(args: &[Datum], _: &CallInfo, _: &mut FnContext) -> Result<Box<dyn
         Some(reverse) => reverse.as_bool()?,
         None => false,
     };
-    let found = usize::try_from(dimension - 1).ok().and_then(|d| array.dimensions.get(d));
+    let index = dimension.checked_sub(1).and_then(|index| usize::try_from(index).ok());
+    let found = index.and_then(|index| array.dimensions.get(index));
     let Some((length, lower)) = found else {
         return Ok(Box::new(Integers { next: None, stop: 0, step: 1, wide: false }));
     };
@@ -173,6 +174,11 @@ impl SetRows for Moments {
 }
 
 fn moments(args: &[Datum], _: &CallInfo, cx: &mut FnContext) -> Result<Box<dyn SetRows>> {
+    let zone = match (arg(args, 0)?, args.get(3)) {
+        (Datum::Timestamp(_), _) => None,
+        (_, None) => Some(cx.io.datetime.time_zone.clone()),
+        (_, Some(name)) => Some(TimeZone::by_name_or_abbrev(name.as_text()?)?),
+    };
     let step = arg(args, 2)?.as_interval()?.clone();
     if step.is_infinite() {
         return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, "step size cannot be infinite"));
@@ -181,11 +187,6 @@ fn moments(args: &[Datum], _: &CallInfo, cx: &mut FnContext) -> Result<Box<dyn S
     if direction == 0 {
         return Err(zero_step());
     }
-    let zone = match (arg(args, 0)?, args.get(3)) {
-        (Datum::Timestamp(_), _) => None,
-        (_, None) => Some(cx.io.datetime.time_zone.clone()),
-        (_, Some(name)) => Some(TimeZone::by_name_or_abbrev(name.as_text()?)?),
-    };
     let (next, stop) = (super::args::moment(args, 0)?, super::args::moment(args, 1)?);
     Ok(Box::new(Moments { next, stop, step, up: direction > 0, zone }))
 }

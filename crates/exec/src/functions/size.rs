@@ -47,7 +47,7 @@ const UNITS: [(&str, i64); 6] = [
 /// halves, so that the last step rounds.
 fn pretty(size: &Numeric) -> Result<Datum> {
     if !size.is_finite() {
-        return text_datum(format!("{size} bytes"));
+        return text_datum(format!("{size} {}", UNITS[UNITS.len() - 1].0));
     }
     let mut value = size.clone();
     for (i, (name, limit)) in UNITS.iter().enumerate() {

@@ -56,6 +56,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("text_to_table", set(string_to_table)),
     ("text_to_table_null", set(string_to_table)),
     ("nameconcatoid", scalar(name_and_oid)),
+    ("to_ascii_default", scalar(to_ascii)),
     ("unistr", scalar(|a, _| text_datum(unistr(text(a, 0)?)?))),
     ("parse_ident", scalar(parse_ident)),
 ];
@@ -147,6 +148,14 @@ fn name_and_oid(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
         name = strings::left(name, -1);
     }
     text_datum(format!("{name}{suffix}"))
+}
+
+/// Only single-byte encodings have a conversion to ASCII; the database's is not one.
+fn to_ascii(_: &[Datum], _: &mut FnContext) -> Result<Datum> {
+    Err(Error::new(
+        SqlState::FEATURE_NOT_SUPPORTED,
+        "encoding conversion from UTF8 to ASCII not supported",
+    ))
 }
 
 /// `unistr`: `\XXXX`, `\+XXXXXX`, `\uXXXX`, `\UXXXXXXXX` and `\\`.

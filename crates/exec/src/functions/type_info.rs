@@ -18,8 +18,6 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_column_size", typed(column_size)),
     ("pg_column_compression", scalar(|_, _| Ok(Datum::Null))),
     ("pg_column_toast_chunk_id", scalar(|_, _| Ok(Datum::Null))),
-    ("pg_num_nulls", scalar(|a, _| Ok(Datum::Int4(nulls(a))))),
-    ("pg_num_nonnulls", scalar(|a, _| Ok(Datum::Int4(a.len() as i32 - nulls(a))))),
     ("pg_collation_for", typed(collation_for)),
     ("pg_input_is_valid", scalar(input_is_valid)),
     ("pg_input_error_info", scalar(input_error)),
@@ -28,10 +26,6 @@ pub(super) const TABLE: &[Entry] = &[
 /// A bare NULL or string literal has no type yet.
 fn argument_type(call: &CallInfo) -> Oid {
     call.args.first().copied().filter(|ty| *ty != oid::ANY).unwrap_or(oid::UNKNOWN)
-}
-
-fn nulls(args: &[Datum]) -> i32 {
-    args.iter().filter(|arg| arg.is_null()).count() as i32
 }
 
 /// `format_type(oid, typmod)`: without a modifier `bpchar` is `character`.

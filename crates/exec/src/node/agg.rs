@@ -7,10 +7,11 @@
 //! after partition is aggregated in the same way. No state is ever written.
 //!
 //! DISTINCT and ORDER BY inside a call: the arguments of a group's rows are kept in
-//! a sorter and fed to the aggregate when the group ends.
+//! a sorter and fed to the aggregate when the group ends. Those of an ordered-set
+//! aggregate are sorted by WITHIN GROUP and looked at then.
 
 use super::{BoxedNode, CNode, CPlan, Node, sort::SortKeys, start as start_node};
-use crate::aggregate::{AggKind, AggState};
+use crate::aggregate::{AggKind, AggState, SortedRows};
 use crate::batch::RowBatch;
 use crate::context::{ExecContext, Note};
 use crate::expr::{CExpr, Row};
@@ -33,8 +34,8 @@ pub(crate) struct CAggregate {
     pub(crate) filter: Option<CExpr>,
     /// Rows go through a sorter first: keys over the argument row.
     pub(crate) sort: Option<AggSort>,
-    /// The direct argument of an ordered-set aggregate.
-    pub(crate) direct: Option<CExpr>,
+    /// The direct arguments of an ordered-set aggregate: the same for all rows of a group.
+    pub(crate) direct: Box<[CExpr]>,
     pub(crate) ret: Oid,
 }
 
@@ -60,6 +61,41 @@ pub(crate) struct AggPlan {
 enum CallState {
     Direct(AggState),
     Sorted(Box<Sorter>),
+    Ordered(Box<OrderedCall>),
+}
+
+/// The rows of one group for an ordered-set aggregate.
+struct OrderedCall {
+    sorter: Sorter,
+    rows: usize,
+    /// The direct arguments, evaluated at the group's first row.
+    direct: Option<Box<[Datum]>>,
+}
+
+impl CAggregate {
+    /// Puts a row into a call's sorter, unless a NULL keeps it out.
+    fn sort_row(
+        &self,
+        sort: &AggSort,
+        sorter: &mut Sorter,
+        row: Row<'_>,
+        args: &mut Vec<Datum>,
+        cx: &mut ExecContext,
+    ) -> Result<bool> {
+        for expr in &sort.row {
+            args.push(expr.eval(cx, row)?);
+        }
+        let counted = self.args.len().max(1);
+        if self.kind.skips_nulls() && args.iter().take(counted).any(Datum::is_null) {
+            return Ok(false);
+        }
+        sort.keys.push(sorter, args, &mut Vec::new(), cx)?;
+        Ok(true)
+    }
+
+    fn direct_values(&self, row: Row<'_>, cx: &mut ExecContext) -> Result<Box<[Datum]>> {
+        self.direct.iter().map(|expr| expr.eval(cx, row)).collect()
+    }
 }
 
 impl AggPlan {
@@ -72,7 +108,14 @@ impl AggPlan {
                     let columns = sort.keys.columns.clone();
                     let work_mem = cx.work_mem_bytes;
                     let sorter = Sorter::new(columns, stride, None, work_mem, cx.temp()?);
-                    CallState::Sorted(Box::new(sorter))
+                    match aggregate.kind {
+                        AggKind::Ordered(_) => CallState::Ordered(Box::new(OrderedCall {
+                            sorter,
+                            rows: 0,
+                            direct: None,
+                        })),
+                        _ => CallState::Sorted(Box::new(sorter)),
+                    }
                 }
             });
         }
@@ -88,6 +131,12 @@ impl AggPlan {
         cx: &mut ExecContext,
     ) -> Result<()> {
         for (aggregate, state) in self.aggregates.iter().zip(states) {
+            // Rows that FILTER leaves out know the group's values, too.
+            if let CallState::Ordered(call) = state
+                && call.direct.is_none()
+            {
+                call.direct = Some(aggregate.direct_values(row, cx)?);
+            }
             if let Some(filter) = &aggregate.filter
                 && !filter.holds(cx, row)?
             {
@@ -96,15 +145,11 @@ impl AggPlan {
             args.clear();
             match (state, &aggregate.sort) {
                 (CallState::Sorted(sorter), Some(sort)) => {
-                    for expr in &sort.row {
-                        args.push(expr.eval(cx, row)?);
-                    }
-                    let counted = aggregate.args.len().max(1);
-                    let skip = aggregate.kind.skips_nulls()
-                        && args.iter().take(counted).any(Datum::is_null);
-                    if !skip {
-                        sort.keys.push(sorter, args, &mut Vec::new(), cx)?;
-                    }
+                    aggregate.sort_row(sort, sorter, row, args, cx)?;
+                }
+                (CallState::Ordered(call), Some(sort)) => {
+                    let taken = aggregate.sort_row(sort, &mut call.sorter, row, args, cx)?;
+                    call.rows += usize::from(taken);
                 }
                 (CallState::Direct(state), _) => {
                     for expr in &aggregate.args {
@@ -112,7 +157,7 @@ impl AggPlan {
                     }
                     aggregate.kind.add(state, args)?;
                 }
-                (CallState::Sorted(_), None) => {
+                (CallState::Sorted(_) | CallState::Ordered(_), None) => {
                     return Err(Error::internal("aggregate sorts without keys"));
                 }
             }
@@ -130,7 +175,8 @@ impl AggPlan {
         for (aggregate, state) in self.aggregates.iter().zip(states) {
             out.push(match state {
                 CallState::Direct(state) => aggregate.kind.finish(state, aggregate.ret)?,
-                CallState::Sorted(sorter) => finish_sorted(aggregate, *sorter, cx)?,
+                CallState::Sorted(sorter) => finish_sorted(aggregate, *sorter)?,
+                CallState::Ordered(call) => finish_ordered(aggregate, *call, cx)?,
             });
         }
         Ok(())
@@ -138,20 +184,11 @@ impl AggPlan {
 }
 
 /// Feeds the sorted rows of a group to the aggregate, without duplicates for DISTINCT.
-fn finish_sorted(
-    aggregate: &CAggregate,
-    mut sorter: Sorter,
-    cx: &mut ExecContext,
-) -> Result<Datum> {
+fn finish_sorted(aggregate: &CAggregate, mut sorter: Sorter) -> Result<Datum> {
     let Some(sort) = &aggregate.sort else {
         return Err(Error::internal("aggregate sorts without keys"));
     };
-    let kind = match (&aggregate.kind, &aggregate.direct) {
-        (AggKind::Ordered(set), Some(direct)) => {
-            AggKind::Ordered(set.with_fraction(direct.eval(cx, Row::EMPTY)?))
-        }
-        (kind, _) => kind.clone(),
-    };
+    let kind = &aggregate.kind;
     sorter.finish()?;
     let mut state = kind.start();
     let stride = sort.row.len() + sort.keys.computed.len();
@@ -170,6 +207,28 @@ fn finish_sorted(
         row.clear();
     }
     kind.finish(state, aggregate.ret)
+}
+
+/// Hands the sorted rows of a group to an ordered-set aggregate.
+fn finish_ordered(
+    aggregate: &CAggregate,
+    call: OrderedCall,
+    cx: &mut ExecContext,
+) -> Result<Datum> {
+    let (AggKind::Ordered(set), Some(sort)) = (&aggregate.kind, &aggregate.sort) else {
+        return Err(Error::internal("ordered rows of another aggregate"));
+    };
+    let OrderedCall { mut sorter, rows: count, direct } = call;
+    // Without any row the direct arguments are constants.
+    let direct = match direct {
+        Some(direct) => direct,
+        None => aggregate.direct_values(Row::EMPTY, cx)?,
+    };
+    sorter.finish()?;
+    let stride = sort.row.len() + sort.keys.computed.len();
+    let next = &mut |row: &mut Vec<Datum>| sorter.next(stride, row);
+    let rows = SortedRows { count, columns: &sort.keys.columns, next };
+    set.evaluate(rows, &direct, aggregate.ret)
 }
 
 /// The groups of a hashed aggregation that are in memory.

@@ -21,7 +21,7 @@ use crate::expr::{CExpr, Compiler};
 use crate::modify::{ConflictPlan, ModifyPlan, Target, arbiters, not_null_columns};
 use crate::sorter::SortColumn;
 use std::sync::Arc;
-use steppe_catalog::{Builtins, RelKind, Relation};
+use steppe_catalog::{RelKind, Relation};
 use steppe_sql::expr::{Aggregate, Expr, SortKey};
 use steppe_sql::plan::{IndexRange, ModifyTable, Plan, PlanNode, RowLock};
 use steppe_sql::query::LockStrength;
@@ -327,21 +327,18 @@ impl PlanCompiler<'_, '_> {
         let kind = AggKind::of(aggregate)?;
         let args = self.exprs.list(&aggregate.args)?;
         let filter = self.exprs.option(&aggregate.filter)?;
-        let ordered_set =
-            Builtins::get().aggregate(aggregate.func).is_some_and(|info| info.kind == b'o');
         let ret = aggregate.ty.oid;
-        if ordered_set {
+        if aggregate.is_ordered_set() {
             // The sorted values are WITHIN GROUP's; the arguments are direct.
-            let direct = args.into_vec().into_iter().next();
             let sort = Some(self.agg_sort(&[], &aggregate.order_by, false)?);
-            return Ok(CAggregate { kind, args: Box::new([]), filter, sort, direct, ret });
+            return Ok(CAggregate { kind, args: Box::new([]), filter, sort, direct: args, ret });
         }
         let sort = if aggregate.distinct || !aggregate.order_by.is_empty() {
             Some(self.agg_sort(&aggregate.args, &aggregate.order_by, aggregate.distinct)?)
         } else {
             None
         };
-        Ok(CAggregate { kind, args, filter, sort, direct: None, ret })
+        Ok(CAggregate { kind, args, filter, sort, direct: Box::new([]), ret })
     }
 
     /// The rows sorted are the arguments and what ORDER BY adds; DISTINCT sorts by all

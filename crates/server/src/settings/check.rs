@@ -101,7 +101,7 @@ const DATE_STYLE: (datetime::DateStyle, datetime::DateOrder) =
 fn date_style(text: &str, current: &Value) -> Result<String> {
     let now = parse_date_style(current).unwrap_or(DATE_STYLE);
     let (date_style, date_order) = datetime::parse_date_style(text, now, DATE_STYLE)
-        .ok_or_else(|| invalid_value("DateStyle", text))?;
+        .map_err(|detail| invalid_value("DateStyle", text).detail(detail))?;
     let config = datetime::DateTimeConfig { date_style, date_order, ..Default::default() };
     Ok(config.show_date_style())
 }
@@ -109,7 +109,7 @@ fn date_style(text: &str, current: &Value) -> Result<String> {
 /// The two halves of a DateStyle that has been checked.
 pub fn parse_date_style(value: &Value) -> Option<(datetime::DateStyle, datetime::DateOrder)> {
     match value {
-        Value::Text(text) => datetime::parse_date_style(text, DATE_STYLE, DATE_STYLE),
+        Value::Text(text) => datetime::parse_date_style(text, DATE_STYLE, DATE_STYLE).ok(),
         _ => None,
     }
 }

@@ -337,7 +337,9 @@ impl Binder<'_> {
         function: &ast::RangeFunction,
     ) -> Result<(Vec<(Expr, usize)>, Vec<RteColumn>)> {
         let (mut calls, mut columns) = (Vec::new(), Vec::new());
-        for item in &function.functions {
+        let spread = spread_unnest(function);
+        let items = spread.as_deref().unwrap_or(&function.functions);
+        for item in items {
             if !item.column_defs.is_empty() || !function.column_defs.is_empty() {
                 return Err(
                     self.unsupported("a column definition list in FROM", item.call.location)
@@ -357,8 +359,10 @@ impl Binder<'_> {
                     columns.push(column(p.out_columns[0].0, call.ty().oid));
                 }
                 Some(p) => {
-                    // The column is named after the function unless an alias says otherwise.
-                    let name = if function.alias.is_some() { "" } else { p.name };
+                    // The column is named after the function unless it is the only one and has
+                    // an alias.
+                    let is_renamed = function.alias.is_some() && items.len() == 1;
+                    let name = if is_renamed { "" } else { p.name };
                     columns.push(RteColumn { ty: call.ty(), ..column(name, 0) });
                 }
                 None => columns.push(RteColumn { ty: call.ty(), ..column("", 0) }),
@@ -865,4 +869,39 @@ pub(crate) fn output_columns(query: &crate::query::Query) -> Vec<RteColumn> {
         .filter(|t| !t.hidden)
         .map(|t| RteColumn { name: t.name.clone(), ty: t.expr.ty(), dropped: false })
         .collect()
+}
+
+/// `unnest(a, b, …)` in FROM is short for one call for each array, side by side.
+fn spread_unnest(function: &ast::RangeFunction) -> Option<Vec<ast::RangeFunctionItem>> {
+    let is_spread = |item: &ast::RangeFunctionItem| {
+        item.column_defs.is_empty()
+            && item.func_call().is_some_and(|call| {
+                let plain = !call.star && !call.distinct && !call.variadic && !call.within_group;
+                let bare = call.order_by.is_empty() && call.filter.is_none() && call.over.is_none();
+                let name = &call.name;
+                name.schema().is_none()
+                    && name.name() == "unnest"
+                    && call.args.len() > 1
+                    && plain
+                    && bare
+            })
+    };
+    if !function.functions.iter().any(is_spread) {
+        return None;
+    }
+    let mut items = Vec::new();
+    for item in &function.functions {
+        match item.func_call().filter(|_| is_spread(item)) {
+            None => items.push(item.clone()),
+            Some(call) => items.extend(call.args.iter().map(|arg| {
+                let call = ast::FuncCall { args: vec![arg.clone()], ..call.clone() };
+                let kind = ast::ExprKind::FuncCall(Box::new(call));
+                ast::RangeFunctionItem {
+                    call: ast::Expr { kind, location: item.call.location },
+                    column_defs: Vec::new(),
+                }
+            })),
+        }
+    }
+    Some(items)
 }

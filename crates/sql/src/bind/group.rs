@@ -18,6 +18,9 @@ impl Binder<'_> {
         if call.over.is_some() {
             return Err(self.unsupported("window functions", location));
         }
+        if call.within_group && call.over.is_none() {
+            return self.ordered_set(call, place, location);
+        }
         let name = &call.name;
         let is_aggregate_name = self.builtins.procs_named(name.name()).any(|p| p.kind == b'a');
         let arg_place = if is_aggregate_name { ExprPlace::Targets } else { place };
@@ -40,7 +43,7 @@ impl Binder<'_> {
         let names: Vec<Option<String>> = call.args.iter().map(|a| a.name.clone()).collect();
         let (proc, args, ty) = self.function(name, args, &names, call.variadic, location)?;
         match proc.kind {
-            b'a' => self.aggregate(call, proc.oid, args, ty, place, location),
+            b'a' => self.aggregate(call, proc.oid, (args, Vec::new()), ty, place, location),
             b'w' => Err(self.error(
                 SqlState::WINDOWING_ERROR,
                 format!("window function {} requires an OVER clause", name.name()),
@@ -84,16 +87,34 @@ impl Binder<'_> {
                     return Err(self.misplaced("set-returning functions", place, location));
                 }
                 let ty = if proc.ret == oid::RECORD { TypeRef::plain(oid::RECORD) } else { ty };
-                Ok(Expr::Func { func: proc.oid, args, ty, syntax: CallSyntax::Function })
+                let spreads = call.variadic && proc.variadic == oid::ANY;
+                let syntax = if spreads { CallSyntax::Variadic } else { CallSyntax::Function };
+                if spreads {
+                    self.check_variadic(call, &args)?;
+                }
+                Ok(Expr::Func { func: proc.oid, args, ty, syntax })
             }
         }
     }
 
-    fn aggregate(
+    /// What VARIADIC spreads over arguments of any type must be an array.
+    fn check_variadic(&self, call: &ast::FuncCall, args: &[Expr]) -> Result<()> {
+        let is_array =
+            args.last().is_some_and(|array| super::coerce::element_of(array.ty().oid).is_some());
+        if is_array {
+            return Ok(());
+        }
+        let location = call.args.last().map_or(Location::NONE, |arg| arg.value.location);
+        let message = "VARIADIC argument must be an array";
+        Err(self.error(SqlState::DATATYPE_MISMATCH, message, location))
+    }
+
+    /// An aggregate call; the sort keys are those of WITHIN GROUP, bound already.
+    pub(super) fn aggregate(
         &mut self,
         call: &ast::FuncCall,
         func: steppe_types::Oid,
-        args: Vec<Expr>,
+        (args, within_group): (Vec<Expr>, Vec<SortKey>),
         ty: TypeRef,
         place: ExprPlace,
         location: Location,
@@ -104,7 +125,8 @@ impl Binder<'_> {
         ) {
             return Err(self.misplaced("aggregate functions", place, location));
         }
-        if args.iter().any(contains_aggregate) {
+        let sorted = within_group.iter().map(|key| &key.expr);
+        if args.iter().chain(sorted).any(contains_aggregate) {
             return Err(self.error(
                 SqlState::GROUPING_ERROR,
                 "aggregate function calls cannot be nested",
@@ -121,18 +143,19 @@ impl Binder<'_> {
                 location,
             ));
         }
-        if call.within_group {
-            return Err(self.unsupported("ordered-set aggregates (WITHIN GROUP)", location));
+        let is_ordered_set = self.builtins.aggregate(func).is_some_and(|info| info.kind != b'n');
+        if is_ordered_set && !call.within_group {
+            let name = call.name.name();
+            return Err(self.error(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("WITHIN GROUP is required for ordered-set aggregate {name}"),
+                location,
+            ));
         }
-        let mut order_by = Vec::with_capacity(call.order_by.len());
-        for item in &call.order_by {
+        let mut order_by = within_group;
+        let items = if call.within_group { &[][..] } else { &call.order_by };
+        for item in items {
             let expr = self.expr(&item.expr, ExprPlace::OrderBy)?;
-            let descending = item.direction == ast::SortDirection::Desc;
-            let nulls_first = match item.nulls {
-                ast::NullsOrder::Default => descending,
-                ast::NullsOrder::First => true,
-                ast::NullsOrder::Last => false,
-            };
             if call.distinct && !args.contains(&expr) {
                 return Err(self.error(
                     SqlState::INVALID_COLUMN_REFERENCE,
@@ -140,14 +163,15 @@ impl Binder<'_> {
                     item.location,
                 ));
             }
-            order_by.push(SortKey { expr, descending, nulls_first });
+            order_by.push(sort_key(item, expr));
         }
         let filter = match &call.filter {
             Some(e) => Some(self.condition(e, "FILTER", ExprPlace::Filter)?),
             None => None,
         };
         // It belongs to the innermost level that its arguments' columns come from.
-        let levels_up = args.iter().filter_map(min_level).min().unwrap_or(0);
+        let sorted = order_by.iter().filter(|_| is_ordered_set).map(|key| &key.expr);
+        let levels_up = args.iter().chain(sorted).filter_map(min_level).min().unwrap_or(0);
         let index = self.scopes.len() - 1 - levels_up;
         self.scopes[index].has_aggregates = true;
         let distinct = call.distinct;
@@ -185,6 +209,15 @@ impl Binder<'_> {
             return Ok(());
         }
         match expr {
+            // Direct arguments are the same for a whole group.
+            Expr::Aggregate(a) if a.levels_up == depth && a.is_ordered_set() => {
+                let direct = a.args.iter().try_for_each(|arg| self.check_grouped(arg, keys, depth));
+                direct.map_err(|e| {
+                    e.detail(
+                        "Direct arguments of an ordered-set aggregate must use only grouped columns.",
+                    )
+                })
+            }
             Expr::Aggregate(a) if a.levels_up == depth => Ok(()),
             Expr::Var { rte, column, levels_up, .. } if *levels_up == depth => {
                 if depth > 0 && keys.iter().any(|k| same_column(k, *rte, *column)) {
@@ -253,6 +286,17 @@ impl Binder<'_> {
         };
         self.error(SqlState::GROUPING_ERROR, message, location)
     }
+}
+
+/// An ORDER BY item inside a call.
+pub(super) fn sort_key(item: &ast::SortBy, expr: Expr) -> SortKey {
+    let descending = item.direction == ast::SortDirection::Desc;
+    let nulls_first = match item.nulls {
+        ast::NullsOrder::Default => descending,
+        ast::NullsOrder::First => true,
+        ast::NullsOrder::Last => false,
+    };
+    SortKey { expr, descending, nulls_first }
 }
 
 fn same_column(key: &Expr, rte: usize, column: i32) -> bool {

@@ -24,6 +24,7 @@ mod from;
 mod func;
 mod group;
 pub mod index;
+mod ordered_set;
 mod select;
 pub mod typename;
 

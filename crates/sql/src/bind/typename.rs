@@ -141,7 +141,9 @@ pub fn format_type(type_oid: Oid, typmod: i32) -> String {
     let Some(ty) = builtins.ty(type_oid) else {
         return if type_oid == 0 { "-".into() } else { "???".into() };
     };
-    if ty.is_true_array() {
+    // The vectors are arrays, but types of their own, with their own names.
+    let is_vector = matches!(type_oid, oid::INT2VECTOR | oid::OIDVECTOR);
+    if ty.is_true_array() && !is_vector {
         return format!("{}[]", format_type(ty.element, typmod));
     }
     let length = |name: &str| match typmod {

@@ -52,9 +52,10 @@ pub fn date_to_timestamp(date: i32) -> Result<i64> {
         DATE_INFINITY => Ok(TIMESTAMP_INFINITY),
         DATE_NEG_INFINITY => Ok(TIMESTAMP_NEG_INFINITY),
         _ => {
-            let micros = date as i64 * USECS_PER_DAY;
-            let fits = date as i64 <= i64::MAX / USECS_PER_DAY && is_valid_timestamp(micros);
-            if fits { Ok(micros) } else { Err(overflow("date out of range for timestamp")) }
+            let micros = (date as i64).checked_mul(USECS_PER_DAY);
+            micros
+                .filter(|micros| is_valid_timestamp(*micros))
+                .ok_or_else(|| overflow("date out of range for timestamp"))
         }
     }
 }
@@ -287,7 +288,7 @@ pub fn timestamptz_from_epoch(seconds: f64) -> Result<i64> {
     if fits {
         Ok(micros as i64)
     } else {
-        Err(overflow(format!("timestamp out of range: \"{seconds}\"")))
+        Err(overflow(format!("timestamp out of range: \"{}\"", shortest(seconds))))
     }
 }
 
@@ -402,18 +403,40 @@ pub fn overlaps<T: Ord + Copy>(
 
 /// `make_date(year, month, day)`: a negative year is BC.
 pub fn make_date(year: i32, month: i32, day: i32) -> Result<i32> {
-    let full = if year < 0 { year + 1 } else { year };
-    let out = |what: &str| overflow(format!("{what} out of range: {full}-{month:02}-{day:02}"));
+    date_of(year, month, day, astronomical_year(year))
+}
+
+/// The year with a year 0, which is 1 BC.
+fn astronomical_year(year: i32) -> i32 {
+    if year < 0 { year + 1 } else { year }
+}
+
+/// A date of its fields; `shown` is the year that an error names.
+fn date_of(year: i32, month: i32, day: i32, shown: i32) -> Result<i32> {
+    let full = astronomical_year(year);
+    let out = |what: &str| overflow(format!("{what} out of range: {shown}-{month:02}-{day:02}"));
     if year == 0 || !(1..=12).contains(&month) || day < 1 || day > days_in_month(full, month) {
         return Err(out("date field value"));
     }
     Tm { year: full, month, day, ..Tm::default() }.to_date().ok_or_else(|| out("date"))
 }
 
+/// A number in an error message: six significant digits (C's %g).
+pub fn shortest(value: f64) -> String {
+    let mut text = Vec::new();
+    crate::number_io::write_float8(value, G_DIGITS - f64::DIGITS as i32, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Significant digits of C's %g.
+const G_DIGITS: i32 = 6;
+
 /// `make_time(hour, minute, seconds)`
 pub fn make_time(hour: i32, minute: i32, seconds: f64) -> Result<i64> {
-    let field =
-        || overflow(format!("time field value out of range: {hour}:{minute:02}:{seconds:02}"));
+    let field = || {
+        let seconds = shortest(seconds);
+        overflow(format!("time field value out of range: {hour}:{minute:02}:{seconds:0>2}"))
+    };
     let valid =
         (0..=24).contains(&hour) && (0..60).contains(&minute) && (0.0..=60.0).contains(&seconds);
     if !valid {
@@ -427,16 +450,17 @@ pub fn make_time(hour: i32, minute: i32, seconds: f64) -> Result<i64> {
 
 /// `make_timestamp(…)`
 pub fn make_timestamp(date: (i32, i32, i32), hour: i32, minute: i32, seconds: f64) -> Result<i64> {
-    let days = make_date(date.0, date.1, date.2)?;
+    let (y, m, d) = date;
+    let days = date_of(y, m, d, y)?;
     let time = make_time(hour, minute, seconds)?;
     (days as i64)
         .checked_mul(USECS_PER_DAY)
         .and_then(|d| d.checked_add(time))
         .filter(|t| is_valid_timestamp(*t))
         .ok_or_else(|| {
-            let (y, m, d) = date;
+            let seconds = shortest(seconds);
             overflow(format!(
-                "timestamp out of range: {y}-{m:02}-{d:02} {hour}:{minute:02}:{seconds:02}"
+                "timestamp out of range: {y}-{m:02}-{d:02} {hour}:{minute:02}:{seconds:0>2}"
             ))
         })
 }
@@ -462,11 +486,14 @@ pub struct IntervalParts {
 
 /// `make_interval(…)`
 pub fn make_interval(parts: &IntervalParts) -> Result<Interval> {
+    if !parts.seconds.is_finite() {
+        return Err(interval::out_of_range());
+    }
+    let micros = crate::arith::mul_float8(parts.seconds, 1e6)?.round_ties_even();
     let make = || {
         let months = parts.years.checked_mul(12)?.checked_add(parts.months)?;
         let days = parts.weeks.checked_mul(7)?.checked_add(parts.days)?;
-        let micros = (parts.seconds * 1e6).round_ties_even();
-        if micros.is_nan() || micros.abs() >= i64::MAX as f64 {
+        if micros < i64::MIN as f64 || micros >= i64::MAX as f64 {
             return None;
         }
         let micros = (parts.hours as i64 * USECS_PER_HOUR)
@@ -474,5 +501,5 @@ pub fn make_interval(parts: &IntervalParts) -> Result<Interval> {
             .checked_add(micros as i64)?;
         Some(Interval::new(months, days, micros))
     };
-    make().ok_or_else(interval::out_of_range)
+    make().filter(|span| !span.is_infinite()).ok_or_else(interval::out_of_range)
 }

@@ -73,13 +73,13 @@ impl DateTimeConfig {
     }
 }
 
-/// Reads a DateStyle setting, whose words may leave one half as it is. None: not one
-/// (check_datestyle). `default` is what the word DEFAULT stands for.
+/// Reads a DateStyle setting, whose words may leave one half as it is; the error is the
+/// detail that tells why it is none (check_datestyle). `default` is what the word DEFAULT stands for.
 pub fn parse_date_style(
     value: &str,
     current: (DateStyle, DateOrder),
     default: (DateStyle, DateOrder),
-) -> Option<(DateStyle, DateOrder)> {
+) -> Result<(DateStyle, DateOrder), String> {
     let (mut style, mut order, mut german) = (None, None, false);
     // The same half twice must say the same.
     fn set<T: PartialEq + Copy>(slot: &mut Option<T>, value: T) -> bool {
@@ -107,15 +107,15 @@ pub fn parse_date_style(
                 set(&mut order, DateOrder::Mdy)
             }
             w if w.starts_with("euro") || w == "dmy" => set(&mut order, DateOrder::Dmy),
-            _ => false,
+            _ => return Err(format!("Unrecognized key word: \"{word}\".")),
         };
         if !ok {
-            return None;
+            return Err("Conflicting \"DateStyle\" specifications.".to_string());
         }
     }
     // German implies its order unless another is given.
     let implied = if german { DateOrder::Dmy } else { current.1 };
-    Some((style.unwrap_or(current.0), order.unwrap_or(implied)))
+    Ok((style.unwrap_or(current.0), order.unwrap_or(implied)))
 }
 
 /// Reads an IntervalStyle setting.

@@ -128,12 +128,21 @@ fn default_unit(fields: IntervalFields) -> Unit {
 
 /// A time of day as part of an interval: any number of hours.
 fn time_micros(text: &str, fields: IntervalFields) -> Step<i64> {
-    let mut time = decode_time(text)?;
-    // Two fields are minutes and seconds where the type says so.
-    if fields.is_minute_to_second() && text.matches(':').count() == 1 && !text.contains('.') {
-        (time.hour, time.minute, time.second) = (0, time.hour, time.minute);
+    let (first, rest) = text.split_once(':').ok_or(Fault::BadFormat)?;
+    let two_fields = !rest.contains(':');
+    if two_fields && (rest.contains('.') || fields.is_minute_to_second()) {
+        // Minutes and seconds: that is how decode_time reads a fraction, and otherwise where
+        // the type says so.
+        let mut time = decode_time(text)?;
+        if !rest.contains('.') {
+            (time.hour, time.minute, time.second) = (0, time.hour, time.minute);
+        }
+        return Ok(time.time());
     }
-    Ok(time.time())
+    let hours: i64 = first.parse().map_err(|_| Fault::FieldOverflow)?;
+    let within = decode_time(&format!("0:{rest}"))?.time();
+    let hours = hours.checked_mul(USECS_PER_HOUR);
+    hours.and_then(|hours| hours.checked_add(within)).ok_or(Fault::FieldOverflow)
 }
 
 /// Value and fraction of a number field, with `years-months` as months.
@@ -196,7 +205,10 @@ pub(super) fn decode_interval(
         let signed_time = field.kind == Kind::Zone && text[1..].contains(':');
         let seen = match field.kind {
             Kind::Time | Kind::Zone if field.kind == Kind::Time || signed_time => {
-                let mut micros = time_micros(text.trim_start_matches(['+', '-']), wanted)?;
+                let micros = time_micros(text.trim_start_matches(['+', '-']), wanted);
+                // What is signed could be a number with a unit: it is no time, that's all.
+                let mut micros =
+                    if signed_time { micros.map_err(|_| Fault::BadFormat)? } else { micros? };
                 if text.starts_with('-') || force_negative {
                     micros = -micros;
                 }
@@ -207,10 +219,14 @@ pub(super) fn decode_interval(
                 time_mask()
             }
             Kind::Number | Kind::Date | Kind::Zone | Kind::Time => {
+                if i + 2 == fields.len() && ago {
+                    // Between a number and "ago" there must be a unit.
+                    return Err(Fault::BadFormat);
+                }
                 let unit = unit_at_right.unwrap_or_else(|| default_unit(wanted));
                 let (unit, mut value, mut fraction) = number(text, unit)?;
                 if force_negative {
-                    (value, fraction) = (-value.abs(), -fraction.abs());
+                    (value, fraction) = (if value > 0 { -value } else { value }, -fraction.abs());
                 }
                 parts.add_unit(unit, value, fraction)?;
                 unit_at_right = Some(if unit == Unit::Hour { Unit::Day } else { unit });

@@ -251,6 +251,16 @@ pub fn extract_timetz(field: &str, time: i64, west: i32) -> Result<Option<Numeri
     value.map(Some).ok_or_else(|| unsupported(&name, TIMETZ))
 }
 
+/// `date_part('epoch', interval)`, summed up in double precision as PostgreSQL does it.
+pub fn interval_epoch(span: &Interval) -> f64 {
+    const DAY: f64 = 86_400.0;
+    let months = span.months;
+    let mut seconds = span.micros as f64 / 1e6;
+    seconds += 365.25 * DAY * f64::from(months / 12);
+    seconds += 30.0 * DAY * f64::from(months % 12);
+    seconds + DAY * f64::from(span.days)
+}
+
 /// A field of an infinite interval: NULL for those that oscillate; None if intervals
 /// have no such field.
 fn infinite_interval_part(part: Part, positive: bool) -> Option<Option<Numeric>> {
@@ -429,10 +439,11 @@ pub fn bin_timestamp(stride: &Interval, timestamp: i64, origin: i64) -> Result<i
         return Err(range("stride must be greater than zero"));
     }
     let distance = timestamp.checked_sub(origin).ok_or_else(interval::out_of_range)?;
-    // Both ends are in range, so this multiple of the width is at most one width off it.
-    distance
-        .checked_sub(distance.rem_euclid(width))
-        .and_then(|d| origin.checked_add(d))
-        .filter(|t| is_valid_timestamp(*t))
-        .ok_or_else(timestamp_out_of_range)
+    // Towards the origin first: that stays between the two.
+    let past = distance % width;
+    let bin = origin + (distance - past);
+    if past >= 0 {
+        return Ok(bin);
+    }
+    bin.checked_sub(width).filter(|t| is_valid_timestamp(*t)).ok_or_else(timestamp_out_of_range)
 }

@@ -109,9 +109,12 @@ fn call(function: &str, args: &[&str]) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     match function {
         "num_to_char" => {
-            return opt(format::numeric_to_char(&args[0].parse()?, args[1]));
+            return format::numeric_to_char(&args[0].parse()?, args[1]).map(String::into_bytes);
         }
-        "float_to_char" => return opt(format::float_to_char(float(args[0]), args[1])),
+        "float_to_char" => {
+            let shown = format::float_to_char(float(args[0]), f64::DIGITS, args[1]);
+            return shown.map(String::into_bytes);
+        }
         "ts_to_char" => return opt(format::timestamp_to_char(ts(args[0])?, args[1])),
         "tstz_to_char" => return opt(format::timestamptz_to_char(tstz(args[0])?, args[1], zone)),
         "iv_to_char" => return opt(format::interval_to_char(&iv(args[0])?, args[1])),
@@ -256,7 +259,7 @@ proptest! {
         let _ = format::numeric_to_char(&number, &picture);
         let _ = format::numeric_to_char(&number, &number_picture);
         let _ = format::to_number(&text, &number_picture);
-        let _ = format::float_to_char(micros as f64 / 1e3, &number_picture);
+        let _ = format::float_to_char(micros as f64 / 1e3, f64::DIGITS, &number_picture);
         let _ = TimeZone::by_name(&text);
     }
 }

@@ -30,6 +30,8 @@ use crate::error::{Error, Result, SqlState};
 const WIRE_POS: u16 = 0x0000;
 const WIRE_NEG: u16 = 0x4000;
 const WIRE_NAN: u16 = 0xC000;
+/// What PostgreSQL reads as the scale in the stored header of an infinity, and sends.
+const INFINITY_DSCALE: i32 = 0x20;
 const WIRE_PINF: u16 = 0xD000;
 const WIRE_NINF: u16 = 0xF000;
 
@@ -71,8 +73,8 @@ impl Numeric {
         };
         match &self.0 {
             Repr::NaN => header(0, 0, WIRE_NAN, 0),
-            Repr::PosInf => header(0, 0, WIRE_PINF, 0),
-            Repr::NegInf => header(0, 0, WIRE_NINF, 0),
+            Repr::PosInf => header(0, 0, WIRE_PINF, INFINITY_DSCALE),
+            Repr::NegInf => header(0, 0, WIRE_NINF, INFINITY_DSCALE),
             _ => {
                 let Some(v) = self.finite() else { return };
                 let sign = if v.neg { WIRE_NEG } else { WIRE_POS };

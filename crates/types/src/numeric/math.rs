@@ -72,6 +72,12 @@ impl Numeric {
         if self.is_nan() || base.is_nan() {
             return Ok(Numeric::NAN);
         }
+        if base.signum() < 0 || self.signum() < 0 && !base.is_finite() {
+            return Err(bad_log("cannot take logarithm of a negative number"));
+        }
+        if !self.is_finite() && self.signum() < 0 {
+            return Err(bad_log("cannot take logarithm of a negative number"));
+        }
         match (base.log_argument()?, self.log_argument()?) {
             (Some(base), Some(num)) => Numeric::from_var(log_var(&base, &num)?),
             (None, None) => Ok(Numeric::NAN),

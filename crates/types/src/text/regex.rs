@@ -298,8 +298,9 @@ fn check_positive(name: &str, value: i32) -> Result<()> {
     if value > 0 { Ok(()) } else { Err(bad_parameter(name, value)) }
 }
 
+/// 22023: an argument of a regexp function is out of its range.
 #[cold]
-fn bad_parameter(name: &str, value: i32) -> Error {
+pub fn bad_parameter(name: &str, value: i32) -> Error {
     Error::new(
         SqlState::INVALID_PARAMETER_VALUE,
         format!("invalid value for parameter \"{name}\": {value}"),

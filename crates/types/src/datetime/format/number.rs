@@ -7,8 +7,6 @@
 use crate::error::{Error, Result, SqlState};
 use crate::numeric::Numeric;
 
-/// Significant digits of a double that are shown.
-const DOUBLE_DIGITS: usize = 15;
 /// Letters of the longest Roman numeral: that of 3888.
 pub(super) const ROMAN_LENGTH_MAX: usize = 15;
 
@@ -269,19 +267,19 @@ impl Desc {
     }
 }
 
-/// `to_char(numeric, picture)`; also for the integers. None (NULL) for an empty picture.
-pub fn numeric_to_char(value: &Numeric, picture: &str) -> Result<Option<String>> {
+/// `to_char(numeric, picture)`; also for the integers.
+pub fn numeric_to_char(value: &Numeric, picture: &str) -> Result<String> {
     if picture.is_empty() {
-        return Ok(None);
+        return Ok(String::new());
     }
     let (nodes, mut desc) = parse(picture)?;
     if desc.exponent {
-        return Ok(Some(scientific(value, &desc)?));
+        return scientific(value, &desc);
     }
     if desc.roman {
         // What has no int has no numeral either.
         let number = value.to_i32().map_or_else(|_| value.to_string(), |v| v.to_string());
-        return Ok(Some(fill(&nodes, desc, &number)));
+        return Ok(fill(&nodes, desc, &number));
     }
     let mut value = value.clone();
     if desc.multi {
@@ -289,41 +287,61 @@ pub fn numeric_to_char(value: &Numeric, picture: &str) -> Result<Option<String>>
         desc.pre += desc.shift;
     }
     let value = value.round(desc.post as i32)?;
-    Ok(Some(fill(&nodes, desc, &value.to_string())))
+    Ok(fill(&nodes, desc, &value.to_string()))
 }
 
-/// `to_char(double precision, picture)`: at most 15 significant digits.
-pub fn float_to_char(value: f64, picture: &str) -> Result<Option<String>> {
+/// `to_char` of a floating-point number, with as many significant digits as are sure in
+/// its type.
+pub fn float_to_char(value: f64, digits: u32, picture: &str) -> Result<String> {
     if picture.is_empty() {
-        return Ok(None);
+        return Ok(String::new());
     }
     let (nodes, mut desc) = parse(picture)?;
     if desc.exponent {
-        return Ok(Some(scientific(&Numeric::from_f64(value), &desc)?));
+        return Ok(scientific_float(value, &desc));
     }
     if desc.roman {
-        return Ok(Some(fill(&nodes, desc, &format!("{value:.0}"))));
+        return Ok(fill(&nodes, desc, &format!("{value:.0}")));
     }
     let mut value = value;
     if desc.multi {
         value *= 10f64.powi(desc.shift as i32);
         desc.pre += desc.shift;
     }
-    let text = if value.is_finite() {
-        let whole = format!("{:.0}", value.abs()).len();
-        desc.post = desc.post.min(DOUBLE_DIGITS.saturating_sub(whole));
-        format!("{value:.*}", desc.post)
-    } else {
-        Numeric::from_f64(value).to_string()
+    let plain = |value: f64, decimals: usize| match value.is_finite() {
+        true => format!("{value:.decimals$}"),
+        false => Numeric::from_f64(value).to_string(),
     };
-    Ok(Some(fill(&nodes, desc, &text)))
+    let whole = plain(value.abs(), 0).len();
+    desc.post = desc.post.min((digits as usize).saturating_sub(whole));
+    let text = plain(value, desc.post);
+    Ok(fill(&nodes, desc, &text))
+}
+
+/// The EEEE form of a floating-point number (C's %e).
+fn scientific_float(value: f64, desc: &Desc) -> String {
+    if !value.is_finite() {
+        return no_number(desc);
+    }
+    let text = format!("{value:.*e}", desc.post);
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let space = if value.is_sign_negative() { "" } else { " " };
+    let (sign, exponent) = match exponent.strip_prefix('-') {
+        Some(exponent) => ('-', exponent),
+        None => ('+', exponent),
+    };
+    format!("{space}{digits}e{sign}{exponent:0>2}")
+}
+
+/// The EEEE form of what is no number: places that are not filled.
+fn no_number(desc: &Desc) -> String {
+    format!(" {}.{}", "#".repeat(desc.pre), "#".repeat(desc.post + 4))
 }
 
 /// The EEEE form.
 fn scientific(value: &Numeric, desc: &Desc) -> Result<String> {
     if !value.is_finite() {
-        let places = "#".repeat(desc.pre);
-        return Ok(format!(" {places}.{}", "#".repeat(desc.post + 4)));
+        return Ok(no_number(desc));
     }
     let text = value.abs().to_string();
     let point = text.find('.').unwrap_or(text.len()) as i32;
