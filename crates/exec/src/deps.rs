@@ -117,6 +117,8 @@ pub(crate) fn for_each_child<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Plan)) {
         PlanNode::Sort { child, .. }
         | PlanNode::Limit { child, .. }
         | PlanNode::Agg { child, .. }
+        | PlanNode::Expand { child, .. }
+        | PlanNode::WindowAgg { child, .. }
         | PlanNode::Unique { child, .. }
         | PlanNode::SubqueryScan { child, .. }
         | PlanNode::LockRows { child, .. } => f(child),
@@ -174,11 +176,21 @@ pub(crate) fn for_each_expr<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Expr)) {
             keys.iter().for_each(&mut *f);
             aggregates.iter().for_each(|a| for_each_aggregate_expr(a, f));
         }
-        PlanNode::LockRows { recheck, .. } => recheck.iter().for_each(f),
+        PlanNode::Expand { keys, .. } => keys.iter().for_each(f),
+        PlanNode::WindowAgg { partition_by, order_by, frame, calls, .. } => {
+            partition_by.iter().for_each(&mut *f);
+            order_by.iter().for_each(|k| f(&k.expr));
+            frame.start.offset().into_iter().chain(frame.end.offset()).for_each(&mut *f);
+            calls.iter().flat_map(|c| c.args.iter().chain(&c.filter)).for_each(f);
+        }
+        PlanNode::LockRows { recheck, outer_joins, .. } => {
+            recheck.iter().for_each(&mut *f);
+            outer_joins.iter().for_each(|(on, _)| f(on));
+        }
         PlanNode::Modify(modify) => {
             modify.assignments.iter().for_each(|(_, e)| f(e));
             modify.recheck.iter().for_each(&mut *f);
-            modify.checks.iter().for_each(|(_, e)| f(e));
+            modify.checks.iter().chain(&modify.view_checks).for_each(|(_, e)| f(e));
             if let Some((assignments, filter)) =
                 modify.on_conflict.as_ref().and_then(|c| c.update.as_ref())
             {

@@ -75,7 +75,11 @@ impl PointPlan {
                     !indexed(c) && modify.target.table.layout.is_fixed(*c) && is_calm(e)
                 });
                 let calm = planned.recheck.iter().all(is_calm);
-                if !assigned_plain || !calm || !modify.target.checks.is_empty() {
+                if !assigned_plain
+                    || !calm
+                    || !modify.target.checks.is_empty()
+                    || !modify.target.view_checks.is_empty()
+                {
                     return None;
                 }
                 let mut needed = Vec::new();

@@ -309,7 +309,9 @@ impl Execution {
 
     fn run(&mut self, max_rows: u64, sink: &mut dyn RowSink) -> Result<FetchStatus> {
         let select = self.stmt.planned.command == Command::Select;
-        if !select && self.stored.is_none() && !self.finished {
+        // What changes data runs to its end, however many rows of its result are fetched.
+        let modifies = !select || !self.stmt.modifying.is_empty();
+        if modifies && self.stored.is_none() && !self.finished {
             self.run_command()?;
         }
         let mut rows = 0;

@@ -73,6 +73,37 @@ impl TupleStore {
         Ok(())
     }
 
+    /// Forgets all rows. Readers must rewind.
+    pub(crate) fn clear(&mut self) {
+        self.memory.clear();
+        self.bytes = 0;
+        self.rows = 0;
+        self.file = None;
+    }
+
+    /// Row number `index`, if the store is in memory.
+    #[inline]
+    pub(crate) fn in_memory(&self, index: usize) -> Option<&[Datum]> {
+        match self.file {
+            None => self.memory.get(index * self.width..(index + 1) * self.width),
+            Some(_) => None,
+        }
+    }
+
+    /// Appends the values of row number `index` to `out`. Rising indices read on; another order
+    /// opens the file again.
+    pub(crate) fn read_at(
+        &mut self,
+        reader: &mut StoreReader,
+        index: usize,
+        out: &mut Vec<Datum>,
+    ) -> Result<bool> {
+        if reader.next != index as u64 {
+            *reader = StoreReader { next: index as u64, file: None };
+        }
+        self.read_one(reader, out)
+    }
+
     /// Moves all rows to a new file.
     fn spill(&mut self) -> Result<()> {
         let Some(temp) = &self.temp else {

@@ -5,7 +5,7 @@
 //! What a leaf is called depends on who asks: [`Names`] says it.
 
 use crate::bind::typename::format_type;
-use crate::expr::{Aggregate, BoolTest, CallSyntax, Expr, RowCompareOp, TypeRef};
+use crate::expr::{Aggregate, BoolTest, CallSyntax, Expr, RowCompareOp, TypeRef, WindowCall};
 use steppe_catalog::system::definitions;
 pub use steppe_catalog::system::definitions::quote_literal;
 use steppe_catalog::{Builtins, Relation};
@@ -20,6 +20,13 @@ pub type Names<'a> = dyn Fn(&Expr) -> Option<String> + 'a;
 pub fn expression(expr: &Expr, names: &Names<'_>) -> String {
     let mut out = String::new();
     Deparser { names, builtins: Builtins::get() }.expr(expr, &mut out);
+    out
+}
+
+/// The text of a window call without its OVER clause: windows have names only in a plan.
+pub fn window_call(call: &WindowCall, names: &Names<'_>) -> String {
+    let mut out = String::new();
+    Deparser { names, builtins: Builtins::get() }.window(call, &mut out);
     out
 }
 
@@ -166,6 +173,11 @@ impl Deparser<'_> {
             Expr::SubLink { .. } | Expr::SubPlan(_) => out.push_str("(SubPlan)"),
             Expr::SubLinkColumn { index, .. } => out.push_str(&format!("col{}", index + 1)),
             Expr::Aggregate(aggregate) => self.aggregate(aggregate, out),
+            Expr::Window(call) => {
+                self.window(call, out);
+                out.push_str(" OVER (?)");
+            }
+            Expr::Grouping(args) => self.named_list("GROUPING(", args, ")", out),
             Expr::Default(_) => out.push_str("DEFAULT"),
         }
     }
@@ -261,6 +273,20 @@ impl Deparser<'_> {
         }
         out.push(')');
         if let Some(filter) = &aggregate.filter {
+            self.wrapped(" FILTER (WHERE ", filter, ")", out);
+        }
+    }
+
+    fn window(&self, call: &WindowCall, out: &mut String) {
+        let name = self.builtins.proc(call.func).map_or("?", |p| p.name);
+        out.push_str(&quote_identifier(name));
+        out.push('(');
+        if call.star {
+            out.push('*');
+        }
+        self.list(&call.args, out);
+        out.push(')');
+        if let Some(filter) = &call.filter {
             self.wrapped(" FILTER (WHERE ", filter, ")", out);
         }
     }

@@ -112,7 +112,10 @@ pub enum Expr {
     SubPlan(Box<SubPlan>),
     /// Binder: an aggregate call. The planner replaces it by the Agg node's output slot.
     Aggregate(Box<Aggregate>),
-    /// Binder: `GROUPING(…)`, etc. are not supported yet; see the binder.
+    /// Binder: a call over a window. The planner replaces it by the WindowAgg node's output slot.
+    Window(Box<WindowCall>),
+    /// Binder: `GROUPING(…)` over expressions of GROUP BY. The planner replaces it, too.
+    Grouping(Vec<Expr>),
     /// Default of a column in INSERT … VALUES (DEFAULT); replaced by the binder.
     Default(TypeRef),
 }
@@ -176,6 +179,8 @@ pub enum SubLinkKind {
     All,
     /// (…) as a scalar
     Scalar,
+    /// (a, b) op (…) of one row at most
+    Row,
     /// ARRAY(…)
     Array,
 }
@@ -236,6 +241,25 @@ impl Aggregate {
     }
 }
 
+/// A call of a window function, or of an aggregate over a window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WindowCall {
+    /// pg_proc OID.
+    pub func: Oid,
+    /// Arguments (empty for `count(*)`).
+    pub args: Vec<Expr>,
+    /// `count(*)` was written with a star.
+    pub star: bool,
+    /// FILTER (WHERE …).
+    pub filter: Option<Expr>,
+    /// An aggregate.
+    pub aggregate: bool,
+    /// Which of the query's windows.
+    pub window: usize,
+    /// Result type.
+    pub ty: TypeRef,
+}
+
 /// One ORDER BY key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SortKey {
@@ -274,6 +298,8 @@ impl Expr {
             | Expr::Default(ty) => *ty,
             Expr::SubPlan(s) => s.ty,
             Expr::Aggregate(a) => a.ty,
+            Expr::Window(w) => w.ty,
+            Expr::Grouping(_) => TypeRef::plain(oid::INT4),
             Expr::Row(_) => TypeRef::plain(oid::RECORD),
             Expr::And(_)
             | Expr::Or(_)
@@ -315,6 +341,7 @@ impl Expr {
             | Expr::Coalesce { args, .. }
             | Expr::MinMax { args, .. }
             | Expr::Row(args)
+            | Expr::Grouping(args)
             | Expr::Array { elements: args, .. } => args.iter().for_each(f),
             Expr::Not(arg)
             | Expr::IsNull { arg, .. }
@@ -366,6 +393,7 @@ impl Expr {
                 a.order_by.iter().for_each(|k| f(&k.expr));
                 a.filter.iter().for_each(f);
             }
+            Expr::Window(w) => w.args.iter().chain(&w.filter).for_each(f),
         }
     }
 
@@ -401,6 +429,7 @@ impl Expr {
             | Expr::Coalesce { args, .. }
             | Expr::MinMax { args, .. }
             | Expr::Row(args)
+            | Expr::Grouping(args)
             | Expr::Array { elements: args, .. } => args.iter_mut().try_for_each(f)?,
             Expr::Not(arg)
             | Expr::IsNull { arg, .. }
@@ -458,6 +487,7 @@ impl Expr {
                 }
                 a.filter.iter_mut().try_for_each(f)?;
             }
+            Expr::Window(w) => w.args.iter_mut().chain(&mut w.filter).try_for_each(f)?,
         }
         Ok(())
     }

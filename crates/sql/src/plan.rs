@@ -15,11 +15,11 @@
 //!
 //! The node's output row is `project`, or the input row where it is `None`.
 
-use crate::expr::{Aggregate, ExecParamId, Expr, SortKey, TypeRef};
-use crate::query::{Command, ConflictUpdate, JoinKind, LockStrength, SetOp, WaitPolicy};
+use crate::expr::{Aggregate, ExecParamId, Expr, SortKey, TypeRef, WindowCall};
+use crate::query::{Command, ConflictUpdate, Frame, JoinKind, LockStrength, SetOp, WaitPolicy};
 use std::sync::Arc;
 use steppe_catalog::Relation;
-use steppe_types::Oid;
+use steppe_types::{Datum, Oid};
 
 /// Attribute number by which a scan is asked for the hidden row id, as a bigint.
 pub const ROW_ID: i16 = -100;
@@ -225,6 +225,35 @@ pub enum PlanNode {
         keys: Vec<Expr>,
         /// Aggregates; their arguments are over the child's output.
         aggregates: Vec<Aggregate>,
+        /// Keys of groups that are there even if no row comes.
+        empty_groups: Vec<Vec<Datum>>,
+    },
+    /// Repeats each row once for every grouping set. The output row is child's row ‖ keys, NULL
+    /// where the set has not the key ‖ the set's number ‖ GROUPING values (integers).
+    Expand {
+        /// Input.
+        child: Box<Plan>,
+        /// Group keys over the child's output.
+        keys: Vec<Expr>,
+        /// For each set, which keys it has.
+        sets: Vec<Vec<bool>>,
+        /// For each set, the values of the GROUPING calls.
+        groupings: Vec<Vec<i32>>,
+    },
+    /// Window functions over sorted rows. The output row is child's row ‖ the calls' results.
+    WindowAgg {
+        /// Input, sorted by `partition_by`, then `order_by`.
+        child: Box<Plan>,
+        /// Name for EXPLAIN.
+        name: Arc<str>,
+        /// Expressions over the child's output.
+        partition_by: Vec<Expr>,
+        /// Keys over the child's output.
+        order_by: Vec<SortKey>,
+        /// The frame.
+        frame: Frame,
+        /// Calls; their arguments are over the child's output.
+        calls: Vec<WindowCall>,
     },
     /// Drops adjacent duplicates of the given output columns (input sorted).
     Unique {
@@ -264,6 +293,8 @@ pub enum PlanNode {
         locks: Vec<RowLock>,
         /// The statement's conditions over the child's output.
         recheck: Option<Expr>,
+        /// Outer joins below: the ON condition, and the slots that are NULL where it fails.
+        outer_joins: Vec<(Expr, Vec<usize>)>,
     },
     /// Runs the CTE plan once (shared) and scans the result.
     CteScan {
@@ -364,6 +395,8 @@ pub struct ModifyTable {
     pub recheck: Option<Expr>,
     /// CHECK constraints: name and expression over the new row.
     pub checks: Vec<(Arc<str>, Expr)>,
+    /// WITH CHECK OPTION: views' names and conditions over the new row.
+    pub view_checks: Vec<(Arc<str>, Expr)>,
     /// ON CONFLICT.
     pub on_conflict: Option<ConflictAction>,
     /// RETURNING wanted.

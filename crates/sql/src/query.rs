@@ -1,7 +1,7 @@
 //! The bound query tree: what the binder hands to the planner
 //! (PostgreSQL's `Query`, src/include/nodes/parsenodes.h).
 
-use crate::expr::{Expr, TypeRef};
+use crate::expr::{Expr, SortKey, TypeRef};
 use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_types::Oid;
@@ -20,7 +20,7 @@ pub enum Command {
 }
 
 /// A bound SELECT, INSERT, UPDATE or DELETE.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     /// What it does.
     pub command: Command,
@@ -35,6 +35,8 @@ pub struct Query {
     pub targets: Vec<Target>,
     /// GROUP BY expressions.
     pub group_by: Vec<Expr>,
+    /// GROUPING SETS and its kin: the sets, each as positions in `group_by`.
+    pub grouping_sets: Option<Vec<Vec<usize>>>,
     /// Whether there is any aggregate, GROUP BY or HAVING.
     pub has_aggregates: bool,
     /// HAVING
@@ -43,6 +45,8 @@ pub struct Query {
     pub distinct: Distinct,
     /// ORDER BY
     pub order_by: Vec<OrderBy>,
+    /// Windows that the targets' calls refer to.
+    pub windows: Vec<WindowClause>,
     /// LIMIT (bigint; NULL means none)
     pub limit: Option<Expr>,
     /// OFFSET (bigint)
@@ -60,21 +64,35 @@ pub struct Query {
     pub result_relation: Option<usize>,
     /// UPDATE: (column index 0-based, new value over the range table).
     pub assignments: Vec<(usize, Expr)>,
+    /// WITH CHECK OPTION of views that the target is reached through: name, and a condition on
+    /// the new row.
+    pub view_checks: Vec<(Arc<str>, Expr)>,
     /// INSERT … ON CONFLICT.
     pub on_conflict: Option<OnConflict>,
     /// RETURNING
     pub returning: Vec<Target>,
 }
 
-/// Sub-selects are equal only if they are the same one: volatile parts must not be merged.
-impl PartialEq for Query {
-    fn eq(&self, other: &Query) -> bool {
-        std::ptr::eq(self, other)
+impl Query {
+    /// The columns that it yields: a data-modifying statement's are those of RETURNING.
+    pub fn output(&self) -> &[Target] {
+        match self.command {
+            Command::Select => &self.targets,
+            _ => &self.returning,
+        }
+    }
+
+    /// [`Self::output`], to be changed.
+    pub fn output_mut(&mut self) -> &mut Vec<Target> {
+        match self.command {
+            Command::Select => &mut self.targets,
+            _ => &mut self.returning,
+        }
     }
 }
 
 /// One output column.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// Its value.
     pub expr: Expr,
@@ -87,7 +105,7 @@ pub struct Target {
 }
 
 /// DISTINCT
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Distinct {
     /// None.
     No,
@@ -98,7 +116,7 @@ pub enum Distinct {
 }
 
 /// One ORDER BY item: refers to a target.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct OrderBy {
     /// Index into `targets`.
     pub target: usize,
@@ -108,8 +126,125 @@ pub struct OrderBy {
     pub nulls_first: bool,
 }
 
+/// A window: how rows are parted and ordered, and which of them a call sees.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WindowClause {
+    /// Its name in the WINDOW clause.
+    pub name: Option<Arc<str>>,
+    /// PARTITION BY
+    pub partition_by: Vec<Expr>,
+    /// ORDER BY
+    pub order_by: Vec<SortKey>,
+    /// The frame.
+    pub frame: Frame,
+}
+
+impl WindowClause {
+    /// The expressions it parts and orders by.
+    pub fn keys(&self) -> impl Iterator<Item = &Expr> {
+        self.partition_by.iter().chain(self.order_by.iter().map(|k| &k.expr))
+    }
+
+    /// All its expressions, to be changed.
+    pub fn exprs_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        self.partition_by
+            .iter_mut()
+            .chain(self.order_by.iter_mut().map(|k| &mut k.expr))
+            .chain(self.frame.start.offset_mut())
+            .chain(self.frame.end.offset_mut())
+    }
+
+    /// Whether another window's calls could as well be over this one.
+    pub fn same(&self, other: &WindowClause) -> bool {
+        self.partition_by == other.partition_by
+            && self.order_by == other.order_by
+            && self.frame == other.frame
+    }
+}
+
+/// A window frame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// A frame was written.
+    pub explicit: bool,
+    /// What the bounds count.
+    pub mode: FrameMode,
+    /// First row.
+    pub start: FrameBound,
+    /// Last row.
+    pub end: FrameBound,
+    /// EXCLUDE
+    pub exclusion: FrameExclusion,
+}
+
+/// What a frame's bounds count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameMode {
+    /// Differences of the sort column.
+    Range,
+    /// Rows.
+    Rows,
+    /// Groups of peers.
+    Groups,
+}
+
+/// An end of a frame.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FrameBound {
+    /// UNBOUNDED PRECEDING
+    UnboundedPreceding,
+    /// n PRECEDING
+    Preceding(FrameOffset),
+    /// CURRENT ROW
+    CurrentRow,
+    /// n FOLLOWING
+    Following(FrameOffset),
+    /// UNBOUNDED FOLLOWING
+    UnboundedFollowing,
+}
+
+impl FrameBound {
+    /// The offset, if it has one.
+    pub fn offset(&self) -> Option<&Expr> {
+        match self {
+            FrameBound::Preceding(o) | FrameBound::Following(o) => Some(&o.value),
+            _ => None,
+        }
+    }
+
+    /// The offset, to be changed.
+    pub fn offset_mut(&mut self) -> Option<&mut Expr> {
+        match self {
+            FrameBound::Preceding(o) | FrameBound::Following(o) => Some(&mut o.value),
+            _ => None,
+        }
+    }
+}
+
+/// The distance of a frame's end from the current row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FrameOffset {
+    /// bigint, for RANGE what is added to the sort column's type; over no columns.
+    pub value: Expr,
+    /// RANGE: the in_range function of the types.
+    pub in_range: Option<Oid>,
+}
+
+/// EXCLUDE
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameExclusion {
+    /// NO OTHERS
+    NoOthers,
+    /// CURRENT ROW
+    CurrentRow,
+    /// GROUP
+    Group,
+    /// TIES
+    Ties,
+}
+
 /// A range-table entry.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Rte {
     /// Alias or relation name, as error texts and EXPLAIN show it.
     pub alias: Arc<str>,
@@ -122,7 +257,7 @@ pub struct Rte {
 }
 
 /// A column of a range-table entry.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RteColumn {
     /// Name (after column aliases).
     pub name: Arc<str>,
@@ -130,6 +265,26 @@ pub struct RteColumn {
     pub ty: TypeRef,
     /// Dropped columns stay in place so that positions equal attribute numbers - 1.
     pub dropped: bool,
+}
+
+/// Two versions of one relation are the same one: a query is bound against one catalog.
+impl PartialEq for RteKind {
+    fn eq(&self, other: &RteKind) -> bool {
+        use RteKind::*;
+        match (self, other) {
+            (Relation(a), Relation(b)) => a.oid == b.oid,
+            (Subquery { query: a, lateral: x }, Subquery { query: b, lateral: y }) => {
+                x == y && a == b
+            }
+            (Function { calls: a, ordinality: x }, Function { calls: b, ordinality: y }) => {
+                x == y && a == b
+            }
+            (Values(a), Values(b)) => a == b,
+            (Join { columns: a }, Join { columns: b }) => a == b,
+            (Cte { index: a, levels_up: x }, Cte { index: b, levels_up: y }) => a == b && x == y,
+            _ => false,
+        }
+    }
 }
 
 /// What a range-table entry ranges over.
@@ -168,7 +323,7 @@ pub enum RteKind {
 }
 
 /// A node of the FROM tree.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum FromItem {
     /// A leaf: index into the range table.
     Rte(usize),
@@ -203,7 +358,7 @@ pub enum JoinKind {
 }
 
 /// A set operation over two queries.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SetOperation {
     /// UNION, INTERSECT or EXCEPT.
     pub op: SetOp,
@@ -229,7 +384,7 @@ pub enum SetOp {
 }
 
 /// WITH entry.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Cte {
     /// Name.
     pub name: Arc<str>,
@@ -244,7 +399,7 @@ pub struct Cte {
 }
 
 /// FOR UPDATE | NO KEY UPDATE | SHARE | KEY SHARE.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RowLockClause {
     /// Range-table entries to lock.
     pub rtes: Vec<usize>,
@@ -252,6 +407,8 @@ pub struct RowLockClause {
     pub strength: LockStrength,
     /// Wait policy.
     pub wait: WaitPolicy,
+    /// Written in a query around this one, which reads it as a sub-select.
+    pub pushed_down: bool,
 }
 
 /// Tuple lock strengths, weakest first.
@@ -267,8 +424,20 @@ pub enum LockStrength {
     Update,
 }
 
-/// What to do when a row is locked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+impl LockStrength {
+    /// As the clause is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LockStrength::KeyShare => "FOR KEY SHARE",
+            LockStrength::Share => "FOR SHARE",
+            LockStrength::NoKeyUpdate => "FOR NO KEY UPDATE",
+            LockStrength::Update => "FOR UPDATE",
+        }
+    }
+}
+
+/// What to do when a row is locked; later ones win over earlier ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WaitPolicy {
     /// Wait.
     Block,
@@ -284,7 +453,7 @@ pub type Assignments = Vec<(usize, Expr)>;
 pub type ConflictUpdate = (Assignments, Option<Expr>);
 
 /// INSERT … ON CONFLICT.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct OnConflict {
     /// Arbiter index OIDs; empty: any unique index (DO NOTHING only).
     pub arbiters: Vec<Oid>,

@@ -20,6 +20,40 @@ pub fn for_each_expr(query: &mut Query, f: &mut dyn FnMut(&mut Expr)) {
     }
 }
 
+/// Calls `f(node, depth)` on every expression node at and below a query, parents first; `depth`
+/// counts from `depth` how many query levels further in the node is.
+pub fn for_each_node(query: &mut Query, depth: usize, f: &mut dyn FnMut(&mut Expr, usize)) {
+    for_each_root(query, &mut |root| for_each_level(root, depth, f));
+    for rte in &mut query.rtes {
+        if let RteKind::Subquery { query, .. } = &mut rte.kind {
+            for_each_node(query, depth + 1, f);
+        }
+    }
+    if let Some(operation) = &mut query.set_operation {
+        for_each_node(&mut operation.left, depth + 1, f);
+        for_each_node(&mut operation.right, depth + 1, f);
+    }
+    for cte in &mut query.ctes {
+        for_each_node(&mut cte.query, depth + 1, f);
+    }
+}
+
+/// [`for_each_node`] for one expression.
+pub fn for_each_level(expr: &mut Expr, depth: usize, f: &mut dyn FnMut(&mut Expr, usize)) {
+    f(expr, depth);
+    if let Expr::SubLink { query, .. } = expr {
+        for_each_node(query, depth + 1, f);
+    }
+    let visited: Result<(), std::convert::Infallible> = expr.for_each_child_mut(&mut |child| {
+        for_each_level(child, depth, f);
+        Ok(())
+    });
+    match visited {
+        Ok(()) => {}
+        Err(never) => match never {},
+    }
+}
+
 fn each_node(expr: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
     f(expr);
     if let Expr::SubLink { query, .. } = expr {
@@ -40,7 +74,9 @@ pub fn for_each_root(query: &mut Query, f: &mut dyn FnMut(&mut Expr)) {
     query.targets.iter_mut().chain(&mut query.returning).for_each(|t| f(&mut t.expr));
     query.from.iter_mut().for_each(|item| join_conditions(item, f));
     query.group_by.iter_mut().for_each(&mut *f);
+    query.windows.iter_mut().flat_map(|w| w.exprs_mut()).for_each(&mut *f);
     query.assignments.iter_mut().for_each(|(_, e)| f(e));
+    query.view_checks.iter_mut().for_each(|(_, e)| f(e));
     for e in [&mut query.filter, &mut query.having, &mut query.limit, &mut query.offset] {
         e.iter_mut().for_each(&mut *f);
     }
@@ -74,6 +110,7 @@ pub fn for_each_top_expr(query: &Query, f: &mut dyn FnMut(&Expr)) {
     query.targets.iter().for_each(|t| f(&t.expr));
     query.from.iter().for_each(|item| top_join_conditions(item, f));
     query.group_by.iter().for_each(&mut *f);
+    query.windows.iter().flat_map(|w| w.keys()).for_each(&mut *f);
     for e in [&query.filter, &query.having, &query.limit, &query.offset] {
         e.iter().for_each(&mut *f);
     }

@@ -56,6 +56,8 @@ sqlstates! {
     SUBSTRING_ERROR = b"22011";
     DIVISION_BY_ZERO = b"22012";
     INVALID_PRECEDING_OR_FOLLOWING_SIZE = b"22013";
+    INVALID_ARGUMENT_FOR_NTILE = b"22014";
+    INVALID_ARGUMENT_FOR_NTH_VALUE = b"22016";
     INTERVAL_FIELD_OVERFLOW = b"22015";
     INVALID_ARGUMENT_FOR_LOGARITHM = b"2201E";
     INVALID_ARGUMENT_FOR_POWER_FUNCTION = b"2201F";
@@ -290,6 +292,13 @@ impl Error {
         }
         self
     }
+
+    /// Forgets the position: the statement's text is not what the error is about.
+    pub fn without_position(mut self) -> Error {
+        self.0.position = None;
+        self
+    }
+
     /// Names the table (and schema) the error is about.
     pub fn table(mut self, schema: &str, table: &str) -> Error {
         self.0.schema = Some(schema.into());

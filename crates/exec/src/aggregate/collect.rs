@@ -10,7 +10,7 @@ use steppe_types::{Datum, Error, Result, SqlState};
 const VALUE_BYTES_MAX: usize = 0x3FFF_FFFF;
 
 /// What was collected so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Collected {
     bytes: Vec<u8>,
     values: Vec<Datum>,

@@ -72,7 +72,7 @@ pub(crate) enum AggKind {
 }
 
 /// The running state of one aggregate in one group.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum AggState {
     Count(i64),
     Int(Option<i64>),
@@ -228,6 +228,20 @@ impl AggKind {
             AggState::Collected(collected) => collected.add(self, args)?,
         }
         Ok(())
+    }
+
+    /// Takes one row's arguments out again (the inverse transition of a moving frame). False: this
+    /// aggregate cannot, and its state is of no further use.
+    pub(crate) fn remove(&self, state: &mut AggState, args: &[Datum]) -> Result<bool> {
+        match (self, state) {
+            (AggKind::CountStar | AggKind::Count, AggState::Count(count)) => *count -= 1,
+            (AggKind::SumInt, AggState::Int(Some(sum))) => *sum -= integer(first(args)?)?,
+            (AggKind::SumBig | AggKind::AvgInt, AggState::Numeric(sum)) => {
+                return Ok(sum.remove_i64(integer(first(args)?)?));
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 
     fn add_integer(&self, sum: &mut Option<i64>, value: &Datum) -> Result<()> {

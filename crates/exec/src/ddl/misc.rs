@@ -6,11 +6,11 @@ use std::sync::Arc;
 use steppe_catalog::{Column, RelKind, Relation, Schema};
 use steppe_sql::ast::Persistence::Temporary;
 use steppe_sql::ast::{
-    AlterOwnerStmt, CommentStmt, CreateSchemaStmt, CreateViewStmt, ObjectKind, ObjectRef,
-    RenameStmt, Statement,
+    AlterOwnerStmt, CommentStmt, CreateSchemaStmt, CreateViewStmt, DefValue, ObjectKind, ObjectRef,
+    RenameStmt, Statement, ViewCheckOption,
 };
-use steppe_sql::bind::{Params, bind_query};
-use steppe_sql::query::{Query, RteKind};
+use steppe_sql::bind::{CHECK_OPTION, Params, bind_query, view_update_refusal};
+use steppe_sql::query::{Command, Query, RteKind};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState};
 
@@ -18,6 +18,12 @@ use steppe_types::{Error, Oid, Result, SqlState};
 pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> Result<()> {
     let statement = Statement::Select(Box::new(create.query.clone()));
     let bound = ctx.binding(|b| bind_query(b, &statement, Params::none()))?;
+    if bound.query.ctes.iter().any(|c| c.query.command != Command::Select) {
+        return Err(Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            "views must not contain data-modifying statements in WITH",
+        ));
+    }
     let targets: Vec<_> = bound.query.targets.iter().filter(|t| !t.hidden).collect();
     if create.columns.len() > targets.len() {
         return Err(Error::new(
@@ -71,9 +77,51 @@ pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> 
         }
     };
     view.columns = columns;
-    view.view = Some(view_text(ctx.source)?.into());
+    let text = view_text(ctx.source)?;
+    view.view = Some(match create.check_option {
+        ViewCheckOption::None => text.into(),
+        _ => without_check_option(&text).into(),
+    });
     view.options = vec![(VIEW_USES.into(), join_oids(&used).into())];
+    view.options.extend(check_option(ctx, create)?.map(|o| (CHECK_OPTION.into(), o.into())));
     ctx.put(view)
+}
+
+/// WITH CHECK OPTION, or the option of that name: only where rows can be changed at all.
+fn check_option(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> Result<Option<&'static str>> {
+    let mut option = match create.check_option {
+        ViewCheckOption::None => None,
+        ViewCheckOption::Local => Some("local"),
+        ViewCheckOption::Cascaded => Some("cascaded"),
+    };
+    for given in create.options.iter().filter(|o| o.name == CHECK_OPTION) {
+        let value = match &given.value {
+            Some(DefValue::String(word)) => word.as_str(),
+            Some(DefValue::TypeName(word)) => word.name.name(),
+            _ => "",
+        };
+        option = match value.to_ascii_lowercase().as_str() {
+            "local" => Some("local"),
+            "cascaded" => Some("cascaded"),
+            _ => {
+                return Err(Error::new(
+                    SqlState::INVALID_PARAMETER_VALUE,
+                    format!("invalid value for enum option \"{CHECK_OPTION}\": {value}"),
+                )
+                .detail("Valid values are \"local\" and \"cascaded\"."));
+            }
+        };
+    }
+    if option.is_some()
+        && let Some(reason) = ctx.binding(|b| view_update_refusal(b, &create.query))?
+    {
+        return Err(Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            "WITH CHECK OPTION is supported only on automatically updatable views",
+        )
+        .hint(reason));
+    }
+    Ok(option)
 }
 
 /// Option under which a view keeps the OIDs of the relations it reads.
@@ -126,6 +174,24 @@ fn view_text(source: &str) -> Result<String> {
             }
             _ => {}
         }
+    }
+}
+
+/// The text without the WITH CHECK OPTION that is known to end it.
+fn without_check_option(body: &str) -> &str {
+    let mut rest = body;
+    let mut cut = |word: &str| {
+        let start = rest.len().checked_sub(word.len())?;
+        let found = rest.get(start..).is_some_and(|t| t.eq_ignore_ascii_case(word));
+        found.then(|| rest = rest[..start].trim_end())
+    };
+    if cut("option").and_then(|()| cut("check")).is_none() {
+        return body;
+    }
+    let _ = cut("cascaded").or_else(|| cut("local"));
+    match cut("with") {
+        Some(()) => rest,
+        None => body,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::plan::Builder;
 use std::sync::Arc;
-use steppe_sql::deparse::{expression, quote_identifier};
+use steppe_sql::deparse::{expression, quote_identifier, window_call};
 use steppe_sql::expr::{Aggregate, Expr, SortKey, SubLinkKind, SubPlan};
 use steppe_sql::plan::{Plan, PlanNode, ScanRelation};
 
@@ -68,6 +68,24 @@ impl Builder<'_> {
                 let calls = calls.map(|call| Name::computed(self.aggregate(call, &slots)));
                 keys.chain(calls).collect()
             }
+            PlanNode::Expand { child, keys, .. } => {
+                let mut slots = self.output(child, qualified);
+                let keys: Vec<Name> =
+                    self.list(keys, &slots).into_iter().map(Name::column).collect();
+                slots.extend(keys);
+                slots.resize(plan.types.len(), Name::column("GROUPING"));
+                slots
+            }
+            PlanNode::WindowAgg { child, name, calls, .. } => {
+                let mut slots = self.output(child, qualified);
+                let shown = |call| {
+                    let call = window_call(call, &|leaf| self.leaf(leaf, &slots));
+                    Name::computed(format!("{call} OVER {}", quote_identifier(name)))
+                };
+                let calls: Vec<Name> = calls.iter().map(shown).collect();
+                slots.extend(calls);
+                slots
+            }
             PlanNode::Append(children) => match children.first() {
                 Some(first) => self.output(first, qualified),
                 None => Vec::new(),
@@ -101,7 +119,8 @@ impl Builder<'_> {
     pub(super) fn output(&self, plan: &Plan, qualified: bool) -> Vec<Name> {
         let input = self.input(plan, qualified);
         match &plan.project {
-            None => input.iter().map(Name::lifted).collect(),
+            // Semi joins hand up less than they look at.
+            None => input.iter().take(plan.types.len()).map(Name::lifted).collect(),
             Some(project) => project
                 .iter()
                 .map(|expr| match expr {

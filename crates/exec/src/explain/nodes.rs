@@ -7,7 +7,7 @@ use crate::context::{Instrument, Note};
 use steppe_sql::deparse::quote_identifier;
 use steppe_sql::expr::Expr;
 use steppe_sql::plan::{AggStrategy, ModifyTable, Plan, PlanNode, ScanRelation};
-use steppe_sql::query::{Command, JoinKind, SetOp};
+use steppe_sql::query::{Command, Frame, FrameBound, FrameExclusion, FrameMode, JoinKind, SetOp};
 
 /// The name of a kind of join, on its own and between the words of a headline.
 fn join_words(kind: JoinKind) -> (&'static str, &'static str) {
@@ -68,6 +68,8 @@ impl Builder<'_> {
             PlanNode::Agg { strategy, keys, aggregates, .. } => {
                 return self.aggregate_kind(*strategy, keys, aggregates.is_empty(), node);
             }
+            PlanNode::Expand { .. } => ("Expand", "Expand".into()),
+            PlanNode::WindowAgg { .. } => ("WindowAgg", "WindowAgg".into()),
             PlanNode::Unique { .. } => ("Unique", "Unique".into()),
             PlanNode::Append(_) => ("Append", "Append".into()),
             PlanNode::SetOp { op, all, .. } => {
@@ -234,6 +236,30 @@ impl Builder<'_> {
                 let slots = self.output(child, qualified);
                 node.property("Group Key", Value::List(self.list(keys, &slots)));
             }
+            PlanNode::Expand { child, keys, sets, .. } => {
+                let slots = self.output(child, qualified);
+                let set = |set: &Vec<bool>| {
+                    let keys = keys.iter().zip(set).filter(|(_, has)| **has).map(|(k, _)| k);
+                    format!("({})", self.list(keys, &slots).join(", "))
+                };
+                node.property("Grouping Sets", Value::List(sets.iter().map(set).collect()));
+            }
+            PlanNode::WindowAgg { child, name, partition_by, order_by, frame, .. } => {
+                let slots = self.output(child, qualified);
+                let mut parts = Vec::new();
+                if !partition_by.is_empty() {
+                    let keys = self.list(partition_by, &slots).join(", ");
+                    parts.push(format!("PARTITION BY {keys}"));
+                }
+                if !order_by.is_empty() {
+                    let keys: Vec<String> =
+                        order_by.iter().map(|key| self.sort_key(key, &slots)).collect();
+                    parts.push(format!("ORDER BY {}", keys.join(", ")));
+                }
+                parts.extend(self.frame(frame));
+                let name = quote_identifier(name);
+                node.property("Window", format!("{name} AS ({})", parts.join(" ")));
+            }
             PlanNode::Modify(modify) => self.conflict(modify, node),
             PlanNode::Append(_) => node.detail("Subplans Removed", 0),
             _ => {}
@@ -248,6 +274,35 @@ impl Builder<'_> {
             }
             node.property("Index Searches", done.searches);
         }
+    }
+
+    /// A frame as it would be written, if it is not the default one.
+    fn frame(&self, frame: &Frame) -> Option<String> {
+        if !frame.explicit {
+            return None;
+        }
+        let bound = |bound: &FrameBound| match bound {
+            FrameBound::UnboundedPreceding => "UNBOUNDED PRECEDING".to_owned(),
+            FrameBound::Preceding(o) => format!("{} PRECEDING", self.text(&o.value, &[])),
+            FrameBound::CurrentRow => "CURRENT ROW".to_owned(),
+            FrameBound::Following(o) => format!("{} FOLLOWING", self.text(&o.value, &[])),
+            FrameBound::UnboundedFollowing => "UNBOUNDED FOLLOWING".to_owned(),
+        };
+        let mode = match frame.mode {
+            FrameMode::Range => "RANGE",
+            FrameMode::Rows => "ROWS",
+            FrameMode::Groups => "GROUPS",
+        };
+        let exclude = match frame.exclusion {
+            FrameExclusion::NoOthers => "",
+            FrameExclusion::CurrentRow => " EXCLUDE CURRENT ROW",
+            FrameExclusion::Group => " EXCLUDE GROUP",
+            FrameExclusion::Ties => " EXCLUDE TIES",
+        };
+        Some(match &frame.end {
+            FrameBound::CurrentRow => format!("{mode} {}{exclude}", bound(&frame.start)),
+            end => format!("{mode} BETWEEN {} AND {}{exclude}", bound(&frame.start), bound(end)),
+        })
     }
 
     fn filter(&self, plan: &Plan, id: usize, slots: &[Name], node: &mut Node) {

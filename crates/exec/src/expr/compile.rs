@@ -160,6 +160,8 @@ impl<'a> Compiler<'a> {
             | Expr::SubLink { .. }
             | Expr::SubLinkColumn { .. }
             | Expr::Aggregate(_)
+            | Expr::Window(_)
+            | Expr::Grouping(_)
             | Expr::Default(_) => {
                 return Err(Error::internal("expression was not planned"));
             }
@@ -250,6 +252,15 @@ impl<'a> Compiler<'a> {
             variadic: false,
         };
         Ok(Some(SetCall { function, strict: proc.strict, args: self.list(args)?, info }))
+    }
+
+    /// A plain function by its OID.
+    pub(crate) fn scalar_function(&self, func: Oid) -> Result<functions::ScalarFn> {
+        let proc = proc(func)?;
+        match functions::attach(proc) {
+            Some(Builtin::Scalar(function)) => Ok(function),
+            _ => Err(not_attached(proc)),
+        }
     }
 
     /// A boolean function of two values of the given expressions' types.

@@ -171,6 +171,14 @@ pub(super) fn eval(sub: &Arc<CSubPlan>, cx: &mut ExecContext, row: Row<'_>) -> R
             Ok(value)
         }
         SubLinkKind::Any | SubLinkKind::All => eval_quantified(sub, cx, row),
+        SubLinkKind::Row => with_node(cx, sub.plan, |node, cx| match one_row(sub, node, cx)? {
+            Some(values) => {
+                let mut unknown = false;
+                let found = step(sub, &values, cx, row, &mut unknown)?.is_some();
+                Ok(if unknown { Datum::Null } else { Datum::Bool(found) })
+            }
+            None => Ok(Datum::Null),
+        }),
     }
 }
 
@@ -200,25 +208,36 @@ fn run_value(sub: &CSubPlan, node: &mut BoxedNode, cx: &mut ExecContext) -> Resu
             Ok(array::one_dimensional(element, elements))
         }
         _ => {
-            let mut batch = RowBatch::wanting(width, 2);
-            node.next(cx, &mut batch)?;
-            let value = if batch.is_empty() { Datum::Null } else { batch.row(0)[0].clone() };
-            // A node may hand up fewer rows than asked for although there are more.
-            if batch.len() == 1 {
-                batch.clear();
-                node.next(cx, &mut batch)?;
-            } else if batch.is_empty() {
-                return Ok(Datum::Null);
-            }
-            if !batch.is_empty() {
-                return Err(Error::new(
-                    SqlState::CARDINALITY_VIOLATION,
-                    "more than one row returned by a subquery used as an expression",
-                ));
-            }
-            Ok(value)
+            let row = one_row(sub, node, cx)?;
+            Ok(row.and_then(|row| row.into_iter().next()).unwrap_or(Datum::Null))
         }
     }
+}
+
+/// The only row of a sub-select that must not have two.
+fn one_row(
+    sub: &CSubPlan,
+    node: &mut BoxedNode,
+    cx: &mut ExecContext,
+) -> Result<Option<Vec<Datum>>> {
+    let mut batch = RowBatch::wanting(sub.types.len(), 2);
+    node.next(cx, &mut batch)?;
+    if batch.is_empty() {
+        return Ok(None);
+    }
+    let row = batch.row(0).to_vec();
+    // A node may hand up fewer rows than asked for although there are more.
+    if batch.len() == 1 {
+        batch.clear();
+        node.next(cx, &mut batch)?;
+    }
+    if !batch.is_empty() {
+        return Err(Error::new(
+            SqlState::CARDINALITY_VIOLATION,
+            "more than one row returned by a subquery used as an expression",
+        ));
+    }
+    Ok(Some(row))
 }
 
 /// `x op ANY|ALL (sub-select)`.
@@ -322,7 +341,7 @@ fn step(
         cx.set_exec_param(*id, value.clone());
     }
     let test = sub.test.as_ref().ok_or_else(|| Error::internal("ANY or ALL without a test"))?;
-    let decisive = sub.kind == SubLinkKind::Any;
+    let decisive = sub.kind != SubLinkKind::All;
     match test.test(cx, row)? {
         Some(value) if value == decisive => return Ok(Some(Datum::Bool(decisive))),
         Some(_) => {}

@@ -81,7 +81,7 @@ fn plus(value: &Datum, span: &Interval, cx: &FnContext) -> Result<Datum> {
     })
 }
 
-fn subtract_span(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+pub(super) fn subtract_span(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let span = interval(args, 1)?;
     Ok(match arg(args, 0)? {
         Datum::Date(v) => {

@@ -23,6 +23,7 @@ mod degrees;
 mod float;
 mod float_math;
 mod hash;
+mod in_range;
 mod int;
 mod numeric;
 mod pattern;
@@ -149,6 +150,7 @@ const FAMILIES: &[&[Entry]] = &[
     float::TABLE,
     float_math::TABLE,
     hash::TABLE,
+    in_range::TABLE,
     int::TABLE,
     numeric::TABLE,
     pattern::TABLE,

@@ -30,6 +30,21 @@ pub(crate) fn check_row(target: &Target, row: &[Datum], cx: &mut ExecContext) ->
     Ok(())
 }
 
+/// 44000 where a view's CHECK OPTION refuses the new row.
+pub(crate) fn check_views(target: &Target, row: &[Datum], cx: &mut ExecContext) -> Result<()> {
+    for (view, check) in &target.view_checks {
+        // Unlike a CHECK constraint, unknown is a violation: the view would not show the row.
+        if check.test(cx, Row::of(row))? != Some(true) {
+            let error = Error::new(
+                SqlState::WITH_CHECK_OPTION_VIOLATION,
+                format!("new row violates check option for view \"{view}\""),
+            );
+            return Err(with_values(error, &target.table, row, &cx.functions));
+        }
+    }
+    Ok(())
+}
+
 /// 23502 for a NULL in a column.
 #[cold]
 pub(crate) fn null_violation(
@@ -61,9 +76,13 @@ fn check_violation(target: &Target, constraint: &str, row: &[Datum], cx: &FnCont
 }
 
 fn with_row(error: Error, table: &TableAccess, row: &[Datum], cx: &FnContext) -> Error {
+    named(with_values(error, table, row, cx), table, cx)
+}
+
+fn with_values(error: Error, table: &TableAccess, row: &[Datum], cx: &FnContext) -> Error {
     let columns = table.relation.columns.iter().zip(row).filter(|(c, _)| !c.dropped);
     let values: Vec<String> = columns.map(|(c, v)| shown(v, c.type_oid, cx)).collect();
-    named(error, table, cx).detail(format!("Failing row contains ({}).", values.join(", ")))
+    error.detail(format!("Failing row contains ({}).", values.join(", ")))
 }
 
 /// Names the table and its schema.

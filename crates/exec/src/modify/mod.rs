@@ -25,7 +25,7 @@ use std::sync::Arc;
 use steppe_sql::query::Command;
 use steppe_types::{Datum, Error, Oid, Result};
 
-pub(crate) use constraints::{check_row, duplicate_key, null_violation, shown_key};
+pub(crate) use constraints::{check_row, check_views, duplicate_key, null_violation, shown_key};
 pub(crate) use insert::Inserter;
 
 /// Rows of a multi-row INSERT that are put in at a time.
@@ -54,6 +54,8 @@ pub(crate) struct Target {
     pub(crate) not_null: Box<[usize]>,
     /// CHECK constraints over the new row.
     pub(crate) checks: Box<[(Arc<str>, CExpr)]>,
+    /// WITH CHECK OPTION: views' names and conditions over the new row.
+    pub(crate) view_checks: Box<[(Arc<str>, CExpr)]>,
 }
 
 pub(crate) use conflict::ConflictPlan;
@@ -125,6 +127,7 @@ impl ModifyNode {
                 self.inserter.insert(&modify.target, &rows, cx)?;
                 changed += rows.len() as u64;
                 for row in rows {
+                    check_views(&modify.target, row, cx)?;
                     returning.row(row, &[], cx)?;
                 }
             }
@@ -133,6 +136,7 @@ impl ModifyNode {
                     let done = conflict.insert(&modify.target, row, &mut self.inserter, cx)?;
                     if let Some(stored) = done {
                         changed += 1;
+                        check_views(&modify.target, &stored, cx)?;
                         returning.row(&stored, row, cx)?;
                     }
                 }
@@ -141,6 +145,7 @@ impl ModifyNode {
                 for row in self.incoming.iter() {
                     if let Some(stored) = update::change_row(modify, row, cx)? {
                         changed += 1;
+                        check_views(&modify.target, &stored, cx)?;
                         returning.row(&stored, row, cx)?;
                     }
                 }

@@ -55,6 +55,8 @@ pub(crate) struct AggPlan {
     pub(crate) keys: Box<[CExpr]>,
     pub(crate) key_types: Box<[Oid]>,
     pub(crate) aggregates: Box<[CAggregate]>,
+    /// Keys of groups that are there even if no row comes: those of grouping sets without keys.
+    pub(crate) empty_groups: Box<[Vec<Datum>]>,
 }
 
 /// The state of one call in one group.
@@ -253,6 +255,8 @@ struct AggNode {
     finished: bool,
     partitions: Vec<(SpillFile, u32)>,
     spilled_bytes: u64,
+    /// No row has come.
+    empty: bool,
     /// Sorted: the open group.
     open: Option<(Vec<Datum>, Vec<CallState>)>,
 }
@@ -269,6 +273,7 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         finished: false,
         partitions: Vec::new(),
         spilled_bytes: 0,
+        empty: true,
         open: None,
         plan: plan.clone(),
     })
@@ -314,8 +319,12 @@ impl AggNode {
                 cx.check_interrupts()?;
                 if self.incoming.is_empty() {
                     self.finished = true;
+                    if std::mem::take(&mut self.empty) {
+                        return self.finish_empty(agg, cx, out);
+                    }
                     return self.close_group(agg, cx, out);
                 }
+                self.empty = false;
             }
             key.clear();
             for expr in &agg.keys {
@@ -353,6 +362,22 @@ impl AggNode {
         out: &mut RowBatch,
     ) -> Result<()> {
         if let Some((mut row, states)) = self.open.take() {
+            agg.finish_group(states.into_iter(), &mut row, cx)?;
+            self.plan.emit_owned(cx, &mut row, out)?;
+        }
+        Ok(())
+    }
+
+    /// The groups that are there without any row.
+    fn finish_empty(
+        &mut self,
+        agg: &AggPlan,
+        cx: &mut ExecContext,
+        out: &mut RowBatch,
+    ) -> Result<()> {
+        for key in &agg.empty_groups {
+            let (mut row, mut states) = (key.clone(), Vec::new());
+            agg.start_group(cx, &mut states)?;
             agg.finish_group(states.into_iter(), &mut row, cx)?;
             self.plan.emit_owned(cx, &mut row, out)?;
         }
@@ -478,6 +503,9 @@ impl AggNode {
         if !self.loaded {
             self.load_hashed(agg, None, 0, cx)?;
             self.loaded = true;
+            if self.groups.hashes.is_empty() {
+                self.finish_empty(agg, cx, out)?;
+            }
         }
         let (width, calls) = (agg.keys.len(), agg.aggregates.len());
         let mut row = Vec::with_capacity(width + calls);
@@ -545,6 +573,7 @@ impl Node for AggNode {
         self.finished = false;
         self.partitions.clear();
         self.spilled_bytes = 0;
+        self.empty = true;
         self.open = None;
         self.incoming.clear();
         self.position = 0;

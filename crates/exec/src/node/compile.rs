@@ -2,6 +2,7 @@
 
 use super::agg::{AggPlan, AggSort, CAggregate};
 use super::cte::{CteScanPlan, RecursiveUnionPlan};
+use super::expand::ExpandPlan;
 use super::function_scan::{FromCall, FunctionScanPlan, ProjectSetPlan, SetTarget};
 use super::hash_join::HashJoinPlan;
 use super::index_scan::{CIndexRange, IndexPlan};
@@ -14,6 +15,8 @@ use super::seq_scan::SeqScanPlan;
 use super::set_op::SetOpPlan;
 use super::sort::{SortKeys, SortPlan};
 use super::unique::UniquePlan;
+use super::window::{CCall, WindowPlan};
+use super::window_frame::{CFrame, CFrameBound, CFrameOffset};
 use super::{CNode, CPlan};
 use crate::access::{IndexAccess, ScanColumn, TableAccess};
 use crate::aggregate::AggKind;
@@ -22,11 +25,11 @@ use crate::modify::{ConflictPlan, ModifyPlan, Target, arbiters, not_null_columns
 use crate::sorter::SortColumn;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
-use steppe_sql::expr::{Aggregate, Expr, SortKey};
+use steppe_sql::expr::{Aggregate, Expr, SortKey, WindowCall};
 use steppe_sql::plan::{IndexRange, ModifyTable, Plan, PlanNode, RowLock};
-use steppe_sql::query::LockStrength;
+use steppe_sql::query::{FrameBound, FrameOffset, LockStrength};
 use steppe_txn::{Database, RowLockMode};
-use steppe_types::{Error, Oid, Result, oid};
+use steppe_types::{Datum, Error, Oid, Result, oid};
 
 /// Compiles plans; numbers nodes in pre-order, as EXPLAIN walks them.
 pub(crate) struct PlanCompiler<'a, 'b> {
@@ -122,13 +125,32 @@ impl PlanCompiler<'_, '_> {
                 },
                 child: self.plan(child)?,
             }),
-            PlanNode::Agg { child, strategy, keys, aggregates } => CNode::Agg(AggPlan {
-                strategy: *strategy,
-                keys: self.exprs.list(keys)?,
-                key_types: keys.iter().map(|k| k.ty().oid).collect(),
-                aggregates: aggregates.iter().map(|a| self.aggregate(a)).collect::<Result<_>>()?,
-                child: self.plan(child)?,
-            }),
+            PlanNode::Agg { child, strategy, keys, aggregates, empty_groups } => {
+                CNode::Agg(AggPlan {
+                    strategy: *strategy,
+                    keys: self.exprs.list(keys)?,
+                    key_types: keys.iter().map(|k| k.ty().oid).collect(),
+                    aggregates: aggregates
+                        .iter()
+                        .map(|a| self.aggregate(a))
+                        .collect::<Result<_>>()?,
+                    empty_groups: empty_groups.clone().into(),
+                    child: self.plan(child)?,
+                })
+            }
+            PlanNode::Expand { child, keys, sets, groupings } => {
+                let mark = |(number, values): (usize, &Vec<i32>)| {
+                    let number = std::iter::once(Datum::Int4(number as i32));
+                    number.chain(values.iter().map(|v| Datum::Int4(*v))).collect()
+                };
+                CNode::Expand(ExpandPlan {
+                    keys: self.exprs.list(keys)?,
+                    sets: sets.clone().into(),
+                    marks: groupings.iter().enumerate().map(mark).collect(),
+                    child: self.plan(child)?,
+                })
+            }
+            PlanNode::WindowAgg { .. } => self.window_agg(&plan.node)?,
             PlanNode::Unique { child, columns } => CNode::Unique(UniquePlan {
                 columns: columns
                     .iter()
@@ -151,9 +173,13 @@ impl PlanCompiler<'_, '_> {
             }),
             PlanNode::SubqueryScan { child, .. } => CNode::Subquery(self.plan(child)?),
             PlanNode::ProjectSet(child) => self.project_set(plan, child)?,
-            PlanNode::LockRows { child, locks, recheck } => {
+            PlanNode::LockRows { child, locks, recheck, outer_joins } => {
                 let recheck = self.exprs.option(recheck)?;
-                self.lock_rows(child, locks, recheck)?
+                let outer_joins = outer_joins
+                    .iter()
+                    .map(|(on, slots)| Ok((self.exprs.expr(on)?, slots.clone().into())))
+                    .collect::<Result<_>>()?;
+                self.lock_rows(child, locks, recheck, outer_joins)?
             }
             PlanNode::CteScan { plan, .. } => CNode::CteScan(CteScanPlan { plan: *plan }),
             PlanNode::RecursiveUnion { left, right, all, work_table } => {
@@ -377,11 +403,78 @@ impl PlanCompiler<'_, '_> {
         Ok(AggSort { keys, row: row.into(), distinct })
     }
 
+    fn window_agg(&mut self, plan: &PlanNode) -> Result<CNode> {
+        let PlanNode::WindowAgg { child, partition_by, order_by, frame, calls, .. } = plan else {
+            return Err(Error::internal("not a window aggregation"));
+        };
+        let bound = |b: &mut Self, bound: &FrameBound| {
+            let offset = |b: &mut Self, o: &FrameOffset| {
+                let in_range = o.in_range.map(|f| b.exprs.scalar_function(f)).transpose()?;
+                Ok::<_, Error>(CFrameOffset { value: b.exprs.expr(&o.value)?, in_range })
+            };
+            Ok::<_, Error>(match bound {
+                FrameBound::UnboundedPreceding | FrameBound::UnboundedFollowing => {
+                    CFrameBound::Unbounded
+                }
+                FrameBound::CurrentRow => CFrameBound::CurrentRow,
+                FrameBound::Preceding(o) => CFrameBound::Preceding(offset(b, o)?),
+                FrameBound::Following(o) => CFrameBound::Following(offset(b, o)?),
+            })
+        };
+        let keys = |order_by: &[SortKey]| {
+            let column = |(index, key): (usize, &SortKey)| SortColumn {
+                index,
+                type_oid: key.expr.ty().oid,
+                descending: key.descending,
+                nulls_first: key.nulls_first,
+            };
+            order_by.iter().enumerate().map(column).collect()
+        };
+        Ok(CNode::WindowAgg(Box::new(WindowPlan {
+            partition_by: self.exprs.list(partition_by)?,
+            partition_types: partition_by.iter().map(|e| e.ty().oid).collect(),
+            frame: CFrame {
+                mode: frame.mode,
+                start: bound(self, &frame.start)?,
+                end: bound(self, &frame.end)?,
+                exclusion: frame.exclusion,
+                keys: keys(order_by),
+                order_by: order_by
+                    .iter()
+                    .map(|k| self.exprs.expr(&k.expr))
+                    .collect::<Result<_>>()?,
+            },
+            calls: calls.iter().map(|c| self.window_call(c)).collect::<Result<_>>()?,
+            child: self.plan(child)?,
+        })))
+    }
+
+    fn window_call(&mut self, call: &WindowCall) -> Result<CCall> {
+        let args = self.exprs.list(&call.args)?;
+        let filter = self.exprs.option(&call.filter)?;
+        if !call.aggregate {
+            return CCall::window(call.func, args);
+        }
+        let as_aggregate = Aggregate {
+            func: call.func,
+            args: call.args.clone(),
+            distinct: false,
+            order_by: Vec::new(),
+            filter: None,
+            star: call.star,
+            levels_up: 0,
+            ty: call.ty,
+        };
+        let kind = AggKind::of(&as_aggregate)?;
+        Ok(CCall::Aggregate { kind, args, filter, ret: call.ty.oid })
+    }
+
     fn lock_rows(
         &mut self,
         child: &Plan,
         locks: &[RowLock],
         recheck: Option<CExpr>,
+        outer_joins: Box<[(CExpr, Box<[usize]>)]>,
     ) -> Result<CNode> {
         let compiled = locks.iter().map(|lock| {
             let columns = lock.columns.iter();
@@ -401,7 +494,7 @@ impl PlanCompiler<'_, '_> {
             })
         });
         let locks = compiled.collect::<Result<_>>()?;
-        Ok(CNode::LockRows(LockRowsPlan { locks, recheck, child: self.plan(child)? }))
+        Ok(CNode::LockRows(LockRowsPlan { locks, recheck, outer_joins, child: self.plan(child)? }))
     }
 
     /// What writing to a table needs.
@@ -415,6 +508,11 @@ impl PlanCompiler<'_, '_> {
             not_null: not_null_columns(relation),
             checks: modify
                 .checks
+                .iter()
+                .map(|(name, e)| Ok((name.clone(), self.exprs.expr(e)?)))
+                .collect::<Result<_>>()?,
+            view_checks: modify
+                .view_checks
                 .iter()
                 .map(|(name, e)| Ok((name.clone(), self.exprs.expr(e)?)))
                 .collect::<Result<_>>()?,

@@ -32,6 +32,27 @@ pub(crate) struct LockRowsPlan {
     pub(crate) locks: Box<[CRowLock]>,
     /// The statement's conditions over the child's output.
     pub(crate) recheck: Option<CExpr>,
+    /// Outer joins below: the ON condition, and the slots that are NULL where it fails.
+    pub(crate) outer_joins: Box<[(CExpr, Box<[usize]>)]>,
+}
+
+impl LockRowsPlan {
+    /// Whether a row that has been read again is still one of the statement's.
+    fn still_qualifies(&self, cx: &mut ExecContext, row: &mut [Datum]) -> Result<bool> {
+        for (on, padded) in &self.outer_joins {
+            if !on.holds(cx, Row::of(row))? {
+                for slot in padded {
+                    if let Some(value) = row.get_mut(*slot) {
+                        *value = Datum::Null;
+                    }
+                }
+            }
+        }
+        match &self.recheck {
+            Some(recheck) => recheck.holds(cx, Row::of(row)),
+            None => Ok(true),
+        }
+    }
 }
 
 struct LockRowsNode {
@@ -132,10 +153,7 @@ impl Node for LockRowsNode {
                     }
                 }
             }
-            if newer
-                && let Some(recheck) = &lock_rows.recheck
-                && !recheck.holds(cx, Row::of(&self.scratch))?
-            {
+            if newer && !lock_rows.still_qualifies(cx, &mut self.scratch)? {
                 continue;
             }
             plan.emit_owned(cx, &mut self.scratch, out)?;

@@ -1,13 +1,15 @@
 //! Merge join of two sorted inputs (PostgreSQL's nodeMergejoin.c).
 //!
 //! The inner rows of one key are gathered in a group; every outer row of that key
-//! is paired with all of them. NULL keys match nothing.
+//! is paired with all of them. NULL keys match nothing. A group past work_mem is
+//! kept on disk. Without keys (FULL JOIN ON true) all inner rows are one group.
 
 use super::{BoxedNode, CNode, CPlan, Input, Node};
 use crate::batch::{BATCH_ROWS, RowBatch};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use crate::sorter::{SortColumn, compare_key};
+use crate::tuplestore::{StoreReader, TupleStore};
 use std::cmp::Ordering;
 use std::sync::Arc;
 use steppe_sql::query::JoinKind;
@@ -72,11 +74,30 @@ impl Side {
 }
 
 /// The inner rows of one key.
-#[derive(Default)]
 struct Group {
     key: Vec<Datum>,
-    rows: Vec<Datum>,
+    rows: TupleStore,
+    reader: StoreReader,
+    /// The row read last from a store on disk.
+    present: Vec<Datum>,
     matched: Vec<bool>,
+}
+
+impl Group {
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.reader.rewind();
+        self.matched.clear();
+    }
+
+    fn row(&mut self, i: usize) -> Result<&[Datum]> {
+        if self.rows.in_memory(i).is_none() {
+            self.present.clear();
+            self.rows.read_at(&mut self.reader, i, &mut self.present)?;
+            return Ok(&self.present);
+        }
+        Ok(self.rows.in_memory(i).unwrap_or_default())
+    }
 }
 
 enum Phase {
@@ -111,7 +132,13 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
     Box::new(MergeJoinNode {
         outer: side(&join.outer, cx),
         inner: side(&join.inner, cx),
-        group: Group::default(),
+        group: Group {
+            key: Vec::new(),
+            rows: cx.new_store(join.inner.width),
+            reader: StoreReader::default(),
+            present: Vec::new(),
+            matched: Vec::new(),
+        },
         outer_matched: false,
         phase: Phase::Start,
         nulls_outer: vec![Datum::Null; join.outer.width],
@@ -121,10 +148,6 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
 }
 
 impl MergeJoinNode {
-    fn group_row(group: &Group, i: usize, width: usize) -> &[Datum] {
-        &group.rows[i * width..(i + 1) * width]
-    }
-
     /// Hands up the outer row if nothing matched it, and moves on.
     fn finish_outer(
         &mut self,
@@ -145,10 +168,10 @@ impl MergeJoinNode {
 
     /// Gathers the inner rows that share the present one's key.
     fn load_group(&mut self, join: &MergeJoinPlan, cx: &mut ExecContext) -> Result<()> {
-        self.group.rows.clear();
-        self.group.key = self.inner.key.clone();
+        self.group.clear();
+        self.group.key.clone_from(&self.inner.key);
         while self.inner.open && join.compare(&self.inner.key, &self.group.key).is_eq() {
-            self.group.rows.extend_from_slice(self.inner.input.row());
+            self.group.rows.push(Row::of(self.inner.input.row()))?;
             self.group.matched.push(false);
             self.inner.advance(&join.inner_keys, cx)?;
         }
@@ -215,7 +238,7 @@ impl MergeJoinNode {
                 self.phase = Phase::Pair(i);
                 return Ok(());
             }
-            let inner = Self::group_row(&self.group, i, join.inner.width);
+            let inner = self.group.row(i)?;
             let pair = Row::pair(self.outer.input.row(), inner);
             if let Some(on) = &join.on
                 && !on.holds(cx, pair)?
@@ -260,13 +283,12 @@ impl MergeJoinNode {
                     return Ok(());
                 }
                 if !self.group.matched[i] {
-                    let inner = Self::group_row(&self.group, i, join.inner.width);
+                    let inner = self.group.row(i)?;
                     self.plan.emit(cx, Row::pair(&self.nulls_outer, inner), out)?;
                 }
             }
         }
-        self.group.rows.clear();
-        self.group.matched.clear();
+        self.group.clear();
         self.phase = Phase::Advance;
         Ok(())
     }
@@ -296,7 +318,7 @@ impl Node for MergeJoinNode {
 
     fn rescan(&mut self, cx: &mut ExecContext) -> Result<()> {
         self.phase = Phase::Start;
-        self.group = Group::default();
+        self.group.clear();
         self.outer_matched = false;
         self.outer.input.rescan(cx)?;
         self.inner.input.rescan(cx)

@@ -15,6 +15,7 @@ mod agg;
 mod append;
 mod compile;
 mod cte;
+mod expand;
 mod function_scan;
 mod hash_join;
 mod index_scan;
@@ -29,6 +30,8 @@ mod set_op;
 mod sort;
 mod subquery;
 mod unique;
+mod window;
+mod window_frame;
 
 use crate::batch::RowBatch;
 use crate::context::{ExecContext, Resources};
@@ -87,6 +90,8 @@ pub(crate) enum CNode {
     Sort(sort::SortPlan),
     Limit(limit::LimitPlan),
     Agg(agg::AggPlan),
+    Expand(expand::ExpandPlan),
+    WindowAgg(Box<window::WindowPlan>),
     Unique(unique::UniquePlan),
     Append(Box<[Arc<CPlan>]>),
     SetOp(set_op::SetOpPlan),
@@ -201,6 +206,8 @@ fn start_bare(plan: &Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         CNode::Sort(_) => sort::start(plan, cx),
         CNode::Limit(_) => limit::start(plan, cx),
         CNode::Agg(_) => agg::start(plan, cx),
+        CNode::Expand(_) => expand::start(plan, cx),
+        CNode::WindowAgg(_) => window::start(plan, cx),
         CNode::Unique(_) => unique::start(plan, cx),
         CNode::Append(_) => append::start(plan, cx),
         CNode::SetOp(_) => set_op::start(plan, cx),

@@ -10,7 +10,7 @@ use steppe_sql::ast;
 use steppe_sql::bind::{self, BindContext, Params};
 use steppe_sql::parser::literals::LiftedLiteral;
 use steppe_sql::parser::{self, ParsedStatement};
-use steppe_sql::plan::{Plan, PlanNode, PlannedStmt};
+use steppe_sql::plan::{Plan, PlanNode, PlannedStmt, RelationLock};
 use steppe_sql::planner::{self, PlannerContext, TableSizes};
 use steppe_sql::query::Command;
 use steppe_storage::PageId;
@@ -343,16 +343,12 @@ fn written_by(planned: &PlannedStmt) -> Option<&'static str> {
         Command::Insert => Some("INSERT"),
         Command::Update => Some("UPDATE"),
         Command::Delete => Some("DELETE"),
-        Command::Select => match &planned.plan.node {
-            PlanNode::LockRows { .. } => Some("SELECT FOR UPDATE"),
-            PlanNode::Limit { child, .. } if locks_rows(child) => Some("SELECT FOR UPDATE"),
-            _ => planned.subplans.iter().find_map(modified_by),
-        },
+        Command::Select => {
+            let locks = planned.relations.iter().any(|(_, lock)| *lock == RelationLock::RowShare);
+            let modified = planned.subplans.iter().find_map(modified_by);
+            modified.or_else(|| locks.then_some("SELECT FOR UPDATE"))
+        }
     }
-}
-
-fn locks_rows(plan: &Plan) -> bool {
-    matches!(plan.node, PlanNode::LockRows { .. })
 }
 
 fn modified_by(plan: &Plan) -> Option<&'static str> {

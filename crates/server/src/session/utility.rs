@@ -214,7 +214,8 @@ impl Session {
         self.require_block("LOCK TABLE")?;
         let mode = lock_mode(lock.mode);
         for relation in &lock.relations {
-            let oid = self.find_relation(relation, source)?.oid;
+            // The name is not the parser's to place: the error has no position.
+            let oid = self.find_relation(relation, source).map_err(Error::without_position)?.oid;
             let txn = self.xact.txn()?;
             if lock.nowait {
                 if !txn.try_lock_relation(oid, mode)? {

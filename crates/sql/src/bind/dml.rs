@@ -1,6 +1,7 @@
 //! INSERT, UPDATE and DELETE (analyze.c, parse_target.c).
 
 use super::index::IndexExprs;
+use super::view::ViewAction;
 use super::{Binder, ExprPlace, bind_table_condition, bind_table_expr};
 use crate::ast::{self, ExprKind, Location, RangeVar};
 use crate::expr::{Expr, TypeRef};
@@ -30,29 +31,49 @@ impl Binder<'_> {
         if let Some(with) = &insert.with {
             self.with_clause(with)?;
         }
-        let relation = self.target_relation(&insert.relation, "insert into")?;
-        let alias = insert.relation.alias.as_ref();
-        let target =
-            self.add_relation_rte(relation.clone(), alias, Some(insert.relation.location))?;
-        let columns = self.insert_columns(&relation, insert)?;
         let mut query = Query::new(Command::Insert);
-        query.result_relation = Some(target);
+        let relation = self.target_table(&insert.relation, ViewAction::Insert, &mut query)?;
+        let columns = self.insert_columns(&relation, insert)?;
         match &insert.source {
             None => query.targets = self.full_row(&relation, &[], Vec::new())?,
             Some(source) => self.insert_source(&mut query, &relation, &columns, insert, source)?,
         }
         if let Some(conflict) = &insert.on_conflict {
-            query.on_conflict = Some(self.on_conflict(&relation, target, conflict)?);
+            query.on_conflict = Some(self.on_conflict(&relation, &query, conflict)?);
         }
         if let Some(returning) = &insert.returning {
-            self.returning(&mut query, returning, target)?;
+            self.returning(&mut query, returning)?;
         }
         Ok(query)
     }
 
-    /// Finds the table and checks that its rows can be changed.
-    fn target_relation(&self, range_var: &RangeVar, action: &str) -> Result<Arc<Relation>> {
+    /// Finds the table whose rows are changed, perhaps through a view; adds its entry.
+    fn target_table(
+        &mut self,
+        range_var: &RangeVar,
+        action: ViewAction,
+        query: &mut Query,
+    ) -> Result<Arc<Relation>> {
         let relation = self.relation(range_var)?;
+        if relation.kind == RelKind::View {
+            return self.view_target(&relation, range_var, action, query);
+        }
+        let alias = range_var.alias.as_ref();
+        let relation = self.changeable(relation, range_var)?;
+        let target = self.add_relation_rte(relation.clone(), alias, Some(range_var.location))?;
+        query.result_relation = Some(target);
+        Ok(relation)
+    }
+
+    /// Makes the target's columns visible.
+    fn show_target(&mut self, query: &Query) {
+        let view = self.scope().target_view.as_ref().map(|v| v.rte);
+        if let Some(entry) = view.or(query.result_relation) {
+            self.make_visible(entry);
+        }
+    }
+
+    fn changeable(&self, relation: Arc<Relation>, range_var: &RangeVar) -> Result<Arc<Relation>> {
         let refused = |message: String| {
             Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, range_var.location))
         };
@@ -65,13 +86,7 @@ impl Binder<'_> {
             )),
             RelKind::Index => refused(format!("cannot open relation \"{}\"", relation.name)),
             RelKind::Sequence => refused(format!("cannot change sequence \"{}\"", relation.name)),
-            RelKind::View => Err(self
-                .error(
-                    SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
-                    format!("cannot {action} view \"{}\"", relation.name),
-                    range_var.location,
-                )
-                .detail("Updatable views are not supported yet.")),
+            RelKind::View => Err(Error::internal("a view is changed through its table")),
         }
     }
 
@@ -81,6 +96,16 @@ impl Binder<'_> {
         relation: &Relation,
         insert: &ast::InsertStmt,
     ) -> Result<Vec<usize>> {
+        if let Some(view) = self.scope().target_view.clone()
+            && insert.columns.is_empty()
+        {
+            let given = insert.source.as_ref().and_then(|s| match &s.body {
+                ast::SelectBody::Values(rows) => rows.first().map(Vec::len),
+                _ => None,
+            });
+            let names = view.columns.iter().take(given.unwrap_or(usize::MAX));
+            return names.map(|(n, _)| self.view_column(&view, n, Location::NONE)).collect();
+        }
         if insert.columns.is_empty() {
             return Ok((0..relation.columns.len())
                 .filter(|i| !relation.columns[*i].dropped)
@@ -104,7 +129,15 @@ impl Binder<'_> {
         Ok(positions)
     }
 
-    fn target_column(&self, relation: &Relation, name: &str, location: Location) -> Result<usize> {
+    fn target_column(
+        &mut self,
+        relation: &Relation,
+        name: &str,
+        location: Location,
+    ) -> Result<usize> {
+        if let Some(view) = self.scope().target_view.clone() {
+            return self.view_column(&view, name, location);
+        }
         relation.column_index(name).ok_or_else(|| {
             self.error(
                 SqlState::UNDEFINED_COLUMN,
@@ -330,20 +363,13 @@ impl Binder<'_> {
         if let Some(with) = &update.with {
             self.with_clause(with)?;
         }
-        let relation = self.target_relation(&update.relation, "update")?;
-        let alias = update.relation.alias.as_ref();
-        let target =
-            self.add_relation_rte(relation.clone(), alias, Some(update.relation.location))?;
-        self.make_visible(target);
         let mut query = Query::new(Command::Update);
-        query.result_relation = Some(target);
+        let relation = self.target_table(&update.relation, ViewAction::Update, &mut query)?;
+        self.show_target(&query);
         query.from = self.bind_from(&update.from)?;
-        query.from.insert(0, FromItem::Rte(target));
+        query.from.splice(0..0, query.result_relation.map(FromItem::Rte));
         query.assignments = self.set_clauses(&relation, &update.set)?;
-        query.filter = match &update.where_clause {
-            Some(e) => Some(self.condition(e, "WHERE", ExprPlace::Where)?),
-            None => None,
-        };
+        self.changed_rows(&mut query, update.where_clause.as_ref())?;
         if let Some(returning) = &update.returning {
             self.returning_targets(&mut query, returning)?;
         }
@@ -448,33 +474,33 @@ impl Binder<'_> {
         if let Some(with) = &delete.with {
             self.with_clause(with)?;
         }
-        let relation = self.target_relation(&delete.relation, "delete from")?;
-        let alias = delete.relation.alias.as_ref();
-        let target = self.add_relation_rte(relation, alias, Some(delete.relation.location))?;
-        self.make_visible(target);
         let mut query = Query::new(Command::Delete);
-        query.result_relation = Some(target);
+        self.target_table(&delete.relation, ViewAction::Delete, &mut query)?;
+        self.show_target(&query);
         query.from = self.bind_from(&delete.using)?;
-        query.from.insert(0, FromItem::Rte(target));
-        query.filter = match &delete.where_clause {
-            Some(e) => Some(self.condition(e, "WHERE", ExprPlace::Where)?),
-            None => None,
-        };
+        query.from.splice(0..0, query.result_relation.map(FromItem::Rte));
+        self.changed_rows(&mut query, delete.where_clause.as_ref())?;
         if let Some(returning) = &delete.returning {
             self.returning_targets(&mut query, returning)?;
         }
         Ok(query)
     }
 
+    /// WHERE, besides what a view demands of its rows.
+    fn changed_rows(&mut self, query: &mut Query, condition: Option<&ast::Expr>) -> Result<()> {
+        let Some(condition) = condition else { return Ok(()) };
+        let condition = self.condition(condition, "WHERE", ExprPlace::Where)?;
+        query.filter = Some(match query.filter.take() {
+            Some(of_view) => Expr::And(vec![of_view, condition]),
+            None => condition,
+        });
+        Ok(())
+    }
+
     /// INSERT's RETURNING sees only the target table.
-    fn returning(
-        &mut self,
-        query: &mut Query,
-        returning: &ast::Returning,
-        target: usize,
-    ) -> Result<()> {
+    fn returning(&mut self, query: &mut Query, returning: &ast::Returning) -> Result<()> {
         self.scope().namespace.clear();
-        self.make_visible(target);
+        self.show_target(query);
         self.returning_targets(query, returning)
     }
 
@@ -489,7 +515,7 @@ impl Binder<'_> {
     fn on_conflict(
         &mut self,
         relation: &Arc<Relation>,
-        target: usize,
+        query: &Query,
         conflict: &ast::OnConflict,
     ) -> Result<OnConflict> {
         let arbiters = self.arbiters(relation, conflict)?;
@@ -499,8 +525,12 @@ impl Binder<'_> {
             ast::ConflictAction::Nothing => None,
             ast::ConflictAction::Update { set, where_clause } => {
                 self.scope().namespace.clear();
-                self.make_visible(target);
-                self.make_visible(excluded);
+                self.show_target(query);
+                let shown = match self.scope().target_view.clone() {
+                    Some(view) => self.view_excluded(&view, excluded)?,
+                    None => excluded,
+                };
+                self.make_visible(shown);
                 // Unqualified names mean the target table.
                 if let Some(item) = self.scope().namespace.last_mut() {
                     item.columns_visible = false;

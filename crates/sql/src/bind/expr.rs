@@ -1,6 +1,7 @@
 //! Binding of expressions (parse_expr.c).
 
 use super::coerce::{category, element_of};
+use super::group::MOVE_TO_LATERAL;
 use super::{Binder, ExprPlace};
 use crate::ast::{self, ExprKind, Literal, Location, ObjectName, SqlValueFunction};
 use crate::expr::{BoolTest, CallSyntax, Expr, RowCompareOp, SubLinkKind, TypeRef};
@@ -65,11 +66,17 @@ impl Binder<'_> {
                 self.operator(&op, Some(arg), pattern, location)
             }
             ExprKind::FuncCall(call) => self.func_call(call, place, location),
-            ExprKind::Case { arg, whens, default } => {
-                self.case(arg.as_deref(), whens, default.as_deref(), place)
-            }
+            ExprKind::Case { arg, whens, default } => self.without_sets(
+                |b| b.case(arg.as_deref(), whens, default.as_deref(), place),
+                "set-returning functions are not allowed in CASE",
+                Some(MOVE_TO_LATERAL),
+            ),
             ExprKind::Coalesce(args) => {
-                let (args, ty) = self.common_args(args, "COALESCE", place)?;
+                let (args, ty) = self.without_sets(
+                    |b| b.common_args(args, "COALESCE", place),
+                    "set-returning functions are not allowed in COALESCE",
+                    Some(MOVE_TO_LATERAL),
+                )?;
                 Ok(Expr::Coalesce { args, ty })
             }
             ExprKind::Greatest(args) => {
@@ -97,7 +104,7 @@ impl Binder<'_> {
                 location,
             )),
             ExprKind::CurrentOf(_) => Err(self.unsupported("WHERE CURRENT OF", location)),
-            ExprKind::Grouping(_) => Err(self.unsupported("GROUPING", location)),
+            ExprKind::Grouping(args) => self.grouping_call(args, place, location),
             ExprKind::MergeAction => Err(self.unsupported("merge_action()", location)),
         }
     }
@@ -182,10 +189,37 @@ impl Binder<'_> {
         if let (ExprKind::Row { .. }, ExprKind::SubLink(link)) = (&left.kind, &right.kind)
             && link.kind == ast::SubLinkKind::Expr
         {
-            return Err(self.unsupported("comparison of a row with a row sub-select", location));
+            return self.row_sub_link(op, &left.kind, &link.query, place, location);
         }
         let (left, right) = (self.expr(left, place)?, self.expr(right, place)?);
         self.operator(op, Some(left), right, location)
+    }
+
+    /// `(a, b) op (SELECT c, d …)`.
+    fn row_sub_link(
+        &mut self,
+        op: &ObjectName,
+        left: &ExprKind,
+        query: &ast::SelectStmt,
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<Expr> {
+        let ExprKind::Row { fields, .. } = left else { return Err(lost_operand()) };
+        let left = fields.iter().map(|f| self.expr(f, place)).collect::<Result<Vec<_>>>()?;
+        let mut query = self.select(query)?;
+        self.settle_unknown_targets(&mut query)?;
+        let columns: Vec<TypeRef> =
+            query.targets.iter().filter(|t| !t.hidden).map(|t| t.expr.ty()).collect();
+        if left.len() != columns.len() {
+            let few = if columns.len() < left.len() { "few" } else { "many" };
+            let message = format!("subquery has too {few} columns");
+            return Err(self.error(SqlState::SYNTAX_ERROR, message, location));
+        }
+        let column = |(index, ty): (usize, &TypeRef)| Expr::SubLinkColumn { index, ty: *ty };
+        let right = columns.iter().enumerate().map(column).collect();
+        let test = Some(Box::new(self.row_compare(op, left, right, location)?));
+        let ty = TypeRef::plain(oid::BOOL);
+        Ok(Expr::SubLink { kind: SubLinkKind::Row, test, query: Box::new(query), ty })
     }
 
     /// `(a, b) op (c, d)` (make_row_comparison_op).

@@ -864,7 +864,7 @@ fn column(name: &str, ty: steppe_types::Oid) -> RteColumn {
 /// The visible output columns of a query.
 pub(crate) fn output_columns(query: &crate::query::Query) -> Vec<RteColumn> {
     query
-        .targets
+        .output()
         .iter()
         .filter(|t| !t.hidden)
         .map(|t| RteColumn { name: t.name.clone(), ty: t.expr.ty(), dropped: false })

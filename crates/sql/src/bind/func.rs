@@ -555,6 +555,21 @@ impl Binder<'_> {
     /// An error for a function called where sets or aggregates do not belong.
     pub(crate) fn misplaced(&self, what: &str, place: ExprPlace, location: Location) -> Error {
         let (sqlstate, message) = match what {
+            "window functions" => {
+                let place = match place {
+                    ExprPlace::JoinOn => "JOIN conditions",
+                    ExprPlace::FromFunction => "functions in FROM",
+                    ExprPlace::Check => "check constraints",
+                    ExprPlace::ColumnDefault => "DEFAULT expressions",
+                    ExprPlace::WindowPartition
+                    | ExprPlace::WindowOrder
+                    | ExprPlace::WindowRows
+                    | ExprPlace::WindowRange
+                    | ExprPlace::WindowGroups => "window definitions",
+                    other => other.name(),
+                };
+                (SqlState::WINDOWING_ERROR, format!("window functions are not allowed in {place}"))
+            }
             "aggregate functions" if place == ExprPlace::JoinOn => (
                 SqlState::GROUPING_ERROR,
                 "aggregate functions are not allowed in JOIN conditions".to_string(),
@@ -574,6 +589,10 @@ impl Binder<'_> {
             "aggregate functions" => (
                 SqlState::GROUPING_ERROR,
                 format!("aggregate functions are not allowed in {}", place.name()),
+            ),
+            _ if place == ExprPlace::JoinOn => (
+                SqlState::FEATURE_NOT_SUPPORTED,
+                format!("{what} are not allowed in JOIN conditions"),
             ),
             _ => (
                 SqlState::FEATURE_NOT_SUPPORTED,

@@ -3,9 +3,13 @@
 use super::{Binder, ExprPlace};
 use crate::ast::{self, Location};
 use crate::expr::{Aggregate, CallSyntax, Expr, SortKey, TypeRef};
-use crate::query::{Query, RteKind};
+use crate::query::{Query, RteKind, WindowClause};
 use steppe_catalog::ConstraintKind;
 use steppe_types::{Error, Result, SqlState, oid};
+
+/// The hint where a set-returning function is out of place.
+pub(crate) const MOVE_TO_LATERAL: &str =
+    "You might be able to move the set-returning function into a LATERAL FROM item.";
 
 impl Binder<'_> {
     /// A function call: plain, aggregate, or a cast written as one.
@@ -15,22 +19,33 @@ impl Binder<'_> {
         place: ExprPlace,
         location: Location,
     ) -> Result<Expr> {
-        if call.over.is_some() {
-            return Err(self.unsupported("window functions", location));
-        }
         if call.within_group && call.over.is_none() {
             return self.ordered_set(call, place, location);
         }
         let name = &call.name;
         let is_aggregate_name = self.builtins.procs_named(name.name()).any(|p| p.kind == b'a');
         let arg_place = if is_aggregate_name { ExprPlace::Targets } else { place };
-        let args = call
-            .args
-            .iter()
-            .map(|a| self.expr(&a.value, if is_aggregate_name { arg_place } else { place }))
-            .collect::<Result<Vec<_>>>()?;
+        let bind = |b: &mut Self| {
+            let place = if is_aggregate_name { arg_place } else { place };
+            call.args.iter().map(|a| b.expr(&a.value, place)).collect::<Result<Vec<_>>>()
+        };
+        let args = match (is_aggregate_name, place) {
+            _ if call.over.is_some() => super::window::bind_args(self, call, place)?,
+            (true, _) => self.without_sets(
+                bind,
+                "aggregate function calls cannot contain set-returning function calls",
+                Some(MOVE_TO_LATERAL),
+            )?,
+            (false, ExprPlace::FromFunction) => self.without_sets(
+                bind,
+                "set-returning functions must appear at top level of FROM",
+                None,
+            )?,
+            _ => bind(self)?,
+        };
         let plain =
             !call.star && !call.distinct && call.order_by.is_empty() && call.filter.is_none();
+        let plain = plain && call.over.is_none();
         if plain && let Some(cast) = self.function_as_cast(name, &args, location)? {
             let exact = self
                 .builtins
@@ -42,10 +57,13 @@ impl Binder<'_> {
         }
         let names: Vec<Option<String>> = call.args.iter().map(|a| a.name.clone()).collect();
         let (proc, args, ty) = self.function(name, args, &names, call.variadic, location)?;
+        if let Some(over) = &call.over {
+            return self.window_call(call, over, proc, (args, ty), place, location);
+        }
         match proc.kind {
             b'a' => self.aggregate(call, proc.oid, (args, Vec::new()), ty, place, location),
             b'w' => Err(self.error(
-                SqlState::WINDOWING_ERROR,
+                SqlState::WRONG_OBJECT_TYPE,
                 format!("window function {} requires an OVER clause", name.name()),
                 location,
             )),
@@ -81,10 +99,14 @@ impl Binder<'_> {
                         | ExprPlace::GroupBy
                         | ExprPlace::DistinctOn
                         | ExprPlace::InsertTargets
-                        | ExprPlace::Values
+                        | ExprPlace::WindowPartition
+                        | ExprPlace::WindowOrder
                 );
                 if proc.retset && !set_allowed {
                     return Err(self.misplaced("set-returning functions", place, location));
+                }
+                if proc.retset {
+                    self.last_set = Some(location);
                 }
                 let ty = if proc.ret == oid::RECORD { TypeRef::plain(oid::RECORD) } else { ty };
                 let spreads = call.variadic && proc.variadic == oid::ANY;
@@ -109,6 +131,26 @@ impl Binder<'_> {
         Err(self.error(SqlState::DATATYPE_MISMATCH, message, location))
     }
 
+    /// Binds what must not contain a set-returning function.
+    pub(crate) fn without_sets<T>(
+        &mut self,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+        message: &str,
+        hint: Option<&str>,
+    ) -> Result<T> {
+        let before = self.last_set.take();
+        let bound = bind(self)?;
+        if let Some(location) = self.last_set {
+            let error = self.error(SqlState::FEATURE_NOT_SUPPORTED, message, location);
+            return Err(match hint {
+                Some(hint) => error.hint(hint),
+                None => error,
+            });
+        }
+        self.last_set = before;
+        Ok(bound)
+    }
+
     /// An aggregate call; the sort keys are those of WITHIN GROUP, bound already.
     pub(super) fn aggregate(
         &mut self,
@@ -121,7 +163,12 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         if !matches!(
             place,
-            ExprPlace::Targets | ExprPlace::Having | ExprPlace::OrderBy | ExprPlace::DistinctOn
+            ExprPlace::Targets
+                | ExprPlace::Having
+                | ExprPlace::OrderBy
+                | ExprPlace::DistinctOn
+                | ExprPlace::WindowPartition
+                | ExprPlace::WindowOrder
         ) {
             return Err(self.misplaced("aggregate functions", place, location));
         }
@@ -130,6 +177,13 @@ impl Binder<'_> {
             return Err(self.error(
                 SqlState::GROUPING_ERROR,
                 "aggregate function calls cannot be nested",
+                location,
+            ));
+        }
+        if args.iter().any(super::window::contains_window) {
+            return Err(self.error(
+                SqlState::GROUPING_ERROR,
+                "aggregate function calls cannot contain window function calls",
                 location,
             ));
         }
@@ -196,53 +250,76 @@ impl Binder<'_> {
                 "aggregate functions are not allowed in GROUP BY",
             ));
         }
-        let exprs: Vec<Expr> =
-            query.targets.iter().map(|t| t.expr.clone()).chain(query.having.clone()).collect();
+        self.check_grouping_args(query)?;
+        // A column depends on keys that every grouping set has.
+        let in_all = |i: &usize| query.grouping_sets.iter().flatten().all(|s| s.contains(i));
+        let determining: Vec<Expr> =
+            (0..query.group_by.len()).filter(in_all).map(|i| query.group_by[i].clone()).collect();
+        let windows = query.windows.iter().flat_map(WindowClause::keys);
+        let exprs: Vec<Expr> = query
+            .targets
+            .iter()
+            .map(|t| &t.expr)
+            .chain(&query.having)
+            .chain(windows)
+            .cloned()
+            .collect();
         for expr in &exprs {
-            self.check_grouped(expr, &query.group_by, 0)?;
+            self.check_grouped(expr, &query.group_by, &determining, 0)?;
         }
         Ok(())
     }
 
-    fn check_grouped(&mut self, expr: &Expr, keys: &[Expr], depth: usize) -> Result<()> {
+    /// `determining`: the keys of which other columns of their table are functions.
+    fn check_grouped(
+        &mut self,
+        expr: &Expr,
+        keys: &[Expr],
+        determining: &[Expr],
+        depth: usize,
+    ) -> Result<()> {
         if depth == 0 && keys.contains(expr) {
             return Ok(());
         }
         match expr {
             // Direct arguments are the same for a whole group.
             Expr::Aggregate(a) if a.levels_up == depth && a.is_ordered_set() => {
-                let direct = a.args.iter().try_for_each(|arg| self.check_grouped(arg, keys, depth));
+                let direct = a
+                    .args
+                    .iter()
+                    .try_for_each(|arg| self.check_grouped(arg, keys, determining, depth));
                 direct.map_err(|e| {
                     e.detail(
                         "Direct arguments of an ordered-set aggregate must use only grouped columns.",
                     )
                 })
             }
+            Expr::Grouping(_) => Ok(()),
             Expr::Aggregate(a) if a.levels_up == depth => Ok(()),
             Expr::Var { rte, column, levels_up, .. } if *levels_up == depth => {
                 if depth > 0 && keys.iter().any(|k| same_column(k, *rte, *column)) {
                     return Ok(());
                 }
-                if self.functionally_dependent(*rte, keys) {
+                if self.functionally_dependent(*rte, determining) {
                     return Ok(());
                 }
                 Err(self.ungrouped(*rte, *column, depth))
             }
             Expr::SubLink { query, test, .. } => {
                 if let Some(test) = test {
-                    self.check_grouped(test, keys, depth)?;
+                    self.check_grouped(test, keys, determining, depth)?;
                 }
                 let mut failed = Ok(());
                 crate::walk::for_each_top_expr(query, &mut |e| {
                     if failed.is_ok() {
-                        failed = self.check_grouped(e, keys, depth + 1);
+                        failed = self.check_grouped(e, keys, determining, depth + 1);
                     }
                 });
                 failed
             }
             other => {
                 for child in other.children() {
-                    self.check_grouped(child, keys, depth)?;
+                    self.check_grouped(child, keys, determining, depth)?;
                 }
                 Ok(())
             }

@@ -23,10 +23,14 @@ mod expr;
 mod from;
 mod func;
 mod group;
+mod grouping_sets;
 pub mod index;
+mod lock;
 mod ordered_set;
 mod select;
 pub mod typename;
+mod view;
+mod window;
 
 use crate::ast::{self, Location};
 use crate::expr::{Expr, TypeRef};
@@ -38,6 +42,7 @@ use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 pub use coerce::CoercionContext;
 pub use func::figure_column_name;
+pub use view::{CHECK_OPTION, view_update_refusal};
 
 /// Name and type of a system column by its (negative) attribute number.
 pub fn system_column(number: i32) -> Option<(&'static str, Oid)> {
@@ -248,6 +253,16 @@ pub enum ExprPlace {
     AlterType,
     /// COPY … WHERE.
     CopyWhere,
+    /// PARTITION BY of a window.
+    WindowPartition,
+    /// ORDER BY of a window.
+    WindowOrder,
+    /// Offsets of a ROWS frame.
+    WindowRows,
+    /// Offsets of a RANGE frame.
+    WindowRange,
+    /// Offsets of a GROUPS frame.
+    WindowGroups,
 }
 
 impl ExprPlace {
@@ -276,6 +291,11 @@ impl ExprPlace {
             ExprPlace::ExecuteParameter => "EXECUTE",
             ExprPlace::AlterType => "USING",
             ExprPlace::CopyWhere => "WHERE",
+            ExprPlace::WindowPartition => "window PARTITION BY",
+            ExprPlace::WindowOrder => "window ORDER BY",
+            ExprPlace::WindowRows => "window ROWS",
+            ExprPlace::WindowRange => "window RANGE",
+            ExprPlace::WindowGroups => "window GROUPS",
         }
     }
 }
@@ -306,6 +326,12 @@ pub(crate) struct Scope {
     pub(crate) has_aggregates: bool,
     /// Where each column was first referred to, for errors found later.
     pub(crate) var_locations: Vec<(usize, i32, Location)>,
+    /// The view that the statement changes rows through.
+    pub(crate) target_view: Option<view::ViewTarget>,
+    /// Arguments of GROUPING, which GROUP BY must have.
+    pub(crate) grouping_args: Vec<(Expr, Location)>,
+    /// The WINDOW clause, then the definitions of OVER clauses.
+    pub(crate) window_defs: Vec<ast::WindowDef>,
     /// LATERAL references are allowed while this FROM item is bound.
     pub(crate) lateral_active: bool,
 }
@@ -316,11 +342,13 @@ pub(crate) struct Binder<'a> {
     pub(crate) builtins: &'static Builtins,
     pub(crate) scopes: Vec<Scope>,
     pub(crate) params: Params,
+    /// Where the set-returning function stands that was bound last.
+    pub(crate) last_set: Option<Location>,
 }
 
 impl<'a> Binder<'a> {
     fn new(ctx: &'a BindContext<'a>, params: Params) -> Binder<'a> {
-        Binder { ctx, builtins: Builtins::get(), scopes: Vec::new(), params }
+        Binder { ctx, builtins: Builtins::get(), scopes: Vec::new(), params, last_set: None }
     }
 
     pub(crate) fn push_scope(&mut self) {

@@ -19,6 +19,7 @@ impl Query {
             filter: None,
             targets: Vec::new(),
             group_by: Vec::new(),
+            grouping_sets: None,
             has_aggregates: false,
             having: None,
             distinct: Distinct::No,
@@ -26,11 +27,13 @@ impl Query {
             limit: None,
             offset: None,
             with_ties: false,
+            windows: Vec::new(),
             row_locks: Vec::new(),
             set_operation: None,
             ctes: Vec::new(),
             result_relation: None,
             assignments: Vec::new(),
+            view_checks: Vec::new(),
             on_conflict: None,
             returning: Vec::new(),
         }
@@ -66,9 +69,7 @@ impl Binder<'_> {
             let message = "SELECT ... INTO is not allowed here";
             return Err(self.error(SqlState::SYNTAX_ERROR, message, into.relation.location));
         }
-        if let Some(window) = core.windows.first() {
-            return Err(self.unsupported("WINDOW clause", window.location));
-        }
+        self.scope().window_defs.clone_from(&core.windows);
         let mut query = Query::new(Command::Select);
         query.from = self.bind_from(&core.from)?;
         query.targets = self.targets(&core.targets, ExprPlace::Targets)?;
@@ -81,11 +82,12 @@ impl Binder<'_> {
             None => None,
         };
         query.order_by = self.order_by(&select.order_by, &mut query.targets, false)?;
-        query.group_by = self.group_by(&core.group_by, &mut query.targets)?;
+        self.group_by(core, &mut query)?;
         query.distinct = self.distinct_clause(core, &mut query)?;
         self.limit_clause(select, &mut query)?;
+        self.window_clauses(&mut query)?;
         query.has_aggregates =
-            self.scope().has_aggregates || !query.group_by.is_empty() || query.having.is_some();
+            self.scope().has_aggregates || !core.group_by.is_empty() || query.having.is_some();
         if query.has_aggregates {
             self.check_grouping(&mut query)?;
         }
@@ -239,7 +241,7 @@ impl Binder<'_> {
         Ok(out)
     }
 
-    fn settle_sort_type(&mut self, target: &mut Target) -> Result<()> {
+    pub(crate) fn settle_sort_type(&mut self, target: &mut Target) -> Result<()> {
         if target.expr.ty().oid == oid::UNKNOWN {
             let taken = std::mem::replace(&mut target.expr, Expr::Default(TypeRef::plain(0)));
             target.expr = self.coerce_implicit(taken, TypeRef::plain(oid::TEXT), Location::NONE)?;
@@ -248,7 +250,7 @@ impl Binder<'_> {
     }
 
     /// The SQL92 rules of ORDER BY, GROUP BY and DISTINCT ON items (findTargetlistEntrySQL92).
-    fn sort_target(
+    pub(crate) fn sort_target(
         &mut self,
         expr: &ast::Expr,
         targets: &mut Vec<Target>,
@@ -345,39 +347,6 @@ impl Binder<'_> {
         Ok(found)
     }
 
-    fn group_by(
-        &mut self,
-        items: &[ast::GroupItem],
-        targets: &mut Vec<Target>,
-    ) -> Result<Vec<Expr>> {
-        let mut keys: Vec<Expr> = Vec::with_capacity(items.len());
-        for item in items {
-            let ast::GroupItem::Expr(expr) = item else {
-                if matches!(item, ast::GroupItem::Empty) {
-                    continue;
-                }
-                return Err(Error::not_supported("GROUPING SETS, ROLLUP and CUBE"));
-            };
-            // GROUP BY (a, b) is GROUP BY a, b.
-            let parts = match &expr.kind {
-                ExprKind::Row { fields, explicit: false } => fields.iter().collect(),
-                _ => vec![expr],
-            };
-            for part in parts {
-                let visible = targets.len();
-                let target =
-                    self.sort_target(part, targets, "GROUP BY", ExprPlace::GroupBy, false)?;
-                self.settle_sort_type(&mut targets[target])?;
-                let key = targets[target].expr.clone();
-                targets.truncate(visible.max(target.min(visible)));
-                if !keys.contains(&key) {
-                    keys.push(key);
-                }
-            }
-        }
-        Ok(keys)
-    }
-
     fn distinct_clause(&mut self, core: &ast::SelectCore, query: &mut Query) -> Result<Distinct> {
         match &core.distinct {
             ast::Distinct::No => Ok(Distinct::No),
@@ -442,84 +411,6 @@ impl Binder<'_> {
             ));
         }
         Ok(())
-    }
-
-    fn locking(&mut self, select: &ast::SelectStmt, query: &mut Query) -> Result<()> {
-        for clause in &select.locking {
-            let strength = match clause.strength {
-                ast::LockStrength::KeyShare => LockStrength::KeyShare,
-                ast::LockStrength::Share => LockStrength::Share,
-                ast::LockStrength::NoKeyUpdate => LockStrength::NoKeyUpdate,
-                ast::LockStrength::Update => LockStrength::Update,
-            };
-            let refused = [
-                (query.set_operation.is_some(), "UNION/INTERSECT/EXCEPT"),
-                (!matches!(query.distinct, Distinct::No), "DISTINCT clause"),
-                (!query.group_by.is_empty(), "GROUP BY clause"),
-                (query.having.is_some(), "HAVING clause"),
-                (query.has_aggregates, "aggregate functions"),
-            ];
-            if let Some((_, what)) = refused.iter().find(|(bad, _)| *bad) {
-                return Err(Error::new(
-                    SqlState::FEATURE_NOT_SUPPORTED,
-                    format!("{} is not allowed with {what}", clause.strength.as_str()),
-                ));
-            }
-            let rtes = self.locked_rtes(clause)?;
-            let wait = match clause.wait_policy {
-                ast::LockWaitPolicy::Block => WaitPolicy::Block,
-                ast::LockWaitPolicy::Skip => WaitPolicy::SkipLocked,
-                ast::LockWaitPolicy::Error => WaitPolicy::NoWait,
-            };
-            query.row_locks.push(RowLockClause { rtes, strength, wait });
-        }
-        Ok(())
-    }
-
-    fn locked_rtes(&mut self, clause: &ast::LockingClause) -> Result<Vec<usize>> {
-        let strength = clause.strength.as_str();
-        let items = self.scope().namespace.clone();
-        let lockable = |rte: &Rte| matches!(rte.kind, RteKind::Relation(_));
-        if clause.of.is_empty() {
-            let scope = self.scope();
-            if scope.rtes.iter().any(|r| matches!(r.kind, RteKind::Subquery { .. })) {
-                return Err(Error::not_supported(format!("{strength} over a sub-select in FROM")));
-            }
-            return Ok((0..scope.rtes.len()).filter(|i| lockable(&scope.rtes[*i])).collect());
-        }
-        let mut out = Vec::with_capacity(clause.of.len());
-        for of in &clause.of {
-            let scope = self.scope();
-            let found = items
-                .iter()
-                .find(|i| i.relation_visible && *scope.rtes[i.rte].alias == *of.name.as_str());
-            let Some(item) = found else {
-                return Err(self.error(
-                    SqlState::UNDEFINED_TABLE,
-                    format!(
-                        "relation \"{}\" in {strength} clause not found in FROM clause",
-                        of.name
-                    ),
-                    of.location,
-                ));
-            };
-            if !lockable(&scope.rtes[item.rte]) {
-                let what = match &scope.rtes[item.rte].kind {
-                    RteKind::Function { .. } => "a function",
-                    RteKind::Values(_) => "VALUES",
-                    RteKind::Cte { .. } => "a WITH query",
-                    RteKind::Join { .. } => "a join",
-                    _ => "a sub-select",
-                };
-                return Err(self.error(
-                    SqlState::FEATURE_NOT_SUPPORTED,
-                    format!("{strength} cannot be applied to {what}"),
-                    of.location,
-                ));
-            }
-            out.push(item.rte);
-        }
-        Ok(out)
     }
 
     /// VALUES as a query: one entry in the range table, selected from.
@@ -684,20 +575,43 @@ impl Binder<'_> {
             if cte.search.is_some() || cte.cycle.is_some() {
                 return Err(self.unsupported("SEARCH and CYCLE", cte.location));
             }
-            let ast::Statement::Select(select) = &*cte.query else {
-                return Err(self.unsupported("data-modifying statements in WITH", cte.location));
+            let mut query = match &*cte.query {
+                ast::Statement::Select(select) => {
+                    if with.recursive
+                        && let Some(()) = self.recursive_cte(cte, select)?
+                    {
+                        continue;
+                    }
+                    self.select(select)?
+                }
+                modifying => self.modifying_cte(modifying, cte)?,
             };
-            if with.recursive
-                && let Some(()) = self.recursive_cte(cte, select)?
-            {
-                continue;
-            }
-            let mut query = self.select(select)?;
             self.settle_unknown_targets(&mut query)?;
             self.name_cte_columns(&mut query, cte)?;
             self.push_cte(cte, query, false);
         }
         Ok(())
+    }
+
+    /// INSERT, UPDATE or DELETE in WITH: at the top of the statement only.
+    fn modifying_cte(
+        &mut self,
+        statement: &ast::Statement,
+        cte: &ast::CommonTableExpr,
+    ) -> Result<Query> {
+        if self.scopes.len() > 1 {
+            return Err(self.error(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "WITH clause containing a data-modifying statement must be at the top level",
+                cte.location,
+            ));
+        }
+        match statement {
+            ast::Statement::Insert(insert) => self.insert(insert),
+            ast::Statement::Update(update) => self.update(update),
+            ast::Statement::Delete(delete) => self.delete(delete),
+            _ => Err(self.unsupported("MERGE", cte.location)),
+        }
     }
 
     fn push_cte(&mut self, cte: &ast::CommonTableExpr, query: Query, recursive: bool) {
@@ -711,7 +625,7 @@ impl Binder<'_> {
     }
 
     fn name_cte_columns(&mut self, query: &mut Query, cte: &ast::CommonTableExpr) -> Result<()> {
-        let available = query.targets.iter().filter(|t| !t.hidden).count();
+        let available = query.output().iter().filter(|t| !t.hidden).count();
         if cte.columns.len() > available {
             return Err(self.error(
                 SqlState::INVALID_COLUMN_REFERENCE,
@@ -723,7 +637,8 @@ impl Binder<'_> {
                 cte.location,
             ));
         }
-        for (target, name) in query.targets.iter_mut().filter(|t| !t.hidden).zip(&cte.columns) {
+        let visible = query.output_mut().iter_mut().filter(|t| !t.hidden);
+        for (target, name) in visible.zip(&cte.columns) {
             target.name = name.as_str().into();
         }
         Ok(())
@@ -844,6 +759,13 @@ impl Binder<'_> {
             let Some(index) = self.scopes[scope].ctes.iter().position(named) else { continue };
             let cte = &mut self.scopes[scope].ctes[index];
             cte.references += 1;
+            if cte.query.command != Command::Select && cte.query.returning.is_empty() {
+                return Err(self.error(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    format!("WITH query \"{}\" does not have a RETURNING clause", range_var.name),
+                    range_var.location,
+                ));
+            }
             let columns = output_columns(&cte.query);
             let default = ast::Alias { name: range_var.name.clone(), columns: Vec::new() };
             let alias = range_var.alias.as_ref().unwrap_or(&default);

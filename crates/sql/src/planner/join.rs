@@ -14,7 +14,7 @@ use crate::plan::*;
 use crate::query::{FromItem, JoinKind, Query, Rte, RteKind};
 use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
-use steppe_types::{Datum, Error, Oid, Result};
+use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// Above this many units the order is found greedily.
 const DYNAMIC_PROGRAMMING_LIMIT: usize = 9;
@@ -546,6 +546,14 @@ impl Planner<'_> {
                 consider(penalty(rel, settings.mergejoin));
             }
         }
+        if kind == JoinKind::Full && keys.is_empty() && on.iter().all(|c| rtes_of(c).is_empty()) {
+            // Without conditions that name columns every pair is a candidate: one group.
+            if let Some(rel) =
+                self.merge_join(from, kind, outer.clone(), inner.clone(), &on, &keys)?
+            {
+                consider(rel);
+            }
+        }
         if kind != JoinKind::Full {
             if let Some((rte, conditions)) = single
                 && let Some(rel) =
@@ -557,7 +565,10 @@ impl Planner<'_> {
             consider(penalty(rel, settings.nestloop));
         }
         best.ok_or_else(|| {
-            Error::not_supported("FULL JOIN on a condition that is not an equality of both sides")
+            Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "FULL JOIN is only supported with merge-joinable or hash-joinable join conditions",
+            )
         })
     }
 
@@ -635,12 +646,17 @@ impl Planner<'_> {
         let same_type = |k: &&(Expr, Expr, Oid, usize)| {
             k.0.ty().oid == k.1.ty().oid && self.builtins.operator(k.2).is_some_and(|o| o.can_merge)
         };
+        let found = keys.len();
         let keys: Vec<_> = keys.iter().filter(same_type).cloned().collect();
-        if keys.is_empty() {
+        // Without any key the merge is over one group: only FULL joins ask for that.
+        if keys.is_empty() && (found > 0 || kind != JoinKind::Full) {
             return Ok(None);
         }
         let rows = self.join_rows(from, kind, &outer, &inner, on);
         let sorted = |rel: Rel, side: Vec<Expr>| -> Result<Rel> {
+            if side.is_empty() {
+                return Ok(rel);
+            }
             let sort_keys = side
                 .into_iter()
                 .map(|e| {
@@ -923,7 +939,8 @@ fn flatten(item: FromItem, units: &mut Vec<Unit>, pool: &mut Vec<Expr>) {
     }
 }
 
-fn item_rtes(item: &FromItem) -> RteSet {
+/// The leaves of a FROM item.
+pub(crate) fn item_rtes(item: &FromItem) -> RteSet {
     match item {
         FromItem::Rte(rte) => RteSet::one(*rte),
         FromItem::Join { left, right, .. } => item_rtes(left).union(&item_rtes(right)),

@@ -15,12 +15,15 @@
 //! their `Var`s into slots when they are attached to a node.
 
 mod cost;
+mod grouping;
 mod index;
 mod join;
 mod modify;
+mod project_set;
 mod scan;
 mod subselect;
 mod upper;
+mod window;
 
 use crate::expr::{ExecParamId, Expr, TypeRef};
 use crate::plan::*;

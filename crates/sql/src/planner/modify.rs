@@ -132,6 +132,7 @@ impl Planner<'_> {
             Command::Delete => Vec::new(),
             _ => self.check_constraints(&relation)?,
         };
+        let view_checks = view_checks(query, target, &relation)?;
         let alias = query.rtes[target].alias.clone();
         let indexes = self.ctx.catalog.indexes_of(&relation).cloned().collect();
         let mut cost = child.cost;
@@ -154,6 +155,7 @@ impl Planner<'_> {
             assignments,
             recheck,
             checks,
+            view_checks,
             on_conflict,
             returning: returning.is_some(),
         };
@@ -183,6 +185,13 @@ impl Planner<'_> {
     }
 }
 
+/// WITH CHECK OPTION over the new row.
+fn view_checks(query: &Query, target: usize, relation: &Relation) -> Result<Vec<(Arc<str>, Expr)>> {
+    let layout = row_layout(target, relation);
+    let checks = query.view_checks.iter();
+    checks.map(|(name, e)| Ok((name.clone(), to_slots(e.clone(), &layout)?))).collect()
+}
+
 fn target_of(query: &Query) -> Result<(usize, Arc<Relation>)> {
     let target = query.result_relation.ok_or_else(|| Error::internal("no target table"))?;
     match &query.rtes[target].kind {
@@ -200,7 +209,6 @@ fn project(rel: Rel, exprs: Vec<Expr>) -> Result<Plan> {
     let slots = exprs.into_iter().map(|e| to_slots(e, &rel.layout)).collect::<Result<Vec<_>>>()?;
     let mut plan = rel.plan;
     let types: Vec<TypeRef> = slots.iter().map(Expr::ty).collect();
-    let sets = slots.iter().any(super::returns_set);
     let as_it_is = types.len() == plan.types.len()
         && slots
             .iter()
@@ -209,12 +217,12 @@ fn project(rel: Rel, exprs: Vec<Expr>) -> Result<Plan> {
     if as_it_is {
         return Ok(plan);
     }
-    if sets || plan.project.is_some() {
+    if slots.iter().any(super::returns_set) {
+        return Ok(super::project_set::project_sets(plan, slots));
+    }
+    if plan.project.is_some() {
         let (names, child_types, cost) = (output_names(&plan), plan.types.clone(), plan.cost);
-        let above = match sets {
-            true => PlanNode::ProjectSet(Box::new(plan)),
-            false => PlanNode::Result { one_time_filter: None, child: Some(Box::new(plan)) },
-        };
+        let above = PlanNode::Result { one_time_filter: None, child: Some(Box::new(plan)) };
         plan = node(above, child_types, names, cost);
     }
     plan.types = types;

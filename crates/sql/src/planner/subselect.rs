@@ -6,9 +6,8 @@
 
 use super::{Planner, column_id};
 use crate::expr::{ExecParamId, Expr, SubLinkKind, SubPlan, TypeRef};
-use crate::query::{Query, RteKind};
+use crate::query::Query;
 use crate::walk;
-use std::convert::Infallible;
 use steppe_types::{Error, Result, oid};
 
 /// Parameters that a sub-query takes from the query around it.
@@ -53,7 +52,9 @@ impl Planner<'_> {
         self.subplans.push(plan);
         let plan = self.subplans.len() - 1;
         let columns: Vec<ExecParamId> = match kind {
-            SubLinkKind::Any | SubLinkKind::All => (0..width).map(|_| self.new_param()).collect(),
+            SubLinkKind::Any | SubLinkKind::All | SubLinkKind::Row => {
+                (0..width).map(|_| self.new_param()).collect()
+            }
             _ => Vec::new(),
         };
         let test = match test {
@@ -108,7 +109,7 @@ impl Planner<'_> {
     pub(crate) fn extract_correlation(&mut self, query: &mut Query) -> Result<Correlation> {
         let mut found: Correlation = Vec::new();
         let mut failed = Ok(());
-        extract_at(query, 1, &mut |e, depth| {
+        walk::for_each_node(query, 1, &mut |e, depth| {
             if let Expr::Aggregate(a) = e
                 && a.levels_up >= depth
             {
@@ -151,38 +152,5 @@ fn simplify_exists(query: &mut Query) {
         query.order_by.clear();
         let one = Expr::Const(steppe_types::Datum::Int8(1), TypeRef::plain(oid::INT8));
         query.limit = Some(one);
-    }
-}
-
-/// Calls `f(expression, depth)` on every expression at and below a query, `depth` counting how
-/// many levels lie between it and the query around `query`.
-fn extract_at(query: &mut Query, depth: usize, f: &mut dyn FnMut(&mut Expr, usize)) {
-    walk::for_each_root(query, &mut |root| extract_expr(root, depth, f));
-    for rte in &mut query.rtes {
-        if let RteKind::Subquery { query, .. } = &mut rte.kind {
-            extract_at(query, depth + 1, f);
-        }
-    }
-    if let Some(operation) = &mut query.set_operation {
-        extract_at(&mut operation.left, depth + 1, f);
-        extract_at(&mut operation.right, depth + 1, f);
-    }
-    for cte in &mut query.ctes {
-        extract_at(&mut cte.query, depth + 1, f);
-    }
-}
-
-fn extract_expr(expr: &mut Expr, depth: usize, f: &mut dyn FnMut(&mut Expr, usize)) {
-    f(expr, depth);
-    if let Expr::SubLink { query, .. } = expr {
-        extract_at(query, depth + 1, f);
-    }
-    let visited: std::result::Result<(), Infallible> = expr.for_each_child_mut(&mut |child| {
-        extract_expr(child, depth, f);
-        Ok(())
-    });
-    match visited {
-        Ok(()) => {}
-        Err(never) => match never {},
     }
 }

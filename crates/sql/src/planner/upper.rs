@@ -1,14 +1,15 @@
-//! What stands above FROM and WHERE: grouping, DISTINCT, ORDER BY, LIMIT, row
+//! What stands above FROM and WHERE: DISTINCT, ORDER BY, LIMIT, row
 //! locks, set operations, WITH (planner.c).
 
-use super::cost::{self, strip};
-use super::join::{output_names, sort_rel};
+use super::cost;
+use super::join::{item_rtes, output_names, sort_rel};
+use super::project_set::project_sets;
 use super::scan::{ScanRequest, clamp_rows};
 use super::{
     ColumnId, CtePlan, Planner, Rel, RteSet, collect_columns, conjuncts, node, returns_set,
     to_slots,
 };
-use crate::expr::{Aggregate, Expr, SortKey, TypeRef};
+use crate::expr::{Expr, SortKey, TypeRef};
 use crate::plan::*;
 use crate::query::*;
 use hashbrown::HashSet;
@@ -31,12 +32,19 @@ impl Planner<'_> {
             let rel = self.set_operation(operation)?;
             return self.finish_select(query, rel, false);
         }
-        if let Some(rel) = self.presorted(query)? {
-            return self.finish_select(query, rel, true);
+        let recheck = Recheck::of(query);
+        let (rel, sorted) = match self.presorted(query)? {
+            Some(rel) => (rel, true),
+            None => {
+                let wanted = self.wanted_columns(query);
+                (self.plan_from_and_where(query, wanted)?, false)
+            }
+        };
+        if query.row_locks.is_empty() {
+            self.finish_select(query, rel, sorted)
+        } else {
+            self.finish_locking(query, rel, sorted, recheck)
         }
-        let wanted = self.wanted_columns(query);
-        let rel = self.plan_from_and_where(query, wanted)?;
-        self.finish_select(query, rel, false)
     }
 
     /// WITH queries become sub-plans that run once.
@@ -45,7 +53,7 @@ impl Planner<'_> {
             let name = cte.name.clone();
             let plan = match cte.query.set_operation {
                 Some(_) if cte.recursive => self.recursive_union(*cte.query, &name)?,
-                _ => self.query(*cte.query)?,
+                _ => self.statement(*cte.query)?,
             };
             let rows = plan.cost.rows;
             self.subplans.push(plan);
@@ -85,6 +93,8 @@ impl Planner<'_> {
         let mut wanted = HashSet::new();
         query.targets.iter().for_each(|t| collect_columns(&t.expr, &mut wanted));
         query.group_by.iter().chain(&query.having).for_each(|e| collect_columns(e, &mut wanted));
+        let windows = query.windows.iter().flat_map(WindowClause::keys);
+        windows.for_each(|e| collect_columns(e, &mut wanted));
         for clause in &query.row_locks {
             wanted.extend(clause.rtes.iter().map(|rte| (*rte, ROW_ID)));
         }
@@ -94,6 +104,7 @@ impl Planner<'_> {
     /// A single table in the wanted order by an index, where a LIMIT or the costs favour it.
     fn presorted(&mut self, query: &mut Query) -> Result<Option<Rel>> {
         let plain = !query.has_aggregates
+            && query.windows.is_empty()
             && matches!(query.distinct, Distinct::No)
             && !query.order_by.is_empty()
             && !query.targets.iter().any(|t| returns_set(&t.expr));
@@ -140,9 +151,14 @@ impl Planner<'_> {
             true => self.grouping(query, rel)?,
             false => rel,
         };
-        if !query.row_locks.is_empty() {
-            return self.finish_locking(query, rel, sorted);
-        }
+        let (rel, sorted) = match query.windows.is_empty() {
+            true => (rel, sorted),
+            false => (self.windows(query, rel)?, false),
+        };
+        let (rel, sorted) = match sorted || !sets_after_sort(query) {
+            true => (rel, sorted),
+            false => (self.order_input(query, rel)?, true),
+        };
         let rel = self.project_targets(query, rel)?;
         let rel = self.distinct(query, rel)?;
         let presorted = sorted || matches!(query.distinct, Distinct::On(_));
@@ -162,20 +178,15 @@ impl Planner<'_> {
             .map(|t| to_slots(t.expr.clone(), &rel.layout))
             .collect::<Result<Vec<_>>>()?;
         let types: Vec<TypeRef> = exprs.iter().map(Expr::ty).collect();
-        let sets = exprs.iter().any(returns_set);
-        if sets || rel.plan.project.is_some() {
-            let names = output_names(&rel.plan);
-            let mut cost = rel.plan.cost;
-            if sets {
-                cost.rows *= 100.0;
-            }
+        if exprs.iter().any(returns_set) {
+            let plan = project_sets(rel.plan, exprs);
+            return Ok(Rel { plan, layout: Vec::new(), rtes: RteSet::default() });
+        }
+        if rel.plan.project.is_some() {
+            let (names, cost) = (output_names(&rel.plan), rel.plan.cost);
             let child_types = rel.plan.types.clone();
-            let above = match sets {
-                true => PlanNode::ProjectSet(Box::new(rel.plan)),
-                false => {
-                    PlanNode::Result { one_time_filter: None, child: Some(Box::new(rel.plan)) }
-                }
-            };
+            let child = Some(Box::new(rel.plan));
+            let above = PlanNode::Result { one_time_filter: None, child };
             rel.plan = node(above, child_types, names, cost);
         }
         let identity = rel.plan.types.len() == exprs.len()
@@ -226,6 +237,16 @@ impl Planner<'_> {
         Rel { plan: node(sort, types, names, cost), ..rel }
     }
 
+    /// Sorts the rows that the targets are computed from.
+    fn order_input(&mut self, query: &Query, rel: Rel) -> Result<Rel> {
+        let key = |o: &OrderBy| {
+            let expr = to_slots(query.targets[o.target].expr.clone(), &rel.layout)?;
+            Ok(SortKey { expr, descending: o.descending, nulls_first: o.nulls_first })
+        };
+        let keys = query.order_by.iter().map(key).collect::<Result<_>>()?;
+        Ok(sort_rel(rel, keys))
+    }
+
     fn limit(&mut self, query: &Query, plan: Plan) -> Result<Plan> {
         if query.limit.is_none() && query.offset.is_none() {
             return Ok(plan);
@@ -252,31 +273,33 @@ impl Planner<'_> {
 
     /// FOR UPDATE: rows are locked after sorting, so that a LIMIT locks no more than it returns.
     /// The raw columns travel through the sort, since a locked row may have to be read again.
-    fn finish_locking(&mut self, query: &Query, rel: Rel, sorted: bool) -> Result<Plan> {
+    fn finish_locking(
+        &mut self,
+        query: &Query,
+        rel: Rel,
+        sorted: bool,
+        recheck: Recheck,
+    ) -> Result<Plan> {
         let layout = rel.layout.clone();
-        let recheck = match &query.filter {
-            Some(filter) => Some(to_slots(filter.clone(), &layout)?),
-            None => row_condition(&rel.plan),
+        let Recheck { conditions, outer_joins } = recheck;
+        let recheck = super::and_all(conditions).map(|e| to_slots(e, &layout)).transpose()?;
+        let padded = |rtes: &RteSet| {
+            let inside = |(_, id): &(usize, &ColumnId)| rtes.contains(id.0);
+            layout.iter().enumerate().filter(inside).map(|(slot, _)| slot).collect()
         };
+        let outer_joins = outer_joins
+            .into_iter()
+            .map(|(on, rtes)| Ok((to_slots(on, &layout)?, padded(&rtes))))
+            .collect::<Result<_>>()?;
         let names = output_names(&rel.plan);
         let rel = match sorted || query.order_by.is_empty() {
             true => rel,
-            false => {
-                let keys = query
-                    .order_by
-                    .iter()
-                    .map(|o| {
-                        let expr = to_slots(query.targets[o.target].expr.clone(), &layout)?;
-                        Ok(SortKey { expr, descending: o.descending, nulls_first: o.nulls_first })
-                    })
-                    .collect::<Result<_>>()?;
-                sort_rel(rel, keys)
-            }
+            false => self.order_input(query, rel)?,
         };
         let locks = self.row_locks(query, &layout)?;
         let cost = rel.plan.cost;
         let types = rel.plan.types.clone();
-        let lock = PlanNode::LockRows { child: Box::new(rel.plan), locks, recheck };
+        let lock = PlanNode::LockRows { child: Box::new(rel.plan), locks, recheck, outer_joins };
         let mut plan = node(lock, types, names, cost);
         let exprs = query
             .targets
@@ -314,89 +337,6 @@ impl Planner<'_> {
             }
         }
         Ok(locks)
-    }
-
-    /// GROUP BY and aggregates. Afterwards the layout has no columns: keys and aggregates are
-    /// slots, and the query's targets, HAVING and so on are rewritten to them.
-    fn grouping(&mut self, query: &mut Query, rel: Rel) -> Result<Rel> {
-        let mut keys = query.group_by.clone();
-        let mut aggregates: Vec<Aggregate> = Vec::new();
-        let roots = query.targets.iter().map(|t| &t.expr).chain(&query.having);
-        roots.for_each(|e| collect_aggregates(e, &keys, &mut aggregates));
-        // Columns that depend on a grouped primary key are further keys.
-        let mut extra = Vec::new();
-        let roots = query.targets.iter().map(|t| &t.expr).chain(&query.having);
-        roots.for_each(|e| ungrouped_columns(e, &keys, &mut extra));
-        keys.extend(extra);
-
-        let rewrite = |e: Expr, types: &[TypeRef]| replace_grouped(e, &keys, &aggregates, types);
-        let types: Vec<TypeRef> =
-            keys.iter().map(Expr::ty).chain(aggregates.iter().map(|a| a.ty)).collect();
-        for target in &mut query.targets {
-            let taken = std::mem::replace(&mut target.expr, Expr::Default(TypeRef::plain(0)));
-            target.expr = rewrite(taken, &types);
-        }
-        let having = query.having.take().map(|h| rewrite(h, &types));
-
-        let child = rel.plan;
-        let slot_keys =
-            keys.iter().map(|k| to_slots(k.clone(), &rel.layout)).collect::<Result<Vec<_>>>()?;
-        let slot_aggregates = aggregates
-            .iter()
-            .map(|a| aggregate_to_slots(a.clone(), &rel.layout))
-            .collect::<Result<Vec<_>>>()?;
-        let estimator = cost::Estimator { rtes: &query.rtes, io: self.ctx.io };
-        let groups = match keys.is_empty() {
-            true => 1.0,
-            false => {
-                let product: f64 = keys.iter().map(|k| estimator.distinct(k)).product();
-                clamp_rows(product.min(child.cost.rows))
-            }
-        };
-        let hashed = self.ctx.settings.hashagg;
-        let strategy = match keys.is_empty() {
-            true => AggStrategy::Plain,
-            false if hashed => AggStrategy::Hashed,
-            false => AggStrategy::Sorted,
-        };
-        let child = match strategy {
-            AggStrategy::Sorted => {
-                let sort =
-                    |e: &Expr| SortKey { expr: e.clone(), descending: false, nulls_first: false };
-                let keys = slot_keys.iter().map(sort).collect();
-                sort_rel(Rel { plan: child, layout: Vec::new(), rtes: RteSet::default() }, keys)
-                    .plan
-            }
-            _ => child,
-        };
-        let work = child.cost.rows
-            * cost::CPU_OPERATOR
-            * (slot_keys.len() + slot_aggregates.len()).max(1) as f64;
-        let total = child.cost.total + work + groups * cost::CPU_TUPLE;
-        let startup = if strategy == AggStrategy::Sorted { child.cost.startup } else { total };
-        let width = types.iter().map(|t| super::scan::type_width(*t)).sum();
-        let cost = Cost { startup, total, rows: groups, width };
-        let child_names = output_names(&child);
-        let names: Arc<[Arc<str>]> = slot_keys
-            .iter()
-            .map(|k| match k {
-                Expr::Slot { index, .. } => child_names[*index].clone(),
-                _ => "(expression)".into(),
-            })
-            .chain(slot_aggregates.iter().map(|a| {
-                let name = self.builtins.proc(a.func).map_or("aggregate", |p| p.name);
-                Arc::<str>::from(format!("({name}({}))", if a.star { "*" } else { "…" }))
-            }))
-            .collect();
-        let agg = PlanNode::Agg {
-            child: Box::new(child),
-            strategy,
-            keys: slot_keys,
-            aggregates: slot_aggregates,
-        };
-        let mut plan = node(agg, types, names, cost);
-        plan.filter = having;
-        Ok(Rel { plan, layout: Vec::new(), rtes: RteSet::default() })
     }
 
     /// UNION, INTERSECT, EXCEPT.
@@ -459,8 +399,17 @@ fn hash_distinct(rel: Rel, keys: Vec<Expr>) -> Rel {
         strategy: AggStrategy::Hashed,
         keys,
         aggregates: Vec::new(),
+        empty_groups: Vec::new(),
     };
     Rel { plan: node(agg, types, names, cost), ..rel }
+}
+
+/// Whether rows are sorted before set-returning functions multiply them: none is in ORDER BY.
+fn sets_after_sort(query: &Query) -> bool {
+    !query.order_by.is_empty()
+        && matches!(query.distinct, Distinct::No)
+        && query.targets.iter().any(|t| returns_set(&t.expr))
+        && !query.order_by.iter().any(|o| returns_set(&query.targets[o.target].expr))
 }
 
 fn order_keys(query: &Query, rel: &Rel) -> Vec<SortKey> {
@@ -535,73 +484,47 @@ fn slots(visible: &[usize], types: &[TypeRef]) -> Vec<Expr> {
     visible.iter().zip(types).map(|(i, ty)| Expr::Slot { index: *i, ty: *ty }).collect()
 }
 
-/// A locked plan's condition, when WHERE went into its scan.
-fn row_condition(plan: &Plan) -> Option<Expr> {
-    match &plan.node {
-        PlanNode::SeqScan { .. } => plan.filter.clone(),
-        _ => None,
-    }
+/// What a locked row must still satisfy where it has changed meanwhile (EvalPlanQual): the rows
+/// that it was joined to stay the same.
+struct Recheck {
+    /// WHERE, and the conditions of inner joins.
+    conditions: Vec<Expr>,
+    /// Outer joins, innermost first: ON, and the entries that are NULL where it does not hold.
+    outer_joins: Vec<(Expr, RteSet)>,
 }
 
-fn collect_aggregates(expr: &Expr, keys: &[Expr], out: &mut Vec<Aggregate>) {
-    if keys.contains(expr) {
-        return;
-    }
-    if let Expr::Aggregate(a) = expr {
-        if a.levels_up == 0 && !out.contains(a) {
-            out.push((**a).clone());
+impl Recheck {
+    fn of(query: &Query) -> Recheck {
+        let mut recheck = Recheck { conditions: Vec::new(), outer_joins: Vec::new() };
+        if !query.row_locks.is_empty() {
+            query.filter.iter().for_each(|f| conjuncts(f.clone(), &mut recheck.conditions));
+            query.from.iter().for_each(|item| recheck.add(item));
         }
-        return;
+        recheck
     }
-    expr.for_each_child(&mut |child| collect_aggregates(child, keys, out));
-}
 
-fn ungrouped_columns(expr: &Expr, keys: &[Expr], out: &mut Vec<Expr>) {
-    if keys.contains(expr) || matches!(expr, Expr::Aggregate(_)) || out.contains(expr) {
-        return;
+    /// No table on an outer join's nullable side is locked: nothing changes in there.
+    fn add(&mut self, item: &FromItem) {
+        let FromItem::Join { kind, left, right, on } = item else { return };
+        let padded = match kind {
+            JoinKind::Left => {
+                self.add(left);
+                right
+            }
+            JoinKind::Right => {
+                self.add(right);
+                left
+            }
+            JoinKind::Full => return,
+            _ => {
+                self.add(left);
+                self.add(right);
+                on.iter().for_each(|e| conjuncts(e.clone(), &mut self.conditions));
+                return;
+            }
+        };
+        if let Some(on) = on {
+            self.outer_joins.push((on.clone(), item_rtes(padded)));
+        }
     }
-    if let Expr::Var { levels_up: 0, .. } = strip(expr)
-        && matches!(expr, Expr::Var { .. })
-    {
-        out.push(expr.clone());
-        return;
-    }
-    expr.for_each_child(&mut |child| ungrouped_columns(child, keys, out));
-}
-
-/// Replaces group keys and aggregates by their slots, outermost first.
-fn replace_grouped(expr: Expr, keys: &[Expr], aggregates: &[Aggregate], types: &[TypeRef]) -> Expr {
-    if let Some(index) = keys.iter().position(|k| *k == expr) {
-        return Expr::Slot { index, ty: types[index] };
-    }
-    if let Expr::Aggregate(a) = &expr
-        && let Some(i) = aggregates.iter().position(|x| *x == **a)
-    {
-        let index = keys.len() + i;
-        return Expr::Slot { index, ty: types[index] };
-    }
-    let mut expr = expr;
-    let replaced: std::result::Result<(), std::convert::Infallible> =
-        expr.for_each_child_mut(&mut |child| {
-            let taken = std::mem::replace(child, Expr::Default(TypeRef::plain(0)));
-            *child = replace_grouped(taken, keys, aggregates, types);
-            Ok(())
-        });
-    match replaced {
-        Ok(()) => expr,
-        Err(never) => match never {},
-    }
-}
-
-fn aggregate_to_slots(mut aggregate: Aggregate, layout: &[ColumnId]) -> Result<Aggregate> {
-    let exprs = aggregate
-        .args
-        .iter_mut()
-        .chain(aggregate.order_by.iter_mut().map(|k| &mut k.expr))
-        .chain(&mut aggregate.filter);
-    for expr in exprs {
-        let taken = std::mem::replace(expr, Expr::Default(TypeRef::plain(0)));
-        *expr = to_slots(taken, layout)?;
-    }
-    Ok(aggregate)
 }

@@ -39,6 +39,22 @@ impl NumericSum {
         self.add(&Numeric::from(v));
     }
 
+    /// Takes an integer out again that was added before; false if only integers can be taken
+    /// out and something else was added.
+    pub fn remove_i64(&mut self, v: i64) -> bool {
+        if self.scale != 0 || self.big.is_some() || self.nans + self.pos_infs + self.neg_infs > 0 {
+            return false;
+        }
+        match self.small.checked_sub(v as i128) {
+            Some(sum) => {
+                self.count -= 1;
+                self.small = sum;
+                true
+            }
+            None => false,
+        }
+    }
+
     /// Adds a numeric.
     pub fn add(&mut self, v: &Numeric) {
         self.count += 1;

@@ -1,0 +1,341 @@
+//! GROUP BY, grouping sets and aggregates.
+//!
+//! Grouping sets are ordinary groups over more rows: an Expand node below the
+//! aggregation repeats each row once for every set, with NULL for the keys that the
+//! set leaves out, the set's number (so that equal sets stay apart), and the values
+//! of the GROUPING calls, which depend on the set alone. Then all of these are keys.
+//!
+//! ```text
+//!   Agg     keys: a, b, set, grouping(a, b)
+//!    └ Expand  row ‖ a | NULL, b | NULL, set, grouping(a, b)
+//! ```
+
+use super::cost;
+use super::join::{output_names, sort_rel};
+use super::project_set::{project_sets, row_and};
+use super::scan::{clamp_rows, type_width};
+use super::{ColumnId, Planner, Rel, RteSet, node, returns_set, to_slots};
+use crate::expr::{Aggregate, Expr, SortKey, TypeRef};
+use crate::plan::*;
+use crate::query::*;
+use std::sync::Arc;
+use steppe_types::{Datum, Result, oid};
+
+/// What a query's expressions ask of the aggregation.
+struct Wanted {
+    /// GROUP BY, then columns that depend on a grouped primary key.
+    keys: Vec<Expr>,
+    /// How many of them are GROUP BY's.
+    written: usize,
+    /// Arguments of the GROUPING calls.
+    groupings: Vec<Vec<Expr>>,
+    aggregates: Vec<Aggregate>,
+    /// Whether there are grouping sets: after the keys come the set's number and `groupings`.
+    sets: bool,
+}
+
+impl Wanted {
+    fn of(query: &Query) -> Wanted {
+        let mut wanted = Wanted {
+            keys: query.group_by.clone(),
+            written: query.group_by.len(),
+            groupings: Vec::new(),
+            aggregates: Vec::new(),
+            sets: query.grouping_sets.is_some(),
+        };
+        let roots = || {
+            let windows = query.windows.iter().flat_map(WindowClause::keys);
+            query.targets.iter().map(|t| &t.expr).chain(&query.having).chain(windows)
+        };
+        roots().for_each(|e| wanted.collect_calls(e));
+        let mut extra = Vec::new();
+        roots().for_each(|e| ungrouped_columns(e, &wanted.keys, &mut extra));
+        wanted.keys.extend(extra);
+        wanted
+    }
+
+    fn collect_calls(&mut self, expr: &Expr) {
+        if self.keys.contains(expr) {
+            return;
+        }
+        match expr {
+            Expr::Aggregate(a) => {
+                if a.levels_up == 0 && !self.aggregates.contains(a) {
+                    self.aggregates.push((**a).clone());
+                }
+            }
+            Expr::Grouping(args) => {
+                if !self.groupings.contains(args) {
+                    self.groupings.push(args.clone());
+                }
+            }
+            other => other.for_each_child(&mut |child| self.collect_calls(child)),
+        }
+    }
+
+    /// Where the aggregates' results start in the Agg node's row.
+    fn first_aggregate(&self) -> usize {
+        self.keys.len() + if self.sets { 1 + self.groupings.len() } else { 0 }
+    }
+
+    fn types(&self) -> Vec<TypeRef> {
+        let mut types: Vec<TypeRef> = self.keys.iter().map(Expr::ty).collect();
+        types.resize(self.first_aggregate(), TypeRef::plain(oid::INT4));
+        types.extend(self.aggregates.iter().map(|a| a.ty));
+        types
+    }
+
+    /// Replaces keys, GROUPING and aggregates by their slots, outermost first.
+    fn replace(&self, expr: &mut Expr) {
+        if let Some(index) = self.keys.iter().position(|k| k == expr) {
+            *expr = Expr::Slot { index, ty: expr.ty() };
+            return;
+        }
+        match expr {
+            Expr::Aggregate(a) => {
+                if let Some(i) = self.aggregates.iter().position(|x| *x == **a) {
+                    let index = self.first_aggregate() + i;
+                    *expr = Expr::Slot { index, ty: a.ty };
+                }
+                return;
+            }
+            Expr::Grouping(args) => {
+                let ty = TypeRef::plain(oid::INT4);
+                let found = self.groupings.iter().position(|g| g == args);
+                *expr = match found.filter(|_| self.sets) {
+                    Some(i) => Expr::Slot { index: self.keys.len() + 1 + i, ty },
+                    // Without sets no key is ever left out.
+                    None => Expr::Const(Datum::Int4(0), ty),
+                };
+                return;
+            }
+            _ => {}
+        }
+        let replaced: std::result::Result<(), std::convert::Infallible> =
+            expr.for_each_child_mut(&mut |child| {
+                self.replace(child);
+                Ok(())
+            });
+        match replaced {
+            Ok(()) => {}
+            Err(never) => match never {},
+        }
+    }
+}
+
+impl Planner<'_> {
+    /// GROUP BY and aggregates. Afterwards the layout has no columns: keys and aggregates are
+    /// slots, and the query's targets, HAVING and windows are rewritten to them.
+    pub(crate) fn grouping(&mut self, query: &mut Query, rel: Rel) -> Result<Rel> {
+        let wanted = Wanted::of(query);
+        for target in &mut query.targets {
+            wanted.replace(&mut target.expr);
+        }
+        query.windows.iter_mut().flat_map(|w| w.exprs_mut()).for_each(|e| wanted.replace(e));
+        let mut having = query.having.take();
+        having.iter_mut().for_each(|h| wanted.replace(h));
+
+        let groups = self.estimated_groups(query, &wanted, rel.plan.cost.rows);
+        let Rel { plan: child, layout, .. } = rel;
+        let to_slots = |e: &Expr| to_slots(e.clone(), &layout);
+        let mut keys = wanted.keys.iter().map(to_slots).collect::<Result<Vec<_>>>()?;
+        let aggregates = wanted
+            .aggregates
+            .iter()
+            .map(|a| aggregate_to_slots(a.clone(), &layout))
+            .collect::<Result<Vec<_>>>()?;
+        let mut child = multiplied(child, &mut keys);
+        let mut empty_groups = Vec::new();
+        if let Some(sets) = &query.grouping_sets {
+            let expand = Expand::of(&wanted, sets);
+            empty_groups = expand.empty_groups(&wanted);
+            child = expanded(child, &mut keys, expand, wanted.groupings.len());
+        }
+        Ok(self.aggregation(child, keys, aggregates, having, wanted.types(), groups, empty_groups))
+    }
+
+    fn estimated_groups(&self, query: &Query, wanted: &Wanted, rows: f64) -> f64 {
+        let estimator = cost::Estimator { rtes: &query.rtes, io: self.ctx.io };
+        let distinct = |keys: &mut dyn Iterator<Item = &Expr>| {
+            clamp_rows(keys.map(|k| estimator.distinct(k)).product::<f64>().min(rows))
+        };
+        match &query.grouping_sets {
+            Some(sets) => {
+                let of = |set: &Vec<usize>| distinct(&mut set.iter().map(|i| &wanted.keys[*i]));
+                sets.iter().map(of).sum()
+            }
+            None if wanted.keys.is_empty() => 1.0,
+            None => distinct(&mut wanted.keys.iter()),
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn aggregation(
+        &mut self,
+        child: Plan,
+        keys: Vec<Expr>,
+        aggregates: Vec<Aggregate>,
+        having: Option<Expr>,
+        types: Vec<TypeRef>,
+        groups: f64,
+        empty_groups: Vec<Vec<Datum>>,
+    ) -> Rel {
+        let strategy = match keys.is_empty() {
+            true => AggStrategy::Plain,
+            false if self.ctx.settings.hashagg => AggStrategy::Hashed,
+            false => AggStrategy::Sorted,
+        };
+        let child = match strategy {
+            AggStrategy::Sorted => {
+                let sort =
+                    |e: &Expr| SortKey { expr: e.clone(), descending: false, nulls_first: false };
+                let rel = Rel { plan: child, layout: Vec::new(), rtes: RteSet::default() };
+                sort_rel(rel, keys.iter().map(sort).collect()).plan
+            }
+            _ => child,
+        };
+        let work =
+            child.cost.rows * cost::CPU_OPERATOR * (keys.len() + aggregates.len()).max(1) as f64;
+        let total = child.cost.total + work + groups * cost::CPU_TUPLE;
+        let startup = if strategy == AggStrategy::Sorted { child.cost.startup } else { total };
+        let width = types.iter().map(|t| type_width(*t)).sum();
+        let cost = Cost { startup, total, rows: groups, width };
+        let names = self.agg_names(&child, &keys, &aggregates);
+        let child = Box::new(child);
+        let agg = PlanNode::Agg { child, strategy, keys, aggregates, empty_groups };
+        let mut plan = node(agg, types, names, cost);
+        plan.filter = having;
+        Rel { plan, layout: Vec::new(), rtes: RteSet::default() }
+    }
+
+    fn agg_names(&self, child: &Plan, keys: &[Expr], aggregates: &[Aggregate]) -> Arc<[Arc<str>]> {
+        let child_names = output_names(child);
+        let key = |k: &Expr| match k {
+            Expr::Slot { index, .. } => child_names[*index].clone(),
+            _ => "(expression)".into(),
+        };
+        let call = |a: &Aggregate| {
+            let name = self.builtins.proc(a.func).map_or("aggregate", |p| p.name);
+            Arc::<str>::from(format!("({name}({}))", if a.star { "*" } else { "…" }))
+        };
+        keys.iter().map(key).chain(aggregates.iter().map(call)).collect()
+    }
+}
+
+/// Keys with set-returning functions multiply the rows before they are grouped.
+fn multiplied(child: Plan, keys: &mut [Expr]) -> Plan {
+    if !keys.iter().any(returns_set) {
+        return child;
+    }
+    let width = child.types.len();
+    let moved: Vec<Expr> = keys
+        .iter_mut()
+        .enumerate()
+        .map(|(i, key)| {
+            let slot = Expr::Slot { index: width + i, ty: key.ty() };
+            std::mem::replace(key, slot)
+        })
+        .collect();
+    let exprs = row_and(&child, moved);
+    project_sets(child, exprs)
+}
+
+/// What the Expand node appends to a row for each set.
+struct Expand {
+    /// Which keys each set has.
+    sets: Vec<Vec<bool>>,
+    /// Values of the GROUPING calls for each set.
+    groupings: Vec<Vec<i32>>,
+}
+
+impl Expand {
+    fn of(wanted: &Wanted, sets: &[Vec<usize>]) -> Expand {
+        // Dependent columns go with the keys that they depend on, which every set has.
+        let has = |set: &Vec<usize>, i: usize| i >= wanted.written || set.contains(&i);
+        let bits = |set: &Vec<usize>, args: &[Expr]| {
+            args.iter().fold(0, |bits, arg| {
+                let key = wanted.keys.iter().position(|k| k == arg);
+                bits << 1 | i32::from(!key.is_some_and(|k| set.contains(&k)))
+            })
+        };
+        Expand {
+            sets: sets
+                .iter()
+                .map(|s| (0..wanted.keys.len()).map(|i| has(s, i)).collect())
+                .collect(),
+            groupings: sets
+                .iter()
+                .map(|s| wanted.groupings.iter().map(|g| bits(s, g)).collect())
+                .collect(),
+        }
+    }
+
+    /// The groups that are there without any row: those of sets without keys.
+    fn empty_groups(&self, wanted: &Wanted) -> Vec<Vec<Datum>> {
+        let empty = |(_, set): &(usize, &Vec<bool>)| !set.contains(&true);
+        let row = |(number, _): (usize, &Vec<bool>)| {
+            let mut row = vec![Datum::Null; wanted.keys.len()];
+            row.push(Datum::Int4(number as i32));
+            row.extend(self.groupings[number].iter().map(|v| Datum::Int4(*v)));
+            row
+        };
+        self.sets.iter().enumerate().filter(empty).map(row).collect()
+    }
+}
+
+/// Repeats the child's rows for each set; the keys are then slots of the longer row.
+fn expanded(child: Plan, keys: &mut Vec<Expr>, expand: Expand, groupings: usize) -> Plan {
+    let width = child.types.len();
+    let (names, mut cost, mut types) = (output_names(&child), child.cost, child.types.clone());
+    let copies = expand.sets.len() as f64;
+    cost.rows *= copies;
+    cost.total += cost.rows * cost::CPU_TUPLE;
+    let added: Vec<TypeRef> = keys
+        .iter()
+        .map(Expr::ty)
+        .chain(std::iter::repeat_n(TypeRef::plain(oid::INT4), 1 + groupings))
+        .collect();
+    types.extend(&added);
+    let key_name = |key: &Expr| match key {
+        Expr::Slot { index, .. } => names[*index].clone(),
+        _ => "(expression)".into(),
+    };
+    let further = std::iter::repeat_n(Arc::<str>::from("(grouping)"), 1 + groupings);
+    let names: Vec<Arc<str>> =
+        names.iter().cloned().chain(keys.iter().map(key_name)).chain(further).collect();
+    let slot = |(i, ty): (usize, &TypeRef)| Expr::Slot { index: width + i, ty: *ty };
+    let slots: Vec<Expr> = added.iter().enumerate().map(slot).collect();
+    let node_kind = PlanNode::Expand {
+        child: Box::new(child),
+        keys: std::mem::replace(keys, slots),
+        sets: expand.sets,
+        groupings: expand.groupings,
+    };
+    node(node_kind, types, names.into(), cost)
+}
+
+/// Columns outside the keys: they depend on a grouped primary key.
+fn ungrouped_columns(expr: &Expr, keys: &[Expr], out: &mut Vec<Expr>) {
+    let known = keys.contains(expr) || out.contains(expr);
+    if known || matches!(expr, Expr::Aggregate(_) | Expr::Grouping(_)) {
+        return;
+    }
+    if matches!(expr, Expr::Var { levels_up: 0, .. }) {
+        out.push(expr.clone());
+        return;
+    }
+    expr.for_each_child(&mut |child| ungrouped_columns(child, keys, out));
+}
+
+fn aggregate_to_slots(mut aggregate: Aggregate, layout: &[ColumnId]) -> Result<Aggregate> {
+    let exprs = aggregate
+        .args
+        .iter_mut()
+        .chain(aggregate.order_by.iter_mut().map(|k| &mut k.expr))
+        .chain(&mut aggregate.filter);
+    for expr in exprs {
+        let taken = std::mem::replace(expr, Expr::Default(TypeRef::plain(0)));
+        *expr = to_slots(taken, layout)?;
+    }
+    Ok(aggregate)
+}
