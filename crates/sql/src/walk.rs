@@ -54,6 +54,38 @@ pub fn for_each_level(expr: &mut Expr, depth: usize, f: &mut dyn FnMut(&mut Expr
     }
 }
 
+/// Calls `f(query, depth)` on a query and all queries inside it, outer ones first.
+pub fn for_each_query(query: &mut Query, depth: usize, f: &mut dyn FnMut(&mut Query, usize)) {
+    f(query, depth);
+    for_each_root(query, &mut |root| queries_of(root, depth, f));
+    for rte in &mut query.rtes {
+        if let RteKind::Subquery { query, .. } = &mut rte.kind {
+            for_each_query(query, depth + 1, f);
+        }
+    }
+    if let Some(operation) = &mut query.set_operation {
+        for_each_query(&mut operation.left, depth + 1, f);
+        for_each_query(&mut operation.right, depth + 1, f);
+    }
+    for cte in &mut query.ctes {
+        for_each_query(&mut cte.query, depth + 1, f);
+    }
+}
+
+fn queries_of(expr: &mut Expr, depth: usize, f: &mut dyn FnMut(&mut Query, usize)) {
+    if let Expr::SubLink { query, .. } = expr {
+        for_each_query(query, depth + 1, f);
+    }
+    let visited: Result<(), std::convert::Infallible> = expr.for_each_child_mut(&mut |child| {
+        queries_of(child, depth, f);
+        Ok(())
+    });
+    match visited {
+        Ok(()) => {}
+        Err(never) => match never {},
+    }
+}
+
 fn each_node(expr: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
     f(expr);
     if let Expr::SubLink { query, .. } = expr {

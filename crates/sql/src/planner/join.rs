@@ -12,6 +12,7 @@ use crate::deparse::quote_identifier;
 use crate::expr::{CallSyntax, Expr, TypeRef};
 use crate::plan::*;
 use crate::query::{FromItem, JoinKind, Query, Rte, RteKind};
+use crate::walk;
 use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
@@ -24,6 +25,8 @@ pub(crate) struct FromContext<'q> {
     pub(crate) rtes: &'q [Rte],
     /// Columns wanted of each entry.
     pub(crate) columns: HashMap<usize, Vec<ColumnId>>,
+    /// Columns of siblings that LATERAL entries refer to.
+    pub(crate) lateral: HashMap<usize, Vec<Expr>>,
 }
 
 /// A part of the FROM clause that joins as a whole.
@@ -57,7 +60,8 @@ impl Planner<'_> {
             super::collect_columns(condition, &mut all_wanted);
         }
         items.iter().for_each(|i| collect_join_columns(i, &mut all_wanted));
-        self.plan_subqueries(query, &mut all_wanted)?;
+        let lateral = lateral_references(query);
+        lateral.values().flatten().for_each(|e| super::collect_columns(e, &mut all_wanted));
         let mut columns: HashMap<usize, Vec<ColumnId>> = HashMap::new();
         for id in all_wanted {
             columns.entry(id.0).or_default().push(id);
@@ -65,7 +69,7 @@ impl Planner<'_> {
         // Ascending attribute numbers, so that rows are decoded from left to right.
         columns.values_mut().for_each(|c| c.sort_unstable());
         let rtes = std::mem::take(&mut query.rtes);
-        let from = FromContext { rtes: &rtes, columns };
+        let from = FromContext { rtes: &rtes, columns, lateral };
         let rel = if items.is_empty() {
             let mut rel = result_rel();
             rel.plan.filter = and_all(conditions);
@@ -81,30 +85,6 @@ impl Planner<'_> {
         })
     }
 
-    /// LATERAL sub-selects and functions refer to columns of their siblings: these are wanted, too.
-    fn plan_subqueries(&mut self, query: &Query, wanted: &mut HashSet<ColumnId>) -> Result<()> {
-        for rte in &query.rtes {
-            match &rte.kind {
-                RteKind::Function { calls, .. } => {
-                    calls.iter().for_each(|(e, _)| super::collect_columns(e, wanted));
-                }
-                RteKind::Values(rows) => {
-                    rows.iter().flatten().for_each(|e| super::collect_columns(e, wanted));
-                }
-                RteKind::Subquery { query, lateral: true } => {
-                    let mut probe = (**query).clone();
-                    let before = self.exec_params;
-                    for (_, var) in self.extract_correlation(&mut probe)? {
-                        super::collect_columns(&var, wanted);
-                    }
-                    self.exec_params = before;
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
     /// Joins a list of items under a pool of conditions.
     fn join_items(
         &mut self,
@@ -118,7 +98,7 @@ impl Planner<'_> {
         let mut rels: Vec<Rel> = Vec::with_capacity(units.len());
         for unit in units {
             match unit {
-                Unit::Rte(rte) if !lateral_inputs(&from.rtes[rte], self)?.is_empty() => {
+                Unit::Rte(rte) if from.lateral.contains_key(&rte) => {
                     lateral_later.push(rte);
                 }
                 unit => {
@@ -319,7 +299,8 @@ impl Planner<'_> {
         }
         let mut rtes = from.rtes.to_vec();
         rtes[rte] = entry;
-        let from = FromContext { rtes: &rtes, columns: from.columns.clone() };
+        let columns = from.columns.clone();
+        let from = FromContext { rtes: &rtes, columns, lateral: HashMap::new() };
         Ok((self.base_rel(&from, rte, conditions)?, params))
     }
 
@@ -361,7 +342,7 @@ impl Planner<'_> {
         let mut on = on;
         let (mut left_pool, mut right_pool) = (Vec::new(), Vec::new());
         match kind {
-            JoinKind::Left => {
+            JoinKind::Left | JoinKind::Semi | JoinKind::Anti => {
                 left_pool = take_conditions(pool, &left_rtes);
                 right_pool = take_conditions(&mut on, &right_rtes);
             }
@@ -374,7 +355,7 @@ impl Planner<'_> {
         // A lateral right side needs the nested loop.
         if let FromItem::Rte(rte) = &right
             && kind == JoinKind::Left
-            && !lateral_inputs(&from.rtes[*rte], self)?.is_empty()
+            && from.lateral.contains_key(rte)
         {
             let outer = self.join_items(from, vec![left], left_pool)?;
             let (inner, params) = self.lateral_rel(from, *rte, right_pool)?;
@@ -627,11 +608,13 @@ impl Planner<'_> {
             })
             .collect::<Result<Vec<_>>>()?;
         let rest = rest_of(on, keys);
+        let width = outer.layout.len();
         let (layout, types, names, rtes) = combine(&outer, &inner);
         let on = and_all(rest).map(|e| to_slots(e, &layout)).transpose()?;
         let (outer, inner) = (Box::new(outer.plan), Box::new(inner.plan));
         let join = PlanNode::HashJoin { kind, outer, inner, keys: slot_keys, on };
-        Ok(Rel { plan: node(join, types, names, cost), layout, rtes })
+        let rel = Rel { plan: node(join, types, names, cost), layout, rtes };
+        Ok(outer_only(kind, width, rel))
     }
 
     fn merge_join(
@@ -685,11 +668,13 @@ impl Planner<'_> {
             })
             .collect::<Result<Vec<_>>>()?;
         let rest = rest_of(on, &keys);
+        let width = outer.layout.len();
         let (layout, types, names, rtes) = combine(&outer, &inner);
         let on = and_all(rest).map(|e| to_slots(e, &layout)).transpose()?;
         let (outer, inner) = (Box::new(outer.plan), Box::new(inner.plan));
         let join = PlanNode::MergeJoin { kind, outer, inner, keys: slot_keys, on };
-        Ok(Some(Rel { plan: node(join, types, names, cost), layout, rtes }))
+        let rel = Rel { plan: node(join, types, names, cost), layout, rtes };
+        Ok(Some(outer_only(kind, width, rel)))
     }
 
     /// A nested loop whose inner side is looked up in an index by the outer row's values.
@@ -783,11 +768,13 @@ impl Planner<'_> {
             rows: clamp_rows(rows),
             width: o.width + i.width,
         };
+        let width = outer.layout.len();
         let (layout, types, names, rtes) = combine(&outer, &inner);
         let on = and_all(on).map(|e| to_slots(e, &layout)).transpose()?;
         let (outer, inner) = (Box::new(outer.plan), Box::new(inner.plan));
         let join = PlanNode::NestLoop { kind, outer, inner, params, on };
-        Ok(Rel { plan: node(join, types, names, cost), layout, rtes })
+        let rel = Rel { plan: node(join, types, names, cost), layout, rtes };
+        Ok(outer_only(kind, width, rel))
     }
 
     fn join_rows(
@@ -803,7 +790,8 @@ impl Planner<'_> {
         match kind {
             JoinKind::Left => inner_join.max(o),
             JoinKind::Full => inner_join.max(o).max(i),
-            JoinKind::Semi | JoinKind::Anti => o * 0.5,
+            JoinKind::Semi => inner_join.min(o),
+            JoinKind::Anti => (o - inner_join.min(o)).max(o * 0.1),
             _ => inner_join,
         }
     }
@@ -957,24 +945,33 @@ fn collect_join_columns(item: &FromItem, out: &mut HashSet<ColumnId>) {
     }
 }
 
-/// The siblings that a LATERAL entry refers to.
-fn lateral_inputs(entry: &Rte, planner: &mut Planner<'_>) -> Result<RteSet> {
-    let mut set = RteSet::default();
-    match &entry.kind {
-        RteKind::Function { calls, .. } => {
-            calls.iter().for_each(|(e, _)| set = set.union(&rtes_of(e)));
-        }
-        RteKind::Subquery { query, lateral: true } => {
-            let before = planner.exec_params;
-            let mut probe = (**query).clone();
-            for (_, var) in planner.extract_correlation(&mut probe)? {
-                set = set.union(&rtes_of(&var));
+/// Columns of siblings that LATERAL sub-selects, functions and VALUES refer to.
+fn lateral_references(query: &mut Query) -> HashMap<usize, Vec<Expr>> {
+    let mut found: HashMap<usize, Vec<Expr>> = HashMap::new();
+    for (i, rte) in query.rtes.iter_mut().enumerate() {
+        let mut note = |e: &mut Expr, depth: usize| {
+            if let Expr::Var { rte, column, levels_up, ty } = e
+                && *levels_up == depth
+            {
+                let outer = Expr::Var { rte: *rte, column: *column, levels_up: 0, ty: *ty };
+                found.entry(i).or_default().push(outer);
             }
-            planner.exec_params = before;
+        };
+        match &mut rte.kind {
+            RteKind::Function { calls, .. } => {
+                calls.iter_mut().for_each(|(e, _)| walk::for_each_level(e, 0, &mut note));
+            }
+            RteKind::Values(rows) => {
+                let values = rows.iter_mut().flatten();
+                values.for_each(|e| walk::for_each_level(e, 0, &mut note));
+            }
+            RteKind::Subquery { query, lateral: true } => {
+                walk::for_each_node(query, 1, &mut note);
+            }
+            _ => {}
         }
-        _ => {}
     }
-    Ok(set)
+    found
 }
 
 /// One row without columns.
@@ -988,6 +985,18 @@ pub(crate) fn result_rel() -> Rel {
 /// Whether a condition is a constant that no row satisfies.
 fn is_never(filter: &Expr) -> bool {
     matches!(filter, Expr::Const(Datum::Bool(false) | Datum::Null, _))
+}
+
+/// Semi and anti joins hand up the outer row alone.
+fn outer_only(kind: JoinKind, outer: usize, rel: Rel) -> Rel {
+    if !matches!(kind, JoinKind::Semi | JoinKind::Anti) {
+        return rel;
+    }
+    let Rel { mut plan, mut layout, rtes } = rel;
+    layout.truncate(outer);
+    plan.types.truncate(outer);
+    plan.slot_names = plan.slot_names.iter().take(outer).cloned().collect();
+    Rel { plan, layout, rtes }
 }
 
 /// Puts a condition without columns above a plan: decided once.

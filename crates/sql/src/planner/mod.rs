@@ -19,6 +19,7 @@ mod grouping;
 mod index;
 mod join;
 mod modify;
+mod prep;
 mod project_set;
 mod scan;
 mod subselect;
@@ -174,6 +175,9 @@ impl RteSet {
     }
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().copied()
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::cost;
 use super::join::{item_rtes, output_names, sort_rel};
+use super::prep;
 use super::project_set::project_sets;
 use super::scan::{ScanRequest, clamp_rows};
 use super::{
@@ -26,6 +27,7 @@ impl Planner<'_> {
     }
 
     fn query_with_ctes(&mut self, query: &mut Query) -> Result<Plan> {
+        prep::prepare(query);
         self.plan_ctes(query)?;
         self.plan_sublinks(query)?;
         if let Some(operation) = query.set_operation.take() {

@@ -1,0 +1,409 @@
+//! What is rewritten before a query is planned (prepjointree.c, subselect.c).
+//!
+//! - A simple sub-select in FROM (also a view) is merged into the query around it,
+//!   so that its tables take part in the join order and conditions reach them.
+//! - `EXISTS` and `IN` over sub-selects in WHERE become semi joins, `NOT EXISTS` an
+//!   anti join.
+//!
+//! Merging takes one query level away: columns of the merged level are renumbered,
+//! references from inside it to levels further out get one level shorter.
+
+use super::{and_all, conjuncts, is_volatile, returns_set};
+use crate::expr::{Expr, SubLinkKind};
+use crate::query::*;
+use crate::walk;
+use hashbrown::HashMap;
+
+/// Merged entries: their columns as expressions of the query around.
+type Merged = HashMap<usize, Vec<Expr>>;
+
+/// Both rewrites. A query that locks rows keeps its sub-selects in WHERE, which are evaluated
+/// again over rows that have changed.
+pub(crate) fn prepare(query: &mut Query) {
+    if query.row_locks.is_empty() {
+        pull_up_sublinks(query);
+    }
+    pull_up_subqueries(query);
+}
+
+/// Merges simple sub-selects in FROM into the query, innermost first.
+pub(crate) fn pull_up_subqueries(query: &mut Query) {
+    let items = std::mem::take(&mut query.from);
+    let (mut merged, mut filters) = (Merged::new(), Vec::new());
+    let mut pull = Pull { query, merged: &mut merged, with_filter: true };
+    let items: Vec<FromItem> =
+        items.into_iter().map(|item| pull.item(item, false, &mut filters)).collect();
+    query.from = items;
+    add_conditions(&mut query.filter, filters);
+    if !merged.is_empty() {
+        substitute(query, &merged);
+    }
+}
+
+struct Pull<'q> {
+    query: &'q mut Query,
+    merged: &'q mut Merged,
+    /// Conditions may be moved out of the present place.
+    with_filter: bool,
+}
+
+impl Pull<'_> {
+    /// `nullable`: an outer join may fill the item's columns with NULLs.
+    fn item(&mut self, item: FromItem, nullable: bool, filters: &mut Vec<Expr>) -> FromItem {
+        match item {
+            FromItem::Rte(rte) => self.entry(rte, nullable, filters),
+            FromItem::Join { kind, left, right, on } => {
+                let left_nullable = nullable || matches!(kind, JoinKind::Right | JoinKind::Full);
+                let right_nullable = nullable || matches!(kind, JoinKind::Left | JoinKind::Full);
+                let before = self.with_filter;
+                self.with_filter &= kind != JoinKind::Full;
+                // The condition of a padded side decides about matches: it belongs to ON.
+                let (mut of_left, mut of_right) = (Vec::new(), Vec::new());
+                let left = Box::new(self.item(*left, left_nullable, &mut of_left));
+                let right = Box::new(self.item(*right, right_nullable, &mut of_right));
+                self.with_filter = before;
+                let mut on = on;
+                let (to_on, above) = match kind {
+                    JoinKind::Right => (of_left, of_right),
+                    JoinKind::Left | JoinKind::Semi | JoinKind::Anti => (of_right, of_left),
+                    _ => (Vec::new(), of_left.into_iter().chain(of_right).collect()),
+                };
+                add_conditions(&mut on, to_on);
+                filters.extend(above);
+                FromItem::Join { kind, left, right, on }
+            }
+        }
+    }
+
+    fn entry(&mut self, rte: usize, nullable: bool, filters: &mut Vec<Expr>) -> FromItem {
+        let RteKind::Subquery { query, lateral } = &mut self.query.rtes[rte].kind else {
+            return FromItem::Rte(rte);
+        };
+        prepare(query);
+        let may_filter = self.with_filter || query.filter.is_none();
+        if !may_filter || !is_simple(query, nullable) || *lateral && !is_flat(query) {
+            return FromItem::Rte(rte);
+        }
+        let nothing = RteKind::Values(Vec::new());
+        let kind = std::mem::replace(&mut self.query.rtes[rte].kind, nothing);
+        let RteKind::Subquery { query: mut sub, .. } = kind else { return FromItem::Rte(rte) };
+        take_level_away(&mut sub, self.query.rtes.len());
+        let sub = *sub;
+        self.query.rtes.extend(sub.rtes);
+        self.query.row_locks.extend(sub.row_locks);
+        let visible = sub.targets.into_iter().filter(|t| !t.hidden);
+        self.merged.insert(rte, visible.map(|t| t.expr).collect());
+        sub.filter.into_iter().for_each(|f| conjuncts(f, filters));
+        joined(sub.from)
+    }
+}
+
+/// Whether a sub-select is nothing but joins and conditions (is_simple_subquery).
+fn is_simple(query: &Query, nullable: bool) -> bool {
+    let plain = |t: &Target| match &t.expr {
+        // NULL-filled rows must show NULL, which only a column does by itself.
+        Expr::Var { levels_up: 0, .. } => true,
+        other => {
+            !nullable && !returns_set(other) && !is_volatile(other) && !contains_sublink(other)
+        }
+    };
+    joins_only(query)
+        && query.order_by.is_empty()
+        && query.row_locks.iter().all(|l| l.pushed_down)
+        && query.targets.iter().all(plain)
+}
+
+/// Whether a query is FROM and WHERE, whatever it selects.
+fn joins_only(query: &Query) -> bool {
+    query.command == Command::Select
+        && query.set_operation.is_none()
+        && !query.has_aggregates
+        && query.windows.is_empty()
+        && matches!(query.distinct, Distinct::No)
+        && query.limit.is_none()
+        && query.offset.is_none()
+        && query.ctes.is_empty()
+        && !query.from.is_empty()
+}
+
+/// Whether only WHERE and the select list can refer to levels further out.
+fn is_flat(query: &Query) -> bool {
+    let inner = |item: &FromItem| !refers_outside(item);
+    query.from.iter().all(inner)
+        && query.rtes.iter().all(|r| matches!(r.kind, RteKind::Relation(_) | RteKind::Join { .. }))
+}
+
+fn refers_outside(item: &FromItem) -> bool {
+    match item {
+        FromItem::Rte(_) => false,
+        FromItem::Join { left, right, on, .. } => {
+            refers_outside(left)
+                || refers_outside(right)
+                || on.as_ref().is_some_and(|on| contains_sublink(on) || refers_out(on))
+        }
+    }
+}
+
+fn refers_out(expr: &Expr) -> bool {
+    matches!(expr, Expr::Var { levels_up: 1.., .. }) || expr.children().into_iter().any(refers_out)
+}
+
+fn contains_sublink(expr: &Expr) -> bool {
+    matches!(expr, Expr::SubLink { .. }) || expr.children().into_iter().any(contains_sublink)
+}
+
+/// Makes a query's parts ones of the query around: its entries start at `offset` there.
+fn take_level_away(query: &mut Query, offset: usize) {
+    walk::for_each_node(query, 0, &mut |e, depth| match e {
+        Expr::Var { rte, levels_up, .. } => {
+            if *levels_up == depth {
+                *rte += offset;
+            } else if *levels_up > depth {
+                *levels_up -= 1;
+            }
+        }
+        Expr::Aggregate(a) if a.levels_up > depth => a.levels_up -= 1,
+        _ => {}
+    });
+    walk::for_each_query(query, 0, &mut |query, depth| {
+        for rte in &mut query.rtes {
+            if let RteKind::Cte { levels_up, .. } = &mut rte.kind
+                && *levels_up > depth
+            {
+                *levels_up -= 1;
+            }
+        }
+    });
+    fn shift(item: &mut FromItem, offset: usize) {
+        match item {
+            FromItem::Rte(rte) => *rte += offset,
+            FromItem::Join { left, right, .. } => {
+                shift(left, offset);
+                shift(right, offset);
+            }
+        }
+    }
+    query.from.iter_mut().for_each(|item| shift(item, offset));
+    query.row_locks.iter_mut().flat_map(|l| &mut l.rtes).for_each(|rte| *rte += offset);
+}
+
+/// Replaces columns of merged entries by what they stand for.
+fn substitute(query: &mut Query, merged: &Merged) {
+    walk::for_each_node(query, 0, &mut |e, depth| {
+        while let Expr::Var { rte, column, levels_up, .. } = e
+            && *levels_up == depth
+            && let Some(columns) = merged.get(rte)
+            && let Some(value) = usize::try_from(*column).ok().and_then(|c| columns.get(c))
+        {
+            *e = raised(value.clone(), depth);
+        }
+    });
+}
+
+/// An expression without sub-selects as seen from `by` levels further in.
+fn raised(mut expr: Expr, by: usize) -> Expr {
+    walk::for_each_level(&mut expr, 0, &mut |e, _| match e {
+        Expr::Var { levels_up, .. } => *levels_up += by,
+        Expr::Aggregate(a) => a.levels_up += by,
+        _ => {}
+    });
+    expr
+}
+
+fn joined(items: Vec<FromItem>) -> FromItem {
+    let join = |left, right| FromItem::Join {
+        kind: JoinKind::Inner,
+        left: Box::new(left),
+        right: Box::new(right),
+        on: None,
+    };
+    // Merged queries have a FROM clause.
+    items.into_iter().reduce(join).unwrap_or(FromItem::Rte(0))
+}
+
+fn add_conditions(place: &mut Option<Expr>, conditions: Vec<Expr>) {
+    let mut all = Vec::new();
+    place.take().into_iter().chain(conditions).for_each(|c| conjuncts(c, &mut all));
+    *place = and_all(all);
+}
+
+/// EXISTS, NOT EXISTS and IN of sub-selects among the conditions of WHERE become joins.
+fn pull_up_sublinks(query: &mut Query) {
+    if query.from.is_empty() {
+        return;
+    }
+    let mut conditions = Vec::new();
+    query.filter.take().into_iter().for_each(|f| conjuncts(f, &mut conditions));
+    let mut kept = Vec::with_capacity(conditions.len());
+    for condition in conditions {
+        match join_of(condition, query.rtes.len()) {
+            Ok(join) => attach(query, join),
+            Err(condition) => kept.push(condition),
+        }
+    }
+    query.filter = and_all(kept);
+}
+
+/// A sub-select as the right side of a join.
+struct SubJoin {
+    kind: JoinKind,
+    rtes: Vec<Rte>,
+    right: FromItem,
+    on: Vec<Expr>,
+}
+
+/// The join that a condition means, or the condition back.
+fn join_of(condition: Expr, offset: usize) -> Result<SubJoin, Expr> {
+    match condition {
+        Expr::SubLink { kind: SubLinkKind::Exists, test: None, query, ty } => {
+            exists_join(query, JoinKind::Semi, offset).map_err(|query| Expr::SubLink {
+                kind: SubLinkKind::Exists,
+                test: None,
+                query,
+                ty,
+            })
+        }
+        Expr::Not(arg) => match *arg {
+            Expr::SubLink { kind: SubLinkKind::Exists, test: None, query, ty } => {
+                exists_join(query, JoinKind::Anti, offset).map_err(|query| {
+                    let kind = SubLinkKind::Exists;
+                    Expr::Not(Box::new(Expr::SubLink { kind, test: None, query, ty }))
+                })
+            }
+            other => Err(Expr::Not(Box::new(other))),
+        },
+        Expr::SubLink { kind: SubLinkKind::Any, test: Some(test), query, ty } => {
+            in_join(query, test, offset).map_err(|(query, test)| Expr::SubLink {
+                kind: SubLinkKind::Any,
+                test: Some(test),
+                query,
+                ty,
+            })
+        }
+        other => Err(other),
+    }
+}
+
+/// `EXISTS (SELECT … FROM right WHERE on)`: only WHERE may refer to the query around, and must.
+fn exists_join(
+    mut query: Box<Query>,
+    kind: JoinKind,
+    offset: usize,
+) -> Result<SubJoin, Box<Query>> {
+    pull_up_subqueries(&mut query);
+    let tables = |r: &Rte| match &r.kind {
+        RteKind::Relation(_) | RteKind::Join { .. } => true,
+        RteKind::Values(rows) => rows.is_empty(),
+        _ => false,
+    };
+    let convertible = joins_only(&query)
+        && query.row_locks.is_empty()
+        && !query.targets.iter().any(|t| returns_set(&t.expr))
+        && query.from.iter().all(|item| !refers_outside(item))
+        && query.rtes.iter().all(tables)
+        && query
+            .filter
+            .as_ref()
+            .is_some_and(|f| refers_out(f) && !contains_sublink(f) && !is_volatile(f));
+    if !convertible {
+        return Err(query);
+    }
+    query.targets.clear();
+    query.order_by.clear();
+    take_level_away(&mut query, offset);
+    let mut on = Vec::new();
+    query.filter.take().into_iter().for_each(|f| conjuncts(f, &mut on));
+    Ok(SubJoin { kind, rtes: query.rtes, right: joined(query.from), on })
+}
+
+/// `x IN (SELECT c …)`: the sub-select as an entry, if it does not refer to the query around.
+#[allow(clippy::type_complexity)]
+fn in_join(
+    mut query: Box<Query>,
+    test: Box<Expr>,
+    offset: usize,
+) -> Result<SubJoin, (Box<Query>, Box<Expr>)> {
+    let mut correlated = false;
+    walk::for_each_node(&mut query, 0, &mut |e, depth| {
+        correlated |= matches!(e, Expr::Var { levels_up, .. } if *levels_up > depth);
+    });
+    walk::for_each_query(&mut query, 0, &mut |query, depth| {
+        let outside =
+            |r: &Rte| matches!(r.kind, RteKind::Cte { levels_up, .. } if levels_up > depth);
+        correlated |= query.rtes.iter().any(outside);
+    });
+    let names_columns = super::rtes_of(&test);
+    if correlated || names_columns.is_empty() || is_volatile(&test) || contains_sublink(&test) {
+        return Err((query, test));
+    }
+    let columns: Vec<RteColumn> = query
+        .targets
+        .iter()
+        .filter(|t| !t.hidden)
+        .map(|t| RteColumn { name: t.name.clone(), ty: t.expr.ty(), dropped: false })
+        .collect();
+    let on = test.transform(&mut |e| {
+        Ok::<_, std::convert::Infallible>(match e {
+            Expr::SubLinkColumn { index, ty } => {
+                Expr::Var { rte: offset, column: index as i32, levels_up: 0, ty }
+            }
+            other => other,
+        })
+    });
+    let mut conditions = Vec::new();
+    match on {
+        Ok(on) => conjuncts(on, &mut conditions),
+        Err(never) => match never {},
+    }
+    let rte = Rte {
+        alias: "ANY_subquery".into(),
+        has_alias: false,
+        kind: RteKind::Subquery { query, lateral: false },
+        columns,
+    };
+    let right = FromItem::Rte(offset);
+    Ok(SubJoin { kind: JoinKind::Semi, rtes: vec![rte], right, on: conditions })
+}
+
+/// Joins a sub-select to the smallest part of FROM that its condition names columns of.
+fn attach(query: &mut Query, join: SubJoin) {
+    let inner: super::RteSet = super::join::item_rtes(&join.right);
+    let mut outer = super::RteSet::default();
+    for condition in &join.on {
+        for rte in super::rtes_of(condition).iter().filter(|r| !inner.contains(*r)) {
+            outer.insert(rte);
+        }
+    }
+    query.rtes.extend(join.rtes);
+    let position = query.from.iter().position(|i| outer.is_subset(&super::join::item_rtes(i)));
+    let (place, left) = match position {
+        Some(at) => (at, query.from.remove(at)),
+        None => (0, joined(std::mem::take(&mut query.from))),
+    };
+    let item = attach_below(left, join.kind, join.right, join.on, &outer);
+    query.from.insert(place, item);
+}
+
+fn attach_below(
+    left: FromItem,
+    kind: JoinKind,
+    right: FromItem,
+    conditions: Vec<Expr>,
+    outer: &super::RteSet,
+) -> FromItem {
+    if let FromItem::Join { kind: JoinKind::Inner, left: a, right: b, on } = left {
+        let is_in = |item: &FromItem| outer.is_subset(&super::join::item_rtes(item));
+        if is_in(&a) {
+            let a = Box::new(attach_below(*a, kind, right, conditions, outer));
+            return FromItem::Join { kind: JoinKind::Inner, left: a, right: b, on };
+        }
+        if is_in(&b) {
+            let b = Box::new(attach_below(*b, kind, right, conditions, outer));
+            return FromItem::Join { kind: JoinKind::Inner, left: a, right: b, on };
+        }
+        let left = Box::new(FromItem::Join { kind: JoinKind::Inner, left: a, right: b, on });
+        return FromItem::Join { kind, left, right: Box::new(right), on: and_all(conditions) };
+    }
+    let (left, right) = (Box::new(left), Box::new(right));
+    FromItem::Join { kind, left, right, on: and_all(conditions) }
+}
