@@ -57,7 +57,8 @@ impl PointPlan {
 
     fn of_modify(plan: &Plan, modify: &ModifyPlan) -> Option<PointPlan> {
         let PlanNode::Modify(planned) = &plan.node else { return None };
-        if modify.returning || modify.on_conflict.is_some() {
+        let checked = !modify.target.view_checks.is_empty();
+        if modify.returning || modify.on_conflict.is_some() || checked {
             return None;
         }
         match (modify.command, &modify.child.kind) {
@@ -75,11 +76,7 @@ impl PointPlan {
                     !indexed(c) && modify.target.table.layout.is_fixed(*c) && is_calm(e)
                 });
                 let calm = planned.recheck.iter().all(is_calm);
-                if !assigned_plain
-                    || !calm
-                    || !modify.target.checks.is_empty()
-                    || !modify.target.view_checks.is_empty()
-                {
+                if !assigned_plain || !calm || !modify.target.checks.is_empty() {
                     return None;
                 }
                 let mut needed = Vec::new();

@@ -179,6 +179,7 @@ impl Builder<'_> {
             SubLinkKind::Scalar => return format!("(SubPlan {number})"),
             SubLinkKind::Any => "ANY",
             SubLinkKind::All => "ALL",
+            SubLinkKind::Row => "ROWCOMPARE",
         };
         let hashed = if sub.hash_keys.is_some() { "hashed " } else { "" };
         let Some(test) = &sub.test else { return format!("({word} {hashed}SubPlan {number})") };

@@ -345,21 +345,16 @@ fn written_by(planned: &PlannedStmt) -> Option<&'static str> {
         Command::Delete => Some("DELETE"),
         Command::Select => {
             let locks = planned.relations.iter().any(|(_, lock)| *lock == RelationLock::RowShare);
-            let modified = planned.subplans.iter().find_map(modified_by);
-            modified.or_else(|| locks.then_some("SELECT FOR UPDATE"))
+            match planned.subplans.iter().any(modifies) {
+                true => Some("SELECT"),
+                false => locks.then_some("SELECT FOR UPDATE"),
+            }
         }
     }
 }
 
-fn modified_by(plan: &Plan) -> Option<&'static str> {
-    match &plan.node {
-        PlanNode::Modify(modify) => Some(match modify.command {
-            Command::Insert => "INSERT",
-            Command::Update => "UPDATE",
-            _ => "DELETE",
-        }),
-        _ => None,
-    }
+fn modifies(plan: &Plan) -> bool {
+    matches!(plan.node, PlanNode::Modify(_))
 }
 
 /// Sizes of tables, as the storage engine knows them.

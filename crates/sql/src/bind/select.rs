@@ -44,7 +44,10 @@ impl Binder<'_> {
     /// Binds a SELECT of any shape on a new query level.
     pub(crate) fn select(&mut self, select: &ast::SelectStmt) -> Result<Query> {
         self.push_scope();
+        // Sets multiply the rows of their own query only.
+        let last_set = self.last_set.take();
         let bound = ast::deeper(|| self.select_body(select));
+        self.last_set = last_set;
         let scope = self.pop_scope();
         let mut query = bound?;
         query.rtes = scope.rtes;

@@ -8,6 +8,7 @@
 //! Merging takes one query level away: columns of the merged level are renumbered,
 //! references from inside it to levels further out get one level shorter.
 
+use super::subselect::contains_sublink;
 use super::{and_all, conjuncts, is_volatile, returns_set};
 use crate::expr::{Expr, SubLinkKind};
 use crate::query::*;
@@ -146,10 +147,6 @@ fn refers_outside(item: &FromItem) -> bool {
 
 fn refers_out(expr: &Expr) -> bool {
     matches!(expr, Expr::Var { levels_up: 1.., .. }) || expr.children().into_iter().any(refers_out)
-}
-
-fn contains_sublink(expr: &Expr) -> bool {
-    matches!(expr, Expr::SubLink { .. }) || expr.children().into_iter().any(contains_sublink)
 }
 
 /// Makes a query's parts ones of the query around: its entries start at `offset` there.

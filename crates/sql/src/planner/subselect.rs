@@ -16,6 +16,19 @@ pub(crate) type Correlation = Vec<(ExecParamId, Expr)>;
 impl Planner<'_> {
     /// Plans every sub-select in a query's expressions, in place.
     pub(crate) fn plan_sublinks(&mut self, query: &mut Query) -> Result<()> {
+        // A key of GROUP BY stays one wherever it occurs.
+        let written = query.group_by.clone();
+        let mut keys = Vec::new();
+        for (key, written) in query.group_by.iter_mut().zip(written) {
+            if contains_sublink(key) {
+                let taken = std::mem::replace(key, Expr::Default(TypeRef::plain(0)));
+                *key = self.replace_sublinks(taken)?;
+                keys.push((written, key.clone()));
+            }
+        }
+        if !keys.is_empty() {
+            walk::for_each_root(query, &mut |root| replace_keys(root, &keys));
+        }
         let mut failed = Ok(());
         walk::for_each_root(query, &mut |root| {
             if failed.is_ok() {
@@ -136,6 +149,28 @@ impl Planner<'_> {
             *e = Expr::ExecParam { id, ty: *ty };
         });
         failed.map(|()| found)
+    }
+}
+
+/// Whether a sub-select occurs that is yet to be planned.
+pub(crate) fn contains_sublink(expr: &Expr) -> bool {
+    matches!(expr, Expr::SubLink { .. }) || expr.children().into_iter().any(contains_sublink)
+}
+
+/// Replaces keys as they were written by their planned forms.
+fn replace_keys(expr: &mut Expr, keys: &[(Expr, Expr)]) {
+    if let Some((_, planned)) = keys.iter().find(|(written, _)| written == expr) {
+        *expr = planned.clone();
+        return;
+    }
+    let replaced: std::result::Result<(), std::convert::Infallible> =
+        expr.for_each_child_mut(&mut |child| {
+            replace_keys(child, keys);
+            Ok(())
+        });
+    match replaced {
+        Ok(()) => {}
+        Err(never) => match never {},
     }
 }
 
