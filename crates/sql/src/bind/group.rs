@@ -177,7 +177,7 @@ impl Binder<'_> {
             return Err(self.error(
                 SqlState::GROUPING_ERROR,
                 "aggregate function calls cannot be nested",
-                location,
+                self.last_aggregate,
             ));
         }
         if args.iter().any(super::window::contains_window) {
@@ -228,6 +228,7 @@ impl Binder<'_> {
         let levels_up = args.iter().chain(sorted).filter_map(min_level).min().unwrap_or(0);
         let index = self.scopes.len() - 1 - levels_up;
         self.scopes[index].has_aggregates = true;
+        self.last_aggregate = location;
         let distinct = call.distinct;
         let star = call.star;
         Ok(Expr::Aggregate(Box::new(Aggregate {

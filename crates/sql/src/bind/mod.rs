@@ -344,11 +344,20 @@ pub(crate) struct Binder<'a> {
     pub(crate) params: Params,
     /// Where the set-returning function stands that was bound last.
     pub(crate) last_set: Option<Location>,
+    /// Where the aggregate stands that was bound last.
+    pub(crate) last_aggregate: Location,
 }
 
 impl<'a> Binder<'a> {
     fn new(ctx: &'a BindContext<'a>, params: Params) -> Binder<'a> {
-        Binder { ctx, builtins: Builtins::get(), scopes: Vec::new(), params, last_set: None }
+        Binder {
+            ctx,
+            builtins: Builtins::get(),
+            scopes: Vec::new(),
+            params,
+            last_set: None,
+            last_aggregate: Location::NONE,
+        }
     }
 
     pub(crate) fn push_scope(&mut self) {
