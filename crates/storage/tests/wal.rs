@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use steppe_storage::wal::{
     Appended, Lsn, OwnedRecord, Priority, RecordHeader, Wal, WalError, WalOptions, WalReader,
@@ -209,6 +209,38 @@ fn flushes_form_groups() {
     });
     let syncs = wal.stats().syncs - before;
     assert!(syncs < 160, "{syncs} syncs for 320 commits");
+}
+
+/// Callers who flush for themselves when they can, and else wait for whoever does:
+/// nobody is forgotten, though the flusher would look by itself only after a minute.
+#[test]
+fn a_request_that_finds_a_flush_under_way_is_not_forgotten() {
+    // Slow enough that requests meet a flush under way, quick enough to be led.
+    let vfs = SlowSyncVfs::new(Arc::new(CrashVfs::new(5)), Duration::from_micros(20));
+    let delay = Duration::from_secs(60);
+    let options = WalOptions { wal_writer_delay: delay, ..options(true) };
+    let first = options.first_lsn();
+    let wal = Wal::open(Arc::new(vfs), Path::new(DIR), options, first).expect("opens");
+    let start = Instant::now();
+    let led = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (wal, led) = (&wal, &led);
+            scope.spawn(move || {
+                for n in 0..500 {
+                    let end = wal.append(record(thread), &[&[n as u8; 20]]).expect("appends").end;
+                    if wal.try_flush(end).expect("flushes") {
+                        led.fetch_add(1, Ordering::Relaxed);
+                    } else {
+                        block_on(wal.flush_async(end)).expect("flushes");
+                    }
+                    assert!(wal.is_durable(end));
+                }
+            });
+        }
+    });
+    assert!(led.load(Ordering::Relaxed) > 0, "nobody found the lock free");
+    assert!(start.elapsed() < delay, "somebody waited for the flusher's own round");
 }
 
 #[test]

@@ -351,7 +351,14 @@ impl Session {
         if wal.is_durable(lsn) {
             return Ok(());
         }
-        wal.flush_async(lsn).await.map_err(|error| {
+        // This worker's other sessions come first: those that commit now share the flush.
+        tokio::task::yield_now().await;
+        let flushed = match wal.try_flush(lsn) {
+            Ok(true) => Ok(()),
+            Ok(false) => wal.flush_async(lsn).await,
+            Err(error) => Err(error),
+        };
+        flushed.map_err(|error| {
             // The outcome is unknown to the client, as after a crash.
             let error: Error = steppe_storage::StorageError::from(error).into();
             error.severity(Severity::Panic)

@@ -3,7 +3,9 @@
 //! Two locks, always taken in this order:
 //!
 //! 1. `flush_lock`: one flush (write and sync) at a time. Whoever holds it is the
-//!    leader: the flusher thread, or a blocked caller who found it free.
+//!    leader: the flusher thread, or a caller who found it free. When it has
+//!    unlocked, it looks for requests that came meanwhile and has the flusher see
+//!    to them; so a request that finds the lock taken need not wake anybody.
 //! 2. `writer`: moving published bytes from the ring to the files, without sync.
 //!    Held by the leader for its write only, so that appenders who find the ring
 //!    full can write it out while a sync is under way.
@@ -11,9 +13,10 @@
 //! Groups form by themselves: all that is published while one sync runs is
 //! written and synced by the next.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 use steppe_vfs::File;
@@ -30,6 +33,10 @@ const GATHER_LIMIT: u64 = 64 * 1024;
 /// How often a leader looks for appenders that are just copying before it goes
 /// without them.
 const SPINS_FOR_PUBLICATION: u32 = 200;
+
+/// A sync that takes longer is not worth a thread that has other work: about what
+/// waking the flusher and being woken by it costs on a busy machine, a few times over.
+const QUICK_SYNC_NANOS: u64 = 200_000;
 
 /// Segments by number, with their files.
 type DirtyFiles = Vec<(u64, Arc<dyn File>)>;
@@ -65,6 +72,8 @@ pub(super) struct Core {
     flusher: OnceLock<Thread>,
     /// Whether the flusher is parked, or about to be.
     flusher_idle: AtomicBool,
+    /// How long a sync has taken lately, in nanoseconds.
+    sync_nanos: AtomicU64,
     pub(super) stop: AtomicBool,
     counters: Counters,
 }
@@ -118,6 +127,7 @@ impl Core {
             failure: OnceLock::new(),
             flusher: OnceLock::new(),
             flusher_idle: AtomicBool::new(false),
+            sync_nanos: AtomicU64::new(0),
             stop: AtomicBool::new(false),
             counters: Counters::default(),
         };
@@ -296,9 +306,43 @@ impl Core {
     }
 
     /// Notes that somebody wants `lsn` durable, and wakes the flusher if it sleeps.
+    /// Whoever flushes just now looks for requests once more when it has unlocked.
     pub(super) fn request(&self, lsn: Lsn) {
         self.requested.fetch_max(lsn.0, Ordering::SeqCst);
-        self.wake_flusher();
+        // Pairs with the one in `lead_and_hand_over`: either we see the lock free, or
+        // its holder sees the request.
+        fence(Ordering::SeqCst);
+        if !self.flush_lock.is_locked() {
+            self.wake_flusher();
+        }
+    }
+
+    /// Flushes in the calling thread what is published, if nobody else is flushing and
+    /// a sync is quick: that saves two thread switches, and the thread's other work
+    /// waits no longer than those would take. Says whether `lsn` is durable now.
+    pub(super) fn try_flush(&self, lsn: Lsn) -> Result<bool, WalError> {
+        if self.check_durable(lsn)? {
+            return Ok(true);
+        }
+        self.requested.fetch_max(lsn.0, Ordering::SeqCst);
+        let quick = self.sync_nanos.load(Ordering::Relaxed) <= QUICK_SYNC_NANOS;
+        if !quick || !self.options.threads {
+            return Ok(false);
+        }
+        let Some(leadership) = self.flush_lock.try_lock() else { return Ok(false) };
+        self.lead_and_hand_over(leadership)?;
+        self.check_durable(lsn)
+    }
+
+    /// One flush; what was requested meanwhile is left to the flusher.
+    fn lead_and_hand_over(&self, leadership: MutexGuard<'_, ()>) -> Result<(), WalError> {
+        let led = self.lead(&leadership);
+        drop(leadership);
+        fence(Ordering::SeqCst);
+        if self.options.threads && self.requested.load(Ordering::SeqCst) > self.durable().0 {
+            self.wake_flusher();
+        }
+        led
     }
 
     /// Has the flusher start when half of the ring is waiting for it, so that
@@ -334,7 +378,7 @@ impl Core {
                 }
             } else if let Some(leadership) = self.flush_lock.try_lock() {
                 // Doing it here saves two thread switches.
-                self.lead(&leadership)?;
+                self.lead_and_hand_over(leadership)?;
             } else {
                 self.wait_for_leader(lsn)?;
             }
@@ -361,7 +405,7 @@ impl Core {
     /// Writes and syncs everything that is published, at least once.
     pub(super) fn flush_published(&self) -> Result<(), WalError> {
         let leadership = self.flush_lock.lock();
-        self.lead(&leadership)
+        self.lead_and_hand_over(leadership)
     }
 
     /// One flush: the holder of the flush lock is the leader.
@@ -370,7 +414,9 @@ impl Core {
         let (written, dirty) = self.write_group(requested)?;
         for (_, file) in &dirty {
             self.counters.syncs.fetch_add(1, Ordering::Relaxed);
+            let start = Instant::now();
             file.sync_data().map_err(|e| self.fail(&e))?;
+            self.note_sync(start.elapsed());
         }
         // The disk may have failed for another thread meanwhile, whose dropped
         // bytes would be below `written`.
@@ -378,6 +424,13 @@ impl Core {
         self.durable.store(written, Ordering::Release);
         self.waiters.wake_up_to(Lsn(written));
         Ok(())
+    }
+
+    /// Moves the usual duration of a sync an eighth of the way towards this one.
+    fn note_sync(&self, took: Duration) {
+        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let usual = self.sync_nanos.load(Ordering::Relaxed);
+        self.sync_nanos.store(usual - usual / 8 + took / 8, Ordering::Relaxed);
     }
 
     /// Writes what is published, waiting a moment for appenders that are just

@@ -275,6 +275,12 @@ impl Wal {
         self.core.flush(lsn)
     }
 
+    /// Flushes everything before `lsn` in the calling thread if that promises to be
+    /// quick; false if it is better awaited ([`Wal::flush_async`]).
+    pub fn try_flush(&self, lsn: Lsn) -> Result<bool, WalError> {
+        self.core.try_flush(lsn)
+    }
+
     /// A future that is ready when everything before `lsn` is on stable storage.
     pub fn flush_async(&self, lsn: Lsn) -> FlushFuture {
         FlushFuture { core: Arc::clone(&self.core), lsn, ticket: None }

@@ -1,18 +1,17 @@
-//! The lock manager: the sharded table, who holds what, and the monitor of
-//! awaited waits.
+//! The lock manager: the sharded table, and who holds what.
 
-use std::collections::BinaryHeap;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use hashbrown::{HashMap, HashSet};
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard};
 use steppe_types::{Error, Result, SqlState};
 
+use super::monitor::{Monitor, Watch};
 use super::table::Shard;
-use super::wait::{LockWait, WaitState, Waiter, lock_timeout_error};
+use super::wait::{LockWait, WaitState, Waiter};
 use super::{LockTag, Mode, RelationLockMode, RowLockMode, SharedMode};
 use crate::session::{SessionRegistry, SessionShared};
 
@@ -500,8 +499,9 @@ impl LockManager {
 
     // ----- monitor -----
 
-    pub(super) fn monitor(self: &Arc<Self>) -> MonitorRef<'_> {
-        MonitorRef(self)
+    /// Has a wait looked at when its time has come.
+    pub(super) fn watch(self: &Arc<Self>, at: Instant, waiter: Weak<Waiter>, watch: Watch) {
+        self.monitor.watch(self, at, waiter, watch);
     }
 
     /// Looks for deadlocks among all waits now, whatever their age. For callers
@@ -521,99 +521,5 @@ impl LockManager {
     /// Number of entries in the table (for tests and pg_locks).
     pub fn entry_count(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().len()).sum()
-    }
-}
-
-/// What the monitor does when a time has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Watch {
-    Deadlock,
-    LockTimeout,
-}
-
-struct Alarm {
-    at: Instant,
-    waiter: Weak<Waiter>,
-    watch: Watch,
-}
-
-impl PartialEq for Alarm {
-    fn eq(&self, other: &Alarm) -> bool {
-        self.at == other.at
-    }
-}
-impl Eq for Alarm {}
-impl PartialOrd for Alarm {
-    fn partial_cmp(&self, other: &Alarm) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Alarm {
-    /// The earliest is the greatest: `BinaryHeap` pops the greatest.
-    fn cmp(&self, other: &Alarm) -> std::cmp::Ordering {
-        other.at.cmp(&self.at)
-    }
-}
-
-#[derive(Default)]
-struct MonitorState {
-    alarms: BinaryHeap<Alarm>,
-    running: bool,
-}
-
-#[derive(Default)]
-struct Monitor {
-    state: Arc<(Mutex<MonitorState>, Condvar)>,
-}
-
-/// The monitor, with the manager that its thread needs.
-pub(super) struct MonitorRef<'a>(&'a Arc<LockManager>);
-
-impl MonitorRef<'_> {
-    /// Has `waiter` looked at when `at` has come. An ended wait is forgotten by
-    /// its weak reference.
-    pub(super) fn watch(&self, at: Instant, waiter: Weak<Waiter>, watch: Watch) {
-        let shared = &self.0.monitor.state;
-        let mut state = shared.0.lock();
-        state.alarms.push(Alarm { at, waiter, watch });
-        if state.running {
-            shared.1.notify_one();
-            return;
-        }
-        state.running = true;
-        let (shared, manager) = (Arc::clone(shared), Arc::downgrade(self.0));
-        let spawned = std::thread::Builder::new()
-            .name("steppe-lock-monitor".into())
-            .spawn(move || run_monitor(&shared, &manager));
-        if spawned.is_err() {
-            // Tried again with the next wait; until then waits have no deadlines.
-            state.running = false;
-        }
-    }
-}
-
-fn run_monitor(shared: &(Mutex<MonitorState>, Condvar), manager: &Weak<LockManager>) {
-    loop {
-        let mut state = shared.0.lock();
-        let Some(alarm) = state.alarms.peek() else {
-            // Nothing to watch: the next awaited wait starts a new thread.
-            state.running = false;
-            return;
-        };
-        let at = alarm.at;
-        if Instant::now() < at {
-            let _timed_out = shared.1.wait_until(&mut state, at);
-            continue;
-        }
-        let alarm = state.alarms.pop();
-        drop(state);
-        let Some(alarm) = alarm else { continue };
-        let (Some(manager), Some(waiter)) = (manager.upgrade(), alarm.waiter.upgrade()) else {
-            continue;
-        };
-        match alarm.watch {
-            Watch::Deadlock => manager.check_deadlock(&waiter),
-            Watch::LockTimeout => manager.fail_waiter(&waiter, lock_timeout_error()),
-        }
     }
 }

@@ -24,6 +24,7 @@
 mod deadlock;
 mod fastpath;
 mod manager;
+mod monitor;
 mod table;
 mod wait;
 

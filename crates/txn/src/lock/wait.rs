@@ -18,6 +18,7 @@ use parking_lot::{Condvar, Mutex};
 use steppe_types::{Error, Result, SqlState};
 
 use super::manager::LockManager;
+use super::monitor::Watch;
 use super::{LockTag, Mode};
 use crate::session::SessionShared;
 
@@ -203,10 +204,10 @@ impl Future for LockWait {
             self.monitored = true;
             let waiter = Arc::downgrade(&self.waiter);
             if let Some(at) = self.deadlock_at.take() {
-                self.manager.monitor().watch(at, waiter.clone(), super::manager::Watch::Deadlock);
+                self.manager.watch(at, waiter.clone(), Watch::Deadlock);
             }
             if let Some(at) = self.timeout_at {
-                self.manager.monitor().watch(at, waiter, super::manager::Watch::LockTimeout);
+                self.manager.watch(at, waiter, Watch::LockTimeout);
             }
         }
         Poll::Pending
