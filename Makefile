@@ -15,7 +15,7 @@ help: ## This list
 	@echo 'make COMMAND, where COMMAND is'
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
-run: set-up-build ## Build a release and start the server on $(LISTEN), data in $(DATA)
+run: set-up-build ## Build a release and start the server (LISTEN=127.0.0.1:5433 DATA=./data ARGS='-c work_mem=64MB')
 	cargo build --release --bin steppe
 	@echo
 	@echo 'Connect with:  psql -h $(firstword $(subst :, ,$(LISTEN))) -p $(lastword $(subst :, ,$(LISTEN))) -U postgres postgres'

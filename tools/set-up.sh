@@ -16,6 +16,13 @@ missing=()
 command -v cargo >/dev/null ||
     fail "Rust is not installed (no cargo in PATH): install it with rustup, see https://rustup.rs"
 
+# rustup gets the toolchain that rust-toolchain.toml names; any other cargo may be too old.
+cd "$(dirname "$0")/.."
+needed=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
+found=$(cargo --version | cut -d ' ' -f 2)
+[ "$(printf '%s\n' "$needed" "$found" | sort -V | head -n 1)" = "$needed" ] ||
+    fail "cargo is version $found, this needs $needed: run rustup update stable, or see https://rustup.rs"
+
 has_libclang() {
     # Where the binding looks, in short: the loader's cache and LLVM's own folders.
     ldconfig -p 2>/dev/null | grep -q 'libclang[-.]' || compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null

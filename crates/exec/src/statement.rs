@@ -18,7 +18,7 @@ use crate::point::{PointOutcome, PointPlan};
 use crate::spill::TempSpace;
 use crate::tuplestore::{StoreReader, TupleStore};
 use std::sync::Arc;
-use steppe_catalog::Catalog;
+use steppe_catalog::{Catalog, RelKind};
 use steppe_sql::plan::{Plan, PlanNode, PlannedStmt, ResultColumn};
 use steppe_sql::query::Command;
 use steppe_txn::{Database, LockWait, Txn};
@@ -146,6 +146,18 @@ impl CompiledStmt {
         self.point.is_some()
     }
 
+    /// Whether it reads one of these virtual relations of pg_catalog.
+    pub fn reads_virtual(&self, names: &[&str]) -> bool {
+        fn reads(plan: &Plan, names: &[&str]) -> bool {
+            let mut found = matches!(&plan.node, PlanNode::SeqScan { rel, .. }
+                if rel.relation.kind == RelKind::Virtual && names.contains(&&*rel.relation.name));
+            crate::deps::for_each_child(plan, &mut |child| found |= reads(child, names));
+            found
+        }
+        let planned = &self.planned;
+        std::iter::once(&planned.plan).chain(&planned.subplans).any(|plan| reads(plan, names))
+    }
+
     /// Runs a statement over one row by its unique key: no plan nodes, no allocation for each
     /// row. `None`: the statement is not of that kind or this case needs the general way;
     /// nothing was done.
@@ -262,6 +274,22 @@ impl Execution {
             stmt: stmt.clone(),
             cx,
             view,
+            root: None,
+            stored: None,
+            handed: 0,
+            finished: false,
+        })
+    }
+
+    /// The same statement from its beginning, with these parameters, at the same snapshot.
+    pub fn again(&self, params: Arc<[Datum]>, env: &ExecEnv) -> Result<Execution> {
+        let mut cx = self.stmt.context(params, env, &mut None)?;
+        cx.subplans = self.stmt.subplans.iter().map(|p| SubPlanState::new(p.clone())).collect();
+        Ok(Execution {
+            batch: RowBatch::new(self.stmt.root.width),
+            stmt: self.stmt.clone(),
+            cx,
+            view: self.view.clone(),
             root: None,
             stored: None,
             handed: 0,

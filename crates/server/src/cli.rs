@@ -17,6 +17,24 @@ pub enum Command {
 const HELP: &str = "\
 Steppe: a PostgreSQL-compatible transactional database.
 
+Usage: steppe COMMAND [options]
+
+Commands:
+  serve       run the server; `steppe serve --help` says how
+
+Options:
+  --help      show this
+  --version   show the version
+
+The quickest start, with data in ./data:
+
+  steppe serve
+  psql -h 127.0.0.1 -p 5433 -U postgres postgres
+";
+
+const SERVE_HELP: &str = "\
+Runs the server until it is told to stop.
+
 Usage: steppe serve [options]
 
 Options:
@@ -24,17 +42,32 @@ Options:
                          directory is initialised
   --listen ADDRESS:PORT  where clients connect (default 127.0.0.1:5433; port 0: any)
   --socket-dir DIR       also listen on the Unix socket DIR/.s.PGSQL.PORT
-  -c NAME=VALUE          override a setting of DIR/steppe.conf; may be repeated
+  -c NAME=VALUE          a setting; may be repeated
   --help                 show this
   --version              show the version
 
-Settings have PostgreSQL's names and units, e.g. -c shared_buffers=4GB
--c synchronous_commit=off; SHOW ALL lists them. Then connect with any PostgreSQL client:
+On standard output it prints one line when clients may connect:
 
-  psql -h 127.0.0.1 -p 5433 -U postgres
+  ready: listening on 127.0.0.1:5433
+
+Settings have PostgreSQL's names, units and defaults. They are taken from
+DIR/steppe.conf (made with the defaults as comments), overridden by -c, and by SET in
+a session. SHOW ALL lists them, pg_settings says where each value comes from.
+
+  steppe serve -c shared_buffers=4GB -c max_connections=500
+  steppe serve -c log_statement=ddl -c log_min_duration_statement=250ms
+
+Signals:
+  SIGTERM, SIGINT        end the sessions, write everything, stop; a second one stops
+                         at once, and the next start recovers
+  SIGHUP                 read steppe.conf again, as SELECT pg_reload_conf() does
+
+The log goes to standard error, one line an event: time, level, key=value. What is
+logged: log_min_messages, log_connections, log_disconnections, log_statement,
+log_min_duration_statement.
 
 Only clients of this machine are let in, under any user and database name, until
-authentication is there. SIGTERM or SIGINT stops the server; a second one at once.
+authentication is there.
 ";
 
 /// Reads the command line (without the program's name); an error says what is wrong.
@@ -59,7 +92,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String>
             value.ok_or_else(|| format!("option {name} needs a value"))
         };
         match name.as_str() {
-            "--help" | "-h" => return Ok(Command::Print(HELP.to_owned())),
+            "--help" | "-h" => return Ok(Command::Print(SERVE_HELP.to_owned())),
             "--version" | "-V" => return Ok(Command::Print(version())),
             "--data-dir" | "-D" => config.data_dir = PathBuf::from(value()?),
             "--listen" => {
@@ -73,7 +106,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String>
             _ if name.starts_with("-c") && name.len() > 2 => {
                 config.settings.push(setting(&argument[2..])?);
             }
-            _ => return Err(format!("unknown option \"{argument}\"; try steppe --help")),
+            _ => return Err(format!("unknown option \"{argument}\"; try steppe serve --help")),
         }
     }
     Ok(Command::Serve(Box::new(config)))
@@ -117,7 +150,10 @@ mod tests {
         assert!(run("serve --data-dir").unwrap_err().contains("needs a value"));
         assert!(run("serve --listen x").unwrap_err().contains("invalid address"));
         assert!(run("serve -c x").unwrap_err().contains("requires a value"));
-        assert!(matches!(run("--help"), Ok(Command::Print(text)) if text.contains("--data-dir")));
+        assert!(matches!(run("--help"), Ok(Command::Print(text)) if text.contains("serve")));
+        assert!(
+            matches!(run("serve --help"), Ok(Command::Print(text)) if text.contains("-c NAME"))
+        );
         assert!(matches!(run("serve --version"), Ok(Command::Print(_))));
     }
 }

@@ -114,6 +114,11 @@ impl DataDir {
         self.vfs.sync_dir(&self.path).map_err(failed)
     }
 
+    /// Where steppe.conf is.
+    pub fn configuration_path(&self) -> PathBuf {
+        self.path.join(CONF)
+    }
+
     /// The settings of steppe.conf; none if the file is missing.
     pub fn configuration(&self) -> Result<Vec<conf::Entry>, String> {
         let path = self.path.join(CONF);

@@ -18,6 +18,7 @@
 //! Any user and database name is let in, from this machine only: authentication is
 //! not there yet.
 
+mod activity;
 pub mod cli;
 pub mod data_dir;
 pub mod log;

@@ -2,8 +2,10 @@
 
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use steppe_server::cli::{self, Command};
+use steppe_server::server::Server;
 use steppe_server::{Config, Running, log};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -32,6 +34,7 @@ fn serve(config: &Config) -> ExitCode {
     println!("ready: listening on {}", running.address());
     // Whoever waits for the line may have gone.
     let _ = std::io::stdout().flush();
+    running.spawn(reload_at_hangup(Arc::clone(running.server())));
     running.block_on(running.until(stop_signal()));
     log::info("stopping");
     running.spawn(second_signal());
@@ -56,6 +59,14 @@ async fn stop_signal() {
         }
         // Without handlers the signals end the process by themselves.
         _ => std::future::pending().await,
+    }
+}
+
+/// SIGHUP reads steppe.conf again.
+async fn reload_at_hangup(server: Arc<Server>) {
+    let Ok(mut hangup) = signal(SignalKind::hangup()) else { return };
+    while hangup.recv().await.is_some() {
+        server.reload();
     }
 }
 

@@ -36,6 +36,8 @@ pub struct CachedPlan {
     pub is_heavy: bool,
     /// It changes rows or locks them: not in a READ ONLY transaction.
     pub writes: Option<&'static str>,
+    /// It reads the views of what the session has named.
+    pub shows_session: bool,
     /// It was planned for its literals, which parameters cannot stand for.
     pub depends_on_literals: bool,
 }

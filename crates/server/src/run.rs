@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicI64, AtomicUsize};
 use std::time::{Duration, Instant};
 
 use steppe_catalog::CatalogStore;
@@ -19,7 +19,7 @@ use crate::data_dir::DataDir;
 use crate::plan_cache::PlanCache;
 use crate::server::{Backends, Phase, Server};
 use crate::services::now_micros;
-use crate::settings::{ServerSettings, Source};
+use crate::settings::{ServerSettings, SharedSettings, Source};
 use crate::stream::Accepted;
 use crate::workers::Workers;
 use crate::{log, startup};
@@ -60,7 +60,6 @@ pub struct Running {
     address: SocketAddr,
     socket: Option<PathBuf>,
     phase: watch::Receiver<Phase>,
-    _data_dir: DataDir,
 }
 
 impl Running {
@@ -71,7 +70,7 @@ impl Running {
 
     fn start_on(vfs: Arc<dyn Vfs>, config: &Config) -> Result<Running, String> {
         let data_dir = DataDir::open(vfs, &config.data_dir)?;
-        let settings = Arc::new(read_settings(config, &data_dir)?);
+        let settings = read_settings(config, &data_dir)?;
         log::set_threshold(&settings.get("log_min_messages").setting());
         let (phase, receiver) = watch::channel(Phase::Running);
         let failed = phase.clone();
@@ -98,7 +97,9 @@ impl Running {
         let server = Arc::new(Server {
             database,
             catalog: Arc::new(catalog),
-            settings,
+            settings: SharedSettings::new(settings),
+            data_dir,
+            configured: AtomicI64::new(now_micros()),
             temp: Arc::new(temp),
             plans: PlanCache::new(),
             sequences: Sequences::default(),
@@ -118,7 +119,6 @@ impl Running {
             address: config.listen,
             socket: None,
             phase: receiver,
-            _data_dir: data_dir,
         };
         running.listen(config)?;
         running.spawn_checkpointer();
@@ -189,11 +189,6 @@ impl Running {
     /// A checkpoint every checkpoint_timeout, and when max_wal_size has been written.
     fn spawn_checkpointer(&self) {
         let server = Arc::clone(&self.server);
-        let seconds = u64::try_from(server.settings.int("checkpoint_timeout")).unwrap_or(300);
-        let megabytes = u64::try_from(server.settings.int("max_wal_size")).unwrap_or(1024);
-        let interval = Duration::from_secs(seconds);
-        // Half: the log that was there before a checkpoint goes when the next one ends.
-        let bytes_max = (megabytes << 20) / 2;
         let mut phase = self.phase.clone();
         self.background.spawn(async move {
             let mut last = Instant::now();
@@ -202,6 +197,11 @@ impl Running {
                     () = tokio::time::sleep(Duration::from_millis(200)) => {}
                     _ = phase.wait_for(|phase| *phase != Phase::Running) => return,
                 }
+                let seconds = u64::try_from(server.settings.int("checkpoint_timeout"));
+                let interval = Duration::from_secs(seconds.unwrap_or(300));
+                let megabytes = u64::try_from(server.settings.int("max_wal_size")).unwrap_or(1024);
+                // Half: the log that was there before a checkpoint goes when the next one ends.
+                let bytes_max = (megabytes << 20) / 2;
                 let written = server.database.store().wal_bytes_since_checkpoint();
                 if written == 0 || (last.elapsed() < interval && written < bytes_max) {
                     continue;
@@ -209,12 +209,25 @@ impl Running {
                 last = Instant::now();
                 let database = Arc::clone(&server.database);
                 let done = tokio::task::spawn_blocking(move || database.checkpoint()).await;
-                if let Ok(Err(error)) = done {
+                match done {
+                    Ok(Ok(stats)) if server.settings.is_on("log_checkpoints") => {
+                        let ms = last.elapsed().as_millis();
+                        log::write(
+                            log::Level::Log,
+                            &[
+                                ("message", &"checkpoint complete"),
+                                ("pages", &stats.pages_written),
+                                ("log_bytes", &written),
+                                ("ms", &ms),
+                            ],
+                        );
+                    }
                     // The next round tries again; a failed write has stopped the store.
-                    log::write(
+                    Ok(Err(error)) => log::write(
                         log::Level::Error,
                         &[("message", &"checkpoint failed"), ("error", &error)],
-                    );
+                    ),
+                    _ => {}
                 }
             }
         });
@@ -224,10 +237,10 @@ impl Running {
     /// wal_writer_delay.
     fn spawn_log_writer(&self) {
         let server = Arc::clone(&self.server);
-        let ms = u64::try_from(server.settings.int("wal_writer_delay")).unwrap_or(200);
         let mut phase = self.phase.clone();
         self.background.spawn(async move {
             loop {
+                let ms = u64::try_from(server.settings.int("wal_writer_delay")).unwrap_or(200);
                 tokio::select! {
                     () = tokio::time::sleep(Duration::from_millis(ms)) => {}
                     _ = phase.wait_for(|phase| *phase != Phase::Running) => return,

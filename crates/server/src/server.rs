@@ -1,7 +1,7 @@
 //! What all sessions of a server share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::task::Waker;
 
 use hashbrown::HashMap;
@@ -14,8 +14,12 @@ use steppe_vfs::Random;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
+use crate::activity::Activity;
+use crate::data_dir::DataDir;
+use crate::log;
 use crate::plan_cache::PlanCache;
-use crate::settings::ServerSettings;
+use crate::services::now_micros;
+use crate::settings::SharedSettings;
 
 /// Whether the server goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +39,11 @@ pub struct Server {
     /// Schema objects.
     pub catalog: Arc<CatalogStore>,
     /// What new sessions start with.
-    pub settings: Arc<ServerSettings>,
+    pub settings: SharedSettings,
+    /// The data directory, with steppe.conf.
+    pub data_dir: DataDir,
+    /// When steppe.conf was read: microseconds since 2000-01-01 UTC.
+    pub configured: AtomicI64,
     /// Spill files.
     pub temp: Arc<TempSpace>,
     /// Plans shared between sessions.
@@ -60,14 +68,38 @@ impl Server {
     pub fn phase(&self) -> Phase {
         *self.phase.borrow()
     }
+
+    /// Reads steppe.conf again (SIGHUP, pg_reload_conf()). What is wrong in it is logged and
+    /// left as it is; what needs a restart is marked so. Sessions notice at their next message.
+    pub fn reload(&self) -> bool {
+        log::info("received SIGHUP, reloading configuration files");
+        let entries = match self.data_dir.configuration() {
+            Ok(entries) => entries,
+            Err(error) => {
+                log::write(
+                    log::Level::Error,
+                    &[("message", &"configuration file was not read"), ("error", &error)],
+                );
+                return false;
+            }
+        };
+        let (settings, messages) = self.settings.current().reloaded(&entries);
+        for message in &messages {
+            log::info(message);
+        }
+        log::set_threshold(&settings.get("log_min_messages").setting());
+        self.settings.replace(settings);
+        self.configured.store(now_micros(), Ordering::Relaxed);
+        true
+    }
 }
 
 /// How other threads reach a session that waits for its client.
 #[derive(Default)]
 pub struct Control {
     waker: Mutex<Option<Waker>>,
-    /// A statement runs.
-    pub(crate) is_running: AtomicBool,
+    /// What it does.
+    pub(crate) activity: Activity,
 }
 
 impl Control {
@@ -98,6 +130,8 @@ pub struct Backend {
     pub user: Arc<str>,
     /// Its database.
     pub database: Arc<str>,
+    /// The client's TCP port; -1 on a Unix socket.
+    pub client_port: i32,
     /// When it connected: microseconds since 2000-01-01 UTC.
     pub started: i64,
 }

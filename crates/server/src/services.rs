@@ -16,9 +16,11 @@ use steppe_exec::{AdvisoryKey, AdvisoryMode, SessionServices};
 use steppe_txn::{AdvisoryScope, Interrupt, LockTag, LockWait, SessionHandle, SharedMode};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
+use crate::activity::Wait;
 use crate::relation_size;
-use crate::server::Server;
+use crate::server::{Control, Server};
 use crate::settings::{Action, SessionSettings};
+use crate::system_views::session::Named;
 
 /// Who a session is.
 #[derive(Clone, Debug)]
@@ -114,6 +116,8 @@ pub(crate) struct Core {
     pub server: Arc<Server>,
     /// The engine's side of the session.
     pub handle: SessionHandle,
+    /// What others see of it.
+    pub control: Arc<Control>,
     /// Who it is.
     pub identity: Identity,
     /// Its settings.
@@ -124,6 +128,8 @@ pub(crate) struct Core {
     pub notices: Mutex<Vec<Error>>,
     /// The log must be durable up to here before the client hears anything.
     pub flush_to: AtomicU64,
+    /// What it has named, when last asked.
+    pub named: Mutex<Named>,
     names: Mutex<NameSpace>,
     sequences: Mutex<SequenceValues>,
     /// State of random(), seeded from the system.
@@ -132,7 +138,12 @@ pub(crate) struct Core {
 
 impl Core {
     /// The services of a new session.
-    pub(crate) fn new(server: Arc<Server>, handle: SessionHandle, identity: Identity) -> Core {
+    pub(crate) fn new(
+        server: Arc<Server>,
+        handle: SessionHandle,
+        control: Arc<Control>,
+        identity: Identity,
+    ) -> Core {
         let catalog = server.catalog.published();
         let names = NameSpace::initial(catalog);
         let mut seed = [0; 8];
@@ -141,13 +152,15 @@ impl Core {
             seed = (now_micros() as u64).to_le_bytes();
         }
         Core {
-            settings: Mutex::new(SessionSettings::new(Arc::clone(&server.settings))),
+            settings: Mutex::new(SessionSettings::new(server.settings.current())),
             server,
             handle,
+            control,
             identity,
             level: AtomicU32::new(1),
             notices: Mutex::default(),
             flush_to: AtomicU64::new(0),
+            named: Mutex::default(),
             names: Mutex::new(names),
             sequences: Mutex::default(),
             random: Mutex::new(u64::from_le_bytes(seed)),
@@ -373,7 +386,8 @@ impl SessionServices for Core {
     fn sleep(&self, micros: i64) -> Result<()> {
         let micros = u64::try_from(micros).unwrap_or(0);
         let until = Instant::now().checked_add(Duration::from_micros(micros));
-        tokio::task::block_in_place(|| {
+        self.control.activity.set_wait(Some(Wait::Sleep));
+        let slept = tokio::task::block_in_place(|| {
             loop {
                 self.check_interrupts()?;
                 let left = match until {
@@ -386,7 +400,9 @@ impl SessionServices for Core {
                 // Interrupts are looked at this often.
                 std::thread::sleep(left.min(Duration::from_millis(10)));
             }
-        })
+        });
+        self.control.activity.set_wait(None);
+        slept
     }
 
     fn signal_backend(&self, pid: i32, terminate: bool) -> Result<bool> {
@@ -411,7 +427,7 @@ impl SessionServices for Core {
             (Some(parts), Some(Datum::Oid(relation))) => {
                 Some(relation_size::size(self, *relation, parts))
             }
-            _ => self.call_function(source).map(Ok),
+            _ => self.call_function(source, args),
         }
     }
 

@@ -169,6 +169,7 @@ fn open_session(server: &Arc<Server>, stream: &Stream, request: Request) -> Resu
         cancel_key: cancel_key.clone(),
         user: Arc::clone(&request.user),
         database: Arc::clone(&request.database),
+        client_port: stream.client_port(),
         started: crate::services::now_micros(),
     };
     let max = usize::try_from(server.settings.int("max_connections")).unwrap_or(1);

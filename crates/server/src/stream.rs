@@ -51,6 +51,11 @@ impl Stream {
         self.peer.is_none_or(|peer| peer.ip().to_canonical().is_loopback())
     }
 
+    /// The client's port; -1 on a Unix socket.
+    pub(crate) fn client_port(&self) -> i32 {
+        self.peer.map_or(-1, |peer| i32::from(peer.port()))
+    }
+
     /// Reads what has arrived, at least a byte; 0 at the end.
     pub(crate) async fn read(&mut self, buffer: &mut BytesMut) -> Result<usize> {
         match &mut self.socket {

@@ -21,11 +21,12 @@ fn command(dir: &TestDir) -> Command {
 
 impl Steppe {
     fn start(dir: &TestDir) -> Steppe {
-        let mut child = command(dir)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the server is run");
+        let child = command(dir).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        Steppe::ready(child.expect("the server is run"))
+    }
+
+    /// Waits until it says that it is ready.
+    fn ready(mut child: Child) -> Steppe {
         let mut line = String::new();
         let stdout = child.stdout.take().expect("its output is piped");
         BufReader::new(stdout).read_line(&mut line).expect("it says something");
@@ -119,4 +120,53 @@ fn the_configuration_file_is_read() {
     let mut raw = server.connect();
     assert_eq!(rows(&raw.query("show work_mem")), [[Some("7MB".to_owned())]]);
     assert_eq!(rows(&raw.query("show app.tier")), [[Some("gold".to_owned())]]);
+}
+
+#[test]
+fn the_log_tells_what_it_is_asked_to() {
+    let dir = TestDir::new();
+    let log = dir.0.join("log");
+    let child = command(&dir)
+        .args(["-c", "log_statement=mod", "-c", "log_connections=on"])
+        .args(["-c", "log_disconnections=on"])
+        .stdout(Stdio::piped())
+        .stderr(std::fs::File::create(&log).expect("a file"))
+        .spawn();
+    let server = Steppe::ready(child.expect("the server is run"));
+    let mut raw = server.connect();
+    raw.query("create table t (a int primary key)");
+    raw.query("insert into t values (1)");
+    raw.query("insert into t values (1)");
+    raw.query("select 'quiet'");
+    raw.query("set log_min_duration_statement = 0; select 'timed'");
+    raw.query("select 'timed too'");
+    drop(raw);
+    // The configuration file is read again at SIGHUP.
+    let conf = dir.0.join("data/steppe.conf");
+    std::fs::write(&conf, "work_mem = 7MB\nnope = 1\nlog_statement = all\n").unwrap();
+    server.signal("-HUP");
+    let mut raw = server.connect();
+    let patience = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while rows(&raw.query("show work_mem")) != [[Some("7MB".to_owned())]] {
+        assert!(std::time::Instant::now() < patience, "steppe.conf was not read again");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    drop(raw);
+    drop(server);
+    let text = std::fs::read_to_string(&log).expect("the log is there");
+    for expected in [
+        "message=\"connection authorized\" pid=1 user=tester database=tester",
+        "message=statement statement=\"create table t (a int primary key)\"",
+        "message=statement statement=\"insert into t values (1)\"",
+        " ERROR pid=1 sqlstate=23505 message=\"duplicate key value violates unique constraint \\\"t_pkey\\\"\"",
+        " statement=\"select 'timed too'\"",
+        "message=disconnection pid=1",
+        "message=\"received SIGHUP, reloading configuration files\"",
+        "message=\"parameter \\\"work_mem\\\" changed to \\\"7168\\\"\"",
+        "message=\"steppe.conf, line 2: unrecognized configuration parameter \\\"nope\\\"\"",
+    ] {
+        assert!(text.contains(expected), "{expected}\nis not in\n{text}");
+    }
+    // The command line's log_statement stands.
+    assert!(!text.contains("quiet") && !text.contains("show work_mem"), "{text}");
 }

@@ -45,8 +45,8 @@ pub use index::{
     prefix_successor,
 };
 pub use lock::{
-    AdvisoryScope, LockManager, LockOptions, LockTag, LockWait, RelationLockMode, RowLockMode,
-    SharedMode,
+    AdvisoryScope, LockManager, LockOptions, LockReport, LockTag, LockWait, RelationLockMode,
+    RowLockMode, SharedMode,
 };
 pub use new_rows::NewRows;
 pub use overflow::{OverflowRef, OverflowStore};

@@ -188,6 +188,8 @@ fn setting_row(setting: Setting, out: &mut RowsBuilder) {
         ("enumvals", setting.values.map_or(Datum::Null, |v| text_array(v.into_iter()))),
         ("boot_val", optional(setting.boot)),
         ("reset_val", optional(setting.reset)),
+        ("sourcefile", optional(setting.source_file)),
+        ("sourceline", setting.source_line.map_or(Datum::Null, Datum::Int4)),
         ("pending_restart", Datum::Bool(setting.pending_restart)),
     ]);
 }

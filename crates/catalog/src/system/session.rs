@@ -139,6 +139,10 @@ pub struct Setting {
     pub boot: Option<String>,
     /// reset_val
     pub reset: Option<String>,
+    /// sourcefile
+    pub source_file: Option<String>,
+    /// sourceline
+    pub source_line: Option<i32>,
     /// pending_restart
     pub pending_restart: bool,
 }
@@ -169,6 +173,8 @@ impl Setting {
             values,
             boot: own("boot_val"),
             reset: own("boot_val"),
+            source_file: None,
+            source_line: None,
             pending_restart: false,
         })
     }

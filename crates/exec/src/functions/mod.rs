@@ -25,6 +25,7 @@ mod float_math;
 mod hash;
 mod in_range;
 mod int;
+mod json;
 mod numeric;
 mod pattern;
 mod privilege;
@@ -152,6 +153,7 @@ const FAMILIES: &[&[Entry]] = &[
     hash::TABLE,
     in_range::TABLE,
     int::TABLE,
+    json::TABLE,
     numeric::TABLE,
     pattern::TABLE,
     privilege::TABLE,

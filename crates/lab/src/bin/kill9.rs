@@ -36,6 +36,10 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String>
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    if std::env::args().any(|argument| argument == "--help") {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
     let options = match parse(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(message) => {

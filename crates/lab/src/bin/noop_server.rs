@@ -37,6 +37,10 @@ const USAGE: &str = "usage: noop_server [--listen ADDRESS:PORT] [--threads N] \
                      [--threads-as steal|pinned|reuseport]";
 
 fn main() -> ExitCode {
+    if std::env::args().any(|argument| argument == "--help") {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
     let options = match Options::parse(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(message) => {

@@ -145,7 +145,7 @@ impl Session {
         }
         let name =
             copy.relation.as_ref().ok_or_else(|| Error::internal("COPY FROM without a table"))?;
-        let relation = self.lock_copied(name, source).await?;
+        let relation = self.lock_copied(name).await?;
         check_copied(&relation)?;
         let positions = copied_columns(&relation, &copy.columns)?;
         let columns: Box<[Column]> = positions
@@ -187,19 +187,15 @@ impl Session {
     }
 
     /// Finds and locks the table; after a wait it may be another one of that name.
-    async fn lock_copied(
-        &mut self,
-        name: &steppe_sql::ast::RangeVar,
-        source: &str,
-    ) -> Result<Arc<Relation>> {
+    async fn lock_copied(&mut self, name: &steppe_sql::ast::RangeVar) -> Result<Arc<Relation>> {
         loop {
-            let oid = self.find_relation(name, source)?.oid;
+            let oid = self.find_relation(name)?.oid;
             let lock = RelationLockMode::RowExclusive;
             if let Some(wait) = self.xact.txn()?.lock_relation(oid, lock)? {
                 self.wait_for_lock(wait).await?;
             }
             self.refresh_names();
-            let relation = self.find_relation(name, source)?;
+            let relation = self.find_relation(name)?;
             if relation.oid == oid {
                 return Ok(relation);
             }

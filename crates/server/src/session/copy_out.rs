@@ -97,13 +97,19 @@ impl Session {
         let format = if is_binary { Format::Binary } else { Format::Text };
         let count = u16::try_from(columns.len()).unwrap_or(u16::MAX);
         backend::copy_response(&mut self.out, CopyDirection::Out, format, count);
-        put_copy_data(&mut self.out, |out| encoder.header(out, &names))?;
+        // The binary header has no message of its own: drivers look for it before the first row.
+        let mut header = Vec::new();
+        encoder.header(&mut header, &names)?;
+        if !is_binary {
+            put_copy_data(&mut self.out, &std::mem::take(&mut header))?;
+        }
         let mut rows = 0;
         loop {
             let mut sink = CopySink {
                 out: &mut self.out,
                 columns: &columns,
                 encoder: &encoder,
+                header: &mut header,
                 is_binary,
                 io: &self.env.io,
                 rows: 0,
@@ -119,10 +125,8 @@ impl Session {
                 self.send().await?;
             }
         }
-        put_copy_data(&mut self.out, |out| {
-            encoder.trailer(out);
-            Ok(())
-        })?;
+        encoder.trailer(&mut header);
+        put_copy_data(&mut self.out, &header)?;
         backend::copy_done(&mut self.out);
         Ok(CommandTag::Rows("COPY", rows))
     }
@@ -131,7 +135,7 @@ impl Session {
     fn copied_plan(&mut self, copy: &CopyStmt, source: &Arc<str>) -> Result<PlanPortal> {
         let (statement, source) = match (&copy.relation, &copy.query) {
             (Some(name), _) => {
-                let relation = self.find_relation(name, source)?;
+                let relation = self.find_relation(name)?;
                 check_copied(&relation)?;
                 let positions = copied_columns(&relation, &copy.columns)?;
                 let list = column_list(&relation, &positions);
@@ -167,14 +171,12 @@ fn check_copied(relation: &Relation) -> Result<()> {
 }
 
 /// A CopyData message, unless there is nothing to send.
-fn put_copy_data(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
-    let mut data = Vec::new();
-    write(&mut data)?;
+fn put_copy_data(out: &mut Vec<u8>, data: &[u8]) -> Result<()> {
     if data.is_empty() {
         return Ok(());
     }
     backend::copy_data(out, |out| {
-        out.extend_from_slice(&data);
+        out.extend_from_slice(data);
         Ok(())
     })
 }
@@ -184,6 +186,8 @@ struct CopySink<'a> {
     out: &'a mut Vec<u8>,
     columns: &'a [ResultColumn],
     encoder: &'a CopyEncoder,
+    /// What goes ahead of the next row, in its message.
+    header: &'a mut Vec<u8>,
     is_binary: bool,
     io: &'a IoContext,
     rows: u64,
@@ -194,7 +198,9 @@ impl RowSink for CopySink<'_> {
         self.rows += 1;
         let (encoder, columns) = (self.encoder, self.columns);
         let (is_binary, io) = (self.is_binary, self.io);
+        let header = std::mem::take(self.header);
         backend::copy_data(self.out, |out| {
+            out.extend_from_slice(&header);
             let mut row = encoder.begin_row(out, columns.len());
             for (value, column) in values.iter().zip(columns) {
                 let type_oid = column.ty.oid;

@@ -1,15 +1,18 @@
 //! Cursors: DECLARE, FETCH, MOVE, CLOSE (src/backend/commands/portalcmds.c,
 //! DoPortalRunFetch in src/backend/tcop/pquery.c).
 //!
-//! A cursor runs its plan as rows are asked for. One that may go backward (SCROLL),
-//! or outlives its transaction (WITH HOLD), keeps the rows it has got.
+//! A cursor runs its plan as rows are asked for. One that is declared to go backward
+//! (SCROLL), or outlives its transaction (WITH HOLD), keeps the rows it has got. As in
+//! PostgreSQL, one that was not declared so may go backward all the same if its plan is
+//! simple enough: it begins to keep rows when it first does, by being run again up to
+//! where it is, at the same snapshot.
 
 use std::sync::Arc;
 
 use steppe_exec::FetchStatus;
 use steppe_sql::ast::{self, DeclareCursorStmt, FetchDirection, FetchStmt};
 use steppe_sql::bind::Params;
-use steppe_sql::plan::ResultColumn;
+use steppe_sql::plan::{Plan, PlanNode, ResultColumn};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 use super::Session;
@@ -31,6 +34,8 @@ pub(super) struct Cursor {
     kept: Option<Kept>,
     /// WITH HOLD.
     hold: bool,
+    /// It may go backward.
+    scroll: bool,
     /// WITH HOLD, and its transaction has committed.
     held_beyond: bool,
     binary: bool,
@@ -53,6 +58,11 @@ impl Cursor {
     /// Whether it outlives the transaction that ends now.
     pub(super) fn is_held(&self) -> bool {
         self.held_beyond
+    }
+
+    /// WITH HOLD, BINARY, SCROLL.
+    pub(super) fn options(&self) -> (bool, bool, bool) {
+        (self.hold, self.binary, self.scroll)
     }
 }
 
@@ -78,16 +88,21 @@ impl Session {
             let message = format!("DECLARE {what} CURSOR ... FOR UPDATE is not supported");
             return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
+        let scroll = declare.scroll.unwrap_or_else(|| {
+            plan.writes.is_none() && goes_backward(&plan.compiled.planned().plan)
+        });
+        let keeps = declare.hold || declare.scroll == Some(true);
         let mut plan = PlanPortal::new(plan, Arc::from([]));
+        plan.may_run_again = scroll && !keeps;
         self.lock_plan(&mut plan.plan).await?;
         self.start_statement()?;
         self.start_execution(&mut plan)?;
         self.suspend(&mut plan)?;
-        let keeps = declare.hold || declare.scroll == Some(true);
         let cursor = Cursor {
             plan,
             kept: keeps.then(Kept::default),
             hold: declare.hold,
+            scroll,
             held_beyond: false,
             binary: declare.binary,
             at: 0,
@@ -98,6 +113,7 @@ impl Session {
             source: Arc::clone(source),
             formats: ResultFormats::Text,
             depth: self.xact.depth(),
+            created_at: self.env.statement_timestamp,
             bytes: 0,
         };
         self.portals.put(&declare.name, portal)?;
@@ -144,6 +160,9 @@ impl Session {
         if describe && !fetch.is_move {
             put_description(&mut self.out, cursor.plan.plan.compiled.columns(), formats)?;
         }
+        if cursor.plan.may_run_again && !goes_on(fetch, cursor.at) {
+            self.keep_from_now(cursor)?;
+        }
         let fetched = if cursor.kept.is_some() {
             self.fetch_kept(cursor, fetch, formats)
         } else {
@@ -158,6 +177,25 @@ impl Session {
         };
         self.portals.put_back(&fetch.cursor, portal);
         Ok(CommandTag::Rows(if fetch.is_move { "MOVE" } else { "FETCH" }, rows))
+    }
+
+    /// Begins to keep rows: those up to here are fetched once more.
+    fn keep_from_now(&mut self, cursor: &mut Cursor) -> Result<()> {
+        let Some(execution) = &cursor.plan.execution else {
+            return Err(Error::internal("cursor has no execution"));
+        };
+        let again = execution.again(Arc::clone(&cursor.plan.params), &self.env)?;
+        cursor.plan.execution = Some(Box::new(again));
+        cursor.plan.done = None;
+        cursor.plan.may_run_again = false;
+        cursor.kept = Some(Kept::default());
+        let at = usize::try_from(cursor.at).unwrap_or(usize::MAX);
+        let position = at.saturating_add(usize::from(cursor.at_end));
+        self.keep_until(cursor, position)?;
+        if let Some(kept) = &mut cursor.kept {
+            kept.position = position;
+        }
+        Ok(())
     }
 
     /// A cursor that keeps no rows goes forward only.
@@ -370,6 +408,33 @@ impl Session {
         });
         self.portals = portals;
         kept
+    }
+}
+
+/// Whether a FETCH goes on from row `at`.
+fn goes_on(fetch: &FetchStmt, at: u64) -> bool {
+    match fetch.direction {
+        FetchDirection::Forward | FetchDirection::Relative => fetch.count > 0,
+        FetchDirection::Absolute => u64::try_from(fetch.count).is_ok_and(|row| row > at),
+        FetchDirection::Backward => false,
+    }
+}
+
+/// Whether a plan's rows come the same way again, and cheaply (ExecSupportsBackwardScan).
+fn goes_backward(plan: &Plan) -> bool {
+    match &plan.node {
+        PlanNode::SeqScan { .. }
+        | PlanNode::IndexScan { .. }
+        | PlanNode::FunctionScan { .. }
+        | PlanNode::Values(_)
+        | PlanNode::CteScan { .. }
+        | PlanNode::Materialize(_)
+        | PlanNode::Sort { .. } => true,
+        PlanNode::Result { child: Some(child), .. }
+        | PlanNode::SubqueryScan { child, .. }
+        | PlanNode::Limit { child, .. } => goes_backward(child),
+        PlanNode::Append(children) => children.iter().all(goes_backward),
+        _ => false,
     }
 }
 

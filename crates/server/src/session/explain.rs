@@ -14,7 +14,7 @@ use steppe_sql::plan::{Cost, Plan, PlanNode, PlannedStmt, ResultColumn};
 use steppe_sql::query::Command;
 use steppe_storage::Usage;
 use steppe_types::io::IoContext;
-use steppe_types::{Datum, Error, Result, SqlState, oid};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 use super::Session;
 use super::plan::is_plannable;
@@ -33,7 +33,31 @@ struct Options {
     serialize: Option<ResultFormats>,
 }
 
+/// Parameters of the extended protocol for a statement without a plan of its own.
+#[derive(Clone, Default)]
+pub(super) struct BoundParams {
+    pub(super) types: Arc<[Oid]>,
+    pub(super) values: Arc<[Datum]>,
+}
+
 impl Session {
+    /// The types of the parameters of an EXPLAIN in the extended protocol.
+    pub(super) fn explain_param_types(
+        &mut self,
+        stmt: &ExplainStmt,
+        source: &Arc<str>,
+        declared: &[Oid],
+    ) -> Result<Arc<[Oid]>> {
+        if !is_plannable(&stmt.query) {
+            return Ok(declared.into());
+        }
+        self.start_transaction()?;
+        self.refresh_names();
+        let statement = Arc::new((*stmt.query).clone());
+        let plan = self.plan(&statement, source, Params::variable(declared), "")?;
+        Ok(plan.param_types().into())
+    }
+
     /// EXPLAIN.
     pub(super) async fn explain(
         &mut self,
@@ -41,10 +65,11 @@ impl Session {
         source: &Arc<str>,
         formats: &ResultFormats,
         describe: bool,
+        bound: &BoundParams,
     ) -> Result<CommandTag> {
         let options = options(&stmt.options, source)?;
         let (used, begin) = (Usage::now(), Instant::now());
-        let mut portal = self.explained(&stmt.query, source, &options)?;
+        let mut portal = self.explained(&stmt.query, source, &options, bound)?;
         let planning_time = begin.elapsed();
         let mut around = Surroundings {
             settings: options.settings.then(|| self.settings().explained()),
@@ -79,6 +104,7 @@ impl Session {
         query: &Statement,
         source: &Arc<str>,
         options: &Options,
+        bound: &BoundParams,
     ) -> Result<PlanPortal> {
         match query {
             Statement::Execute(execute) => {
@@ -90,19 +116,26 @@ impl Session {
                 let params = self.execute_params(execute, plan.param_types(), source)?;
                 Ok(PlanPortal::new(plan, params))
             }
-            Statement::DeclareCursor(declare) => self.explained(&declare.query, source, options),
+            Statement::DeclareCursor(declare) => {
+                self.explained(&declare.query, source, options, bound)
+            }
             // Without ANALYZE nothing is created: the plan is the query's.
             Statement::CreateTableAs(create) if !options.plan.analyze => {
-                self.explained(&create.query, source, options)
+                self.explained(&create.query, source, options, bound)
             }
             Statement::CreateTableAs(_) => {
                 Err(Error::not_supported("EXPLAIN ANALYZE of CREATE TABLE AS"))
             }
             other if is_plannable(other) => {
-                let params =
-                    if options.generic_plan { Params::variable(&[]) } else { Params::none() };
+                let params = if options.generic_plan {
+                    Params::variable(&bound.types)
+                } else if bound.types.is_empty() {
+                    Params::none()
+                } else {
+                    Params::fixed(&bound.types)
+                };
                 let plan = self.plan(&Arc::new(other.clone()), source, params, "")?;
-                Ok(PlanPortal::new(plan, Arc::from([])))
+                Ok(PlanPortal::new(plan, Arc::clone(&bound.values)))
             }
             _ => Err(Error::not_supported("EXPLAIN of this statement")),
         }

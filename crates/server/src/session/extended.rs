@@ -12,13 +12,16 @@ use steppe_wire::frontend::{Bind, Formats, Parse, Target, text_param};
 use steppe_wire::{Format, backend};
 
 use super::Session;
+use super::explain::BoundParams;
 use super::plan::{is_plannable, put_description, single};
 use super::portal::{Body, PlanPortal, Portal, PortalBody, Prepared};
 use super::run::Progress;
 use super::sink::ResultFormats;
+use super::statement_log::{level_of, level_of_command};
 use super::utility::Outcome;
 use super::xact::{ends_failed_block, failed_block};
 use crate::plan_cache::CachedPlan;
+use crate::settings::live::LoggedStatements;
 
 impl Session {
     /// Parse.
@@ -42,7 +45,22 @@ impl Session {
             Some(plan) => Body::Plan(plan),
             None => self.prepare_parsed(text, declared)?,
         };
-        Ok(Prepared { text: text.into(), body, declared: declared.into() })
+        let declared: Arc<[Oid]> = match &body {
+            Body::Utility(statement) => match &**statement {
+                ast::Statement::Explain(explain) if !self.xact.is_failed() => {
+                    self.explain_param_types(explain, &text.into(), declared)?
+                }
+                _ => declared.into(),
+            },
+            _ => declared.into(),
+        };
+        Ok(Prepared {
+            text: text.into(),
+            body,
+            declared,
+            prepared_at: self.env.statement_timestamp,
+            from_sql: false,
+        })
     }
 
     fn prepare_cached(&mut self, text: &str, declared: &[Oid]) -> Result<Option<Arc<CachedPlan>>> {
@@ -111,7 +129,9 @@ impl Session {
             Body::Empty => (PortalBody::Empty, 0, ResultFormats::Text),
             Body::Utility(statement) => {
                 let formats = result_formats(&bind.result_formats, None)?;
-                (PortalBody::Utility { statement, done: false }, 0, formats)
+                let (values, bytes) = self.bind_params(bind, &prepared.declared)?;
+                let params = BoundParams { types: prepared.declared, values };
+                (PortalBody::Utility { statement, params, done: false }, bytes, formats)
             }
             Body::Plan(plan) => {
                 self.start_transaction()?;
@@ -119,20 +139,21 @@ impl Session {
                 if !Arc::ptr_eq(&current, &plan) {
                     self.statements.set_plan(bind.statement, Arc::clone(&current));
                 }
-                let (params, bytes) = self.bind_params(bind, &current)?;
+                let (params, bytes) = self.bind_params(bind, current.param_types())?;
                 let columns = current.compiled.columns().len();
                 let formats = result_formats(&bind.result_formats, Some(columns))?;
                 (PortalBody::Plan(PlanPortal::new(current, params)), bytes, formats)
             }
         };
         let depth = self.xact.depth();
-        Ok(Portal { body, source: prepared.text, formats, depth, bytes })
+        let created_at = self.env.statement_timestamp;
+        Ok(Portal { body, source: prepared.text, formats, depth, created_at, bytes })
     }
 
     /// The parameters' values, and how many bytes they came in.
-    fn bind_params(&self, bind: &Bind<'_>, plan: &CachedPlan) -> Result<(Arc<[Datum]>, usize)> {
+    fn bind_params(&self, bind: &Bind<'_>, types: &[Oid]) -> Result<(Arc<[Datum]>, usize)> {
         let mut bytes = 0;
-        let values = bind.params.iter().zip(plan.param_types()).enumerate();
+        let values = bind.params.iter().zip(types).enumerate();
         let params = values.map(|(i, (value, type_oid))| {
             let Some(value) = value else { return Ok(Datum::Null) };
             bytes += value.len();
@@ -243,6 +264,14 @@ impl Session {
         }
         let source = Arc::clone(&portal.source);
         self.set_running(&source);
+        if self.live.logs_statements {
+            let level = match &portal.body {
+                PortalBody::Plan(plan) => level_of_command(plan.plan.compiled.planned().command),
+                PortalBody::Utility { statement, .. } => level_of(statement),
+                PortalBody::Empty | PortalBody::Cursor(_) => LoggedStatements::All,
+            };
+            self.log_start(level, &format!("execute {name}"));
+        }
         match &mut portal.body {
             PortalBody::Empty => backend::empty_query_response(&mut self.out),
             PortalBody::Plan(plan) => {
@@ -257,12 +286,21 @@ impl Session {
             PortalBody::Cursor(_) => {
                 return Err(Error::not_supported("Execute of a cursor made by DECLARE"));
             }
-            PortalBody::Utility { statement, done } => {
+            PortalBody::Utility { statement, params, done } => {
                 if std::mem::replace(done, true) {
                     return Err(already_done(name));
                 }
                 let statement = Arc::clone(statement);
-                let outcome = self.utility(&statement, &source, &portal.formats, false).await?;
+                let outcome = match &*statement {
+                    ast::Statement::Explain(explain) => {
+                        self.start_transaction()?;
+                        self.refresh_names();
+                        let explained =
+                            self.explain(explain, &source, &portal.formats, false, params);
+                        Outcome::Tag(explained.await?)
+                    }
+                    _ => self.utility(&statement, &source, &portal.formats, false).await?,
+                };
                 match outcome {
                     Outcome::Tag(tag) => {
                         if matches!(&*statement, ast::Statement::Transaction(_)) {
@@ -275,6 +313,8 @@ impl Session {
                 }
             }
         }
+        self.log_end();
+        self.xact.is_pipelined = self.xact.txn.is_some();
         // A statement that ended the transaction has taken its portals along.
         if self.xact.txn.is_some() || matches!(portal.body, PortalBody::Empty) {
             self.portals.put_back(name, portal);

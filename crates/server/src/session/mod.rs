@@ -30,6 +30,7 @@ mod run;
 mod set;
 mod simple;
 mod sink;
+mod statement_log;
 mod tag;
 mod utility;
 mod xact;
@@ -56,6 +57,7 @@ use steppe_wire::frontend::{self, FrontendMessage};
 use steppe_wire::{Phase, backend};
 use tokio::task::JoinHandle;
 
+use crate::activity::Wait;
 use crate::log;
 use crate::plan_cache::LocalPlans;
 use crate::server::{Control, Server};
@@ -66,6 +68,7 @@ use crate::stream::Stream;
 
 use copy_in::CopyIn;
 use portal::{Portals, Statements};
+use statement_log::StatementClock;
 use xact::Xact;
 
 /// Answers are sent when so many bytes have gathered, even within a statement.
@@ -99,8 +102,10 @@ pub(crate) struct Session {
     skipping: bool,
     /// The running statement_timeout.
     timer: Option<JoinHandle<()>>,
-    /// What runs, for the log.
-    running: String,
+    /// The statement that the log is told about.
+    statement_clock: Option<StatementClock>,
+    /// Which of the server's settings the session's are based on.
+    server_generation: u64,
 }
 
 impl Session {
@@ -112,7 +117,8 @@ impl Session {
         identity: Identity,
     ) -> Session {
         let temp = Arc::clone(&server.temp);
-        let core = Arc::new(Core::new(server, handle, identity));
+        let server_generation = server.settings.generation();
+        let core = Arc::new(Core::new(server, handle, Arc::clone(&control), identity));
         let live = Live::derive(&core.settings.lock());
         let names = core.names();
         let env = ExecEnv {
@@ -144,7 +150,8 @@ impl Session {
             copy: None,
             skipping: false,
             timer: None,
-            running: String::new(),
+            statement_clock: None,
+            server_generation,
         }
     }
 
@@ -169,17 +176,8 @@ impl Session {
 
     /// Serves the client until it goes or is sent away.
     pub(crate) async fn run(mut self, stream: Stream, mut input: BytesMut) {
-        if self.server().settings.get("log_connections").setting() == "on" {
-            let identity = &self.core.identity;
-            log::write(
-                log::Level::Log,
-                &[
-                    ("message", &"connection authorized"),
-                    ("pid", &identity.pid),
-                    ("user", &identity.user),
-                    ("database", &identity.database),
-                ],
-            );
+        if self.logs_connections() {
+            self.log_connection("connection authorized");
         }
         self.stream = Some(stream);
         self.refresh_settings();
@@ -190,6 +188,31 @@ impl Session {
         if let Err(error) = ended {
             self.say_goodbye(error).await;
         }
+        if self.live.log_disconnections {
+            self.log_connection("disconnection");
+        }
+    }
+
+    /// log_connections names the stages to log; the one that there is, is the last.
+    fn logs_connections(&self) -> bool {
+        let setting = self.server().settings.get("log_connections").setting();
+        let mut stages = setting.split(',').map(|stage| stage.trim().to_ascii_lowercase());
+        stages.any(|stage| matches!(&*stage, "on" | "all" | "true" | "yes" | "1" | "authorization"))
+    }
+
+    fn log_connection(&self, message: &str) {
+        let identity = &self.core.identity;
+        let application = self.settings().show("application_name").unwrap_or_default();
+        log::write(
+            log::Level::Log,
+            &[
+                ("message", &message),
+                ("pid", &identity.pid),
+                ("user", &identity.user),
+                ("database", &identity.database),
+                ("application", &application),
+            ],
+        );
     }
 
     /// The session's temporary objects go with it. If that fails, the next start takes them away.
@@ -211,7 +234,7 @@ impl Session {
         if fields.sqlstate == SqlState::CONNECTION_EXCEPTION {
             return;
         }
-        log::session_error(self.core.handle.pid(), &error, &self.running);
+        log::session_error(self.core.handle.pid(), &error, &self.control.activity.query());
         let fatal = match fields.severity {
             Severity::Panic => error,
             _ => error.severity(Severity::Fatal),
@@ -240,7 +263,7 @@ impl Session {
                 *input = BytesMut::new();
             }
             self.send().await?;
-            self.control.is_running.store(false, Ordering::Relaxed);
+            self.control.activity.set_idle(self.xact.status());
             if !self.receive(input).await? {
                 return Ok(());
             }
@@ -314,6 +337,7 @@ impl Session {
                     Poll::Ready(Ok(n)) if n > 0 => sent += n,
                     Poll::Ready(_) => return Poll::Ready(Err(connection_lost())),
                     Poll::Pending => {
+                        control.activity.set_wait(Some(Wait::ClientWrite));
                         // A client that does not read cannot keep the server from stopping.
                         control.register(cx.waker());
                         if shared.has_interrupt()
@@ -331,7 +355,9 @@ impl Session {
             }
             Poll::Ready(Ok(()))
         });
-        written.await?;
+        let written = written.await;
+        self.control.activity.set_wait(None);
+        written?;
         self.out.clear();
         if self.out.capacity() > KEEP_BYTES {
             self.out = Vec::new();
@@ -353,11 +379,13 @@ impl Session {
         }
         // This worker's other sessions come first: those that commit now share the flush.
         tokio::task::yield_now().await;
+        self.control.activity.set_wait(Some(Wait::LogFlush));
         let flushed = match wal.try_flush(lsn) {
             Ok(true) => Ok(()),
             Ok(false) => wal.flush_async(lsn).await,
             Err(error) => Err(error),
         };
+        self.control.activity.set_wait(None);
         flushed.map_err(|error| {
             // The outcome is unknown to the client, as after a crash.
             let error: Error = steppe_storage::StorageError::from(error).into();
@@ -370,7 +398,7 @@ impl Session {
         if self.skipping && !matches!(frame.tag, b'S' | b'X') {
             return Ok(true);
         }
-        self.control.is_running.store(true, Ordering::Relaxed);
+        self.control.activity.set_active();
         let handled = {
             let mut handling = pin!(self.handle_message(frame));
             poll_fn(|cx| {
@@ -427,7 +455,8 @@ impl Session {
         if error.fields().severity != Severity::Error {
             return Err(error);
         }
-        log::session_error(self.core.handle.pid(), &error, &self.running);
+        log::session_error(self.core.handle.pid(), &error, &self.control.activity.query());
+        self.statement_clock = None;
         self.stop_timer();
         self.put_notices();
         backend::error_response(&mut self.out, &error);
@@ -448,17 +477,16 @@ impl Session {
 
     /// ReadyForQuery, with the notices and setting changes that come before it.
     fn ready(&mut self) {
+        self.log_end();
         self.stop_timer();
         self.put_notices();
         self.put_parameter_status();
         backend::ready_for_query(&mut self.out, self.xact.status());
     }
 
-    /// Remembers what runs, for the log.
+    /// Tells what runs.
     fn set_running(&mut self, text: &str) {
-        const LOGGED_BYTES: usize = 1000;
-        self.running.clear();
-        self.running.push_str(&text[..text.floor_char_boundary(LOGGED_BYTES)]);
+        self.control.activity.set_query(text, self.env.statement_timestamp);
     }
 
     fn put_notices(&mut self) {
@@ -497,8 +525,19 @@ impl Session {
             shared.clear_statement_interrupts();
         }
         self.env.statement_timestamp = now_micros();
+        if self.server().settings.generation() != self.server_generation {
+            self.follow_server_settings();
+        }
         self.refresh_settings();
         self.start_timer();
+    }
+
+    /// steppe.conf was read again.
+    #[cold]
+    fn follow_server_settings(&mut self) {
+        let server = Arc::clone(self.server());
+        self.server_generation = server.settings.generation();
+        self.core.settings.lock().rebase(server.settings.current());
     }
 
     /// Derives what follows from the settings, if they have changed.
@@ -513,6 +552,7 @@ impl Session {
         shared.set_deadlock_timeout(self.live.deadlock_timeout);
         shared.set_lock_timeout(self.live.lock_timeout);
         self.env.work_mem_bytes = self.live.work_mem_bytes;
+        self.control.activity.set_application_name(&self.live.application_name);
         // The names are resolved again, and with them the I/O context is made anew.
         self.names_generation = 0;
     }

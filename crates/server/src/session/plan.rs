@@ -278,6 +278,7 @@ impl Session {
             description: describe(&planned)?,
             is_heavy: planned.plan.cost.total > HEAVY_COST,
             writes: written_by(&planned),
+            shows_session: compiled.reads_virtual(crate::system_views::session::VIEWS),
             depends_on_literals: planned.depends_on_literals,
             compiled: Arc::new(compiled),
         }))

@@ -10,10 +10,12 @@ use steppe_txn::Snapshot;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 use super::cursor::Cursor;
+use super::explain::BoundParams;
 use super::sink::ResultFormats;
 use super::tag::CommandTag;
 use super::xact::Xact;
 use crate::plan_cache::CachedPlan;
+use crate::system_views::session::{ShownCursor, ShownStatement};
 
 type Map<T> = HashMap<Box<str>, T, foldhash::fast::RandomState>;
 
@@ -40,6 +42,10 @@ pub(super) struct Prepared {
     pub(super) body: Body,
     /// As declared by Parse, for statements without a plan.
     pub(super) declared: Arc<[Oid]>,
+    /// Microseconds since 2000-01-01 UTC.
+    pub(super) prepared_at: i64,
+    /// By PREPARE.
+    pub(super) from_sql: bool,
 }
 
 impl Prepared {
@@ -128,6 +134,24 @@ impl Statements {
         self.unnamed = None;
     }
 
+    /// The named ones, for pg_prepared_statements.
+    pub(super) fn shown(&self) -> Vec<ShownStatement> {
+        let show = |(name, prepared): (&Box<str>, &Prepared)| ShownStatement {
+            name: name.clone(),
+            statement: Arc::clone(&prepared.text),
+            prepared_at: prepared.prepared_at,
+            parameters: prepared.param_types().into(),
+            results: match &prepared.body {
+                Body::Plan(plan) if !plan.description.is_empty() => {
+                    Some(plan.compiled.columns().iter().map(|column| column.ty.oid).collect())
+                }
+                _ => None,
+            },
+            from_sql: prepared.from_sql,
+        };
+        self.named.iter().map(show).collect()
+    }
+
     /// DEALLOCATE ALL.
     pub(super) fn clear(&mut self) {
         self.named.clear();
@@ -146,12 +170,22 @@ pub(super) struct PlanPortal {
     pub(super) done: Option<CommandTag>,
     /// RowDescription goes ahead of the rows (simple protocol).
     pub(super) describes: bool,
+    /// A cursor's: it keeps its execution and snapshot at the end, to be run again.
+    pub(super) may_run_again: bool,
 }
 
 impl PlanPortal {
     /// A plan that has not started.
     pub(super) fn new(plan: Arc<CachedPlan>, params: Arc<[Datum]>) -> PlanPortal {
-        PlanPortal { plan, params, execution: None, held: None, done: None, describes: false }
+        PlanPortal {
+            plan,
+            params,
+            execution: None,
+            held: None,
+            done: None,
+            describes: false,
+            may_run_again: false,
+        }
     }
 
     /// Lets go of what a suspended execution holds.
@@ -170,7 +204,7 @@ pub(super) enum PortalBody {
     /// A plan.
     Plan(PlanPortal),
     /// Anything else; done once it has run.
-    Utility { statement: Arc<ast::Statement>, done: bool },
+    Utility { statement: Arc<ast::Statement>, params: BoundParams, done: bool },
     /// DECLARE's.
     Cursor(Cursor),
 }
@@ -182,6 +216,8 @@ pub(super) struct Portal {
     pub(super) formats: ResultFormats,
     /// Savepoints there were when it was made.
     pub(super) depth: usize,
+    /// Microseconds since 2000-01-01 UTC.
+    pub(super) created_at: i64,
     /// What its parameters and text take.
     pub(super) bytes: usize,
 }
@@ -291,6 +327,25 @@ impl Portals {
             keeps
         });
         self.bytes = bytes;
+    }
+
+    /// All of them, for pg_cursors.
+    pub(super) fn shown(&self) -> Vec<ShownCursor> {
+        let show = |(name, portal): (&Box<str>, &Portal)| {
+            let (is_holdable, is_binary, is_scrollable) = match &portal.body {
+                PortalBody::Cursor(cursor) => cursor.options(),
+                _ => (false, portal.formats == ResultFormats::Binary, false),
+            };
+            ShownCursor {
+                name: name.clone(),
+                statement: Arc::clone(&portal.source),
+                is_holdable,
+                is_binary,
+                is_scrollable,
+                created_at: portal.created_at,
+            }
+        };
+        self.map.iter().map(show).collect()
     }
 
     /// The cursors to be kept beyond the transaction, by name.

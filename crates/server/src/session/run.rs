@@ -12,6 +12,7 @@ use super::sink::{ResultFormats, WireSink};
 use super::tag::CommandTag;
 use super::{SEND_AT_BYTES, Session};
 use crate::plan_cache::CachedPlan;
+use crate::system_views::session::Named;
 
 /// Rows asked for at first, before their size is known.
 const FIRST_CHUNK_ROWS: u64 = 64;
@@ -55,9 +56,19 @@ impl Session {
             // Whoever changed a table before we had its lock has moved the epoch.
             self.refresh_names();
             if plan.epoch == self.names.catalog.epoch {
+                if plan.shows_session {
+                    self.show_named();
+                }
                 return Ok(());
             }
         }
+    }
+
+    /// Leaves what the session has named where the views that show it look.
+    #[cold]
+    fn show_named(&self) {
+        let named = Named { cursors: self.portals.shown(), statements: self.statements.shown() };
+        *self.core.named.lock() = named;
     }
 
     /// Runs a plan, its rows going to the client, until its end or `max_rows` (0: no limit).
@@ -197,7 +208,9 @@ impl Session {
     /// A plan has ended, with this number for its tag.
     pub(super) fn finish_execution(&mut self, portal: &mut PlanPortal, rows: u64) {
         portal.done = Some(tag_of(&portal.plan, rows));
-        portal.release(&mut self.xact);
+        if !portal.may_run_again {
+            portal.release(&mut self.xact);
+        }
         self.end_statement();
     }
 }

@@ -11,9 +11,11 @@ use super::Session;
 use super::plan::{BoundPlan, is_plannable};
 use super::portal::PlanPortal;
 use super::sink::ResultFormats;
+use super::statement_log::{level_of, level_of_command};
 use super::tag::CommandTag;
 use super::utility::Outcome;
 use super::xact::{ends_failed_block, failed_block};
+use crate::settings::live::LoggedStatements;
 
 /// The statements of a Query message that are still to be run.
 pub(super) struct SimpleQuery {
@@ -33,6 +35,7 @@ impl Session {
         if !self.xact.is_failed()
             && let Some(plan) = self.lifted_plan(text)?
         {
+            self.log_start(level_of_command(plan.0.compiled.planned().command), "statement");
             return self.query_plan(plan).await;
         }
         let statements = parser::parse(text)?;
@@ -42,6 +45,8 @@ impl Session {
             self.ready();
             return Ok(());
         }
+        let levels = statements.iter().map(|parsed| level_of(&parsed.statement));
+        self.log_start(levels.min().unwrap_or(LoggedStatements::All), "statement");
         let rest = statements.into_iter().map(|parsed| parsed.statement).collect::<Vec<_>>();
         let query = SimpleQuery { source: text.into(), rest: rest.into_iter(), is_single };
         self.run_statements(query).await
@@ -71,6 +76,7 @@ impl Session {
             if self.xact.is_failed() && !ends_failed_block(&statement) {
                 return Err(failed_block());
             }
+            self.xact.is_one_of_several = !query.is_single;
             self.stop_timer();
             self.start_timer();
             self.refresh_settings();

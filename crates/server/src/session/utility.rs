@@ -14,7 +14,7 @@ use steppe_wire::DataRow;
 
 use super::Session;
 use super::copy_in::CopyIn;
-use super::explain::described_column;
+use super::explain::{BoundParams, described_column};
 use super::plan::{is_plannable, put_description};
 use super::portal::{Body, PlanPortal, Prepared};
 use super::sink::{ResultFormats, put_value};
@@ -63,7 +63,9 @@ impl Session {
                 return self.declare_cursor(declare, source).await.map(Outcome::Tag);
             }
             Statement::Explain(explain) => {
-                return self.explain(explain, source, formats, describe).await.map(Outcome::Tag);
+                let none = BoundParams::default();
+                let explained = self.explain(explain, source, formats, describe, &none);
+                return explained.await.map(Outcome::Tag);
             }
             Statement::CreateTableAs(create) => {
                 return self.create_table_as(create, source).await.map(Outcome::Tag);
@@ -72,7 +74,7 @@ impl Session {
             Statement::Select(select) => {
                 return self.select_into(select, source).await.map(Outcome::Tag);
             }
-            Statement::Lock(lock) => return self.lock_tables(lock, source).await.map(Outcome::Tag),
+            Statement::Lock(lock) => return self.lock_tables(lock).await.map(Outcome::Tag),
             Statement::Show(name) => {
                 return self.show(name, formats, describe).map(Outcome::Tag);
             }
@@ -210,12 +212,11 @@ impl Session {
         Ok(())
     }
 
-    async fn lock_tables(&mut self, lock: &LockStmt, source: &str) -> Result<CommandTag> {
+    async fn lock_tables(&mut self, lock: &LockStmt) -> Result<CommandTag> {
         self.require_block("LOCK TABLE")?;
         let mode = lock_mode(lock.mode);
         for relation in &lock.relations {
-            // The name is not the parser's to place: the error has no position.
-            let oid = self.find_relation(relation, source).map_err(Error::without_position)?.oid;
+            let oid = self.find_relation(relation)?.oid;
             let txn = self.xact.txn()?;
             if lock.nowait {
                 if !txn.try_lock_relation(oid, mode)? {
@@ -230,17 +231,20 @@ impl Session {
         Ok(CommandTag::Plain("LOCK TABLE"))
     }
 
-    /// A relation by name along the search path.
+    /// A relation by name along the search path (RangeVarGetRelid: errors have no position).
     pub(super) fn find_relation(
         &self,
         name: &ast::RangeVar,
-        source: &str,
     ) -> Result<Arc<steppe_catalog::Relation>> {
         let catalog = &self.names.catalog;
         let found = match &name.schema {
-            Some(schema) => catalog
-                .schema_in(schema, &self.names.path)
-                .and_then(|schema| catalog.relation_named(schema.oid, &name.name)),
+            Some(schema) => {
+                let found = catalog.schema_in(schema, &self.names.path).ok_or_else(|| {
+                    let message = format!("schema \"{schema}\" does not exist");
+                    Error::new(SqlState::INVALID_SCHEMA_NAME, message)
+                })?;
+                catalog.relation_named(found.oid, &name.name)
+            }
             None => {
                 let mut path = self.names.path.iter();
                 path.find_map(|schema| catalog.relation_named(*schema, &name.name))
@@ -248,7 +252,7 @@ impl Session {
         };
         found.cloned().ok_or_else(|| {
             let message = format!("relation \"{}\" does not exist", name.object_name());
-            Error::new(SqlState::UNDEFINED_TABLE, message).at(name.location.position(source))
+            Error::new(SqlState::UNDEFINED_TABLE, message)
         })
     }
 
@@ -304,8 +308,13 @@ impl Session {
         let types = types.collect::<Result<Vec<Oid>>>()?;
         let statement = Arc::new((*prepare.query).clone());
         let plan = self.plan(&statement, source, Params::variable(&types), "")?;
-        let prepared =
-            Prepared { text: Arc::clone(source), body: Body::Plan(plan), declared: types.into() };
+        let prepared = Prepared {
+            text: Arc::clone(source),
+            body: Body::Plan(plan),
+            declared: types.into(),
+            prepared_at: self.env.statement_timestamp,
+            from_sql: true,
+        };
         self.statements.put(&prepare.name, prepared)
     }
 

@@ -57,6 +57,10 @@ pub(super) struct Xact {
     queried: bool,
     /// The catalog version that its one snapshot was taken under (REPEATABLE READ).
     snapshot_epoch: Option<u64>,
+    /// The running statement is one of several of a Query message.
+    pub(super) is_one_of_several: bool,
+    /// An Execute has ended in it, and no Sync has come since.
+    pub(super) is_pipelined: bool,
     timer: Option<tokio::task::JoinHandle<()>>,
 }
 
@@ -156,6 +160,7 @@ impl Session {
         let level = engine_level(isolation)?;
         self.xact.txn = Some(Txn::begin(&self.core.handle, level, self.xact.read_only));
         self.env.transaction_timestamp = self.env.statement_timestamp;
+        self.control.activity.set_xact_start(self.env.transaction_timestamp);
         self.start_transaction_timer();
         Ok(())
     }
@@ -196,10 +201,13 @@ impl Session {
 
     /// 25001 for what cannot be rolled back (PreventInTransactionBlock).
     pub(super) fn prevent_in_block(&self, command: &str) -> Result<()> {
-        if !self.xact.in_block() {
+        let message = if self.xact.in_block() || self.xact.is_one_of_several {
+            format!("{command} cannot run inside a transaction block")
+        } else if self.xact.is_pipelined {
+            format!("{command} cannot be executed within a pipeline")
+        } else {
             return Ok(());
-        }
-        let message = format!("{command} cannot run inside a transaction block");
+        };
         Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message))
     }
 
@@ -270,6 +278,9 @@ impl Session {
         self.xact.block = Block::Idle;
         self.xact.isolation = None;
         self.xact.snapshot_epoch = None;
+        self.xact.is_one_of_several = false;
+        self.xact.is_pipelined = false;
+        self.control.activity.set_xact_start(0);
         self.xact.savepoints.clear();
         self.xact.changes = None;
         self.core.settings.lock().end_level(1, committed);

@@ -114,7 +114,16 @@ const SHOWN: &[(&str, &[&str])] = &[
         ],
     ),
     ("Formats", &["DateStyle", "TimeZone", "IntervalStyle", "extra_float_digits", "bytea_output"]),
-    ("Logging", &["log_min_messages", "log_connections", "log_disconnections"]),
+    (
+        "Logging",
+        &[
+            "log_min_messages",
+            "log_statement",
+            "log_min_duration_statement",
+            "log_connections",
+            "log_disconnections",
+        ],
+    ),
 ];
 
 /// The text of a new steppe.conf: every line a comment with the built-in value.
@@ -122,7 +131,8 @@ pub fn default_text() -> String {
     let mut text = String::from(
         "# Steppe's configuration. The syntax and the names are PostgreSQL's; every setting that\n\
          # SHOW ALL lists can stand here. A line without # overrides the built-in value it shows,\n\
-         # `-c name=value` on the command line overrides both. Changes take effect at a restart.\n",
+         # `-c name=value` on the command line overrides both. Changes take effect at a reload (SIGHUP,\n\
+         # SELECT pg_reload_conf()), those of memory and connections at a restart.\n",
     );
     for (heading, names) in SHOWN {
         text.push_str(&format!("\n# {heading}\n"));

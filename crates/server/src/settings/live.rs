@@ -51,6 +51,30 @@ impl Isolation {
     }
 }
 
+/// log_statement
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LoggedStatements {
+    /// No statement.
+    None,
+    /// DDL.
+    Ddl,
+    /// DDL, and what changes rows.
+    Mod,
+    /// Every statement.
+    All,
+}
+
+impl LoggedStatements {
+    fn of(word: &str) -> LoggedStatements {
+        match word {
+            "ddl" => LoggedStatements::Ddl,
+            "mod" => LoggedStatements::Mod,
+            "all" => LoggedStatements::All,
+            _ => LoggedStatements::None,
+        }
+    }
+}
+
 /// Typed values of a session's settings.
 #[derive(Clone, Debug)]
 pub struct Live {
@@ -78,6 +102,16 @@ pub struct Live {
     pub default_deferrable: bool,
     /// client_min_messages, as a rank ([`message_rank`]).
     pub client_min_messages: u8,
+    /// application_name
+    pub application_name: Arc<str>,
+    /// log_statement
+    pub log_statement: LoggedStatements,
+    /// log_min_duration_statement; `None`: never.
+    pub log_min_duration: Option<Duration>,
+    /// Either of the two may log something.
+    pub logs_statements: bool,
+    /// log_disconnections
+    pub log_disconnections: bool,
     /// work_mem
     pub work_mem_bytes: usize,
     /// maintenance_work_mem
@@ -101,6 +135,9 @@ impl Live {
         let search_path = check::split_identifiers(&path).unwrap_or_default();
         let planner = reader.planner();
         let io = reader.io();
+        let log_statement = LoggedStatements::of(&reader.word("log_statement"));
+        let log_min_duration =
+            u64::try_from(reader.int("log_min_duration_statement")).ok().map(Duration::from_millis);
         let mut live = Live {
             generation: settings.generation(),
             statement_timeout: reader.timeout("statement_timeout"),
@@ -115,6 +152,11 @@ impl Live {
             default_read_only: reader.bool("default_transaction_read_only"),
             default_deferrable: reader.bool("default_transaction_deferrable"),
             client_min_messages: message_rank(&reader.word("client_min_messages")),
+            application_name: reader.text("application_name").into(),
+            log_statement,
+            log_min_duration,
+            logs_statements: log_statement != LoggedStatements::None || log_min_duration.is_some(),
+            log_disconnections: reader.bool("log_disconnections"),
             work_mem_bytes: reader.bytes("work_mem", 1024),
             maintenance_work_mem_bytes: reader.bytes("maintenance_work_mem", 1024),
             search_path: search_path.into(),

@@ -17,9 +17,11 @@ pub mod check;
 pub mod conf;
 pub mod definition;
 pub mod live;
+pub mod shared;
 pub mod store;
 pub mod value;
 
 pub use live::{Isolation, Live};
+pub use shared::SharedSettings;
 pub use store::{Action, ServerSettings, SessionSettings, Source, unrecognized};
 pub use value::Value;

@@ -12,6 +12,7 @@ use hashbrown::HashMap;
 use steppe_types::{Error, Result, SqlState};
 
 use super::check;
+use super::conf;
 use super::definition::{self, Context, Definition};
 use super::value::Value;
 
@@ -44,6 +45,14 @@ impl Source {
             Source::Override => "override",
         }
     }
+
+    /// The line of steppe.conf that it comes from.
+    pub fn line(&self) -> Option<i32> {
+        match self {
+            Source::File(line) => Some(i32::try_from(*line).unwrap_or(i32::MAX)),
+            _ => None,
+        }
+    }
 }
 
 /// A value and where it comes from.
@@ -61,6 +70,8 @@ pub struct ServerSettings {
     values: Vec<Setting>,
     /// Settings with a dot in their name, by lower-case name.
     custom: HashMap<String, (String, Setting), foldhash::fast::RandomState>,
+    /// Settings that steppe.conf gives another value, which only a restart brings into force.
+    pending_restart: Vec<Key>,
 }
 
 impl Default for ServerSettings {
@@ -72,6 +83,7 @@ impl Default for ServerSettings {
         ServerSettings {
             values: definition::all().iter().map(built_in).collect(),
             custom: HashMap::default(),
+            pending_restart: Vec::new(),
         }
     }
 }
@@ -92,6 +104,72 @@ impl ServerSettings {
         let value = check::check(definition, text, &self.values[index].value)?;
         self.values[index] = Setting { value, source };
         Ok(())
+    }
+
+    /// What they become when the configuration file is read again, and what there is to log
+    /// about it (ProcessConfigFile). The command line's values stand.
+    pub fn reloaded(&self, entries: &[conf::Entry]) -> (ServerSettings, Vec<String>) {
+        let mut messages = Vec::new();
+        let mut new = ServerSettings {
+            values: self.values.clone(),
+            custom: self.custom.clone(),
+            pending_restart: Vec::new(),
+        };
+        let is_from_file = |setting: &Setting| matches!(setting.source, Source::File(_));
+        for (setting, definition) in new.values.iter_mut().zip(definition::all()) {
+            if is_from_file(setting) {
+                *setting = Setting { value: definition.boot.clone(), source: Source::Default };
+            }
+        }
+        new.custom.retain(|_, (_, setting)| !is_from_file(setting));
+        let mut is_sound = true;
+        for entry in entries {
+            if let Err(error) = new.set_from_file(entry) {
+                is_sound = false;
+                messages.push(format!("steppe.conf, line {}: {}", entry.line, error.message()));
+            }
+        }
+        for (key, definition) in definition::all().iter().enumerate() {
+            let (old, now) = (&self.values[key], &new.values[key]);
+            if old.value == now.value {
+                continue;
+            }
+            if definition.context <= Context::Postmaster {
+                new.values[key] = old.clone();
+                new.pending_restart.push(key);
+                messages.push(format!(
+                    "parameter \"{}\" cannot be changed without restarting the server",
+                    definition.name
+                ));
+            } else {
+                let shown = now.value.setting();
+                messages.push(match now.source {
+                    Source::Default => format!(
+                        "parameter \"{}\" removed from configuration file, reset to default",
+                        definition.name
+                    ),
+                    _ => format!("parameter \"{}\" changed to \"{shown}\"", definition.name),
+                });
+            }
+        }
+        if !is_sound {
+            let message = "configuration file \"steppe.conf\" contains errors; unaffected \
+                           changes were applied";
+            messages.push(message.to_owned());
+        }
+        (new, messages)
+    }
+
+    /// Sets a value from the configuration file unless the command line has set it.
+    fn set_from_file(&mut self, entry: &conf::Entry) -> Result<()> {
+        let wins = match definition::index_of(&entry.name) {
+            Some(key) => self.values[key].source == Source::CommandLine,
+            None => {
+                let found = self.custom.get(&entry.name.to_ascii_lowercase());
+                found.is_some_and(|(_, setting)| setting.source == Source::CommandLine)
+            }
+        };
+        if wins { Ok(()) } else { self.set(&entry.name, &entry.value, Source::File(entry.line)) }
     }
 
     /// A value by PostgreSQL's name of the setting; the empty string if there is none.
@@ -181,6 +259,28 @@ impl SessionSettings {
     /// Grows with every change.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// The server's settings were read again: those that the session has not set follow.
+    pub fn rebase(&mut self, server: Arc<ServerSettings>) {
+        let old = std::mem::replace(&mut self.server, server);
+        let is_servers = |source| !matches!(source, Source::Client | Source::Session);
+        for key in 0..definition::all().len() {
+            let new = self.server_setting(key);
+            if old.values[key] == new {
+                continue;
+            }
+            if let Some(entry) = self.entries.get_mut(&key) {
+                if is_servers(entry.reset.source) {
+                    entry.reset = new.clone();
+                }
+                if is_servers(entry.current.source) && entry.stack.is_empty() {
+                    entry.current = new;
+                }
+            }
+            self.touched(key);
+        }
+        self.generation += 1;
     }
 
     fn key(&self, name: &str) -> Option<Key> {
@@ -405,6 +505,7 @@ impl SessionSettings {
                 Some(entry) => entry.reset.value.clone(),
                 None => self.server_setting(key).value,
             },
+            pending_restart: self.server.pending_restart.contains(&key),
         };
         definition::all().iter().enumerate().filter(|(_, d)| !d.hidden).map(row).collect()
     }
@@ -418,6 +519,8 @@ pub struct SettingRow {
     pub setting: Setting,
     /// What RESET goes back to.
     pub reset: Value,
+    /// steppe.conf has another value, which needs a restart.
+    pub pending_restart: bool,
 }
 
 /// push_old_value.

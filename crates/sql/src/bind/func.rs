@@ -158,6 +158,10 @@ impl Binder<'_> {
         variadic: bool,
         location: Location,
     ) -> Result<(&'static Proc, Vec<Expr>, TypeRef)> {
+        // Drivers declare a call's OUT parameters as void: they are not arguments.
+        if arg_names.iter().all(Option::is_none) {
+            args.retain(|arg| !matches!(arg, Expr::Param { ty, .. } if ty.oid == oid::VOID));
+        }
         let (proc, declared, variadic_from, defaults) =
             self.resolve_function(name, &mut args, arg_names, variadic, location)?;
         let given = args.len();

@@ -657,7 +657,7 @@ impl Binder<'_> {
         if operation.op != ast::SetOperator::Union {
             return Ok(None);
         }
-        let mut left = self.select(&operation.left)?;
+        let mut left = self.select_with_cte_level(&operation.left)?;
         self.settle_unknown_targets(&mut left)?;
         self.name_cte_columns(&mut left, cte)?;
         let index = self.scope().ctes.len();

@@ -31,17 +31,22 @@ struct Search<'a> {
     visited: HashSet<u32, foldhash::fast::RandomState>,
 }
 
+/// Whom a waiting request waits for.
+pub(super) fn blockers(shards: &[MutexGuard<'_, Shard>], waiter: &Waiter) -> Vec<u32> {
+    let Some(entry) = shards[shard_of(&waiter.tag)].get(&waiter.tag) else {
+        return Vec::new();
+    };
+    let conflicts = waiter.tag.conflicts(waiter.mode);
+    let holders = entry.holders.iter();
+    let holds = holders.filter(|h| (h.explicit | h.implicit) & conflicts != 0).map(|h| h.pid);
+    let ahead = entry.waiters.iter().take_while(|w| !std::ptr::eq(&***w, waiter));
+    let wants = ahead.filter(|w| 1 << w.mode & conflicts != 0).map(|w| w.pid);
+    holds.chain(wants).filter(|&pid| pid != waiter.pid).collect()
+}
+
 impl Search<'_> {
     fn blockers(&self, waiter: &Waiter) -> Vec<u32> {
-        let Some(entry) = self.shards[shard_of(&waiter.tag)].get(&waiter.tag) else {
-            return Vec::new();
-        };
-        let conflicts = waiter.tag.conflicts(waiter.mode);
-        let holders = entry.holders.iter();
-        let holds = holders.filter(|h| (h.explicit | h.implicit) & conflicts != 0).map(|h| h.pid);
-        let ahead = entry.waiters.iter().take_while(|w| !std::ptr::eq(&***w, waiter));
-        let wants = ahead.filter(|w| 1 << w.mode & conflicts != 0).map(|w| w.pid);
-        holds.chain(wants).filter(|&pid| pid != waiter.pid).collect()
+        blockers(self.shards, waiter)
     }
 
     /// A path from `start` back to itself, depth first and without recursion:

@@ -49,6 +49,12 @@ fn has(held: &HeldLocks, oid: u32, mode: Mode) -> bool {
     held.fast.iter().any(|slot| slot.oid == oid && slot.modes & (1 << mode) != 0)
 }
 
+/// The relations on a session's fast path, with masks of the modes held.
+pub(super) fn held(held: &HeldLocks) -> Vec<(u32, u8)> {
+    let used = held.fast.iter().filter(|slot| slot.modes != 0);
+    used.map(|slot| (slot.oid, slot.modes)).collect()
+}
+
 /// Drops a mode from the fast path; false if it is not there.
 pub(super) fn release(held: &mut HeldLocks, tag: LockTag, mode: Mode) -> bool {
     let LockTag::Relation(oid) = tag else { return false };

@@ -25,6 +25,7 @@ mod deadlock;
 mod fastpath;
 mod manager;
 mod monitor;
+mod report;
 mod table;
 mod wait;
 
@@ -34,6 +35,7 @@ mod tests;
 pub(crate) use fastpath::{FAST_SLOTS, FastSlot};
 pub(crate) use manager::{Acquire, LockPosition, RowOwner};
 pub use manager::{AdvisoryScope, LockManager, LockOptions};
+pub use report::LockReport;
 pub use wait::LockWait;
 pub(crate) use wait::Waiter;
 

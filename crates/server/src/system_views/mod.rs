@@ -1,13 +1,19 @@
 //! What the system catalogs show of the server and the session: settings, activity,
-//! prepared statements, cursors.
+//! locks, prepared statements, cursors.
 
+mod activity;
+mod locks;
+pub(crate) mod session;
+mod statistics;
+
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use steppe_catalog::RelKind;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
-use steppe_catalog::system::{self, RowsBuilder, SessionView, Setting, SystemContext};
-use steppe_exec::SessionServices;
-use steppe_types::{Datum, Error, Oid, Result};
+use steppe_catalog::system::{self, SessionView, Setting, SystemContext};
+use steppe_types::datum::Array;
+use steppe_types::{Datum, Error, Oid, Result, oid};
 
 use crate::services::Core;
 use crate::settings::definition::Kind;
@@ -42,6 +48,7 @@ pub(crate) fn rows(core: &Core, relation: Oid) -> Result<Vec<Vec<Datum>>> {
 impl SessionView for Core {
     fn settings(&self) -> Vec<Setting> {
         let rows = self.settings.lock().rows();
+        let file = self.server.data_dir.configuration_path().display().to_string();
         rows.into_iter()
             .map(|row| {
                 let definition = row.definition;
@@ -68,7 +75,9 @@ impl SessionView for Core {
                     values,
                     boot: Some(definition.boot.setting()),
                     reset: Some(row.reset.setting()),
-                    pending_restart: false,
+                    source_file: row.setting.source.line().map(|_| file.clone()),
+                    source_line: row.setting.source.line(),
+                    pending_restart: row.pending_restart,
                 }
             })
             .collect()
@@ -85,46 +94,43 @@ impl SessionView for Core {
 
     fn rows(&self, relation: &str) -> Result<Option<Vec<Vec<Datum>>>> {
         match relation {
-            "pg_stat_activity" => self.activity().map(Some),
-            _ => Ok(None),
+            "pg_stat_activity" => activity::rows(self).map(Some),
+            "pg_locks" => locks::rows(self).map(Some),
+            "pg_cursors" => session::cursors(&self.named.lock()).map(Some),
+            "pg_prepared_statements" => session::statements(&self.named.lock()).map(Some),
+            _ => statistics::rows(self, relation),
         }
     }
 }
 
 impl Core {
-    /// pg_stat_activity: who is connected, and whether they are in a transaction.
-    fn activity(&self) -> Result<Vec<Vec<Datum>>> {
-        let mut builder = RowsBuilder::new("pg_stat_activity")?;
-        let own = self.backend_pid();
-        self.server.backends.for_each(|pid, backend| {
-            let state = if pid == own || backend.control.is_running.load(Ordering::Relaxed) {
-                "active"
-            } else if backend.shared.xid() != 0 {
-                "idle in transaction"
-            } else {
-                "idle"
-            };
-            builder.row([
-                ("datid", Datum::Oid(POSTGRES_DATABASE)),
-                ("datname", Datum::Text(backend.database.clone())),
-                ("pid", Datum::Int4(pid)),
-                ("usesysid", Datum::Oid(steppe_catalog::BOOTSTRAP_SUPERUSER)),
-                ("usename", Datum::Text(backend.user.clone())),
-                ("backend_start", Datum::TimestampTz(backend.started)),
-                ("state", Datum::text(state)),
-                ("backend_type", Datum::text("client backend")),
-            ]);
-        });
-        builder.finish()
+    /// Functions that only the server can compute, by prosrc.
+    pub(crate) fn call_function(&self, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
+        Some(Ok(match (source, args) {
+            ("pg_postmaster_start_time", _) => Datum::TimestampTz(self.server.started),
+            ("pg_conf_load_time", _) => {
+                Datum::TimestampTz(self.server.configured.load(Ordering::Relaxed))
+            }
+            ("pg_reload_conf", _) => Datum::Bool(self.server.reload()),
+            ("pg_blocking_pids", [Datum::Int4(pid)]) => self.blocking_pids(*pid),
+            ("current_query", _) => Datum::text(self.control.activity.query()),
+            ("pg_current_xact_id_if_assigned", _) => match self.handle.shared().xid() {
+                0 => Datum::Null,
+                xid => Datum::Xid8(xid),
+            },
+            _ => return None,
+        }))
     }
 
-    /// Functions that only the server can compute, by prosrc.
-    pub(crate) fn call_function(&self, source: &str) -> Option<Datum> {
-        match source {
-            "pg_postmaster_start_time" | "pg_conf_load_time" => {
-                Some(Datum::TimestampTz(self.server.started))
-            }
-            _ => None,
-        }
+    fn blocking_pids(&self, pid: i32) -> Datum {
+        let pids = match u32::try_from(pid) {
+            Ok(pid) => self.server.database.locks().blocking(pid),
+            Err(_) => Vec::new(),
+        };
+        let elements: Vec<Datum> =
+            pids.iter().map(|pid| Datum::Int4(i32::try_from(*pid).unwrap_or(i32::MAX))).collect();
+        let dimensions =
+            if elements.is_empty() { Vec::new() } else { vec![(elements.len() as i32, 1)] };
+        Datum::Array(Arc::new(Array { element_type: oid::INT4, dimensions, elements }))
     }
 }

@@ -1,0 +1,88 @@
+//! pg_stat_activity: who is connected and what they do.
+
+use steppe_catalog::system::RowsBuilder;
+use steppe_catalog::system::session::POSTGRES_DATABASE;
+use steppe_txn::LockTag;
+use steppe_types::{Datum, Result};
+
+use crate::activity::{State, Wait};
+use crate::server::Backend;
+use crate::services::Core;
+
+/// A moment, or NULL.
+fn moment(micros: i64) -> Datum {
+    if micros == 0 { Datum::Null } else { Datum::TimestampTz(micros) }
+}
+
+fn word(text: Option<&'static str>) -> Datum {
+    text.map_or(Datum::Null, Datum::text)
+}
+
+/// wait_event_type and wait_event.
+fn wait_event(
+    core: &Core,
+    pid: i32,
+    backend: &Backend,
+) -> (Option<&'static str>, Option<&'static str>) {
+    let locked =
+        u32::try_from(pid).ok().and_then(|pid| core.server.database.locks().waited_for(pid));
+    if let Some(tag) = locked {
+        return (
+            Some("Lock"),
+            Some(match tag {
+                LockTag::Relation(_) => "relation",
+                LockTag::Row(..) => "tuple",
+                LockTag::Transaction(_) => "transactionid",
+                LockTag::AdvisoryBig(_) | LockTag::AdvisoryPair(..) => "advisory",
+            }),
+        );
+    }
+    match backend.control.activity.wait() {
+        None => (None, None),
+        Some(Wait::ClientRead) => (Some("Client"), Some("ClientRead")),
+        Some(Wait::ClientWrite) => (Some("Client"), Some("ClientWrite")),
+        Some(Wait::LogFlush) => (Some("IO"), Some("WalSync")),
+        Some(Wait::Sleep) => (Some("Timeout"), Some("PgSleep")),
+    }
+}
+
+/// The rows of pg_stat_activity.
+pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
+    let mut builder = RowsBuilder::new("pg_stat_activity")?;
+    core.server.backends.for_each(|pid, backend| {
+        let activity = &backend.control.activity;
+        let state = match activity.state() {
+            State::Starting => None,
+            State::Active => Some("active"),
+            State::Idle => Some("idle"),
+            State::IdleInTransaction => Some("idle in transaction"),
+            State::IdleInFailedTransaction => Some("idle in transaction (aborted)"),
+        };
+        let (wait_type, wait_event) = wait_event(core, pid, backend);
+        let xid = match backend.shared.xid() {
+            0 => Datum::Null,
+            // As PostgreSQL's xid: the lower half.
+            xid => Datum::Oid(xid as u32),
+        };
+        builder.row([
+            ("datid", Datum::Oid(POSTGRES_DATABASE)),
+            ("datname", Datum::Text(backend.database.clone())),
+            ("pid", Datum::Int4(pid)),
+            ("usesysid", Datum::Oid(steppe_catalog::BOOTSTRAP_SUPERUSER)),
+            ("usename", Datum::Text(backend.user.clone())),
+            ("application_name", Datum::text(activity.application_name())),
+            ("client_port", Datum::Int4(backend.client_port)),
+            ("backend_start", Datum::TimestampTz(backend.started)),
+            ("xact_start", moment(activity.xact_start())),
+            ("query_start", moment(activity.query_start())),
+            ("state_change", moment(activity.state_change())),
+            ("wait_event_type", word(wait_type)),
+            ("wait_event", word(wait_event)),
+            ("state", word(state)),
+            ("backend_xid", xid),
+            ("query", Datum::text(activity.query())),
+            ("backend_type", Datum::text("client backend")),
+        ]);
+    });
+    builder.finish()
+}

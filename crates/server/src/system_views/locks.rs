@@ -1,0 +1,85 @@
+//! pg_locks: the lock table. Row locks are in it as long as somebody holds them explicitly
+//! (FOR UPDATE …) or waits for the row, with the row's ctid.
+
+use hashbrown::HashMap;
+use steppe_catalog::Catalog;
+use steppe_catalog::system::RowsBuilder;
+use steppe_catalog::system::session::POSTGRES_DATABASE;
+use steppe_txn::LockTag;
+use steppe_types::{Datum, Oid, Result};
+
+use crate::services::Core;
+
+/// What names the lock: columns of pg_locks.
+#[derive(Default)]
+struct Target {
+    kind: &'static str,
+    database: Option<Oid>,
+    relation: Option<Oid>,
+    /// page, tuple
+    row: Option<(i32, i16)>,
+    transaction: Option<u64>,
+    /// classid, objid, objsubid
+    key: Option<(Oid, Oid, i16)>,
+}
+
+fn target(tag: LockTag, tables: &HashMap<u64, Oid>) -> Target {
+    let database = Some(POSTGRES_DATABASE);
+    match tag {
+        LockTag::Relation(oid) => {
+            Target { kind: "relation", database, relation: Some(oid), ..Target::default() }
+        }
+        LockTag::Row(root, row) => Target {
+            kind: "tuple",
+            database,
+            relation: tables.get(&root).copied(),
+            // As ctid shows a row id.
+            row: Some(((row >> 16) as i32, row as i16)),
+            ..Target::default()
+        },
+        LockTag::Transaction(xid) => {
+            Target { kind: "transactionid", transaction: Some(xid), ..Target::default() }
+        }
+        LockTag::AdvisoryBig(key) => {
+            let key = Some(((key >> 32) as u32, key as u32, 1));
+            Target { kind: "advisory", database, key, ..Target::default() }
+        }
+        LockTag::AdvisoryPair(a, b) => {
+            let key = Some((a as u32, b as u32, 2));
+            Target { kind: "advisory", database, key, ..Target::default() }
+        }
+    }
+}
+
+/// Tables by the root of their tree.
+fn tables(catalog: &Catalog) -> HashMap<u64, Oid> {
+    catalog.relations().filter_map(|r| Some((r.storage?.root, r.oid))).collect()
+}
+
+/// The rows of pg_locks.
+pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
+    let locks = core.server.database.locks().report();
+    let names_rows = locks.iter().any(|lock| matches!(lock.tag, LockTag::Row(..)));
+    let tables = if names_rows { tables(&core.names().catalog) } else { HashMap::new() };
+    let mut builder = RowsBuilder::new("pg_locks")?;
+    let oid = |oid: Option<Oid>| oid.map_or(Datum::Null, Datum::Oid);
+    for lock in locks {
+        let target = target(lock.tag, &tables);
+        builder.row([
+            ("locktype", Datum::text(target.kind)),
+            ("database", oid(target.database)),
+            ("relation", oid(target.relation)),
+            ("page", target.row.map_or(Datum::Null, |row| Datum::Int4(row.0))),
+            ("tuple", target.row.map_or(Datum::Null, |row| Datum::Int2(row.1))),
+            ("transactionid", oid(target.transaction.map(|xid| xid as u32))),
+            ("classid", oid(target.key.map(|key| key.0))),
+            ("objid", oid(target.key.map(|key| key.1))),
+            ("objsubid", target.key.map_or(Datum::Null, |key| Datum::Int2(key.2))),
+            ("pid", Datum::Int4(i32::try_from(lock.pid).unwrap_or(i32::MAX))),
+            ("mode", Datum::text(lock.mode)),
+            ("granted", Datum::Bool(lock.granted)),
+            ("fastpath", Datum::Bool(lock.fast_path)),
+        ]);
+    }
+    builder.finish()
+}

@@ -1,0 +1,83 @@
+//! pg_cursors and pg_prepared_statements: what a session has named.
+//!
+//! Only the session knows them, and it is lent out while a statement runs: before a
+//! statement that reads one of these views, it leaves copies here.
+
+use std::sync::Arc;
+
+use steppe_catalog::system::RowsBuilder;
+use steppe_types::datum::Array;
+use steppe_types::{Datum, Oid, Result, oid};
+
+/// The views' names.
+pub(crate) const VIEWS: &[&str] = &["pg_cursors", "pg_prepared_statements"];
+
+/// A portal that can be seen.
+#[derive(Clone, Debug)]
+pub(crate) struct ShownCursor {
+    pub name: Box<str>,
+    pub statement: Arc<str>,
+    pub is_holdable: bool,
+    pub is_binary: bool,
+    pub is_scrollable: bool,
+    pub created_at: i64,
+}
+
+/// A prepared statement.
+#[derive(Clone, Debug)]
+pub(crate) struct ShownStatement {
+    pub name: Box<str>,
+    pub statement: Arc<str>,
+    pub prepared_at: i64,
+    pub parameters: Box<[Oid]>,
+    /// Types of the result's columns; `None`: it returns no rows.
+    pub results: Option<Box<[Oid]>>,
+    /// By PREPARE, not by the protocol.
+    pub from_sql: bool,
+}
+
+/// What a session has named.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Named {
+    pub cursors: Vec<ShownCursor>,
+    pub statements: Vec<ShownStatement>,
+}
+
+/// The rows of pg_cursors.
+pub(super) fn cursors(named: &Named) -> Result<Vec<Vec<Datum>>> {
+    let mut builder = RowsBuilder::new("pg_cursors")?;
+    for cursor in &named.cursors {
+        builder.row([
+            ("name", Datum::text(&*cursor.name)),
+            ("statement", Datum::Text(Arc::clone(&cursor.statement))),
+            ("is_holdable", Datum::Bool(cursor.is_holdable)),
+            ("is_binary", Datum::Bool(cursor.is_binary)),
+            ("is_scrollable", Datum::Bool(cursor.is_scrollable)),
+            ("creation_time", Datum::TimestampTz(cursor.created_at)),
+        ]);
+    }
+    builder.finish()
+}
+
+/// regtype[]
+fn types(oids: &[Oid]) -> Datum {
+    let dimensions = if oids.is_empty() { Vec::new() } else { vec![(oids.len() as i32, 1)] };
+    let elements = oids.iter().map(|ty| Datum::Oid(*ty)).collect();
+    Datum::Array(Arc::new(Array { element_type: oid::REGTYPE, dimensions, elements }))
+}
+
+/// The rows of pg_prepared_statements. Plans are not counted by kind: there is one kind.
+pub(super) fn statements(named: &Named) -> Result<Vec<Vec<Datum>>> {
+    let mut builder = RowsBuilder::new("pg_prepared_statements")?;
+    for statement in &named.statements {
+        builder.row([
+            ("name", Datum::text(&*statement.name)),
+            ("statement", Datum::Text(Arc::clone(&statement.statement))),
+            ("prepare_time", Datum::TimestampTz(statement.prepared_at)),
+            ("parameter_types", types(&statement.parameters)),
+            ("result_types", statement.results.as_deref().map_or(Datum::Null, types)),
+            ("from_sql", Datum::Bool(statement.from_sql)),
+        ]);
+    }
+    builder.finish()
+}

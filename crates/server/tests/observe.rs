@@ -1,0 +1,153 @@
+//! What the server shows of itself: activity, locks, what a session has named, settings that
+//! were read again.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use support::{Raw, TestServer, query, rows};
+
+fn text(rows: &[Vec<Option<String>>]) -> Vec<String> {
+    let shown = |column: &Option<String>| column.clone().unwrap_or_else(|| "~".to_owned());
+    rows.iter().map(|row| row.iter().map(shown).collect::<Vec<_>>().join("|")).collect()
+}
+
+fn ask(raw: &mut Raw, sql: &str) -> Vec<String> {
+    text(&rows(&raw.query(sql)))
+}
+
+fn pid(raw: &mut Raw) -> String {
+    ask(raw, "select pg_backend_pid()").remove(0)
+}
+
+/// Asks until the answer is the wanted one.
+fn wait_for(raw: &mut Raw, sql: &str, wanted: &[&str]) {
+    let patience = Instant::now() + Duration::from_secs(10);
+    loop {
+        let found = ask(raw, sql);
+        if found == wanted {
+            return;
+        }
+        assert!(Instant::now() < patience, "{sql}: {found:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn activity_tells_states_and_waits() {
+    let server = TestServer::start();
+    let (mut watcher, mut owner, mut waiter) = (server.raw(), server.raw(), server.raw());
+    let (owner_pid, waiter_pid) = (pid(&mut owner), pid(&mut waiter));
+    watcher.query("create table t (a int primary key, b int); insert into t values (1, 1)");
+    let state = |pid: &str| {
+        format!(
+            "select state, wait_event_type, wait_event, query from pg_stat_activity where pid = {pid}"
+        )
+    };
+    let select = "select pg_backend_pid()";
+    wait_for(&mut watcher, &state(&owner_pid), &[&format!("idle|Client|ClientRead|{select}")]);
+    let update = "begin; update t set b = 2 where a = 1";
+    owner.query(update);
+    let idle = format!("idle in transaction|Client|ClientRead|{update}");
+    wait_for(&mut watcher, &state(&owner_pid), &[&idle]);
+    let known = "select xact_start is not null and backend_xid is not null \
+                 and query_start <= state_change from pg_stat_activity where pid = ";
+    assert_eq!(ask(&mut watcher, &format!("{known}{owner_pid}")), ["t"]);
+
+    let blocked = "update t set b = 3 where a = 1";
+    waiter.send(&query(blocked));
+    let waits = format!(
+        "select state, wait_event_type, query from pg_stat_activity where pid = {waiter_pid}"
+    );
+    wait_for(&mut watcher, &waits, &[&format!("active|Lock|{blocked}")]);
+    let blockers = format!("select pg_blocking_pids({waiter_pid})");
+    assert_eq!(ask(&mut watcher, &blockers), [format!("{{{owner_pid}}}")]);
+    assert_eq!(ask(&mut watcher, &format!("select pg_blocking_pids({owner_pid})")), ["{}"]);
+    let not_granted =
+        format!("select count(*) from pg_locks where pid = {waiter_pid} and not granted");
+    assert_eq!(ask(&mut watcher, &not_granted), ["1"]);
+    let granted = format!(
+        "select mode, granted, fastpath from pg_locks where pid = {owner_pid} \
+         and relation = 't'::regclass and locktype = 'relation'"
+    );
+    assert_eq!(ask(&mut watcher, &granted), ["RowExclusiveLock|t|t"]);
+
+    owner.query("rollback");
+    waiter.until_ready();
+    wait_for(&mut watcher, &state(&waiter_pid), &[&format!("idle|Client|ClientRead|{blocked}")]);
+    owner.query("begin; select nope");
+    let failed = format!("select state from pg_stat_activity where pid = {owner_pid}");
+    wait_for(&mut watcher, &failed, &["idle in transaction (aborted)"]);
+    // A session that has ended is not shown, and nothing is held for it.
+    drop(owner);
+    wait_for(
+        &mut watcher,
+        &format!("select count(*) from pg_stat_activity where pid = {owner_pid}"),
+        &["0"],
+    );
+    wait_for(
+        &mut watcher,
+        &format!("select count(*) from pg_locks where pid = {owner_pid}"),
+        &["0"],
+    );
+}
+
+#[test]
+fn advisory_locks_are_shown_by_their_keys() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    raw.query("select pg_advisory_lock(77777777777), pg_advisory_lock_shared(-1, 2)");
+    let locks = "select classid, objid, objsubid, mode from pg_locks \
+                 where locktype = 'advisory' order by objsubid";
+    assert_eq!(ask(&mut raw, locks), ["18|468366449|1|ExclusiveLock", "4294967295|2|2|ShareLock"]);
+    raw.query("select pg_advisory_unlock_all()");
+    assert!(ask(&mut raw, locks).is_empty());
+}
+
+#[test]
+fn a_session_sees_what_it_has_named() {
+    let server = TestServer::start();
+    let (mut raw, mut other) = (server.raw(), server.raw());
+    raw.query("prepare p (int) as select $1, 'x'::text");
+    raw.send(&[support::parse("q", "select 1 where $1 = 2"), support::sync()].concat());
+    raw.until_ready();
+    let prepared = "select name, parameter_types, result_types, from_sql, \
+                    prepare_time <= now() from pg_prepared_statements order by name";
+    let expected = ["p|{integer}|{integer,text}|t|t", "q|{integer}|{integer}|f|t"];
+    assert_eq!(ask(&mut raw, prepared), expected);
+    assert!(ask(&mut other, prepared).is_empty());
+    let declare = "begin; declare c binary scroll cursor with hold for select 1";
+    raw.query(declare);
+    let cursors = "select name, statement, is_holdable, is_binary, is_scrollable from pg_cursors";
+    assert_eq!(ask(&mut raw, cursors), [format!("c|{declare}|t|t|t")]);
+    assert!(ask(&mut other, cursors).is_empty());
+}
+
+#[test]
+fn settings_are_read_again() {
+    let server = TestServer::start();
+    let (mut raw, mut other) = (server.raw(), server.raw());
+    assert_eq!(ask(&mut raw, "show work_mem"), ["4MB"]);
+    other.query("set work_mem = '9MB'");
+    let path = ask(&mut raw, "show data_directory").remove(0) + "/steppe.conf";
+    let before = std::fs::read_to_string(&path).expect("it was made");
+    let lines = before.lines().count();
+    let text = format!("{before}work_mem = 7MB\nmax_connections = 7\nnope = 1\napp.x = 'y'\n");
+    std::fs::write(&path, text).expect("it is written");
+    assert_eq!(ask(&mut raw, "select pg_reload_conf()"), ["t"]);
+    assert_eq!(ask(&mut raw, "show work_mem; show app.x"), ["7MB", "y"]);
+    // What the session has set stands, until it is reset.
+    assert_eq!(ask(&mut other, "show work_mem"), ["9MB"]);
+    assert_eq!(ask(&mut other, "reset work_mem; show work_mem"), ["7MB"]);
+    let row = "select setting, source, sourcefile, sourceline, pending_restart \
+               from pg_settings where name = ";
+    let work_mem = format!("7168|configuration file|{path}|{}|f", lines + 1);
+    assert_eq!(ask(&mut raw, &format!("{row}'work_mem'")), [work_mem]);
+    assert_eq!(ask(&mut raw, &format!("{row}'max_connections'")), ["100|default|~|~|t"]);
+    assert_eq!(ask(&mut server.raw(), "show work_mem"), ["7MB"]);
+    // The command line's values stand.
+    assert_eq!(ask(&mut raw, "show shared_buffers"), ["8MB"]);
+    std::fs::write(&path, before).expect("it is written");
+    raw.query("select pg_reload_conf()");
+    assert_eq!(ask(&mut raw, "show work_mem"), ["4MB"]);
+}
