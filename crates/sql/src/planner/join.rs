@@ -6,7 +6,9 @@
 //! is applied at the lowest join that has all its columns.
 
 use super::cost::{self, Estimator};
+use super::ordered::WantedOrder;
 use super::scan::{ScanRequest, clamp_rows};
+use super::upper::hash_distinct;
 use super::{ColumnId, CtePlan, Planner, Rel, RteSet, and_all, conjuncts, node, rtes_of, to_slots};
 use crate::deparse::quote_identifier;
 use crate::expr::{CallSyntax, Expr, TypeRef};
@@ -15,6 +17,7 @@ use crate::query::{FromItem, JoinKind, Query, Rte, RteKind};
 use crate::walk;
 use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
+use steppe_catalog::builtin::Strategy;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// Above this many units the order is found greedily.
@@ -42,12 +45,14 @@ impl FromContext<'_> {
 }
 
 impl Planner<'_> {
-    /// Plans FROM and WHERE; conditions without columns become a one-time filter.
+    /// Plans FROM and WHERE; conditions without columns become a one-time filter. The rows may
+    /// come in the wanted order: then true is returned besides.
     pub(crate) fn plan_from_and_where(
         &mut self,
         query: &mut Query,
         wanted: HashSet<ColumnId>,
-    ) -> Result<Rel> {
+        order: Option<WantedOrder>,
+    ) -> Result<(Rel, bool)> {
         let mut conditions = Vec::new();
         if let Some(filter) = query.filter.take() {
             conjuncts(filter, &mut conditions);
@@ -70,19 +75,37 @@ impl Planner<'_> {
         columns.values_mut().for_each(|c| c.sort_unstable());
         let rtes = std::mem::take(&mut query.rtes);
         let from = FromContext { rtes: &rtes, columns, lateral };
-        let rel = if items.is_empty() {
-            let mut rel = result_rel();
-            rel.plan.filter = and_all(conditions);
-            Ok(rel)
-        } else {
-            self.join_items(&from, items, conditions)
-        };
+        let planned = self.join_or_ordered(&from, items, conditions, order);
         query.rtes = rtes;
-        let rel = rel?;
-        Ok(match and_all(constant) {
+        let (rel, sorted) = planned?;
+        let rel = match and_all(constant) {
             Some(filter) => gate(rel, filter),
             None => rel,
-        })
+        };
+        Ok((rel, sorted))
+    }
+
+    /// Joins all items, perhaps in an order; true if so.
+    fn join_or_ordered(
+        &mut self,
+        from: &FromContext<'_>,
+        items: Vec<FromItem>,
+        conditions: Vec<Expr>,
+        order: Option<WantedOrder>,
+    ) -> Result<(Rel, bool)> {
+        if items.is_empty() {
+            let mut rel = result_rel();
+            rel.plan.filter = and_all(conditions);
+            return Ok((rel, false));
+        }
+        let Some(order) = order else {
+            return Ok((self.join_items(from, items, conditions)?, false));
+        };
+        let unsorted = self.join_items(from, items.clone(), conditions.clone())?;
+        match self.presorted(from, &order, &items, &conditions, &unsorted)? {
+            Some(rel) => Ok((rel, true)),
+            None => Ok((unsorted, false)),
+        }
     }
 
     /// Joins a list of items under a pool of conditions.
@@ -369,14 +392,67 @@ impl Planner<'_> {
             FromItem::Rte(rte) => Some((*rte, right_pool.clone())),
             FromItem::Join { .. } => None,
         };
+        let left_single = match (&left, kind) {
+            (FromItem::Rte(rte), JoinKind::Semi) => Some((*rte, left_pool.clone())),
+            _ => None,
+        };
         let outer = self.join_items(from, vec![left], left_pool)?;
         let inner = self.join_items(from, vec![right], right_pool)?;
+        let looked_up = match left_single {
+            Some((rte, own)) => self.semi_join_by_lookup(from, rte, &own, &inner, &on)?,
+            None => None,
+        };
         // A RIGHT join is a LEFT join the other way round.
         let (kind, outer, inner, single) = match kind {
             JoinKind::Right => (JoinKind::Left, inner, outer, None),
             kind => (kind, outer, inner, right_single),
         };
-        self.cheapest_join(from, kind, outer, inner, on, single)
+        let rel = self.cheapest_join(from, kind, outer, inner, on, single)?;
+        let total = rel.plan.cost.total;
+        Ok(looked_up.filter(|other| other.plan.cost.total < total).unwrap_or(rel))
+    }
+
+    /// A semi join the other way round: each key of the inner side once, and for it the rows of
+    /// the outer table `rte` by an index (PostgreSQL's JOIN_UNIQUE_INNER).
+    fn semi_join_by_lookup(
+        &mut self,
+        from: &FromContext<'_>,
+        rte: usize,
+        own: &[Expr],
+        inner: &Rel,
+        on: &[Expr],
+    ) -> Result<Option<Rel>> {
+        let outer_set = RteSet::one(rte);
+        let mut columns = Vec::with_capacity(on.len());
+        for condition in on {
+            let Expr::Func { args, syntax: CallSyntax::Operator(op), .. } = condition else {
+                return Ok(None);
+            };
+            let [a, b] = args.as_slice() else { return Ok(None) };
+            let equal = self.builtins.strategy(*op) == Some(Strategy::Equal);
+            let (key, other) = if rtes_of(a).is_subset(&inner.rtes) { (a, b) } else { (b, a) };
+            let Expr::Var { rte, column, levels_up: 0, .. } = key else { return Ok(None) };
+            let position =
+                inner.layout.iter().position(|id| *id == super::column_id(*rte, *column));
+            match position {
+                Some(position) if equal && rtes_of(other) == outer_set => columns.push(position),
+                _ => return Ok(None),
+            }
+        }
+        if columns.is_empty() || inner.plan.project.is_some() {
+            return Ok(None);
+        }
+        columns.sort_unstable();
+        columns.dedup();
+        let mut unique = inner.clone();
+        let slot = |index: &usize| Expr::Slot { index: *index, ty: inner.plan.types[*index] };
+        unique.plan.project = Some(columns.iter().map(slot).collect());
+        unique.plan.types = columns.iter().map(|i| inner.plan.types[*i]).collect();
+        unique.layout = columns.iter().map(|i| inner.layout[*i]).collect();
+        let keys = unique.plan.types.iter().enumerate();
+        let keys = keys.map(|(index, ty)| Expr::Slot { index, ty: *ty }).collect();
+        let unique = hash_distinct(unique, keys);
+        self.index_nest_loop(from, JoinKind::Inner, &unique, rte, own, on)
     }
 
     /// Finds an order for inner joins.
@@ -678,7 +754,7 @@ impl Planner<'_> {
     }
 
     /// A nested loop whose inner side is looked up in an index by the outer row's values.
-    fn index_nest_loop(
+    pub(super) fn index_nest_loop(
         &mut self,
         from: &FromContext<'_>,
         kind: JoinKind,
@@ -1021,7 +1097,7 @@ fn gate(rel: Rel, filter: Expr) -> Rel {
 }
 
 /// Adds conditions to a relation's own filter.
-fn add_filter(rel: &mut Rel, conditions: Vec<Expr>) -> Result<()> {
+pub(super) fn add_filter(rel: &mut Rel, conditions: Vec<Expr>) -> Result<()> {
     if rel.plan.project.is_some() {
         // A sub-select's own projection: the conditions are over what comes out of it.
         let plan = rel.plan.clone();

@@ -19,6 +19,7 @@ mod grouping;
 mod index;
 mod join;
 mod modify;
+mod ordered;
 mod prep;
 mod project_set;
 mod scan;

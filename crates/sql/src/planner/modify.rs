@@ -39,7 +39,7 @@ impl Planner<'_> {
         self.plan_sublinks(query)?;
         let mut wanted = HashSet::new();
         query.targets.iter().for_each(|t| collect_columns(&t.expr, &mut wanted));
-        let rel = self.plan_from_and_where(query, wanted)?;
+        let (rel, _) = self.plan_from_and_where(query, wanted, None)?;
         let child = project(rel, query.targets.iter().map(|t| t.expr.clone()).collect())?;
         let layout = row_layout(target, &relation);
         let on_conflict = match query.on_conflict.take() {
@@ -77,7 +77,7 @@ impl Planner<'_> {
         let filter = query.filter.clone();
         let mut wanted: HashSet<ColumnId> = others.iter().copied().collect();
         wanted.insert((target, ROW_ID));
-        let rel = self.plan_from_and_where(query, wanted)?;
+        let (rel, _) = self.plan_from_and_where(query, wanted, None)?;
         let columns: Vec<ColumnId> = std::iter::once((target, ROW_ID)).chain(others).collect();
         let child = project_columns(rel, &columns)?;
 

@@ -5,7 +5,7 @@ use super::cost::{self, Estimator};
 use super::index::CandidateIndex;
 use super::{ColumnId, Planner, Rel, RteSet, and_all, node, to_slots};
 use crate::deparse::quote_identifier;
-use crate::expr::{Expr, TypeRef};
+use crate::expr::{BoolTest, Expr, TypeRef};
 use crate::implies::implied_by;
 use crate::plan::*;
 use crate::query::{OrderBy, Rte, Target};
@@ -38,14 +38,65 @@ impl Planner<'_> {
         if !self.ctx.settings.seqscan {
             best.plan.cost.total += 1e10;
         }
-        for index in indexes {
-            if let Some(rel) = self.index_scan(request, &index, false, false)?
+        for index in &indexes {
+            if let Some(rel) = self.index_scan(request, index, false, false)?
+                && rel.plan.cost.total < best.plan.cost.total
+            {
+                best = rel;
+            }
+        }
+        for (i, condition) in request.conditions.iter().enumerate() {
+            if let Expr::Or(arms) = condition
+                && !indexes.is_empty()
+                && let Some(rel) = self.scan_of_arms(request, i, arms, &indexes)?
                 && rel.plan.cost.total < best.plan.cost.total
             {
                 best = rel;
             }
         }
         Ok(best)
+    }
+
+    /// `a OR b` with an index for each: one scan after the other, each without the rows that an
+    /// arm before has found (where PostgreSQL combines bitmaps).
+    fn scan_of_arms(
+        &mut self,
+        request: &ScanRequest<'_>,
+        position: usize,
+        arms: &[Expr],
+        indexes: &[CandidateIndex],
+    ) -> Result<Option<Rel>> {
+        let others = request.conditions.iter().enumerate().filter(|(i, _)| *i != position);
+        let others: Vec<Expr> = others.map(|(_, c)| c.clone()).collect();
+        let (mut children, mut cost) = (Vec::with_capacity(arms.len()), Cost::default());
+        for (i, arm) in arms.iter().enumerate() {
+            let mut conditions = others.clone();
+            super::conjuncts(arm.clone(), &mut conditions);
+            let not_before = arms[..i].iter().map(|before| Expr::BoolTest {
+                arg: Box::new(before.clone()),
+                test: BoolTest::NotTrue,
+            });
+            conditions.extend(not_before);
+            let of_arm = ScanRequest { conditions: &conditions, ..*request };
+            let mut best: Option<Rel> = None;
+            for index in indexes {
+                if let Some(rel) = self.index_scan(&of_arm, index, false, false)?
+                    && best.as_ref().is_none_or(|b| rel.plan.cost.total < b.plan.cost.total)
+                {
+                    best = Some(rel);
+                }
+            }
+            let Some(rel) = best else { return Ok(None) };
+            cost.total += rel.plan.cost.total;
+            cost.rows += rel.plan.cost.rows;
+            cost.width = rel.plan.cost.width;
+            children.push(rel.plan);
+        }
+        let Some(first) = children.first() else { return Ok(None) };
+        let (types, names) = (first.types.clone(), first.slot_names.clone());
+        let plan = node(PlanNode::Append(children), types, names, cost);
+        let rtes = RteSet::one(request.rte);
+        Ok(Some(Rel { plan, layout: request.columns.to_vec(), rtes }))
     }
 
     /// Whether the conditions bind every key of a unique index by equality.

@@ -3,6 +3,7 @@
 
 use super::cost;
 use super::join::{item_rtes, output_names, sort_rel};
+use super::ordered::WantedOrder;
 use super::prep;
 use super::project_set::project_sets;
 use super::scan::{ScanRequest, clamp_rows};
@@ -28,6 +29,7 @@ impl Planner<'_> {
 
     fn query_with_ctes(&mut self, query: &mut Query) -> Result<Plan> {
         prep::prepare(query);
+        self.extremes_by_index(query);
         self.plan_ctes(query)?;
         self.plan_sublinks(query)?;
         if let Some(operation) = query.set_operation.take() {
@@ -35,13 +37,9 @@ impl Planner<'_> {
             return self.finish_select(query, rel, false);
         }
         let recheck = Recheck::of(query);
-        let (rel, sorted) = match self.presorted(query)? {
-            Some(rel) => (rel, true),
-            None => {
-                let wanted = self.wanted_columns(query);
-                (self.plan_from_and_where(query, wanted)?, false)
-            }
-        };
+        let wanted = self.wanted_columns(query);
+        let order = WantedOrder::of(query, limit_rows(query));
+        let (rel, sorted) = self.plan_from_and_where(query, wanted, order)?;
         if query.row_locks.is_empty() {
             self.finish_select(query, rel, sorted)
         } else {
@@ -101,50 +99,6 @@ impl Planner<'_> {
             wanted.extend(clause.rtes.iter().map(|rte| (*rte, ROW_ID)));
         }
         wanted
-    }
-
-    /// A single table in the wanted order by an index, where a LIMIT or the costs favour it.
-    fn presorted(&mut self, query: &mut Query) -> Result<Option<Rel>> {
-        let plain = !query.has_aggregates
-            && query.windows.is_empty()
-            && matches!(query.distinct, Distinct::No)
-            && !query.order_by.is_empty()
-            && !query.targets.iter().any(|t| returns_set(&t.expr));
-        let [FromItem::Rte(rte)] = query.from.as_slice() else { return Ok(None) };
-        let rte = *rte;
-        let RteKind::Relation(relation) = query.rtes[rte].kind.clone() else { return Ok(None) };
-        if !plain {
-            return Ok(None);
-        }
-        let mut conditions = Vec::new();
-        if let Some(filter) = query.filter.clone() {
-            conjuncts(filter, &mut conditions);
-        }
-        if conditions.iter().any(|c| super::rtes_of(c).is_empty()) {
-            return Ok(None);
-        }
-        let mut wanted = self.wanted_columns(query);
-        conditions.iter().for_each(|c| collect_columns(c, &mut wanted));
-        let mut columns: Vec<ColumnId> = wanted.into_iter().collect();
-        columns.sort_unstable();
-        let request = ScanRequest {
-            rtes: &query.rtes,
-            rte,
-            relation: &relation,
-            columns: &columns,
-            conditions: &conditions,
-        };
-        let Some(sorted) = self.ordered_scan(&request, &query.targets, &query.order_by)? else {
-            return Ok(None);
-        };
-        let unsorted = self.base_scan(&request)?;
-        let bound = limit_rows(query);
-        let with_sort = cost::sort_cost(&unsorted.plan.cost, bound);
-        let share = bound.map_or(1.0, |b| (b / sorted.plan.cost.rows.max(1.0)).min(1.0));
-        let by_index =
-            sorted.plan.cost.startup + (sorted.plan.cost.total - sorted.plan.cost.startup) * share;
-        let sort_cost = with_sort.total + if self.ctx.settings.sort { 0.0 } else { 1e10 };
-        Ok((by_index < sort_cost).then_some(sorted))
     }
 
     /// Grouping, targets, DISTINCT, ORDER BY, locks and LIMIT over FROM's rows.
@@ -390,7 +344,8 @@ fn lost_level() -> Error {
     Error::internal("the planner lost track of query levels")
 }
 
-fn hash_distinct(rel: Rel, keys: Vec<Expr>) -> Rel {
+/// Each combination of the keys once.
+pub(super) fn hash_distinct(rel: Rel, keys: Vec<Expr>) -> Rel {
     let (types, names) = (rel.plan.types.clone(), output_names(&rel.plan));
     let input = rel.plan.cost;
     let total = input.total + input.rows * cost::CPU_OPERATOR * keys.len().max(1) as f64;
