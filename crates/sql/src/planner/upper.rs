@@ -6,7 +6,7 @@ use super::join::{item_rtes, output_names, sort_rel};
 use super::ordered::WantedOrder;
 use super::prep;
 use super::project_set::project_sets;
-use super::scan::{ScanRequest, clamp_rows};
+use super::scan::clamp_rows;
 use super::{
     ColumnId, CtePlan, Planner, Rel, RteSet, collect_columns, conjuncts, node, returns_set,
     to_slots,
