@@ -98,6 +98,7 @@ impl World {
         let bound = bind_query(&ctx, &parsed[0].statement, Params::none())?;
         let settings = PlannerSettings::default();
         let ctx = PlannerContext {
+            older: None,
             catalog: &self.catalog,
             settings: &settings,
             sizes: &Sizes,

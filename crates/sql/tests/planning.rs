@@ -77,7 +77,13 @@ fn planned(sql: &str) -> Result<PlannedStmt> {
     let bound = bind_query(&ctx, &statement, Params::variable(&[]))?;
     let settings =
         PlannerSettings { search_path: search_path.to_vec(), ..PlannerSettings::default() };
-    let ctx = PlannerContext { catalog: &catalog, settings: &settings, sizes: &Sizes, io: &io };
+    let ctx = PlannerContext {
+        older: None,
+        catalog: &catalog,
+        settings: &settings,
+        sizes: &Sizes,
+        io: &io,
+    };
     plan(&ctx, bound)
 }
 

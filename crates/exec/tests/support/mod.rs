@@ -238,6 +238,7 @@ impl World {
         let params = if params.is_empty() { Params::none() } else { Params::fixed(params) };
         let bound = bind_query(&ctx, &parsed[0].statement, params)?;
         let ctx = PlannerContext {
+            older: None,
             catalog: &self.catalog,
             settings: &self.settings,
             sizes: &Sizes,

@@ -87,8 +87,9 @@ pub(crate) struct Session {
     names: NameSpace,
     /// The settings that `names` was resolved under.
     names_generation: u64,
-    /// The transaction's snapshot is older than the catalog in force.
-    names_old_snapshot: bool,
+    /// The epoch of the catalog that the transaction's snapshot was taken under, if that is older
+    /// than the catalog in force.
+    names_older: Option<u64>,
     /// What plans in the cache must have been made under, to be of use here.
     fingerprint: u64,
     env: ExecEnv,
@@ -139,7 +140,7 @@ impl Session {
             live: Live { generation: 0, ..live },
             names,
             names_generation: 0,
-            names_old_snapshot: false,
+            names_older: None,
             fingerprint: 0,
             env,
             xact: Xact::default(),

@@ -61,7 +61,7 @@ impl Session {
         let epoch = self.catalog_epoch();
         let current = epoch == self.names.catalog.epoch
             && self.names_generation == self.live.generation
-            && self.names_old_snapshot == self.xact.has_older_snapshot(epoch);
+            && self.names_older == self.xact.older_snapshot(epoch);
         if !current {
             self.resolve_names();
         }
@@ -74,9 +74,9 @@ impl Session {
         };
         self.names = NameSpace::resolve(catalog, &self.live.search_path, &self.core.identity);
         self.names_generation = self.live.generation;
-        self.names_old_snapshot = self.xact.has_older_snapshot(self.names.catalog.epoch);
+        self.names_older = self.xact.older_snapshot(self.names.catalog.epoch);
         let state = foldhash::quality::FixedState::default();
-        let deciding = (self.live.fingerprint, &self.names.path, self.names_old_snapshot);
+        let deciding = (self.live.fingerprint, &self.names.path, self.names_older);
         self.fingerprint = state.hash_one(deciding);
         let mut io = (*self.live.io).clone();
         io.now = self.env.transaction_timestamp;
@@ -260,9 +260,9 @@ impl Session {
         let database = &self.core.server.database;
         let mut settings = self.live.planner.clone();
         settings.search_path = self.names.path.to_vec();
-        settings.indexscan &= !self.names_old_snapshot;
         let context = PlannerContext {
             catalog,
+            older: self.names_older.and(self.xact.snapshot_catalog.as_deref()),
             settings: &settings,
             sizes: &Sizes(database),
             io: &self.env.io,

@@ -16,7 +16,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use steppe_catalog::CatalogChanges;
+use steppe_catalog::{Catalog, CatalogChanges};
 use steppe_sql::ast::{self, TransactionModes, TransactionStmt};
 use steppe_txn::{Interrupt, IsolationLevel, Txn};
 use steppe_types::{Error, Result, SqlState};
@@ -56,7 +56,7 @@ pub(super) struct Xact {
     /// A statement has run in it.
     queried: bool,
     /// The catalog version that its one snapshot was taken under (REPEATABLE READ).
-    snapshot_epoch: Option<u64>,
+    pub(super) snapshot_catalog: Option<Arc<Catalog>>,
     /// The running statement is one of several of a Query message.
     pub(super) is_one_of_several: bool,
     /// An Execute has ended in it, and no Sync has come since.
@@ -89,11 +89,9 @@ impl Xact {
         self.txn.as_mut().ok_or_else(|| Error::internal("no transaction is running"))
     }
 
-    /// Whether the transaction's snapshot is older than a catalog version: an index built since
-    /// may lack entries for row versions that only the snapshot sees, so none is used (PostgreSQL
-    /// is finer: pg_index.indcheckxmin).
-    pub(super) fn has_older_snapshot(&self, epoch: u64) -> bool {
-        self.snapshot_epoch.is_some_and(|at| at != epoch)
+    /// The epoch that the transaction's snapshot was taken under, if it is not this one.
+    pub(super) fn older_snapshot(&self, epoch: u64) -> Option<u64> {
+        self.snapshot_catalog.as_ref().map(|then| then.epoch).filter(|then| *then != epoch)
     }
 
     /// The depth of savepoints.
@@ -178,7 +176,8 @@ impl Session {
     pub(super) fn start_statement(&mut self) -> Result<()> {
         self.xact.queried = true;
         if self.xact.isolation == Some(Isolation::RepeatableRead) {
-            self.xact.snapshot_epoch.get_or_insert(self.names.catalog.epoch);
+            let catalog = &self.names.catalog;
+            self.xact.snapshot_catalog.get_or_insert_with(|| Arc::clone(catalog));
         }
         self.xact.txn()?.start_statement()
     }
@@ -277,7 +276,7 @@ impl Session {
         }
         self.xact.block = Block::Idle;
         self.xact.isolation = None;
-        self.xact.snapshot_epoch = None;
+        self.xact.snapshot_catalog = None;
         self.xact.is_one_of_several = false;
         self.xact.is_pipelined = false;
         self.control.activity.set_xact_start(0);

@@ -94,8 +94,24 @@ pub struct PlannerContext<'a> {
     pub settings: &'a PlannerSettings,
     /// Sizes of tables.
     pub sizes: &'a dyn TableSizes,
+    /// The catalog version that the transaction's snapshot was taken under, if that is an older
+    /// one: an index built since may lack entries for row versions that only the snapshot sees
+    /// (what PostgreSQL's pg_index.indcheckxmin is for).
+    pub older: Option<&'a Catalog>,
     /// Binds stored expressions (checks, index expressions).
     pub io: &'a steppe_types::io::IoContext,
+}
+
+impl PlannerContext<'_> {
+    /// Whether an index has entries for all row versions that the snapshot may see: it was there,
+    /// in the same place, when the snapshot was taken, or its table was not there at all.
+    fn has_all_versions(&self, index: &Relation) -> bool {
+        let Some(older) = self.older else { return true };
+        let then = older.relation(index.oid);
+        let table = index.index.as_ref().map(|info| info.table);
+        then.is_some_and(|then| then.storage == index.storage)
+            || table.is_some_and(|table| older.relation(table).is_none())
+    }
 }
 
 /// Plans a bound query.

@@ -201,6 +201,7 @@ impl Planner<'_> {
         let leads = |index: &Arc<Relation>| {
             index.index.as_ref().is_some_and(|info| {
                 info.predicate.is_none()
+                    && self.ctx.has_all_versions(index)
                     && info.keys.first().is_some_and(|k| i32::from(k.attnum) == column + 1)
             })
         };

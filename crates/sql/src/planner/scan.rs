@@ -133,6 +133,9 @@ impl Planner<'_> {
             return Ok(usable);
         }
         for index in self.ctx.catalog.indexes_of(request.relation) {
+            if !self.ctx.has_all_versions(index) {
+                continue;
+            }
             let Some(candidate) =
                 CandidateIndex::new(self.ctx.catalog, request.relation, index, request.rte)?
             else {
