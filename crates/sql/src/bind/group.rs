@@ -184,7 +184,7 @@ impl Binder<'_> {
             return Err(self.error(
                 SqlState::GROUPING_ERROR,
                 "aggregate function calls cannot contain window function calls",
-                location,
+                self.last_window,
             ));
         }
         if call.args.is_empty() && !call.star && !call.within_group {

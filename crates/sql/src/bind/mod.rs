@@ -346,6 +346,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) last_set: Option<Location>,
     /// Where the aggregate stands that was bound last.
     pub(crate) last_aggregate: Location,
+    /// Where the window call stands that was bound last.
+    pub(crate) last_window: Location,
 }
 
 impl<'a> Binder<'a> {
@@ -357,6 +359,7 @@ impl<'a> Binder<'a> {
             params,
             last_set: None,
             last_aggregate: Location::NONE,
+            last_window: Location::NONE,
         }
     }
 

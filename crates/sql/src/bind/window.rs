@@ -45,10 +45,11 @@ impl Binder<'_> {
             return Err(self.error(
                 SqlState::WINDOWING_ERROR,
                 "window function calls cannot be nested",
-                location,
+                self.last_window,
             ));
         }
         let window = self.window_of(over)?;
+        self.last_window = location;
         let star = call.star;
         let call = WindowCall { func: proc.oid, args, star, filter, aggregate, window, ty };
         Ok(Expr::Window(Box::new(call)))

@@ -12,7 +12,7 @@
 //! again on a newer version of the row.
 
 use super::join::output_names;
-use super::prep::pull_up_subqueries;
+use super::prep::{inline_ctes, pull_up_subqueries};
 use super::{ColumnId, Planner, Rel, RteSet, collect_columns, node, to_slots};
 use crate::bind::{BindContext, ExprPlace, bind_table_expr, parse_expression};
 use crate::expr::{Expr, TypeRef};
@@ -34,6 +34,7 @@ impl Planner<'_> {
 
     fn insert_plan(&mut self, query: &mut Query) -> Result<Plan> {
         let (target, relation) = target_of(query)?;
+        inline_ctes(query);
         pull_up_subqueries(query);
         self.plan_ctes(query)?;
         self.plan_sublinks(query)?;
@@ -60,6 +61,7 @@ impl Planner<'_> {
 
     fn update_or_delete_plan(&mut self, query: &mut Query) -> Result<Plan> {
         let (target, relation) = target_of(query)?;
+        inline_ctes(query);
         pull_up_subqueries(query);
         self.plan_ctes(query)?;
         self.plan_sublinks(query)?;

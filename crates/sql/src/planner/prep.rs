@@ -2,6 +2,7 @@
 //!
 //! - A simple sub-select in FROM (also a view) is merged into the query around it,
 //!   so that its tables take part in the join order and conditions reach them.
+//! - A WITH query that is read once becomes a sub-select where it is read.
 //! - `EXISTS` and `IN` over sub-selects in WHERE become semi joins, `NOT EXISTS` an
 //!   anti join.
 //!
@@ -21,10 +22,74 @@ type Merged = HashMap<usize, Vec<Expr>>;
 /// Both rewrites. A query that locks rows keeps its sub-selects in WHERE, which are evaluated
 /// again over rows that have changed.
 pub(crate) fn prepare(query: &mut Query) {
+    inline_ctes(query);
     if query.row_locks.is_empty() {
         pull_up_sublinks(query);
     }
     pull_up_subqueries(query);
+}
+
+/// WITH queries that are read once, or are NOT MATERIALIZED, become sub-selects (inline_cte).
+/// Their entries stay, so that the others keep their numbers.
+pub(crate) fn inline_ctes(query: &mut Query) {
+    for index in 0..query.ctes.len() {
+        let cte = &mut query.ctes[index];
+        let wanted = match cte.materialized {
+            None => cte.references == 1,
+            Some(materialized) => !materialized && cte.references > 0,
+        };
+        let plain = !cte.recursive && cte.query.command == Command::Select;
+        if !wanted || !plain || !may_repeat(&mut cte.query) {
+            continue;
+        }
+        cte.references = 0;
+        let body = cte.query.clone();
+        walk::for_each_query(query, 0, &mut |query, depth| {
+            for rte in &mut query.rtes {
+                if matches!(rte.kind, RteKind::Cte { index: i, levels_up }
+                    if i == index && levels_up == depth)
+                {
+                    let query = deepened(body.clone(), depth);
+                    rte.kind = RteKind::Subquery { query, lateral: false };
+                }
+            }
+        });
+    }
+}
+
+/// Whether it makes no difference how often, or in which part, a query is run.
+fn may_repeat(query: &mut Query) -> bool {
+    let mut repeatable = true;
+    walk::for_each_node(query, 0, &mut |e, _| repeatable &= !is_volatile_here(e));
+    walk::for_each_query(query, 0, &mut |query, _| repeatable &= query.row_locks.is_empty());
+    repeatable
+}
+
+fn is_volatile_here(expr: &Expr) -> bool {
+    matches!(expr, Expr::Func { func, .. }
+        if steppe_catalog::Builtins::get().proc(*func).is_none_or(|p| p.volatility == b'v'))
+}
+
+/// A sub-select moved `by` levels further in: what it refers to outside is further out.
+fn deepened(mut query: Box<Query>, by: usize) -> Box<Query> {
+    if by == 0 {
+        return query;
+    }
+    walk::for_each_node(&mut query, 0, &mut |e, depth| match e {
+        Expr::Var { levels_up, .. } if *levels_up > depth => *levels_up += by,
+        Expr::Aggregate(a) if a.levels_up > depth => a.levels_up += by,
+        _ => {}
+    });
+    walk::for_each_query(&mut query, 0, &mut |query, depth| {
+        for rte in &mut query.rtes {
+            if let RteKind::Cte { levels_up, .. } = &mut rte.kind
+                && *levels_up > depth
+            {
+                *levels_up += by;
+            }
+        }
+    });
+    query
 }
 
 /// Merges simple sub-selects in FROM into the query, innermost first.

@@ -51,6 +51,12 @@ impl Planner<'_> {
     pub(crate) fn plan_ctes(&mut self, query: &mut Query) -> Result<()> {
         for cte in std::mem::take(&mut query.ctes) {
             let name = cte.name.clone();
+            if cte.references == 0 && cte.query.command == Command::Select {
+                // Nothing reads it: it is not run.
+                let unread = (CtePlan::SubPlan(usize::MAX), name, 0.0);
+                self.cte_levels.last_mut().ok_or_else(lost_level)?.push(unread);
+                continue;
+            }
             let plan = match cte.query.set_operation {
                 Some(_) if cte.recursive => self.recursive_union(*cte.query, &name)?,
                 _ => self.statement(*cte.query)?,
