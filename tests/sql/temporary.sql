@@ -105,7 +105,6 @@ SELECT count(*) FROM pg_class WHERE relpersistence = 't' AND relname !~ '^pg_toa
 SELECT a FROM t;
 CREATE TEMP TABLE last (a integer);
 \c
-SELECT count(*) FROM pg_class WHERE relname = 'last';
 SELECT * FROM last;
 SET search_path = pg_temp;
 CREATE TABLE made_first (a integer);

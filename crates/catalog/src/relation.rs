@@ -49,6 +49,9 @@ pub struct Relation {
     pub sequence: Option<SequenceInfo>,
     /// The SELECT text of a view.
     pub view: Option<Arc<str>>,
+    /// What a view reads: relations (attribute number 0) and columns of them.
+    #[serde(default)]
+    pub reads: Vec<(Oid, i16)>,
     /// Where its rows or entries live; `None` while there are none to store.
     pub storage: Option<StorageRef>,
     /// Large values of a table live in this tree.
@@ -121,6 +124,9 @@ pub struct Constraint {
     pub kind: ConstraintKind,
     /// Attribute numbers, 1-based.
     pub columns: Vec<i16>,
+    /// COMMENT ON CONSTRAINT.
+    #[serde(default)]
+    pub comment: Option<Arc<str>>,
 }
 
 /// Kinds of constraints.
@@ -246,6 +252,7 @@ impl Relation {
             index: None,
             sequence: None,
             view: None,
+            reads: Vec::new(),
             storage: None,
             overflow: None,
             statistics: None,
@@ -268,6 +275,18 @@ impl Relation {
     /// Type OIDs of all columns in stored order (dropped ones keep their type).
     pub fn column_types(&self) -> Vec<Oid> {
         self.columns.iter().map(|c| c.type_oid).collect()
+    }
+}
+
+impl Constraint {
+    /// A constraint without a comment.
+    pub fn new(
+        oid: Oid,
+        name: impl Into<Arc<str>>,
+        kind: ConstraintKind,
+        columns: Vec<i16>,
+    ) -> Constraint {
+        Constraint { oid, name: name.into(), kind, columns, comment: None }
     }
 }
 

@@ -16,6 +16,16 @@ pub struct Schema {
     pub name: Arc<str>,
     /// Owner.
     pub owner: Oid,
+    /// COMMENT ON SCHEMA.
+    #[serde(default)]
+    pub comment: Option<Arc<str>>,
+}
+
+impl Schema {
+    /// A schema without a comment, owned by the superuser.
+    pub fn new(oid: Oid, name: impl Into<Arc<str>>) -> Schema {
+        Schema { oid, name: name.into(), owner: BOOTSTRAP_SUPERUSER, comment: None }
+    }
 }
 
 /// What a session calls its own schema of temporary objects.
@@ -55,13 +65,14 @@ impl Catalog {
             relations: OrdMap::new(),
             relations_by_name: HashMap::new(),
         };
-        for (oid, name) in [
-            (PG_CATALOG, "pg_catalog"),
-            (PUBLIC, "public"),
-            (INFORMATION_SCHEMA, "information_schema"),
-        ] {
-            catalog.put_schema(Schema { oid, name: name.into(), owner: BOOTSTRAP_SUPERUSER });
+        for (oid, name) in [(PG_CATALOG, "pg_catalog"), (INFORMATION_SCHEMA, "information_schema")]
+        {
+            catalog.put_schema(Schema::new(oid, name));
         }
+        catalog.put_schema(Schema {
+            owner: crate::system::DATABASE_OWNER,
+            ..Schema::new(PUBLIC, "public")
+        });
         for relation in crate::system::relations() {
             catalog.put_relation(relation.clone());
         }

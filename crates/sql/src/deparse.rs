@@ -4,6 +4,8 @@
 //!
 //! What a leaf is called depends on who asks: [`Names`] says it.
 
+pub mod query;
+
 use crate::bind::typename::format_type;
 use crate::expr::{Aggregate, BoolTest, CallSyntax, Expr, RowCompareOp, TypeRef, WindowCall};
 use steppe_catalog::system::definitions;

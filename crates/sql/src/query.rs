@@ -273,7 +273,7 @@ impl PartialEq for RteKind {
         use RteKind::*;
         match (self, other) {
             (Relation(a), Relation(b)) => a.oid == b.oid,
-            (Subquery { query: a, lateral: x }, Subquery { query: b, lateral: y }) => {
+            (Subquery { query: a, lateral: x, .. }, Subquery { query: b, lateral: y, .. }) => {
                 x == y && a == b
             }
             (Function { calls: a, ordinality: x }, Function { calls: b, ordinality: y }) => {
@@ -298,6 +298,8 @@ pub enum RteKind {
         query: Box<Query>,
         /// LATERAL: may refer to earlier FROM items with `levels_up` = 1.
         lateral: bool,
+        /// The view whose query it is.
+        view: Option<Arc<Relation>>,
     },
     /// Function(s) in FROM, with WITH ORDINALITY; several are zipped (ROWS FROM).
     Function {
@@ -337,6 +339,8 @@ pub enum FromItem {
         right: Box<FromItem>,
         /// ON (USING and NATURAL are expanded).
         on: Option<Expr>,
+        /// The columns of USING and NATURAL, for printing.
+        using: Vec<Arc<str>>,
     },
 }
 

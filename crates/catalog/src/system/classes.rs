@@ -7,11 +7,15 @@ use super::session::SystemContext;
 use super::{pretty, shape, types};
 use crate::relation::{Column, ConstraintKind, IndexInfo, RelKind, Relation};
 use crate::snapshot::Catalog;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use steppe_types::{Datum, Oid, oid};
 
 /// OID of pg_class itself: the class of tables, indexes, sequences and views elsewhere.
 pub(super) const PG_CLASS: Oid = 1259;
+/// OID of pg_namespace.
+pub(super) const PG_NAMESPACE: Oid = 2615;
+/// OID of pg_constraint.
+pub(super) const PG_CONSTRAINT: Oid = 2606;
 /// pg_am OID of the table access method "heap".
 const HEAP_AM: Oid = 2;
 /// reltuples of a table that was never analysed.
@@ -271,19 +275,27 @@ pub(super) fn pg_rewrite(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     }
 }
 
-/// pg_description: comments on relations and columns.
+/// pg_description: comments on schemas, relations, columns and constraints.
 pub(super) fn pg_description(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    let mut row = |object: Oid, class: Oid, attnum: i32, comment: &Option<Arc<str>>| {
+        let Some(comment) = comment else { return };
+        out.row([
+            ("objoid", Datum::Oid(object)),
+            ("classoid", Datum::Oid(class)),
+            ("objsubid", Datum::Int4(attnum)),
+            ("description", Datum::Text(comment.clone())),
+        ]);
+    };
+    for schema in context.catalog.schemas() {
+        row(schema.oid, PG_NAMESPACE, 0, &schema.comment);
+    }
     for relation in context.catalog.relations() {
-        let own = relation.comment.iter().map(|comment| (0, comment));
-        let columns = relation.columns.iter().zip(1..);
-        let columns = columns.filter_map(|(c, attnum)| Some((attnum, c.comment.as_ref()?)));
-        for (attnum, comment) in own.chain(columns) {
-            out.row([
-                ("objoid", Datum::Oid(relation.oid)),
-                ("classoid", Datum::Oid(PG_CLASS)),
-                ("objsubid", Datum::Int4(attnum)),
-                ("description", Datum::Text(comment.clone())),
-            ]);
+        row(relation.oid, PG_CLASS, 0, &relation.comment);
+        for (column, attnum) in relation.columns.iter().zip(1..) {
+            row(relation.oid, PG_CLASS, attnum, &column.comment);
+        }
+        for constraint in &relation.constraints {
+            row(constraint.oid, PG_CONSTRAINT, 0, &constraint.comment);
         }
     }
 }

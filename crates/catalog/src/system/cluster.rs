@@ -49,9 +49,12 @@ pub(super) fn pg_tablespace(_: &SystemContext<'_>, out: &mut RowsBuilder) {
     }
 }
 
+/// pg_database_owner, which owns the schema public.
+pub(crate) const DATABASE_OWNER: Oid = 6171;
+
 /// PostgreSQL's predefined roles (src/include/catalog/pg_authid.dat).
 const PREDEFINED_ROLES: &[(Oid, &str)] = &[
-    (6171, "pg_database_owner"),
+    (DATABASE_OWNER, "pg_database_owner"),
     (6181, "pg_read_all_data"),
     (6182, "pg_write_all_data"),
     (3373, "pg_monitor"),
@@ -72,6 +75,11 @@ const PREDEFINED_ROLES: &[(Oid, &str)] = &[
 /// Which of them pg_monitor belongs to, by the OID of the membership.
 const PG_MONITOR: Oid = 3373;
 const MEMBERSHIPS: &[(Oid, Oid)] = &[(10308, 3374), (10309, 3375), (10310, 3377)];
+
+/// The name of a predefined role.
+pub fn predefined_role(role: Oid) -> Option<&'static str> {
+    PREDEFINED_ROLES.iter().find(|(oid, _)| *oid == role).map(|(_, name)| *name)
+}
 
 /// All roles: the session's and the predefined ones.
 pub(super) fn roles(context: &SystemContext<'_>) -> Vec<Role> {

@@ -27,6 +27,8 @@ mod statistics;
 mod types;
 mod views;
 
+pub(crate) use cluster::DATABASE_OWNER;
+pub use cluster::predefined_role;
 pub use facts::Rows;
 pub use rows::{RowsBuilder, rows};
 pub use session::{Role, SessionView, Setting, SystemContext};

@@ -93,6 +93,7 @@ fn acc() -> Relation {
         name: name.into(),
         kind,
         columns: columns.to_vec(),
+        comment: None,
     };
     let check = "(balance > (0)::numeric)".into();
     acc.constraints = vec![

@@ -2,14 +2,16 @@
 
 use super::build::build;
 use super::constraint::{self, PendingConstraints};
+use super::depend::{self, Object};
 use super::index;
 use super::scan::{RowEvaluator, scan_batches};
 use super::table::{
     add_column, bind_column_default, create_storage, default_text, storage_options,
 };
-use super::{DdlContext, drop, misc, sequence, trees_of};
+use super::{DdlContext, drop, sequence, trees_of};
 use crate::access::TableAccess;
 use std::sync::Arc;
+use steppe_catalog::system::definitions::visible_name;
 use steppe_catalog::{Column, ConstraintKind, RelKind, Relation};
 use steppe_sql::ast::{
     AlterTableCommand as Command, AlterTableStmt, ColumnDef, DropBehavior, ObjectKind,
@@ -308,6 +310,17 @@ fn alter_type(
     using: Option<&steppe_sql::ast::Expr>,
 ) -> Result<()> {
     let position = column_position(&table, name)?;
+    let catalog = ctx.catalog();
+    if let Some(view) = depend::readers(&catalog, table.oid, position as i16 + 1).next() {
+        return Err(Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            "cannot alter type of a column used by a view or rule",
+        )
+        .detail(format!(
+            "rule _RETURN on view {} depends on column \"{name}\"",
+            visible_name(&catalog, view, &ctx.search_path)
+        )));
+    }
     let shared = Arc::new(table.clone());
     let place = ExprPlace::AlterType;
     let column_ref = parse_expression(&steppe_sql::deparse::quote_identifier(name))?;
@@ -348,13 +361,6 @@ fn alter_type(
             )
         })?;
     }
-    if let Some(view) = ctx.catalog().relations().find(|v| misc::view_uses(v, table.oid)) {
-        return Err(Error::new(
-            SqlState::FEATURE_NOT_SUPPORTED,
-            "cannot alter type of a column used by a view or rule",
-        )
-        .detail(format!("view {} depends on table {}", view.name, table.name)));
-    }
     rewrite(ctx, table, new, position, bound)
 }
 
@@ -374,21 +380,9 @@ fn drop_column(
         }
         return column_position(&table, name).map(|_| ());
     };
-    if let Some(view) = ctx.catalog().relations().find(|v| misc::view_uses(v, table.oid)) {
-        if behavior == DropBehavior::Restrict {
-            return Err(Error::new(
-                SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
-                format!(
-                    "cannot drop column {name} of table {} because other objects depend on it",
-                    table.name
-                ),
-            )
-            .detail(format!("view {} depends on column {name} of table {}", view.name, table.name))
-            .hint("Use DROP ... CASCADE to drop the dependent objects too."));
-        }
-        return Err(Error::not_supported("DROP COLUMN … CASCADE over views"));
-    }
     let attnum = position as i16 + 1;
+    let dependents = depend::dependents(ctx, &[Object::Column(table.oid, attnum)], behavior)?;
+    drop::drop_dependents(ctx, &dependents)?;
     let catalog = ctx.catalog();
     let shared = Arc::new(table);
     let mut indexes: Vec<Arc<Relation>> = Vec::new();

@@ -37,6 +37,7 @@ struct PendingCheck {
     column: Option<String>,
     expr: ast::Expr,
     not_valid: bool,
+    comment: Option<Arc<str>>,
 }
 
 impl PendingConstraints {
@@ -52,6 +53,36 @@ impl PendingConstraints {
     /// A constraint of its own.
     pub(crate) fn add_table_constraint(&mut self, c: &ast::Constraint) -> Result<()> {
         self.add(c, None)
+    }
+
+    /// A CHECK copied from another table, under its name there.
+    pub(crate) fn add_copied_check(
+        &mut self,
+        name: &str,
+        expr: ast::Expr,
+        comment: Option<Arc<str>>,
+    ) {
+        let name = Some(name.to_string());
+        self.checks.push(PendingCheck { name, column: None, expr, not_valid: false, comment });
+    }
+
+    /// A key copied from another table; its name is made up anew.
+    pub(crate) fn add_copied_key(
+        &mut self,
+        columns: Vec<String>,
+        primary: bool,
+        info: &steppe_catalog::IndexInfo,
+        include: Vec<String>,
+    ) {
+        self.keys.push(PendingKey {
+            name: None,
+            columns,
+            primary,
+            nulls_not_distinct: info.nulls_not_distinct,
+            include,
+            using_index: None,
+            location: ast::Location::NONE,
+        });
     }
 
     /// `CONSTRAINT name NOT NULL`.
@@ -74,6 +105,7 @@ impl PendingConstraints {
                     column: column.map(str::to_string),
                     expr: expr.clone(),
                     not_valid: c.not_valid,
+                    comment: None,
                 });
                 return Ok(());
             }
@@ -117,23 +149,21 @@ pub(crate) fn add_all(
     pending: PendingConstraints,
 ) -> Result<()> {
     let mut relation = relation;
+    let had_primary = relation.primary_key().is_some();
     for check in pending.checks {
         relation = add_check(ctx, relation, check)?;
     }
     for (position, name) in pending.not_null_names {
         let oid = ctx.store.new_oid()?;
-        relation.constraints.push(Constraint {
-            oid,
-            name: name.into(),
-            kind: ConstraintKind::NotNull,
-            columns: vec![position as i16 + 1],
-        });
+        let columns = vec![position as i16 + 1];
+        let kind = ConstraintKind::NotNull;
+        relation.constraints.push(Constraint::new(oid, name, kind, columns));
         ctx.put(relation.clone())?;
     }
     // The primary key comes first, as its index does.
     let (primary, others): (Vec<_>, Vec<_>) = pending.keys.into_iter().partition(|k| k.primary);
     for key in primary.into_iter().chain(others) {
-        relation = add_key(ctx, relation, key)?;
+        relation = add_key(ctx, relation, key, had_primary)?;
     }
     Ok(())
 }
@@ -173,7 +203,8 @@ fn add_check(
     let expression = deparse::table_expression(&expr, Some(&relation)).into();
     let oid = ctx.store.new_oid()?;
     let kind = ConstraintKind::Check { expression };
-    relation.constraints.push(Constraint { oid, name: name.into(), kind, columns });
+    let comment = check.comment;
+    relation.constraints.push(Constraint { comment, ..Constraint::new(oid, name, kind, columns) });
     ctx.put(relation.clone())?;
     Ok(relation)
 }
@@ -207,16 +238,23 @@ fn duplicate_constraint(name: &str, relation: &Relation) -> Error {
     )
 }
 
-fn add_key(ctx: &mut DdlContext<'_>, relation: Relation, key: PendingKey) -> Result<Relation> {
+fn add_key(
+    ctx: &mut DdlContext<'_>,
+    relation: Relation,
+    key: PendingKey,
+    had_primary: bool,
+) -> Result<Relation> {
     if key.using_index.is_some() {
         return Err(Error::not_supported("constraints USING INDEX"));
     }
     let mut relation = relation;
     if key.primary && relation.primary_key().is_some() {
+        // The position is told only where both are written in one statement.
+        let location = if had_primary { ast::Location::NONE } else { key.location };
         return Err(ctx.error(
             SqlState::INVALID_TABLE_DEFINITION,
             format!("multiple primary keys for table \"{}\" are not allowed", relation.name),
-            key.location,
+            location,
         ));
     }
     let mut keys = Vec::with_capacity(key.columns.len());
@@ -287,7 +325,7 @@ fn add_key(ctx: &mut DdlContext<'_>, relation: Relation, key: PendingKey) -> Res
         false => ConstraintKind::Unique { index: index_oid },
     };
     let oid = ctx.store.new_oid()?;
-    relation.constraints.push(Constraint { oid, name: name.into(), kind, columns });
+    relation.constraints.push(Constraint::new(oid, name, kind, columns));
     ctx.put(relation.clone())?;
     Ok(relation)
 }

@@ -1,16 +1,13 @@
 //! DROP and TRUNCATE (dropcmds.c, dependency.c in small).
 //!
-//! Dependencies known here: a table's indexes and owned sequences go with it;
-//! a view depends on the relations its text names; a column default depends on
-//! the sequence its text names. What depends on a dropped object refuses the
-//! drop (2BP01) unless CASCADE is written.
+//! What depends on a dropped object refuses the drop (2BP01) unless CASCADE is
+//! written: see `depend`.
 
+use super::depend::{self, Object, kind_word};
 use super::{DdlContext, trees_of};
 use std::sync::Arc;
-use steppe_catalog::{Catalog, RelKind, Relation};
-use steppe_sql::ast::{
-    DropBehavior, DropStmt, ObjectKind, ObjectName, ObjectRef, RangeVar, TruncateStmt,
-};
+use steppe_catalog::{RelKind, Relation};
+use steppe_sql::ast::{DropStmt, ObjectKind, ObjectName, ObjectRef, RangeVar, TruncateStmt};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState};
 
@@ -32,8 +29,10 @@ pub(crate) fn drop_objects(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<
             doomed.push(relation);
         }
     }
-    let closure = dependents(ctx, &doomed, drop.behavior)?;
-    for relation in closure {
+    let roots: Vec<Object> = doomed.iter().map(|r| Object::Relation(r.oid)).collect();
+    let dependents = depend::dependents(ctx, &roots, drop.behavior)?;
+    drop_dependents(ctx, &dependents)?;
+    for relation in doomed {
         drop_relation(ctx, relation)?;
     }
     Ok(tag)
@@ -60,22 +59,14 @@ pub(crate) fn relation_name(name: &ObjectName) -> RangeVar {
     }
 }
 
-fn kind_word(kind: RelKind) -> (&'static str, &'static str) {
-    match kind {
-        RelKind::Index => ("an index", "index"),
-        RelKind::Sequence => ("a sequence", "sequence"),
-        RelKind::View => ("a view", "view"),
-        RelKind::Table | RelKind::Virtual => ("a table", "table"),
-    }
-}
-
 fn find_to_drop(
     ctx: &mut DdlContext<'_>,
     name: &RangeVar,
     kind: RelKind,
     if_exists: bool,
 ) -> Result<Option<Arc<Relation>>> {
-    let (article, word) = kind_word(kind);
+    let word = kind_word(kind);
+    let article = if kind == RelKind::Index { "an" } else { "a" };
     let Some(relation) = ctx.try_open(name, RelationLockMode::AccessExclusive)? else {
         let shown = name.object_name();
         let missing = match &name.schema {
@@ -113,7 +104,7 @@ fn find_to_drop(
         };
         return Err(Error::new(
             SqlState::WRONG_OBJECT_TYPE,
-            format!("\"{}\" is not {article}", relation.name),
+            format!("\"{}\" is not {article} {word}", relation.name),
         )
         .hint(hint));
     }
@@ -150,122 +141,30 @@ fn check_internal_dependency(ctx: &mut DdlContext<'_>, relation: &Relation) -> R
     Ok(())
 }
 
-/// A relation with what depends on it; nothing is said about it.
-pub(super) fn with_dependents(
-    ctx: &mut DdlContext<'_>,
-    relation: Arc<Relation>,
-) -> Result<Vec<Arc<Relation>>> {
-    let catalog = ctx.catalog();
-    let mut closure = vec![relation];
-    let mut at = 0;
-    while let Some(relation) = closure.get(at).cloned() {
-        at += 1;
-        for view in views_on(&catalog, &relation) {
-            if !closure.iter().any(|c| c.oid == view.oid) {
-                closure.push(view);
-            }
-        }
-    }
-    Ok(closure)
-}
-
-/// The objects to drop with everything that goes with them; refuses dependents under RESTRICT.
-fn dependents(
-    ctx: &mut DdlContext<'_>,
-    doomed: &[Arc<Relation>],
-    behavior: DropBehavior,
-) -> Result<Vec<Arc<Relation>>> {
-    let catalog = ctx.catalog();
-    let mut closure: Vec<Arc<Relation>> = doomed.to_vec();
-    let mut cascaded: Vec<String> = Vec::new();
-    let mut at = 0;
-    while let Some(relation) = closure.get(at).cloned() {
-        at += 1;
-        for view in views_on(&catalog, &relation) {
-            if !closure.iter().any(|c| c.oid == view.oid) {
-                cascaded.push(format!(
-                    "view {} depends on {} {}",
-                    view.name,
-                    kind_word(relation.kind).1,
-                    relation.name
-                ));
-                ctx.txn.lock_relation_blocking(view.oid, RelationLockMode::AccessExclusive)?;
-                closure.push(view);
-            }
-        }
-        if relation.kind == RelKind::Sequence {
-            for (table, column) in defaults_using(&catalog, &relation) {
-                if closure.iter().any(|c| c.oid == table.oid) {
-                    continue;
+/// Removes what [`depend::dependents`] found.
+pub(super) fn drop_dependents(ctx: &mut DdlContext<'_>, dependents: &[Object]) -> Result<()> {
+    for dependent in dependents {
+        let catalog = ctx.catalog();
+        match dependent {
+            Object::Relation(oid) => {
+                // It may have gone with another one already.
+                if let Some(relation) = catalog.relation(*oid) {
+                    drop_relation(ctx, relation.clone())?;
                 }
-                cascaded.push(format!(
-                    "default value for column {column} of table {} depends on sequence {}",
-                    table.name, relation.name
-                ));
+            }
+            Object::Default(table, attnum) => {
+                if let Some(table) = catalog.relation(*table) {
+                    let mut table = (**table).clone();
+                    table.columns[*attnum as usize - 1].default = None;
+                    ctx.put(table)?;
+                }
+            }
+            Object::Schema(_) | Object::Column(..) => {
+                return Err(Error::internal("a schema or column does not go with others"));
             }
         }
     }
-    if !cascaded.is_empty() && behavior == DropBehavior::Restrict {
-        let what = match doomed {
-            [one] => format!("{} {}", kind_word(one.kind).1, one.name),
-            _ => String::new(),
-        };
-        let message = match doomed {
-            [_] => format!("cannot drop {what} because other objects depend on it"),
-            _ => "cannot drop desired object(s) because other objects depend on them".into(),
-        };
-        return Err(Error::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, message)
-            .detail(cascaded.join("\n"))
-            .hint("Use DROP ... CASCADE to drop the dependent objects too."));
-    }
-    match cascaded.as_slice() {
-        [] => {}
-        [one] => {
-            let object = one.split(" depends on ").next().unwrap_or(one);
-            ctx.notice(format!("drop cascades to {object}"));
-        }
-        many => ctx.notice(format!("drop cascades to {} other objects", many.len())),
-    }
-    for relation in doomed.iter().filter(|r| r.kind == RelKind::Sequence) {
-        for (table, column) in defaults_using(&catalog, relation) {
-            if closure.iter().any(|c| c.oid == table.oid) {
-                continue;
-            }
-            let mut table = (*table).clone();
-            if let Some(position) = table.column_index(&column) {
-                table.columns[position].default = None;
-            }
-            ctx.put(table)?;
-        }
-    }
-    Ok(closure)
-}
-
-/// Views whose text names the relation.
-fn views_on(catalog: &Catalog, relation: &Relation) -> Vec<Arc<Relation>> {
-    if !matches!(relation.kind, RelKind::Table | RelKind::View) {
-        return Vec::new();
-    }
-    let depends = |v: &&Arc<Relation>| {
-        v.kind == RelKind::View && v.oid != relation.oid && super::misc::view_uses(v, relation.oid)
-    };
-    catalog.relations().filter(depends).cloned().collect()
-}
-
-/// Columns whose default calls nextval on the sequence, other than its owner's identity.
-fn defaults_using(catalog: &Catalog, sequence: &Relation) -> Vec<(Arc<Relation>, String)> {
-    let schema = catalog.schema(sequence.schema).map_or("", |s| &s.name);
-    let spellings = super::sequence::regclass_spellings(schema, &sequence.name);
-    let mut out = Vec::new();
-    for table in catalog.relations().filter(|r| r.kind == RelKind::Table) {
-        for column in &table.columns {
-            let uses = |d: &Arc<str>| spellings.iter().any(|s| d.contains(s.as_str()));
-            if column.default.as_ref().is_some_and(uses) {
-                out.push((table.clone(), column.name.to_string()));
-            }
-        }
-    }
-    out
+    Ok(())
 }
 
 /// Removes a relation with what belongs to it; its storage goes when the transaction commits.
@@ -309,6 +208,7 @@ fn remove_with_storage(ctx: &mut DdlContext<'_>, oid: Oid) -> Result<()> {
 }
 
 fn drop_schemas(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<()> {
+    let mut doomed: Vec<Oid> = Vec::new();
     for object in &drop.objects {
         let ObjectRef::Name(name) = object else {
             return Err(Error::internal("DROP SCHEMA without a name"));
@@ -330,30 +230,14 @@ fn drop_schemas(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<()> {
                 format!("cannot drop schema {name} because it is required by the database system"),
             ));
         }
-        let members: Vec<Arc<Relation>> =
-            ctx.catalog().relations().filter(|r| r.schema == schema.oid).cloned().collect();
-        if !members.is_empty() && drop.behavior == DropBehavior::Restrict {
-            let of_table = |r: &&Arc<Relation>| r.kind != RelKind::Index;
-            let details: Vec<String> = members
-                .iter()
-                .filter(of_table)
-                .map(|r| {
-                    format!("{} {name}.{} depends on schema {name}", kind_word(r.kind).1, r.name)
-                })
-                .collect();
-            return Err(Error::new(
-                SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
-                format!("cannot drop schema {name} because other objects depend on it"),
-            )
-            .detail(details.join("\n"))
-            .hint("Use DROP ... CASCADE to drop the dependent objects too."));
-        }
-        for member in members {
-            ctx.txn.lock_relation_blocking(member.oid, RelationLockMode::AccessExclusive)?;
-            drop_relation(ctx, member)?;
-        }
+        doomed.push(schema.oid);
+    }
+    let roots: Vec<Object> = doomed.iter().map(|oid| Object::Schema(*oid)).collect();
+    let dependents = depend::dependents(ctx, &roots, drop.behavior)?;
+    drop_dependents(ctx, &dependents)?;
+    for schema in doomed {
         let changes = ctx.store.changes(ctx.pending);
-        ctx.store.remove_schema(ctx.txn, changes, schema.oid)?;
+        ctx.store.remove_schema(ctx.txn, changes, schema)?;
     }
     Ok(())
 }

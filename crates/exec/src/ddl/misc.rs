@@ -1,20 +1,19 @@
-//! Views, schemas, RENAME, COMMENT, OWNER.
+//! Views, schemas, RENAME, OWNER.
 
-use super::drop::relation_name;
 use super::{DdlContext, truncate_name};
 use std::sync::Arc;
-use steppe_catalog::{Column, RelKind, Relation, Schema};
+use steppe_catalog::{Catalog, Column, RelKind, Relation, Schema};
 use steppe_sql::ast::Persistence::Temporary;
 use steppe_sql::ast::{
-    AlterOwnerStmt, CommentStmt, CreateSchemaStmt, CreateViewStmt, DefValue, ObjectKind, ObjectRef,
-    RenameStmt, Statement, ViewCheckOption,
+    AlterOwnerStmt, CreateSchemaStmt, CreateViewStmt, DefValue, ObjectKind, ObjectRef, RenameStmt,
+    Statement, ViewCheckOption,
 };
 use steppe_sql::bind::{CHECK_OPTION, Params, bind_query, view_update_refusal};
-use steppe_sql::query::{Command, Query, RteKind};
+use steppe_sql::query::{Command, Query, Rte, RteKind};
 use steppe_txn::RelationLockMode;
-use steppe_types::{Error, Oid, Result, SqlState};
+use steppe_types::{Error, Result, SqlState};
 
-/// CREATE [OR REPLACE] VIEW. The view keeps its text; names in it are looked up when it is used.
+/// CREATE [OR REPLACE] VIEW.
 pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> Result<()> {
     let statement = Statement::Select(Box::new(create.query.clone()));
     let bound = ctx.binding(|b| bind_query(b, &statement, Params::none()))?;
@@ -43,8 +42,6 @@ pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> 
         let ty = target.expr.ty();
         columns.push(Column::new(name, ty.oid, ty.typmod));
     }
-    let mut used = Vec::new();
-    used_relations(&bound.query, &mut used);
     let existing = match create.replace {
         true => ctx.try_open(&create.relation, RelationLockMode::AccessExclusive)?,
         false => None,
@@ -63,9 +60,7 @@ pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> 
         None => {
             let mut name = create.relation.clone();
             let catalog = ctx.catalog();
-            let reads_temporary = used
-                .iter()
-                .any(|oid| catalog.relation(*oid).is_some_and(|r| catalog.is_temporary(r)));
+            let reads_temporary = reads_temporary(&catalog, &bound.query);
             if reads_temporary && name.schema.is_none() && name.persistence != Temporary {
                 name.persistence = Temporary;
                 ctx.notice(format!("view \"{}\" will be a temporary view", name.name));
@@ -78,12 +73,13 @@ pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> 
     };
     view.columns = columns;
     let text = view_text(ctx.source)?;
-    view.view = Some(match create.check_option {
-        ViewCheckOption::None => text.into(),
-        _ => without_check_option(&text).into(),
-    });
-    view.options = vec![(VIEW_USES.into(), join_oids(&used).into())];
-    view.options.extend(check_option(ctx, create)?.map(|o| (CHECK_OPTION.into(), o.into())));
+    let text = match create.check_option {
+        ViewCheckOption::None => text,
+        _ => without_check_option(&text).to_string(),
+    };
+    let check_option = check_option(ctx, create)?;
+    view.options = check_option.into_iter().map(|o| (CHECK_OPTION.into(), o.into())).collect();
+    super::view::keep(ctx, &mut view, &bound.query, text)?;
     ctx.put(view)
 }
 
@@ -124,32 +120,26 @@ fn check_option(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> Result<Opt
     Ok(option)
 }
 
-/// Option under which a view keeps the OIDs of the relations it reads.
-const VIEW_USES: &str = "steppe.uses";
-
-fn join_oids(oids: &[Oid]) -> String {
-    oids.iter().map(Oid::to_string).collect::<Vec<_>>().join(",")
+/// Whether a query reads a temporary relation, in FROM at least.
+fn reads_temporary(catalog: &Catalog, query: &Query) -> bool {
+    let temporary = |rte: &Rte| match &rte.kind {
+        RteKind::Relation(r) | RteKind::Subquery { view: Some(r), .. } => catalog.is_temporary(r),
+        RteKind::Subquery { query, .. } => reads_temporary(catalog, query),
+        _ => false,
+    };
+    query.rtes.iter().any(temporary)
+        || query.set_operation.as_ref().is_some_and(|operation| {
+            reads_temporary(catalog, &operation.left) || reads_temporary(catalog, &operation.right)
+        })
+        || query.ctes.iter().any(|c| reads_temporary(catalog, &c.query))
 }
 
-/// Whether a view reads a relation.
-pub(crate) fn view_uses(view: &Relation, oid: Oid) -> bool {
-    let uses = view.options.iter().find(|(n, _)| &**n == VIEW_USES);
-    uses.is_some_and(|(_, list)| list.split(',').any(|o| o.parse() == Ok(oid)))
-}
-
-fn used_relations(query: &Query, out: &mut Vec<Oid>) {
-    for rte in &query.rtes {
-        match &rte.kind {
-            RteKind::Relation(r) if !out.contains(&r.oid) => out.push(r.oid),
-            RteKind::Subquery { query, .. } => used_relations(query, out),
-            _ => {}
-        }
-    }
-    if let Some(operation) = &query.set_operation {
-        used_relations(&operation.left, out);
-        used_relations(&operation.right, out);
-    }
-    query.ctes.iter().for_each(|c| used_relations(&c.query, out));
+/// 42501: system catalogs are not changed.
+pub(super) fn system_catalog(relation: &Relation) -> Error {
+    Error::new(
+        SqlState::INSUFFICIENT_PRIVILEGE,
+        format!("permission denied: \"{}\" is a system catalog", relation.name),
+    )
 }
 
 /// The SELECT of a CREATE VIEW statement's text: what follows its first top-level AS.
@@ -247,7 +237,7 @@ pub(crate) fn create_schema(ctx: &mut DdlContext<'_>, create: &CreateSchemaStmt)
         return Err(Error::new(SqlState::DUPLICATE_SCHEMA, message));
     }
     let oid = ctx.store.new_oid()?;
-    let schema = Schema { oid, name: name.into(), owner: steppe_catalog::BOOTSTRAP_SUPERUSER };
+    let schema = Schema::new(oid, name);
     let changes = ctx.store.changes(ctx.pending);
     ctx.store.put_schema(ctx.txn, changes, schema)
 }
@@ -299,7 +289,6 @@ pub(crate) fn rename(ctx: &mut DdlContext<'_>, rename: &RenameStmt) -> Result<&'
 }
 
 fn rename_relation(ctx: &mut DdlContext<'_>, relation: &Arc<Relation>, new: String) -> Result<()> {
-    refuse_if_used(ctx, relation, "RENAME")?;
     ctx.store.lock_name(ctx.txn, relation.schema, &new)?;
     let catalog = ctx.catalog();
     if catalog.relation_named(relation.schema, &new).is_some() {
@@ -310,6 +299,11 @@ fn rename_relation(ctx: &mut DdlContext<'_>, relation: &Arc<Relation>, new: Stri
     }
     let mut renamed = (**relation).clone();
     renamed.name = new.as_str().into();
+    super::view::follow_rename(ctx, &Arc::new(renamed.clone()))?;
+    // What was printed again may be the view itself.
+    if let Some(printed) = ctx.catalog().relation(renamed.oid) {
+        renamed.view = printed.view.clone();
+    }
     // An index renames the constraint it serves.
     if let Some(table) = renamed.index.as_ref().and_then(|i| catalog.relation(i.table))
         && super::index::constraint_of(table, renamed.oid).is_some()
@@ -356,17 +350,6 @@ fn rename_in_defaults(ctx: &mut DdlContext<'_>, old: &Relation, new: &Relation) 
     Ok(())
 }
 
-/// Views keep the text they were made with, so what they name cannot be renamed under them.
-fn refuse_if_used(ctx: &mut DdlContext<'_>, relation: &Relation, action: &str) -> Result<()> {
-    match ctx.catalog().relations().find(|v| view_uses(v, relation.oid)) {
-        None => Ok(()),
-        Some(view) => Err(Error::not_supported(format!(
-            "{action} of \"{}\", which view \"{}\" reads,",
-            relation.name, view.name
-        ))),
-    }
-}
-
 fn rename_column(
     ctx: &mut DdlContext<'_>,
     relation: &Arc<Relation>,
@@ -385,10 +368,13 @@ fn rename_column(
             format!("column \"{new}\" of relation \"{}\" already exists", relation.name),
         ));
     }
-    refuse_if_used(ctx, relation, "RENAME COLUMN")?;
     let mut renamed = (**relation).clone();
     renamed.columns[position].name = new.as_str().into();
     rename_in_checks(ctx, relation, &mut renamed)?;
+    super::view::follow_rename(ctx, &Arc::new(renamed.clone()))?;
+    if let Some(printed) = ctx.catalog().relation(renamed.oid) {
+        renamed.view = printed.view.clone();
+    }
     ctx.put(renamed.clone())?;
     // Index columns are named after the table's.
     let catalog = ctx.catalog();
@@ -449,36 +435,4 @@ fn rename_constraint(
     let mut renamed = (**relation).clone();
     renamed.constraints[at].name = new.into();
     ctx.put(renamed)
-}
-
-/// COMMENT ON.
-pub(crate) fn comment(ctx: &mut DdlContext<'_>, stmt: &CommentStmt) -> Result<()> {
-    let text = stmt.comment.as_deref().filter(|c| !c.is_empty()).map(Arc::<str>::from);
-    match (stmt.kind, &stmt.object) {
-        (
-            ObjectKind::Table | ObjectKind::View | ObjectKind::Index | ObjectKind::Sequence,
-            ObjectRef::Name(name),
-        ) => {
-            let name = relation_name(name);
-            let mut relation = (*ctx.open(&name, RelationLockMode::ShareUpdateExclusive)?).clone();
-            relation.comment = text;
-            ctx.put(relation)
-        }
-        (ObjectKind::Column, ObjectRef::Name(name)) => {
-            let Some((column, table)) = name.parts().split_last() else {
-                return Err(Error::internal("COMMENT ON COLUMN without a name"));
-            };
-            let table = relation_name(&steppe_sql::ast::ObjectName(table.to_vec()));
-            let mut relation = (*ctx.open(&table, RelationLockMode::ShareUpdateExclusive)?).clone();
-            let Some(position) = relation.column_index(column) else {
-                return Err(Error::new(
-                    SqlState::UNDEFINED_COLUMN,
-                    format!("column \"{column}\" of relation \"{}\" does not exist", relation.name),
-                ));
-            };
-            relation.columns[position].comment = text;
-            ctx.put(relation)
-        }
-        (kind, _) => Err(Error::not_supported(format!("COMMENT ON {}", kind.as_str()))),
-    }
 }

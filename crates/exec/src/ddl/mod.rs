@@ -14,14 +14,18 @@
 mod alter;
 mod analyze;
 mod build;
+mod comment;
 mod constraint;
+mod depend;
 mod drop;
 mod index;
+mod like;
 mod misc;
 mod scan;
 mod sequence;
 mod table;
 mod temporary;
+mod view;
 
 pub use sequence::{SequenceState, Sequences};
 pub use table::create_table_as;
@@ -136,7 +140,7 @@ pub fn execute(statement: &Statement, ctx: &mut DdlContext<'_>) -> Result<&'stat
         Statement::Rename(rename) => misc::rename(ctx, rename),
         Statement::Drop(stmt) => drop::drop_objects(ctx, stmt),
         Statement::Truncate(truncate) => drop::truncate(ctx, truncate).map(|()| "TRUNCATE TABLE"),
-        Statement::Comment(comment) => misc::comment(ctx, comment).map(|()| "COMMENT"),
+        Statement::Comment(comment) => comment::comment(ctx, comment).map(|()| "COMMENT"),
         Statement::Vacuum(vacuum) => analyze::vacuum(ctx, vacuum),
         Statement::Reindex(reindex) => index::reindex(ctx, reindex).map(|()| "REINDEX"),
         _ => Err(Error::internal("statement is no DDL")),
@@ -174,6 +178,12 @@ impl DdlContext<'_> {
     /// Sends a notice.
     pub(crate) fn notice(&self, message: String) {
         self.notice_of(SqlState::SUCCESSFUL_COMPLETION, message);
+    }
+
+    /// Sends a notice with a detail.
+    pub(crate) fn notice_with(&self, message: String, detail: String) {
+        let notice = Error::new(SqlState::SUCCESSFUL_COMPLETION, message).detail(detail);
+        self.services.notice(notice.severity(steppe_types::error::Severity::Notice));
     }
 
     /// Sends a notice with the SQLSTATE of the error that it stands for.

@@ -196,6 +196,22 @@ impl SequenceOptions {
         Ok(parsed)
     }
 
+    /// For an identity column made like another one.
+    pub(crate) fn like(position: usize, info: &SequenceInfo) -> SequenceOptions {
+        SequenceOptions {
+            position: Some(position),
+            type_oid: Some(info.type_oid),
+            increment: Some(info.increment),
+            min: Some(Some(info.min)),
+            max: Some(Some(info.max)),
+            start: Some(info.start),
+            cache: Some(info.cache),
+            cycle: Some(info.cycle),
+            identity: true,
+            ..SequenceOptions::default()
+        }
+    }
+
     fn parse(options: &[DefElem]) -> Result<SequenceOptions> {
         let mut out = SequenceOptions::default();
         for option in options {

@@ -2,7 +2,7 @@
 
 use super::constraint::{self, PendingConstraints};
 use super::sequence::{self, SequenceOptions};
-use super::{DdlContext, storage_ref, truncate_name};
+use super::{DdlContext, like, storage_ref, truncate_name};
 use std::sync::Arc;
 use steppe_catalog::{Column, OnCommit, RelKind, Relation};
 use steppe_sql::ast::{
@@ -31,14 +31,17 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
     relation.on_commit = on_commit(ctx, &relation, create.on_commit)?;
     relation.options = storage_options(&create.options)?;
     let mut pending = PendingConstraints::default();
-    let mut serials = Vec::new();
+    let (mut serials, mut copied) = (Vec::new(), Vec::new());
     for element in &create.elements {
         match element {
             TableElement::Column(column) => {
                 add_column(ctx, &mut relation, column, &mut pending, &mut serials)?;
             }
             TableElement::Constraint(c) => pending.add_table_constraint(c)?,
-            TableElement::Like(like) => copy_like(ctx, &mut relation, like)?,
+            TableElement::Like(like) => {
+                let parts = (&mut pending, &mut serials);
+                copied.extend(like::copy(ctx, &mut relation, like, parts)?);
+            }
         }
     }
     check_columns(&relation)?;
@@ -50,7 +53,8 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
     }
     bind_defaults(ctx, &mut relation, &create.elements)?;
     ctx.put(relation.clone())?;
-    constraint::add_all(ctx, relation, pending)
+    constraint::add_all(ctx, relation, pending)?;
+    like::create_indexes(ctx, oid, copied)
 }
 
 /// The table of CREATE TABLE AS and SELECT INTO, without its rows: a column for each of the
@@ -223,13 +227,14 @@ pub(crate) fn add_column(
         serials.push(SequenceOptions::serial(position, ty.oid));
     }
     relation.columns.push(column);
+    check_nullness(ctx, relation, position, serial.is_some(), &def.constraints)?;
     for c in &def.constraints {
         column_constraint(relation, position, c, pending, serials)?;
     }
     Ok(())
 }
 
-fn check_column_name(relation: &Relation, name: &str) -> Result<()> {
+pub(super) fn check_column_name(relation: &Relation, name: &str) -> Result<()> {
     if relation.column_index(name).is_some() {
         return Err(Error::new(
             SqlState::DUPLICATE_COLUMN,
@@ -260,6 +265,37 @@ fn check_column_type(name: &str, ty: Oid) -> Result<()> {
     Ok(())
 }
 
+/// NULL and NOT NULL exclude each other; serial and identity mean NOT NULL.
+fn check_nullness(
+    ctx: &DdlContext<'_>,
+    relation: &Relation,
+    position: usize,
+    serial: bool,
+    constraints: &[ast::Constraint],
+) -> Result<()> {
+    let (mut null, mut not_null) = (false, serial);
+    for c in constraints {
+        match &c.kind {
+            ConstraintKind::Null => null = true,
+            ConstraintKind::NotNull { .. } | ConstraintKind::Identity { .. } => not_null = true,
+            _ => continue,
+        }
+        if null && not_null {
+            let column = &relation.columns[position].name;
+            let table = &relation.name;
+            return Err(ctx.error(
+                SqlState::SYNTAX_ERROR,
+                format!(
+                    "conflicting NULL/NOT NULL declarations for column \"{column}\" of table \
+                     \"{table}\""
+                ),
+                c.location,
+            ));
+        }
+    }
+    Ok(())
+}
+
 fn column_constraint(
     relation: &mut Relation,
     position: usize,
@@ -268,20 +304,8 @@ fn column_constraint(
     serials: &mut Vec<SequenceOptions>,
 ) -> Result<()> {
     let column = relation.columns[position].name.to_string();
-    let conflicting = |column: &str, table: &str| {
-        Error::new(
-            SqlState::SYNTAX_ERROR,
-            format!(
-                "conflicting NULL/NOT NULL declarations for column \"{column}\" of table \"{table}\""
-            ),
-        )
-    };
     match &c.kind {
-        ConstraintKind::Null => {
-            if relation.columns[position].not_null {
-                return Err(conflicting(&column, &relation.name));
-            }
-        }
+        ConstraintKind::Null => {}
         ConstraintKind::NotNull { .. } => {
             relation.columns[position].not_null = true;
             if let Some(name) = &c.name {
@@ -395,37 +419,4 @@ pub(crate) fn default_text(
         _ => None,
     });
     Ok(Some(text.into()))
-}
-
-/// LIKE table: names, types and NOT NULL; INCLUDING DEFAULTS.
-fn copy_like(
-    ctx: &mut DdlContext<'_>,
-    relation: &mut Relation,
-    like: &ast::LikeClause,
-) -> Result<()> {
-    let model = ctx.open(&like.relation, RelationLockMode::AccessShare)?;
-    let wanted = &like.including;
-    if wanted.constraints || wanted.indexes || wanted.identity || wanted.statistics {
-        return Err(Error::not_supported(
-            "LIKE with INCLUDING CONSTRAINTS, INDEXES, IDENTITY or STATISTICS",
-        ));
-    }
-    for column in model.columns.iter().filter(|c| !c.dropped) {
-        if relation.column_index(&column.name).is_some() {
-            return Err(Error::new(
-                SqlState::DUPLICATE_COLUMN,
-                format!("column \"{}\" specified more than once", column.name),
-            ));
-        }
-        let mut copy = Column::new(column.name.clone(), column.type_oid, column.typmod);
-        copy.not_null = column.not_null;
-        if wanted.defaults {
-            copy.default = column.default.clone();
-        }
-        if wanted.comments {
-            copy.comment = column.comment.clone();
-        }
-        relation.columns.push(copy);
-    }
-    Ok(())
 }

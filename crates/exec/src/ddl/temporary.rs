@@ -14,9 +14,10 @@
 //! They are logged like any other table: a crash leaves them whole until the next
 //! start takes them away.
 
+use super::depend::{self, Object};
 use super::{DdlContext, drop, tree_of};
 use std::sync::Arc;
-use steppe_catalog::{BOOTSTRAP_SUPERUSER, CatalogStore, OnCommit, RelKind, Relation, Schema};
+use steppe_catalog::{CatalogStore, OnCommit, RelKind, Relation, Schema};
 use steppe_txn::{IsolationLevel, RelationLockMode, SessionHandle, Txn};
 use steppe_types::{Oid, Result};
 
@@ -28,9 +29,8 @@ impl DdlContext<'_> {
             Some(schema) => schema.oid,
             None => {
                 let oid = self.store.new_oid()?;
-                let schema = Schema { oid, name: name.into(), owner: BOOTSTRAP_SUPERUSER };
                 let changes = self.store.changes(self.pending);
-                self.store.put_schema(self.txn, changes, schema)?;
+                self.store.put_schema(self.txn, changes, Schema::new(oid, name))?;
                 oid
             }
         };
@@ -86,10 +86,9 @@ fn drop_with_dependents(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -> Re
         return Ok(());
     }
     ctx.txn.lock_relation_blocking(relation.oid, RelationLockMode::AccessExclusive)?;
-    for doomed in drop::with_dependents(ctx, relation)? {
-        drop::drop_relation(ctx, doomed)?;
-    }
-    Ok(())
+    let views = depend::silently(&ctx.catalog(), Object::Relation(relation.oid));
+    drop::drop_dependents(ctx, &views)?;
+    drop::drop_relation(ctx, relation)
 }
 
 /// Drops temporary schemas with all that is in them: a session's when it ends, at start-up those

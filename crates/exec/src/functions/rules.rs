@@ -10,6 +10,8 @@ use crate::env::FnContext;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{self, Style};
 use steppe_catalog::{ConstraintKind, RelKind, Relation};
+use steppe_sql::bind::bind_view;
+use steppe_sql::deparse::query::{QueryStyle, print};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// Definition functions by prosrc.
@@ -20,11 +22,11 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_get_constraintdef_ext", scalar(|a, cx| constraint_definition(a, cx, boolean(a, 1)?))),
     ("pg_get_expr", scalar(|a, _| expression(a, false))),
     ("pg_get_expr_ext", scalar(|a, _| expression(a, boolean(a, 2)?))),
-    ("pg_get_viewdef", scalar(view_definition)),
-    ("pg_get_viewdef_ext", scalar(view_definition)),
-    ("pg_get_viewdef_wrap", scalar(view_definition)),
-    ("pg_get_viewdef_name", scalar(view_definition)),
-    ("pg_get_viewdef_name_ext", scalar(view_definition)),
+    ("pg_get_viewdef", scalar(|a, cx| view_definition(a, cx, false))),
+    ("pg_get_viewdef_ext", scalar(|a, cx| view_definition(a, cx, boolean(a, 1)?))),
+    ("pg_get_viewdef_wrap", scalar(|a, cx| view_definition(a, cx, true))),
+    ("pg_get_viewdef_name", scalar(|a, cx| view_definition(a, cx, false))),
+    ("pg_get_viewdef_name_ext", scalar(|a, cx| view_definition(a, cx, boolean(a, 1)?))),
     ("pg_get_serial_sequence", scalar(serial_sequence)),
     ("pg_relation_is_publishable", scalar(publishable)),
     ("pg_relation_filenode", scalar(file_node)),
@@ -88,14 +90,30 @@ fn expression(args: &[Datum], pretty: bool) -> Result<Datum> {
     text_datum(definitions::expression_definition(text(args, 0)?, style))
 }
 
-/// By OID or by name.
-fn view_definition(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+/// `pg_get_viewdef(view [, pretty])`: by OID or by name.
+fn view_definition(args: &[Datum], cx: &FnContext, pretty: bool) -> Result<Datum> {
+    let names = CatalogNames::of(cx);
     let relation = match arg(args, 0)? {
-        Datum::Text(name) => Some(CatalogNames::of(cx).existing_relation(name)?.clone()),
+        Datum::Text(name) => Some(names.existing_relation(name)?.clone()),
         _ => relation_at(args, 0, cx)?,
     };
-    let view = relation.and_then(|relation| relation.view.clone());
-    text_or_null(view.map(|select| format!(" {};", select.trim_end_matches(';'))))
+    let Some(view) = relation else { return Ok(Datum::Null) };
+    let Some(stored) = &view.view else { return Ok(Datum::Null) };
+    let columns: Vec<Arc<str>> = view.columns.iter().map(|c| c.name.clone()).collect();
+    let style = QueryStyle {
+        current: &Arc::clone,
+        relation_name: &|relation| names.relation_name(relation),
+        relation: &|oid| cx.catalog.relation(oid).cloned(),
+        pretty,
+        using: true,
+    };
+    let printed = bind_view(&cx.catalog, names.path(), stored)
+        .and_then(|query| print(&query, Some(&columns), &style));
+    // A text that cannot be printed again is shown as it was written.
+    text_or_null(match printed {
+        Ok(printed) => Some(format!("{};", printed.text)),
+        Err(_) => definitions::view_definition(&view),
+    })
 }
 
 /// `pg_get_serial_sequence(table, column)`: the sequence that the column owns.
@@ -184,14 +202,22 @@ fn options(args: &[Datum], _: &super::CallInfo, _: &mut FnContext) -> Result<Box
     Ok(super::series::rows(rows))
 }
 
-/// `obj_description(oid [, catalog])`: only relations have comments.
+/// `obj_description(oid [, catalog])`: relations, schemas and constraints have comments.
 pub(super) fn object_description(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    let of_class = match given(args, 1) {
-        None => true,
-        Some(catalog) => &**catalog.as_text()? == "pg_class",
+    let class = match given(args, 1) {
+        None => None,
+        Some(catalog) => Some(catalog.as_text()?.to_string()),
     };
-    let relation = relation_at(args, 0, cx)?.filter(|_| of_class);
-    text_or_null(relation.and_then(|relation| relation.comment.clone()))
+    let of_class = |name: &str| class.as_deref().is_none_or(|class| class == name);
+    let object = oid(args, 0)?;
+    let relation = || cx.catalog.relation(object).and_then(|r| r.comment.clone());
+    let schema = || cx.catalog.schema(object).and_then(|s| s.comment.clone());
+    let constraint =
+        || definitions::find_constraint(&cx.catalog, object).and_then(|(_, c)| c.comment.clone());
+    let relation = of_class("pg_class").then(relation).flatten();
+    let schema = of_class("pg_namespace").then(schema).flatten();
+    let constraint = of_class("pg_constraint").then(constraint).flatten();
+    text_or_null(relation.or(schema).or(constraint))
 }
 
 /// `col_description(table, column number)`; number 0 is the table.

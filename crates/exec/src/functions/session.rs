@@ -133,7 +133,13 @@ fn encoding_width(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
 fn role_name(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let role = arg(args, 0)?.as_oid()?;
     let (name, own) = cx.services.current_user();
-    if role == own { Ok(Datum::Text(name)) } else { text_datum(format!("unknown (OID={role})")) }
+    if role == own {
+        return Ok(Datum::Text(name));
+    }
+    match steppe_catalog::system::predefined_role(role) {
+        Some(name) => text_datum(name),
+        None => text_datum(format!("unknown (OID={role})")),
+    }
 }
 
 fn sleep(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {

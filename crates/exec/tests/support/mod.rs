@@ -194,7 +194,7 @@ impl World {
                 let columns = keys.iter().map(|k| k.attnum).collect();
                 let oid = self.oid();
                 let name = index.name.clone();
-                table.constraints.push(Constraint { oid, name, kind, columns });
+                table.constraints.push(Constraint::new(oid, name, kind, columns));
             }
             index.index = Some(IndexInfo {
                 table: table.oid,
@@ -222,6 +222,7 @@ impl World {
             name: name.into(),
             kind: ConstraintKind::Check { expression: expression.into() },
             columns: Vec::new(),
+            comment: None,
         });
         self.catalog.put_relation(relation);
     }

@@ -85,6 +85,11 @@ impl TestServer {
         Raw { stream }
     }
 
+    /// How many spill files statements have made.
+    pub fn spill_files(&self) -> u64 {
+        self.running.as_ref().map_or(0, |running| running.server().temp.files_made())
+    }
+
     pub fn stop(mut self) {
         self.stop_now();
     }

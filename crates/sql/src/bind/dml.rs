@@ -336,7 +336,7 @@ impl Binder<'_> {
                 target.expr = self.assign(taken, column, Location::NONE)?;
             }
         }
-        let kind = RteKind::Subquery { query: Box::new(select), lateral: false };
+        let kind = RteKind::Subquery { query: Box::new(select), lateral: false, view: None };
         let alias = ast::Alias { name: "*SELECT*".into(), columns: Vec::new() };
         let rte = self.add_derived_rte(&alias, false, kind, Vec::new())?;
         query.from = vec![FromItem::Rte(rte)];

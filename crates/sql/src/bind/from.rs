@@ -141,7 +141,8 @@ impl Binder<'_> {
         if alias.columns.is_empty() {
             alias.columns = view.columns.iter().map(|c| c.name.to_string()).collect();
         }
-        let kind = RteKind::Subquery { query: Box::new(query), lateral: false };
+        let (query, view) = (Box::new(query), Some(view.clone()));
+        let kind = RteKind::Subquery { query, lateral: false, view };
         self.add_derived_rte(&alias, range_var.alias.is_some(), kind, Vec::new())
     }
 
@@ -293,7 +294,8 @@ impl Binder<'_> {
         self.settle_unknown_targets(&mut query)?;
         let unnamed = Alias { name: "unnamed_subquery".into(), columns: Vec::new() };
         let alias = subselect.alias.as_ref().unwrap_or(&unnamed);
-        let kind = RteKind::Subquery { query: Box::new(query), lateral: subselect.lateral };
+        let kind =
+            RteKind::Subquery { query: Box::new(query), lateral: subselect.lateral, view: None };
         self.add_derived_rte(alias, subselect.alias.is_some(), kind, Vec::new())
     }
 
@@ -406,7 +408,9 @@ impl Binder<'_> {
         if let Some(columns) = using {
             let sides = (left_names.as_mut_slice(), right_names.as_mut_slice());
             let (on, merged) = self.using_join(kind, sides, &columns)?;
-            let item = FromItem::Join { kind, left: Box::new(left), right: Box::new(right), on };
+            let using = merged.iter().map(|(name, _)| name.clone()).collect();
+            let (left, right) = (Box::new(left), Box::new(right));
+            let item = FromItem::Join { kind, left, right, on, using };
             return self.finish_join(join, item, left_names, right_names, Some(merged));
         }
         let on = match &join.condition {
@@ -420,7 +424,8 @@ impl Binder<'_> {
             }
             _ => None,
         };
-        let item = FromItem::Join { kind, left: Box::new(left), right: Box::new(right), on };
+        let (left, right) = (Box::new(left), Box::new(right));
+        let item = FromItem::Join { kind, left, right, on, using: Vec::new() };
         self.finish_join(join, item, left_names, right_names, None)
     }
 

@@ -116,6 +116,18 @@ pub fn bind_query(
     Ok(Bound { query, param_types })
 }
 
+/// Binds the stored text of a view.
+pub fn bind_view(catalog: &Catalog, search_path: &[Oid], text: &str) -> Result<Query> {
+    let mut statements = crate::parser::parse(text)?;
+    let statement = statements.pop().map(|s| s.statement);
+    let Some(statement @ ast::Statement::Select(_)) = statement else {
+        return Err(Error::internal("a view's definition is no SELECT"));
+    };
+    let io = IoContext::default();
+    let ctx = BindContext { catalog, search_path, io: &io, source: text };
+    Ok(bind_query(&ctx, &statement, Params::none())?.query)
+}
+
 /// Binds an expression over the columns of one table (CHECK, index expressions,
 /// column defaults with no table). Columns are `Var { rte: 0, .. }`.
 pub fn bind_table_expr(
@@ -157,7 +169,12 @@ pub fn bind_assigned_expr(
 ) -> Result<Expr> {
     let bound = bind_table_expr(ctx, relation, expr, place)?;
     let mut binder = Binder::new(ctx, Params::none());
-    binder.coerce_assignment(bound, target, column, expr.location, place)
+    let assigned = binder.coerce_assignment(bound, target, column, expr.location, place);
+    assigned.map_err(|error| match (place, error.sqlstate()) {
+        // PostgreSQL tells no position for a default of another type.
+        (ExprPlace::ColumnDefault, SqlState::DATATYPE_MISMATCH) => error.without_position(),
+        _ => error,
+    })
 }
 
 /// Whether a name is a system column's.

@@ -986,14 +986,14 @@ pub(crate) fn take_conditions(pool: &mut Vec<Expr>, rtes: &RteSet) -> Vec<Expr> 
 fn flatten(item: FromItem, units: &mut Vec<Unit>, pool: &mut Vec<Expr>) {
     match item {
         FromItem::Rte(rte) => units.push(Unit::Rte(rte)),
-        FromItem::Join { kind: JoinKind::Inner, left, right, on } => {
+        FromItem::Join { kind: JoinKind::Inner, left, right, on, .. } => {
             flatten(*left, units, pool);
             flatten(*right, units, pool);
             if let Some(on) = on {
                 conjuncts(on, pool);
             }
         }
-        FromItem::Join { kind, left, right, on } => {
+        FromItem::Join { kind, left, right, on, .. } => {
             let mut conditions = Vec::new();
             if let Some(on) = on {
                 conjuncts(on, &mut conditions);
@@ -1041,7 +1041,7 @@ fn lateral_references(query: &mut Query) -> HashMap<usize, Vec<Expr>> {
                 let values = rows.iter_mut().flatten();
                 values.for_each(|e| walk::for_each_level(e, 0, &mut note));
             }
-            RteKind::Subquery { query, lateral: true } => {
+            RteKind::Subquery { query, lateral: true, .. } => {
                 walk::for_each_node(query, 1, &mut note);
             }
             _ => {}

@@ -118,7 +118,7 @@ impl Pull<'_> {
     fn item(&mut self, item: FromItem, nullable: bool, filters: &mut Vec<Expr>) -> FromItem {
         match item {
             FromItem::Rte(rte) => self.entry(rte, nullable, filters),
-            FromItem::Join { kind, left, right, on } => {
+            FromItem::Join { kind, left, right, on, .. } => {
                 let left_nullable = nullable || matches!(kind, JoinKind::Right | JoinKind::Full);
                 let right_nullable = nullable || matches!(kind, JoinKind::Left | JoinKind::Full);
                 let before = self.with_filter;
@@ -136,13 +136,13 @@ impl Pull<'_> {
                 };
                 add_conditions(&mut on, to_on);
                 filters.extend(above);
-                FromItem::Join { kind, left, right, on }
+                FromItem::Join { kind, left, right, on, using: Vec::new() }
             }
         }
     }
 
     fn entry(&mut self, rte: usize, nullable: bool, filters: &mut Vec<Expr>) -> FromItem {
-        let RteKind::Subquery { query, lateral } = &mut self.query.rtes[rte].kind else {
+        let RteKind::Subquery { query, lateral, .. } = &mut self.query.rtes[rte].kind else {
             return FromItem::Rte(rte);
         };
         prepare(query);
@@ -273,12 +273,7 @@ fn raised(mut expr: Expr, by: usize) -> Expr {
 }
 
 fn joined(items: Vec<FromItem>) -> FromItem {
-    let join = |left, right| FromItem::Join {
-        kind: JoinKind::Inner,
-        left: Box::new(left),
-        right: Box::new(right),
-        on: None,
-    };
+    let join = |left, right| inner_join(Box::new(left), Box::new(right), None);
     // Merged queries have a FROM clause.
     items.into_iter().reduce(join).unwrap_or(FromItem::Rte(0))
 }
@@ -420,7 +415,7 @@ fn in_join(
     let rte = Rte {
         alias: "ANY_subquery".into(),
         has_alias: false,
-        kind: RteKind::Subquery { query, lateral: false },
+        kind: RteKind::Subquery { query, lateral: false, view: None },
         columns,
     };
     let right = FromItem::Rte(offset);
@@ -446,6 +441,10 @@ fn attach(query: &mut Query, join: SubJoin) {
     query.from.insert(place, item);
 }
 
+fn inner_join(left: Box<FromItem>, right: Box<FromItem>, on: Option<Expr>) -> FromItem {
+    FromItem::Join { kind: JoinKind::Inner, left, right, on, using: Vec::new() }
+}
+
 fn attach_below(
     left: FromItem,
     kind: JoinKind,
@@ -453,19 +452,20 @@ fn attach_below(
     conditions: Vec<Expr>,
     outer: &super::RteSet,
 ) -> FromItem {
-    if let FromItem::Join { kind: JoinKind::Inner, left: a, right: b, on } = left {
+    if let FromItem::Join { kind: JoinKind::Inner, left: a, right: b, on, .. } = left {
         let is_in = |item: &FromItem| outer.is_subset(&super::join::item_rtes(item));
         if is_in(&a) {
             let a = Box::new(attach_below(*a, kind, right, conditions, outer));
-            return FromItem::Join { kind: JoinKind::Inner, left: a, right: b, on };
+            return inner_join(a, b, on);
         }
         if is_in(&b) {
             let b = Box::new(attach_below(*b, kind, right, conditions, outer));
-            return FromItem::Join { kind: JoinKind::Inner, left: a, right: b, on };
+            return inner_join(a, b, on);
         }
-        let left = Box::new(FromItem::Join { kind: JoinKind::Inner, left: a, right: b, on });
-        return FromItem::Join { kind, left, right: Box::new(right), on: and_all(conditions) };
+        let left = Box::new(inner_join(a, b, on));
+        let (right, on) = (Box::new(right), and_all(conditions));
+        return FromItem::Join { kind, left, right, on, using: Vec::new() };
     }
     let (left, right) = (Box::new(left), Box::new(right));
-    FromItem::Join { kind, left, right, on: and_all(conditions) }
+    FromItem::Join { kind, left, right, on: and_all(conditions), using: Vec::new() }
 }

@@ -468,7 +468,7 @@ impl Recheck {
 
     /// No table on an outer join's nullable side is locked: nothing changes in there.
     fn add(&mut self, item: &FromItem) {
-        let FromItem::Join { kind, left, right, on } = item else { return };
+        let FromItem::Join { kind, left, right, on, .. } = item else { return };
         let padded = match kind {
             JoinKind::Left => {
                 self.add(left);

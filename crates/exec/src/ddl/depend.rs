@@ -1,0 +1,209 @@
+//! What depends on what, and what a DROP takes along (dependency.c in small).
+//!
+//! | object | goes with it silently | depends on it: refuses, or goes with CASCADE |
+//! |---|---|---|
+//! | schema | | its tables, views, sequences |
+//! | table | indexes, constraints, owned sequences | views that read it |
+//! | column | indexes, constraints, owned sequences | views that read it |
+//! | view | | views that read it |
+//! | sequence | | column defaults that call it |
+//!
+//! Dependents are found depth first, at each object those made last first, and each
+//! after its own: the order to drop them in, and backwards that of the report, as
+//! PostgreSQL's findDependentObjects and reportDependentObjects have it.
+
+use super::DdlContext;
+use std::sync::Arc;
+use steppe_catalog::system::definitions::visible_name;
+use steppe_catalog::{Catalog, RelKind, Relation};
+use steppe_sql::ast::DropBehavior;
+use steppe_sql::deparse::quote_identifier;
+use steppe_txn::RelationLockMode;
+use steppe_types::{Error, Oid, Result, SqlState};
+
+/// An object that others depend on, or that depends on others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Object {
+    /// A schema.
+    Schema(Oid),
+    /// A table, view, sequence or index.
+    Relation(Oid),
+    /// A column of a table, by attribute number.
+    Column(Oid, i16),
+    /// The default of a column.
+    Default(Oid, i16),
+}
+
+/// A dependent with the object that it was found by.
+struct Dependent {
+    object: Object,
+    on: Object,
+}
+
+/// What goes along with `roots`. With RESTRICT that must be nothing: 2BP01 with a list. With
+/// CASCADE a notice says what goes, and it is locked.
+pub(super) fn dependents(
+    ctx: &mut DdlContext<'_>,
+    roots: &[Object],
+    behavior: DropBehavior,
+) -> Result<Vec<Object>> {
+    let catalog = ctx.catalog();
+    let mut found = Vec::new();
+    for root in roots {
+        collect(&catalog, *root, roots, &mut found);
+    }
+    found.reverse();
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    let path = ctx.search_path.clone();
+    let name = |object| describe(&catalog, &path, object);
+    if behavior == DropBehavior::Restrict {
+        let message = match roots {
+            [one] => {
+                format!("cannot drop {} because other objects depend on it", name(*one))
+            }
+            _ => "cannot drop desired object(s) because other objects depend on them".into(),
+        };
+        let lines = found.iter().map(|d| format!("{} depends on {}", name(d.object), name(d.on)));
+        return Err(Error::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, message)
+            .detail(lines.collect::<Vec<_>>().join("\n"))
+            .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+    }
+    for dependent in &found {
+        let (Object::Relation(oid) | Object::Default(oid, _)) = dependent.object else { continue };
+        ctx.txn.lock_relation_blocking(oid, RelationLockMode::AccessExclusive)?;
+    }
+    let lines: Vec<String> =
+        found.iter().map(|d| format!("drop cascades to {}", name(d.object))).collect();
+    match lines.as_slice() {
+        [one] => ctx.notice(one.clone()),
+        many => {
+            let message = format!("drop cascades to {} other objects", many.len());
+            ctx.notice_with(message, many.join("\n"));
+        }
+    }
+    Ok(found.into_iter().map(|d| d.object).collect())
+}
+
+/// What goes along with an object, where nobody is told.
+pub(super) fn silently(catalog: &Catalog, root: Object) -> Vec<Object> {
+    let mut found = Vec::new();
+    collect(catalog, root, &[root], &mut found);
+    found.reverse();
+    found.into_iter().map(|d| d.object).collect()
+}
+
+/// Adds what depends on an object, dependents before what they depend on.
+fn collect(catalog: &Catalog, on: Object, roots: &[Object], found: &mut Vec<Dependent>) {
+    // What goes silently may have dependents of its own.
+    for sequence in owned_sequences(catalog, on) {
+        collect(catalog, Object::Relation(sequence), roots, found);
+    }
+    for object in direct(catalog, on).into_iter().rev() {
+        let known = |found: &[Dependent]| found.iter().any(|d| d.object == object);
+        if roots.contains(&object) || known(found) {
+            continue;
+        }
+        collect(catalog, object, roots, found);
+        if !known(found) {
+            found.push(Dependent { object, on });
+        }
+    }
+}
+
+/// What depends on an object by itself, in the order of creation.
+fn direct(catalog: &Catalog, on: Object) -> Vec<Object> {
+    match on {
+        Object::Schema(schema) => {
+            let listed = |r: &&Arc<Relation>| {
+                r.kind != RelKind::Index && r.sequence.as_ref().is_none_or(|s| s.owned_by.is_none())
+            };
+            let members = catalog.relations_in(schema).filter(listed);
+            members.map(|r| Object::Relation(r.oid)).collect()
+        }
+        Object::Relation(oid) => {
+            let views = readers(catalog, oid, 0).map(|v| Object::Relation(v.oid));
+            let sequence = catalog.relation(oid).filter(|r| r.kind == RelKind::Sequence);
+            let defaults = sequence.map(|s| defaults_using(catalog, s)).unwrap_or_default();
+            views.chain(defaults).collect()
+        }
+        Object::Column(table, attnum) => {
+            readers(catalog, table, attnum).map(|v| Object::Relation(v.oid)).collect()
+        }
+        Object::Default(..) => Vec::new(),
+    }
+}
+
+/// The views that read a relation (attribute number 0) or a column of it.
+pub(super) fn readers(
+    catalog: &Catalog,
+    relation: Oid,
+    attnum: i16,
+) -> impl Iterator<Item = &Arc<Relation>> {
+    catalog.relations().filter(move |view| view.reads.contains(&(relation, attnum)))
+}
+
+/// Sequences that go with a table or a column.
+fn owned_sequences(catalog: &Catalog, owner: Object) -> Vec<Oid> {
+    let owned = |r: &&Arc<Relation>| {
+        let by = r.sequence.as_ref().and_then(|s| s.owned_by);
+        match owner {
+            Object::Relation(table) => by.is_some_and(|(t, _)| t == table),
+            Object::Column(table, attnum) => by == Some((table, attnum)),
+            Object::Schema(_) | Object::Default(..) => false,
+        }
+    };
+    catalog.relations().filter(owned).map(|r| r.oid).collect()
+}
+
+/// Columns whose default calls a sequence. Its owner's go with the table, and do not count where
+/// the table is what goes.
+fn defaults_using(catalog: &Catalog, sequence: &Relation) -> Vec<Object> {
+    let schema = catalog.schema(sequence.schema).map_or("", |s| &s.name);
+    let spellings = super::sequence::regclass_spellings(schema, &sequence.name);
+    let mut out = Vec::new();
+    for table in catalog.relations().filter(|r| r.kind == RelKind::Table) {
+        for (column, attnum) in table.columns.iter().zip(1..) {
+            let uses = |d: &Arc<str>| spellings.iter().any(|s| d.contains(s.as_str()));
+            if column.default.as_ref().is_some_and(uses) {
+                out.push(Object::Default(table.oid, attnum));
+            }
+        }
+    }
+    out
+}
+
+/// What kind of relation it is, in words.
+pub(super) fn kind_word(kind: RelKind) -> &'static str {
+    match kind {
+        RelKind::Index => "index",
+        RelKind::Sequence => "sequence",
+        RelKind::View => "view",
+        RelKind::Table | RelKind::Virtual => "table",
+    }
+}
+
+/// An object as messages name it (getObjectDescription).
+pub(super) fn describe(catalog: &Catalog, path: &[Oid], object: Object) -> String {
+    let relation = |oid: Oid| match catalog.relation(oid) {
+        Some(relation) => {
+            format!("{} {}", kind_word(relation.kind), visible_name(catalog, relation, path))
+        }
+        None => format!("relation {oid}"),
+    };
+    let column = |oid: Oid, attnum: i16| {
+        let column = catalog.relation(oid).and_then(|r| r.columns.get(attnum as usize - 1));
+        let column = column.map_or("?", |c| &*c.name);
+        format!("column {} of {}", quote_identifier(column), relation(oid))
+    };
+    match object {
+        Object::Schema(oid) => {
+            let name = catalog.schema(oid).map_or("?", |s| &*s.name);
+            format!("schema {}", quote_identifier(name))
+        }
+        Object::Relation(oid) => relation(oid),
+        Object::Column(oid, attnum) => column(oid, attnum),
+        Object::Default(oid, attnum) => format!("default value for {}", column(oid, attnum)),
+    }
+}

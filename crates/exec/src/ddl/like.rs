@@ -1,0 +1,165 @@
+//! CREATE TABLE (LIKE …): columns, and what INCLUDING asks for (parse_utilcmd.c).
+//!
+//! Columns with their types and NOT NULL always come along. Constraints and indexes
+//! are entered as if they had been written in the statement; indexes that serve no
+//! constraint are built last, under names of their own.
+
+use super::DdlContext;
+use super::constraint::PendingConstraints;
+use super::index::{self, NewIndex};
+use super::sequence::SequenceOptions;
+use super::table::check_column_name;
+use std::sync::Arc;
+use steppe_catalog::{Catalog, Column, ConstraintKind, IndexInfo, RelKind, Relation};
+use steppe_sql::ast::LikeClause;
+use steppe_sql::bind::parse_expression;
+use steppe_txn::RelationLockMode;
+use steppe_types::{Error, Oid, Result, SqlState};
+
+/// An index to copy: its model and the model's table.
+pub(super) struct CopiedIndex {
+    index: Arc<Relation>,
+    table: Arc<Relation>,
+    comments: bool,
+}
+
+/// Adds to a table under construction what LIKE copies; returns the indexes to build at the end.
+pub(super) fn copy(
+    ctx: &mut DdlContext<'_>,
+    relation: &mut Relation,
+    like: &LikeClause,
+    (pending, serials): (&mut PendingConstraints, &mut Vec<SequenceOptions>),
+) -> Result<Vec<CopiedIndex>> {
+    let model = ctx.open(&like.relation, RelationLockMode::AccessShare)?;
+    if !matches!(model.kind, RelKind::Table | RelKind::View | RelKind::Virtual) {
+        return Err(Error::new(
+            SqlState::WRONG_OBJECT_TYPE,
+            format!("relation \"{}\" is invalid in LIKE clause", model.name),
+        ));
+    }
+    let wanted = &like.including;
+    let catalog = ctx.catalog();
+    for (column, attnum) in model.columns.iter().zip(1..).filter(|(c, _)| !c.dropped) {
+        check_column_name(relation, &column.name)?;
+        let mut copy = Column::new(column.name.clone(), column.type_oid, column.typmod);
+        copy.not_null = column.not_null;
+        if column.identity.is_some() {
+            if wanted.identity {
+                copy.identity = column.identity;
+                let info = owned_sequence(&catalog, model.oid, attnum)?;
+                serials.push(SequenceOptions::like(relation.columns.len(), info));
+            }
+        } else if wanted.defaults {
+            copy.default = column.default.clone();
+        }
+        if wanted.comments {
+            copy.comment = column.comment.clone();
+        }
+        relation.columns.push(copy);
+    }
+    for constraint in &model.constraints {
+        match &constraint.kind {
+            ConstraintKind::Check { expression } if wanted.constraints => {
+                let comment = constraint.comment.clone().filter(|_| wanted.comments);
+                let expr = parse_expression(expression)?;
+                pending.add_copied_check(&constraint.name, expr, comment);
+            }
+            ConstraintKind::NotNull => {
+                let column = constraint.columns.first().copied().unwrap_or_default();
+                let name = &model.columns[column as usize - 1].name;
+                if let Some(position) = relation.column_index(name) {
+                    pending.name_not_null(position, &constraint.name);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut copied = Vec::new();
+    for index in catalog.indexes_of(&model).filter(|_| wanted.indexes) {
+        let Some(info) = &index.index else { continue };
+        if index::constraint_of(&model, index.oid).is_some() {
+            let columns = info.keys.iter().map(|k| column_name(&model, k.attnum)).collect();
+            let include = info.include.iter().map(|a| column_name(&model, *a)).collect();
+            pending.add_copied_key(columns, info.primary, info, include);
+        } else {
+            copied.push(CopiedIndex {
+                index: index.clone(),
+                table: model.clone(),
+                comments: wanted.comments,
+            });
+        }
+    }
+    Ok(copied)
+}
+
+fn owned_sequence(
+    catalog: &Catalog,
+    table: Oid,
+    attnum: i16,
+) -> Result<&steppe_catalog::SequenceInfo> {
+    let owned = |info: &&steppe_catalog::SequenceInfo| info.owned_by == Some((table, attnum));
+    let mut sequences = catalog.relations().filter_map(|r| r.sequence.as_ref());
+    sequences.find(owned).ok_or_else(|| Error::internal("identity column without a sequence"))
+}
+
+fn column_name(table: &Relation, attnum: i16) -> String {
+    table.columns[attnum as usize - 1].name.to_string()
+}
+
+/// Builds the copied indexes on the table, which is in the catalog now.
+pub(super) fn create_indexes(
+    ctx: &mut DdlContext<'_>,
+    table: Oid,
+    copied: Vec<CopiedIndex>,
+) -> Result<()> {
+    for copy in copied {
+        let catalog = ctx.catalog();
+        let found = catalog.relation(table).ok_or_else(|| Error::internal("table has gone"))?;
+        let Some(info) = &copy.index.index else { continue };
+        let new = like_index(ctx, found, &copy, info)?;
+        let (_, oid) = index::create(ctx, (**found).clone(), new)?;
+        if let Some(comment) = copy.index.comment.as_ref().filter(|_| copy.comments) {
+            let catalog = ctx.catalog();
+            if let Some(index) = catalog.relation(oid) {
+                ctx.put(Relation { comment: Some(comment.clone()), ..(**index).clone() })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn like_index(
+    ctx: &mut DdlContext<'_>,
+    table: &Relation,
+    copy: &CopiedIndex,
+    info: &IndexInfo,
+) -> Result<NewIndex> {
+    // Expressions name columns, which are called the same here.
+    let attnum = |model: i16| -> Result<i16> {
+        if model == 0 {
+            return Ok(0);
+        }
+        let position = table.column_index(&column_name(&copy.table, model));
+        let position = position.ok_or_else(|| Error::internal("LIKE lost a column"))?;
+        Ok(position as i16 + 1)
+    };
+    let mut keys = info.keys.clone();
+    for key in &mut keys {
+        key.attnum = attnum(key.attnum)?;
+    }
+    let include = info.include.iter().map(|a| attnum(*a)).collect::<Result<_>>()?;
+    let columns = copy.index.columns.iter().take(keys.len());
+    let key_names: Vec<String> = columns.map(|c| c.name.to_string()).collect();
+    let name = ctx.choose_name(table.schema, &table.name, &key_names.join("_"), "idx", &[])?;
+    Ok(NewIndex {
+        name,
+        keys,
+        key_names,
+        include,
+        unique: info.unique,
+        primary: false,
+        nulls_not_distinct: info.nulls_not_distinct,
+        predicate: info.predicate.clone(),
+        options: copy.index.options.clone(),
+    })
+}

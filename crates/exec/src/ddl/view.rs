@@ -1,0 +1,131 @@
+//! What a view keeps of its query: text, and what it depends on.
+//!
+//! The text is the query printed by ruleutils' rules with every relation qualified,
+//! so that it means the same under any search path. When something that it names is
+//! renamed, the text is bound as things were and printed as they are.
+//!
+//! ```text
+//!   CREATE VIEW ── bound query ── print ──▶ text ──┬── bind: whoever uses the view
+//!                                  └──▶ reads      └── bind, print: renames, pg_get_viewdef
+//! ```
+//!
+//! A query with a part that the printer does not know keeps the text that was
+//! written; it counts as reading every column, and what it reads keeps its name.
+
+use super::DdlContext;
+use std::sync::Arc;
+use steppe_catalog::system::definitions::qualified_name;
+use steppe_catalog::{Catalog, PG_CATALOG, Relation};
+use steppe_sql::bind::bind_view;
+use steppe_sql::deparse::query::{PrintedQuery, QueryStyle, print};
+use steppe_sql::query::{Query, RteKind};
+use steppe_types::{Error, Oid, Result};
+
+/// Sets a view's text and dependencies: printed from its query, else what was written.
+pub(super) fn keep(
+    ctx: &mut DdlContext<'_>,
+    view: &mut Relation,
+    query: &Query,
+    written: String,
+) -> Result<()> {
+    let catalog = ctx.catalog();
+    let names: Vec<Arc<str>> = view.columns.iter().map(|c| c.name.clone()).collect();
+    let unchanged = |r: &Arc<Relation>| r.clone();
+    let printed = stored_text(&catalog, query, &names, &unchanged, true)
+        .and_then(|text| Ok((text, stored_text(&catalog, query, &names, &unchanged, false)?)));
+    match printed {
+        // Only a text that reads back as the same query may stand for it.
+        Ok((text, conditions)) if reads_back(&catalog, &text.text, &names) => {
+            view.reads = conditions.reads;
+            view.view = Some(text.text.into());
+        }
+        _ => {
+            view.reads.clear();
+            every_column(query, &mut view.reads);
+            view.view = Some(written.into());
+        }
+    }
+    Ok(())
+}
+
+/// A view's query as the catalog keeps it. `current` gives relations as they are called now.
+fn stored_text(
+    catalog: &Catalog,
+    query: &Query,
+    names: &[Arc<str>],
+    current: &dyn Fn(&Arc<Relation>) -> Arc<Relation>,
+    using: bool,
+) -> Result<PrintedQuery> {
+    let style = QueryStyle {
+        current,
+        relation_name: &|r| qualified_name(catalog, r),
+        relation: &|oid| catalog.relation(oid).map(current),
+        pretty: false,
+        using,
+    };
+    print(query, Some(names), &style)
+}
+
+fn reads_back(catalog: &Catalog, text: &str, names: &[Arc<str>]) -> bool {
+    let again = bind_view(catalog, &[PG_CATALOG], text)
+        .and_then(|query| stored_text(catalog, &query, names, &Arc::clone, true));
+    again.is_ok_and(|again| again.text == text)
+}
+
+/// Notes every column of every relation in a query, for lack of knowing better.
+fn every_column(query: &Query, out: &mut Vec<(Oid, i16)>) {
+    for rte in &query.rtes {
+        match &rte.kind {
+            RteKind::Relation(r) | RteKind::Subquery { view: Some(r), .. } => {
+                out.extend((0..=r.columns.len() as i16).map(|attnum| (r.oid, attnum)));
+            }
+            RteKind::Subquery { query, .. } => every_column(query, out),
+            _ => {}
+        }
+    }
+    if let Some(operation) = &query.set_operation {
+        every_column(&operation.left, out);
+        every_column(&operation.right, out);
+    }
+    query.ctes.iter().for_each(|c| every_column(&c.query, out));
+    out.sort_unstable();
+    out.dedup();
+}
+
+/// Prints the views that read a relation again, which is now called, or has columns called, as in
+/// `renamed`. The catalog still has the old version.
+pub(super) fn follow_rename(ctx: &mut DdlContext<'_>, renamed: &Arc<Relation>) -> Result<()> {
+    let catalog = ctx.catalog();
+    let current = |r: &Arc<Relation>| match r.oid == renamed.oid {
+        true => renamed.clone(),
+        false => r.clone(),
+    };
+    let mut views: Vec<Arc<Relation>> =
+        super::depend::readers(&catalog, renamed.oid, 0).cloned().collect();
+    // The columns of a view are named in its own text.
+    views.extend(renamed.view.is_some().then(|| renamed.clone()));
+    for view in views {
+        let refused = || {
+            Error::not_supported(format!(
+                "RENAME of \"{}\", which view \"{}\" reads,",
+                renamed.name, view.name
+            ))
+        };
+        let text = view.view.as_deref().unwrap_or_default();
+        let names: Vec<Arc<str>> = view.columns.iter().map(|c| c.name.clone()).collect();
+        let query = bind_view(&catalog, &[PG_CATALOG], text).map_err(|_| refused())?;
+        // The condition of USING names columns that may be called differently now.
+        let using = same_columns(&catalog, renamed);
+        let printed = stored_text(&catalog, &query, &names, &current, using);
+        let mut view = (*view).clone();
+        view.view = Some(printed.map_err(|_| refused())?.text.into());
+        ctx.put(view)?;
+    }
+    Ok(())
+}
+
+fn same_columns(catalog: &Catalog, renamed: &Relation) -> bool {
+    catalog
+        .relation(renamed.oid)
+        .is_some_and(|was| was.columns.iter().zip(&renamed.columns).all(|(a, b)| a.name == b.name))
+}
