@@ -304,7 +304,9 @@ fn add_key(
             name
         }
         None => {
-            let middle = if key.primary { String::new() } else { key.columns.join("_") };
+            let names: Vec<&str> =
+                key.columns.iter().chain(&key.include).map(String::as_str).collect();
+            let middle = if key.primary { String::new() } else { names.join("_") };
             ctx.choose_name(relation.schema, &relation.name, &middle, label, &[])?
         }
     };

@@ -52,6 +52,7 @@ pub(super) fn dependents(
     for root in roots {
         collect(&catalog, *root, roots, &mut found);
     }
+    forget_defaults_of_dropped(&catalog, roots, &mut found);
     found.reverse();
     if found.is_empty() {
         return Ok(Vec::new());
@@ -90,8 +91,26 @@ pub(super) fn dependents(
 pub(super) fn silently(catalog: &Catalog, root: Object) -> Vec<Object> {
     let mut found = Vec::new();
     collect(catalog, root, &[root], &mut found);
+    forget_defaults_of_dropped(catalog, &[root], &mut found);
     found.reverse();
     found.into_iter().map(|d| d.object).collect()
+}
+
+/// A default goes silently with its column or table.
+fn forget_defaults_of_dropped(catalog: &Catalog, roots: &[Object], found: &mut Vec<Dependent>) {
+    let dropped = |object: Object, found: &[Dependent]| {
+        roots.contains(&object) || found.iter().any(|d| d.object == object)
+    };
+    let silent = |object: Object, found: &[Dependent]| {
+        let Object::Default(table, attnum) = object else { return false };
+        let schema = catalog.relation(table).map_or(0, |r| r.schema);
+        dropped(Object::Relation(table), found)
+            || dropped(Object::Column(table, attnum), found)
+            || dropped(Object::Schema(schema), found)
+    };
+    let silent: Vec<Object> =
+        found.iter().map(|d| d.object).filter(|object| silent(*object, found)).collect();
+    found.retain(|d| !silent.contains(&d.object));
 }
 
 /// Adds what depends on an object, dependents before what they depend on.

@@ -90,7 +90,11 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
             }
             short
         }
-        None => ctx.choose_name(table.schema, &table.name, &key_names.join("_"), "idx", &[])?,
+        None => {
+            // Included columns name it, too.
+            let names: Vec<&str> = key_names.iter().chain(&included).map(String::as_str).collect();
+            ctx.choose_name(table.schema, &table.name, &names.join("_"), "idx", &[])?
+        }
     };
     let new = NewIndex {
         name,

@@ -30,7 +30,14 @@ pub(super) fn copy(
     like: &LikeClause,
     (pending, serials): (&mut PendingConstraints, &mut Vec<SequenceOptions>),
 ) -> Result<Vec<CopiedIndex>> {
-    let model = ctx.open(&like.relation, RelationLockMode::AccessShare)?;
+    let found = ctx.try_open(&like.relation, RelationLockMode::AccessShare)?;
+    let model = found.ok_or_else(|| {
+        ctx.error(
+            SqlState::UNDEFINED_TABLE,
+            format!("relation \"{}\" does not exist", like.relation.object_name()),
+            like.relation.location,
+        )
+    })?;
     if !matches!(model.kind, RelKind::Table | RelKind::View | RelKind::Virtual) {
         return Err(Error::new(
             SqlState::WRONG_OBJECT_TYPE,
@@ -148,9 +155,10 @@ fn like_index(
         key.attnum = attnum(key.attnum)?;
     }
     let include = info.include.iter().map(|a| attnum(*a)).collect::<Result<_>>()?;
-    let columns = copy.index.columns.iter().take(keys.len());
-    let key_names: Vec<String> = columns.map(|c| c.name.to_string()).collect();
+    let mut key_names: Vec<String> =
+        copy.index.columns.iter().map(|c| c.name.to_string()).collect();
     let name = ctx.choose_name(table.schema, &table.name, &key_names.join("_"), "idx", &[])?;
+    key_names.truncate(keys.len());
     Ok(NewIndex {
         name,
         keys,
