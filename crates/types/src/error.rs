@@ -293,6 +293,12 @@ impl Error {
         self
     }
 
+    /// Forgets the position: the statement's text is not what the error is about.
+    pub fn without_position(mut self) -> Error {
+        self.0.position = None;
+        self
+    }
+
     /// Names the table (and schema) the error is about.
     pub fn table(mut self, schema: &str, table: &str) -> Error {
         self.0.schema = Some(schema.into());
