@@ -216,11 +216,11 @@ fn chain(item: &FromItem, steps: &mut Vec<Step>, pool: &mut Vec<Expr>) -> bool {
             steps.push(Step { rte: *rte, kind: JoinKind::Inner, on: Vec::new() });
             true
         }
-        FromItem::Join { kind: JoinKind::Inner, left, right, on } => {
+        FromItem::Join { kind: JoinKind::Inner, left, right, on, .. } => {
             on.iter().for_each(|on| conjuncts(on.clone(), pool));
             chain(left, steps, pool) && chain(right, steps, pool)
         }
-        FromItem::Join { kind: JoinKind::Left, left, right, on } => {
+        FromItem::Join { kind: JoinKind::Left, left, right, on, .. } => {
             let FromItem::Rte(rte) = **right else { return false };
             let mut conditions = Vec::new();
             on.iter().for_each(|on| conjuncts(on.clone(), &mut conditions));

@@ -50,7 +50,7 @@ pub(crate) fn inline_ctes(query: &mut Query) {
                     if i == index && levels_up == depth)
                 {
                     let query = deepened(body.clone(), depth);
-                    rte.kind = RteKind::Subquery { query, lateral: false };
+                    rte.kind = RteKind::Subquery { query, lateral: false, view: None };
                 }
             }
         });
