@@ -81,6 +81,7 @@ impl Deparser<'_> {
         }
         match expr {
             Expr::Const(value, ty) => constant(value, *ty, out),
+            Expr::Untyped { value, .. } => constant(value, TypeRef::plain(oid::UNKNOWN), out),
             Expr::Param { index, .. } => out.push_str(&format!("${}", index + 1)),
             Expr::ExecParam { id, .. } => out.push_str(&format!("${id}")),
             Expr::Var { .. } | Expr::Slot { .. } => out.push('?'),

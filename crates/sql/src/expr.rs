@@ -9,6 +9,8 @@
 //!
 //! The shape follows PostgreSQL's src/include/nodes/primnodes.h.
 
+use crate::ast::Location;
+use std::convert::Infallible;
 use steppe_catalog::Builtins;
 use steppe_types::{Datum, Oid};
 
@@ -28,6 +30,22 @@ impl TypeRef {
     }
 }
 
+/// Where an expression was written, for errors that are found after it was bound. It never
+/// makes two expressions differ, as in PostgreSQL's equal().
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place(pub Location);
+
+impl Place {
+    /// No place known.
+    pub const NONE: Place = Place(Location::NONE);
+}
+
+impl PartialEq for Place {
+    fn eq(&self, _: &Place) -> bool {
+        true
+    }
+}
+
 /// Index of a plan in [`crate::plan::PlannedStmt::subplans`].
 pub type SubPlanId = usize;
 /// Index of a run-time parameter slot of a statement's execution.
@@ -39,13 +57,15 @@ pub type ExecParamId = usize;
 pub enum Expr {
     /// A constant.
     Const(Datum, TypeRef),
+    /// Binder only: a string literal or NULL whose type its surroundings decide.
+    Untyped { value: Datum, at: Place },
     /// External parameter `$index+1`.
-    Param { index: usize, ty: TypeRef },
+    Param { index: usize, ty: TypeRef, at: Place },
     /// A value supplied by an enclosing plan node at run time.
     ExecParam { id: ExecParamId, ty: TypeRef },
     /// Binder output only: column `column` (0-based; [`SystemColumn`]s are negative) of the
     /// range-table entry `rte`, `levels_up` query levels out.
-    Var { rte: usize, column: i32, levels_up: usize, ty: TypeRef },
+    Var { rte: usize, column: i32, levels_up: usize, ty: TypeRef, at: Place },
     /// Planner output only: position in the input row. For joins the outer
     /// input's slots come first, the inner input's after them.
     Slot { index: usize, ty: TypeRef },
@@ -179,7 +199,7 @@ pub enum SubLinkKind {
     All,
     /// (…) as a scalar
     Scalar,
-    /// (a, b) op (…) of one row at most
+    /// (a, b) op (…): at most one row, compared as a row
     Row,
     /// ARRAY(…)
     Array,
@@ -232,6 +252,8 @@ pub struct Aggregate {
     pub levels_up: usize,
     /// Result type.
     pub ty: TypeRef,
+    /// Where it was called.
+    pub at: Place,
 }
 
 impl Aggregate {
@@ -271,6 +293,108 @@ pub struct SortKey {
     pub nulls_first: bool,
 }
 
+/// Hands each direct child of a node to `f`, stopping at its first error. One text for the
+/// shared and the mutable walk: the patterns bind references of the node's own kind.
+macro_rules! each_child {
+    ($node:expr, $f:ident, $($reborrow:tt)+) => {{
+        match $node {
+            Expr::Const(..)
+            | Expr::Untyped { .. }
+            | Expr::Param { .. }
+            | Expr::ExecParam { .. }
+            | Expr::Var { .. }
+            | Expr::Slot { .. }
+            | Expr::CaseOperand(_)
+            | Expr::SubLinkColumn { .. }
+            | Expr::Default(_) => {}
+            Expr::Func { args, .. }
+            | Expr::And(args)
+            | Expr::Or(args)
+            | Expr::Coalesce { args, .. }
+            | Expr::MinMax { args, .. }
+            | Expr::Row(args)
+            | Expr::Grouping(args)
+            | Expr::Array { elements: args, .. } => {
+                for arg in args {
+                    $f(arg)?;
+                }
+            }
+            Expr::Not(arg)
+            | Expr::IsNull { arg, .. }
+            | Expr::BoolTest { arg, .. }
+            | Expr::Field { arg, .. }
+            | Expr::Relabel { arg, .. }
+            | Expr::CoerceViaIo { arg, .. } => $f(arg)?,
+            Expr::Distinct { left: a, right: b, .. }
+            | Expr::NullIf { left: a, right: b, .. }
+            | Expr::ScalarArrayOp { left: a, array: b, .. }
+            | Expr::ArrayCoerce { arg: a, element: b, .. } => {
+                $f(a)?;
+                $f(b)?;
+            }
+            Expr::Case { operand, whens, otherwise, .. } => {
+                if let Some(operand) = operand {
+                    $f(operand)?;
+                }
+                for (when, then) in whens {
+                    $f(when)?;
+                    $f(then)?;
+                }
+                $f(otherwise)?;
+            }
+            Expr::Subscript { array, indices, .. } => {
+                $f(array)?;
+                for (lower, upper) in indices {
+                    for bound in lower.into_iter().chain(upper) {
+                        $f(bound)?;
+                    }
+                }
+            }
+            Expr::RowCompare { left, right, .. } => {
+                for field in left.into_iter().chain(right) {
+                    $f(field)?;
+                }
+            }
+            Expr::SubLink { test, .. } => {
+                if let Some(test) = test {
+                    $f(test)?;
+                }
+            }
+            Expr::SubPlan(plan) => {
+                let SubPlan { args, test, hash_keys, .. } = $($reborrow)+ **plan;
+                for (_, value) in args {
+                    $f(value)?;
+                }
+                if let Some(test) = test {
+                    $f(test)?;
+                }
+                for key in hash_keys.into_iter().flatten() {
+                    $f(key)?;
+                }
+            }
+            Expr::Aggregate(call) => {
+                let Aggregate { args, order_by, filter, .. } = $($reborrow)+ **call;
+                for arg in args {
+                    $f(arg)?;
+                }
+                for SortKey { expr, .. } in order_by {
+                    $f(expr)?;
+                }
+                if let Some(filter) = filter {
+                    $f(filter)?;
+                }
+            }
+            Expr::Window(call) => {
+                let WindowCall { args, filter, .. } = $($reborrow)+ **call;
+                for arg in args.into_iter().chain(filter) {
+                    $f(arg)?;
+                }
+            }
+        }
+        Ok(())
+    }};
+}
+
 impl Expr {
     /// The expression's type.
     pub fn ty(&self) -> TypeRef {
@@ -300,6 +424,7 @@ impl Expr {
             Expr::Aggregate(a) => a.ty,
             Expr::Window(w) => w.ty,
             Expr::Grouping(_) => TypeRef::plain(oid::INT4),
+            Expr::Untyped { .. } => TypeRef::plain(oid::UNKNOWN),
             Expr::Row(_) => TypeRef::plain(oid::RECORD),
             Expr::And(_)
             | Expr::Or(_)
@@ -310,6 +435,11 @@ impl Expr {
             | Expr::ScalarArrayOp { .. }
             | Expr::RowCompare { .. } => TypeRef::plain(oid::BOOL),
         }
+    }
+
+    /// Column `column` of an entry of the same query level.
+    pub fn var(rte: usize, column: usize, ty: TypeRef) -> Expr {
+        Expr::Var { rte, column: column as i32, levels_up: 0, ty, at: Place::NONE }
     }
 
     /// The boolean constant `value`.
@@ -326,75 +456,30 @@ impl Expr {
 
     /// Calls `f` on each direct child (sub-select bodies are not entered).
     pub fn for_each_child<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
-        match self {
-            Expr::Const(..)
-            | Expr::Param { .. }
-            | Expr::ExecParam { .. }
-            | Expr::Var { .. }
-            | Expr::Slot { .. }
-            | Expr::CaseOperand(_)
-            | Expr::SubLinkColumn { .. }
-            | Expr::Default(_) => {}
-            Expr::Func { args, .. }
-            | Expr::And(args)
-            | Expr::Or(args)
-            | Expr::Coalesce { args, .. }
-            | Expr::MinMax { args, .. }
-            | Expr::Row(args)
-            | Expr::Grouping(args)
-            | Expr::Array { elements: args, .. } => args.iter().for_each(f),
-            Expr::Not(arg)
-            | Expr::IsNull { arg, .. }
-            | Expr::BoolTest { arg, .. }
-            | Expr::Field { arg, .. }
-            | Expr::Relabel { arg, .. }
-            | Expr::CoerceViaIo { arg, .. } => f(arg),
-            Expr::Distinct { left, right, .. } | Expr::NullIf { left, right, .. } => {
-                f(left);
-                f(right);
-            }
-            Expr::ScalarArrayOp { left, array, .. } => {
-                f(left);
-                f(array);
-            }
-            Expr::ArrayCoerce { arg, element, .. } => {
-                f(arg);
-                f(element);
-            }
-            Expr::Case { operand, whens, otherwise, .. } => {
-                if let Some(o) = operand {
-                    f(o);
-                }
-                for (when, then) in whens {
-                    f(when);
-                    f(then);
-                }
-                f(otherwise);
-            }
-            Expr::Subscript { array, indices, .. } => {
-                f(array);
-                for (a, b) in indices {
-                    a.iter().chain(b).for_each(&mut *f);
-                }
-            }
-            Expr::RowCompare { left, right, .. } => left.iter().chain(right).for_each(f),
-            Expr::SubLink { test, .. } => {
-                if let Some(t) = test {
-                    f(t);
-                }
-            }
-            Expr::SubPlan(s) => {
-                s.args.iter().for_each(|(_, e)| f(e));
-                s.test.iter().for_each(&mut *f);
-                s.hash_keys.iter().flatten().for_each(f);
-            }
-            Expr::Aggregate(a) => {
-                a.args.iter().for_each(&mut *f);
-                a.order_by.iter().for_each(|k| f(&k.expr));
-                a.filter.iter().for_each(f);
-            }
-            Expr::Window(w) => w.args.iter().chain(&w.filter).for_each(f),
+        let mut visit = |child: &'a Expr| -> Result<(), Infallible> {
+            f(child);
+            Ok(())
+        };
+        match self.try_for_each_child(&mut visit) {
+            Ok(()) => {}
+            Err(never) => match never {},
         }
+    }
+
+    /// Calls `f` on each direct child up to the first error.
+    pub fn try_for_each_child<'a, E>(
+        &'a self,
+        f: &mut dyn FnMut(&'a Expr) -> Result<(), E>,
+    ) -> Result<(), E> {
+        each_child!(self, f, &)
+    }
+
+    /// Calls `f` on each direct child, mutably (sub-select bodies are not entered).
+    pub fn for_each_child_mut<E>(
+        &mut self,
+        f: &mut dyn FnMut(&mut Expr) -> Result<(), E>,
+    ) -> Result<(), E> {
+        each_child!(self, f, &mut)
     }
 
     /// Rewrites the tree bottom-up: children first, then `f` on the node itself.
@@ -407,88 +492,5 @@ impl Expr {
             Ok(())
         })?;
         f(node)
-    }
-
-    /// Calls `f` on each direct child, mutably (sub-select bodies are not entered).
-    pub fn for_each_child_mut<E>(
-        &mut self,
-        f: &mut dyn FnMut(&mut Expr) -> Result<(), E>,
-    ) -> Result<(), E> {
-        match self {
-            Expr::Const(..)
-            | Expr::Param { .. }
-            | Expr::ExecParam { .. }
-            | Expr::Var { .. }
-            | Expr::Slot { .. }
-            | Expr::CaseOperand(_)
-            | Expr::SubLinkColumn { .. }
-            | Expr::Default(_) => {}
-            Expr::Func { args, .. }
-            | Expr::And(args)
-            | Expr::Or(args)
-            | Expr::Coalesce { args, .. }
-            | Expr::MinMax { args, .. }
-            | Expr::Row(args)
-            | Expr::Grouping(args)
-            | Expr::Array { elements: args, .. } => args.iter_mut().try_for_each(f)?,
-            Expr::Not(arg)
-            | Expr::IsNull { arg, .. }
-            | Expr::BoolTest { arg, .. }
-            | Expr::Field { arg, .. }
-            | Expr::Relabel { arg, .. }
-            | Expr::CoerceViaIo { arg, .. } => f(arg)?,
-            Expr::Distinct { left, right, .. } | Expr::NullIf { left, right, .. } => {
-                f(left)?;
-                f(right)?;
-            }
-            Expr::ScalarArrayOp { left, array, .. } => {
-                f(left)?;
-                f(array)?;
-            }
-            Expr::ArrayCoerce { arg, element, .. } => {
-                f(arg)?;
-                f(element)?;
-            }
-            Expr::Case { operand, whens, otherwise, .. } => {
-                if let Some(o) = operand {
-                    f(o)?;
-                }
-                for (when, then) in whens {
-                    f(when)?;
-                    f(then)?;
-                }
-                f(otherwise)?;
-            }
-            Expr::Subscript { array, indices, .. } => {
-                f(array)?;
-                for (a, b) in indices {
-                    a.iter_mut().chain(b).try_for_each(&mut *f)?;
-                }
-            }
-            Expr::RowCompare { left, right, .. } => {
-                left.iter_mut().chain(right).try_for_each(f)?;
-            }
-            Expr::SubLink { test, .. } => {
-                if let Some(t) = test {
-                    f(t)?;
-                }
-            }
-            Expr::SubPlan(s) => {
-                for (_, e) in &mut s.args {
-                    f(e)?;
-                }
-                s.test.iter_mut().try_for_each(&mut *f)?;
-                s.hash_keys.iter_mut().flatten().try_for_each(f)?;
-            }
-            Expr::Aggregate(a) => {
-                a.args.iter_mut().try_for_each(&mut *f)?;
-                for k in &mut a.order_by {
-                    f(&mut k.expr)?;
-                }
-                a.filter.iter_mut().try_for_each(f)?;
-            }
-            Expr::Window(w) => w.args.iter_mut().chain(&mut w.filter).try_for_each(f)?,
-        }
-        Ok(())
     }
 }

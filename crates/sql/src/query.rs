@@ -1,7 +1,7 @@
 //! The bound query tree: what the binder hands to the planner
 //! (PostgreSQL's `Query`, src/include/nodes/parsenodes.h).
 
-use crate::expr::{Expr, SortKey, TypeRef};
+use crate::expr::{Expr, Place, SortKey, TypeRef};
 use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_types::Oid;
@@ -19,7 +19,8 @@ pub enum Command {
     Delete,
 }
 
-/// A bound SELECT, INSERT, UPDATE or DELETE.
+/// A bound SELECT, INSERT, UPDATE or DELETE. Two are equal if they say the same, wherever
+/// they were written (GROUP BY recognises a repeated sub-select by it).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     /// What it does.
@@ -102,6 +103,15 @@ pub struct Target {
     pub hidden: bool,
     /// Table OID and attribute number for RowDescription, if it is a plain column.
     pub origin: Option<(Oid, i16)>,
+    /// Where its value was written.
+    pub at: Place,
+}
+
+impl Target {
+    /// A visible output column that comes from no table in particular.
+    pub fn plain(expr: Expr, name: Arc<str>) -> Target {
+        Target { expr, name, hidden: false, origin: None, at: Place::NONE }
+    }
 }
 
 /// DISTINCT

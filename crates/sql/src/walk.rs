@@ -136,13 +136,13 @@ fn join_conditions(item: &mut FromItem, f: &mut dyn FnMut(&mut Expr)) {
     }
 }
 
-/// Read-only roots of this query level and of its sub-selects in FROM and set operations, for
-/// checks of outer references.
-pub fn for_each_top_expr(query: &Query, f: &mut dyn FnMut(&Expr)) {
-    query.targets.iter().for_each(|t| f(&t.expr));
+/// Read-only roots of this query level.
+pub fn for_each_top_expr<'q>(query: &'q Query, f: &mut dyn FnMut(&'q Expr)) {
+    query.targets.iter().chain(&query.returning).for_each(|t| f(&t.expr));
     query.from.iter().for_each(|item| top_join_conditions(item, f));
     query.group_by.iter().for_each(&mut *f);
     query.windows.iter().flat_map(|w| w.keys()).for_each(&mut *f);
+    query.assignments.iter().for_each(|(_, e)| f(e));
     for e in [&query.filter, &query.having, &query.limit, &query.offset] {
         e.iter().for_each(&mut *f);
     }
@@ -155,10 +155,38 @@ pub fn for_each_top_expr(query: &Query, f: &mut dyn FnMut(&Expr)) {
     }
 }
 
-fn top_join_conditions(item: &FromItem, f: &mut dyn FnMut(&Expr)) {
+fn top_join_conditions<'q>(item: &'q FromItem, f: &mut dyn FnMut(&'q Expr)) {
     if let FromItem::Join { left, right, on, .. } = item {
         top_join_conditions(left, f);
         top_join_conditions(right, f);
         on.iter().for_each(f);
+    }
+}
+
+/// Calls `f` on every node of an expression and of the queries inside it, parents first, with
+/// the number of query levels between them; where it answers false, not on what is below.
+pub fn visit_levels(expr: &Expr, depth: usize, f: &mut dyn FnMut(&Expr, usize) -> bool) {
+    if !f(expr, depth) {
+        return;
+    }
+    if let Expr::SubLink { query, .. } = expr {
+        levels_of_query(query, depth + 1, f);
+    }
+    expr.for_each_child(&mut |child| visit_levels(child, depth, f));
+}
+
+fn levels_of_query(query: &Query, depth: usize, f: &mut dyn FnMut(&Expr, usize) -> bool) {
+    for_each_top_expr(query, &mut |root| visit_levels(root, depth, f));
+    for rte in &query.rtes {
+        if let RteKind::Subquery { query, .. } = &rte.kind {
+            levels_of_query(query, depth + 1, f);
+        }
+    }
+    if let Some(operation) = &query.set_operation {
+        levels_of_query(&operation.left, depth + 1, f);
+        levels_of_query(&operation.right, depth + 1, f);
+    }
+    for cte in &query.ctes {
+        levels_of_query(&cte.query, depth + 1, f);
     }
 }

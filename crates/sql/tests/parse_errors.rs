@@ -6,10 +6,6 @@ use steppe_sql::parser::parse;
 const DIFFERENT: &[(&str, &str)] = &[
     ("select 0x", "PostgreSQL 16 has hexadecimal integers: another message"),
     ("select * from (values (1)) limit fetch", "PostgreSQL 16 needs no alias there"),
-    ("select E'\\uD800'", "the binding does not say where in the string"),
-    ("select E'\\uD800x'", "the binding does not say where in the string"),
-    ("select (1,2) overlaps (3,4,5)", "the binding does not say where"),
-    ("create schema if not exists x create table y(a int)", "the binding does not say where"),
 ];
 
 #[test]

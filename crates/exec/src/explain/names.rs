@@ -158,7 +158,7 @@ impl Builder<'_> {
     fn leaf(&self, leaf: &Expr, slots: &[Name]) -> Option<String> {
         match leaf {
             Expr::Slot { index, .. } => slots.get(*index).map(|name| name.own.clone()),
-            Expr::Param { index, ty } => {
+            Expr::Param { index, ty, .. } => {
                 let value = self.explained.params.get(*index)?;
                 Some(expression(&Expr::Const(value.clone(), *ty), &|_| None))
             }

@@ -157,6 +157,7 @@ impl<'a> Compiler<'a> {
             })),
             Expr::SubPlan(sub) => CExpr::SubPlan(Arc::new(self.sub_plan(sub)?)),
             Expr::Var { .. }
+            | Expr::Untyped { .. }
             | Expr::SubLink { .. }
             | Expr::SubLinkColumn { .. }
             | Expr::Aggregate(_)

@@ -464,6 +464,7 @@ impl PlanCompiler<'_, '_> {
             star: call.star,
             levels_up: 0,
             ty: call.ty,
+            at: steppe_sql::expr::Place::NONE,
         };
         let kind = AggKind::of(&as_aggregate)?;
         Ok(CCall::Aggregate { kind, args, filter, ret: call.ty.oid })

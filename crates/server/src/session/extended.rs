@@ -72,6 +72,7 @@ impl Session {
     }
 
     fn prepare_parsed(&mut self, text: &str, declared: &[Oid]) -> Result<Body> {
+        self.note_truncations(text);
         let parsed = parser::parse(text)?;
         if parsed.is_empty() {
             return Ok(Body::Empty);

@@ -509,6 +509,15 @@ impl Session {
         }
     }
 
+    /// Tells the client of the names in a text that are cut.
+    fn note_truncations(&mut self, text: &str) {
+        let notices = steppe_sql::parser::truncation_notices(text);
+        if !notices.is_empty() {
+            self.core.notices.lock().extend(notices);
+            self.put_notices();
+        }
+    }
+
     /// A notice or warning to the client.
     fn notice(&self, severity: Severity, sqlstate: SqlState, message: impl Into<String>) {
         let notice = Error::new(sqlstate, message).severity(severity);

@@ -38,6 +38,7 @@ impl Session {
             self.log_start(level_of_command(plan.0.compiled.planned().command), "statement");
             return self.query_plan(plan).await;
         }
+        self.note_truncations(text);
         let statements = parser::parse(text)?;
         let is_single = statements.len() == 1;
         if statements.is_empty() {
@@ -130,19 +131,13 @@ impl Session {
         let Some(plan) = plan else {
             return Err(steppe_types::Error::internal("statement was not planned"));
         };
-        check_no_params(&plan)?;
+        if !plan.param_types().is_empty() {
+            // `$1` means nothing in a Query message. Planning without parameters says so where
+            // it stands.
+            self.plan(statement, &query.source, steppe_sql::bind::Params::none(), "")?;
+            return Err(steppe_types::Error::internal("a parameter was planned as none"));
+        }
         let portal = PlanPortal::new(plan, Arc::from([]));
         self.plan_to_client(portal).await.map(Outcome::Tag)
     }
-}
-
-/// `$1` means nothing in a Query message.
-fn check_no_params(plan: &crate::plan_cache::CachedPlan) -> Result<()> {
-    if plan.param_types().is_empty() {
-        return Ok(());
-    }
-    Err(steppe_types::Error::new(
-        steppe_types::SqlState::UNDEFINED_PARAMETER,
-        "there is no parameter $1",
-    ))
 }

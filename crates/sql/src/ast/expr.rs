@@ -24,6 +24,41 @@ impl Expr {
     pub fn new(kind: ExprKind, location: Location) -> Expr {
         Expr { kind, location }
     }
+
+    /// Where the expression begins, which is what PostgreSQL's errors about a whole
+    /// expression point at (exprLocation): `a` in `a + 1`, whose own place is the
+    /// operator's.
+    pub fn leftmost(&self) -> Location {
+        super::deeper(|| match &self.kind {
+            ExprKind::Cast { arg, .. }
+            | ExprKind::Unary { arg, .. }
+            | ExprKind::Not(arg)
+            | ExprKind::NullTest { arg, .. }
+            | ExprKind::BooleanTest { arg, .. }
+            | ExprKind::In { arg, .. }
+            | ExprKind::Between { arg, .. }
+            | ExprKind::Collate { arg, .. } => self.location.first(arg.leftmost()),
+            ExprKind::Indirection { arg, .. } => arg.leftmost(),
+            ExprKind::Binary { left, right, .. }
+            | ExprKind::ArrayOp { left, right, .. }
+            | ExprKind::Distinct { left, right, .. }
+            | ExprKind::NullIf { left, right }
+            | ExprKind::Like { arg: left, pattern: right, .. } => {
+                self.location.first(left.leftmost()).first(right.leftmost())
+            }
+            ExprKind::And(args) | ExprKind::Or(args) => {
+                args.iter().fold(self.location, |at, arg| at.first(arg.leftmost()))
+            }
+            ExprKind::FuncCall(call) => {
+                call.args.iter().fold(self.location, |at, arg| at.first(arg.value.leftmost()))
+            }
+            ExprKind::SubLink(link) => match &link.test {
+                Some(test) => self.location.first(test.leftmost()),
+                None => self.location,
+            },
+            _ => self.location,
+        })
+    }
 }
 
 /// The kinds of expressions.

@@ -25,6 +25,12 @@ impl Location {
         (self != Location::NONE).then_some(self.0 as usize)
     }
 
+    /// The one that comes first in the text; an unknown one counts for nothing.
+    pub fn first(self, other: Location) -> Location {
+        // Unknown is the greatest of all.
+        Location(self.0.min(other.0))
+    }
+
     /// The protocol's cursor position: characters, counted from 1. `source` must
     /// be the text that was parsed.
     pub fn position(self, source: &str) -> Option<u32> {

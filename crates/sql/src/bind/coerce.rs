@@ -3,13 +3,16 @@
 use super::typename::format_type;
 use super::{Binder, ExprPlace};
 use crate::ast::Location;
-use crate::expr::{CallSyntax, Expr, TypeRef};
+use crate::expr::{CallSyntax, Expr, Place, TypeRef};
 use steppe_catalog::Builtins;
 use steppe_catalog::builtin::{CastContext, CastMethod};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 
 /// Who asks for a coercion.
 pub use steppe_catalog::builtin::CastContext as CoercionContext;
+
+/// The hint of 42804 where a value is assigned.
+const REWRITE_OR_CAST: &str = "You will need to rewrite or cast the expression.";
 
 /// How to get from one type to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,18 +195,23 @@ fn array_element(ty: Oid) -> Option<Oid> {
 /// The common type of UNION, CASE, ARRAY, VALUES … branches (select_common_type).
 /// `None`: they cannot be matched.
 pub(crate) fn common_type(types: &[Oid]) -> Option<Oid> {
-    let mut chosen = *types.first()?;
+    match_types(types).ok()
+}
+
+/// The common type, or what had been chosen and the first type that does not go with it.
+fn match_types(types: &[Oid]) -> Result<Oid, (Oid, usize)> {
+    let mut chosen = types.first().copied().unwrap_or(oid::UNKNOWN);
     if chosen != oid::UNKNOWN && types.iter().all(|t| *t == chosen) {
-        return Some(chosen);
+        return Ok(chosen);
     }
-    for &next in &types[1..] {
+    for (i, &next) in types.iter().enumerate().skip(1) {
         if next == oid::UNKNOWN || next == chosen {
             continue;
         }
         if chosen == oid::UNKNOWN {
             chosen = next;
         } else if category(next) != category(chosen) {
-            return None;
+            return Err((chosen, i));
         } else if !is_preferred(chosen)
             && can_coerce(&[chosen], &[next], CastContext::Implicit)
             && !can_coerce(&[next], &[chosen], CastContext::Implicit)
@@ -211,21 +219,15 @@ pub(crate) fn common_type(types: &[Oid]) -> Option<Oid> {
             chosen = next;
         }
     }
-    Some(if chosen == oid::UNKNOWN { oid::TEXT } else { chosen })
+    Ok(if chosen == oid::UNKNOWN { oid::TEXT } else { chosen })
 }
 
 impl Binder<'_> {
     /// Coerces without a cast being written; 42846 is impossible: the caller has checked.
-    pub(crate) fn coerce_implicit(
-        &mut self,
-        expr: Expr,
-        to: TypeRef,
-        location: Location,
-    ) -> Result<Expr> {
-        self.coerce(expr, to, CastContext::Implicit, CallSyntax::ImplicitCast, location)?
-            .ok_or_else(|| {
-                Error::internal(format!("no implicit cast to {}", format_type(to.oid, -1)))
-            })
+    pub(crate) fn coerce_implicit(&mut self, expr: Expr, to: TypeRef) -> Result<Expr> {
+        self.coerce(expr, to, CastContext::Implicit, CallSyntax::ImplicitCast)?.ok_or_else(|| {
+            Error::internal(format!("no implicit cast to {}", format_type(to.oid, -1)))
+        })
     }
 
     /// `expr::type` as written by the user: 42846 if there is no such cast.
@@ -236,18 +238,14 @@ impl Binder<'_> {
         location: Location,
     ) -> Result<Expr> {
         let from = expr.ty().oid;
-        self.coerce(expr, to, CastContext::Explicit, CallSyntax::ExplicitCast, location)?
-            .ok_or_else(|| {
-                self.error(
-                    SqlState::CANNOT_COERCE,
-                    format!(
-                        "cannot cast type {} to {}",
-                        format_type(from, -1),
-                        format_type(to.oid, -1)
-                    ),
-                    location,
-                )
-            })
+        self.coerce(expr, to, CastContext::Explicit, CallSyntax::ExplicitCast)?.ok_or_else(|| {
+            let (from, to) = (format_type(from, -1), format_type(to.oid, -1));
+            self.error(
+                SqlState::CANNOT_COERCE,
+                format!("cannot cast type {from} to {to}"),
+                location,
+            )
+        })
     }
 
     /// Assignment to a column: 42804 naming it if the types do not fit.
@@ -259,28 +257,14 @@ impl Binder<'_> {
         location: Location,
         place: ExprPlace,
     ) -> Result<Expr> {
-        let from = expr.ty().oid;
-        self.coerce(expr, to, CastContext::Assignment, CallSyntax::ImplicitCast, location)?
-            .ok_or_else(|| {
-                let what = if place == ExprPlace::ColumnDefault {
-                    "default expression"
-                } else {
-                    "expression"
-                };
-                self.error(
-                    SqlState::DATATYPE_MISMATCH,
-                    format!(
-                        "column \"{column}\" is of type {} but {what} is of type {}",
-                        format_type(to.oid, -1),
-                        format_type(from, -1)
-                    ),
-                    location,
-                )
-                .hint("You will need to rewrite or cast the expression.")
-            })
+        let what =
+            if place == ExprPlace::ColumnDefault { "default expression" } else { "expression" };
+        self.coerce_or_mismatch(expr, to, location, Some(REWRITE_OR_CAST), |from, to| {
+            format!("column \"{column}\" is of type {to} but {what} is of type {from}")
+        })
     }
 
-    /// A parameter of EXECUTE.
+    /// The `number`th parameter of EXECUTE.
     pub(crate) fn coerce_parameter(
         &mut self,
         expr: Expr,
@@ -288,20 +272,11 @@ impl Binder<'_> {
         to: TypeRef,
         location: Location,
     ) -> Result<Expr> {
-        let from = expr.ty().oid;
-        self.coerce(expr, to, CastContext::Assignment, CallSyntax::ImplicitCast, location)?
-            .ok_or_else(|| {
-                self.error(
-                    SqlState::DATATYPE_MISMATCH,
-                    format!(
-                        "parameter ${number} of type {} cannot be coerced to the expected type {}",
-                        format_type(from, -1),
-                        format_type(to.oid, -1)
-                    ),
-                    location,
-                )
-                .hint("You will need to rewrite or cast the expression.")
-            })
+        self.coerce_or_mismatch(expr, to, location, Some(REWRITE_OR_CAST), |from, to| {
+            format!(
+                "parameter ${number} of type {from} cannot be coerced to the expected type {to}"
+            )
+        })
     }
 
     /// A condition: 42804 `argument of WHERE must be type boolean, not type …`.
@@ -332,19 +307,30 @@ impl Binder<'_> {
         construct: &str,
         location: Location,
     ) -> Result<Expr> {
+        self.coerce_or_mismatch(expr, to, location, None, |from, to| {
+            format!("argument of {construct} must be type {to}, not type {from}")
+        })
+    }
+
+    /// Coerces as an assignment does, or answers 42804 with what `message` makes of the names
+    /// of the two types.
+    fn coerce_or_mismatch(
+        &mut self,
+        expr: Expr,
+        to: TypeRef,
+        location: Location,
+        hint: Option<&str>,
+        message: impl FnOnce(&str, &str) -> String,
+    ) -> Result<Expr> {
         let from = expr.ty().oid;
-        self.coerce(expr, to, CastContext::Assignment, CallSyntax::ImplicitCast, location)?
-            .ok_or_else(|| {
-                self.error(
-                    SqlState::DATATYPE_MISMATCH,
-                    format!(
-                        "argument of {construct} must be type {}, not type {}",
-                        format_type(to.oid, -1),
-                        format_type(from, -1)
-                    ),
-                    location,
-                )
-            })
+        self.coerce(expr, to, CastContext::Assignment, CallSyntax::ImplicitCast)?.ok_or_else(|| {
+            let message = message(&format_type(from, -1), &format_type(to.oid, -1));
+            let error = self.error(SqlState::DATATYPE_MISMATCH, message, location);
+            match hint {
+                Some(hint) => error.hint(hint),
+                None => error,
+            }
+        })
     }
 
     /// Coerces each branch to their common type: 42804 `CASE types integer and text cannot be
@@ -356,9 +342,14 @@ impl Binder<'_> {
         locations: &[Location],
     ) -> Result<TypeRef> {
         let types: Vec<Oid> = exprs.iter().map(|e| e.ty().oid).collect();
-        let Some(common) = common_type(&types) else {
-            return Err(self.mismatch(construct, &types, locations));
-        };
+        let common = match_types(&types).map_err(|(chosen, other)| {
+            let (chosen, type_of_other) = (format_type(chosen, -1), format_type(types[other], -1));
+            self.error(
+                SqlState::DATATYPE_MISMATCH,
+                format!("{construct} types {chosen} and {type_of_other} cannot be matched"),
+                locations.get(other).copied().unwrap_or_default(),
+            )
+        })?;
         let same_typmod = exprs.iter().all(|e| e.ty() == exprs[0].ty());
         let target = if same_typmod && exprs[0].ty().oid == common {
             exprs[0].ty()
@@ -370,7 +361,7 @@ impl Binder<'_> {
             let from = expr.ty().oid;
             let taken = std::mem::replace(expr, Expr::Default(target));
             *expr = self
-                .coerce(taken, target, CastContext::Implicit, CallSyntax::ImplicitCast, location)?
+                .coerce(taken, target, CastContext::Implicit, CallSyntax::ImplicitCast)?
                 .ok_or_else(|| {
                     self.error(
                         SqlState::CANNOT_COERCE,
@@ -386,23 +377,6 @@ impl Binder<'_> {
         Ok(target)
     }
 
-    fn mismatch(&self, construct: &str, types: &[Oid], locations: &[Location]) -> Error {
-        let first = types.iter().copied().find(|t| *t != oid::UNKNOWN).unwrap_or(oid::TEXT);
-        let other = types
-            .iter()
-            .position(|t| *t != oid::UNKNOWN && category(*t) != category(first))
-            .unwrap_or(0);
-        self.error(
-            SqlState::DATATYPE_MISMATCH,
-            format!(
-                "{construct} types {} and {} cannot be matched",
-                format_type(first, -1),
-                format_type(types[other], -1)
-            ),
-            locations.get(other).copied().unwrap_or_default(),
-        )
-    }
-
     /// Coerces if the context allows it: value, then length (coerce_to_target_type).
     pub(crate) fn coerce(
         &mut self,
@@ -410,7 +384,6 @@ impl Binder<'_> {
         to: TypeRef,
         context: CastContext,
         syntax: CallSyntax,
-        location: Location,
     ) -> Result<Option<Expr>> {
         let from = expr.ty();
         if from.oid == to.oid && (to.typmod < 0 || from.typmod == to.typmod) {
@@ -419,12 +392,15 @@ impl Binder<'_> {
         // A literal takes the type (and its modifier) directly: no run-time cast.
         if from.oid == oid::UNKNOWN {
             match expr {
-                Expr::Const(value, _) => {
-                    return self.literal(value, to, context, syntax, location).map(Some);
+                Expr::Untyped { value, at } => {
+                    return self.literal(value, to, context, syntax, at).map(Some);
                 }
-                Expr::Param { index, .. } => {
-                    let oid = self.type_param(index, to.oid, location)?;
-                    let param = Expr::Param { index, ty: TypeRef::plain(oid) };
+                Expr::Const(value, _) => {
+                    return self.literal(value, to, context, syntax, Place::NONE).map(Some);
+                }
+                Expr::Param { index, at, .. } => {
+                    let oid = self.type_param(index, to.oid, at)?;
+                    let param = Expr::Param { index, ty: TypeRef::plain(oid), at };
                     return self.coerce_length(param, to, context, syntax).map(Some);
                 }
                 other => {
@@ -471,7 +447,7 @@ impl Binder<'_> {
                 let operand = Expr::CaseOperand(TypeRef::plain(from_element));
                 let target = TypeRef { oid: to_element, typmod: to.typmod };
                 let element = self
-                    .coerce(operand, target, CastContext::Explicit, syntax, Location::NONE)?
+                    .coerce(operand, target, CastContext::Explicit, syntax)?
                     .ok_or_else(|| Error::internal("array cast without an element cast"))?;
                 Expr::ArrayCoerce { arg: Box::new(expr), element: Box::new(element), ty }
             }
@@ -533,7 +509,7 @@ impl Binder<'_> {
         to: TypeRef,
         context: CastContext,
         syntax: CallSyntax,
-        location: Location,
+        Place(location): Place,
     ) -> Result<Expr> {
         if to.oid == oid::ANY || is_polymorphic(to.oid) {
             return Ok(Expr::Const(value, TypeRef::plain(oid::UNKNOWN)));
@@ -544,14 +520,17 @@ impl Binder<'_> {
         };
         let base = element_of(to.oid).unwrap_or(to.oid);
         // Names are looked up, and 'now' is read, when the statement runs: the plan may be kept.
+        // What cannot be read at all is refused here, where its place is known.
         if is_reg_type(base) || reads_clock(base, text) {
-            let plain = Expr::Const(value, TypeRef::plain(oid::TEXT));
-            let ty = TypeRef::plain(to.oid);
-            if let Some(object) =
-                self.reg_literal(&plain, base).map_err(|e| e.at(self.position(location)))?
-            {
+            let at = |e: Error| e.at(self.position(location));
+            if !is_reg_type(base) {
+                text_io::input(to.oid, to.typmod, text, self.ctx.io).map_err(at)?;
+            }
+            if let Some(object) = self.reg_literal(text, to.oid).map_err(at)? {
                 return Ok(object);
             }
+            let plain = Expr::Const(value, TypeRef::plain(oid::TEXT));
+            let ty = TypeRef::plain(to.oid);
             let cast = Expr::CoerceViaIo { arg: Box::new(plain), ty, implicit: false };
             return self.coerce_length(cast, to, context, syntax);
         }
@@ -565,14 +544,18 @@ impl Binder<'_> {
 
     /// `'pg_class'::regclass` becomes a constant at bind time: the plan is tied to this catalog
     /// version anyway.
-    fn reg_literal(&self, literal: &Expr, ty: Oid) -> Result<Option<Expr>> {
-        let Expr::Const(Datum::Text(text), _) = literal else { return Ok(None) };
-        if ty != oid::REGCLASS || text.parse::<u32>().is_ok() || &**text == "-" {
+    fn reg_literal(&self, text: &str, ty: Oid) -> Result<Option<Expr>> {
+        if ty != oid::REGCLASS || text.parse::<u32>().is_ok() || text == "-" {
             return Ok(None);
         }
         let name = super::from::parse_qualified_name(text)?;
-        let relation = self.lookup_relation_parts(&name)?;
-        Ok(relation.map(|r| Expr::Const(Datum::Oid(r.oid), TypeRef::plain(ty))))
+        match self.lookup_relation_parts(&name)? {
+            Some(relation) => Ok(Some(Expr::Const(Datum::Oid(relation.oid), TypeRef::plain(ty)))),
+            None => Err(Error::new(
+                SqlState::UNDEFINED_TABLE,
+                format!("relation \"{}\" does not exist", name.join(".")),
+            )),
+        }
     }
 }
 

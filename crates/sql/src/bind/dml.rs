@@ -1,15 +1,29 @@
 //! INSERT, UPDATE and DELETE (analyze.c, parse_target.c).
 
+use super::coerce::element_of;
 use super::index::IndexExprs;
+use super::typename::format_type;
 use super::view::ViewAction;
 use super::{Binder, ExprPlace, bind_table_condition, bind_table_expr};
 use crate::ast::{self, ExprKind, Location, RangeVar};
-use crate::expr::{Expr, TypeRef};
+use crate::expr::{Expr, SubLinkKind, TypeRef};
 use crate::implies::{equivalent, implied_by};
 use crate::query::*;
 use std::sync::Arc;
 use steppe_catalog::{Column, RelKind, Relation};
-use steppe_types::{Datum, Error, Result, SqlState};
+use steppe_types::{Datum, Error, Result, SqlState, oid};
+
+/// What UPDATE and DELETE are made of.
+struct ChangeParts<'a> {
+    command: Command,
+    with: Option<&'a ast::WithClause>,
+    relation: &'a RangeVar,
+    /// FROM or USING.
+    from: &'a [ast::FromItem],
+    set: &'a [ast::SetClause],
+    where_clause: Option<&'a ast::Expr>,
+    returning: Option<&'a ast::Returning>,
+}
 
 impl Binder<'_> {
     /// INSERT.
@@ -60,7 +74,7 @@ impl Binder<'_> {
         }
         let alias = range_var.alias.as_ref();
         let relation = self.changeable(relation, range_var)?;
-        let target = self.add_relation_rte(relation.clone(), alias, Some(range_var.location))?;
+        let target = self.add_relation_rte(relation.clone(), alias)?;
         query.result_relation = Some(target);
         Ok(relation)
     }
@@ -113,10 +127,11 @@ impl Binder<'_> {
         }
         let mut positions = Vec::with_capacity(insert.columns.len());
         for column in &insert.columns {
-            if !column.indirection.is_empty() {
-                return Err(self.unsupported("assignment to part of a column", column.location));
-            }
             let position = self.target_column(relation, &column.name, column.location)?;
+            if let Some(step) = column.indirection.first() {
+                let target = &relation.columns[position];
+                return Err(self.partial_target(target, step, column.location));
+            }
             if positions.contains(&position) {
                 return Err(self.error(
                     SqlState::DUPLICATE_COLUMN,
@@ -164,9 +179,17 @@ impl Binder<'_> {
                 let place =
                     if rows.len() == 1 { ExprPlace::InsertTargets } else { ExprPlace::Values };
                 let mut lists = Vec::with_capacity(rows.len());
+                if let Some(row) = rows.iter().find(|row| row.len() != rows[0].len()) {
+                    let location = row.first().map_or(Location::NONE, ast::Expr::leftmost);
+                    return Err(self.error(
+                        SqlState::SYNTAX_ERROR,
+                        "VALUES lists must all be the same length",
+                        location,
+                    ));
+                }
                 for row in rows {
-                    let width = columns.len();
-                    self.check_insert_width(row.len(), width, insert, row.get(width), row.len())?;
+                    let extra = row.get(columns.len()).map(ast::Expr::leftmost);
+                    self.check_insert_width(row, row.len(), columns.len(), insert, extra)?;
                     let values = self.assigned_values(relation, columns, row, place, insert)?;
                     let full = self.full_row(relation, columns, values)?;
                     lists.push(full.into_iter().map(|t| t.expr).collect::<Vec<Expr>>());
@@ -174,7 +197,7 @@ impl Binder<'_> {
                 if lists.len() == 1 {
                     let names = relation.columns.iter().map(|c| c.name.clone());
                     let exprs = lists.remove(0).into_iter().zip(names);
-                    query.targets = exprs.map(|(e, name)| plain_target(e, name)).collect();
+                    query.targets = exprs.map(|(e, name)| Target::plain(e, name)).collect();
                     return Ok(());
                 }
                 let rte = self.values_rte(relation, lists);
@@ -186,31 +209,40 @@ impl Binder<'_> {
         }
     }
 
+    /// As many values as columns, or fewer if no columns are named. `extra`: where the first
+    /// value stands that has no column; `row`: the values as written, if they were.
     fn check_insert_width(
         &self,
+        row: &[ast::Expr],
         given: usize,
         width: usize,
         insert: &ast::InsertStmt,
-        extra: Option<&ast::Expr>,
-        row_width: usize,
+        extra: Option<Location>,
     ) -> Result<()> {
         if given > width {
-            let location = extra.map_or(Location::NONE, |e| e.location);
             return Err(self.error(
                 SqlState::SYNTAX_ERROR,
                 "INSERT has more expressions than target columns",
-                location,
+                extra.unwrap_or_default(),
             ));
         }
-        if given < width && !insert.columns.is_empty() {
-            let location = insert.columns.get(row_width).map_or(Location::NONE, |c| c.location);
-            return Err(self.error(
-                SqlState::SYNTAX_ERROR,
-                "INSERT has more target columns than expressions",
-                location,
-            ));
+        if given == width || insert.columns.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let error = self.error(
+            SqlState::SYNTAX_ERROR,
+            "INSERT has more target columns than expressions",
+            insert.columns.get(given).map_or(Location::NONE, |c| c.location),
+        );
+        Err(match row {
+            [ast::Expr { kind: ExprKind::Row { fields, .. }, .. }] if fields.len() == width => {
+                error.hint(
+                    "The insertion source is a row expression containing the same number of \
+                     columns expected by the INSERT. Did you accidentally use extra parentheses?",
+                )
+            }
+            _ => error,
+        })
     }
 
     /// One VALUES row coerced to its columns; DEFAULT takes the column's default.
@@ -231,7 +263,7 @@ impl Binder<'_> {
             }
             self.check_identity(column, insert)?;
             let bound = self.expr(expr, place)?;
-            values.push(self.assign(bound, column, expr.location)?);
+            values.push(self.assign(bound, column, expr.leftmost())?);
         }
         Ok(values)
     }
@@ -274,7 +306,7 @@ impl Binder<'_> {
                 Some(value) => value,
                 None => self.column_default(relation, column)?,
             };
-            row.push(plain_target(expr, column.name.clone()));
+            row.push(Target::plain(expr, column.name.clone()));
         }
         Ok(row)
     }
@@ -309,8 +341,7 @@ impl Binder<'_> {
     fn all_columns_of(&mut self, relation: &Relation, rte: usize) -> Vec<Target> {
         let column = |(i, c): (usize, &Column)| {
             let ty = TypeRef { oid: c.type_oid, typmod: c.typmod };
-            let expr = Expr::Var { rte, column: i as i32, levels_up: 0, ty };
-            plain_target(expr, c.name.clone())
+            Target::plain(Expr::var(rte, i, ty), c.name.clone())
         };
         relation.columns.iter().enumerate().map(column).collect()
     }
@@ -326,14 +357,20 @@ impl Binder<'_> {
         let mut select = self.select(source)?;
         let visible: Vec<usize> =
             (0..select.targets.len()).filter(|i| !select.targets[*i].hidden).collect();
-        self.check_insert_width(visible.len(), columns.len(), insert, None, visible.len())?;
+        let written: Vec<ast::Expr> = match &source.body {
+            ast::SelectBody::Select(core) => core.targets.iter().map(|t| t.value.clone()).collect(),
+            _ => Vec::new(),
+        };
+        let places: Vec<Location> = visible.iter().map(|i| select.targets[*i].at.0).collect();
+        let extra = places.get(columns.len()).copied();
+        self.check_insert_width(&written, visible.len(), columns.len(), insert, extra)?;
         // Untyped literals take the column's type directly.
         for (target, position) in visible.iter().zip(columns) {
             let column = &relation.columns[*position];
             let target = &mut select.targets[*target];
-            if target.expr.ty().oid == steppe_types::oid::UNKNOWN {
+            if target.expr.ty().oid == oid::UNKNOWN {
                 let taken = std::mem::replace(&mut target.expr, Expr::Default(TypeRef::plain(0)));
-                target.expr = self.assign(taken, column, Location::NONE)?;
+                target.expr = self.assign(taken, column, target.at.0)?;
             }
         }
         let kind = RteKind::Subquery { query: Box::new(select), lateral: false, view: None };
@@ -345,8 +382,7 @@ impl Binder<'_> {
             let column = &relation.columns[*position];
             self.check_identity(column, insert)?;
             let ty = self.scope().rtes[rte].columns[i].ty;
-            let var = Expr::Var { rte, column: i as i32, levels_up: 0, ty };
-            values.push(self.assign(var, column, Location::NONE)?);
+            values.push(self.assign(Expr::var(rte, i, ty), column, places[i])?);
         }
         query.targets = self.full_row(relation, columns, values)?;
         Ok(())
@@ -354,133 +390,56 @@ impl Binder<'_> {
 
     /// UPDATE.
     pub(crate) fn update(&mut self, update: &ast::UpdateStmt) -> Result<Query> {
+        let parts = ChangeParts {
+            command: Command::Update,
+            with: update.with.as_ref(),
+            relation: &update.relation,
+            from: &update.from,
+            set: &update.set,
+            where_clause: update.where_clause.as_ref(),
+            returning: update.returning.as_ref(),
+        };
         self.push_scope();
-        let bound = self.update_body(update);
+        let bound = self.change_rows(&parts);
         self.finish_dml(bound)
-    }
-
-    fn update_body(&mut self, update: &ast::UpdateStmt) -> Result<Query> {
-        if let Some(with) = &update.with {
-            self.with_clause(with)?;
-        }
-        let mut query = Query::new(Command::Update);
-        let relation = self.target_table(&update.relation, ViewAction::Update, &mut query)?;
-        self.show_target(&query);
-        query.from = self.bind_from(&update.from)?;
-        query.from.splice(0..0, query.result_relation.map(FromItem::Rte));
-        query.assignments = self.set_clauses(&relation, &update.set)?;
-        self.changed_rows(&mut query, update.where_clause.as_ref())?;
-        if let Some(returning) = &update.returning {
-            self.returning_targets(&mut query, returning)?;
-        }
-        Ok(query)
-    }
-
-    fn set_clauses(
-        &mut self,
-        relation: &Arc<Relation>,
-        clauses: &[ast::SetClause],
-    ) -> Result<Vec<(usize, Expr)>> {
-        let mut assignments: Vec<(usize, Expr)> = Vec::new();
-        for clause in clauses {
-            match clause {
-                ast::SetClause::Single { target, value } => {
-                    let assigned = self.set_single(relation, target, value)?;
-                    self.add_assignment(&mut assignments, relation, assigned, target.location)?;
-                }
-                ast::SetClause::Multi { targets, source } => {
-                    let ExprKind::Row { fields, .. } = &source.kind else {
-                        return Err(self.unsupported(
-                            "assignment of a sub-select to several columns",
-                            source.location,
-                        ));
-                    };
-                    if fields.len() != targets.len() {
-                        return Err(self.error(
-                            SqlState::SYNTAX_ERROR,
-                            "number of columns does not match number of values",
-                            source.location,
-                        ));
-                    }
-                    for (target, value) in targets.iter().zip(fields) {
-                        let assigned = self.set_single(relation, target, value)?;
-                        self.add_assignment(&mut assignments, relation, assigned, target.location)?;
-                    }
-                }
-            }
-        }
-        Ok(assignments)
-    }
-
-    fn add_assignment(
-        &self,
-        assignments: &mut Vec<(usize, Expr)>,
-        relation: &Relation,
-        assigned: (usize, Expr),
-        location: Location,
-    ) -> Result<()> {
-        if assignments.iter().any(|(p, _)| *p == assigned.0) {
-            return Err(self.error(
-                SqlState::SYNTAX_ERROR,
-                format!(
-                    "multiple assignments to same column \"{}\"",
-                    relation.columns[assigned.0].name
-                ),
-                location,
-            ));
-        }
-        assignments.push(assigned);
-        Ok(())
-    }
-
-    fn set_single(
-        &mut self,
-        relation: &Arc<Relation>,
-        target: &ast::SetTarget,
-        value: &ast::Expr,
-    ) -> Result<(usize, Expr)> {
-        if !target.indirection.is_empty() {
-            return Err(self.unsupported("assignment to part of a column", target.location));
-        }
-        let position = self.target_column(relation, &target.name, target.location)?;
-        let column = &relation.columns[position];
-        if matches!(value.kind, ExprKind::Default) {
-            return Ok((position, self.column_default(relation, column)?));
-        }
-        if column.identity == Some('a') {
-            return Err(self
-                .error(
-                    SqlState::GENERATED_ALWAYS,
-                    format!("column \"{}\" can only be updated to DEFAULT", column.name),
-                    target.location,
-                )
-                .detail(format!(
-                    "Column \"{}\" is an identity column defined as GENERATED ALWAYS.",
-                    column.name
-                )));
-        }
-        let bound = self.expr(value, ExprPlace::UpdateSource)?;
-        Ok((position, self.assign(bound, column, value.location)?))
     }
 
     /// DELETE.
     pub(crate) fn delete(&mut self, delete: &ast::DeleteStmt) -> Result<Query> {
+        let parts = ChangeParts {
+            command: Command::Delete,
+            with: delete.with.as_ref(),
+            relation: &delete.relation,
+            from: &delete.using,
+            set: &[],
+            where_clause: delete.where_clause.as_ref(),
+            returning: delete.returning.as_ref(),
+        };
         self.push_scope();
-        let bound = self.delete_body(delete);
+        let bound = self.change_rows(&parts);
         self.finish_dml(bound)
     }
 
-    fn delete_body(&mut self, delete: &ast::DeleteStmt) -> Result<Query> {
-        if let Some(with) = &delete.with {
+    /// UPDATE and DELETE: the target joins the FROM (USING) items; its rows that WHERE keeps
+    /// are changed.
+    fn change_rows(&mut self, parts: &ChangeParts<'_>) -> Result<Query> {
+        if let Some(with) = parts.with {
             self.with_clause(with)?;
         }
-        let mut query = Query::new(Command::Delete);
-        self.target_table(&delete.relation, ViewAction::Delete, &mut query)?;
+        let action = match parts.command {
+            Command::Update => ViewAction::Update,
+            _ => ViewAction::Delete,
+        };
+        let mut query = Query::new(parts.command);
+        let relation = self.target_table(parts.relation, action, &mut query)?;
         self.show_target(&query);
-        query.from = self.bind_from(&delete.using)?;
+        query.from = self.bind_from(parts.from)?;
         query.from.splice(0..0, query.result_relation.map(FromItem::Rte));
-        self.changed_rows(&mut query, delete.where_clause.as_ref())?;
-        if let Some(returning) = &delete.returning {
+        let (assignments, sources) = self.set_clauses(&relation, parts.set)?;
+        query.assignments = assignments;
+        query.from.extend(sources.into_iter().map(FromItem::Rte));
+        self.changed_rows(&mut query, parts.where_clause)?;
+        if let Some(returning) = parts.returning {
             self.returning_targets(&mut query, returning)?;
         }
         Ok(query)
@@ -495,6 +454,202 @@ impl Binder<'_> {
             None => condition,
         });
         Ok(())
+    }
+
+    /// SET: new values by column, and the entries of sub-selects that give several at once.
+    fn set_clauses(
+        &mut self,
+        relation: &Arc<Relation>,
+        clauses: &[ast::SetClause],
+    ) -> Result<(Vec<(usize, Expr)>, Vec<usize>)> {
+        let mut assignments: Vec<(usize, Expr)> = Vec::new();
+        let mut sources = Vec::new();
+        for clause in clauses {
+            match clause {
+                ast::SetClause::Single { target, value } => {
+                    let column = self.set_target(relation, target)?;
+                    let value = self.set_value(relation, column, value)?;
+                    add_assignment(&mut assignments, relation, column, value)?;
+                }
+                ast::SetClause::Multi { targets, source } => {
+                    let columns = targets
+                        .iter()
+                        .map(|target| self.set_target(relation, target))
+                        .collect::<Result<Vec<_>>>()?;
+                    let values = self.set_row(relation, &columns, source, &mut sources)?;
+                    for (column, value) in columns.into_iter().zip(values) {
+                        add_assignment(&mut assignments, relation, column, value)?;
+                    }
+                }
+            }
+        }
+        Ok((assignments, sources))
+    }
+
+    /// The values of `(a, b) = ROW(…)` and `(a, b) = (SELECT …)`.
+    fn set_row(
+        &mut self,
+        relation: &Arc<Relation>,
+        columns: &[usize],
+        source: &ast::Expr,
+        sources: &mut Vec<usize>,
+    ) -> Result<Vec<Expr>> {
+        let width = |b: &Self, given: usize| match given == columns.len() {
+            true => Ok(()),
+            false => Err(b.error(
+                SqlState::SYNTAX_ERROR,
+                "number of columns does not match number of values",
+                source.location,
+            )),
+        };
+        match &source.kind {
+            ExprKind::Row { fields, .. } => {
+                width(self, fields.len())?;
+                let pairs = columns.iter().zip(fields);
+                pairs.map(|(column, value)| self.set_value(relation, *column, value)).collect()
+            }
+            ExprKind::SubLink(link) if link.kind == ast::SubLinkKind::Expr => {
+                let (query, types) = self.row_select(&link.query, source.location)?;
+                width(self, types.len())?;
+                let rte = self.row_source(query)?;
+                sources.push(rte);
+                let row = Expr::var(rte, 0, TypeRef::plain(oid::RECORD));
+                let mut values = Vec::with_capacity(columns.len());
+                for (index, (column, ty)) in columns.iter().zip(types).enumerate() {
+                    let column = &relation.columns[*column];
+                    self.check_updatable(column)?;
+                    let arg = Box::new(row.clone());
+                    let value = Expr::Field { arg, index, ty };
+                    values.push(self.assign(value, column, source.location)?);
+                }
+                Ok(values)
+            }
+            _ => Err(self.error(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression",
+                source.location,
+            )),
+        }
+    }
+
+    /// A sub-select for [`Self::row_source`], which puts it two levels further in.
+    fn row_select(
+        &mut self,
+        select: &ast::SelectStmt,
+        location: Location,
+    ) -> Result<(Query, Vec<TypeRef>)> {
+        self.scope().sub_select_place = Some(ExprPlace::UpdateSource);
+        self.push_scope();
+        self.push_scope();
+        let bound = self.sub_select(select, ExprPlace::UpdateSource, location);
+        self.pop_scope();
+        self.pop_scope();
+        self.scope().sub_select_place = None;
+        bound
+    }
+
+    /// A lateral entry of one row and one column, the sub-select's row (NULL if it has none), so
+    /// that the sub-select runs once for each row that is changed:
+    /// `SELECT (SELECT ROW(columns) FROM query)`.
+    fn row_source(&mut self, query: Query) -> Result<usize> {
+        let record = TypeRef::plain(oid::RECORD);
+        let columns = super::from::output_columns(&query);
+        let mut inner = Query::new(Command::Select);
+        let fields = columns.iter().enumerate().map(|(i, c)| Expr::var(0, i, c.ty)).collect();
+        inner.targets.push(Target::plain(Expr::Row(fields), "row".into()));
+        inner.from.push(FromItem::Rte(0));
+        inner.rtes.push(Rte {
+            alias: "unnamed_subquery".into(),
+            has_alias: false,
+            kind: RteKind::Subquery { query: Box::new(query), lateral: false },
+            columns,
+        });
+        let row = Expr::SubLink {
+            kind: SubLinkKind::Scalar,
+            test: None,
+            query: Box::new(inner),
+            ty: record,
+        };
+        let mut outer = Query::new(Command::Select);
+        outer.targets.push(Target::plain(row, "row".into()));
+        // The planner merges no sub-select that has one.
+        let bigint = TypeRef::plain(oid::INT8);
+        outer.offset = Some(Expr::Const(Datum::Int8(0), bigint));
+        let alias = ast::Alias { name: "*MULTI*".into(), columns: Vec::new() };
+        let kind = RteKind::Subquery { query: Box::new(outer), lateral: true };
+        self.add_derived_rte(&alias, false, kind, Vec::new())
+    }
+
+    /// The position of a column that SET names.
+    fn set_target(&mut self, relation: &Relation, target: &ast::SetTarget) -> Result<usize> {
+        let column = self.target_column(relation, &target.name, target.location);
+        let Some(step) = target.indirection.first() else { return column };
+        match column {
+            Ok(position) => {
+                Err(self.partial_target(&relation.columns[position], step, target.location))
+            }
+            Err(error) if self.target_alias() == Some(target.name.as_str()) => {
+                Err(error.hint("SET target columns cannot be qualified with the relation name."))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The name that the changed table goes by: it is always the level's first entry.
+    fn target_alias(&self) -> Option<&str> {
+        self.scopes.last()?.rtes.first().map(|rte| &*rte.alias)
+    }
+
+    /// Refuses to assign to part of a column (transformAssignmentIndirection).
+    fn partial_target(
+        &self,
+        column: &Column,
+        step: &ast::Indirection,
+        location: Location,
+    ) -> Error {
+        let ty = format_type(column.type_oid, -1);
+        match step {
+            ast::Indirection::Field(field) => self.error(
+                SqlState::DATATYPE_MISMATCH,
+                format!(
+                    "cannot assign to field \"{field}\" of column \"{}\" because its type {ty} is not \
+                     a composite type",
+                    column.name
+                ),
+                location,
+            ),
+            _ if element_of(column.type_oid).is_none() => self.error(
+                SqlState::DATATYPE_MISMATCH,
+                format!("cannot subscript type {ty} because it does not support subscripting"),
+                location,
+            ),
+            _ => self.unsupported("assignment to part of a column", location),
+        }
+    }
+
+    fn set_value(&mut self, relation: &Relation, column: usize, value: &ast::Expr) -> Result<Expr> {
+        let column = &relation.columns[column];
+        if matches!(value.kind, ExprKind::Default) {
+            return self.column_default(relation, column);
+        }
+        self.check_updatable(column)?;
+        let bound = self.expr(value, ExprPlace::UpdateSource)?;
+        self.assign(bound, column, value.leftmost())
+    }
+
+    /// GENERATED ALWAYS columns take no value but DEFAULT.
+    fn check_updatable(&self, column: &Column) -> Result<()> {
+        if column.identity != Some('a') {
+            return Ok(());
+        }
+        Err(Error::new(
+            SqlState::GENERATED_ALWAYS,
+            format!("column \"{}\" can only be updated to DEFAULT", column.name),
+        )
+        .detail(format!(
+            "Column \"{}\" is an identity column defined as GENERATED ALWAYS.",
+            column.name
+        )))
     }
 
     /// INSERT's RETURNING sees only the target table.
@@ -520,7 +675,7 @@ impl Binder<'_> {
     ) -> Result<OnConflict> {
         let arbiters = self.arbiters(relation, conflict)?;
         let excluded_alias = ast::Alias { name: "excluded".into(), columns: Vec::new() };
-        let excluded = self.add_relation_rte(relation.clone(), Some(&excluded_alias), None)?;
+        let excluded = self.add_relation_rte(relation.clone(), Some(&excluded_alias))?;
         let update = match &conflict.action {
             ast::ConflictAction::Nothing => None,
             ast::ConflictAction::Update { set, where_clause } => {
@@ -535,7 +690,12 @@ impl Binder<'_> {
                 if let Some(item) = self.scope().namespace.last_mut() {
                     item.columns_visible = false;
                 }
-                let assignments = self.set_clauses(relation, set)?;
+                let (assignments, sources) = self.set_clauses(relation, set)?;
+                if !sources.is_empty() {
+                    return Err(Error::not_supported(
+                        "assignment of a sub-select to several columns in ON CONFLICT",
+                    ));
+                }
                 let filter = match where_clause {
                     Some(e) => Some(self.condition(e, "WHERE", ExprPlace::Where)?),
                     None => None,
@@ -575,18 +735,17 @@ impl Binder<'_> {
                         "constraint in ON CONFLICT clause has no associated index",
                         *location,
                     )),
-                    None => Err(self.error(
+                    None => Err(Error::new(
                         SqlState::UNDEFINED_OBJECT,
                         format!(
                             "constraint \"{name}\" for table \"{}\" does not exist",
                             relation.name
                         ),
-                        *location,
                     )),
                 }
             }
-            ast::ConflictTarget::Index { elements, where_clause, .. } => {
-                self.inferred_arbiters(relation, elements, where_clause.as_ref())
+            ast::ConflictTarget::Index { elements, where_clause, location } => {
+                self.inferred_arbiters(relation, elements, where_clause.as_ref(), *location)
             }
         }
     }
@@ -598,12 +757,15 @@ impl Binder<'_> {
         relation: &Arc<Relation>,
         elements: &[ast::IndexElem],
         where_clause: Option<&ast::Expr>,
+        location: Location,
     ) -> Result<Vec<steppe_types::Oid>> {
         let (mut columns, mut exprs) = (Vec::with_capacity(elements.len()), Vec::new());
         for element in elements {
             match &element.key {
                 ast::IndexKey::Column(name) => {
-                    let position = self.target_column(relation, name, Location::NONE)?;
+                    let Some(position) = relation.column_index(name) else {
+                        return Err(self.missing_column(None, name, location));
+                    };
                     columns.push(position as i16 + 1);
                 }
                 ast::IndexKey::Expr(expr) => {
@@ -647,6 +809,18 @@ impl Binder<'_> {
     }
 }
 
-fn plain_target(expr: Expr, name: Arc<str>) -> Target {
-    Target { expr, name, hidden: false, origin: None }
+fn add_assignment(
+    assignments: &mut Vec<(usize, Expr)>,
+    relation: &Relation,
+    column: usize,
+    value: Expr,
+) -> Result<()> {
+    if assignments.iter().any(|(known, _)| *known == column) {
+        return Err(Error::new(
+            SqlState::SYNTAX_ERROR,
+            format!("multiple assignments to same column \"{}\"", relation.columns[column].name),
+        ));
+    }
+    assignments.push((column, value));
+    Ok(())
 }

@@ -2,9 +2,10 @@
 
 use super::coerce::{category, element_of};
 use super::group::MOVE_TO_LATERAL;
+use super::row::vector_element;
 use super::{Binder, ExprPlace};
 use crate::ast::{self, ExprKind, Literal, Location, ObjectName, SqlValueFunction};
-use crate::expr::{BoolTest, CallSyntax, Expr, RowCompareOp, SubLinkKind, TypeRef};
+use crate::expr::{BoolTest, CallSyntax, Expr, Place, TypeRef};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 impl Binder<'_> {
@@ -40,7 +41,7 @@ impl Binder<'_> {
             ExprKind::BooleanTest { arg, test, negated } => {
                 let (test, name) = boolean_test(*test, *negated);
                 let bound = self.expr(arg, place)?;
-                let arg = Box::new(self.coerce_boolean(bound, name, arg.location)?);
+                let arg = Box::new(self.coerce_boolean(bound, name, arg.leftmost())?);
                 Ok(Expr::BoolTest { arg, test })
             }
             ExprKind::Distinct { left, right, negated } => {
@@ -88,10 +89,7 @@ impl Binder<'_> {
                 Ok(Expr::MinMax { greatest: false, args, ty })
             }
             ExprKind::Array(elements) => self.array(elements, None, place, location),
-            ExprKind::Row { fields, .. } => {
-                let fields = fields.iter().map(|f| self.expr(f, place)).collect::<Result<_>>()?;
-                Ok(Expr::Row(fields))
-            }
+            ExprKind::Row { fields, .. } => self.expr_list(fields, place).map(Expr::Row),
             ExprKind::SubLink(link) => self.sub_link(link, place, location),
             ExprKind::Indirection { arg, path } => self.indirection(arg, path, place, location),
             ExprKind::Collate { arg, collation } => self.collate(arg, collation, place, location),
@@ -125,10 +123,12 @@ impl Binder<'_> {
                     constant(value, oid::NUMERIC)
                 }
             },
-            Literal::String(text) => constant(Datum::text(text.as_str()), oid::UNKNOWN),
+            Literal::String(text) => {
+                Expr::Untyped { value: Datum::text(text.as_str()), at: Place(location) }
+            }
             Literal::BitString(_) => return Err(self.unsupported("bit strings", location)),
             Literal::Boolean(b) => constant(Datum::Bool(*b), oid::BOOL),
-            Literal::Null => constant(Datum::Null, oid::UNKNOWN),
+            Literal::Null => Expr::Untyped { value: Datum::Null, at: Place(location) },
         })
     }
 
@@ -146,9 +146,8 @@ impl Binder<'_> {
             return self.coerce_explicit(array, to, location);
         }
         let bound = self.expr(arg, place)?;
-        let at = if location.offset().is_some() { location } else { arg.location };
-        let literal_at = if matches!(arg.kind, ExprKind::Const(_)) { arg.location } else { at };
-        self.coerce_explicit(bound, to, literal_at)
+        let at = if location.offset().is_some() { location } else { type_name.location };
+        self.coerce_explicit(bound, to, at)
     }
 
     /// A boolean operand of AND, OR, NOT, WHERE ….
@@ -159,7 +158,7 @@ impl Binder<'_> {
         place: ExprPlace,
     ) -> Result<Expr> {
         let bound = self.expr(expr, place)?;
-        self.coerce_boolean(bound, construct, expr.location)
+        self.coerce_boolean(bound, construct, expr.leftmost())
     }
 
     fn conditions(
@@ -179,103 +178,20 @@ impl Binder<'_> {
         place: ExprPlace,
         location: Location,
     ) -> Result<Expr> {
-        if let (ExprKind::Row { fields: l, .. }, ExprKind::Row { fields: r, .. }) =
-            (&left.kind, &right.kind)
-        {
-            let l = l.iter().map(|f| self.expr(f, place)).collect::<Result<_>>()?;
-            let r = r.iter().map(|f| self.expr(f, place)).collect::<Result<_>>()?;
-            return self.row_compare(op, l, r, location);
-        }
-        if let (ExprKind::Row { .. }, ExprKind::SubLink(link)) = (&left.kind, &right.kind)
-            && link.kind == ast::SubLinkKind::Expr
-        {
-            return self.row_sub_link(op, &left.kind, &link.query, place, location);
+        if let ExprKind::Row { fields, .. } = &left.kind {
+            match &right.kind {
+                ExprKind::Row { fields: others, .. } => {
+                    let (l, r) = (self.expr_list(fields, place)?, self.expr_list(others, place)?);
+                    return self.row_compare(op, l, r, location);
+                }
+                ExprKind::SubLink(link) if link.kind == ast::SubLinkKind::Expr => {
+                    return self.row_compare_sub_select(op, fields, &link.query, place, location);
+                }
+                _ => {}
+            }
         }
         let (left, right) = (self.expr(left, place)?, self.expr(right, place)?);
         self.operator(op, Some(left), right, location)
-    }
-
-    /// `(a, b) op (SELECT c, d …)`.
-    fn row_sub_link(
-        &mut self,
-        op: &ObjectName,
-        left: &ExprKind,
-        query: &ast::SelectStmt,
-        place: ExprPlace,
-        location: Location,
-    ) -> Result<Expr> {
-        let ExprKind::Row { fields, .. } = left else { return Err(lost_operand()) };
-        let left = fields.iter().map(|f| self.expr(f, place)).collect::<Result<Vec<_>>>()?;
-        let mut query = self.select(query)?;
-        self.settle_unknown_targets(&mut query)?;
-        let columns: Vec<TypeRef> =
-            query.targets.iter().filter(|t| !t.hidden).map(|t| t.expr.ty()).collect();
-        if left.len() != columns.len() {
-            let few = if columns.len() < left.len() { "few" } else { "many" };
-            let message = format!("subquery has too {few} columns");
-            return Err(self.error(SqlState::SYNTAX_ERROR, message, location));
-        }
-        let column = |(index, ty): (usize, &TypeRef)| Expr::SubLinkColumn { index, ty: *ty };
-        let right = columns.iter().enumerate().map(column).collect();
-        let test = Some(Box::new(self.row_compare(op, left, right, location)?));
-        let ty = TypeRef::plain(oid::BOOL);
-        Ok(Expr::SubLink { kind: SubLinkKind::Row, test, query: Box::new(query), ty })
-    }
-
-    /// `(a, b) op (c, d)` (make_row_comparison_op).
-    fn row_compare(
-        &mut self,
-        op: &ObjectName,
-        left: Vec<Expr>,
-        right: Vec<Expr>,
-        location: Location,
-    ) -> Result<Expr> {
-        if left.len() != right.len() {
-            return Err(self.error(
-                SqlState::SYNTAX_ERROR,
-                "unequal number of entries in row expressions",
-                location,
-            ));
-        }
-        if left.is_empty() {
-            return Err(self.unsupported("comparison of rows of zero length", location));
-        }
-        let pairs: Vec<(Expr, Expr)> = left.into_iter().zip(right).collect();
-        let per_column = |binder: &mut Self, symbol: &str| -> Result<Vec<Expr>> {
-            let name = ObjectName::from(symbol);
-            let pairs = pairs.iter().cloned();
-            pairs.map(|(l, r)| binder.operator(&name, Some(l), r, location)).collect()
-        };
-        let row_op = match op.name() {
-            "=" => return per_column(self, "=").map(Expr::And),
-            "<>" => return per_column(self, "<>").map(Expr::Or),
-            "<" => RowCompareOp::Lt,
-            "<=" => RowCompareOp::Le,
-            ">" => RowCompareOp::Gt,
-            ">=" => RowCompareOp::Ge,
-            other => {
-                return Err(self.error(
-                    SqlState::FEATURE_NOT_SUPPORTED,
-                    format!(
-                        "could not determine interpretation of row comparison operator {other}"
-                    ),
-                    location,
-                ));
-            }
-        };
-        let (mut lt, mut eq, mut l, mut r) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for (less, equal) in per_column(self, "<")?.into_iter().zip(per_column(self, "=")?) {
-            let (Expr::Func { func, mut args, .. }, Expr::Func { func: eq_func, .. }) =
-                (less, equal)
-            else {
-                return Err(Error::internal("an operator did not bind to a function"));
-            };
-            lt.push(func);
-            eq.push(eq_func);
-            r.push(args.pop().ok_or_else(lost_operand)?);
-            l.push(args.pop().ok_or_else(lost_operand)?);
-        }
-        Ok(Expr::RowCompare { op: row_op, lt, eq, left: l, right: r })
     }
 
     fn distinct(
@@ -371,10 +287,10 @@ impl Binder<'_> {
             oid::ANYARRAY | oid::ANYELEMENT => left.ty(),
             ty => TypeRef::plain(ty),
         };
-        let left = Box::new(self.coerce_implicit(left, left_type, location)?);
+        let left = Box::new(self.coerce_implicit(left, left_type)?);
         let array = match vector_element(array_type) {
             Some(e) if e == wanted => Box::new(array),
-            _ => Box::new(self.coerce_implicit(array, TypeRef::plain(wanted_array), location)?),
+            _ => Box::new(self.coerce_implicit(array, TypeRef::plain(wanted_array))?),
         };
         let syntax = CallSyntax::Operator(operator.oid);
         Ok(Expr::ScalarArrayOp { func: operator.func, all, left, array, syntax })
@@ -406,8 +322,7 @@ impl Binder<'_> {
             let element = TypeRef::plain(common);
             let elements = items
                 .into_iter()
-                .zip(list)
-                .map(|(e, l)| self.coerce_implicit(e, element, l.location))
+                .map(|item| self.coerce_implicit(item, element))
                 .collect::<Result<_>>()?;
             let ty = TypeRef::plain(self.builtins.ty(common).map_or(0, |t| t.array));
             let array = Expr::Array { elements, element: common, multidim: false, ty };
@@ -417,27 +332,6 @@ impl Binder<'_> {
             .into_iter()
             .map(|item| self.operator(&op, Some(left.clone()), item, location))
             .collect::<Result<Vec<_>>>()?;
-        Ok(any_or_all(comparisons, negated))
-    }
-
-    fn row_in_list(
-        &mut self,
-        fields: &[ast::Expr],
-        list: &[ast::Expr],
-        negated: bool,
-        place: ExprPlace,
-        location: Location,
-    ) -> Result<Expr> {
-        let op = ObjectName::from(if negated { "<>" } else { "=" });
-        let mut comparisons = Vec::with_capacity(list.len());
-        for item in list {
-            let ExprKind::Row { fields: right, .. } = &item.kind else {
-                return Err(self.unsupported("IN list mixing rows and scalars", item.location));
-            };
-            let l = fields.iter().map(|f| self.expr(f, place)).collect::<Result<_>>()?;
-            let r = right.iter().map(|f| self.expr(f, place)).collect::<Result<_>>()?;
-            comparisons.push(self.row_compare(&op, l, r, location)?);
-        }
         Ok(any_or_all(comparisons, negated))
     }
 
@@ -481,7 +375,7 @@ impl Binder<'_> {
             // An untyped operand is text, so that CASE 'a' WHEN 'a' works.
             let text = TypeRef::plain(oid::TEXT);
             operand = Some(match o.ty().oid {
-                oid::UNKNOWN => self.coerce_implicit(o, text, Location::NONE)?,
+                oid::UNKNOWN => self.coerce_implicit(o, text)?,
                 _ => o,
             });
         }
@@ -498,15 +392,15 @@ impl Binder<'_> {
                 None => self.condition(&when.condition, "CASE/WHEN", place)?,
             });
             results.push(self.expr(&when.result, place)?);
-            locations.push(when.result.location);
+            locations.push(when.result.leftmost());
         }
         // PostgreSQL looks at the ELSE type first.
         let otherwise = match default {
             Some(e) => self.expr(e, place)?,
-            None => Expr::Const(Datum::Null, TypeRef::plain(oid::UNKNOWN)),
+            None => Expr::Untyped { value: Datum::Null, at: Place::NONE },
         };
         results.insert(0, otherwise);
-        locations.insert(0, default.map_or(Location::NONE, |e| e.location));
+        locations.insert(0, default.map_or(Location::NONE, ast::Expr::leftmost));
         let ty = self.coerce_common(&mut results, "CASE", &locations)?;
         let otherwise = Box::new(results.remove(0));
         let whens = conditions.into_iter().zip(results).collect();
@@ -520,7 +414,7 @@ impl Binder<'_> {
         place: ExprPlace,
     ) -> Result<(Vec<Expr>, TypeRef)> {
         let mut bound = args.iter().map(|a| self.expr(a, place)).collect::<Result<Vec<_>>>()?;
-        let locations: Vec<Location> = args.iter().map(|a| a.location).collect();
+        let locations: Vec<Location> = args.iter().map(ast::Expr::leftmost).collect();
         let ty = self.coerce_common(&mut bound, construct, &locations)?;
         Ok((bound, ty))
     }
@@ -546,7 +440,7 @@ impl Binder<'_> {
         }
         multidim |= bound.first().is_some_and(|e| element_of(e.ty().oid).is_some());
         if multidim {
-            let locations: Vec<Location> = elements.iter().map(|e| e.location).collect();
+            let locations: Vec<Location> = elements.iter().map(ast::Expr::leftmost).collect();
             let ty = self.coerce_common(&mut bound, "ARRAY", &locations)?;
             let Some(element) = element_of(ty.oid) else {
                 return Err(self.error(
@@ -562,7 +456,7 @@ impl Binder<'_> {
                 let to = TypeRef::plain(element);
                 for (bound, source) in bound.iter_mut().zip(elements) {
                     let taken = std::mem::replace(bound, Expr::Default(to));
-                    *bound = self.coerce_explicit(taken, to, source.location)?;
+                    *bound = self.coerce_explicit(taken, to, source.leftmost())?;
                 }
                 element
             }
@@ -576,7 +470,7 @@ impl Binder<'_> {
                     .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[]."));
             }
             None => {
-                let locations: Vec<Location> = elements.iter().map(|e| e.location).collect();
+                let locations: Vec<Location> = elements.iter().map(ast::Expr::leftmost).collect();
                 self.coerce_common(&mut bound, "ARRAY", &locations)?.oid
             }
         };
@@ -594,198 +488,6 @@ impl Binder<'_> {
         Ok(Expr::Array { elements: bound, element, multidim: false, ty: TypeRef::plain(array) })
     }
 
-    fn sub_link(
-        &mut self,
-        link: &ast::SubLink,
-        place: ExprPlace,
-        location: Location,
-    ) -> Result<Expr> {
-        if matches!(
-            place,
-            ExprPlace::Check
-                | ExprPlace::ColumnDefault
-                | ExprPlace::IndexExpression
-                | ExprPlace::IndexPredicate
-                | ExprPlace::ExecuteParameter
-                | ExprPlace::CopyWhere
-        ) {
-            let what = match place {
-                ExprPlace::Check => "check constraint",
-                ExprPlace::ColumnDefault => "DEFAULT expression",
-                ExprPlace::IndexExpression => "index expression",
-                ExprPlace::IndexPredicate => "index predicate",
-                ExprPlace::CopyWhere => "COPY FROM WHERE condition",
-                _ => "EXECUTE parameter",
-            };
-            return Err(self.error(
-                SqlState::FEATURE_NOT_SUPPORTED,
-                format!("cannot use subquery in {what}"),
-                location,
-            ));
-        }
-        let mut query = self.select(&link.query)?;
-        for target in &mut query.targets {
-            if target.expr.ty().oid == oid::UNKNOWN {
-                let taken = std::mem::replace(&mut target.expr, Expr::Default(TypeRef::plain(0)));
-                target.expr = self.coerce_implicit(taken, TypeRef::plain(oid::TEXT), location)?;
-            }
-        }
-        let columns: Vec<TypeRef> =
-            query.targets.iter().filter(|t| !t.hidden).map(|t| t.expr.ty()).collect();
-        let one_column = |b: &Self| match columns.as_slice() {
-            [ty] => Ok(*ty),
-            _ => Err(b.error(
-                SqlState::SYNTAX_ERROR,
-                "subquery must return only one column",
-                location,
-            )),
-        };
-        let boolean = TypeRef::plain(oid::BOOL);
-        let (kind, test, ty) = match link.kind {
-            ast::SubLinkKind::Exists => (SubLinkKind::Exists, None, boolean),
-            ast::SubLinkKind::Expr => (SubLinkKind::Scalar, None, one_column(self)?),
-            ast::SubLinkKind::Array => {
-                let element = one_column(self)?;
-                let array = match element_of(element.oid) {
-                    Some(_) => element.oid,
-                    None => self.builtins.ty(element.oid).map_or(0, |t| t.array),
-                };
-                (SubLinkKind::Array, None, TypeRef::plain(array))
-            }
-            ast::SubLinkKind::Any | ast::SubLinkKind::All => {
-                let kind = match link.kind {
-                    ast::SubLinkKind::Any => SubLinkKind::Any,
-                    _ => SubLinkKind::All,
-                };
-                let test = self.sub_link_test(link, &columns, place, location)?;
-                (kind, Some(Box::new(test)), boolean)
-            }
-        };
-        Ok(Expr::SubLink { kind, test, query: Box::new(query), ty })
-    }
-
-    /// The comparison of `x op ANY (SELECT …)` over [`Expr::SubLinkColumn`]s.
-    fn sub_link_test(
-        &mut self,
-        link: &ast::SubLink,
-        columns: &[TypeRef],
-        place: ExprPlace,
-        location: Location,
-    ) -> Result<Expr> {
-        let equal = ObjectName::from("=");
-        let op = link.op.as_ref().unwrap_or(&equal);
-        let Some(test) = &link.test else {
-            return Err(Error::internal("ANY/ALL sub-select without a left side"));
-        };
-        let left = match &test.kind {
-            ExprKind::Row { fields, .. } => {
-                fields.iter().map(|f| self.expr(f, place)).collect::<Result<Vec<_>>>()?
-            }
-            _ => vec![self.expr(test, place)?],
-        };
-        if left.len() != columns.len() {
-            let message = if left.len() < columns.len() {
-                "subquery has too many columns"
-            } else {
-                "subquery has too few columns"
-            };
-            return Err(self.error(SqlState::SYNTAX_ERROR, message, location));
-        }
-        let right: Vec<Expr> = columns
-            .iter()
-            .enumerate()
-            .map(|(index, ty)| Expr::SubLinkColumn { index, ty: *ty })
-            .collect();
-        if left.len() > 1 {
-            return self.row_compare(op, left, right, location);
-        }
-        let mut both = left.into_iter().chain(right);
-        match (both.next(), both.next()) {
-            (Some(l), Some(r)) => self.operator(op, Some(l), r, location),
-            _ => Err(lost_operand()),
-        }
-    }
-
-    fn indirection(
-        &mut self,
-        arg: &ast::Expr,
-        path: &[ast::Indirection],
-        place: ExprPlace,
-        location: Location,
-    ) -> Result<Expr> {
-        let mut value = self.expr(arg, place)?;
-        let mut subscripts: Vec<(Option<Expr>, Option<Expr>)> = Vec::new();
-        let mut slice = false;
-        for step in path {
-            match step {
-                ast::Indirection::Subscript(index) => {
-                    let bound = self.subscript(index, place)?;
-                    subscripts.push((None, Some(bound)));
-                }
-                ast::Indirection::Slice { lower, upper } => {
-                    slice = true;
-                    let lower = lower.as_ref().map(|e| self.subscript(e, place)).transpose()?;
-                    let upper = upper.as_ref().map(|e| self.subscript(e, place)).transpose()?;
-                    subscripts.push((lower, upper));
-                }
-                ast::Indirection::Field(name) => {
-                    value = self.field(value, name, location)?;
-                }
-                ast::Indirection::Star => {
-                    return Err(self.unsupported("expansion of a composite value by .*", location));
-                }
-            }
-        }
-        if subscripts.is_empty() {
-            return Ok(value);
-        }
-        let container = value.ty();
-        let element = element_of(container.oid).or(vector_element(container.oid));
-        let Some(element) = element else {
-            return Err(self.error(
-                SqlState::DATATYPE_MISMATCH,
-                format!(
-                    "cannot subscript type {} because it does not support subscripting",
-                    super::typename::format_type(container.oid, -1)
-                ),
-                location,
-            ));
-        };
-        let ty = if slice { container } else { TypeRef { oid: element, typmod: container.typmod } };
-        Ok(Expr::Subscript { array: Box::new(value), indices: subscripts, slice, ty })
-    }
-
-    fn subscript(&mut self, index: &ast::Expr, place: ExprPlace) -> Result<Expr> {
-        let bound = self.expr(index, place)?;
-        let to = TypeRef::plain(oid::INT4);
-        let context = super::CoercionContext::Assignment;
-        self.coerce(bound, to, context, CallSyntax::ImplicitCast, index.location)?.ok_or_else(
-            || {
-                self.error(
-                    SqlState::DATATYPE_MISMATCH,
-                    "array subscript must have type integer",
-                    index.location,
-                )
-            },
-        )
-    }
-
-    /// `(expr).field`.
-    fn field(&mut self, value: Expr, name: &str, location: Location) -> Result<Expr> {
-        if let Expr::Func { func, .. } = &value
-            && let Some(proc) = self.builtins.proc(*func)
-            && let Some(index) = proc.out_columns.iter().position(|(n, _)| *n == name)
-        {
-            let ty = TypeRef::plain(proc.out_columns[index].1);
-            return Ok(Expr::Field { arg: Box::new(value), index, ty });
-        }
-        Err(self.error(
-            SqlState::UNDEFINED_COLUMN,
-            format!("could not identify column \"{name}\" in record data type"),
-            location,
-        ))
-    }
-
     fn collate(
         &mut self,
         arg: &ast::Expr,
@@ -795,7 +497,7 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         let bound = self.expr(arg, place)?;
         let bound = match bound.ty().oid {
-            oid::UNKNOWN => self.coerce_implicit(bound, TypeRef::plain(oid::TEXT), location)?,
+            oid::UNKNOWN => self.coerce_implicit(bound, TypeRef::plain(oid::TEXT))?,
             _ => bound,
         };
         let ty = bound.ty().oid;
@@ -812,7 +514,14 @@ impl Binder<'_> {
         // Text compares bytewise here ("C"): only collations that mean that are accepted.
         match collation.name() {
             "C" | "POSIX" | "default" | "ucs_basic" | "pg_c_utf8" => Ok(bound),
-            name => Err(self.unsupported(&format!("collation \"{name}\""), location)),
+            name if name.ends_with("-x-icu") || matches!(name, "unicode" | "pg_unicode_fast") => {
+                Err(self.unsupported(&format!("collation \"{name}\""), location))
+            }
+            name => Err(self.error(
+                SqlState::UNDEFINED_OBJECT,
+                format!("collation \"{name}\" for encoding \"UTF8\" does not exist"),
+                location,
+            )),
         }
     }
 
@@ -851,16 +560,7 @@ impl Binder<'_> {
     }
 }
 
-/// int2vector and oidvector are subscripted like arrays.
-fn vector_element(ty: Oid) -> Option<Oid> {
-    match ty {
-        oid::INT2VECTOR => Some(oid::INT2),
-        oid::OIDVECTOR => Some(oid::OID),
-        _ => None,
-    }
-}
-
-fn lost_operand() -> Error {
+pub(super) fn lost_operand() -> Error {
     Error::internal("a bound operator has lost an operand")
 }
 
@@ -876,7 +576,7 @@ fn boolean_test(value: ast::TruthValue, negated: bool) -> (BoolTest, &'static st
     }
 }
 
-fn any_or_all(mut comparisons: Vec<Expr>, all: bool) -> Expr {
+pub(super) fn any_or_all(mut comparisons: Vec<Expr>, all: bool) -> Expr {
     if comparisons.len() == 1 {
         return comparisons.remove(0);
     }

@@ -1,22 +1,13 @@
-//! FROM items, namespaces and column look-up (parse_clause.c, parse_relation.c).
+//! FROM items and the namespaces they make (parse_clause.c, parse_relation.c).
 
+use super::names::rte_column;
 use super::{Binder, ExprPlace, NamespaceItem};
 use crate::ast::{self, Alias, JoinCondition, Location, RangeVar};
-use crate::expr::{CallSyntax, Expr, TypeRef};
+use crate::expr::{CallSyntax, Expr, Place, TypeRef};
 use crate::query::{FromItem, JoinKind, Rte, RteColumn, RteKind};
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_types::{Error, Result, SqlState, oid};
-
-/// System columns with their attribute numbers and types.
-pub(crate) const SYSTEM_COLUMNS: [(&str, i32, steppe_types::Oid); 6] = [
-    ("ctid", -1, oid::TID),
-    ("xmin", -2, oid::XID),
-    ("cmin", -3, oid::CID),
-    ("xmax", -4, oid::XID),
-    ("cmax", -5, oid::CID),
-    ("tableoid", -6, oid::OID),
-];
 
 /// Splits `schema.name` as regclass input does: quoted parts keep their case.
 pub(crate) fn parse_qualified_name(text: &str) -> Result<Vec<String>> {
@@ -126,9 +117,7 @@ impl Binder<'_> {
                     range_var.location,
                 )
                 .detail("This operation is not supported for indexes.")),
-            _ => {
-                self.add_relation_rte(relation, range_var.alias.as_ref(), Some(range_var.location))
-            }
+            _ => self.add_relation_rte(relation, range_var.alias.as_ref()),
         }
     }
 
@@ -208,7 +197,6 @@ impl Binder<'_> {
         &mut self,
         relation: Arc<Relation>,
         alias: Option<&Alias>,
-        location: Option<Location>,
     ) -> Result<usize> {
         let mut columns: Vec<RteColumn> = relation
             .columns
@@ -224,35 +212,10 @@ impl Binder<'_> {
             None => relation.name.clone(),
         };
         if let Some(alias) = alias {
-            self.apply_column_aliases(&mut columns, alias, location.unwrap_or_default())?;
+            apply_column_aliases(&mut columns, alias)?;
         }
         let kind = RteKind::Relation(relation);
         Ok(self.push_rte(Rte { alias: name, has_alias: alias.is_some(), kind, columns }))
-    }
-
-    fn apply_column_aliases(
-        &mut self,
-        columns: &mut [RteColumn],
-        alias: &Alias,
-        location: Location,
-    ) -> Result<()> {
-        let live = columns.iter().filter(|c| !c.dropped).count();
-        if alias.columns.len() > live {
-            return Err(self.error(
-                SqlState::INVALID_COLUMN_REFERENCE,
-                format!(
-                    "table \"{}\" has {live} columns available but {} columns specified",
-                    alias.name,
-                    alias.columns.len()
-                ),
-                location,
-            ));
-        }
-        let live = columns.iter_mut().filter(|c| !c.dropped);
-        for (column, name) in live.zip(&alias.columns) {
-            column.name = name.as_str().into();
-        }
-        Ok(())
     }
 
     /// Adds an entry; its position is returned.
@@ -274,7 +237,7 @@ impl Binder<'_> {
             RteKind::Subquery { query, .. } => output_columns(query),
             _ => columns,
         };
-        self.apply_column_aliases(&mut columns, alias, Location::NONE)?;
+        apply_column_aliases(&mut columns, alias)?;
         Ok(self.push_rte(Rte { alias: alias.name.as_str().into(), has_alias, kind, columns }))
     }
 
@@ -415,11 +378,11 @@ impl Binder<'_> {
         }
         let on = match &join.condition {
             JoinCondition::On(condition) => {
-                let depth = self.scope().namespace.len();
-                let both = left_names.iter().chain(&right_names).cloned().collect::<Vec<_>>();
-                self.scope().namespace.extend(both);
+                // The condition sees the join's own tables only.
+                let both = left_names.iter().chain(&right_names).cloned().collect();
+                let outer = std::mem::replace(&mut self.scope().namespace, both);
                 let bound = self.condition(condition, "JOIN/ON", ExprPlace::JoinOn);
-                self.scope().namespace.truncate(depth);
+                self.scope().namespace = outer;
                 Some(bound?)
             }
             _ => None,
@@ -456,11 +419,12 @@ impl Binder<'_> {
         right: Vec<NamespaceItem>,
         merged: Option<Vec<(Arc<str>, Expr)>>,
     ) -> Result<(FromItem, Vec<NamespaceItem>)> {
-        let mut names: Vec<NamespaceItem> = left.into_iter().chain(right).collect();
+        let joined = |name| NamespaceItem { joined: true, ..name };
+        let mut names: Vec<NamespaceItem> = left.into_iter().chain(right).map(joined).collect();
         if let Some(alias) = &join.alias {
             let mut columns: Vec<(Arc<str>, Expr)> = merged.unwrap_or_default();
             for name in &names {
-                columns.extend(self.visible_columns(name));
+                columns.extend(self.visible_columns(name, Place::NONE));
             }
             let rte = self.join_rte(Some(alias), columns)?;
             return Ok((item, vec![namespace_item(rte)]));
@@ -484,7 +448,11 @@ impl Binder<'_> {
     }
 
     /// The columns of an item that unqualified names and `*` see.
-    pub(crate) fn visible_columns(&mut self, item: &NamespaceItem) -> Vec<(Arc<str>, Expr)> {
+    pub(crate) fn visible_columns(
+        &mut self,
+        item: &NamespaceItem,
+        at: Place,
+    ) -> Vec<(Arc<str>, Expr)> {
         if !item.columns_visible {
             return Vec::new();
         }
@@ -494,14 +462,15 @@ impl Binder<'_> {
             .iter()
             .enumerate()
             .filter(visible)
-            .map(|(i, c)| (c.name.clone(), rte_column(rte, item.rte, i, 0)))
+            .map(|(i, c)| (c.name.clone(), rte_column(rte, item.rte, i, 0, at)))
             .collect()
     }
 
     /// Names that both sides of a NATURAL join have.
     fn common_columns(&mut self, left: &[NamespaceItem], right: &[NamespaceItem]) -> Vec<String> {
         let mut names = |items: &[NamespaceItem]| -> Vec<Arc<str>> {
-            items.iter().flat_map(|i| self.visible_columns(i)).map(|(n, _)| n).collect()
+            let columns = items.iter().flat_map(|i| self.visible_columns(i, Place::NONE));
+            columns.map(|(n, _)| n).collect()
         };
         let (left, right) = (names(left), names(right));
         left.iter().filter(|n| right.contains(n)).map(|n| n.to_string()).collect()
@@ -570,285 +539,27 @@ impl Binder<'_> {
         };
         items[at].hidden_columns.push(position);
         let rte = items[at].rte;
-        Ok(rte_column(&self.scope().rtes[rte], rte, position, 0))
-    }
-
-    /// Resolves a column reference: `c`, `t.c`, `s.t.c`, or a whole row `t`.
-    pub(crate) fn column_ref(
-        &mut self,
-        column: &ast::ColumnRef,
-        place: ExprPlace,
-        location: Location,
-    ) -> Result<Expr> {
-        if column.star {
-            return Err(self.error(
-                SqlState::SYNTAX_ERROR,
-                "row expansion via \"*\" is not supported here",
-                location,
-            ));
-        }
-        if place == ExprPlace::ColumnDefault {
-            return Err(self.error(
-                SqlState::FEATURE_NOT_SUPPORTED,
-                "cannot use column reference in DEFAULT expression",
-                location,
-            ));
-        }
-        match column.parts.as_slice() {
-            [name] => {
-                if let Some(found) = self.unqualified(name, location)? {
-                    return Ok(found);
-                }
-                if let Some((levels, rte)) = self.find_relation(None, name, location)? {
-                    return Ok(self.whole_row(levels, rte));
-                }
-                Err(self.undefined_column(name, location))
-            }
-            [table, name] => self.qualified(None, table, name, location),
-            [schema, table, name] | [_, schema, table, name] => {
-                self.qualified(Some(schema), table, name, location)
-            }
-            _ => Err(self.error(
-                SqlState::SYNTAX_ERROR,
-                "improper qualified name (too many dotted names)",
-                location,
-            )),
-        }
-    }
-
-    fn undefined_column(&self, name: &str, location: Location) -> Error {
-        self.error(
-            SqlState::UNDEFINED_COLUMN,
-            format!("column \"{name}\" does not exist"),
-            location,
-        )
-    }
-
-    /// An unqualified name, innermost level first; ambiguous: 42702.
-    fn unqualified(&mut self, name: &str, location: Location) -> Result<Option<Expr>> {
-        for levels in 0..self.scopes.len() {
-            let index = self.scopes.len() - 1 - levels;
-            let mut found: Option<(usize, i32)> = None;
-            for item in &self.scopes[index].namespace {
-                if !item.columns_visible || !self.lateral_visible(index, item) {
-                    continue;
-                }
-                let rte = &self.scopes[index].rtes[item.rte];
-                for (i, c) in rte.columns.iter().enumerate() {
-                    if c.dropped || &*c.name != name || item.hidden_columns.contains(&i) {
-                        continue;
-                    }
-                    if found.is_some() {
-                        return Err(self.error(
-                            SqlState::AMBIGUOUS_COLUMN,
-                            format!("column reference \"{name}\" is ambiguous"),
-                            location,
-                        ));
-                    }
-                    found = Some((item.rte, i as i32));
-                }
-            }
-            if found.is_none() {
-                found = self.unqualified_system_column(index, name);
-            }
-            if let Some((rte, column)) = found {
-                return Ok(Some(self.var(levels, rte, column, location)));
-            }
-        }
-        Ok(None)
-    }
-
-    fn unqualified_system_column(&self, scope: usize, name: &str) -> Option<(usize, i32)> {
-        let (_, number, _) = SYSTEM_COLUMNS.iter().find(|(n, ..)| *n == name)?;
-        let scope = &self.scopes[scope];
-        let is_table = |i: &&NamespaceItem| matches!(scope.rtes[i.rte].kind, RteKind::Relation(_));
-        scope.namespace.iter().find(is_table).map(|i| (i.rte, *number))
-    }
-
-    fn lateral_visible(&self, scope: usize, item: &NamespaceItem) -> bool {
-        !item.lateral_only || self.scopes[scope].lateral_active
-    }
-
-    /// Finds a visible relation by alias: (levels up, range-table entry).
-    pub(crate) fn find_relation(
-        &self,
-        schema: Option<&str>,
-        alias: &str,
-        location: Location,
-    ) -> Result<Option<(usize, usize)>> {
-        for levels in 0..self.scopes.len() {
-            let scope = &self.scopes[self.scopes.len() - 1 - levels];
-            let matches = |item: &&NamespaceItem| {
-                let rte = &scope.rtes[item.rte];
-                item.relation_visible && &*rte.alias == alias && self.in_schema(rte, schema)
-            };
-            if let Some(item) = scope.namespace.iter().find(matches) {
-                if item.lateral_only && !scope.lateral_active {
-                    return Err(self.invalid_from_reference(alias, location));
-                }
-                if item.lateral_only && !item.lateral_ok {
-                    return Err(self
-                        .error(
-                            SqlState::INVALID_COLUMN_REFERENCE,
-                            format!("invalid reference to FROM-clause entry for table \"{alias}\""),
-                            location,
-                        )
-                        .detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference."));
-                }
-                return Ok(Some((levels, item.rte)));
-            }
-        }
-        Ok(None)
-    }
-
-    fn invalid_from_reference(&self, alias: &str, location: Location) -> Error {
-        self.error(
-            SqlState::UNDEFINED_TABLE,
-            format!("invalid reference to FROM-clause entry for table \"{alias}\""),
-            location,
-        )
-        .detail(format!(
-            "There is an entry for table \"{alias}\", but it cannot be referenced from this part of the query."
-        ))
-    }
-
-    fn in_schema(&self, rte: &Rte, schema: Option<&str>) -> bool {
-        let Some(schema) = schema else { return true };
-        match &rte.kind {
-            RteKind::Relation(relation) if !rte.has_alias => {
-                self.ctx.catalog.schema(relation.schema).is_some_and(|s| &*s.name == schema)
-            }
-            _ => false,
-        }
-    }
-
-    fn qualified(
-        &mut self,
-        schema: Option<&str>,
-        table: &str,
-        name: &str,
-        location: Location,
-    ) -> Result<Expr> {
-        let Some((levels, rte)) = self.find_relation(schema, table, location)? else {
-            return Err(self.missing_from(schema, table, location));
-        };
-        let scope = &self.scopes[self.scopes.len() - 1 - levels];
-        let entry = &scope.rtes[rte];
-        let mut matching =
-            entry.columns.iter().enumerate().filter(|(_, c)| !c.dropped && &*c.name == name);
-        if let Some((i, _)) = matching.next() {
-            if matching.next().is_some() {
-                return Err(self.error(
-                    SqlState::AMBIGUOUS_COLUMN,
-                    format!("column reference \"{name}\" is ambiguous"),
-                    location,
-                ));
-            }
-            return Ok(self.var(levels, rte, i as i32, location));
-        }
-        if matches!(entry.kind, RteKind::Relation(_))
-            && let Some((_, number, _)) = SYSTEM_COLUMNS.iter().find(|(n, ..)| *n == name)
-        {
-            return Ok(self.var(levels, rte, *number, location));
-        }
-        Err(self.error(
-            SqlState::UNDEFINED_COLUMN,
-            format!("column {table}.{name} does not exist"),
-            location,
-        ))
-    }
-
-    fn missing_from(&mut self, schema: Option<&str>, table: &str, location: Location) -> Error {
-        let shown = match schema {
-            Some(schema) => format!("{schema}.{table}"),
-            None => table.to_string(),
-        };
-        // The table is there under an alias, or out of reach.
-        for scope in self.scopes.iter().rev() {
-            for rte in &scope.rtes {
-                match &rte.kind {
-                    RteKind::Relation(r) if rte.has_alias && &*r.name == table => {
-                        return self
-                            .error(
-                                SqlState::UNDEFINED_TABLE,
-                                format!(
-                                    "invalid reference to FROM-clause entry for table \"{shown}\""
-                                ),
-                                location,
-                            )
-                            .hint(format!(
-                                "Perhaps you meant to reference the table alias \"{}\".",
-                                rte.alias
-                            ));
-                    }
-                    RteKind::Join { .. } => {}
-                    _ if &*rte.alias == table => {
-                        return self.invalid_from_reference(&shown, location);
-                    }
-                    _ => {}
-                }
-            }
-        }
-        self.error(
-            SqlState::UNDEFINED_TABLE,
-            format!("missing FROM-clause entry for table \"{shown}\""),
-            location,
-        )
-    }
-
-    /// A reference to a column of an entry some levels out.
-    fn var(&mut self, levels: usize, rte: usize, column: i32, location: Location) -> Expr {
-        let index = self.scopes.len() - 1 - levels;
-        let scope = &mut self.scopes[index];
-        scope.var_locations.push((rte, column, location));
-        if column < 0 {
-            let ty = SYSTEM_COLUMNS.iter().find(|(_, n, _)| *n == column).map_or(oid::OID, |s| s.2);
-            return Expr::Var { rte, column, levels_up: levels, ty: TypeRef::plain(ty) };
-        }
-        rte_column(&scope.rtes[rte], rte, column as usize, levels)
-    }
-
-    /// `t` as a value: the row of its columns.
-    pub(crate) fn whole_row(&mut self, levels: usize, rte: usize) -> Expr {
-        let scope = &self.scopes[self.scopes.len() - 1 - levels];
-        let entry = &scope.rtes[rte];
-        // A function with one scalar column is its value.
-        if let (RteKind::Function { calls, ordinality: false }, [_]) =
-            (&entry.kind, &entry.columns[..])
-            && calls.len() == 1
-        {
-            return rte_column(entry, rte, 0, levels);
-        }
-        let live = entry.columns.iter().enumerate().filter(|(_, c)| !c.dropped);
-        Expr::Row(live.map(|(i, _)| rte_column(entry, rte, i, levels)).collect())
+        Ok(rte_column(&self.scope().rtes[rte], rte, position, 0, Place::NONE))
     }
 }
 
-/// A column of an entry as an expression: merged join columns are what they stand for.
-fn rte_column(entry: &Rte, rte: usize, column: usize, levels_up: usize) -> Expr {
-    match &entry.kind {
-        RteKind::Join { columns } => raise_levels(columns[column].clone(), levels_up),
-        _ => Expr::Var { rte, column: column as i32, levels_up, ty: entry.columns[column].ty },
+fn apply_column_aliases(columns: &mut [RteColumn], alias: &Alias) -> Result<()> {
+    let live = columns.iter().filter(|c| !c.dropped).count();
+    if alias.columns.len() > live {
+        return Err(Error::new(
+            SqlState::INVALID_COLUMN_REFERENCE,
+            format!(
+                "table \"{}\" has {live} columns available but {} columns specified",
+                alias.name,
+                alias.columns.len()
+            ),
+        ));
     }
-}
-
-/// Moves an expression's columns some levels out.
-fn raise_levels(expr: Expr, by: usize) -> Expr {
-    if by == 0 {
-        return expr;
+    let live = columns.iter_mut().filter(|c| !c.dropped);
+    for (column, name) in live.zip(&alias.columns) {
+        column.name = name.as_str().into();
     }
-    let raised: std::result::Result<Expr, std::convert::Infallible> = expr.transform(&mut |e| {
-        Ok(match e {
-            Expr::Var { rte, column, levels_up, ty } => {
-                Expr::Var { rte, column, levels_up: levels_up + by, ty }
-            }
-            other => other,
-        })
-    });
-    match raised {
-        Ok(e) => e,
-        Err(never) => match never {},
-    }
+    Ok(())
 }
 
 fn namespace_item(rte: usize) -> NamespaceItem {
@@ -858,6 +569,7 @@ fn namespace_item(rte: usize) -> NamespaceItem {
         columns_visible: true,
         lateral_only: false,
         lateral_ok: true,
+        joined: false,
         hidden_columns: Vec::new(),
     }
 }

@@ -48,7 +48,7 @@ impl Binder<'_> {
         let (actual, result) = self.actual_types(&inputs, &declared, operator.result, location)?;
         let args = left.into_iter().chain([right]).zip(&actual);
         let args = args
-            .map(|(arg, ty)| self.coerce_implicit(arg, TypeRef::plain(*ty), location))
+            .map(|(arg, ty)| self.coerce_implicit(arg, TypeRef::plain(*ty)))
             .collect::<Result<_>>()?;
         let syntax = CallSyntax::Operator(operator.oid);
         Ok(Expr::Func { func: operator.func, args, ty: TypeRef::plain(result), syntax })
@@ -62,11 +62,12 @@ impl Binder<'_> {
         right: Oid,
         location: Location,
     ) -> Result<&'static Operator> {
-        let symbol = name.name();
+        self.check_schema(name, location)?;
+        let known_schema = matches!(name.schema(), None | Some("pg_catalog"));
         let candidates: Vec<&'static Operator> = self
             .builtins
-            .operators_named(symbol)
-            .filter(|o| (o.left == 0) == (left == 0))
+            .operators_named(name.name())
+            .filter(|o| known_schema && (o.left == 0) == (left == 0))
             .collect();
         if let Some(exact) = exact_operator(&candidates, left, right) {
             return Ok(exact);
@@ -80,9 +81,9 @@ impl Binder<'_> {
             .filter(|(args, _)| can_coerce(&inputs, args, CastContext::Implicit))
             .collect();
         let shown = if prefix {
-            format!("{symbol} {}", format_type(right, -1))
+            format!("{name} {}", format_type(right, -1))
         } else {
-            format!("{} {symbol} {}", format_type(left, -1), format_type(right, -1))
+            format!("{} {name} {}", format_type(left, -1), format_type(right, -1))
         };
         match select_candidate(&inputs, matching) {
             Selection::One(operator) => Ok(operator),
@@ -175,7 +176,7 @@ impl Binder<'_> {
         let (actual, result) = self.actual_types(&inputs, &declared, proc.ret, location)?;
         let mut coerced = Vec::with_capacity(args.len());
         for (arg, ty) in args.into_iter().zip(&actual) {
-            coerced.push(self.coerce_implicit(arg, TypeRef::plain(*ty), location)?);
+            coerced.push(self.coerce_implicit(arg, TypeRef::plain(*ty))?);
         }
         if let Some(from) = variadic_from {
             let elements: Vec<Expr> = coerced.split_off(from);
@@ -193,13 +194,13 @@ impl Binder<'_> {
     }
 
     /// Puts named arguments at their places of the first overload that knows the names; what is
-    /// left out before the last of them takes its default.
+    /// left out before the last of them takes its default. False: none knows them.
     fn place_named(
         &mut self,
         name: &ObjectName,
         args: &mut Vec<Expr>,
         names: &[Option<String>],
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let place = |proc: &Proc, i: usize| match &names[i] {
             Some(n) => proc.arg_names.iter().position(|a| a == n),
             None => Some(i),
@@ -215,7 +216,9 @@ impl Binder<'_> {
                 (0..last).all(|i| places.binary_search(&i).is_ok() || i >= first_default);
             places.len() == names.len() && last < proc.args.len() && gaps_have_defaults
         };
-        let Some(proc) = self.builtins.procs_named(name.name()).find(fits) else { return Ok(()) };
+        let Some(proc) = self.builtins.procs_named(name.name()).find(fits) else {
+            return Ok(false);
+        };
         let mut placed: Vec<Option<Expr>> = vec![None; proc.args.len()];
         for (i, arg) in args.drain(..).enumerate() {
             if let Some(at) = place(proc, i) {
@@ -230,7 +233,7 @@ impl Binder<'_> {
                 None => self.default_argument(proc.defaults[i - first_default])?,
             });
         }
-        Ok(())
+        Ok(true)
     }
 
     fn default_argument(&mut self, text: &str) -> Result<Expr> {
@@ -247,12 +250,13 @@ impl Binder<'_> {
         variadic: bool,
         location: Location,
     ) -> Result<(&'static Proc, Vec<Oid>, Option<usize>, usize)> {
-        let known_schema = matches!(name.schema(), None | Some("pg_catalog"));
+        self.check_schema(name, location)?;
+        let mut may_match = matches!(name.schema(), None | Some("pg_catalog"));
+        if may_match && arg_names.iter().any(Option::is_some) {
+            may_match = self.place_named(name, args, arg_names)?;
+        }
         let mut candidates: Vec<Candidate<'static>> = Vec::new();
-        if known_schema {
-            if arg_names.iter().any(Option::is_some) {
-                self.place_named(name, args, arg_names)?;
-            }
+        if may_match {
             for proc in self.builtins.procs_named(name.name()) {
                 candidates.extend(candidate(proc, args.len(), variadic));
             }
@@ -270,7 +274,7 @@ impl Binder<'_> {
             .filter(|c| can_coerce(&inputs, &c.args, CastContext::Implicit))
             .map(pick)
             .collect();
-        let signature = || format!("{name}({})", format_signature(&inputs));
+        let signature = || format!("{name}({})", named_signature(&inputs, arg_names));
         match select_candidate(&inputs, prefer_plain(matching)) {
             Selection::One(c) => Ok((c.proc, c.args, c.variadic_from, c.defaults)),
             Selection::Ambiguous => Err(self
@@ -296,6 +300,18 @@ impl Binder<'_> {
         }
     }
 
+    /// 3F000 for a qualified function's or operator's schema that is not there.
+    fn check_schema(&self, name: &ObjectName, location: Location) -> Result<()> {
+        match name.schema() {
+            Some(schema) if self.ctx.catalog.schema_named(schema).is_none() => Err(self.error(
+                SqlState::INVALID_SCHEMA_NAME,
+                format!("schema \"{schema}\" does not exist"),
+                location,
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// `type(x)` and `typename 'literal'` written as a function: a cast if the name is a type.
     pub(crate) fn function_as_cast(
         &mut self,
@@ -317,6 +333,18 @@ impl Binder<'_> {
         }
         self.coerce_explicit(arg.clone(), TypeRef::plain(ty.oid), location).map(Some)
     }
+}
+
+/// A signature for messages, with the names of arguments that have them.
+fn named_signature(types: &[Oid], names: &[Option<String>]) -> String {
+    if names.iter().all(Option::is_none) {
+        return format_signature(types);
+    }
+    let named = |(i, ty): (usize, &Oid)| match names.get(i).and_then(Option::as_ref) {
+        Some(name) => format!("{name} => {}", format_type(*ty, -1)),
+        None => format_type(*ty, -1),
+    };
+    types.iter().enumerate().map(named).collect::<Vec<_>>().join(", ")
 }
 
 /// An exact operator, taking an unknown operand as of the other's type (binary_oper_exact).
@@ -558,51 +586,20 @@ fn figure(expr: &ast::Expr) -> (Option<String>, u8) {
 impl Binder<'_> {
     /// An error for a function called where sets or aggregates do not belong.
     pub(crate) fn misplaced(&self, what: &str, place: ExprPlace, location: Location) -> Error {
-        let (sqlstate, message) = match what {
-            "window functions" => {
-                let place = match place {
-                    ExprPlace::JoinOn => "JOIN conditions",
-                    ExprPlace::FromFunction => "functions in FROM",
-                    ExprPlace::Check => "check constraints",
-                    ExprPlace::ColumnDefault => "DEFAULT expressions",
-                    ExprPlace::WindowPartition
-                    | ExprPlace::WindowOrder
-                    | ExprPlace::WindowRows
-                    | ExprPlace::WindowRange
-                    | ExprPlace::WindowGroups => "window definitions",
-                    other => other.name(),
-                };
-                (SqlState::WINDOWING_ERROR, format!("window functions are not allowed in {place}"))
-            }
-            "aggregate functions" if place == ExprPlace::JoinOn => (
-                SqlState::GROUPING_ERROR,
-                "aggregate functions are not allowed in JOIN conditions".to_string(),
-            ),
-            "aggregate functions" if place == ExprPlace::FromFunction => (
-                SqlState::GROUPING_ERROR,
-                "aggregate functions are not allowed in functions in FROM".to_string(),
-            ),
-            "aggregate functions" if matches!(place, ExprPlace::Check) => (
-                SqlState::GROUPING_ERROR,
-                "aggregate functions are not allowed in check constraints".to_string(),
-            ),
-            "aggregate functions" if matches!(place, ExprPlace::ColumnDefault) => (
-                SqlState::GROUPING_ERROR,
-                "aggregate functions are not allowed in DEFAULT expressions".to_string(),
-            ),
-            "aggregate functions" => (
-                SqlState::GROUPING_ERROR,
-                format!("aggregate functions are not allowed in {}", place.name()),
-            ),
-            _ if place == ExprPlace::JoinOn => (
-                SqlState::FEATURE_NOT_SUPPORTED,
-                format!("{what} are not allowed in JOIN conditions"),
-            ),
-            _ => (
-                SqlState::FEATURE_NOT_SUPPORTED,
-                format!("{what} are not allowed in {}", place.name()),
-            ),
+        let sqlstate = match what {
+            "aggregate functions" => SqlState::GROUPING_ERROR,
+            "window functions" => SqlState::WINDOWING_ERROR,
+            _ => SqlState::FEATURE_NOT_SUPPORTED,
         };
-        self.error(sqlstate, message, location)
+        use ExprPlace::{WindowGroups, WindowOrder, WindowPartition, WindowRange, WindowRows};
+        let shown = match place {
+            WindowPartition | WindowOrder | WindowRows | WindowRange | WindowGroups
+                if what == "window functions" =>
+            {
+                "window definitions"
+            }
+            place => place.phrase(),
+        };
+        self.error(sqlstate, format!("{what} are not allowed in {shown}"), location)
     }
 }

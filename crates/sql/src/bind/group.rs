@@ -2,8 +2,9 @@
 
 use super::{Binder, ExprPlace};
 use crate::ast::{self, Location};
-use crate::expr::{Aggregate, CallSyntax, Expr, SortKey, TypeRef};
+use crate::expr::{Aggregate, CallSyntax, Expr, Place, SortKey, TypeRef};
 use crate::query::{Query, RteKind, WindowClause};
+use crate::walk::visit_levels;
 use steppe_catalog::ConstraintKind;
 use steppe_types::{Error, Result, SqlState, oid};
 
@@ -24,9 +25,7 @@ impl Binder<'_> {
         }
         let name = &call.name;
         let is_aggregate_name = self.builtins.procs_named(name.name()).any(|p| p.kind == b'a');
-        let arg_place = if is_aggregate_name { ExprPlace::Targets } else { place };
         let bind = |b: &mut Self| {
-            let place = if is_aggregate_name { arg_place } else { place };
             call.args.iter().map(|a| b.expr(&a.value, place)).collect::<Result<Vec<_>>>()
         };
         let args = match (is_aggregate_name, place) {
@@ -79,10 +78,12 @@ impl Binder<'_> {
             _ if call.distinct || !call.order_by.is_empty() || call.filter.is_some() => {
                 let what = if call.distinct {
                     "DISTINCT"
-                } else if call.filter.is_some() {
-                    "FILTER"
-                } else {
+                } else if call.within_group {
+                    "WITHIN GROUP"
+                } else if !call.order_by.is_empty() {
                     "ORDER BY"
+                } else {
+                    "FILTER"
                 };
                 Err(self.error(
                     SqlState::WRONG_OBJECT_TYPE,
@@ -161,25 +162,6 @@ impl Binder<'_> {
         place: ExprPlace,
         location: Location,
     ) -> Result<Expr> {
-        if !matches!(
-            place,
-            ExprPlace::Targets
-                | ExprPlace::Having
-                | ExprPlace::OrderBy
-                | ExprPlace::DistinctOn
-                | ExprPlace::WindowPartition
-                | ExprPlace::WindowOrder
-        ) {
-            return Err(self.misplaced("aggregate functions", place, location));
-        }
-        let sorted = within_group.iter().map(|key| &key.expr);
-        if args.iter().chain(sorted).any(contains_aggregate) {
-            return Err(self.error(
-                SqlState::GROUPING_ERROR,
-                "aggregate function calls cannot be nested",
-                self.last_aggregate,
-            ));
-        }
         if args.iter().any(super::window::contains_window) {
             return Err(self.error(
                 SqlState::GROUPING_ERROR,
@@ -223,12 +205,11 @@ impl Binder<'_> {
             Some(e) => Some(self.condition(e, "FILTER", ExprPlace::Filter)?),
             None => None,
         };
-        // It belongs to the innermost level that its arguments' columns come from.
-        let sorted = order_by.iter().filter(|_| is_ordered_set).map(|key| &key.expr);
-        let levels_up = args.iter().chain(sorted).filter_map(min_level).min().unwrap_or(0);
+        let sorted = order_by.iter().map(|key| &key.expr);
+        let exprs: Vec<&Expr> = args.iter().chain(sorted).chain(&filter).collect();
+        let levels_up = self.aggregate_level(&exprs, place, location)?;
         let index = self.scopes.len() - 1 - levels_up;
         self.scopes[index].has_aggregates = true;
-        self.last_aggregate = location;
         let distinct = call.distinct;
         let star = call.star;
         Ok(Expr::Aggregate(Box::new(Aggregate {
@@ -240,15 +221,85 @@ impl Binder<'_> {
             star,
             levels_up,
             ty,
+            at: Place(location),
         })))
+    }
+
+    /// How many levels out an aggregate belongs: to the innermost one that its arguments' columns
+    /// come from. It must stand where that level allows aggregates, and not in another of the
+    /// same level (check_agglevels_and_constraints).
+    fn aggregate_level(
+        &self,
+        exprs: &[&Expr],
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<usize> {
+        let (mut columns, mut nested): (Option<usize>, Option<(usize, Place)>) = (None, None);
+        for expr in exprs {
+            visit_levels(expr, 0, &mut |node, depth| {
+                match node {
+                    Expr::Var { levels_up, .. } => {
+                        if let Some(level) = levels_up.checked_sub(depth) {
+                            columns = Some(columns.map_or(level, |least| least.min(level)));
+                        }
+                    }
+                    Expr::Aggregate(inner) => {
+                        if let Some(level) = inner.levels_up.checked_sub(depth)
+                            && nested.is_none_or(|(least, _)| level < least)
+                        {
+                            nested = Some((level, inner.at));
+                        }
+                    }
+                    _ => {}
+                }
+                true
+            });
+        }
+        let inner_level = nested.map(|(level, _)| level);
+        let level = match (columns, inner_level) {
+            (Some(a), Some(b)) => a.min(b),
+            (a, b) => a.or(b).unwrap_or(0),
+        };
+        if let Some((_, at)) = nested.filter(|(nested, _)| *nested == level) {
+            return Err(self.error(
+                SqlState::GROUPING_ERROR,
+                "aggregate function calls cannot be nested",
+                at.0,
+            ));
+        }
+        self.check_aggregate_place(level, place, location)?;
+        Ok(level)
+    }
+
+    fn check_aggregate_place(
+        &self,
+        level: usize,
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<()> {
+        let place = match level {
+            0 => Some(place),
+            _ => self.scopes[self.scopes.len() - 1 - level].sub_select_place,
+        };
+        use ExprPlace::{DistinctOn, Having, OrderBy, Targets, WindowOrder, WindowPartition};
+        match place {
+            Some(Targets | Having | OrderBy | DistinctOn | WindowPartition | WindowOrder) => Ok(()),
+            Some(place) => Err(self.misplaced("aggregate functions", place, location)),
+            None => Err(self.error(
+                SqlState::GROUPING_ERROR,
+                "aggregate functions are not allowed in FROM clause of their own query level",
+                location,
+            )),
+        }
     }
 
     /// Every column outside aggregates must be grouped (42803), directly or through a primary key.
     pub(crate) fn check_grouping(&mut self, query: &mut Query) -> Result<()> {
-        if query.group_by.iter().any(contains_aggregate) {
-            return Err(Error::new(
+        if let Some(at) = query.group_by.iter().find_map(own_aggregate) {
+            return Err(self.error(
                 SqlState::GROUPING_ERROR,
                 "aggregate functions are not allowed in GROUP BY",
+                at.0,
             ));
         }
         self.check_grouping_args(query)?;
@@ -279,52 +330,38 @@ impl Binder<'_> {
         determining: &[Expr],
         depth: usize,
     ) -> Result<()> {
-        if depth == 0 && keys.contains(expr) {
-            return Ok(());
-        }
-        match expr {
-            // Direct arguments are the same for a whole group.
-            Expr::Aggregate(a) if a.levels_up == depth && a.is_ordered_set() => {
-                let direct = a
-                    .args
-                    .iter()
-                    .try_for_each(|arg| self.check_grouped(arg, keys, determining, depth));
-                direct.map_err(|e| {
-                    e.detail(
-                        "Direct arguments of an ordered-set aggregate must use only grouped columns.",
-                    )
-                })
+        let mut checked = Ok(());
+        visit_levels(expr, depth, &mut |node, depth| {
+            if checked.is_err() || (depth == 0 && keys.contains(node)) {
+                return false;
             }
-            Expr::Grouping(_) => Ok(()),
-            Expr::Aggregate(a) if a.levels_up == depth => Ok(()),
-            Expr::Var { rte, column, levels_up, .. } if *levels_up == depth => {
-                if depth > 0 && keys.iter().any(|k| same_column(k, *rte, *column)) {
-                    return Ok(());
+            match node {
+                Expr::Grouping(_) => return false,
+                // Direct arguments are the same for a whole group.
+                Expr::Aggregate(call) if call.levels_up == depth && call.is_ordered_set() => {
+                    let mut args = call.args.iter();
+                    let direct =
+                        args.try_for_each(|arg| self.check_grouped(arg, keys, determining, depth));
+                    checked = direct.map_err(|e| {
+                        e.detail(
+                            "Direct arguments of an ordered-set aggregate must use only grouped \
+                             columns.",
+                        )
+                    });
+                    return false;
                 }
-                if self.functionally_dependent(*rte, determining) {
-                    return Ok(());
-                }
-                Err(self.ungrouped(*rte, *column, depth))
-            }
-            Expr::SubLink { query, test, .. } => {
-                if let Some(test) = test {
-                    self.check_grouped(test, keys, determining, depth)?;
-                }
-                let mut failed = Ok(());
-                crate::walk::for_each_top_expr(query, &mut |e| {
-                    if failed.is_ok() {
-                        failed = self.check_grouped(e, keys, determining, depth + 1);
+                Expr::Aggregate(call) => return call.levels_up < depth,
+                Expr::Var { rte, column, levels_up, at, .. } if *levels_up == depth => {
+                    let grouped = depth > 0 && keys.iter().any(|k| same_column(k, *rte, *column));
+                    if !grouped && !self.functionally_dependent(*rte, determining) {
+                        checked = Err(self.ungrouped(*rte, *column, depth, *at));
                     }
-                });
-                failed
-            }
-            other => {
-                for child in other.children() {
-                    self.check_grouped(child, keys, determining, depth)?;
                 }
-                Ok(())
+                _ => {}
             }
-        }
+            true
+        });
+        checked
     }
 
     /// All columns of a table depend on its primary key.
@@ -338,22 +375,13 @@ impl Binder<'_> {
         primary.columns.iter().all(|n| keys.iter().any(|k| same_column(k, rte, i32::from(*n) - 1)))
     }
 
-    fn ungrouped(&mut self, rte: usize, column: i32, depth: usize) -> Error {
-        let scope = self.scope();
-        let entry = &scope.rtes[rte];
+    fn ungrouped(&mut self, rte: usize, column: i32, depth: usize, at: Place) -> Error {
+        let entry = &self.scope().rtes[rte];
         let name = match usize::try_from(column) {
             Ok(i) => entry.columns[i].name.to_string(),
-            Err(_) => super::from::SYSTEM_COLUMNS
-                .iter()
-                .find(|(_, n, _)| *n == column)
-                .map_or_else(|| "?".into(), |s| s.0.to_string()),
+            Err(_) => super::system_column(column).map_or("?", |(name, _)| name).to_string(),
         };
         let alias = entry.alias.clone();
-        let location = scope
-            .var_locations
-            .iter()
-            .find(|(r, c, _)| (*r, *c) == (rte, column))
-            .map_or(Location::NONE, |l| l.2);
         let message = if depth == 0 {
             format!(
                 "column \"{alias}.{name}\" must appear in the GROUP BY clause or be used in an \
@@ -362,7 +390,7 @@ impl Binder<'_> {
         } else {
             format!("subquery uses ungrouped column \"{alias}.{name}\" from outer query")
         };
-        self.error(SqlState::GROUPING_ERROR, message, location)
+        self.error(SqlState::GROUPING_ERROR, message, at.0)
     }
 }
 
@@ -381,16 +409,30 @@ fn same_column(key: &Expr, rte: usize, column: i32) -> bool {
     matches!(key, Expr::Var { rte: r, column: c, levels_up: 0, .. } if (*r, *c) == (rte, column))
 }
 
-/// Whether an aggregate of this level occurs.
-pub(crate) fn contains_aggregate(expr: &Expr) -> bool {
-    matches!(expr, Expr::Aggregate(a) if a.levels_up == 0)
-        || expr.children().into_iter().any(contains_aggregate)
+/// The first aggregate of this query level in an expression.
+fn own_aggregate(expr: &Expr) -> Option<Place> {
+    let mut found = None;
+    visit_levels(expr, 0, &mut |node, depth| {
+        if let Expr::Aggregate(call) = node
+            && call.levels_up == depth
+        {
+            found = found.or(Some(call.at));
+        }
+        true
+    });
+    found
 }
 
-/// The innermost query level that the expression's columns come from.
-fn min_level(expr: &Expr) -> Option<usize> {
-    match expr {
-        Expr::Var { levels_up, .. } => Some(*levels_up),
-        other => other.children().into_iter().filter_map(min_level).min(),
-    }
+/// The first column of this query level in an expression.
+pub(super) fn own_column(expr: &Expr) -> Option<Place> {
+    let mut found = None;
+    visit_levels(expr, 0, &mut |node, depth| {
+        if let Expr::Var { levels_up, at, .. } = node
+            && *levels_up == depth
+        {
+            found = found.or(Some(*at));
+        }
+        true
+    });
+    found
 }

@@ -3,8 +3,12 @@
 //! ```text
 //!   ast::SelectStmt ──► Binder ──► query::Query
 //!                        │ scopes: one per query level, innermost last
-//!                        ├ from      FROM items, namespaces, column look-up
+//!                        ├ from      FROM items and the namespaces they make
+//!                        ├ names     column look-up
+//!                        ├ misspelt  what a name that is not found could have meant
 //!                        ├ expr      expressions
+//!                        ├ row       row values: comparison, fields, expansion
+//!                        ├ sublink   sub-selects in expressions
 //!                        ├ func      overload resolution (functions, operators)
 //!                        ├ coerce    coercions and common types
 //!                        ├ select    SELECT, VALUES, set operations, WITH
@@ -26,19 +30,23 @@ mod group;
 mod grouping_sets;
 pub mod index;
 mod lock;
+mod misspelt;
+mod names;
 mod ordered_set;
+mod row;
 mod select;
+mod sublink;
 pub mod typename;
 mod view;
 mod window;
 
 use crate::ast::{self, Location};
-use crate::expr::{Expr, TypeRef};
+use crate::expr::{Expr, Place, TypeRef};
 use crate::query::{Cte, Query, Rte};
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog, Relation};
 use steppe_types::io::IoContext;
-use steppe_types::{Error, Oid, Result, SqlState, oid};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 pub use coerce::CoercionContext;
 pub use func::figure_column_name;
@@ -46,7 +54,7 @@ pub use view::{CHECK_OPTION, view_update_refusal};
 
 /// Name and type of a system column by its (negative) attribute number.
 pub fn system_column(number: i32) -> Option<(&'static str, Oid)> {
-    from::SYSTEM_COLUMNS.iter().find(|(_, n, _)| *n == number).map(|(name, _, ty)| (*name, *ty))
+    names::SYSTEM_COLUMNS.iter().find(|(_, n, _)| *n == number).map(|(name, _, ty)| (*name, *ty))
 }
 
 /// What the binder needs to know about the session.
@@ -112,7 +120,7 @@ pub fn bind_query(
     };
     binder.settle_unknown_targets(&mut query)?;
     let param_types = binder.finish_params()?;
-    binder.settle_params(&mut query, &param_types);
+    crate::walk::for_each_expr(&mut query, &mut |expr| settle(expr, &param_types));
     Ok(Bound { query, param_types })
 }
 
@@ -136,13 +144,7 @@ pub fn bind_table_expr(
     expr: &ast::Expr,
     place: ExprPlace,
 ) -> Result<Expr> {
-    let mut binder = Binder::new(ctx, Params::none());
-    binder.push_scope();
-    if let Some(relation) = relation {
-        let rte = binder.add_relation_rte(relation.clone(), None, None)?;
-        binder.make_visible(rte);
-    }
-    binder.expr(expr, place)
+    Binder::new(ctx, Params::none()).table_expr(relation, expr, place).map(settled)
 }
 
 /// Binds a condition over the columns of one table (CHECK, index predicates); `construct` names it
@@ -154,8 +156,9 @@ pub fn bind_table_condition(
     construct: &str,
     place: ExprPlace,
 ) -> Result<Expr> {
-    let bound = bind_table_expr(ctx, Some(relation), expr, place)?;
-    Binder::new(ctx, Params::none()).coerce_boolean(bound, construct, expr.location)
+    let mut binder = Binder::new(ctx, Params::none());
+    let bound = binder.table_expr(Some(relation), expr, place)?;
+    binder.coerce_boolean(bound, construct, expr.leftmost()).map(settled)
 }
 
 /// Binds a table expression and coerces it to a type as an assignment to `column` would.
@@ -167,19 +170,32 @@ pub fn bind_assigned_expr(
     target: TypeRef,
     column: &str,
 ) -> Result<Expr> {
-    let bound = bind_table_expr(ctx, relation, expr, place)?;
     let mut binder = Binder::new(ctx, Params::none());
-    let assigned = binder.coerce_assignment(bound, target, column, expr.location, place);
-    assigned.map_err(|error| match (place, error.sqlstate()) {
-        // PostgreSQL tells no position for a default of another type.
-        (ExprPlace::ColumnDefault, SqlState::DATATYPE_MISMATCH) => error.without_position(),
-        _ => error,
-    })
+    let bound = binder.table_expr(relation, expr, place)?;
+    // PostgreSQL gives no position for a DEFAULT of another type.
+    let location = match place {
+        ExprPlace::ColumnDefault => Location::NONE,
+        _ => expr.leftmost(),
+    };
+    binder.coerce_assignment(bound, target, column, location, place).map(settled)
+}
+
+/// [`settle`] over an expression without parameters.
+fn settled(expr: Expr) -> Expr {
+    let settled: std::result::Result<Expr, std::convert::Infallible> =
+        expr.transform(&mut |mut e| {
+            settle(&mut e, &[]);
+            Ok(e)
+        });
+    match settled {
+        Ok(expr) => expr,
+        Err(never) => match never {},
+    }
 }
 
 /// Whether a name is a system column's.
 pub fn is_system_column(name: &str) -> bool {
-    from::SYSTEM_COLUMNS.iter().any(|(n, ..)| *n == name)
+    names::SYSTEM_COLUMNS.iter().any(|(n, ..)| *n == name)
 }
 
 /// Turns an expression bound over one table into one over the table's row: columns become slots.
@@ -201,11 +217,14 @@ pub fn bind_execute_args(
 ) -> Result<Vec<Expr>> {
     let mut binder = Binder::new(ctx, Params::none());
     binder.push_scope();
-    let bind = |(i, (arg, ty)): (usize, (&ast::Expr, &Oid))| {
+    let mut values = Vec::with_capacity(args.len());
+    for (i, (arg, ty)) in args.iter().zip(types).enumerate() {
         let bound = binder.expr(arg, ExprPlace::ExecuteParameter)?;
-        binder.coerce_parameter(bound, i + 1, TypeRef::plain(*ty), arg.location)
-    };
-    args.iter().zip(types).enumerate().map(bind).collect()
+        let to = TypeRef::plain(*ty);
+        let value = binder.coerce_parameter(bound, i + 1, to, arg.leftmost())?;
+        values.push(settled(value));
+    }
+    Ok(values)
 }
 
 /// Parses the stored text of an expression (a default, a check, an index expression).
@@ -317,6 +336,22 @@ impl ExprPlace {
     }
 }
 
+impl ExprPlace {
+    /// How refusals of aggregates and set-returning functions name the place.
+    pub(crate) fn phrase(self) -> &'static str {
+        match self {
+            ExprPlace::JoinOn => "JOIN conditions",
+            ExprPlace::FromFunction => "functions in FROM",
+            ExprPlace::Check => "check constraints",
+            ExprPlace::ColumnDefault => "DEFAULT expressions",
+            ExprPlace::AlterType => "transform expressions",
+            ExprPlace::ExecuteParameter => "EXECUTE parameters",
+            ExprPlace::CopyWhere => "COPY FROM WHERE conditions",
+            other => other.name(),
+        }
+    }
+}
+
 /// A name that column references may use.
 #[derive(Clone, Debug)]
 pub(crate) struct NamespaceItem {
@@ -330,6 +365,8 @@ pub(crate) struct NamespaceItem {
     pub(crate) lateral_only: bool,
     /// Otherwise the LATERAL reference is an error.
     pub(crate) lateral_ok: bool,
+    /// Inside a join: unqualified names do not find its system columns.
+    pub(crate) joined: bool,
     /// Hidden columns (a USING join's inputs keep them for qualified use only).
     pub(crate) hidden_columns: Vec<usize>,
 }
@@ -341,14 +378,14 @@ pub(crate) struct Scope {
     pub(crate) namespace: Vec<NamespaceItem>,
     pub(crate) ctes: Vec<Cte>,
     pub(crate) has_aggregates: bool,
-    /// Where each column was first referred to, for errors found later.
-    pub(crate) var_locations: Vec<(usize, i32, Location)>,
     /// The view that the statement changes rows through.
     pub(crate) target_view: Option<view::ViewTarget>,
     /// Arguments of GROUPING, which GROUP BY must have.
     pub(crate) grouping_args: Vec<(Expr, Location)>,
     /// The WINDOW clause, then the definitions of OVER clauses.
     pub(crate) window_defs: Vec<ast::WindowDef>,
+    /// Where in this level the sub-select stands that is being bound.
+    pub(crate) sub_select_place: Option<ExprPlace>,
     /// LATERAL references are allowed while this FROM item is bound.
     pub(crate) lateral_active: bool,
 }
@@ -361,23 +398,26 @@ pub(crate) struct Binder<'a> {
     pub(crate) params: Params,
     /// Where the set-returning function stands that was bound last.
     pub(crate) last_set: Option<Location>,
-    /// Where the aggregate stands that was bound last.
-    pub(crate) last_aggregate: Location,
-    /// Where the window call stands that was bound last.
-    pub(crate) last_window: Location,
 }
 
 impl<'a> Binder<'a> {
     fn new(ctx: &'a BindContext<'a>, params: Params) -> Binder<'a> {
-        Binder {
-            ctx,
-            builtins: Builtins::get(),
-            scopes: Vec::new(),
-            params,
-            last_set: None,
-            last_aggregate: Location::NONE,
-            last_window: Location::NONE,
+        Binder { ctx, builtins: Builtins::get(), scopes: Vec::new(), params, last_set: None }
+    }
+
+    /// An expression over the columns of one table, on a query level of its own.
+    fn table_expr(
+        &mut self,
+        relation: Option<&Arc<Relation>>,
+        expr: &ast::Expr,
+        place: ExprPlace,
+    ) -> Result<Expr> {
+        self.push_scope();
+        if let Some(relation) = relation {
+            let rte = self.add_relation_rte(relation.clone(), None)?;
+            self.make_visible(rte);
         }
+        self.expr(expr, place)
     }
 
     pub(crate) fn push_scope(&mut self) {
@@ -434,11 +474,11 @@ impl<'a> Binder<'a> {
             0 => oid::UNKNOWN,
             ty => ty,
         };
-        Ok(Expr::Param { index, ty: TypeRef::plain(ty) })
+        Ok(Expr::Param { index, ty: TypeRef::plain(ty), at: Place(location) })
     }
 
     /// Gives an untyped parameter its type; a second, different one is an error.
-    pub(crate) fn type_param(&mut self, index: usize, ty: Oid, location: Location) -> Result<Oid> {
+    pub(crate) fn type_param(&mut self, index: usize, ty: Oid, at: Place) -> Result<Oid> {
         let slot = self.params.types[index];
         match slot {
             0 | oid::UNKNOWN => {
@@ -450,7 +490,7 @@ impl<'a> Binder<'a> {
                 .error(
                     SqlState::AMBIGUOUS_PARAMETER,
                     format!("inconsistent types deduced for parameter ${}", index + 1),
-                    location,
+                    at.0,
                 )
                 .detail(format!(
                     "{} versus {}",
@@ -478,21 +518,22 @@ impl<'a> Binder<'a> {
         for target in query.targets.iter_mut().chain(&mut query.returning) {
             if target.expr.ty().oid == oid::UNKNOWN {
                 let taken = std::mem::replace(&mut target.expr, Expr::Default(TypeRef::plain(0)));
-                target.expr =
-                    self.coerce_implicit(taken, TypeRef::plain(oid::TEXT), Location::NONE)?;
+                target.expr = self.coerce_implicit(taken, TypeRef::plain(oid::TEXT))?;
             }
         }
         Ok(())
     }
+}
 
-    /// Parameters that were met before their type was known get it now.
-    fn settle_params(&self, query: &mut Query, types: &[Oid]) {
-        crate::walk::for_each_expr(query, &mut |expr| {
-            if let Expr::Param { index, ty } = expr
-                && ty.oid == oid::UNKNOWN
-            {
-                ty.oid = types[*index];
-            }
-        });
+/// Literals that nothing around them gave a type stay unknown; parameters that were met before
+/// their type was known get it.
+fn settle(expr: &mut Expr, param_types: &[Oid]) {
+    match expr {
+        Expr::Untyped { value, .. } => {
+            let value = std::mem::replace(value, Datum::Null);
+            *expr = Expr::Const(value, TypeRef::plain(oid::UNKNOWN));
+        }
+        Expr::Param { index, ty, .. } if ty.oid == oid::UNKNOWN => ty.oid = param_types[*index],
+        _ => {}
     }
 }

@@ -23,7 +23,7 @@ impl Binder<'_> {
         let name = &call.name;
         let mut args = Vec::with_capacity(call.args.len() + call.order_by.len());
         for arg in &call.args {
-            args.push(self.expr(&arg.value, ExprPlace::Targets)?);
+            args.push(self.expr(&arg.value, place)?);
         }
         for item in &call.order_by {
             args.push(self.expr(&item.expr, ExprPlace::OrderBy)?);
@@ -96,15 +96,15 @@ impl Binder<'_> {
         sorted: Vec<Expr>,
     ) -> Result<(Vec<Expr>, Vec<Expr>)> {
         let (mut values, mut columns) = (Vec::new(), Vec::new());
-        let places = call.args.iter().map(|arg| arg.value.location);
+        let places = call.args.iter().map(|arg| arg.value.leftmost());
         for ((value, column), location) in direct.into_iter().zip(sorted).zip(places) {
             let (a, b) = (value.ty().oid, column.ty().oid);
             let Some(common) = common_type(&[b, a]) else {
                 return Err(self.unmatched(b, a, location));
             };
             let ty = TypeRef::plain(common);
-            values.push(self.coerce_implicit(value, ty, location)?);
-            columns.push(self.coerce_implicit(column, ty, location)?);
+            values.push(self.coerce_implicit(value, ty)?);
+            columns.push(self.coerce_implicit(column, ty)?);
         }
         Ok((values, columns))
     }

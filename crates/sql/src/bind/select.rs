@@ -4,7 +4,7 @@ use super::from::output_columns;
 use super::func::figure_column_name;
 use super::{Binder, ExprPlace};
 use crate::ast::{self, ExprKind, Literal, Location, RangeVar};
-use crate::expr::{Expr, TypeRef};
+use crate::expr::{Expr, Place, TypeRef};
 use crate::query::*;
 use std::sync::Arc;
 use steppe_types::{Error, Result, SqlState, oid};
@@ -106,10 +106,8 @@ impl Binder<'_> {
     ) -> Result<Vec<Target>> {
         let mut out = Vec::with_capacity(targets.len());
         for target in targets {
-            if let ExprKind::ColumnRef(column) = &target.value.kind
-                && column.star
-            {
-                self.expand_star(column, target.value.location, &mut out)?;
+            if let Some(columns) = self.expand(&target.value, place)? {
+                out.extend(columns);
                 continue;
             }
             let expr = self.expr(&target.value, place)?;
@@ -117,13 +115,13 @@ impl Binder<'_> {
                 Some(name) => name.clone(),
                 None => figure_column_name(&target.value),
             };
-            out.push(self.target(expr, name.into()));
+            out.push(self.target(expr, name.into(), target.value.leftmost()));
         }
         Ok(out)
     }
 
     /// An output column; plain table columns remember where they come from.
-    pub(crate) fn target(&mut self, expr: Expr, name: Arc<str>) -> Target {
+    pub(crate) fn target(&mut self, expr: Expr, name: Arc<str>, location: Location) -> Target {
         let origin = match &expr {
             Expr::Var { rte, column, levels_up: 0, .. } => match &self.scope().rtes[*rte].kind {
                 RteKind::Relation(r) => {
@@ -138,10 +136,11 @@ impl Binder<'_> {
             },
             _ => None,
         };
-        Target { expr, name, hidden: false, origin }
+        Target { expr, name, hidden: false, origin, at: Place(location) }
     }
 
-    fn expand_star(
+    /// `*` and `t.*`.
+    pub(crate) fn expand_star(
         &mut self,
         column: &ast::ColumnRef,
         location: Location,
@@ -158,34 +157,18 @@ impl Binder<'_> {
                     ));
                 }
                 for item in &items {
-                    for (name, expr) in self.visible_columns(item) {
-                        let target = self.target(expr, name);
+                    for (name, expr) in self.visible_columns(item, Place(location)) {
+                        let target = self.target(expr, name, location);
                         out.push(target);
                     }
                 }
             }
-            [.., table] => {
-                let schema = column.parts.len().checked_sub(2).map(|i| column.parts[i].as_str());
-                let Some((levels, rte)) = self.find_relation(schema, table, location)? else {
-                    return Err(self.error(
-                        SqlState::UNDEFINED_TABLE,
-                        format!("missing FROM-clause entry for table \"{table}\""),
-                        location,
-                    ));
+            [rest @ .., table] => {
+                let schema = rest.last().map(String::as_str);
+                let Some(found) = self.find_relation(schema, table, location)? else {
+                    return Err(self.missing_from(schema, table, location));
                 };
-                let names: Vec<Arc<str>> = {
-                    let scope = &self.scopes[self.scopes.len() - 1 - levels];
-                    let live = scope.rtes[rte].columns.iter().filter(|c| !c.dropped);
-                    live.map(|c| c.name.clone()).collect()
-                };
-                let row = match self.whole_row(levels, rte) {
-                    Expr::Row(fields) => fields,
-                    scalar => vec![scalar],
-                };
-                for (expr, name) in row.into_iter().zip(names) {
-                    let target = self.target(expr, name);
-                    out.push(target);
-                }
+                self.expand_entry(found, location, out);
             }
         }
         Ok(())
@@ -217,7 +200,7 @@ impl Binder<'_> {
                             "could not identify an ordering operator for type {}",
                             super::typename::format_type(ty, -1)
                         ),
-                        item.location,
+                        item.expr.leftmost(),
                     )
                     .hint("Use an explicit ordering operator or modify the query."));
             }
@@ -247,7 +230,7 @@ impl Binder<'_> {
     pub(crate) fn settle_sort_type(&mut self, target: &mut Target) -> Result<()> {
         if target.expr.ty().oid == oid::UNKNOWN {
             let taken = std::mem::replace(&mut target.expr, Expr::Default(TypeRef::plain(0)));
-            target.expr = self.coerce_implicit(taken, TypeRef::plain(oid::TEXT), Location::NONE)?;
+            target.expr = self.coerce_implicit(taken, TypeRef::plain(oid::TEXT))?;
         }
         Ok(())
     }
@@ -265,8 +248,8 @@ impl Binder<'_> {
             && let ([name], false) = (column.parts.as_slice(), column.star)
         {
             // GROUP BY prefers an input column of that name, ORDER BY the output column.
-            let prefer_input =
-                place == ExprPlace::GroupBy && self.column_exists(name, expr.location);
+            let prefer_input = place == ExprPlace::GroupBy
+                && self.unqualified_at(0, name, expr.location)?.is_some();
             if !prefer_input
                 && let Some(found) = self.output_named(name, targets, clause, expr.location)?
             {
@@ -291,36 +274,26 @@ impl Binder<'_> {
                 )),
             };
         }
+        let bound = self.expr(expr, place)?;
+        if let Some(same) = targets.iter().position(|t| t.expr == bound) {
+            return Ok(same);
+        }
         if outputs_only {
             return Err(self
                 .error(
                     SqlState::FEATURE_NOT_SUPPORTED,
                     "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",
-                    expr.location,
+                    expr.leftmost(),
                 )
                 .detail("Only result column names can be used, not expressions or functions.")
                 .hint(
                     "Add the expression/function to every SELECT, or move the UNION into a FROM clause.",
                 ));
         }
-        let bound = self.expr(expr, place)?;
-        if let Some(same) = targets.iter().position(|t| t.expr == bound) {
-            return Ok(same);
-        }
         let name = figure_column_name(expr).into();
-        targets.push(Target { expr: bound, name, hidden: true, origin: None });
+        let at = Place(expr.leftmost());
+        targets.push(Target { expr: bound, name, hidden: true, origin: None, at });
         Ok(targets.len() - 1)
-    }
-
-    fn column_exists(&mut self, name: &str, location: Location) -> bool {
-        let column = ast::ColumnRef { parts: vec![name.to_string()], star: false };
-        let depth = self.scope().var_locations.len();
-        let found = self.column_ref(&column, ExprPlace::GroupBy, location);
-        let exists =
-            matches!(&found, Ok(Expr::Var { levels_up: 0, .. }) | Ok(Expr::Coalesce { .. }))
-                || matches!(&found, Err(e) if e.sqlstate() == SqlState::AMBIGUOUS_COLUMN);
-        self.scope().var_locations.truncate(depth);
-        exists
     }
 
     fn output_named(
@@ -354,10 +327,12 @@ impl Binder<'_> {
         match &core.distinct {
             ast::Distinct::No => Ok(Distinct::No),
             ast::Distinct::Rows => {
-                if query.order_by.iter().any(|o| query.targets[o.target].hidden) {
-                    return Err(Error::new(
+                let mut sorted = query.order_by.iter().map(|o| &query.targets[o.target]);
+                if let Some(missing) = sorted.find(|t| t.hidden) {
+                    return Err(self.error(
                         SqlState::INVALID_COLUMN_REFERENCE,
                         "for SELECT DISTINCT, ORDER BY expressions must appear in select list",
+                        missing.at.0,
                     ));
                 }
                 Ok(Distinct::All)
@@ -375,34 +350,54 @@ impl Binder<'_> {
                     )?;
                     on.push(target);
                 }
-                let leading = query.order_by.iter().take(on.len());
-                if leading.clone().any(|o| !on.contains(&o.target)) {
-                    return Err(Error::new(
-                        SqlState::INVALID_COLUMN_REFERENCE,
-                        "SELECT DISTINCT ON expressions must match initial ORDER BY expressions",
-                    ));
-                }
+                self.check_distinct_on(exprs, &on, &query.order_by)?;
                 Ok(Distinct::On(on))
             }
+        }
+    }
+
+    /// What DISTINCT ON names must be what ORDER BY begins with (transformDistinctOnClause).
+    fn check_distinct_on(
+        &self,
+        exprs: &[ast::Expr],
+        on: &[usize],
+        order_by: &[OrderBy],
+    ) -> Result<()> {
+        let mismatch = |expr: &ast::Expr| {
+            self.error(
+                SqlState::INVALID_COLUMN_REFERENCE,
+                "SELECT DISTINCT ON expressions must match initial ORDER BY expressions",
+                expr.leftmost(),
+            )
+        };
+        let mut skipped = false;
+        for item in order_by {
+            match on.iter().position(|target| *target == item.target) {
+                Some(i) if skipped => return Err(mismatch(&exprs[i])),
+                Some(_) => {}
+                None => skipped = true,
+            }
+        }
+        let sorted = |target: &usize| order_by.iter().any(|item| item.target == *target);
+        match on.iter().position(|target| !sorted(target)) {
+            Some(i) if skipped => Err(mismatch(&exprs[i])),
+            _ => Ok(()),
         }
     }
 
     fn limit_clause(&mut self, select: &ast::SelectStmt, query: &mut Query) -> Result<()> {
         let mut bind = |e: &Option<Box<ast::Expr>>, place: ExprPlace| -> Result<Option<Expr>> {
             let Some(e) = e else { return Ok(None) };
-            // LIMIT stands outside the FROM clause's names.
-            let namespace = std::mem::take(&mut self.scope().namespace);
-            let bound = self.expr(e, place);
-            self.scope().namespace = namespace;
-            let bound = bound.map_err(|err| match err.sqlstate() {
-                SqlState::UNDEFINED_COLUMN => Error::new(
+            let bound = self.expr(e, place)?;
+            let bound = self.coerce_bigint(bound, place.name(), e.leftmost())?;
+            match super::group::own_column(&bound) {
+                None => Ok(Some(bound)),
+                Some(at) => Err(self.error(
                     SqlState::INVALID_COLUMN_REFERENCE,
                     format!("argument of {} must not contain variables", place.name()),
-                )
-                .at(err.fields().position),
-                _ => err,
-            })?;
-            self.coerce_bigint(bound, place.name(), e.location).map(Some)
+                    at.0,
+                )),
+            }
         };
         query.limit = bind(&select.limit, ExprPlace::Limit)?;
         query.offset = bind(&select.offset, ExprPlace::Offset)?;
@@ -454,23 +449,26 @@ impl Binder<'_> {
         rows: &[Vec<ast::Expr>],
         place: ExprPlace,
     ) -> Result<Vec<Vec<Expr>>> {
-        let width = rows.first().map_or(0, Vec::len);
-        let mut columns: Vec<Vec<Expr>> = vec![Vec::with_capacity(rows.len()); width];
+        let mut lists = Vec::with_capacity(rows.len());
         for row in rows {
-            if row.len() != width {
-                let location = row.first().map_or(Location::NONE, |e| e.location);
-                return Err(self.error(
-                    SqlState::SYNTAX_ERROR,
-                    "VALUES lists must all be the same length",
-                    location,
-                ));
-            }
-            for (i, expr) in row.iter().enumerate() {
-                columns[i].push(self.expr(expr, place)?);
-            }
+            lists.push(self.expr_list(row, place)?);
+        }
+        let width = lists.first().map_or(0, Vec::len);
+        if let Some((row, _)) = rows.iter().zip(&lists).find(|(_, list)| list.len() != width) {
+            let location = row.first().map_or(Location::NONE, ast::Expr::leftmost);
+            return Err(self.error(
+                SqlState::SYNTAX_ERROR,
+                "VALUES lists must all be the same length",
+                location,
+            ));
+        }
+        let mut columns: Vec<Vec<Expr>> = vec![Vec::with_capacity(rows.len()); width];
+        for (i, expr) in lists.into_iter().flat_map(|list| list.into_iter().enumerate()) {
+            columns[i].push(expr);
         }
         for (i, column) in columns.iter_mut().enumerate() {
-            let locations: Vec<Location> = rows.iter().map(|r| r[i].location).collect();
+            let at = |row: &Vec<ast::Expr>| row.get(i).map_or(Location::NONE, ast::Expr::leftmost);
+            let locations: Vec<Location> = rows.iter().map(at).collect();
             self.coerce_common(column, "VALUES", &locations)?;
         }
         let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
@@ -490,7 +488,7 @@ impl Binder<'_> {
             ast::SetOperator::Intersect => "INTERSECT",
             ast::SetOperator::Except => "EXCEPT",
         };
-        let types = self.common_columns_of(&mut left, &mut right, name)?;
+        let (types, places) = self.common_columns_of(&mut left, &mut right, name)?;
         let mut query = Query::new(Command::Select);
         let columns: Vec<RteColumn> = output_columns(&left)
             .into_iter()
@@ -505,13 +503,9 @@ impl Binder<'_> {
             columns: columns.clone(),
         });
         for (i, column) in columns.iter().enumerate() {
-            let expr = Expr::Var { rte, column: i as i32, levels_up: 0, ty: column.ty };
-            query.targets.push(Target {
-                expr,
-                name: column.name.clone(),
-                hidden: false,
-                origin: None,
-            });
+            let expr = Expr::var(rte, i, column.ty);
+            let at = places.get(i).copied().unwrap_or_default();
+            query.targets.push(Target { at, ..Target::plain(expr, column.name.clone()) });
         }
         let op = match operation.op {
             ast::SetOperator::Union => SetOp::Union,
@@ -525,34 +519,79 @@ impl Binder<'_> {
             right: Box::new(right),
             types,
         });
-        query.order_by = self.order_by(&select.order_by, &mut query.targets, true)?;
+        query.order_by = self.set_operation_order(&select.order_by, &mut query)?;
         self.limit_clause(select, &mut query)?;
         self.locking(select, &mut query)?;
         Ok(query)
     }
 
+    /// ORDER BY of a set operation: its names are the output columns, and its hints speak of
+    /// the operation's inputs.
+    fn set_operation_order(
+        &mut self,
+        items: &[ast::SortBy],
+        query: &mut Query,
+    ) -> Result<Vec<OrderBy>> {
+        if items.is_empty() {
+            return Ok(Vec::new());
+        }
+        let kept = self.scope().rtes.len();
+        let mut leaves = Vec::new();
+        leaf_columns(query, &mut leaves);
+        for (i, columns) in leaves.into_iter().enumerate() {
+            let alias = format!("*SELECT* {}", i + 1).as_str().into();
+            let kind = RteKind::Cte { index: 0, levels_up: 0 };
+            self.push_rte(Rte { alias, has_alias: true, kind, columns });
+        }
+        let outputs = query.targets.iter();
+        let columns = outputs.clone().map(|t| RteColumn {
+            name: t.name.clone(),
+            ty: t.expr.ty(),
+            dropped: false,
+        });
+        let rte = Rte {
+            alias: "unnamed_join".into(),
+            has_alias: false,
+            columns: columns.collect(),
+            kind: RteKind::Join { columns: outputs.map(|t| t.expr.clone()).collect() },
+        };
+        let rte = self.push_rte(rte);
+        self.make_visible(rte);
+        let bound = self.order_by(items, &mut query.targets, true);
+        self.scope().namespace.clear();
+        self.scope().rtes.truncate(kept);
+        bound
+    }
+
+    /// The common types of two queries' columns, to which both are coerced, and where each
+    /// column's type was decided.
     fn common_columns_of(
         &mut self,
         left: &mut Query,
         right: &mut Query,
         name: &str,
-    ) -> Result<Vec<TypeRef>> {
+    ) -> Result<(Vec<TypeRef>, Vec<Place>)> {
         let count = |q: &Query| q.targets.iter().filter(|t| !t.hidden).count();
         if count(left) != count(right) {
-            return Err(Error::new(
+            let visible = right.targets.iter().filter(|t| !t.hidden);
+            let location = visible.map(|t| t.at.0).find(|at| *at != Location::NONE);
+            return Err(self.error(
                 SqlState::SYNTAX_ERROR,
                 format!("each {name} query must have the same number of columns"),
+                location.unwrap_or_default(),
             ));
         }
         let visible =
             |q: &Query| (0..q.targets.len()).filter(|i| !q.targets[*i].hidden).collect::<Vec<_>>();
         let pairs: Vec<(usize, usize)> = visible(left).into_iter().zip(visible(right)).collect();
-        let mut types = Vec::with_capacity(pairs.len());
+        let (mut types, mut places) = (Vec::new(), Vec::new());
         for (l, r) in pairs {
             let mut both = [left.targets[l].expr.clone(), right.targets[r].expr.clone()];
             let before = [both[0].ty(), both[1].ty()];
-            let ty = self.coerce_common(&mut both, name, &[])?;
+            let at = [left.targets[l].at, right.targets[r].at];
+            let ty = self.coerce_common(&mut both, name, &[at[0].0, at[1].0])?;
             types.push(ty);
+            places.push(if before[0].oid == ty.oid { at[0] } else { at[1] });
             let [a, b] = both;
             for (query, index, coerced, old) in
                 [(&mut *left, l, a, before[0]), (&mut *right, r, b, before[1])]
@@ -562,7 +601,7 @@ impl Binder<'_> {
                 }
             }
         }
-        Ok(types)
+        Ok((types, places))
     }
 
     /// WITH: each entry is visible to the following ones (RECURSIVE: to itself).
@@ -677,13 +716,8 @@ impl Binder<'_> {
         let mut query = Query::new(Command::Select);
         let columns: Vec<RteColumn> = output_columns(&left);
         for (i, column) in columns.iter().enumerate() {
-            let expr = Expr::Var { rte: 0, column: i as i32, levels_up: 0, ty: column.ty };
-            query.targets.push(Target {
-                expr,
-                name: column.name.clone(),
-                hidden: false,
-                origin: None,
-            });
+            let expr = Expr::var(0, i, column.ty);
+            query.targets.push(Target::plain(expr, column.name.clone()));
         }
         query.rtes.push(Rte {
             alias: "*SETOP*".into(),
@@ -732,7 +766,11 @@ impl Binder<'_> {
                 continue;
             }
             let mut both = [Expr::Default(column.ty), right.targets[target].expr.clone()];
-            let overall = self.coerce_common(&mut both, "UNION", &[])?;
+            let overall = self.coerce_common(
+                &mut both,
+                "UNION",
+                &[Location::NONE, right.targets[target].at.0],
+            )?;
             if overall.oid != column.ty.oid {
                 return Err(self
                     .error(
@@ -785,4 +823,15 @@ impl Binder<'_> {
 fn coerce_output(query: &mut Query, target: usize, coerced: Expr) {
     query.targets[target].expr = coerced;
     query.targets[target].origin = None;
+}
+
+/// The columns of each input of a set operation, from left to right.
+fn leaf_columns(query: &Query, out: &mut Vec<Vec<RteColumn>>) {
+    match &query.set_operation {
+        Some(operation) => {
+            leaf_columns(&operation.left, out);
+            leaf_columns(&operation.right, out);
+        }
+        None => out.push(output_columns(query)),
+    }
 }

@@ -125,9 +125,8 @@ fn type_modifier(ty: Oid, modifiers: &[ast::Expr]) -> Result<i32> {
             }
             Ok((range << 16) | (*precision).min(6))
         }
-        (oid::VARCHAR | oid::BPCHAR | oid::NUMERIC, _) => {
-            Err(invalid("invalid type modifier".into()))
-        }
+        (oid::NUMERIC, _) => Err(invalid("invalid NUMERIC type modifier".into())),
+        (oid::VARCHAR | oid::BPCHAR, _) => Err(invalid("invalid type modifier".into())),
         _ => Err(Error::new(
             SqlState::SYNTAX_ERROR,
             format!("type modifier is not allowed for type \"{}\"", format_type(ty, -1)),

@@ -109,7 +109,7 @@ impl Binder<'_> {
         query: &mut Query,
     ) -> Result<Arc<Relation>> {
         let resolved = self.resolve_view(view, action, false)?;
-        let target = self.add_relation_rte(resolved.table.clone(), None, None)?;
+        let target = self.add_relation_rte(resolved.table.clone(), None)?;
         debug_assert_eq!(target, TARGET);
         query.result_relation = Some(target);
         let alias = range_var.alias.clone().unwrap_or_else(|| default_alias(&view.name));
@@ -275,7 +275,7 @@ impl Binder<'_> {
         let mut resolved = match base.kind {
             RelKind::View => {
                 let below = self.resolve_view(&base, action, cascaded)?;
-                self.add_relation_rte(below.table.clone(), None, None)?;
+                self.add_relation_rte(below.table.clone(), None)?;
                 let alias = from.alias.clone().unwrap_or_else(|| default_alias(&base.name));
                 let rte = self.column_entry(&below.columns, &alias, from.alias.is_some())?;
                 self.make_visible(rte);
@@ -283,7 +283,7 @@ impl Binder<'_> {
             }
             _ => {
                 let alias = from.alias.as_ref();
-                let rte = self.add_relation_rte(base.clone(), alias, Some(from.location))?;
+                let rte = self.add_relation_rte(base.clone(), alias)?;
                 self.make_visible(rte);
                 let (conditions, checks) = (Vec::new(), Vec::new());
                 Resolved { table: base, columns: Vec::new(), conditions, checks }

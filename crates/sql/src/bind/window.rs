@@ -201,7 +201,7 @@ impl Binder<'_> {
 
     fn settle_unknown(&mut self, expr: Expr) -> Result<Expr> {
         match expr.ty().oid {
-            oid::UNKNOWN => self.coerce_implicit(expr, TypeRef::plain(oid::TEXT), Location::NONE),
+            oid::UNKNOWN => self.coerce_implicit(expr, TypeRef::plain(oid::TEXT)),
             _ => Ok(expr),
         }
     }
@@ -332,7 +332,7 @@ impl Binder<'_> {
         };
         let to = TypeRef::plain(chosen.args[2]);
         let func = chosen.oid;
-        Ok((self.coerce_implicit(value, to, location)?, func))
+        Ok((self.coerce_implicit(value, to)?, func))
     }
 }
 

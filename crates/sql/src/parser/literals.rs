@@ -18,6 +18,8 @@
 //! * an ON CONFLICT target's, which has to match an index's expression;
 //! * integers after a minus that only fit their type with it (`-2147483648`).
 //!
+//! A statement with a name that is cut is not lifted: each run of it says so.
+//!
 //! Statements in which equal expressions must be recognised as equal (GROUP BY,
 //! DISTINCT, windows), set operations, SELECT INTO, several statements at once and
 //! those that have parameters already are not lifted at all.
@@ -195,6 +197,9 @@ impl<'a> Pass<'a> {
         let mut end;
         loop {
             let token = self.lexer.next_token();
+            if super::truncate::is_long(token) {
+                return None;
+            }
             end = token.start;
             before = match token.kind {
                 TokenKind::End => break,

@@ -20,16 +20,20 @@
 //!
 //! [`literals`] finds statements of one shape without parsing them.
 
+mod cursor;
 mod error;
 pub mod lexer;
 pub mod literals;
 mod lower;
+mod truncate;
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pg_raw_parse::{Node, Owned, StmtList};
 use steppe_types::Result;
+
+pub use self::truncate::{NAME_BYTES_MAX, truncation_notices};
 
 use self::lower::{Failure, Lower};
 use crate::ast::{Location, Statement, UnsupportedStmt};
@@ -67,7 +71,9 @@ pub fn parse(source: &str) -> Result<Vec<ParsedStatement>> {
     if source.as_bytes().contains(&0) {
         return Err(error::embedded_nul());
     }
-    let tree = raw_parse(source).map_err(|message| error::from_message(&message, source))?;
+    let tree = stacker::maybe_grow(GRAMMAR_STACK, 4 * GRAMMAR_STACK, || {
+        raw_parse(source).map_err(|message| error::from_message(&message, source))
+    })?;
     if let Some(error) = error::junk_after_parameter(source) {
         return Err(error);
     }
@@ -83,9 +89,7 @@ pub fn parse(source: &str) -> Result<Vec<ParsedStatement>> {
 
 /// The raw tree, or the parser's message.
 fn raw_parse(source: &str) -> Result<Owned<StmtList>, String> {
-    let parsed = stacker::maybe_grow(GRAMMAR_STACK, 4 * GRAMMAR_STACK, || {
-        pg_raw_parse::parse(source).map(pg_raw_parse::ParseResult::into_inner)
-    });
+    let parsed = pg_raw_parse::parse(source).map(pg_raw_parse::ParseResult::into_inner);
     parsed.map_err(|failure| match failure {
         pg_raw_parse::Error::Parse(error) => error.to_string(),
         other => other.to_string(),

@@ -277,8 +277,8 @@ impl Key {
 fn over_entry(expr: Expr, entry: usize) -> Expr {
     let moved = expr.transform::<std::convert::Infallible>(&mut |e| {
         Ok(match e {
-            Expr::Var { column, levels_up, ty, .. } => {
-                Expr::Var { rte: entry, column, levels_up, ty }
+            Expr::Var { column, levels_up, ty, at, .. } => {
+                Expr::Var { rte: entry, column, levels_up, ty, at }
             }
             other => other,
         })

@@ -11,7 +11,7 @@ use super::scan::{ScanRequest, clamp_rows};
 use super::upper::hash_distinct;
 use super::{ColumnId, CtePlan, Planner, Rel, RteSet, and_all, conjuncts, node, rtes_of, to_slots};
 use crate::deparse::quote_identifier;
-use crate::expr::{CallSyntax, Expr, TypeRef};
+use crate::expr::{CallSyntax, Expr, Place, TypeRef};
 use crate::plan::*;
 use crate::query::{FromItem, JoinKind, Query, Rte, RteKind};
 use crate::walk;
@@ -960,7 +960,8 @@ fn scan_conditions(rel: &Rel, rte: usize) -> Option<Vec<Expr>> {
         Expr::Slot { index, ty } => {
             let (_, attribute) = rel.layout[index];
             let column = if attribute < 0 { attribute.into() } else { i32::from(attribute) - 1 };
-            Ok::<_, Error>(Expr::Var { rte, column, levels_up: 0, ty })
+            let at = Place::NONE;
+            Ok::<_, Error>(Expr::Var { rte, column, levels_up: 0, ty, at })
         }
         other => Ok(other),
     });
@@ -1026,10 +1027,11 @@ fn lateral_references(query: &mut Query) -> HashMap<usize, Vec<Expr>> {
     let mut found: HashMap<usize, Vec<Expr>> = HashMap::new();
     for (i, rte) in query.rtes.iter_mut().enumerate() {
         let mut note = |e: &mut Expr, depth: usize| {
-            if let Expr::Var { rte, column, levels_up, ty } = e
+            if let Expr::Var { rte, column, levels_up, ty, at } = e
                 && *levels_up == depth
             {
-                let outer = Expr::Var { rte: *rte, column: *column, levels_up: 0, ty: *ty };
+                let outer =
+                    Expr::Var { rte: *rte, column: *column, levels_up: 0, ty: *ty, at: *at };
                 found.entry(i).or_default().push(outer);
             }
         };

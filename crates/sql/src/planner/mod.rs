@@ -260,7 +260,7 @@ impl<'a> Planner<'a> {
 /// Replaces columns by their slots in `layout`.
 pub(crate) fn to_slots(expr: Expr, layout: &[ColumnId]) -> Result<Expr> {
     expr.transform(&mut |e| match e {
-        Expr::Var { rte, column, levels_up: 0, ty } => {
+        Expr::Var { rte, column, levels_up: 0, ty, .. } => {
             let id = column_id(rte, column);
             match layout.iter().position(|l| *l == id) {
                 Some(index) => Ok(Expr::Slot { index, ty }),

@@ -104,7 +104,7 @@ impl Planner<'_> {
             return Ok(None);
         }
         let known = |e: Expr| match e {
-            Expr::Var { rte, column: -6, levels_up: 0, ty } if rte == target => {
+            Expr::Var { rte, column: -6, levels_up: 0, ty, .. } if rte == target => {
                 Ok(Expr::Const(Datum::Oid(relation.oid), ty))
             }
             Expr::Var { rte, column, levels_up: 0, .. } if rte == target && column < 0 => {

@@ -401,9 +401,7 @@ fn in_join(
         .collect();
     let on = test.transform(&mut |e| {
         Ok::<_, std::convert::Infallible>(match e {
-            Expr::SubLinkColumn { index, ty } => {
-                Expr::Var { rte: offset, column: index as i32, levels_up: 0, ty }
-            }
+            Expr::SubLinkColumn { index, ty } => Expr::var(offset, index, ty),
             other => other,
         })
     });

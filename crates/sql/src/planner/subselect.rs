@@ -129,11 +129,11 @@ impl Planner<'_> {
                 failed =
                     Err(Error::not_supported("an aggregate of an outer query in a sub-select"));
             }
-            let Expr::Var { rte, column, levels_up, ty } = e else { return };
+            let Expr::Var { rte, column, levels_up, ty, at } = e else { return };
             if *levels_up != depth {
                 return;
             }
-            let outer = Expr::Var { rte: *rte, column: *column, levels_up: 0, ty: *ty };
+            let outer = Expr::Var { rte: *rte, column: *column, levels_up: 0, ty: *ty, at: *at };
             let known = found.iter().find(|(_, v)| {
                 matches!(v, Expr::Var { rte: r, column: c, .. }
                     if column_id(*r, *c) == column_id(*rte, *column))

@@ -1,0 +1,449 @@
+//! Row values: comparison, fields, expansion by `.*`, and subscripts (transformIndirection,
+//! make_row_comparison_op, ParseComplexProjection).
+//!
+//! Rows have no declared type here: [`RowShape`] finds the names and types of a row's columns
+//! by following it to where it was made.
+
+use super::coerce::element_of;
+use super::expr::{any_or_all, lost_operand};
+use super::names::Found;
+use super::typename::format_type;
+use super::{Binder, ExprPlace};
+use crate::ast::{self, ExprKind, Location, ObjectName};
+use crate::expr::{CallSyntax, Expr, Place, RowCompareOp, SubLinkKind, TypeRef};
+use crate::query::{Query, Rte, RteColumn, RteKind, Target};
+use std::sync::Arc;
+use steppe_types::{Error, Oid, Result, SqlState, oid};
+
+/// The columns of a row value.
+struct RowShape {
+    columns: Vec<(Arc<str>, TypeRef)>,
+    /// The relation whose row it is.
+    relation: Option<Arc<str>>,
+}
+
+impl Binder<'_> {
+    /// A list in which `t.*` and `(row).*` stand for their columns (transformExpressionList).
+    pub(crate) fn expr_list(&mut self, list: &[ast::Expr], place: ExprPlace) -> Result<Vec<Expr>> {
+        let mut bound = Vec::with_capacity(list.len());
+        for item in list {
+            match self.expand(item, place)? {
+                Some(columns) => bound.extend(columns.into_iter().map(|target| target.expr)),
+                None => bound.push(self.expr(item, place)?),
+            }
+        }
+        Ok(bound)
+    }
+
+    /// The columns that `*`, `t.*` or `(row).*` stand for; nothing for any other expression.
+    pub(crate) fn expand(
+        &mut self,
+        expr: &ast::Expr,
+        place: ExprPlace,
+    ) -> Result<Option<Vec<Target>>> {
+        let mut out = Vec::new();
+        match &expr.kind {
+            ExprKind::ColumnRef(column) if column.star => {
+                self.expand_star(column, expr.location, &mut out)?;
+            }
+            ExprKind::Indirection { arg, path } => {
+                let [rest @ .., ast::Indirection::Star] = path.as_slice() else { return Ok(None) };
+                if rest.is_empty()
+                    && let Some((found, _)) = self.row_reference(arg)?
+                {
+                    self.expand_entry(found, arg.location, &mut out);
+                } else {
+                    let row = self.indirection(arg, rest, place, expr.location)?;
+                    self.expand_row(row, expr.location, &mut out)?;
+                }
+            }
+            _ => return Ok(None),
+        }
+        Ok(Some(out))
+    }
+
+    /// All columns of an entry.
+    pub(crate) fn expand_entry(&mut self, found: Found, location: Location, out: &mut Vec<Target>) {
+        let live = self.entry(found).columns.iter().filter(|c| !c.dropped);
+        let names: Vec<Arc<str>> = live.map(|c| c.name.clone()).collect();
+        let columns = match self.whole_row(found, Place(location)) {
+            Expr::Row(columns) => columns,
+            scalar => vec![scalar],
+        };
+        for (expr, name) in columns.into_iter().zip(names) {
+            out.push(self.target(expr, name, location));
+        }
+    }
+
+    fn expand_row(&mut self, row: Expr, location: Location, out: &mut Vec<Target>) -> Result<()> {
+        let Some(shape) = self.row_shape(&row) else {
+            let ty = row.ty().oid;
+            let (sqlstate, message) = if ty == oid::RECORD {
+                let message = "record type has not been registered".to_owned();
+                (SqlState::WRONG_OBJECT_TYPE, message)
+            } else {
+                let shown = format_type(ty, -1);
+                (SqlState::WRONG_OBJECT_TYPE, format!("type {shown} is not composite"))
+            };
+            return Err(self.error(sqlstate, message, location));
+        };
+        for (index, (name, ty)) in shape.columns.into_iter().enumerate() {
+            let arg = Box::new(row.clone());
+            out.push(self.target(Expr::Field { arg, index, ty }, name, location));
+        }
+        Ok(())
+    }
+
+    /// An entry that an expression names as a whole, `t` or `t.*`, with its name.
+    fn row_reference<'e>(&mut self, expr: &'e ast::Expr) -> Result<Option<(Found, &'e str)>> {
+        let ExprKind::ColumnRef(column) = &expr.kind else { return Ok(None) };
+        let (schema, name) = match column.parts.as_slice() {
+            [name] => (None, name),
+            [schema, name] if column.star => (Some(schema.as_str()), name),
+            _ => return Ok(None),
+        };
+        if !column.star && self.unqualified(name, expr.location)?.is_some() {
+            return Ok(None);
+        }
+        let found = self.find_relation(schema, name, expr.location)?;
+        Ok(found.map(|found| (found, name.as_str())))
+    }
+
+    /// `(a, b) op (c, d)` (make_row_comparison_op).
+    pub(super) fn row_compare(
+        &mut self,
+        op: &ObjectName,
+        left: Vec<Expr>,
+        right: Vec<Expr>,
+        location: Location,
+    ) -> Result<Expr> {
+        if left.len() != right.len() {
+            return Err(self.error(
+                SqlState::SYNTAX_ERROR,
+                "unequal number of entries in row expressions",
+                location,
+            ));
+        }
+        if left.is_empty() {
+            return Err(self.error(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "cannot compare rows of zero length",
+                location,
+            ));
+        }
+        let pairs: Vec<(Expr, Expr)> = left.into_iter().zip(right).collect();
+        let per_column = |binder: &mut Self, name: &ObjectName| -> Result<Vec<Expr>> {
+            let pairs = pairs.iter().cloned();
+            pairs.map(|(l, r)| binder.operator(name, Some(l), r, location)).collect()
+        };
+        let mut columns = per_column(self, op)?;
+        if columns.len() == 1 {
+            return columns.pop().ok_or_else(lost_operand);
+        }
+        let row_op = match op.name() {
+            "=" => return Ok(Expr::And(columns)),
+            "<>" => return Ok(Expr::Or(columns)),
+            "<" => RowCompareOp::Lt,
+            "<=" => RowCompareOp::Le,
+            ">" => RowCompareOp::Gt,
+            ">=" => RowCompareOp::Ge,
+            other => {
+                let error = self.error(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    format!(
+                        "could not determine interpretation of row comparison operator {other}"
+                    ),
+                    location,
+                );
+                return Err(error.hint(
+                    "Row comparison operators must be associated with btree operator families.",
+                ));
+            }
+        };
+        let (less, equal) = (ObjectName::from("<"), ObjectName::from("="));
+        let (mut lt, mut eq, mut l, mut r) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (less, equal) in per_column(self, &less)?.into_iter().zip(per_column(self, &equal)?) {
+            let (Expr::Func { func, mut args, .. }, Expr::Func { func: eq_func, .. }) =
+                (less, equal)
+            else {
+                return Err(Error::internal("an operator did not bind to a function"));
+            };
+            lt.push(func);
+            eq.push(eq_func);
+            r.push(args.pop().ok_or_else(lost_operand)?);
+            l.push(args.pop().ok_or_else(lost_operand)?);
+        }
+        Ok(Expr::RowCompare { op: row_op, lt, eq, left: l, right: r })
+    }
+
+    /// `(a, b) op (SELECT …)`: at most one row, compared as a row.
+    pub(super) fn row_compare_sub_select(
+        &mut self,
+        op: &ObjectName,
+        fields: &[ast::Expr],
+        query: &ast::SelectStmt,
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<Expr> {
+        let (query, columns) = self.sub_select(query, place, location)?;
+        let left = self.expr_list(fields, place)?;
+        let test = self.sub_select_test(op, left, &columns, location)?;
+        let ty = TypeRef::plain(oid::BOOL);
+        let test = Some(Box::new(test));
+        Ok(Expr::SubLink { kind: SubLinkKind::Row, test, query: Box::new(query), ty })
+    }
+
+    /// The comparison of a left side with a sub-select's columns, as [`Expr::SubLinkColumn`]s.
+    pub(super) fn sub_select_test(
+        &mut self,
+        op: &ObjectName,
+        left: Vec<Expr>,
+        columns: &[TypeRef],
+        location: Location,
+    ) -> Result<Expr> {
+        if left.len() != columns.len() {
+            let message = if left.len() < columns.len() {
+                "subquery has too many columns"
+            } else {
+                "subquery has too few columns"
+            };
+            return Err(self.error(SqlState::SYNTAX_ERROR, message, location));
+        }
+        let column = |(index, ty): (usize, &TypeRef)| Expr::SubLinkColumn { index, ty: *ty };
+        let right: Vec<Expr> = columns.iter().enumerate().map(column).collect();
+        if left.len() > 1 {
+            return self.row_compare(op, left, right, location);
+        }
+        let mut both = left.into_iter().chain(right);
+        match (both.next(), both.next()) {
+            (Some(l), Some(r)) => self.operator(op, Some(l), r, location),
+            _ => Err(lost_operand()),
+        }
+    }
+
+    /// `(a, b) [NOT] IN ((c, d), …)`.
+    pub(super) fn row_in_list(
+        &mut self,
+        fields: &[ast::Expr],
+        list: &[ast::Expr],
+        negated: bool,
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<Expr> {
+        let op = ObjectName::from(if negated { "<>" } else { "=" });
+        let mut comparisons = Vec::with_capacity(list.len());
+        for item in list {
+            let ExprKind::Row { fields: right, .. } = &item.kind else {
+                return Err(self.unsupported("IN list mixing rows and scalars", item.location));
+            };
+            let (l, r) = (self.expr_list(fields, place)?, self.expr_list(right, place)?);
+            comparisons.push(self.row_compare(&op, l, r, location)?);
+        }
+        Ok(any_or_all(comparisons, negated))
+    }
+
+    /// `arg.field`, `arg[1]`, `arg[1:2]`.
+    pub(super) fn indirection(
+        &mut self,
+        arg: &ast::Expr,
+        path: &[ast::Indirection],
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<Expr> {
+        let (mut value, path) = match (self.row_reference(arg)?, path) {
+            (Some((found, table)), [ast::Indirection::Field(name), rest @ ..]) => {
+                let Some(column) = self.column_of(found, name, location)? else {
+                    return Err(self.error(
+                        SqlState::UNDEFINED_COLUMN,
+                        format!("column {table}.{name} does not exist"),
+                        location,
+                    ));
+                };
+                (column, rest)
+            }
+            _ => (self.expr(arg, place)?, path),
+        };
+        let mut subscripts: Vec<(Option<Expr>, Option<Expr>)> = Vec::new();
+        let mut slice = false;
+        for step in path {
+            match step {
+                ast::Indirection::Subscript(index) => {
+                    let bound = self.subscript(index, place)?;
+                    subscripts.push((None, Some(bound)));
+                }
+                ast::Indirection::Slice { lower, upper } => {
+                    slice = true;
+                    let lower = lower.as_ref().map(|e| self.subscript(e, place)).transpose()?;
+                    let upper = upper.as_ref().map(|e| self.subscript(e, place)).transpose()?;
+                    subscripts.push((lower, upper));
+                }
+                ast::Indirection::Field(name) => {
+                    value =
+                        self.subscripted(value, std::mem::take(&mut subscripts), slice, location)?;
+                    slice = false;
+                    value = self.field(value, name, location)?;
+                }
+                ast::Indirection::Star => {
+                    return Err(self.error(
+                        SqlState::SYNTAX_ERROR,
+                        "row expansion via \"*\" is not supported here",
+                        location,
+                    ));
+                }
+            }
+        }
+        self.subscripted(value, subscripts, slice, location)
+    }
+
+    fn subscripted(
+        &mut self,
+        value: Expr,
+        subscripts: Vec<(Option<Expr>, Option<Expr>)>,
+        slice: bool,
+        location: Location,
+    ) -> Result<Expr> {
+        if subscripts.is_empty() {
+            return Ok(value);
+        }
+        let container = value.ty();
+        let element = element_of(container.oid).or(vector_element(container.oid));
+        let Some(element) = element else {
+            return Err(self.error(
+                SqlState::DATATYPE_MISMATCH,
+                format!(
+                    "cannot subscript type {} because it does not support subscripting",
+                    match self.row_shape(&value).and_then(|shape| shape.relation) {
+                        Some(relation) => relation.to_string(),
+                        None => format_type(container.oid, -1),
+                    }
+                ),
+                location,
+            ));
+        };
+        let ty = if slice { container } else { TypeRef { oid: element, typmod: container.typmod } };
+        Ok(Expr::Subscript { array: Box::new(value), indices: subscripts, slice, ty })
+    }
+
+    fn subscript(&mut self, index: &ast::Expr, place: ExprPlace) -> Result<Expr> {
+        let bound = self.expr(index, place)?;
+        let to = TypeRef::plain(oid::INT4);
+        let context = super::CoercionContext::Assignment;
+        self.coerce(bound, to, context, CallSyntax::ImplicitCast)?.ok_or_else(|| {
+            self.error(
+                SqlState::DATATYPE_MISMATCH,
+                "array subscript must have type integer",
+                index.leftmost(),
+            )
+        })
+    }
+
+    /// `(row).name`.
+    fn field(&mut self, value: Expr, name: &str, location: Location) -> Result<Expr> {
+        let shape = self.row_shape(&value);
+        let columns = shape.iter().flat_map(|shape| &shape.columns);
+        if let Some((index, (_, ty))) = columns.enumerate().find(|(_, (n, _))| **n == *name) {
+            let (arg, ty) = (Box::new(value), *ty);
+            return Ok(Expr::Field { arg, index, ty });
+        }
+        let ty = value.ty().oid;
+        let (sqlstate, message) = match shape.and_then(|shape| shape.relation) {
+            Some(relation) => (
+                SqlState::UNDEFINED_COLUMN,
+                format!("column \"{name}\" not found in data type {relation}"),
+            ),
+            None if ty == oid::RECORD => (
+                SqlState::UNDEFINED_COLUMN,
+                format!("could not identify column \"{name}\" in record data type"),
+            ),
+            None => (
+                SqlState::WRONG_OBJECT_TYPE,
+                format!(
+                    "column notation .{name} applied to type {}, which is not a composite type",
+                    format_type(ty, -1)
+                ),
+            ),
+        };
+        Err(self.error(sqlstate, message, location))
+    }
+
+    fn row_shape(&self, row: &Expr) -> Option<RowShape> {
+        let entry = |rte: usize, levels: usize| -> Option<&Rte> {
+            let scope = self.scopes.len().checked_sub(1 + levels)?;
+            self.scopes[scope].rtes.get(rte)
+        };
+        self.shape_among(row, &entry)
+    }
+
+    /// The shape of a row whose columns come from the entries that `entry` finds.
+    fn shape_among<'q>(
+        &self,
+        row: &Expr,
+        entry: &dyn Fn(usize, usize) -> Option<&'q Rte>,
+    ) -> Option<RowShape> {
+        match row {
+            Expr::Row(fields) => Some(row_of_entry(fields, entry).unwrap_or_else(|| {
+                let named = |(i, e): (usize, &Expr)| (format!("f{}", i + 1).into(), e.ty());
+                RowShape { columns: fields.iter().enumerate().map(named).collect(), relation: None }
+            })),
+            Expr::Func { func, .. } => {
+                let out_columns = &self.builtins.proc(*func)?.out_columns;
+                let columns = out_columns.iter();
+                let columns = columns.map(|(n, ty)| ((*n).into(), TypeRef::plain(*ty)));
+                let columns: Vec<_> = columns.collect();
+                (!columns.is_empty()).then_some(RowShape { columns, relation: None })
+            }
+            Expr::Var { rte, column, levels_up, .. } => {
+                let RteKind::Subquery { query, .. } = &entry(*rte, *levels_up)?.kind else {
+                    return None;
+                };
+                self.shape_of_output(query, usize::try_from(*column).ok()?)
+            }
+            Expr::SubLink { kind: SubLinkKind::Scalar, query, .. } => {
+                self.shape_of_output(query, 0)
+            }
+            _ => None,
+        }
+    }
+
+    fn shape_of_output(&self, query: &Query, column: usize) -> Option<RowShape> {
+        let target = query.targets.iter().filter(|t| !t.hidden).nth(column)?;
+        let entry = |rte: usize, levels: usize| match levels {
+            0 => query.rtes.get(rte),
+            _ => None,
+        };
+        self.shape_among(&target.expr, &entry)
+    }
+}
+
+/// The shape of a row that is all of one entry's columns.
+fn row_of_entry<'q>(
+    fields: &[Expr],
+    entry: &dyn Fn(usize, usize) -> Option<&'q Rte>,
+) -> Option<RowShape> {
+    let Some(Expr::Var { rte, levels_up, .. }) = fields.first() else { return None };
+    let from = entry(*rte, *levels_up)?;
+    let live: Vec<(usize, &RteColumn)> =
+        from.columns.iter().enumerate().filter(|(_, c)| !c.dropped).collect();
+    let is_column = |(field, (index, _)): (&Expr, &(usize, &RteColumn))| {
+        matches!(field, Expr::Var { rte: r, levels_up: l, column, .. }
+            if (r, l) == (rte, levels_up) && usize::try_from(*column) == Ok(*index))
+    };
+    if fields.len() != live.len() || !fields.iter().zip(&live).all(is_column) {
+        return None;
+    }
+    let relation = match &from.kind {
+        RteKind::Relation(relation) => Some(relation.name.clone()),
+        _ => None,
+    };
+    let columns = live.iter().map(|(_, c)| (c.name.clone(), c.ty)).collect();
+    Some(RowShape { columns, relation })
+}
+
+/// int2vector and oidvector are subscripted like arrays.
+pub(super) fn vector_element(ty: Oid) -> Option<Oid> {
+    match ty {
+        oid::INT2VECTOR => Some(oid::INT2),
+        oid::OIDVECTOR => Some(oid::OID),
+        _ => None,
+    }
+}
