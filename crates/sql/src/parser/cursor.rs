@@ -21,7 +21,7 @@ pub(super) struct Cursor {
     /// The cursor position: characters, counted from 1; `None` where PostgreSQL
     /// gives none.
     pub(super) position: Option<u32>,
-    /// Found while scanning a token, not by the grammar or after it.
+    /// Reported by the scanner itself, not on the grammar's behalf or after it.
     pub(super) in_scanner: bool,
 }
 
@@ -134,8 +134,8 @@ mod tests {
 
     #[test]
     fn tells_the_scanner_from_the_grammar() {
-        let expected = Cursor { position: Some(8), in_scanner: true };
-        assert_eq!(cursor("select 'open"), Some(expected));
+        let expected = Cursor { position: Some(10), in_scanner: true };
+        assert_eq!(cursor("select E'\\u00'"), Some(expected));
         let expected = Cursor { position: Some(10), in_scanner: false };
         assert_eq!(cursor("select 1 )"), Some(expected));
     }
