@@ -280,6 +280,8 @@ pub struct WindowCall {
     pub window: usize,
     /// Result type.
     pub ty: TypeRef,
+    /// Where it was called.
+    pub at: Place,
 }
 
 /// One ORDER BY key.

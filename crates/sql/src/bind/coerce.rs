@@ -512,7 +512,7 @@ impl Binder<'_> {
         Place(location): Place,
     ) -> Result<Expr> {
         if to.oid == oid::ANY || is_polymorphic(to.oid) {
-            return Ok(Expr::Const(value, TypeRef::plain(oid::UNKNOWN)));
+            return Ok(Expr::Untyped { value, at: Place(location) });
         }
         let text = match &value {
             Datum::Null => return Ok(Expr::Const(Datum::Null, to)),

@@ -162,11 +162,11 @@ impl Binder<'_> {
         place: ExprPlace,
         location: Location,
     ) -> Result<Expr> {
-        if args.iter().any(super::window::contains_window) {
+        if let Some(at) = args.iter().find_map(super::window::inner_window) {
             return Err(self.error(
                 SqlState::GROUPING_ERROR,
                 "aggregate function calls cannot contain window function calls",
-                self.last_window,
+                at.0,
             ));
         }
         if call.args.is_empty() && !call.star && !call.within_group {

@@ -10,7 +10,7 @@ use super::group::MOVE_TO_LATERAL;
 use super::typename::format_type;
 use super::{Binder, ExprPlace};
 use crate::ast::{self, Location};
-use crate::expr::{Expr, SortKey, TypeRef, WindowCall};
+use crate::expr::{Expr, Place, SortKey, TypeRef, WindowCall};
 use crate::query::*;
 use steppe_catalog::builtin::CastContext;
 use steppe_catalog::builtin::Proc;
@@ -41,17 +41,17 @@ impl Binder<'_> {
             Some(e) => Some(self.condition(e, "FILTER", ExprPlace::Filter)?),
             None => None,
         };
-        if args.iter().chain(&filter).any(contains_window) {
+        if let Some(at) = args.iter().chain(&filter).find_map(inner_window) {
             return Err(self.error(
                 SqlState::WINDOWING_ERROR,
                 "window function calls cannot be nested",
-                self.last_window,
+                at.0,
             ));
         }
         let window = self.window_of(over)?;
-        self.last_window = location;
         let star = call.star;
-        let call = WindowCall { func: proc.oid, args, star, filter, aggregate, window, ty };
+        let at = Place(location);
+        let call = WindowCall { func: proc.oid, args, star, filter, aggregate, window, ty, at };
         Ok(Expr::Window(Box::new(call)))
     }
 
@@ -402,5 +402,13 @@ fn refer_to(expr: &mut Expr, first: &[usize]) {
 
 /// Whether a window call occurs.
 pub(crate) fn contains_window(expr: &Expr) -> bool {
-    matches!(expr, Expr::Window(_)) || expr.children().into_iter().any(contains_window)
+    inner_window(expr).is_some()
+}
+
+/// Where a window function is called in an expression.
+pub(crate) fn inner_window(expr: &Expr) -> Option<Place> {
+    match expr {
+        Expr::Window(call) => Some(call.at),
+        other => other.children().into_iter().find_map(inner_window),
+    }
 }
