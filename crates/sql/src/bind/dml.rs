@@ -561,7 +561,7 @@ impl Binder<'_> {
         inner.rtes.push(Rte {
             alias: "unnamed_subquery".into(),
             has_alias: false,
-            kind: RteKind::Subquery { query: Box::new(query), lateral: false },
+            kind: RteKind::Subquery { query: Box::new(query), lateral: false, view: None },
             columns,
         });
         let row = Expr::SubLink {
@@ -576,7 +576,7 @@ impl Binder<'_> {
         let bigint = TypeRef::plain(oid::INT8);
         outer.offset = Some(Expr::Const(Datum::Int8(0), bigint));
         let alias = ast::Alias { name: "*MULTI*".into(), columns: Vec::new() };
-        let kind = RteKind::Subquery { query: Box::new(outer), lateral: true };
+        let kind = RteKind::Subquery { query: Box::new(outer), lateral: true, view: None };
         self.add_derived_rte(&alias, false, kind, Vec::new())
     }
 

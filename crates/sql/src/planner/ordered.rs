@@ -287,8 +287,7 @@ fn one_end(
     let mut conditions = vec![given];
     filter.into_iter().for_each(|f| conjuncts(f.clone(), &mut conditions));
     query.filter = super::and_all(conditions);
-    query.targets =
-        vec![Target { expr: column.clone(), name: "".into(), hidden: false, origin: None }];
+    query.targets = vec![Target::plain(column.clone(), "".into())];
     query.order_by = vec![OrderBy { target: 0, descending, nulls_first: descending }];
     query.limit = Some(Expr::Const(Datum::Int8(1), TypeRef::plain(oid::INT8)));
     // One level further in: the table is its first entry, outer columns are one level further out.
