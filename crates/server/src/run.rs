@@ -365,5 +365,11 @@ fn database_options(
         ..=0 => defaults.wal_buffers_bytes,
         pages => (pages as usize).saturating_mul(8192).next_power_of_two().max(1 << 20),
     };
-    DatabaseOptions { pool_pages, wal_buffers_bytes, on_fatal: Some(on_fatal), ..defaults }
+    DatabaseOptions {
+        pool_pages,
+        wal_buffers_bytes,
+        on_fatal: Some(on_fatal),
+        on_progress: Some(Arc::new(|message: &str| log::info(message))),
+        ..defaults
+    }
 }

@@ -44,7 +44,7 @@ pub mod wal;
 
 pub use error::{Result, StorageError};
 pub use options::{FatalCallback, StoreOptions};
-pub use recovery::{LogRecord, RecoveryHandler, RecoverySummary};
+pub use recovery::{LogRecord, RecoveryHandler, RecoverySummary, RedoProgress};
 pub use store::{CheckpointState, CheckpointStats, Store, StoreStats};
 pub use tree::{Cursor, Direction, InsertMany, Pruned, Tree, WriteOp};
 pub use types::{

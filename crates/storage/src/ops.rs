@@ -324,12 +324,13 @@ fn apply_checked(page: &mut PageMut<'_>, op: &Op<'_>) -> Option<()> {
     match op.opcode {
         INSERT => {
             let (index, suffix, value) = (reader.u16()?, reader.bytes()?, reader.bytes()?);
-            let fits = index <= count && edit::fits(**page, suffix.len(), value.len());
-            fits.then(|| edit::insert(page, index, suffix, value))
+            inserts_well(**page, index, suffix, value)
+                .then(|| edit::insert(page, index, suffix, value))
         }
         REPLACE => {
             let (index, value) = (reader.u16()?, reader.bytes()?);
             let fits = index < count && edit::fits_value(**page, index, value.len());
+            let fits = fits && has_value_len(**page, value.len());
             fits.then(|| edit::replace(page, index, value))
         }
         SPLICE => apply_splice(page, &mut reader),
@@ -365,6 +366,18 @@ fn apply_checked(page: &mut PageMut<'_>, op: &Op<'_>) -> Option<()> {
     }
 }
 
+/// Whether an entry belongs before slot `index`, and has room.
+fn inserts_well(page: PageRef<'_>, index: usize, suffix: &[u8], value: &[u8]) -> bool {
+    node::search(page, suffix) == (index, false)
+        && has_value_len(page, value.len())
+        && edit::fits(page, suffix.len(), value.len())
+}
+
+/// Whether a value may have this length: in inner nodes it is a child's page id.
+fn has_value_len(page: PageRef<'_>, len: usize) -> bool {
+    node::level(page) == 0 || len == node::CHILD_LEN
+}
+
 /// Whether the slots below `at` are below `upper`, and fit with it as their fence.
 fn truncate_fits(page: PageRef<'_>, at: usize, upper: &[u8]) -> bool {
     if !node::covers(page, upper) || at > node::search(page, node::suffix_of(page, upper)).0 {
@@ -383,8 +396,11 @@ fn apply_splice(page: &mut PageMut<'_>, reader: &mut Reader<'_>) -> Option<()> {
         return None;
     }
     let value_len = node::entry(**page, index)?.value_len;
-    let inside = offset + old_len <= value_len;
-    let fits = inside && edit::fits_value(**page, index, value_len - old_len + new.len());
+    if offset + old_len > value_len {
+        return None;
+    }
+    let new_len = value_len - old_len + new.len();
+    let fits = has_value_len(**page, new_len) && edit::fits_value(**page, index, new_len);
     fits.then(|| edit::splice(page, index, offset, old_len, new))
 }
 
@@ -409,12 +425,19 @@ fn apply_insert_many(page: &mut PageMut<'_>, reader: &mut Reader<'_>) -> Option<
     let mut needed = 0;
     for _ in 0..count {
         let (suffix, value) = (reader.bytes()?, reader.bytes()?);
+        if !has_value_len(**page, value.len()) {
+            return None;
+        }
         needed += node::SLOT_SIZE + node::heap_cost(suffix.len(), value.len());
         entries.push((suffix, value));
     }
     let present = node::slot_count(**page);
     let fits = present + count <= node::MAX_SLOTS && node::room(**page) >= needed;
-    (first <= present && fits).then(|| edit::insert_many(page, first, entries.iter().copied()))
+    let belongs = |&(suffix, _): &(&[u8], &[u8])| node::search(**page, suffix) == (first, false);
+    let in_order = entries.windows(2).all(|pair| pair[0].0 < pair[1].0)
+        && entries.first().is_none_or(belongs)
+        && entries.last().is_none_or(belongs);
+    (in_order && fits).then(|| edit::insert_many(page, first, entries.iter().copied()))
 }
 
 fn apply_image(page: &mut PageMut<'_>, id: PageId, reader: &mut Reader<'_>) -> Option<()> {

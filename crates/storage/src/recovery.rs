@@ -21,6 +21,7 @@ use crate::pool::Pool;
 use crate::space;
 use crate::types::{FIRST_USER_KIND, PageId};
 use crate::wal::{Lsn, Record, WalReader};
+use std::time::{Duration, Instant};
 
 /// A log record as the layer above sees it.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +50,28 @@ pub trait RecoveryHandler {
 
     /// Each record from the redo LSN on, after its page changes were redone.
     fn record(&mut self, record: &LogRecord<'_>) -> Result<()>;
+
+    /// Every so often in a long redo.
+    fn progress(&mut self, _progress: RedoProgress) {}
 }
+
+/// How far redo has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RedoProgress {
+    /// Where it started.
+    pub redo: Lsn,
+    /// Where it is.
+    pub position: Lsn,
+    /// Where it will end.
+    pub end: Lsn,
+    /// How long it has taken so far.
+    pub elapsed: Duration,
+}
+
+/// How often redo says how far it is: PostgreSQL's log_startup_progress_interval.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
+/// Records between two looks at the clock.
+const PROGRESS_RECORDS: u64 = 4096;
 
 /// A handler for stores without transactions (tests, tools).
 impl RecoveryHandler for () {
@@ -75,6 +97,10 @@ pub struct RecoverySummary {
     pub records: u64,
     /// Torn pages restored from the doublewrite file.
     pub restored_pages: u64,
+    /// What it took to find the end of the log.
+    pub scan_time: Duration,
+    /// What redo took.
+    pub redo_time: Duration,
 }
 
 /// What redo learnt.
@@ -85,6 +111,7 @@ pub(crate) struct Redone {
     pub(crate) file_pages: u64,
     /// Greater than any generation given away.
     pub(crate) next_generation: u64,
+    pub(crate) time: Duration,
 }
 
 /// A record of storage's own kinds (page operations first), or the caller's.
@@ -112,6 +139,8 @@ pub(crate) fn redo(
 ) -> Result<Redone> {
     let mut redone = Redone { next_generation: control.next_generation, ..Redone::default() };
     handler.begin(&control.state, control.redo)?;
+    let start = Instant::now();
+    let mut next_report = PROGRESS_INTERVAL;
     while reader.position() < end {
         let Some(record) = reader.next()? else {
             let what = "the log ends before its end was found to be".into();
@@ -129,7 +158,13 @@ pub(crate) fn redo(
             undo_next: record.header.undo_next,
             payload,
         })?;
+        if redone.records.is_multiple_of(PROGRESS_RECORDS) && start.elapsed() >= next_report {
+            let (position, elapsed) = (reader.position(), start.elapsed());
+            handler.progress(RedoProgress { redo: control.redo, position, end, elapsed });
+            next_report = elapsed + PROGRESS_INTERVAL;
+        }
     }
+    redone.time = start.elapsed();
     Ok(redone)
 }
 

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use steppe_vfs::{ErrorKind, File, FileLock, OpenMode, Random};
 
 /// A store; clones share it.
@@ -380,11 +380,18 @@ impl Inner {
         let restored = writeback::restore(&*data, &*double)?;
 
         let wal_options = wal_options(options, control.system_id, control.wal_segment_bytes);
+        wal_options.check(control.redo).map_err(|what| StorageError::Corrupt {
+            file: files.control.clone(),
+            page: None,
+            what,
+        })?;
         let open_reader = || {
             let vfs = Arc::clone(vfs);
             WalReader::open(vfs, &files.wal, &wal_options, control.redo, control.durable)
         };
+        let scan_start = Instant::now();
         let end = recovery::find_end(&mut open_reader())?;
+        let scan_time = scan_start.elapsed();
         let wal = Wal::open(Arc::clone(vfs), &files.wal, wal_options.clone(), end)?;
         let wal = Arc::new(wal);
         let on_fatal = options.on_fatal.clone();
@@ -411,6 +418,8 @@ impl Inner {
             end,
             records: redone.records,
             restored_pages: restored.pages,
+            scan_time,
+            redo_time: redone.time,
         };
         let inner = Inner {
             pool,
@@ -568,8 +577,16 @@ impl<'s> Smo<'s> {
                     _ => runs.push((bit, 1)),
                 }
             }
-            self.ops.bitmap_runs(page, group[0].2, &runs);
-            self.guards.push(self.store.pool.latch(page)?);
+            let used = group[0].2;
+            let guard = self.store.pool.latch(page)?;
+            let agrees = page::kind(guard.page()) == Some(page::Kind::Bitmap)
+                && runs.iter().all(|&(first, n)| bitmap::is_run(guard.page(), first, n, used));
+            if !agrees {
+                let what = "allocation bitmap does not agree with the trees";
+                return Err(self.store.pool.corrupt(page, what));
+            }
+            self.ops.bitmap_runs(page, used, &runs);
+            self.guards.push(guard);
         }
         Ok(())
     }

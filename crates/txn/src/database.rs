@@ -58,6 +58,8 @@ pub struct DatabaseOptions {
     pub first_pid: u32,
     /// Told when the store stops after a failed write.
     pub on_fatal: Option<FatalCallback>,
+    /// Told what recovery does, and how far it is.
+    pub on_progress: Option<recovery::Progress>,
     /// Bugs to plant, for the test of the crash simulation.
     #[cfg(feature = "planted-bugs")]
     pub planted_bug: Option<PlantedBug>,
@@ -90,6 +92,7 @@ impl Default for DatabaseOptions {
             locks: LockOptions::default(),
             first_pid: 1,
             on_fatal: None,
+            on_progress: None,
             #[cfg(feature = "planted-bugs")]
             planted_bug: None,
         }
@@ -142,7 +145,9 @@ impl Database {
             on_fatal: options.on_fatal.clone(),
         };
         let mut analysis = recovery::Analysis::default();
+        analysis.on_progress = options.on_progress.clone();
         let store = Store::open(store_options, &mut analysis)?;
+        analysis.report(store.recovery_summary());
         let system = match analysis.system_tree() {
             Some(id) => id,
             None => {

@@ -273,6 +273,10 @@ impl IndexStore {
                 Step::Duplicate(row) => return Ok(IndexInsert::Duplicate(row)),
                 Step::Running { pid, xid } => (pid, xid),
             };
+            if pid == 0 {
+                // Nobody can be waited for.
+                return Err(corrupt("index posting: its transaction has not begun"));
+            }
             let database = txn.database();
             let still_running = || matches!(database.status.status(xid), TxnStatus::InProgress(_));
             let locks = &database.locks;

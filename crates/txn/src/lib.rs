@@ -50,6 +50,7 @@ pub use lock::{
 };
 pub use new_rows::NewRows;
 pub use overflow::{OverflowRef, OverflowStore};
+pub use recovery::Progress;
 pub use session::{Interrupt, SessionShared};
 pub use steppe_storage::{Direction, Lsn, TreeId};
 pub use sweep::{Checkpoint, FindReferences};

@@ -14,12 +14,13 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use steppe_storage::{LogHeader, TreeId, WriteOp};
+use steppe_storage::{LogHeader, Pruned, TreeId, WriteOp};
 use steppe_types::Result;
 
 use crate::change::{Change, RowHeader};
 use crate::database::Database;
 use crate::index::{Postings, plain_word};
+use crate::overflow::chunk_key;
 use crate::rollback::Gone;
 
 /// How often the purge thread looks for work.
@@ -66,13 +67,8 @@ impl Database {
                 Ok(())
             }),
             Change::OverflowFree { tree, id, chunks } => {
-                for chunk in 0..chunks {
-                    self.clean(tree, &crate::overflow::chunk_key(id, chunk), |_, op| {
-                        op.remove();
-                        Ok(())
-                    })?;
-                }
-                Ok(())
+                let (first, last) = (chunk_key(id, 0), chunk_key(id, chunks.saturating_sub(1)));
+                self.remove_range(tree, &first, &last)
             }
             _ => Ok(()),
         }
@@ -90,6 +86,22 @@ impl Database {
             }
             Ok(())
         })
+    }
+
+    /// Removes the entries between two keys, both included.
+    fn remove_range(&self, tree: TreeId, first: &[u8], last: &[u8]) -> Result<()> {
+        let tree = self.store.tree(tree);
+        let mut from = first.to_vec();
+        loop {
+            let _not_freed_meanwhile = self.tree_gate.read();
+            let is_doomed = |key: &[u8], _: &[u8]| Ok(key <= last);
+            let pruned = tree.prune_leaf::<Gone>(&from, LogHeader::default(), is_doomed, |_, _| {});
+            match pruned {
+                Ok(Pruned { next: Some(next), .. }) if next.as_slice() <= last => from = next,
+                Ok(_) | Err(Gone::Tree) => return Ok(()),
+                Err(Gone::Other(error)) => return Err(error),
+            }
+        }
     }
 
     /// Writes an entry in nobody's name; a tree that is gone needs no cleaning.

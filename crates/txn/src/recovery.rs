@@ -17,9 +17,13 @@
 //! nowhere, and nobody follows them.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
-use steppe_storage::{LogRecord, Lsn, RecoveryHandler, Result as StorageResult, TreeId};
+use steppe_storage::{
+    LogRecord, Lsn, RecoveryHandler, RecoverySummary, RedoProgress, Result as StorageResult,
+    StorageError, TreeId,
+};
 use steppe_types::{Result, SqlState};
 
 use crate::change::{Change, Reader, UndoNext, put_u64};
@@ -51,6 +55,9 @@ pub(crate) fn encode_active(active: &[(u64, u64)], drops: &[TreeId]) -> Vec<u8> 
     body
 }
 
+/// Is told, in words, what recovery does.
+pub type Progress = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// What the log says about transactions.
 #[derive(Default)]
 pub(crate) struct Analysis {
@@ -64,6 +71,8 @@ pub(crate) struct Analysis {
     /// Deletions to clean up after, with their transactions.
     garbage: Vec<(u64, Box<[u8]>)>,
     garbage_bytes: usize,
+    /// Is told how a long redo goes.
+    pub(crate) on_progress: Option<Progress>,
 }
 
 impl Analysis {
@@ -162,8 +171,8 @@ impl Analysis {
     }
 }
 
-fn corrupt_log(lsn: Lsn, error: &steppe_types::Error) -> steppe_storage::StorageError {
-    steppe_storage::StorageError::CorruptLog { lsn, what: error.message().to_owned() }
+fn corrupt_log(lsn: Lsn, error: &steppe_types::Error) -> StorageError {
+    StorageError::CorruptLog { lsn, what: error.message().to_owned() }
 }
 
 impl RecoveryHandler for Analysis {
@@ -176,6 +185,43 @@ impl RecoveryHandler for Analysis {
 
     fn record(&mut self, record: &LogRecord<'_>) -> StorageResult<()> {
         self.see(record).map_err(|e| corrupt_log(record.start, &e))
+    }
+
+    fn progress(&mut self, progress: RedoProgress) {
+        let RedoProgress { redo, position, end, elapsed } = progress;
+        let percent = (position.0 - redo.0) * 100 / (end.0 - redo.0).max(1);
+        let seconds = elapsed.as_secs_f64();
+        self.say(|| {
+            format!(
+                "redo in progress, elapsed time: {seconds:.2} s, current LSN: {position}, \
+                 {percent}% of the log up to {end}"
+            )
+        });
+    }
+}
+
+impl Analysis {
+    fn say(&self, message: impl FnOnce() -> String) {
+        if let Some(on_progress) = &self.on_progress {
+            on_progress(&message());
+        }
+    }
+
+    /// Says what redo has come to, if there was anything to do.
+    pub(crate) fn report(&self, summary: RecoverySummary) {
+        if summary.created || summary.records == 0 {
+            return;
+        }
+        let RecoverySummary { redo, end, records, restored_pages, .. } = summary;
+        let seconds = (summary.scan_time + summary.redo_time).as_secs_f64();
+        self.say(|| {
+            format!(
+                "redo of {records} records from {redo} to {end} took {seconds:.2} s; {} torn pages \
+                 restored, {} transactions to undo",
+                restored_pages,
+                self.losers.len()
+            )
+        });
     }
 }
 
@@ -216,11 +262,11 @@ fn undo_loser(database: &Database, xid: u64, last_lsn: u64) -> Result<()> {
             body.extend_from_slice(record.payload);
             if record.xid != xid {
                 let what = format!("it belongs to transaction {}, not {xid}", record.xid);
-                return Err(steppe_storage::StorageError::CorruptLog { lsn: Lsn(lsn), what });
+                return Err(StorageError::CorruptLog { lsn: Lsn(lsn), what });
             }
             Ok(record.prev_lsn.0)
         })?;
-        lsn = match Change::decode(&body) {
+        let next = match Change::decode(&body) {
             _ if body.is_empty() => prev_lsn,
             Ok(Change::Compensation { next: UndoNext::At(next), .. }) => next,
             Ok(Change::Compensation { next: UndoNext::SameRecord, .. }) => prev_lsn,
@@ -230,6 +276,11 @@ fn undo_loser(database: &Database, xid: u64, last_lsn: u64) -> Result<()> {
             }
             Err(error) => return Err(error),
         };
+        if next >= lsn {
+            let what = format!("the record before it is said to be at {}", Lsn(next));
+            return Err(StorageError::CorruptLog { lsn: Lsn(lsn), what }.into());
+        }
+        lsn = next;
     }
     // The status table starts above this xid: only the log needs to know.
     let ended = undoer.finish_in_log(RECORD_ABORT);

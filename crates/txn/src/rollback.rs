@@ -20,6 +20,7 @@ use crate::lock::LockTag;
 use crate::overflow::chunk_key;
 use crate::recovery::RECORD_NOTE;
 use crate::session::SessionShared;
+use crate::table::row_id_of;
 use crate::undo::UndoPtr;
 
 /// Takes back the changes of one transaction.
@@ -220,19 +221,18 @@ impl<'a> Undoer<'a> {
 
     fn undo_row_inserts(&self, tree: TreeId, first: u64, count: u64, next: u64) -> Result<()> {
         let last = first.saturating_add(count).saturating_sub(1);
-        self.prune(
-            tree,
-            &first.to_be_bytes(),
-            &last.to_be_bytes(),
-            UndoNext::At(next),
-            |_, value| {
-                // Not ours: another session's row id within the range of a batch.
-                Ok(RowHeader::split(value)?.0.word.xid() == self.xid)
-            },
-        )?;
-        for row in first..=last {
-            self.hand_on(tree, row);
-        }
+        let mut rows = Vec::new();
+        let is_ours = |key: &[u8], value: &[u8]| {
+            // Not ours: another session's row id within the range of a batch.
+            let ours = RowHeader::split(value)?.0.word.xid() == self.xid;
+            if ours {
+                rows.push(row_id_of(key)?);
+            }
+            Ok(ours)
+        };
+        let (from, to) = (first.to_be_bytes(), last.to_be_bytes());
+        self.prune(tree, &from, &to, UndoNext::At(next), is_ours)?;
+        rows.into_iter().for_each(|row| self.hand_on(tree, row.0));
         Ok(())
     }
 

@@ -22,7 +22,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use steppe_storage::{Direction, Tree, TreeId, WriteOp};
 use steppe_types::{Error, Result, SqlState};
 
-use crate::change::{Change, DELETED, KEY_CHANGED, ROW_HEADER_LEN, RowHeader, Word, common_ends};
+use crate::change::{
+    Change, DELETED, KEY_CHANGED, ROW_HEADER_LEN, RowHeader, Word, common_ends, corrupt,
+};
 use crate::cursor::RowCursor;
 use crate::database::Database;
 use crate::lock::{Acquire, LockTag, LockWait, RowLockMode, RowOwner};
@@ -213,17 +215,21 @@ enum Standing {
     DeletedAfter,
 }
 
-fn standing(view: &View, header: RowHeader) -> Standing {
+fn standing(view: &View, header: RowHeader) -> Result<Standing> {
     let xid = header.word.xid();
     let deleted = header.word.is_deleted();
     if xid == view.snapshot.xid && xid != 0 {
-        return match (header.cid < view.snapshot.cid, deleted) {
+        return Ok(match (header.cid < view.snapshot.cid, deleted) {
             (false, _) => Standing::SelfUpdated,
             (true, true) => Standing::DeletedBefore,
             (true, false) => Standing::Free { visible: true, own: true },
-        };
+        });
     }
-    match view.database().status.status(xid) {
+    Ok(match view.database().status.status(xid) {
+        // Nobody can be waited for.
+        TxnStatus::InProgress(0) => {
+            return Err(corrupt("row header: its transaction has not begun"));
+        }
         TxnStatus::InProgress(pid) => {
             let key = deleted || header.word.flags() & KEY_CHANGED != 0;
             let mode = if key { RowLockMode::Update } else { RowLockMode::NoKeyUpdate };
@@ -239,7 +245,7 @@ fn standing(view: &View, header: RowHeader) -> Standing {
         }
         // Rollback takes the versions away before it says that it has ended.
         TxnStatus::Aborted(_) => Standing::Absent,
-    }
+    })
 }
 
 /// Why nothing was done under the latch.
@@ -472,7 +478,7 @@ impl TableStore {
             step = Step::Done(ModifyOutcome::NotFound);
             let Some(value) = value else { return Ok(()) };
             let (header, bytes) = RowHeader::split(value)?;
-            let (visible, own) = match standing(&view, header) {
+            let (visible, own) = match standing(&view, header)? {
                 Standing::Free { visible, own } => (visible, own),
                 other => {
                     step = refuse(other);
@@ -587,7 +593,7 @@ impl TableStore {
             step = Step::Done(LockOutcome::NotFound);
             let Some(value) = value else { return Ok(()) };
             let (header, bytes) = RowHeader::split(value)?;
-            let visible = match standing(&view, header) {
+            let visible = match standing(&view, header)? {
                 Standing::Free { visible, .. } => visible,
                 Standing::Running(owner) => {
                     let compatible = tag.conflicts(mode as u8) & (1 << owner.mode as u8) == 0;

@@ -48,21 +48,21 @@ pub(crate) fn word(page: PageRef<'_>, word: usize) -> u64 {
 /// Words of a bitmap page.
 pub(crate) const WORDS: usize = (PAGE_SIZE - BITS) / 8;
 
-/// Sets or clears the bits `first..first + count`; false (and nothing done) if
-/// they are out of range or any of them already is what it shall be: then two
-/// trees would share a page.
+/// Whether the bits `first..first + count` exist and none of them already is what it
+/// shall be: then two trees would share a page.
+pub(crate) fn is_run(page: PageRef<'_>, first: u16, count: u16, used: bool) -> bool {
+    let end = u64::from(first) + u64::from(count);
+    let is_set = |bit: usize| page.u8_at(BITS + bit / 8) >> (bit % 8) & 1 == 1;
+    end <= PAGES_PER_BITMAP && (usize::from(first)..end as usize).all(|bit| is_set(bit) != used)
+}
+
+/// Sets or clears the bits of a run; false, and nothing done, if it [is none](is_run).
 #[must_use]
 pub(crate) fn set_run(page: &mut PageMut<'_>, first: u16, count: u16, used: bool) -> bool {
-    let end = u64::from(first) + u64::from(count);
-    if end > PAGES_PER_BITMAP {
+    if !is_run(**page, first, count, used) {
         return false;
     }
-    let bits = usize::from(first)..end as usize;
-    let is_set = |page: &PageMut<'_>, bit: usize| page.u8_at(BITS + bit / 8) >> (bit % 8) & 1 == 1;
-    if bits.clone().any(|bit| is_set(page, bit) == used) {
-        return false;
-    }
-    for bit in bits {
+    for bit in usize::from(first)..usize::from(first) + usize::from(count) {
         let at = BITS + bit / 8;
         let byte = page.u8_at(at) ^ 1 << (bit % 8);
         page.put_u8(at, byte);

@@ -43,6 +43,8 @@ const AREAS: usize = 2;
 const AREA_BYTES: u64 = ((1 + BATCH) * PAGE_SIZE) as u64;
 const MAGIC: u64 = u64::from_le_bytes(*b"stpdblwr");
 const HEADER_IDS: usize = 24;
+/// Page ids have 48 bits in log records.
+const MAX_PAGE_ID: u64 = 1 << 48;
 
 /// Length of the doublewrite file.
 pub(crate) const FILE_BYTES: u64 = AREAS as u64 * AREA_BYTES;
@@ -288,5 +290,10 @@ fn read_header(bytes: &[u8; PAGE_SIZE]) -> Option<(u64, Vec<PageId>)> {
     let half = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
     let count = half(16) as usize;
     let good = word(0) == MAGIC && count <= BATCH && half(20) == header_crc(bytes);
-    good.then(|| (word(8), (0..count).map(|i| PageId(word(HEADER_IDS + i * 8))).collect()))
+    if !good {
+        return None;
+    }
+    let ids = (0..count).map(|i| PageId(word(HEADER_IDS + i * 8)));
+    let ids: Vec<PageId> = ids.filter(|id| id.0 < MAX_PAGE_ID).collect();
+    (ids.len() == count).then_some((word(8), ids))
 }

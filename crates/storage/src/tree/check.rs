@@ -62,7 +62,13 @@ impl Tree {
                 children += node::slot_count(page.page()) as u64 + 1;
             }
             match node::upper_fence_key(page.page()) {
-                Some(fence) => key = fence,
+                Some(fence) if fence > key => key = fence,
+                Some(_) => {
+                    let what = "a walk cannot get past the page's fences";
+                    return Err(self
+                        .pool()
+                        .corrupt(PageId(page.page().u64_at(page::PAGE_ID)), what));
+                }
                 None => return Ok(children),
             }
         }

@@ -10,7 +10,7 @@ use super::{Direction, Target, Tree};
 use crate::error::Result;
 use crate::page::node;
 use crate::pool::memory::{PageBuf, PageRef};
-use crate::types::PAGE_SIZE;
+use crate::types::{PAGE_SIZE, PageId};
 use std::cmp::Ordering;
 use std::ops::Bound;
 
@@ -79,17 +79,24 @@ impl Cursor {
             self.at_end = true;
             return Ok(false);
         }
-        while !self.copy_page()? {}
+        let id = loop {
+            if let Some(id) = self.copy_page()? {
+                break id;
+            }
+        };
         let page = self.page.page();
         self.slots = first_slot(page, &self.lower)..end_slot(page, &self.upper);
         self.key.clear();
         let (offset, _) = node::lower_fence(page);
         self.key.extend_from_slice(&self.page.bytes()[offset..][..node::prefix_len(page)]);
-        match self.direction {
+        let moves_on = match self.direction {
             Direction::Forward => self.advance_lower(),
             Direction::Backward => self.advance_upper(),
+        };
+        match moves_on {
+            true => Ok(true),
+            false => Err(self.tree.pool().corrupt(id, "a scan cannot get past the page's fences")),
         }
-        Ok(true)
     }
 
     fn range_is_empty(&self) -> bool {
@@ -101,8 +108,8 @@ impl Cursor {
         }
     }
 
-    /// One attempt to copy the next leaf.
-    fn copy_page(&mut self) -> Result<bool> {
+    /// One attempt to copy the next leaf; says which it was.
+    fn copy_page(&mut self) -> Result<Option<PageId>> {
         let target = match (self.direction, &self.lower, &self.upper) {
             (Direction::Forward, Bound::Unbounded, _) => Target::Key(&[]),
             (Direction::Forward, Bound::Included(key) | Bound::Excluded(key), _) => {
@@ -120,20 +127,35 @@ impl Cursor {
         let copy = self.page.bytes_mut();
         let complete = page.copy_to(0, &mut copy[..slots_end])
             && page.copy_to(heap_start, &mut copy[heap_start..]);
-        Ok(complete && pool.validate(leaf.id, leaf.version))
+        Ok((complete && pool.validate(leaf.id, leaf.version)).then_some(leaf.id))
     }
 
-    fn advance_lower(&mut self) {
-        match node::upper_fence_key(self.page.page()) {
-            None => self.at_end = true,
-            Some(fence) => self.lower = Bound::Included(fence),
-        }
+    /// Goes on behind the copy; false if that is not ahead (the page is damaged).
+    fn advance_lower(&mut self) -> bool {
+        let Some(fence) = node::upper_fence_key(self.page.page()) else {
+            self.at_end = true;
+            return true;
+        };
+        let moves_on = match &self.lower {
+            Bound::Unbounded => true,
+            Bound::Included(at) | Bound::Excluded(at) => fence > *at,
+        };
+        self.lower = Bound::Included(fence);
+        moves_on
     }
 
-    fn advance_upper(&mut self) {
+    /// As [`Cursor::advance_lower`], downwards.
+    fn advance_upper(&mut self) -> bool {
         let fence = node::lower_fence_key(self.page.page());
         self.at_end = fence.is_empty();
+        let moves_on = match &self.upper {
+            _ if self.at_end => true,
+            Bound::Unbounded => true,
+            Bound::Included(at) => fence <= *at,
+            Bound::Excluded(at) => fence < *at,
+        };
         self.upper = Bound::Excluded(fence);
+        moves_on
     }
 
     /// The next entry of the copied page, in the scan's direction; `None` when the

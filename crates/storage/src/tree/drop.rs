@@ -10,9 +10,11 @@
 use crate::error::Result;
 use crate::ops::kind;
 use crate::page::{self, Kind, node};
+use crate::pool::memory::PageRef;
 use crate::store::{Inner, Smo};
 use crate::types::{LogHeader, PageId, TreeId};
 use crate::wal::Priority;
+use std::collections::HashSet;
 
 /// Frees the tree's pages; returns how many there were.
 pub(crate) fn drop_tree(store: &Inner, tree: TreeId) -> Result<u64> {
@@ -20,10 +22,11 @@ pub(crate) fn drop_tree(store: &Inner, tree: TreeId) -> Result<u64> {
     {
         return Ok(0);
     }
-    drop_node(store, tree, tree.root)
+    drop_node(store, tree, tree.root, None)
 }
 
-fn drop_node(store: &Inner, tree: TreeId, id: PageId) -> Result<u64> {
+/// `expected_level`: what the parent says; a damaged pointer must not lead in a circle.
+fn drop_node(store: &Inner, tree: TreeId, id: PageId, expected_level: Option<u8>) -> Result<u64> {
     let guard = store.pool.latch(id)?;
     let page = guard.page();
     let ours = page::kind(page) == Some(Kind::Node)
@@ -33,18 +36,18 @@ fn drop_node(store: &Inner, tree: TreeId, id: PageId) -> Result<u64> {
         return Ok(0);
     }
     let level = node::level(page);
-    let children: Option<Vec<PageId>> = match level {
-        0 => Some(Vec::new()),
-        _ => (0..=node::slot_count(page)).map(|position| node::child_at(page, position)).collect(),
-    };
-    let children = children.ok_or_else(|| store.pool.corrupt(id, "invalid child pointer"))?;
+    if expected_level.is_some_and(|expected| expected != level) {
+        return Err(store.pool.corrupt(id, "wrong level"));
+    }
+    let children = children_of(store, page, level)
+        .ok_or_else(|| store.pool.corrupt(id, "invalid child pointer"))?;
     let mut freed = 0;
     let guard = match level {
         0 | 1 => guard,
         _ => {
             drop(guard);
             for &child in &children {
-                freed += drop_node(store, tree, child)?;
+                freed += drop_node(store, tree, child, Some(level - 1))?;
             }
             store.pool.latch(id)?
         }
@@ -59,4 +62,21 @@ fn drop_node(store: &Inner, tree: TreeId, id: PageId) -> Result<u64> {
     smo.guards.push(guard);
     smo.commit(kind::STRUCTURE, LogHeader::default(), &[])?;
     Ok(freed + 1)
+}
+
+/// The children of a node: pages in use, each once. Those of level 1 are freed unread, and
+/// some of a higher level may be freed already by a drop that a crash interrupted.
+fn children_of(store: &Inner, page: PageRef<'_>, level: u8) -> Option<Vec<PageId>> {
+    if level == 0 {
+        return Some(Vec::new());
+    }
+    let (file_pages, _) = store.space.counts();
+    let in_file = |id: &PageId| id.0 != 0 && id.0 < file_pages;
+    let count = node::slot_count(page);
+    let children: Option<Vec<PageId>> =
+        (0..=count).map(|position| node::child_at(page, position).filter(in_file)).collect();
+    let children = children?;
+    let distinct: HashSet<PageId> = children.iter().copied().collect();
+    let used = level > 1 || children.iter().all(|&id| store.space.is_used(id));
+    (distinct.len() == children.len() && used).then_some(children)
 }

@@ -82,6 +82,9 @@ impl Tree {
                 return Ok(None);
             }
             if let Some(merged) = pair.merge() {
+                // Two neighbours' keys are in order, unless a page is damaged.
+                node::validate(merged.page())
+                    .map_err(|what| self.pool().corrupt(located.id, what))?;
                 return Ok(Some((pair, merged)));
             }
         }

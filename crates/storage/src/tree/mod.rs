@@ -256,6 +256,9 @@ impl Tree {
         foreign: &mut u32,
     ) -> Result<Option<Located>> {
         let pool = self.pool();
+        if self.id.root.0 >= pool.max_pages() {
+            return Err(StorageError::NoSuchTree(self.id));
+        }
         let (mut id, mut parent) = (self.id.root, None);
         let mut version = pool.optimistic(id)?;
         let mut expected_level = None;
@@ -346,7 +349,11 @@ impl Tree {
         loop {
             let leaf = self.locate(Target::Key(key), 0)?;
             if let Some(guard) = self.pool().upgrade(leaf.id, leaf.version) {
-                debug_assert!(node::covers(guard.page(), key), "T1 and T2");
+                // T1 and T2 say so; a page whose fences are damaged must not be written to.
+                if !node::covers(guard.page(), key) {
+                    let what = "page does not cover the keys that its parent leads to it";
+                    return Err(self.pool().corrupt(guard.id(), what));
+                }
                 return Ok(guard);
             }
             backoff.wait();

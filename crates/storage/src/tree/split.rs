@@ -71,6 +71,9 @@ impl Tree {
         let mut smo = Smo::new(self.store.inner(), priority);
         let right_id = smo.allocate()?;
         let pool = self.pool();
+        if right_id == parent.id || right_id == located.id {
+            return Err(pool.corrupt(right_id, USED_PAGE_IS_FREE));
+        }
         let Some(parent_guard) = pool.upgrade(parent.id, parent.version) else {
             return Ok(Outcome::Retry);
         };
@@ -85,6 +88,10 @@ impl Tree {
         let suffix = node::suffix_of(parent_page, &cut.separator);
         if !edit::fits(parent_page, suffix.len(), node::CHILD_LEN) {
             return Ok(Outcome::ParentFull);
+        }
+        let in_parent = node::search(parent_page, suffix) == (parent.position, false);
+        if !in_parent || !node::covers(left, &cut.separator) {
+            return Err(pool.corrupt(located.id, "keys outside the fences"));
         }
         let right = right_half(left, right_id, &cut);
         smo.ops.image(right.page());
@@ -108,6 +115,9 @@ impl Tree {
         let mut smo = Smo::new(self.store.inner(), priority);
         let left_id = smo.allocate()?;
         let right_id = smo.allocate()?;
+        if located.id == left_id || located.id == right_id {
+            return Err(self.pool().corrupt(located.id, USED_PAGE_IS_FREE));
+        }
         let Some(guard) = self.pool().upgrade(located.id, located.version) else {
             return Ok(Outcome::Retry);
         };
@@ -161,6 +171,9 @@ impl Tree {
             .ok_or_else(|| self.pool().corrupt(self.id.root, "a full leaf cannot be split"))
     }
 }
+
+/// Waiting for a page that one has latched oneself would take for ever.
+const USED_PAGE_IS_FREE: &str = "the allocation bitmap has a page of a tree as free";
 
 /// How an attempt to split ended.
 enum Outcome {

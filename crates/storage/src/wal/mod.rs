@@ -120,7 +120,8 @@ impl WalOptions {
         (self.ring_size / 4).min(MAX_RECORD_LEN)
     }
 
-    fn check(&self, start: Lsn) -> Result<(), String> {
+    /// Whether a log of these options can go on at `start`.
+    pub(crate) fn check(&self, start: Lsn) -> Result<(), String> {
         let min = 4 * BLOCK_SIZE;
         if !self.ring_size.is_power_of_two() || (self.ring_size as u64) < min {
             return Err(format!("wal_buffers must be a power of two of at least {min} bytes"));

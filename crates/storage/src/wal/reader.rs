@@ -11,6 +11,9 @@
 //!    record had been synced: damage. In a torn tail no such record can exist,
 //!    since everything in it was written after the last successful sync.
 //!
+//! 3. A segment's file gets its name when it has its whole length: a shorter one
+//!    has been damaged since.
+//!
 //! What remains undetectable is damage to the last synced group after a crash
 //! before anything was appended behind it; a clean shutdown closes even that gap
 //! through rule 1.
@@ -157,6 +160,14 @@ impl WalReader {
         if end < self.known_durable {
             let reason = format!("{invalid}, but the log was durable up to {}", self.known_durable);
             return Err(self.segments.corrupt(end, &reason));
+        }
+        let mut segment = self.segments.layout().segment_of(end);
+        while self.segments.name_exists(segment)? {
+            if self.segments.is_cut_short(segment)? {
+                let start = self.segments.layout().start_of(segment).max(end);
+                return Err(self.segments.corrupt(start, "the segment's file has lost a part"));
+            }
+            segment += 1;
         }
         match self.find_proof_of_damage(end)? {
             None => Ok(()),

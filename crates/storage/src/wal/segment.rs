@@ -297,6 +297,16 @@ impl Segments {
         Ok(self.vfs.exists(&self.dir.join(self.layout.file_name(segment)))?)
     }
 
+    /// Whether there is a file of the segment's name without its whole length.
+    pub(super) fn is_cut_short(&self, segment: u64) -> Result<bool, WalError> {
+        let path = self.dir.join(self.layout.file_name(segment));
+        match self.vfs.open(&path, OpenMode::READ) {
+            Ok(file) => Ok(file.len()? < self.layout.file_size()),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(e.into()),
+        }
+    }
+
     /// As [`Segments::read`] within one segment, without asking for a valid
     /// header: to look for records past a damage.
     pub(super) fn read_unchecked(&self, lsn: Lsn, buffer: &mut [u8]) -> Result<usize, WalError> {
