@@ -86,9 +86,9 @@ fn make_image() -> Result<Image> {
     for n in 0..CHANGED {
         replace(&mut txn, &table, ids[n as usize], &row_bytes(n, true))?;
     }
-    let more: Vec<Vec<u8>> = (ROWS..ROWS + 200).map(|n| row_bytes(n, false)).collect();
-    let slices: Vec<&[u8]> = more.iter().map(Vec::as_slice).collect();
-    table.insert_batch(&mut txn, &slices, &mut Vec::new())?;
+    let mut more = NewRows::default();
+    (ROWS..ROWS + 200).for_each(|n| more.push(&row_bytes(n, false)));
+    table.insert_batch(&mut txn, &mut more, &mut Vec::new())?;
     values.put(&mut txn, &(0..9000u32).map(|n| (n * n >> 7) as u8).collect::<Vec<u8>>())?;
     database.wait_durable(txn.commit()?.lsn)?;
     // And a loser, whose records are in the log.
