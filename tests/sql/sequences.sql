@@ -77,3 +77,25 @@ UPDATE ident SET id = 1;
 \d ident
 SELECT currval('down');
 SELECT count(*), min(v), max(v) FROM (SELECT nextval('down') AS v FROM generate_series(1, 1000)) AS q;
+
+-- Defaults keep their sequence whatever it is called, wherever the search path leads.
+CREATE SCHEMA elsewhere;
+SET search_path = elsewhere, public;
+CREATE TABLE kept (id serial, n integer);
+CREATE SEQUENCE plain;
+CREATE TABLE uses (id integer DEFAULT nextval('plain'), other bigint DEFAULT currval('plain') + 1);
+SET search_path = public;
+INSERT INTO elsewhere.kept (n) VALUES (1) RETURNING id, n;
+INSERT INTO elsewhere.uses DEFAULT VALUES RETURNING id, other;
+ALTER SEQUENCE elsewhere.plain RENAME TO renamed;
+CREATE SEQUENCE plain START 500;
+INSERT INTO elsewhere.uses DEFAULT VALUES RETURNING id, other;
+\d elsewhere.kept
+\d elsewhere.uses
+SET search_path = elsewhere;
+\d uses
+RESET search_path;
+DROP SEQUENCE elsewhere.renamed;
+DROP TABLE elsewhere.kept;
+DROP SEQUENCE elsewhere.renamed CASCADE;
+\d elsewhere.uses

@@ -481,7 +481,10 @@ impl IndexAccess {
         let name = &self.relation.name;
         Err(Error::new(
             SqlState::PROGRAM_LIMIT_EXCEEDED,
-            format!("index row size {length} exceeds maximum {KEY_BYTES_MAX} for index \"{name}\""),
+            format!(
+                "index row size {length} exceeds btree version 4 maximum {KEY_BYTES_MAX} for index \
+                 \"{name}\""
+            ),
         )
         .hint(
             "Values larger than 1/4 of a buffer page cannot be indexed.\n\

@@ -1,6 +1,6 @@
 //! pg_index, pg_constraint, and the pg_depend rows between relations.
 
-use super::classes::PG_CLASS;
+use super::classes::{PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE};
 use super::facts;
 use super::rows::{RowsBuilder, array, optional, vector};
 use super::session::SystemContext;
@@ -103,10 +103,6 @@ fn constraint_row(table: &Relation, constraint: &Constraint, out: &mut RowsBuild
         ("conbin", optional(check)),
     ]);
 }
-
-/// OIDs of the catalogs that pg_depend refers to.
-const PG_CONSTRAINT: Oid = 2606;
-const PG_NAMESPACE: Oid = 2615;
 
 /// pg_depend: relations on schemas, indexes on constraints or columns, constraints on columns,
 /// owned sequences on columns. (What expressions and views use is not kept, so it is not shown.)

@@ -172,6 +172,42 @@ pub fn expression_definition(text: &str, style: Style<'_>) -> String {
     style.expression(text).into_owned()
 }
 
+/// A default as pg_get_expr shows it: relations, which are kept by OID, by the name that the search
+/// path gives them.
+pub fn default_definition(catalog: &Catalog, text: &str, style: Style<'_>) -> String {
+    style.expression(&with_relation_names(catalog, text, style.search_path)).into_owned()
+}
+
+/// Replaces `'OID'::regclass` by `'name'::regclass`.
+fn with_relation_names<'t>(catalog: &Catalog, text: &'t str, search_path: &[Oid]) -> Cow<'t, str> {
+    const CAST: &str = "'::regclass";
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(end) = rest.find(CAST) {
+        let (before, after) = rest.split_at(end);
+        let digits = before.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let oid = before[digits..].parse::<Oid>().ok().filter(|_| before[..digits].ends_with('\''));
+        match oid.and_then(|oid| catalog.relation(oid)) {
+            Some(relation) => {
+                let name = visible_name(catalog, relation, search_path);
+                out.push_str(&before[..digits - 1]);
+                out.push_str(&quote_literal(&name));
+            }
+            None => {
+                out.push_str(before);
+                out.push('\'');
+            }
+        }
+        out.push_str(&CAST[1..]);
+        rest = &after[CAST.len()..];
+    }
+    if out.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
 /// Whether the B-tree operator class of this name takes a type; `None`: there is no such class.
 pub fn btree_opclass_accepts(name: &str, type_oid: Oid) -> Option<bool> {
     facts::btree_opclass_accepts(name, type_oid)

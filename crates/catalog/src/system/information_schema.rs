@@ -4,14 +4,14 @@
 use super::classes::relkind;
 use super::cluster::{role_name, roles};
 use super::constraints::is_identity;
-use super::definitions::view_definition;
+use super::definitions::{Style, default_definition, view_definition};
 use super::rows::{Provider, RowsBuilder, optional, text};
 use super::session::SystemContext;
 use super::types;
 use super::views::schema_name;
 use crate::builtin::Builtins;
 use crate::relation::{Column, Constraint, ConstraintKind, Relation, SequenceInfo};
-use crate::{DEFAULT_COLLATION, PG_CATALOG};
+use crate::{DEFAULT_COLLATION, PG_CATALOG, PUBLIC};
 use hashbrown::HashMap;
 use std::sync::{Arc, OnceLock};
 use steppe_types::{Datum, Oid, oid};
@@ -148,13 +148,16 @@ fn column_row(
     let of_sequence =
         |value: fn(&SequenceInfo) -> i64| optional(sequence.map(|s| value(s).to_string()));
     let type_name = Builtins::get().ty(type_oid).map(|t| t.name);
+    let style = Style { pretty: false, search_path: &[PG_CATALOG, PUBLIC] };
+    let default =
+        column.default.as_ref().map(|text| default_definition(context.catalog, text, style));
     out.row([
         ("table_catalog", text(context.database)),
         ("table_schema", schema_name(context.catalog, relation.schema)),
         ("table_name", Datum::Text(relation.name.clone())),
         ("column_name", Datum::Text(column.name.clone())),
         ("ordinal_position", Datum::Int4(i32::from(attnum))),
-        ("column_default", optional(column.default.clone())),
+        ("column_default", optional(default)),
         ("is_nullable", yes(!column.not_null)),
         ("data_type", data_type(type_oid)),
         ("character_maximum_length", int4(types::character_length(type_oid, typmod))),

@@ -179,12 +179,11 @@ fn owned_sequences(catalog: &Catalog, owner: Object) -> Vec<Oid> {
 /// Columns whose default calls a sequence. Its owner's go with the table, and do not count where
 /// the table is what goes.
 fn defaults_using(catalog: &Catalog, sequence: &Relation) -> Vec<Object> {
-    let schema = catalog.schema(sequence.schema).map_or("", |s| &s.name);
-    let spellings = super::sequence::regclass_spellings(schema, &sequence.name);
+    let spelling = super::sequence::regclass_text(sequence.oid);
     let mut out = Vec::new();
     for table in catalog.relations().filter(|r| r.kind == RelKind::Table) {
         for (column, attnum) in table.columns.iter().zip(1..) {
-            let uses = |d: &Arc<str>| spellings.iter().any(|s| d.contains(s.as_str()));
+            let uses = |d: &Arc<str>| d.contains(&spelling);
             if column.default.as_ref().is_some_and(uses) {
                 out.push(Object::Default(table.oid, attnum));
             }

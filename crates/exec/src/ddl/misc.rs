@@ -316,38 +316,7 @@ fn rename_relation(ctx: &mut DdlContext<'_>, relation: &Arc<Relation>, new: Stri
         }
         ctx.put(table)?;
     }
-    ctx.put(renamed.clone())?;
-    if relation.kind == RelKind::Sequence {
-        rename_in_defaults(ctx, relation, &renamed)?;
-    }
-    Ok(())
-}
-
-/// Defaults name sequences by text: they follow a rename.
-fn rename_in_defaults(ctx: &mut DdlContext<'_>, old: &Relation, new: &Relation) -> Result<()> {
-    let catalog = ctx.catalog();
-    let schema = catalog.schema(old.schema).map_or("public", |s| &s.name);
-    let before = super::sequence::regclass_spellings(schema, &old.name);
-    let after = super::sequence::regclass_spellings(schema, &new.name);
-    for table in catalog.relations().filter(|r| r.kind == RelKind::Table) {
-        let mut changed = (**table).clone();
-        let mut any = false;
-        for column in &mut changed.columns {
-            let Some(text) = &column.default else { continue };
-            let replaced = before
-                .iter()
-                .zip(&after)
-                .fold(text.to_string(), |t, (b, a)| t.replace(b.as_str(), a));
-            if *replaced != **text {
-                column.default = Some(replaced.into());
-                any = true;
-            }
-        }
-        if any {
-            ctx.put(changed)?;
-        }
-    }
-    Ok(())
+    ctx.put(renamed)
 }
 
 fn rename_column(

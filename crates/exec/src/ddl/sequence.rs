@@ -9,10 +9,9 @@ use super::table::def_text;
 use super::{DdlContext, drop};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use steppe_catalog::{Catalog, RelKind, Relation, SequenceInfo};
+use steppe_catalog::{RelKind, Relation, SequenceInfo};
 use steppe_sql::ast::{AlterSequenceStmt, CreateSequenceStmt, DefElem, DefValue, ObjectName};
 use steppe_sql::bind::typename::resolve_type_name;
-use steppe_sql::deparse::quote_identifier;
 use steppe_txn::{Database, RelationLockMode};
 use steppe_types::{Error, Oid, Result, SqlState, oid};
 
@@ -392,29 +391,13 @@ pub(crate) fn create_owned(
     info.owned_by = Some((table.oid, position as i16 + 1));
     let oid = ctx.store.new_oid()?;
     ctx.put(new_sequence(oid, table.schema, &name, info))?;
-    let catalog = ctx.catalog();
-    let path = regclass_name(&catalog, &ctx.search_path, oid)
-        .ok_or_else(|| Error::internal("the new sequence is not in the catalog"))?;
-    table.columns[position].default = Some(format!("nextval('{path}'::regclass)").into());
+    table.columns[position].default = Some(format!("nextval({})", regclass_text(oid)).into());
     Ok(())
 }
 
-/// A relation's name as regclass output shows it: qualified where the search path does not lead
-/// there.
-pub(crate) fn regclass_name(catalog: &Catalog, search_path: &[Oid], oid: Oid) -> Option<String> {
-    let relation = catalog.relation(oid)?;
-    let name = quote_identifier(&relation.name);
-    if search_path.contains(&relation.schema) {
-        return Some(name);
-    }
-    let schema = catalog.schema(relation.schema)?;
-    Some(format!("{}.{name}", quote_identifier(&schema.name)))
-}
-
-/// How a default may name a sequence.
-pub(crate) fn regclass_spellings(schema: &str, name: &str) -> Vec<String> {
-    let (schema, name) = (quote_identifier(schema), quote_identifier(name));
-    vec![format!("'{name}'::regclass"), format!("'{schema}.{name}'::regclass")]
+/// How stored expressions name a relation: by OID, whatever it is called and wherever it is.
+pub(crate) fn regclass_text(relation: Oid) -> String {
+    format!("'{relation}'::regclass")
 }
 
 /// ALTER SEQUENCE.

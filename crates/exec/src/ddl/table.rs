@@ -410,11 +410,9 @@ pub(crate) fn default_text(
     if matches!(&bound, Expr::Const(value, _) if value.is_null()) {
         return Ok(None);
     }
-    let catalog = ctx.catalog();
     let text = deparse::expression(&bound, &|e| match e {
         Expr::Const(Datum::Oid(oid), ty) if ty.oid == oid::REGCLASS => {
-            let name = sequence::regclass_name(&catalog, &ctx.search_path, *oid)?;
-            Some(format!("{}::regclass", deparse::quote_literal(&name)))
+            Some(sequence::regclass_text(*oid))
         }
         _ => None,
     });

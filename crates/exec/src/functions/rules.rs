@@ -20,8 +20,8 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_get_indexdef_ext", scalar(|a, cx| index_definition(a, cx, int4(a, 1)?, boolean(a, 2)?))),
     ("pg_get_constraintdef", scalar(|a, cx| constraint_definition(a, cx, false))),
     ("pg_get_constraintdef_ext", scalar(|a, cx| constraint_definition(a, cx, boolean(a, 1)?))),
-    ("pg_get_expr", scalar(|a, _| expression(a, false))),
-    ("pg_get_expr_ext", scalar(|a, _| expression(a, boolean(a, 2)?))),
+    ("pg_get_expr", scalar(|a, cx| expression(a, cx, false))),
+    ("pg_get_expr_ext", scalar(|a, cx| expression(a, cx, boolean(a, 2)?))),
     ("pg_get_viewdef", scalar(|a, cx| view_definition(a, cx, false))),
     ("pg_get_viewdef_ext", scalar(|a, cx| view_definition(a, cx, boolean(a, 1)?))),
     ("pg_get_viewdef_wrap", scalar(|a, cx| view_definition(a, cx, true))),
@@ -85,9 +85,11 @@ fn constraint_definition(args: &[Datum], cx: &FnContext, pretty: bool) -> Result
 }
 
 /// `pg_get_expr(pg_node_tree, relation [, pretty])`: the tree is kept as its text.
-fn expression(args: &[Datum], pretty: bool) -> Result<Datum> {
-    let style = Style { pretty, search_path: &[] };
-    text_datum(definitions::expression_definition(text(args, 0)?, style))
+fn expression(args: &[Datum], cx: &FnContext, pretty: bool) -> Result<Datum> {
+    let stored = text(args, 0)?;
+    text_datum(styled(cx, pretty, |style| {
+        definitions::default_definition(&cx.catalog, stored, style)
+    }))
 }
 
 /// `pg_get_viewdef(view [, pretty])`: by OID or by name.
