@@ -82,11 +82,16 @@ fn extract(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
 
 /// As extract, in double precision.
 pub(super) fn date_part(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    if let Datum::Interval(span) = arg(args, 1)?
-        && text(args, 0)?.eq_ignore_ascii_case("epoch")
-        && !span.is_infinite()
-    {
-        return Ok(Datum::Float8(part::interval_epoch(span)));
+    if text(args, 0)?.eq_ignore_ascii_case("epoch") {
+        match arg(args, 1)? {
+            Datum::Interval(span) if !span.is_infinite() => {
+                return Ok(Datum::Float8(part::interval_epoch(span)));
+            }
+            Datum::Timestamp(v) | Datum::TimestampTz(v) if !is_infinite_timestamp(*v) => {
+                return Ok(Datum::Float8(part::timestamp_epoch(*v)));
+            }
+            _ => {}
+        }
     }
     let value = field(args, cx)?.map(|value| value.to_f64()).transpose()?;
     Ok(value.map_or(Datum::Null, Datum::Float8))

@@ -251,6 +251,16 @@ pub fn extract_timetz(field: &str, time: i64, west: i32) -> Result<Option<Numeri
     value.map(Some).ok_or_else(|| unsupported(&name, TIMETZ))
 }
 
+/// `date_part('epoch', timestamp)` of either kind, in double precision.
+pub fn timestamp_epoch(timestamp: i64) -> f64 {
+    const EPOCH_MICROS: i64 = EPOCH_SECONDS * USECS_PER_SEC;
+    // Integers as long as they last; what is beyond loses its last digits.
+    match timestamp.checked_add(EPOCH_MICROS) {
+        Some(micros) => micros as f64 / 1e6,
+        None => (timestamp as f64 + EPOCH_MICROS as f64) / 1e6,
+    }
+}
+
 /// `date_part('epoch', interval)`, summed up in double precision as PostgreSQL does it.
 pub fn interval_epoch(span: &Interval) -> f64 {
     const DAY: f64 = 86_400.0;

@@ -247,10 +247,14 @@ fn read_field(
         Key::Mon => {
             set(&mut parsed.month, reader.name(field, &short(&MONTHS))? as i32 + 1, field)?;
         }
-        Key::Day => set(&mut parsed.day_of_week, reader.name(field, &DAYS)? as i32 + 1, field)?,
-        Key::Dy => {
-            let day = reader.name(field, &short(&DAYS))? as i32 + 1;
-            set(&mut parsed.day_of_week, day, field)?;
+        Key::Day | Key::Dy => {
+            let day = match field.key {
+                Key::Day => reader.name(field, &DAYS)?,
+                _ => reader.name(field, &short(&DAYS))?,
+            };
+            // Compared before it is counted from 1, so that two names of days always differ.
+            set(&mut parsed.day_of_week, day as i32, field)?;
+            parsed.day_of_week += 1;
         }
         Key::Roman => {
             // The longer numerals first: I is a prefix of most.
@@ -327,8 +331,12 @@ fn read_number(
         Key::DayOfYear | Key::IsoDayOfYear => (&mut parsed.day_of_year, value),
         Key::DayOfMonth => (&mut parsed.day, value),
         Key::DayOfWeek => (&mut parsed.day_of_week, value),
-        // Sunday is 7 there and 1 here.
-        Key::IsoDayOfWeek => (&mut parsed.day_of_week, if value >= 7 { 1 } else { value + 1 }),
+        Key::IsoDayOfWeek => {
+            set(&mut parsed.day_of_week, value, field)?;
+            // Sunday is 7 there and 1 here.
+            parsed.day_of_week = if value >= 7 { 1 } else { value + 1 };
+            return skip_ordinal(reader, field);
+        }
         Key::Week | Key::IsoWeek => (&mut parsed.week, value),
         Key::Century => (&mut parsed.century, value),
         Key::WeekOfMonth => (&mut parsed.week_of_month, value),
@@ -342,7 +350,12 @@ fn read_number(
         _ => return Ok(()),
     };
     set(slot, value, field)?;
-    if field.ordinal.is_some() {
+    skip_ordinal(reader, field)
+}
+
+/// Passes over the two letters of an ordinal.
+fn skip_ordinal(reader: &mut Reader<'_>, field: &FieldNode) -> Result<()> {
+    if field.ordinal.is_some() && field.key.is_ordinal() {
         reader.skip();
         reader.skip();
     }

@@ -158,14 +158,18 @@ impl Key {
         )
     }
 
+    /// Whether TH and th after the field have an effect: it is a number, but not a
+    /// displacement.
+    pub(super) fn is_ordinal(self) -> bool {
+        self.is_digits() && self != Key::ZoneMinute
+    }
+
     pub(super) fn convention(self) -> Convention {
         match self {
             Key::IsoDayOfYear | Key::IsoDayOfWeek | Key::IsoWeek | Key::IsoYear(_) => {
                 Convention::IsoWeek
             }
-            Key::Day
-            | Key::Dy
-            | Key::DayOfYear
+            Key::DayOfYear
             | Key::DayOfMonth
             | Key::DayOfWeek
             | Key::Month
@@ -209,7 +213,7 @@ fn keyword(picture: &str) -> Option<(&'static str, Key, Case)> {
 pub(super) fn parse(picture: &str) -> Vec<Node> {
     let mut nodes = Vec::new();
     let mut rest = picture;
-    while let Some(first) = rest.chars().next() {
+    while !rest.is_empty() {
         let (mut fill, mut localized) = (false, false);
         match rest.get(..2) {
             Some("FM" | "fm") => fill = true,
@@ -232,8 +236,9 @@ pub(super) fn parse(picture: &str) -> Vec<Node> {
                 rest = &rest[2..];
             }
             nodes.push(Node::Field(FieldNode { key, name, case, fill, localized, ordinal }));
-        } else if !(fill || localized) {
-            rest = literal(rest, first, &mut nodes);
+        } else if let Some(c) = rest.chars().next() {
+            // A modifier of nothing is dropped; what follows it is text even if it looks like one.
+            rest = literal(rest, c, &mut nodes);
         }
     }
     nodes

@@ -112,7 +112,7 @@ fn write(source: &Source, picture: &str) -> Result<String> {
             Node::Field(field) => {
                 let start = out.len();
                 write_field(source, &field, &mut out)?;
-                if let Some(case) = field.ordinal {
+                if let Some(case) = field.ordinal.filter(|_| field.key.is_ordinal()) {
                     let suffix = ordinal(&out[start..], case);
                     out.push_str(suffix);
                 }
@@ -249,8 +249,11 @@ fn write_number(source: &Source, field: &FieldNode, out: &mut String) {
         Key::IsoDayOfYear => {
             number(iso_year_day(source.year, source.month, source.day) as i64, 3);
         }
-        // Of all fields this one counts its sign as a place.
+        // These two count their sign as a place.
         Key::DayOfMonth if source.day < 0 => number(source.day as i64, 1),
+        Key::Week if source.day_of_year < -6 => {
+            number((source.day_of_year as i64 - 1) / 7 + 1, 1);
+        }
         Key::DayOfMonth => number(source.day as i64, 2),
         Key::DayOfWeek => number(source.day_of_week as i64 + 1, 1),
         Key::IsoDayOfWeek => {

@@ -159,7 +159,8 @@ impl Reader<'_> {
         self.advance(1);
     }
 
-    /// The sign behind what may have been the last digit.
+    /// The sign behind what may have been the last digit, where the picture has one
+    /// somewhere.
     fn trailing_sign(&mut self, is_read: bool) {
         let sign_at = |at: usize| match self.rest.get(at) {
             Some(b'-') => Some('-'),
@@ -172,7 +173,7 @@ impl Reader<'_> {
                 self.sign = Some(sign);
                 self.advance(1);
             }
-        } else if !is_read && !self.desc.plus && !self.desc.minus {
+        } else if !is_read && (self.desc.plus || self.desc.minus) {
             self.sign = sign_at(0);
         }
     }
