@@ -6,7 +6,7 @@
 
 pub mod query;
 
-use crate::bind::typename::format_type;
+use crate::bind::typename::format_type_with_typmod;
 use crate::expr::{Aggregate, BoolTest, CallSyntax, Expr, RowCompareOp, TypeRef, WindowCall};
 use steppe_catalog::system::definitions;
 pub use steppe_catalog::system::definitions::quote_literal;
@@ -140,7 +140,7 @@ impl Deparser<'_> {
             Expr::Array { elements, ty, .. } => {
                 self.named_list("ARRAY[", elements, "]", out);
                 if elements.is_empty() {
-                    out.push_str(&format!("::{}", format_type(ty.oid, ty.typmod)));
+                    out.push_str(&format!("::{}", format_type_with_typmod(ty.oid, ty.typmod)));
                 }
             }
             Expr::Subscript { array, indices, .. } => {
@@ -226,7 +226,7 @@ impl Deparser<'_> {
             self.wrapped("(", arg, ")", out);
         }
         out.push_str("::");
-        out.push_str(&format_type(ty.oid, ty.typmod));
+        out.push_str(&format_type_with_typmod(ty.oid, ty.typmod));
     }
 
     fn case(
@@ -350,7 +350,7 @@ fn constant(value: &Datum, ty: TypeRef, out: &mut String) {
     let label = |out: &mut String| {
         if ty.oid != oid::UNKNOWN {
             out.push_str("::");
-            out.push_str(&format_type(ty.oid, ty.typmod));
+            out.push_str(&format_type_with_typmod(ty.oid, ty.typmod));
         }
     };
     if value.is_null() {

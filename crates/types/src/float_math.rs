@@ -152,9 +152,16 @@ pub fn acosh(v: f64) -> Result<f64> {
     })
 }
 
-/// `atanh`
+/// `atanh`, by the formulas of fdlibm.
 pub fn atanh(v: f64) -> Result<f64> {
-    of_unit(v, f64::atanh)
+    fn magnitude(t: f64) -> f64 {
+        match t < 0.5 {
+            _ if t < 1.0 / LARGE => t,
+            true => 0.5 * (2.0 * t + 2.0 * t * t / (1.0 - t)).ln_1p(),
+            false => 0.5 * ((t + t) / (1.0 - t)).ln_1p(),
+        }
+    }
+    of_unit(v, |v| magnitude(v.abs()).copysign(v))
 }
 
 #[cold]

@@ -114,12 +114,10 @@ fn joined(a: &[(i32, i32)], b: &[(i32, i32)]) -> Result<Dimensions> {
     let incompatible = |detail: String| {
         Err(subscript_error("cannot concatenate incompatible arrays").detail(detail))
     };
-    let same_lengths =
-        |a: &[(i32, i32)], b: &[(i32, i32)]| a.iter().map(|d| d.0).eq(b.iter().map(|d| d.0));
     let (mut dimensions, added, fit, what) = match a.len() as i32 - b.len() as i32 {
-        0 => (a.to_vec(), b[0].0, same_lengths(&a[1..], &b[1..]), "element dimensions"),
-        1 => (a.to_vec(), 1, same_lengths(&a[1..], b), "dimensions"),
-        -1 => (b.to_vec(), 1, same_lengths(a, &b[1..]), "dimensions"),
+        0 => (a.to_vec(), b[0].0, a[1..] == b[1..], "element dimensions"),
+        1 => (a.to_vec(), 1, &a[1..] == b, "dimensions"),
+        -1 => (b.to_vec(), 1, a == &b[1..], "dimensions"),
         _ => {
             return incompatible(format!(
                 "Arrays of {} and {} dimensions are not compatible for concatenation.",

@@ -85,19 +85,25 @@ impl CatalogNames {
         self.path.iter().find_map(|schema| self.catalog.relation_named(*schema, name))
     }
 
-    /// [`Self::relation`], or 3F000 or 42P01.
+    /// [`Self::relation`], or 42P01.
     pub(crate) fn existing_relation(&self, name: &str) -> Result<&Arc<Relation>> {
         self.relation(name)?.ok_or_else(|| {
-            let parts = split_qualified(name).unwrap_or_default();
-            if let [schema, _] = parts.as_slice()
-                && self.catalog.schema_named(schema).is_none()
-            {
-                let message = format!("schema \"{schema}\" does not exist");
-                return Error::new(SqlState::INVALID_SCHEMA_NAME, message);
-            }
-            let parts = parts.join(".");
+            let parts = split_qualified(name).unwrap_or_default().join(".");
             Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{parts}\" does not exist"))
         })
+    }
+
+    /// [`Self::existing_relation`], or 3F000 where the name's schema is missing: so do casts
+    /// from text, but not the input function.
+    pub(crate) fn relation_in_schema(&self, name: &str) -> Result<&Arc<Relation>> {
+        let parts = split_qualified(name)?;
+        if let [schema, _] = parts.as_slice()
+            && self.catalog.schema_named(schema).is_none()
+        {
+            let message = format!("schema \"{schema}\" does not exist");
+            return Err(Error::new(SqlState::INVALID_SCHEMA_NAME, message));
+        }
+        self.existing_relation(name)
     }
 
     /// Whether the relation's bare name finds it.

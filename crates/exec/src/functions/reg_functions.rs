@@ -13,7 +13,7 @@ pub(super) const TABLE: &[Entry] = &[
     (
         "text_regclass",
         scalar(|a, cx| {
-            CatalogNames::of(cx).existing_relation(text(a, 0)?).map(|r| Datum::Oid(r.oid))
+            CatalogNames::of(cx).relation_in_schema(text(a, 0)?).map(|r| Datum::Oid(r.oid))
         }),
     ),
     ("to_regclass", typed(look_up)),

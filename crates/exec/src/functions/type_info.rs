@@ -6,7 +6,7 @@ use super::reg::parse_type;
 use super::{CallInfo, Entry, arg, scalar, typed};
 use crate::env::FnContext;
 use steppe_catalog::{Builtins, C_COLLATION};
-use steppe_sql::bind::typename::format_type;
+use steppe_sql::bind::typename::{format_type, format_type_with_typmod};
 use steppe_types::physical::Physical;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, stored, text_io};
 
@@ -33,11 +33,8 @@ fn format_type_of(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     let Some(type_oid) = given(args, 0) else { return Ok(Datum::Null) };
     let type_oid = type_oid.as_oid()?;
     match given(args, 1) {
-        None => text_datum(match type_oid {
-            oid::BPCHAR => "character".to_string(),
-            _ => format_type(type_oid, -1),
-        }),
-        Some(typmod) => text_datum(format_type(type_oid, typmod.as_int4()?)),
+        None => text_datum(format_type(type_oid, -1)),
+        Some(typmod) => text_datum(format_type_with_typmod(type_oid, typmod.as_int4()?)),
     }
 }
 

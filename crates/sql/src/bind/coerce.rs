@@ -413,7 +413,8 @@ impl Binder<'_> {
         if to.oid == oid::ANY || is_polymorphic(to.oid) {
             return Ok(Some(expr));
         }
-        if from.oid == oid::RECORD && to.oid != oid::RECORD {
+        // A row is printed, but not read as a row of another kind.
+        if from.oid == oid::RECORD && to.oid != oid::RECORD && category(to.oid) != b'S' {
             return Ok(None);
         }
         let Some(path) = pathway(from.oid, to.oid, context) else { return Ok(None) };

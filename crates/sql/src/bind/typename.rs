@@ -134,7 +134,19 @@ fn type_modifier(ty: Oid, modifiers: &[ast::Expr]) -> Result<i32> {
     }
 }
 
-/// The SQL name of a type, as pg_catalog.format_type() gives it.
+/// The SQL name of a type as it is written in a cast, and as pg_catalog.format_type() gives
+/// it with a modifier: `character` without a length would be one of length 1.
+pub fn format_type_with_typmod(type_oid: Oid, typmod: i32) -> String {
+    match type_oid {
+        oid::BPCHAR if typmod == -1 => "bpchar".into(),
+        _ if typmod == -1 && oid::element_type_of(type_oid) == Some(oid::BPCHAR) => {
+            "bpchar[]".into()
+        }
+        _ => format_type(type_oid, typmod),
+    }
+}
+
+/// The SQL name of a type, with its modifier unless that is -1 (format_type_be).
 pub fn format_type(type_oid: Oid, typmod: i32) -> String {
     let builtins = Builtins::get();
     let Some(ty) = builtins.ty(type_oid) else {
@@ -161,7 +173,6 @@ pub fn format_type(type_oid: Oid, typmod: i32) -> String {
         oid::FLOAT4 => "real".into(),
         oid::FLOAT8 => "double precision".into(),
         oid::CHAR => "\"char\"".into(),
-        oid::BPCHAR if typmod == -1 => "bpchar".into(),
         oid::BPCHAR => length("character"),
         oid::VARCHAR => length("character varying"),
         oid::NUMERIC if typmod >= VARHDRSZ => {

@@ -8,11 +8,14 @@ use super::abbrev::{self, Abbrev};
 use super::calendar::{POSTGRES_EPOCH_JDATE, Tm, UNIX_EPOCH_JDATE, USECS_PER_DAY, USECS_PER_SEC};
 use crate::error::{Error, Result, SqlState};
 use crate::interval::Interval;
-use jiff::tz::{AmbiguousOffset, TimeZone as Rules};
+use jiff::tz::{AmbiguousOffset, TimeZone as Rules, TimeZoneTransition};
 use std::sync::{Arc, LazyLock};
 
 /// Largest displacement from UTC in hours (MAX_TZDISP_HOUR).
 const MAX_HOURS: f64 = 168.0;
+/// Transitions looked through for an abbreviation: more than any zone has before its rules
+/// repeat themselves for ever.
+const TRANSITIONS_MAX: usize = 1000;
 /// A 400-year Gregorian cycle is a whole number of weeks, so rules repeat with it.
 const CYCLE_DAYS: i64 = 146_097;
 
@@ -32,6 +35,8 @@ enum Kind {
     Fixed { offset: i32, abbrev: Box<str> },
     /// Offsets by date.
     Ruled(Rules),
+    /// What an abbreviation stood for in a zone by date.
+    Abbreviation { abbrev: Box<str>, zone: TimeZone },
 }
 
 /// What a zone says about an instant.
@@ -162,7 +167,10 @@ impl TimeZone {
             Some(Abbrev::Fixed(offset, _)) => {
                 return Ok(TimeZone::fixed(name, offset, &name.to_ascii_uppercase()));
             }
-            Some(Abbrev::Dynamic(zone)) => TimeZone::by_name(zone),
+            Some(Abbrev::Dynamic(zone)) => TimeZone::by_name(zone).map(|zone| {
+                let kind = Kind::Abbreviation { abbrev: name.to_ascii_uppercase().into(), zone };
+                TimeZone(Arc::new(Zone { name: name.into(), kind }))
+            }),
             None => TimeZone::by_name(name),
         };
         zone.ok_or_else(|| not_recognized(name))
@@ -178,6 +186,7 @@ impl TimeZone {
         match &self.0.kind {
             Kind::Fixed { offset, .. } => Some(*offset),
             Kind::Ruled(rules) => rules.to_fixed_offset().ok().map(|o| o.seconds()),
+            Kind::Abbreviation { .. } => None,
         }
     }
 
@@ -186,6 +195,9 @@ impl TimeZone {
         match &self.0.kind {
             Kind::Fixed { offset, .. } => *offset,
             Kind::Ruled(rules) => rules.to_offset(instant(utc)).seconds(),
+            Kind::Abbreviation { abbrev, zone } => {
+                zone.abbrev_offset_at(abbrev, utc).unwrap_or_else(|| zone.offset_at(utc))
+            }
         }
     }
 
@@ -194,6 +206,9 @@ impl TimeZone {
         match &self.0.kind {
             Kind::Fixed { offset, abbrev } => {
                 ZoneInfo { offset: *offset, abbrev: abbrev.to_string(), is_dst: false }
+            }
+            Kind::Abbreviation { abbrev, .. } => {
+                ZoneInfo { offset: self.offset_at(utc), abbrev: abbrev.to_string(), is_dst: false }
             }
             Kind::Ruled(rules) => {
                 let info = rules.to_offset_info(instant(utc));
@@ -212,6 +227,7 @@ impl TimeZone {
     pub fn offset_of_local(&self, tm: &Tm) -> i32 {
         let rules = match &self.0.kind {
             Kind::Fixed { offset, .. } => return *offset,
+            Kind::Abbreviation { abbrev, zone } => return abbrev_offset(zone, abbrev, tm),
             Kind::Ruled(rules) => rules,
         };
         let year = cyclic_year(tm.year);
@@ -227,6 +243,22 @@ impl TimeZone {
             AmbiguousOffset::Gap { before, .. } => before.seconds(),
             AmbiguousOffset::Fold { after, .. } => after.seconds(),
         }
+    }
+
+    /// The offset that goes with an abbreviation at an instant: the one it had last until
+    /// then, or else first afterwards (pg_interpret_timezone_abbrev). None: never used.
+    fn abbrev_offset_at(&self, abbreviation: &str, utc: i64) -> Option<i32> {
+        let info = self.info_at(utc);
+        if info.abbrev.eq_ignore_ascii_case(abbreviation) {
+            return Some(info.offset);
+        }
+        let Kind::Ruled(rules) = &self.0.kind else { return None };
+        let at = instant(utc);
+        let is_it =
+            |t: &TimeZoneTransition<'_>| t.abbreviation().eq_ignore_ascii_case(abbreviation);
+        let found = rules.preceding(at).find(is_it);
+        let found = found.or_else(|| rules.following(at).take(TRANSITIONS_MAX).find(is_it));
+        found.map(|transition| transition.offset().seconds())
     }
 
     /// The local timestamp of an instant; None if it leaves the range.
@@ -252,33 +284,29 @@ pub(crate) fn abbrev_offset(zone: &TimeZone, abbreviation: &str, tm: &Tm) -> i32
     // A dynamic abbreviation means the zone's offset under that abbreviation if it was
     // used around then, else whatever the zone says.
     let offset = zone.offset_of_local(tm);
-    let Some(utc) = tm.to_timestamp_at(offset) else { return offset };
-    let info = zone.info_at(utc);
-    if info.abbrev.eq_ignore_ascii_case(abbreviation) {
-        return offset;
-    }
-    // Look half a year to both sides for the abbreviation's own offset.
-    for days in [-183, 183] {
-        let near = zone.info_at(utc.saturating_add(days * USECS_PER_DAY));
-        if near.abbrev.eq_ignore_ascii_case(abbreviation) {
-            return near.offset;
-        }
-    }
-    offset
+    let utc = tm.to_timestamp_at(offset);
+    utc.and_then(|utc| zone.abbrev_offset_at(abbreviation, utc)).unwrap_or(offset)
 }
+
+/// The cycles after 2000 whose years are asked for as they are. Later ones are moved back
+/// into the last of these, which lies within jiff's range and beyond the last change that
+/// any zone's rules foretell.
+const OWN_CYCLES: i64 = 16;
 
 /// A year within jiff's range with the same calendar and the same rules.
 fn cyclic_year(year: i32) -> i32 {
-    if year > 2400 { 2000 + (year - 2000) % 400 } else { year }
+    let end = 2000 + OWN_CYCLES as i32 * 400;
+    if year >= end { end - 400 + (year - end) % 400 } else { year }
 }
 
 /// The instant for jiff, moved by whole 400-year cycles into its range.
 fn instant(utc: i64) -> jiff::Timestamp {
     const EPOCH_SECS: i64 = (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) as i64 * 86_400;
     let cycle = CYCLE_DAYS * USECS_PER_DAY;
-    let within = if utc >= cycle { utc % cycle } else { utc };
+    let end = OWN_CYCLES * cycle;
+    let within = if utc >= end { end - cycle + (utc - end) % cycle } else { utc };
     let seconds = within.div_euclid(USECS_PER_SEC) + EPOCH_SECS;
-    // 4714 BC to 2400 AD is inside jiff's range.
+    // 4714 BC to 8400 AD is inside jiff's range.
     jiff::Timestamp::from_second(seconds).unwrap_or(jiff::Timestamp::MIN)
 }
 
