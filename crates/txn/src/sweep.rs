@@ -37,6 +37,9 @@ pub type Checkpoint<'a> = &'a mut dyn FnMut() -> Result<()>;
 /// Appends the out-of-line values that a row refers to.
 pub type FindReferences<'a> = &'a mut dyn FnMut(&[u8], &mut Vec<OverflowRef>) -> Result<()>;
 
+/// Whether an entry of a tree can go.
+type IsDead<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<bool>;
+
 /// Ids that one pass over the table covers: 16 MiB of bits.
 const IDS_PER_PASS: u64 = 1 << 27;
 
@@ -166,12 +169,7 @@ impl Database {
 
     /// Removes the entries of a tree that `is_dead` names. It is asked without a latch
     /// first: a leaf where nothing is dead costs a look.
-    fn sweep(
-        &self,
-        tree: &Tree,
-        check: Checkpoint<'_>,
-        is_dead: &mut dyn FnMut(&[u8], &[u8]) -> Result<bool>,
-    ) -> Result<u64> {
+    fn sweep(&self, tree: &Tree, check: Checkpoint<'_>, is_dead: IsDead<'_>) -> Result<u64> {
         let mut removed = 0;
         let mut cursor = tree.scan(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
         while cursor.next_page()? {

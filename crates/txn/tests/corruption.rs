@@ -89,13 +89,13 @@ fn make_image() -> Result<Image> {
     let mut more = NewRows::default();
     (ROWS..ROWS + 200).for_each(|n| more.push(&row_bytes(n, false)));
     table.insert_batch(&mut txn, &mut more, &mut Vec::new())?;
-    values.put(&mut txn, &(0..9000u32).map(|n| (n * n >> 7) as u8).collect::<Vec<u8>>())?;
+    values.put(&mut txn, &(0..9000u32).map(|n| ((n * n) >> 7) as u8).collect::<Vec<u8>>())?;
     database.wait_durable(txn.commit()?.lsn)?;
     // And a loser, whose records are in the log.
     let mut loser = begin(&session)?;
-    for n in 0..20 {
-        replace(&mut loser, &table, ids[n], b"never committed")?;
-        index.mark_deleted(&mut loser, &(n as u32).to_be_bytes(), false, ids[n])?;
+    for (n, &id) in ids.iter().take(20).enumerate() {
+        replace(&mut loser, &table, id, b"never committed")?;
+        index.mark_deleted(&mut loser, &(n as u32).to_be_bytes(), false, id)?;
     }
     let end = database.wal().insert_position();
     database.wait_durable(end)?;
