@@ -86,6 +86,11 @@ impl BulkInsert {
         Ok(BulkInsert { stmt: stmt.clone(), inserter: Inserter::default(), pending })
     }
 
+    /// Whether rows are held as values until they are stored, and looked at only then.
+    pub fn holds_values(&self) -> bool {
+        matches!(self.pending, Pending::Values { .. })
+    }
+
     /// How many rows are not stored yet.
     pub fn pending_rows(&self) -> usize {
         self.pending.len()

@@ -191,19 +191,36 @@ impl Builder<'_> {
 
     /// Conditions, keys, and what ANALYZE found.
     pub(super) fn properties(&self, plan: &Plan, id: usize, node: &mut Node) {
-        // As ruleutils: a scan's own conditions name no relation unless they must.
-        let qualified = self.many_relations || self.options.verbose;
-        let in_scan = self.options.verbose;
-        let filter_qualified = match &plan.node {
+        self.conditions_and_keys(plan, id, node);
+        // As explain.c: a scan's own condition names no relation unless it must.
+        let qualified = match &plan.node {
             PlanNode::SubqueryScan { .. } => true,
             PlanNode::SeqScan { .. }
             | PlanNode::IndexScan { .. }
             | PlanNode::Values(_)
             | PlanNode::CteScan { .. }
             | PlanNode::WorkTableScan { .. }
-            | PlanNode::FunctionScan { .. } => in_scan,
-            _ => qualified,
+            | PlanNode::FunctionScan { .. } => self.options.verbose,
+            _ => self.is_qualified(),
         };
+        self.filter(plan, id, &self.input(plan, qualified), node);
+        if let PlanNode::IndexScan { index_only, .. } = &plan.node
+            && let Some(done) = self.instrument(id)
+        {
+            if *index_only {
+                node.property("Heap Fetches", done.fetches);
+            }
+            node.property("Index Searches", done.searches);
+        }
+    }
+
+    /// Whether columns above the scans are shown with their relations.
+    fn is_qualified(&self) -> bool {
+        self.many_relations || self.options.verbose
+    }
+
+    fn conditions_and_keys(&self, plan: &Plan, id: usize, node: &mut Node) {
+        let qualified = self.is_qualified();
         match &plan.node {
             PlanNode::Result { one_time_filter: Some(filter), .. } => {
                 node.property("One-Time Filter", self.text(filter, &[]));
@@ -213,7 +230,7 @@ impl Builder<'_> {
                 node.property("Function Call", calls.join(", "));
             }
             PlanNode::IndexScan { rel, range, .. } if !range.conditions.is_empty() => {
-                let columns = self.columns(rel, in_scan);
+                let columns = self.columns(rel, self.options.verbose);
                 node.property("Index Cond", joined(self.list(&range.conditions, &columns)));
             }
             PlanNode::HashJoin { outer, inner, keys, on, .. } => {
@@ -263,16 +280,6 @@ impl Builder<'_> {
             PlanNode::Modify(modify) => self.conflict(modify, node),
             PlanNode::Append(_) => node.detail("Subplans Removed", 0),
             _ => {}
-        }
-        let slots = self.input(plan, filter_qualified);
-        self.filter(plan, id, &slots, node);
-        if let PlanNode::IndexScan { index_only, .. } = &plan.node
-            && let Some(done) = self.instrument(id)
-        {
-            if *index_only {
-                node.property("Heap Fetches", done.fetches);
-            }
-            node.property("Index Searches", done.searches);
         }
     }
 
@@ -340,7 +347,7 @@ impl Builder<'_> {
         on: &Option<Expr>,
         node: &mut Node,
     ) {
-        let qualified = self.many_relations || self.options.verbose;
+        let qualified = self.is_qualified();
         node.detail("Inner Unique", Value::Bool(false));
         if let Some(label) = label {
             let (outer, inner) = (self.output(outer, qualified), self.output(inner, qualified));

@@ -73,6 +73,9 @@ pub(super) struct CopyIn {
     insert: BulkInsert,
     /// The line numbers of the rows that are not inserted yet.
     lines: Vec<u64>,
+    /// Their context lines, if they are held as values: constraints that the row itself breaks
+    /// are then found when it is stored, and told with the row.
+    contexts: Vec<String>,
     batch_bytes: usize,
     rows: u64,
     /// The rest of the Query message; `None` in the extended protocol.
@@ -118,6 +121,9 @@ impl CopyIn {
         }
         self.batch_bytes += bytes;
         self.lines.push(self.decoder.line_number());
+        if self.insert.holds_values() {
+            self.contexts.push(self.decoder.context(&self.table, Doing::Row));
+        }
         Ok(true)
     }
 
@@ -179,6 +185,7 @@ impl Session {
             is_binary,
             insert,
             lines: Vec::new(),
+            contexts: Vec::new(),
             batch_bytes: 0,
             rows: 0,
             query: None,
@@ -284,6 +291,7 @@ impl Session {
         self.end_statement();
         copy.rows += copy.lines.len() as u64;
         copy.lines.clear();
+        copy.contexts.clear();
         copy.batch_bytes = 0;
         Ok(())
     }
@@ -305,7 +313,10 @@ impl Session {
             let (env, txn) = (&self.env, &mut self.xact.txn);
             let one = tokio::task::block_in_place(|| copy.insert.store_row(i, env, txn));
             if let Err(error) = one {
-                return with_context(error, place(*line));
+                // As in PostgreSQL, what an index finds is told without the row.
+                let row = copy.contexts.get(i);
+                let row = row.filter(|_| error.sqlstate() != SqlState::UNIQUE_VIOLATION);
+                return with_context(error, row.cloned().unwrap_or_else(|| place(*line)));
             }
         }
         with_context(error, place(first_line))

@@ -266,12 +266,7 @@ impl Session {
         let source = Arc::clone(&portal.source);
         self.set_running(&source);
         if self.live.logs_statements {
-            let level = match &portal.body {
-                PortalBody::Plan(plan) => level_of_command(plan.plan.compiled.planned().command),
-                PortalBody::Utility { statement, .. } => level_of(statement),
-                PortalBody::Empty | PortalBody::Cursor(_) => LoggedStatements::All,
-            };
-            self.log_start(level, &format!("execute {name}"));
+            self.log_start(level_of_portal(&portal.body), &format!("execute {name}"));
         }
         match &mut portal.body {
             PortalBody::Empty => backend::empty_query_response(&mut self.out),
@@ -342,6 +337,15 @@ impl Session {
         self.end_implicit()?;
         self.ready();
         Ok(())
+    }
+}
+
+/// The least log_statement that logs a portal's execution.
+fn level_of_portal(body: &PortalBody) -> LoggedStatements {
+    match body {
+        PortalBody::Plan(plan) => level_of_command(plan.plan.compiled.planned().command),
+        PortalBody::Utility { statement, .. } => level_of(statement),
+        PortalBody::Empty | PortalBody::Cursor(_) => LoggedStatements::All,
     }
 }
 
