@@ -12,7 +12,9 @@
 //!                        ├ func      overload resolution (functions, operators)
 //!                        ├ coerce    coercions and common types
 //!                        ├ select    SELECT, VALUES, set operations, WITH
-//!                        ├ group     aggregates and GROUP BY rules
+//!                        ├ group     aggregates and GROUP BY rules; grouping_sets, window
+//!                        ├ lock      FOR UPDATE
+//!                        ├ view      changes through views
 //!                        └ dml       INSERT, UPDATE, DELETE
 //! ```
 //!

@@ -7,6 +7,7 @@
 
 use super::cost::{self, Estimator};
 use super::ordered::WantedOrder;
+use super::prep::push_down;
 use super::scan::{ScanRequest, clamp_rows};
 use super::upper::hash_distinct;
 use super::{ColumnId, CtePlan, Planner, Rel, RteSet, and_all, conjuncts, node, rtes_of, to_slots};
@@ -189,8 +190,11 @@ impl Planner<'_> {
                 self.base_scan(&request)
             }
             RteKind::Subquery { query, .. } => {
-                let child = self.query((**query).clone())?;
-                self.derived_rel(from, rte, conditions, child)
+                let mut query = query.clone();
+                let mut kept = conditions;
+                kept.retain(|c| !push_down(&mut query, rte, c));
+                let child = self.query(*query)?;
+                self.derived_rel(from, rte, kept, child)
             }
             RteKind::Function { calls, ordinality } => {
                 let scan = PlanNode::FunctionScan {

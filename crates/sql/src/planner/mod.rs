@@ -1,11 +1,14 @@
 //! The planner: a bound query becomes a tree of plan nodes.
 //!
 //! ```text
-//!   Query ── sub-selects planned first (correlation becomes run-time parameters)
+//!   Query ── simple sub-selects merged, EXISTS and IN as joins  (prep)
+//!     │      other sub-selects planned (correlation becomes run-time parameters)
 //!     │
 //!     ├─ from     base relations: sequential or index scan   (scan, index)
 //!     │           join order and methods, cheapest first     (join)
-//!     ├─ upper    grouping, DISTINCT, ORDER BY, LIMIT, set operations
+//!     │           or in an index's order                     (ordered)
+//!     ├─ upper    DISTINCT, ORDER BY, LIMIT, set operations;
+//!     │           grouping, window, project_set on the way
 //!     └─ modify   INSERT, UPDATE, DELETE on top
 //! ```
 //!

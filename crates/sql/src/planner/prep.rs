@@ -19,6 +19,76 @@ use hashbrown::HashMap;
 /// Merged entries: their columns as expressions of the query around.
 type Merged = HashMap<usize, Vec<Expr>>;
 
+/// Takes a condition on the columns of the entry `rte` into the sub-select behind it, where it
+/// drops whole groups, partitions or rows alike (subquery_push_qual). False: it must stay above.
+pub(crate) fn push_down(query: &mut Query, rte: usize, condition: &Expr) -> bool {
+    if is_volatile(condition) || contains_sublink(condition) || !may_push(query) {
+        return false;
+    }
+    if let Some(operation) = &mut query.set_operation {
+        let same_types = |q: &Query| {
+            let visible = q.targets.iter().filter(|t| !t.hidden).map(|t| t.expr.ty().oid);
+            visible.eq(operation.types.iter().map(|t| t.oid))
+        };
+        if !same_types(&operation.left) || !same_types(&operation.right) {
+            return false;
+        }
+        // Both sides or neither: what one of them takes is tried on copies.
+        let (mut left, mut right) = (operation.left.clone(), operation.right.clone());
+        if !push_down(&mut left, rte, condition) || !push_down(&mut right, rte, condition) {
+            return false;
+        }
+        (operation.left, operation.right) = (left, right);
+        return true;
+    }
+    let columns: Vec<&Expr> = query.targets.iter().filter(|t| !t.hidden).map(|t| &t.expr).collect();
+    let mut used = hashbrown::HashSet::new();
+    super::collect_columns(condition, &mut used);
+    let column = |attribute: i16| columns.get(usize::try_from(attribute - 1).ok()?).copied();
+    let pushable = used.iter().all(|(entry, attribute)| {
+        *entry == rte && column(*attribute).is_some_and(|e| may_filter_on(query, e))
+    });
+    if !pushable {
+        return false;
+    }
+    let inner = condition.clone().transform(&mut |e| {
+        Ok::<_, std::convert::Infallible>(match e {
+            Expr::Var { rte: r, column: c, levels_up: 0, .. } if r == rte => {
+                columns.get(c as usize).map_or(e.clone(), |e| (*e).clone())
+            }
+            other => other,
+        })
+    });
+    match inner {
+        Ok(inner) => add_conditions(&mut query.filter, vec![inner]),
+        Err(never) => match never {},
+    }
+    true
+}
+
+/// Whether rows that a sub-select hands up may be dropped before it counts or numbers them.
+fn may_push(query: &Query) -> bool {
+    query.command == Command::Select
+        && query.limit.is_none()
+        && query.offset.is_none()
+        && query.row_locks.is_empty()
+        && query.grouping_sets.is_none()
+        && (!query.has_aggregates || !query.group_by.is_empty())
+        && !query.targets.iter().any(|t| returns_set(&t.expr))
+}
+
+/// Whether a condition on this output column is one on what the sub-select groups, parts or makes
+/// distinct by.
+fn may_filter_on(query: &Query, column: &Expr) -> bool {
+    let grouped = !query.has_aggregates || query.group_by.contains(column);
+    let parted = query.windows.iter().all(|w| w.partition_by.contains(column));
+    let distinct = match &query.distinct {
+        Distinct::On(on) => on.iter().any(|t| query.targets[*t].expr == *column),
+        _ => true,
+    };
+    grouped && parted && distinct && !is_volatile(column) && !contains_sublink(column)
+}
+
 /// Both rewrites. A query that locks rows keeps its sub-selects in WHERE, which are evaluated
 /// again over rows that have changed.
 pub(crate) fn prepare(query: &mut Query) {

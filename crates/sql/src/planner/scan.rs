@@ -114,15 +114,18 @@ impl Planner<'_> {
         targets: &[Target],
         order_by: &[OrderBy],
     ) -> Result<Option<Rel>> {
+        let mut best: Option<Rel> = None;
         for index in self.usable_indexes(request)? {
             let Some(backward) = index.provides_order(request, targets, order_by) else {
                 continue;
             };
-            if let Some(rel) = self.index_scan(request, &index, true, backward)? {
-                return Ok(Some(rel));
+            if let Some(rel) = self.index_scan(request, &index, true, backward)?
+                && best.as_ref().is_none_or(|b| rel.plan.cost.total < b.plan.cost.total)
+            {
+                best = Some(rel);
             }
         }
-        Ok(None)
+        Ok(best)
     }
 
     /// The table's indexes that may answer the query: of partial ones those whose predicate the
