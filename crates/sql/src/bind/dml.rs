@@ -461,7 +461,7 @@ impl Binder<'_> {
         &mut self,
         relation: &Arc<Relation>,
         clauses: &[ast::SetClause],
-    ) -> Result<(Vec<(usize, Expr)>, Vec<usize>)> {
+    ) -> Result<(Assignments, Vec<usize>)> {
         let mut assignments: Vec<(usize, Expr)> = Vec::new();
         let mut sources = Vec::new();
         for clause in clauses {
