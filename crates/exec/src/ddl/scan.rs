@@ -36,11 +36,14 @@ pub(crate) fn scan_rows(
     }
 }
 
+/// What is done with the rows of a page.
+type BatchFn<'f> = dyn FnMut(&mut DdlContext<'_>, Vec<Vec<Datum>>) -> Result<()> + 'f;
+
 /// Calls `f` with the visible rows of one page after the other. It may write to other trees.
 pub(crate) fn scan_batches(
     ctx: &mut DdlContext<'_>,
     table: &TableAccess,
-    f: &mut dyn FnMut(&mut DdlContext<'_>, Vec<Vec<Datum>>) -> Result<()>,
+    f: &mut BatchFn<'_>,
 ) -> Result<()> {
     let Some(rows) = table.rows() else { return Ok(()) };
     ctx.txn.start_statement()?;

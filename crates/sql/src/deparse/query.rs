@@ -566,7 +566,7 @@ impl Printer<'_> {
                     out.clause("", INDENT_LIST);
                 }
             }
-            self.from_item(query, item, out);
+            self.item(query, item, out);
         }
         if let Some(filter) = &query.filter {
             out.clause(" WHERE ", 1);
@@ -629,7 +629,7 @@ impl Printer<'_> {
 
     // ----- FROM -----
 
-    fn from_item(&self, query: &Query, item: &FromItem, out: &mut Layout) {
+    fn item(&self, query: &Query, item: &FromItem, out: &mut Layout) {
         match item {
             FromItem::Rte(rte) => self.entry(query, *rte, out),
             FromItem::Join { kind, left, right, on, using } => {
@@ -637,7 +637,7 @@ impl Printer<'_> {
                 if paren {
                     out.push("(");
                 }
-                self.from_item(query, left, out);
+                self.item(query, left, out);
                 let word = match (kind, on) {
                     (JoinKind::Inner, None) if using.is_empty() => " CROSS JOIN ",
                     (JoinKind::Inner, _) => " JOIN ",
@@ -651,7 +651,7 @@ impl Printer<'_> {
                 if right_paren {
                     out.push("(");
                 }
-                self.from_item(query, right, out);
+                self.item(query, right, out);
                 if right_paren {
                     out.push(")");
                 }
