@@ -18,6 +18,10 @@ use steppe_types::oid::{self, element_type_of};
 use steppe_types::physical::Physical;
 use steppe_types::{Datum, Error, Oid, Result};
 
+/// `age(timestamptz, timestamptz)`: PostgreSQL calls it immutable, but it counts days in the
+/// session's time zone, which folding does not know.
+const TIMESTAMPTZ_AGE: Oid = 1199;
+
 /// `IN` lists from this length on are hashed.
 const HASHED_LIST_MIN: usize = 9;
 
@@ -193,8 +197,9 @@ impl<'a> Compiler<'a> {
     ) -> Result<CExpr> {
         let proc = proc(func)?;
         let compiled = self.list(args)?;
-        let foldable =
-            proc.volatility == b'i' && compiled.iter().all(|a| matches!(a, CExpr::Const(_)));
+        let foldable = proc.volatility == b'i'
+            && func != TIMESTAMPTZ_AGE
+            && compiled.iter().all(|a| matches!(a, CExpr::Const(_)));
         let variadic = syntax == CallSyntax::Variadic;
         let types = || args.iter().map(|a| a.ty().oid).collect();
         let info = || CallInfo { func, args: types(), ret, variadic };
