@@ -86,12 +86,10 @@ impl Reader<'_> {
                 self.place(key);
                 self.advance(1);
             }
-            Key::Comma | Key::Group => {
-                // In fill mode only a comma within the number would be skipped, but reading
-                // never counts as being in one.
-                if !self.desc.fill && self.starts_with(b',') {
-                    self.advance(1);
-                }
+            // In fill mode only a comma within the number would be skipped, but reading never
+            // counts as being in one.
+            Key::Comma | Key::Group if !self.desc.fill && self.starts_with(b',') => {
+                self.advance(1);
             }
             Key::Currency => self.skip_text(1),
             Key::Ordinal { .. } => self.skip_text(2),
