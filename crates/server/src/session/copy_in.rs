@@ -199,7 +199,7 @@ impl Session {
             let oid = self.find_relation(name)?.oid;
             let lock = RelationLockMode::RowExclusive;
             if let Some(wait) = self.xact.txn()?.lock_relation(oid, lock)? {
-                self.wait_for_lock(wait).await?;
+                wait.await?;
             }
             self.refresh_names();
             let relation = self.find_relation(name)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use steppe_exec::{ExecOutcome, Execution, FetchStatus, RowSink};
 use steppe_sql::plan::RelationLock;
-use steppe_txn::{LockWait, RelationLockMode, Txn};
+use steppe_txn::{RelationLockMode, Txn};
 use steppe_types::{Error, Result};
 
 use super::portal::PlanPortal;
@@ -36,21 +36,15 @@ fn mode_of(lock: RelationLock) -> RelationLockMode {
 }
 
 impl Session {
-    /// Awaits a lock: the worker's other sessions go on. What is answered already
-    /// should not wait for somebody else's transaction.
-    pub(super) async fn wait_for_lock(&mut self, wait: LockWait) -> Result<()> {
-        self.send().await?;
-        wait.await
-    }
-
-    /// Locks what a plan touches. Afterwards it is the plan for the catalog in force.
+    /// Locks what a plan touches (awaiting a lock lets the worker's other sessions go on).
+    /// Afterwards it is the plan for the catalog in force.
     pub(super) async fn lock_plan(&mut self, plan: &mut Arc<CachedPlan>) -> Result<()> {
         loop {
             *plan = self.replan(plan)?;
             for (oid, lock) in &plan.compiled.planned().relations {
                 let wait = self.xact.txn()?.lock_relation(*oid, mode_of(*lock))?;
                 if let Some(wait) = wait {
-                    self.wait_for_lock(wait).await?;
+                    wait.await?;
                 }
             }
             // Whoever changed a table before we had its lock has moved the epoch.
@@ -114,7 +108,7 @@ impl Session {
                     ExecOutcome::MustWait(wait) => {
                         // Nothing was done: run again as the owner.
                         self.end_statement();
-                        self.wait_for_lock(wait).await?;
+                        wait.await?;
                     }
                 }
             }

@@ -225,7 +225,7 @@ impl Session {
                     return Err(Error::new(SqlState::LOCK_NOT_AVAILABLE, message));
                 }
             } else if let Some(wait) = txn.lock_relation(oid, mode)? {
-                self.wait_for_lock(wait).await?;
+                wait.await?;
             }
         }
         Ok(CommandTag::Plain("LOCK TABLE"))
