@@ -52,7 +52,7 @@ pub struct Options {
 pub struct Report {
     /// Statements with the same rows on both.
     pub equal: u64,
-    /// Statements that both refused with the same SQLSTATE.
+    /// Statements that both refused, with the same SQLSTATE or Steppe with 0A000.
     pub refused: u64,
     /// Statements that only Steppe refused, with 0A000.
     pub unsupported: u64,
@@ -65,7 +65,7 @@ impl fmt::Display for Report {
         let Report { equal, refused, unsupported, different } = self;
         write!(
             f,
-            "{equal} equal, {refused} refused alike, {unsupported} not supported, \
+            "{equal} equal, {refused} refused by both, {unsupported} not supported, \
              {different} different"
         )
     }
@@ -137,7 +137,10 @@ async fn compare_all(
         let (ours, theirs) = (ask(steppe, &statement).await?, ask(postgres, &statement).await?);
         match (&ours, &theirs) {
             (Answer::Rows(a), Answer::Rows(b)) if a == b => total.equal += 1,
-            (Answer::Error(a, _), Answer::Error(b, _)) if a == b => total.refused += 1,
+            // What is not supported may be wrong in PostgreSQL for a reason of its own.
+            (Answer::Error(a, _), Answer::Error(b, _)) if a == b || a == "0A000" => {
+                total.refused += 1;
+            }
             (Answer::Error(code, message), Answer::Rows(_)) if code == "0A000" => {
                 total.unsupported += 1;
                 report(&format!("not supported: {message}\n    {}", statement.sql));

@@ -518,7 +518,9 @@ impl Planner<'_> {
                 self.best_split(from, set, &conditions, &mut best)?;
             }
         }
-        pool.extend(conditions.into_iter().filter(|(r, _)| !r.is_subset(&covered)).map(|(_, c)| c));
+        // Those without columns (of outer queries, or volatile) belong above all joins.
+        let left = |r: &RteSet| r.is_empty() || !r.is_subset(&covered);
+        pool.extend(conditions.into_iter().filter(|(r, _)| left(r)).map(|(_, c)| c));
         best.remove(&full).ok_or_else(|| Error::internal("join order was not found"))
     }
 
