@@ -57,7 +57,7 @@ fn integers(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     if offset < 0 {
         return Err(negative_offset());
     }
-    let offset = i128::from(if sub(args)? { -i128::from(offset) } else { i128::from(offset) });
+    let offset = if sub(args)? { -i128::from(offset) } else { i128::from(offset) };
     answer(args, i128::from(value).cmp(&(i128::from(base) + offset)))
 }
 

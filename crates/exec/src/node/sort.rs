@@ -98,7 +98,7 @@ fn note_method(plan: &CPlan, sorter: &Sorter, cx: &mut ExecContext) {
         SortMethod::TopN => ("top-N heapsort", false),
         SortMethod::ExternalMerge => ("external merge", true),
     };
-    let kilobytes = bytes.div_ceil(1024).max(25) as u64;
+    let kilobytes = bytes.div_ceil(1024).max(25);
     instrument.note = Some(Note::Sort { method, on_disk, kilobytes });
 }
 

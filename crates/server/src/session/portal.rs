@@ -136,8 +136,8 @@ impl Statements {
 
     /// The named ones, for pg_prepared_statements.
     pub(super) fn shown(&self) -> Vec<ShownStatement> {
-        let show = |(name, prepared): (&Box<str>, &Prepared)| ShownStatement {
-            name: name.clone(),
+        let show = |name: &str, prepared: &Prepared| ShownStatement {
+            name: name.into(),
             statement: Arc::clone(&prepared.text),
             prepared_at: prepared.prepared_at,
             parameters: prepared.param_types().into(),
@@ -149,7 +149,7 @@ impl Statements {
             },
             from_sql: prepared.from_sql,
         };
-        self.named.iter().map(show).collect()
+        self.named.iter().map(|(name, prepared)| show(name, prepared)).collect()
     }
 
     /// DEALLOCATE ALL.
@@ -331,13 +331,13 @@ impl Portals {
 
     /// All of them, for pg_cursors.
     pub(super) fn shown(&self) -> Vec<ShownCursor> {
-        let show = |(name, portal): (&Box<str>, &Portal)| {
+        let show = |name: &str, portal: &Portal| {
             let (is_holdable, is_binary, is_scrollable) = match &portal.body {
                 PortalBody::Cursor(cursor) => cursor.options(),
                 _ => (false, portal.formats == ResultFormats::Binary, false),
             };
             ShownCursor {
-                name: name.clone(),
+                name: name.into(),
                 statement: Arc::clone(&portal.source),
                 is_holdable,
                 is_binary,
@@ -345,7 +345,7 @@ impl Portals {
                 created_at: portal.created_at,
             }
         };
-        self.map.iter().map(show).collect()
+        self.map.iter().map(|(name, portal)| show(name, portal)).collect()
     }
 
     /// The cursors to be kept beyond the transaction, by name.
