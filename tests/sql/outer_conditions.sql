@@ -25,4 +25,11 @@ ORDER BY 1, 2;
 SELECT a FROM outside
 WHERE a NOT IN (SELECT min(outside.a) FILTER (WHERE i.a > outside.a) FROM inside i)
 ORDER BY a;
+
+-- Sub-selects in WHERE over what LATERAL items compute.
+SELECT o.a, l.n FROM outside o LEFT JOIN inside i ON o.a = i.a
+    CROSS JOIN LATERAL (SELECT i.b * o.a FROM beside) AS l(n)
+WHERE l.n IN (SELECT b FROM beside) ORDER BY 1, 2;
+SELECT o.a, l.n FROM outside o, LATERAL (SELECT o.a + b FROM beside) AS l(n)
+WHERE NOT EXISTS (SELECT 1 FROM inside WHERE inside.a = l.n) ORDER BY 1, 2;
 DROP TABLE inside, beside, outside;

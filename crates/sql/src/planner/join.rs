@@ -157,6 +157,7 @@ impl Planner<'_> {
                 self.base_rel(from, rte, own)
             }
             Unit::Outer { kind, left, right, on } => {
+                check_lateral_inside(from, &item_rtes(&left).union(&item_rtes(&right)))?;
                 let mut rel = self.outer_join(from, kind, *left, *right, on, pool)?;
                 // Conditions on the padded side hold for the joined rows.
                 let above = take_conditions(pool, &rel.rtes);
@@ -1029,7 +1030,7 @@ fn collect_join_columns(item: &FromItem, out: &mut HashSet<ColumnId>) {
 }
 
 /// Columns of siblings that LATERAL sub-selects, functions and VALUES refer to.
-fn lateral_references(query: &mut Query) -> HashMap<usize, Vec<Expr>> {
+pub(super) fn lateral_references(query: &mut Query) -> HashMap<usize, Vec<Expr>> {
     let mut found: HashMap<usize, Vec<Expr>> = HashMap::new();
     for (i, rte) in query.rtes.iter_mut().enumerate() {
         let mut note = |e: &mut Expr, depth: usize| {
@@ -1056,6 +1057,18 @@ fn lateral_references(query: &mut Query) -> HashMap<usize, Vec<Expr>> {
         }
     }
     found
+}
+
+/// An outer join is planned as a whole: 0A000 for a LATERAL item in it that names columns of
+/// a table beside it.
+fn check_lateral_inside(from: &FromContext<'_>, unit: &RteSet) -> Result<()> {
+    let inside = from.lateral.iter().filter(|(rte, _)| unit.contains(**rte));
+    for reference in inside.flat_map(|(_, references)| references) {
+        if !rtes_of(reference).is_subset(unit) {
+            return Err(Error::not_supported("LATERAL out of an outer join"));
+        }
+    }
+    Ok(())
 }
 
 /// One row without columns.

@@ -499,12 +499,21 @@ fn attach(query: &mut Query, join: SubJoin) {
             outer.insert(rte);
         }
     }
+    // What refers to its neighbours is planned beside them.
+    let lateral = super::join::lateral_references(query);
     query.rtes.extend(join.rtes);
-    let position = query.from.iter().position(|i| outer.is_subset(&super::join::item_rtes(i)));
-    let (place, left) = match position {
-        Some(at) => (at, query.from.remove(at)),
-        None => (0, joined(std::mem::take(&mut query.from))),
+    let holds = |item: &FromItem| {
+        let rtes = super::join::item_rtes(item);
+        outer.is_subset(&rtes) && !lateral.keys().any(|rte| rtes.contains(*rte))
     };
+    let position = query.from.iter().position(holds);
+    let Some(place) = position else {
+        let left = Box::new(joined(std::mem::take(&mut query.from)));
+        let (right, on) = (Box::new(join.right), and_all(join.on));
+        query.from = vec![FromItem::Join { kind: join.kind, left, right, on, using: Vec::new() }];
+        return;
+    };
+    let left = query.from.remove(place);
     let item = attach_below(left, join.kind, join.right, join.on, &outer);
     query.from.insert(place, item);
 }
