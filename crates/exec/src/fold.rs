@@ -7,12 +7,12 @@
 
 use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler};
+use crate::statement::no_plan;
 use std::convert::Infallible;
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog};
 use steppe_sql::expr::Expr;
-use steppe_sql::plan::{Cost, Plan, PlanNode, PlannedStmt};
-use steppe_sql::query::{Command, FromItem, Query, RteKind};
+use steppe_sql::query::{FromItem, Query, RteKind};
 use steppe_sql::walk::for_each_root;
 use steppe_types::Datum;
 
@@ -113,26 +113,7 @@ fn junction(args: &mut Vec<Expr>, neutral: bool) -> Option<Expr> {
 /// A call of an immutable function, or an array, of constants.
 fn evaluate(call: &Expr, catalog: &Arc<Catalog>) -> Option<Expr> {
     let ty = call.ty();
-    let node = PlanNode::Result { one_time_filter: None, child: None };
-    let plan = Plan {
-        node,
-        filter: None,
-        project: None,
-        types: Vec::new(),
-        slot_names: Arc::from([]),
-        cost: Cost::default(),
-    };
-    let stmt = PlannedStmt {
-        command: Command::Select,
-        plan,
-        subplans: Vec::new(),
-        exec_params: 0,
-        param_types: Vec::new(),
-        columns: Vec::new(),
-        relations: Vec::new(),
-        catalog_epoch: 0,
-        depends_on_literals: false,
-    };
+    let stmt = no_plan(catalog.epoch);
     match Compiler::new(&stmt, FnContext::pure(Arc::clone(catalog))).expr(call) {
         Ok(CExpr::Const(value)) => Some(Expr::Const(value, ty)),
         _ => None,

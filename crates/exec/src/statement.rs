@@ -19,7 +19,7 @@ use crate::spill::TempSpace;
 use crate::tuplestore::{StoreReader, TupleStore};
 use std::sync::Arc;
 use steppe_catalog::{Catalog, RelKind};
-use steppe_sql::plan::{Plan, PlanNode, PlannedStmt, ResultColumn};
+use steppe_sql::plan::{Cost, Plan, PlanNode, PlannedStmt, ResultColumn};
 use steppe_sql::query::Command;
 use steppe_txn::{Database, LockWait, Txn};
 use steppe_types::{Datum, Error, Result};
@@ -208,6 +208,29 @@ impl ExecEnv {
             statement_timestamp: self.statement_timestamp,
             transaction_timestamp: self.transaction_timestamp,
         }
+    }
+}
+
+/// A statement with no plan, for compiling expressions that stand alone.
+pub(crate) fn no_plan(catalog_epoch: u64) -> PlannedStmt {
+    let plan = Plan {
+        node: PlanNode::Result { one_time_filter: None, child: None },
+        filter: None,
+        project: None,
+        types: Vec::new(),
+        slot_names: Arc::new([]),
+        cost: Cost::default(),
+    };
+    PlannedStmt {
+        command: Command::Select,
+        plan,
+        subplans: Vec::new(),
+        exec_params: 0,
+        param_types: Vec::new(),
+        columns: Vec::new(),
+        relations: Vec::new(),
+        depends_on_literals: false,
+        catalog_epoch,
     }
 }
 

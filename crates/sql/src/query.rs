@@ -1,6 +1,7 @@
 //! The bound query tree: what the binder hands to the planner
 //! (PostgreSQL's `Query`, src/include/nodes/parsenodes.h).
 
+pub use crate::ast::{FrameExclusion, FrameMode};
 use crate::expr::{Expr, Place, SortKey, TypeRef};
 use std::sync::Arc;
 use steppe_catalog::Relation;
@@ -187,17 +188,6 @@ pub struct Frame {
     pub exclusion: FrameExclusion,
 }
 
-/// What a frame's bounds count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameMode {
-    /// Differences of the sort column.
-    Range,
-    /// Rows.
-    Rows,
-    /// Groups of peers.
-    Groups,
-}
-
 /// An end of a frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FrameBound {
@@ -238,19 +228,6 @@ pub struct FrameOffset {
     pub value: Expr,
     /// RANGE: the in_range function of the types.
     pub in_range: Option<Oid>,
-}
-
-/// EXCLUDE
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameExclusion {
-    /// NO OTHERS
-    NoOthers,
-    /// CURRENT ROW
-    CurrentRow,
-    /// GROUP
-    Group,
-    /// TIES
-    Ties,
 }
 
 /// A range-table entry.

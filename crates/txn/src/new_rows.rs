@@ -55,11 +55,6 @@ impl NewRows {
         &self.value(i)[ROW_HEADER_LEN..]
     }
 
-    /// Bytes of all rows, headers included.
-    pub fn total_bytes(&self) -> usize {
-        self.bytes.len()
-    }
-
     /// Forgets the rows, not the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();

@@ -38,7 +38,7 @@ pub(crate) fn build(
     let table = Arc::new(table.clone());
     let rows = TableAccess::open(&database, &table)?;
     let catalog = ctx.catalog();
-    let stmt = super::scan::no_plan(catalog.epoch);
+    let stmt = crate::statement::no_plan(catalog.epoch);
     let mut compiler = Compiler::new(&stmt, FnContext::pure(catalog));
     let access = IndexAccess::open(&database, &table, &Arc::new(index.clone()), &mut compiler)?;
     let mut sorter = sorter(ctx);

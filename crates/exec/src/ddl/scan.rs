@@ -5,11 +5,9 @@ use crate::access::TableAccess;
 use crate::context::ExecContext;
 use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler, Row};
-use std::sync::Arc;
+use crate::statement::no_plan;
 use steppe_sql::bind::over_row;
 use steppe_sql::expr::Expr;
-use steppe_sql::plan::{Cost, Plan, PlanNode, PlannedStmt};
-use steppe_sql::query::Command;
 use steppe_txn::RowId;
 use steppe_types::{Datum, Result};
 
@@ -91,28 +89,5 @@ impl RowEvaluator {
             self.out.push(expr.eval(&mut self.context, Row::of(row))?);
         }
         Ok(&self.out)
-    }
-}
-
-/// A statement with no plan, for compiling expressions that stand alone.
-pub(crate) fn no_plan(catalog_epoch: u64) -> PlannedStmt {
-    let plan = Plan {
-        node: PlanNode::Result { one_time_filter: None, child: None },
-        filter: None,
-        project: None,
-        types: Vec::new(),
-        slot_names: Arc::new([]),
-        cost: Cost::default(),
-    };
-    PlannedStmt {
-        command: Command::Select,
-        plan,
-        subplans: Vec::new(),
-        exec_params: 0,
-        param_types: Vec::new(),
-        columns: Vec::new(),
-        relations: Vec::new(),
-        depends_on_literals: false,
-        catalog_epoch,
     }
 }

@@ -2,6 +2,7 @@
 
 use super::document::{Buffers, Item, Node, Value};
 use super::{ExplainOptions, Format, Surroundings, milliseconds};
+use crate::functions::escape_json;
 use std::fmt::Write;
 
 /// Prints a plan and what surrounds it.
@@ -118,7 +119,7 @@ impl Writer {
             Format::Json => {
                 self.next();
                 if let Some(label) = label {
-                    quote(label, &mut self.out);
+                    escape_json(label, &mut self.out);
                     self.out.push_str(": ");
                 }
                 self.out.push(if labelled { '{' } else { '[' });
@@ -170,14 +171,14 @@ impl Writer {
         match self.format {
             Format::Json => {
                 self.next();
-                quote(label, &mut self.out);
+                escape_json(label, &mut self.out);
                 self.out.push_str(": ");
                 match value {
                     Value::List(list) => {
                         self.out.push('[');
                         for (i, element) in list.iter().enumerate() {
                             self.out.push_str(if i == 0 { "" } else { ", " });
-                            quote(element, &mut self.out);
+                            escape_json(element, &mut self.out);
                         }
                         self.out.push(']');
                     }
@@ -194,7 +195,7 @@ impl Writer {
                             self.out.push('\n');
                             self.spaces();
                             self.out.push_str("  - ");
-                            quote(element, &mut self.out);
+                            escape_json(element, &mut self.out);
                         }
                     }
                     single => self.single(single),
@@ -206,7 +207,7 @@ impl Writer {
 
     fn single(&mut self, value: &Value) {
         match value {
-            Value::Text(text) => quote(text, &mut self.out),
+            Value::Text(text) => escape_json(text, &mut self.out),
             Value::Number(number) => self.out.push_str(number),
             Value::Bool(value) => self.out.push_str(if *value { "true" } else { "false" }),
             Value::List(_) => {}
@@ -267,27 +268,6 @@ fn escape_xml(text: &str) -> String {
         }
     }
     out
-}
-
-/// A JSON string (escape_json), which is a YAML string, too.
-fn quote(text: &str, out: &mut String) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            c if c < ' ' => {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
-            other => out.push(other),
-        }
-    }
-    out.push('"');
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ fn build_object(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<D
         value(key, argument_type(call, i), &io, &mut text)?;
         match text.starts_with('"') {
             true => out.push_str(&text),
-            false => quote(&text, &mut out),
+            false => escape_json(&text, &mut out),
         }
         out.push_str(" : ");
         value(&args[i + 1], argument_type(call, i + 1), &io, &mut out)?;
@@ -109,7 +109,7 @@ fn value(datum: &Datum, type_oid: Oid, io: &IoContext, out: &mut String) -> Resu
                 {
                     out.push_str(&text);
                 }
-                Physical::Timestamp => quote(&text.replacen(' ', "T", 1), out),
+                Physical::Timestamp => escape_json(&text.replacen(' ', "T", 1), out),
                 Physical::TimestampTz => {
                     let mut text = text.replacen(' ', "T", 1);
                     // XML Schema's form of a zone has its minutes.
@@ -120,9 +120,9 @@ fn value(datum: &Datum, type_oid: Oid, io: &IoContext, out: &mut String) -> Resu
                     {
                         text.push_str(":00");
                     }
-                    quote(&text, out);
+                    escape_json(&text, out);
                 }
-                _ => quote(&text, out),
+                _ => escape_json(&text, out),
             }
         }
     }
@@ -151,8 +151,8 @@ fn elements_of<'a>(
     Ok(())
 }
 
-/// A string with its quotes (escape_json).
-fn quote(text: &str, out: &mut String) {
+/// A string with its quotes, as JSON and YAML write it (escape_json).
+pub(crate) fn escape_json(text: &str, out: &mut String) {
     out.push('"');
     for c in text.chars() {
         match c {

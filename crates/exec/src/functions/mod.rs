@@ -45,6 +45,8 @@ mod type_info;
 mod uuid;
 mod visibility;
 
+pub(crate) use json::escape_json;
+
 use crate::env::FnContext;
 use hashbrown::HashMap;
 use std::cmp::Ordering;

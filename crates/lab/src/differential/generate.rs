@@ -137,7 +137,7 @@ impl Generator {
             String::new()
         };
         let body = match self.random.below(10) {
-            0..=2 => self.grouped(columns, &from, &filter, depth),
+            0..=2 => self.grouped(columns, &from, &filter),
             3 => self.windowed(columns, &from, &filter),
             _ => {
                 let distinct = if self.chance(15) { "DISTINCT " } else { "" };
@@ -156,7 +156,7 @@ impl Generator {
     }
 
     /// GROUP BY of columns, with aggregates.
-    fn grouped(&mut self, columns: usize, from: &str, filter: &str, depth: u32) -> String {
+    fn grouped(&mut self, columns: usize, from: &str, filter: &str) -> String {
         let inner = self.column("ab");
         let keys: Vec<String> = (0..self.random.below(3)).map(|_| self.column("ab")).collect();
         let key = keys.first().cloned();
@@ -196,7 +196,6 @@ impl Generator {
         } else {
             String::new()
         };
-        let _ = depth;
         format!("SELECT {} FROM {from}{filter}{group}{having}", targets.join(", "))
     }
 

@@ -128,11 +128,7 @@ async fn compare_all(
     let mut generator = Generator::new(options.seed);
     for number in 0..options.statements {
         if number % STATEMENTS_PER_SCHEMA == 0 {
-            generator = Generator::new(options.seed.wrapping_add(number));
-            for statement in generator.schema() {
-                steppe.batch_execute(&statement).await?;
-                postgres.batch_execute(&statement).await?;
-            }
+            generator = begin(options.seed.wrapping_add(number), steppe, postgres).await?;
         }
         let setting = throw_switches(&switches);
         steppe.batch_execute(&setting).await?;
@@ -160,20 +156,16 @@ async fn compare_all(
         }
         if matches!(ours, Answer::Error(..)) != matches!(theirs, Answer::Error(..)) {
             // The tables may have parted: begin with new ones.
-            generator = restart(options, number, steppe, postgres).await?;
+            let seed = options.seed.wrapping_add(number).wrapping_mul(3);
+            generator = begin(seed, steppe, postgres).await?;
         }
     }
     Ok(total)
 }
 
-/// New tables after a statement that only one server has run.
-async fn restart(
-    options: &Options,
-    number: u64,
-    steppe: &Client,
-    postgres: &Client,
-) -> Result<Generator, Failure> {
-    let generator = Generator::new(options.seed.wrapping_add(number).wrapping_mul(3));
+/// Makes the tables of a seed on both servers.
+async fn begin(seed: u64, steppe: &Client, postgres: &Client) -> Result<Generator, Failure> {
+    let generator = Generator::new(seed);
     for statement in generator.schema() {
         steppe.batch_execute(&statement).await?;
         postgres.batch_execute(&statement).await?;

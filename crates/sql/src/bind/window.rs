@@ -208,11 +208,7 @@ impl Binder<'_> {
 
     fn frame(&mut self, def: &ast::WindowDef, order_by: &[SortKey]) -> Result<Frame> {
         let frame = &def.frame;
-        let mode = match frame.mode {
-            ast::FrameMode::Range => FrameMode::Range,
-            ast::FrameMode::Rows => FrameMode::Rows,
-            ast::FrameMode::Groups => FrameMode::Groups,
-        };
+        let mode = frame.mode;
         let has_offset = |b: &ast::FrameBound| {
             matches!(b, ast::FrameBound::Preceding(_) | ast::FrameBound::Following(_))
         };
@@ -231,15 +227,9 @@ impl Binder<'_> {
                 def.location,
             ));
         }
-        let exclusion = match frame.exclusion {
-            ast::FrameExclusion::NoOthers => FrameExclusion::NoOthers,
-            ast::FrameExclusion::CurrentRow => FrameExclusion::CurrentRow,
-            ast::FrameExclusion::Group => FrameExclusion::Group,
-            ast::FrameExclusion::Ties => FrameExclusion::Ties,
-        };
         let start = self.frame_bound(&frame.start, mode, order_by)?;
         let end = self.frame_bound(&frame.end, mode, order_by)?;
-        Ok(Frame { explicit: frame.explicit, mode, start, end, exclusion })
+        Ok(Frame { explicit: frame.explicit, mode, start, end, exclusion: frame.exclusion })
     }
 
     fn frame_bound(
