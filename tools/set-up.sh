@@ -24,8 +24,10 @@ found=$(cargo --version | cut -d ' ' -f 2)
     fail "cargo is version $found, this needs $needed: run rustup update stable, or see https://rustup.rs"
 
 has_libclang() {
-    # Where the binding looks, in short: the loader's cache and LLVM's own folders.
-    ldconfig -p 2>/dev/null | grep -q 'libclang[-.]' || compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null
+    # Where the binding looks, in short: the loader's cache and LLVM's own folders. It cannot use
+    # libclang-cpp (the C++ interface), which other packages bring along.
+    { ldconfig -p 2>/dev/null || true; compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' || true; } |
+        grep -v 'libclang-cpp' | grep -c 'libclang[-.]' >/dev/null
 }
 # PostgreSQL's headers include the compiler's own (stddef.h): libclang needs them beside it.
 has_clang_headers() { compgen -G '/usr/lib/llvm-*/lib/clang/*/include/stddef.h' >/dev/null; }
