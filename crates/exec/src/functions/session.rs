@@ -83,10 +83,10 @@ fn version(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum>
     if let Some(answer) = asked(args, call, cx) {
         return answer;
     }
+    // `server_version` tells Steppe's own version, too.
     let server = cx.services.setting("server_version")?.unwrap_or_else(|| "18.4".to_string());
     text_datum(format!(
-        "PostgreSQL {server} (Steppe {}) on {}-{}, compiled by rustc, {}-bit",
-        env!("CARGO_PKG_VERSION"),
+        "PostgreSQL {server} on {}-{}, compiled by rustc, {}-bit",
         std::env::consts::ARCH,
         std::env::consts::OS,
         usize::BITS
