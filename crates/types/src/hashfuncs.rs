@@ -138,10 +138,9 @@ pub fn hash_combine64(a: u64, b: u64) -> u64 {
 
 /// `compute_partition_hash_value`: what a hash-partitioned table takes modulo to
 /// find a row's partition. NULLs leave the hash as it is.
-pub fn partition_hash(keys: &[(Oid, &Datum)]) -> Result<u64> {
-    keys.iter().filter(|(_, value)| !value.is_null()).try_fold(0, |hash, (type_oid, value)| {
-        let value = hash_value_extended(*type_oid, value, HASH_PARTITION_SEED)?;
-        Ok(hash_combine64(hash, value))
+pub fn partition_hash<'a>(key: impl IntoIterator<Item = (Oid, &'a Datum)>) -> Result<u64> {
+    key.into_iter().filter(|(_, value)| !value.is_null()).try_fold(0, |hash, (type_oid, value)| {
+        Ok(hash_combine64(hash, hash_value_extended(type_oid, value, HASH_PARTITION_SEED)?))
     })
 }
 
@@ -407,6 +406,6 @@ mod tests {
     #[test]
     fn rows_go_to_postgresqls_partition() {
         let keys = [(oid::INT4, &Datum::Int4(1)), (oid::TEXT, &Datum::text("x"))];
-        assert_eq!(partition_hash(&keys).unwrap() % 1_000_003, 823_626);
+        assert_eq!(partition_hash(keys).unwrap() % 1_000_003, 823_626);
     }
 }

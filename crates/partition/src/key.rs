@@ -1,0 +1,134 @@
+//! The key space that bounds and rows share.
+//!
+//! A row's partition key is encoded as an index key ([`steppe_types::key`]): bytes
+//! whose order is SQL's. A bound is a point of the same space:
+//!
+//! ```text
+//! row   (10, 'x')         01 ⟨10⟩ 01 ⟨x⟩
+//! bound (10, 'x')         01 ⟨10⟩ 01 ⟨x⟩        the row itself
+//! bound (10, MINVALUE)    01 ⟨10⟩ 00            below every row that begins with 10
+//! bound (10, MAXVALUE)    01 ⟨10⟩ FF            above every row that begins with 10
+//! bound (MINVALUE, …)     00                    below every row
+//! ```
+//!
+//! MINVALUE and MAXVALUE end a bound: what follows cannot matter. Parts are
+//! self-delimiting, so one comparison of bytes is the comparison column by column,
+//! and the column in which two bounds first differ holds the first byte in which
+//! they differ.
+
+use crate::bound::RangeDatum;
+use std::sync::Arc;
+use steppe_types::key::{KeyPart, encode_part};
+use steppe_types::oid::{self, Oid};
+use steppe_types::{Datum, Error, Result};
+
+const MINVALUE: u8 = 0;
+const MAXVALUE: u8 = 0xFF;
+
+/// The bytes of a key that are compared as one number.
+const HEAD_BYTES: usize = 16;
+
+/// A point of the key space.
+///
+/// Trailing zeros are dropped. No row's key begins with another one's, and nothing
+/// sorts between a point and the same point with zeros after it but points of that
+/// kind: to drop them makes one point of several that no row can tell apart.
+///
+/// Most keys fit the head, which is compared without a look elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    /// The first bytes, big-endian, filled up with zeros.
+    head: u128,
+    /// The bytes after them. `None` is less than any.
+    rest: Option<Arc<[u8]>>,
+}
+
+impl From<&[u8]> for Key {
+    #[inline]
+    fn from(bytes: &[u8]) -> Key {
+        match bytes.split_first_chunk::<HEAD_BYTES>() {
+            Some((head, rest)) => {
+                let end = rest.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+                let rest = (end > 0).then(|| Arc::from(&rest[..end]));
+                Key { head: u128::from_be_bytes(*head), rest }
+            }
+            None => {
+                let mut head = [0; HEAD_BYTES];
+                head[..bytes.len()].copy_from_slice(bytes);
+                Key { head: u128::from_be_bytes(head), rest: None }
+            }
+        }
+    }
+}
+
+impl From<u64> for Key {
+    fn from(number: u64) -> Key {
+        Key { head: u128::from(number), rest: None }
+    }
+}
+
+impl Key {
+    /// The bytes, but for trailing zeros of the head.
+    pub(crate) fn bytes(&self) -> impl Iterator<Item = u8> {
+        let rest = self.rest.iter().flat_map(|rest| rest.iter().copied());
+        self.head.to_be_bytes().into_iter().chain(rest)
+    }
+}
+
+/// Appends one non-null value of a key column.
+///
+/// `real` is encoded as `double precision`, which gives the same bytes, so that a
+/// value of either type can be looked for.
+pub(crate) fn encode_value(type_oid: Oid, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+    if value.is_null() {
+        return Err(Error::internal("NULL has no place in a partition's key space"));
+    }
+    let type_oid = match (type_oid, value) {
+        (oid::FLOAT4, Datum::Float8(_)) => oid::FLOAT8,
+        (oid::FLOAT8, Datum::Float4(_)) => oid::FLOAT4,
+        _ => type_oid,
+    };
+    encode_part(value, &KeyPart::ascending(type_oid), out)
+}
+
+/// The key of a row without NULLs.
+pub(crate) fn encode_row(types: &[Oid], values: &[Datum], out: &mut Vec<u8>) -> Result<()> {
+    types.iter().zip(values).try_for_each(|(type_oid, value)| encode_value(*type_oid, value, out))
+}
+
+/// A range bound in the key space, with the end of each column's part.
+pub(crate) struct EncodedBound {
+    pub(crate) key: Key,
+    column_ends: Vec<usize>,
+}
+
+impl EncodedBound {
+    pub(crate) fn new(types: &[Oid], datums: &[RangeDatum]) -> Result<EncodedBound> {
+        if types.len() != datums.len() {
+            return Err(Error::internal("partition bound has not as many values as the key"));
+        }
+        let mut bytes = Vec::with_capacity(HEAD_BYTES);
+        let mut column_ends = Vec::with_capacity(types.len());
+        for (type_oid, datum) in types.iter().zip(datums) {
+            match datum {
+                RangeDatum::MinValue => bytes.push(MINVALUE),
+                RangeDatum::MaxValue => bytes.push(MAXVALUE),
+                RangeDatum::Value(value) => encode_value(*type_oid, value.datum(), &mut bytes)?,
+            }
+            column_ends.push(bytes.len());
+            if !matches!(datum, RangeDatum::Value(_)) {
+                break;
+            }
+        }
+        Ok(EncodedBound { key: Key::from(&bytes[..]), column_ends })
+    }
+
+    /// The column in which this bound first differs from another point of the
+    /// space; the first column if they are equal.
+    pub(crate) fn column_of_difference(&self, other: &Key) -> usize {
+        match self.key.bytes().zip(other.bytes()).position(|(a, b)| a != b) {
+            Some(at) => self.column_ends.partition_point(|end| *end <= at),
+            None => 0,
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Declarative partitioning's arithmetic: which partition holds a row.
+//!
+//! Pure functions over [`steppe_types`]: no catalog, no I/O. Relations are OIDs.
+//! The README states what must be true and why it is.
+//!
+//! - `bound`: what FOR VALUES says; `error`: why a bound is refused.
+//! - `key`: the space of bytes that rows and bounds share.
+//! - `map`: a parent's partitions, over `range`, `list` and `hash`, in
+//!   `sorted` maps; `route`: levels.
+
+mod bound;
+mod error;
+mod hash;
+mod key;
+mod list;
+mod map;
+mod range;
+mod route;
+mod sorted;
+
+pub use bound::{BoundValue, PartitionBound, RangeDatum};
+pub use error::{BoundError, BoundPlace};
+pub use map::{PartitionMap, PartitionStrategy};
+pub use route::{Route, route_to_leaf};

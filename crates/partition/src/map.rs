@@ -1,0 +1,183 @@
+//! The partition map of one parent.
+
+use crate::bound::PartitionBound;
+use crate::error::BoundError;
+use crate::hash::HashPartitions;
+use crate::key::{Key, encode_row};
+use crate::list::ListPartitions;
+use crate::range::RangePartitions;
+use std::sync::Arc;
+use steppe_types::hashfuncs::partition_hash;
+use steppe_types::oid::Oid;
+use steppe_types::{Datum, Error, Result};
+
+/// How a parent is partitioned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PartitionStrategy {
+    /// By ranges of one or more columns.
+    Range,
+    /// By lists of values of one column.
+    List,
+    /// By remainders of the hash of one or more columns.
+    Hash,
+}
+
+/// A parent's partitions by their bounds: which of them holds a row, and which can
+/// hold rows that satisfy a predicate.
+///
+/// It is one level: a partition that is partitioned itself has its own map. A clone
+/// shares all but the path to what is changed afterwards, so a map that readers
+/// hold never changes, and adding one partition costs the same beside ten of them
+/// as beside a hundred thousand.
+#[derive(Clone, Debug)]
+pub struct PartitionMap {
+    types: Arc<[Oid]>,
+    pub(crate) partitions: Partitions,
+    pub(crate) default: Option<Oid>,
+}
+
+/// The partitions that have bounds.
+#[derive(Clone, Debug)]
+pub(crate) enum Partitions {
+    Range(RangePartitions),
+    List(ListPartitions),
+    Hash(HashPartitions),
+}
+
+impl PartitionMap {
+    /// A parent without partitions, whose key has columns of these types. XX000 if a
+    /// list-partitioned one has not exactly one.
+    pub fn new(strategy: PartitionStrategy, types: &[Oid]) -> Result<PartitionMap> {
+        let columns_fit = match strategy {
+            PartitionStrategy::List => types.len() == 1,
+            PartitionStrategy::Range | PartitionStrategy::Hash => !types.is_empty(),
+        };
+        if !columns_fit {
+            return Err(Error::internal("partition key has a wrong number of columns"));
+        }
+        let partitions = match strategy {
+            PartitionStrategy::Range => Partitions::Range(RangePartitions::default()),
+            PartitionStrategy::List => Partitions::List(ListPartitions::default()),
+            PartitionStrategy::Hash => Partitions::Hash(HashPartitions::default()),
+        };
+        Ok(PartitionMap { types: types.into(), partitions, default: None })
+    }
+
+    /// How it is partitioned.
+    pub fn strategy(&self) -> PartitionStrategy {
+        match self.partitions {
+            Partitions::Range(_) => PartitionStrategy::Range,
+            Partitions::List(_) => PartitionStrategy::List,
+            Partitions::Hash(_) => PartitionStrategy::Hash,
+        }
+    }
+
+    /// The types of the key's columns.
+    pub fn types(&self) -> &[Oid] {
+        &self.types
+    }
+
+    /// The number of partitions, the default one included.
+    pub fn len(&self) -> usize {
+        usize::from(self.default.is_some())
+            + match &self.partitions {
+                Partitions::Range(partitions) => partitions.len(),
+                Partitions::List(partitions) => partitions.len(),
+                Partitions::Hash(partitions) => partitions.len(),
+            }
+    }
+
+    /// Whether there is no partition.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The default partition.
+    pub fn default_partition(&self) -> Option<Oid> {
+        self.default
+    }
+
+    /// Adds a partition, or says why its bound does not fit; then nothing changed.
+    pub fn attach(&mut self, relation: Oid, bound: &PartitionBound) -> Result<(), BoundError> {
+        match (&mut self.partitions, bound) {
+            (Partitions::Range(partitions), PartitionBound::Range { lower, upper }) => {
+                partitions.attach(relation, &self.types, lower, upper)
+            }
+            (Partitions::List(partitions), PartitionBound::List { values }) => {
+                partitions.attach(relation, self.types[0], values)
+            }
+            (Partitions::Hash(partitions), PartitionBound::Hash { modulus, remainder }) => {
+                partitions.attach(relation, *modulus, *remainder)
+            }
+            (Partitions::Range(_) | Partitions::List(_), PartitionBound::Default) => {
+                match self.default {
+                    Some(existing) => Err(BoundError::SecondDefault { existing }),
+                    None => {
+                        self.default = Some(relation);
+                        Ok(())
+                    }
+                }
+            }
+            _ => Err(other_strategy().into()),
+        }
+    }
+
+    /// Takes out a partition, given the bound it was added with.
+    pub fn detach(&mut self, relation: Oid, bound: &PartitionBound) -> Result<()> {
+        match (&mut self.partitions, bound) {
+            (Partitions::Range(partitions), PartitionBound::Range { lower, .. }) => {
+                partitions.detach(relation, &self.types, lower)
+            }
+            (Partitions::List(partitions), PartitionBound::List { values }) => {
+                partitions.detach(relation, self.types[0], values)
+            }
+            (Partitions::Hash(partitions), PartitionBound::Hash { modulus, remainder }) => {
+                partitions.detach(relation, *modulus, *remainder)
+            }
+            (_, PartitionBound::Default) if self.default == Some(relation) => {
+                self.default = None;
+                Ok(())
+            }
+            _ => Err(other_strategy()),
+        }
+    }
+
+    /// The partition that a row with this key belongs to; `None` if there is none.
+    ///
+    /// A row is allowed in a partition exactly if this names it: the same question
+    /// checks the rows of a partition that is written to directly, is attached, or
+    /// is the default one when another is added. `scratch` is room for the key's
+    /// bytes, kept by who routes many rows.
+    pub fn route(&self, key: &[Datum], scratch: &mut Vec<u8>) -> Result<Option<Oid>> {
+        if key.len() != self.types.len() {
+            return Err(Error::internal("row's partition key has a wrong number of columns"));
+        }
+        let found = match &self.partitions {
+            Partitions::Hash(partitions) => {
+                partitions.find(self.row_hash(key)?).map(|partition| partition.relation)
+            }
+            Partitions::List(partitions) if key[0].is_null() => {
+                partitions.null().map(|partition| partition.relation)
+            }
+            Partitions::Range(_) if key.iter().any(Datum::is_null) => None,
+            Partitions::List(partitions) => partitions.route(&self.row_key(key, scratch)?),
+            Partitions::Range(partitions) => partitions.route(&self.row_key(key, scratch)?),
+        };
+        Ok(found.or(self.default))
+    }
+
+    fn row_key(&self, key: &[Datum], scratch: &mut Vec<u8>) -> Result<Key> {
+        scratch.clear();
+        encode_row(&self.types, key, scratch)?;
+        Ok(Key::from(&scratch[..]))
+    }
+
+    fn row_hash(&self, key: &[Datum]) -> Result<u64> {
+        partition_hash(self.types.iter().copied().zip(key))
+    }
+}
+
+#[cold]
+fn other_strategy() -> Error {
+    Error::internal("partition's bound is not of its parent's strategy")
+}

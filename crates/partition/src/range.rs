@@ -1,0 +1,84 @@
+//! RANGE: partitions in the order of their lower bounds.
+//!
+//! Partitions do not overlap, so the one that may hold a key is the last whose
+//! lower bound is not above it, and holds it if its upper bound is.
+
+use crate::bound::RangeDatum;
+use crate::error::{BoundError, BoundPlace};
+use crate::key::{EncodedBound, Key};
+use crate::sorted::SortedMap;
+use steppe_types::oid::Oid;
+use steppe_types::{Error, Result};
+
+/// The range partitions of one parent, by lower bound.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RangePartitions {
+    by_lower: SortedMap<RangePartition>,
+}
+
+/// All about a partition but its lower bound.
+#[derive(Clone, Debug)]
+pub(crate) struct RangePartition {
+    /// Where it ends, itself not included.
+    pub(crate) upper: Key,
+    pub(crate) relation: Oid,
+}
+
+impl RangePartitions {
+    pub(crate) fn len(&self) -> usize {
+        self.by_lower.len()
+    }
+
+    /// The partition that holds a key.
+    pub(crate) fn route(&self, key: &Key) -> Option<Oid> {
+        let (_, partition) = self.by_lower.at_or_below(key)?;
+        (*key < partition.upper).then_some(partition.relation)
+    }
+
+    pub(crate) fn attach(
+        &mut self,
+        relation: Oid,
+        types: &[Oid],
+        lower: &[RangeDatum],
+        upper: &[RangeDatum],
+    ) -> Result<(), BoundError> {
+        let lower = EncodedBound::new(types, lower)?;
+        let upper = EncodedBound::new(types, upper)?;
+        self.check(&lower, &upper)?;
+        self.by_lower.insert(lower.key, RangePartition { upper: upper.key, relation });
+        Ok(())
+    }
+
+    fn check(&self, lower: &EncodedBound, upper: &EncodedBound) -> Result<(), BoundError> {
+        if lower.key >= upper.key {
+            let column = lower.column_of_difference(&upper.key);
+            return Err(BoundError::EmptyRange { place: BoundPlace::Lower(column) });
+        }
+        if let Some((start, partition)) = self.by_lower.at_or_below(&lower.key)
+            && lower.key < partition.upper
+        {
+            let place = BoundPlace::Lower(lower.column_of_difference(start));
+            return Err(BoundError::Overlap { existing: partition.relation, place });
+        }
+        if let Some((start, partition)) = self.by_lower.ascending(Some(&lower.key)).next()
+            && *start < upper.key
+        {
+            let place = BoundPlace::Upper(upper.column_of_difference(start));
+            return Err(BoundError::Overlap { existing: partition.relation, place });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn detach(
+        &mut self,
+        relation: Oid,
+        types: &[Oid],
+        lower: &[RangeDatum],
+    ) -> Result<()> {
+        let lower = EncodedBound::new(types, lower)?;
+        match self.by_lower.remove(&lower.key) {
+            Some(partition) if partition.relation == relation => Ok(()),
+            _ => Err(Error::internal("partition to detach does not have the bound it claims")),
+        }
+    }
+}

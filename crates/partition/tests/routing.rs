@@ -1,0 +1,133 @@
+//! Routing and the checks of bounds, against the naive model.
+
+mod model;
+
+use model::{Model, any_bound, any_key, any_row, any_strategy};
+use proptest::prelude::*;
+use steppe_partition::{BoundError, PartitionBound, PartitionMap, PartitionStrategy, RangeDatum};
+use steppe_types::{Datum, Oid};
+
+#[derive(Clone, Debug)]
+struct Case {
+    strategy: PartitionStrategy,
+    types: Vec<Oid>,
+    bounds: Vec<PartitionBound>,
+    rows: Vec<Vec<Datum>>,
+    detached: Vec<prop::sample::Index>,
+}
+
+fn any_case() -> impl Strategy<Value = Case> {
+    any_strategy()
+        .prop_flat_map(|strategy| (Just(strategy), any_key(strategy)))
+        .prop_flat_map(|(strategy, types)| {
+            let bounds = prop::collection::vec(any_bound(strategy, &types), 1..40);
+            let rows = prop::collection::vec(any_row(&types), 1..40);
+            let detached = prop::collection::vec(any::<prop::sample::Index>(), 0..6);
+            (Just(strategy), Just(types), bounds, rows, detached)
+        })
+        .prop_map(|(strategy, types, bounds, rows, detached)| Case {
+            strategy,
+            types,
+            bounds,
+            rows,
+            detached,
+        })
+}
+
+/// Adds a bound to both; they must agree on whether it fits, and on why not.
+fn attach(map: &mut PartitionMap, model: &mut Model, relation: Oid, bound: &PartitionBound) {
+    let before = map.len();
+    let conflicting: Vec<Oid> = model
+        .partitions
+        .iter()
+        .filter(|(_, other)| model.conflict(bound, other))
+        .map(|(relation, _)| *relation)
+        .collect();
+    match map.attach(relation, bound) {
+        Ok(()) => {
+            assert!(!model.is_empty_range(bound), "{bound:?} is empty");
+            assert!(conflicting.is_empty(), "{bound:?} conflicts with {conflicting:?}");
+            model.partitions.push((relation, bound.clone()));
+        }
+        Err(error) => {
+            assert_eq!(map.len(), before, "a refused partition leaves nothing behind");
+            match error {
+                BoundError::EmptyRange { .. } => assert!(model.is_empty_range(bound)),
+                BoundError::Overlap { existing, .. }
+                | BoundError::SecondDefault { existing }
+                | BoundError::Modulus { existing, .. } => {
+                    assert!(
+                        conflicting.contains(&existing),
+                        "{bound:?}: {existing} is no conflict"
+                    );
+                }
+                BoundError::Other(error) => panic!("{error}"),
+            }
+        }
+    }
+    assert_eq!(map.len(), model.partitions.len());
+}
+
+fn check_rows(map: &PartitionMap, model: &Model, rows: &[Vec<Datum>]) {
+    let mut scratch = Vec::new();
+    for row in rows {
+        assert_eq!(map.route(row, &mut scratch).unwrap(), model.route(row), "{row:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn rows_go_where_their_bound_says(case in any_case()) {
+        let mut map = PartitionMap::new(case.strategy, &case.types).unwrap();
+        let mut model = Model { types: case.types.clone(), partitions: Vec::new() };
+        for (n, bound) in case.bounds.iter().enumerate() {
+            attach(&mut map, &mut model, n as Oid + 1, bound);
+        }
+        check_rows(&map, &model, &case.rows);
+        let (old_map, old_model) = (map.clone(), model.clone());
+        for index in &case.detached {
+            if !model.partitions.is_empty() {
+                let (relation, bound) =
+                    model.partitions.remove(index.index(model.partitions.len()));
+                map.detach(relation, &bound).unwrap();
+                prop_assert!(map.detach(relation, &bound).is_err());
+            }
+        }
+        check_rows(&map, &model, &case.rows);
+        check_rows(&old_map, &old_model, &case.rows);
+        // What was taken out fits again.
+        for (relation, bound) in &old_model.partitions {
+            if !model.partitions.iter().any(|(other, _)| other == relation) {
+                map.attach(*relation, bound).unwrap();
+            }
+        }
+        check_rows(&map, &old_model, &case.rows);
+    }
+
+    #[test]
+    fn stored_bounds_come_back(case in any_case()) {
+        for bound in &case.bounds {
+            let stored = serde_json::to_string(bound).unwrap();
+            let read: PartitionBound = serde_json::from_str(&stored).unwrap();
+            prop_assert_eq!(bound, &read, "{}", stored);
+        }
+    }
+}
+
+/// The model finds fault with a map that routes as if upper bounds were included.
+#[test]
+#[should_panic(expected = "left")]
+fn an_included_upper_bound_is_caught() {
+    use steppe_partition::BoundValue;
+    use steppe_types::oid::INT4;
+    let range = |from: i32, to: i32| PartitionBound::Range {
+        lower: vec![RangeDatum::Value(BoundValue::new(INT4, Datum::Int4(from)))],
+        upper: vec![RangeDatum::Value(BoundValue::new(INT4, Datum::Int4(to)))],
+    };
+    let mut map = PartitionMap::new(PartitionStrategy::Range, &[INT4]).unwrap();
+    map.attach(1, &range(0, 11)).unwrap();
+    let model = Model { types: vec![INT4], partitions: vec![(1, range(0, 10))] };
+    check_rows(&map, &model, &[vec![Datum::Int4(10)]]);
+}
