@@ -21,7 +21,7 @@ pub mod system;
 pub use builtin::Builtins;
 pub use relation::{
     Column, ColumnStatistics, Constraint, ConstraintKind, IndexInfo, IndexKey, OnCommit, RelKind,
-    Relation, SequenceInfo, Statistics, StorageRef,
+    Relation, SequenceInfo, Statistics,
 };
 pub use snapshot::{Catalog, Schema, TEMPORARY_SCHEMA};
 pub use store::{CatalogChanges, CatalogStore};

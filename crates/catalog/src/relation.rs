@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use steppe_txn::RelFileNumber;
 use steppe_types::{Oid, oid};
 
 /// pg_class.relkind.
@@ -52,10 +53,12 @@ pub struct Relation {
     /// What a view reads: relations (attribute number 0) and columns of them.
     #[serde(default)]
     pub reads: Vec<(Oid, i16)>,
-    /// Where its rows or entries live; `None` while there are none to store.
-    pub storage: Option<StorageRef>,
-    /// Large values of a table live in this tree.
-    pub overflow: Option<StorageRef>,
+    /// The file of its rows or entries, if it is of a kind that has any.
+    #[serde(with = "file_number")]
+    pub storage: Option<RelFileNumber>,
+    /// The file of a table's large values.
+    #[serde(with = "file_number")]
+    pub overflow: Option<RelFileNumber>,
     /// What ANALYZE found.
     pub statistics: Option<Arc<Statistics>>,
     /// WITH (…) options as written.
@@ -79,13 +82,23 @@ pub enum OnCommit {
     Drop,
 }
 
-/// Identity of a storage tree (page ids are reused; the generation tells them apart).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct StorageRef {
-    /// Root page.
-    pub root: u64,
-    /// Generation.
-    pub generation: u64,
+/// A file's number as it is stored.
+mod file_number {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use steppe_txn::RelFileNumber;
+
+    pub(super) fn serialize<S: Serializer>(
+        file: &Option<RelFileNumber>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        file.map(|file| file.0).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<RelFileNumber>, D::Error> {
+        Ok(Option::<u64>::deserialize(deserializer)?.map(RelFileNumber))
+    }
 }
 
 /// A column (pg_attribute).

@@ -29,16 +29,16 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use steppe_storage::{PageId, TreeId};
 use steppe_txn::{
-    Action, Database, IsolationLevel, ModifyOutcome, OverflowRef, OverflowStore, RelationLockMode,
-    RowBuf, RowId, TableStore, Txn,
+    Action, Database, IsolationLevel, ModifyOutcome, OverflowRef, OverflowStore, RelFileNumber,
+    RelationLockMode, RowBuf, RowId, TableStore, Txn,
 };
 use steppe_types::oid::FIRST_NORMAL_OID;
 use steppe_types::{Error, Oid, Result, SqlState};
 
-/// Name of the root blob that says where the catalog's table is.
-const ROOT_BLOB: &str = "catalog";
+/// The catalog's table, and what is too long for its rows: found without a catalog.
+const ROWS: RelFileNumber = RelFileNumber(1);
+const OVERFLOW: RelFileNumber = RelFileNumber(2);
 /// Durable cell of the next OID to reserve from.
 const OID_CELL: u64 = 1;
 /// OIDs reserved at once: a crash skips at most so many.
@@ -65,15 +65,6 @@ pub enum ObjectId {
 enum StoredObject {
     Schema(Schema),
     Relation(Arc<Relation>),
-}
-
-/// Root of the stored catalog.
-#[derive(Serialize, Deserialize)]
-struct Root {
-    /// Root page and generation of the table.
-    table: (u64, u64),
-    /// The same of its overflow tree.
-    overflow: (u64, u64),
 }
 
 /// Reserved OIDs: next and end.
@@ -112,22 +103,16 @@ pub struct CatalogChanges {
 impl CatalogStore {
     /// Reads the catalog; makes an empty one in a new database.
     pub fn open(database: &Arc<Database>) -> Result<CatalogStore> {
-        let ((rows, overflow), new) = match database.system_blob_get(ROOT_BLOB)? {
-            Some(bytes) => (open_rows(database, &bytes)?, false),
-            None => (create_rows(database)?, true),
-        };
         let store = CatalogStore {
             database: database.clone(),
-            rows,
-            overflow,
+            rows: TableStore::open(database, ROWS),
+            overflow: OverflowStore::open(database, OVERFLOW),
             published: ArcSwap::from_pointee(Catalog::default()),
             row_ids: Mutex::default(),
             epoch: AtomicU64::new(1),
             oids: Mutex::new(OidRange { next: 0, end: 0 }),
         };
-        if !new {
-            store.load()?;
-        }
+        store.load()?;
         Ok(store)
     }
 
@@ -152,7 +137,7 @@ impl CatalogStore {
         txn.start_statement()?;
         let mut catalog = Catalog::default();
         let mut row_ids = self.row_ids.lock();
-        let mut cursor = self.rows.scan_all(txn.view());
+        let mut cursor = self.rows.scan_all(txn.view())?;
         while cursor.next_batch(&mut |row, bytes| {
             let object = self.read(row, bytes)?;
             row_ids.insert(install(&mut catalog, object), row);
@@ -494,31 +479,4 @@ fn out_of_line(row: &[u8]) -> Result<Option<OverflowRef>> {
         })),
         _ => Err(Error::internal("unreadable catalog row")),
     }
-}
-
-fn open_rows(database: &Database, root: &[u8]) -> Result<(TableStore, OverflowStore)> {
-    let root: Root = serde_json::from_slice(root)
-        .map_err(|e| Error::internal(format!("unreadable catalog root: {e}")))?;
-    let tree = |(root, generation)| TreeId { root: PageId(root), generation };
-    Ok((
-        TableStore::open(database, tree(root.table))?,
-        OverflowStore::open(database, tree(root.overflow))?,
-    ))
-}
-
-/// Makes the catalog's table. A crash before the root is stored leaves unused empty trees.
-fn create_rows(database: &Arc<Database>) -> Result<(TableStore, OverflowStore)> {
-    let session = database.new_session();
-    let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
-    let rows = TableStore::create(&mut txn)?;
-    let overflow = OverflowStore::create(&mut txn)?;
-    let commit = txn.commit()?;
-    database.wait_durable(commit.lsn)?;
-    let id = |tree: TreeId| (tree.root.0, tree.generation);
-    let root = Root { table: id(rows.tree_id()), overflow: id(overflow.tree_id()) };
-    let bytes = serde_json::to_vec(&root)
-        .map_err(|e| Error::internal(format!("catalog root cannot be stored: {e}")))?;
-    let lsn = database.system_blob_put(ROOT_BLOB, &bytes)?;
-    database.wait_durable(lsn)?;
-    Ok((rows, overflow))
 }

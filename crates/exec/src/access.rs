@@ -12,12 +12,11 @@ use crate::context::ExecContext;
 use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler, Row};
 use std::sync::Arc;
-use steppe_catalog::{RelKind, Relation, StorageRef};
+use steppe_catalog::{RelKind, Relation};
 use steppe_sql::bind::index::IndexExprs;
 use steppe_sql::bind::over_row;
 use steppe_sql::plan::ROW_ID;
-use steppe_storage::PageId;
-use steppe_txn::{Database, IndexStore, OverflowRef, OverflowStore, RowId, TableStore, TreeId};
+use steppe_txn::{Database, IndexStore, OverflowRef, OverflowStore, RowId, TableStore};
 use steppe_txn::{Txn, View};
 use steppe_types::key::{KeyPart, encode_part};
 use steppe_types::row::{ColumnRef, RowLayout};
@@ -37,11 +36,6 @@ pub(crate) struct StatementTxn {
     pub(crate) txn: Txn,
     /// The statement's snapshot.
     pub(crate) view: View,
-}
-
-/// Opens a tree that the catalog names.
-fn tree_id(storage: StorageRef) -> TreeId {
-    TreeId { root: PageId(storage.root), generation: storage.generation }
 }
 
 /// A stored table.
@@ -98,9 +92,8 @@ impl TableAccess {
                 layout.set_missing_value(i, value)?;
             }
         }
-        let rows = relation.storage.map(|s| TableStore::open(database, tree_id(s))).transpose()?;
-        let overflow =
-            relation.overflow.map(|s| OverflowStore::open(database, tree_id(s))).transpose()?;
+        let rows = relation.storage.map(|file| TableStore::open(database, file));
+        let overflow = relation.overflow.map(|file| OverflowStore::open(database, file));
         Ok(TableAccess { relation: relation.clone(), layout, rows, overflow })
     }
 
@@ -342,7 +335,7 @@ impl IndexAccess {
         }
         let storage = relation.storage.ok_or_else(|| Error::internal("index has no storage"))?;
         Ok(IndexAccess {
-            store: IndexStore::open(database, tree_id(storage), info.unique),
+            store: IndexStore::open(database, storage, info.unique),
             parts: parts.into(),
             sources: sources.into(),
             computed,

@@ -1,13 +1,13 @@
-//! pg_relation_size and its kin: pages of a relation's trees (dbsize.c).
+//! pg_relation_size and its kin: pages of a relation's files (dbsize.c).
 
-use steppe_catalog::{Relation, StorageRef};
-use steppe_storage::{PAGE_SIZE, PageId};
-use steppe_txn::TreeId;
+use steppe_catalog::Relation;
+use steppe_storage::PAGE_SIZE;
+use steppe_txn::RelFileNumber;
 use steppe_types::{Datum, Oid, Result};
 
 use crate::services::Core;
 
-/// Which trees a function counts.
+/// Which files a function counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Parts {
     rows: bool,
@@ -31,17 +31,19 @@ pub(crate) fn parts_of(source: &str) -> Option<Parts> {
 pub(crate) fn size(core: &Core, relation: Oid, parts: Parts) -> Result<Datum> {
     let names = core.names();
     let Some(relation) = names.catalog.relation(relation) else { return Ok(Datum::Null) };
-    let mut trees: Vec<StorageRef> = Vec::new();
-    trees.extend(relation.storage.filter(|_| parts.rows));
-    trees.extend(relation.overflow.filter(|_| parts.overflow));
+    let mut files: Vec<RelFileNumber> = Vec::new();
+    files.extend(relation.storage.filter(|_| parts.rows));
+    files.extend(relation.overflow.filter(|_| parts.overflow));
     if parts.indexes {
         let storage = |index: &std::sync::Arc<Relation>| index.storage;
-        trees.extend(names.catalog.indexes_of(relation).filter_map(storage));
+        files.extend(names.catalog.indexes_of(relation).filter_map(storage));
     }
     let mut pages = 0u64;
-    for tree in trees {
-        let id = TreeId { root: PageId(tree.root), generation: tree.generation };
-        pages += core.server.database.store().tree(id).page_count()?;
+    let database = &core.server.database;
+    for file in files {
+        if let Some(tree) = database.tree_of(file)? {
+            pages += database.store().tree(tree).page_count()?;
+        }
     }
     Ok(Datum::Int8((pages * PAGE_SIZE as u64) as i64))
 }

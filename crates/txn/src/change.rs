@@ -116,8 +116,10 @@ pub(crate) enum Change<'a> {
     /// New entries: tree keys as they are stored, each behind its u16 length,
     /// row ids behind each (u64).
     PostingBatch { tree: TreeId, unique: bool, entries: &'a [u8] },
-    /// A tree was made.
-    CreateTree { tree: TreeId },
+    /// A file came to be, without a tree.
+    CreateFile { file: u64 },
+    /// A tree was made for a file. Not undone: the file's end is the tree's.
+    FileTree { tree: TreeId, file: u64 },
     /// A value was stored out of line.
     OverflowPut { tree: TreeId, id: u64, chunks: u32 },
     /// A value is to be removed once no snapshot can see it.
@@ -134,11 +136,12 @@ const ROW_DELETE: u8 = 3;
 const POSTING_INSERT: u8 = 4;
 const POSTING_DELETE: u8 = 5;
 const POSTING_BATCH: u8 = 6;
-const CREATE_TREE: u8 = 7;
+const CREATE_FILE: u8 = 7;
 const OVERFLOW_PUT: u8 = 8;
 const OVERFLOW_FREE: u8 = 9;
 const COMPENSATION: u8 = 10;
 const SYSTEM_TREE: u8 = 11;
+const FILE_TREE: u8 = 12;
 
 impl Change<'_> {
     /// Appends the encoded form.
@@ -181,7 +184,14 @@ impl Change<'_> {
                 out.push(u8::from(unique));
                 out.extend_from_slice(entries);
             }
-            Change::CreateTree { tree } => start(out, CREATE_TREE, Some(tree)),
+            Change::CreateFile { file } => {
+                start(out, CREATE_FILE, None);
+                put_u64(out, file);
+            }
+            Change::FileTree { tree, file } => {
+                start(out, FILE_TREE, Some(tree));
+                put_u64(out, file);
+            }
             Change::OverflowPut { tree, id, chunks } => {
                 start(out, OVERFLOW_PUT, Some(tree));
                 put_u64(out, id);
@@ -216,6 +226,9 @@ impl Change<'_> {
             let next = if flags & 1 == 0 { UndoNext::At(lsn) } else { UndoNext::SameRecord };
             return Ok(Change::Compensation { next, kept: (flags & 2 != 0).then_some(id) });
         }
+        if kind == CREATE_FILE {
+            return Ok(Change::CreateFile { file: reader.u64()? });
+        }
         let tree = reader.tree()?;
         Ok(match kind {
             ROW_INSERT => Change::RowInsert { tree, first: reader.u64()?, count: reader.u64()? },
@@ -245,7 +258,7 @@ impl Change<'_> {
                 let unique = reader.u8()? & 1 != 0;
                 Change::PostingBatch { tree, unique, entries: reader.0 }
             }
-            CREATE_TREE => Change::CreateTree { tree },
+            FILE_TREE => Change::FileTree { tree, file: reader.u64()? },
             OVERFLOW_PUT => Change::OverflowPut { tree, id: reader.u64()?, chunks: reader.u32()? },
             OVERFLOW_FREE => {
                 Change::OverflowFree { tree, id: reader.u64()?, chunks: reader.u32()? }
@@ -272,13 +285,14 @@ impl Change<'_> {
             | Change::PostingDelete { unique: true, .. } => RECORD + POSTINGS,
             Change::PostingInsert { .. } | Change::PostingDelete { .. } => RECORD,
             Change::PostingBatch { entries, .. } => 3 * RECORD + entries.len() as u64 / 4,
-            Change::CreateTree { .. } => 2 * RECORD,
+            // Freeing the root, the entry, the compensation.
+            Change::CreateFile { .. } => 3 * RECORD,
             Change::OverflowPut { chunks, .. } => {
                 // Two chunks or three a leaf.
                 RECORD + RECORD / 2 * u64::from(*chunks)
             }
             Change::OverflowFree { .. } => RECORD,
-            Change::Compensation { .. } | Change::SystemTree { .. } => 0,
+            Change::Compensation { .. } | Change::SystemTree { .. } | Change::FileTree { .. } => 0,
         }
     }
 
@@ -403,7 +417,8 @@ mod tests {
                 Change::PostingInsert { tree, row, unique, before: None, key: &key },
                 Change::PostingDelete { tree, row, unique, before: word, key: &key },
                 Change::PostingBatch { tree, unique, entries: &key },
-                Change::CreateTree { tree },
+                Change::CreateFile { file: row },
+                Change::FileTree { tree, file: row },
                 Change::OverflowPut { tree, id: row, chunks: cid },
                 Change::OverflowFree { tree, id: row, chunks: cid },
                 Change::Compensation { next: UndoNext::At(row), kept: None },

@@ -12,7 +12,8 @@ use crate::view::View;
 /// A scan over the rows of a table that a view sees. It works on private copies
 /// of leaves and never waits for a writer.
 pub struct RowCursor {
-    cursor: Cursor,
+    /// `None`: there are no rows yet.
+    cursor: Option<Cursor>,
     view: View,
     row: Vec<u8>,
     version: Vec<u8>,
@@ -29,14 +30,14 @@ fn as_slice(bound: &Bound<[u8; 8]>) -> Bound<&[u8]> {
 
 impl RowCursor {
     pub(crate) fn new(
-        tree: Tree,
+        tree: Option<Tree>,
         view: View,
         from: Bound<RowId>,
         to: Bound<RowId>,
         direction: Direction,
     ) -> RowCursor {
         let (from, to) = (key_bound(from), key_bound(to));
-        let cursor = tree.scan(as_slice(&from), as_slice(&to), direction);
+        let cursor = tree.map(|tree| tree.scan(as_slice(&from), as_slice(&to), direction));
         RowCursor { cursor, view, row: Vec::new(), version: Vec::new(), scratch: Vec::new() }
     }
 
@@ -44,10 +45,11 @@ impl RowCursor {
     /// whose newest version is the visible one. False at the end of the scan.
     /// `f` may stop the scan with an error.
     pub fn next_batch(&mut self, f: &mut dyn FnMut(RowId, &[u8]) -> Result<()>) -> Result<bool> {
-        if !self.cursor.next_page()? {
+        let Some(cursor) = &mut self.cursor else { return Ok(false) };
+        if !cursor.next_page()? {
             return Ok(false);
         }
-        while let Some((key, value)) = self.cursor.next() {
+        while let Some((key, value)) = cursor.next() {
             let (header, newest) = RowHeader::split(value)?;
             let found = self.view.version(header, newest, &mut self.version, &mut self.scratch)?;
             match found {
@@ -62,8 +64,9 @@ impl RowCursor {
     /// The next visible row. The bytes are valid until the next call.
     #[allow(clippy::should_implement_trait)] // lends from the cursor
     pub fn next(&mut self) -> Result<Option<(RowId, &[u8])>> {
+        let Some(cursor) = &mut self.cursor else { return Ok(None) };
         loop {
-            while let Some((key, value)) = self.cursor.next() {
+            while let Some((key, value)) = cursor.next() {
                 let (header, newest) = RowHeader::split(value)?;
                 let found =
                     self.view.version(header, newest, &mut self.version, &mut self.scratch)?;
@@ -73,7 +76,7 @@ impl RowCursor {
                 self.row.extend_from_slice(if is_newest { newest } else { &self.version });
                 return Ok(Some((id, &self.row)));
             }
-            if !self.cursor.next_page()? {
+            if !cursor.next_page()? {
                 return Ok(None);
             }
         }

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
 use steppe_storage::wal::Wal;
 use steppe_storage::{
@@ -16,13 +15,14 @@ use steppe_types::Result;
 use steppe_vfs::Vfs;
 
 use crate::change::{Change, put_u64};
+use crate::files::{DroppedFile, Files, RelFileNumber};
 use crate::lock::{
     Acquire, AdvisoryScope, LockManager, LockOptions, LockTag, LockWait, SharedMode,
 };
 use crate::recovery::{self, RECORD_ACTIVE};
 use crate::session::{Interrupt, SessionRegistry, SessionShared};
 use crate::status::StatusTable;
-use crate::table::{RowIdRanges, TableShared};
+use crate::table::RowIdRanges;
 use crate::undo::{UndoLog, UndoOptions};
 
 /// Running transactions and pending drops that fit the control file.
@@ -118,10 +118,9 @@ pub struct Database {
     pub(crate) locks: Arc<LockManager>,
     pub(crate) system: Tree,
     pub(crate) options: DatabaseOptions,
-    /// What tables share between sessions: row id allocators.
-    tables: Mutex<HashMap<TreeId, Arc<TableShared>, foldhash::fast::RandomState>>,
-    /// Trees of committed drops that are not freed yet.
-    pub(crate) pending_drops: Mutex<BTreeSet<TreeId>>,
+    pub(crate) files: Arc<Files>,
+    /// Committed drops that are not finished yet.
+    pub(crate) pending_drops: Mutex<BTreeSet<DroppedFile>>,
     /// Shared by those who clean up in trees, exclusive for those who free one.
     pub(crate) tree_gate: RwLock<()>,
     commits: AtomicU32,
@@ -169,9 +168,9 @@ impl Database {
             undo,
             locks: LockManager::new(options.locks, Arc::clone(&sessions)),
             sessions,
+            files: Arc::new(Files::new(store.clone(), store.tree(system))),
             system: store.tree(system),
             store,
-            tables: Mutex::default(),
             pending_drops: Mutex::default(),
             tree_gate: RwLock::new(()),
             commits: AtomicU32::new(0),
@@ -260,7 +259,11 @@ impl Database {
                 oldest = Some(oldest.map_or(first, |oldest: u64| oldest.min(first)));
             }
         }
-        let drops: Vec<TreeId> = self.pending_drops.lock().iter().copied().collect();
+        let drops: Vec<DroppedFile> = self.pending_drops.lock().iter().copied().collect();
+        // What is not listed here because it is finished must be so in the durable log: drops
+        // that were pending, trees made for files.
+        self.files.wait_for_makers();
+        self.flush_all()?;
         let mut state = Vec::new();
         put_u64(&mut state, self.status.next_xid());
         state.extend_from_slice(&self.system.id().to_bytes());
@@ -273,7 +276,7 @@ impl Database {
         Ok(CheckpointState { oldest_needed: oldest.map(Lsn), state })
     }
 
-    fn log_active(&self, mut active: &[(u64, u64)], mut drops: &[TreeId]) -> Result<()> {
+    fn log_active(&self, mut active: &[(u64, u64)], mut drops: &[DroppedFile]) -> Result<()> {
         let log = LogHeader { priority: Priority::MustSucceed, ..LogHeader::default() };
         while !(active.is_empty() && drops.is_empty()) {
             let (some_active, rest) = active.split_at(active.len().min(128));
@@ -346,26 +349,37 @@ impl Database {
         }
     }
 
-    // ----- tables -----
+    // ----- files -----
 
-    pub(crate) fn table_shared(&self, tree: &Tree) -> Result<Arc<TableShared>> {
-        let mut tables = self.tables.lock();
-        if let Some(shared) = tables.get(&tree.id()) {
-            return Ok(Arc::clone(shared));
-        }
-        let shared = Arc::new(TableShared::open(tree)?);
-        tables.insert(tree.id(), Arc::clone(&shared));
-        Ok(shared)
+    /// The tree of a file, if anything was ever written to it.
+    pub fn tree_of(&self, file: RelFileNumber) -> Result<Option<TreeId>> {
+        self.files.tree_of(file)
     }
 
-    /// Frees trees whose drop has committed (or whose creation is undone).
-    pub(crate) fn free_trees(&self, trees: &[TreeId]) -> Result<()> {
-        for &tree in trees {
-            let _nobody_cleans_up = self.tree_gate.write();
-            self.store.drop_tree(tree)?;
-            self.tables.lock().remove(&tree);
-            self.pending_drops.lock().remove(&tree);
+    /// Of these files, those that have trees to be freed.
+    pub(crate) fn files_with_trees(&self, files: &[RelFileNumber]) -> Result<Vec<DroppedFile>> {
+        let mut found = Vec::new();
+        for &file in files {
+            found.extend(self.files.tree_of(file)?.map(|tree| DroppedFile { file, tree }));
         }
+        Ok(found)
+    }
+
+    /// Frees files whose drop has committed.
+    pub(crate) fn free_files(&self, files: &[DroppedFile]) -> Result<()> {
+        for &dropped in files {
+            let _nobody_cleans_up = self.tree_gate.write();
+            self.files.remove(dropped)?;
+            self.pending_drops.lock().remove(&dropped);
+        }
+        Ok(())
+    }
+
+    /// Frees a file whose creation is undone.
+    pub(crate) fn free_new_file(&self, file: RelFileNumber) -> Result<()> {
+        let files = self.files_with_trees(&[file])?;
+        self.free_files(&files)?;
+        self.files.forget(file);
         Ok(())
     }
 }

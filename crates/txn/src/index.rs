@@ -24,11 +24,12 @@
 
 use std::ops::Bound;
 
-use steppe_storage::{Cursor, Direction, Tree, TreeId, WriteOp};
+use steppe_storage::{Cursor, Direction, Tree, WriteOp};
 use steppe_types::{Error, Result};
 
 use crate::change::{Change, DELETED, REVIVED, Reader, Word, corrupt, put_u64};
 use crate::database::Database;
+use crate::files::{File, RelFileNumber};
 use crate::lock::{Acquire, LockWait};
 use crate::status::TxnStatus;
 use crate::table::RowId;
@@ -191,7 +192,7 @@ impl StoredEntries {
 /// An index. Cheap to clone.
 #[derive(Clone)]
 pub struct IndexStore {
-    pub(crate) tree: Tree,
+    file: File,
     unique: bool,
 }
 
@@ -212,25 +213,25 @@ pub fn prefix_successor(prefix: &[u8]) -> Option<Vec<u8>> {
 }
 
 impl IndexStore {
-    /// The index whose postings are in `tree`.
-    pub fn open(database: &Database, tree: TreeId, unique: bool) -> IndexStore {
-        IndexStore { tree: database.store.tree(tree), unique }
+    /// The index whose postings are in `file`.
+    pub fn open(database: &Database, file: RelFileNumber, unique: bool) -> IndexStore {
+        IndexStore { file: File::new(&database.files, file), unique }
     }
 
     /// Makes an index that goes away if the transaction does not commit.
     pub fn create(txn: &mut Txn, unique: bool) -> Result<IndexStore> {
-        let id = txn.create_tree()?;
-        Ok(IndexStore::open(txn.database(), id, unique))
+        let file = txn.create_file()?;
+        Ok(IndexStore::open(txn.database(), file, unique))
     }
 
-    /// The tree's identity, for the catalog.
-    pub fn tree_id(&self) -> TreeId {
-        self.tree.id()
+    /// The file's number, for the catalog.
+    pub fn file(&self) -> RelFileNumber {
+        self.file.number()
     }
 
-    /// The tree (for its size and its checks).
-    pub fn tree(&self) -> &Tree {
-        &self.tree
+    /// The tree (for its size and its checks), if anything was ever written.
+    pub fn tree(&self) -> Result<Option<&Tree>> {
+        self.file.tree()
     }
 
     /// Whether two rows may not have the same key without NULL.
@@ -306,10 +307,11 @@ impl IndexStore {
 
     fn insert_unique_once(&self, txn: &mut Txn, key: &[u8], row: RowId) -> Result<Step> {
         let view = txn.view();
-        let tree = self.tree.id();
+        let handle = self.file.tree_for_write()?;
+        let tree = handle.id();
         let mut step = Step::Done;
         let mut undo = 0;
-        txn.write(&self.tree, key, |value, op| {
+        txn.write(handle, key, |value, op| {
             (step, undo) = (Step::Done, 0);
             let mut postings = Postings::parse(value.unwrap_or(&[]))?;
             let others = postings.0.iter().filter(|posting| posting.0 != row.0);
@@ -341,10 +343,11 @@ impl IndexStore {
     }
 
     fn insert_plain(&self, txn: &mut Txn, tree_key: &[u8], row: RowId) -> Result<Step> {
-        let tree = self.tree.id();
+        let handle = self.file.tree_for_write()?;
+        let tree = handle.id();
         let horizon = txn.database().status.horizon();
         let mut undo = 0;
-        txn.write(&self.tree, tree_key, |value, op| {
+        txn.write(handle, tree_key, |value, op| {
             undo = 0;
             let before = value.map(plain_word).transpose()?;
             if before.is_some_and(|word| !word.is_deleted()) {
@@ -417,10 +420,11 @@ impl IndexStore {
         unique: bool,
         entries: &[IndexEntry<'_>],
     ) -> Result<(usize, bool)> {
-        let tree = self.tree.id();
+        let handle = self.file.tree_for_write()?;
+        let tree = handle.id();
         let mut undo = 0;
         let inserted = txn.logged(|log| {
-            let inserted = self.tree.insert_many(pairs, log, |count, payload| {
+            let inserted = handle.insert_many(pairs, log, |count, payload| {
                 let mut list = Vec::new();
                 for ((key, _), entry) in pairs.iter().zip(entries).take(count) {
                     // Keys are at most MAX_KEY_LEN bytes long.
@@ -450,11 +454,12 @@ impl IndexStore {
         row: RowId,
     ) -> Result<()> {
         let xid = txn.assign_xid();
-        let tree = self.tree.id();
+        let Some(handle) = self.file.tree()? else { return Ok(()) };
+        let tree = handle.id();
         let unique = self.is_list(has_null);
         let tree_key = self.tree_key(key, has_null, row);
         let mut undo = 0;
-        txn.write(&self.tree, &tree_key, |value, op| {
+        txn.write(handle, &tree_key, |value, op| {
             undo = 0;
             let Some(value) = value else { return Ok(()) };
             let mut postings = if unique { Some(Postings::parse(value)?) } else { None };
@@ -492,7 +497,11 @@ impl IndexStore {
         key: &[u8],
         buffer: &'a mut Vec<u8>,
     ) -> Result<Candidates<'a>> {
-        if !self.tree.read(key, buffer)? {
+        let found = match self.file.tree()? {
+            Some(tree) => tree.read(key, buffer)?,
+            None => false,
+        };
+        if !found {
             buffer.clear();
         }
         Ok(Candidates { view, rest: Reader(&buffer[..]) })
@@ -508,7 +517,7 @@ impl IndexStore {
         lower: Bound<&[u8]>,
         upper: Bound<&[u8]>,
         direction: Direction,
-    ) -> IndexCursor {
+    ) -> Result<IndexCursor> {
         let (after_lower, after_upper) = match (lower, upper) {
             (Bound::Excluded(l), Bound::Included(u)) => (prefix_successor(l), prefix_successor(u)),
             (Bound::Excluded(l), _) => (prefix_successor(l), None),
@@ -525,15 +534,15 @@ impl IndexStore {
             Bound::Included(_) => after_upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded),
             other => other,
         };
-        IndexCursor {
-            cursor: self.tree.scan(lower, upper, direction),
+        Ok(IndexCursor {
+            cursor: self.file.tree()?.map(|tree| tree.scan(lower, upper, direction)),
             view,
             unique: self.unique,
             key: Vec::new(),
             value: Vec::new(),
             at: 0,
             done: nothing,
-        }
+        })
     }
 }
 
@@ -560,7 +569,8 @@ impl Candidates<'_> {
 
 /// A scan over an index.
 pub struct IndexCursor {
-    cursor: Cursor,
+    /// `None`: there are no entries yet.
+    cursor: Option<Cursor>,
     view: View,
     unique: bool,
     key: Vec<u8>,
@@ -597,8 +607,9 @@ impl IndexCursor {
 
     /// Copies the next entry, in the form of a list, whichever kind it is.
     fn load_entry(&mut self) -> Result<bool> {
+        let Some(cursor) = &mut self.cursor else { return Ok(false) };
         loop {
-            if let Some((key, value)) = self.cursor.next() {
+            if let Some((key, value)) = cursor.next() {
                 self.key.clear();
                 self.value.clear();
                 self.at = 0;
@@ -615,7 +626,7 @@ impl IndexCursor {
                 self.value.extend_from_slice(value);
                 return Ok(true);
             }
-            if !self.cursor.next_page()? {
+            if !cursor.next_page()? {
                 return Ok(false);
             }
         }

@@ -13,13 +13,14 @@
 //!
 //! Reading order: `status` (who ended when), `view` (what a snapshot sees),
 //! `change` and `undo` (older versions), `table` and `index` (the stores),
-//! `txn` and `rollback`, `recovery`, `purge`, `lock`. README.md has the argument.
+//! `files` (where they are), `txn` and `rollback`, `recovery`, `purge`, `lock`. README.md has the argument.
 
 mod budget;
 mod cells;
 mod change;
 mod cursor;
 mod database;
+mod files;
 mod index;
 mod lock;
 mod new_rows;
@@ -40,6 +41,7 @@ pub use cursor::RowCursor;
 #[cfg(feature = "planted-bugs")]
 pub use database::PlantedBug;
 pub use database::{Database, DatabaseOptions, SessionHandle};
+pub use files::RelFileNumber;
 pub use index::{
     Candidates, IndexBatch, IndexCursor, IndexEntry, IndexInsert, IndexStore, Visibility,
     prefix_successor,

@@ -9,14 +9,13 @@
 //! which is removed only when no snapshot can see a row that refers to it.
 
 use std::ops::Bound;
-use std::sync::Arc;
 
-use steppe_storage::{Direction, Tree, TreeId};
+use steppe_storage::{Direction, Tree};
 use steppe_types::{Error, Result, SqlState};
 
 use crate::change::{Change, Reader, corrupt};
 use crate::database::Database;
-use crate::table::TableShared;
+use crate::files::{NumberedFile, RelFileNumber};
 use crate::txn::Txn;
 
 /// Bytes of a chunk: three fill a page.
@@ -45,42 +44,40 @@ pub(crate) fn chunk_key(id: u64, chunk: u32) -> [u8; 12] {
 /// A table's out-of-line values. Cheap to clone.
 #[derive(Clone)]
 pub struct OverflowStore {
-    tree: Tree,
-    shared: Arc<TableShared>,
+    file: NumberedFile,
 }
 
 impl OverflowStore {
-    /// The values in `tree`.
-    pub fn open(database: &Database, tree: TreeId) -> Result<OverflowStore> {
-        let tree = database.store.tree(tree);
-        let shared = database.table_shared(&tree)?;
-        Ok(OverflowStore { tree, shared })
+    /// The values in `file`.
+    pub fn open(database: &Database, file: RelFileNumber) -> OverflowStore {
+        OverflowStore { file: NumberedFile::new(&database.files, file) }
     }
 
     /// Makes a store that goes away if the transaction does not commit.
     pub fn create(txn: &mut Txn) -> Result<OverflowStore> {
-        let id = txn.create_tree()?;
-        let database = Arc::clone(txn.database());
-        OverflowStore::open(&database, id)
+        let file = txn.create_file()?;
+        Ok(OverflowStore::open(txn.database(), file))
     }
 
-    /// The tree's identity, for the catalog.
-    pub fn tree_id(&self) -> TreeId {
-        self.tree.id()
+    /// The file's number, for the catalog.
+    pub fn file(&self) -> RelFileNumber {
+        self.file.number()
     }
 
-    pub(crate) fn tree(&self) -> &Tree {
-        &self.tree
+    /// The tree, if anything was ever written.
+    pub fn tree(&self) -> Result<Option<&Tree>> {
+        self.file.tree()
     }
 
     /// Values stored from now on have this id or a greater one.
-    pub(crate) fn next_id(&self) -> u64 {
-        self.shared.next()
+    pub(crate) fn next_id(&self) -> Result<u64> {
+        Ok(self.file.shared()?.map_or(0, |shared| shared.next()))
     }
 
     /// The smallest id of a value that is there.
     pub(crate) fn first_id(&self) -> Result<Option<u64>> {
-        let first = self.tree.first_key()?;
+        let Some(tree) = self.file.tree()? else { return Ok(None) };
+        let first = tree.first_key()?;
         Ok(first.and_then(|key| key.first_chunk::<8>().map(|id| u64::from_be_bytes(*id))))
     }
 
@@ -93,13 +90,14 @@ impl OverflowStore {
         txn.assign_xid();
         let stored = encode(bytes);
         let chunks: Vec<&[u8]> = stored.chunks(CHUNK_LEN).collect();
-        let reference = OverflowRef { id: self.shared.take_one(), chunks: chunks.len() as u32 };
+        let (tree, shared) = self.file.for_write()?;
+        let reference = OverflowRef { id: shared.take_one(), chunks: chunks.len() as u32 };
         let keys: Vec<[u8; 12]> =
             (0..reference.chunks).map(|chunk| chunk_key(reference.id, chunk)).collect();
         let entries: Vec<(&[u8], &[u8])> =
             keys.iter().zip(chunks).map(|(key, chunk)| (&key[..], chunk)).collect();
         let OverflowRef { id, chunks } = reference;
-        let change = Change::OverflowPut { tree: self.tree.id(), id, chunks };
+        let change = Change::OverflowPut { tree: tree.id(), id, chunks };
         txn.prepare_undo(change.undo_cost())?;
         let body = change.to_vec();
         // One undo record for the value, before its first chunk: a failure in the
@@ -110,7 +108,7 @@ impl OverflowStore {
         let mut done = 0;
         while done < entries.len() {
             let inserted = txn.logged(|log| {
-                let inserted = self.tree.insert_many(&entries[done..], log, |_, payload| {
+                let inserted = tree.insert_many(&entries[done..], log, |_, payload| {
                     payload.extend_from_slice(&body);
                     Ok::<(), Error>(())
                 })?;
@@ -131,7 +129,7 @@ impl OverflowStore {
             chunk_key(reference.id, reference.chunks.saturating_sub(1)),
         );
         let (lower, upper) = (Bound::Included(&first[..]), Bound::Included(&last[..]));
-        let mut cursor = self.tree.scan(lower, upper, Direction::Forward);
+        let mut cursor = self.file.tree_of_entry()?.scan(lower, upper, Direction::Forward);
         let mut stored = Vec::new();
         let mut seen = 0u32;
         while cursor.next_page()? {
@@ -154,7 +152,8 @@ impl OverflowStore {
     /// that version any more; a rollback calls it off.
     pub fn free(&self, txn: &mut Txn, reference: OverflowRef) -> Result<()> {
         let OverflowRef { id, chunks } = reference;
-        txn.note(Change::OverflowFree { tree: self.tree.id(), id, chunks })
+        let tree = self.file.tree_of_entry()?.id();
+        txn.note(Change::OverflowFree { tree, id, chunks })
     }
 }
 

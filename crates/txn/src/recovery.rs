@@ -10,8 +10,9 @@
 //! Storage has redone every page change before any of this is undone, so undo
 //! works on exactly the trees that the crash interrupted (repeating history).
 //! Transactions whose records all precede the redo LSN are known from the list
-//! of *active* ones that each checkpoint makes after choosing that LSN. Trees of
-//! committed drops are freed again; freeing a tree that is gone is no error.
+//! of *active* ones that each checkpoint makes after choosing that LSN. Files of
+//! committed drops are freed again; freeing a tree that is gone is no error. So are
+//! trees that were made for a file and not entered as its own.
 //!
 //! All older transactions are below the new horizon: undo pointers in rows lead
 //! nowhere, and nobody follows them.
@@ -28,13 +29,14 @@ use steppe_types::{Result, SqlState};
 
 use crate::change::{Change, Reader, UndoNext, put_u64};
 use crate::database::Database;
+use crate::files::{DroppedFile, RelFileNumber};
 use crate::rollback::Undoer;
 
-/// A transaction has committed; the body lists the trees it dropped.
+/// A transaction has committed; the body lists the files it dropped that had trees.
 pub(crate) const RECORD_COMMIT: u8 = 64;
 /// A transaction has been undone.
 pub(crate) const RECORD_ABORT: u8 = 65;
-/// Transactions running at a checkpoint, and trees still to be freed.
+/// Transactions running at a checkpoint, and files still to be freed.
 pub(crate) const RECORD_ACTIVE: u8 = 66;
 /// A change without a page.
 pub(crate) const RECORD_NOTE: u8 = 67;
@@ -42,16 +44,14 @@ pub(crate) const RECORD_NOTE: u8 = 67;
 /// Garbage remembered from the log, in bytes; what is beyond is met in passing.
 const GARBAGE_BYTES_MAX: usize = 64 << 20;
 
-pub(crate) fn encode_active(active: &[(u64, u64)], drops: &[TreeId]) -> Vec<u8> {
+pub(crate) fn encode_active(active: &[(u64, u64)], drops: &[DroppedFile]) -> Vec<u8> {
     let mut body = Vec::new();
     body.extend_from_slice(&(active.len() as u32).to_le_bytes());
     for &(xid, last_lsn) in active {
         put_u64(&mut body, xid);
         put_u64(&mut body, last_lsn);
     }
-    for tree in drops {
-        body.extend_from_slice(&tree.to_bytes());
-    }
+    drops.iter().for_each(|dropped| dropped.encode(&mut body));
     body
 }
 
@@ -67,7 +67,9 @@ pub(crate) struct Analysis {
     losers: HashMap<u64, u64>,
     /// Ended since the redo LSN: an active record may still list them.
     ended: HashSet<u64>,
-    drops: BTreeSet<TreeId>,
+    drops: BTreeSet<DroppedFile>,
+    /// Trees made for files: the crash may have come before they were entered.
+    made: Vec<(RelFileNumber, TreeId)>,
     /// Deletions to clean up after, with their transactions.
     garbage: Vec<(u64, Box<[u8]>)>,
     garbage_bytes: usize,
@@ -89,7 +91,7 @@ impl Analysis {
             RECORD_COMMIT => {
                 let mut reader = Reader(record.payload);
                 while !reader.0.is_empty() {
-                    self.drops.insert(reader.tree()?);
+                    self.drops.insert(DroppedFile::decode(&mut reader)?);
                 }
                 self.end(record.xid);
             }
@@ -101,11 +103,11 @@ impl Analysis {
                 self.see_change(record.xid, record.payload)?;
             }
             _ if record.payload.is_empty() => {}
-            _ => {
-                if let Change::SystemTree { tree } = Change::decode(record.payload)? {
-                    self.system = Some(tree);
-                }
-            }
+            _ => match Change::decode(record.payload)? {
+                Change::SystemTree { tree } => self.system = Some(tree),
+                Change::FileTree { tree, file } => self.made.push((RelFileNumber(file), tree)),
+                _ => {}
+            },
         }
         Ok(())
     }
@@ -125,7 +127,7 @@ impl Analysis {
             }
         }
         while !reader.0.is_empty() {
-            self.drops.insert(reader.tree()?);
+            self.drops.insert(DroppedFile::decode(&mut reader)?);
         }
         Ok(())
     }
@@ -225,7 +227,7 @@ impl Analysis {
     }
 }
 
-/// Undoes the losers, frees dropped trees, cleans up: after this the database
+/// Undoes the losers, frees dropped files, cleans up: after this the database
 /// is as if the unfinished transactions had never been.
 pub(crate) fn finish(database: &Database, analysis: Analysis) -> Result<()> {
     let mut losers: Vec<(u64, u64)> = analysis.losers.iter().map(|(&x, &l)| (x, l)).collect();
@@ -233,9 +235,12 @@ pub(crate) fn finish(database: &Database, analysis: Analysis) -> Result<()> {
     for &(xid, last_lsn) in losers.iter().rev() {
         undo_loser(database, xid, last_lsn)?;
     }
-    let drops: Vec<TreeId> = analysis.drops.iter().copied().collect();
+    let drops: Vec<DroppedFile> = analysis.drops.iter().copied().collect();
     database.pending_drops.lock().extend(drops.iter().copied());
-    database.free_trees(&drops)?;
+    database.free_files(&drops)?;
+    for &(file, tree) in &analysis.made {
+        database.files.free_unless_entered(file, tree)?;
+    }
     database.flush_all()?;
     for (xid, payload) in &analysis.garbage {
         if analysis.losers.contains_key(xid) {

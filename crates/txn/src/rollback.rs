@@ -15,6 +15,7 @@ use steppe_types::Result;
 
 use crate::change::{Change, Reader, RowHeader, UndoNext, Word, apply_delta};
 use crate::database::Database;
+use crate::files::RelFileNumber;
 use crate::index::{Postings, plain_word};
 use crate::lock::LockTag;
 use crate::overflow::chunk_key;
@@ -144,8 +145,8 @@ impl<'a> Undoer<'a> {
             Change::PostingBatch { tree, unique, entries } => {
                 self.undo_posting_batch(tree, unique, entries, next)
             }
-            Change::CreateTree { tree } => {
-                self.database.free_trees(&[tree])?;
+            Change::CreateFile { file } => {
+                self.database.free_new_file(RelFileNumber(file))?;
                 self.note(next, None)
             }
             Change::OverflowPut { tree, id, chunks } => {
@@ -158,7 +159,9 @@ impl<'a> Undoer<'a> {
                 }
                 self.note(next, Some(id))
             }
-            Change::Compensation { .. } | Change::SystemTree { .. } => Ok(()),
+            Change::Compensation { .. } | Change::SystemTree { .. } | Change::FileTree { .. } => {
+                Ok(())
+            }
         }
     }
 

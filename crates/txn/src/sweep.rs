@@ -47,7 +47,7 @@ impl Database {
     /// Removes the rows whose deletion everybody sees; returns how many.
     pub fn sweep_rows(&self, table: &TableStore, check: Checkpoint<'_>) -> Result<u64> {
         let horizon = self.newest_horizon()?;
-        self.sweep(table.tree(), check, &mut |_, value| {
+        self.sweep(table.tree()?, check, &mut |_, value| {
             let word = RowHeader::split(value)?.0.word;
             Ok(word.is_deleted() && word.xid() < horizon)
         })
@@ -57,7 +57,7 @@ impl Database {
     pub fn sweep_index(&self, index: &IndexStore, check: Checkpoint<'_>) -> Result<u64> {
         let horizon = self.newest_horizon()?;
         let mut crowded: Vec<Vec<u8>> = Vec::new();
-        let removed = self.sweep(index.tree(), check, &mut |key, value| {
+        let removed = self.sweep(index.tree()?, check, &mut |key, value| {
             if !index.is_unique() || value.len() == PLAIN_LEN {
                 let word = plain_word(value)?;
                 return Ok(word.is_deleted() && word.xid() < horizon);
@@ -71,9 +71,10 @@ impl Database {
             }
             Ok(postings.len() == 0)
         })?;
+        let Some(tree) = index.tree()? else { return Ok(removed) };
         for key in crowded {
             check()?;
-            self.clean_postings(index.tree_id(), &key)?;
+            self.clean_postings(tree.id(), &key)?;
         }
         Ok(removed)
     }
@@ -87,7 +88,7 @@ impl Database {
         references: FindReferences<'_>,
         check: Checkpoint<'_>,
     ) -> Result<Option<u64>> {
-        let ids_end = values.next_id();
+        let ids_end = values.next_id()?;
         let xids_end = self.xid_horizon().1;
         if self.newest_horizon()? < xids_end {
             return Ok(None);
@@ -97,7 +98,7 @@ impl Database {
         while from < ids_end {
             let mut used = IdSet::new(from, ids_end.min(from.saturating_add(IDS_PER_PASS)));
             self.collect_references(table, xids_end, references, check, &mut used)?;
-            removed += self.sweep(values.tree(), check, &mut |key, _| {
+            removed += self.sweep(values.tree()?, check, &mut |key, _| {
                 let id = key.first_chunk::<8>().map(|id| u64::from_be_bytes(*id));
                 Ok(id.is_some_and(|id| used.covers(id) && !used.contains(id)))
             })?;
@@ -123,7 +124,8 @@ impl Database {
         check: Checkpoint<'_>,
         used: &mut IdSet,
     ) -> Result<()> {
-        let mut cursor = table.tree().scan(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
+        let Some(tree) = table.tree()? else { return Ok(()) };
+        let mut cursor = tree.scan(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
         let (mut version, mut found) = (Vec::new(), Vec::new());
         while cursor.next_page()? {
             check()?;
@@ -169,8 +171,14 @@ impl Database {
 
     /// Removes the entries of a tree that `is_dead` names. It is asked without a latch
     /// first: a leaf where nothing is dead costs a look.
-    fn sweep(&self, tree: &Tree, check: Checkpoint<'_>, is_dead: IsDead<'_>) -> Result<u64> {
+    fn sweep(
+        &self,
+        tree: Option<&Tree>,
+        check: Checkpoint<'_>,
+        is_dead: IsDead<'_>,
+    ) -> Result<u64> {
         let mut removed = 0;
+        let Some(tree) = tree else { return Ok(0) };
         let mut cursor = tree.scan(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
         while cursor.next_page()? {
             check()?;

@@ -16,7 +16,6 @@
 //! comes in only where there are explicit locks or waiters.
 
 use std::ops::Bound;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use steppe_storage::{Direction, Tree, TreeId, WriteOp};
@@ -27,6 +26,7 @@ use crate::change::{
 };
 use crate::cursor::RowCursor;
 use crate::database::Database;
+use crate::files::{NumberedFile, RelFileNumber};
 use crate::lock::{Acquire, LockTag, LockWait, RowLockMode, RowOwner};
 use crate::new_rows::NewRows;
 use crate::status::TxnStatus;
@@ -195,8 +195,7 @@ impl RowIdRanges {
 /// A table's rows. Cheap to clone.
 #[derive(Clone)]
 pub struct TableStore {
-    pub(crate) tree: Tree,
-    shared: Arc<TableShared>,
+    file: NumberedFile,
 }
 
 /// What a look at the newest version says about changing it.
@@ -259,32 +258,25 @@ enum Step<T> {
 }
 
 impl TableStore {
-    /// The table whose rows are in `tree`.
-    pub fn open(database: &Database, tree: TreeId) -> Result<TableStore> {
-        let tree = database.store.tree(tree);
-        let shared = database.table_shared(&tree)?;
-        Ok(TableStore { tree, shared })
+    /// The table whose rows are in `file`.
+    pub fn open(database: &Database, file: RelFileNumber) -> TableStore {
+        TableStore { file: NumberedFile::new(&database.files, file) }
     }
 
     /// Makes a table that goes away if the transaction does not commit.
     pub fn create(txn: &mut Txn) -> Result<TableStore> {
-        let id = txn.create_tree()?;
-        let database = Arc::clone(txn.database());
-        TableStore::open(&database, id)
+        let file = txn.create_file()?;
+        Ok(TableStore::open(txn.database(), file))
     }
 
-    /// The tree's identity, for the catalog.
-    pub fn tree_id(&self) -> TreeId {
-        self.tree.id()
+    /// The file's number, for the catalog.
+    pub fn file(&self) -> RelFileNumber {
+        self.file.number()
     }
 
-    /// The tree (for its size and its checks).
-    pub fn tree(&self) -> &Tree {
-        &self.tree
-    }
-
-    fn tag(&self, row: RowId) -> LockTag {
-        LockTag::Row(self.tree.id().root.0, row.0)
+    /// The tree (for its size and its checks), if anything was ever written.
+    pub fn tree(&self) -> Result<Option<&Tree>> {
+        self.file.tree()
     }
 
     // ----- reading -----
@@ -292,7 +284,8 @@ impl TableStore {
     /// Reads the version of a row that the view sees. Allocates nothing once the
     /// buffer has grown, unless an older version has to be rebuilt.
     pub fn get(&self, view: &View, row: RowId, buffer: &mut RowBuf) -> Result<Option<RowMeta>> {
-        if !self.tree.read(&row.0.to_be_bytes(), buffer.value_buffer())? {
+        let Some(tree) = self.file.tree()? else { return Ok(None) };
+        if !tree.read(&row.0.to_be_bytes(), buffer.value_buffer())? {
             return Ok(None);
         }
         view.resolve(buffer)
@@ -305,19 +298,21 @@ impl TableStore {
         from: Bound<RowId>,
         to: Bound<RowId>,
         direction: Direction,
-    ) -> RowCursor {
-        RowCursor::new(self.tree.clone(), view, from, to, direction)
+    ) -> Result<RowCursor> {
+        Ok(RowCursor::new(self.file.tree()?.cloned(), view, from, to, direction))
     }
 
     /// Scans all visible rows.
-    pub fn scan_all(&self, view: View) -> RowCursor {
+    pub fn scan_all(&self, view: View) -> Result<RowCursor> {
         self.scan(view, Bound::Unbounded, Bound::Unbounded, Direction::Forward)
     }
 
     /// Cuts the present row ids into at most `parts` ranges of similar width.
     pub fn split_ranges(&self, parts: u64) -> Result<Vec<(Bound<RowId>, Bound<RowId>)>> {
-        let (Some(first), Some(last)) = (self.tree.first_key()?, self.tree.last_key()?) else {
-            return Ok(vec![(Bound::Unbounded, Bound::Unbounded)]);
+        let whole = vec![(Bound::Unbounded, Bound::Unbounded)];
+        let Some(tree) = self.file.tree()? else { return Ok(whole) };
+        let (Some(first), Some(last)) = (tree.first_key()?, tree.last_key()?) else {
+            return Ok(whole);
         };
         let (first, last) = (row_id_of(&first)?.0, row_id_of(&last)?.0);
         let width = ((last - first) / parts.max(1) + 1).max(1);
@@ -339,13 +334,14 @@ impl TableStore {
     pub fn insert(&self, txn: &mut Txn, row: &[u8]) -> Result<RowId> {
         let xid = txn.assign_xid();
         let ranges = &txn.session.ranges;
-        let (id, _) = ranges.lock().take(self.tree.id(), &self.shared, 1);
+        let (tree, shared) = self.file.for_write()?;
+        let (id, _) = ranges.lock().take(tree.id(), shared, 1);
         let mut body = std::mem::take(&mut txn.body);
         body.clear();
-        Change::RowInsert { tree: self.tree.id(), first: id, count: 1 }.encode(&mut body);
+        Change::RowInsert { tree: tree.id(), first: id, count: 1 }.encode(&mut body);
         let undo = txn.append_undo(&body)?;
         let header = RowHeader { word: Word::new(xid, 0), undo: 0, cid: txn.command_id() };
-        txn.write(&self.tree, &id.to_be_bytes(), |current, op| {
+        txn.write(tree, &id.to_be_bytes(), |current, op| {
             if current.is_some() {
                 return Err(duplicate_row_id(id));
             }
@@ -371,46 +367,19 @@ impl TableStore {
         let xid = txn.assign_xid();
         let header = RowHeader { word: Word::new(xid, 0), undo: 0, cid: txn.command_id() };
         rows.set_headers(&header.to_bytes());
+        let (tree, shared) = self.file.for_write()?;
         let mut done = 0;
         while done < rows.len() {
             let wanted = (rows.len() - done).min(RANGE_SIZE_MAX as usize) as u64;
             let ranges = &txn.session.ranges;
-            let (first, count) = ranges.lock().take(self.tree.id(), &self.shared, wanted);
+            let (first, count) = ranges.lock().take(tree.id(), shared, wanted);
             let run = done..done + count as usize;
             done = run.end;
             ids.extend((first..first + count).map(RowId));
             let keys: Vec<[u8; 8]> = (first..first + count).map(u64::to_be_bytes).collect();
             let values = run.map(|i| rows.value(i));
             let entries: Vec<_> = keys.iter().map(|key| &key[..]).zip(values).collect();
-            self.insert_run(txn, first, &entries)?;
-        }
-        Ok(())
-    }
-
-    /// Inserts rows with consecutive ids, from `first` on.
-    fn insert_run(&self, txn: &mut Txn, first: u64, entries: &[(&[u8], &[u8])]) -> Result<()> {
-        let mut done = 0;
-        while done < entries.len() {
-            let tree = self.tree.id();
-            let change = |count: usize| Change::RowInsert {
-                tree,
-                first: first + done as u64,
-                count: count as u64,
-            };
-            let mut undo = 0;
-            let inserted = txn.logged(|log| {
-                let inserted = self.tree.insert_many(&entries[done..], log, |count, payload| {
-                    change(count).encode(payload);
-                    undo = txn.append_undo(payload)?;
-                    Ok::<(), Error>(())
-                })?;
-                Ok((inserted, inserted.appended))
-            })?;
-            if inserted.duplicate || inserted.consumed == 0 {
-                return Err(duplicate_row_id(first + (done + inserted.consumed) as u64));
-            }
-            txn.chain(undo)?;
-            done += inserted.consumed;
+            insert_run(tree, txn, first, &entries)?;
         }
         Ok(())
     }
@@ -459,7 +428,7 @@ impl TableStore {
                 matches!(database.status.status(owner.xid), TxnStatus::InProgress(_))
             })
         };
-        let (shared, tag) = (txn.shared(), self.tag(row));
+        let (shared, tag) = (txn.shared(), row_tag(self.file.tree_of_entry()?, row));
         database.locks.lock_row_slow(shared, tag, mode, owner, block, still_running)
     }
 
@@ -470,10 +439,13 @@ impl TableStore {
         f: &mut dyn FnMut(Current<'_>, &mut Vec<u8>) -> Result<Action>,
     ) -> Result<Step<ModifyOutcome>> {
         let view = txn.view();
+        let Some(tree) = self.file.tree()? else {
+            return Ok(Step::Done(ModifyOutcome::NotFound));
+        };
         let mut new = std::mem::take(&mut txn.row);
         let mut step = Step::Done(ModifyOutcome::NotFound);
         let mut undo = 0;
-        txn.write(&self.tree, &row.0.to_be_bytes(), |value, op| {
+        txn.write(tree, &row.0.to_be_bytes(), |value, op| {
             undo = 0;
             step = Step::Done(ModifyOutcome::NotFound);
             let Some(value) = value else { return Ok(()) };
@@ -507,12 +479,12 @@ impl TableStore {
                 Action::Replace { key_changed: true } | Action::Delete => RowLockMode::Update,
             };
             let pid = txn.shared().pid();
-            if !own && !txn.database().locks.row_is_free(pid, self.tag(row), mode) {
+            if !own && !txn.database().locks.row_is_free(pid, row_tag(tree, row), mode) {
                 step = Step::Blocked(Blocked::By(None, mode));
                 return Ok(());
             }
             let replacement = (action != Action::Delete).then_some(&new[..]);
-            undo = self.change_row(txn, row, (header, bytes), replacement, mode, op)?;
+            undo = change_row(txn, (tree.id(), row), (header, bytes), replacement, mode, op)?;
             step = Step::Done(ModifyOutcome::Done);
             Ok(())
         })?;
@@ -521,47 +493,6 @@ impl TableStore {
             txn.chain(undo)?;
         }
         Ok(step)
-    }
-
-    /// Fills in the tree operation, its payload and the undo record.
-    fn change_row(
-        &self,
-        txn: &Txn,
-        row: RowId,
-        (before, old): (RowHeader, &[u8]),
-        new: Option<&[u8]>,
-        mode: RowLockMode,
-        op: &mut WriteOp,
-    ) -> Result<u64> {
-        let (tree, xid) = (self.tree.id(), txn.xid());
-        let own_flags = if before.word.xid() == xid { before.word.flags() } else { 0 };
-        let mut header = RowHeader { word: before.word, undo: 0, cid: txn.command_id() };
-        let Some(new) = new else {
-            Change::RowDelete { tree, row: row.0, before }.encode(op.payload());
-            header.undo = txn.append_undo(op.payload())?;
-            header.word = Word::new(xid, DELETED);
-            op.splice(0, ROW_HEADER_LEN, &header.to_bytes());
-            return Ok(header.undo);
-        };
-        let (prefix, suffix) = common_ends(old, new);
-        let middle = &old[prefix..old.len() - suffix];
-        let (prefix_len, suffix_len) = (prefix as u32, suffix as u32);
-        Change::RowUpdate {
-            tree,
-            row: row.0,
-            before,
-            prefix: prefix_len,
-            suffix: suffix_len,
-            middle,
-        }
-        .encode(op.payload());
-        header.undo = txn.append_undo(op.payload())?;
-        let key_flag = if mode == RowLockMode::Update { KEY_CHANGED } else { 0 };
-        header.word = Word::new(xid, key_flag | own_flags & KEY_CHANGED);
-        let mut bytes = header.to_bytes().to_vec();
-        bytes.extend_from_slice(&new[..new.len() - suffix]);
-        op.splice(0, ROW_HEADER_LEN + old.len() - suffix, &bytes);
-        Ok(header.undo)
     }
 
     /// SELECT … FOR UPDATE and its kin: locks the newest version of a row.
@@ -587,9 +518,12 @@ impl TableStore {
     }
 
     fn lock_once(&self, txn: &Txn, row: RowId, mode: RowLockMode) -> Result<Step<LockOutcome>> {
-        let (view, tag) = (txn.view(), self.tag(row));
+        let Some(tree) = self.file.tree()? else {
+            return Ok(Step::Done(LockOutcome::NotFound));
+        };
+        let (view, tag) = (txn.view(), row_tag(tree, row));
         let mut step = Step::Done(LockOutcome::NotFound);
-        txn.write(&self.tree, &row.0.to_be_bytes(), |value, _keep| {
+        txn.write(tree, &row.0.to_be_bytes(), |value, _keep| {
             step = Step::Done(LockOutcome::NotFound);
             let Some(value) = value else { return Ok(()) };
             let (header, bytes) = RowHeader::split(value)?;
@@ -633,9 +567,75 @@ impl TableStore {
 
     /// Gives back a row lock that a wait has brought, when the row turned out
     /// not to be wanted any more. An uncommitted version keeps it anyway.
-    pub fn release_row(&self, txn: &Txn, row: RowId, mode: RowLockMode) {
-        txn.database().locks.release_row(txn.shared(), self.tag(row), mode);
+    pub fn release_row(&self, txn: &Txn, row: RowId, mode: RowLockMode) -> Result<()> {
+        let tag = row_tag(self.file.tree_of_entry()?, row);
+        txn.database().locks.release_row(txn.shared(), tag, mode);
+        Ok(())
     }
+}
+
+fn row_tag(tree: &Tree, row: RowId) -> LockTag {
+    LockTag::Row(tree.id().root.0, row.0)
+}
+
+/// Inserts rows with consecutive ids, from `first` on.
+fn insert_run(tree: &Tree, txn: &mut Txn, first: u64, entries: &[(&[u8], &[u8])]) -> Result<()> {
+    let mut done = 0;
+    while done < entries.len() {
+        let change = |count: usize| Change::RowInsert {
+            tree: tree.id(),
+            first: first + done as u64,
+            count: count as u64,
+        };
+        let mut undo = 0;
+        let inserted = txn.logged(|log| {
+            let inserted = tree.insert_many(&entries[done..], log, |count, payload| {
+                change(count).encode(payload);
+                undo = txn.append_undo(payload)?;
+                Ok::<(), Error>(())
+            })?;
+            Ok((inserted, inserted.appended))
+        })?;
+        if inserted.duplicate || inserted.consumed == 0 {
+            return Err(duplicate_row_id(first + (done + inserted.consumed) as u64));
+        }
+        txn.chain(undo)?;
+        done += inserted.consumed;
+    }
+    Ok(())
+}
+
+/// Fills in the tree operation, its payload and the undo record.
+fn change_row(
+    txn: &Txn,
+    (tree, row): (TreeId, RowId),
+    (before, old): (RowHeader, &[u8]),
+    new: Option<&[u8]>,
+    mode: RowLockMode,
+    op: &mut WriteOp,
+) -> Result<u64> {
+    let xid = txn.xid();
+    let own_flags = if before.word.xid() == xid { before.word.flags() } else { 0 };
+    let mut header = RowHeader { word: before.word, undo: 0, cid: txn.command_id() };
+    let Some(new) = new else {
+        Change::RowDelete { tree, row: row.0, before }.encode(op.payload());
+        header.undo = txn.append_undo(op.payload())?;
+        header.word = Word::new(xid, DELETED);
+        op.splice(0, ROW_HEADER_LEN, &header.to_bytes());
+        return Ok(header.undo);
+    };
+    let (prefix, suffix) = common_ends(old, new);
+    let middle = &old[prefix..old.len() - suffix];
+    let (prefix_len, suffix_len) = (prefix as u32, suffix as u32);
+    Change::RowUpdate { tree, row: row.0, before, prefix: prefix_len, suffix: suffix_len, middle }
+        .encode(op.payload());
+    header.undo = txn.append_undo(op.payload())?;
+    let key_flag = if mode == RowLockMode::Update { KEY_CHANGED } else { 0 };
+    header.word = Word::new(xid, key_flag | own_flags & KEY_CHANGED);
+    let mut bytes = header.to_bytes().to_vec();
+    bytes.extend_from_slice(&new[..new.len() - suffix]);
+    op.splice(0, ROW_HEADER_LEN + old.len() - suffix, &bytes);
+    Ok(header.undo)
 }
 
 fn refuse(standing: Standing) -> Step<ModifyOutcome> {

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use steppe_storage::{Appended, LogHeader, Lsn, Tree, TreeId, WriteOp};
+use steppe_storage::{Appended, LogHeader, Lsn, Tree, WriteOp};
 use steppe_types::error::Severity;
 use steppe_types::{Error, Result, SqlState};
 
 use crate::budget::{ANY_CHANGE, UndoBudget};
 use crate::change::Change;
 use crate::database::{Database, SessionHandle, SessionInner};
+use crate::files::RelFileNumber;
 use crate::lock::{
     Acquire, AdvisoryScope, LockPosition, LockTag, LockWait, RelationLockMode, SharedMode,
 };
@@ -67,7 +68,7 @@ pub struct Txn {
     pub(crate) last_undo: UndoPtr,
     budget: UndoBudget,
     savepoints: Vec<Savepoint>,
-    drops: Vec<TreeId>,
+    drops: Vec<RelFileNumber>,
     ended: bool,
     /// Buffer for undo bodies, reused.
     pub(crate) body: Vec<u8>,
@@ -298,25 +299,19 @@ impl Txn {
         self.chain(undo)
     }
 
-    /// Makes a tree that goes away if the transaction does not commit.
-    pub fn create_tree(&mut self) -> Result<TreeId> {
-        self.assign_xid();
-        let database = Arc::clone(self.database());
-        let id = self.logged(|log| {
-            let payload = |tree, out: &mut Vec<u8>| Change::CreateTree { tree }.encode(out);
-            let (id, appended) = database.store.create_tree(log, payload)?;
-            Ok((id, Some(appended)))
-        })?;
-        let undo = self.append_undo(&Change::CreateTree { tree: id }.to_vec())?;
-        self.chain(undo)?;
-        Ok(id)
+    /// The number of a new file, which goes away if the transaction does not commit. It has
+    /// no pages before something is written to it.
+    pub fn create_file(&mut self) -> Result<RelFileNumber> {
+        let file = self.database().files.new_number()?;
+        self.note(Change::CreateFile { file: file.0 })?;
+        Ok(file)
     }
 
-    /// Frees these trees once the transaction has committed. The caller holds
+    /// Frees these files once the transaction has committed. The caller holds
     /// ACCESS EXCLUSIVE on what they belong to.
-    pub fn drop_store_at_commit(&mut self, trees: &[TreeId]) {
+    pub fn drop_files_at_commit(&mut self, files: &[RelFileNumber]) {
         self.assign_xid();
-        self.drops.extend_from_slice(trees);
+        self.drops.extend_from_slice(files);
     }
 
     // ----- savepoints -----
@@ -412,11 +407,10 @@ impl Txn {
         let session = Arc::clone(&self.session);
         let (database, shared) = (&session.database, &session.shared);
         let (xid, pid) = (self.xid, shared.pid());
-        let mut body = Vec::with_capacity(self.drops.len() * TreeId::ENCODED_LEN);
-        for tree in &self.drops {
-            body.extend_from_slice(&tree.to_bytes());
-        }
-        database.pending_drops.lock().extend(self.drops.iter().copied());
+        let drops = database.files_with_trees(&self.drops)?;
+        let mut body = Vec::new();
+        drops.iter().for_each(|dropped| dropped.encode(&mut body));
+        database.pending_drops.lock().extend(drops.iter().copied());
         let log = self.log_header();
         let appended = shared.log_section(
             || database.insert_position(),
@@ -436,19 +430,19 @@ impl Txn {
         let appended = match appended {
             Ok(appended) => appended,
             Err(error) => {
-                for tree in &self.drops {
-                    database.pending_drops.lock().remove(tree);
+                for dropped in &drops {
+                    database.pending_drops.lock().remove(dropped);
                 }
                 return Err(error.into()); // and rolls back
             }
         };
         committed();
         self.end();
-        let drops = std::mem::take(&mut self.drops);
+        self.drops.iter().for_each(|file| database.files.forget(*file));
         if !drops.is_empty() {
             // Not before the commit is durable: a crash may still undo it.
             database.wait_durable(appended.end)?;
-            database.free_trees(&drops)?;
+            database.free_files(&drops)?;
         }
         database.count_commit();
         let lsn = appended.end.max(self.observed_lsn());

@@ -182,7 +182,7 @@ fn a_full_disk_fails_the_statement_and_nothing_else() {
     vfs.set_free_space(None);
     let mut txn = begin(&session);
     let mut seen = Vec::new();
-    let mut cursor = table.scan_all(txn.view());
+    let mut cursor = table.scan_all(txn.view()).expect("scans");
     while let Some((id, row)) = cursor.next().expect("reads") {
         seen.push((id, row.to_vec()));
     }
@@ -259,25 +259,24 @@ fn a_sweep_finds_what_was_deleted_before_the_checkpoint() {
     let index = IndexStore::create(&mut txn, false).expect("creates");
     let values = OverflowStore::create(&mut txn).expect("creates");
     database.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
-    let trees = [table.tree_id(), index.tree_id(), values.tree_id()];
+    let files = [table.file(), index.file(), values.file()];
     drop((session, table, index, values, database));
     let mut pages = Vec::new();
     for _ in 0..6 {
         let database = open(&vfs);
         let session = database.new_session();
-        let table = TableStore::open(&database, trees[0]).expect("opens");
-        let index = IndexStore::open(&database, trees[1], false);
-        let values = OverflowStore::open(&database, trees[2]).expect("opens");
+        let table = TableStore::open(&database, files[0]);
+        let index = IndexStore::open(&database, files[1], false);
+        let values = OverflowStore::open(&database, files[2]);
         let check = &mut || Ok(());
         database.sweep_rows(&table, check).expect("sweeps");
         database.sweep_index(&index, check).expect("sweeps");
         let references = &mut |_: &[u8], _: &mut Vec<OverflowRef>| Ok(());
         database.sweep_values(&table, &values, references, check).expect("sweeps").expect("may");
-        assert_eq!(table.tree().first_key().expect("reads"), None);
-        database
-            .store()
-            .check_space(&[&trees[..], &[database.system_tree_id()]].concat())
-            .expect("every page is accounted for");
+        if let Some(tree) = table.tree().expect("opens") {
+            assert_eq!(tree.first_key().expect("reads"), None);
+        }
+        check_space(&database, &files);
         pages.push(database.store().stats().allocated_pages);
 
         let mut txn = begin(&session);
@@ -307,4 +306,76 @@ fn a_sweep_finds_what_was_deleted_before_the_checkpoint() {
     }
     let first = pages[1];
     assert!(pages[1..].iter().all(|&count| count <= first + 2), "{pages:?}");
+}
+
+/// Every page belongs to one of these files, or to the database itself.
+fn check_space(database: &Database, files: &[RelFileNumber]) {
+    let trees = files.iter().map(|&file| database.tree_of(file).expect("is known"));
+    let mut trees: Vec<TreeId> = trees.flatten().collect();
+    trees.push(database.system_tree_id());
+    database.store().check_space(&trees).expect("every page is accounted for");
+}
+
+#[test]
+fn a_file_has_no_pages_before_its_first_entry() {
+    let vfs = CrashVfs::new(6);
+    let database = open(&vfs);
+    let pages = |database: &Database| database.store().stats().allocated_pages;
+    let session = database.new_session();
+    let before = pages(&database);
+    let mut txn = begin(&session);
+    let tables: Vec<TableStore> =
+        (0..5).map(|_| TableStore::create(&mut txn).expect("creates")).collect();
+    let index = IndexStore::create(&mut txn, true).expect("creates");
+    database.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
+    assert_eq!(pages(&database), before, "nothing was written");
+
+    {
+        let txn = begin(&session);
+        let view = txn.view();
+        let mut buffer = RowBuf::new();
+        assert!(tables[0].scan_all(view.clone()).expect("scans").next().expect("reads").is_none());
+        assert!(tables[0].get(&view, RowId(1), &mut buffer).expect("reads").is_none());
+        let mut key = Vec::new();
+        let mut found = index.lookup_unique(&view, b"key", &mut key).expect("looks");
+        assert!(found.try_next().expect("reads").is_none());
+    }
+
+    // The first write makes the tree; taking the write back does not unmake it.
+    let mut txn = begin(&session);
+    tables[0].insert(&mut txn, b"row").expect("inserts");
+    txn.rollback().expect("rolls back");
+    assert_eq!(pages(&database), before + 1);
+    let mut files: Vec<RelFileNumber> = tables.iter().map(TableStore::file).collect();
+    check_space(&database, &files);
+
+    // A drop frees it; the empty files go without a trace.
+    let mut txn = begin(&session);
+    txn.drop_files_at_commit(&files);
+    let _ = txn.commit().expect("commits");
+    assert_eq!(pages(&database), before);
+    drop((session, tables, index, database));
+    let database = open(&vfs);
+    files.retain(|&file| database.tree_of(file).expect("is known").is_some());
+    assert_eq!(files, []);
+}
+
+#[test]
+fn a_table_that_is_rolled_back_takes_its_pages_along() {
+    let vfs = CrashVfs::new(7);
+    let database = open(&vfs);
+    let session = database.new_session();
+    let mut txn = begin(&session);
+    txn.savepoint("before");
+    let table = TableStore::create(&mut txn).expect("creates");
+    table.insert(&mut txn, b"row").expect("inserts");
+    let file = table.file();
+    assert!(database.tree_of(file).expect("is known").is_some());
+    txn.rollback_to("before").expect("rolls back");
+    assert_eq!(database.tree_of(file).expect("is known"), None);
+    check_space(&database, &[]);
+    // The number is not used again.
+    let other = TableStore::create(&mut txn).expect("creates").file();
+    assert_ne!(other, file);
+    let _ = txn.commit().expect("commits");
 }

@@ -43,7 +43,7 @@ fn options() -> DatabaseOptions {
 #[derive(Clone)]
 struct Image {
     files: BTreeMap<PathBuf, Vec<u8>>,
-    trees: [TreeId; 3],
+    stores: [RelFileNumber; 3],
 }
 
 fn row_bytes(n: u32, changed: bool) -> Vec<u8> {
@@ -99,7 +99,7 @@ fn make_image() -> Result<Image> {
     }
     let end = database.wal().insert_position();
     database.wait_durable(end)?;
-    let trees = [table.tree_id(), index.tree_id(), values.tree_id()];
+    let stores = [table.file(), index.file(), values.file()];
     let disk = vfs.restart();
     let mut files = BTreeMap::new();
     for dir in ["db", "db/wal"] {
@@ -113,7 +113,7 @@ fn make_image() -> Result<Image> {
     }
     files.retain(|path, _| !path.ends_with("steppe.lock") && !path.ends_with("wal"));
     std::mem::forget(loser);
-    Ok(Image { files, trees })
+    Ok(Image { files, stores })
 }
 
 fn image() -> Image {
@@ -317,7 +317,8 @@ fn use_it(image: &Image) -> Report {
     read(&database, image, &mut report);
     let written = write(&database, image);
     report.note(written);
-    for tree in image.trees {
+    for file in image.stores {
+        let Some(Some(tree)) = report.note(database.tree_of(file)) else { continue };
         let checked = database.store().tree(tree).check();
         report.note(checked.map_err(steppe_types::Error::from));
     }
@@ -329,8 +330,9 @@ fn use_it(image: &Image) -> Report {
 fn read(database: &Arc<Database>, image: &Image, report: &mut Report) {
     let session = database.new_session();
     let Some(txn) = report.note(begin(&session)) else { return };
-    let rows = TableStore::open(database, image.trees[0]).and_then(|table| {
-        let (mut rows, mut cursor) = (0, table.scan_all(txn.view()));
+    let table = TableStore::open(database, image.stores[0]);
+    let rows = table.scan_all(txn.view()).and_then(|mut cursor| {
+        let mut rows = 0;
         while let Some((_, row)) = cursor.next()? {
             let n = row.get(..4).map_or(0, |n| u32::from_le_bytes(n.try_into().expect("4")));
             rows += u32::from(row == row_bytes(n, n < CHANGED));
@@ -339,9 +341,10 @@ fn read(database: &Arc<Database>, image: &Image, report: &mut Report) {
     });
     let rows = report.note(rows);
     report.complete = rows == Some(ROWS + 200) && report.errors.is_empty();
-    let index = IndexStore::open(database, image.trees[1], true);
+    let index = IndexStore::open(database, image.stores[1], true);
     for direction in [Direction::Forward, Direction::Backward] {
-        let mut cursor = index.scan(txn.view(), Bound::Unbounded, Bound::Unbounded, direction);
+        let cursor = index.scan(txn.view(), Bound::Unbounded, Bound::Unbounded, direction);
+        let Some(mut cursor) = report.note(cursor) else { continue };
         let scanned = std::iter::from_fn(|| match cursor.next() {
             Ok(found) => found.map(|_| Ok(())),
             Err(error) => Some(Err(error)),
@@ -351,19 +354,18 @@ fn read(database: &Arc<Database>, image: &Image, report: &mut Report) {
     }
     let mut buffer = RowBuf::new();
     for n in (0..ROWS).step_by(7) {
-        let table = TableStore::open(database, image.trees[0]);
-        let got = table.and_then(|t| t.get(&txn.view(), RowId(u64::from(n)), &mut buffer));
-        report.note(got);
+        report.note(table.get(&txn.view(), RowId(u64::from(n)), &mut buffer));
     }
-    let pages = database.store().tree(image.trees[0]).page_count();
-    report.note(pages.map_err(steppe_types::Error::from));
+    if let Some(Some(tree)) = report.note(table.tree()) {
+        report.note(tree.page_count().map_err(steppe_types::Error::from));
+    }
 }
 
 fn write(database: &Arc<Database>, image: &Image) -> Result<()> {
     let session = database.new_session();
-    let table = TableStore::open(database, image.trees[0])?;
-    let index = IndexStore::open(database, image.trees[1], true);
-    let values = OverflowStore::open(database, image.trees[2])?;
+    let table = TableStore::open(database, image.stores[0]);
+    let index = IndexStore::open(database, image.stores[1], true);
+    let values = OverflowStore::open(database, image.stores[2]);
     let mut failure = None;
     for round in 0..3u32 {
         let mut txn = begin(&session)?;

@@ -74,12 +74,12 @@ fn sum(session: &SessionHandle, table: &TableStore) -> i64 {
     let mut txn = Txn::begin(session, IsolationLevel::RepeatableRead, true);
     txn.start_statement().expect("starts");
     let mut total = 0;
-    let mut cursor = table.scan_all(txn.view());
+    let mut cursor = table.scan_all(txn.view()).expect("scans");
     while let Some((_, row)) = cursor.next().expect("reads") {
         total += balance(row);
     }
     let mut again = 0;
-    let mut cursor = table.scan_all(txn.view());
+    let mut cursor = table.scan_all(txn.view()).expect("scans");
     let mut count = |_: RowId, row: &[u8]| {
         again += balance(row);
         Ok(())
@@ -199,7 +199,7 @@ fn a_unique_key_has_one_row() {
     let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
     txn.start_statement().expect("starts");
     let mut keys = Vec::new();
-    let mut cursor = table.scan_all(txn.view());
+    let mut cursor = table.scan_all(txn.view()).expect("scans");
     while let Some((_, row)) = cursor.next().expect("reads") {
         keys.push(row[0]);
     }

@@ -8,7 +8,7 @@ use super::scan::{RowEvaluator, scan_batches};
 use super::table::{
     add_column, bind_column_default, create_storage, default_text, storage_options,
 };
-use super::{DdlContext, drop, sequence, trees_of};
+use super::{DdlContext, drop, files_of, sequence};
 use crate::access::TableAccess;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;
@@ -249,7 +249,7 @@ fn rewrite(
     position: usize,
     expr: Expr,
 ) -> Result<()> {
-    let mut doomed = trees_of(&old);
+    let mut doomed = files_of(&old);
     let mut new = new;
     create_storage(ctx, &mut new)?;
     let database = ctx.store.database().clone();
@@ -269,14 +269,14 @@ fn rewrite(
     let catalog = ctx.catalog();
     let shared = Arc::new(new.clone());
     for index in catalog.indexes_of(&new) {
-        doomed.extend(trees_of(index));
+        doomed.extend(files_of(index));
         let mut index = (**index).clone();
         refresh_key_types(&new, &mut index);
         index::reprint(ctx, &shared, &new, &mut index)?;
         build(ctx, &new, &mut index)?;
         ctx.put(index)?;
     }
-    ctx.txn.drop_store_at_commit(&doomed);
+    ctx.txn.drop_files_at_commit(&doomed);
     Ok(())
 }
 

@@ -5,15 +5,15 @@
 //! ANALYZE samples rows (Vitter's algorithm R) and
 //! stores what the planner's estimates need.
 
+use super::DdlContext;
 use super::scan::scan_rows;
 use super::table::def_text;
-use super::{DdlContext, tree_of};
 use crate::access::TableAccess;
 use std::collections::HashMap;
 use std::sync::Arc;
 use steppe_catalog::{ColumnStatistics, RelKind, Relation, Statistics};
 use steppe_sql::ast::{DefValue, VacuumStmt};
-use steppe_txn::{IndexStore, RelationLockMode};
+use steppe_txn::{Database, IndexStore, RelFileNumber, RelationLockMode};
 use steppe_types::{Datum, Error, Result, SqlState, compare, text_io};
 
 /// Rows sampled: 300 × the default statistics target, as PostgreSQL.
@@ -102,7 +102,7 @@ fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
     for index in catalog.indexes_of(&table) {
         let unique = index.index.as_ref().is_some_and(|info| info.unique);
         if let Some(storage) = index.storage {
-            let store = IndexStore::open(database, tree_of(storage), unique);
+            let store = IndexStore::open(database, storage, unique);
             database.sweep_index(&store, check)?;
         }
     }
@@ -122,7 +122,7 @@ fn analyze_table(ctx: &mut DdlContext<'_>, table: Arc<Relation>) -> Result<()> {
     let Some(table) = ctx.catalog().relation(table.oid).cloned() else { return Ok(()) };
     let (rows, sample) = sample_rows(ctx, &table)?;
     let pages = match table.storage {
-        Some(storage) => ctx.store.database().store().tree(tree_of(storage)).page_count()?,
+        Some(file) => pages_of(ctx.store.database(), file)?,
         None => 0,
     };
     let columns = (0..table.columns.len())
@@ -251,4 +251,11 @@ fn correlation(values: &[&Datum]) -> f64 {
     let sum_xy: f64 = order.iter().enumerate().map(|(rank, at)| rank as f64 * *at as f64).sum();
     let (sum_x, sum_x2) = (n * (n - 1.0) / 2.0, n * (n - 1.0) * (2.0 * n - 1.0) / 6.0);
     (n * sum_xy - sum_x * sum_x) / (n * sum_x2 - sum_x * sum_x)
+}
+
+fn pages_of(database: &Database, file: RelFileNumber) -> Result<u64> {
+    match database.tree_of(file)? {
+        Some(tree) => Ok(database.store().tree(tree).page_count()?),
+        None => Ok(0),
+    }
 }

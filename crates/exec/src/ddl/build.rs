@@ -8,8 +8,8 @@
 //! maintenance_work_mem; what does not fit goes to temporary files. Nothing is
 //! written to the tree before all rows have been read.
 
+use super::DdlContext;
 use super::scan::scan_rows;
-use super::{DdlContext, storage_ref};
 use crate::access::{IndexAccess, TableAccess};
 use crate::env::FnContext;
 use crate::expr::{Compiler, Row};
@@ -25,7 +25,7 @@ const BATCH_ENTRIES: usize = 4096;
 /// Columns of a row of the sort: key, whether it has a NULL, row id.
 const SORTED_COLUMNS: usize = 3;
 
-/// Makes an index's tree and fills it from the table's rows.
+/// Makes an index's file and fills it from the table's rows.
 pub(crate) fn build(
     ctx: &mut DdlContext<'_>,
     table: &Relation,
@@ -33,7 +33,7 @@ pub(crate) fn build(
 ) -> Result<()> {
     let unique = index.index.as_ref().is_some_and(|i| i.unique);
     let store = IndexStore::create(ctx.txn, unique)?;
-    index.storage = Some(storage_ref(store.tree_id()));
+    index.storage = Some(store.file());
     let database = ctx.store.database().clone();
     let table = Arc::new(table.clone());
     let rows = TableAccess::open(&database, &table)?;

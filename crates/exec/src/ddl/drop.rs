@@ -4,7 +4,7 @@
 //! written: see `depend`.
 
 use super::depend::{self, Object, kind_word};
-use super::{DdlContext, trees_of};
+use super::{DdlContext, files_of};
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_sql::ast::{DropStmt, ObjectKind, ObjectName, ObjectRef, RangeVar, TruncateStmt};
@@ -200,9 +200,9 @@ pub(crate) fn drop_relation(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -
 fn remove_with_storage(ctx: &mut DdlContext<'_>, oid: Oid) -> Result<()> {
     let catalog = ctx.catalog();
     let Some(relation) = catalog.relation(oid) else { return Ok(()) };
-    let trees = trees_of(relation);
-    if !trees.is_empty() {
-        ctx.txn.drop_store_at_commit(&trees);
+    let files = files_of(relation);
+    if !files.is_empty() {
+        ctx.txn.drop_files_at_commit(&files);
     }
     ctx.remove(oid)
 }
@@ -255,17 +255,17 @@ pub(crate) fn truncate(ctx: &mut DdlContext<'_>, truncate: &TruncateStmt) -> Res
 }
 
 pub(super) fn empty_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
-    let mut old = trees_of(table);
+    let mut old = files_of(table);
     let mut new = (**table).clone();
     super::table::create_storage(ctx, &mut new)?;
     ctx.put(new.clone())?;
     let catalog = ctx.catalog();
     for index in catalog.indexes_of(&new) {
-        old.extend(trees_of(index));
+        old.extend(files_of(index));
         let mut index = (**index).clone();
         super::build::build(ctx, &new, &mut index)?;
         ctx.put(index)?;
     }
-    ctx.txn.drop_store_at_commit(&old);
+    ctx.txn.drop_files_at_commit(&old);
     Ok(())
 }

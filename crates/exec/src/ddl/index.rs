@@ -396,10 +396,10 @@ pub(crate) fn rebuild(ctx: &mut DdlContext<'_>, oid: Oid) -> Result<()> {
         .as_ref()
         .and_then(|i| catalog.relation(i.table))
         .ok_or_else(|| Error::internal("index without a table"))?;
-    let old = super::trees_of(index);
+    let old = super::files_of(index);
     let mut index = (**index).clone();
     build(ctx, table, &mut index)?;
-    ctx.txn.drop_store_at_commit(&old);
+    ctx.txn.drop_files_at_commit(&old);
     ctx.put(index)
 }
 

@@ -35,12 +35,11 @@ use crate::env::{FnContext, SessionServices};
 use crate::spill::TempSpace;
 use std::sync::Arc;
 use steppe_catalog::{
-    Catalog, CatalogChanges, CatalogStore, PG_CATALOG, RelKind, Relation, StorageRef,
-    TEMPORARY_SCHEMA,
+    Catalog, CatalogChanges, CatalogStore, PG_CATALOG, RelKind, Relation, TEMPORARY_SCHEMA,
 };
 use steppe_sql::ast::{self, Location, RangeVar, Statement};
 use steppe_sql::bind::BindContext;
-use steppe_txn::{RelationLockMode, TreeId, Txn};
+use steppe_txn::{RelFileNumber, RelationLockMode, Txn};
 use steppe_types::io::IoContext;
 use steppe_types::{Error, Oid, Result, SqlState};
 
@@ -419,17 +418,7 @@ fn make_object_name(first: &str, second: &str, label: &str) -> String {
     name
 }
 
-/// A tree's identity as the catalog stores it.
-pub(crate) fn storage_ref(tree: TreeId) -> StorageRef {
-    StorageRef { root: tree.root.0, generation: tree.generation }
-}
-
-/// A stored identity as a tree's.
-pub(crate) fn tree_of(storage: StorageRef) -> TreeId {
-    TreeId { root: steppe_storage::PageId(storage.root), generation: storage.generation }
-}
-
-/// Trees that belong to a relation.
-pub(crate) fn trees_of(relation: &Relation) -> Vec<TreeId> {
-    relation.storage.iter().chain(&relation.overflow).map(|s| tree_of(*s)).collect()
+/// The files that belong to a relation.
+pub(crate) fn files_of(relation: &Relation) -> Vec<RelFileNumber> {
+    relation.storage.into_iter().chain(relation.overflow).collect()
 }

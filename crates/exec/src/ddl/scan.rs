@@ -19,7 +19,7 @@ pub(crate) fn scan_rows(
 ) -> Result<()> {
     let Some(rows) = table.rows() else { return Ok(()) };
     ctx.txn.start_statement()?;
-    let mut cursor = rows.scan_all(ctx.txn.view());
+    let mut cursor = rows.scan_all(ctx.txn.view())?;
     let mut values = Vec::new();
     loop {
         ctx.services.check_interrupts()?;
@@ -45,7 +45,7 @@ pub(crate) fn scan_batches(
 ) -> Result<()> {
     let Some(rows) = table.rows() else { return Ok(()) };
     ctx.txn.start_statement()?;
-    let mut cursor = rows.scan_all(ctx.txn.view());
+    let mut cursor = rows.scan_all(ctx.txn.view())?;
     loop {
         ctx.services.check_interrupts()?;
         let mut batch = Vec::new();

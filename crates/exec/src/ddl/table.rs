@@ -2,7 +2,7 @@
 
 use super::constraint::{self, PendingConstraints};
 use super::sequence::{self, SequenceOptions};
-use super::{DdlContext, like, storage_ref, truncate_name};
+use super::{DdlContext, like, truncate_name};
 use std::sync::Arc;
 use steppe_catalog::{Column, OnCommit, RelKind, Relation};
 use steppe_sql::ast::{
@@ -348,12 +348,12 @@ fn check_columns(relation: &Relation) -> Result<()> {
     Ok(())
 }
 
-/// Creates the trees for a table's rows and large values.
+/// Creates the files of a table's rows and large values.
 pub(crate) fn create_storage(ctx: &mut DdlContext<'_>, relation: &mut Relation) -> Result<()> {
     let rows = TableStore::create(ctx.txn)?;
     let overflow = OverflowStore::create(ctx.txn)?;
-    relation.storage = Some(storage_ref(rows.tree_id()));
-    relation.overflow = Some(storage_ref(overflow.tree_id()));
+    relation.storage = Some(rows.file());
+    relation.overflow = Some(overflow.file());
     Ok(())
 }
 

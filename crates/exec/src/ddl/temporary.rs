@@ -15,10 +15,10 @@
 //! start takes them away.
 
 use super::depend::{self, Object};
-use super::{DdlContext, drop, tree_of};
+use super::{DdlContext, drop};
 use std::sync::Arc;
 use steppe_catalog::{CatalogStore, OnCommit, RelKind, Relation, Schema};
-use steppe_txn::{IsolationLevel, RelationLockMode, SessionHandle, Txn};
+use steppe_txn::{IsolationLevel, RelationLockMode, SessionHandle, TableStore, Txn};
 use steppe_types::{Oid, Result};
 
 impl DdlContext<'_> {
@@ -68,8 +68,10 @@ pub fn on_commit(ctx: &mut DdlContext<'_>) -> Result<()> {
 
 fn has_rows(ctx: &DdlContext<'_>, table: &Relation) -> Result<bool> {
     let Some(storage) = table.storage else { return Ok(false) };
-    let tree = ctx.store.database().store().tree(tree_of(storage));
-    Ok(tree.first_key()?.is_some())
+    match TableStore::open(ctx.store.database(), storage).tree()? {
+        Some(tree) => Ok(tree.first_key()?.is_some()),
+        None => Ok(false),
+    }
 }
 
 /// DISCARD TEMP: everything in the session's schema goes, the schema stays.
@@ -110,7 +112,7 @@ pub fn drop_temporary_schemas(
         let catalog = store.changes(&mut pending).catalog().clone();
         for relation in catalog.relations_in(schema) {
             txn.lock_relation_blocking(relation.oid, RelationLockMode::AccessExclusive)?;
-            txn.drop_store_at_commit(&super::trees_of(relation));
+            txn.drop_files_at_commit(&super::files_of(relation));
             store.remove_relation(&mut txn, store.changes(&mut pending), relation.oid)?;
         }
         store.remove_schema(&mut txn, store.changes(&mut pending), schema)?;

@@ -299,7 +299,7 @@ impl IndexScanNode {
                         lower.as_ref().map(|k| &k[..]),
                         upper.as_ref().map(|k| &k[..]),
                         direction,
-                    ));
+                    )?);
                 }
             }
         }

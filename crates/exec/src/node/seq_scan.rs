@@ -40,7 +40,7 @@ fn open(scan: &SeqScanPlan, cx: &mut ExecContext) -> Result<Source> {
         return Ok(Source::Virtual(rows.into_iter()));
     }
     match scan.table.rows() {
-        Some(rows) => Ok(Source::Stored(Box::new(rows.scan_all(cx.txn()?.view.clone())))),
+        Some(rows) => Ok(Source::Stored(Box::new(rows.scan_all(cx.txn()?.view.clone())?))),
         None => Ok(Source::Finished),
     }
 }

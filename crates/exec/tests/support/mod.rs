@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::Arc;
 use steppe_catalog::{
     Catalog, Column, Constraint, ConstraintKind, IndexInfo, IndexKey, PUBLIC, RelKind, Relation,
-    StorageRef,
 };
 use steppe_exec::explain::{ExplainOptions, Explained, Surroundings, explain};
 use steppe_exec::{
@@ -17,7 +16,7 @@ use steppe_sql::bind::{BindContext, Params, bind_query};
 use steppe_sql::planner::{PlannerContext, PlannerSettings, TableSizes, plan};
 use steppe_txn::{
     Database, DatabaseOptions, IndexStore, IsolationLevel, OverflowStore, SessionHandle,
-    TableStore, TreeId, Txn,
+    TableStore, Txn,
 };
 use steppe_types::io::IoContext;
 use steppe_types::row::RowLayout;
@@ -85,10 +84,6 @@ impl RowSink for Rows {
         self.row(&values)?;
         Ok(true)
     }
-}
-
-fn storage(id: TreeId) -> Option<StorageRef> {
-    Some(StorageRef { root: id.root.0, generation: id.generation })
 }
 
 impl Default for World {
@@ -165,12 +160,11 @@ impl World {
             c.not_null = words.next().is_some();
             table.columns.push(c);
         }
-        table.storage = storage(TableStore::create(&mut txn).expect("rows").tree_id());
-        table.overflow = storage(OverflowStore::create(&mut txn).expect("values").tree_id());
+        table.storage = Some(TableStore::create(&mut txn).expect("rows").file());
+        table.overflow = Some(OverflowStore::create(&mut txn).expect("values").file());
         for (index_name, unique, keys) in indexes {
             let mut index = Relation::new(self.oid(), PUBLIC, *index_name, RelKind::Index);
-            index.storage =
-                storage(IndexStore::create(&mut txn, *unique).expect("index").tree_id());
+            index.storage = Some(IndexStore::create(&mut txn, *unique).expect("index").file());
             let primary = index_name.ends_with("_pkey");
             let key = |k: &&str| {
                 let descending = k.starts_with('-');

@@ -13,8 +13,7 @@ use steppe_sql::parser::{self, ParsedStatement};
 use steppe_sql::plan::{Plan, PlanNode, PlannedStmt, RelationLock};
 use steppe_sql::planner::{self, PlannerContext, TableSizes};
 use steppe_sql::query::Command;
-use steppe_storage::PageId;
-use steppe_txn::{Database, TreeId};
+use steppe_txn::Database;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 use steppe_wire::backend::{self, Field};
 
@@ -383,14 +382,13 @@ impl TableSizes for Sizes<'_> {
 impl Sizes<'_> {
     /// How many row ids lie between the first and the last row.
     fn row_id_span(&self, relation: &Relation) -> Option<f64> {
-        let storage = relation.storage?;
-        let id = TreeId { root: PageId(storage.root), generation: storage.generation };
+        // A tree that cannot be read will say so when it is scanned.
+        let id = self.0.tree_of(relation.storage?).ok()??;
         let tree = self.0.store().tree(id);
         let number = |key: Option<Vec<u8>>| {
             let bytes: [u8; 8] = key?.as_slice().try_into().ok()?;
             Some(u64::from_be_bytes(bytes))
         };
-        // A tree that cannot be read will say so when it is scanned.
         let first = number(tree.first_key().ok()?)?;
         let last = number(tree.last_key().ok()?)?;
         Some(last.saturating_sub(first) as f64 + 1.0)

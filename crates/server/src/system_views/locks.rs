@@ -2,7 +2,6 @@
 //! (FOR UPDATE …) or waits for the row, with the row's ctid.
 
 use hashbrown::HashMap;
-use steppe_catalog::Catalog;
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
 use steppe_txn::LockTag;
@@ -52,15 +51,21 @@ fn target(tag: LockTag, tables: &HashMap<u64, Oid>) -> Target {
 }
 
 /// Tables by the root of their tree.
-fn tables(catalog: &Catalog) -> HashMap<u64, Oid> {
-    catalog.relations().filter_map(|r| Some((r.storage?.root, r.oid))).collect()
+fn tables(core: &Core) -> Result<HashMap<u64, Oid>> {
+    let mut tables = HashMap::new();
+    for relation in core.names().catalog.relations() {
+        let Some(file) = relation.storage else { continue };
+        let tree = core.server.database.tree_of(file)?;
+        tables.extend(tree.map(|tree| (tree.root.0, relation.oid)));
+    }
+    Ok(tables)
 }
 
 /// The rows of pg_locks.
 pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
     let locks = core.server.database.locks().report();
     let names_rows = locks.iter().any(|lock| matches!(lock.tag, LockTag::Row(..)));
-    let tables = if names_rows { tables(&core.names().catalog) } else { HashMap::new() };
+    let tables = if names_rows { tables(core)? } else { HashMap::new() };
     let mut builder = RowsBuilder::new("pg_locks")?;
     let oid = |oid: Option<Oid>| oid.map_or(Datum::Null, Datum::Oid);
     for lock in locks {

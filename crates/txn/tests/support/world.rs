@@ -19,7 +19,7 @@ pub struct Table {
     big: OverflowStore,
 }
 
-const CATALOG: &str = "catalog";
+const CATALOG: RelFileNumber = RelFileNumber(1);
 const TABLES_MAX: usize = 3;
 
 impl Table {
@@ -32,28 +32,34 @@ impl Table {
         })
     }
 
-    pub fn trees(&self) -> [TreeId; 4] {
-        [self.rows.tree_id(), self.unique.tree_id(), self.plain.tree_id(), self.big.tree_id()]
+    fn files(&self) -> [RelFileNumber; 4] {
+        [self.rows.file(), self.unique.file(), self.plain.file(), self.big.file()]
     }
 
-    fn open(database: &Database, trees: &[u8]) -> Result<Table> {
-        let ids: Vec<TreeId> = trees
-            .chunks_exact(TreeId::ENCODED_LEN)
-            .map(|bytes| TreeId::from_bytes(bytes.try_into().expect("16 bytes")))
+    /// The trees of those files that have one.
+    pub fn trees(&self, database: &Database) -> Result<Vec<TreeId>> {
+        let trees = self.files().map(|file| database.tree_of(file));
+        trees.into_iter().filter_map(Result::transpose).collect()
+    }
+
+    fn open(database: &Database, files: &[u8]) -> Table {
+        let files: Vec<RelFileNumber> = files
+            .chunks_exact(8)
+            .map(|bytes| RelFileNumber(u64::from_le_bytes(bytes.try_into().expect("8 bytes"))))
             .collect();
-        Ok(Table {
-            rows: TableStore::open(database, ids[0])?,
-            unique: IndexStore::open(database, ids[1], true),
-            plain: IndexStore::open(database, ids[2], false),
-            big: OverflowStore::open(database, ids[3])?,
-        })
+        Table {
+            rows: TableStore::open(database, files[0]),
+            unique: IndexStore::open(database, files[1], true),
+            plain: IndexStore::open(database, files[2], false),
+            big: OverflowStore::open(database, files[3]),
+        }
     }
 
     /// All rows that a view sees, with every index checked against them.
     pub fn check(&self, view: &View) -> Result<BTreeMap<u64, Row>> {
         let mut rows = BTreeMap::new();
         let mut big = Vec::new();
-        let mut cursor = self.rows.scan_all(view.clone());
+        let mut cursor = self.rows.scan_all(view.clone())?;
         while let Some((id, bytes)) = cursor.next()? {
             let (row, reference) = Row::decode(bytes);
             if let Some((value, chunks)) = reference {
@@ -85,7 +91,8 @@ impl Table {
     /// The entries of the four trees, garbage included.
     fn entry_counts(&self, database: &Database) -> Result<[u64; 4]> {
         let mut counts = [0; 4];
-        for (count, tree) in counts.iter_mut().zip(self.trees()) {
+        for (count, file) in counts.iter_mut().zip(self.files()) {
+            let Some(tree) = database.tree_of(file)? else { continue };
             let tree = database.store().tree(tree);
             let mut cursor = tree.scan(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
             while cursor.next_page()? {
@@ -108,7 +115,7 @@ impl Table {
         for direction in [Direction::Forward, Direction::Backward] {
             let mut found = Vec::new();
             let mut cursor =
-                index.scan(view.clone(), Bound::Unbounded, Bound::Unbounded, direction);
+                index.scan(view.clone(), Bound::Unbounded, Bound::Unbounded, direction)?;
             while let Some((key, id, visibility)) = cursor.next()? {
                 let row = rows.get(&id.0).filter(|row| key_of(row) == key);
                 match visibility {
@@ -196,23 +203,7 @@ impl<'a> World<'a> {
         config: Config,
     ) -> Result<World<'a>> {
         let handle = database.new_session();
-        let catalog = match database.system_blob_get(CATALOG)? {
-            Some(id) => {
-                let id = TreeId::from_bytes(id.as_slice().try_into().expect("16 bytes"));
-                TableStore::open(&database, id)?
-            }
-            None => {
-                let mut txn = Txn::begin(&handle, IsolationLevel::ReadCommitted, false);
-                txn.start_statement()?;
-                let catalog = TableStore::create(&mut txn)?;
-                let lsn = txn.commit()?.lsn;
-                // A crash between the two leaves a table that nobody knows.
-                database.wait_durable(lsn)?;
-                let lsn = database.system_blob_put(CATALOG, &catalog.tree_id().to_bytes())?;
-                database.wait_durable(lsn)?;
-                catalog
-            }
-        };
+        let catalog = TableStore::open(&database, CATALOG);
         let mut world = World {
             random,
             config,
@@ -247,11 +238,11 @@ impl<'a> World<'a> {
         let mut txn = Txn::begin(handle, IsolationLevel::ReadCommitted, false);
         txn.start_statement()?;
         let view = txn.view();
-        let mut cursor = self.catalog.scan_all(view.clone());
+        let mut cursor = self.catalog.scan_all(view.clone())?;
         let mut found = Vec::new();
         while let Some((id, bytes)) = cursor.next()? {
             let number = u32::from_le_bytes(bytes[..4].try_into().expect("4 bytes"));
-            found.push((number, id, Table::open(&self.database, &bytes[4..])?));
+            found.push((number, id, Table::open(&self.database, &bytes[4..])));
         }
         for (number, id, table) in found {
             self.committed.insert(number, table.check(&view)?);
@@ -264,8 +255,11 @@ impl<'a> World<'a> {
 
     /// Structure and space: every tree is sound, and no page is lost or shared.
     pub fn check_structure(&self) -> Result<()> {
-        let mut trees = vec![self.database.system_tree_id(), self.catalog.tree_id()];
-        trees.extend(self.tables.values().flat_map(Table::trees));
+        let mut trees = vec![self.database.system_tree_id()];
+        trees.extend(self.database.tree_of(CATALOG)?);
+        for table in self.tables.values() {
+            trees.extend(table.trees(&self.database)?);
+        }
         for &tree in &trees {
             self.database.store().tree(tree).check()?;
         }
@@ -281,7 +275,7 @@ impl<'a> World<'a> {
             let handle = self.database.new_session();
             let mut txn = Txn::begin(&handle, IsolationLevel::ReadCommitted, true);
             txn.start_statement()?;
-            let mut cursor = table.rows.scan_all(txn.view());
+            let mut cursor = table.rows.scan_all(txn.view())?;
             while let Some((_, bytes)) = cursor.next()? {
                 rows += 1;
                 chunks += Row::decode(bytes).1.map_or(0, |(_, chunks)| u64::from(chunks));
@@ -747,8 +741,8 @@ impl<'a> World<'a> {
         txn.start_statement()?;
         let table = Table::create(txn)?;
         let mut row = number.to_le_bytes().to_vec();
-        for tree in table.trees() {
-            row.extend_from_slice(&tree.to_bytes());
+        for file in table.files() {
+            row.extend_from_slice(&file.0.to_le_bytes());
         }
         let id = self.catalog.insert(txn, &row)?;
         self.catalog_rows.insert(number, id);
@@ -766,7 +760,7 @@ impl<'a> World<'a> {
         let id = self.catalog_rows[&number];
         let outcome = self.catalog.modify(txn, id, &mut |_, _| Ok(Action::Delete))?;
         assert!(matches!(outcome, ModifyOutcome::Done), "{outcome:?}");
-        txn.drop_store_at_commit(&table.trees());
+        txn.drop_files_at_commit(&table.files());
         if self.random.chance(1, 6) {
             return txn.rollback_to_position(before);
         }

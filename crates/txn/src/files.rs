@@ -1,0 +1,297 @@
+//! Files: storage under a number, before and after there is any of it.
+//!
+//! A table's rows, its out-of-line values and each index are a *file* of their own. Its
+//! number is what the catalog knows it by, and is never used for another (PostgreSQL's
+//! relfilenumber). Its tree, the pages, is made when the first entry is written: a hundred
+//! thousand empty partitions have numbers and not one page.
+//!
+//! ```text
+//!   catalog ──number──▶ system tree: f‖number → tree ──▶ pages
+//!                       (no entry: nothing was ever written to it)
+//! ```
+//!
+//! Two things happen to a file, and neither depends on the transaction that writes first:
+//!
+//! * *The tree is made*, once, by whoever writes first, for good: a rollback leaves an
+//!   empty tree behind. One log record makes it and says which file it is for, the next
+//!   enters it in the system tree. A crash between the two leaves a tree that no entry
+//!   names; recovery finds the first record and frees it.
+//! * *The file goes*, when the transaction that made it is undone (it has logged
+//!   [`Change::CreateFile`]), or when a drop has committed: the tree is freed, then the
+//!   entry removed. Until both have happened a committed drop is pending, and a
+//!   checkpoint lists it. Nobody writes to a file meanwhile: whoever makes or drops it
+//!   holds ACCESS EXCLUSIVE on what it belongs to.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use hashbrown::HashMap;
+use parking_lot::{Mutex, RwLock};
+use steppe_storage::{LogHeader, Priority, Store, Tree, TreeId};
+use steppe_types::{Error, Result};
+
+use crate::change::{Change, Reader, corrupt};
+use crate::table::TableShared;
+
+/// The number of a file. Those below [`RelFileNumber::FIRST_FREE`] belong to the layer
+/// above, for what it must find without a catalog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RelFileNumber(pub u64);
+
+impl RelFileNumber {
+    /// The first that [`crate::Txn::create_file`] gives out.
+    pub const FIRST_FREE: RelFileNumber = RelFileNumber(16);
+}
+
+/// Numbers reserved at once: a crash skips at most so many.
+const NUMBERS_RESERVED_AT_ONCE: u64 = 1024;
+/// Where the next number to reserve from is.
+const NEXT_NUMBER_KEY: &[u8] = b"n";
+
+/// A file whose drop has committed, with what is left of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct DroppedFile {
+    pub(crate) file: RelFileNumber,
+    pub(crate) tree: TreeId,
+}
+
+impl DroppedFile {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.file.0.to_le_bytes());
+        out.extend_from_slice(&self.tree.to_bytes());
+    }
+
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<DroppedFile> {
+        Ok(DroppedFile { file: RelFileNumber(reader.u64()?), tree: reader.tree()? })
+    }
+}
+
+/// What is known of the files of a database; shared by their handles.
+pub(crate) struct Files {
+    store: Store,
+    system: Tree,
+    /// The trees of the files asked for; `None`: there is none yet.
+    known: RwLock<HashMap<RelFileNumber, Option<TreeId>, foldhash::fast::RandomState>>,
+    /// Row id allocators.
+    tables: Mutex<HashMap<TreeId, Arc<TableShared>, foldhash::fast::RandomState>>,
+    /// Held by whoever makes a tree.
+    making: Mutex<()>,
+    numbers: Mutex<Range<u64>>,
+}
+
+fn file_key(file: RelFileNumber) -> [u8; 9] {
+    let mut key = [b'f'; 9];
+    key[1..].copy_from_slice(&file.0.to_be_bytes());
+    key
+}
+
+impl Files {
+    pub(crate) fn new(store: Store, system: Tree) -> Files {
+        Files {
+            store,
+            system,
+            known: RwLock::default(),
+            tables: Mutex::default(),
+            making: Mutex::new(()),
+            numbers: Mutex::new(0..0),
+        }
+    }
+
+    /// A number that no file has had.
+    pub(crate) fn new_number(&self) -> Result<RelFileNumber> {
+        let mut numbers = self.numbers.lock();
+        if numbers.is_empty() {
+            let mut first = 0;
+            self.system.write(NEXT_NUMBER_KEY, LogHeader::default(), |value, op| {
+                first = match value {
+                    Some(value) => Reader(value).u64()?,
+                    None => RelFileNumber::FIRST_FREE.0,
+                };
+                op.put(&(first + NUMBERS_RESERVED_AT_ONCE).to_le_bytes());
+                Ok::<(), Error>(())
+            })?;
+            *numbers = first..first + NUMBERS_RESERVED_AT_ONCE;
+        }
+        let number = numbers.next().ok_or_else(|| Error::internal("no file number is left"))?;
+        Ok(RelFileNumber(number))
+    }
+
+    /// A file's tree, if it has one yet.
+    pub(crate) fn tree_of(&self, file: RelFileNumber) -> Result<Option<TreeId>> {
+        if let Some(known) = self.known.read().get(&file) {
+            return Ok(*known);
+        }
+        let mut value = Vec::new();
+        let found = self.system.read(&file_key(file), &mut value)?;
+        let tree = found.then(|| Reader(&value).tree()).transpose()?;
+        // Whoever has made it meanwhile has entered it, too.
+        Ok(*self.known.write().entry(file).or_insert(tree))
+    }
+
+    /// A file's tree, which is made if it has none.
+    fn tree_for_write(&self, file: RelFileNumber) -> Result<TreeId> {
+        if let Some(tree) = self.tree_of(file)? {
+            return Ok(tree);
+        }
+        let _only_one = self.making.lock();
+        if let Some(tree) = self.tree_of(file)? {
+            return Ok(tree);
+        }
+        let log = LogHeader::default();
+        let payload = |tree, out: &mut Vec<u8>| Change::FileTree { tree, file: file.0 }.encode(out);
+        let (tree, _) = self.store.create_tree(log, payload)?;
+        let entered = self.system.write(&file_key(file), log, |_, op| {
+            op.put(&tree.to_bytes());
+            Ok::<(), Error>(())
+        });
+        if let Err(error) = entered {
+            self.store.drop_tree(tree)?;
+            return Err(error);
+        }
+        self.known.write().insert(file, Some(tree));
+        Ok(tree)
+    }
+
+    /// Waits until no tree is half made: what the log holds then names every tree whose
+    /// making began before.
+    pub(crate) fn wait_for_makers(&self) {
+        drop(self.making.lock());
+    }
+
+    /// Frees a file's tree, then its entry. Safe to repeat.
+    pub(crate) fn remove(&self, dropped: DroppedFile) -> Result<()> {
+        let DroppedFile { file, tree } = dropped;
+        self.store.drop_tree(tree)?;
+        let log = LogHeader { priority: Priority::MustSucceed, ..LogHeader::default() };
+        self.system.write(&file_key(file), log, |value, op| {
+            if value.is_some() {
+                op.remove();
+            }
+            Ok::<(), Error>(())
+        })?;
+        self.tables.lock().remove(&tree);
+        self.forget(file);
+        Ok(())
+    }
+
+    /// Forgets a file that is gone.
+    pub(crate) fn forget(&self, file: RelFileNumber) {
+        self.known.write().remove(&file);
+    }
+
+    /// After a crash: frees a tree that was made for a file but is not the one it has.
+    pub(crate) fn free_unless_entered(&self, file: RelFileNumber, tree: TreeId) -> Result<()> {
+        if self.tree_of(file)? != Some(tree) {
+            self.store.drop_tree(tree)?;
+        }
+        Ok(())
+    }
+
+    /// What the sessions share about the rows in a tree.
+    fn table_shared(&self, tree: &Tree) -> Result<Arc<TableShared>> {
+        let mut tables = self.tables.lock();
+        if let Some(shared) = tables.get(&tree.id()) {
+            return Ok(Arc::clone(shared));
+        }
+        let shared = Arc::new(TableShared::open(tree)?);
+        tables.insert(tree.id(), Arc::clone(&shared));
+        Ok(shared)
+    }
+}
+
+/// A file as a store uses it. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct File {
+    files: Arc<Files>,
+    number: RelFileNumber,
+    /// The tree, once there is one.
+    tree: OnceLock<Tree>,
+}
+
+impl File {
+    pub(crate) fn new(files: &Arc<Files>, number: RelFileNumber) -> File {
+        File { files: Arc::clone(files), number, tree: OnceLock::new() }
+    }
+
+    pub(crate) fn number(&self) -> RelFileNumber {
+        self.number
+    }
+
+    /// The tree to read; `None`: there is nothing to read.
+    #[inline]
+    pub(crate) fn tree(&self) -> Result<Option<&Tree>> {
+        match self.tree.get() {
+            Some(tree) => Ok(Some(tree)),
+            None => self.find_tree(),
+        }
+    }
+
+    /// The tree to write to.
+    #[inline]
+    pub(crate) fn tree_for_write(&self) -> Result<&Tree> {
+        match self.tree.get() {
+            Some(tree) => Ok(tree),
+            None => {
+                let tree = self.files.tree_for_write(self.number)?;
+                Ok(self.remember(tree))
+            }
+        }
+    }
+
+    /// The tree that an entry is in.
+    pub(crate) fn tree_of_entry(&self) -> Result<&Tree> {
+        self.tree()?.ok_or_else(|| corrupt("reference into a file without pages"))
+    }
+
+    #[cold]
+    fn find_tree(&self) -> Result<Option<&Tree>> {
+        let found = self.files.tree_of(self.number)?;
+        Ok(found.map(|tree| self.remember(tree)))
+    }
+
+    fn remember(&self, tree: TreeId) -> &Tree {
+        self.tree.get_or_init(|| self.files.store.tree(tree))
+    }
+}
+
+/// A file of numbered things (rows, values): with the allocator of their numbers.
+#[derive(Clone)]
+pub(crate) struct NumberedFile {
+    file: File,
+    shared: OnceLock<Arc<TableShared>>,
+}
+
+impl NumberedFile {
+    pub(crate) fn new(files: &Arc<Files>, number: RelFileNumber) -> NumberedFile {
+        NumberedFile { file: File::new(files, number), shared: OnceLock::new() }
+    }
+
+    /// The tree to write to, and where new numbers come from.
+    #[inline]
+    pub(crate) fn for_write(&self) -> Result<(&Tree, &Arc<TableShared>)> {
+        let tree = self.file.tree_for_write()?;
+        Ok((tree, self.shared_of(tree)?))
+    }
+
+    /// Where new numbers come from, if anything was ever written.
+    pub(crate) fn shared(&self) -> Result<Option<&Arc<TableShared>>> {
+        self.file.tree()?.map(|tree| self.shared_of(tree)).transpose()
+    }
+
+    #[inline]
+    fn shared_of(&self, tree: &Tree) -> Result<&Arc<TableShared>> {
+        if let Some(shared) = self.shared.get() {
+            return Ok(shared);
+        }
+        let shared = self.file.files.table_shared(tree)?;
+        Ok(self.shared.get_or_init(|| shared))
+    }
+}
+
+impl std::ops::Deref for NumberedFile {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.file
+    }
+}
