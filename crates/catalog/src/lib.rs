@@ -13,12 +13,14 @@
 //! reads its own private version, which is merged and published at commit.
 
 pub mod builtin;
+pub mod partition;
 pub mod relation;
 pub mod snapshot;
 pub mod store;
 pub mod system;
 
 pub use builtin::Builtins;
+pub use partition::{PartitionColumn, PartitionKey, PartitionOf};
 pub use relation::{
     Column, ColumnStatistics, Constraint, ConstraintKind, IndexInfo, IndexKey, OnCommit, RelKind,
     Relation, SequenceInfo, Statistics,

@@ -5,6 +5,7 @@
 //! (defaults, checks, index expressions, view bodies) are kept as SQL text and
 //! bound when a statement that needs them is planned.
 
+use crate::partition::{PartitionKey, PartitionOf};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use steppe_txn::RelFileNumber;
@@ -21,6 +22,10 @@ pub enum RelKind {
     Sequence,
     /// v
     View,
+    /// p
+    PartitionedTable,
+    /// I
+    PartitionedIndex,
     /// A catalog table whose rows are computed from the catalog in memory (shown as r).
     Virtual,
 }
@@ -59,6 +64,15 @@ pub struct Relation {
     /// The file of a table's large values.
     #[serde(with = "file_number")]
     pub overflow: Option<RelFileNumber>,
+    /// PARTITION BY.
+    #[serde(default)]
+    pub partition_key: Option<PartitionKey>,
+    /// PARTITION OF; of an index: that it belongs to the parent's.
+    #[serde(default)]
+    pub partition_of: Option<PartitionOf>,
+    /// INHERITS: the parents in order.
+    #[serde(default)]
+    pub inherits: Vec<Oid>,
     /// What ANALYZE found.
     pub statistics: Option<Arc<Statistics>>,
     /// WITH (…) options as written.
@@ -268,6 +282,9 @@ impl Relation {
             reads: Vec::new(),
             storage: None,
             overflow: None,
+            partition_key: None,
+            partition_of: None,
+            inherits: Vec::new(),
             statistics: None,
             options: Vec::new(),
             comment: None,
@@ -283,6 +300,12 @@ impl Relation {
     /// The primary key's constraint.
     pub fn primary_key(&self) -> Option<&Constraint> {
         self.constraints.iter().find(|c| matches!(c.kind, ConstraintKind::Primary { .. }))
+    }
+
+    /// The tables it is a partition or an inheriting child of; of an index, the parent's index.
+    pub fn parents(&self) -> impl Iterator<Item = Oid> {
+        let parent = self.partition_of.iter().map(|of| of.parent);
+        parent.chain(self.inherits.iter().copied())
     }
 
     /// Type OIDs of all columns in stored order (dropped ones keep their type).

@@ -1,11 +1,13 @@
 //! One immutable version of all schema objects.
 
+use crate::partition::PartitionKey;
 use crate::relation::Relation;
 use crate::{BOOTSTRAP_SUPERUSER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC};
-use imbl::{HashMap, OrdMap};
+use imbl::{HashMap, OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, LazyLock};
-use steppe_types::Oid;
+use steppe_partition::{PartitionBound, PartitionMap};
+use steppe_types::{Error, Oid};
 
 /// A schema (pg_namespace).
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -46,6 +48,11 @@ pub struct Catalog {
     schemas: OrdMap<Oid, Arc<Schema>>,
     relations: OrdMap<Oid, Arc<Relation>>,
     relations_by_name: HashMap<(Oid, Arc<str>), Oid>,
+    /// (parent, child) for partitions of tables and of indexes, and for INHERITS.
+    children: OrdSet<(Oid, Oid)>,
+    /// The partitions of each partitioned table by their bounds. An error: the catalog
+    /// contradicts itself there, which whoever asks is told.
+    partition_maps: OrdMap<Oid, Result<PartitionMap, Arc<str>>>,
 }
 
 /// The built-in schemas with the system catalogs in them. Every version grows from clones of one
@@ -64,6 +71,8 @@ impl Catalog {
             schemas: OrdMap::new(),
             relations: OrdMap::new(),
             relations_by_name: HashMap::new(),
+            children: OrdSet::new(),
+            partition_maps: OrdMap::new(),
         };
         for (oid, name) in [(PG_CATALOG, "pg_catalog"), (INFORMATION_SCHEMA, "information_schema")]
         {
@@ -150,17 +159,109 @@ impl Catalog {
     /// Adds or replaces a relation (also under a new name or schema).
     pub fn put_relation(&mut self, relation: impl Into<Arc<Relation>>) {
         let relation = relation.into();
-        if let Some(old) = self.relations.get(&relation.oid) {
+        let old = self.relations.insert(relation.oid, relation.clone());
+        if let Some(old) = &old {
             self.relations_by_name.remove(&(old.schema, old.name.clone()));
         }
         self.relations_by_name.insert((relation.schema, relation.name.clone()), relation.oid);
-        self.relations.insert(relation.oid, relation);
+        self.link(old.as_deref(), Some(&relation));
     }
 
     /// Removes a relation.
     pub fn remove_relation(&mut self, oid: Oid) -> Option<Arc<Relation>> {
         let old = self.relations.remove(&oid)?;
         self.relations_by_name.remove(&(old.schema, old.name.clone()));
+        self.link(Some(&old), None);
         Some(old)
+    }
+
+    // ----- partitions and inheritance -----
+
+    /// The partitions of a table or index, or the tables that inherit from it, by OID.
+    pub fn children(&self, parent: Oid) -> impl Iterator<Item = Oid> {
+        self.children.range((parent, 0)..=(parent, Oid::MAX)).map(|(_, child)| *child)
+    }
+
+    /// The partitions of a partitioned table by their bounds; `None`: it is no such table. XX000
+    /// if the catalog contradicts itself.
+    pub fn partition_map(&self, table: Oid) -> steppe_types::Result<Option<&PartitionMap>> {
+        match self.partition_maps.get(&table) {
+            None => Ok(None),
+            Some(Ok(map)) => Ok(Some(map)),
+            Some(Err(what)) => {
+                Err(Error::internal(format!("partitions of relation {table}: {what}")))
+            }
+        }
+    }
+
+    /// Keeps `children` and `partition_maps` in step with a relation's version.
+    fn link(&mut self, old: Option<&Relation>, new: Option<&Relation>) {
+        let lineage = |r: &Relation| (r.partition_of.clone(), r.inherits.clone());
+        if old.map(lineage) != new.map(lineage) {
+            if let Some(old) = old {
+                self.unlink_from_parents(old);
+            }
+            if let Some(new) = new {
+                self.link_to_parents(new);
+            }
+        }
+        let Some(relation) = new.or(old) else { return };
+        match new.and_then(|new| new.partition_key.as_ref()) {
+            None => {
+                self.partition_maps.remove(&relation.oid);
+            }
+            Some(key) if !self.partition_maps.contains_key(&relation.oid) => {
+                let map = self.map_of_children(relation.oid, key);
+                self.partition_maps.insert(relation.oid, map);
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn link_to_parents(&mut self, child: &Relation) {
+        for parent in child.parents() {
+            self.children.insert((parent, child.oid));
+        }
+        self.change_parent_map(child, |map, bound| {
+            map.attach(child.oid, bound).map_err(|e| format!("{e:?}").into())
+        });
+    }
+
+    fn unlink_from_parents(&mut self, child: &Relation) {
+        for parent in child.parents() {
+            self.children.remove(&(parent, child.oid));
+        }
+        self.change_parent_map(child, |map, bound| {
+            map.detach(child.oid, bound).map_err(|e| e.message().into())
+        });
+    }
+
+    /// The parent may not be there yet (its map is made when it comes), or any more.
+    fn change_parent_map(
+        &mut self,
+        child: &Relation,
+        change: impl FnOnce(&mut PartitionMap, &PartitionBound) -> Result<(), Arc<str>>,
+    ) {
+        let Some(of) = &child.partition_of else { return };
+        let (Some(bound), Some(entry)) = (&of.bound, self.partition_maps.get_mut(&of.parent))
+        else {
+            return;
+        };
+        if let Ok(map) = entry
+            && let Err(what) = change(map, bound)
+        {
+            *entry = Err(what);
+        }
+    }
+
+    fn map_of_children(&self, parent: Oid, key: &PartitionKey) -> Result<PartitionMap, Arc<str>> {
+        let mut map = key.empty_map().map_err(|e| Arc::from(e.message()))?;
+        for child in self.children(parent) {
+            let of = self.relations.get(&child).and_then(|child| child.partition_of.as_ref());
+            if let Some(bound) = of.and_then(|of| of.bound.as_ref()) {
+                map.attach(child, bound).map_err(|e| Arc::from(format!("{e:?}")))?;
+            }
+        }
+        Ok(map)
     }
 }

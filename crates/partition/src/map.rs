@@ -6,13 +6,15 @@ use crate::hash::HashPartitions;
 use crate::key::{Key, encode_row};
 use crate::list::ListPartitions;
 use crate::range::RangePartitions;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use steppe_types::hashfuncs::partition_hash;
 use steppe_types::oid::Oid;
 use steppe_types::{Datum, Error, Result};
 
 /// How a parent is partitioned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum PartitionStrategy {
     /// By ranges of one or more columns.
     Range,

@@ -28,6 +28,8 @@ pub(super) fn relkind(relation: &Relation) -> u8 {
         RelKind::Index => b'i',
         RelKind::Sequence => b'S',
         RelKind::View => b'v',
+        RelKind::PartitionedTable => b'p',
+        RelKind::PartitionedIndex => b'I',
         RelKind::Virtual => shape::by_oid(relation.oid).map_or(b'r', |s| s.relkind),
     }
 }
@@ -131,7 +133,7 @@ pub(super) fn pg_attribute(context: &SystemContext<'_>, out: &mut RowsBuilder) {
 }
 
 fn attribute_rows(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder) {
-    if !matches!(relkind(relation), b'i' | b'v') {
+    if !matches!(relkind(relation), b'i' | b'I' | b'v') {
         for (name, type_oid, attnum) in SYSTEM_COLUMNS {
             let column = Column { not_null: true, ..Column::new(name, type_oid, -1) };
             attribute_row(relation, &column, attnum, out);
