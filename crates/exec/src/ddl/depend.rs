@@ -136,7 +136,8 @@ fn direct(catalog: &Catalog, on: Object) -> Vec<Object> {
     match on {
         Object::Schema(schema) => {
             let listed = |r: &&Arc<Relation>| {
-                r.kind != RelKind::Index && r.sequence.as_ref().is_none_or(|s| s.owned_by.is_none())
+                !matches!(r.kind, RelKind::Index | RelKind::PartitionedIndex)
+                    && r.sequence.as_ref().is_none_or(|s| s.owned_by.is_none())
             };
             let members = catalog.relations_in(schema).filter(listed);
             members.map(|r| Object::Relation(r.oid)).collect()
@@ -195,10 +196,10 @@ fn defaults_using(catalog: &Catalog, sequence: &Relation) -> Vec<Object> {
 /// What kind of relation it is, in words.
 pub(super) fn kind_word(kind: RelKind) -> &'static str {
     match kind {
-        RelKind::Index => "index",
+        RelKind::Index | RelKind::PartitionedIndex => "index",
         RelKind::Sequence => "sequence",
         RelKind::View => "view",
-        RelKind::Table | RelKind::Virtual => "table",
+        RelKind::Table | RelKind::PartitionedTable | RelKind::Virtual => "table",
     }
 }
 

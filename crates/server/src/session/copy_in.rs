@@ -351,10 +351,10 @@ impl Session {
 
 fn check_copied(relation: &Relation) -> Result<()> {
     let what = match relation.kind {
-        RelKind::Table => return Ok(()),
+        RelKind::Table | RelKind::PartitionedTable => return Ok(()),
         RelKind::View => "view",
         RelKind::Sequence => "sequence",
-        RelKind::Index => "index",
+        RelKind::Index | RelKind::PartitionedIndex => "index",
         RelKind::Virtual => {
             let message = format!("permission denied for table {}", relation.name);
             return Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message));

@@ -160,12 +160,15 @@ fn check_copied(relation: &Relation) -> Result<()> {
         RelKind::Table | RelKind::Virtual => return Ok(()),
         RelKind::View => "view",
         RelKind::Sequence => "sequence",
-        RelKind::Index => "index",
+        RelKind::Index | RelKind::PartitionedIndex => "index",
+        RelKind::PartitionedTable => "partitioned table",
     };
     let message = format!("cannot copy from {what} \"{}\"", relation.name);
     let error = Error::new(SqlState::WRONG_OBJECT_TYPE, message);
     Err(match relation.kind {
-        RelKind::View => error.hint("Try the COPY (SELECT ...) TO variant."),
+        RelKind::View | RelKind::PartitionedTable => {
+            error.hint("Try the COPY (SELECT ...) TO variant.")
+        }
         _ => error,
     })
 }

@@ -92,13 +92,15 @@ impl Binder<'_> {
             Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, range_var.location))
         };
         match relation.kind {
-            RelKind::Table => Ok(relation),
+            RelKind::Table | RelKind::PartitionedTable => Ok(relation),
             RelKind::Virtual => Err(self.error(
                 SqlState::INSUFFICIENT_PRIVILEGE,
                 format!("permission denied: \"{}\" is a system catalog", relation.name),
                 range_var.location,
             )),
-            RelKind::Index => refused(format!("cannot open relation \"{}\"", relation.name)),
+            RelKind::Index | RelKind::PartitionedIndex => {
+                refused(format!("cannot open relation \"{}\"", relation.name))
+            }
             RelKind::Sequence => refused(format!("cannot change sequence \"{}\"", relation.name)),
             RelKind::View => Err(Error::internal("a view is changed through its table")),
         }

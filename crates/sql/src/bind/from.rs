@@ -110,7 +110,7 @@ impl Binder<'_> {
         let relation = self.relation(range_var)?;
         match relation.kind {
             RelKind::View => self.view(&relation, range_var),
-            RelKind::Index => Err(self
+            RelKind::Index | RelKind::PartitionedIndex => Err(self
                 .error(
                     SqlState::WRONG_OBJECT_TYPE,
                     format!("cannot open relation \"{}\"", relation.name),

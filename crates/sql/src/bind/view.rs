@@ -255,7 +255,7 @@ impl Binder<'_> {
             return Ok(Err(NOT_SINGLE));
         };
         match self.relation(from)?.kind {
-            RelKind::Table | RelKind::View => Ok(Ok((core, from))),
+            RelKind::Table | RelKind::PartitionedTable | RelKind::View => Ok(Ok((core, from))),
             _ => Ok(Err(NOT_SINGLE)),
         }
     }
