@@ -1,5 +1,5 @@
 //! What a partition map costs: time to build it leaf by leaf, bytes a leaf, and
-//! nanoseconds to route a row, for each strategy.
+//! nanoseconds to route a row and to find the partition of `key = $1`.
 //!
 //! `cargo run --release -p steppe-partition --example route_bench [LEAVES]`
 //!
@@ -10,7 +10,11 @@
 
 use std::hint::black_box;
 use std::time::Instant;
-use steppe_partition::{BoundValue, PartitionBound, PartitionMap, PartitionStrategy, RangeDatum};
+use steppe_partition::{
+    BoundValue, Comparison, Operand, PartitionBound, PartitionMap, PartitionStrategy, Predicate,
+    PruningSteps, RangeDatum,
+};
+use steppe_types::io::IoContext;
 use steppe_types::{Datum, Result, oid};
 
 const ROUNDS: u32 = 8;
@@ -52,23 +56,42 @@ fn measure(
     let built = started.elapsed();
     let bytes = resident_bytes().saturating_sub(before);
     let mut scratch = Vec::new();
+    let route_nanos = best_of(leaves, |leaf| {
+        black_box(map.route(&[key(leaf)], &mut scratch)?);
+        Ok(())
+    })?;
+    let equal =
+        Predicate::Compare { column: 0, operator: Comparison::Equal, operand: Operand::Slot(0) };
+    let steps = PruningSteps::compile(&equal, 1);
+    let context = IoContext::default();
+    let prune_nanos = best_of(leaves, |leaf| {
+        let set = steps.evaluate(&map, &|_| Ok(Some(key(leaf))), &context)?;
+        map.select(&set).for_each(|relation| drop(black_box(relation)));
+        Ok(())
+    })?;
+    println!(
+        "{name:12} {leaves} leaves: built in {:6.1} ms, {:4} bytes a leaf, {route_nanos:4.0} ns to \
+         route a row, {prune_nanos:4.0} ns to prune by =",
+        built.as_secs_f64() * 1e3,
+        bytes / leaves as usize,
+    );
+    Ok(())
+}
+
+/// Nanoseconds that `work` takes for a leaf, the best of several rounds over leaves
+/// at random.
+fn best_of(leaves: u32, mut work: impl FnMut(u32) -> Result<()>) -> Result<f64> {
     let mut at: u64 = 1;
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
         let started = cpu_nanos();
         for _ in 0..ROUTED {
             at = at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let leaf = ((at >> 32) * u64::from(leaves) >> 32) as u32;
-            black_box(map.route(&[key(leaf)], &mut scratch)?);
+            work((((at >> 32) * u64::from(leaves)) >> 32) as u32)?;
         }
         best = best.min((cpu_nanos() - started) as f64 / f64::from(ROUTED));
     }
-    println!(
-        "{name:20} {leaves} leaves: built in {:6.1} ms, {:4} bytes a leaf, {best:4.0} ns a row",
-        built.as_secs_f64() * 1e3,
-        bytes / leaves as usize,
-    );
-    Ok(())
+    Ok(best)
 }
 
 /// Nanoseconds that this thread has run (0 where the kernel does not say).

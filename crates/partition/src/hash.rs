@@ -36,6 +36,11 @@ impl HashPartitions {
         self.by_bound.len()
     }
 
+    /// All of them, in PostgreSQL's order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &HashPartition> {
+        self.by_bound.ascending(&key(0, 0)).map(|(_, partition)| partition)
+    }
+
     /// The partition that takes rows with this hash.
     pub(crate) fn find(&self, row_hash: u64) -> Option<&HashPartition> {
         self.moduli.iter().rev().find_map(|(modulus, _)| {
@@ -83,7 +88,7 @@ impl HashPartitions {
             return Err(error(before, false));
         }
         // A partition with this very bound overlaps, which is found later.
-        if let Some((_, after)) = self.by_bound.ascending(Some(&bound)).next()
+        if let Some((_, after)) = self.by_bound.ascending(&bound).next()
             && !after.modulus.is_multiple_of(modulus)
         {
             return Err(error(after, true));
@@ -101,7 +106,7 @@ impl HashPartitions {
             not_greater.find_map(|(other, _)| self.by_bound.get(&key(*other, remainder % *other)));
         let greater = || {
             self.by_bound
-                .ascending(Some(&key(modulus.checked_add(1)?, 0)))
+                .ascending(&key(modulus.checked_add(1)?, 0))
                 .map(|(_, other)| other)
                 .filter(|other| other.remainder % modulus == remainder)
                 .min_by_key(|other| other.remainder)

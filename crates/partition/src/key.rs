@@ -23,7 +23,15 @@ use steppe_types::oid::{self, Oid};
 use steppe_types::{Datum, Error, Result};
 
 const MINVALUE: u8 = 0;
-const MAXVALUE: u8 = 0xFF;
+pub(crate) const MAXVALUE: u8 = 0xFF;
+
+/// The least point: MINVALUE, without its zero.
+pub(crate) const SPACE_BEGIN: &[u8] = &[];
+/// The greatest point.
+pub(crate) const SPACE_END: &[u8] = &[MAXVALUE];
+
+/// Comes before the bytes of a hash, as before those of a value.
+const HASH: u8 = 1;
 
 /// The bytes of a key that are compared as one number.
 const HEAD_BYTES: usize = 16;
@@ -94,6 +102,16 @@ pub(crate) fn encode_value(type_oid: Oid, value: &Datum, out: &mut Vec<u8>) -> R
 /// The key of a row without NULLs.
 pub(crate) fn encode_row(types: &[Oid], values: &[Datum], out: &mut Vec<u8>) -> Result<()> {
     types.iter().zip(values).try_for_each(|(type_oid, value)| encode_value(*type_oid, value, out))
+}
+
+/// A row's or a column's hash, in a key space of its own.
+pub(crate) fn encode_hash(hash: u64) -> Vec<u8> {
+    [&[HASH], &hash.to_be_bytes()[..]].concat()
+}
+
+/// What [`encode_hash`] encoded.
+pub(crate) fn decode_hash(bytes: &[u8]) -> Option<u64> {
+    bytes.strip_prefix(&[HASH])?.first_chunk().map(|hash| u64::from_be_bytes(*hash))
 }
 
 /// A range bound in the key space, with the end of each column's part.

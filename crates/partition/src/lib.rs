@@ -1,4 +1,5 @@
-//! Declarative partitioning's arithmetic: which partition holds a row.
+//! Declarative partitioning's arithmetic: which partition holds a row, and which can
+//! hold rows that satisfy a predicate.
 //!
 //! Pure functions over [`steppe_types`]: no catalog, no I/O. Relations are OIDs.
 //! The README states what must be true and why it is.
@@ -7,6 +8,8 @@
 //! - `key`: the space of bytes that rows and bounds share.
 //! - `map`: a parent's partitions, over `range`, `list` and `hash`, in
 //!   `sorted` maps; `route`: levels.
+//! - `prune`: predicates, their steps, sets of keys; `select`: the partitions that meet
+//!   a set.
 
 mod bound;
 mod error;
@@ -14,11 +17,15 @@ mod hash;
 mod key;
 mod list;
 mod map;
+mod prune;
 mod range;
 mod route;
+mod select;
 mod sorted;
 
 pub use bound::{BoundValue, PartitionBound, RangeDatum};
 pub use error::{BoundError, BoundPlace};
 pub use map::{PartitionMap, PartitionStrategy};
+pub use prune::{Comparison, KeySet, Operand, Predicate, PruningSteps};
 pub use route::{Route, route_to_leaf};
+pub use select::{KeyOrder, Selected};

@@ -15,9 +15,11 @@ use steppe_types::{Error, Result};
 /// The list partitions of one parent, by value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ListPartitions {
-    by_value: SortedMap<ListPartition>,
+    pub(crate) by_value: SortedMap<ListPartition>,
     null: Option<ListPartition>,
     count: usize,
+    /// How many of them take more than one value.
+    shared_count: usize,
 }
 
 /// The partition that takes some value.
@@ -26,13 +28,17 @@ pub(crate) struct ListPartition {
     pub(crate) relation: Oid,
     /// The partition's least value, unless this entry is for that value itself (for
     /// NULL: unless there is none).
-    #[expect(dead_code, reason = "for pruning, which is not here yet")]
     pub(crate) least: Option<Arc<Key>>,
 }
 
 impl ListPartitions {
     pub(crate) fn len(&self) -> usize {
         self.count
+    }
+
+    /// Whether some partition takes more than one value, counting NULL.
+    pub(crate) fn has_shared(&self) -> bool {
+        self.shared_count > 0
     }
 
     /// The partition that takes NULL.
@@ -65,12 +71,9 @@ impl ListPartitions {
             keys.push(key);
         }
         let takes_null = keys.iter().any(Option::is_none);
-        let mut keys: Vec<Key> = keys.into_iter().flatten().collect();
-        keys.sort();
-        keys.dedup();
-        let shared = (keys.len() + usize::from(takes_null) > 1)
-            .then(|| keys.first().map(|least| Arc::new(least.clone())))
-            .flatten();
+        let keys = distinct(keys);
+        let is_shared = keys.len() + usize::from(takes_null) > 1;
+        let shared = keys.first().filter(|_| is_shared).map(|least| Arc::new(least.clone()));
         for (n, key) in keys.into_iter().enumerate() {
             let least = if n == 0 { None } else { shared.clone() };
             self.by_value.insert(key, ListPartition { relation, least });
@@ -79,6 +82,7 @@ impl ListPartitions {
             self.null = Some(ListPartition { relation, least: shared });
         }
         self.count += 1;
+        self.shared_count += usize::from(is_shared);
         Ok(())
     }
 
@@ -99,12 +103,13 @@ impl ListPartitions {
         if !owned {
             return Err(Error::internal("partition to detach does not have the bound it claims"));
         }
-        for key in keys {
-            match key {
-                Some(key) => drop(self.by_value.remove(&key)),
-                None => self.null = None,
-            }
+        let takes_null = keys.iter().any(Option::is_none);
+        if takes_null {
+            self.null = None;
         }
+        let keys = distinct(keys);
+        keys.iter().for_each(|key| drop(self.by_value.remove(key)));
+        self.shared_count -= usize::from(keys.len() + usize::from(takes_null) > 1);
         self.count -= 1;
         Ok(())
     }
@@ -118,4 +123,12 @@ fn encode(type_oid: Oid, value: &BoundValue) -> Result<Option<Key>> {
     let mut bytes = Vec::new();
     encode_value(type_oid, value.datum(), &mut bytes)?;
     Ok(Some(Key::from(&bytes[..])))
+}
+
+/// The keys that are not NULL, ascending, each once.
+fn distinct(keys: Vec<Option<Key>>) -> Vec<Key> {
+    let mut keys: Vec<Key> = keys.into_iter().flatten().collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
 }

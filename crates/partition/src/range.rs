@@ -13,7 +13,7 @@ use steppe_types::{Error, Result};
 /// The range partitions of one parent, by lower bound.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RangePartitions {
-    by_lower: SortedMap<RangePartition>,
+    pub(crate) by_lower: SortedMap<RangePartition>,
 }
 
 /// All about a partition but its lower bound.
@@ -60,7 +60,7 @@ impl RangePartitions {
             let place = BoundPlace::Lower(lower.column_of_difference(start));
             return Err(BoundError::Overlap { existing: partition.relation, place });
         }
-        if let Some((start, partition)) = self.by_lower.ascending(Some(&lower.key)).next()
+        if let Some((start, partition)) = self.by_lower.ascending(&lower.key).next()
             && *start < upper.key
         {
             let place = BoundPlace::Upper(upper.column_of_difference(start));

@@ -69,35 +69,22 @@ impl<V> SortedMap<V> {
         self.at_or_below(key).filter(|(found, _)| *found == key).map(|(_, value)| value)
     }
 
-    /// The entries from `start` upwards; all if it is `None`.
-    pub(crate) fn ascending(&self, start: Option<&Key>) -> Ascending<'_, V> {
-        let (keys, values, at) = match start {
-            Some(start) => {
-                let (keys, values) = self.leaf(start);
-                (keys, values, keys.partition_point(|key| key < start))
-            }
-            None => {
-                let (keys, values) = self.root.edge(false);
-                (keys, values, 0)
-            }
-        };
-        Ascending { map: self, keys, values, at }
+    /// The entries from `start` upwards.
+    pub(crate) fn ascending(&self, start: &Key) -> Ascending<'_, V> {
+        let (keys, values) = self.leaf(start);
+        Ascending { map: self, keys, values, at: keys.partition_point(|key| key < start) }
     }
 
-    #[cfg_attr(not(test), expect(dead_code, reason = "for pruning, which is not here yet"))]
-    /// The entries with keys below `end` downwards; all if it is `None`.
-    pub(crate) fn descending(&self, end: Option<&Key>) -> Descending<'_, V> {
-        let (keys, values, at) = match end {
-            Some(end) => {
-                let (keys, values) = self.leaf(end);
-                (keys, values, keys.partition_point(|key| key < end))
-            }
-            None => {
-                let (keys, values) = self.root.edge(true);
-                (keys, values, keys.len())
-            }
-        };
-        Descending { map: self, keys, values, at }
+    /// The entries upwards from the one with the greatest key not above `start`.
+    pub(crate) fn ascending_around(&self, start: &Key) -> Ascending<'_, V> {
+        let (keys, values) = self.leaf(start);
+        Ascending { map: self, keys, values, at: not_above(keys, start).saturating_sub(1) }
+    }
+
+    /// The entries with keys below `end` downwards.
+    pub(crate) fn descending(&self, end: &Key) -> Descending<'_, V> {
+        let (keys, values) = self.leaf(end);
+        Descending { map: self, keys, values, at: keys.partition_point(|key| key < end) }
     }
 
     /// The leaf after the one whose last key is `last`.
@@ -340,9 +327,9 @@ mod tests {
 
     fn check(map: &SortedMap<u32>, model: &BTreeMap<u32, u32>) {
         assert_eq!(map.len(), model.len());
-        let entries: Vec<u32> = map.ascending(None).map(|(_, v)| *v).collect();
+        let entries: Vec<u32> = map.ascending(&key(0)).map(|(_, v)| *v).collect();
         assert_eq!(entries, model.values().copied().collect::<Vec<_>>());
-        let entries: Vec<u32> = map.descending(None).map(|(_, v)| *v).collect();
+        let entries: Vec<u32> = map.descending(&key(u32::MAX)).map(|(_, v)| *v).collect();
         assert_eq!(entries, model.values().rev().copied().collect::<Vec<_>>());
     }
 
@@ -350,9 +337,12 @@ mod tests {
         assert_eq!(map.get(&key(n)), model.get(&n));
         let below = model.range(..=n).next_back().map(|(_, v)| v);
         assert_eq!(map.at_or_below(&key(n)).map(|(_, v)| v), below);
-        let upwards = map.ascending(Some(&key(n))).map(|(_, v)| v).take(100);
+        let upwards = map.ascending(&key(n)).map(|(_, v)| v).take(100);
         assert!(upwards.eq(model.range(n..).map(|(_, v)| v).take(100)));
-        let downwards = map.descending(Some(&key(n))).map(|(_, v)| v).take(100);
+        let around = model.range(..=n).next_back().map_or(n, |(k, _)| *k);
+        let upwards = map.ascending_around(&key(n)).map(|(_, v)| v).take(100);
+        assert!(upwards.eq(model.range(around..).map(|(_, v)| v).take(100)));
+        let downwards = map.descending(&key(n)).map(|(_, v)| v).take(100);
         assert!(downwards.eq(model.range(..n).rev().map(|(_, v)| v).take(100)));
     }
 

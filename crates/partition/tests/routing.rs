@@ -76,7 +76,7 @@ fn check_rows(map: &PartitionMap, model: &Model, rows: &[Vec<Datum>]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
 
     #[test]
     fn rows_go_where_their_bound_says(case in any_case()) {

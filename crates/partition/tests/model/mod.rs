@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub(crate) mod predicate;
+
 use proptest::prelude::*;
 use proptest::sample::select;
 use std::cmp::Ordering;
@@ -27,10 +29,40 @@ const DOMAINS: &[(Oid, &[&str])] = &[
     (oid::FLOAT4, &["-1.5", "-0", "0", "1.5", "NaN"]),
     (oid::BOOL, &["f", "t"]),
     (oid::DATE, &["-infinity", "1999-12-31", "2000-01-01", "2024-02-29", "infinity"]),
-    (oid::TIMESTAMP, &["-infinity", "1999-12-31 23:59:59.999999", "2000-01-01", "infinity"]),
+    (
+        oid::TIMESTAMP,
+        &["-infinity", "1999-12-31 23:59:59.999999", "2000-01-01", "2021-03-14 02:30", "infinity"],
+    ),
+    (
+        oid::TIMESTAMPTZ,
+        &["-infinity", "1999-12-31 12:00Z", "2021-03-14 07:00Z", "2021-11-07 05:30Z", "infinity"],
+    ),
     (oid::INTERVAL, &["-1 day", "0", "24:00", "1 day", "1 mon", "30 days", "31 days"]),
     (oid::UUID, &["00000000-0000-0000-0000-000000000000", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"]),
     (oid::BYTEA, &["\\x", "\\x00", "\\x0000", "\\x00ff", "\\x01", "\\xff"]),
+];
+
+/// Values of other types that a column of a type can be compared with.
+const OTHERS: &[(Oid, Oid, &[&str])] = &[
+    (oid::INT2, oid::INT8, &["-40000", "2", "32767", "32768"]),
+    (oid::INT2, oid::NUMERIC, &["1.5", "2.00", "-1e40", "NaN"]),
+    (oid::INT2, oid::FLOAT8, &["1.5", "2", "Infinity", "-1e300", "NaN"]),
+    (oid::INT4, oid::INT2, &["-1", "3"]),
+    (oid::INT4, oid::INT8, &["-3000000000", "-2147483648", "2", "2147483647", "3000000000"]),
+    (oid::INT4, oid::NUMERIC, &["-2147483648.5", "-1.5", "2.00", "4.9", "1e40", "-Infinity"]),
+    (oid::INT4, oid::FLOAT4, &["-0.5", "3", "NaN"]),
+    (oid::INT8, oid::INT4, &["-2147483648", "1", "2"]),
+    (oid::INT8, oid::NUMERIC, &["9223372036854775807.5", "9223372036854775808", "1.5", "2.0"]),
+    (oid::INT8, oid::FLOAT8, &["2", "1e300"]),
+    (oid::NUMERIC, oid::INT8, &["-2", "1", "9223372036854775807"]),
+    (oid::FLOAT4, oid::FLOAT8, &["0.1", "1.5", "1e300", "NaN"]),
+    (oid::FLOAT8, oid::FLOAT4, &["0.1", "-1.5", "NaN"]),
+    (oid::DATE, oid::TIMESTAMP, &["1999-12-31 00:00", "2000-01-01 00:00:01", "infinity"]),
+    (oid::DATE, oid::TIMESTAMPTZ, &["2000-01-01 05:00Z", "2011-12-30 10:00Z", "-infinity"]),
+    (oid::TIMESTAMP, oid::DATE, &["2000-01-01", "2021-03-14", "5874897-12-31", "infinity"]),
+    (oid::TIMESTAMP, oid::TIMESTAMPTZ, &["2000-01-01 05:00Z", "2021-03-14 07:15Z", "infinity"]),
+    (oid::TIMESTAMPTZ, oid::DATE, &["1999-12-31", "2021-11-07", "5874897-12-31"]),
+    (oid::TIMESTAMPTZ, oid::TIMESTAMP, &["2021-03-14 02:30", "2021-11-07 01:30", "infinity"]),
 ];
 
 /// The values of a type, as its text.
@@ -52,6 +84,18 @@ pub(crate) fn any_type() -> impl Strategy<Value = Oid> {
 pub(crate) fn any_value(type_oid: Oid) -> impl Strategy<Value = Datum> {
     let value = select(domain(type_oid)).prop_map(move |text| datum(type_oid, text));
     prop_oneof![8 => value, 1 => Just(Datum::Null)]
+}
+
+/// What a column of the type is compared with, sometimes of another type.
+pub(crate) fn any_operand(type_oid: Oid) -> BoxedStrategy<Datum> {
+    let others = || OTHERS.iter().filter(move |(column, ..)| *column == type_oid);
+    let others: Vec<Datum> = others()
+        .flat_map(|(_, other, texts)| texts.iter().map(|text| datum(*other, text)))
+        .collect();
+    if others.is_empty() {
+        return any_value(type_oid).boxed();
+    }
+    prop_oneof![2 => any_value(type_oid), 1 => select(others)].boxed()
 }
 
 /// A row's key, sometimes with NULLs.

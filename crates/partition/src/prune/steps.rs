@@ -1,0 +1,228 @@
+//! Predicates compiled into steps.
+//!
+//! A conjunction knows, for each column, all that is said of that column alone, so
+//! that what is said of several columns is put together once they have values:
+//! `a = 1 AND b IN (2, 3)` are the two keys (1, 2) and (1, 3).
+
+use super::{Comparison, Operand, Predicate};
+use steppe_types::Datum;
+
+/// A compiled predicate: [`PruningSteps::evaluate`] it with the values of its slots.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PruningSteps {
+    pub(super) root: Step,
+}
+
+/// A set of keys.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Step {
+    /// Keys that every part allows.
+    Conjunction(Conjunction),
+    /// Keys in any of the sets.
+    Union(Vec<Step>),
+}
+
+/// What is said together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Conjunction {
+    /// Of single columns; a column may come more than once.
+    pub(super) columns: Vec<(usize, ColumnStep)>,
+    /// Of the first columns of the key together.
+    pub(super) rows: Vec<RowStep>,
+    /// Other sets that the keys are in.
+    pub(super) sets: Vec<Step>,
+}
+
+/// A set of values of one column, NULL among them or not.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum ColumnStep {
+    Compare(Comparison, Operand),
+    Any(Comparison, Operand),
+    All(Comparison, Operand),
+    IsNull,
+    IsNotNull,
+    And(Vec<ColumnStep>),
+    Or(Vec<ColumnStep>),
+}
+
+/// `(first columns of the key) operator (operands)`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct RowStep {
+    pub(super) operator: Comparison,
+    pub(super) operands: Vec<Operand>,
+}
+
+impl PruningSteps {
+    /// Compiles a predicate over a key of `columns` columns.
+    pub fn compile(predicate: &Predicate, columns: usize) -> PruningSteps {
+        PruningSteps { root: compile(predicate, columns) }
+    }
+
+    /// Whether no value can make them prune anything: they need not be evaluated.
+    pub fn keep_everything(&self) -> bool {
+        self.root.is_everything()
+    }
+
+    /// Whether they ask for slots, so that they mean something else with each
+    /// binding.
+    pub fn have_slots(&self) -> bool {
+        self.root.has_slots()
+    }
+}
+
+impl Step {
+    fn everything() -> Step {
+        Step::Conjunction(Conjunction::default())
+    }
+
+    fn is_everything(&self) -> bool {
+        *self == Step::everything()
+    }
+
+    fn has_slots(&self) -> bool {
+        match self {
+            Step::Union(sets) => sets.iter().any(Step::has_slots),
+            Step::Conjunction(parts) => {
+                parts.columns.iter().any(|(_, step)| step.has_slots())
+                    || parts.rows.iter().any(|row| row.operands.iter().any(is_slot))
+                    || parts.sets.iter().any(Step::has_slots)
+            }
+        }
+    }
+}
+
+fn is_slot(operand: &Operand) -> bool {
+    matches!(operand, Operand::Slot(_))
+}
+
+impl ColumnStep {
+    fn has_slots(&self) -> bool {
+        match self {
+            ColumnStep::Compare(_, operand)
+            | ColumnStep::Any(_, operand)
+            | ColumnStep::All(_, operand) => is_slot(operand),
+            ColumnStep::IsNull | ColumnStep::IsNotNull => false,
+            ColumnStep::And(steps) | ColumnStep::Or(steps) => {
+                steps.iter().any(ColumnStep::has_slots)
+            }
+        }
+    }
+}
+
+fn compile(predicate: &Predicate, columns: usize) -> Step {
+    if let Some((column, step)) = single_column(predicate, columns) {
+        let columns = vec![(column, step)];
+        return Step::Conjunction(Conjunction { columns, ..Conjunction::default() });
+    }
+    match predicate {
+        Predicate::And(parts) => {
+            let mut conjunction = Conjunction::default();
+            parts.iter().for_each(|part| add(compile(part, columns), &mut conjunction));
+            Step::Conjunction(conjunction)
+        }
+        Predicate::Or(parts) => {
+            let sets: Vec<Step> = parts.iter().map(|part| compile(part, columns)).collect();
+            if sets.iter().any(Step::is_everything) {
+                Step::everything()
+            } else {
+                Step::Union(sets)
+            }
+        }
+        Predicate::Constant(false) => Step::Union(Vec::new()),
+        Predicate::Row { columns: keys, operator, operands } => {
+            row_comparison(keys, *operator, operands, columns)
+        }
+        _ => Step::everything(),
+    }
+}
+
+/// Adds a conjunct; conjunctions within conjunctions are one.
+fn add(step: Step, to: &mut Conjunction) {
+    match step {
+        Step::Union(_) => to.sets.push(step),
+        Step::Conjunction(parts) => {
+            to.columns.extend(parts.columns);
+            to.rows.extend(parts.rows);
+            to.sets.extend(parts.sets);
+        }
+    }
+}
+
+/// The predicate as a set of values of one column, if it is about no other.
+fn single_column(predicate: &Predicate, columns: usize) -> Option<(usize, ColumnStep)> {
+    let (column, step) = match predicate {
+        Predicate::Compare { column, operator, operand } => {
+            (*column, ColumnStep::Compare(*operator, operand.clone()))
+        }
+        Predicate::Any { column, operator, array } => {
+            (*column, ColumnStep::Any(*operator, array.clone()))
+        }
+        Predicate::All { column, operator, array } => {
+            (*column, ColumnStep::All(*operator, array.clone()))
+        }
+        Predicate::IsNull { column } => (*column, ColumnStep::IsNull),
+        Predicate::IsNotNull { column } => (*column, ColumnStep::IsNotNull),
+        Predicate::IsBool { column, value, negated } => {
+            let is = |value| {
+                ColumnStep::Compare(Comparison::Equal, Operand::Constant(Datum::Bool(value)))
+            };
+            let step = match negated {
+                false => is(*value),
+                true => ColumnStep::Or(vec![is(!*value), ColumnStep::IsNull]),
+            };
+            (*column, step)
+        }
+        Predicate::And(parts) => {
+            let (column, steps) = same_column(parts, columns)?;
+            (column, ColumnStep::And(steps))
+        }
+        Predicate::Or(parts) => {
+            let (column, steps) = same_column(parts, columns)?;
+            (column, ColumnStep::Or(steps))
+        }
+        Predicate::Row { .. } | Predicate::Constant(_) | Predicate::Unknown => return None,
+    };
+    (column < columns).then_some((column, step))
+}
+
+fn same_column(parts: &[Predicate], columns: usize) -> Option<(usize, Vec<ColumnStep>)> {
+    let mut steps = Vec::with_capacity(parts.len());
+    let mut common = None;
+    for part in parts {
+        let (column, step) = single_column(part, columns)?;
+        if *common.get_or_insert(column) != column {
+            return None;
+        }
+        steps.push(step);
+    }
+    common.map(|column| (column, steps))
+}
+
+/// Of a row comparison only the columns count with which the key begins; of one
+/// that begins elsewhere, its first column.
+fn row_comparison(
+    keys: &[Option<usize>],
+    operator: Comparison,
+    operands: &[Operand],
+    columns: usize,
+) -> Step {
+    // Ties are for the columns that were left out to decide.
+    let with_ties = match operator {
+        Comparison::Less | Comparison::LessEqual => Comparison::LessEqual,
+        Comparison::Greater | Comparison::GreaterEqual => Comparison::GreaterEqual,
+        Comparison::Equal | Comparison::NotEqual => return Step::everything(),
+    };
+    let length = keys.len().min(operands.len());
+    let prefix = (0..length.min(columns)).take_while(|n| keys[*n] == Some(*n)).count();
+    let mut conjunction = Conjunction::default();
+    if prefix > 0 {
+        let operator = if prefix == length { operator } else { with_ties };
+        conjunction.rows.push(RowStep { operator, operands: operands[..prefix].to_vec() });
+    } else if let (Some(Some(column)), Some(operand)) = (keys.first(), operands.first())
+        && *column < columns
+    {
+        let operator = if length == 1 { operator } else { with_ties };
+        conjunction.columns.push((*column, ColumnStep::Compare(operator, operand.clone())));
+    }
+    Step::Conjunction(conjunction)
+}
