@@ -154,6 +154,12 @@ pub struct Constraint {
     /// COMMENT ON CONSTRAINT.
     #[serde(default)]
     pub comment: Option<Arc<str>>,
+    /// It came from a parent (pg_constraint.coninhcount > 0).
+    #[serde(default)]
+    pub inherited: bool,
+    /// The constraint of the partitioned parent that it belongs to (conparentid).
+    #[serde(default)]
+    pub parent: Option<Oid>,
 }
 
 /// Kinds of constraints.
@@ -308,6 +314,12 @@ impl Relation {
         parent.chain(self.inherits.iter().copied())
     }
 
+    /// The relations that it reads, if it is a view, or belongs to, if it is a sequence.
+    pub fn refers_to(&self) -> impl Iterator<Item = Oid> {
+        let owner = self.sequence.as_ref().and_then(|sequence| sequence.owned_by);
+        self.reads.iter().copied().chain(owner).map(|(relation, _)| relation)
+    }
+
     /// Type OIDs of all columns in stored order (dropped ones keep their type).
     pub fn column_types(&self) -> Vec<Oid> {
         self.columns.iter().map(|c| c.type_oid).collect()
@@ -322,7 +334,8 @@ impl Constraint {
         kind: ConstraintKind,
         columns: Vec<i16>,
     ) -> Constraint {
-        Constraint { oid, name: name.into(), kind, columns, comment: None }
+        let name = name.into();
+        Constraint { oid, name, kind, columns, comment: None, inherited: false, parent: None }
     }
 }
 

@@ -50,6 +50,8 @@ pub struct Catalog {
     relations_by_name: HashMap<(Oid, Arc<str>), Oid>,
     /// (parent, child) for partitions of tables and of indexes, and for INHERITS.
     children: OrdSet<(Oid, Oid)>,
+    /// (relation, who refers to it): views to what they read, sequences to their owner.
+    referrers: OrdSet<(Oid, Oid)>,
     /// The partitions of each partitioned table by their bounds. An error: the catalog
     /// contradicts itself there, which whoever asks is told.
     partition_maps: OrdMap<Oid, Result<PartitionMap, Arc<str>>>,
@@ -72,6 +74,7 @@ impl Catalog {
             relations: OrdMap::new(),
             relations_by_name: HashMap::new(),
             children: OrdSet::new(),
+            referrers: OrdSet::new(),
             partition_maps: OrdMap::new(),
         };
         for (oid, name) in [(PG_CATALOG, "pg_catalog"), (INFORMATION_SCHEMA, "information_schema")]
@@ -175,6 +178,13 @@ impl Catalog {
         Some(old)
     }
 
+    /// The views that read a relation or a column of it, and the sequences that belong to it,
+    /// by OID.
+    pub fn referrers(&self, relation: Oid) -> impl Iterator<Item = &Arc<Relation>> {
+        let of = self.referrers.range((relation, 0)..=(relation, Oid::MAX));
+        of.filter_map(|(_, referrer)| self.relations.get(referrer))
+    }
+
     // ----- partitions and inheritance -----
 
     /// The partitions of a table or index, or the tables that inherit from it, by OID.
@@ -194,8 +204,18 @@ impl Catalog {
         }
     }
 
-    /// Keeps `children` and `partition_maps` in step with a relation's version.
+    /// Keeps `referrers`, `children` and `partition_maps` in step with a relation's version.
     fn link(&mut self, old: Option<&Relation>, new: Option<&Relation>) {
+        if let Some(relation) = old {
+            for referred in relation.refers_to() {
+                self.referrers.remove(&(referred, relation.oid));
+            }
+        }
+        if let Some(relation) = new {
+            for referred in relation.refers_to() {
+                self.referrers.insert((referred, relation.oid));
+            }
+        }
         let lineage = |r: &Relation| (r.partition_of.clone(), r.inherits.clone());
         if old.map(lineage) != new.map(lineage) {
             if let Some(old) = old {

@@ -29,6 +29,8 @@ fn catalog() -> Catalog {
         kind: ConstraintKind::Primary { index: 20001 },
         columns: vec![1],
         comment: None,
+        inherited: false,
+        parent: None,
     }];
     for (index, name, attnum, type_oid, primary) in
         [(20001, "t_pkey", 1, oid::INT4, true), (20002, "t_b_idx", 2, oid::TEXT, false)]

@@ -94,6 +94,8 @@ fn acc() -> Relation {
         kind,
         columns: columns.to_vec(),
         comment: None,
+        inherited: false,
+        parent: None,
     };
     let check = "(balance > (0)::numeric)".into();
     acc.constraints = vec![

@@ -405,7 +405,7 @@ fn drop_column(
     }
     let owned: Vec<Arc<Relation>> = ctx
         .catalog()
-        .relations()
+        .referrers(table.oid)
         .filter(|r| r.sequence.as_ref().and_then(|s| s.owned_by) == Some((table.oid, attnum)))
         .cloned()
         .collect();

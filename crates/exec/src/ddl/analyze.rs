@@ -5,9 +5,9 @@
 //! ANALYZE samples rows (Vitter's algorithm R) and
 //! stores what the planner's estimates need.
 
-use super::DdlContext;
 use super::scan::scan_rows;
 use super::table::def_text;
+use super::{DdlContext, partition};
 use crate::access::TableAccess;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -79,12 +79,16 @@ pub(crate) fn vacuum(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt) -> Result<&'st
     if stmt.is_vacuum {
         ctx.store.database().purge_all()?;
         for table in &tables {
-            vacuum_table(ctx, table)?;
+            for leaf in partition::leaves(ctx, table)? {
+                vacuum_table(ctx, &leaf)?;
+            }
         }
     }
     if analyze {
         for table in tables {
-            analyze_table(ctx, table)?;
+            for leaf in partition::leaves(ctx, &table)? {
+                analyze_table(ctx, leaf)?;
+            }
         }
     }
     Ok(if stmt.is_vacuum { "VACUUM" } else { "ANALYZE" })

@@ -2,7 +2,7 @@
 
 use super::index::{self, NewIndex};
 use super::scan::{RowEvaluator, scan_rows};
-use super::{DdlContext, truncate_name};
+use super::{DdlContext, partition, truncate_name};
 use crate::access::TableAccess;
 use std::sync::Arc;
 use steppe_catalog::{Constraint, ConstraintKind, IndexKey, Relation};
@@ -38,6 +38,8 @@ struct PendingCheck {
     expr: ast::Expr,
     not_valid: bool,
     comment: Option<Arc<str>>,
+    /// It comes from a parent.
+    inherited: bool,
 }
 
 impl PendingConstraints {
@@ -63,7 +65,14 @@ impl PendingConstraints {
         comment: Option<Arc<str>>,
     ) {
         let name = Some(name.to_string());
-        self.checks.push(PendingCheck { name, column: None, expr, not_valid: false, comment });
+        self.checks.push(PendingCheck {
+            name,
+            column: None,
+            expr,
+            not_valid: false,
+            comment,
+            inherited: false,
+        });
     }
 
     /// A key copied from another table; its name is made up anew.
@@ -106,6 +115,7 @@ impl PendingConstraints {
                     expr: expr.clone(),
                     not_valid: c.not_valid,
                     comment: None,
+                    inherited: false,
                 });
                 return Ok(());
             }
@@ -178,17 +188,17 @@ fn add_check(
     let place = ExprPlace::Check;
     let expr = ctx.binding(|b| bind_table_condition(b, &shared, &check.expr, "CHECK", place))?;
     let columns = columns_of(&expr);
-    let name = match check.name {
+    let name = match &check.name {
         Some(name) => {
             if relation.constraints.iter().any(|c| *c.name == *name) {
-                return Err(duplicate_constraint(&name, &relation));
+                return Err(duplicate_constraint(name, &relation));
             }
-            name
+            name.clone()
         }
         None => {
             // One column names it; a table constraint over several does not.
-            let column = match (check.column, columns.as_slice()) {
-                (Some(column), _) => column,
+            let column = match (&check.column, columns.as_slice()) {
+                (Some(column), _) => column.clone(),
                 (None, [only]) => relation.columns[*only as usize - 1].name.to_string(),
                 _ => String::new(),
             };
@@ -203,9 +213,22 @@ fn add_check(
     let expression = deparse::table_expression(&expr, Some(&relation)).into();
     let oid = ctx.store.new_oid()?;
     let kind = ConstraintKind::Check { expression };
-    let comment = check.comment;
-    relation.constraints.push(Constraint { comment, ..Constraint::new(oid, name, kind, columns) });
+    let comment = check.comment.clone();
+    let inherited = check.inherited;
+    let constraint = Constraint::new(oid, name.as_str(), kind, columns);
+    relation.constraints.push(Constraint { comment, inherited, ..constraint });
     ctx.put(relation.clone())?;
+    for child in partition::children(ctx, relation.oid)? {
+        let check = PendingCheck {
+            name: Some(name.clone()),
+            column: None,
+            expr: check.expr.clone(),
+            not_valid: check.not_valid,
+            comment: None,
+            inherited: true,
+        };
+        add_check(ctx, (*child).clone(), check)?;
+    }
     Ok(relation)
 }
 
@@ -320,7 +343,10 @@ fn add_key(
         primary: key.primary,
         nulls_not_distinct: key.nulls_not_distinct,
         options: Vec::new(),
+        parent: None,
     };
+    let what = if key.primary { "PRIMARY KEY" } else { "UNIQUE" };
+    partition::check_unique_covers_key(&relation, &columns, what)?;
     let (mut relation, index_oid) = index::create(ctx, relation, new)?;
     let kind = match key.primary {
         true => ConstraintKind::Primary { index: index_oid },
@@ -329,6 +355,7 @@ fn add_key(
     let oid = ctx.store.new_oid()?;
     relation.constraints.push(Constraint::new(oid, name, kind, columns));
     ctx.put(relation.clone())?;
+    partition::spread_index(ctx, &relation, index_oid)?;
     Ok(relation)
 }
 
@@ -364,9 +391,14 @@ pub(crate) fn set_not_null(
             .column(&shared.columns[*p].name)),
         },
     )?;
-    for position in positions {
+    for &position in &positions {
         relation.columns[position].not_null = true;
     }
     ctx.put(relation.clone())?;
+    for child in partition::children(ctx, relation.oid)? {
+        let places = positions.iter().map(|p| partition::attnum_in(&child, &relation, *p));
+        let places = places.collect::<Result<Vec<i16>>>()?;
+        set_not_null(ctx, (*child).clone(), &places)?;
+    }
     Ok(relation)
 }

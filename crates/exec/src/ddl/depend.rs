@@ -3,7 +3,7 @@
 //! | object | goes with it silently | depends on it: refuses, or goes with CASCADE |
 //! |---|---|---|
 //! | schema | | its tables, views, sequences |
-//! | table | indexes, constraints, owned sequences | views that read it |
+//! | table | partitions, indexes, constraints, owned sequences | views that read it |
 //! | column | indexes, constraints, owned sequences | views that read it |
 //! | view | | views that read it |
 //! | sequence | | column defaults that call it |
@@ -119,6 +119,11 @@ fn collect(catalog: &Catalog, on: Object, roots: &[Object], found: &mut Vec<Depe
     for sequence in owned_sequences(catalog, on) {
         collect(catalog, Object::Relation(sequence), roots, found);
     }
+    if let Object::Relation(parent) = on {
+        for partition in catalog.children(parent) {
+            collect(catalog, Object::Relation(partition), roots, found);
+        }
+    }
     for object in direct(catalog, on).into_iter().rev() {
         let known = |found: &[Dependent]| found.iter().any(|d| d.object == object);
         if roots.contains(&object) || known(found) {
@@ -161,20 +166,21 @@ pub(super) fn readers(
     relation: Oid,
     attnum: i16,
 ) -> impl Iterator<Item = &Arc<Relation>> {
-    catalog.relations().filter(move |view| view.reads.contains(&(relation, attnum)))
+    catalog.referrers(relation).filter(move |view| view.reads.contains(&(relation, attnum)))
 }
 
 /// Sequences that go with a table or a column.
 fn owned_sequences(catalog: &Catalog, owner: Object) -> Vec<Oid> {
+    let (table, column) = match owner {
+        Object::Relation(table) => (table, None),
+        Object::Column(table, attnum) => (table, Some(attnum)),
+        Object::Schema(_) | Object::Default(..) => return Vec::new(),
+    };
     let owned = |r: &&Arc<Relation>| {
         let by = r.sequence.as_ref().and_then(|s| s.owned_by);
-        match owner {
-            Object::Relation(table) => by.is_some_and(|(t, _)| t == table),
-            Object::Column(table, attnum) => by == Some((table, attnum)),
-            Object::Schema(_) | Object::Default(..) => false,
-        }
+        by.is_some_and(|(t, attnum)| t == table && column.is_none_or(|c| c == attnum))
     };
-    catalog.relations().filter(owned).map(|r| r.oid).collect()
+    catalog.referrers(table).filter(owned).map(|r| r.oid).collect()
 }
 
 /// Columns whose default calls a sequence. Its owner's go with the table, and do not count where
@@ -182,7 +188,9 @@ fn owned_sequences(catalog: &Catalog, owner: Object) -> Vec<Oid> {
 fn defaults_using(catalog: &Catalog, sequence: &Relation) -> Vec<Object> {
     let spelling = super::sequence::regclass_text(sequence.oid);
     let mut out = Vec::new();
-    for table in catalog.relations().filter(|r| r.kind == RelKind::Table) {
+    let has_defaults =
+        |r: &&Arc<Relation>| matches!(r.kind, RelKind::Table | RelKind::PartitionedTable);
+    for table in catalog.relations().filter(has_defaults) {
         for (column, attnum) in table.columns.iter().zip(1..) {
             let uses = |d: &Arc<str>| d.contains(&spelling);
             if column.default.as_ref().is_some_and(uses) {

@@ -4,7 +4,7 @@
 //! written: see `depend`.
 
 use super::depend::{self, Object, kind_word};
-use super::{DdlContext, files_of};
+use super::{DdlContext, files_of, partition};
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_sql::ast::{DropStmt, ObjectKind, ObjectName, ObjectRef, RangeVar, TruncateStmt};
@@ -95,9 +95,9 @@ fn find_to_drop(
             format!("permission denied: \"{}\" is a system catalog", relation.name),
         ));
     }
-    if relation.kind != kind {
+    if !is_of_kind(&relation, kind) {
         let hint = match relation.kind {
-            RelKind::Index => "Use DROP INDEX to remove an index.",
+            RelKind::Index | RelKind::PartitionedIndex => "Use DROP INDEX to remove an index.",
             RelKind::Sequence => "Use DROP SEQUENCE to remove a sequence.",
             RelKind::View => "Use DROP VIEW to remove a view.",
             _ => "Use DROP TABLE to remove a table.",
@@ -109,12 +109,38 @@ fn find_to_drop(
         .hint(hint));
     }
     check_internal_dependency(ctx, &relation)?;
+    if let Some(of) = &relation.partition_of
+        && relation.index.is_none()
+    {
+        // Its parent's map changes.
+        ctx.txn.lock_relation_blocking(of.parent, RelationLockMode::AccessExclusive)?;
+    }
     Ok(Some(relation))
+}
+
+/// Whether a DROP of a kind may name the relation.
+fn is_of_kind(relation: &Relation, kind: RelKind) -> bool {
+    match relation.kind {
+        RelKind::PartitionedTable => kind == RelKind::Table,
+        RelKind::PartitionedIndex => kind == RelKind::Index,
+        other => other == kind,
+    }
 }
 
 /// An index that serves a constraint, or an identity column's sequence, goes with its owner only.
 fn check_internal_dependency(ctx: &mut DdlContext<'_>, relation: &Relation) -> Result<()> {
     let catalog = ctx.catalog();
+    if let Some(of) = &relation.partition_of
+        && relation.index.is_some()
+        && let Some(parent) = catalog.relation(of.parent)
+    {
+        let what = format!("index {}", parent.name);
+        return Err(Error::new(
+            SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
+            format!("cannot drop index {} because {what} requires it", relation.name),
+        )
+        .hint(format!("You can drop {what} instead.")));
+    }
     if let Some(info) = &relation.index
         && let Some(table) = catalog.relation(info.table)
         && let Some(constraint) = super::index::constraint_of(table, relation.oid)
@@ -172,6 +198,10 @@ pub(crate) fn drop_relation(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -
     let catalog = ctx.catalog();
     // It may have gone with another one already.
     let Some(relation) = catalog.relation(relation.oid).cloned() else { return Ok(()) };
+    for child in partition::children(ctx, relation.oid)? {
+        ctx.txn.lock_relation_blocking(child.oid, RelationLockMode::AccessExclusive)?;
+        drop_relation(ctx, child)?;
+    }
     if let Some(info) = &relation.index
         && let Some(table) = catalog.relation(info.table)
     {
@@ -184,7 +214,7 @@ pub(crate) fn drop_relation(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -
         remove_with_storage(ctx, index)?;
     }
     let owned: Vec<Oid> = catalog
-        .relations()
+        .referrers(relation.oid)
         .filter(|r| {
             r.sequence.as_ref().and_then(|s| s.owned_by).is_some_and(|(t, _)| t == relation.oid)
         })
@@ -246,7 +276,19 @@ fn drop_schemas(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<()> {
 pub(crate) fn truncate(ctx: &mut DdlContext<'_>, truncate: &TruncateStmt) -> Result<()> {
     for name in &truncate.relations {
         let table = ctx.open_table(name, RelationLockMode::AccessExclusive)?;
-        empty_table(ctx, &table)?;
+        if table.kind == RelKind::PartitionedTable && !name.inherit {
+            return Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                "cannot truncate only a partitioned table",
+            )
+            .hint(
+                "Do not specify the ONLY keyword, or use TRUNCATE ONLY on the partitions directly.",
+            ));
+        }
+        for leaf in partition::leaves(ctx, &table)? {
+            ctx.txn.lock_relation_blocking(leaf.oid, RelationLockMode::AccessExclusive)?;
+            empty_table(ctx, &leaf)?;
+        }
         if truncate.restart_identity {
             super::sequence::restart_owned(ctx, table.oid)?;
         }

@@ -1,10 +1,10 @@
 //! CREATE INDEX and REINDEX (indexcmds.c).
 
 use super::build::build;
-use super::{DdlContext, truncate_name};
+use super::{DdlContext, partition, truncate_name};
 use std::sync::Arc;
 use steppe_catalog::system::definitions;
-use steppe_catalog::{Column, ConstraintKind, IndexInfo, IndexKey, RelKind, Relation};
+use steppe_catalog::{Column, ConstraintKind, IndexInfo, IndexKey, PartitionOf, RelKind, Relation};
 use steppe_sql::ast::{self, CreateIndexStmt, IndexElem, ReindexStmt, ReindexTarget};
 use steppe_sql::bind::index::{IndexExprs, is_mutable};
 use steppe_sql::bind::typename::format_type;
@@ -31,6 +31,8 @@ pub(crate) struct NewIndex {
     pub(crate) nulls_not_distinct: bool,
     pub(crate) predicate: Option<Arc<str>>,
     pub(crate) options: Vec<(Arc<str>, Arc<str>)>,
+    /// The index of the partitioned parent that it belongs to.
+    pub(crate) parent: Option<Oid>,
 }
 
 /// CREATE INDEX.
@@ -106,8 +108,17 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
         primary: false,
         nulls_not_distinct: create.nulls_not_distinct,
         options: super::table::storage_options(&create.options)?,
+        parent: None,
     };
-    self::create(ctx, (*table).clone(), new).map(|_| ())
+    if new.unique {
+        let attnums: Vec<i16> = new.keys.iter().map(|key| key.attnum).collect();
+        partition::check_unique_covers_key(&table, &attnums, "UNIQUE")?;
+    }
+    let (table, oid) = self::create(ctx, (*table).clone(), new)?;
+    match create.relation.inherit {
+        true => partition::spread_index(ctx, &table, oid),
+        false => Ok(()),
+    }
 }
 
 /// A key of CREATE INDEX: a column, or an expression as text.
@@ -181,7 +192,7 @@ fn over_system_column() -> Error {
     Error::new(SqlState::FEATURE_NOT_SUPPORTED, "index creation on system columns is not supported")
 }
 
-fn check_opclass(name: &str, type_oid: Oid) -> Result<()> {
+pub(super) fn check_opclass(name: &str, type_oid: Oid) -> Result<()> {
     match definitions::btree_opclass_accepts(name, type_oid) {
         Some(true) => Ok(()),
         Some(false) => Err(Error::new(
@@ -322,7 +333,13 @@ pub(crate) fn create(
 ) -> Result<(Relation, Oid)> {
     let mut table = table;
     let oid = ctx.store.new_oid()?;
-    let mut index = Relation::new(oid, table.schema, new.name, RelKind::Index);
+    let kind = match table.kind {
+        RelKind::PartitionedTable => RelKind::PartitionedIndex,
+        _ => RelKind::Index,
+    };
+    let mut index = Relation::new(oid, table.schema, new.name, kind);
+    index.partition_of =
+        new.parent.map(|parent| PartitionOf { parent, bound: None, detach_pending: false });
     let key_column = |(key, name): (&IndexKey, String)| match key.attnum {
         0 => Column::new(name, key.type_oid, -1),
         attnum => column_like(&table.columns[attnum as usize - 1], name),
@@ -342,8 +359,10 @@ pub(crate) fn create(
         nulls_not_distinct: new.nulls_not_distinct,
         predicate: new.predicate,
     });
-    let built = build(ctx, &table, &mut index);
-    ctx.naming(&table, built)?;
+    if kind == RelKind::Index {
+        let built = build(ctx, &table, &mut index);
+        ctx.naming(&table, built)?;
+    }
     ctx.put(index)?;
     if new.primary {
         table.indexes.insert(0, oid);
@@ -371,15 +390,21 @@ pub(crate) fn reindex(ctx: &mut DdlContext<'_>, reindex: &ReindexStmt) -> Result
                     format!("\"{}\" is not an index", index.name),
                 ));
             };
+            if index.kind == RelKind::PartitionedIndex {
+                return Err(Error::not_supported("REINDEX of a partitioned index"));
+            }
             let table = info.table;
             ctx.txn.lock_relation_blocking(table, RelationLockMode::Share)?;
             rebuild(ctx, index.oid)
         }
         ReindexTarget::Table(name) => {
             let table = ctx.open_table(name, RelationLockMode::Share)?;
-            for index in table.indexes.clone() {
-                ctx.txn.lock_relation_blocking(index, RelationLockMode::AccessExclusive)?;
-                rebuild(ctx, index)?;
+            for leaf in partition::leaves(ctx, &table)? {
+                ctx.txn.lock_relation_blocking(leaf.oid, RelationLockMode::Share)?;
+                for index in leaf.indexes.clone() {
+                    ctx.txn.lock_relation_blocking(index, RelationLockMode::AccessExclusive)?;
+                    rebuild(ctx, index)?;
+                }
             }
             Ok(())
         }

@@ -105,7 +105,7 @@ fn owned_sequence(
     attnum: i16,
 ) -> Result<&steppe_catalog::SequenceInfo> {
     let owned = |info: &&steppe_catalog::SequenceInfo| info.owned_by == Some((table, attnum));
-    let mut sequences = catalog.relations().filter_map(|r| r.sequence.as_ref());
+    let mut sequences = catalog.referrers(table).filter_map(|r| r.sequence.as_ref());
     sequences.find(owned).ok_or_else(|| Error::internal("identity column without a sequence"))
 }
 
@@ -169,5 +169,6 @@ fn like_index(
         nulls_not_distinct: info.nulls_not_distinct,
         predicate: info.predicate.clone(),
         options: copy.index.options.clone(),
+        parent: None,
     })
 }

@@ -21,6 +21,7 @@ mod drop;
 mod index;
 mod like;
 mod misc;
+mod partition;
 mod scan;
 mod sequence;
 mod table;
@@ -334,7 +335,7 @@ impl DdlContext<'_> {
     ) -> Result<Arc<Relation>> {
         let relation = self.open(name, mode)?;
         match relation.kind {
-            RelKind::Table => Ok(relation),
+            RelKind::Table | RelKind::PartitionedTable => Ok(relation),
             RelKind::Virtual => Err(Error::new(
                 SqlState::INSUFFICIENT_PRIVILEGE,
                 format!("permission denied: \"{}\" is a system catalog", relation.name),

@@ -430,7 +430,7 @@ pub(crate) fn alter_sequence(ctx: &mut DdlContext<'_>, alter: &AlterSequenceStmt
 /// TRUNCATE … RESTART IDENTITY.
 pub(crate) fn restart_owned(ctx: &mut DdlContext<'_>, table: Oid) -> Result<()> {
     let catalog = ctx.catalog();
-    for relation in catalog.relations() {
+    for relation in catalog.referrers(table) {
         if let Some(info) =
             relation.sequence.as_ref().filter(|s| s.owned_by.is_some_and(|o| o.0 == table))
         {

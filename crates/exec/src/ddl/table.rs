@@ -2,7 +2,7 @@
 
 use super::constraint::{self, PendingConstraints};
 use super::sequence::{self, SequenceOptions};
-use super::{DdlContext, like, truncate_name};
+use super::{DdlContext, like, partition, truncate_name};
 use std::sync::Arc;
 use steppe_catalog::{Column, OnCommit, RelKind, Relation};
 use steppe_sql::ast::{
@@ -27,13 +27,24 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
         return Ok(());
     };
     let oid = ctx.store.new_oid()?;
-    let mut relation = Relation::new(oid, schema, name, RelKind::Table);
+    let kind = match create.partition_by {
+        Some(_) => RelKind::PartitionedTable,
+        None => RelKind::Table,
+    };
+    let mut relation = Relation::new(oid, schema, name, kind);
     relation.on_commit = on_commit(ctx, &relation, create.on_commit)?;
     relation.options = storage_options(&create.options)?;
+    let parent = partition::parent_of_new(ctx, create, &relation)?;
+    if let Some(parent) = &parent {
+        relation.columns = partition::inherited_columns(parent);
+    }
     let mut pending = PendingConstraints::default();
     let (mut serials, mut copied) = (Vec::new(), Vec::new());
     for element in &create.elements {
         match element {
+            TableElement::Column(column) if parent.is_some() => {
+                refine_column(ctx, &mut relation, column, &mut pending, &mut serials)?;
+            }
             TableElement::Column(column) => {
                 add_column(ctx, &mut relation, column, &mut pending, &mut serials)?;
             }
@@ -45,7 +56,16 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
         }
     }
     check_columns(&relation)?;
-    create_storage(ctx, &mut relation)?;
+    if let Some(spec) = &create.partition_by {
+        let table = Arc::new(relation.clone());
+        relation.partition_key = Some(partition::partition_key(ctx, &table, spec)?);
+    }
+    if let (Some(parent), Some(bound)) = (&parent, &create.partition_bound) {
+        relation.partition_of = Some(partition::partition_of(ctx, parent, &relation, bound)?);
+    }
+    if relation.kind == RelKind::Table {
+        create_storage(ctx, &mut relation)?;
+    }
     // Nobody else can see it before the commit, but its own later statements lock it as usual.
     ctx.txn.lock_relation_blocking(oid, RelationLockMode::AccessExclusive)?;
     for serial in serials {
@@ -53,7 +73,14 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
     }
     bind_defaults(ctx, &mut relation, &create.elements)?;
     ctx.put(relation.clone())?;
+    if let Some(parent) = &parent {
+        partition::check_default_partition(ctx, parent)?;
+        relation = partition::inherit_constraints(ctx, parent, relation)?;
+    }
     constraint::add_all(ctx, relation, pending)?;
+    if let Some(parent) = &parent {
+        partition::inherit_indexes(ctx, parent, oid)?;
+    }
     like::create_indexes(ctx, oid, copied)
 }
 
@@ -114,9 +141,7 @@ fn on_commit(
 
 fn refuse_unsupported(create: &CreateTableStmt) -> Result<()> {
     let refused = [
-        (create.partition_by.is_some(), "PARTITION BY"),
-        (create.partition_bound.is_some(), "PARTITION OF"),
-        (!create.inherits.is_empty(), "INHERITS"),
+        (!create.inherits.is_empty() && create.partition_bound.is_none(), "INHERITS"),
         (create.of_type.is_some(), "CREATE TABLE OF"),
     ];
     if let Some((_, what)) = refused.iter().find(|(there, _)| *there) {
@@ -228,6 +253,31 @@ pub(crate) fn add_column(
     }
     relation.columns.push(column);
     check_nullness(ctx, relation, position, serial.is_some(), &def.constraints)?;
+    for c in &def.constraints {
+        column_constraint(relation, position, c, pending, serials)?;
+    }
+    Ok(())
+}
+
+/// What PARTITION OF says about a column that comes from the parent.
+fn refine_column(
+    ctx: &mut DdlContext<'_>,
+    relation: &mut Relation,
+    def: &ColumnDef,
+    pending: &mut PendingConstraints,
+    serials: &mut Vec<SequenceOptions>,
+) -> Result<()> {
+    let name = truncate_name(&def.name);
+    let Some(position) = relation.column_index(name) else {
+        return Err(Error::new(
+            SqlState::UNDEFINED_COLUMN,
+            format!("column \"{name}\" does not exist"),
+        ));
+    };
+    if def.constraints.iter().any(|c| matches!(c.kind, ConstraintKind::Default(_))) {
+        relation.columns[position].default = None;
+    }
+    check_nullness(ctx, relation, position, false, &def.constraints)?;
     for c in &def.constraints {
         column_constraint(relation, position, c, pending, serials)?;
     }

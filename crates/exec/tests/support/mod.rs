@@ -217,6 +217,8 @@ impl World {
             kind: ConstraintKind::Check { expression: expression.into() },
             columns: Vec::new(),
             comment: None,
+            inherited: false,
+            parent: None,
         });
         self.catalog.put_relation(relation);
     }

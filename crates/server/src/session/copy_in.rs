@@ -351,7 +351,10 @@ impl Session {
 
 fn check_copied(relation: &Relation) -> Result<()> {
     let what = match relation.kind {
-        RelKind::Table | RelKind::PartitionedTable => return Ok(()),
+        RelKind::Table => return Ok(()),
+        RelKind::PartitionedTable => {
+            return Err(Error::not_supported("COPY into a partitioned table"));
+        }
         RelKind::View => "view",
         RelKind::Sequence => "sequence",
         RelKind::Index | RelKind::PartitionedIndex => "index",

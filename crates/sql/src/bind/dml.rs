@@ -92,7 +92,8 @@ impl Binder<'_> {
             Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, range_var.location))
         };
         match relation.kind {
-            RelKind::Table | RelKind::PartitionedTable => Ok(relation),
+            RelKind::Table => Ok(relation),
+            RelKind::PartitionedTable => Err(Error::not_supported("changing a partitioned table")),
             RelKind::Virtual => Err(self.error(
                 SqlState::INSUFFICIENT_PRIVILEGE,
                 format!("permission denied: \"{}\" is a system catalog", relation.name),

@@ -281,6 +281,10 @@ pub enum ExprPlace {
     Check,
     /// DEFAULT.
     ColumnDefault,
+    /// PARTITION BY.
+    PartitionKey,
+    /// FOR VALUES of a partition.
+    PartitionBound,
     /// Index expression.
     IndexExpression,
     /// Index predicate.
@@ -324,6 +328,8 @@ impl ExprPlace {
             ExprPlace::FromFunction => "function in FROM",
             ExprPlace::Check => "CHECK",
             ExprPlace::ColumnDefault => "DEFAULT",
+            ExprPlace::PartitionKey => "PARTITION BY",
+            ExprPlace::PartitionBound => "partition bound",
             ExprPlace::IndexExpression => "index expressions",
             ExprPlace::IndexPredicate => "index predicates",
             ExprPlace::ExecuteParameter => "EXECUTE",
@@ -346,6 +352,7 @@ impl ExprPlace {
             ExprPlace::FromFunction => "functions in FROM",
             ExprPlace::Check => "check constraints",
             ExprPlace::ColumnDefault => "DEFAULT expressions",
+            ExprPlace::PartitionKey => "partition key expressions",
             ExprPlace::AlterType => "transform expressions",
             ExprPlace::ExecuteParameter => "EXECUTE parameters",
             ExprPlace::CopyWhere => "COPY FROM WHERE conditions",

@@ -44,10 +44,15 @@ impl Binder<'_> {
         place: ExprPlace,
         location: Location,
     ) -> Result<Expr> {
-        if place == ExprPlace::ColumnDefault {
+        let refused = match place {
+            ExprPlace::ColumnDefault => Some("DEFAULT"),
+            ExprPlace::PartitionBound => Some("partition bound"),
+            _ => None,
+        };
+        if let Some(what) = refused {
             return Err(self.error(
                 SqlState::FEATURE_NOT_SUPPORTED,
-                "cannot use column reference in DEFAULT expression",
+                format!("cannot use column reference in {what} expression"),
                 location,
             ));
         }

@@ -58,6 +58,8 @@ impl Binder<'_> {
         let refused = match place {
             ExprPlace::Check => Some("check constraint"),
             ExprPlace::ColumnDefault => Some("DEFAULT expression"),
+            ExprPlace::PartitionKey => Some("partition key expression"),
+            ExprPlace::PartitionBound => Some("partition bound"),
             ExprPlace::IndexExpression => Some("index expression"),
             ExprPlace::IndexPredicate => Some("index predicate"),
             ExprPlace::CopyWhere => Some("COPY FROM WHERE condition"),

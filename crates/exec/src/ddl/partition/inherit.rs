@@ -1,0 +1,139 @@
+//! What a partition has from its parent: columns, constraints, indexes.
+
+use super::super::{DdlContext, index};
+use super::{attnum_in, children};
+use std::sync::Arc;
+use steppe_catalog::{Column, Constraint, ConstraintKind, IndexKey, RelKind, Relation};
+use steppe_txn::RelationLockMode;
+use steppe_types::{Error, Oid, Result};
+
+/// The columns that a new partition has from its parent.
+pub(in super::super) fn inherited_columns(parent: &Relation) -> Vec<Column> {
+    let live = parent.columns.iter().filter(|column| !column.dropped);
+    live.map(|column| Column { missing: None, comment: None, ..column.clone() }).collect()
+}
+
+/// Gives a new partition its parent's CHECK and NOT NULL constraints.
+pub(in super::super) fn inherit_constraints(
+    ctx: &mut DdlContext<'_>,
+    parent: &Relation,
+    partition: Relation,
+) -> Result<Relation> {
+    let mut partition = partition;
+    for constraint in &parent.constraints {
+        if !matches!(constraint.kind, ConstraintKind::Check { .. } | ConstraintKind::NotNull) {
+            continue;
+        }
+        let columns = constraint.columns.iter();
+        let columns = columns.map(|attnum| attnum_in(&partition, parent, *attnum as usize - 1));
+        let copy = Constraint::new(
+            ctx.store.new_oid()?,
+            constraint.name.clone(),
+            constraint.kind.clone(),
+            columns.collect::<Result<_>>()?,
+        );
+        partition.constraints.push(Constraint { inherited: true, ..copy });
+    }
+    ctx.put(partition.clone())?;
+    Ok(partition)
+}
+
+/// Gives a new partition an index for each that its parent has.
+pub(in super::super) fn inherit_indexes(
+    ctx: &mut DdlContext<'_>,
+    parent: &Relation,
+    partition: Oid,
+) -> Result<()> {
+    for index in &parent.indexes {
+        let catalog = ctx.catalog();
+        let (Some(index), Some(partition)) =
+            (catalog.relation(*index), catalog.relation(partition))
+        else {
+            return Err(Error::internal("a partition or its parent's index has gone"));
+        };
+        index_partition(ctx, parent, index, partition)?;
+    }
+    Ok(())
+}
+
+/// Creates an index that a partitioned table has got on its partitions, too.
+pub(in super::super) fn spread_index(
+    ctx: &mut DdlContext<'_>,
+    table: &Relation,
+    index: Oid,
+) -> Result<()> {
+    if table.kind != RelKind::PartitionedTable {
+        return Ok(());
+    }
+    let catalog = ctx.catalog();
+    let index = catalog.relation(index).ok_or_else(|| Error::internal("index has gone"))?;
+    for child in children(ctx, table.oid)? {
+        ctx.txn.lock_relation_blocking(child.oid, RelationLockMode::Share)?;
+        let catalog = ctx.catalog();
+        let child = catalog.relation(child.oid);
+        let child = child.ok_or_else(|| Error::internal("a partition has gone"))?;
+        index_partition(ctx, table, index, child)?;
+    }
+    Ok(())
+}
+
+/// Gives a partition the counterpart of one of its parent's indexes.
+fn index_partition(
+    ctx: &mut DdlContext<'_>,
+    parent: &Relation,
+    parent_index: &Relation,
+    partition: &Arc<Relation>,
+) -> Result<()> {
+    let info = parent_index.index.as_ref();
+    let info = info.ok_or_else(|| Error::internal("relation is not an index"))?;
+    let moved = |attnum: i16| match attnum {
+        0 => Ok(0),
+        attnum => attnum_in(partition, parent, attnum as usize - 1),
+    };
+    let keys =
+        info.keys.iter().map(|key| Ok(IndexKey { attnum: moved(key.attnum)?, ..key.clone() }));
+    let keys = keys.collect::<Result<Vec<_>>>()?;
+    let include = info.include.iter().map(|a| moved(*a)).collect::<Result<Vec<_>>>()?;
+    let constraint = parent.constraints.iter().find(|c| match c.kind {
+        ConstraintKind::Primary { index } | ConstraintKind::Unique { index } => {
+            index == parent_index.oid
+        }
+        _ => false,
+    });
+    let names: Vec<&str> = parent_index.columns.iter().map(|column| &*column.name).collect();
+    let (middle, label) = match (info.primary, constraint) {
+        (true, _) => (String::new(), "pkey"),
+        (false, Some(_)) => (names.join("_"), "key"),
+        (false, None) => (names.join("_"), "idx"),
+    };
+    let name = ctx.choose_name(partition.schema, &partition.name, &middle, label, &[])?;
+    let new = index::NewIndex {
+        name: name.clone(),
+        key_names: names.iter().take(keys.len()).map(|name| name.to_string()).collect(),
+        keys,
+        include,
+        unique: info.unique,
+        primary: info.primary,
+        nulls_not_distinct: info.nulls_not_distinct,
+        predicate: info.predicate.clone(),
+        options: parent_index.options.clone(),
+        parent: Some(parent_index.oid),
+    };
+    let (mut table, oid) = index::create(ctx, (**partition).clone(), new)?;
+    if let Some(constraint) = constraint {
+        let kind = match info.primary {
+            true => ConstraintKind::Primary { index: oid },
+            false => ConstraintKind::Unique { index: oid },
+        };
+        let columns = constraint.columns.iter().map(|attnum| moved(*attnum));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let copy = Constraint::new(ctx.store.new_oid()?, name, kind, columns);
+        table.constraints.push(Constraint {
+            inherited: true,
+            parent: Some(constraint.oid),
+            ..copy
+        });
+        ctx.put(table.clone())?;
+    }
+    spread_index(ctx, &table, oid)
+}
