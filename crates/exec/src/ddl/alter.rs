@@ -8,13 +8,14 @@ use super::scan::{RowEvaluator, scan_batches};
 use super::table::{
     add_column, bind_column_default, create_storage, default_text, storage_options,
 };
-use super::{DdlContext, drop, files_of, sequence};
+use super::{DdlContext, drop, files_of, partition, sequence};
 use crate::access::TableAccess;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;
-use steppe_catalog::{Column, ConstraintKind, RelKind, Relation};
+use steppe_catalog::{Column, Constraint, ConstraintKind, RelKind, Relation};
 use steppe_sql::ast::{
-    AlterTableCommand as Command, AlterTableStmt, ColumnDef, DropBehavior, ObjectKind,
+    AlterTableCommand as Command, AlterTableStmt, ColumnDef, ConstraintKind as AstConstraint,
+    DropBehavior, ObjectKind,
 };
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr, parse_expression};
 use steppe_sql::expr::{Expr, TypeRef};
@@ -29,7 +30,11 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
         ObjectKind::View => "ALTER VIEW",
         _ => "ALTER TABLE",
     };
-    let mode = RelationLockMode::AccessExclusive;
+    let attaches = |c: &Command| matches!(c, Command::AttachPartition { .. });
+    let mode = match stmt.commands.iter().all(attaches) {
+        true => RelationLockMode::ShareUpdateExclusive,
+        false => RelationLockMode::AccessExclusive,
+    };
     let Some(relation) = ctx.try_open(&stmt.relation, mode)? else {
         let message = format!("relation \"{}\" does not exist", stmt.relation.object_name());
         if stmt.if_exists {
@@ -49,14 +54,38 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
         let relation = catalog
             .relation(relation.oid)
             .ok_or_else(|| Error::internal("the table being altered has gone"))?;
-        let done = run(ctx, (**relation).clone(), command);
+        let scope = Scope { only: !stmt.relation.inherit, recursing: false };
+        let done = run(ctx, (**relation).clone(), command, scope);
         ctx.naming(relation, done)?;
     }
     Ok(tag)
 }
 
-fn run(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Result<()> {
-    if table.kind != RelKind::Table
+/// How far an ALTER TABLE goes.
+#[derive(Clone, Copy)]
+struct Scope {
+    /// ONLY was written.
+    only: bool,
+    /// The command comes from the parent.
+    recursing: bool,
+}
+
+fn run(ctx: &mut DdlContext<'_>, table: Relation, command: &Command, scope: Scope) -> Result<()> {
+    match command {
+        Command::AttachPartition { partition, bound: Some(bound) } => {
+            partition::require_partitioned(&table, "ATTACH PARTITION")?;
+            return partition::attach(ctx, table, partition, bound);
+        }
+        Command::AttachPartition { partition, bound: None } => {
+            return partition::attach_index(ctx, &table, partition);
+        }
+        Command::DetachPartition { partition, concurrently: false, finalize: false } => {
+            partition::require_partitioned(&table, "DETACH PARTITION")?;
+            return partition::detach(ctx, &table, partition);
+        }
+        _ => {}
+    }
+    if !matches!(table.kind, RelKind::Table | RelKind::PartitionedTable)
         && !matches!(
             command,
             Command::ChangeOwner(_) | Command::SetOptions(_) | Command::ResetOptions(_)
@@ -67,6 +96,87 @@ fn run(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Result<(
             format!("ALTER action cannot be performed on relation \"{}\"", table.name),
         ));
     }
+    check_lineage(ctx, &table, command, scope)?;
+    let (oid, kind) = (table.oid, table.kind);
+    run_here(ctx, table, command)?;
+    if kind != RelKind::PartitionedTable || scope.only || !recurses(command) {
+        return Ok(());
+    }
+    for child in partition::children(ctx, oid)? {
+        ctx.txn.lock_relation_blocking(child.oid, RelationLockMode::AccessExclusive)?;
+        run(ctx, (*child).clone(), command, Scope { only: false, recursing: true })?;
+    }
+    Ok(())
+}
+
+/// Whether a command on a partitioned table is repeated on its partitions. (Constraints that are
+/// added or dropped see to that themselves.)
+fn recurses(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::AddColumn { .. }
+            | Command::DropColumn { .. }
+            | Command::ColumnDefault { .. }
+            | Command::AlterColumnType { .. }
+            | Command::DropNotNull(_)
+    )
+}
+
+/// What a partition may not do by itself, and a parent not alone: 42P16.
+fn check_lineage(
+    ctx: &mut DdlContext<'_>,
+    table: &Relation,
+    command: &Command,
+    scope: Scope,
+) -> Result<()> {
+    let invalid = |message: String| Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message));
+    if table.partition_of.is_some() && !scope.recursing {
+        match command {
+            Command::AddColumn { .. } => {
+                let message = "cannot add column to a partition";
+                return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+            }
+            Command::DropColumn { name, .. } if table.column_index(name).is_some() => {
+                return invalid(format!("cannot drop inherited column \"{name}\""));
+            }
+            Command::AlterColumnType { name, .. } if table.column_index(name).is_some() => {
+                return invalid(format!("cannot alter inherited column \"{name}\""));
+            }
+            _ => {}
+        }
+    }
+    let has_children = ctx.catalog().children(table.oid).next().is_some();
+    if scope.only && has_children {
+        match command {
+            Command::AddColumn { .. } => {
+                return invalid("column must be added to child tables too".into());
+            }
+            Command::AddConstraint(c) if matches!(c.kind, AstConstraint::Check(_)) => {
+                return invalid("constraint must be added to child tables too".into());
+            }
+            _ => {}
+        }
+    }
+    let verb = match command {
+        Command::DropColumn { .. } => "drop",
+        Command::AlterColumnType { .. } => "alter",
+        _ => return Ok(()),
+    };
+    let (Command::DropColumn { name, .. } | Command::AlterColumnType { name, .. }) = command else {
+        return Ok(());
+    };
+    let Some(position) = table.column_index(name) else { return Ok(()) };
+    if partition::key_reads(ctx, table, position as i16 + 1)? {
+        return invalid(format!(
+            "cannot {verb} column \"{name}\" because it is part of the partition key of relation \
+             \"{}\"",
+            table.name
+        ));
+    }
+    Ok(())
+}
+
+fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Result<()> {
     match command {
         Command::AddColumn { column, if_not_exists } => add(ctx, table, column, *if_not_exists),
         Command::DropColumn { name, behavior, if_exists } => {
@@ -78,7 +188,7 @@ fn run(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Result<(
             constraint::add_all(ctx, table, pending)
         }
         Command::DropConstraint { name, behavior, if_exists } => {
-            drop_constraint(ctx, table, name, *behavior, *if_exists)
+            drop_constraint(ctx, table, name, *behavior, *if_exists, false)
         }
         Command::ColumnDefault { name, default } => {
             let position = column_position(&table, name)?;
@@ -249,6 +359,9 @@ fn rewrite(
     position: usize,
     expr: Expr,
 ) -> Result<()> {
+    if old.kind == RelKind::PartitionedTable {
+        return retype_indexes(ctx, new);
+    }
     let mut doomed = files_of(&old);
     let mut new = new;
     create_storage(ctx, &mut new)?;
@@ -277,6 +390,20 @@ fn rewrite(
         ctx.put(index)?;
     }
     ctx.txn.drop_files_at_commit(&doomed);
+    Ok(())
+}
+
+/// A partitioned table has no rows to write: its indexes follow the new types.
+fn retype_indexes(ctx: &mut DdlContext<'_>, new: Relation) -> Result<()> {
+    ctx.put(new.clone())?;
+    let catalog = ctx.catalog();
+    let shared = Arc::new(new);
+    for index in catalog.indexes_of(&shared) {
+        let mut index = (**index).clone();
+        refresh_key_types(&shared, &mut index);
+        index::reprint(ctx, &shared, &shared, &mut index)?;
+        ctx.put(index)?;
+    }
     Ok(())
 }
 
@@ -419,8 +546,9 @@ fn drop_constraint(
     ctx: &mut DdlContext<'_>,
     table: Relation,
     name: &str,
-    _behavior: DropBehavior,
+    behavior: DropBehavior,
     if_exists: bool,
+    recursing: bool,
 ) -> Result<()> {
     let Some(at) = table.constraints.iter().position(|c| *c.name == *name) else {
         let message =
@@ -433,6 +561,21 @@ fn drop_constraint(
     };
     let mut table = table;
     let constraint = table.constraints.remove(at);
+    if constraint.inherited && !recursing {
+        return Err(Error::new(
+            SqlState::INVALID_TABLE_DEFINITION,
+            format!("cannot drop inherited constraint \"{name}\" of relation \"{}\"", table.name),
+        ));
+    }
+    for child in partition::children(ctx, table.oid)? {
+        let belongs = |c: &&Constraint| match c.parent {
+            Some(parent) => parent == constraint.oid,
+            None => c.inherited && c.name == constraint.name,
+        };
+        if let Some(own) = child.constraints.iter().find(belongs) {
+            drop_constraint(ctx, (*child).clone(), &own.name, behavior, false, true)?;
+        }
+    }
     if let ConstraintKind::NotNull = constraint.kind {
         for attnum in &constraint.columns {
             table.columns[*attnum as usize - 1].not_null = false;

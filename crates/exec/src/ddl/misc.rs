@@ -279,13 +279,30 @@ pub(crate) fn rename(ctx: &mut DdlContext<'_>, rename: &RenameStmt) -> Result<&'
         return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
     };
     match (rename.kind, &rename.part) {
-        (ObjectKind::Column, Some(column)) => rename_column(ctx, &relation, column, new)?,
+        (ObjectKind::Column, Some(column)) => {
+            if relation.partition_of.is_some() && relation.column_index(column).is_some() {
+                return Err(inherited("column", column));
+            }
+            rename_column(ctx, &relation, column, new)?;
+        }
         (ObjectKind::TableConstraint, Some(constraint)) => {
+            let found = relation.constraints.iter().find(|c| *c.name == **constraint);
+            if found.is_some_and(|c| c.inherited && c.parent.is_none()) {
+                return Err(inherited("constraint", constraint));
+            }
             rename_constraint(ctx, &relation, constraint, new)?;
         }
         _ => rename_relation(ctx, &relation, new)?,
     }
     Ok(tag)
+}
+
+/// What a partition has from its parent is renamed there: 42P16.
+fn inherited(what: &str, name: &str) -> Error {
+    Error::new(
+        SqlState::INVALID_TABLE_DEFINITION,
+        format!("cannot rename inherited {what} \"{name}\""),
+    )
 }
 
 fn rename_relation(ctx: &mut DdlContext<'_>, relation: &Arc<Relation>, new: String) -> Result<()> {
@@ -340,6 +357,7 @@ fn rename_column(
     let mut renamed = (**relation).clone();
     renamed.columns[position].name = new.as_str().into();
     rename_in_checks(ctx, relation, &mut renamed)?;
+    super::partition::rename_in_key(ctx, relation, &mut renamed)?;
     super::view::follow_rename(ctx, &Arc::new(renamed.clone()))?;
     if let Some(printed) = ctx.catalog().relation(renamed.oid) {
         renamed.view = printed.view.clone();
@@ -361,6 +379,10 @@ fn rename_column(
         }
         super::index::reprint(ctx, relation, &renamed, &mut index)?;
         ctx.put(index)?;
+    }
+    for child in super::partition::children(ctx, relation.oid)? {
+        ctx.txn.lock_relation_blocking(child.oid, RelationLockMode::AccessExclusive)?;
+        rename_column(ctx, &child, column, new.clone())?;
     }
     Ok(())
 }
@@ -402,6 +424,11 @@ fn rename_constraint(
         return rename_relation(ctx, index, new);
     }
     let mut renamed = (**relation).clone();
-    renamed.constraints[at].name = new.into();
-    ctx.put(renamed)
+    renamed.constraints[at].name = new.as_str().into();
+    ctx.put(renamed)?;
+    for child in super::partition::children(ctx, relation.oid)? {
+        ctx.txn.lock_relation_blocking(child.oid, RelationLockMode::AccessExclusive)?;
+        rename_constraint(ctx, &child, constraint, new.clone())?;
+    }
+    Ok(())
 }

@@ -239,7 +239,7 @@ pub(in super::super) fn check_default_partition(
 }
 
 /// Every row of `partition` must be routed to it by the parent's map: 23514.
-fn check_rows(
+pub(super) fn check_rows(
     ctx: &mut DdlContext<'_>,
     parent: &Relation,
     partition: &Arc<Relation>,

@@ -1,6 +1,7 @@
 //! What a partition has from its parent: columns, constraints, indexes.
 
 use super::super::{DdlContext, index};
+use super::attach::{find_counterpart, take_over};
 use super::{attnum_in, children};
 use std::sync::Arc;
 use steppe_catalog::{Column, Constraint, ConstraintKind, IndexKey, RelKind, Relation};
@@ -86,6 +87,13 @@ fn index_partition(
 ) -> Result<()> {
     let info = parent_index.index.as_ref();
     let info = info.ok_or_else(|| Error::internal("relation is not an index"))?;
+    if let Some(own) = find_counterpart(ctx, parent, parent_index, partition)? {
+        take_over(ctx, parent_index, parent, &own, partition)?;
+        return match own.kind {
+            RelKind::PartitionedIndex => spread_index(ctx, partition, own.oid),
+            _ => Ok(()),
+        };
+    }
     let moved = |attnum: i16| match attnum {
         0 => Ok(0),
         attnum => attnum_in(partition, parent, attnum as usize - 1),

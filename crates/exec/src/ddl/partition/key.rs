@@ -8,7 +8,7 @@ use steppe_partition::PartitionStrategy;
 use steppe_sql::ast::{self, PartitionSpec};
 use steppe_sql::bind::index::{columns_of, is_mutable};
 use steppe_sql::bind::typename::format_type;
-use steppe_sql::bind::{ExprPlace, bind_table_expr, is_system_column};
+use steppe_sql::bind::{ExprPlace, bind_table_expr, is_system_column, parse_expression};
 use steppe_sql::deparse;
 use steppe_sql::expr::Expr;
 use steppe_types::{Error, Oid, Result, SqlState};
@@ -106,6 +106,49 @@ fn key_expression(
     }
     let text = deparse::table_expression(&bound, Some(table));
     Ok((0, Some(Arc::from(text)), bound.ty().oid))
+}
+
+/// Whether the key of a partitioned table reads a column.
+pub(in super::super) fn key_reads(
+    ctx: &mut DdlContext<'_>,
+    table: &Relation,
+    attnum: i16,
+) -> Result<bool> {
+    let Some(key) = &table.partition_key else { return Ok(false) };
+    let table = Arc::new(table.clone());
+    for column in &key.columns {
+        let Some(text) = &column.expression else {
+            if column.attnum == attnum {
+                return Ok(true);
+            }
+            continue;
+        };
+        let parsed = parse_expression(text)?;
+        let place = ExprPlace::PartitionKey;
+        let bound = ctx.binding(|b| bind_table_expr(b, Some(&table), &parsed, place))?;
+        if columns_of(&bound).contains(&attnum) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Writes a key's expressions again after a column was renamed.
+pub(in super::super) fn rename_in_key(
+    ctx: &mut DdlContext<'_>,
+    old: &Arc<Relation>,
+    renamed: &mut Relation,
+) -> Result<()> {
+    let Some(mut key) = renamed.partition_key.clone() else { return Ok(()) };
+    for column in &mut key.columns {
+        let Some(text) = &column.expression else { continue };
+        let parsed = parse_expression(text)?;
+        let place = ExprPlace::PartitionKey;
+        let bound = ctx.binding(|b| bind_table_expr(b, Some(old), &parsed, place))?;
+        column.expression = Some(deparse::table_expression(&bound, Some(renamed)).into());
+    }
+    renamed.partition_key = Some(key);
+    Ok(())
 }
 
 fn check_has_opclass(strategy: PartitionStrategy, type_oid: Oid) -> Result<()> {

@@ -1,15 +1,18 @@
 //! Partitioned tables and their partitions (tablecmds.c, parse_utilcmd.c, partbounds.c).
 //!
-//! `key`: PARTITION BY; `bound`: FOR VALUES; `inherit`: what a partition has from its parent.
+//! `key`: PARTITION BY; `bound`: FOR VALUES; `inherit`: what a partition has from its parent;
+//! `attach`: tables that become partitions, and cease to be.
 //! Whoever adds a partition holds ACCESS EXCLUSIVE on the parent.
 
+mod attach;
 mod bound;
 mod inherit;
 mod key;
 
+pub(super) use attach::{attach, attach_index, detach, require_partitioned};
 pub(super) use bound::{check_default_partition, partition_of};
 pub(super) use inherit::{inherit_constraints, inherit_indexes, inherited_columns, spread_index};
-pub(super) use key::{check_unique_covers_key, partition_key};
+pub(super) use key::{check_unique_covers_key, key_reads, partition_key, rename_in_key};
 
 use super::DdlContext;
 use std::sync::Arc;

@@ -1,0 +1,321 @@
+//! ATTACH and DETACH PARTITION, of tables and of indexes.
+//!
+//! A table that is attached must look like a partition already: the parent's columns with their
+//! types and NOT NULL, its CHECK constraints, and rows within the bound. Indexes that it lacks
+//! are made; those it has are taken over.
+
+use super::super::{DdlContext, index};
+use super::bound::check_rows;
+use super::{attnum_in, check_default_partition, inherit_indexes, partition_of};
+use std::sync::Arc;
+use steppe_catalog::{Constraint, ConstraintKind, IndexInfo, PartitionOf, RelKind, Relation};
+use steppe_sql::ast::{self, RangeVar};
+use steppe_txn::RelationLockMode;
+use steppe_types::{Error, Oid, Result, SqlState};
+
+/// ALTER TABLE … ATTACH PARTITION.
+pub(in super::super) fn attach(
+    ctx: &mut DdlContext<'_>,
+    parent: Relation,
+    name: &RangeVar,
+    written: &ast::PartitionBound,
+) -> Result<()> {
+    let table = ctx.open_table(name, RelationLockMode::AccessExclusive)?;
+    if table.partition_of.is_some() {
+        return Err(wrong_type(format!("\"{}\" is already a partition", table.name)));
+    }
+    if !table.inherits.is_empty() {
+        return Err(wrong_type("cannot attach inheritance child as partition"));
+    }
+    if is_below(ctx, &parent, table.oid) {
+        return Err(Error::new(SqlState::DUPLICATE_TABLE, "circular inheritance not allowed")
+            .detail(format!("\"{}\" is already a child of \"{}\".", parent.name, table.name)));
+    }
+    check_persistence(ctx, &parent, &table)?;
+    check_columns(&parent, &table)?;
+    let mut partition = (*table).clone();
+    adopt_constraints(&parent, &mut partition)?;
+    partition.partition_of = Some(partition_of(ctx, &parent, &partition, written)?);
+    let oid = partition.oid;
+    ctx.put(partition)?;
+    let catalog = ctx.catalog();
+    let partition = catalog.relation(oid).ok_or_else(|| Error::internal("table has gone"))?;
+    check_rows(ctx, &parent, partition, &|name| {
+        format!("partition constraint of relation \"{name}\" is violated by some row")
+    })?;
+    check_default_partition(ctx, &parent)?;
+    inherit_indexes(ctx, &parent, oid)
+}
+
+/// Whether `table` is `ancestor` or a partition somewhere below it.
+fn is_below(ctx: &mut DdlContext<'_>, table: &Relation, ancestor: Oid) -> bool {
+    let catalog = ctx.catalog();
+    let mut at = Some(table.oid);
+    while let Some(oid) = at {
+        if oid == ancestor {
+            return true;
+        }
+        let of = catalog.relation(oid).and_then(|relation| relation.partition_of.as_ref());
+        at = of.map(|of| of.parent);
+    }
+    false
+}
+
+fn check_persistence(ctx: &mut DdlContext<'_>, parent: &Relation, table: &Relation) -> Result<()> {
+    let catalog = ctx.catalog();
+    let refused = match (catalog.is_temporary(table), catalog.is_temporary(parent)) {
+        (true, false) => "temporary relation as partition of permanent",
+        (false, true) => "permanent relation as partition of temporary",
+        _ => return Ok(()),
+    };
+    Err(wrong_type(format!("cannot attach a {refused} relation \"{}\"", parent.name)))
+}
+
+/// The same columns, in whatever order (MergeAttributesIntoExisting).
+fn check_columns(parent: &Relation, table: &Relation) -> Result<()> {
+    for column in table.columns.iter().filter(|column| !column.dropped) {
+        if parent.column_index(&column.name).is_none() {
+            return Err(mismatch(format!(
+                "table \"{}\" contains column \"{}\" not found in parent \"{}\"",
+                table.name, column.name, parent.name
+            ))
+            .detail("The new partition may contain only the columns present in parent."));
+        }
+    }
+    for column in parent.columns.iter().filter(|column| !column.dropped) {
+        let name = &column.name;
+        let Some(position) = table.column_index(name) else {
+            return Err(mismatch(format!("child table is missing column \"{name}\"")));
+        };
+        let own = &table.columns[position];
+        if (own.type_oid, own.typmod) != (column.type_oid, column.typmod) {
+            return Err(mismatch(format!(
+                "child table \"{}\" has different type for column \"{name}\"",
+                table.name
+            )));
+        }
+        if column.not_null && !own.not_null {
+            return Err(mismatch(format!(
+                "column \"{name}\" in child table \"{}\" must be marked NOT NULL",
+                table.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The parent's CHECK constraints, which the table must have, are the parent's from now on.
+fn adopt_constraints(parent: &Relation, table: &mut Relation) -> Result<()> {
+    for constraint in &parent.constraints {
+        let ConstraintKind::Check { expression } = &constraint.kind else { continue };
+        let found = table.constraints.iter_mut().find(|own| own.name == constraint.name);
+        let Some(own) = found else {
+            let message = format!("child table is missing constraint \"{}\"", constraint.name);
+            return Err(mismatch(message));
+        };
+        if !matches!(&own.kind, ConstraintKind::Check { expression: e } if e == expression) {
+            return Err(mismatch(format!(
+                "child table \"{}\" has different definition for check constraint \"{}\"",
+                table.name, constraint.name
+            )));
+        }
+        own.inherited = true;
+    }
+    Ok(())
+}
+
+/// ALTER TABLE … DETACH PARTITION: the table stays, with its indexes and constraints as its own.
+pub(in super::super) fn detach(
+    ctx: &mut DdlContext<'_>,
+    parent: &Relation,
+    name: &RangeVar,
+) -> Result<()> {
+    let partition = ctx.open(name, RelationLockMode::AccessExclusive)?;
+    if partition.partition_of.as_ref().is_none_or(|of| of.parent != parent.oid) {
+        return Err(Error::new(
+            SqlState::UNDEFINED_TABLE,
+            format!(
+                "relation \"{}\" is not a partition of relation \"{}\"",
+                partition.name, parent.name
+            ),
+        ));
+    }
+    let mut table = (*partition).clone();
+    table.partition_of = None;
+    for constraint in &mut table.constraints {
+        (constraint.inherited, constraint.parent) = (false, None);
+    }
+    ctx.put(table)?;
+    for index in &partition.indexes {
+        let catalog = ctx.catalog();
+        let index = catalog.relation(*index).filter(|index| index.partition_of.is_some());
+        if let Some(index) = index {
+            ctx.put(Relation { partition_of: None, ..(**index).clone() })?;
+        }
+    }
+    Ok(())
+}
+
+/// ALTER INDEX … ATTACH PARTITION.
+pub(in super::super) fn attach_index(
+    ctx: &mut DdlContext<'_>,
+    parent: &Relation,
+    name: &RangeVar,
+) -> Result<()> {
+    let own = ctx.open(name, RelationLockMode::AccessExclusive)?;
+    let (Some(info), Some(parent_info)) = (&own.index, &parent.index) else {
+        return Err(wrong_type(format!("\"{}\" is not an index", own.name)));
+    };
+    if own.partition_of.as_ref().is_some_and(|of| of.parent == parent.oid) {
+        return Ok(());
+    }
+    let refused = |detail: String| {
+        Err(Error::new(
+            SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!(
+                "cannot attach index \"{}\" as a partition of index \"{}\"",
+                own.name, parent.name
+            ),
+        )
+        .detail(detail))
+    };
+    if own.partition_of.is_some() {
+        return refused(format!("Index \"{}\" is already attached to another index.", own.name));
+    }
+    let catalog = ctx.catalog();
+    let (Some(table), Some(parent_table)) =
+        (catalog.relation(info.table), catalog.relation(parent_info.table))
+    else {
+        return Err(Error::internal("an index's table has gone"));
+    };
+    if table.partition_of.as_ref().is_none_or(|of| of.parent != parent_table.oid) {
+        return refused(format!(
+            "Index \"{}\" is not an index on any partition of table \"{}\".",
+            own.name, parent_table.name
+        ));
+    }
+    for sibling in catalog.children(parent.oid) {
+        let sibling = catalog.relation(sibling).and_then(|index| index.index.as_ref());
+        if sibling.is_some_and(|sibling| sibling.table == table.oid) {
+            let detail =
+                format!("Another index is already attached for partition \"{}\".", table.name);
+            return refused(detail);
+        }
+    }
+    if !is_counterpart(parent_table, parent_info, table, info)? {
+        return refused("The index definitions do not match.".into());
+    }
+    take_over(ctx, parent, parent_table, &own, table)
+}
+
+/// Whether a partition's index is what its parent's is (CompareIndexInfo).
+pub(super) fn is_counterpart(
+    parent: &Relation,
+    parent_info: &IndexInfo,
+    table: &Relation,
+    info: &IndexInfo,
+) -> Result<bool> {
+    if info.unique != parent_info.unique
+        || info.nulls_not_distinct != parent_info.nulls_not_distinct
+        || info.predicate != parent_info.predicate
+        || info.keys.len() != parent_info.keys.len()
+        || info.include.len() != parent_info.include.len()
+    {
+        return Ok(false);
+    }
+    let moved = |attnum: i16| match attnum {
+        0 => Ok(0),
+        attnum => attnum_in(table, parent, attnum as usize - 1),
+    };
+    for (own, model) in info.keys.iter().zip(&parent_info.keys) {
+        let same = own.attnum == moved(model.attnum)?
+            && own.expression == model.expression
+            && (own.descending, own.nulls_first) == (model.descending, model.nulls_first)
+            && own.opclass == model.opclass;
+        if !same {
+            return Ok(false);
+        }
+    }
+    for (own, model) in info.include.iter().zip(&parent_info.include) {
+        if *own != moved(*model)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Makes a partition's own index, and the constraint on it, the parent's.
+pub(super) fn take_over(
+    ctx: &mut DdlContext<'_>,
+    parent_index: &Relation,
+    parent: &Relation,
+    own: &Arc<Relation>,
+    table: &Arc<Relation>,
+) -> Result<()> {
+    let of = PartitionOf { parent: parent_index.oid, bound: None, detach_pending: false };
+    ctx.put(Relation { partition_of: Some(of), ..(**own).clone() })?;
+    let serves = |c: &&Constraint, oid: Oid| match c.kind {
+        ConstraintKind::Primary { index } | ConstraintKind::Unique { index } => index == oid,
+        _ => false,
+    };
+    let Some(model) = parent.constraints.iter().find(|c| serves(c, parent_index.oid)) else {
+        return Ok(());
+    };
+    let mut table = (**table).clone();
+    for constraint in &mut table.constraints {
+        if serves(&&*constraint, own.oid) {
+            (constraint.inherited, constraint.parent) = (true, Some(model.oid));
+        }
+    }
+    ctx.put(table)
+}
+
+/// An index of a partition that can be its parent's, and is nobody's yet.
+pub(super) fn find_counterpart(
+    ctx: &mut DdlContext<'_>,
+    parent: &Relation,
+    parent_index: &Relation,
+    table: &Relation,
+) -> Result<Option<Arc<Relation>>> {
+    let Some(parent_info) = &parent_index.index else { return Ok(None) };
+    let wants_constraint = index::constraint_of(parent, parent_index.oid).is_some();
+    let catalog = ctx.catalog();
+    for own in catalog.indexes_of(table) {
+        let Some(info) = own.index.as_ref().filter(|_| own.partition_of.is_none()) else {
+            continue;
+        };
+        let serves = index::constraint_of(table, own.oid).is_some();
+        if info.primary == parent_info.primary
+            && (serves || !wants_constraint)
+            && is_counterpart(parent, parent_info, table, info)?
+        {
+            return Ok(Some(own.clone()));
+        }
+    }
+    Ok(None)
+}
+
+fn wrong_type(message: impl Into<String>) -> Error {
+    Error::new(SqlState::WRONG_OBJECT_TYPE, message)
+}
+
+fn mismatch(message: impl Into<String>) -> Error {
+    Error::new(SqlState::DATATYPE_MISMATCH, message)
+}
+
+/// 42809 for ATTACH and DETACH PARTITION of what is not partitioned.
+pub(in super::super) fn require_partitioned(table: &Relation, action: &str) -> Result<()> {
+    let kind = match table.kind {
+        RelKind::PartitionedTable => return Ok(()),
+        RelKind::Table | RelKind::Virtual => "tables",
+        RelKind::View => "views",
+        RelKind::Sequence => "sequences",
+        RelKind::Index => "indexes",
+        RelKind::PartitionedIndex => "partitioned indexes",
+    };
+    Err(wrong_type(format!(
+        "ALTER action {action} cannot be performed on relation \"{}\"",
+        table.name
+    ))
+    .detail(format!("This operation is not supported for {kind}.")))
+}
