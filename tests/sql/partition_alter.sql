@@ -1,4 +1,5 @@
 -- ALTER TABLE and ALTER INDEX on partitioned tables: attach, detach, and what goes down to the partitions.
+-- PostgreSQL 15 differs: texts of some refusals
 create table p(a int not null, b text, check (a > 0)) partition by range(a);
 create table x(a int, b text);
 alter table x attach partition p for values from (1) to (10);
