@@ -30,8 +30,8 @@ pub(crate) const SPACE_BEGIN: &[u8] = &[];
 /// The greatest point.
 pub(crate) const SPACE_END: &[u8] = &[MAXVALUE];
 
-/// Comes before the bytes of a hash, as before those of a value.
-const HASH: u8 = 1;
+/// Comes before the bytes of a value.
+const VALUE: u8 = 1;
 
 /// The bytes of a key that are compared as one number.
 const HEAD_BYTES: usize = 16;
@@ -69,13 +69,27 @@ impl From<&[u8]> for Key {
     }
 }
 
+/// As [`encode_hash`] encodes it.
 impl From<u64> for Key {
     fn from(number: u64) -> Key {
-        Key { head: u128::from(number), rest: None }
+        let head = (u128::from(VALUE) << 64 | u128::from(number)) << 56;
+        Key { head, rest: None }
     }
 }
 
 impl Key {
+    /// The bytes after the first, which is that of a value in almost all keys: a
+    /// lesser hint means a lesser key.
+    #[inline]
+    pub(crate) fn hint(&self) -> u64 {
+        match (self.head >> 120) as u8 {
+            // Bits are left out on both sides.
+            VALUE => (self.head >> 56) as u64,
+            MINVALUE => 0,
+            _ => u64::MAX,
+        }
+    }
+
     /// The bytes, but for trailing zeros of the head.
     pub(crate) fn bytes(&self) -> impl Iterator<Item = u8> {
         let rest = self.rest.iter().flat_map(|rest| rest.iter().copied());
@@ -104,14 +118,14 @@ pub(crate) fn encode_row(types: &[Oid], values: &[Datum], out: &mut Vec<u8>) -> 
     types.iter().zip(values).try_for_each(|(type_oid, value)| encode_value(*type_oid, value, out))
 }
 
-/// A row's or a column's hash, in a key space of its own.
+/// A row's or a column's hash, as a value of a key space of its own.
 pub(crate) fn encode_hash(hash: u64) -> Vec<u8> {
-    [&[HASH], &hash.to_be_bytes()[..]].concat()
+    [&[VALUE], &hash.to_be_bytes()[..]].concat()
 }
 
 /// What [`encode_hash`] encoded.
 pub(crate) fn decode_hash(bytes: &[u8]) -> Option<u64> {
-    bytes.strip_prefix(&[HASH])?.first_chunk().map(|hash| u64::from_be_bytes(*hash))
+    bytes.strip_prefix(&[VALUE])?.first_chunk().map(|hash| u64::from_be_bytes(*hash))
 }
 
 /// A range bound in the key space, with the end of each column's part.

@@ -127,6 +127,18 @@ fn check_sound(case: &Case, set: &KeySet) {
     assert_eq!(kept, expected, "each once and in order");
 }
 
+/// A point statement's partition is the one that is kept.
+fn check_routed(case: &Case, set: &KeySet) {
+    let steps = PruningSteps::compile(&case.predicate, case.map.types().len());
+    if let Some(routed) = steps.route(&case.map, &no_slots, &mut Vec::new()).unwrap() {
+        let kept: Vec<Oid> = case.map.select(set).collect();
+        assert!(
+            kept.is_empty() || kept.iter().eq(&routed),
+            "{routed:?} is routed to, not {kept:?}"
+        );
+    }
+}
+
 /// In an ordered selection no key of a partition is after one of a later partition.
 fn check_ordered(case: &Case, set: &KeySet, order: KeyOrder) {
     let Some(ordered) = case.map.select_ordered(set, order) else { return };
@@ -173,6 +185,7 @@ proptest! {
         let context = context(case.zone);
         let set = evaluate(&case.predicate, &case.map, &context);
         check_sound(&case, &set);
+        check_routed(&case, &set);
         for (descending, nulls_first) in [(false, false), (false, true), (true, false), (true, true)] {
             check_ordered(&case, &set, KeyOrder { descending, nulls_first });
         }

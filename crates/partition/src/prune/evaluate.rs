@@ -62,6 +62,55 @@ impl PruningSteps {
         let hashed = map.strategy() == PartitionStrategy::Hash;
         Evaluation { types: map.types(), hashed, slot, context }.step(&self.root)
     }
+
+    /// The one partition that can hold a row, if the predicate fixes the whole key to
+    /// values of the columns' own types: what a point statement asks, at the price of
+    /// routing a row. `Some(None)` if there is none; `None` if the predicate is not of
+    /// that kind, so that it is to be evaluated.
+    pub fn route(
+        &self,
+        map: &PartitionMap,
+        slot: &dyn Fn(u32) -> Result<Option<Datum>>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<Option<Option<Oid>>> {
+        let Some(operands) = &self.key else { return Ok(None) };
+        let mut key = [const { Datum::Null }; ROUTED_COLUMNS_MAX];
+        let Some(key) = key.get_mut(..operands.len()) else { return Ok(None) };
+        for ((place, operand), type_oid) in key.iter_mut().zip(operands).zip(map.types()) {
+            let value = match operand {
+                Operand::Constant(value) => value.clone(),
+                Operand::Slot(number) => match slot(*number)? {
+                    Some(value) => value,
+                    None => return Ok(None),
+                },
+            };
+            if value.is_null() {
+                return Ok(Some(None));
+            }
+            let Some(value) = of_type(*type_oid, value) else { return Ok(None) };
+            *place = value;
+        }
+        map.route(key, scratch).map(Some)
+    }
+}
+
+/// How many columns a key may have to be routed without an allocation.
+const ROUTED_COLUMNS_MAX: usize = 4;
+
+/// A value as one of a type, if that is what it is or if integers are only of another
+/// width.
+fn of_type(type_oid: Oid, value: Datum) -> Option<Datum> {
+    let physical = Physical::of(type_oid);
+    if Physical::of_datum(&value) == Some(physical) {
+        return Some(value);
+    }
+    let number = integer(&value)?;
+    match physical {
+        Physical::Int2 => i16::try_from(number).ok().map(Datum::Int2),
+        Physical::Int4 => i32::try_from(number).ok().map(Datum::Int4),
+        Physical::Int8 => Some(Datum::Int8(number)),
+        _ => None,
+    }
 }
 
 struct Evaluation<'a> {
@@ -82,16 +131,14 @@ impl Evaluation<'_> {
     }
 
     fn conjunction(&self, parts: &Conjunction) -> Result<KeySet> {
-        let mut columns: Vec<Option<ColumnSet>> = vec![None; self.types.len()];
-        for (column, step) in &parts.columns {
-            let set = self.column(self.types[*column], step)?;
-            let so_far = columns[*column].take();
-            columns[*column] = Some(match so_far {
-                Some(so_far) => so_far.intersect(set),
-                None => set,
-            });
-        }
-        let mut keys = if self.hashed { hashed_keys(&columns) } else { ordered_keys(&columns) };
+        let mut keys = match self.types {
+            [type_oid] if !self.hashed => {
+                let steps = parts.columns.iter().map(|(_, step)| step);
+                let set = self.all_of(*type_oid, steps)?;
+                KeySet { ranges: set.ranges, null: set.null }
+            }
+            _ => self.several_columns(parts)?,
+        };
         for row in &parts.rows {
             keys = keys.intersect(self.row(row)?);
         }
@@ -104,13 +151,34 @@ impl Evaluation<'_> {
         Ok(keys)
     }
 
+    fn several_columns(&self, parts: &Conjunction) -> Result<KeySet> {
+        let mut columns: Vec<Option<ColumnSet>> = vec![None; self.types.len()];
+        for (column, step) in &parts.columns {
+            let set = self.column(self.types[*column], step)?;
+            let so_far = columns[*column].take();
+            columns[*column] = Some(match so_far {
+                Some(so_far) => so_far.intersect(set),
+                None => set,
+            });
+        }
+        Ok(if self.hashed { hashed_keys(&columns) } else { ordered_keys(&columns) })
+    }
+
+    fn all_of<'s>(
+        &self,
+        type_oid: Oid,
+        mut steps: impl Iterator<Item = &'s ColumnStep>,
+    ) -> Result<ColumnSet> {
+        let Some(first) = steps.next() else { return Ok(ColumnSet::all()) };
+        let first = self.column(type_oid, first)?;
+        steps.try_fold(first, |all, step| Ok(all.intersect(self.column(type_oid, step)?)))
+    }
+
     fn column(&self, type_oid: Oid, step: &ColumnStep) -> Result<ColumnSet> {
         match step {
             ColumnStep::IsNull => Ok(ColumnSet { ranges: KeyRanges::none(), null: true }),
             ColumnStep::IsNotNull => Ok(ColumnSet::not_null(KeyRanges::all())),
-            ColumnStep::And(steps) => steps.iter().try_fold(ColumnSet::all(), |all, step| {
-                Ok(all.intersect(self.column(type_oid, step)?))
-            }),
+            ColumnStep::And(steps) => self.all_of(type_oid, steps.iter()),
             ColumnStep::Or(steps) => steps.iter().try_fold(ColumnSet::none(), |all, step| {
                 Ok(all.union(self.column(type_oid, step)?))
             }),

@@ -52,6 +52,9 @@ impl KeyRanges {
     /// The keys in any of the ranges, which come in any order.
     pub(crate) fn from_unordered(mut ranges: Vec<KeyRange>) -> KeyRanges {
         ranges.retain(|range| range.start < range.end);
+        if ranges.len() <= 1 {
+            return KeyRanges(ranges);
+        }
         ranges.sort_by(|a, b| a.start.cmp(&b.start));
         let mut joined: Vec<KeyRange> = Vec::with_capacity(ranges.len());
         for range in ranges {

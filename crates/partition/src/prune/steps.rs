@@ -11,6 +11,8 @@ use steppe_types::Datum;
 #[derive(Clone, Debug, PartialEq)]
 pub struct PruningSteps {
     pub(super) root: Step,
+    /// What each column of the key has to equal, if the predicate says so of all.
+    pub(super) key: Option<Vec<Operand>>,
 }
 
 /// A set of keys.
@@ -55,7 +57,12 @@ pub(super) struct RowStep {
 impl PruningSteps {
     /// Compiles a predicate over a key of `columns` columns.
     pub fn compile(predicate: &Predicate, columns: usize) -> PruningSteps {
-        PruningSteps { root: compile(predicate, columns) }
+        let root = compile(predicate, columns);
+        let key = match &root {
+            Step::Conjunction(parts) => whole_key(parts, columns),
+            Step::Union(_) => None,
+        };
+        PruningSteps { root, key }
     }
 
     /// Whether no value can make them prune anything: they need not be evaluated.
@@ -89,6 +96,18 @@ impl Step {
             }
         }
     }
+}
+
+fn whole_key(parts: &Conjunction, columns: usize) -> Option<Vec<Operand>> {
+    let equals = |n: usize| {
+        parts.columns.iter().find_map(|(column, step)| match step {
+            ColumnStep::Compare(Comparison::Equal, operand) if *column == n => {
+                Some(operand.clone())
+            }
+            _ => None,
+        })
+    };
+    (0..columns).map(equals).collect()
 }
 
 fn is_slot(operand: &Operand) -> bool {
