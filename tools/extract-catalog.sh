@@ -38,12 +38,23 @@ dump pg_range pg_range "" true rngtypid
 
 # The shapes of the system catalogs and views themselves: relation, kind, column, type, not null.
 run -c "copy (select c.oid, n.nspname, c.relname, c.relkind, a.attnum, a.attname, a.atttypid,
-        a.atttypmod, a.attnotnull
+        a.atttypmod, a.attnotnull, a.attcollation
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
     join pg_attribute a on a.attrelid = c.oid
     where n.nspname in ('pg_catalog', 'information_schema') and c.relkind in ('r', 'v')
     and a.attnum > 0 and not a.attisdropped and c.oid < 16384
     order by c.oid, a.attnum) to stdout (header)" > "$out/system_columns.tsv"
+
+# Their indexes (all are B-trees of plain columns, ascending) and constraints, without those of
+# TOAST tables.
+run -c "copy (select i.indexrelid, c.relname, i.indrelid, i.indisunique, i.indisprimary, i.indkey
+    from pg_index i join pg_class c on c.oid = i.indexrelid join pg_class t on t.oid = i.indrelid
+    where i.indexrelid < 16384 and t.relkind = 'r' order by 1) to stdout (header)" \
+    > "$out/system_indexes.tsv"
+run -c "copy (select o.oid, o.conname, o.contype, o.conrelid, o.conindid, o.conkey
+    from pg_constraint o join pg_class t on t.oid = o.conrelid
+    where o.oid < 16384 and t.relkind = 'r' order by 1) to stdout (header)" \
+    > "$out/system_constraints.tsv"
 
 # Settings, as pg_settings describes them.
 run -c "copy (select name, unit, category, context, vartype, min_val, max_val, enumvals, boot_val

@@ -32,11 +32,8 @@ CREATE VIEW rich AS SELECT id, name FROM customer WHERE balance > 1000;
 \ds
 \dv
 \dn
-\dT integer
 \df abs
-\do ^@
 \dC integer
-\dx
 \du postgres
 \db
 \dp customer

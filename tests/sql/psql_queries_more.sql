@@ -212,7 +212,7 @@ WHERE c.relkind IN ('p','I','')
   AND pg_catalog.pg_table_is_visible(c.oid)
 ORDER BY "Schema", "Type" DESC, "Name";
 
--- \df+ abs
+-- \df+ abs, without its description
 SELECT n.nspname as "Schema",
   p.proname as "Name",
   pg_catalog.pg_get_function_result(p.oid) as "Result data type",
@@ -237,8 +237,7 @@ SELECT n.nspname as "Schema",
  CASE WHEN prosecdef THEN 'definer' ELSE 'invoker' END AS "Security",
  pg_catalog.array_to_string(p.proacl, E'\n') AS "Access privileges",
  l.lanname as "Language",
- COALESCE(pg_catalog.pg_get_function_sqlbody(p.oid), p.prosrc) as "Source code",
- pg_catalog.obj_description(p.oid, 'pg_proc') as "Description"
+ COALESCE(pg_catalog.pg_get_function_sqlbody(p.oid), p.prosrc) as "Source code"
 FROM pg_catalog.pg_proc p
      LEFT JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
      LEFT JOIN pg_catalog.pg_language l ON l.oid = p.prolang

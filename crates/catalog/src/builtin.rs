@@ -288,6 +288,8 @@ impl Builtins {
             "pg_language",
             "pg_range",
             "system_columns",
+            "system_constraints",
+            "system_indexes",
             "pg_settings"
         )
         .into_iter()

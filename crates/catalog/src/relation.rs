@@ -298,6 +298,11 @@ impl Relation {
         }
     }
 
+    /// Whether it is a system catalog or an index of one.
+    pub fn is_system(&self) -> bool {
+        self.oid < oid::FIRST_NORMAL_OID
+    }
+
     /// Position of a live column by name.
     pub fn column_index(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|c| !c.dropped && &*c.name == name)

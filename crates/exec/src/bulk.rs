@@ -27,13 +27,16 @@ pub enum Field<'a> {
     Value(Datum),
     /// The value of a column of type text or varchar, of any length.
     Text(&'a str),
+    /// The column's default.
+    Default,
 }
 
 impl Field<'_> {
-    fn into_datum(self) -> Datum {
+    fn into_datum(self) -> Result<Datum> {
         match self {
-            Field::Value(value) => value,
-            Field::Text(text) => Datum::text(text),
+            Field::Value(value) => Ok(value),
+            Field::Text(text) => Ok(Datum::text(text)),
+            Field::Default => Err(Error::internal("bulk insert does not know the defaults")),
         }
     }
 }
@@ -43,6 +46,22 @@ pub struct BulkInsert {
     stmt: Arc<CompiledStmt>,
     inserter: Inserter,
     pending: Pending,
+    defaults: Option<Defaults>,
+}
+
+/// What [`Field::Default`] stands for.
+struct Defaults {
+    /// `INSERT INTO t (a, b) VALUES (DEFAULT, DEFAULT)`.
+    stmt: Arc<CompiledStmt>,
+    /// The table's columns that the fields go to.
+    columns: Box<[usize]>,
+}
+
+/// A row that is held as values.
+struct HeldRow {
+    values: Vec<Datum>,
+    /// The fields that take the default; NULL stands in for their values.
+    defaulted: Vec<usize>,
 }
 
 /// Rows that are not stored yet.
@@ -56,7 +75,7 @@ enum Pending {
     },
     Values {
         fields: usize,
-        rows: Vec<Vec<Datum>>,
+        rows: Vec<HeldRow>,
     },
 }
 
@@ -83,7 +102,16 @@ impl BulkInsert {
             }
             _ => Pending::Values { fields, rows: Vec::new() },
         };
-        Ok(BulkInsert { stmt: stmt.clone(), inserter: Inserter::default(), pending })
+        let inserter = Inserter::default();
+        Ok(BulkInsert { stmt: stmt.clone(), inserter, pending, defaults: None })
+    }
+
+    /// Lets fields be [`Field::Default`]: `stmt` inserts nothing but defaults, and field `i`
+    /// goes to the table's column `columns[i]`.
+    pub fn with_defaults(mut self, stmt: &Arc<CompiledStmt>, columns: &[usize]) -> BulkInsert {
+        self.pending = Pending::Values { fields: columns.len(), rows: Vec::new() };
+        self.defaults = Some(Defaults { stmt: stmt.clone(), columns: columns.into() });
+        self
     }
 
     /// Whether rows are held as values until they are stored, and looked at only then.
@@ -107,8 +135,18 @@ impl BulkInsert {
     ) -> Result<()> {
         match &mut self.pending {
             Pending::Values { fields, rows } => {
-                let row = (0..*fields).map(|i| field(i).map(Field::into_datum));
-                rows.push(row.collect::<Result<_>>()?);
+                let mut row =
+                    HeldRow { values: Vec::with_capacity(*fields), defaulted: Vec::new() };
+                for i in 0..*fields {
+                    row.values.push(match field(i)? {
+                        Field::Default => {
+                            row.defaulted.push(i);
+                            Datum::Null
+                        }
+                        other => other.into_datum()?,
+                    });
+                }
+                rows.push(row);
                 Ok(())
             }
             Pending::Encoded { sources, rows, long } => {
@@ -165,7 +203,8 @@ impl BulkInsert {
                     self.inserter.insert_encoded(target, &mut again, &mut cx)
                 }
                 Pending::Values { rows, .. } => {
-                    let full = rows[range].iter().map(|values| full_row(exprs, values, &mut cx));
+                    let defaults = self.defaults.as_ref();
+                    let full = rows[range].iter().map(|row| row.full(exprs, defaults, &mut cx));
                     let full = full.collect::<Result<Vec<_>>>()?;
                     let slices: Vec<&[Datum]> = full.iter().map(|row| &row[..]).collect();
                     self.inserter.insert(target, &slices, &mut cx)
@@ -218,6 +257,7 @@ fn append_row<'a>(
             Source::Field(i) => match field(*i)? {
                 Field::Value(value) => writer.push(&value)?,
                 Field::Text(text) => writer.push_text(text)?,
+                other => writer.push(&other.into_datum()?)?,
             },
         }
     }
@@ -229,7 +269,7 @@ fn append_row<'a>(
     // A long row, or one that may not be: not worth being quick about.
     let values = sources.iter().map(|source| match source {
         Source::Constant(value) => Ok(value.clone()),
-        Source::Field(i) => field(*i).map(Field::into_datum),
+        Source::Field(i) => field(*i)?.into_datum(),
     });
     let values = values.collect::<Result<Vec<_>>>()?;
     if let Some(column) = target.not_null.iter().find(|i| values[**i].is_null()) {
@@ -256,12 +296,23 @@ fn append_stored(
     out.push_with(|out| target.table.append_row(txn, &values, &[], out))
 }
 
-/// All columns of a row from the values of those that were given.
-fn full_row(
-    exprs: &[CExpr],
-    values: &[Datum],
-    cx: &mut crate::context::ExecContext,
-) -> Result<Vec<Datum>> {
-    cx.set_params(values.into());
-    exprs.iter().map(|e| e.eval(cx, Row::EMPTY)).collect()
+impl HeldRow {
+    /// All columns of the table.
+    fn full(
+        &self,
+        exprs: &[CExpr],
+        defaults: Option<&Defaults>,
+        cx: &mut crate::context::ExecContext,
+    ) -> Result<Vec<Datum>> {
+        cx.set_params(self.values.as_slice().into());
+        let mut row = exprs.iter().map(|e| e.eval(cx, Row::EMPTY)).collect::<Result<Vec<_>>>()?;
+        if let Some(defaults) = defaults {
+            let (_, exprs) = parts(&defaults.stmt)?;
+            for field in &self.defaulted {
+                let column = defaults.columns[*field];
+                row[column] = exprs[column].eval(cx, Row::EMPTY)?;
+            }
+        }
+        Ok(row)
+    }
 }

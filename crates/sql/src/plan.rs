@@ -401,6 +401,10 @@ pub struct ModifyTable {
     pub on_conflict: Option<ConflictAction>,
     /// RETURNING wanted.
     pub returning: bool,
+    /// It names `old` or `new` (by these names): both versions follow *target row ‖ child's
+    /// output* (INSERT: *target row*), each with a last column that is NULL if there is no such
+    /// version.
+    pub returning_versions: Option<[Arc<str>; 2]>,
 }
 
 /// ON CONFLICT in a plan.

@@ -73,6 +73,24 @@ pub struct Query {
     pub on_conflict: Option<OnConflict>,
     /// RETURNING
     pub returning: Vec<Target>,
+    /// The row's versions, if RETURNING names one.
+    pub returning_versions: Option<ReturningVersions>,
+}
+
+/// The entries, over the target's columns, of the row before and after its change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReturningVersions {
+    /// `old`, unless the name means something else.
+    pub old: Option<usize>,
+    /// `new`, unless the name means something else.
+    pub new: Option<usize>,
+}
+
+impl ReturningVersions {
+    /// Both entries.
+    pub fn entries(&self) -> impl Iterator<Item = usize> + use<> {
+        self.old.into_iter().chain(self.new)
+    }
 }
 
 impl Query {

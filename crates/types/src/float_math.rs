@@ -217,6 +217,34 @@ pub fn radians(v: f64) -> Result<f64> {
     crate::arith::mul_float8(v, std::f64::consts::PI / 180.0)
 }
 
+/// `gamma`: its poles (0 and the negative integers) are overflows, as is minus infinity.
+pub fn gamma(v: f64) -> Result<f64> {
+    if v.is_nan() || v == f64::INFINITY {
+        return Ok(v);
+    }
+    let result = libm::tgamma(v);
+    if !result.is_finite() {
+        return Err(float_overflow());
+    }
+    if result == 0.0 { Err(float_underflow()) } else { Ok(result) }
+}
+
+/// `lgamma`: the logarithm of gamma's absolute value.
+pub fn lgamma(v: f64) -> Result<f64> {
+    let result = libm::lgamma(v);
+    if result.is_infinite() && v.is_finite() { Err(float_overflow()) } else { Ok(result) }
+}
+
+/// `erf`
+pub fn erf(v: f64) -> f64 {
+    libm::erf(v)
+}
+
+/// `erfc`
+pub fn erfc(v: f64) -> f64 {
+    libm::erfc(v)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -127,7 +127,7 @@ pub(super) fn pg_attribute(context: &SystemContext<'_>, out: &mut RowsBuilder) {
         builder.finish().unwrap_or_default()
     });
     out.start_with(system_rows);
-    for relation in context.catalog.relations().filter(|r| r.kind != RelKind::Virtual) {
+    for relation in context.catalog.relations().filter(|r| !r.is_system()) {
         attribute_rows(context.catalog, relation, out);
     }
 }
@@ -176,7 +176,7 @@ fn index_columns(table: &Relation, info: &IndexInfo) -> Vec<Column> {
         let mut column = match (table_column(attnum), expression) {
             (Some(own), None) => Column {
                 collation: own.collation,
-                ..Column::new(own.name.clone(), own.type_oid, own.typmod)
+                ..Column::new(own.name.clone(), key_storage(own.type_oid), own.typmod)
             },
             (_, expression) => Column::new(expression_name(expression), type_oid, -1),
         };
@@ -189,6 +189,12 @@ fn index_columns(table: &Relation, info: &IndexInfo) -> Vec<Column> {
         columns.push(column);
     }
     columns
+}
+
+/// The type that PostgreSQL's B-trees hold keys of a type as (pg_opclass.opckeytype of its default
+/// operator class).
+fn key_storage(type_oid: Oid) -> Oid {
+    if type_oid == oid::NAME { oid::CSTRING } else { type_oid }
 }
 
 fn expression_name(expression: Option<&str>) -> &str {

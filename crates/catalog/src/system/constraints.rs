@@ -4,7 +4,7 @@ use super::classes::{PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE};
 use super::facts;
 use super::rows::{RowsBuilder, array, optional, vector};
 use super::session::SystemContext;
-use crate::relation::{Column, Constraint, ConstraintKind, IndexInfo, IndexKey, RelKind, Relation};
+use crate::relation::{Column, Constraint, ConstraintKind, IndexInfo, IndexKey, Relation};
 use steppe_types::{Datum, Oid, oid};
 
 /// Bits of pg_index.indoption.
@@ -107,7 +107,7 @@ fn constraint_row(table: &Relation, constraint: &Constraint, out: &mut RowsBuild
 /// pg_depend: relations on schemas, indexes on constraints or columns, constraints on columns,
 /// owned sequences on columns. (What expressions and views use is not kept, so it is not shown.)
 pub(super) fn pg_depend(context: &SystemContext<'_>, out: &mut RowsBuilder) {
-    for relation in context.catalog.relations().filter(|r| r.kind != RelKind::Virtual) {
+    for relation in context.catalog.relations().filter(|r| !r.is_system()) {
         if let Some(info) = &relation.index {
             index_dependencies(context, relation, info, out);
             continue;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   shape ── data/system_columns.tsv → relations of every Catalog version
+//!   indexes  their indexes and constraints, as facts
 //!   rows  ─┬ facts        PostgreSQL's own types, functions, operators …: converted once
 //!          ├ providers    computed from the Catalog version asked about
 //!          ├ SessionView  what only the session knows: settings, roles, activity
@@ -16,6 +17,7 @@ mod cluster;
 mod constraints;
 pub mod definitions;
 mod facts;
+mod indexes;
 mod information_schema;
 mod keywords;
 mod pretty;

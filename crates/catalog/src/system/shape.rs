@@ -3,7 +3,7 @@
 
 use crate::builtin::{Builtins, Row};
 use crate::relation::{Column, RelKind, Relation};
-use crate::{C_COLLATION, INFORMATION_SCHEMA, PG_CATALOG};
+use crate::{INFORMATION_SCHEMA, PG_CATALOG};
 use hashbrown::HashMap;
 use std::sync::{Arc, OnceLock};
 use steppe_types::physical::Physical;
@@ -37,6 +37,8 @@ pub struct ShapeColumn {
     pub typmod: i32,
     /// NOT NULL
     pub not_null: bool,
+    /// Collation.
+    pub collation: Oid,
 }
 
 /// aclitem[], anyarray and the extended statistics' types.
@@ -59,16 +61,6 @@ fn representable(declared: Oid) -> Oid {
         ACLITEM_ARRAY | oid::ANYARRAY => 1009,
         other if Physical::of(other) == Physical::Any => oid::TEXT,
         other => other,
-    }
-}
-
-impl ShapeColumn {
-    /// The collation of its values: "C" for names, trees and the domains over text.
-    pub fn collation(&self) -> Oid {
-        match self.declared_type {
-            CHARACTER_DATA | YES_OR_NO | oid::PG_NODE_TREE => C_COLLATION,
-            _ => Column::new("", self.type_oid, -1).collation,
-        }
     }
 }
 
@@ -96,7 +88,7 @@ impl Shape {
         let mut relation = Relation::new(self.oid, self.schema, self.name, RelKind::Virtual);
         let column = |c: &ShapeColumn| Column {
             not_null: c.not_null,
-            collation: c.collation(),
+            collation: c.collation,
             ..Column::new(c.name, c.type_oid, c.typmod)
         };
         relation.columns = self.columns.iter().map(column).collect();
@@ -151,6 +143,7 @@ fn column_of(row: &Row<'_>) -> ShapeColumn {
         type_oid: representable(declared_type),
         typmod: number(row, "atttypmod"),
         not_null: row.get("attnotnull") == Some("t"),
+        collation: number(row, "attcollation"),
     }
 }
 
@@ -171,10 +164,14 @@ pub fn named(schema: &str, name: &str) -> Option<&'static Shape> {
     all().iter().find(|s| s.schema == schema && s.name == name)
 }
 
-/// The system catalogs as relations of every catalog version.
+/// The system catalogs and their indexes as relations of every catalog version.
 pub fn relations() -> &'static [Arc<Relation>] {
     static RELATIONS: OnceLock<Vec<Arc<Relation>>> = OnceLock::new();
-    RELATIONS.get_or_init(|| all().iter().map(|shape| Arc::new(shape.relation())).collect())
+    RELATIONS.get_or_init(|| {
+        let mut catalogs: Vec<Relation> = all().iter().map(Shape::relation).collect();
+        let indexes = super::indexes::attach(&mut catalogs);
+        catalogs.into_iter().chain(indexes).map(Arc::new).collect()
+    })
 }
 
 #[cfg(test)]

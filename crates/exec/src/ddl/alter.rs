@@ -4,6 +4,7 @@ use super::build::build;
 use super::constraint::{self, PendingConstraints};
 use super::depend::{self, Object};
 use super::index;
+use super::misc::system_catalog;
 use super::scan::{RowEvaluator, scan_batches};
 use super::table::{
     add_column, bind_column_default, create_storage, default_text, storage_options,
@@ -43,11 +44,8 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
         }
         return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
     };
-    if relation.kind == RelKind::Virtual {
-        return Err(Error::new(
-            SqlState::INSUFFICIENT_PRIVILEGE,
-            format!("permission denied: \"{}\" is a system catalog", relation.name),
-        ));
+    if relation.is_system() {
+        return Err(system_catalog(&relation));
     }
     for command in &stmt.commands {
         let catalog = ctx.catalog();

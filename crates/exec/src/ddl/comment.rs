@@ -47,7 +47,7 @@ fn on_relation(
 
 fn open(ctx: &mut DdlContext<'_>, name: &steppe_sql::ast::RangeVar) -> Result<Relation> {
     let relation = ctx.open(name, RelationLockMode::ShareUpdateExclusive)?;
-    if relation.kind == RelKind::Virtual {
+    if relation.is_system() {
         return Err(misc::system_catalog(&relation));
     }
     Ok((*relation).clone())

@@ -4,6 +4,7 @@
 //! written: see `depend`.
 
 use super::depend::{self, Object, kind_word};
+use super::misc::system_catalog;
 use super::{DdlContext, files_of, partition};
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
@@ -89,11 +90,8 @@ fn find_to_drop(
         }
         return Err(Error::new(missing.0, missing.1));
     };
-    if relation.kind == RelKind::Virtual {
-        return Err(Error::new(
-            SqlState::INSUFFICIENT_PRIVILEGE,
-            format!("permission denied: \"{}\" is a system catalog", relation.name),
-        ));
+    if relation.is_system() {
+        return Err(system_catalog(&relation));
     }
     if !is_of_kind(&relation, kind) {
         let hint = match relation.kind {

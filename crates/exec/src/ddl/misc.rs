@@ -278,6 +278,9 @@ pub(crate) fn rename(ctx: &mut DdlContext<'_>, rename: &RenameStmt) -> Result<&'
         }
         return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
     };
+    if relation.is_system() {
+        return Err(system_catalog(&relation));
+    }
     match (rename.kind, &rename.part) {
         (ObjectKind::Column, Some(column)) => {
             if relation.partition_of.is_some() && relation.column_index(column).is_some() {

@@ -336,10 +336,7 @@ impl DdlContext<'_> {
         let relation = self.open(name, mode)?;
         match relation.kind {
             RelKind::Table | RelKind::PartitionedTable => Ok(relation),
-            RelKind::Virtual => Err(Error::new(
-                SqlState::INSUFFICIENT_PRIVILEGE,
-                format!("permission denied: \"{}\" is a system catalog", relation.name),
-            )),
+            RelKind::Virtual => Err(misc::system_catalog(&relation)),
             _ => Err(Error::new(
                 SqlState::WRONG_OBJECT_TYPE,
                 format!("\"{}\" is not a table", relation.name),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use steppe_sql::deparse::{expression, quote_identifier, window_call};
 use steppe_sql::expr::{Aggregate, Expr, SortKey, SubLinkKind, SubPlan};
 use steppe_sql::plan::{Plan, PlanNode, ScanRelation};
+use steppe_sql::query::Command;
 
 /// How a slot of a node's input row is called.
 #[derive(Clone, Debug)]
@@ -95,7 +96,14 @@ impl Builder<'_> {
             }
             PlanNode::Modify(modify) => {
                 let mut names = self.columns(&modify.rel, qualified);
-                names.extend(self.output(&modify.child, qualified));
+                if modify.command != Command::Insert {
+                    names.extend(self.output(&modify.child, qualified));
+                }
+                for alias in modify.returning_versions.iter().flatten() {
+                    let version = ScanRelation { alias: alias.clone(), ..modify.rel.clone() };
+                    names.extend(self.columns(&version, true));
+                    names.push(Name::column(quote_identifier(alias)));
+                }
                 names
             }
             PlanNode::Result { child: Some(child), .. }

@@ -200,6 +200,12 @@ impl<'a> Compiler<'a> {
         let foldable = proc.volatility == b'i'
             && func != TIMESTAMPTZ_AGE
             && compiled.iter().all(|a| matches!(a, CExpr::Const(_)));
+        // PostgreSQL runs an SQL function whose arguments it knows when it plans (a parameter's
+        // value is), and inlines others.
+        let is_known = |arg: &CExpr| matches!(arg, CExpr::Const(_) | CExpr::Param(_));
+        let run_whole = proc.volatility == b'i'
+            && functions::is_written_in_sql(func)
+            && compiled.iter().all(is_known);
         let variadic = syntax == CallSyntax::Variadic;
         let types = || args.iter().map(|a| a.ty().oid).collect();
         let info = || CallInfo { func, args: types(), ret, variadic };
@@ -224,9 +230,17 @@ impl<'a> Compiler<'a> {
                     "a set-returning function in this place of an expression",
                 ));
             }
+            Some(Builtin::TransactionId) => CExpr::TransactionId(ret.oid),
             None => return Err(not_attached(proc)),
         };
-        Ok(self.fold(expr, foldable))
+        Ok(match self.fold(expr, foldable) {
+            folded @ CExpr::Const(_) => folded,
+            call if run_whole => {
+                let context = format!("SQL function \"{}\" statement 1", proc.name);
+                CExpr::InFunction { call: Box::new(call), context: context.into() }
+            }
+            call => call,
+        })
     }
 
     /// A constant for an expression over constants. One that fails is left alone: whether it
@@ -293,7 +307,9 @@ impl<'a> Compiler<'a> {
                     variadic: false,
                 },
             },
-            Some(Builtin::Set(_)) | None => return Err(not_attached(proc)),
+            Some(Builtin::Set(_) | Builtin::TransactionId) | None => {
+                return Err(not_attached(proc));
+            }
         })
     }
 

@@ -6,7 +6,7 @@
 use super::{ArrayOp, BinaryTest, CExpr, Call, Case, Compare, Distinct, HashedDatum, InSet, Row};
 use super::{RowCompare, TypedCall, array};
 use crate::context::ExecContext;
-use crate::functions::CmpOp;
+use crate::functions::{CmpOp, transaction_id};
 use std::cmp::Ordering;
 use steppe_sql::expr::{BoolTest, RowCompareOp};
 use steppe_types::compare::{compare_as, equal_as};
@@ -23,6 +23,12 @@ impl CExpr {
             CExpr::CaseOperand => Ok(cx.case_operand.clone()),
             CExpr::Call(call) => call.eval(cx, row),
             CExpr::TypedCall(call) => call.eval(cx, row),
+            CExpr::InFunction { call, context } => {
+                call.eval(cx, row).map_err(|error| error.context(&**context))
+            }
+            CExpr::TransactionId(type_oid) => {
+                Ok(transaction_id(cx.txn()?.txn.assign_xid(), *type_oid))
+            }
             CExpr::Coalesce(args) => {
                 for arg in args {
                     let value = arg.eval(cx, row)?;

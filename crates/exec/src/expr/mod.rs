@@ -76,6 +76,13 @@ pub(crate) enum CExpr {
     CaseOperand,
     Call(Box<Call>),
     TypedCall(Box<TypedCall>),
+    /// A call whose errors name the SQL function that makes it.
+    InFunction {
+        call: Box<CExpr>,
+        context: Box<str>,
+    },
+    /// The transaction's id, as bigint or xid8; it gets one if it has none.
+    TransactionId(Oid),
     Compare(Box<Compare>),
     And(Box<[CExpr]>),
     Or(Box<[CExpr]>),

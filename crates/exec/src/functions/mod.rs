@@ -46,6 +46,7 @@ mod uuid;
 mod visibility;
 
 pub(crate) use json::escape_json;
+pub(crate) use session::transaction_id;
 
 use crate::env::FnContext;
 use hashbrown::HashMap;
@@ -99,6 +100,8 @@ pub enum Builtin {
     },
     /// A set-returning function.
     Set(SetFn),
+    /// The transaction's id.
+    TransactionId,
 }
 
 /// A comparison operator.
@@ -192,6 +195,11 @@ const fn set(f: SetFn) -> Builtin {
 /// SQL have no symbol to go by: they attach by OID.
 pub fn attach(proc: &Proc) -> Option<Builtin> {
     sql_bodies::lookup(proc.oid).or_else(|| lookup(proc.src))
+}
+
+/// Whether PostgreSQL itself writes the function in SQL.
+pub(crate) fn is_written_in_sql(function: Oid) -> bool {
+    sql_bodies::lookup(function).is_some()
 }
 
 /// The implementation behind a prosrc name.

@@ -5,7 +5,7 @@ use super::{Builtin, CallInfo, Entry, arg, scalar, set, typed};
 use crate::env::FnContext;
 use crate::expr::array::one_dimensional;
 use steppe_catalog::Builtins;
-use steppe_types::{Datum, Error, Result, SqlState, oid};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 /// Session functions by prosrc.
 pub(super) const TABLE: &[Entry] = &[
@@ -48,8 +48,8 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_postmaster_start_time", typed(by_session)),
     ("pg_conf_load_time", typed(by_session)),
     ("pg_reload_conf", typed(by_session)),
-    ("pg_current_xact_id", typed(by_session)),
-    ("pg_current_xact_id_if_assigned", typed(by_session)),
+    ("pg_current_xact_id", Builtin::TransactionId),
+    ("pg_current_xact_id_if_assigned", typed(assigned_xid)),
     ("pg_xact_status", typed(by_session)),
     ("pg_blocking_pids", typed(by_session)),
     ("pg_sequence_last_value", typed(by_session)),
@@ -70,6 +70,18 @@ pub(super) fn by_session(args: &[Datum], call: &CallInfo, cx: &mut FnContext) ->
     asked(args, call, cx).unwrap_or_else(|| {
         let name = Builtins::get().proc(call.func).map_or("?", |proc| proc.name);
         Err(Error::not_supported(format_args!("function {name} in this context")))
+    })
+}
+
+/// A transaction's id as `pg_current_xact_id` (xid8) and `txid_current` (bigint) have it.
+pub(crate) fn transaction_id(xid: u64, type_oid: Oid) -> Datum {
+    if type_oid == oid::INT8 { Datum::Int8(xid as i64) } else { Datum::Xid8(xid) }
+}
+
+fn assigned_xid(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum> {
+    Ok(match by_session(args, call, cx)? {
+        Datum::Xid8(xid) => transaction_id(xid, call.ret.oid),
+        other => other,
     })
 }
 

@@ -8,7 +8,7 @@
 
 use super::insert::insert_key;
 use super::update::update_known;
-use super::{Inserter, Target};
+use super::{Changed, Inserter, Target};
 use crate::access::IndexAccess;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
@@ -35,15 +35,14 @@ enum Attempt {
 }
 
 impl ConflictPlan {
-    /// Inserts a row or does what the clause says. Returns the stored row, or `None` if
-    /// nothing was stored.
+    /// Inserts a row or does what the clause says. `None` if nothing was stored.
     pub(super) fn insert(
         &self,
         target: &Target,
         row: &[Datum],
         inserter: &mut Inserter,
         cx: &mut ExecContext,
-    ) -> Result<Option<Vec<Datum>>> {
+    ) -> Result<Option<Changed>> {
         super::check_row(target, row, cx)?;
         // DO NOTHING must know about a deletion after the snapshot, which only an attempt shows.
         let mut look_first = self.update.is_some();
@@ -53,7 +52,7 @@ impl ConflictPlan {
             let conflict = match visible {
                 Some(id) => id,
                 None => match self.attempt(target, row, inserter, cx)? {
-                    Attempt::Inserted => return Ok(Some(row.to_vec())),
+                    Attempt::Inserted => return Ok(Some(Changed::Inserted(row.to_vec()))),
                     Attempt::Conflict(id) => id,
                     Attempt::Again => continue,
                 },
@@ -66,7 +65,7 @@ impl ConflictPlan {
                 Some((assignments, filter)) => {
                     let filter = filter.as_ref();
                     match resolve(target, assignments, filter, conflict, row, cx)? {
-                        Resolved::Updated(stored) => return Ok(Some(stored)),
+                        Resolved::Updated(changed) => return Ok(Some(changed)),
                         Resolved::Filtered => return Ok(None),
                         Resolved::Gone => look_first = false,
                     }
@@ -165,7 +164,7 @@ impl ConflictPlan {
 }
 
 enum Resolved {
-    Updated(Vec<Datum>),
+    Updated(Changed),
     /// The clause's WHERE does not hold.
     Filtered,
     Gone,

@@ -42,6 +42,8 @@ pub(crate) struct ModifyPlan {
     pub(crate) recheck: Option<CExpr>,
     pub(crate) on_conflict: Option<conflict::ConflictPlan>,
     pub(crate) returning: bool,
+    /// RETURNING is over the row's old and new versions, too.
+    pub(crate) returning_versions: bool,
     /// Whether the statement's row count is this node's.
     pub(crate) counts: bool,
 }
@@ -84,25 +86,79 @@ pub(crate) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
     })
 }
 
+/// The versions of a changed row.
+pub(crate) enum Changed {
+    Inserted(Vec<Datum>),
+    Updated { old: Vec<Datum>, new: Vec<Datum> },
+    Deleted(Vec<Datum>),
+}
+
+impl Changed {
+    /// The row's version that it is known by afterwards.
+    fn stored(&self) -> &[Datum] {
+        match self {
+            Changed::Inserted(row) | Changed::Updated { new: row, .. } | Changed::Deleted(row) => {
+                row
+            }
+        }
+    }
+
+    fn old(&self) -> Option<&[Datum]> {
+        match self {
+            Changed::Inserted(_) => None,
+            Changed::Updated { old, .. } | Changed::Deleted(old) => Some(old),
+        }
+    }
+
+    fn new(&self) -> Option<&[Datum]> {
+        match self {
+            Changed::Inserted(new) | Changed::Updated { new, .. } => Some(new),
+            Changed::Deleted(_) => None,
+        }
+    }
+}
+
 /// Collects what RETURNING computes.
 pub(crate) struct Returning<'a> {
     plan: &'a CPlan,
-    wanted: bool,
+    modify: &'a ModifyPlan,
     ready: &'a mut std::collections::VecDeque<Vec<Datum>>,
 }
 
 impl Returning<'_> {
-    /// A row was changed: `target` is its new (for DELETE its old) version.
-    pub(crate) fn row(
+    /// A row was changed.
+    fn changed(&mut self, changed: &Changed, source: &[Datum], cx: &mut ExecContext) -> Result<()> {
+        self.row(changed.stored(), (changed.old(), changed.new()), source, cx)
+    }
+
+    /// `target` is the row's new (for DELETE its old) version.
+    fn row(
         &mut self,
         target: &[Datum],
+        (old, new): (Option<&[Datum]>, Option<&[Datum]>),
         source: &[Datum],
         cx: &mut ExecContext,
     ) -> Result<()> {
-        if !self.wanted {
+        if !self.modify.returning {
             return Ok(());
         }
-        let row = Row::pair(target, source);
+        if !self.modify.returning_versions {
+            return self.put(Row::pair(target, source), cx);
+        }
+        let mut versions = source.to_vec();
+        for version in [old, new] {
+            match version {
+                Some(row) => {
+                    versions.extend_from_slice(row);
+                    versions.push(Datum::Int8(1));
+                }
+                None => versions.extend(std::iter::repeat_n(Datum::Null, target.len() + 1)),
+            }
+        }
+        self.put(Row::pair(target, &versions), cx)
+    }
+
+    fn put(&mut self, row: Row<'_>, cx: &mut ExecContext) -> Result<()> {
         if !self.plan.passes(cx, row)? {
             return Ok(());
         }
@@ -118,8 +174,7 @@ impl Returning<'_> {
 impl ModifyNode {
     /// Changes the rows of one batch.
     fn run_batch(&mut self, modify: &ModifyPlan, cx: &mut ExecContext) -> Result<()> {
-        let mut returning =
-            Returning { plan: &self.plan, wanted: modify.returning, ready: &mut self.ready };
+        let mut returning = Returning { plan: &self.plan, modify, ready: &mut self.ready };
         let mut changed = 0;
         match (modify.command, &modify.on_conflict) {
             (Command::Insert, None) => {
@@ -128,25 +183,25 @@ impl ModifyNode {
                 changed += rows.len() as u64;
                 for row in rows {
                     check_views(&modify.target, row, cx)?;
-                    returning.row(row, &[], cx)?;
+                    returning.row(row, (None, Some(row)), &[], cx)?;
                 }
             }
             (Command::Insert, Some(conflict)) => {
                 for row in self.incoming.iter() {
                     let done = conflict.insert(&modify.target, row, &mut self.inserter, cx)?;
-                    if let Some(stored) = done {
+                    if let Some(done) = done {
                         changed += 1;
-                        check_views(&modify.target, &stored, cx)?;
-                        returning.row(&stored, row, cx)?;
+                        check_views(&modify.target, done.stored(), cx)?;
+                        returning.changed(&done, &[], cx)?;
                     }
                 }
             }
             (Command::Update | Command::Delete, _) => {
                 for row in self.incoming.iter() {
-                    if let Some(stored) = update::change_row(modify, row, cx)? {
+                    if let Some(done) = update::change_row(modify, row, cx)? {
                         changed += 1;
-                        check_views(&modify.target, &stored, cx)?;
-                        returning.row(&stored, row, cx)?;
+                        check_views(&modify.target, done.stored(), cx)?;
+                        returning.changed(&done, row, cx)?;
                     }
                 }
             }

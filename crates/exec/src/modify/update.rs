@@ -9,7 +9,7 @@
 //!   over it, and computes the new version from it (EvalPlanQual).
 
 use super::insert::insert_key;
-use super::{ModifyPlan, Target, check_row};
+use super::{Changed, ModifyPlan, Target, check_row};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use crate::node::serialization;
@@ -32,13 +32,12 @@ enum Tried {
     Newer(Vec<u8>),
 }
 
-/// Changes the row that a child's row names. Returns the version that RETURNING is over,
-/// or `None` if the row was not changed.
+/// Changes the row that a child's row names; `None` if the row was not changed.
 pub(super) fn change_row(
     modify: &ModifyPlan,
     source: &[Datum],
     cx: &mut ExecContext,
-) -> Result<Option<Vec<Datum>>> {
+) -> Result<Option<Changed>> {
     let id = match source.get(modify.row_id) {
         Some(Datum::Int8(id)) => RowId(*id as u64),
         // The nullable side of an outer join has no row to change.
@@ -61,8 +60,10 @@ pub(super) fn change_row(
         {
             return Ok(None);
         }
-        let tried = match modify.command {
-            Command::Delete => try_delete(&modify.target, id, &version, cx)?,
+        let (tried, changed) = match modify.command {
+            Command::Delete => {
+                (try_delete(&modify.target, id, &version, cx)?, Changed::Deleted(old))
+            }
             _ => {
                 let assignments = &modify.assignments;
                 let attempt = prepare(&modify.target, assignments, old, source, &version, cx)?;
@@ -70,12 +71,11 @@ pub(super) fn change_row(
                 if matches!(tried, Tried::Done) {
                     finish_update(&modify.target, assignments, id, &version, &attempt, cx)?;
                 }
-                old = attempt.new;
-                tried
+                (tried, Changed::Updated { old: attempt.old, new: attempt.new })
             }
         };
         match tried {
-            Tried::Done => return Ok(Some(old)),
+            Tried::Done => return Ok(Some(changed)),
             Tried::Gone => return Ok(None),
             Tried::Newer(bytes) => {
                 version = bytes;
@@ -94,12 +94,12 @@ pub(super) fn update_known(
     old: Vec<Datum>,
     source: &[Datum],
     cx: &mut ExecContext,
-) -> Result<Vec<Datum>> {
+) -> Result<Changed> {
     let attempt = prepare(target, assignments, old, source, version, cx)?;
     match try_update(target, id, version, &attempt, cx)? {
         Tried::Done => {
             finish_update(target, assignments, id, version, &attempt, cx)?;
-            Ok(attempt.new)
+            Ok(Changed::Updated { old: attempt.old, new: attempt.new })
         }
         Tried::Gone | Tried::Newer(_) => Err(Error::internal("a locked row was changed")),
     }

@@ -547,6 +547,7 @@ impl PlanCompiler<'_, '_> {
             recheck: self.exprs.option(&modify.recheck)?,
             on_conflict,
             returning: modify.returning,
+            returning_versions: modify.returning_versions.is_some(),
             counts,
             child: self.plan(&modify.child)?,
         })

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::plan_cache::CachedPlan;
 use steppe_catalog::{RelKind, Relation};
 use steppe_exec::{BulkInsert, ExecEnv, Field};
 use steppe_sql::ast::CopyStmt;
@@ -40,6 +41,7 @@ struct Column {
     physical: Physical,
     /// Any text is a value as it stands.
     is_plain_text: bool,
+    has_default: bool,
 }
 
 impl Column {
@@ -52,7 +54,10 @@ impl Column {
         is_binary: bool,
         io: &IoContext,
     ) -> Result<Field<'a>> {
-        let Some(bytes) = row.get(i) else { return Ok(Field::Value(Datum::Null)) };
+        let Some(bytes) = row.get(i) else {
+            let is_default = row.is_default(i);
+            return Ok(if is_default { Field::Default } else { Field::Value(Datum::Null) });
+        };
         if is_binary {
             return binary_io::receive(self.type_oid, self.typmod, bytes).map(Field::Value);
         }
@@ -98,6 +103,11 @@ impl CopyIn {
         };
         if row.len() < self.columns.len() && !self.columns.is_empty() {
             let error = copy::missing_data(&self.columns[row.len()].name);
+            return Err(self.in_row(error));
+        }
+        let mut defaulted = (0..row.len()).filter(|i| row.is_default(*i));
+        if let Some(i) = defaulted.find(|i| !self.columns[*i].has_default) {
+            let error = copy::no_default(&self.columns[i].name);
             return Err(self.in_row(error));
         }
         let (columns, is_binary) = (&self.columns, self.is_binary);
@@ -165,6 +175,7 @@ impl Session {
                     physical: Physical::of(column.type_oid),
                     is_plain_text: matches!(column.type_oid, oid::TEXT | oid::VARCHAR)
                         && column.typmod == -1,
+                    has_default: column.default.is_some(),
                 }
             })
             .collect();
@@ -176,7 +187,8 @@ impl Session {
             *expected = names.iter().map(|name| (*name).to_owned()).collect();
         }
         let is_binary = options.format == CopyFormat::Binary;
-        let insert = self.bulk_insert(&relation, &positions)?;
+        let has_default = options.default.is_some();
+        let insert = self.bulk_insert(&relation, &positions, has_default)?;
         let decoder = CopyDecoder::new(parsed.options, columns.len());
         Ok(Outcome::CopyIn(Box::new(CopyIn {
             decoder,
@@ -210,23 +222,46 @@ impl Session {
     }
 
     /// An INSERT of one row whose values are the copied columns.
-    fn bulk_insert(&mut self, relation: &Relation, positions: &[usize]) -> Result<BulkInsert> {
+    fn bulk_insert(
+        &mut self,
+        relation: &Relation,
+        positions: &[usize],
+        has_default: bool,
+    ) -> Result<BulkInsert> {
+        let types: Vec<Oid> = positions.iter().map(|at| relation.columns[*at].type_oid).collect();
+        let values = (1..=positions.len()).map(|n| format!("${n}"));
+        let plan = self.plan_row(relation, positions, values, Params::fixed(&types))?;
+        let insert = BulkInsert::new(&plan.compiled, positions.len())?;
+        if !has_default {
+            return Ok(insert);
+        }
+        let values = positions.iter().map(|_| "DEFAULT".to_owned());
+        let plan = self.plan_row(relation, positions, values, Params::none())?;
+        Ok(insert.with_defaults(&plan.compiled, positions))
+    }
+
+    /// Plans an INSERT of one row with these values of the columns at `positions`.
+    fn plan_row(
+        &mut self,
+        relation: &Relation,
+        positions: &[usize],
+        values: impl Iterator<Item = String>,
+        params: Params,
+    ) -> Result<Arc<CachedPlan>> {
         let table = table_sql(self, relation);
         let text: Arc<str> = if positions.is_empty() {
             format!("INSERT INTO {table} DEFAULT VALUES").into()
         } else {
             let list = column_list(relation, positions);
-            let values: Vec<String> = (1..=positions.len()).map(|n| format!("${n}")).collect();
+            let values: Vec<String> = values.collect();
             format!(
                 "INSERT INTO {table} ({list}) OVERRIDING SYSTEM VALUE VALUES ({})",
                 values.join(", ")
             )
             .into()
         };
-        let types: Vec<Oid> = positions.iter().map(|at| relation.columns[*at].type_oid).collect();
         let statement = Arc::new(single(parser::parse(&text))?.statement);
-        let plan = self.plan(&statement, &text, Params::fixed(&types), "")?;
-        BulkInsert::new(&plan.compiled, positions.len())
+        self.plan(&statement, &text, params, "")
     }
 
     /// CopyInResponse; from now on messages are data.

@@ -75,6 +75,13 @@ pub(super) fn parse(list: &[DefElem], is_from: bool, source: &str) -> Result<Par
                 not_in_binary("NULL", format)?;
                 options.null = value();
             }
+            "default" => {
+                not_in_binary("DEFAULT", format)?;
+                if !is_from {
+                    return Err(unsupported("COPY DEFAULT cannot be used with COPY TO"));
+                }
+                options.default = Some(value());
+            }
             "header" => options.header = header(option, is_from, format)?,
             "quote" => {
                 only_csv("QUOTE", is_csv)?;
@@ -103,7 +110,7 @@ pub(super) fn parse(list: &[DefElem], is_from: bool, source: &str) -> Result<Par
                 parsed.force_null = columns(option)?;
             }
             "encoding" => encoding(&value())?,
-            "default" | "on_error" | "log_verbosity" | "reject_limit" => {
+            "on_error" | "log_verbosity" | "reject_limit" => {
                 let name = option.name.to_ascii_uppercase();
                 return Err(Error::not_supported(format!("COPY option {name}")));
             }

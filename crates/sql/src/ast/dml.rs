@@ -97,11 +97,20 @@ pub enum ConflictAction {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Returning {
     /// WITH (OLD AS o): the name for the old row.
-    pub old_alias: Option<String>,
+    pub old_alias: Option<ReturningAlias>,
     /// WITH (NEW AS n): the name for the new row.
-    pub new_alias: Option<String>,
+    pub new_alias: Option<ReturningAlias>,
     /// The output columns.
     pub targets: Vec<ResTarget>,
+}
+
+/// A name that RETURNING WITH (…) gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReturningAlias {
+    /// The name.
+    pub name: String,
+    /// Where it was written.
+    pub location: Location,
 }
 
 /// One assignment of SET.

@@ -524,12 +524,10 @@ impl Binder<'_> {
         // What cannot be read at all is refused here, where its place is known.
         if is_reg_type(base) || reads_clock(base, text) {
             let at = |e: Error| e.at(self.position(location));
-            if !is_reg_type(base) {
-                text_io::input(to.oid, to.typmod, text, self.ctx.io).map_err(at)?;
-            }
             if let Some(object) = self.reg_literal(text, to.oid).map_err(at)? {
                 return Ok(object);
             }
+            text_io::input(to.oid, to.typmod, text, self.ctx.io).map_err(at)?;
             let plain = Expr::Const(value, TypeRef::plain(oid::TEXT));
             let ty = TypeRef::plain(to.oid);
             let cast = Expr::CoerceViaIo { arg: Box::new(plain), ty, implicit: false };

@@ -56,7 +56,10 @@ impl Binder<'_> {
             query.on_conflict = Some(self.on_conflict(&relation, &query, conflict)?);
         }
         if let Some(returning) = &insert.returning {
-            self.returning(&mut query, returning)?;
+            // It sees only the target table.
+            self.scope().namespace.clear();
+            self.show_target(&query);
+            self.returning(&mut query, &relation, returning)?;
         }
         Ok(query)
     }
@@ -443,7 +446,7 @@ impl Binder<'_> {
         query.from.extend(sources.into_iter().map(FromItem::Rte));
         self.changed_rows(&mut query, parts.where_clause)?;
         if let Some(returning) = parts.returning {
-            self.returning_targets(&mut query, returning)?;
+            self.returning(&mut query, &relation, returning)?;
         }
         Ok(query)
     }
@@ -655,21 +658,6 @@ impl Binder<'_> {
         )))
     }
 
-    /// INSERT's RETURNING sees only the target table.
-    fn returning(&mut self, query: &mut Query, returning: &ast::Returning) -> Result<()> {
-        self.scope().namespace.clear();
-        self.show_target(query);
-        self.returning_targets(query, returning)
-    }
-
-    fn returning_targets(&mut self, query: &mut Query, returning: &ast::Returning) -> Result<()> {
-        if returning.old_alias.is_some() || returning.new_alias.is_some() {
-            return Err(Error::not_supported("RETURNING WITH (OLD/NEW AS …)"));
-        }
-        query.returning = self.targets(&returning.targets, ExprPlace::Returning)?;
-        Ok(())
-    }
-
     fn on_conflict(
         &mut self,
         relation: &Arc<Relation>,
@@ -685,7 +673,7 @@ impl Binder<'_> {
                 self.scope().namespace.clear();
                 self.show_target(query);
                 let shown = match self.scope().target_view.clone() {
-                    Some(view) => self.view_excluded(&view, excluded)?,
+                    Some(view) => self.view_version(&view, excluded, &excluded_alias)?,
                     None => excluded,
                 };
                 self.make_visible(shown);

@@ -188,7 +188,11 @@ impl Binder<'_> {
     /// The range tables of all levels, innermost first.
     fn all_entries(&self) -> impl Iterator<Item = (Found, &Rte)> {
         self.scopes.iter().rev().enumerate().flat_map(|(levels, scope)| {
-            let entries = scope.rtes.iter().enumerate();
+            // RETURNING's old and new are the target once more.
+            let is_version = |rte: usize| {
+                scope.returning_versions.iter().any(|(shown, of)| rte == *shown || rte == *of)
+            };
+            let entries = scope.rtes.iter().enumerate().filter(move |(rte, _)| !is_version(*rte));
             entries.map(move |(rte, entry)| (Found { levels, rte }, entry))
         })
     }

@@ -35,6 +35,7 @@ mod lock;
 mod misspelt;
 mod names;
 mod ordered_set;
+mod returning;
 mod row;
 mod select;
 mod sublink;
@@ -389,6 +390,8 @@ pub(crate) struct Scope {
     pub(crate) has_aggregates: bool,
     /// The view that the statement changes rows through.
     pub(crate) target_view: Option<view::ViewTarget>,
+    /// RETURNING's `old` and `new`: the entry that names see, and that of the table's row.
+    pub(crate) returning_versions: Vec<(usize, usize)>,
     /// Arguments of GROUPING, which GROUP BY must have.
     pub(crate) grouping_args: Vec<(Expr, Location)>,
     /// The WINDOW clause, then the definitions of OVER clauses.

@@ -60,7 +60,7 @@ impl Binder<'_> {
             [rest @ .., table] if column.star => {
                 let schema = rest.last().map(String::as_str);
                 match self.find_relation(schema, table, location)? {
-                    Some(found) => Ok(self.whole_row(found, Place(location))),
+                    Some(found) => Ok(self.row_value(found, Place(location))),
                     None => Err(self.missing_from(schema, table, location)),
                 }
             }
@@ -69,7 +69,7 @@ impl Binder<'_> {
                     return Ok(found);
                 }
                 if let Some(found) = self.find_relation(None, name, location)? {
-                    return Ok(self.whole_row(found, Place(location)));
+                    return Ok(self.row_value(found, Place(location)));
                 }
                 Err(self.missing_column(None, name, location))
             }

@@ -36,6 +36,7 @@ impl Query {
             view_checks: Vec::new(),
             on_conflict: None,
             returning: Vec::new(),
+            returning_versions: None,
         }
     }
 }

@@ -144,12 +144,17 @@ impl Binder<'_> {
         self.add_derived_rte(alias, has_alias, kind, outside)
     }
 
-    /// The entry named `excluded` of ON CONFLICT on a view: its columns over the entry of the
-    /// row proposed for insertion.
-    pub(crate) fn view_excluded(&mut self, view: &ViewTarget, excluded: usize) -> Result<usize> {
-        let over = |(name, e): &(Arc<str>, Expr)| (name.clone(), moved_to(e.clone(), excluded));
+    /// An entry with the view's columns over another entry of its table: `excluded` of ON
+    /// CONFLICT, `old` and `new` of RETURNING.
+    pub(crate) fn view_version(
+        &mut self,
+        view: &ViewTarget,
+        version: usize,
+        alias: &ast::Alias,
+    ) -> Result<usize> {
+        let over = |(name, e): &(Arc<str>, Expr)| (name.clone(), moved_to(e.clone(), version));
         let columns: Vec<_> = view.columns.iter().map(over).collect();
-        self.column_entry(&columns, &default_alias("excluded"), false)
+        self.column_entry(&columns, alias, false)
     }
 
     /// The position in the table of a view's column that is assigned to.

@@ -382,6 +382,7 @@ impl Printer<'_> {
             view_checks: _,
             on_conflict: _,
             returning: _,
+            returning_versions: _,
         } = query;
         if *command != Command::Select {
             return self.unknown("a data-modifying statement");

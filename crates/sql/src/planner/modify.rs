@@ -9,7 +9,8 @@
 //!
 //! New values, the recheck of WHERE and RETURNING are over
 //! *target row (all columns) ‖ child's output*, so that they can be evaluated
-//! again on a newer version of the row.
+//! again on a newer version of the row. If RETURNING names `old` or `new`, both versions
+//! follow, each with a mark behind its columns that is NULL where there is no such version.
 
 use super::join::output_names;
 use super::prep::{inline_ctes, pull_up_subqueries};
@@ -42,12 +43,12 @@ impl Planner<'_> {
         query.targets.iter().for_each(|t| collect_columns(&t.expr, &mut wanted));
         let (rel, _) = self.plan_from_and_where(query, wanted, None)?;
         let child = project(rel, query.targets.iter().map(|t| t.expr.clone()).collect())?;
-        let layout = row_layout(target, &relation);
+        let mut layout = row_layout(target, &relation);
         let on_conflict = match query.on_conflict.take() {
             Some(conflict) => Some(conflict_action(conflict, target, &relation)?),
             None => None,
         };
-        let returning = self.returning(query, target, &relation, &layout)?;
+        let returning = self.returning(query, target, &relation, &mut layout)?;
         self.modify(query, target, relation, child, Vec::new(), None, on_conflict, returning)
     }
 
@@ -70,7 +71,8 @@ impl Planner<'_> {
         query.assignments.iter().for_each(|(_, e)| collect_columns(e, &mut needed));
         query.filter.iter().for_each(|e| collect_columns(e, &mut needed));
         query.returning.iter().for_each(|t| collect_columns(&t.expr, &mut needed));
-        let mut others: Vec<ColumnId> = needed.into_iter().filter(|c| c.0 != target).collect();
+        let not_from = |rte| rte == target || versions_of(query).any(|version| version == rte);
+        let mut others: Vec<ColumnId> = needed.into_iter().filter(|c| !not_from(c.0)).collect();
         others.sort_unstable();
 
         let mut layout = row_layout(target, &relation);
@@ -88,7 +90,7 @@ impl Planner<'_> {
             .map(|(column, e)| Ok((column, to_slots(e, &layout)?)))
             .collect::<Result<Vec<_>>>()?;
         let recheck = filter.map(|f| to_slots(f, &layout)).transpose()?;
-        let returning = self.returning(query, target, &relation, &layout)?;
+        let returning = self.returning(query, target, &relation, &mut layout)?;
         self.modify(query, target, relation, child, assignments, recheck, None, returning)
     }
 
@@ -98,16 +100,27 @@ impl Planner<'_> {
         query: &mut Query,
         target: usize,
         relation: &Relation,
-        layout: &[ColumnId],
+        layout: &mut Vec<ColumnId>,
     ) -> Result<Option<Vec<Expr>>> {
         if query.returning.is_empty() {
             return Ok(None);
+        }
+        if let Some(versions) = query.returning_versions {
+            for rte in [versions.old, versions.new] {
+                let rte = rte.unwrap_or(NO_ENTRY);
+                layout.extend(row_layout(rte, relation));
+                layout.push((rte, ROW_ID));
+            }
         }
         let known = |e: Expr| match e {
             Expr::Var { rte, column: -6, levels_up: 0, ty, .. } if rte == target => {
                 Ok(Expr::Const(Datum::Oid(relation.oid), ty))
             }
-            Expr::Var { rte, column, levels_up: 0, .. } if rte == target && column < 0 => {
+            Expr::Var { rte, column, levels_up: 0, .. }
+                if (rte == target || versions_of(query).any(|version| version == rte))
+                    && column < 0
+                    && column != i32::from(ROW_ID) =>
+            {
                 Err(Error::not_supported("this system column in RETURNING"))
             }
             other => Ok(other),
@@ -163,6 +176,11 @@ impl Planner<'_> {
             view_checks,
             on_conflict,
             returning: returning.is_some(),
+            returning_versions: query.returning_versions.map(|versions| {
+                let alias =
+                    |rte: Option<usize>| rte.map_or("".into(), |rte| query.rtes[rte].alias.clone());
+                [alias(versions.old), alias(versions.new)]
+            }),
         };
         let mut plan = node(PlanNode::Modify(Box::new(modify)), types, names, cost);
         plan.project = returning;
@@ -195,6 +213,14 @@ fn view_checks(query: &Query, target: usize, relation: &Relation) -> Result<Vec<
     let layout = row_layout(target, relation);
     let checks = query.view_checks.iter();
     checks.map(|(name, e)| Ok((name.clone(), to_slots(e.clone(), &layout)?))).collect()
+}
+
+/// Stands for a version's entry where its name means something else: nothing refers to it.
+const NO_ENTRY: usize = usize::MAX;
+
+/// The entries of RETURNING's `old` and `new`.
+fn versions_of(query: &Query) -> impl Iterator<Item = usize> + use<> {
+    query.returning_versions.into_iter().flat_map(|versions| versions.entries())
 }
 
 fn target_of(query: &Query) -> Result<(usize, Arc<Relation>)> {

@@ -13,7 +13,7 @@ use crate::expr::{Expr, SubLinkKind, TypeRef};
 use crate::query::*;
 use crate::walk;
 use std::sync::Arc;
-use steppe_catalog::Relation;
+use steppe_catalog::{RelKind, Relation};
 use steppe_types::{Datum, Result, oid};
 
 /// The order that a query wants its rows in.
@@ -205,7 +205,9 @@ impl Planner<'_> {
                     && info.keys.first().is_some_and(|k| i32::from(k.attnum) == column + 1)
             })
         };
-        *r == rte && self.ctx.catalog.indexes_of(relation).any(leads)
+        *r == rte
+            && relation.kind != RelKind::Virtual
+            && self.ctx.catalog.indexes_of(relation).any(leads)
     }
 }
 

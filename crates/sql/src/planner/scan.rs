@@ -132,7 +132,8 @@ impl Planner<'_> {
     /// conditions imply.
     fn usable_indexes(&mut self, request: &ScanRequest<'_>) -> Result<Vec<CandidateIndex>> {
         let mut usable = Vec::new();
-        if !self.ctx.settings.indexscan {
+        // A system catalog is computed whole: its indexes are there to be looked at only.
+        if !self.ctx.settings.indexscan || request.relation.kind == RelKind::Virtual {
             return Ok(usable);
         }
         for index in self.ctx.catalog.indexes_of(request.relation) {

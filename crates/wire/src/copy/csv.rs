@@ -41,9 +41,11 @@ fn unquoted(
     column: usize,
     options: &CopyOptions,
 ) -> FieldPos {
-    let is_null = &line[start..end] == options.null.as_bytes();
-    if is_null && !flag(&options.force_not_null, column) {
+    let written = &line[start..end];
+    if written == options.null.as_bytes() && !flag(&options.force_not_null, column) {
         FieldPos::Null
+    } else if Some(written) == options.default.as_deref().map(str::as_bytes) {
+        FieldPos::Default
     } else {
         FieldPos::Raw(start as u32, end as u32)
     }
@@ -51,7 +53,7 @@ fn unquoted(
 
 fn content<'a>(line: &'a [u8], field: FieldPos, out: &'a Fields<'_>) -> &'a [u8] {
     match field {
-        FieldPos::Null => &[],
+        FieldPos::Null | FieldPos::Default => &[],
         FieldPos::Raw(start, end) => &line[start as usize..end as usize],
         FieldPos::Unescaped(start, end) => &out.scratch[start as usize..end as usize],
     }

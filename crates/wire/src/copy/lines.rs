@@ -55,7 +55,7 @@ pub(super) struct LineDecoder {
     /// The line number is this line's, not the last one's.
     in_line: bool,
     header_due: bool,
-    /// A line without backslashes holds neither NULLs nor escapes.
+    /// A line without backslashes holds neither NULLs, defaults nor escapes.
     plain_lines: bool,
     /// The line last returned, for error contexts; empty range while searching.
     line: Option<(usize, usize)>,
@@ -69,7 +69,8 @@ impl LineDecoder {
             header_due: options.header != Header::None,
             plain_lines: options.format == CopyFormat::Text
                 && columns > 0
-                && options.null.contains('\\'),
+                && options.null.contains('\\')
+                && options.default.as_ref().is_none_or(|default| default.contains('\\')),
             options,
             columns,
             buf: Vec::new(),

@@ -63,6 +63,8 @@ pub struct CopyOptions {
     pub delimiter: u8,
     /// NULL.
     pub null: String,
+    /// DEFAULT (input).
+    pub default: Option<String>,
     /// HEADER.
     pub header: Header,
     /// QUOTE (CSV).
@@ -85,6 +87,7 @@ impl CopyOptions {
             format,
             delimiter: if csv { b',' } else { b'\t' },
             null: if csv { String::new() } else { "\\N".into() },
+            default: None,
             header: Header::None,
             quote: b'"',
             escape: b'"',
@@ -123,9 +126,27 @@ impl CopyOptions {
         } else if csv && null.contains(&self.quote) {
             "CSV quote character must not appear in the NULL specification".to_owned()
         } else {
-            return Ok(());
+            return self.check_default();
         };
         Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message))
+    }
+
+    fn check_default(&self) -> Result<()> {
+        let Some(default) = self.default.as_deref() else { return Ok(()) };
+        if default.contains(['\r', '\n']) {
+            let message = "COPY default representation cannot use newline or carriage return";
+            return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
+        }
+        let message = if default.as_bytes().contains(&self.delimiter) {
+            "COPY delimiter character must not appear in the DEFAULT specification"
+        } else if self.format == CopyFormat::Csv && default.as_bytes().contains(&self.quote) {
+            "CSV quote character must not appear in the DEFAULT specification"
+        } else if default == self.null {
+            "NULL specification and DEFAULT specification cannot be the same"
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message))
     }
 }
 
@@ -148,6 +169,8 @@ fn bad_format(message: impl Into<String>) -> Error {
 #[derive(Clone, Copy, Debug)]
 enum FieldPos {
     Null,
+    /// The column's default is asked for.
+    Default,
     /// In the row's own bytes.
     Raw(u32, u32),
     /// In the scratch buffer, because escapes were undone.
@@ -182,11 +205,17 @@ impl<'a> Row<'a> {
         self.fields.is_empty()
     }
 
-    /// Field `i`: `None` where it is NULL or did not come.
+    /// Whether field `i` asks for the column's default.
+    #[inline]
+    pub fn is_default(&self, i: usize) -> bool {
+        matches!(self.fields.get(i), Some(FieldPos::Default))
+    }
+
+    /// Field `i`: `None` where it is NULL, asks for the default, or did not come.
     #[inline]
     pub fn get(&self, i: usize) -> Option<&'a [u8]> {
         match *self.fields.get(i)? {
-            FieldPos::Null => None,
+            FieldPos::Null | FieldPos::Default => None,
             FieldPos::Raw(start, end) => {
                 let bytes = match self.raw {
                     Raw::Line(line) => line.as_bytes(),
@@ -220,6 +249,12 @@ impl<'a> Row<'a> {
 /// The 22P04 for a row that ends before this column.
 pub fn missing_data(column: &str) -> Error {
     bad_format(format!("missing data for column \"{column}\""))
+}
+
+/// The 22P04 for a default that is asked for where there is none.
+pub fn no_default(column: &str) -> Error {
+    bad_format("unexpected default marker in COPY data")
+        .detail(format!("Column \"{column}\" has no default value."))
 }
 
 /// What COPY FROM was doing, for the error's context line.

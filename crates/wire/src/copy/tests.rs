@@ -325,3 +325,27 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_default_is_asked_for_as_it_is_written() {
+    let defaults = |options: CopyOptions, columns: usize, data: &[u8]| -> Vec<bool> {
+        let mut decoder = CopyDecoder::new(options, columns);
+        decoder.feed(data);
+        decoder.finish();
+        let row = decoder.next_row().expect("well formed").expect("a row");
+        (0..columns).map(|i| row.is_default(i)).collect()
+    };
+    let marked = |options: CopyOptions, mark: &str| {
+        let options = CopyOptions { default: Some(mark.into()), ..options };
+        options.check().expect("clear");
+        options
+    };
+    assert_eq!(defaults(marked(text(), "\\D"), 3, b"\\D\t\\\\D\t\\N\n"), [true, false, false]);
+    assert_eq!(defaults(marked(text(), "dd"), 3, b"dd\td\tddd\n"), [true, false, false]);
+    assert_eq!(defaults(marked(csv(), "dd"), 3, b"dd,\"dd\",\n"), [true, false, false]);
+    let refused = |options: CopyOptions| options.check().expect_err("unclear").sqlstate();
+    let both = CopyOptions { default: Some("\\N".into()), ..text() };
+    assert_eq!(refused(both), SqlState::FEATURE_NOT_SUPPORTED);
+    let newline = CopyOptions { default: Some("\r".into()), ..text() };
+    assert_eq!(refused(newline), SqlState::INVALID_PARAMETER_VALUE);
+}

@@ -10,6 +10,7 @@ use super::{CopyOptions, FieldPos};
 /// Cuts `line` into fields. A field without escapes stays where it is.
 pub(super) fn split(line: &[u8], options: &CopyOptions, out: &mut Fields<'_>) -> Result<()> {
     let (delimiter, null) = (options.delimiter, options.null.as_bytes());
+    let default = options.default.as_deref().map(str::as_bytes);
     let mut at = 0;
     loop {
         let start = at;
@@ -21,10 +22,11 @@ pub(super) fn split(line: &[u8], options: &CopyOptions, out: &mut Fields<'_>) ->
         } else {
             Scanned { text_end: stop, end: stop, non_ascii: false }
         };
-        // The NULL string is compared with the field as it was written.
-        if &line[start..field.text_end] == null {
+        // The NULL and DEFAULT strings are compared with the field as it was written.
+        let written = &line[start..field.text_end];
+        if written == null || Some(written) == default {
             out.scratch.truncate(kept);
-            out.push(FieldPos::Null);
+            out.push(if written == null { FieldPos::Null } else { FieldPos::Default });
         } else if escaped {
             if field.non_ascii {
                 crate::text::verify(&out.scratch[kept..])?;

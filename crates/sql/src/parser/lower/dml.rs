@@ -3,8 +3,9 @@
 use pg_raw_parse::list::{CastNodeList, NodeList};
 use pg_raw_parse::{Node, nodes};
 
-use super::{Lower, Lowered, optional, range_var, role_spec, strings, text, unexpected};
+use super::{Failure, Lower, Lowered, optional, range_var, role_spec, strings, text, unexpected};
 use crate::ast::*;
+use steppe_types::{Error, SqlState};
 
 impl Lower {
     pub(super) fn insert(&mut self, stmt: &nodes::InsertStmt) -> Lowered<InsertStmt> {
@@ -69,10 +70,16 @@ impl Lower {
         let Some(clause) = clause else { return Ok(None) };
         let (mut old_alias, mut new_alias) = (None, None);
         for option in clause.options() {
-            if option.option == nodes::ReturningOptionKind::RETURNING_OPTION_OLD {
-                old_alias = optional(option.value());
-            } else {
-                new_alias = optional(option.value());
+            let (alias, word) = match option.option {
+                nodes::ReturningOptionKind::RETURNING_OPTION_OLD => (&mut old_alias, "OLD"),
+                _ => (&mut new_alias, "NEW"),
+            };
+            let location = Location::from_raw(option.location);
+            let given = ReturningAlias { name: text(option.value()), location };
+            if alias.replace(given).is_some() {
+                let message = format!("{word} cannot be specified multiple times");
+                let error = Error::new(SqlState::SYNTAX_ERROR, message);
+                return Err(Failure::Refused(error, location));
             }
         }
         let targets = clause.exprs().iter().map(|node| match node {

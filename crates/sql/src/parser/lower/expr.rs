@@ -234,7 +234,9 @@ impl Lower {
         for node in call.args() {
             args.push(match node {
                 Node::NamedArgExpr(named) => {
-                    FuncArg { name: Some(text(named.name())), value: self.expr(named.arg())? }
+                    let name = text(named.name());
+                    check_new_name(&args, &name, Location::from_raw(named.location))?;
+                    FuncArg { name: Some(name), value: self.expr(named.arg())? }
                 }
                 other => FuncArg { name: None, value: self.expr(other)? },
             });
@@ -295,6 +297,15 @@ impl Lower {
             location: Location::from_raw(name.location),
         })
     }
+}
+
+/// Refuses a second argument of one name.
+fn check_new_name(args: &[FuncArg], name: &str, location: Location) -> Lowered<()> {
+    if args.iter().all(|arg| arg.name.as_deref() != Some(name)) {
+        return Ok(());
+    }
+    let message = format!("argument name \"{name}\" used more than once");
+    Err(super::Failure::Refused(Error::new(SqlState::SYNTAX_ERROR, message), location))
 }
 
 /// Refuses a positional argument after a named one.

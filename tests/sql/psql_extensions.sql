@@ -1,0 +1,2 @@
+-- The extension that is there from the start: PL/pgSQL.
+\dx
