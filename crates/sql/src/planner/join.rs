@@ -6,6 +6,7 @@
 //! is applied at the lowest join that has all its columns.
 
 use super::cost::{self, Estimator};
+use super::lateral::lateral_references;
 use super::ordered::WantedOrder;
 use super::prep::push_down;
 use super::scan::{ScanRequest, clamp_rows};
@@ -15,7 +16,6 @@ use crate::deparse::quote_identifier;
 use crate::expr::{CallSyntax, Expr, Place, TypeRef};
 use crate::plan::*;
 use crate::query::{FromItem, JoinKind, Query, Rte, RteKind};
-use crate::walk;
 use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
 use steppe_catalog::builtin::Strategy;
@@ -37,6 +37,22 @@ pub(crate) struct FromContext<'q> {
 enum Unit {
     Rte(usize),
     Outer { kind: JoinKind, left: Box<FromItem>, right: Box<FromItem>, on: Vec<Expr> },
+}
+
+impl Unit {
+    /// The unit as it stood in FROM.
+    fn item(&self) -> FromItem {
+        match self {
+            Unit::Rte(rte) => FromItem::Rte(*rte),
+            Unit::Outer { kind, left, right, on } => FromItem::Join {
+                kind: *kind,
+                left: left.clone(),
+                right: right.clone(),
+                on: and_all(on.clone()),
+                using: Vec::new(),
+            },
+        }
+    }
 }
 
 impl FromContext<'_> {
@@ -110,7 +126,7 @@ impl Planner<'_> {
     }
 
     /// Joins a list of items under a pool of conditions.
-    fn join_items(
+    pub(super) fn join_items(
         &mut self,
         from: &FromContext<'_>,
         items: Vec<FromItem>,
@@ -118,25 +134,21 @@ impl Planner<'_> {
     ) -> Result<Rel> {
         let (mut units, mut pool) = (Vec::new(), pool);
         items.into_iter().for_each(|i| flatten(i, &mut units, &mut pool));
-        let mut lateral_later: Vec<usize> = Vec::new();
-        let mut rels: Vec<Rel> = Vec::with_capacity(units.len());
+        let (mut rels, mut lateral): (Vec<Rel>, Vec<FromItem>) = (Vec::new(), Vec::new());
         for unit in units {
-            match unit {
-                Unit::Rte(rte) if from.lateral.contains_key(&rte) => {
-                    lateral_later.push(rte);
-                }
-                unit => {
-                    let rel = self.plan_unit(from, unit, &mut pool)?;
-                    rels.push(rel);
-                }
+            let item = unit.item();
+            if from.refers_outside(&item) {
+                lateral.push(item);
+            } else {
+                rels.push(self.plan_unit(from, unit, &mut pool)?);
             }
         }
         let mut joined = match rels.len() {
             0 => None,
             _ => Some(self.join_order(from, rels, &mut pool)?),
         };
-        for rte in lateral_later {
-            joined = Some(self.lateral_join(from, joined, rte, &mut pool)?);
+        for item in lateral {
+            joined = Some(self.lateral_join(from, joined, item, &mut pool)?);
         }
         let mut rel = joined.ok_or_else(|| Error::internal("FROM without any item"))?;
         if !pool.is_empty() {
@@ -157,7 +169,6 @@ impl Planner<'_> {
                 self.base_rel(from, rte, own)
             }
             Unit::Outer { kind, left, right, on } => {
-                check_lateral_inside(from, &item_rtes(&left).union(&item_rtes(&right)))?;
                 let mut rel = self.outer_join(from, kind, *left, *right, on, pool)?;
                 // Conditions on the padded side hold for the joined rows.
                 let above = take_conditions(pool, &rel.rtes);
@@ -286,75 +297,6 @@ impl Planner<'_> {
         Ok(Rel { plan, layout, rtes: RteSet::one(rte) })
     }
 
-    /// A LATERAL item runs once for each row of what stands before it.
-    fn lateral_join(
-        &mut self,
-        from: &FromContext<'_>,
-        outer: Option<Rel>,
-        rte: usize,
-        pool: &mut Vec<Expr>,
-    ) -> Result<Rel> {
-        let outer = outer.unwrap_or_else(result_rel);
-        let own = take_conditions(pool, &RteSet::one(rte));
-        let (inner, params) = self.lateral_rel(from, rte, own)?;
-        let params = params
-            .into_iter()
-            .map(|(id, e)| Ok((id, to_slots(e, &outer.layout)?)))
-            .collect::<Result<Vec<_>>>()?;
-        let rtes = outer.rtes.union(&inner.rtes);
-        let on = take_conditions(pool, &rtes);
-        self.nest_loop(from, JoinKind::Inner, outer, inner, params, on)
-    }
-
-    /// A LATERAL item's plan, with the parameters that it takes from its siblings.
-    fn lateral_rel(
-        &mut self,
-        from: &FromContext<'_>,
-        rte: usize,
-        conditions: Vec<Expr>,
-    ) -> Result<(Rel, super::subselect::Correlation)> {
-        let mut entry = from.rtes[rte].clone();
-        let mut params = Vec::new();
-        match &mut entry.kind {
-            RteKind::Subquery { query, .. } => params = self.extract_correlation(query)?,
-            RteKind::Function { calls, .. } => {
-                for (call, _) in calls {
-                    let taken = std::mem::replace(call, Expr::Default(TypeRef::plain(0)));
-                    *call = self.vars_to_params(taken, &mut params)?;
-                }
-            }
-            _ => return Err(Error::internal("this FROM item cannot be LATERAL")),
-        }
-        let mut rtes = from.rtes.to_vec();
-        rtes[rte] = entry;
-        let columns = from.columns.clone();
-        let from = FromContext { rtes: &rtes, columns, lateral: HashMap::new() };
-        Ok((self.base_rel(&from, rte, conditions)?, params))
-    }
-
-    /// Replaces this level's columns by parameters.
-    fn vars_to_params(
-        &mut self,
-        expr: Expr,
-        params: &mut super::subselect::Correlation,
-    ) -> Result<Expr> {
-        expr.transform(&mut |e| match e {
-            var @ Expr::Var { levels_up: 0, .. } => {
-                let ty = var.ty();
-                let id = match params.iter().find(|(_, v)| *v == var) {
-                    Some((id, _)) => *id,
-                    None => {
-                        let id = self.new_param();
-                        params.push((id, var));
-                        id
-                    }
-                };
-                Ok(Expr::ExecParam { id, ty })
-            }
-            other => Ok(other),
-        })
-    }
-
     /// LEFT, RIGHT, FULL: each side is planned on its own; WHERE conditions go below only on the
     /// side that is not padded with NULLs.
     fn outer_join(
@@ -381,16 +323,9 @@ impl Planner<'_> {
             _ => {}
         }
         // A lateral right side needs the nested loop.
-        if let FromItem::Rte(rte) = &right
-            && kind == JoinKind::Left
-            && from.lateral.contains_key(rte)
-        {
+        if kind == JoinKind::Left && from.refers_outside(&right) {
             let outer = self.join_items(from, vec![left], left_pool)?;
-            let (inner, params) = self.lateral_rel(from, *rte, right_pool)?;
-            let params = params
-                .into_iter()
-                .map(|(id, e)| Ok((id, to_slots(e, &outer.layout)?)))
-                .collect::<Result<Vec<_>>>()?;
+            let (inner, params) = self.lateral_item(from, right, right_pool, &outer)?;
             return self.nest_loop(from, kind, outer, inner, params, on);
         }
         let right_single = match &right {
@@ -813,12 +748,12 @@ impl Planner<'_> {
         params: &mut super::subselect::Correlation,
     ) -> Result<Expr> {
         expr.transform(&mut |e| match e {
-            Expr::Var { rte: r, levels_up: 0, .. } if r != rte => self.vars_to_params(e, params),
+            Expr::Var { rte: r, levels_up: 0, .. } if r != rte => Ok(self.param_for(e, params)),
             other => Ok(other),
         })
     }
 
-    fn nest_loop(
+    pub(super) fn nest_loop(
         &mut self,
         from: &FromContext<'_>,
         kind: JoinKind,
@@ -1027,48 +962,6 @@ fn collect_join_columns(item: &FromItem, out: &mut HashSet<ColumnId>) {
             super::collect_columns(on, out);
         }
     }
-}
-
-/// Columns of siblings that LATERAL sub-selects, functions and VALUES refer to.
-pub(super) fn lateral_references(query: &mut Query) -> HashMap<usize, Vec<Expr>> {
-    let mut found: HashMap<usize, Vec<Expr>> = HashMap::new();
-    for (i, rte) in query.rtes.iter_mut().enumerate() {
-        let mut note = |e: &mut Expr, depth: usize| {
-            if let Expr::Var { rte, column, levels_up, ty, at } = e
-                && *levels_up == depth
-            {
-                let outer =
-                    Expr::Var { rte: *rte, column: *column, levels_up: 0, ty: *ty, at: *at };
-                found.entry(i).or_default().push(outer);
-            }
-        };
-        match &mut rte.kind {
-            RteKind::Function { calls, .. } => {
-                calls.iter_mut().for_each(|(e, _)| walk::for_each_level(e, 0, &mut note));
-            }
-            RteKind::Values(rows) => {
-                let values = rows.iter_mut().flatten();
-                values.for_each(|e| walk::for_each_level(e, 0, &mut note));
-            }
-            RteKind::Subquery { query, lateral: true, .. } => {
-                walk::for_each_node(query, 1, &mut note);
-            }
-            _ => {}
-        }
-    }
-    found
-}
-
-/// An outer join is planned as a whole: 0A000 for a LATERAL item in it that names columns of
-/// a table beside it.
-fn check_lateral_inside(from: &FromContext<'_>, unit: &RteSet) -> Result<()> {
-    let inside = from.lateral.iter().filter(|(rte, _)| unit.contains(**rte));
-    for reference in inside.flat_map(|(_, references)| references) {
-        if !rtes_of(reference).is_subset(unit) {
-            return Err(Error::not_supported("LATERAL out of an outer join"));
-        }
-    }
-    Ok(())
 }
 
 /// One row without columns.

@@ -21,6 +21,7 @@ mod cost;
 mod grouping;
 mod index;
 mod join;
+mod lateral;
 mod modify;
 mod ordered;
 mod prep;

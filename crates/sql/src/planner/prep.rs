@@ -500,7 +500,7 @@ fn attach(query: &mut Query, join: SubJoin) {
         }
     }
     // What refers to its neighbours is planned beside them.
-    let lateral = super::join::lateral_references(query);
+    let lateral = super::lateral::lateral_references(query);
     query.rtes.extend(join.rtes);
     let holds = |item: &FromItem| {
         let rtes = super::join::item_rtes(item);

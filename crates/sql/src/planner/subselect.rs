@@ -4,7 +4,7 @@
 //! query inside it becomes a run-time parameter; the outer side lists which of
 //! its own columns each parameter takes its value from.
 
-use super::{Planner, column_id};
+use super::Planner;
 use crate::expr::{ExecParamId, Expr, SubLinkKind, SubPlan, TypeRef};
 use crate::query::Query;
 use crate::walk;
@@ -56,7 +56,8 @@ impl Planner<'_> {
         mut query: Query,
         ty: TypeRef,
     ) -> Result<Expr> {
-        let args = self.extract_correlation(&mut query)?;
+        let mut args = Correlation::new();
+        self.extract_correlation(&mut query, &|_| true, &mut args);
         if kind == SubLinkKind::Exists {
             simplify_exists(&mut query);
         }
@@ -118,38 +119,46 @@ impl Planner<'_> {
         Some(keys)
     }
 
-    /// Replaces the columns of the enclosing query inside `query` by parameters.
-    pub(crate) fn extract_correlation(&mut self, query: &mut Query) -> Result<Correlation> {
-        let mut found: Correlation = Vec::new();
-        let mut failed = Ok(());
+    /// Replaces the columns and the aggregates of the enclosing query inside `query` by
+    /// parameters, if they are of the entries `of`.
+    pub(crate) fn extract_correlation(
+        &mut self,
+        query: &mut Query,
+        of: &dyn Fn(usize) -> bool,
+        found: &mut Correlation,
+    ) {
         walk::for_each_node(query, 1, &mut |e, depth| {
-            if let Expr::Aggregate(a) = e
-                && a.levels_up >= depth
-            {
-                failed =
-                    Err(Error::not_supported("an aggregate of an outer query in a sub-select"));
-            }
-            let Expr::Var { rte, column, levels_up, ty, at } = e else { return };
-            if *levels_up != depth {
-                return;
-            }
-            let outer = Expr::Var { rte: *rte, column: *column, levels_up: 0, ty: *ty, at: *at };
-            let known = found.iter().find(|(_, v)| {
-                matches!(v, Expr::Var { rte: r, column: c, .. }
-                    if column_id(*r, *c) == column_id(*rte, *column))
-            });
-            let id = match known {
-                Some((id, _)) => *id,
-                None => {
-                    let id = self.new_param();
-                    found.push((id, outer));
-                    id
+            let outer = match e {
+                Expr::Aggregate(call) if call.levels_up == depth => moved_out(e.clone(), depth),
+                Expr::Var { rte, column, levels_up, ty, at } if *levels_up == depth && of(*rte) => {
+                    Expr::Var { rte: *rte, column: *column, levels_up: 0, ty: *ty, at: *at }
                 }
+                _ => return,
             };
-            *e = Expr::ExecParam { id, ty: *ty };
+            *e = self.param_for(outer, found);
         });
-        failed.map(|()| found)
     }
+
+    /// The parameter that stands for a value of the enclosing query.
+    pub(super) fn param_for(&mut self, outer: Expr, found: &mut Correlation) -> Expr {
+        let ty = outer.ty();
+        if let Some((id, _)) = found.iter().find(|(_, known)| *known == outer) {
+            return Expr::ExecParam { id: *id, ty };
+        }
+        let id = self.new_param();
+        found.push((id, outer));
+        Expr::ExecParam { id, ty }
+    }
+}
+
+/// An expression that is all about queries at least `by` levels out, as it reads there.
+fn moved_out(mut expr: Expr, by: usize) -> Expr {
+    walk::for_each_level(&mut expr, 0, &mut |node, depth| match node {
+        Expr::Var { levels_up, .. } if *levels_up >= depth + by => *levels_up -= by,
+        Expr::Aggregate(call) if call.levels_up >= depth + by => call.levels_up -= by,
+        _ => {}
+    });
+    expr
 }
 
 /// Whether a sub-select occurs that is yet to be planned.
