@@ -135,6 +135,17 @@ pub(crate) fn for_each_child<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Plan)) {
 
 /// Calls `f` on each expression of a node, not of its children.
 pub(crate) fn for_each_expr<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Expr)) {
+    for_each_shown_expr(plan, f);
+    match &plan.node {
+        PlanNode::LockRows { recheck, .. } => recheck.iter().for_each(f),
+        PlanNode::Modify(modify) => modify.recheck.iter().for_each(f),
+        _ => {}
+    }
+}
+
+/// [`for_each_expr`] without conditions that repeat, for rows that have changed meanwhile, what
+/// nodes below have decided: EXPLAIN does not show them.
+pub(crate) fn for_each_shown_expr<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Expr)) {
     plan.filter.iter().for_each(&mut *f);
     plan.project.iter().flatten().for_each(&mut *f);
     match &plan.node {
@@ -183,13 +194,9 @@ pub(crate) fn for_each_expr<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Expr)) {
             frame.start.offset().into_iter().chain(frame.end.offset()).for_each(&mut *f);
             calls.iter().flat_map(|c| c.args.iter().chain(&c.filter)).for_each(f);
         }
-        PlanNode::LockRows { recheck, outer_joins, .. } => {
-            recheck.iter().for_each(&mut *f);
-            outer_joins.iter().for_each(|(on, _)| f(on));
-        }
+        PlanNode::LockRows { outer_joins, .. } => outer_joins.iter().for_each(|(on, _)| f(on)),
         PlanNode::Modify(modify) => {
             modify.assignments.iter().for_each(|(_, e)| f(e));
-            modify.recheck.iter().for_each(&mut *f);
             modify.checks.iter().chain(&modify.view_checks).for_each(|(_, e)| f(e));
             if let Some((assignments, filter)) =
                 modify.on_conflict.as_ref().and_then(|c| c.update.as_ref())

@@ -114,7 +114,7 @@ impl<'a> Builder<'a> {
         }
         self.children(plan, &mut node);
         let mut used = Vec::new();
-        crate::deps::for_each_expr(plan, &mut |e| collect_subplans(e, false, &mut used));
+        crate::deps::for_each_shown_expr(plan, &mut |e| collect_subplans(e, false, &mut used));
         self.sub_plans(used, "SubPlan", &mut node);
         node
     }
@@ -129,7 +129,7 @@ impl<'a> Builder<'a> {
             }
         }
         let mut subs: Vec<&SubPlan> = Vec::new();
-        crate::deps::for_each_expr(plan, &mut |e| collect_correlated(e, &mut subs));
+        crate::deps::for_each_shown_expr(plan, &mut |e| collect_correlated(e, &mut subs));
         if subs.is_empty() {
             return;
         }
@@ -338,6 +338,6 @@ fn collect_initial(plan: &Plan, out: &mut Vec<(SubPlanId, String)>) {
     if let PlanNode::CteScan { plan, name } = &plan.node {
         out.push((*plan, format!("CTE {name}")));
     }
-    crate::deps::for_each_expr(plan, &mut |e| collect_subplans(e, true, out));
+    crate::deps::for_each_shown_expr(plan, &mut |e| collect_subplans(e, true, out));
     crate::deps::for_each_child(plan, &mut |child| collect_initial(child, out));
 }

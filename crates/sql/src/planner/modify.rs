@@ -13,8 +13,8 @@
 //! follow, each with a mark behind its columns that is NULL where there is no such version.
 
 use super::join::output_names;
-use super::prep::{inline_ctes, pull_up_subqueries};
-use super::{ColumnId, Planner, Rel, RteSet, collect_columns, node, to_slots};
+use super::prep::{inline_ctes, prepare_change, pull_up_subqueries};
+use super::{ColumnId, Planner, Rel, RteSet, and_all, collect_columns, node, to_slots};
 use crate::bind::{BindContext, ExprPlace, bind_table_expr, parse_expression};
 use crate::expr::{Expr, TypeRef};
 use crate::plan::*;
@@ -62,14 +62,17 @@ impl Planner<'_> {
 
     fn update_or_delete_plan(&mut self, query: &mut Query) -> Result<Plan> {
         let (target, relation) = target_of(query)?;
-        inline_ctes(query);
-        pull_up_subqueries(query);
+        let pulled = prepare_change(query);
         self.plan_ctes(query)?;
         self.plan_sublinks(query)?;
+        let mut recheck: Vec<Expr> = query.filter.clone().into_iter().collect();
+        for condition in pulled {
+            recheck.push(self.replace_sublinks(condition)?);
+        }
         // What later expressions need of other FROM items goes along with the row id.
         let mut needed = HashSet::new();
         query.assignments.iter().for_each(|(_, e)| collect_columns(e, &mut needed));
-        query.filter.iter().for_each(|e| collect_columns(e, &mut needed));
+        recheck.iter().for_each(|e| collect_columns(e, &mut needed));
         query.returning.iter().for_each(|t| collect_columns(&t.expr, &mut needed));
         let not_from = |rte| rte == target || versions_of(query).any(|version| version == rte);
         let mut others: Vec<ColumnId> = needed.into_iter().filter(|c| !not_from(c.0)).collect();
@@ -78,7 +81,6 @@ impl Planner<'_> {
         let mut layout = row_layout(target, &relation);
         layout.push((target, ROW_ID));
         layout.extend(&others);
-        let filter = query.filter.clone();
         let mut wanted: HashSet<ColumnId> = others.iter().copied().collect();
         wanted.insert((target, ROW_ID));
         let (rel, _) = self.plan_from_and_where(query, wanted, None)?;
@@ -89,7 +91,7 @@ impl Planner<'_> {
             .into_iter()
             .map(|(column, e)| Ok((column, to_slots(e, &layout)?)))
             .collect::<Result<Vec<_>>>()?;
-        let recheck = filter.map(|f| to_slots(f, &layout)).transpose()?;
+        let recheck = and_all(recheck).map(|f| to_slots(f, &layout)).transpose()?;
         let returning = self.returning(query, target, &relation, &mut layout)?;
         self.modify(query, target, relation, child, assignments, recheck, None, returning)
     }

@@ -94,9 +94,23 @@ fn may_filter_on(query: &Query, column: &Expr) -> bool {
 pub(crate) fn prepare(query: &mut Query) {
     inline_ctes(query);
     if query.row_locks.is_empty() {
-        pull_up_sublinks(query);
+        pull_up_sublinks(query, None);
     }
     pull_up_subqueries(query);
+}
+
+/// Both rewrites of an UPDATE or DELETE. Returns the conditions that have become joins: they are
+/// evaluated again over rows that have changed.
+pub(crate) fn prepare_change(query: &mut Query) -> Vec<Expr> {
+    inline_ctes(query);
+    pull_up_subqueries(query);
+    // Over what is left after merging; it names none of the entries that are merged below.
+    let mut pulled = Vec::new();
+    pull_up_sublinks(query, Some(&mut pulled));
+    if !pulled.is_empty() {
+        pull_up_subqueries(query);
+    }
+    pulled
 }
 
 /// WITH queries that are read once, or are NOT MATERIALIZED, become sub-selects (inline_cte).
@@ -354,8 +368,9 @@ fn add_conditions(place: &mut Option<Expr>, conditions: Vec<Expr>) {
     *place = and_all(all);
 }
 
-/// EXISTS, NOT EXISTS and IN of sub-selects among the conditions of WHERE become joins.
-fn pull_up_sublinks(query: &mut Query) {
+/// EXISTS, NOT EXISTS and IN of sub-selects among the conditions of WHERE become joins; `pulled`
+/// gets them as they were.
+fn pull_up_sublinks(query: &mut Query, mut pulled: Option<&mut Vec<Expr>>) {
     if query.from.is_empty() {
         return;
     }
@@ -363,8 +378,12 @@ fn pull_up_sublinks(query: &mut Query) {
     query.filter.take().into_iter().for_each(|f| conjuncts(f, &mut conditions));
     let mut kept = Vec::with_capacity(conditions.len());
     for condition in conditions {
+        let original = pulled.is_some().then(|| condition.clone());
         match join_of(condition, query.rtes.len()) {
-            Ok(join) => attach(query, join),
+            Ok(join) => {
+                pulled.iter_mut().for_each(|pulled| pulled.extend(original.clone()));
+                attach(query, join);
+            }
             Err(condition) => kept.push(condition),
         }
     }

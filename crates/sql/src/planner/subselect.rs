@@ -42,7 +42,7 @@ impl Planner<'_> {
         failed
     }
 
-    fn replace_sublinks(&mut self, expr: Expr) -> Result<Expr> {
+    pub(super) fn replace_sublinks(&mut self, expr: Expr) -> Result<Expr> {
         expr.transform(&mut |e| match e {
             Expr::SubLink { kind, test, query, ty } => self.sub_plan(kind, test, *query, ty),
             other => Ok(other),
