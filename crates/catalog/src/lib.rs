@@ -40,5 +40,8 @@ pub const PUBLIC: Oid = 2200;
 pub const INFORMATION_SCHEMA: Oid = 13000;
 /// The collation "default".
 pub const DEFAULT_COLLATION: Oid = 100;
+/// The locale of the one database, of the provider "builtin": code point order, and Unicode's
+/// simple case mappings.
+pub const LOCALE: &str = "C.UTF-8";
 /// The collation "C".
 pub const C_COLLATION: Oid = 950;

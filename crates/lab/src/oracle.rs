@@ -17,6 +17,9 @@ use crate::process::TempDir;
 /// How long initdb and the start may take together.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// The first major version with the locale provider "builtin".
+const BUILTIN_LOCALES: u32 = 17;
+
 /// A PostgreSQL server to ask.
 #[derive(Debug)]
 pub struct Oracle {
@@ -90,13 +93,18 @@ impl Oracle {
         self.major
     }
 
-    /// Makes an empty database, replacing one of that name.
+    /// Makes an empty database, replacing one of that name. Its locale is Steppe's, where
+    /// PostgreSQL has that one.
     pub fn create_database(&self, name: &str) -> io::Result<()> {
         self.drop_database(name)?;
+        let locale = match self.major {
+            BUILTIN_LOCALES.. => "LOCALE_PROVIDER builtin LOCALE 'C.UTF-8'",
+            _ => "LOCALE 'C'",
+        };
         query(
             self.address,
             "postgres",
-            &format!("CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'"),
+            &format!("CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8' {locale}"),
         )?;
         Ok(())
     }

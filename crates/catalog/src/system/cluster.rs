@@ -3,7 +3,7 @@
 
 use super::rows::{RowsBuilder, array, optional, text, text_array};
 use super::session::{Role, Setting, SystemContext};
-use crate::BOOTSTRAP_SUPERUSER;
+use crate::{BOOTSTRAP_SUPERUSER, LOCALE};
 use steppe_types::{Datum, Oid, oid};
 
 const PG_DEFAULT: Oid = 1663;
@@ -29,12 +29,14 @@ pub(super) fn pg_database(context: &SystemContext<'_>, out: &mut RowsBuilder) {
         ("datname", text(context.database)),
         ("datdba", Datum::Oid(BOOTSTRAP_SUPERUSER)),
         ("encoding", Datum::Int4(UTF8)),
-        ("datlocprovider", Datum::Char(b'c')),
+        ("datlocprovider", Datum::Char(b'b')),
         ("datallowconn", Datum::Bool(true)),
         ("datconnlimit", Datum::Int4(-1)),
         ("dattablespace", Datum::Oid(PG_DEFAULT)),
-        ("datcollate", text("C")),
-        ("datctype", text("C")),
+        ("datcollate", text(LOCALE)),
+        ("datctype", text(LOCALE)),
+        ("datlocale", text(LOCALE)),
+        ("datcollversion", text("1")),
     ]);
 }
 

@@ -16,7 +16,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("textoctetlen", scalar(|a, _| Ok(Datum::Int4(strings::octet_length(text(a, 0)?))))),
     ("bpcharoctetlen", scalar(|a, _| Ok(Datum::Int4(strings::octet_length(text(a, 0)?))))),
     ("lower", scalar(|a, _| text_datum(strings::lower(text(a, 0)?)))),
-    ("casefold", scalar(|a, _| text_datum(strings::lower(text(a, 0)?)))),
+    ("casefold", scalar(|a, _| text_datum(strings::casefold(text(a, 0)?)))),
     ("upper", scalar(|a, _| text_datum(strings::upper(text(a, 0)?)))),
     ("initcap", scalar(|a, _| text_datum(strings::initcap(text(a, 0)?)))),
     ("text_substr", scalar(substring)),

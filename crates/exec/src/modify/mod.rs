@@ -103,14 +103,14 @@ impl Changed {
         }
     }
 
-    fn old(&self) -> Option<&[Datum]> {
+    fn before(&self) -> Option<&[Datum]> {
         match self {
             Changed::Inserted(_) => None,
             Changed::Updated { old, .. } | Changed::Deleted(old) => Some(old),
         }
     }
 
-    fn new(&self) -> Option<&[Datum]> {
+    fn after(&self) -> Option<&[Datum]> {
         match self {
             Changed::Inserted(new) | Changed::Updated { new, .. } => Some(new),
             Changed::Deleted(_) => None,
@@ -128,7 +128,7 @@ pub(crate) struct Returning<'a> {
 impl Returning<'_> {
     /// A row was changed.
     fn changed(&mut self, changed: &Changed, source: &[Datum], cx: &mut ExecContext) -> Result<()> {
-        self.row(changed.stored(), (changed.old(), changed.new()), source, cx)
+        self.row(changed.stored(), (changed.before(), changed.after()), source, cx)
     }
 
     /// `target` is the row's new (for DELETE its old) version.

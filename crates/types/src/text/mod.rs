@@ -7,12 +7,14 @@
 //! | file | subject |
 //! |---|---|
 //! | `mod` | lengths, cutting, padding, searching, replacing |
+//! | `case` | upper and lower case |
 //! | `encode` | hex, base64, escape; md5 |
 //! | `quote` | identifiers and literals |
 //! | `format` | `format()` |
 //! | `like` | LIKE, ILIKE |
 //! | `regex` | POSIX regular expressions; SIMILAR TO |
 
+mod case;
 pub mod encode;
 pub mod format;
 pub mod like;
@@ -34,6 +36,8 @@ fn check_size(bytes: usize) -> Result<usize> {
     if bytes > STRING_BYTES_MAX { Err(too_large()) } else { Ok(bytes) }
 }
 
+pub use case::{casefold, initcap, lower, upper};
+
 /// `length`, `char_length`
 pub fn char_length(text: &str) -> i32 {
     text.chars().count() as i32
@@ -42,51 +46,6 @@ pub fn char_length(text: &str) -> i32 {
 /// `octet_length`
 pub fn octet_length(text: &str) -> i32 {
     text.len() as i32
-}
-
-/// One character for one, as C's towlower does.
-fn simple_lower(c: char) -> char {
-    let mut lower = c.to_lowercase();
-    // The one character with a longer mapping, U+0130, begins with its simple one.
-    lower.next().unwrap_or(c)
-}
-
-/// One character for one, as C's towupper does: ß stays ß.
-fn simple_upper(c: char) -> char {
-    let mut upper = c.to_uppercase();
-    match (upper.next(), upper.next()) {
-        (Some(single), None) => single,
-        _ => c,
-    }
-}
-
-/// `lower`
-pub fn lower(text: &str) -> String {
-    if text.is_ascii() {
-        text.to_ascii_lowercase()
-    } else {
-        text.chars().map(simple_lower).collect()
-    }
-}
-
-/// `upper`
-pub fn upper(text: &str) -> String {
-    if text.is_ascii() {
-        text.to_ascii_uppercase()
-    } else {
-        text.chars().map(simple_upper).collect()
-    }
-}
-
-/// `initcap`: upper case after anything that is not a letter or digit.
-pub fn initcap(text: &str) -> String {
-    let mut in_word = false;
-    let mut convert = |c: char| {
-        let converted = if in_word { simple_lower(c) } else { simple_upper(c) };
-        in_word = c.is_alphanumeric();
-        converted
-    };
-    text.chars().map(&mut convert).collect()
 }
 
 /// The byte where character number `index` (from 0) begins, or the end.

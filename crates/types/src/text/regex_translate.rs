@@ -418,7 +418,9 @@ impl Translator<'_> {
             'Y' => self.emit("\\B", Last::Constraint),
             'd' => self.emit("[0-9]", Last::Atom),
             'D' => self.emit("[^0-9]", Last::Atom),
-            'w' | 'W' | 's' | 'S' => self.emit(&format!("\\{c}"), Last::Atom),
+            'w' => self.emit(&format!("[{WORD}]"), Last::Atom),
+            'W' => self.emit(&format!("[^{WORD}]"), Last::Atom),
+            's' | 'S' => self.emit(&format!("\\{c}"), Last::Atom),
             '1'..='9' => self.back_reference(c),
             _ => {
                 let c = self.character_escape(c)?;
@@ -523,7 +525,7 @@ impl Translator<'_> {
                     let name = self.input.next();
                     class.push_str(match name {
                         Some('d') => "0-9",
-                        Some('w') => "\\w",
+                        Some('w') => WORD,
                         _ => "\\s",
                     });
                 }
@@ -601,21 +603,25 @@ fn exact_count(quantifier: &str) -> Option<usize> {
     quantifier.strip_prefix('{')?.strip_suffix('}')?.parse().ok()
 }
 
+/// Letters, digits and underscores, inside brackets: as in POSIX only ASCII has digits.
+const WORD: &str = "\\p{Alphabetic}0-9_";
+
+/// A POSIX class, inside brackets, as the locale C.UTF-8 of PostgreSQL's own provider has it.
 fn class_of(name: &str) -> Result<&'static str> {
     Ok(match name {
-        "alnum" => "\\p{Alphabetic}\\p{Nd}",
+        "alnum" => "\\p{Alphabetic}0-9",
         "alpha" => "\\p{Alphabetic}",
         "ascii" => "\\x00-\\x7F",
         "blank" => "\\x20\\t",
         "cntrl" => "\\p{Cc}",
         "digit" => "0-9",
-        "graph" => "\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}",
+        "graph" => "\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}\\p{Cf}\\p{Co}",
         "lower" => "\\p{Lowercase}",
-        "print" => "\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}\\p{Zs}",
-        "punct" => "\\p{P}\\p{S}",
+        "print" => "\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}\\p{Cf}\\p{Co}\\p{Zs}",
+        "punct" => "[\\p{P}\\p{S}--\\p{Alphabetic}]",
         "space" => "\\s",
         "upper" => "\\p{Uppercase}",
-        "word" => "\\w",
+        "word" => WORD,
         "xdigit" => "0-9A-Fa-f",
         _ => return Err(invalid("invalid character class")),
     })
