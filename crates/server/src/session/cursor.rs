@@ -108,14 +108,14 @@ impl Session {
             at: 0,
             at_end: false,
         };
-        let portal = Portal {
+        let portal = Box::new(Portal {
             body: PortalBody::Cursor(cursor),
             source: Arc::clone(source),
             formats: ResultFormats::Text,
             depth: self.xact.depth(),
             created_at: self.env.statement_timestamp,
             bytes: 0,
-        };
+        });
         self.portals.put(&declare.name, portal)?;
         Ok(CommandTag::Plain("DECLARE CURSOR"))
     }

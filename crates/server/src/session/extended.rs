@@ -125,7 +125,7 @@ impl Session {
         Ok(())
     }
 
-    fn bound_portal(&mut self, bind: &Bind<'_>, prepared: Prepared) -> Result<Portal> {
+    fn bound_portal(&mut self, bind: &Bind<'_>, prepared: Prepared) -> Result<Box<Portal>> {
         let (body, bytes, formats) = match prepared.body {
             Body::Empty => (PortalBody::Empty, 0, ResultFormats::Text),
             Body::Utility(statement) => {
@@ -148,24 +148,28 @@ impl Session {
         };
         let depth = self.xact.depth();
         let created_at = self.env.statement_timestamp;
-        Ok(Portal { body, source: prepared.text, formats, depth, created_at, bytes })
+        let source = prepared.text;
+        Ok(Box::new(Portal { body, source, formats, depth, created_at, bytes }))
     }
 
     /// The parameters' values, and how many bytes they came in.
     fn bind_params(&self, bind: &Bind<'_>, types: &[Oid]) -> Result<(Arc<[Datum]>, usize)> {
         let mut bytes = 0;
-        let values = bind.params.iter().zip(types).enumerate();
-        let params = values.map(|(i, (value, type_oid))| {
-            let Some(value) = value else { return Ok(Datum::Null) };
+        // Made at its full length: one allocation, and none if there are no parameters.
+        let mut params = match types.len() {
+            0 => Arc::default(),
+            count => std::iter::repeat_n(Datum::Null, count).collect::<Arc<[Datum]>>(),
+        };
+        let slots = Arc::get_mut(&mut params).into_iter().flatten();
+        for (i, ((value, type_oid), slot)) in bind.params.iter().zip(types).zip(slots).enumerate() {
+            let Some(value) = value else { continue };
             bytes += value.len();
-            match bind.formats.get(i)? {
-                Format::Text => text_io::input(*type_oid, -1, text_param(value)?, self.io()),
-                Format::Binary => {
-                    binary_io::receive(*type_oid, -1, value).map_err(|error| binary_error(error, i))
-                }
-            }
-        });
-        let params: Arc<[Datum]> = params.collect::<Result<Vec<_>>>()?.into();
+            *slot = match bind.formats.get(i)? {
+                Format::Text => text_io::input(*type_oid, -1, text_param(value)?, self.io())?,
+                Format::Binary => binary_io::receive(*type_oid, -1, value)
+                    .map_err(|error| binary_error(error, i))?,
+            };
+        }
         Ok((params, bytes))
     }
 
@@ -251,6 +255,7 @@ impl Session {
     /// Execute.
     pub(super) async fn execute_portal(&mut self, name: &str, max_rows: i32) -> Result<()> {
         self.begin_message();
+        self.has_begun = false;
         let mut portal = self.portals.take(name)?;
         let max_rows = u64::try_from(max_rows).unwrap_or(0);
         if self.xact.is_failed() {

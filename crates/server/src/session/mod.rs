@@ -101,6 +101,8 @@ pub(crate) struct Session {
     copy: Option<Box<CopyIn>>,
     /// After an error in the extended protocol: up to the next Sync.
     skipping: bool,
+    /// What [`Session::begin_message`] does is done for the message in hand.
+    has_begun: bool,
     /// The running statement_timeout.
     timer: Option<JoinHandle<()>>,
     /// The statement that the log is told about.
@@ -150,6 +152,7 @@ impl Session {
             local_plans: LocalPlans::default(),
             copy: None,
             skipping: false,
+            has_begun: false,
             timer: None,
             statement_clock: None,
             server_generation,
@@ -273,14 +276,15 @@ impl Session {
 
     /// Reads more; false: the client has gone.
     async fn receive(&mut self, input: &mut BytesMut) -> Result<bool> {
+        self.has_begun = false;
         input.reserve(frame::read_ahead(input));
         let idle_limit = match (self.copy.is_some(), self.xact.in_block()) {
             (true, _) => None,
             (false, true) => self.live.idle_in_transaction_timeout,
             (false, false) => self.live.idle_session_timeout,
         };
-        let shared = Arc::clone(self.core.handle.shared());
-        let (control, in_copy) = (Arc::clone(&self.control), self.copy.is_some());
+        let (shared, control) = (self.core.handle.shared(), &self.control);
+        let in_copy = self.copy.is_some();
         let Some(stream) = &mut self.stream else { return Ok(false) };
         let read = {
             let mut reading = pin!(stream.read(input));
@@ -328,8 +332,7 @@ impl Session {
             return Ok(());
         }
         self.wait_durable().await?;
-        let shared = Arc::clone(self.core.handle.shared());
-        let control = Arc::clone(&self.control);
+        let (shared, control) = (self.core.handle.shared(), &self.control);
         let Some(stream) = &mut self.stream else { return Ok(()) };
         let (out, mut sent) = (&self.out, 0);
         let written = poll_fn(|cx| {
@@ -357,7 +360,7 @@ impl Session {
             Poll::Ready(Ok(()))
         });
         let written = written.await;
-        self.control.activity.set_wait(None);
+        control.activity.set_wait(None);
         written?;
         self.out.clear();
         if self.out.capacity() > KEEP_BYTES {
@@ -458,6 +461,7 @@ impl Session {
         }
         log::session_error(self.core.handle.pid(), &error, &self.control.activity.query());
         self.statement_clock = None;
+        self.has_begun = false;
         self.stop_timer();
         self.put_notices();
         backend::error_response(&mut self.out, &error);
@@ -479,6 +483,7 @@ impl Session {
     /// ReadyForQuery, with the notices and setting changes that come before it.
     fn ready(&mut self) {
         self.log_end();
+        self.has_begun = false;
         self.stop_timer();
         self.put_notices();
         self.put_parameter_status();
@@ -528,8 +533,12 @@ impl Session {
         self.notice(Severity::Warning, sqlstate, message);
     }
 
-    /// At the start of every message that runs something.
+    /// At the start of every message that runs something. Bind, Describe and Execute that have
+    /// come together are one statement: it begins, and the clock is read, with the first.
     fn begin_message(&mut self) {
+        if std::mem::replace(&mut self.has_begun, true) {
+            return;
+        }
         let shared = self.core.handle.shared();
         if shared.has_interrupt() {
             shared.clear_statement_interrupts();

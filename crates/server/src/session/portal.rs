@@ -222,34 +222,44 @@ pub(super) struct Portal {
     pub(super) bytes: usize,
 }
 
-/// A session's portals.
+/// A session's portals. Each lives in a box, since it is taken out to be run and put back.
 #[derive(Default)]
 pub(super) struct Portals {
-    map: Map<Portal>,
+    named: Map<Box<Portal>>,
+    /// The one that drivers use: by itself, so that finding it costs no look-up.
+    unnamed: Option<Box<Portal>>,
+    /// What all of them take.
     bytes: usize,
 }
 
 impl Portals {
     /// By name.
     pub(super) fn get(&self, name: &str) -> Result<&Portal> {
-        self.map.get(name).ok_or_else(|| no_portal("portal", name))
+        let found = if name.is_empty() { self.unnamed.as_ref() } else { self.named.get(name) };
+        found.map(|portal| &**portal).ok_or_else(|| no_portal("portal", name))
     }
 
     /// Takes a portal out in order to run it; [`Portals::put_back`] follows unless it failed.
-    pub(super) fn take(&mut self, name: &str) -> Result<Portal> {
-        let portal = self.map.remove(name).ok_or_else(|| no_portal("portal", name))?;
-        self.bytes -= portal.bytes;
-        Ok(portal)
+    pub(super) fn take(&mut self, name: &str) -> Result<Box<Portal>> {
+        self.take_any(name).ok_or_else(|| no_portal("portal", name))
+    }
+
+    fn take_any(&mut self, name: &str) -> Option<Box<Portal>> {
+        let taken = if name.is_empty() { self.unnamed.take() } else { self.named.remove(name) };
+        if let Some(portal) = &taken {
+            self.bytes -= portal.bytes;
+        }
+        taken
     }
 
     /// Takes a cursor out.
-    pub(super) fn take_cursor(&mut self, name: &str) -> Result<Portal> {
-        self.take(name).map_err(|_| no_portal("cursor", name))
+    pub(super) fn take_cursor(&mut self, name: &str) -> Result<Box<Portal>> {
+        self.take_any(name).ok_or_else(|| no_portal("cursor", name))
     }
 
     /// 42P03 if there is such a portal.
     pub(super) fn check_free(&self, what: &str, name: &str) -> Result<()> {
-        if name.is_empty() || !self.map.contains_key(name) {
+        if name.is_empty() || !self.named.contains_key(name) {
             return Ok(());
         }
         let message = format!("{what} \"{name}\" already exists");
@@ -257,9 +267,9 @@ impl Portals {
     }
 
     /// Adds a portal.
-    pub(super) fn put(&mut self, name: &str, portal: Portal) -> Result<()> {
+    pub(super) fn put(&mut self, name: &str, portal: Box<Portal>) -> Result<()> {
         let bytes = self.bytes + portal.bytes;
-        if self.map.len() >= NAMED_MAX || bytes > BYTES_MAX {
+        if self.named.len() >= NAMED_MAX || bytes > BYTES_MAX {
             return Err(too_many("portals"));
         }
         self.put_back(name, portal);
@@ -267,34 +277,43 @@ impl Portals {
     }
 
     /// Puts back what [`Portals::take`] took.
-    pub(super) fn put_back(&mut self, name: &str, portal: Portal) {
+    pub(super) fn put_back(&mut self, name: &str, portal: Box<Portal>) {
         self.bytes += portal.bytes;
-        self.map.insert(name.into(), portal);
+        if name.is_empty() {
+            self.unnamed = Some(portal);
+        } else {
+            self.named.insert(name.into(), portal);
+        }
     }
 
     /// Close: whether there was one.
     pub(super) fn remove(&mut self, name: &str, xact: &mut Xact) -> bool {
-        let Ok(mut portal) = self.take(name) else { return false };
+        let Some(mut portal) = self.take_any(name) else { return false };
         portal.release(xact);
         true
     }
 
     /// CLOSE ALL.
     pub(super) fn remove_all(&mut self, xact: &mut Xact) {
-        for (_, portal) in &mut self.map {
+        for portal in self.all_mut() {
             portal.release(xact);
         }
         self.clear();
     }
 
     pub(super) fn clear(&mut self) {
-        self.map.clear();
+        self.named.clear();
+        self.unnamed = None;
         self.bytes = 0;
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Box<Portal>> {
+        self.named.values_mut().chain(&mut self.unnamed)
     }
 
     /// Only cursors WITH HOLD outlive their transaction.
     pub(super) fn end_transaction(&mut self, xact: &mut Xact) {
-        if self.map.is_empty() {
+        if self.named.is_empty() && self.unnamed.is_none() {
             return;
         }
         self.retain(xact, |portal| match &portal.body {
@@ -310,14 +329,14 @@ impl Portals {
 
     /// RELEASE of the savepoint at position `at`: portals belong to the level below.
     pub(super) fn lower_depth(&mut self, at: usize) {
-        for portal in self.map.values_mut() {
+        for portal in self.all_mut() {
             portal.depth = portal.depth.min(at);
         }
     }
 
     fn retain(&mut self, xact: &mut Xact, keep: impl Fn(&Portal) -> bool) {
         let mut bytes = 0;
-        self.map.retain(|_, portal| {
+        let mut keeps = |portal: &mut Box<Portal>| {
             let keeps = keep(portal);
             if keeps {
                 bytes += portal.bytes;
@@ -325,7 +344,9 @@ impl Portals {
                 portal.release(xact);
             }
             keeps
-        });
+        };
+        self.named.retain(|_, portal| keeps(portal));
+        self.unnamed.take_if(|portal| !keeps(portal));
         self.bytes = bytes;
     }
 
@@ -345,12 +366,13 @@ impl Portals {
                 created_at: portal.created_at,
             }
         };
-        self.map.iter().map(|(name, portal)| show(name, portal)).collect()
+        let named = self.named.iter().map(|(name, portal)| show(name, portal));
+        named.chain(self.unnamed.iter().map(|portal| show("", portal))).collect()
     }
 
     /// The cursors to be kept beyond the transaction, by name.
     pub(super) fn cursors_mut(&mut self) -> impl Iterator<Item = &mut Cursor> {
-        self.map.values_mut().filter_map(|portal| match &mut portal.body {
+        self.named.values_mut().filter_map(|portal| match &mut portal.body {
             PortalBody::Cursor(cursor) => Some(cursor),
             _ => None,
         })

@@ -29,6 +29,7 @@ impl Session {
     /// A Query message.
     pub(super) async fn simple_query(&mut self, text: &str) -> Result<()> {
         self.begin_message();
+        self.has_begun = false;
         self.set_running(text);
         self.statements.drop_unnamed();
         self.portals.remove("", &mut self.xact);
