@@ -186,7 +186,7 @@ impl BulkInsert {
 
     /// Stores one pending row, or all.
     fn store(&mut self, one: Option<usize>, env: &ExecEnv, txn: &mut Option<Txn>) -> Result<()> {
-        let mut cx = self.stmt.context(Arc::new([]), env, txn)?;
+        let mut cx = self.stmt.context(Arc::new([]), env, txn);
         let stored = parts(&self.stmt).and_then(|(modify, exprs)| {
             cx.check_interrupts()?;
             let target = &modify.target;

@@ -13,12 +13,13 @@ use crate::env::RowSink;
 use crate::expr::{CExpr, Row};
 use crate::modify::{Inserter, ModifyPlan};
 use crate::node::{CNode, CPlan, IndexPlan, find_point, serialization};
+use std::cell::Cell;
 use std::sync::Arc;
 use steppe_catalog::Builtins;
 use steppe_sql::expr::Expr;
 use steppe_sql::plan::{Plan, PlanNode};
 use steppe_sql::query::Command;
-use steppe_txn::{Action, Current, IsolationLevel, LockWait, ModifyOutcome, RowBuf};
+use steppe_txn::{Action, Current, IsolationLevel, LockWait, ModifyOutcome, RowBuf, RowId};
 use steppe_types::row::ColumnRef;
 use steppe_types::{Datum, Error, Result};
 
@@ -41,6 +42,49 @@ pub(crate) enum PointPlan {
         needed: Box<[usize]>,
     },
     Insert,
+}
+
+/// A longer key is in no index, but a statement may ask for it: its buffer is not kept.
+const KEY_BYTES_KEPT: usize = 8192;
+
+/// Buffers of a point statement, reused by the thread's next one. The postings and the row
+/// come from a page each, so they stay small.
+#[derive(Default)]
+struct Scratch {
+    key: Vec<u8>,
+    postings: Vec<u8>,
+    row: RowBuf,
+    values: Vec<Datum>,
+}
+
+thread_local! {
+    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
+}
+
+impl Scratch {
+    /// Lends the thread's buffers, the key and the values empty.
+    fn with<T>(f: impl FnOnce(&mut Scratch) -> T) -> T {
+        let mut scratch = SCRATCH.take().unwrap_or_default();
+        scratch.key.clear();
+        let result = f(&mut scratch);
+        // Values may be large, or shared.
+        scratch.values.clear();
+        if scratch.key.capacity() > KEY_BYTES_KEPT {
+            scratch.key = Vec::new();
+        }
+        SCRATCH.set(Some(scratch));
+        result
+    }
+
+    /// The row that a scan looks up by its whole unique key, if there is one. It is left in
+    /// `row`.
+    fn find(&mut self, scan: &IndexPlan, cx: &mut ExecContext) -> Result<Option<RowId>> {
+        if !scan.range.point_key(&scan.index, &mut self.key, cx)? {
+            return Ok(None);
+        }
+        let (view, buffers) = (&cx.txn()?.view, (&mut self.postings, &mut self.row));
+        find_point(&scan.table, &scan.index, view, &self.key, buffers.0, buffers.1)
+    }
 }
 
 impl PointPlan {
@@ -106,9 +150,11 @@ impl PointPlan {
     ) -> Result<PointOutcome> {
         match (self, &root.kind) {
             (PointPlan::Select { columns }, CNode::IndexScan(scan)) => {
-                select(root, scan, columns.as_deref(), cx, sink)
+                Scratch::with(|scratch| select(root, scan, columns.as_deref(), scratch, cx, sink))
             }
-            (PointPlan::Update { needed }, CNode::Modify(modify)) => update(modify, needed, cx),
+            (PointPlan::Update { needed }, CNode::Modify(modify)) => {
+                Scratch::with(|scratch| update(modify, needed, scratch, cx))
+            }
             (PointPlan::Insert, CNode::Modify(modify)) => insert(modify, cx),
             _ => Err(Error::internal("point plan over another node")),
         }
@@ -171,30 +217,25 @@ fn select(
     plan: &Arc<CPlan>,
     scan: &IndexPlan,
     columns: Option<&[usize]>,
+    scratch: &mut Scratch,
     cx: &mut ExecContext,
     sink: &mut dyn RowSink,
 ) -> Result<PointOutcome> {
-    let Some(key) = scan.range.probes(&scan.index, false, cx)?.into_point() else {
-        return Ok(PointOutcome::Done(0));
-    };
-    let (mut postings, mut buffer) = (Vec::new(), RowBuf::new());
-    let view = &cx.txn()?.view;
-    let found = find_point(&scan.table, &scan.index, view, &key, &mut postings, &mut buffer)?;
-    let Some(id) = found else { return Ok(PointOutcome::Done(0)) };
+    let Some(id) = scratch.find(scan, cx)? else { return Ok(PointOutcome::Done(0)) };
+    let Scratch { row: buffer, values: input, .. } = scratch;
     if let Some(columns) = columns
         && sink.raw_row(buffer.row(), &scan.table.layout, columns)?
     {
         return Ok(PointOutcome::Done(1));
     }
-    let mut input = Vec::with_capacity(scan.columns.len());
-    scan.table.decode_columns(buffer.row(), id, &scan.columns, &mut input)?;
-    if !plan.passes(cx, Row::of(&input))? {
+    scan.table.decode_columns(buffer.row(), id, &scan.columns, input)?;
+    if !plan.passes(cx, Row::of(input))? {
         return Ok(PointOutcome::Done(0));
     }
     match &plan.project {
-        None => sink.row(&input)?,
+        None => sink.row(input)?,
         Some(project) => {
-            let row = project.iter().map(|e| e.eval(cx, Row::of(&input)));
+            let row = project.iter().map(|e| e.eval(cx, Row::of(input)));
             sink.row(&row.collect::<Result<Vec<_>>>()?)?;
         }
     }
@@ -211,17 +252,16 @@ enum Kept {
     TooNew,
 }
 
-fn update(modify: &ModifyPlan, needed: &[usize], cx: &mut ExecContext) -> Result<PointOutcome> {
+fn update(
+    modify: &ModifyPlan,
+    needed: &[usize],
+    scratch: &mut Scratch,
+    cx: &mut ExecContext,
+) -> Result<PointOutcome> {
     let CNode::IndexScan(scan) = &modify.child.kind else {
         return Err(Error::internal("point update over another scan"));
     };
-    let Some(key) = scan.range.probes(&scan.index, false, cx)?.into_point() else {
-        return Ok(PointOutcome::Done(0));
-    };
-    let (mut postings, mut buffer) = (Vec::new(), RowBuf::new());
-    let view = &cx.txn()?.view;
-    let found = find_point(&scan.table, &scan.index, view, &key, &mut postings, &mut buffer)?;
-    let Some(id) = found else { return Ok(PointOutcome::Done(0)) };
+    let Some(id) = scratch.find(scan, cx)? else { return Ok(PointOutcome::Done(0)) };
     let rows = modify.target.table.rows_for_write()?;
     // Evaluation needs the context while the transaction is borrowed.
     let Some(mut txn) = cx.take_txn() else {
@@ -229,12 +269,13 @@ fn update(modify: &ModifyPlan, needed: &[usize], cx: &mut ExecContext) -> Result
     };
     let repeatable = txn.txn.isolation() == IsolationLevel::RepeatableRead;
     let mut kept = None;
-    let mut values = vec![Datum::Null; modify.target.table.layout.len()];
+    let values = &mut scratch.values;
+    values.resize(modify.target.table.layout.len(), Datum::Null);
     let outcome = rows.modify(&mut txn.txn, id, &mut |current, out| {
         kept = if repeatable && !current.visible_to_snapshot {
             Some(Kept::TooNew)
         } else {
-            patch(modify, needed, current, &mut values, out, cx)?
+            patch(modify, needed, current, values, out, cx)?
         };
         Ok(match kept {
             Some(_) => Action::Keep,

@@ -169,7 +169,7 @@ impl CompiledStmt {
         sink: &mut dyn RowSink,
     ) -> Result<Option<ExecOutcome>> {
         let Some(point) = &self.point else { return Ok(None) };
-        let mut cx = self.context(params.clone(), env, txn)?;
+        let mut cx = self.context(params.clone(), env, txn);
         let outcome = point.run(&self.root, &mut cx, sink);
         *txn = cx.take_txn().map(|t| t.txn);
         Ok(match outcome? {
@@ -184,9 +184,9 @@ impl CompiledStmt {
         params: Arc<[Datum]>,
         env: &ExecEnv,
         txn: &mut Option<Txn>,
-    ) -> Result<ExecContext> {
+    ) -> ExecContext {
         let txn = txn.take().map(|txn| StatementTxn { view: txn.view(), txn });
-        Ok(ExecContext::new(
+        ExecContext::new(
             env.functions(),
             params,
             self.planned.exec_params,
@@ -194,7 +194,7 @@ impl CompiledStmt {
             env.work_mem_bytes,
             env.temp.clone(),
             txn,
-        ))
+        )
     }
 }
 
@@ -282,7 +282,7 @@ impl Execution {
         txn: &mut Option<Txn>,
         analyze: bool,
     ) -> Result<Execution> {
-        let mut cx = stmt.context(params, env, txn)?;
+        let mut cx = stmt.context(params, env, txn);
         let (taken, view) = match cx.take_txn() {
             Some(t) => (Some(t.txn), Some(t.view)),
             None => (None, None),
@@ -306,7 +306,7 @@ impl Execution {
 
     /// The same statement from its beginning, with these parameters, at the same snapshot.
     pub fn again(&self, params: Arc<[Datum]>, env: &ExecEnv) -> Result<Execution> {
-        let mut cx = self.stmt.context(params, env, &mut None)?;
+        let mut cx = self.stmt.context(params, env, &mut None);
         cx.subplans = self.stmt.subplans.iter().map(|p| SubPlanState::new(p.clone())).collect();
         Ok(Execution {
             batch: RowBatch::new(self.stmt.root.width),

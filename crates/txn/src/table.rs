@@ -338,6 +338,7 @@ impl TableStore {
         let (id, _) = ranges.lock().take(tree.id(), shared, 1);
         let mut body = std::mem::take(&mut txn.body);
         body.clear();
+        body.reserve(64);
         Change::RowInsert { tree: tree.id(), first: id, count: 1 }.encode(&mut body);
         let undo = txn.append_undo(&body)?;
         let header = RowHeader { word: Word::new(xid, 0), undo: 0, cid: txn.command_id() };
@@ -632,9 +633,9 @@ fn change_row(
     header.undo = txn.append_undo(op.payload())?;
     let key_flag = if mode == RowLockMode::Update { KEY_CHANGED } else { 0 };
     header.word = Word::new(xid, key_flag | own_flags & KEY_CHANGED);
-    let mut bytes = header.to_bytes().to_vec();
+    let bytes = op.splice_with(0, ROW_HEADER_LEN + old.len() - suffix);
+    bytes.extend_from_slice(&header.to_bytes());
     bytes.extend_from_slice(&new[..new.len() - suffix]);
-    op.splice(0, ROW_HEADER_LEN + old.len() - suffix, &bytes);
     Ok(header.undo)
 }
 

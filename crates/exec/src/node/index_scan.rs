@@ -57,16 +57,6 @@ enum Probe {
 #[derive(Debug, Default)]
 pub(crate) struct Probes(Vec<Probe>);
 
-impl Probes {
-    /// The key, if there is one point to look up.
-    pub(crate) fn into_point(mut self) -> Option<Vec<u8>> {
-        match (self.0.pop(), self.0.is_empty()) {
-            (Some(Probe::Point(key)), true) => Some(key),
-            _ => None,
-        }
-    }
-}
-
 /// The end of a range on one column, as the key's type sees it.
 enum End {
     Open,
@@ -84,20 +74,9 @@ impl CIndexRange {
         cx: &mut ExecContext,
     ) -> Result<Probes> {
         let mut prefix = Vec::new();
-        let mut null_key = false;
-        for (i, expr) in self.equal.iter().enumerate() {
-            let part = index_part(index, i)?;
-            if self.equal_is_null.get(i).copied().unwrap_or(false) {
-                null_key = true;
-                encode_part(&Datum::Null, part, &mut prefix)?;
-                continue;
-            }
-            match key_value(expr.eval(cx, Row::EMPTY)?, part.type_oid)? {
-                KeyValue::Exact(Datum::Null) => return Ok(Probes::default()),
-                KeyValue::Exact(value) => encode_part(&value, part, &mut prefix)?,
-                _ => return Ok(Probes::default()),
-            }
-        }
+        let Some(null_key) = self.equal_prefix(index, &mut prefix, cx)? else {
+            return Ok(Probes::default());
+        };
         let columns = self.equal.len();
         if let Some(any) = &self.any {
             return self.any_probes(any, index, prefix, null_key, backward, cx);
@@ -110,6 +89,42 @@ impl CIndexRange {
             return Ok(Probes(vec![Probe::Range(bound.clone(), bound)]));
         }
         self.range_probe(index_part(index, columns)?, &prefix, cx)
+    }
+
+    /// Appends the key that a scan looks up which is one probe of a whole unique key;
+    /// false if nothing can be equal to it.
+    pub(crate) fn point_key(
+        &self,
+        index: &IndexAccess,
+        key: &mut Vec<u8>,
+        cx: &mut ExecContext,
+    ) -> Result<bool> {
+        Ok(self.equal_prefix(index, key, cx)?.is_some())
+    }
+
+    /// Appends the key parts of the columns that are compared for equality; says whether
+    /// one of them is NULL. `None`: nothing can be equal to them.
+    fn equal_prefix(
+        &self,
+        index: &IndexAccess,
+        prefix: &mut Vec<u8>,
+        cx: &mut ExecContext,
+    ) -> Result<Option<bool>> {
+        let mut null_key = false;
+        for (i, expr) in self.equal.iter().enumerate() {
+            let part = index_part(index, i)?;
+            if self.equal_is_null.get(i).copied().unwrap_or(false) {
+                null_key = true;
+                encode_part(&Datum::Null, part, prefix)?;
+                continue;
+            }
+            match key_value(expr.eval(cx, Row::EMPTY)?, part.type_oid)? {
+                KeyValue::Exact(Datum::Null) => return Ok(None),
+                KeyValue::Exact(value) => encode_part(&value, part, prefix)?,
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(null_key))
     }
 
     /// One probe for each distinct element.

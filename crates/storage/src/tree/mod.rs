@@ -115,9 +115,14 @@ impl WriteOp {
     /// Replaces `old_len` bytes of the value at `offset` by `new`. Only these are
     /// logged. The entry must exist and the range must lie inside its value.
     pub fn splice(&mut self, offset: usize, old_len: usize, new: &[u8]) {
+        self.splice_with(offset, old_len).extend_from_slice(new);
+    }
+
+    /// As [`WriteOp::splice`], with the new bytes built in place: returns an empty buffer.
+    pub fn splice_with(&mut self, offset: usize, old_len: usize) -> &mut Vec<u8> {
         self.change = Change::Splice { offset, old_len };
         self.value.clear();
-        self.value.extend_from_slice(new);
+        &mut self.value
     }
 
     /// Removes the entry (no change if it does not exist).

@@ -16,6 +16,8 @@ use super::{LockTag, Mode, RelationLockMode, RowLockMode, SharedMode};
 use crate::session::{SessionRegistry, SessionShared};
 
 const SHARDS: usize = 64;
+/// Entries of a session's list of locks whose memory is worth keeping when it is empty.
+const ORDER_KEPT: usize = 1024;
 const ROW_BUCKETS: usize = 4096;
 /// Buckets of PostgreSQL's FastPathStrongRelationLocks.
 const STRONG_BUCKETS: usize = 1024;
@@ -401,12 +403,18 @@ impl LockManager {
         if held.order.len() <= position.0 {
             return;
         }
-        let mut released = held.order.split_off(position.0);
+        let mut released = std::mem::take(&mut held.order);
+        held.order.extend(released.drain(..position.0));
         let earlier: HashSet<(LockTag, Mode), foldhash::fast::RandomState> =
             held.order.iter().copied().collect();
         let keep = |key: &(LockTag, Mode)| held.session.contains_key(key) || earlier.contains(key);
         released.retain(|key| !keep(key));
         released.retain(|&(tag, mode)| !super::fastpath::release(&mut held, tag, mode));
+        if released.is_empty() && held.order.is_empty() && released.capacity() <= ORDER_KEPT {
+            // The session's next transaction finds the list's memory again.
+            held.order = released;
+            return;
+        }
         drop(held);
         for (tag, mode) in released {
             self.release_mode(session.pid(), tag, mode);
