@@ -2,9 +2,9 @@
 //! pg_sequence, pg_rewrite, pg_description.
 
 use super::facts::BTREE_AM;
-use super::rows::{RowsBuilder, array, text, text_array};
+use super::rows::{RowsBuilder, array, optional, text, text_array};
 use super::session::SystemContext;
-use super::{pretty, shape, types};
+use super::{partitions, pretty, shape, types};
 use crate::relation::{Column, ConstraintKind, IndexInfo, RelKind, Relation};
 use crate::snapshot::Catalog;
 use std::sync::{Arc, OnceLock};
@@ -57,11 +57,14 @@ fn class_row(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder) {
             "relam",
             Datum::Oid(match kind {
                 b'r' => HEAP_AM,
-                b'i' => BTREE_AM,
+                b'i' | b'I' => BTREE_AM,
                 _ => 0,
             }),
         ),
-        ("relfilenode", Datum::Oid(if user && kind != b'v' { relation.oid } else { 0 })),
+        (
+            "relfilenode",
+            Datum::Oid(if user && !matches!(kind, b'v' | b'p' | b'I') { relation.oid } else { 0 }),
+        ),
         ("relpages", Datum::Int4(pages)),
         ("reltuples", Datum::Float4(tuples)),
         ("relhasindex", Datum::Bool(!relation.indexes.is_empty())),
@@ -70,8 +73,14 @@ fn class_row(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder) {
         ("relnatts", Datum::Int2(column_count(relation))),
         ("relchecks", Datum::Int2(checks as i16)),
         ("relhasrules", Datum::Bool(kind == b'v')),
+        ("relhassubclass", Datum::Bool(catalog.children(relation.oid).next().is_some())),
+        ("relispartition", Datum::Bool(relation.partition_of.is_some())),
+        ("relpartbound", optional(partitions::bound_text(relation))),
         ("relispopulated", Datum::Bool(true)),
-        ("relreplident", Datum::Char(if user && kind == b'r' { b'd' } else { b'n' })),
+        (
+            "relreplident",
+            Datum::Char(if user && matches!(kind, b'r' | b'p') { b'd' } else { b'n' }),
+        ),
         ("reloptions", if relation.options.is_empty() { Datum::Null } else { text_array(options) }),
     ]);
 }
@@ -207,6 +216,7 @@ fn expression_name(expression: Option<&str>) -> &str {
 fn attribute_row(relation: &Relation, column: &Column, attnum: i16, out: &mut RowsBuilder) {
     let storage = types::storage(column.type_oid);
     let has_default = column.default.is_some() && !column.dropped;
+    let inherited = relation.partition_of.is_some() && relation.index.is_none() && attnum > 0;
     out.row([
         ("attrelid", Datum::Oid(relation.oid)),
         ("attname", Datum::Text(column.name.clone())),
@@ -223,7 +233,8 @@ fn attribute_row(relation: &Relation, column: &Column, attnum: i16, out: &mut Ro
         ("atthasmissing", Datum::Bool(column.missing.is_some() && !column.dropped)),
         ("attidentity", Datum::Char(column.identity.map_or(0, |c| c as u8))),
         ("attisdropped", Datum::Bool(column.dropped)),
-        ("attislocal", Datum::Bool(true)),
+        ("attislocal", Datum::Bool(!inherited)),
+        ("attinhcount", Datum::Int2(i16::from(inherited))),
         ("attcollation", Datum::Oid(if column.dropped { 0 } else { column.collation })),
         (
             "attmissingval",

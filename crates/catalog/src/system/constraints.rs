@@ -2,6 +2,7 @@
 
 use super::classes::{PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE};
 use super::facts;
+use super::partitions;
 use super::rows::{RowsBuilder, array, optional, vector};
 use super::session::SystemContext;
 use crate::relation::{Column, Constraint, ConstraintKind, IndexInfo, IndexKey, Relation};
@@ -16,11 +17,17 @@ pub(super) fn pg_index(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for index in context.catalog.relations() {
         let Some(info) = &index.index else { continue };
         let Some(table) = context.catalog.relation(info.table) else { continue };
-        index_row(table, index.oid, info, out);
+        let valid = partitions::is_valid_index(context.catalog, index);
+        index_row(table, (index.oid, valid), info, out);
     }
 }
 
-fn index_row(table: &Relation, index: Oid, info: &IndexInfo, out: &mut RowsBuilder) {
+fn index_row(
+    table: &Relation,
+    (index, valid): (Oid, bool),
+    info: &IndexInfo,
+    out: &mut RowsBuilder,
+) {
     let keys = &info.keys;
     let attnums = keys.iter().map(|k| k.attnum).chain(info.include.iter().copied());
     let collation = |k: &IndexKey| Datum::Oid(key_collation(table, k));
@@ -35,7 +42,7 @@ fn index_row(table: &Relation, index: Oid, info: &IndexInfo, out: &mut RowsBuild
         ("indnullsnotdistinct", Datum::Bool(info.nulls_not_distinct)),
         ("indisprimary", Datum::Bool(info.primary)),
         ("indimmediate", Datum::Bool(true)),
-        ("indisvalid", Datum::Bool(true)),
+        ("indisvalid", Datum::Bool(valid)),
         ("indisready", Datum::Bool(true)),
         ("indislive", Datum::Bool(true)),
         ("indkey", vector(oid::INT2, attnums.map(Datum::Int2).collect())),
@@ -85,6 +92,7 @@ fn constraint_row(table: &Relation, constraint: &Constraint, out: &mut RowsBuild
         ConstraintKind::NotNull => (b'n', 0, None),
     };
     let key: Vec<Datum> = constraint.columns.iter().map(|c| Datum::Int2(*c)).collect();
+    let no_inherit = matches!(kind, b'p' | b'u') && constraint.parent.is_none();
     out.row([
         ("oid", Datum::Oid(constraint.oid)),
         ("conname", Datum::Text(constraint.name.clone())),
@@ -97,8 +105,10 @@ fn constraint_row(table: &Relation, constraint: &Constraint, out: &mut RowsBuild
         ("confupdtype", Datum::Char(b' ')),
         ("confdeltype", Datum::Char(b' ')),
         ("confmatchtype", Datum::Char(b' ')),
-        ("conislocal", Datum::Bool(true)),
-        ("connoinherit", Datum::Bool(matches!(kind, b'p' | b'u'))),
+        ("conparentid", Datum::Oid(constraint.parent.unwrap_or(0))),
+        ("conislocal", Datum::Bool(!constraint.inherited)),
+        ("coninhcount", Datum::Int2(i16::from(constraint.inherited))),
+        ("connoinherit", Datum::Bool(no_inherit)),
         ("conkey", if key.is_empty() { Datum::Null } else { array(oid::INT2, key) }),
         ("conbin", optional(check)),
     ]);

@@ -8,7 +8,7 @@
 use super::facts;
 use super::keywords::is_reserved_word;
 use super::pretty::pretty_expression;
-use crate::relation::{Constraint, ConstraintKind, IndexInfo, IndexKey, Relation};
+use crate::relation::{Constraint, ConstraintKind, IndexInfo, IndexKey, RelKind, Relation};
 use crate::snapshot::Catalog;
 use crate::{PG_CATALOG, PUBLIC};
 use std::borrow::Cow;
@@ -81,6 +81,9 @@ pub fn index_definition(catalog: &Catalog, index: &Relation, style: Style<'_>) -
     let mut out = String::from(if info.unique { "CREATE UNIQUE INDEX " } else { "CREATE INDEX " });
     out.push_str(&quote_identifier(&index.name));
     out.push_str(" ON ");
+    if index.kind == RelKind::PartitionedIndex {
+        out.push_str("ONLY ");
+    }
     out.push_str(&if style.pretty {
         visible_name(catalog, table, style.search_path)
     } else {

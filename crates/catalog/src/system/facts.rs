@@ -14,6 +14,8 @@ pub type Rows = Arc<Vec<Vec<Datum>>>;
 
 /// pg_am OID of btree.
 pub(super) const BTREE_AM: Oid = 403;
+/// pg_am: hash.
+const HASH_AM: Oid = 405;
 
 /// Catalogs whose rows are the extracted ones, no more and no less.
 const FACTS: &[&str] = &[
@@ -88,11 +90,12 @@ fn unescape(text: &str) -> std::borrow::Cow<'_, str> {
     out.into()
 }
 
-/// Btree operator classes: by name, and the default one by input type.
+/// Btree operator classes by name, and the default ones of btree and hash by input type.
 struct OperatorClasses {
     /// Class and input type.
     by_name: HashMap<&'static str, (Oid, Oid)>,
     defaults: HashMap<Oid, Oid>,
+    hash_defaults: HashMap<Oid, Oid>,
 }
 
 fn operator_classes() -> &'static OperatorClasses {
@@ -102,11 +105,16 @@ fn operator_classes() -> &'static OperatorClasses {
             row.get(column).and_then(|text| text.parse().ok()).unwrap_or(0)
         };
         let table = Builtins::get().table("pg_opclass");
-        let btree = || {
+        let of_method = |method| {
             let rows = table.into_iter().flat_map(|t| t.rows());
-            rows.filter(|row| number(row, "opcmethod") == BTREE_AM)
+            rows.filter(move |row| number(row, "opcmethod") == method)
         };
+        let btree = || of_method(BTREE_AM);
         OperatorClasses {
+            hash_defaults: of_method(HASH_AM)
+                .filter(|row| row.get("opcdefault") == Some("t"))
+                .map(|row| (number(&row, "opcintype"), number(&row, "oid")))
+                .collect(),
             by_name: btree()
                 .filter_map(|row| {
                     let class = (number(&row, "oid"), number(&row, "opcintype"));
@@ -140,6 +148,12 @@ pub(super) fn default_btree_opclass(type_oid: Oid) -> Option<Oid> {
         return Some(*class);
     }
     defaults.get(&coercible_base(type_oid)?).copied()
+}
+
+/// The default hash operator class of a type.
+pub(super) fn default_hash_opclass(type_oid: Oid) -> Option<Oid> {
+    let defaults = &operator_classes().hash_defaults;
+    defaults.get(&type_oid).or_else(|| defaults.get(&coercible_base(type_oid)?)).copied()
 }
 
 /// The type with operator classes of its own that a type is binary-coercible to.

@@ -20,6 +20,7 @@ mod facts;
 mod indexes;
 mod information_schema;
 mod keywords;
+pub mod partitions;
 mod pretty;
 mod routines;
 mod rows;

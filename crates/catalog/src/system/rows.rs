@@ -3,7 +3,7 @@
 use super::facts::{self, Rows};
 use super::session::SystemContext;
 use super::shape::{self, Shape};
-use super::{classes, cluster, constraints, information_schema, statistics, views};
+use super::{classes, cluster, constraints, information_schema, partitions, statistics, views};
 use crate::PG_CATALOG;
 use std::sync::Arc;
 use steppe_types::datum::Array;
@@ -50,6 +50,8 @@ fn catalog_provider(name: &str) -> Option<Provider> {
         "pg_index" => constraints::pg_index,
         "pg_constraint" => constraints::pg_constraint,
         "pg_depend" => constraints::pg_depend,
+        "pg_inherits" => partitions::pg_inherits,
+        "pg_partitioned_table" => partitions::pg_partitioned_table,
         "pg_namespace" => cluster::pg_namespace,
         "pg_database" => cluster::pg_database,
         "pg_tablespace" => cluster::pg_tablespace,
@@ -83,12 +85,10 @@ const EMPTY: &[&str] = &[
     "pg_foreign_data_wrapper",
     "pg_foreign_server",
     "pg_foreign_table",
-    "pg_inherits",
     "pg_largeobject",
     "pg_largeobject_metadata",
     "pg_matviews",
     "pg_parameter_acl",
-    "pg_partitioned_table",
     "pg_policies",
     "pg_policy",
     "pg_publication",

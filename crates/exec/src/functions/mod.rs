@@ -27,6 +27,7 @@ mod in_range;
 mod int;
 mod json;
 mod numeric;
+mod partition;
 mod pattern;
 mod privilege;
 mod random;
@@ -164,6 +165,7 @@ const FAMILIES: &[&[Entry]] = &[
     privilege::TABLE,
     random::TABLE,
     reg_functions::TABLE,
+    partition::TABLE,
     rules::TABLE,
     series::TABLE,
     session::TABLE,

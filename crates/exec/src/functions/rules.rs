@@ -35,19 +35,14 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_get_replica_identity_index", scalar(replica_identity)),
     ("pg_sequence_parameters", scalar(sequence_parameters)),
     ("pg_options_to_table", set(options)),
-    ("pg_partition_ancestors", set(|_, _, _| Ok(super::series::values(Vec::new())))),
-    ("pg_partition_tree", set(|_, _, _| Ok(super::series::rows(Vec::new())))),
-    // There are no rules, triggers, partitions, extended statistics or partition trees.
+    // There are no rules, triggers or extended statistics.
     ("pg_get_ruledef", scalar(nothing)),
     ("pg_get_ruledef_ext", scalar(nothing)),
     ("pg_get_triggerdef", scalar(nothing)),
     ("pg_get_triggerdef_ext", scalar(nothing)),
-    ("pg_get_partkeydef", scalar(nothing)),
-    ("pg_get_partition_constraintdef", scalar(nothing)),
     ("pg_get_statisticsobjdef", scalar(nothing)),
     ("pg_get_statisticsobjdef_columns", scalar(nothing)),
     ("pg_get_statisticsobjdef_expressions", scalar(nothing)),
-    ("pg_partition_root", scalar(nothing)),
     ("pg_tablespace_location", scalar(|_, _| text_datum(""))),
 ];
 

@@ -3,7 +3,7 @@
 use super::super::{DdlContext, index};
 use super::invalid;
 use std::sync::Arc;
-use steppe_catalog::{Builtins, Column, PartitionColumn, PartitionKey, Relation};
+use steppe_catalog::{Builtins, C_COLLATION, Column, PartitionColumn, PartitionKey, Relation};
 use steppe_partition::PartitionStrategy;
 use steppe_sql::ast::{self, PartitionSpec};
 use steppe_sql::bind::index::{columns_of, is_mutable};
@@ -76,7 +76,10 @@ fn key_column(
         attnum,
         expression,
         type_oid,
-        collation: Column::new("", type_oid, -1).collation,
+        collation: match &elem.collation {
+            Some(name) if matches!(name.name(), "C" | "POSIX" | "ucs_basic") => C_COLLATION,
+            _ => Column::new("", type_oid, -1).collation,
+        },
         opclass: opclass.map(Arc::from),
     })
 }

@@ -1,0 +1,137 @@
+//! pg_inherits and pg_partitioned_table; partition keys and bounds as text.
+
+use super::definitions::quote_identifier;
+use super::facts;
+use super::rows::{RowsBuilder, optional, vector};
+use super::session::SystemContext;
+use crate::partition::{PartitionColumn, PartitionKey};
+use crate::relation::{RelKind, Relation};
+use crate::snapshot::Catalog;
+use crate::{C_COLLATION, DEFAULT_COLLATION};
+use std::borrow::Cow;
+use steppe_partition::PartitionStrategy;
+use steppe_types::io::IoContext;
+use steppe_types::{Datum, Oid, oid};
+
+/// pg_inherits
+pub(super) fn pg_inherits(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for child in context.catalog.relations() {
+        let pending = child.partition_of.as_ref().is_some_and(|of| of.detach_pending);
+        for (parent, number) in child.parents().zip(1..) {
+            out.row([
+                ("inhrelid", Datum::Oid(child.oid)),
+                ("inhparent", Datum::Oid(parent)),
+                ("inhseqno", Datum::Int4(number)),
+                ("inhdetachpending", Datum::Bool(pending)),
+            ]);
+        }
+    }
+}
+
+/// pg_partitioned_table
+pub(super) fn pg_partitioned_table(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for table in context.catalog.relations() {
+        let Some(key) = &table.partition_key else { continue };
+        let default = match context.catalog.partition_map(table.oid) {
+            Ok(Some(map)) => map.default_partition(),
+            _ => None,
+        };
+        let columns = &key.columns;
+        let expressions: Vec<&str> =
+            columns.iter().filter_map(|column| column.expression.as_deref()).collect();
+        let opclass = |column: &PartitionColumn| Datum::Oid(opclass_of(key.strategy, column));
+        out.row([
+            ("partrelid", Datum::Oid(table.oid)),
+            ("partstrat", Datum::Char(strategy_code(key.strategy))),
+            ("partnatts", Datum::Int2(columns.len() as i16)),
+            ("partdefid", Datum::Oid(default.unwrap_or(0))),
+            (
+                "partattrs",
+                vector(oid::INT2, columns.iter().map(|c| Datum::Int2(c.attnum)).collect()),
+            ),
+            ("partclass", vector(oid::OID, columns.iter().map(opclass).collect())),
+            (
+                "partcollation",
+                vector(oid::OID, columns.iter().map(|c| Datum::Oid(c.collation)).collect()),
+            ),
+            ("partexprs", optional((!expressions.is_empty()).then(|| expressions.join(", ")))),
+        ]);
+    }
+}
+
+fn strategy_code(strategy: PartitionStrategy) -> u8 {
+    match strategy {
+        PartitionStrategy::Range => b'r',
+        PartitionStrategy::List => b'l',
+        PartitionStrategy::Hash => b'h',
+    }
+}
+
+fn opclass_of(strategy: PartitionStrategy, column: &PartitionColumn) -> Oid {
+    if strategy == PartitionStrategy::Hash {
+        return facts::default_hash_opclass(column.type_oid).unwrap_or(0);
+    }
+    let named = column.opclass.as_deref().and_then(facts::btree_opclass_named);
+    named.or_else(|| facts::default_btree_opclass(column.type_oid)).unwrap_or(0)
+}
+
+/// pg_get_partkeydef: `RANGE (a, lower(b))`. `None`: not partitioned.
+pub fn partition_key_definition(table: &Relation) -> Option<String> {
+    let key = table.partition_key.as_ref()?;
+    let word = match key.strategy {
+        PartitionStrategy::Range => "RANGE",
+        PartitionStrategy::List => "LIST",
+        PartitionStrategy::Hash => "HASH",
+    };
+    let columns: Vec<String> = key.columns.iter().map(|c| column_text(table, key, c)).collect();
+    Some(format!("{word} ({})", columns.join(", ")))
+}
+
+fn column_text(table: &Relation, key: &PartitionKey, column: &PartitionColumn) -> String {
+    let mut text = match &column.expression {
+        // Only what looks like a function call needs no parentheses.
+        Some(text) if text.starts_with('(') => format!("({text})"),
+        Some(text) => text.to_string(),
+        None => key_name(table, column).into_owned(),
+    };
+    if column.collation == C_COLLATION && default_collation(table, column) != C_COLLATION {
+        text.push_str(" COLLATE \"C\"");
+    }
+    if let Some(opclass) = &column.opclass
+        && key.strategy != PartitionStrategy::Hash
+        && facts::btree_opclass_named(opclass) != facts::default_btree_opclass(column.type_oid)
+    {
+        text.push(' ');
+        text.push_str(opclass);
+    }
+    text
+}
+
+fn default_collation(table: &Relation, column: &PartitionColumn) -> Oid {
+    let position = usize::try_from(column.attnum - 1).ok();
+    position.and_then(|i| table.columns.get(i)).map_or(DEFAULT_COLLATION, |c| c.collation)
+}
+
+/// A column of a key as an operand: its name, or the expression's canonical text.
+pub fn key_name<'t>(table: &'t Relation, column: &'t PartitionColumn) -> Cow<'t, str> {
+    let position = usize::try_from(column.attnum - 1).ok();
+    match (&column.expression, position.and_then(|i| table.columns.get(i))) {
+        (Some(text), _) => Cow::Borrowed(text),
+        (None, Some(column)) => quote_identifier(&column.name),
+        (None, None) => Cow::Borrowed("?"),
+    }
+}
+
+/// pg_class.relpartbound: the bound as text, which pg_get_expr shows.
+pub(super) fn bound_text(relation: &Relation) -> Option<String> {
+    let bound = relation.partition_of.as_ref()?.bound.as_ref()?;
+    bound.text(&IoContext::default()).ok()
+}
+
+/// pg_index.indisvalid: an index of a partitioned table is valid when each partition has its part.
+pub(super) fn is_valid_index(catalog: &Catalog, index: &Relation) -> bool {
+    let (RelKind::PartitionedIndex, Some(info)) = (index.kind, &index.index) else { return true };
+    let parts = catalog.children(index.oid).filter_map(|part| catalog.relation(part));
+    let valid = parts.filter(|part| is_valid_index(catalog, part)).count();
+    valid == catalog.children(info.table).count()
+}
