@@ -270,7 +270,7 @@ fn meets(rows: &Rows<'_>, bound: &PartitionBound, operator: Comparison, value: &
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(3000) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(6000) })]
 
     /// One comparison with a key of one column keeps the partitions whose bounds
     /// meet it and no other; the types are ones that the crate understands.
@@ -285,7 +285,9 @@ proptest! {
         );
         // A finite date after all timestamps but infinity: no value is near it.
         let far_date = matches!(&value, Datum::Date(date) if (100_000_000..i32::MAX).contains(date));
-        prop_assume!(!not_understood && !local_time && !far_date);
+        if not_understood || local_time || far_date {
+            return Ok(());
+        }
         let rows = Rows { types: &case.model.types, context: &context };
         if set.is_empty() {
             // Of no value it is true, which is more than the bounds can tell.
@@ -295,6 +297,11 @@ proptest! {
             }
             return Ok(());
         }
+        // Of two values, what is not the one is the other.
+        let (operator, value) = match (operator, value) {
+            (Comparison::NotEqual, Datum::Bool(value)) => (Comparison::Equal, Datum::Bool(!value)),
+            other => other,
+        };
         let kept: Vec<Oid> = case.map.select(&set).collect();
         for (relation, bound) in &case.model.partitions {
             if *bound != PartitionBound::Default {

@@ -116,6 +116,41 @@ proptest! {
     }
 }
 
+/// By range of `a`; the first range again by list of `b`, whose `x` again by hash of `a`.
+#[test]
+fn levels_are_walked_with_each_ones_own_key() {
+    use steppe_partition::{BoundValue, Route, route_to_leaf};
+    use steppe_types::oid::{INT4, TEXT};
+    let side = |n: i32| vec![RangeDatum::Value(BoundValue::new(INT4, Datum::Int4(n)))];
+    let mut root = PartitionMap::new(PartitionStrategy::Range, &[INT4]).unwrap();
+    root.attach(10, &PartitionBound::Range { lower: side(0), upper: side(10) }).unwrap();
+    root.attach(20, &PartitionBound::Range { lower: side(10), upper: side(20) }).unwrap();
+    let mut by_list = PartitionMap::new(PartitionStrategy::List, &[TEXT]).unwrap();
+    for (relation, text) in [(11, "x"), (12, "y")] {
+        let values = vec![BoundValue::new(TEXT, Datum::text(text))];
+        by_list.attach(relation, &PartitionBound::List { values }).unwrap();
+    }
+    let mut by_hash = PartitionMap::new(PartitionStrategy::Hash, &[INT4]).unwrap();
+    by_hash.attach(13, &PartitionBound::Hash { modulus: 1, remainder: 0 }).unwrap();
+    let route = |a: i32, b: &str| {
+        let map_of = |relation| match relation {
+            10 => Some(&by_list),
+            11 => Some(&by_hash),
+            _ => None,
+        };
+        let key_of = |parent: Oid, key: &mut Vec<Datum>| {
+            key.push(if parent == 10 { Datum::text(b) } else { Datum::Int4(a) });
+            Ok(())
+        };
+        route_to_leaf(1, &root, map_of, key_of, &mut Vec::new()).unwrap()
+    };
+    assert_eq!(route(15, "x"), Route::Leaf(20));
+    assert_eq!(route(5, "x"), Route::Leaf(13));
+    assert_eq!(route(5, "y"), Route::Leaf(12));
+    assert_eq!(route(5, "z"), Route::NoPartition { parent: 10 });
+    assert_eq!(route(20, "x"), Route::NoPartition { parent: 1 });
+}
+
 /// The model finds fault with a map that routes as if upper bounds were included.
 #[test]
 #[should_panic(expected = "left")]

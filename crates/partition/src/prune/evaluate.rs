@@ -9,6 +9,7 @@ use crate::map::{PartitionMap, PartitionStrategy};
 use std::borrow::Cow;
 use steppe_types::hashfuncs::{HASH_PARTITION_SEED, hash_combine64, hash_value_extended};
 use steppe_types::io::IoContext;
+use steppe_types::numeric::Numeric;
 use steppe_types::oid::Oid;
 use steppe_types::physical::Physical;
 use steppe_types::{Datum, Result};
@@ -226,9 +227,12 @@ impl Evaluation<'_> {
 
     /// The operators are strict: NULL on either side satisfies none.
     fn compare(&self, type_oid: Oid, operator: Comparison, value: &Datum) -> Result<ColumnSet> {
-        if value.is_null() {
-            return Ok(ColumnSet::none());
-        }
+        let (operator, value) = match (operator, value) {
+            (_, Datum::Null) => return Ok(ColumnSet::none()),
+            // There are two of them.
+            (Comparison::NotEqual, Datum::Bool(value)) => (Comparison::Equal, &Datum::Bool(!value)),
+            _ => (operator, value),
+        };
         if self.hashed {
             return match operator {
                 Comparison::Equal => hash_of_equals(type_oid, value),
@@ -322,25 +326,24 @@ fn hash_of_equals(type_oid: Oid, value: &Datum) -> Result<ColumnSet> {
     let physical = Physical::of(type_oid);
     let is_integer = matches!(physical, Physical::Int2 | Physical::Int4 | Physical::Int8);
     let is_float = matches!(physical, Physical::Float4 | Physical::Float8);
-    let whole;
-    let hashed = match value {
+    let value = match value {
         // Integers of every width hash alike, and so do floats.
-        _ if is_integer && integer(value).is_some() => value,
+        Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_) if is_integer => value,
         Datum::Float4(_) | Datum::Float8(_) if is_float => value,
-        Datum::Numeric(number) if is_integer => match numeric_floor(number) {
-            Some((floor, true)) => match i64::try_from(floor) {
-                Ok(number) => {
-                    whole = Datum::Int8(number);
-                    &whole
-                }
-                Err(_) => return Ok(ColumnSet::none()),
-            },
-            _ => return Ok(ColumnSet::none()),
-        },
+        Datum::Numeric(number) if is_integer => {
+            let whole = numeric_floor(number).filter(|(_, is_whole)| *is_whole);
+            match whole.and_then(|(number, _)| i64::try_from(number).ok()) {
+                Some(number) => &Datum::Int8(number),
+                None => return Ok(ColumnSet::none()),
+            }
+        }
+        _ if physical == Physical::Numeric && integer(value).is_some() => {
+            &Datum::Numeric(Numeric::from_i128_scaled(i128::from(integer(value).unwrap_or(0)), 0))
+        }
         _ if Physical::of_datum(value) == Some(physical) => value,
         _ => return Ok(ColumnSet::all()),
     };
-    let hash = hash_value_extended(type_oid, hashed, HASH_PARTITION_SEED)?;
+    let hash = hash_value_extended(type_oid, value, HASH_PARTITION_SEED)?;
     let range = KeyRange::prefix(encode_hash(hash));
     Ok(ColumnSet::not_null(KeyRanges::from_unordered(vec![range])))
 }
