@@ -52,6 +52,8 @@ pub struct Proc {
     pub oid: Oid,
     /// Name.
     pub name: &'static str,
+    /// Whether it is in information_schema, not in pg_catalog.
+    pub in_information_schema: bool,
     /// Input argument types.
     pub args: Vec<Oid>,
     /// Return type.
@@ -360,6 +362,7 @@ fn load_proc(row: Row<'_>) -> Proc {
     Proc {
         oid: row.number("oid"),
         name: row.text("proname"),
+        in_information_schema: row.text("pronamespace") != "11",
         ret: row.number("prorettype"),
         kind: row.byte("prokind"),
         strict: row.flag("proisstrict"),

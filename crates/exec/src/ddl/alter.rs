@@ -3,6 +3,7 @@
 use super::build::build;
 use super::constraint::{self, PendingConstraints};
 use super::depend::{self, Object};
+use super::identity;
 use super::index;
 use super::misc::system_catalog;
 use super::scan::{RowEvaluator, scan_batches};
@@ -202,6 +203,19 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
             constraint::set_not_null(ctx, table, &[position as i16 + 1]).map(|_| ())
         }
         Command::DropNotNull(name) => drop_not_null(ctx, table, name),
+        Command::AddIdentity { name, constraint } => {
+            let position = column_position(&table, name)?;
+            identity::add(ctx, table, position, &constraint.kind)
+        }
+        Command::SetIdentity { name, options } => {
+            let position = column_position(&table, name)?;
+            identity::set(ctx, table, position, options)
+        }
+        Command::DropIdentity { name, if_exists } => {
+            let position = column_position(&table, name)?;
+            identity::drop(ctx, table, position, *if_exists)
+        }
+        Command::ValidateConstraint(name) => validate_constraint(&table, name),
         Command::AlterColumnType { name, type_name, collation, using } => {
             if collation.is_some() {
                 return Err(Error::not_supported("ALTER COLUMN TYPE with COLLATE"));
@@ -236,11 +250,7 @@ fn describe(command: &Command) -> &'static str {
     match command {
         Command::AttachPartition { .. } => "ATTACH PARTITION",
         Command::DetachPartition { .. } => "DETACH PARTITION",
-        Command::AddIdentity { .. }
-        | Command::SetIdentity { .. }
-        | Command::DropIdentity { .. } => "IDENTITY",
         Command::Inherit(_) | Command::NoInherit(_) => "INHERIT",
-        Command::ValidateConstraint(_) => "VALIDATE CONSTRAINT",
         Command::AlterConstraint { .. } => "ALTER CONSTRAINT",
         Command::SetLogged(_) => "SET LOGGED",
         Command::RowSecurity(_) => "ROW LEVEL SECURITY",
@@ -587,6 +597,24 @@ fn drop_constraint(
         }
     }
     Ok(())
+}
+
+/// VALIDATE CONSTRAINT: there are none that the rows do not satisfy.
+fn validate_constraint(table: &Relation, name: &str) -> Result<()> {
+    let Some(constraint) = table.constraints.iter().find(|c| *c.name == *name) else {
+        return Err(Error::new(
+            SqlState::UNDEFINED_OBJECT,
+            format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name),
+        ));
+    };
+    match constraint.kind {
+        ConstraintKind::Check { .. } | ConstraintKind::NotNull => Ok(()),
+        _ => Err(Error::new(
+            SqlState::WRONG_OBJECT_TYPE,
+            format!("cannot validate constraint \"{name}\" of relation \"{}\"", table.name),
+        )
+        .detail("This operation is not supported for this type of constraint.")),
+    }
 }
 
 fn drop_not_null(ctx: &mut DdlContext<'_>, table: Relation, name: &str) -> Result<()> {

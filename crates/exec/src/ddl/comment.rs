@@ -4,16 +4,24 @@ use super::depend::kind_word;
 use super::drop::relation_name;
 use super::{DdlContext, misc};
 use std::sync::Arc;
-use steppe_catalog::{RelKind, Relation};
-use steppe_sql::ast::{CommentStmt, ObjectKind, ObjectName, ObjectRef};
+use steppe_catalog::{Builtins, RelKind, Relation};
+use steppe_sql::ast::{CommentStmt, ObjectKind, ObjectName, ObjectRef, ObjectWithArgs};
+use steppe_sql::bind::typename::{format_type, resolve_type_name};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
 
 /// COMMENT ON.
 pub(crate) fn comment(ctx: &mut DdlContext<'_>, stmt: &CommentStmt) -> Result<()> {
     let text = stmt.comment.as_deref().filter(|c| !c.is_empty()).map(Arc::<str>::from);
-    let ObjectRef::Name(name) = &stmt.object else {
-        return Err(Error::not_supported(format!("COMMENT ON {}", stmt.kind.as_str())));
+    let unsupported = || Error::not_supported(format!("COMMENT ON {}", stmt.kind.as_str()));
+    let name = match &stmt.object {
+        ObjectRef::Name(name) => name,
+        // There are only built-in ones, whose descriptions stay as they are.
+        ObjectRef::Type(name) => return resolve_type_name(name).and(Err(unsupported())),
+        ObjectRef::Function(function) if stmt.kind != ObjectKind::Operator => {
+            return check_function(function, stmt.kind).and(Err(unsupported()));
+        }
+        _ => return Err(unsupported()),
     };
     match stmt.kind {
         ObjectKind::Table => on_relation(ctx, name, RelKind::Table, text),
@@ -23,8 +31,42 @@ pub(crate) fn comment(ctx: &mut DdlContext<'_>, stmt: &CommentStmt) -> Result<()
         ObjectKind::Column => on_column(ctx, name, text),
         ObjectKind::TableConstraint => on_constraint(ctx, name, text),
         ObjectKind::Schema => on_schema(ctx, name, text),
-        kind => Err(Error::not_supported(format!("COMMENT ON {}", kind.as_str()))),
+        _ => Err(unsupported()),
     }
+}
+
+/// The errors of a function or aggregate that is not there, or not the only one of its name
+/// (LookupFuncWithArgs).
+fn check_function(function: &ObjectWithArgs, kind: ObjectKind) -> Result<()> {
+    let name = &function.name;
+    let built_in = matches!(name.schema(), None | Some("pg_catalog"));
+    let named = Builtins::get().procs_named(name.name());
+    let mut named = named.filter(|proc| built_in && !proc.in_information_schema);
+    let word = if kind == ObjectKind::Aggregate { "aggregate" } else { "function" };
+    let undefined = |message: String| Err(Error::new(SqlState::UNDEFINED_FUNCTION, message));
+    if function.args_unspecified {
+        return match (named.next(), named.next()) {
+            (None, _) => undefined(format!("could not find a {word} named \"{name}\"")),
+            (Some(_), None) => Ok(()),
+            _ => Err(Error::new(
+                SqlState::AMBIGUOUS_FUNCTION,
+                format!("{word} name \"{name}\" is not unique"),
+            )
+            .hint(format!("Specify the argument list to select the {word} unambiguously."))),
+        };
+    }
+    let args = function.args.iter().flatten().map(|ty| resolve_type_name(ty).map(|ty| ty.oid));
+    let args = args.collect::<Result<Vec<_>>>()?;
+    let shown: Vec<String> = args.iter().map(|ty| format_type(*ty, -1)).collect();
+    let signature = format!("{name}({})", shown.join(", "));
+    let Some(found) = named.find(|proc| proc.args == args) else {
+        return undefined(format!("{word} {signature} does not exist"));
+    };
+    if kind == ObjectKind::Aggregate && found.kind != b'a' {
+        let message = format!("function {signature} is not an aggregate");
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+    }
+    Ok(())
 }
 
 fn on_relation(

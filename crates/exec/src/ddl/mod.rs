@@ -18,12 +18,14 @@ mod comment;
 mod constraint;
 mod depend;
 mod drop;
+mod identity;
 mod index;
 mod like;
 mod misc;
 mod partition;
 mod scan;
 mod sequence;
+mod set_schema;
 mod table;
 mod temporary;
 mod view;
@@ -87,6 +89,7 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::AlterTable(_)
             | Statement::AlterSequence(_)
             | Statement::AlterOwner(_)
+            | Statement::AlterSchema(_)
             | Statement::Rename(_)
             | Statement::Drop(_)
             | Statement::Truncate(_)
@@ -104,7 +107,10 @@ pub fn command_name(statement: &Statement) -> &'static str {
         Statement::CreateSequence(_) => "CREATE SEQUENCE",
         Statement::CreateView(_) => "CREATE VIEW",
         Statement::CreateSchema(_) => "CREATE SCHEMA",
-        Statement::AlterTable(_) | Statement::Rename(_) | Statement::AlterOwner(_) => "ALTER TABLE",
+        Statement::AlterTable(_)
+        | Statement::Rename(_)
+        | Statement::AlterOwner(_)
+        | Statement::AlterSchema(_) => "ALTER TABLE",
         Statement::AlterSequence(_) => "ALTER SEQUENCE",
         Statement::Drop(drop) => match drop.kind {
             ast::ObjectKind::Index => "DROP INDEX",
@@ -137,6 +143,7 @@ pub fn execute(statement: &Statement, ctx: &mut DdlContext<'_>) -> Result<&'stat
             sequence::alter_sequence(ctx, stmt).map(|()| "ALTER SEQUENCE")
         }
         Statement::AlterOwner(stmt) => misc::alter_owner(stmt),
+        Statement::AlterSchema(stmt) => set_schema::set_schema(ctx, stmt),
         Statement::Rename(rename) => misc::rename(ctx, rename),
         Statement::Drop(stmt) => drop::drop_objects(ctx, stmt),
         Statement::Truncate(truncate) => drop::truncate(ctx, truncate).map(|()| "TRUNCATE TABLE"),

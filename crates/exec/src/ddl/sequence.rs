@@ -211,7 +211,7 @@ impl SequenceOptions {
         }
     }
 
-    fn parse(options: &[DefElem]) -> Result<SequenceOptions> {
+    pub(super) fn parse(options: &[DefElem]) -> Result<SequenceOptions> {
         let mut out = SequenceOptions::default();
         for option in options {
             let number = || -> Result<i64> {
@@ -411,12 +411,20 @@ pub(crate) fn alter_sequence(ctx: &mut DdlContext<'_>, alter: &AlterSequenceStmt
         }
         return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
     };
-    let options = SequenceOptions::parse(&alter.options)?;
-    let mut info = options.apply(Some(sequence_info(&relation)?))?;
+    change(ctx, &relation, &SequenceOptions::parse(&alter.options)?)
+}
+
+/// Changes a sequence's options.
+pub(super) fn change(
+    ctx: &mut DdlContext<'_>,
+    sequence: &Relation,
+    options: &SequenceOptions,
+) -> Result<()> {
+    let mut info = options.apply(Some(sequence_info(sequence)?))?;
     if let Some(owner) = &options.owned_by {
         info.owned_by = owner_of(ctx, owner)?;
     }
-    let mut relation = (*relation).clone();
+    let mut relation = sequence.clone();
     let start = info.start;
     relation.sequence = Some(info);
     let oid = relation.oid;

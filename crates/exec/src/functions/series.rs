@@ -128,6 +128,32 @@ fn unnest(args: &[Datum], _: &CallInfo, _: &mut FnContext) -> Result<Box<dyn Set
     Ok(Box::new(Unnest { array: arg(args, 0)?.as_array()?.clone(), next: 0 }))
 }
 
+/// `unnest(array) WITH ORDINALITY`
+pub(super) fn expand_array(
+    args: &[Datum],
+    call: &CallInfo,
+    cx: &mut FnContext,
+) -> Result<Box<dyn SetRows>> {
+    Ok(Box::new(Numbered { rows: unnest(args, call, cx)?, number: 0 }))
+}
+
+/// Rows with their number, from 1.
+struct Numbered {
+    rows: Box<dyn SetRows>,
+    number: i32,
+}
+
+impl SetRows for Numbered {
+    fn next(&mut self, out: &mut Vec<Datum>, cx: &mut FnContext) -> Result<bool> {
+        let found = self.rows.next(out, cx)?;
+        if found {
+            self.number += 1;
+            out.push(Datum::Int4(self.number));
+        }
+        Ok(found)
+    }
+}
+
 fn subscripts(args: &[Datum], _: &CallInfo, _: &mut FnContext) -> Result<Box<dyn SetRows>> {
     let array = arg(args, 0)?.as_array()?;
     let dimension = arg(args, 1)?.as_int4()?;

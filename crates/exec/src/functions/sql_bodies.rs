@@ -5,7 +5,7 @@ use super::args::{given, int4, interval, moment, numeric, text, text_datum, text
 use super::date_functions::{age_today, date_part};
 use super::date_operators::{add_span, overlaps};
 use super::text_variadic::shown;
-use super::{Builtin, CallInfo, arg, rules, scalar, size, typed};
+use super::{Builtin, CallInfo, arg, rules, scalar, series, set, size, typed};
 use crate::env::FnContext;
 use steppe_types::datetime::arith as dt;
 use steppe_types::numeric::Numeric;
@@ -74,6 +74,8 @@ const TABLE: &[(Oid, Builtin)] = &[
     (2550, scalar(|a, _| dt::date_plus_days(a_date(a, 1)?, int4(a, 0)?).map(Datum::Date))),
     (3935, scalar(sleep_for)),
     (3936, scalar(sleep_until)),
+    // information_schema._pg_expandarray
+    (13145, set(series::expand_array)),
 ];
 
 fn a_date(args: &[Datum], i: usize) -> Result<i32> {

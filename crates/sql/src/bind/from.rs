@@ -1,6 +1,7 @@
 //! FROM items and the namespaces they make (parse_clause.c, parse_relation.c).
 
 use super::names::rte_column;
+use super::row::out_columns;
 use super::{Binder, ExprPlace, NamespaceItem};
 use crate::ast::{self, Alias, JoinCondition, Location, RangeVar};
 use crate::expr::{CallSyntax, Expr, Place, TypeRef};
@@ -319,7 +320,11 @@ impl Binder<'_> {
             };
             match proc {
                 Some(p) if p.out_columns.len() > 1 => {
-                    columns.extend(p.out_columns.iter().map(|(n, t)| column(n, *t)));
+                    let args = match &call {
+                        Expr::Func { args, .. } => &args[..],
+                        _ => &[],
+                    };
+                    columns.extend(out_columns(p, args).map(|(n, t)| column(n, t)));
                 }
                 Some(p) if p.out_columns.len() == 1 => {
                     columns.push(column(p.out_columns[0].0, call.ty().oid));

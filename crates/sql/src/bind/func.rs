@@ -251,13 +251,15 @@ impl Binder<'_> {
         location: Location,
     ) -> Result<(&'static Proc, Vec<Oid>, Option<usize>, usize)> {
         self.check_schema(name, location)?;
-        let mut may_match = matches!(name.schema(), None | Some("pg_catalog"));
+        let in_information_schema = name.schema() == Some("information_schema");
+        let mut may_match = in_information_schema || is_built_in(name);
         if may_match && arg_names.iter().any(Option::is_some) {
             may_match = self.place_named(name, args, arg_names)?;
         }
         let mut candidates: Vec<Candidate<'static>> = Vec::new();
         if may_match {
-            for proc in self.builtins.procs_named(name.name()) {
+            let procs = self.builtins.procs_named(name.name());
+            for proc in procs.filter(|p| p.in_information_schema == in_information_schema) {
                 candidates.extend(candidate(proc, args.len(), variadic));
             }
         }
@@ -333,6 +335,11 @@ impl Binder<'_> {
         }
         self.coerce_explicit(arg.clone(), TypeRef::plain(ty.oid), location).map(Some)
     }
+}
+
+/// Whether a name may mean something of pg_catalog.
+fn is_built_in(name: &ObjectName) -> bool {
+    matches!(name.schema(), None | Some("pg_catalog"))
 }
 
 /// A signature for messages, with the names of arguments that have them.

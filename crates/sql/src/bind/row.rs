@@ -13,6 +13,7 @@ use crate::ast::{self, ExprKind, Location, ObjectName};
 use crate::expr::{CallSyntax, Expr, Place, RowCompareOp, SubLinkKind, TypeRef};
 use crate::query::{Query, Rte, RteColumn, RteKind, Target};
 use std::sync::Arc;
+use steppe_catalog::builtin::Proc;
 use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 /// The columns of a row value.
@@ -385,10 +386,9 @@ impl Binder<'_> {
                 let named = |(i, e): (usize, &Expr)| (format!("f{}", i + 1).into(), e.ty());
                 RowShape { columns: fields.iter().enumerate().map(named).collect(), relation: None }
             })),
-            Expr::Func { func, .. } => {
-                let out_columns = &self.builtins.proc(*func)?.out_columns;
-                let columns = out_columns.iter();
-                let columns = columns.map(|(n, ty)| ((*n).into(), TypeRef::plain(*ty)));
+            Expr::Func { func, args, .. } => {
+                let columns = out_columns(self.builtins.proc(*func)?, args);
+                let columns = columns.map(|(n, ty)| (n.into(), TypeRef::plain(ty)));
                 let columns: Vec<_> = columns.collect();
                 (!columns.is_empty()).then_some(RowShape { columns, relation: None })
             }
@@ -446,4 +446,15 @@ pub(super) fn vector_element(ty: Oid) -> Option<Oid> {
         oid::OIDVECTOR => Some(oid::OID),
         _ => None,
     }
+}
+
+/// The OUT columns of a call, polymorphic ones as its arguments make them.
+pub(super) fn out_columns<'p>(
+    proc: &'p Proc,
+    args: &[Expr],
+) -> impl Iterator<Item = (&'p str, Oid)> + use<'p> {
+    let inputs: Vec<Oid> = args.iter().map(|arg| arg.ty().oid).collect();
+    let poly = super::coerce::resolve_polymorphic(&inputs, &proc.args);
+    let actual = move |ty: Oid| poly.and_then(|p| p.actual(ty)).unwrap_or(ty);
+    proc.out_columns.iter().map(move |(name, ty)| (*name, actual(*ty)))
 }

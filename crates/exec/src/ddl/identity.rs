@@ -1,0 +1,135 @@
+//! ALTER COLUMN … ADD GENERATED AS IDENTITY, SET GENERATED with the sequence's options, DROP
+//! IDENTITY (tablecmds.c). An identity column's default is its own sequence's next value.
+
+use super::sequence::{self, SequenceOptions};
+use super::{DdlContext, drop};
+use std::sync::Arc;
+use steppe_catalog::{RelKind, Relation};
+use steppe_sql::ast::{ConstraintKind, DefElem, DefValue};
+use steppe_types::{Error, Oid, Result, SqlState, oid};
+
+fn not_in_state(message: String) -> Error {
+    Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+}
+
+/// 0A000: partitions share the sequence of their parent.
+fn check_alone(table: &Relation) -> Result<()> {
+    if table.kind == RelKind::PartitionedTable || table.partition_of.is_some() {
+        return Err(Error::not_supported("ALTER TABLE … IDENTITY of a partitioned table"));
+    }
+    Ok(())
+}
+
+/// ADD GENERATED … AS IDENTITY.
+pub(super) fn add(
+    ctx: &mut DdlContext<'_>,
+    mut table: Relation,
+    position: usize,
+    constraint: &ConstraintKind,
+) -> Result<()> {
+    let ConstraintKind::Identity { always, options } = constraint else {
+        return Err(Error::internal("ADD IDENTITY without an identity"));
+    };
+    check_alone(&table)?;
+    let column = &table.columns[position];
+    if !matches!(column.type_oid, oid::INT2 | oid::INT4 | oid::INT8) {
+        return Err(Error::new(
+            SqlState::INVALID_PARAMETER_VALUE,
+            "identity column type must be smallint, integer, or bigint",
+        ));
+    }
+    let refused = |what: &str| {
+        let named = format!("column \"{}\" of relation \"{}\"", column.name, table.name);
+        Err(not_in_state(format!("{named} {what}")))
+    };
+    if !column.not_null {
+        return refused("must be declared NOT NULL before identity can be added");
+    }
+    if column.identity.is_some() {
+        return refused("is already an identity column");
+    }
+    if column.default.is_some() {
+        return refused("already has a default value");
+    }
+    let options = SequenceOptions::identity(position, column.type_oid, options)?;
+    table.columns[position].identity = Some(if *always { 'a' } else { 'd' });
+    sequence::create_owned(ctx, &mut table, options)?;
+    ctx.put(table)
+}
+
+/// SET GENERATED, SET with an option of the sequence, RESTART.
+pub(super) fn set(
+    ctx: &mut DdlContext<'_>,
+    mut table: Relation,
+    position: usize,
+    options: &[DefElem],
+) -> Result<()> {
+    check_alone(&table)?;
+    for (i, option) in options.iter().enumerate() {
+        if options[..i].iter().any(|earlier| earlier.name == option.name) {
+            let message = "conflicting or redundant options";
+            // PostgreSQL knows no place for this one.
+            return Err(match &*option.name {
+                "generated" => Error::new(SqlState::SYNTAX_ERROR, message),
+                _ => ctx.error(SqlState::SYNTAX_ERROR, message, option.location),
+            });
+        }
+    }
+    if table.columns[position].identity.is_none() {
+        return Err(no_identity(&table, position));
+    }
+    let is_kind = |option: &&DefElem| option.name == "generated";
+    let kind = options.iter().find(is_kind).and_then(|option| match option.value {
+        Some(DefValue::Integer(kind)) => u8::try_from(kind).ok(),
+        _ => None,
+    });
+    let of_sequence: Vec<DefElem> = options.iter().filter(|o| !is_kind(o)).cloned().collect();
+    if !of_sequence.is_empty() {
+        let sequence = sequence_of(ctx, table.oid, position)?;
+        sequence::change(ctx, &sequence, &SequenceOptions::parse(&of_sequence)?)?;
+    }
+    if let Some(kind) = kind {
+        table.columns[position].identity = Some(char::from(kind));
+        ctx.put(table)?;
+    }
+    Ok(())
+}
+
+/// DROP IDENTITY: the column keeps its values and NOT NULL.
+pub(super) fn drop(
+    ctx: &mut DdlContext<'_>,
+    mut table: Relation,
+    position: usize,
+    if_exists: bool,
+) -> Result<()> {
+    check_alone(&table)?;
+    if table.columns[position].identity.is_none() {
+        let error = no_identity(&table, position);
+        if if_exists {
+            ctx.notice(format!("{}, skipping", error.message()));
+            return Ok(());
+        }
+        return Err(error);
+    }
+    let sequence = sequence_of(ctx, table.oid, position)?;
+    table.columns[position].identity = None;
+    table.columns[position].default = None;
+    ctx.put(table)?;
+    drop::drop_relation(ctx, sequence)
+}
+
+fn no_identity(table: &Relation, position: usize) -> Error {
+    let column = &table.columns[position].name;
+    not_in_state(format!(
+        "column \"{column}\" of relation \"{}\" is not an identity column",
+        table.name
+    ))
+}
+
+fn sequence_of(ctx: &mut DdlContext<'_>, table: Oid, position: usize) -> Result<Arc<Relation>> {
+    let owner = Some((table, position as i16 + 1));
+    let catalog = ctx.catalog();
+    let mut referrers = catalog.referrers(table);
+    let found = referrers.find(|r| r.sequence.as_ref().is_some_and(|s| s.owned_by == owner));
+    found.cloned().ok_or_else(|| Error::internal("identity column without a sequence"))
+}

@@ -1,0 +1,126 @@
+//! ALTER … SET SCHEMA of relations (AlterTableNamespace in tablecmds.c): indexes and owned
+//! sequences go along, and the views that read what has moved name it anew.
+
+use super::depend::kind_word;
+use super::misc::system_catalog;
+use super::{DdlContext, view};
+use std::sync::Arc;
+use steppe_catalog::{RelKind, Relation, TEMPORARY_SCHEMA};
+use steppe_sql::ast::{AlterSchemaStmt, ObjectKind, ObjectRef};
+use steppe_txn::RelationLockMode;
+use steppe_types::oid::FIRST_NORMAL_OID;
+use steppe_types::{Error, Oid, Result, SqlState};
+
+/// ALTER TABLE, VIEW or SEQUENCE … SET SCHEMA; returns the command tag.
+pub(super) fn set_schema(ctx: &mut DdlContext<'_>, stmt: &AlterSchemaStmt) -> Result<&'static str> {
+    let (tag, kind) = match stmt.kind {
+        ObjectKind::Table => ("ALTER TABLE", None),
+        ObjectKind::View => ("ALTER VIEW", Some(RelKind::View)),
+        ObjectKind::Sequence => ("ALTER SEQUENCE", Some(RelKind::Sequence)),
+        other => return Err(unsupported(other)),
+    };
+    let ObjectRef::Relation(name) = &stmt.object else { return Err(unsupported(stmt.kind)) };
+    let Some(relation) = ctx.try_open(name, RelationLockMode::AccessExclusive)? else {
+        let message = format!("relation \"{}\" does not exist", name.object_name());
+        if stmt.if_exists {
+            ctx.notice(format!("{message}, skipping"));
+            return Ok(tag);
+        }
+        return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
+    };
+    check_movable(ctx, &relation, kind)?;
+    let schema = new_schema(ctx, &relation, &stmt.new_schema)?;
+    if schema != relation.schema {
+        move_all(ctx, &relation, schema, &stmt.new_schema)?;
+    }
+    Ok(tag)
+}
+
+fn unsupported(kind: ObjectKind) -> Error {
+    Error::not_supported(format!("ALTER {} … SET SCHEMA", kind.as_str()))
+}
+
+fn check_movable(
+    ctx: &mut DdlContext<'_>,
+    relation: &Relation,
+    kind: Option<RelKind>,
+) -> Result<()> {
+    if relation.is_system() {
+        return Err(system_catalog(relation));
+    }
+    let wrong = |message: String| Error::new(SqlState::WRONG_OBJECT_TYPE, message);
+    if let Some(kind) = kind.filter(|kind| *kind != relation.kind) {
+        let message = format!("\"{}\" is not a {}", relation.name, kind_word(kind));
+        return Err(wrong(message));
+    }
+    if relation.index.is_some() {
+        let message = format!("cannot change schema of index \"{}\"", relation.name);
+        return Err(wrong(message).hint("Change the schema of the table instead."));
+    }
+    if let Some((table, _)) = relation.sequence.as_ref().and_then(|s| s.owned_by) {
+        let table = ctx.catalog().relation(table).map_or("?".into(), |t| t.name.clone());
+        let message = "cannot move an owned sequence into another schema";
+        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+            .detail(format!("Sequence \"{}\" is linked to table \"{table}\".", relation.name)));
+    }
+    Ok(())
+}
+
+fn new_schema(ctx: &mut DdlContext<'_>, relation: &Relation, name: &str) -> Result<Oid> {
+    let catalog = ctx.catalog();
+    let found = catalog.schema_named(name);
+    let temporary = name == TEMPORARY_SCHEMA || found.is_some_and(|s| s.is_temporary());
+    if let (None, false) = (found, temporary) {
+        let message = format!("schema \"{name}\" does not exist");
+        return Err(Error::new(SqlState::INVALID_SCHEMA_NAME, message));
+    }
+    let schema = found.map_or(relation.schema, |schema| schema.oid);
+    if schema == relation.schema && !temporary {
+        return Ok(schema);
+    }
+    if temporary || catalog.is_temporary(relation) {
+        let message = "cannot move objects into or out of temporary schemas";
+        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    // `public` has a number of its own among the first, but takes everything.
+    if schema < FIRST_NORMAL_OID && schema != steppe_catalog::PUBLIC {
+        return Err(Error::not_supported(format!("SET SCHEMA {name}")));
+    }
+    Ok(schema)
+}
+
+/// Moves a relation with its indexes and the sequences that its columns own.
+fn move_all(
+    ctx: &mut DdlContext<'_>,
+    relation: &Arc<Relation>,
+    schema: Oid,
+    name: &str,
+) -> Result<()> {
+    let catalog = ctx.catalog();
+    let indexes = catalog.indexes_of(relation).cloned();
+    let owned = |r: &&Arc<Relation>| {
+        r.sequence.as_ref().and_then(|s| s.owned_by).is_some_and(|(of, _)| of == relation.oid)
+    };
+    let sequences = catalog.referrers(relation.oid).filter(owned).cloned();
+    let along: Vec<Arc<Relation>> = indexes.chain(sequences).collect();
+    for moved in std::iter::once(relation).chain(&along) {
+        ctx.store.lock_name(ctx.txn, schema, &moved.name)?;
+        if ctx.catalog().relation_named(schema, &moved.name).is_some() {
+            let message =
+                format!("relation \"{}\" already exists in schema \"{name}\"", moved.name);
+            return Err(Error::new(SqlState::DUPLICATE_TABLE, message));
+        }
+    }
+    let mut moved = (**relation).clone();
+    moved.schema = schema;
+    view::follow_rename(ctx, &Arc::new(moved.clone()))?;
+    // What was printed again may be the view itself.
+    if let Some(printed) = ctx.catalog().relation(moved.oid) {
+        moved.view = printed.view.clone();
+    }
+    ctx.put(moved)?;
+    for relation in along {
+        ctx.put(Relation { schema, ..(*relation).clone() })?;
+    }
+    Ok(())
+}
