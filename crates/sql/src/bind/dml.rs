@@ -673,7 +673,7 @@ impl Binder<'_> {
                 self.scope().namespace.clear();
                 self.show_target(query);
                 let shown = match self.scope().target_view.clone() {
-                    Some(view) => self.view_version(&view, excluded, &excluded_alias)?,
+                    Some(view) => self.view_version(&view, excluded, &excluded_alias, |e| e)?,
                     None => excluded,
                 };
                 self.make_visible(shown);

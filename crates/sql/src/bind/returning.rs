@@ -73,7 +73,10 @@ impl Binder<'_> {
         let alias = ast::Alias { name: name.into(), columns: Vec::new() };
         let version = self.add_relation_rte(relation.clone(), Some(&alias))?;
         let shown = match self.scope().target_view.clone() {
-            Some(view) => self.view_version(&view, version, &alias)?,
+            Some(view) => self.view_version(&view, version, &alias, |column| match column {
+                Expr::Var { .. } => column,
+                computed => if_it_is(version, 0, computed, Place::NONE),
+            })?,
             None => version,
         };
         self.scope().returning_versions.push((shown, version));
@@ -93,17 +96,7 @@ impl Binder<'_> {
         let Some((_, version)) = versions.find(|(shown, _)| *shown == found.rte) else {
             return row;
         };
-        let exists = Expr::Var {
-            rte: *version,
-            column: ROW_ID.into(),
-            levels_up: found.levels,
-            ty: TypeRef::plain(oid::INT8),
-            at,
-        };
-        let absent = Expr::IsNull { arg: Box::new(exists), negated: false };
-        let ty = row.ty();
-        let whens = vec![(absent, Expr::Const(Datum::Null, ty))];
-        Expr::Case { operand: None, whens, otherwise: Box::new(row), ty }
+        if_it_is(*version, found.levels, row, at)
     }
 
     /// Whether a name means a FROM item of this level.
@@ -111,4 +104,14 @@ impl Binder<'_> {
         let found = self.find_relation(None, name, Location::NONE)?;
         Ok(found.is_some_and(|found| found.levels == 0))
     }
+}
+
+/// A value that is NULL where there is no such version of the row.
+fn if_it_is(version: usize, levels_up: usize, value: Expr, at: Place) -> Expr {
+    let mark = TypeRef::plain(oid::INT8);
+    let mark = Expr::Var { rte: version, column: ROW_ID.into(), levels_up, ty: mark, at };
+    let absent = Expr::IsNull { arg: Box::new(mark), negated: false };
+    let ty = value.ty();
+    let whens = vec![(absent, Expr::Const(Datum::Null, ty))];
+    Expr::Case { operand: None, whens, otherwise: Box::new(value), ty }
 }

@@ -144,15 +144,17 @@ impl Binder<'_> {
         self.add_derived_rte(alias, has_alias, kind, outside)
     }
 
-    /// An entry with the view's columns over another entry of its table: `excluded` of ON
-    /// CONFLICT, `old` and `new` of RETURNING.
+    /// An entry with the view's columns over another entry of its table, as `shown` has them:
+    /// `excluded` of ON CONFLICT, `old` and `new` of RETURNING.
     pub(crate) fn view_version(
         &mut self,
         view: &ViewTarget,
         version: usize,
         alias: &ast::Alias,
+        shown: impl Fn(Expr) -> Expr,
     ) -> Result<usize> {
-        let over = |(name, e): &(Arc<str>, Expr)| (name.clone(), moved_to(e.clone(), version));
+        let over =
+            |(name, e): &(Arc<str>, Expr)| (name.clone(), shown(moved_to(e.clone(), version)));
         let columns: Vec<_> = view.columns.iter().map(over).collect();
         self.column_entry(&columns, alias, false)
     }
