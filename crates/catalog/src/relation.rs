@@ -136,6 +136,9 @@ pub struct Column {
     pub collation: Oid,
     /// GENERATED … AS IDENTITY: 'a' always, 'd' by default.
     pub identity: Option<char>,
+    /// GENERATED ALWAYS AS (`default`) STORED.
+    #[serde(default)]
+    pub generated: bool,
     /// COMMENT ON COLUMN.
     pub comment: Option<Arc<str>>,
 }
@@ -362,6 +365,7 @@ impl Column {
             missing: None,
             collation,
             identity: None,
+            generated: false,
             comment: None,
         }
     }

@@ -97,7 +97,9 @@ impl BulkInsert {
         });
         let sources: Option<Box<[Source]>> = sources.collect();
         let pending = match sources {
-            Some(sources) if modify.target.checks.is_empty() => {
+            Some(sources)
+                if modify.target.checks.is_empty() && modify.target.generated.is_empty() =>
+            {
                 Pending::Encoded { sources, rows: NewRows::default(), long: false }
             }
             _ => Pending::Values { fields, rows: Vec::new() },
@@ -205,7 +207,8 @@ impl BulkInsert {
                 Pending::Values { rows, .. } => {
                     let defaults = self.defaults.as_ref();
                     let full = rows[range].iter().map(|row| row.full(exprs, defaults, &mut cx));
-                    let full = full.collect::<Result<Vec<_>>>()?;
+                    let mut full = full.collect::<Result<Vec<_>>>()?;
+                    full.iter_mut().try_for_each(|row| target.generate(row, &mut cx))?;
                     let slices: Vec<&[Datum]> = full.iter().map(|row| &row[..]).collect();
                     self.inserter.insert(target, &slices, &mut cx)
                 }

@@ -101,7 +101,7 @@ impl PointPlan {
 
     fn of_modify(plan: &Plan, modify: &ModifyPlan) -> Option<PointPlan> {
         let PlanNode::Modify(planned) = &plan.node else { return None };
-        let checked = !modify.target.view_checks.is_empty();
+        let checked = !modify.target.view_checks.is_empty() || !modify.target.generated.is_empty();
         if modify.returning || modify.on_conflict.is_some() || checked {
             return None;
         }

@@ -393,6 +393,8 @@ pub struct ModifyTable {
     /// The statement's WHERE over *target row ‖ child's output*, checked again on a newer
     /// version (EvalPlanQual).
     pub recheck: Option<Expr>,
+    /// Generated columns: position and expression over the new row.
+    pub generated: Vec<(usize, Expr)>,
     /// CHECK constraints: name and expression over the new row.
     pub checks: Vec<(Arc<str>, Expr)>,
     /// WITH CHECK OPTION: views' names and conditions over the new row.

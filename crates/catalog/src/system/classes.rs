@@ -232,6 +232,7 @@ fn attribute_row(relation: &Relation, column: &Column, attnum: i16, out: &mut Ro
         ("atthasdef", Datum::Bool(has_default)),
         ("atthasmissing", Datum::Bool(column.missing.is_some() && !column.dropped)),
         ("attidentity", Datum::Char(column.identity.map_or(0, |c| c as u8))),
+        ("attgenerated", Datum::Char(if column.generated { b's' } else { 0 })),
         ("attisdropped", Datum::Bool(column.dropped)),
         ("attislocal", Datum::Bool(!inherited)),
         ("attinhcount", Datum::Int2(i16::from(inherited))),

@@ -157,7 +157,7 @@ fn column_row(
         ("table_name", Datum::Text(relation.name.clone())),
         ("column_name", Datum::Text(column.name.clone())),
         ("ordinal_position", Datum::Int4(i32::from(attnum))),
-        ("column_default", optional(default)),
+        ("column_default", optional(default.clone().filter(|_| !column.generated))),
         ("is_nullable", yes(!column.not_null)),
         ("data_type", data_type(type_oid)),
         ("character_maximum_length", int4(types::character_length(type_oid, typmod))),
@@ -185,7 +185,8 @@ fn column_row(
         ("identity_maximum", of_sequence(|s| s.max)),
         ("identity_minimum", of_sequence(|s| s.min)),
         ("identity_cycle", yes(sequence.is_some_and(|s| s.cycle))),
-        ("is_generated", text("NEVER")),
+        ("is_generated", text(if column.generated { "ALWAYS" } else { "NEVER" })),
+        ("generation_expression", optional(default.filter(|_| column.generated))),
         ("is_updatable", yes(relkind(relation) == b'r')),
     ]);
 }

@@ -3,7 +3,6 @@
 use super::build::build;
 use super::constraint::{self, PendingConstraints};
 use super::depend::{self, Object};
-use super::identity;
 use super::index;
 use super::misc::system_catalog;
 use super::scan::{RowEvaluator, scan_batches};
@@ -11,6 +10,7 @@ use super::table::{
     add_column, bind_column_default, create_storage, default_text, storage_options,
 };
 use super::{DdlContext, drop, files_of, partition, sequence};
+use super::{generated, identity};
 use crate::access::TableAccess;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;
@@ -191,6 +191,11 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
         }
         Command::ColumnDefault { name, default } => {
             let position = column_position(&table, name)?;
+            if table.columns[position].generated {
+                let instead = if default.is_some() { "SET" } else { "DROP" };
+                let column = &table.columns[position];
+                return Err(generated::refuse_default(&table, column, instead));
+            }
             let mut table = table;
             table.columns[position].default = match default {
                 Some(expr) => default_text(ctx, &table.columns[position].clone(), expr)?,
@@ -203,6 +208,10 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
             constraint::set_not_null(ctx, table, &[position as i16 + 1]).map(|_| ())
         }
         Command::DropNotNull(name) => drop_not_null(ctx, table, name),
+        Command::DropExpression { name, if_exists } => {
+            let position = column_position(&table, name)?;
+            generated::drop_expression(ctx, table, position, *if_exists)
+        }
         Command::AddIdentity { name, constraint } => {
             let position = column_position(&table, name)?;
             identity::add(ctx, table, position, &constraint.kind)
@@ -303,11 +312,16 @@ fn add(
         sequence::create_owned(ctx, &mut table, serial)?;
     }
     bind_column_default(ctx, &mut table, position, def)?;
-    let default = bound_default(ctx, &table.columns[position])?;
+    generated::bind_expression(ctx, &mut table, position, def)?;
+    let is_generated = table.columns[position].generated;
+    let default = match is_generated {
+        true => generated::expression(ctx, &Arc::new(table.clone()), position)?,
+        false => bound_default(ctx, &table.columns[position])?,
+    };
     let not_null = std::mem::replace(&mut table.columns[position].not_null, false);
     match &default {
         None => ctx.put(table.clone())?,
-        Some(expr) if is_stable(expr) => {
+        Some(expr) if !is_generated && is_stable(expr) => {
             let value = evaluate_once(ctx, &table, expr)?;
             table.columns[position].missing = match value {
                 Datum::Null => None,
@@ -456,6 +470,7 @@ fn alter_type(
             visible_name(&catalog, view, &ctx.search_path)
         )));
     }
+    generated::check_retype(ctx, &table, position)?;
     let shared = Arc::new(table.clone());
     let place = ExprPlace::AlterType;
     let column_ref = parse_expression(&steppe_sql::deparse::quote_identifier(name))?;
@@ -516,6 +531,7 @@ fn drop_column(
         return column_position(&table, name).map(|_| ());
     };
     let attnum = position as i16 + 1;
+    generated::check_drop(ctx, &table, position, behavior)?;
     let dependents = depend::dependents(ctx, &[Object::Column(table.oid, attnum)], behavior)?;
     drop::drop_dependents(ctx, &dependents)?;
     let catalog = ctx.catalog();
@@ -533,6 +549,7 @@ fn drop_column(
     column.dropped = true;
     column.not_null = false;
     column.default = None;
+    column.generated = false;
     column.identity = None;
     ctx.put(table.clone())?;
     for index in indexes {

@@ -56,6 +56,10 @@ pub(super) fn copy(
                 let info = owned_sequence(&catalog, model.oid, attnum)?;
                 serials.push(SequenceOptions::like(relation.columns.len(), info));
             }
+        } else if column.generated {
+            if wanted.generated {
+                return Err(Error::not_supported("LIKE … INCLUDING GENERATED"));
+            }
         } else if wanted.defaults {
             copy.default = column.default.clone();
         }

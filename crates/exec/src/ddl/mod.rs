@@ -18,6 +18,7 @@ mod comment;
 mod constraint;
 mod depend;
 mod drop;
+mod generated;
 mod identity;
 mod index;
 mod like;

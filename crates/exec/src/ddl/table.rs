@@ -1,6 +1,7 @@
 //! CREATE TABLE (tablecmds.c, parse_utilcmd.c).
 
 use super::constraint::{self, PendingConstraints};
+use super::generated;
 use super::sequence::{self, SequenceOptions};
 use super::{DdlContext, like, partition, truncate_name};
 use std::sync::Arc;
@@ -245,6 +246,7 @@ pub(crate) fn add_column(
             .map_err(|e| e.at(type_name.location.position(ctx.source)))?,
     };
     check_column_type(&name, ty.oid)?;
+    generated::check_clauses(ctx, relation, def, serial.is_some())?;
     let position = relation.columns.len();
     let mut column = Column::new(name.as_str(), ty.oid, ty.typmod);
     if serial.is_some() {
@@ -276,6 +278,9 @@ fn refine_column(
     };
     if def.constraints.iter().any(|c| matches!(c.kind, ConstraintKind::Default(_))) {
         relation.columns[position].default = None;
+    }
+    if def.constraints.iter().any(|c| matches!(c.kind, ConstraintKind::Generated { .. })) {
+        return Err(Error::not_supported("generated columns of partitioned tables"));
     }
     check_nullness(ctx, relation, position, false, &def.constraints)?;
     for c in &def.constraints {
@@ -376,9 +381,8 @@ fn column_constraint(
             }
             serials.push(SequenceOptions::identity(position, ty, options)?);
         }
-        ConstraintKind::Generated { .. } => {
-            return Err(Error::not_supported("generated columns"));
-        }
+        // Bound when all columns are known.
+        ConstraintKind::Generated { .. } => relation.columns[position].generated = true,
         ConstraintKind::Check(_)
         | ConstraintKind::PrimaryKey(_)
         | ConstraintKind::Unique { .. } => pending.add_column_constraint(&column, c)?,
@@ -417,6 +421,7 @@ fn bind_defaults(
         let TableElement::Column(def) = element else { continue };
         let Some(position) = relation.column_index(truncate_name(&def.name)) else { continue };
         bind_column_default(ctx, relation, position, def)?;
+        generated::bind_expression(ctx, relation, position, def)?;
     }
     Ok(())
 }

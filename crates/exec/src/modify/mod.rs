@@ -54,10 +54,38 @@ pub(crate) struct Target {
     pub(crate) indexes: Box<[Arc<IndexAccess>]>,
     /// Positions of NOT NULL columns.
     pub(crate) not_null: Box<[usize]>,
+    /// Generated columns: position and expression over the new row.
+    pub(crate) generated: Box<[(usize, CExpr)]>,
     /// CHECK constraints over the new row.
     pub(crate) checks: Box<[(Arc<str>, CExpr)]>,
     /// WITH CHECK OPTION: views' names and conditions over the new row.
     pub(crate) view_checks: Box<[(Arc<str>, CExpr)]>,
+}
+
+impl Target {
+    /// Computes the generated columns of a new row, whose other columns are known.
+    pub(crate) fn generate(&self, row: &mut [Datum], cx: &mut ExecContext) -> Result<()> {
+        for (column, expr) in &self.generated {
+            let value = expr.eval(cx, Row::of(row))?;
+            let place = row.get_mut(*column);
+            *place.ok_or_else(|| Error::internal("generated column that is not there"))? = value;
+        }
+        Ok(())
+    }
+
+    fn is_generated(&self, column: usize) -> bool {
+        self.generated.iter().any(|(generated, _)| *generated == column)
+    }
+
+    /// The rows of a batch with their generated columns, if the table has any.
+    fn completed(&self, rows: &RowBatch, cx: &mut ExecContext) -> Result<Option<Vec<Vec<Datum>>>> {
+        if self.generated.is_empty() {
+            return Ok(None);
+        }
+        let mut completed: Vec<Vec<Datum>> = rows.iter().map(<[Datum]>::to_vec).collect();
+        completed.iter_mut().try_for_each(|row| self.generate(row, cx))?;
+        Ok(Some(completed))
+    }
 }
 
 pub(crate) use conflict::ConflictPlan;
@@ -178,7 +206,11 @@ impl ModifyNode {
         let mut changed = 0;
         match (modify.command, &modify.on_conflict) {
             (Command::Insert, None) => {
-                let rows: Vec<&[Datum]> = self.incoming.iter().collect();
+                let completed = modify.target.completed(&self.incoming, cx)?;
+                let rows: Vec<&[Datum]> = match &completed {
+                    Some(rows) => rows.iter().map(Vec::as_slice).collect(),
+                    None => self.incoming.iter().collect(),
+                };
                 self.inserter.insert(&modify.target, &rows, cx)?;
                 changed += rows.len() as u64;
                 for row in rows {
@@ -187,7 +219,12 @@ impl ModifyNode {
                 }
             }
             (Command::Insert, Some(conflict)) => {
-                for row in self.incoming.iter() {
+                let completed = modify.target.completed(&self.incoming, cx)?;
+                let rows: Vec<&[Datum]> = match &completed {
+                    Some(rows) => rows.iter().map(Vec::as_slice).collect(),
+                    None => self.incoming.iter().collect(),
+                };
+                for row in rows {
                     let done = conflict.insert(&modify.target, row, &mut self.inserter, cx)?;
                     if let Some(done) = done {
                         changed += 1;

@@ -122,8 +122,9 @@ fn prepare(
             .ok_or_else(|| Error::internal("assignment to a column that is not there"))?;
         *place = value;
     }
+    target.generate(&mut new, cx)?;
     check_row(target, &new, cx)?;
-    let assigned = |i: usize| assignments.iter().any(|(column, _)| *column == i);
+    let assigned = |i: usize| is_assigned(target, assignments, i);
     let mut kept = target.table.out_of_line(version)?;
     kept.retain(|(i, _)| !assigned(*i));
     let mut encoded = Vec::with_capacity(version.len() + 16);
@@ -133,6 +134,11 @@ fn prepare(
         columns.any(|(c, p)| assigned(c) && differs(&old[c], &new[c], p.type_oid))
     });
     Ok(Attempt { old, new, encoded, key_changed })
+}
+
+/// Whether an UPDATE writes a column: one that it assigns to, or a generated one.
+fn is_assigned(target: &Target, assignments: &[(usize, CExpr)], column: usize) -> bool {
+    assignments.iter().any(|(assigned, _)| *assigned == column) || target.is_generated(column)
 }
 
 fn differs(a: &Datum, b: &Datum, type_oid: u32) -> bool {
@@ -203,9 +209,10 @@ fn finish_update(
     attempt: &Attempt,
     cx: &mut ExecContext,
 ) -> Result<()> {
-    let assigned = |i: usize| assignments.iter().any(|(column, _)| *column == i);
+    let assigned = |i: usize| is_assigned(target, assignments, i);
     for index in &target.indexes {
-        if !assignments.iter().any(|(column, _)| index.reads(*column)) {
+        let mut changed = assignments.iter().chain(&target.generated);
+        if !changed.any(|(column, _)| index.reads(*column)) {
             continue;
         }
         let (mut before, mut after) = (Vec::new(), Vec::new());

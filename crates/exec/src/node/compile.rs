@@ -507,6 +507,7 @@ impl PlanCompiler<'_, '_> {
             table: self.table(relation)?,
             indexes,
             not_null: not_null_columns(relation),
+            generated: self.assignments(&modify.generated)?,
             checks: modify
                 .checks
                 .iter()

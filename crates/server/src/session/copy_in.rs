@@ -175,7 +175,7 @@ impl Session {
                     physical: Physical::of(column.type_oid),
                     is_plain_text: matches!(column.type_oid, oid::TEXT | oid::VARCHAR)
                         && column.typmod == -1,
-                    has_default: column.default.is_some(),
+                    has_default: column.default.is_some() && !column.generated,
                 }
             })
             .collect();

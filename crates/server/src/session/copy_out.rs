@@ -35,7 +35,8 @@ pub(super) fn table_sql(session: &Session, relation: &Relation) -> String {
 /// The positions of the columns that are copied: those named, or all.
 pub(super) fn copied_columns(relation: &Relation, names: &[String]) -> Result<Vec<usize>> {
     if names.is_empty() {
-        let live = relation.columns.iter().enumerate().filter(|(_, column)| !column.dropped);
+        let columns = relation.columns.iter().enumerate();
+        let live = columns.filter(|(_, column)| !column.dropped && !column.generated);
         return Ok(live.map(|(position, _)| position).collect());
     }
     let mut positions = Vec::with_capacity(names.len());
@@ -45,6 +46,11 @@ pub(super) fn copied_columns(relation: &Relation, names: &[String]) -> Result<Ve
                 format!("column \"{name}\" of relation \"{}\" does not exist", relation.name);
             Error::new(SqlState::UNDEFINED_COLUMN, message)
         })?;
+        if relation.columns[position].generated {
+            let message = format!("column \"{name}\" is a generated column");
+            return Err(Error::new(SqlState::INVALID_COLUMN_REFERENCE, message)
+                .detail("Generated columns cannot be used in COPY."));
+        }
         if positions.contains(&position) {
             let message = format!("column \"{name}\" specified more than once");
             return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));

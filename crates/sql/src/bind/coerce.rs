@@ -257,8 +257,10 @@ impl Binder<'_> {
         location: Location,
         place: ExprPlace,
     ) -> Result<Expr> {
-        let what =
-            if place == ExprPlace::ColumnDefault { "default expression" } else { "expression" };
+        let what = match place {
+            ExprPlace::ColumnDefault | ExprPlace::GeneratedColumn => "default expression",
+            _ => "expression",
+        };
         self.coerce_or_mismatch(expr, to, location, Some(REWRITE_OR_CAST), |from, to| {
             format!("column \"{column}\" is of type {to} but {what} is of type {from}")
         })

@@ -276,6 +276,13 @@ impl Binder<'_> {
 
     /// GENERATED ALWAYS columns take no value unless OVERRIDING SYSTEM VALUE is written.
     fn check_identity(&self, column: &Column, insert: &ast::InsertStmt) -> Result<()> {
+        if column.generated {
+            return Err(Error::new(
+                SqlState::GENERATED_ALWAYS,
+                format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name),
+            )
+            .detail(format!("Column \"{}\" is a generated column.", column.name)));
+        }
         if column.identity == Some('a') && insert.overriding != ast::Overriding::System {
             return Err(Error::new(
                 SqlState::GENERATED_ALWAYS,
@@ -320,7 +327,9 @@ impl Binder<'_> {
     /// The bound DEFAULT of a column, or NULL.
     pub(crate) fn column_default(&mut self, relation: &Relation, column: &Column) -> Result<Expr> {
         let ty = TypeRef { oid: column.type_oid, typmod: column.typmod };
-        let Some(text) = column.default.as_ref().filter(|_| !column.dropped) else {
+        // What is generated is computed when the rest of the row is known.
+        let has_default = !column.dropped && !column.generated;
+        let Some(text) = column.default.as_ref().filter(|_| has_default) else {
             return Ok(Expr::Const(Datum::Null, ty));
         };
         let parsed = super::parse_expression(text).map_err(|e| {
@@ -645,17 +654,16 @@ impl Binder<'_> {
 
     /// GENERATED ALWAYS columns take no value but DEFAULT.
     fn check_updatable(&self, column: &Column) -> Result<()> {
-        if column.identity != Some('a') {
-            return Ok(());
-        }
+        let what = match column.identity {
+            _ if column.generated => "a generated column",
+            Some('a') => "an identity column defined as GENERATED ALWAYS",
+            _ => return Ok(()),
+        };
         Err(Error::new(
             SqlState::GENERATED_ALWAYS,
             format!("column \"{}\" can only be updated to DEFAULT", column.name),
         )
-        .detail(format!(
-            "Column \"{}\" is an identity column defined as GENERATED ALWAYS.",
-            column.name
-        )))
+        .detail(format!("Column \"{}\" is {what}.", column.name)))
     }
 
     fn on_conflict(

@@ -177,7 +177,7 @@ pub fn bind_assigned_expr(
     let bound = binder.table_expr(relation, expr, place)?;
     // PostgreSQL gives no position for a DEFAULT of another type.
     let location = match place {
-        ExprPlace::ColumnDefault => Location::NONE,
+        ExprPlace::ColumnDefault | ExprPlace::GeneratedColumn => Location::NONE,
         _ => expr.leftmost(),
     };
     binder.coerce_assignment(bound, target, column, location, place).map(settled)
@@ -282,6 +282,8 @@ pub enum ExprPlace {
     Check,
     /// DEFAULT.
     ColumnDefault,
+    /// GENERATED AS.
+    GeneratedColumn,
     /// PARTITION BY.
     PartitionKey,
     /// FOR VALUES of a partition.
@@ -329,6 +331,7 @@ impl ExprPlace {
             ExprPlace::FromFunction => "function in FROM",
             ExprPlace::Check => "CHECK",
             ExprPlace::ColumnDefault => "DEFAULT",
+            ExprPlace::GeneratedColumn => "GENERATED AS",
             ExprPlace::PartitionKey => "PARTITION BY",
             ExprPlace::PartitionBound => "partition bound",
             ExprPlace::IndexExpression => "index expressions",
@@ -353,6 +356,7 @@ impl ExprPlace {
             ExprPlace::FromFunction => "functions in FROM",
             ExprPlace::Check => "check constraints",
             ExprPlace::ColumnDefault => "DEFAULT expressions",
+            ExprPlace::GeneratedColumn => "column generation expressions",
             ExprPlace::PartitionKey => "partition key expressions",
             ExprPlace::AlterType => "transform expressions",
             ExprPlace::ExecuteParameter => "EXECUTE parameters",

@@ -58,6 +58,7 @@ impl Binder<'_> {
         let refused = match place {
             ExprPlace::Check => Some("check constraint"),
             ExprPlace::ColumnDefault => Some("DEFAULT expression"),
+            ExprPlace::GeneratedColumn => Some("column generation expression"),
             ExprPlace::PartitionKey => Some("partition key expression"),
             ExprPlace::PartitionBound => Some("partition bound"),
             ExprPlace::IndexExpression => Some("index expression"),

@@ -148,9 +148,9 @@ impl Planner<'_> {
         returning: Option<Vec<Expr>>,
     ) -> Result<Plan> {
         self.use_relation(relation.oid, RelationLock::RowExclusive);
-        let checks = match query.command {
-            Command::Delete => Vec::new(),
-            _ => self.check_constraints(&relation)?,
+        let (checks, generated) = match query.command {
+            Command::Delete => (Vec::new(), Vec::new()),
+            _ => (self.check_constraints(&relation)?, self.generated_columns(&relation)?),
         };
         let view_checks = view_checks(query, target, &relation)?;
         let alias = query.rtes[target].alias.clone();
@@ -174,6 +174,7 @@ impl Planner<'_> {
             row_id: 0,
             assignments,
             recheck,
+            generated,
             checks,
             view_checks,
             on_conflict,
@@ -195,18 +196,36 @@ impl Planner<'_> {
         let mut checks = Vec::new();
         for constraint in &relation.constraints {
             let ConstraintKind::Check { expression } = &constraint.kind else { continue };
-            let parsed = parse_expression(expression)?;
-            let ctx = BindContext {
-                catalog: self.ctx.catalog,
-                search_path: &self.ctx.settings.search_path,
-                io: self.ctx.io,
-                source: expression,
-            };
-            let bound = bind_table_expr(&ctx, Some(relation), &parsed, ExprPlace::Check)?;
+            let bound = self.stored_expr(relation, expression, ExprPlace::Check)?;
             checks.push((constraint.name.clone(), to_slots(bound, &layout)?));
         }
         checks.sort_by(|a, b| a.0.cmp(&b.0));
         Ok(checks)
+    }
+
+    /// Generated columns over the new row.
+    fn generated_columns(&mut self, relation: &Arc<Relation>) -> Result<Vec<(usize, Expr)>> {
+        let layout = row_layout(0, relation);
+        let mut generated = Vec::new();
+        for (position, column) in relation.columns.iter().enumerate() {
+            if let Some(text) = column.default.as_ref().filter(|_| column.generated) {
+                let bound = self.stored_expr(relation, text, ExprPlace::GeneratedColumn)?;
+                generated.push((position, to_slots(bound, &layout)?));
+            }
+        }
+        Ok(generated)
+    }
+
+    /// An expression over a table's columns that the catalog keeps as text.
+    fn stored_expr(&self, relation: &Arc<Relation>, text: &str, place: ExprPlace) -> Result<Expr> {
+        let parsed = parse_expression(text)?;
+        let ctx = BindContext {
+            catalog: self.ctx.catalog,
+            search_path: &self.ctx.settings.search_path,
+            io: self.ctx.io,
+            source: text,
+        };
+        bind_table_expr(&ctx, Some(relation), &parsed, place)
     }
 }
 

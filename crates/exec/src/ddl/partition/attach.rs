@@ -24,6 +24,9 @@ pub(in super::super) fn attach(
     if table.partition_of.is_some() {
         return Err(wrong_type(format!("\"{}\" is already a partition", table.name)));
     }
+    if table.columns.iter().chain(&parent.columns).any(|column| column.generated) {
+        return Err(Error::not_supported("generated columns of partitioned tables"));
+    }
     if !table.inherits.is_empty() {
         return Err(wrong_type("cannot attach inheritance child as partition"));
     }
