@@ -186,8 +186,8 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
             pending.add_table_constraint(c)?;
             constraint::add_all(ctx, table, pending)
         }
-        Command::DropConstraint { name, behavior, if_exists } => {
-            drop_constraint(ctx, table, name, *behavior, *if_exists, false)
+        Command::DropConstraint { name, if_exists, .. } => {
+            drop_constraint(ctx, table, name, *if_exists, false)
         }
         Command::ColumnDefault { name, default } => {
             let position = column_position(&table, name)?;
@@ -571,7 +571,6 @@ fn drop_constraint(
     ctx: &mut DdlContext<'_>,
     table: Relation,
     name: &str,
-    behavior: DropBehavior,
     if_exists: bool,
     recursing: bool,
 ) -> Result<()> {
@@ -598,7 +597,7 @@ fn drop_constraint(
             None => c.inherited && c.name == constraint.name,
         };
         if let Some(own) = child.constraints.iter().find(belongs) {
-            drop_constraint(ctx, (*child).clone(), &own.name, behavior, false, true)?;
+            drop_constraint(ctx, (*child).clone(), &own.name, false, true)?;
         }
     }
     if let ConstraintKind::NotNull = constraint.kind {

@@ -32,7 +32,7 @@ fn key_definition(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
 // ----- the tree -----
 
 /// Whether a relation is in a partition tree at all.
-fn in_tree<'c>(catalog: &'c Catalog, oid: Oid) -> Option<&'c Arc<Relation>> {
+fn in_tree(catalog: &Catalog, oid: Oid) -> Option<&Arc<Relation>> {
     use steppe_catalog::RelKind::{PartitionedIndex, PartitionedTable};
     let partitioned = |r: &&Arc<Relation>| matches!(r.kind, PartitionedTable | PartitionedIndex);
     catalog.relation(oid).filter(|r| r.partition_of.is_some() || partitioned(r))
@@ -269,11 +269,11 @@ impl Key<'_> {
         for i in start..datums.len() {
             let RangeDatum::Value(value) = &datums[i] else { break };
             let (column, value) = (self.column(i), constant(value));
-            let inclusive = match (datums.get(i + 1), side) {
-                (None, Side::Lower) | (Some(RangeDatum::MinValue), Side::Lower) => true,
-                (Some(RangeDatum::MaxValue), Side::Upper) => true,
-                _ => false,
-            };
+            let inclusive = matches!(
+                (datums.get(i + 1), side),
+                (None | Some(RangeDatum::MinValue), Side::Lower)
+                    | (Some(RangeDatum::MaxValue), Side::Upper)
+            );
             let operator = match (side, inclusive) {
                 (Side::Lower, true) => ">=",
                 (Side::Lower, false) => ">",
