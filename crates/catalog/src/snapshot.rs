@@ -188,7 +188,7 @@ impl Catalog {
     // ----- partitions and inheritance -----
 
     /// The partitions of a table or index, or the tables that inherit from it, by OID.
-    pub fn children(&self, parent: Oid) -> impl Iterator<Item = Oid> {
+    pub fn children(&self, parent: Oid) -> impl DoubleEndedIterator<Item = Oid> {
         self.children.range((parent, 0)..=(parent, Oid::MAX)).map(|(_, child)| *child)
     }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_sql::bind::index::IndexExprs;
 use steppe_sql::bind::over_row;
-use steppe_sql::plan::ROW_ID;
+use steppe_sql::plan::{ROW_ID, TABLE_OID};
 use steppe_txn::{Database, IndexStore, OverflowRef, OverflowStore, RowId, TableStore};
 use steppe_txn::{Txn, View};
 use steppe_types::key::{KeyPart, encode_part};
@@ -70,7 +70,7 @@ impl ScanColumn {
             // PostgreSQL's FrozenTransactionId.
             -2 => ScanColumn::Constant(2),
             -5..=-3 => ScanColumn::Constant(0),
-            -6 => ScanColumn::TableOid,
+            TABLE_OID => ScanColumn::TableOid,
             other => return Err(Error::internal(format!("invalid attribute number {other}"))),
         })
     }

@@ -12,7 +12,7 @@
 //! ```
 
 use crate::expr::{CExpr, Row};
-use crate::modify::{Inserter, ModifyPlan, Target, null_violation};
+use crate::modify::{Inserter, ModifyPlan, OpenLeaves, Target, null_violation};
 use crate::node::CNode;
 use crate::statement::{CompiledStmt, ExecEnv};
 use std::sync::Arc;
@@ -97,9 +97,7 @@ impl BulkInsert {
         });
         let sources: Option<Box<[Source]>> = sources.collect();
         let pending = match sources {
-            Some(sources)
-                if modify.target.checks.is_empty() && modify.target.generated.is_empty() =>
-            {
+            Some(sources) if is_stored_as_given(modify) => {
                 Pending::Encoded { sources, rows: NewRows::default(), long: false }
             }
             _ => Pending::Values { fields, rows: Vec::new() },
@@ -210,7 +208,8 @@ impl BulkInsert {
                     let mut full = full.collect::<Result<Vec<_>>>()?;
                     full.iter_mut().try_for_each(|row| target.generate(row, &mut cx))?;
                     let slices: Vec<&[Datum]> = full.iter().map(|row| &row[..]).collect();
-                    self.inserter.insert(target, &slices, &mut cx)
+                    let open = &mut OpenLeaves::default();
+                    modify.insert(&slices, open, &mut self.inserter, &mut cx).map(drop)
                 }
             }
         });
@@ -241,6 +240,14 @@ fn parts(stmt: &CompiledStmt) -> Result<(&ModifyPlan, &[CExpr])> {
         (CNode::Values(lists), None) if lists.len() == 1 => Ok((modify, &lists[0])),
         _ => Err(other()),
     }
+}
+
+/// Whether a row may be encoded as it is read: what it is checked for needs no values, and there
+/// is one table that it goes to.
+fn is_stored_as_given(modify: &ModifyPlan) -> bool {
+    let target = &modify.target;
+    let computes = !target.checks.is_empty() || !target.generated.is_empty();
+    !computes && target.partition.is_none() && modify.partitioned.is_none()
 }
 
 /// Appends the row that the fields make.

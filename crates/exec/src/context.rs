@@ -12,7 +12,7 @@ use crate::tuplestore::TupleStore;
 use std::sync::Arc;
 use steppe_sql::expr::ExecParamId;
 use steppe_storage::Usage;
-use steppe_types::{Datum, Error, Result, SqlState};
+use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// What one node did, for EXPLAIN ANALYZE.
 #[derive(Clone, Debug, Default)]
@@ -75,6 +75,17 @@ pub enum Note {
     },
 }
 
+/// A leaf that a scan of a partitioned table has touched, in an analyzed execution.
+#[derive(Clone, Copy, Debug)]
+pub struct LeafRun {
+    /// The scan's number.
+    pub scan: usize,
+    /// The leaf.
+    pub leaf: Oid,
+    /// Where its own nodes are numbered from.
+    pub first: usize,
+}
+
 /// What a thread has used so far: the difference of two is what happened between.
 #[derive(Clone, Copy)]
 pub(crate) struct Resources {
@@ -131,6 +142,8 @@ pub(crate) struct ExecContext {
     temp: Option<Arc<TempSpace>>,
     /// Counters by node id, if the statement is analyzed.
     pub(crate) instruments: Option<Vec<Instrument>>,
+    /// With them: the leaves of partitioned tables that have been touched.
+    pub(crate) leaf_runs: Vec<LeafRun>,
     /// Rows inserted, updated or deleted.
     pub(crate) processed: u64,
 }
@@ -159,6 +172,7 @@ impl ExecContext {
             work_mem_bytes,
             temp: Some(temp),
             instruments: None,
+            leaf_runs: Vec::new(),
             processed: 0,
         }
     }
@@ -178,6 +192,7 @@ impl ExecContext {
             work_mem_bytes: 0,
             temp: None,
             instruments: None,
+            leaf_runs: Vec::new(),
             processed: 0,
         }
     }

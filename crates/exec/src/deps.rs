@@ -121,7 +121,8 @@ pub(crate) fn for_each_child<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Plan)) {
         | PlanNode::WindowAgg { child, .. }
         | PlanNode::Unique { child, .. }
         | PlanNode::SubqueryScan { child, .. }
-        | PlanNode::LockRows { child, .. } => f(child),
+        | PlanNode::LockRows { child, .. }
+        | PlanNode::PartitionScan { template: child, .. } => f(child),
         PlanNode::Append(children) => children.iter().for_each(f),
         PlanNode::Modify(modify) => f(&modify.child),
         PlanNode::Values(_)
@@ -207,6 +208,7 @@ pub(crate) fn for_each_shown_expr<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Expr
             }
         }
         PlanNode::SeqScan { .. }
+        | PlanNode::PartitionScan { .. }
         | PlanNode::Materialize(_)
         | PlanNode::Unique { .. }
         | PlanNode::Append(_)

@@ -61,6 +61,13 @@ pub trait SessionServices: Send + Sync {
         wait.wait_blocking()
     }
 
+    /// The catalog in force, if it is newer than the one the statement was planned against: asked
+    /// after a lock was taken in the middle of a statement.
+    fn newer_catalog(&self, planned: &Arc<Catalog>) -> Option<Arc<Catalog>> {
+        let _ = planned;
+        None
+    }
+
     /// nextval by the sequence's OID.
     fn nextval(&self, sequence: Oid) -> Result<i64> {
         let _ = sequence;

@@ -31,6 +31,7 @@ mod hashing;
 mod io;
 mod modify;
 mod node;
+mod partition;
 mod point;
 mod sorter;
 mod spill;
@@ -38,8 +39,9 @@ mod statement;
 mod tuplestore;
 
 pub use bulk::{BulkInsert, Field};
-pub use context::{Instrument, Note};
+pub use context::{Instrument, LeafRun, Note};
 pub use env::{AdvisoryKey, AdvisoryMode, FnContext, NoServices, RowSink, SessionServices};
 pub use fold::fold_conditions;
+pub use partition::lock_mode;
 pub use spill::TempSpace;
 pub use statement::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus};

@@ -11,7 +11,7 @@ use crate::access::ScanColumn;
 use crate::context::ExecContext;
 use crate::env::RowSink;
 use crate::expr::{CExpr, Row};
-use crate::modify::{Inserter, ModifyPlan};
+use crate::modify::{Inserter, ModifyPlan, OpenLeaves};
 use crate::node::{CNode, CPlan, IndexPlan, find_point, serialization};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -115,7 +115,11 @@ impl PointPlan {
                 (lists.len() == 1 && modify.child.filter.is_none()).then_some(PointPlan::Insert)
             }
             (Command::Update, CNode::IndexScan(scan)) if is_point(scan) => {
-                let indexed = |c: &usize| modify.target.indexes.iter().any(|i| i.reads(*c));
+                let indexed = |c: &usize| {
+                    let partition = modify.target.partition.as_ref();
+                    modify.target.indexes.iter().any(|i| i.reads(*c))
+                        || partition.is_some_and(|p| p.reads(*c))
+                };
                 let assigned_plain = planned.assignments.iter().all(|(c, e)| {
                     !indexed(c) && modify.target.table.layout.is_fixed(*c) && is_calm(e)
                 });
@@ -337,6 +341,6 @@ fn insert(modify: &ModifyPlan, cx: &mut ExecContext) -> Result<PointOutcome> {
         _ => return Ok(PointOutcome::General),
     };
     let row = exprs.iter().map(|e| e.eval(cx, Row::EMPTY)).collect::<Result<Vec<_>>>()?;
-    Inserter::default().insert(&modify.target, &[&row], cx)?;
+    modify.insert(&[&row], &mut OpenLeaves::default(), &mut Inserter::default(), cx)?;
     Ok(PointOutcome::Done(1))
 }

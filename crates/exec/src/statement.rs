@@ -10,7 +10,7 @@
 
 use crate::access::StatementTxn;
 use crate::batch::{BATCH_ROWS, RowBatch};
-use crate::context::{ExecContext, Instrument};
+use crate::context::{ExecContext, Instrument, LeafRun};
 use crate::env::{FnContext, IoContext, RowSink, SessionServices};
 use crate::expr::{Compiler, Row, SubPlanState};
 use crate::node::{BoxedNode, CPlan, PlanCompiler, compile_plan, start};
@@ -105,8 +105,14 @@ impl CompiledStmt {
         database: Option<&Database>,
     ) -> Result<CompiledStmt> {
         let mut exprs = Compiler::new(&planned, FnContext::pure(catalog.clone()));
-        let mut compiler =
-            PlanCompiler { exprs: &mut exprs, database, next_id: 0, work_tables: 0, top: true };
+        let mut compiler = PlanCompiler {
+            exprs: &mut exprs,
+            stmt: &planned,
+            database,
+            next_id: 0,
+            work_tables: 0,
+            top: true,
+        };
         let root = compile_plan(&mut compiler, &planned.plan)?;
         compiler.top = false;
         let subplans = planned
@@ -328,6 +334,11 @@ impl Execution {
     /// The counters by node, after an analyzed execution.
     pub fn instruments(&self) -> &[Instrument] {
         self.cx.instruments.as_deref().unwrap_or(&[])
+    }
+
+    /// The leaves that an analyzed execution has touched.
+    pub fn leaf_runs(&self) -> &[LeafRun] {
+        &self.cx.leaf_runs
     }
 
     /// Hands up to `max_rows` rows (0: all) to the sink. The transaction is taken for the

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use steppe_catalog::{
-    BOOTSTRAP_SUPERUSER, Catalog, OnCommit, PG_CATALOG, RelKind, Relation, TEMPORARY_SCHEMA,
+    BOOTSTRAP_SUPERUSER, Catalog, CatalogChanges, OnCommit, PG_CATALOG, RelKind, Relation,
+    TEMPORARY_SCHEMA,
 };
 use steppe_exec::{AdvisoryKey, AdvisoryMode, SessionServices};
 use steppe_txn::{AdvisoryScope, Interrupt, LockTag, LockWait, SessionHandle, SharedMode};
@@ -131,6 +132,8 @@ pub(crate) struct Core {
     /// What it has named, when last asked.
     pub named: Mutex<Named>,
     names: Mutex<NameSpace>,
+    /// The transaction's own changes of the catalog.
+    changes: Mutex<Option<CatalogChanges>>,
     sequences: Mutex<SequenceValues>,
     /// State of random(), seeded from the system.
     random: Mutex<u64>,
@@ -162,14 +165,17 @@ impl Core {
             flush_to: AtomicU64::new(0),
             named: Mutex::default(),
             names: Mutex::new(names),
+            changes: Mutex::default(),
             sequences: Mutex::default(),
             random: Mutex::new(u64::from_le_bytes(seed)),
         }
     }
 
-    /// The catalog and search path that functions see.
-    pub(crate) fn set_names(&self, names: NameSpace) {
+    /// The catalog, with what the transaction has changed in it, and search path that functions
+    /// see.
+    pub(crate) fn set_names(&self, names: NameSpace, changes: Option<&CatalogChanges>) {
         *self.names.lock() = names;
+        *self.changes.lock() = changes.cloned();
     }
 
     /// The catalog and search path that functions see.
@@ -233,6 +239,16 @@ impl SessionServices for Core {
 
     fn block_on(&self, wait: LockWait) -> Result<()> {
         self.wait_in_place(wait)
+    }
+
+    fn newer_catalog(&self, planned: &Arc<Catalog>) -> Option<Arc<Catalog>> {
+        let catalogs = &self.server.catalog;
+        let in_force = match &mut *self.changes.lock() {
+            None if catalogs.published_epoch() == planned.epoch => return None,
+            None => catalogs.published(),
+            pending => Arc::clone(catalogs.changes(pending).catalog()),
+        };
+        (in_force.epoch != planned.epoch).then_some(in_force)
     }
 
     fn nextval(&self, oid: Oid) -> Result<i64> {

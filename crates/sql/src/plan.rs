@@ -23,6 +23,8 @@ use steppe_types::{Datum, Oid};
 
 /// Attribute number by which a scan is asked for the hidden row id, as a bigint.
 pub const ROW_ID: i16 = -100;
+/// Attribute number of `tableoid`.
+pub const TABLE_OID: i16 = -6;
 
 /// A planned statement.
 #[derive(Debug)]
@@ -85,6 +87,21 @@ pub struct Plan {
     pub slot_names: Arc<[Arc<str>]>,
     /// The optimiser's estimate.
     pub cost: Cost,
+}
+
+impl Plan {
+    /// How rows are found: the plan itself, or a leaf's of a partitioned table.
+    pub fn scan(&self) -> &Plan {
+        match &self.node {
+            PlanNode::PartitionScan { template, .. } => template,
+            _ => self,
+        }
+    }
+
+    /// Whether rows pass through unchanged.
+    pub fn is_plain(&self) -> bool {
+        self.filter.is_none() && self.project.is_none()
+    }
 }
 
 /// Estimated cost in PostgreSQL's units.
@@ -153,6 +170,15 @@ pub enum PlanNode {
         index_only: bool,
         /// Input row: these columns of the table.
         columns: Vec<i16>,
+    },
+    /// The leaves of a partitioned table, one after the other. Which they are is known only when
+    /// the scan runs: the plan is as large for one as for a hundred thousand.
+    PartitionScan {
+        /// The partitioned table.
+        rel: ScanRelation,
+        /// How a leaf is scanned: a scan written against the partitioned table, with its columns
+        /// and its indexes. Costs are those of all leaves.
+        template: Box<Plan>,
     },
     /// Nested loop: for each outer row set `params`, then run the inner side.
     NestLoop {
@@ -364,6 +390,8 @@ pub struct RowLock {
     pub rel: ScanRelation,
     /// Column of the child's output with the row id (bigint; NULL on an outer join's empty side).
     pub row_id: usize,
+    /// Of a partitioned table: column of the child's output with the OID of the row's leaf.
+    pub leaf: Option<usize>,
     /// The table's columns in the child's output: (slot, attribute number).
     pub columns: Vec<(usize, i16)>,
     /// Strength.
@@ -386,6 +414,9 @@ pub struct ModifyTable {
     pub child: Plan,
     /// UPDATE/DELETE: column of the child's output with the row id.
     pub row_id: usize,
+    /// UPDATE/DELETE of a partitioned table: column of the child's output with the OID of the
+    /// row's leaf. For INSERT that OID is what RETURNING finds after the target row.
+    pub leaf: Option<usize>,
     /// UPDATE: (attribute index 0-based, new value over *target row ‖ child's output*).
     /// When the source is only the target table (no joins), the values refer to the target row
     /// alone, so that they can be evaluated again on a newer version (READ COMMITTED).

@@ -97,7 +97,8 @@ impl Txn {
         }
     }
 
-    pub(crate) fn database(&self) -> &Arc<Database> {
+    /// The database.
+    pub fn database(&self) -> &Arc<Database> {
         &self.session.database
     }
 

@@ -227,8 +227,18 @@ pub fn owned_sequence(catalog: &Catalog, table: Oid, attnum: i16) -> Option<&Rel
 /// A key column as CREATE INDEX writes it: anything but a column or a function call is in
 /// parentheses.
 fn key_text(table: &Relation, key: &IndexKey, style: Style<'_>) -> String {
-    match &key.expression {
-        None => column_name(table, key.attnum),
+    key_part(table, key.attnum, key.expression.as_deref(), style)
+}
+
+/// The columns and expressions of a partitioned table's key, as PARTITION BY has them.
+pub fn partition_key_columns(table: &Relation, style: Style<'_>) -> Option<Vec<String>> {
+    let columns = table.partition_key.as_ref()?.columns.iter();
+    Some(columns.map(|c| key_part(table, c.attnum, c.expression.as_deref(), style)).collect())
+}
+
+fn key_part(table: &Relation, attnum: i16, expression: Option<&str>, style: Style<'_>) -> String {
+    match expression {
+        None => column_name(table, attnum),
         Some(text) => {
             let text = style.expression(text);
             if is_function_call(&text) { text.into_owned() } else { format!("({text})") }

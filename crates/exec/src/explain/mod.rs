@@ -12,11 +12,12 @@
 mod document;
 mod names;
 mod nodes;
+mod partitions;
 mod plan;
 mod structured;
 mod text;
 
-use crate::context::Instrument;
+use crate::context::{Instrument, LeafRun};
 use std::time::Duration;
 use steppe_catalog::Catalog;
 use steppe_sql::plan::PlannedStmt;
@@ -81,6 +82,8 @@ pub struct Explained<'a> {
     pub params: &'a [Datum],
     /// With ANALYZE: what each node did.
     pub instruments: &'a [Instrument],
+    /// With ANALYZE: the leaves of partitioned tables that were touched.
+    pub leaf_runs: &'a [LeafRun],
 }
 
 /// What is told besides the plan; what is `None` is left out.

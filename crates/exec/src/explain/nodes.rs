@@ -71,7 +71,7 @@ impl Builder<'_> {
             PlanNode::Expand { .. } => ("Expand", "Expand".into()),
             PlanNode::WindowAgg { .. } => ("WindowAgg", "WindowAgg".into()),
             PlanNode::Unique { .. } => ("Unique", "Unique".into()),
-            PlanNode::Append(_) => ("Append", "Append".into()),
+            PlanNode::Append(_) | PlanNode::PartitionScan { .. } => ("Append", "Append".into()),
             PlanNode::SetOp { op, all, .. } => {
                 ("SetOp", format!("HashSetOp {}", set_operation(*op, *all)))
             }
@@ -146,7 +146,7 @@ impl Builder<'_> {
     }
 
     /// ` on schema.table alias`, the schema with VERBOSE.
-    fn target(&self, rel: &ScanRelation, node: &mut Node) {
+    pub(super) fn target(&self, rel: &ScanRelation, node: &mut Node) {
         let name = &rel.relation.name;
         let schema = self.explained.catalog.schema(rel.relation.schema);
         let schema = schema.filter(|_| self.options.verbose).map(|schema| schema.name.to_string());
@@ -277,8 +277,13 @@ impl Builder<'_> {
                 let name = quote_identifier(name);
                 node.property("Window", format!("{name} AS ({})", parts.join(" ")));
             }
-            PlanNode::Modify(modify) => self.conflict(modify, node),
-            PlanNode::Append(_) => node.detail("Subplans Removed", 0),
+            PlanNode::Modify(modify) => {
+                self.target_leaves(modify, operation(modify), id, node);
+                self.conflict(modify, node);
+            }
+            PlanNode::Append(_) | PlanNode::PartitionScan { .. } => {
+                node.detail("Subplans Removed", 0);
+            }
             _ => {}
         }
     }

@@ -4,6 +4,7 @@
 //! Hash node included, so that each finds its counters.
 
 use super::document::{Buffers, Node, Value};
+use super::partitions::LeavesOfScans;
 use super::{ExplainOptions, Explained, milliseconds};
 use crate::context::Instrument;
 use std::collections::{BTreeSet, HashMap};
@@ -24,7 +25,9 @@ pub(super) struct Builder<'a> {
     pub(super) many_relations: bool,
     /// What the parameters set by the nodes above stand for.
     pub(super) exec_params: HashMap<ExecParamId, String>,
-    next_id: usize,
+    /// What the scans of partitioned tables come to.
+    pub(super) leaves: &'a LeavesOfScans,
+    pub(super) next_id: usize,
     /// Where each sub-plan's numbering starts.
     subplan_ids: Vec<usize>,
     /// Sub-plans printed already.
@@ -33,13 +36,13 @@ pub(super) struct Builder<'a> {
 
 /// How a node hangs below another.
 #[derive(Clone, Default)]
-struct Place {
+pub(super) struct Place {
     relationship: Option<&'static str>,
     plan_name: Option<String>,
 }
 
 impl Place {
-    fn below(relationship: &'static str) -> Place {
+    pub(super) fn below(relationship: &'static str) -> Place {
         Place { relationship: Some(relationship), plan_name: None }
     }
 }
@@ -47,11 +50,12 @@ impl Place {
 /// The tree of a statement.
 pub(super) fn document(explained: Explained<'_>, options: ExplainOptions) -> Node {
     let stmt = explained.stmt;
-    let mut next = count(&stmt.plan);
+    let (mut next, mut leaves) = (0, LeavesOfScans::default());
+    leaves.add(&stmt.plan, &mut next, explained);
     let mut subplan_ids = Vec::with_capacity(stmt.subplans.len());
     for plan in &stmt.subplans {
         subplan_ids.push(next);
-        next += count(plan);
+        leaves.add(plan, &mut next, explained);
     }
     let relations = std::iter::once(&stmt.plan).chain(&stmt.subplans).map(relations).sum::<usize>();
     let mut builder = Builder {
@@ -59,6 +63,7 @@ pub(super) fn document(explained: Explained<'_>, options: ExplainOptions) -> Nod
         options,
         many_relations: relations > 1,
         exec_params: HashMap::new(),
+        leaves: &leaves,
         next_id: 0,
         subplan_ids,
         shown: BTreeSet::new(),
@@ -67,7 +72,7 @@ pub(super) fn document(explained: Explained<'_>, options: ExplainOptions) -> Nod
 }
 
 /// Numbers a plan takes.
-fn count(plan: &Plan) -> usize {
+pub(super) fn count(plan: &Plan) -> usize {
     let mut total = 1 + usize::from(matches!(plan.node, PlanNode::HashJoin { .. }));
     crate::deps::for_each_child(plan, &mut |child| total += count(child));
     total
@@ -82,7 +87,9 @@ fn relations(plan: &Plan) -> usize {
         | PlanNode::SubqueryScan { .. }
         | PlanNode::CteScan { .. }
         | PlanNode::WorkTableScan { .. }
-        | PlanNode::Values(_) => 1,
+        | PlanNode::Values(_)
+        // Besides its leaves.
+        | PlanNode::PartitionScan { .. } => 1,
         // UPDATE and DELETE scan the table as well.
         PlanNode::Modify(modify) => usize::from(modify.command == Command::Insert),
         _ => 0,
@@ -93,7 +100,12 @@ fn relations(plan: &Plan) -> usize {
 
 impl<'a> Builder<'a> {
     /// A node with all below it. `root`: of the statement or a sub-plan.
-    fn tree(&mut self, plan: &'a Plan, place: Place, root: bool) -> Node {
+    pub(super) fn tree(&mut self, plan: &'a Plan, place: Place, root: bool) -> Node {
+        if let PlanNode::PartitionScan { .. } = &plan.node
+            && let Some(node) = self.single_leaf(plan, &place, root)
+        {
+            return node;
+        }
         let id = self.next_id;
         self.next_id += 1;
         self.name_parameters(plan);
@@ -112,7 +124,10 @@ impl<'a> Builder<'a> {
             collect_initial(plan, &mut initial);
             self.sub_plans(initial, "InitPlan", &mut node);
         }
-        self.children(plan, &mut node);
+        match &plan.node {
+            PlanNode::PartitionScan { .. } => self.leaf_scans(plan, id, &mut node),
+            _ => self.children(plan, &mut node),
+        }
         let mut used = Vec::new();
         crate::deps::for_each_shown_expr(plan, &mut |e| collect_subplans(e, false, &mut used));
         self.sub_plans(used, "SubPlan", &mut node);
@@ -141,7 +156,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Estimates and, with ANALYZE, what happened.
-    fn figures(&self, cost: &Cost, id: usize, node: &mut Node) {
+    pub(super) fn figures(&self, cost: &Cost, id: usize, node: &mut Node) {
         if self.options.costs {
             let _ = write!(
                 node.headline,
@@ -225,7 +240,9 @@ impl<'a> Builder<'a> {
     /// VERBOSE's "Output". An Append's is its children's, and is not shown.
     fn put_output(&self, plan: &Plan, node: &mut Node) {
         let is_hidden = match &plan.node {
-            PlanNode::Append(_) | PlanNode::RecursiveUnion { .. } => true,
+            PlanNode::Append(_)
+            | PlanNode::PartitionScan { .. }
+            | PlanNode::RecursiveUnion { .. } => true,
             PlanNode::Modify(modify) => !modify.returning,
             _ => false,
         };
@@ -300,7 +317,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn put_place(node: &mut Node, place: Place) {
+pub(super) fn put_place(node: &mut Node, place: Place) {
     if let Some(relationship) = place.relationship {
         node.detail("Parent Relationship", relationship);
     }

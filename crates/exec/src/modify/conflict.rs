@@ -21,8 +21,6 @@ pub(crate) type ConflictUpdate = (Box<[(usize, CExpr)]>, Option<CExpr>);
 
 /// A compiled ON CONFLICT clause.
 pub(crate) struct ConflictPlan {
-    /// Positions among the target's indexes.
-    pub(crate) arbiters: Box<[usize]>,
     /// DO UPDATE: assignments and WHERE over existing row ‖ excluded row.
     pub(crate) update: Option<ConflictUpdate>,
 }
@@ -35,7 +33,9 @@ enum Attempt {
 }
 
 impl ConflictPlan {
-    /// Inserts a row or does what the clause says. `None` if nothing was stored.
+    /// Inserts a row, which satisfies the table's constraints, or does what the clause says.
+    /// `None` if nothing was stored. Rows are laid out as the table that the statement names has
+    /// them.
     pub(super) fn insert(
         &self,
         target: &Target,
@@ -43,15 +43,15 @@ impl ConflictPlan {
         inserter: &mut Inserter,
         cx: &mut ExecContext,
     ) -> Result<Option<Changed>> {
-        super::check_row(target, row, cx)?;
+        let stored = &*target.stored(row);
         // DO NOTHING must know about a deletion after the snapshot, which only an attempt shows.
         let mut look_first = self.update.is_some();
         loop {
             cx.check_interrupts()?;
-            let visible = if look_first { self.find_visible(target, row, cx)? } else { None };
+            let visible = if look_first { self.find_visible(target, stored, cx)? } else { None };
             let conflict = match visible {
                 Some(id) => id,
-                None => match self.attempt(target, row, inserter, cx)? {
+                None => match self.attempt(target, stored, inserter, cx)? {
                     Attempt::Inserted => return Ok(Some(Changed::Inserted(row.to_vec()))),
                     Attempt::Conflict(id) => id,
                     Attempt::Again => continue,
@@ -82,7 +82,7 @@ impl ConflictPlan {
         cx: &mut ExecContext,
     ) -> Result<Option<RowId>> {
         let (mut key, mut postings, mut buffer) = (Vec::new(), Vec::new(), RowBuf::new());
-        for at in &self.arbiters {
+        for at in &target.arbiters {
             let index = &target.indexes[*at];
             key.clear();
             if index.key_of(row, &mut key)? != Some(false) {
@@ -108,7 +108,7 @@ impl ConflictPlan {
         inserter.insert_rows(target, &[row], cx)?;
         let id = inserter.ids()[0];
         let mut key = Vec::new();
-        for at in &self.arbiters {
+        for at in &target.arbiters {
             let index: &IndexAccess = &target.indexes[*at];
             key.clear();
             let Some(has_null) = index.key_of(row, &mut key)? else { continue };
@@ -126,7 +126,7 @@ impl ConflictPlan {
             }
         }
         for (at, index) in target.indexes.iter().enumerate() {
-            if !self.arbiters.contains(&at) {
+            if !target.arbiters.contains(&at) {
                 key.clear();
                 if let Some(has_null) = index.key_of(row, &mut key)? {
                     insert_key(target, index, &key, has_null, id, row, cx)?;
@@ -211,12 +211,13 @@ fn resolve(
     };
     let mut old = Vec::new();
     target.table.decode_all(&version, &mut old)?;
+    let seen = target.seen(old);
     if let Some(filter) = filter
-        && !filter.holds(cx, Row::pair(&old, excluded))?
+        && !filter.holds(cx, Row::pair(&seen, excluded))?
     {
         return Ok(Resolved::Filtered);
     }
-    update_known(target, assignments, id, &version, old, excluded, cx).map(Resolved::Updated)
+    update_known(target, assignments, id, &version, seen, excluded, cx).map(Resolved::Updated)
 }
 
 #[cold]

@@ -30,6 +30,27 @@ pub(crate) fn check_row(target: &Target, row: &[Datum], cx: &mut ExecContext) ->
     Ok(())
 }
 
+/// 23514 unless the row belongs into this partition.
+pub(crate) fn check_partition(target: &Target, row: &[Datum], cx: &mut ExecContext) -> Result<()> {
+    match &target.partition {
+        Some(partition) if !partition.holds(row, cx)? => {
+            Err(partition_violation(target, row, &cx.functions))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// 23514 for a row that belongs into another partition.
+#[cold]
+pub(super) fn partition_violation(target: &Target, row: &[Datum], cx: &FnContext) -> Error {
+    let relation = &target.table.relation.name;
+    let error = Error::new(
+        SqlState::CHECK_VIOLATION,
+        format!("new row for relation \"{relation}\" violates partition constraint"),
+    );
+    with_row(error, target, row, cx)
+}
+
 /// 44000 where a view's CHECK OPTION refuses the new row.
 pub(crate) fn check_views(target: &Target, row: &[Datum], cx: &mut ExecContext) -> Result<()> {
     for (view, check) in &target.view_checks {
@@ -39,7 +60,7 @@ pub(crate) fn check_views(target: &Target, row: &[Datum], cx: &mut ExecContext) 
                 SqlState::WITH_CHECK_OPTION_VIOLATION,
                 format!("new row violates check option for view \"{view}\""),
             );
-            return Err(with_values(error, &target.table, row, &cx.functions));
+            return Err(with_values(error, target, row, &cx.functions));
         }
     }
     Ok(())
@@ -62,7 +83,7 @@ pub(crate) fn null_violation(
             relation.name
         ),
     );
-    with_row(error, &target.table, row, cx).column(name)
+    with_row(error, target, row, cx).column(name)
 }
 
 #[cold]
@@ -72,15 +93,24 @@ fn check_violation(target: &Target, constraint: &str, row: &[Datum], cx: &FnCont
         SqlState::CHECK_VIOLATION,
         format!("new row for relation \"{relation}\" violates check constraint \"{constraint}\""),
     );
-    with_row(error, &target.table, row, cx).constraint(constraint)
+    with_row(error, target, row, cx).constraint(constraint)
 }
 
-fn with_row(error: Error, table: &TableAccess, row: &[Datum], cx: &FnContext) -> Error {
-    named(with_values(error, table, row, cx), table, cx)
+fn with_row(error: Error, target: &Target, row: &[Datum], cx: &FnContext) -> Error {
+    named(with_values(error, target, row, cx), &target.table, cx)
 }
 
-fn with_values(error: Error, table: &TableAccess, row: &[Datum], cx: &FnContext) -> Error {
-    let columns = table.relation.columns.iter().zip(row).filter(|(c, _)| !c.dropped);
+/// Shows a row of the target, with the columns of the table that the statement names.
+fn with_values(error: Error, target: &Target, row: &[Datum], cx: &FnContext) -> Error {
+    let seen;
+    let (relation, row) = match &target.columns {
+        None => (&target.table.relation, row),
+        Some(map) => {
+            seen = map.row_in_parent(row);
+            (&map.parent, &seen[..])
+        }
+    };
+    let columns = relation.columns.iter().zip(row).filter(|(c, _)| !c.dropped);
     let values: Vec<String> = columns.map(|(c, v)| shown(v, c.type_oid, cx)).collect();
     error.detail(format!("Failing row contains ({}).", values.join(", ")))
 }
@@ -92,7 +122,7 @@ fn named(error: Error, table: &TableAccess, cx: &FnContext) -> Error {
 }
 
 /// A value as a detail shows it.
-fn shown(value: &Datum, type_oid: u32, cx: &FnContext) -> String {
+pub(crate) fn shown(value: &Datum, type_oid: u32, cx: &FnContext) -> String {
     match to_text(value, type_oid, cx) {
         Ok(None) => "null".to_owned(),
         Ok(Some(text)) if text.len() > SHOWN_BYTES_MAX => {

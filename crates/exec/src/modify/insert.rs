@@ -1,6 +1,6 @@
 //! Inserting rows: the table a leaf's worth at a time, then each index in key order.
 
-use super::{Target, check_row, duplicate_key};
+use super::{Target, check_partition, check_row, duplicate_key};
 use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
 use steppe_txn::{IndexEntry, IndexInsert, NewRows, RowId};
@@ -82,6 +82,20 @@ impl Inserter {
         rows: &[&[Datum]],
         cx: &mut ExecContext,
     ) -> Result<()> {
+        for row in rows {
+            check_row(target, row, cx)?;
+            check_partition(target, row, cx)?;
+        }
+        self.insert_checked(target, rows, cx)
+    }
+
+    /// Inserts rows that satisfy the table's constraints.
+    pub(super) fn insert_checked(
+        &mut self,
+        target: &Target,
+        rows: &[&[Datum]],
+        cx: &mut ExecContext,
+    ) -> Result<()> {
         self.insert_rows(target, rows, cx)?;
         for index in &target.indexes {
             self.insert_keys(target, index, Rows::Values(rows), cx)?;
@@ -89,8 +103,8 @@ impl Inserter {
         Ok(())
     }
 
-    /// The table's part: constraints of the row itself, then the rows.
-    pub(crate) fn insert_rows(
+    /// The table's part of that.
+    pub(super) fn insert_rows(
         &mut self,
         target: &Target,
         rows: &[&[Datum]],
@@ -100,7 +114,6 @@ impl Inserter {
         let mut new = std::mem::take(&mut self.rows);
         new.clear();
         for row in rows {
-            check_row(target, row, cx)?;
             let txn = &mut cx.txn()?.txn;
             new.push_with(|out| target.table.append_row(txn, row, &[], out))?;
         }

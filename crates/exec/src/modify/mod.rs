@@ -7,6 +7,7 @@
 //! | `update` | UPDATE and DELETE of one row, with READ COMMITTED's recheck |
 //! | `conflict` | INSERT … ON CONFLICT |
 //! | `constraints` | NOT NULL, CHECK, and the errors with their details |
+//! | `partitioned` | each row of a partitioned table to its leaf |
 //!
 //! A statement that fails half-way leaves its changes to the session, which takes
 //! them back to the statement's start (an undo position).
@@ -14,6 +15,7 @@
 mod conflict;
 mod constraints;
 mod insert;
+mod partitioned;
 mod update;
 
 use crate::access::{IndexAccess, TableAccess};
@@ -21,12 +23,17 @@ use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use crate::node::{BoxedNode, CNode, CPlan, Node, start as start_node};
+use crate::partition::{ColumnMap, PartitionCheck};
+use std::borrow::Cow;
 use std::sync::Arc;
 use steppe_sql::query::Command;
 use steppe_types::{Datum, Error, Oid, Result};
 
-pub(crate) use constraints::{check_row, check_views, duplicate_key, null_violation, shown_key};
+pub(crate) use constraints::{
+    check_partition, check_row, check_views, duplicate_key, null_violation, shown, shown_key,
+};
 pub(crate) use insert::Inserter;
+pub(crate) use partitioned::{OpenLeaves, Partitioned};
 
 /// Rows of a multi-row INSERT that are put in at a time.
 const INSERT_ROWS: usize = 1024;
@@ -35,6 +42,8 @@ const INSERT_ROWS: usize = 1024;
 pub(crate) struct ModifyPlan {
     pub(crate) command: Command,
     pub(crate) target: Target,
+    /// The target has no rows of its own: they are in its leaves.
+    pub(crate) partitioned: Option<Box<Partitioned>>,
     pub(crate) child: Arc<CPlan>,
     pub(crate) row_id: usize,
     /// (column, value over target row ‖ child row)
@@ -52,6 +61,8 @@ pub(crate) struct ModifyPlan {
 pub(crate) struct Target {
     pub(crate) table: Arc<TableAccess>,
     pub(crate) indexes: Box<[Arc<IndexAccess>]>,
+    /// ON CONFLICT: positions of the indexes that decide.
+    pub(crate) arbiters: Box<[usize]>,
     /// Positions of NOT NULL columns.
     pub(crate) not_null: Box<[usize]>,
     /// Generated columns: position and expression over the new row.
@@ -60,9 +71,48 @@ pub(crate) struct Target {
     pub(crate) checks: Box<[(Arc<str>, CExpr)]>,
     /// WITH CHECK OPTION: views' names and conditions over the new row.
     pub(crate) view_checks: Box<[(Arc<str>, CExpr)]>,
+    /// What the rows of a partition must satisfy, up to the table that the statement names.
+    pub(crate) partition: Option<PartitionCheck>,
+    /// Of a leaf whose columns are placed otherwise than those of that table.
+    pub(crate) columns: Option<ColumnMap>,
 }
 
 impl Target {
+    /// A row of the statement's table as this one stores it.
+    pub(crate) fn stored<'r>(&self, row: &'r [Datum]) -> Cow<'r, [Datum]> {
+        match &self.columns {
+            None => Cow::Borrowed(row),
+            Some(map) => Cow::Owned(map.row_in_leaf(row)),
+        }
+    }
+
+    /// A row stored here as the statement's table has it.
+    pub(crate) fn seen(&self, row: Vec<Datum>) -> Vec<Datum> {
+        match &self.columns {
+            None => row,
+            Some(map) => map.row_in_parent(&row),
+        }
+    }
+
+    /// [`Self::stored`] of a row that is not needed any more.
+    fn into_stored(&self, row: Vec<Datum>) -> Vec<Datum> {
+        match &self.columns {
+            None => row,
+            Some(map) => map.row_in_leaf(&row),
+        }
+    }
+
+    /// The places here of the columns that an UPDATE writes: those that it assigns to, and
+    /// generated ones.
+    fn assigned(&self, assignments: &[(usize, CExpr)]) -> impl Iterator<Item = usize> {
+        let place = |(column, _): &(usize, CExpr)| match &self.columns {
+            None => Some(*column),
+            Some(map) => map.in_leaf(*column).ok(),
+        };
+        let generated = self.generated.iter().map(|(column, _)| *column);
+        assignments.iter().filter_map(place).chain(generated)
+    }
+
     /// Computes the generated columns of a new row, whose other columns are known.
     pub(crate) fn generate(&self, row: &mut [Datum], cx: &mut ExecContext) -> Result<()> {
         for (column, expr) in &self.generated {
@@ -71,10 +121,6 @@ impl Target {
             *place.ok_or_else(|| Error::internal("generated column that is not there"))? = value;
         }
         Ok(())
-    }
-
-    fn is_generated(&self, column: usize) -> bool {
-        self.generated.iter().any(|(generated, _)| *generated == column)
     }
 
     /// The rows of a batch with their generated columns, if the table has any.
@@ -96,6 +142,7 @@ struct ModifyNode {
     incoming: RowBatch,
     finished: bool,
     inserter: Inserter,
+    open: OpenLeaves,
     /// RETURNING rows that did not fit the last batch.
     ready: std::collections::VecDeque<Vec<Datum>>,
 }
@@ -110,6 +157,7 @@ pub(crate) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         incoming,
         finished: false,
         inserter: Inserter::default(),
+        open: OpenLeaves::default(),
         ready: std::collections::VecDeque::new(),
     })
 }
@@ -211,11 +259,12 @@ impl ModifyNode {
                     Some(rows) => rows.iter().map(Vec::as_slice).collect(),
                     None => self.incoming.iter().collect(),
                 };
-                self.inserter.insert(&modify.target, &rows, cx)?;
+                let leaves = modify.insert(&rows, &mut self.open, &mut self.inserter, cx)?;
                 changed += rows.len() as u64;
-                for row in rows {
+                for (i, row) in rows.iter().enumerate() {
                     check_views(&modify.target, row, cx)?;
-                    returning.row(row, (None, Some(row)), &[], cx)?;
+                    let leaf = leaves.get(i).map(|leaf| Datum::Oid(*leaf));
+                    returning.row(row, (None, Some(row)), leaf.as_slice(), cx)?;
                 }
             }
             (Command::Insert, Some(conflict)) => {
@@ -225,20 +274,24 @@ impl ModifyNode {
                     None => self.incoming.iter().collect(),
                 };
                 for row in rows {
-                    let done = conflict.insert(&modify.target, row, &mut self.inserter, cx)?;
+                    let leaf = modify.leaf_for(row, &mut self.open, cx)?;
+                    let target = leaf.as_deref().unwrap_or(&modify.target);
+                    let done = conflict.insert(target, row, &mut self.inserter, cx)?;
                     if let Some(done) = done {
                         changed += 1;
                         check_views(&modify.target, done.stored(), cx)?;
-                        returning.changed(&done, &[], cx)?;
+                        let leaf = leaf.map(|leaf| Datum::Oid(leaf.table.relation.oid));
+                        returning.changed(&done, leaf.as_slice(), cx)?;
                     }
                 }
             }
             (Command::Update | Command::Delete, _) => {
                 for row in self.incoming.iter() {
-                    if let Some(done) = update::change_row(modify, row, cx)? {
+                    let done = modify.change(row, &mut self.open, &mut self.inserter, cx)?;
+                    if let Some((done, source)) = done {
                         changed += 1;
                         check_views(&modify.target, done.stored(), cx)?;
-                        returning.changed(&done, row, cx)?;
+                        returning.changed(&done, &source, cx)?;
                     }
                 }
             }

@@ -8,6 +8,7 @@
 //! - READ COMMITTED takes the newest version, checks the statement's WHERE again
 //!   over it, and computes the new version from it (EvalPlanQual).
 
+use super::constraints::partition_violation;
 use super::insert::insert_key;
 use super::{Changed, ModifyPlan, Target, check_row};
 use crate::context::ExecContext;
@@ -25,6 +26,13 @@ struct Attempt {
     key_changed: bool,
 }
 
+impl Attempt {
+    /// What has been done, once it is.
+    fn changed(self, target: &Target) -> Changed {
+        Changed::Updated { old: target.seen(self.old), new: target.seen(self.new) }
+    }
+}
+
 /// What trying came to.
 enum Tried {
     Done,
@@ -32,57 +40,102 @@ enum Tried {
     Newer(Vec<u8>),
 }
 
-/// Changes the row that a child's row names; `None` if the row was not changed.
+/// What became of the row that a child's row names. Rows are laid out as the table that the
+/// statement names has them.
+pub(super) enum Outcome {
+    Kept,
+    Done(Changed),
+    /// Deleted from a leaf that the new version does not belong to.
+    Leaves {
+        old: Vec<Datum>,
+        new: Vec<Datum>,
+    },
+}
+
+/// Changes the row that a child's row names.
 pub(super) fn change_row(
     modify: &ModifyPlan,
+    target: &Target,
     source: &[Datum],
     cx: &mut ExecContext,
-) -> Result<Option<Changed>> {
+) -> Result<Outcome> {
     let id = match source.get(modify.row_id) {
         Some(Datum::Int8(id)) => RowId(*id as u64),
         // The nullable side of an outer join has no row to change.
-        Some(Datum::Null) => return Ok(None),
+        Some(Datum::Null) => return Ok(Outcome::Kept),
         _ => return Err(Error::internal("modify node's input has no row id")),
     };
     let mut buffer = RowBuf::new();
-    let rows = modify.target.table.rows_for_write()?;
+    let rows = target.table.rows_for_write()?;
     if rows.get(&cx.txn()?.view, id, &mut buffer)?.is_none() {
-        return Ok(None);
+        return Ok(Outcome::Kept);
     }
     let mut version = buffer.row().to_vec();
     let mut newer = false;
     loop {
         let mut old = Vec::new();
-        modify.target.table.decode_all(&version, &mut old)?;
+        target.table.decode_all(&version, &mut old)?;
+        let old = target.seen(old);
         if newer
             && let Some(recheck) = &modify.recheck
             && !recheck.holds(cx, Row::pair(&old, source))?
         {
-            return Ok(None);
+            return Ok(Outcome::Kept);
         }
-        let (tried, changed) = match modify.command {
+        let (tried, outcome) = match modify.command {
             Command::Delete => {
-                (try_delete(&modify.target, id, &version, cx)?, Changed::Deleted(old))
+                let tried = try_delete(target, id, &version, cx)?;
+                (tried, Outcome::Done(Changed::Deleted(old)))
             }
-            _ => {
-                let assignments = &modify.assignments;
-                let attempt = prepare(&modify.target, assignments, old, source, &version, cx)?;
-                let tried = try_update(&modify.target, id, &version, &attempt, cx)?;
-                if matches!(tried, Tried::Done) {
-                    finish_update(&modify.target, assignments, id, &version, &attempt, cx)?;
-                }
-                (tried, Changed::Updated { old: attempt.old, new: attempt.new })
-            }
+            _ => update_version(modify, target, id, &version, old, source, cx)?,
         };
         match tried {
-            Tried::Done => return Ok(Some(changed)),
-            Tried::Gone => return Ok(None),
+            Tried::Done => return Ok(outcome),
+            Tried::Gone => return Ok(Outcome::Kept),
             Tried::Newer(bytes) => {
                 version = bytes;
                 newer = true;
             }
         }
     }
+}
+
+/// Updates a version of a row, or deletes it if the new one belongs elsewhere.
+fn update_version(
+    modify: &ModifyPlan,
+    target: &Target,
+    id: RowId,
+    version: &[u8],
+    old: Vec<Datum>,
+    source: &[Datum],
+    cx: &mut ExecContext,
+) -> Result<(Tried, Outcome)> {
+    let assignments = &modify.assignments;
+    let new = assigned_row(assignments, &old, source, cx)?;
+    if leaves_partition(target, assignments, &new, cx)? {
+        if modify.partitioned.is_none() {
+            return Err(partition_violation(target, &target.stored(&new), &cx.functions));
+        }
+        return Ok((try_delete(target, id, version, cx)?, Outcome::Leaves { old, new }));
+    }
+    let attempt = prepare(target, assignments, old, new, version, cx)?;
+    let tried = try_update(target, id, version, &attempt, cx)?;
+    if matches!(tried, Tried::Done) {
+        finish_update(target, assignments, id, version, &attempt, cx)?;
+    }
+    Ok((tried, Outcome::Done(attempt.changed(target))))
+}
+
+/// Whether a row's new version does not belong into its partition.
+fn leaves_partition(
+    target: &Target,
+    assignments: &[(usize, CExpr)],
+    new: &[Datum],
+    cx: &mut ExecContext,
+) -> Result<bool> {
+    let Some(partition) = &target.partition else { return Ok(false) };
+    let touched = target.assigned(assignments).any(|column| partition.reads(column));
+    Ok(touched && !partition.holds(&target.stored(new), cx)?)
 }
 
 /// Updates a row whose newest version is known and locked (ON CONFLICT DO UPDATE).
@@ -95,36 +148,54 @@ pub(super) fn update_known(
     source: &[Datum],
     cx: &mut ExecContext,
 ) -> Result<Changed> {
-    let attempt = prepare(target, assignments, old, source, version, cx)?;
+    let new = assigned_row(assignments, &old, source, cx)?;
+    if leaves_partition(target, assignments, &new, cx)? {
+        let message = "invalid ON UPDATE specification";
+        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).detail(
+            "The result tuple would appear in a different partition than the original tuple.",
+        ));
+    }
+    let attempt = prepare(target, assignments, old, new, version, cx)?;
     match try_update(target, id, version, &attempt, cx)? {
         Tried::Done => {
             finish_update(target, assignments, id, version, &attempt, cx)?;
-            Ok(Changed::Updated { old: attempt.old, new: attempt.new })
+            Ok(attempt.changed(target))
         }
         Tried::Gone | Tried::Newer(_) => Err(Error::internal("a locked row was changed")),
     }
 }
 
-/// Computes the new version.
-fn prepare(
-    target: &Target,
+/// The new version of a row.
+fn assigned_row(
     assignments: &[(usize, CExpr)],
-    old: Vec<Datum>,
+    old: &[Datum],
     source: &[Datum],
-    version: &[u8],
     cx: &mut ExecContext,
-) -> Result<Attempt> {
-    let mut new = old.clone();
+) -> Result<Vec<Datum>> {
+    let mut new = old.to_vec();
     for (column, expr) in assignments {
-        let value = expr.eval(cx, Row::pair(&old, source))?;
+        let value = expr.eval(cx, Row::pair(old, source))?;
         let place = new
             .get_mut(*column)
             .ok_or_else(|| Error::internal("assignment to a column that is not there"))?;
         *place = value;
     }
+    Ok(new)
+}
+
+/// Makes a new version ready to be stored.
+fn prepare(
+    target: &Target,
+    assignments: &[(usize, CExpr)],
+    old: Vec<Datum>,
+    new: Vec<Datum>,
+    version: &[u8],
+    cx: &mut ExecContext,
+) -> Result<Attempt> {
+    let (old, mut new) = (target.into_stored(old), target.into_stored(new));
     target.generate(&mut new, cx)?;
     check_row(target, &new, cx)?;
-    let assigned = |i: usize| is_assigned(target, assignments, i);
+    let assigned = |i: usize| target.assigned(assignments).any(|column| column == i);
     let mut kept = target.table.out_of_line(version)?;
     kept.retain(|(i, _)| !assigned(*i));
     let mut encoded = Vec::with_capacity(version.len() + 16);
@@ -134,11 +205,6 @@ fn prepare(
         columns.any(|(c, p)| assigned(c) && differs(&old[c], &new[c], p.type_oid))
     });
     Ok(Attempt { old, new, encoded, key_changed })
-}
-
-/// Whether an UPDATE writes a column: one that it assigns to, or a generated one.
-fn is_assigned(target: &Target, assignments: &[(usize, CExpr)], column: usize) -> bool {
-    assignments.iter().any(|(assigned, _)| *assigned == column) || target.is_generated(column)
 }
 
 fn differs(a: &Datum, b: &Datum, type_oid: u32) -> bool {
@@ -209,10 +275,9 @@ fn finish_update(
     attempt: &Attempt,
     cx: &mut ExecContext,
 ) -> Result<()> {
-    let assigned = |i: usize| is_assigned(target, assignments, i);
+    let assigned = |i: usize| target.assigned(assignments).any(|column| column == i);
     for index in &target.indexes {
-        let mut changed = assignments.iter().chain(&target.generated);
-        if !changed.any(|(column, _)| index.reads(*column)) {
+        if !target.assigned(assignments).any(|column| index.reads(column)) {
             continue;
         }
         let (mut before, mut after) = (Vec::new(), Vec::new());

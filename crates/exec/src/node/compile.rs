@@ -7,9 +7,10 @@ use super::function_scan::{FromCall, FunctionScanPlan, ProjectSetPlan, SetTarget
 use super::hash_join::HashJoinPlan;
 use super::index_scan::{CIndexRange, IndexPlan};
 use super::limit::LimitPlan;
-use super::lock_rows::{CRowLock, LockRowsPlan};
+use super::lock_rows::{CRowLock, LockRowsPlan, LockedRows};
 use super::merge_join::MergeJoinPlan;
 use super::nest_loop::NestLoopPlan;
+use super::partition_scan::PartitionScanPlan;
 use super::result::ResultPlan;
 use super::seq_scan::SeqScanPlan;
 use super::set_op::SetOpPlan;
@@ -21,12 +22,13 @@ use super::{CNode, CPlan};
 use crate::access::{IndexAccess, ScanColumn, TableAccess};
 use crate::aggregate::AggKind;
 use crate::expr::{CExpr, Compiler};
-use crate::modify::{ConflictPlan, ModifyPlan, Target, arbiters, not_null_columns};
+use crate::modify::{ConflictPlan, ModifyPlan, Partitioned, Target, arbiters, not_null_columns};
+use crate::partition::{LeafCache, PartitionCheck, size_of};
 use crate::sorter::SortColumn;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_sql::expr::{Aggregate, Expr, SortKey, WindowCall};
-use steppe_sql::plan::{IndexRange, ModifyTable, Plan, PlanNode, RowLock};
+use steppe_sql::plan::{IndexRange, ModifyTable, Plan, PlanNode, PlannedStmt, RowLock};
 use steppe_sql::query::{FrameBound, FrameOffset, LockStrength};
 use steppe_txn::{Database, RowLockMode};
 use steppe_types::{Datum, Error, Oid, Result, oid};
@@ -34,6 +36,8 @@ use steppe_types::{Datum, Error, Oid, Result, oid};
 /// Compiles plans; numbers nodes in pre-order, as EXPLAIN walks them.
 pub(crate) struct PlanCompiler<'a, 'b> {
     pub(crate) exprs: &'b mut Compiler<'a>,
+    /// The statement, for what is compiled only when it runs.
+    pub(crate) stmt: &'b Arc<PlannedStmt>,
     /// Where tables are; `None` compiles plans that touch none.
     pub(crate) database: Option<&'b Database>,
     pub(crate) next_id: usize,
@@ -96,6 +100,17 @@ impl PlanCompiler<'_, '_> {
                     *index_only,
                     columns,
                 )?)
+            }
+            PlanNode::PartitionScan { rel, template } => {
+                let template_id = self.next_id;
+                self.next_id += size_of(template);
+                CNode::PartitionScan(Box::new(PartitionScanPlan {
+                    stmt: self.stmt.clone(),
+                    rel: rel.clone(),
+                    template: (**template).clone(),
+                    template_id,
+                    leaves: LeafCache::default(),
+                }))
             }
             PlanNode::NestLoop { kind, outer, inner, params, on } => {
                 CNode::NestLoop(NestLoopPlan {
@@ -479,12 +494,16 @@ impl PlanCompiler<'_, '_> {
     ) -> Result<CNode> {
         let compiled = locks.iter().map(|lock| {
             let columns = lock.columns.iter();
-            Ok(CRowLock {
+            let rows = LockedRows {
                 table: self.table(&lock.rel.relation)?,
-                row_id: lock.row_id,
                 columns: columns
                     .map(|(slot, attribute)| Ok((*slot, ScanColumn::from_attribute(*attribute)?)))
                     .collect::<Result<_>>()?,
+            };
+            Ok(CRowLock {
+                rows,
+                leaf: lock.leaf,
+                row_id: lock.row_id,
                 mode: match lock.strength {
                     LockStrength::KeyShare => RowLockMode::KeyShare,
                     LockStrength::Share => RowLockMode::Share,
@@ -498,14 +517,21 @@ impl PlanCompiler<'_, '_> {
         Ok(CNode::LockRows(LockRowsPlan { locks, recheck, outer_joins, child: self.plan(child)? }))
     }
 
-    /// What writing to a table needs.
+    /// What writing to a table needs. The indexes of a partitioned one have no entries.
     pub(crate) fn target(&mut self, modify: &ModifyTable) -> Result<Target> {
         let relation = &modify.rel.relation;
-        let indexes = modify.indexes.iter().map(|i| self.index(relation, i));
-        let indexes = indexes.collect::<Result<Box<[_]>>>()?;
+        let stored = modify.indexes.iter().filter(|_| relation.partition_key.is_none());
+        let indexes = stored.map(|i| self.index(relation, i)).collect::<Result<Box<[_]>>>()?;
+        let arbiters = match &modify.on_conflict {
+            Some(conflict) => arbiters(&indexes, &conflict.arbiters),
+            None => Box::new([]),
+        };
         Ok(Target {
             table: self.table(relation)?,
             indexes,
+            arbiters,
+            partition: PartitionCheck::new(relation, None, self.exprs)?,
+            columns: None,
             not_null: not_null_columns(relation),
             generated: self.assignments(&modify.generated)?,
             checks: modify
@@ -531,7 +557,6 @@ impl PlanCompiler<'_, '_> {
         let on_conflict = match &modify.on_conflict {
             None => None,
             Some(conflict) => Some(ConflictPlan {
-                arbiters: arbiters(&target.indexes, &conflict.arbiters),
                 update: match &conflict.update {
                     None => None,
                     Some((assignments, filter)) => {
@@ -543,6 +568,7 @@ impl PlanCompiler<'_, '_> {
         Ok(ModifyPlan {
             command: modify.command,
             target,
+            partitioned: Partitioned::new(modify),
             row_id: modify.row_id,
             assignments: self.assignments(&modify.assignments)?,
             recheck: self.exprs.option(&modify.recheck)?,

@@ -10,20 +10,50 @@ use crate::access::{ScanColumn, TableAccess};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
+use crate::partition::{ColumnMap, lock_leaf};
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use std::sync::Arc;
 use steppe_sql::query::WaitPolicy;
-use steppe_txn::{IsolationLevel, LockOutcome, RowId, RowLockMode};
-use steppe_types::{Datum, Error, Result, SqlState};
+use steppe_txn::{IsolationLevel, LockOutcome, RelationLockMode, RowId, RowLockMode};
+use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// One table to lock.
 pub(crate) struct CRowLock {
-    pub(crate) table: Arc<TableAccess>,
+    pub(crate) rows: LockedRows,
+    /// Of a partitioned table: column of the child's output with the OID of the row's leaf.
+    pub(crate) leaf: Option<usize>,
     /// Column of the child's output with the row id.
     pub(crate) row_id: usize,
     pub(crate) mode: RowLockMode,
     pub(crate) wait: WaitPolicy,
-    /// The table's columns in the child's output, to be read again from a newer version.
+}
+
+/// A table whose rows are locked.
+#[derive(Clone)]
+pub(crate) struct LockedRows {
+    pub(crate) table: Arc<TableAccess>,
+    /// Its columns in the child's output, to be read again from a newer version.
     pub(crate) columns: Box<[(usize, ScanColumn)]>,
+}
+
+impl CRowLock {
+    /// Where a row of a leaf is.
+    fn leaf_rows(&self, leaf: Oid, cx: &mut ExecContext) -> Result<Option<LockedRows>> {
+        let Some(leaf) = lock_leaf(cx, leaf, RelationLockMode::RowShare)? else { return Ok(None) };
+        let map = ColumnMap::new(&self.rows.table.relation, &leaf)?;
+        let columns = self.rows.columns.iter().map(|(slot, column)| {
+            Ok(match (&map, column) {
+                (Some(map), ScanColumn::Stored(at)) => {
+                    (*slot, ScanColumn::Stored(map.in_leaf(*at)?))
+                }
+                _ => (*slot, *column),
+            })
+        });
+        let columns = columns.collect::<Result<_>>()?;
+        let table = Arc::new(TableAccess::open(cx.txn()?.txn.database(), &leaf)?);
+        Ok(Some(LockedRows { table, columns }))
+    }
 }
 
 /// A compiled LockRows.
@@ -59,12 +89,14 @@ struct LockRowsNode {
     plan: Arc<CPlan>,
     child: Input,
     scratch: Vec<Datum>,
+    /// Leaves that rows have been locked in, by the number of their lock clause.
+    leaves: HashMap<(usize, Oid), Option<LockedRows>>,
 }
 
 pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
     let CNode::LockRows(lock) = &plan.kind else { unreachable!("started as lock rows") };
     let child = Input::new(&lock.child, cx);
-    Box::new(LockRowsNode { plan, child, scratch: Vec::new() })
+    Box::new(LockRowsNode { plan, child, scratch: Vec::new(), leaves: HashMap::new() })
 }
 
 /// What became of a row.
@@ -132,18 +164,30 @@ impl Node for LockRowsNode {
             self.scratch.clear();
             self.scratch.extend_from_slice(self.child.row());
             let mut newer = false;
-            for lock in &lock_rows.locks {
+            for (number, lock) in lock_rows.locks.iter().enumerate() {
                 // The nullable side of an outer join has no row to lock.
                 let Some(Datum::Int8(id)) = self.scratch.get(lock.row_id) else { continue };
                 let id = RowId(*id as u64);
-                match lock_row(&lock.table, id, lock.mode, lock.wait, cx)? {
+                let rows = match lock.leaf.and_then(|at| self.scratch.get(at)) {
+                    Some(Datum::Oid(leaf)) => {
+                        let leaf = *leaf;
+                        let entry = match self.leaves.entry((number, leaf)) {
+                            Entry::Occupied(found) => found.into_mut(),
+                            Entry::Vacant(free) => free.insert(lock.leaf_rows(leaf, cx)?),
+                        };
+                        let Some(rows) = entry else { continue 'rows };
+                        &*rows
+                    }
+                    _ => &lock.rows,
+                };
+                match lock_row(&rows.table, id, lock.mode, lock.wait, cx)? {
                     Locked::Same => {}
                     Locked::Skip => continue 'rows,
                     Locked::Newer(version) => {
                         newer = true;
-                        for (slot, column) in &lock.columns {
+                        for (slot, column) in &rows.columns {
                             let mut value = Vec::with_capacity(1);
-                            lock.table.decode_columns(&version, id, &[*column], &mut value)?;
+                            rows.table.decode_columns(&version, id, &[*column], &mut value)?;
                             if let (Some(place), Some(value)) =
                                 (self.scratch.get_mut(*slot), value.pop())
                             {

@@ -24,6 +24,7 @@ mod lock_rows;
 mod materialize;
 mod merge_join;
 mod nest_loop;
+mod partition_scan;
 mod result;
 mod seq_scan;
 mod set_op;
@@ -83,6 +84,7 @@ pub(crate) enum CNode {
     FunctionScan(function_scan::FunctionScanPlan),
     SeqScan(seq_scan::SeqScanPlan),
     IndexScan(index_scan::IndexPlan),
+    PartitionScan(Box<partition_scan::PartitionScanPlan>),
     NestLoop(nest_loop::NestLoopPlan),
     HashJoin(hash_join::HashJoinPlan),
     MergeJoin(merge_join::MergeJoinPlan),
@@ -199,6 +201,7 @@ fn start_bare(plan: &Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         CNode::FunctionScan(_) => function_scan::start_function_scan(plan),
         CNode::SeqScan(_) => seq_scan::start(plan),
         CNode::IndexScan(_) => index_scan::start(plan),
+        CNode::PartitionScan(_) => partition_scan::start(plan),
         CNode::NestLoop(_) => nest_loop::start(plan, cx),
         CNode::HashJoin(_) => hash_join::start(plan, cx),
         CNode::MergeJoin(_) => merge_join::start(plan, cx),

@@ -369,6 +369,7 @@ impl World {
             catalog: &self.catalog,
             params: &[],
             instruments: &[],
+            leaf_runs: &[],
         };
         let text = explain(explained, options, &Surroundings::default());
         text.lines().map(str::to_owned).collect()

@@ -425,6 +425,7 @@ fn goes_backward(plan: &Plan) -> bool {
     match &plan.node {
         PlanNode::SeqScan { .. }
         | PlanNode::IndexScan { .. }
+        | PlanNode::PartitionScan { .. }
         | PlanNode::FunctionScan { .. }
         | PlanNode::Values(_)
         | PlanNode::CteScan { .. }

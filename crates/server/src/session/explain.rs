@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use steppe_exec::explain::{
     ExplainOptions, Explained, Format, Serialization, Surroundings, explain,
 };
-use steppe_exec::{Execution, FetchStatus, Instrument, RowSink};
+use steppe_exec::{Execution, FetchStatus, RowSink};
 use steppe_sql::ast::{DefElem, DefValue, ExplainStmt, Statement};
 use steppe_sql::bind::Params;
 use steppe_sql::expr::{Expr, TypeRef};
@@ -77,9 +77,10 @@ impl Session {
             planning_time: options.summary.then_some(planning_time),
             ..Surroundings::default()
         };
-        let mut instruments = Vec::new();
+        let mut execution = None;
         if options.plan.analyze {
-            (instruments, around.serialization) = self.analyze(&mut portal, &options).await?;
+            let (done, serialization) = self.analyze(&mut portal, &options).await?;
+            (execution, around.serialization) = (Some(done), serialization);
             let elapsed = begin.elapsed().saturating_sub(planning_time);
             around.execution_time = options.summary.then_some(elapsed);
         }
@@ -87,7 +88,8 @@ impl Session {
             stmt: portal.plan.compiled.planned(),
             catalog: &self.names.catalog,
             params: &portal.params,
-            instruments: &instruments,
+            instruments: execution.as_ref().map_or(&[], Execution::instruments),
+            leaf_runs: execution.as_ref().map_or(&[], Execution::leaf_runs),
         };
         let text = explain(explained, options.plan, &around);
         let rows: Vec<_> = match options.plan.format {
@@ -146,7 +148,7 @@ impl Session {
         &mut self,
         portal: &mut PlanPortal,
         options: &Options,
-    ) -> Result<(Vec<Instrument>, Option<Serialization>)> {
+    ) -> Result<(Execution, Option<Serialization>)> {
         if let Some(command) = portal.plan.writes {
             self.check_writable(command)?;
         }
@@ -170,7 +172,7 @@ impl Session {
         let status = status?;
         debug_assert!(matches!(status, FetchStatus::Done { .. }), "no limit was given");
         self.end_statement();
-        Ok((execution.instruments().to_vec(), serialization))
+        Ok((execution, serialization))
     }
 }
 

@@ -84,7 +84,7 @@ impl Session {
         io.catalog = Some(Arc::new(CatalogNames::new(catalog, path, role)));
         self.env.io = Arc::new(io);
         self.env.catalog = Arc::clone(&self.names.catalog);
-        self.core.set_names(self.names.clone());
+        self.core.set_names(self.names.clone(), self.xact.changes.as_ref());
     }
 
     /// Whether a plan is good for the catalog and settings in force.
@@ -257,12 +257,10 @@ impl Session {
         let mut bound = bind::bind_query(&context, statement, params)?;
         steppe_exec::fold_conditions(&mut bound.query, catalog);
         let database = &self.core.server.database;
-        let mut settings = self.live.planner.clone();
-        settings.search_path = self.names.path.to_vec();
         let context = PlannerContext {
             catalog,
             older: self.names_older.and(self.xact.snapshot_catalog.as_deref()),
-            settings: &settings,
+            settings: &self.live.planner,
             sizes: &Sizes(database),
             io: &self.env.io,
         };

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use steppe_exec::{ExecOutcome, Execution, FetchStatus, RowSink};
-use steppe_sql::plan::RelationLock;
-use steppe_txn::{RelationLockMode, Txn};
+use steppe_exec::{ExecOutcome, Execution, FetchStatus, RowSink, lock_mode};
+use steppe_txn::Txn;
 use steppe_types::{Error, Result};
 
 use super::portal::PlanPortal;
@@ -27,14 +26,6 @@ pub(super) enum Progress {
     Suspended,
 }
 
-fn mode_of(lock: RelationLock) -> RelationLockMode {
-    match lock {
-        RelationLock::AccessShare => RelationLockMode::AccessShare,
-        RelationLock::RowShare => RelationLockMode::RowShare,
-        RelationLock::RowExclusive => RelationLockMode::RowExclusive,
-    }
-}
-
 impl Session {
     /// Locks what a plan touches (awaiting a lock lets the worker's other sessions go on).
     /// Afterwards it is the plan for the catalog in force.
@@ -42,7 +33,7 @@ impl Session {
         loop {
             *plan = self.replan(plan)?;
             for (oid, lock) in &plan.compiled.planned().relations {
-                let wait = self.xact.txn()?.lock_relation(*oid, mode_of(*lock))?;
+                let wait = self.xact.txn()?.lock_relation(*oid, lock_mode(*lock))?;
                 if let Some(wait) = wait {
                     wait.await?;
                 }

@@ -95,8 +95,7 @@ impl Binder<'_> {
             Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, range_var.location))
         };
         match relation.kind {
-            RelKind::Table => Ok(relation),
-            RelKind::PartitionedTable => Err(Error::not_supported("changing a partitioned table")),
+            RelKind::Table | RelKind::PartitionedTable => Ok(relation),
             RelKind::Virtual => Err(self.error(
                 SqlState::INSUFFICIENT_PRIVILEGE,
                 format!("permission denied: \"{}\" is a system catalog", relation.name),

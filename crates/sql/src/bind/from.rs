@@ -111,7 +111,6 @@ impl Binder<'_> {
         let relation = self.relation(range_var)?;
         match relation.kind {
             RelKind::View => self.view(&relation, range_var),
-            RelKind::PartitionedTable => Err(Error::not_supported("reading a partitioned table")),
             RelKind::Index | RelKind::PartitionedIndex => Err(self
                 .error(
                     SqlState::WRONG_OBJECT_TYPE,

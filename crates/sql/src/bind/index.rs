@@ -1,16 +1,13 @@
 //! Expressions and predicates of indexes, bound from the text that the catalog keeps.
 //!
-//! Whoever needs them (the planner to match conditions, the executor to compute
-//! keys, DDL to know which columns they read) binds them again: the text was made
-//! by the binder and names only columns of the table and built-in functions, so
-//! that the session's search path and settings play no part.
+//! The planner needs them to match conditions, the executor to compute keys, DDL to
+//! know which columns they read.
 
-use super::{BindContext, ExprPlace, bind_table_expr, parse_expression};
+use super::{ExprPlace, stored_expr};
 use crate::expr::Expr;
 use std::sync::Arc;
-use steppe_catalog::{Catalog, IndexInfo, PG_CATALOG, Relation};
+use steppe_catalog::{Catalog, IndexInfo, Relation};
 use steppe_types::Result;
-use steppe_types::io::IoContext;
 
 /// What an index computes from a row of its table; columns are `Var { rte: 0, .. }`.
 #[derive(Debug, Default)]
@@ -24,11 +21,7 @@ pub struct IndexExprs {
 impl IndexExprs {
     /// Binds what the index stores as text; empty for an index over plain columns.
     pub fn bind(catalog: &Catalog, table: &Arc<Relation>, info: &IndexInfo) -> Result<IndexExprs> {
-        let io = IoContext::default();
-        let bind = |text: &str, place: ExprPlace| {
-            let ctx = BindContext { catalog, search_path: &[PG_CATALOG], io: &io, source: text };
-            bind_table_expr(&ctx, Some(table), &parse_expression(text)?, place)
-        };
+        let bind = |text: &str, place: ExprPlace| stored_expr(catalog, table, text, place);
         let key = |text: &Option<Arc<str>>| match text {
             Some(text) => bind(text, ExprPlace::IndexExpression).map(Some),
             None => Ok(None),

@@ -38,6 +38,7 @@ mod ordered_set;
 mod returning;
 mod row;
 mod select;
+mod stored;
 mod sublink;
 pub mod typename;
 mod view;
@@ -53,6 +54,7 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 pub use coerce::CoercionContext;
 pub use func::figure_column_name;
+pub use stored::{stored_checks, stored_expr, stored_generated};
 pub use view::{CHECK_OPTION, view_update_refusal};
 
 /// Name and type of a system column by its (negative) attribute number.

@@ -730,7 +730,7 @@ impl Planner<'_> {
             conditions: &conditions,
         };
         let inner = self.base_scan(&request)?;
-        if !matches!(inner.plan.node, PlanNode::IndexScan { .. }) {
+        if !matches!(inner.plan.scan().node, PlanNode::IndexScan { .. }) {
             return Ok(None);
         }
         let params = params
@@ -888,16 +888,19 @@ fn base_relation(rel: &Rel, from: &FromContext<'_>) -> Option<usize> {
     let rte = rel.layout.first().map(|c| c.0)?;
     let single =
         rel.rtes == RteSet::one(rte) && matches!(from.rtes[rte].kind, RteKind::Relation(_));
-    let is_scan = matches!(rel.plan.node, PlanNode::SeqScan { .. } | PlanNode::IndexScan { .. });
+    let scan = &rel.plan.scan().node;
+    let is_scan = matches!(scan, PlanNode::SeqScan { .. } | PlanNode::IndexScan { .. });
     (single && is_scan).then_some(rte)
 }
 
 /// A scan's conditions back as columns. Only a plain sequential scan's filter is all of them.
 fn scan_conditions(rel: &Rel, rte: usize) -> Option<Vec<Expr>> {
-    if !matches!(rel.plan.node, PlanNode::SeqScan { .. }) {
+    let scan = rel.plan.scan();
+    let above = matches!(rel.plan.node, PlanNode::PartitionScan { .. }) && !rel.plan.is_plain();
+    if above || !matches!(scan.node, PlanNode::SeqScan { .. }) {
         return None;
     }
-    let Some(filter) = rel.plan.filter.clone() else { return Some(Vec::new()) };
+    let Some(filter) = scan.filter.clone() else { return Some(Vec::new()) };
     let back = filter.transform(&mut |e| match e {
         Expr::Slot { index, ty } => {
             let (_, attribute) = rel.layout[index];

@@ -7,6 +7,7 @@
 //!     ├─ from     base relations: sequential or index scan   (scan, index)
 //!     │           join order and methods, cheapest first     (join)
 //!     │           or in an index's order                     (ordered)
+//!     │           partitioned tables: one leaf's scan for all (partition)
 //!     ├─ upper    DISTINCT, ORDER BY, LIMIT, set operations;
 //!     │           grouping, window, project_set on the way
 //!     └─ modify   INSERT, UPDATE, DELETE on top
@@ -24,6 +25,7 @@ mod join;
 mod lateral;
 mod modify;
 mod ordered;
+mod partition;
 mod prep;
 mod project_set;
 mod scan;
@@ -62,8 +64,6 @@ pub struct PlannerSettings {
     pub material: bool,
     /// work_mem in kB
     pub work_mem_kb: u64,
-    /// Default of the bound name's search path, for stored expressions.
-    pub search_path: Vec<Oid>,
 }
 
 impl Default for PlannerSettings {
@@ -79,7 +79,6 @@ impl Default for PlannerSettings {
             sort: true,
             material: true,
             work_mem_kb: 4096,
-            search_path: Vec::new(),
         }
     }
 }

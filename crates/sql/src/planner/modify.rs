@@ -7,6 +7,8 @@
 //!   row id of the target ‖ columns of other FROM items that later expressions need
 //! ```
 //!
+//! and where the target is partitioned, the OID of the row's leaf after the row id.
+//!
 //! New values, the recheck of WHERE and RETURNING are over
 //! *target row (all columns) ‖ child's output*, so that they can be evaluated
 //! again on a newer version of the row. If RETURNING names `old` or `new`, both versions
@@ -15,13 +17,13 @@
 use super::join::output_names;
 use super::prep::{inline_ctes, prepare_change, pull_up_subqueries};
 use super::{ColumnId, Planner, Rel, RteSet, and_all, collect_columns, node, to_slots};
-use crate::bind::{BindContext, ExprPlace, bind_table_expr, parse_expression};
+use crate::bind::{stored_checks, stored_generated};
 use crate::expr::{Expr, TypeRef};
 use crate::plan::*;
 use crate::query::*;
 use hashbrown::HashSet;
 use std::sync::Arc;
-use steppe_catalog::{ConstraintKind, Relation};
+use steppe_catalog::Relation;
 use steppe_types::{Datum, Error, Result};
 
 impl Planner<'_> {
@@ -44,6 +46,8 @@ impl Planner<'_> {
         let (rel, _) = self.plan_from_and_where(query, wanted, None)?;
         let child = project(rel, query.targets.iter().map(|t| t.expr.clone()).collect())?;
         let mut layout = row_layout(target, &relation);
+        // The executor says which leaf the row went to.
+        layout.extend(relation.partition_key.is_some().then_some((target, TABLE_OID)));
         let on_conflict = match query.on_conflict.take() {
             Some(conflict) => Some(conflict_action(conflict, target, &relation)?),
             None => None,
@@ -78,13 +82,13 @@ impl Planner<'_> {
         let mut others: Vec<ColumnId> = needed.into_iter().filter(|c| !not_from(c.0)).collect();
         others.sort_unstable();
 
+        let mut columns = vec![(target, ROW_ID)];
+        columns.extend(relation.partition_key.is_some().then_some((target, TABLE_OID)));
+        columns.extend(&others);
         let mut layout = row_layout(target, &relation);
-        layout.push((target, ROW_ID));
-        layout.extend(&others);
-        let mut wanted: HashSet<ColumnId> = others.iter().copied().collect();
-        wanted.insert((target, ROW_ID));
+        layout.extend(&columns);
+        let wanted: HashSet<ColumnId> = columns.iter().copied().collect();
         let (rel, _) = self.plan_from_and_where(query, wanted, None)?;
-        let columns: Vec<ColumnId> = std::iter::once((target, ROW_ID)).chain(others).collect();
         let child = project_columns(rel, &columns)?;
 
         let assignments = std::mem::take(&mut query.assignments)
@@ -96,7 +100,7 @@ impl Planner<'_> {
         self.modify(query, target, relation, child, assignments, recheck, None, returning)
     }
 
-    /// RETURNING over the target row; `tableoid` is known.
+    /// RETURNING over the target row; `tableoid` is known, or beside the row.
     fn returning(
         &mut self,
         query: &mut Query,
@@ -114,9 +118,10 @@ impl Planner<'_> {
                 layout.push((rte, ROW_ID));
             }
         }
+        let partitioned = relation.partition_key.is_some();
         let known = |e: Expr| match e {
             Expr::Var { rte, column: -6, levels_up: 0, ty, .. } if rte == target => {
-                Ok(Expr::Const(Datum::Oid(relation.oid), ty))
+                Ok(if partitioned { e } else { Expr::Const(Datum::Oid(relation.oid), ty) })
             }
             Expr::Var { rte, column, levels_up: 0, .. }
                 if (rte == target || versions_of(query).any(|version| version == rte))
@@ -148,13 +153,16 @@ impl Planner<'_> {
         returning: Option<Vec<Expr>>,
     ) -> Result<Plan> {
         self.use_relation(relation.oid, RelationLock::RowExclusive);
+        let catalog = self.ctx.catalog;
         let (checks, generated) = match query.command {
             Command::Delete => (Vec::new(), Vec::new()),
-            _ => (self.check_constraints(&relation)?, self.generated_columns(&relation)?),
+            _ => (stored_checks(catalog, &relation)?, stored_generated(catalog, &relation)?),
         };
         let view_checks = view_checks(query, target, &relation)?;
         let alias = query.rtes[target].alias.clone();
         let indexes = self.ctx.catalog.indexes_of(&relation).cloned().collect();
+        let inserts = query.command == Command::Insert;
+        let leaf = (relation.partition_key.is_some() && !inserts).then_some(1);
         let mut cost = child.cost;
         let names = modify_names(&relation, &alias, &child);
         cost.startup = cost.total;
@@ -172,6 +180,7 @@ impl Planner<'_> {
             indexes,
             child,
             row_id: 0,
+            leaf,
             assignments,
             recheck,
             generated,
@@ -188,44 +197,6 @@ impl Planner<'_> {
         let mut plan = node(PlanNode::Modify(Box::new(modify)), types, names, cost);
         plan.project = returning;
         Ok(plan)
-    }
-
-    /// CHECK constraints over the new row, by name as PostgreSQL checks them.
-    fn check_constraints(&mut self, relation: &Arc<Relation>) -> Result<Vec<(Arc<str>, Expr)>> {
-        let layout = row_layout(0, relation);
-        let mut checks = Vec::new();
-        for constraint in &relation.constraints {
-            let ConstraintKind::Check { expression } = &constraint.kind else { continue };
-            let bound = self.stored_expr(relation, expression, ExprPlace::Check)?;
-            checks.push((constraint.name.clone(), to_slots(bound, &layout)?));
-        }
-        checks.sort_by(|a, b| a.0.cmp(&b.0));
-        Ok(checks)
-    }
-
-    /// Generated columns over the new row.
-    fn generated_columns(&mut self, relation: &Arc<Relation>) -> Result<Vec<(usize, Expr)>> {
-        let layout = row_layout(0, relation);
-        let mut generated = Vec::new();
-        for (position, column) in relation.columns.iter().enumerate() {
-            if let Some(text) = column.default.as_ref().filter(|_| column.generated) {
-                let bound = self.stored_expr(relation, text, ExprPlace::GeneratedColumn)?;
-                generated.push((position, to_slots(bound, &layout)?));
-            }
-        }
-        Ok(generated)
-    }
-
-    /// An expression over a table's columns that the catalog keeps as text.
-    fn stored_expr(&self, relation: &Arc<Relation>, text: &str, place: ExprPlace) -> Result<Expr> {
-        let parsed = parse_expression(text)?;
-        let ctx = BindContext {
-            catalog: self.ctx.catalog,
-            search_path: &self.ctx.settings.search_path,
-            io: self.ctx.io,
-            source: text,
-        };
-        bind_table_expr(&ctx, Some(relation), &parsed, place)
     }
 }
 

@@ -24,10 +24,18 @@ pub(crate) struct ScanRequest<'q> {
 }
 
 impl Planner<'_> {
-    /// The cheapest scan of a base relation. A whole unique key is always looked up in its index:
+    /// The cheapest scan of a base relation.
+    pub(crate) fn base_scan(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
+        match request.relation.kind {
+            RelKind::PartitionedTable => self.partition_scan(request),
+            _ => self.table_scan(request),
+        }
+    }
+
+    /// The cheapest scan of one table. A whole unique key is always looked up in its index:
     /// that is one row without looking at any other, however small the table, and the executor's
     /// point path, which waits for a locked row without holding a thread.
-    pub(crate) fn base_scan(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
+    pub(super) fn table_scan(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
         let indexes = self.usable_indexes(request)?;
         if let Some(unique) = indexes.iter().find(|i| self.matches_whole_key(request, i))
             && let Some(rel) = self.index_scan(request, unique, false, false)?
@@ -107,13 +115,17 @@ impl Planner<'_> {
             && !found.equal_is_null.contains(&true)
     }
 
-    /// An index scan that yields the wanted order (and so saves a sort), if there is one.
+    /// An index scan that yields the wanted order (and so saves a sort), if there is one. A
+    /// partitioned table's leaves are not merged.
     pub(crate) fn ordered_scan(
         &mut self,
         request: &ScanRequest<'_>,
         targets: &[Target],
         order_by: &[OrderBy],
     ) -> Result<Option<Rel>> {
+        if request.relation.kind == RelKind::PartitionedTable {
+            return Ok(None);
+        }
         let mut best: Option<Rel> = None;
         for index in self.usable_indexes(request)? {
             let Some(backward) = index.provides_order(request, targets, order_by) else {
@@ -156,7 +168,7 @@ impl Planner<'_> {
 
     fn seq_scan(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
         let relation = request.relation;
-        let (rows, pages) = self.table_size(relation);
+        let (rows, pages) = self.table_size(relation)?;
         let estimator = Estimator { rtes: request.rtes, io: self.ctx.io };
         let selected = rows * estimator.selectivity(request.conditions);
         let per_row = cost::CPU_TUPLE + cost::CPU_OPERATOR * request.conditions.len() as f64;
@@ -185,8 +197,10 @@ impl Planner<'_> {
             return Ok(None);
         }
         let info = index.info();
+        // A leaf without the index is read from end to end: its rows must be checked.
+        let partitioned = request.relation.kind == RelKind::PartitionedTable;
         let in_index = |c: &Expr| match &index.predicate {
-            Some(predicate) => implied_by(c, std::slice::from_ref(predicate)),
+            Some(predicate) => !partitioned && implied_by(c, std::slice::from_ref(predicate)),
             None => false,
         };
         let rest: Vec<Expr> = request
@@ -202,7 +216,7 @@ impl Planner<'_> {
             && request.columns.iter().all(|(_, a)| key_attributes.contains(a))
             && info.keys.iter().all(|k| steppe_types::key::is_exact(k.type_oid));
 
-        let (rows, pages) = self.table_size(request.relation);
+        let (rows, pages) = self.table_size(request.relation)?;
         let estimator = Estimator { rtes: request.rtes, io: self.ctx.io };
         let full_key = info.unique && found.equal.len() == info.keys.len();
         let in_index = rows * index.predicate.as_ref().map_or(1.0, |p| estimator.selectivity_of(p));
@@ -289,14 +303,18 @@ impl Planner<'_> {
         Ok(Rel { plan, layout: request.columns.to_vec(), rtes: RteSet::one(request.rte) })
     }
 
-    fn scan_relation(&self, request: &ScanRequest<'_>) -> ScanRelation {
+    pub(super) fn scan_relation(&self, request: &ScanRequest<'_>) -> ScanRelation {
         let alias = request.rtes[request.rte].alias.clone();
         ScanRelation { relation: request.relation.clone(), alias }
     }
 
-    pub(crate) fn table_size(&self, relation: &Relation) -> (f64, f64) {
-        let (rows, pages) = self.ctx.sizes.size(relation);
-        (rows.max(1.0), pages.max(1.0))
+    /// Rows and pages of a table, or of a partitioned table's average leaf.
+    fn table_size(&self, relation: &Relation) -> Result<(f64, f64)> {
+        let (rows, pages) = match relation.kind {
+            RelKind::PartitionedTable => self.average_leaf(relation)?,
+            _ => self.ctx.sizes.size(relation),
+        };
+        Ok((rows.max(1.0), pages.max(1.0)))
     }
 
     fn row_width(&self, request: &ScanRequest<'_>) -> u32 {

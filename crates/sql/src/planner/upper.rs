@@ -103,6 +103,12 @@ impl Planner<'_> {
         windows.for_each(|e| collect_columns(e, &mut wanted));
         for clause in &query.row_locks {
             wanted.extend(clause.rtes.iter().map(|rte| (*rte, ROW_ID)));
+            let partitioned = |rte: &&usize| match &query.rtes[**rte].kind {
+                RteKind::Relation(relation) => relation.partition_key.is_some(),
+                _ => false,
+            };
+            let leaves = clause.rtes.iter().filter(partitioned);
+            wanted.extend(leaves.map(|rte| (*rte, TABLE_OID)));
         }
         wanted
     }
@@ -282,6 +288,8 @@ impl Planner<'_> {
                 let row_id = layout.iter().position(|c| *c == (*rte, ROW_ID)).ok_or_else(|| {
                     Error::internal("the row id of a locked table is not in the plan's row")
                 })?;
+                let leaf = layout.iter().position(|c| *c == (*rte, TABLE_OID));
+                let leaf = leaf.filter(|_| relation.partition_key.is_some());
                 let of_table = |(slot, id): (usize, &ColumnId)| {
                     (id.0 == *rte && id.1 != ROW_ID).then_some((slot, id.1))
                 };
@@ -292,6 +300,7 @@ impl Planner<'_> {
                 locks.push(RowLock {
                     rel,
                     row_id,
+                    leaf,
                     columns,
                     strength: clause.strength,
                     wait: clause.wait,

@@ -1,0 +1,282 @@
+//! Changes to a partitioned table: each row goes to its leaf.
+//!
+//! Statements are written against the partitioned table: conditions, new values and
+//! RETURNING see rows as it has them, and only what is stored is laid out as the
+//! leaf has it. A leaf is opened when its first row comes.
+//!
+//! An UPDATE whose new row belongs to another leaf deletes the old one and inserts
+//! the new one there.
+
+use super::update::{Outcome, change_row};
+use super::{Changed, Inserter, ModifyPlan, Target, check_partition, check_row};
+use crate::access::{IndexAccess, TableAccess};
+use crate::context::ExecContext;
+use crate::env::FnContext;
+use crate::expr::Compiler;
+use crate::partition::{
+    ColumnMap, LeafCache, PartitionCheck, RouteBuffers, Router, index_above, lock_leaf,
+};
+use crate::statement::no_plan;
+use hashbrown::HashMap;
+use std::borrow::Cow;
+use std::sync::Arc;
+use steppe_catalog::{Catalog, Relation};
+use steppe_sql::bind::{stored_checks, stored_generated};
+use steppe_txn::{Database, RelationLockMode};
+use steppe_types::{Datum, Error, Oid, Result};
+
+/// The leaves of a statement's target.
+pub(crate) struct Partitioned {
+    table: Arc<Relation>,
+    /// Column of the child's output with the OID of a row's leaf.
+    leaf: Option<usize>,
+    /// ON CONFLICT's arbiters among the partitioned table's indexes; empty: any unique one.
+    arbiters: Option<Box<[Oid]>>,
+    router: Router,
+    targets: LeafCache<Target>,
+}
+
+/// The leaves that an execution has opened.
+#[derive(Default)]
+pub(crate) struct OpenLeaves {
+    targets: HashMap<Oid, Option<Arc<Target>>>,
+    buffers: RouteBuffers,
+}
+
+impl Partitioned {
+    pub(crate) fn new(modify: &steppe_sql::plan::ModifyTable) -> Option<Box<Partitioned>> {
+        let table = &modify.rel.relation;
+        table.partition_key.as_ref()?;
+        Some(Box::new(Partitioned {
+            table: table.clone(),
+            leaf: modify.leaf,
+            arbiters: modify.on_conflict.as_ref().map(|c| c.arbiters.clone().into()),
+            router: Router::new(table),
+            targets: LeafCache::default(),
+        }))
+    }
+
+    /// The leaf that a child's row is of. `None`: it has gone, or there is no row.
+    pub(super) fn target_of(
+        &self,
+        source: &[Datum],
+        open: &mut OpenLeaves,
+        cx: &mut ExecContext,
+    ) -> Result<Option<Arc<Target>>> {
+        match self.leaf.and_then(|at| source.get(at)) {
+            Some(Datum::Oid(leaf)) => self.open(*leaf, open, cx),
+            Some(Datum::Null) => Ok(None),
+            _ => Err(Error::internal("modify node's input does not say which leaf")),
+        }
+    }
+
+    /// The leaf that a row of the partitioned table belongs to.
+    fn route(
+        &self,
+        root: &Target,
+        row: &[Datum],
+        open: &mut OpenLeaves,
+        cx: &mut ExecContext,
+    ) -> Result<Arc<Target>> {
+        // The table may be a partition itself.
+        check_partition(root, row, cx)?;
+        let mut catalog = cx.functions.catalog.clone();
+        let leaf = self.router.route(&catalog, row, &mut open.buffers, cx)?;
+        if let Some(target) = self.open(leaf, open, cx)? {
+            return Ok(target);
+        }
+        // Detached since the statement was planned.
+        if let Some(newer) = cx.functions.services.newer_catalog(&catalog) {
+            catalog = newer;
+        }
+        let leaf = self.router.route(&catalog, row, &mut open.buffers, cx)?;
+        open.targets.remove(&leaf);
+        let target = self.open(leaf, open, cx)?;
+        target
+            .ok_or_else(|| Error::internal("the catalog routes rows to a partition that has gone"))
+    }
+
+    fn open(
+        &self,
+        leaf: Oid,
+        open: &mut OpenLeaves,
+        cx: &mut ExecContext,
+    ) -> Result<Option<Arc<Target>>> {
+        if let Some(found) = open.targets.get(&leaf) {
+            return Ok(found.clone());
+        }
+        let target = match lock_leaf(cx, leaf, RelationLockMode::RowExclusive)? {
+            None => None,
+            Some(relation) => Some(self.target(&relation, cx)?),
+        };
+        open.targets.insert(leaf, target.clone());
+        Ok(target)
+    }
+
+    fn target(&self, leaf: &Arc<Relation>, cx: &mut ExecContext) -> Result<Arc<Target>> {
+        if let Some(found) = self.targets.get(leaf) {
+            return Ok(found);
+        }
+        let database = cx.txn()?.txn.database().clone();
+        let made = Arc::new(self.compile(leaf, &cx.functions.catalog, &database)?);
+        self.targets.put(leaf, &made);
+        Ok(made)
+    }
+
+    fn compile(
+        &self,
+        leaf: &Arc<Relation>,
+        catalog: &Arc<Catalog>,
+        database: &Database,
+    ) -> Result<Target> {
+        let stmt = no_plan(catalog.epoch);
+        let mut compiler = Compiler::new(&stmt, FnContext::pure(catalog.clone()));
+        let indexes = catalog.indexes_of(leaf);
+        let indexes = indexes
+            .map(|index| IndexAccess::open(database, leaf, index, &mut compiler).map(Arc::new));
+        let indexes = indexes.collect::<Result<Box<[_]>>>()?;
+        let is_arbiter = |index: &IndexAccess| match &self.arbiters {
+            None => false,
+            Some(wanted) if wanted.is_empty() => true,
+            Some(wanted) => wanted.iter().any(|oid| index_above(catalog, &index.relation, *oid)),
+        };
+        let arbiters = indexes.iter().enumerate().filter(|(_, i)| i.unique && is_arbiter(i));
+        let checks = stored_checks(catalog, leaf)?.into_iter();
+        let generated = stored_generated(catalog, leaf)?.into_iter();
+        Ok(Target {
+            table: Arc::new(TableAccess::open(database, leaf)?),
+            arbiters: arbiters.map(|(at, _)| at).collect(),
+            not_null: super::not_null_columns(leaf),
+            generated: generated.map(|(at, e)| Ok((at, compiler.expr(&e)?))).collect::<Result<_>>()?,
+            checks: checks
+                .map(|(name, e)| Ok((name, compiler.expr(&e)?)))
+                .collect::<Result<_>>()?,
+            // These see the row as the partitioned table has it.
+            view_checks: Box::new([]),
+            partition: PartitionCheck::new(leaf, Some(self.table.oid), &mut compiler)?,
+            columns: ColumnMap::new(&self.table, leaf)?,
+            indexes,
+        })
+    }
+
+    /// Inserts rows of the partitioned table, calling `stored` for each in order.
+    pub(super) fn insert(
+        &self,
+        root: &Target,
+        rows: &[&[Datum]],
+        open: &mut OpenLeaves,
+        inserter: &mut Inserter,
+        cx: &mut ExecContext,
+    ) -> Result<Vec<Oid>> {
+        let mut leaves = Vec::with_capacity(rows.len());
+        let mut groups: Vec<(Arc<Target>, Vec<Vec<Datum>>)> = Vec::new();
+        let mut group_of: HashMap<Oid, usize> = HashMap::new();
+        let mut failed = None;
+        for row in rows {
+            match self.route_checked(root, row, open, cx) {
+                Ok((target, stored)) => {
+                    let leaf = target.table.relation.oid;
+                    let group = *group_of.entry(leaf).or_insert_with(|| {
+                        groups.push((target, Vec::new()));
+                        groups.len() - 1
+                    });
+                    groups[group].1.push(stored);
+                    leaves.push(leaf);
+                }
+                // What the rows before it run into comes first.
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+        for (target, rows) in &groups {
+            let rows: Vec<&[Datum]> = rows.iter().map(|row| &row[..]).collect();
+            inserter.insert_checked(target, &rows, cx)?;
+        }
+        failed.map_or(Ok(leaves), Err)
+    }
+
+    /// A row's leaf, and the row as it is stored there.
+    fn route_checked(
+        &self,
+        root: &Target,
+        row: &[Datum],
+        open: &mut OpenLeaves,
+        cx: &mut ExecContext,
+    ) -> Result<(Arc<Target>, Vec<Datum>)> {
+        let target = self.route(root, row, open, cx)?;
+        let stored = target.stored(row).into_owned();
+        check_row(&target, &stored, cx)?;
+        Ok((target, stored))
+    }
+}
+
+impl ModifyPlan {
+    /// Inserts complete rows into the target, or into its leaves, whose OIDs it answers.
+    pub(crate) fn insert(
+        &self,
+        rows: &[&[Datum]],
+        open: &mut OpenLeaves,
+        inserter: &mut Inserter,
+        cx: &mut ExecContext,
+    ) -> Result<Vec<Oid>> {
+        match &self.partitioned {
+            Some(leaves) => leaves.insert(&self.target, rows, open, inserter, cx),
+            None => {
+                inserter.insert(&self.target, rows, cx)?;
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    /// The leaf of a row that ON CONFLICT is about, if the target has leaves. The row satisfies
+    /// the constraints.
+    pub(super) fn leaf_for(
+        &self,
+        row: &[Datum],
+        open: &mut OpenLeaves,
+        cx: &mut ExecContext,
+    ) -> Result<Option<Arc<Target>>> {
+        let Some(leaves) = &self.partitioned else {
+            check_row(&self.target, row, cx)?;
+            check_partition(&self.target, row, cx)?;
+            return Ok(None);
+        };
+        Ok(Some(leaves.route_checked(&self.target, row, open, cx)?.0))
+    }
+
+    /// UPDATE or DELETE of the row that a child's row names: what RETURNING is over, the row and
+    /// the child's. `None`: it was not changed.
+    pub(super) fn change<'s>(
+        &self,
+        source: &'s [Datum],
+        open: &mut OpenLeaves,
+        inserter: &mut Inserter,
+        cx: &mut ExecContext,
+    ) -> Result<Option<(Changed, Cow<'s, [Datum]>)>> {
+        let leaf = match &self.partitioned {
+            None => None,
+            Some(leaves) => match leaves.target_of(source, open, cx)? {
+                None => return Ok(None),
+                leaf => leaf,
+            },
+        };
+        let target = leaf.as_deref().unwrap_or(&self.target);
+        match change_row(self, target, source, cx)? {
+            Outcome::Kept => Ok(None),
+            Outcome::Done(changed) => Ok(Some((changed, Cow::Borrowed(source)))),
+            Outcome::Leaves { old, new } => {
+                let leaves = self.insert(&[&new], open, inserter, cx)?;
+                let mut source = source.to_vec();
+                let at = self.partitioned.as_ref().and_then(|leaves| leaves.leaf);
+                if let (Some(place), Some(leaf)) =
+                    (at.and_then(|at| source.get_mut(at)), leaves.first())
+                {
+                    *place = Datum::Oid(*leaf);
+                }
+                Ok(Some((Changed::Updated { old, new }, Cow::Owned(source))))
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Where a partitioned table's columns are in a leaf.
+//!
+//! A leaf has its parent's columns by name; one that was attached may have them in
+//! another order or with dropped ones between. Statements are written against the
+//! parent: its rows go to and fro.
+
+use std::sync::Arc;
+use steppe_catalog::Relation;
+use steppe_types::{Datum, Error, Result};
+
+/// The way between a parent's rows and those of a leaf whose columns are placed otherwise.
+pub(crate) struct ColumnMap {
+    /// The table that the statement names.
+    pub(crate) parent: Arc<Relation>,
+    /// For each of its columns the position in the leaf; `None` for dropped ones.
+    to_leaf: Box<[Option<usize>]>,
+    leaf_width: usize,
+}
+
+impl ColumnMap {
+    /// `None`: the columns have the same places.
+    pub(crate) fn new(parent: &Arc<Relation>, leaf: &Relation) -> Result<Option<ColumnMap>> {
+        let position = |(i, column): (usize, &steppe_catalog::Column)| {
+            if column.dropped {
+                return Ok(None);
+            }
+            let same = leaf.columns.get(i).filter(|c| !c.dropped && c.name == column.name);
+            let found = same.map(|_| i).or_else(|| leaf.column_index(&column.name));
+            found.map(Some).ok_or_else(|| {
+                Error::internal(format!(
+                    "partition \"{}\" has no column \"{}\"",
+                    leaf.name, column.name
+                ))
+            })
+        };
+        let to_leaf = parent.columns.iter().enumerate().map(position);
+        let to_leaf = to_leaf.collect::<Result<Box<[_]>>>()?;
+        let same = to_leaf.iter().enumerate().all(|(i, at)| at.is_none_or(|at| at == i));
+        if same && parent.columns.len() == leaf.columns.len() {
+            return Ok(None);
+        }
+        let leaf_width = leaf.columns.len();
+        Ok(Some(ColumnMap { parent: parent.clone(), to_leaf, leaf_width }))
+    }
+
+    /// A column's position in the leaf.
+    pub(crate) fn in_leaf(&self, column: usize) -> Result<usize> {
+        let found = self.to_leaf.get(column).copied().flatten();
+        found.ok_or_else(|| Error::internal("a dropped column is asked of a partition"))
+    }
+
+    /// The attribute number in the leaf; system columns keep theirs.
+    pub(crate) fn attribute(&self, attribute: i16) -> Result<i16> {
+        match usize::try_from(attribute - 1) {
+            Ok(column) => Ok(self.in_leaf(column)? as i16 + 1),
+            Err(_) => Ok(attribute),
+        }
+    }
+
+    /// The parent's row as the leaf has it.
+    pub(crate) fn row_in_leaf(&self, row: &[Datum]) -> Vec<Datum> {
+        let mut out = vec![Datum::Null; self.leaf_width];
+        for (value, at) in row.iter().zip(&self.to_leaf) {
+            if let Some(place) = at.and_then(|at| out.get_mut(at)) {
+                *place = value.clone();
+            }
+        }
+        out
+    }
+
+    /// The leaf's row as the parent has it.
+    pub(crate) fn row_in_parent(&self, row: &[Datum]) -> Vec<Datum> {
+        let value = |at: &Option<usize>| at.and_then(|at| row.get(at).cloned());
+        self.to_leaf.iter().map(|at| value(at).unwrap_or(Datum::Null)).collect()
+    }
+}

@@ -1,0 +1,65 @@
+//! The leaves of a partitioned table, and locking one at its first touch.
+
+use crate::context::ExecContext;
+use std::sync::Arc;
+use steppe_catalog::{Catalog, Relation};
+use steppe_sql::plan::{PlannedStmt, RelationLock};
+use steppe_txn::RelationLockMode;
+use steppe_types::{Oid, Result};
+
+/// The lock that a statement takes on a relation.
+pub fn lock_mode(lock: RelationLock) -> RelationLockMode {
+    match lock {
+        RelationLock::AccessShare => RelationLockMode::AccessShare,
+        RelationLock::RowShare => RelationLockMode::RowShare,
+        RelationLock::RowExclusive => RelationLockMode::RowExclusive,
+    }
+}
+
+/// The lock that a statement takes on a relation, and on the leaves of it that it touches.
+pub(crate) fn lock_mode_of(stmt: &PlannedStmt, relation: Oid) -> RelationLockMode {
+    let found = stmt.relations.iter().find(|(oid, _)| *oid == relation);
+    found.map_or(RelationLockMode::AccessShare, |(_, lock)| lock_mode(*lock))
+}
+
+/// The leaves of a partitioned table, those of its partitioned partitions in their place.
+pub(crate) fn leaves_of(catalog: &Catalog, table: Oid) -> Result<Vec<Oid>> {
+    let mut leaves = Vec::new();
+    let mut pending = vec![table];
+    while let Some(oid) = pending.pop() {
+        if catalog.partition_map(oid)?.is_none() {
+            leaves.push(oid);
+            continue;
+        }
+        let first = pending.len();
+        pending.extend(catalog.children(oid));
+        pending[first..].reverse();
+    }
+    Ok(leaves)
+}
+
+/// Locks a leaf as its parent was locked; its version in force then, which may be newer than the
+/// statement's catalog. `None`: it is no partition any more.
+pub(crate) fn lock_leaf(
+    cx: &mut ExecContext,
+    leaf: Oid,
+    mode: RelationLockMode,
+) -> Result<Option<Arc<Relation>>> {
+    if let Some(wait) = cx.txn()?.txn.lock_relation(leaf, mode)? {
+        cx.functions.services.block_on(wait)?;
+    }
+    let catalog = &cx.functions.catalog;
+    let newer = cx.functions.services.newer_catalog(catalog);
+    let relation = newer.as_ref().unwrap_or(catalog).relation(leaf);
+    Ok(relation.filter(|relation| relation.partition_of.is_some()).cloned())
+}
+
+/// Whether an index belongs to a partitioned one, at whatever level above.
+pub(crate) fn index_above(catalog: &Catalog, index: &Relation, above: Oid) -> bool {
+    let parent_of = |index: &Relation| index.partition_of.as_ref().map(|of| of.parent);
+    let mut parent = parent_of(index);
+    while let Some(oid) = parent.filter(|oid| *oid != above) {
+        parent = catalog.relation(oid).and_then(|index| parent_of(index));
+    }
+    parent.is_some()
+}

@@ -1,0 +1,29 @@
+//! Partitioned tables at run time (design D10).
+//!
+//! A compiled statement names the partitioned table and never its leaves. They are
+//! taken from the catalog when the statement runs; each is locked when it is first
+//! touched, and what is compiled for it is kept with the statement, up to a bound.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `leaf` | which leaves there are; locking one |
+//! | `cache` | what has been compiled for leaves |
+//! | `columns` | a leaf's columns may stand in another order than its parent's |
+//! | `template` | a leaf's scan, made from the scan of its parent |
+//! | `key` | the partition key of a row |
+//! | `route` | the leaf a row belongs to, and whether it may be where it is |
+
+mod cache;
+mod columns;
+mod key;
+mod leaf;
+mod route;
+mod template;
+
+pub(crate) use cache::LeafCache;
+pub(crate) use columns::ColumnMap;
+pub(crate) use leaf::{index_above, leaves_of, lock_leaf, lock_mode_of};
+pub(crate) use route::{PartitionCheck, RouteBuffers, Router};
+pub(crate) use template::{leaf_plan, size_of};
+
+pub use leaf::lock_mode;

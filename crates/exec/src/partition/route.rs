@@ -1,0 +1,149 @@
+//! Which leaf a row belongs to, and whether a row may be where it is.
+//!
+//! All tables of a partition tree have the same columns by name, so that the key of
+//! every level is computed from the row as the statement's table has it.
+
+use super::LeafCache;
+use super::key::{KeyOfRow, shown_key};
+use crate::context::ExecContext;
+use crate::env::FnContext;
+use crate::expr::Compiler;
+use crate::statement::no_plan;
+use std::sync::Arc;
+use steppe_catalog::{Catalog, PartitionKey, Relation};
+use steppe_partition::{Route, route_to_leaf};
+use steppe_types::{Datum, Error, Oid, Result, SqlState};
+
+/// Finds the leaves of rows of one partitioned table.
+pub(crate) struct Router {
+    table: Arc<Relation>,
+    keys: LeafCache<KeyOfRow>,
+}
+
+/// What routing keeps from row to row.
+#[derive(Default)]
+pub(crate) struct RouteBuffers {
+    key: Vec<Datum>,
+    encoded: Vec<u8>,
+}
+
+impl Router {
+    pub(crate) fn new(table: &Arc<Relation>) -> Router {
+        Router { table: table.clone(), keys: LeafCache::default() }
+    }
+
+    /// The leaf of a row; 23514 if there is none.
+    pub(crate) fn route(
+        &self,
+        catalog: &Arc<Catalog>,
+        row: &[Datum],
+        buffers: &mut RouteBuffers,
+        cx: &mut ExecContext,
+    ) -> Result<Oid> {
+        let root = self.table.oid;
+        let map = catalog.partition_map(root)?;
+        let map = map.ok_or_else(|| Error::internal("table has no partition map"))?;
+        let RouteBuffers { key, encoded } = buffers;
+        let mut key_of = |parent: Oid, out: &mut Vec<Datum>| {
+            self.key(catalog, parent)?.append(row, cx, out)?;
+            key.clone_from(out);
+            Ok(())
+        };
+        let map_of = |oid: Oid| catalog.partition_map(oid).ok().flatten();
+        match route_to_leaf(root, map, map_of, &mut key_of, encoded)? {
+            Route::Leaf(leaf) => Ok(leaf),
+            Route::NoPartition { parent } => Err(no_partition(catalog, parent, key, &cx.functions)),
+        }
+    }
+
+    /// The key of the table or of a partitioned partition of it, over the table's rows.
+    fn key(&self, catalog: &Arc<Catalog>, parent: Oid) -> Result<Arc<KeyOfRow>> {
+        let (parent, key) = partitioned(catalog, parent)?;
+        if let Some(found) = self.keys.get(parent) {
+            return Ok(found);
+        }
+        let stmt = no_plan(catalog.epoch);
+        let mut compiler = Compiler::new(&stmt, FnContext::pure(catalog.clone()));
+        let made = Arc::new(KeyOfRow::new(parent, key, &self.table, &mut compiler)?);
+        self.keys.put(parent, &made);
+        Ok(made)
+    }
+}
+
+fn partitioned(catalog: &Catalog, table: Oid) -> Result<(&Arc<Relation>, &PartitionKey)> {
+    let relation = catalog.relation(table);
+    let found = relation.and_then(|relation| Some((relation, relation.partition_key.as_ref()?)));
+    found.ok_or_else(|| Error::internal(format!("relation {table} is not partitioned")))
+}
+
+#[cold]
+fn no_partition(catalog: &Catalog, parent: Oid, key: &[Datum], cx: &FnContext) -> Error {
+    let Some(parent) = catalog.relation(parent) else {
+        return Error::internal("partitioned table has gone");
+    };
+    let error = Error::new(
+        SqlState::CHECK_VIOLATION,
+        format!("no partition of relation \"{}\" found for row", parent.name),
+    );
+    let schema = catalog.schema(parent.schema);
+    let error = error.table(schema.map_or("public", |s| &s.name), &parent.name);
+    match shown_key(parent, key, cx) {
+        Some(key) => error.detail(format!("Partition key of the failing row contains {key}.")),
+        None => error,
+    }
+}
+
+/// What a partition's rows must satisfy: each parent up to some table routes them there.
+pub(crate) struct PartitionCheck {
+    levels: Box<[Level]>,
+}
+
+struct Level {
+    parent: Oid,
+    child: Oid,
+    key: KeyOfRow,
+}
+
+impl PartitionCheck {
+    /// For rows of `table`, as a partition of its parent and of all above, up to `top` if that
+    /// is among them. `None`: it is no partition, or it is `top`.
+    pub(crate) fn new(
+        table: &Arc<Relation>,
+        top: Option<Oid>,
+        compiler: &mut Compiler<'_>,
+    ) -> Result<Option<PartitionCheck>> {
+        let catalog = compiler.catalog().clone();
+        let mut levels = Vec::new();
+        let mut child = table;
+        while let Some(of) = &child.partition_of
+            && Some(child.oid) != top
+        {
+            let (parent, key) = partitioned(&catalog, of.parent)?;
+            let key = KeyOfRow::new(parent, key, table, compiler)?;
+            levels.push(Level { parent: parent.oid, child: child.oid, key });
+            child = parent;
+        }
+        Ok((!levels.is_empty()).then(|| PartitionCheck { levels: levels.into() }))
+    }
+
+    /// Whether a row belongs there.
+    pub(crate) fn holds(&self, row: &[Datum], cx: &mut ExecContext) -> Result<bool> {
+        let catalog = cx.functions.catalog.clone();
+        let (mut key, mut encoded) = (Vec::new(), Vec::new());
+        for level in &self.levels {
+            key.clear();
+            level.key.append(row, cx, &mut key)?;
+            let map = catalog.partition_map(level.parent)?;
+            let map = map.ok_or_else(|| Error::internal("parent has no partition map"))?;
+            if map.route(&key, &mut encoded)? != Some(level.child) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether it depends on a column.
+    pub(crate) fn reads(&self, column: usize) -> bool {
+        self.levels.iter().any(|level| level.key.reads(column))
+    }
+}
