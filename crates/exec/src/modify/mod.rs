@@ -71,7 +71,7 @@ pub(crate) struct Target {
     pub(crate) checks: Box<[(Arc<str>, CExpr)]>,
     /// WITH CHECK OPTION: views' names and conditions over the new row.
     pub(crate) view_checks: Box<[(Arc<str>, CExpr)]>,
-    /// What the rows of a partition must satisfy, up to the table that the statement names.
+    /// What the rows of a partition must satisfy.
     pub(crate) partition: Option<PartitionCheck>,
     /// Of a leaf whose columns are placed otherwise than those of that table.
     pub(crate) columns: Option<ColumnMap>,

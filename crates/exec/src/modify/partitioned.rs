@@ -153,7 +153,7 @@ impl Partitioned {
                 .collect::<Result<_>>()?,
             // These see the row as the partitioned table has it.
             view_checks: Box::new([]),
-            partition: PartitionCheck::new(leaf, Some(self.table.oid), &mut compiler)?,
+            partition: PartitionCheck::new(leaf, &mut compiler)?,
             columns: ColumnMap::new(&self.table, leaf)?,
             indexes,
         })

@@ -530,7 +530,7 @@ impl PlanCompiler<'_, '_> {
             table: self.table(relation)?,
             indexes,
             arbiters,
-            partition: PartitionCheck::new(relation, None, self.exprs)?,
+            partition: PartitionCheck::new(relation, self.exprs)?,
             columns: None,
             not_null: not_null_columns(relation),
             generated: self.assignments(&modify.generated)?,

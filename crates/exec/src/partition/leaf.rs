@@ -3,6 +3,7 @@
 use crate::context::ExecContext;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
+use steppe_partition::KeySet;
 use steppe_sql::plan::{PlannedStmt, RelationLock};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Oid, Result};
@@ -22,17 +23,18 @@ pub(crate) fn lock_mode_of(stmt: &PlannedStmt, relation: Oid) -> RelationLockMod
     found.map_or(RelationLockMode::AccessShare, |(_, lock)| lock_mode(*lock))
 }
 
-/// The leaves of a partitioned table, those of its partitioned partitions in their place.
+/// The leaves of a partitioned table in the order of their bounds, those of its partitioned
+/// partitions in their place.
 pub(crate) fn leaves_of(catalog: &Catalog, table: Oid) -> Result<Vec<Oid>> {
-    let mut leaves = Vec::new();
+    let (mut leaves, all) = (Vec::new(), KeySet::all());
     let mut pending = vec![table];
     while let Some(oid) = pending.pop() {
-        if catalog.partition_map(oid)?.is_none() {
+        let Some(map) = catalog.partition_map(oid)? else {
             leaves.push(oid);
             continue;
-        }
+        };
         let first = pending.len();
-        pending.extend(catalog.children(oid));
+        pending.extend(map.select(&all));
         pending[first..].reverse();
     }
     Ok(leaves)

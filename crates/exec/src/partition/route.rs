@@ -93,7 +93,7 @@ fn no_partition(catalog: &Catalog, parent: Oid, key: &[Datum], cx: &FnContext) -
     }
 }
 
-/// What a partition's rows must satisfy: each parent up to some table routes them there.
+/// What a partition's rows must satisfy: its parent and all above route them there.
 pub(crate) struct PartitionCheck {
     levels: Box<[Level]>,
 }
@@ -105,19 +105,15 @@ struct Level {
 }
 
 impl PartitionCheck {
-    /// For rows of `table`, as a partition of its parent and of all above, up to `top` if that
-    /// is among them. `None`: it is no partition, or it is `top`.
+    /// For rows of `table`. `None`: it is no partition.
     pub(crate) fn new(
         table: &Arc<Relation>,
-        top: Option<Oid>,
         compiler: &mut Compiler<'_>,
     ) -> Result<Option<PartitionCheck>> {
         let catalog = compiler.catalog().clone();
         let mut levels = Vec::new();
         let mut child = table;
-        while let Some(of) = &child.partition_of
-            && Some(child.oid) != top
-        {
+        while let Some(of) = &child.partition_of {
             let (parent, key) = partitioned(&catalog, of.parent)?;
             let key = KeyOfRow::new(parent, key, table, compiler)?;
             levels.push(Level { parent: parent.oid, child: child.oid, key });

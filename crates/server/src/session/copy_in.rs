@@ -386,10 +386,7 @@ impl Session {
 
 fn check_copied(relation: &Relation) -> Result<()> {
     let what = match relation.kind {
-        RelKind::Table => return Ok(()),
-        RelKind::PartitionedTable => {
-            return Err(Error::not_supported("COPY into a partitioned table"));
-        }
+        RelKind::Table | RelKind::PartitionedTable => return Ok(()),
         RelKind::View => "view",
         RelKind::Sequence => "sequence",
         RelKind::Index | RelKind::PartitionedIndex => "index",

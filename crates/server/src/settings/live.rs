@@ -243,7 +243,6 @@ impl Reader<'_> {
             sort: self.bool("enable_sort"),
             material: self.bool("enable_material"),
             work_mem_kb: u64::try_from(self.int("work_mem")).unwrap_or(0),
-            search_path: Vec::new(),
         }
     }
 
