@@ -2,13 +2,13 @@
 //!
 //! Nothing needs vacuuming here: versions go when nobody can see them. VACUUM
 //! runs the purge at once, and sweeps tables for what a crash has made it forget.
-//! ANALYZE samples rows (Vitter's algorithm R) and
-//! stores what the planner's estimates need.
+//! ANALYZE samples rows (`sample`) and stores what the planner's estimates need.
 
-use super::scan::scan_rows;
+use super::sample::Sample;
 use super::table::def_text;
 use super::{DdlContext, partition};
 use crate::access::TableAccess;
+use crate::partition::ColumnMap;
 use std::collections::HashMap;
 use std::sync::Arc;
 use steppe_catalog::{ColumnStatistics, RelKind, Relation, Statistics};
@@ -16,8 +16,6 @@ use steppe_sql::ast::{DefValue, VacuumStmt};
 use steppe_txn::{Database, IndexStore, RelFileNumber, RelationLockMode};
 use steppe_types::{Datum, Error, Result, SqlState, compare, text_io};
 
-/// Rows sampled: 300 × the default statistics target, as PostgreSQL.
-const SAMPLE_ROWS: usize = 30_000;
 /// Most common values and histogram buckets kept: the default statistics target.
 const TARGET: usize = 100;
 
@@ -60,7 +58,12 @@ pub(crate) fn vacuum(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt) -> Result<&'st
     }
     let mut tables: Vec<Arc<Relation>> = Vec::new();
     if stmt.relations.is_empty() {
-        tables = ctx.catalog().relations().filter(|r| r.kind == RelKind::Table).cloned().collect();
+        // Partitions come with the table that they belong to.
+        let wanted = |r: &&Arc<Relation>| {
+            let kind = matches!(r.kind, RelKind::Table | RelKind::PartitionedTable);
+            kind && r.partition_of.is_none()
+        };
+        tables = ctx.catalog().relations().filter(wanted).cloned().collect();
     }
     for target in &stmt.relations {
         tables.push(ctx.open_table(&target.relation, RelationLockMode::ShareUpdateExclusive)?);
@@ -86,9 +89,7 @@ pub(crate) fn vacuum(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt) -> Result<&'st
     }
     if analyze {
         for table in tables {
-            for leaf in partition::leaves(ctx, &table)? {
-                analyze_table(ctx, leaf)?;
-            }
+            analyze_target(ctx, &table)?;
         }
     }
     Ok(if stmt.is_vacuum { "VACUUM" } else { "ANALYZE" })
@@ -120,45 +121,47 @@ fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
     Ok(())
 }
 
-fn analyze_table(ctx: &mut DdlContext<'_>, table: Arc<Relation>) -> Result<()> {
+/// Statistics of a table, or of each leaf of a partitioned one and then of all their rows.
+fn analyze_target(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
+    let leaves = partition::leaves(ctx, table)?;
+    if table.kind != RelKind::PartitionedTable {
+        return leaves.iter().try_for_each(|table| analyze_table(ctx, table).map(drop));
+    }
+    let (mut all, services) = (Sample::default(), ctx.services.clone());
+    for leaf in leaves {
+        if let Some(sample) = analyze_table(ctx, &leaf)? {
+            let columns = ColumnMap::new(table, &leaf)?;
+            all.add_leaf(sample, columns.as_ref(), &*services);
+        }
+    }
+    put_statistics(ctx, table, &all)
+}
+
+/// Samples a table and stores its statistics.
+fn analyze_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<Option<Sample>> {
     ctx.txn.lock_relation_blocking(table.oid, RelationLockMode::ShareUpdateExclusive)?;
     // It may have been dropped while we waited.
-    let Some(table) = ctx.catalog().relation(table.oid).cloned() else { return Ok(()) };
-    let (rows, sample) = sample_rows(ctx, &table)?;
+    let Some(table) = ctx.catalog().relation(table.oid).cloned() else { return Ok(None) };
     let pages = match table.storage {
         Some(file) => pages_of(ctx.store.database(), file)?,
         None => 0,
     };
+    let sample = Sample::of_table(ctx, &table, pages)?;
+    put_statistics(ctx, &table, &sample)?;
+    Ok(Some(sample))
+}
+
+fn put_statistics(ctx: &mut DdlContext<'_>, table: &Arc<Relation>, sample: &Sample) -> Result<()> {
+    let Sample { rows, pages, sampled } = sample;
     let columns = (0..table.columns.len())
         .map(|i| match table.columns[i].dropped {
             true => Ok(ColumnStatistics::default()),
-            false => column_statistics(ctx, &table, i, &sample, rows),
+            false => column_statistics(ctx, table, i, sampled, *rows),
         })
         .collect::<Result<Vec<_>>>()?;
-    let mut analyzed = (*table).clone();
-    analyzed.statistics = Some(Arc::new(Statistics { rows: rows as f64, pages, columns }));
+    let mut analyzed = (**table).clone();
+    analyzed.statistics = Some(Arc::new(Statistics { rows: *rows as f64, pages: *pages, columns }));
     ctx.put(analyzed)
-}
-
-/// All rows counted, and a uniform sample of them in their stored order.
-fn sample_rows(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<(u64, Vec<Vec<Datum>>)> {
-    let access = TableAccess::open(ctx.store.database(), table)?;
-    let services = ctx.services.clone();
-    let (mut count, mut sample) = (0u64, Vec::<(u64, Vec<Datum>)>::new());
-    scan_rows(ctx, &access, &mut |_, values| {
-        count += 1;
-        if sample.len() < SAMPLE_ROWS {
-            sample.push((count, values.to_vec()));
-        } else {
-            let at = (services.random() * count as f64) as usize;
-            if let Some(slot) = sample.get_mut(at) {
-                *slot = (count, values.to_vec());
-            }
-        }
-        Ok(())
-    })?;
-    sample.sort_by_key(|(at, _)| *at);
-    Ok((count, sample.into_iter().map(|(_, row)| row).collect()))
 }
 
 fn column_statistics(

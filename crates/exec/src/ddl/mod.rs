@@ -24,6 +24,7 @@ mod index;
 mod like;
 mod misc;
 mod partition;
+mod sample;
 mod scan;
 mod sequence;
 mod set_schema;

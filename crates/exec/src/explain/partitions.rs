@@ -7,7 +7,7 @@ use super::Explained;
 use super::document::Node;
 use super::plan::{Builder, Place, count};
 use crate::context::LeafRun;
-use crate::partition::{leaf_plan, leaves_of};
+use crate::partition::{leaf_plan, leaves_of, whole_template};
 use std::collections::HashMap;
 use std::sync::Arc;
 use steppe_sql::plan::{ModifyTable, Plan, PlanNode, ScanRelation};
@@ -39,7 +39,10 @@ struct Leaf {
 #[derive(Default)]
 pub(super) struct LeavesOfScans {
     scans: HashMap<usize, Leaves>,
+    /// How many leaves are called after each alias.
     aliases: HashMap<Arc<str>, usize>,
+    /// What UPDATE and DELETE change, which is shown under its own name besides its leaves.
+    targets: Vec<ScanRelation>,
 }
 
 impl LeavesOfScans {
@@ -47,7 +50,12 @@ impl LeavesOfScans {
     pub(super) fn add(&mut self, plan: &Plan, next: &mut usize, explained: Explained<'_>) {
         let id = *next;
         *next += 1;
+        if let PlanNode::Modify(modify) = &plan.node {
+            self.targets.push(modify.rel.clone());
+        }
         if let PlanNode::PartitionScan { rel, template } = &plan.node {
+            let whole = whole_template(plan);
+            let template = whole.as_ref().unwrap_or(template);
             let leaves = self.leaves(id, rel, template, explained);
             self.scans.insert(id, leaves);
             *next = id + count(plan);
@@ -80,8 +88,9 @@ impl LeavesOfScans {
             .collect();
         let mut shown = Vec::new();
         for oid in oids.iter().take(LEAVES_SHOWN_MAX) {
+            let is_target = self.targets.iter().any(|target| is_same(target, rel));
             let alias = match oids.len() {
-                1 => rel.alias.clone(),
+                1 if !is_target => rel.alias.clone(),
                 _ => self.next_alias(&rel.alias),
             };
             let plan = catalog.relation(*oid);
@@ -113,7 +122,7 @@ impl<'a> Builder<'a> {
         root: bool,
     ) -> Option<Node> {
         let id = self.next_id;
-        let leaves = self.leaves.get(id).filter(|_| plan.is_plain())?;
+        let leaves = self.leaves.get(id).filter(|_| whole_template(plan).is_some())?;
         let node = match &leaves.shown[..] {
             [leaf] if leaves.total == 1 => {
                 self.next_id = leaf.first_id;
@@ -177,8 +186,7 @@ fn scan_of(plan: &Plan, rel: &ScanRelation, next: &mut usize) -> Option<usize> {
     *next += 1;
     if let PlanNode::PartitionScan { rel: scanned, .. } = &plan.node {
         *next = id + count(plan);
-        let same = scanned.relation.oid == rel.relation.oid && scanned.alias == rel.alias;
-        return same.then_some(id);
+        return is_same(scanned, rel).then_some(id);
     }
     let mut children = Vec::new();
     crate::deps::for_each_child(plan, &mut |child| children.push(child));
@@ -186,6 +194,10 @@ fn scan_of(plan: &Plan, rel: &ScanRelation, next: &mut usize) -> Option<usize> {
         *next += usize::from(i == 1 && matches!(plan.node, PlanNode::HashJoin { .. }));
         scan_of(child, rel, next)
     })
+}
+
+fn is_same(a: &ScanRelation, b: &ScanRelation) -> bool {
+    a.relation.oid == b.relation.oid && a.alias == b.alias
 }
 
 fn relation_of(plan: &Plan) -> Option<&ScanRelation> {

@@ -159,8 +159,8 @@ impl Partitioned {
         })
     }
 
-    /// Inserts rows of the partitioned table, calling `stored` for each in order.
-    pub(super) fn insert(
+    /// Inserts rows of the partitioned table; the leaf of each.
+    fn insert(
         &self,
         root: &Target,
         rows: &[&[Datum]],
@@ -168,8 +168,13 @@ impl Partitioned {
         inserter: &mut Inserter,
         cx: &mut ExecContext,
     ) -> Result<Vec<Oid>> {
+        if let [row] = rows {
+            let (target, stored) = self.route_checked(root, row, open, cx)?;
+            inserter.insert_checked(&target, &[&stored], cx)?;
+            return Ok(vec![target.table.relation.oid]);
+        }
         let mut leaves = Vec::with_capacity(rows.len());
-        let mut groups: Vec<(Arc<Target>, Vec<Vec<Datum>>)> = Vec::new();
+        let mut groups: Vec<(Arc<Target>, Vec<Cow<'_, [Datum]>>)> = Vec::new();
         let mut group_of: HashMap<Oid, usize> = HashMap::new();
         let mut failed = None;
         for row in rows {
@@ -191,22 +196,22 @@ impl Partitioned {
             }
         }
         for (target, rows) in &groups {
-            let rows: Vec<&[Datum]> = rows.iter().map(|row| &row[..]).collect();
+            let rows: Vec<&[Datum]> = rows.iter().map(|row| &**row).collect();
             inserter.insert_checked(target, &rows, cx)?;
         }
         failed.map_or(Ok(leaves), Err)
     }
 
     /// A row's leaf, and the row as it is stored there.
-    fn route_checked(
+    fn route_checked<'r>(
         &self,
         root: &Target,
-        row: &[Datum],
+        row: &'r [Datum],
         open: &mut OpenLeaves,
         cx: &mut ExecContext,
-    ) -> Result<(Arc<Target>, Vec<Datum>)> {
+    ) -> Result<(Arc<Target>, Cow<'r, [Datum]>)> {
         let target = self.route(root, row, open, cx)?;
-        let stored = target.stored(row).into_owned();
+        let stored = target.stored(row);
         check_row(&target, &stored, cx)?;
         Ok((target, stored))
     }

@@ -23,7 +23,7 @@ use crate::access::{IndexAccess, ScanColumn, TableAccess};
 use crate::aggregate::AggKind;
 use crate::expr::{CExpr, Compiler};
 use crate::modify::{ConflictPlan, ModifyPlan, Partitioned, Target, arbiters, not_null_columns};
-use crate::partition::{LeafCache, PartitionCheck, size_of};
+use crate::partition::{LeafCache, PartitionCheck, size_of, whole_template};
 use crate::sorter::SortColumn;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
@@ -57,15 +57,18 @@ impl PlanCompiler<'_, '_> {
         let id = self.next_id;
         self.next_id += 1;
         let kind = self.node(plan)?;
-        let sets = matches!(plan.node, PlanNode::ProjectSet(_));
-        let project = match &plan.project {
-            Some(project) if !sets => Some(self.exprs.list(project)?),
-            _ => None,
+        // Some nodes filter and compute themselves.
+        let (filters, projects) = match &kind {
+            CNode::PartitionScan(scan) => (!scan.is_whole, !scan.is_whole),
+            CNode::ProjectSet(_) => (true, false),
+            _ => (true, true),
         };
+        let filter = plan.filter.as_ref().filter(|_| filters);
+        let project = plan.project.as_ref().filter(|_| projects);
         Ok(Arc::new(CPlan {
             id,
-            filter: self.exprs.option(&plan.filter)?,
-            project,
+            filter: filter.map(|filter| self.exprs.expr(filter)).transpose()?,
+            project: project.map(|project| self.exprs.list(project)).transpose()?,
             width: plan.types.len(),
             dependencies: self.exprs.dependencies.of_plan(plan),
             kind,
@@ -104,10 +107,12 @@ impl PlanCompiler<'_, '_> {
             PlanNode::PartitionScan { rel, template } => {
                 let template_id = self.next_id;
                 self.next_id += size_of(template);
+                let whole = whole_template(plan);
                 CNode::PartitionScan(Box::new(PartitionScanPlan {
                     stmt: self.stmt.clone(),
                     rel: rel.clone(),
-                    template: (**template).clone(),
+                    is_whole: whole.is_some(),
+                    template: whole.unwrap_or_else(|| (**template).clone()),
                     template_id,
                     leaves: LeafCache::default(),
                 }))

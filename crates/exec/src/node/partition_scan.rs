@@ -22,6 +22,8 @@ pub(crate) struct PartitionScanPlan {
     pub(crate) stmt: Arc<PlannedStmt>,
     pub(crate) rel: ScanRelation,
     pub(crate) template: Plan,
+    /// It does all that this node has to do.
+    pub(crate) is_whole: bool,
     /// Where the template's nodes are numbered from.
     pub(crate) template_id: usize,
     pub(crate) leaves: LeafCache<CPlan>,

@@ -12,6 +12,29 @@ use steppe_sql::expr::Expr;
 use steppe_sql::plan::{Plan, PlanNode, ScanRelation};
 use steppe_types::{Error, Oid, Result};
 
+/// The template of a partitioned table's scan with what the scan itself filters and computes,
+/// which each leaf's scan does at once. `None`: the template computes something before that.
+pub(crate) fn whole_template(plan: &Plan) -> Option<Plan> {
+    let PlanNode::PartitionScan { template, .. } = &plan.node else { return None };
+    if template.project.is_some() && !plan.is_plain() {
+        return None;
+    }
+    let mut whole = (**template).clone();
+    if !plan.is_plain() {
+        whole.filter = all_of(whole.filter.into_iter().chain(plan.filter.clone()).collect());
+        whole.project = plan.project.clone();
+        whole.types = plan.types.clone();
+    }
+    Some(whole)
+}
+
+fn all_of(mut conditions: Vec<Expr>) -> Option<Expr> {
+    match conditions.len() {
+        0 | 1 => conditions.pop(),
+        _ => Some(Expr::And(conditions)),
+    }
+}
+
 /// The number of nodes in a template.
 pub(crate) fn size_of(template: &Plan) -> usize {
     let mut size = 1;
@@ -117,10 +140,7 @@ fn without_index(template: &Plan, leaf: &Arc<Relation>, alias: &Arc<str>) -> Res
         })?);
     }
     conditions.extend(plan.filter.take());
-    plan.filter = match conditions.len() {
-        0 | 1 => conditions.pop(),
-        _ => Some(Expr::And(conditions)),
-    };
+    plan.filter = all_of(conditions);
     if read.len() > wanted && plan.project.is_none() {
         let slot = |(index, ty): (usize, &_)| Expr::Slot { index, ty: *ty };
         plan.project = Some(plan.types.iter().enumerate().map(slot).collect());

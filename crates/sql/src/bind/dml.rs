@@ -95,6 +95,7 @@ impl Binder<'_> {
             Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, range_var.location))
         };
         match relation.kind {
+            RelKind::PartitionedTable if !range_var.inherit => Err(super::from::only_partitioned()),
             RelKind::Table | RelKind::PartitionedTable => Ok(relation),
             RelKind::Virtual => Err(self.error(
                 SqlState::INSUFFICIENT_PRIVILEGE,

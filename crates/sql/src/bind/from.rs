@@ -46,6 +46,11 @@ pub(crate) fn parse_qualified_name(text: &str) -> Result<Vec<String>> {
     }
 }
 
+/// A partitioned table has no rows of its own.
+pub(super) fn only_partitioned() -> Error {
+    Error::not_supported("ONLY before a partitioned table")
+}
+
 impl Binder<'_> {
     /// FROM clause: each item with what it makes visible.
     pub(crate) fn bind_from(&mut self, items: &[ast::FromItem]) -> Result<Vec<FromItem>> {
@@ -118,6 +123,7 @@ impl Binder<'_> {
                     range_var.location,
                 )
                 .detail("This operation is not supported for indexes.")),
+            RelKind::PartitionedTable if !range_var.inherit => Err(only_partitioned()),
             _ => self.add_relation_rte(relation, range_var.alias.as_ref()),
         }
     }

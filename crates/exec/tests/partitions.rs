@@ -1,0 +1,198 @@
+//! Partitioned tables whose leaves are laid out otherwise than their parent, or lack its index.
+
+#![allow(missing_docs)]
+
+mod support;
+
+use std::sync::Arc;
+use steppe_catalog::{PUBLIC, PartitionColumn, PartitionKey, PartitionOf, RelKind, Relation};
+use steppe_partition::{BoundValue, PartitionBound, PartitionStrategy, RangeDatum};
+use steppe_types::{Datum, Oid, oid};
+use support::World;
+
+fn relation(w: &World, name: &str) -> Relation {
+    (**w.catalog.relation_named(PUBLIC, name).expect("relation exists")).clone()
+}
+
+/// Makes a table that is partitioned by the range of its column `id` out of a plain one.
+fn partition(w: &mut World, name: &str) -> Oid {
+    let mut table = relation(w, name);
+    let attnum = table.column_index("id").expect("has the column") as i16 + 1;
+    let key = PartitionColumn {
+        attnum,
+        expression: None,
+        type_oid: oid::INT4,
+        collation: 0,
+        opclass: None,
+    };
+    table.kind = RelKind::PartitionedTable;
+    table.partition_key =
+        Some(PartitionKey { strategy: PartitionStrategy::Range, columns: vec![key] });
+    (table.storage, table.overflow) = (None, None);
+    for index in &table.indexes {
+        let mut index = (**w.catalog.relation(*index).expect("index exists")).clone();
+        index.kind = RelKind::PartitionedIndex;
+        index.storage = None;
+        w.catalog.put_relation(index);
+    }
+    let oid = table.oid;
+    w.catalog.put_relation(table);
+    oid
+}
+
+fn attach(w: &mut World, parent: &str, name: &str, lower: i32, upper: i32) {
+    let side = |v| vec![RangeDatum::Value(BoundValue::new(oid::INT4, Datum::Int4(v)))];
+    let bound = PartitionBound::Range { lower: side(lower), upper: side(upper) };
+    let parent = relation(w, parent).oid;
+    let mut table = relation(w, name);
+    table.partition_of = Some(PartitionOf { parent, bound: Some(bound), detach_pending: false });
+    w.catalog.put_relation(table);
+}
+
+fn attach_index(w: &mut World, parent: &str, name: &str) {
+    let parent = relation(w, parent).oid;
+    let mut index = relation(w, name);
+    index.partition_of = Some(PartitionOf { parent, bound: None, detach_pending: false });
+    w.catalog.put_relation(index);
+}
+
+/// `p1` is as its parent; `p2` has the columns in another order, one dropped, and no index on v.
+fn world() -> World {
+    let mut w = World::new();
+    let indexes: &[(&str, bool, &[&str])] = &[("p_pkey", true, &["id"]), ("p_v", false, &["v"])];
+    w.table("p", &["id int4 not-null", "v int4", "s text"], indexes);
+    partition(&mut w, "p");
+    let indexes: &[(&str, bool, &[&str])] = &[("p1_pkey", true, &["id"]), ("p1_v", false, &["v"])];
+    w.table("p1", &["id int4 not-null", "v int4", "s text"], indexes);
+    w.table(
+        "p2",
+        &["s text", "x int4", "v int4", "id int4 not-null"],
+        &[("p2_pkey", true, &["id"])],
+    );
+    let mut p2 = relation(&w, "p2");
+    p2.columns[1].dropped = true;
+    p2.columns[1].name = "........pg.dropped.2........".into();
+    w.catalog.put_relation(p2);
+    attach(&mut w, "p", "p1", 0, 100);
+    attach(&mut w, "p", "p2", 100, 200);
+    for (parent, index) in [("p_pkey", "p1_pkey"), ("p_pkey", "p2_pkey"), ("p_v", "p1_v")] {
+        attach_index(&mut w, parent, index);
+    }
+    w
+}
+
+#[test]
+fn leaves_may_be_laid_out_otherwise() {
+    let mut w = world();
+    assert_eq!(
+        w.count("insert into p select g, g * 2, 's' || g from generate_series(0, 199) g"),
+        200
+    );
+    assert_eq!(w.rows("select count(*), sum(v) from p1"), ["100|9900"]);
+    assert_eq!(w.rows("select s, v, id from p2 where id = 150"), ["s150|300|150"]);
+    assert_eq!(w.rows("select * from p where id = 150"), ["150|300|s150"]);
+    assert_eq!(w.rows("select s from p where v = 300"), ["s150"]);
+    assert_eq!(w.rows("select s, id from p where v = 20"), ["s10|10"]);
+    assert_eq!(w.rows("update p set v = v + id where id = 150 returning *"), ["150|450|s150"]);
+    assert_eq!(
+        w.rows("update p set id = 50 + 150, s = 'far' where id = 1000 returning *"),
+        [""; 0]
+    );
+    assert_eq!(w.rows("delete from p where v = 450 returning s, id"), ["s150|150"]);
+    assert_eq!(w.rows("select id from p where id = 150"), [""; 0]);
+    // From one layout to the other and back.
+    assert_eq!(w.rows("delete from p where id = 10 returning v"), ["20"]);
+    assert_eq!(w.rows("update p set id = 10 where id = 160 returning *"), ["10|320|s160"]);
+    assert_eq!(
+        w.rows("select tableoid = (select max(tableoid) from p1), v from p where id = 10"),
+        ["t|320"]
+    );
+    assert_eq!(w.rows("update p set id = 160, v = 1 where id = 10 returning *"), ["160|1|s160"]);
+    assert_eq!(w.rows("select s, v from p2 where id = 160"), ["s160|1"]);
+    assert_eq!(w.rows("select id from p where v = 320"), [""; 0]);
+    assert_eq!(w.rows("select count(*) from p"), ["198"]);
+}
+
+#[test]
+fn conflicts_and_locks_are_the_leafs() {
+    let mut w = world();
+    w.count("insert into p values (1, 1, 'a'), (101, 1, 'b')");
+    let on_conflict = "insert into p values (101, 7, 'c') on conflict (id)";
+    assert_eq!(w.count(&format!("{on_conflict} do nothing")), 0);
+    let update = "do update set s = p.s || excluded.s, v = excluded.v where p.v = 1";
+    assert_eq!(w.rows(&format!("{on_conflict} {update} returning *")), ["101|7|bc"]);
+    assert_eq!(w.rows(&format!("{on_conflict} {update} returning *")), [""; 0]);
+    let (state, message, _) = w.error(&format!("{on_conflict} do update set id = 5"));
+    assert_eq!((&*state, &*message), ("0A000", "invalid ON UPDATE specification"));
+    assert_eq!(
+        w.rows("select s, id from p where v < 10 order by id for update"),
+        ["a|1", "bc|101"]
+    );
+    let (state, message, _) = w.error("insert into p values (101, 1, 'x')");
+    assert_eq!(state, "23505");
+    assert_eq!(message, "duplicate key value violates unique constraint \"p2_pkey\"");
+}
+
+#[test]
+fn errors_show_the_row_as_it_was_written() {
+    let mut w = world();
+    w.check("p2", "small", "v < 1000");
+    let (state, message, detail) = w.error("insert into p values (120, 2000, 'big')");
+    assert_eq!(state, "23514");
+    assert_eq!(message, "new row for relation \"p2\" violates check constraint \"small\"");
+    assert_eq!(detail, "Failing row contains (120, 2000, big).");
+    let (state, message, detail) = w.error("insert into p values (200, 1, 'x')");
+    assert_eq!(state, "23514");
+    assert_eq!(message, "no partition of relation \"p\" found for row");
+    assert_eq!(detail, "Partition key of the failing row contains (id) = (200).");
+    let (_, message, detail) = w.error("insert into p2 (id, v, s) values (7, 1, 'x')");
+    assert_eq!(message, "new row for relation \"p2\" violates partition constraint");
+    assert_eq!(detail, "Failing row contains (x, 1, 7).");
+    w.count("insert into p values (120, 2, 'ok')");
+    let (_, message, _) = w.error("update p2 set id = 3");
+    assert_eq!(message, "new row for relation \"p2\" violates partition constraint");
+    // What rows before the failing one run into comes first.
+    let (_, message, _) = w.error("insert into p values (120, 1, ''), (900, 1, '')");
+    assert_eq!(message, "duplicate key value violates unique constraint \"p2_pkey\"");
+}
+
+#[test]
+fn a_leaf_without_the_index_is_read_whole() {
+    let w = world();
+    assert_eq!(
+        w.explain("select s from p where v = 20 and s <> 'x'"),
+        [
+            "Append",
+            "  ->  Index Scan using p1_v on p1 p_1",
+            "        Index Cond: (v = 20)",
+            "        Filter: (s <> 'x'::text)",
+            "  ->  Seq Scan on p2 p_2",
+            "        Filter: ((v = 20) AND (s <> 'x'::text))",
+        ]
+    );
+    assert_eq!(
+        w.explain("select * from p where id = 150"),
+        [
+            "Append",
+            "  ->  Index Scan using p1_pkey on p1 p_1",
+            "        Index Cond: (id = 150)",
+            "  ->  Index Scan using p2_pkey on p2 p_2",
+            "        Index Cond: (id = 150)",
+        ]
+    );
+}
+
+#[test]
+fn the_plan_names_no_leaf() {
+    let mut w = world();
+    let stmt = w.compile("select id from p where v = $1", &[oid::INT4]).expect("compiles");
+    let plan = format!("{:?}", stmt.planned().plan);
+    assert!(!plan.contains("\"p1\"") && !plan.contains("\"p2\""), "{plan}");
+    // A scan goes over the leaves again for each outer row.
+    w.count("insert into p values (1, 1, 'a'), (101, 2, 'b'), (102, 1, 'c')");
+    let rows =
+        w.rows("select x, (select count(*) from p where v = x) from generate_series(0, 2) x");
+    assert_eq!(rows, ["0|0", "1|2", "2|1"]);
+    let catalog = Arc::new(w.catalog.clone());
+    assert_eq!(catalog.children(relation(&w, "p").oid).count(), 2);
+}
