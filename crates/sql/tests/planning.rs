@@ -78,8 +78,7 @@ fn planned(sql: &str) -> Result<PlannedStmt> {
         statements.pop().ok_or_else(|| Error::internal("no statement"))?.statement;
     let ctx = BindContext { catalog: &catalog, search_path: &search_path, io: &io, source: sql };
     let bound = bind_query(&ctx, &statement, Params::variable(&[]))?;
-    let settings =
-        PlannerSettings { search_path: search_path.to_vec(), ..PlannerSettings::default() };
+    let settings = PlannerSettings::default();
     let ctx = PlannerContext {
         older: None,
         catalog: &catalog,

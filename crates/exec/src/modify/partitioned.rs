@@ -14,7 +14,7 @@ use crate::context::ExecContext;
 use crate::env::FnContext;
 use crate::expr::Compiler;
 use crate::partition::{
-    ColumnMap, LeafCache, PartitionCheck, RouteBuffers, Router, index_above, lock_leaf,
+    ColumnMap, LeafCache, LockedLeaf, PartitionCheck, RouteBuffers, Router, index_above, lock_leaf,
 };
 use crate::statement::no_plan;
 use hashbrown::HashMap;
@@ -107,19 +107,22 @@ impl Partitioned {
         }
         let target = match lock_leaf(cx, leaf, RelationLockMode::RowExclusive)? {
             None => None,
-            Some(relation) => Some(self.target(&relation, cx)?),
+            Some(locked) => Some(self.target(&locked, cx)?),
         };
         open.targets.insert(leaf, target.clone());
         Ok(target)
     }
 
-    fn target(&self, leaf: &Arc<Relation>, cx: &mut ExecContext) -> Result<Arc<Target>> {
-        if let Some(found) = self.targets.get(leaf) {
+    fn target(&self, leaf: &LockedLeaf, cx: &mut ExecContext) -> Result<Arc<Target>> {
+        let LockedLeaf { relation, catalog, is_planned } = leaf;
+        if let Some(found) = self.targets.get(relation).filter(|_| *is_planned) {
             return Ok(found);
         }
-        let database = cx.txn()?.txn.database().clone();
-        let made = Arc::new(self.compile(leaf, &cx.functions.catalog, &database)?);
-        self.targets.put(leaf, &made);
+        let database = cx.txn()?.txn.database();
+        let made = Arc::new(self.compile(relation, catalog, database)?);
+        if *is_planned {
+            self.targets.put(relation, &made);
+        }
         Ok(made)
     }
 

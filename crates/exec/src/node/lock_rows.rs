@@ -41,7 +41,8 @@ impl CRowLock {
     /// Where a row of a leaf is.
     fn leaf_rows(&self, leaf: Oid, cx: &mut ExecContext) -> Result<Option<LockedRows>> {
         let Some(leaf) = lock_leaf(cx, leaf, RelationLockMode::RowShare)? else { return Ok(None) };
-        let map = ColumnMap::new(&self.rows.table.relation, &leaf)?;
+        let leaf = &leaf.relation;
+        let map = ColumnMap::new(&self.rows.table.relation, leaf)?;
         let columns = self.rows.columns.iter().map(|(slot, column)| {
             Ok(match (&map, column) {
                 (Some(map), ScanColumn::Stored(at)) => {
@@ -51,7 +52,7 @@ impl CRowLock {
             })
         });
         let columns = columns.collect::<Result<_>>()?;
-        let table = Arc::new(TableAccess::open(cx.txn()?.txn.database(), &leaf)?);
+        let table = Arc::new(TableAccess::open(cx.txn()?.txn.database(), leaf)?);
         Ok(Some(LockedRows { table, columns }))
     }
 }

@@ -9,10 +9,11 @@ use crate::batch::RowBatch;
 use crate::context::{ExecContext, Instrument, LeafRun};
 use crate::env::FnContext;
 use crate::expr::Compiler;
-use crate::partition::{LeafCache, leaf_plan, leaves_of, lock_leaf, lock_mode_of, size_of};
+use crate::partition::{
+    LeafCache, LockedLeaf, leaf_plan, leaves_of, lock_leaf, lock_mode_of, size_of,
+};
 use hashbrown::HashMap;
 use std::sync::Arc;
-use steppe_catalog::Relation;
 use steppe_sql::plan::{Plan, PlannedStmt, ScanRelation};
 use steppe_types::{Error, Oid, Result};
 
@@ -57,25 +58,28 @@ pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
 
 impl PartitionScanPlan {
     /// The scan of a leaf.
-    fn scan_of(&self, leaf: &Arc<Relation>, cx: &mut ExecContext) -> Result<Arc<CPlan>> {
-        if let Some(found) = self.leaves.get(leaf) {
+    fn scan_of(&self, leaf: &LockedLeaf, cx: &mut ExecContext) -> Result<Arc<CPlan>> {
+        if !leaf.is_planned {
+            return self.compile(leaf, self.template_id, cx);
+        }
+        if let Some(found) = self.leaves.get(&leaf.relation) {
             return Ok(found);
         }
         let made = self.compile(leaf, self.template_id, cx)?;
-        self.leaves.put(leaf, &made);
+        self.leaves.put(&leaf.relation, &made);
         Ok(made)
     }
 
     fn compile(
         &self,
-        leaf: &Arc<Relation>,
+        leaf: &LockedLeaf,
         first_id: usize,
         cx: &mut ExecContext,
     ) -> Result<Arc<CPlan>> {
-        let catalog = cx.functions.catalog.clone();
-        let plan = leaf_plan(&self.template, &catalog, leaf, &self.rel.alias)?;
+        let LockedLeaf { relation, catalog, .. } = leaf;
+        let plan = leaf_plan(&self.template, catalog, relation, &self.rel.alias)?;
         let database = cx.txn()?.txn.database().clone();
-        let mut exprs = Compiler::new(&self.stmt, FnContext::pure(catalog));
+        let mut exprs = Compiler::new(&self.stmt, FnContext::pure(catalog.clone()));
         let mut compiler = PlanCompiler {
             exprs: &mut exprs,
             stmt: &self.stmt,
@@ -99,15 +103,15 @@ impl PartitionScanNode {
         let Some(counted) = cx.instruments.as_ref().map(Vec::len) else {
             return scan.scan_of(&leaf, cx).map(Some);
         };
-        if let Some(found) = self.analyzed.get(&leaf.oid) {
+        if let Some(found) = self.analyzed.get(&leaf.relation.oid) {
             return Ok(Some(found.clone()));
         }
         let made = scan.compile(&leaf, counted, cx)?;
         if let Some(instruments) = &mut cx.instruments {
             instruments.resize(counted + size_of(&scan.template), Instrument::default());
         }
-        cx.leaf_runs.push(LeafRun { scan: self.plan.id, leaf: leaf.oid, first: counted });
-        self.analyzed.insert(leaf.oid, made.clone());
+        cx.leaf_runs.push(LeafRun { scan: self.plan.id, leaf: leaf.relation.oid, first: counted });
+        self.analyzed.insert(leaf.relation.oid, made.clone());
         Ok(Some(made))
     }
 }

@@ -40,20 +40,31 @@ pub(crate) fn leaves_of(catalog: &Catalog, table: Oid) -> Result<Vec<Oid>> {
     Ok(leaves)
 }
 
-/// Locks a leaf as its parent was locked; its version in force then, which may be newer than the
-/// statement's catalog. `None`: it is no partition any more.
+/// A leaf that is locked.
+pub(crate) struct LockedLeaf {
+    pub(crate) relation: Arc<Relation>,
+    /// The catalog in force: while the lock was waited for, others may have changed the leaf.
+    pub(crate) catalog: Arc<Catalog>,
+    /// It is the one that the statement was planned against.
+    pub(crate) is_planned: bool,
+}
+
+/// Locks a leaf as its parent was locked. `None`: it is no partition any more.
 pub(crate) fn lock_leaf(
     cx: &mut ExecContext,
     leaf: Oid,
     mode: RelationLockMode,
-) -> Result<Option<Arc<Relation>>> {
+) -> Result<Option<LockedLeaf>> {
     if let Some(wait) = cx.txn()?.txn.lock_relation(leaf, mode)? {
         cx.functions.services.block_on(wait)?;
     }
-    let catalog = &cx.functions.catalog;
-    let newer = cx.functions.services.newer_catalog(catalog);
-    let relation = newer.as_ref().unwrap_or(catalog).relation(leaf);
-    Ok(relation.filter(|relation| relation.partition_of.is_some()).cloned())
+    let planned = &cx.functions.catalog;
+    let newer = cx.functions.services.newer_catalog(planned);
+    let is_planned = newer.is_none();
+    let catalog = newer.unwrap_or_else(|| planned.clone());
+    let relation = catalog.relation(leaf).filter(|relation| relation.partition_of.is_some());
+    let relation = relation.cloned();
+    Ok(relation.map(|relation| LockedLeaf { relation, catalog, is_planned }))
 }
 
 /// Whether an index belongs to a partitioned one, at whatever level above.

@@ -22,7 +22,7 @@ mod template;
 
 pub(crate) use cache::LeafCache;
 pub(crate) use columns::ColumnMap;
-pub(crate) use leaf::{index_above, leaves_of, lock_leaf, lock_mode_of};
+pub(crate) use leaf::{LockedLeaf, index_above, leaves_of, lock_leaf, lock_mode_of};
 pub(crate) use route::{PartitionCheck, RouteBuffers, Router};
 pub(crate) use template::{leaf_plan, size_of, whole_template};
 
