@@ -150,7 +150,9 @@ impl Partitioned {
             table: Arc::new(TableAccess::open(database, leaf)?),
             arbiters: arbiters.map(|(at, _)| at).collect(),
             not_null: super::not_null_columns(leaf),
-            generated: generated.map(|(at, e)| Ok((at, compiler.expr(&e)?))).collect::<Result<_>>()?,
+            generated: generated
+                .map(|(at, e)| Ok((at, compiler.expr(&e)?)))
+                .collect::<Result<_>>()?,
             checks: checks
                 .map(|(name, e)| Ok((name, compiler.expr(&e)?)))
                 .collect::<Result<_>>()?,
@@ -214,7 +216,11 @@ impl Partitioned {
         cx: &mut ExecContext,
     ) -> Result<(Arc<Target>, Cow<'r, [Datum]>)> {
         let target = self.route(root, row, open, cx)?;
-        let stored = target.stored(row);
+        let mut stored = target.stored(row);
+        if !target.generated.is_empty() {
+            // The leaf's expressions may be others than its parent's.
+            target.generate(stored.to_mut(), cx)?;
+        }
         check_row(&target, &stored, cx)?;
         Ok((target, stored))
     }
@@ -274,7 +280,8 @@ impl ModifyPlan {
         match change_row(self, target, source, cx)? {
             Outcome::Kept => Ok(None),
             Outcome::Done(changed) => Ok(Some((changed, Cow::Borrowed(source)))),
-            Outcome::Leaves { old, new } => {
+            Outcome::Leaves { old, mut new } => {
+                self.target.generate(&mut new, cx)?;
                 let leaves = self.insert(&[&new], open, inserter, cx)?;
                 let mut source = source.to_vec();
                 let at = self.partitioned.as_ref().and_then(|leaves| leaves.leaf);
