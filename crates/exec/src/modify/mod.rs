@@ -95,7 +95,7 @@ impl Target {
     }
 
     /// [`Self::stored`] of a row that is not needed any more.
-    fn into_stored(&self, row: Vec<Datum>) -> Vec<Datum> {
+    fn stored_of(&self, row: Vec<Datum>) -> Vec<Datum> {
         match &self.columns {
             None => row,
             Some(map) => map.row_in_leaf(&row),

@@ -43,6 +43,9 @@ pub(crate) struct OpenLeaves {
     buffers: RouteBuffers,
 }
 
+/// Rows of one leaf, as it stores them.
+type Group<'r> = (Arc<Target>, Vec<Cow<'r, [Datum]>>);
+
 impl Partitioned {
     pub(crate) fn new(modify: &steppe_sql::plan::ModifyTable) -> Option<Box<Partitioned>> {
         let table = &modify.rel.relation;
@@ -179,7 +182,7 @@ impl Partitioned {
             return Ok(vec![target.table.relation.oid]);
         }
         let mut leaves = Vec::with_capacity(rows.len());
-        let mut groups: Vec<(Arc<Target>, Vec<Cow<'_, [Datum]>>)> = Vec::new();
+        let mut groups: Vec<Group<'_>> = Vec::new();
         let mut group_of: HashMap<Oid, usize> = HashMap::new();
         let mut failed = None;
         for row in rows {

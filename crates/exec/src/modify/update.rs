@@ -192,7 +192,7 @@ fn prepare(
     version: &[u8],
     cx: &mut ExecContext,
 ) -> Result<Attempt> {
-    let (old, mut new) = (target.into_stored(old), target.into_stored(new));
+    let (old, mut new) = (target.stored_of(old), target.stored_of(new));
     target.generate(&mut new, cx)?;
     check_row(target, &new, cx)?;
     let assigned = |i: usize| target.assigned(assignments).any(|column| column == i);

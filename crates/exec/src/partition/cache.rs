@@ -12,8 +12,11 @@ const LEAVES_MAX: usize = 8192;
 
 /// Something made from a leaf's version, shared by the executions of a statement.
 pub(crate) struct LeafCache<T> {
-    entries: RwLock<HashMap<Oid, (Arc<Relation>, Arc<T>)>>,
+    entries: RwLock<HashMap<Oid, Entry<T>>>,
 }
+
+/// The leaf's version, and what was made from it.
+type Entry<T> = (Arc<Relation>, Arc<T>);
 
 impl<T> Default for LeafCache<T> {
     fn default() -> LeafCache<T> {
