@@ -7,15 +7,48 @@
 //! other sessions over first ([`tokio::task::block_in_place`]), so that it holds up
 //! nobody.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 
 /// Address space for the deepest expressions that pass the parser's limit; pages
 /// are taken only as they are touched.
 const STACK_BYTES: usize = 64 << 20;
+
+/// How long a session lets others go first.
+const OTHERS_FIRST_MAX: Duration = Duration::from_micros(500);
+
+thread_local! {
+    /// Messages handled by this thread's sessions.
+    static WORK: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Says that a session of this thread handles a message.
+#[inline]
+pub(crate) fn note_work() {
+    WORK.set(WORK.get().wrapping_add(1));
+}
+
+/// Lets the worker's other sessions go first, as long as any of them has something to do and
+/// `is_done` is false: what they commit meanwhile shares the flush that the caller wants, and a
+/// worker that would be idle loses nothing by doing it.
+pub(crate) async fn others_first(is_done: impl Fn() -> bool) {
+    let started = Instant::now();
+    let mut seen = WORK.get();
+    loop {
+        // Comes back when every session that was ready, or has got a message, has run.
+        tokio::task::yield_now().await;
+        let now = WORK.get();
+        if now == seen || is_done() || started.elapsed() > OTHERS_FIRST_MAX {
+            return;
+        }
+        seen = now;
+    }
+}
 
 /// The workers.
 pub(crate) struct Workers {

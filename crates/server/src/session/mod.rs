@@ -65,6 +65,7 @@ pub(crate) use crate::services::Identity;
 use crate::services::{Core, NameSpace, now_micros};
 use crate::settings::{Live, SessionSettings};
 use crate::stream::Stream;
+use crate::workers;
 
 use copy_in::CopyIn;
 use portal::{Portals, Statements};
@@ -381,9 +382,8 @@ impl Session {
         if wal.is_durable(lsn) {
             return Ok(());
         }
-        // This worker's other sessions come first: those that commit now share the flush.
-        tokio::task::yield_now().await;
         self.control.activity.set_wait(Some(Wait::LogFlush));
+        workers::others_first(|| wal.is_durable(lsn)).await;
         let flushed = match wal.try_flush(lsn) {
             Ok(true) => Ok(()),
             Ok(false) => wal.flush_async(lsn).await,
@@ -403,6 +403,7 @@ impl Session {
             return Ok(true);
         }
         self.control.activity.set_active();
+        workers::note_work();
         let handled = {
             let mut handling = pin!(self.handle_message(frame));
             poll_fn(|cx| {
