@@ -12,5 +12,6 @@ mod implies;
 pub mod parser;
 pub mod plan;
 pub mod planner;
+pub mod prune;
 pub mod query;
 pub mod walk;

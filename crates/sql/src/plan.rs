@@ -179,6 +179,9 @@ pub enum PlanNode {
         /// How a leaf is scanned: a scan written against the partitioned table, with its columns
         /// and its indexes. Costs are those of all leaves.
         template: Box<Plan>,
+        /// The scan's conditions over its columns (range-table entry 0), from which the leaves
+        /// are found that can have rows (see `prune`).
+        conditions: Vec<Expr>,
     },
     /// Nested loop: for each outer row set `params`, then run the inner side.
     NestLoop {

@@ -7,9 +7,10 @@ use super::Explained;
 use super::document::Node;
 use super::plan::{Builder, Place, count};
 use crate::context::LeafRun;
-use crate::partition::{leaf_plan, leaves_of, whole_template};
+use crate::partition::{leaf_plan, leaves_known, whole_template};
 use std::collections::HashMap;
 use std::sync::Arc;
+use steppe_sql::expr::Expr;
 use steppe_sql::plan::{ModifyTable, Plan, PlanNode, ScanRelation};
 
 /// So many leaves are shown; of a table with more, their number is told.
@@ -53,10 +54,10 @@ impl LeavesOfScans {
         if let PlanNode::Modify(modify) = &plan.node {
             self.targets.push(modify.rel.clone());
         }
-        if let PlanNode::PartitionScan { rel, template } = &plan.node {
+        if let PlanNode::PartitionScan { rel, template, conditions } = &plan.node {
             let whole = whole_template(plan);
             let template = whole.as_ref().unwrap_or(template);
-            let leaves = self.leaves(id, rel, template, explained);
+            let leaves = self.leaves(id, (rel, conditions), template, explained);
             self.scans.insert(id, leaves);
             *next = id + count(plan);
             return;
@@ -73,13 +74,13 @@ impl LeavesOfScans {
     fn leaves(
         &mut self,
         id: usize,
-        rel: &ScanRelation,
+        (rel, conditions): (&ScanRelation, &[Expr]),
         template: &Plan,
         explained: Explained<'_>,
     ) -> Leaves {
         let catalog = explained.catalog;
         // A catalog that contradicts itself is what the scan itself complains about.
-        let oids = leaves_of(catalog, rel.relation.oid).unwrap_or_default();
+        let oids = leaves_known(catalog, &rel.relation, conditions).unwrap_or_default();
         let runs: HashMap<_, &LeafRun> = explained
             .leaf_runs
             .iter()

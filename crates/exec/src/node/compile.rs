@@ -23,7 +23,7 @@ use crate::access::{IndexAccess, ScanColumn, TableAccess};
 use crate::aggregate::AggKind;
 use crate::expr::{CExpr, Compiler};
 use crate::modify::{ConflictPlan, ModifyPlan, Partitioned, Target, arbiters, not_null_columns};
-use crate::partition::{LeafCache, PartitionCheck, size_of, whole_template};
+use crate::partition::{LeafCache, PartitionCheck, ScanPruning, size_of, whole_template};
 use crate::sorter::SortColumn;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
@@ -104,7 +104,7 @@ impl PlanCompiler<'_, '_> {
                     columns,
                 )?)
             }
-            PlanNode::PartitionScan { rel, template } => {
+            PlanNode::PartitionScan { rel, template, conditions } => {
                 let template_id = self.next_id;
                 self.next_id += size_of(template);
                 let whole = whole_template(plan);
@@ -115,6 +115,7 @@ impl PlanCompiler<'_, '_> {
                     template: whole.unwrap_or_else(|| (**template).clone()),
                     template_id,
                     leaves: LeafCache::default(),
+                    pruning: ScanPruning::new(&rel.relation, conditions),
                 }))
             }
             PlanNode::NestLoop { kind, outer, inner, params, on } => {

@@ -1,7 +1,8 @@
 //! Scans of partitioned tables: the leaves, one after the other.
 //!
-//! The node has one template for all leaves. Which leaves there are is asked of the
-//! catalog when the scan starts; a leaf is locked and its scan made when its turn
+//! The node has one template for all leaves. Which leaves can have rows that satisfy its
+//! conditions is asked of the catalog when the scan starts, with the values that parameters
+//! have then; a leaf is locked and its scan made when its turn
 //! comes, so that a LIMIT that is reached early touches no more of them.
 
 use super::{BoxedNode, CNode, CPlan, Node, PlanCompiler, compile_plan, pump, start as start_node};
@@ -10,7 +11,7 @@ use crate::context::{ExecContext, Instrument, LeafRun};
 use crate::env::FnContext;
 use crate::expr::Compiler;
 use crate::partition::{
-    LeafCache, LockedLeaf, leaf_plan, leaves_of, lock_leaf, lock_mode_of, size_of,
+    LeafCache, LockedLeaf, ScanPruning, leaf_plan, lock_leaf, lock_mode_of, size_of,
 };
 use hashbrown::HashMap;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub(crate) struct PartitionScanPlan {
     /// Where the template's nodes are numbered from.
     pub(crate) template_id: usize,
     pub(crate) leaves: LeafCache<CPlan>,
+    /// Which leaves can have rows.
+    pub(crate) pruning: ScanPruning,
 }
 
 struct PartitionScanNode {
@@ -122,7 +125,7 @@ impl Node for PartitionScanNode {
             let CNode::PartitionScan(scan) = &self.plan.kind else {
                 return Err(Error::internal("partition scan node over another plan"));
             };
-            self.leaves = Some(leaves_of(&cx.functions.catalog, scan.rel.relation.oid)?);
+            self.leaves = Some(scan.pruning.leaves(&scan.stmt, cx)?);
         }
         while let Some(leaf) = self.leaves.as_ref().and_then(|l| l.get(self.current)).copied() {
             if self.running.is_none()

@@ -1,9 +1,8 @@
-//! The leaves of a partitioned table, and locking one at its first touch.
+//! Locking a leaf at its first touch.
 
 use crate::context::ExecContext;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
-use steppe_partition::KeySet;
 use steppe_sql::plan::{PlannedStmt, RelationLock};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Oid, Result};
@@ -21,23 +20,6 @@ pub fn lock_mode(lock: RelationLock) -> RelationLockMode {
 pub(crate) fn lock_mode_of(stmt: &PlannedStmt, relation: Oid) -> RelationLockMode {
     let found = stmt.relations.iter().find(|(oid, _)| *oid == relation);
     found.map_or(RelationLockMode::AccessShare, |(_, lock)| lock_mode(*lock))
-}
-
-/// The leaves of a partitioned table in the order of their bounds, those of its partitioned
-/// partitions in their place.
-pub(crate) fn leaves_of(catalog: &Catalog, table: Oid) -> Result<Vec<Oid>> {
-    let (mut leaves, all) = (Vec::new(), KeySet::all());
-    let mut pending = vec![table];
-    while let Some(oid) = pending.pop() {
-        let Some(map) = catalog.partition_map(oid)? else {
-            leaves.push(oid);
-            continue;
-        };
-        let first = pending.len();
-        pending.extend(map.select(&all));
-        pending[first..].reverse();
-    }
-    Ok(leaves)
 }
 
 /// A leaf that is locked.

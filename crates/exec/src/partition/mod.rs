@@ -6,7 +6,8 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `leaf` | which leaves there are; locking one |
+//! | `leaf` | locking a leaf |
+//! | `pruning` | which leaves a scan's conditions leave |
 //! | `cache` | what has been compiled for leaves |
 //! | `columns` | a leaf's columns may stand in another order than its parent's |
 //! | `template` | a leaf's scan, made from the scan of its parent |
@@ -17,12 +18,14 @@ mod cache;
 mod columns;
 mod key;
 mod leaf;
+mod pruning;
 mod route;
 mod template;
 
 pub(crate) use cache::LeafCache;
 pub(crate) use columns::ColumnMap;
-pub(crate) use leaf::{LockedLeaf, index_above, leaves_of, lock_leaf, lock_mode_of};
+pub(crate) use leaf::{LockedLeaf, index_above, lock_leaf, lock_mode_of};
+pub(crate) use pruning::{ScanPruning, leaves_known};
 pub(crate) use route::{PartitionCheck, RouteBuffers, Router};
 pub(crate) use template::{leaf_plan, size_of, whole_template};
 

@@ -70,6 +70,11 @@ impl PruningSteps {
         self.root.is_everything()
     }
 
+    /// Whether they ask for one key only, so that one partition is left.
+    pub fn fix_the_key(&self) -> bool {
+        self.key.is_some()
+    }
+
     /// Whether they ask for slots, so that they mean something else with each
     /// binding.
     pub fn have_slots(&self) -> bool {

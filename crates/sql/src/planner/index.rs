@@ -274,7 +274,7 @@ impl Key {
 }
 
 /// Columns of a table expression as those of the query's entry.
-fn over_entry(expr: Expr, entry: usize) -> Expr {
+pub(super) fn over_entry(expr: Expr, entry: usize) -> Expr {
     let moved = expr.transform::<std::convert::Infallible>(&mut |e| {
         Ok(match e {
             Expr::Var { column, levels_up, ty, at, .. } => {
@@ -295,7 +295,7 @@ fn has_constant(expr: &Expr) -> bool {
 
 /// Types whose values the index key encodes alike: the same type, integers among each other,
 /// text and varchar.
-fn same_ordering(a: Oid, b: Oid) -> bool {
+pub(crate) fn same_ordering(a: Oid, b: Oid) -> bool {
     let class = |t: Oid| match t {
         oid::INT2 | oid::INT4 | oid::INT8 => oid::INT8,
         oid::TEXT | oid::VARCHAR => oid::TEXT,

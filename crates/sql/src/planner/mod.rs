@@ -33,6 +33,9 @@ mod subselect;
 mod upper;
 mod window;
 
+pub(crate) use cost::strip;
+pub(crate) use index::same_ordering;
+
 use crate::expr::{ExecParamId, Expr, TypeRef};
 use crate::plan::*;
 use crate::query::*;

@@ -4,14 +4,21 @@
 //! the template of every leaf's. Neither planning nor the plan depends on how many
 //! leaves there are: the sizes come from a few of them.
 
+use super::index::over_entry;
 use super::scan::{ScanRequest, clamp_rows};
 use super::{Planner, Rel, node};
+use crate::expr::Expr;
 use crate::plan::*;
+use crate::prune::KeyOfScan;
+use std::sync::Arc;
 use steppe_catalog::Relation;
+use steppe_partition::PruningSteps;
 use steppe_types::{Oid, Result};
 
 /// Sizes are estimated from so many partitions at either end of the list.
 const SAMPLED_AT_EACH_END: usize = 4;
+/// So many of the partitions that conditions leave are counted.
+const COUNTED_MAX: usize = 1000;
 
 /// A partitioned table's size.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,7 +48,9 @@ impl Planner<'_> {
     /// The scan of a partitioned table.
     pub(super) fn partition_scan(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
         let Rel { plan: template, layout, rtes } = self.table_scan(request)?;
-        let leaves = self.partitioned_size(request.relation.oid)?.leaves;
+        let of_this = |condition: &Expr| over_entry(condition.clone(), 0);
+        let conditions: Vec<Expr> = request.conditions.iter().map(of_this).collect();
+        let leaves = self.leaves_kept(request.relation, &conditions)?;
         let cost = Cost {
             startup: template.cost.startup,
             total: template.cost.total * leaves,
@@ -52,8 +61,31 @@ impl Planner<'_> {
         let scan = PlanNode::PartitionScan {
             rel: self.scan_relation(request),
             template: Box::new(template),
+            conditions,
         };
         Ok(Rel { plan: node(scan, types, names, cost), layout, rtes })
+    }
+
+    /// How many leaves the conditions will leave, as far as their values are known.
+    fn leaves_kept(&self, table: &Arc<Relation>, conditions: &[Expr]) -> Result<f64> {
+        let catalog = self.ctx.catalog;
+        let all = self.partitioned_size(table.oid)?.leaves;
+        let (Some(map), Some(key)) = (catalog.partition_map(table.oid)?, &table.partition_key)
+        else {
+            return Ok(all);
+        };
+        let key = KeyOfScan::new(catalog, table, table, key)?;
+        let steps = PruningSteps::compile(&key.pruning(conditions).predicate, key.len());
+        let per_partition = all / (map.len().max(1) as f64);
+        if steps.fix_the_key() {
+            return Ok(per_partition.max(1.0));
+        }
+        let known = steps.evaluate(map, &|_| Ok(None), self.ctx.io)?;
+        let kept = match known.is_all() {
+            true => map.len(),
+            false => map.select(&known).take(COUNTED_MAX).count(),
+        };
+        Ok((kept as f64 * per_partition).max(1.0))
     }
 
     /// Rows and pages of the average leaf.

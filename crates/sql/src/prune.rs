@@ -1,0 +1,230 @@
+//! A scan's conditions as what they say about a partition key.
+//!
+//! A partitioned table's scan keeps its conditions; which partitions they leave is asked when
+//! the scan starts, level by level, since each level has a key of its own. Here an expression
+//! becomes a [`Predicate`] over such a key: values known now stay constants, all other operands
+//! are numbered slots, whose expressions the executor evaluates. What is not understood is
+//! [`Predicate::Unknown`], which prunes nothing; an operator counts only if it is one of the
+//! ordering of the key's type, and an operand only if it is no volatile function's.
+
+use crate::bind::{ExprPlace, stored_expr};
+use crate::expr::{BoolTest, CallSyntax, Expr, Place, RowCompareOp, TypeRef};
+use crate::implies::equivalent;
+use crate::planner::{is_volatile, rtes_of, same_ordering, strip};
+use std::sync::Arc;
+use steppe_catalog::builtin::Strategy;
+use steppe_catalog::{Builtins, Catalog, PartitionKey, Relation};
+use steppe_partition::{Comparison, Operand, Predicate};
+use steppe_types::{Datum, Error, Oid, Result, oid};
+
+/// A partition key over the columns of the table that is scanned, which a level below has by
+/// name.
+#[derive(Debug)]
+pub struct KeyOfScan {
+    columns: Vec<(Expr, Oid)>,
+}
+
+/// What conditions say about a key, and the expressions of its slots.
+#[derive(Debug)]
+pub struct Pruning {
+    /// All conditions together.
+    pub predicate: Predicate,
+    /// The slots' values, over parameters alone.
+    pub slots: Vec<Expr>,
+}
+
+impl KeyOfScan {
+    /// The key of `parent`, the scanned table or a partition below it.
+    pub fn new(
+        catalog: &Catalog,
+        scanned: &Arc<Relation>,
+        parent: &Relation,
+        key: &PartitionKey,
+    ) -> Result<KeyOfScan> {
+        let columns = key.columns.iter().map(|column| {
+            let ty = TypeRef::plain(column.type_oid);
+            let expr = match &column.expression {
+                Some(text) => stored_expr(catalog, scanned, text, ExprPlace::PartitionKey)?,
+                None => {
+                    let named = parent.columns.get(column.attnum as usize - 1);
+                    let at = named.and_then(|named| scanned.column_index(&named.name));
+                    let at = at.ok_or_else(|| Error::internal("partition key has no column"))?;
+                    Expr::Var { rte: 0, column: at as i32, levels_up: 0, ty, at: Place::NONE }
+                }
+            };
+            Ok((expr, column.type_oid))
+        });
+        Ok(KeyOfScan { columns: columns.collect::<Result<_>>()? })
+    }
+
+    /// How many columns it has.
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether it has none, which no key is.
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// What all of `conditions` (over range-table entry 0) say about the key.
+    pub fn pruning(&self, conditions: &[Expr]) -> Pruning {
+        let mut slots = Vec::new();
+        let parts = conditions.iter().map(|condition| self.predicate(condition, &mut slots));
+        Pruning { predicate: Predicate::And(parts.collect()), slots }
+    }
+
+    /// The key column that an expression is.
+    fn column(&self, expr: &Expr) -> Option<usize> {
+        let is =
+            |(key, _): &(Expr, Oid)| equivalent(expr, key) || equivalent(strip(expr), strip(key));
+        self.columns.iter().position(is)
+    }
+
+    /// The boolean key column that an expression is.
+    fn boolean(&self, expr: &Expr) -> Option<usize> {
+        self.column(expr).filter(|column| self.columns[*column].1 == oid::BOOL)
+    }
+
+    fn predicate(&self, condition: &Expr, slots: &mut Vec<Expr>) -> Predicate {
+        if let Some(column) = self.boolean(condition) {
+            return Predicate::IsBool { column, value: true, negated: false };
+        }
+        let found = match condition {
+            Expr::Const(Datum::Bool(value), _) => Some(Predicate::Constant(*value)),
+            Expr::Const(Datum::Null, _) => Some(Predicate::Constant(false)),
+            Expr::And(parts) => {
+                Some(Predicate::And(parts.iter().map(|p| self.predicate(p, slots)).collect()))
+            }
+            Expr::Or(parts) => {
+                Some(Predicate::Or(parts.iter().map(|p| self.predicate(p, slots)).collect()))
+            }
+            Expr::Not(arg) => self.boolean(arg).map(|column| Predicate::IsBool {
+                column,
+                value: false,
+                negated: false,
+            }),
+            Expr::IsNull { arg, negated } => self.column(arg).map(|column| match negated {
+                false => Predicate::IsNull { column },
+                true => Predicate::IsNotNull { column },
+            }),
+            Expr::BoolTest { arg, test } => self.bool_test(arg, *test),
+            Expr::Func { syntax: CallSyntax::Operator(op), args, .. } => {
+                self.comparison(*op, args, slots)
+            }
+            Expr::ScalarArrayOp { all, left, array, syntax: CallSyntax::Operator(op), .. } => {
+                self.array_comparison(*op, *all, left, array, slots)
+            }
+            Expr::RowCompare { op, left, right, .. } => {
+                self.row_comparison(*op, left, right, slots)
+            }
+            _ => None,
+        };
+        found.unwrap_or(Predicate::Unknown)
+    }
+
+    fn bool_test(&self, arg: &Expr, test: BoolTest) -> Option<Predicate> {
+        let column = self.boolean(arg)?;
+        let is = |value, negated| Predicate::IsBool { column, value, negated };
+        Some(match test {
+            BoolTest::True => is(true, false),
+            BoolTest::NotTrue => is(true, true),
+            BoolTest::False => is(false, false),
+            BoolTest::NotFalse => is(false, true),
+            BoolTest::Unknown => Predicate::IsNull { column },
+            BoolTest::NotUnknown => Predicate::IsNotNull { column },
+        })
+    }
+
+    fn comparison(&self, op: Oid, args: &[Expr], slots: &mut Vec<Expr>) -> Option<Predicate> {
+        let [left, right] = args else { return None };
+        let (column, value, op) = match (self.column(left), self.column(right)) {
+            (Some(column), _) => (column, right, op),
+            (None, Some(column)) => (column, left, Builtins::get().operator(op)?.commutator),
+            (None, None) => return None,
+        };
+        let operator = self.operator(column, op)?;
+        Some(Predicate::Compare { column, operator, operand: operand(value, slots)? })
+    }
+
+    fn array_comparison(
+        &self,
+        op: Oid,
+        all: bool,
+        left: &Expr,
+        array: &Expr,
+        slots: &mut Vec<Expr>,
+    ) -> Option<Predicate> {
+        let column = self.column(left)?;
+        let operator = self.operator(column, op)?;
+        let array = operand(array, slots)?;
+        Some(match all {
+            false => Predicate::Any { column, operator, array },
+            true => Predicate::All { column, operator, array },
+        })
+    }
+
+    fn row_comparison(
+        &self,
+        op: RowCompareOp,
+        left: &[Expr],
+        right: &[Expr],
+        slots: &mut Vec<Expr>,
+    ) -> Option<Predicate> {
+        let operator = match op {
+            RowCompareOp::Lt => Comparison::Less,
+            RowCompareOp::Le => Comparison::LessEqual,
+            RowCompareOp::Gt => Comparison::Greater,
+            RowCompareOp::Ge => Comparison::GreaterEqual,
+        };
+        let columns: Vec<Option<usize>> = left.iter().map(|expr| self.column(expr)).collect();
+        let alike = left.iter().zip(right).all(|(l, r)| same_ordering(l.ty().oid, r.ty().oid));
+        if !alike || columns.first().is_none_or(Option::is_none) {
+            return None;
+        }
+        let operands = right.iter().map(|value| operand(value, slots));
+        let operands = operands.collect::<Option<Vec<_>>>()?;
+        Some(Predicate::Row { columns, operator, operands })
+    }
+
+    /// The comparison that an operator makes, if it is one of the key column's ordering.
+    fn operator(&self, column: usize, op: Oid) -> Option<Comparison> {
+        let builtins = Builtins::get();
+        let operator = builtins.operator(op)?;
+        if !same_ordering(self.columns[column].1, operator.left) {
+            return None;
+        }
+        match builtins.strategy(op) {
+            Some(strategy) => Some(match strategy {
+                Strategy::Less => Comparison::Less,
+                Strategy::LessEqual => Comparison::LessEqual,
+                Strategy::Equal => Comparison::Equal,
+                Strategy::GreaterEqual => Comparison::GreaterEqual,
+                Strategy::Greater => Comparison::Greater,
+            }),
+            None => {
+                let negated = builtins.strategy(operator.negator);
+                (negated == Some(Strategy::Equal)).then_some(Comparison::NotEqual)
+            }
+        }
+    }
+}
+
+/// A value that no row decides.
+fn operand(value: &Expr, slots: &mut Vec<Expr>) -> Option<Operand> {
+    if let Expr::Const(datum, _) = value {
+        return Some(Operand::Constant(datum.clone()));
+    }
+    if !rtes_of(value).is_empty() || is_volatile(value) || has_sub_plan(value) {
+        return None;
+    }
+    let number = u32::try_from(slots.len()).ok()?;
+    slots.push(value.clone());
+    Some(Operand::Slot(number))
+}
+
+/// A sub-select is not run for pruning alone.
+fn has_sub_plan(expr: &Expr) -> bool {
+    matches!(expr, Expr::SubPlan(_) | Expr::SubLink { .. })
+        || expr.children().into_iter().any(has_sub_plan)
+}
