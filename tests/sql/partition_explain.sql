@@ -1,4 +1,5 @@
 -- Plans over partitioned tables: the leaves as PostgreSQL shows them.
+-- PostgreSQL 15 differs: EXPLAIN ANALYZE tells rows without decimals
 
 create table r (id int primary key, v text, k int default 7) partition by range (id);
 create table r1 partition of r for values from (0) to (10);
