@@ -432,7 +432,8 @@ fn apply_insert_many(page: &mut PageMut<'_>, reader: &mut Reader<'_>) -> Option<
         entries.push((suffix, value));
     }
     let present = node::slot_count(**page);
-    let fits = present + count <= node::MAX_SLOTS && node::room(**page) >= needed;
+    let fits =
+        first <= present && present + count <= node::MAX_SLOTS && node::room(**page) >= needed;
     let belongs = |&(suffix, _): &(&[u8], &[u8])| node::search(**page, suffix) == (first, false);
     let in_order = entries.windows(2).all(|pair| pair[0].0 < pair[1].0)
         && entries.first().is_none_or(belongs)
@@ -531,6 +532,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn no_entries_past_the_last_slot_are_refused() {
+        let mut page = leaf(&[]);
+        let bytes = [INSERT_MANY, 3, 0, 0, 0, 0, 0, 1, 0, 0, 0];
+        let applied = for_each(&bytes, |op| apply(&mut page.page_mut(), &op));
+        assert!(applied.is_err());
     }
 
     #[test]
