@@ -7,15 +7,15 @@
 //! [`Predicate::Unknown`], which prunes nothing; an operator counts only if it is one of the
 //! ordering of the key's type, and an operand only if it is no volatile function's.
 
-use crate::bind::{ExprPlace, stored_expr};
-use crate::expr::{BoolTest, CallSyntax, Expr, Place, RowCompareOp, TypeRef};
+use crate::bind::stored_key;
+use crate::expr::{BoolTest, CallSyntax, Expr, RowCompareOp};
 use crate::implies::equivalent;
 use crate::planner::{is_volatile, rtes_of, same_ordering, strip};
 use std::sync::Arc;
 use steppe_catalog::builtin::Strategy;
 use steppe_catalog::{Builtins, Catalog, PartitionKey, Relation};
 use steppe_partition::{Comparison, Operand, Predicate};
-use steppe_types::{Datum, Error, Oid, Result, oid};
+use steppe_types::{Datum, Oid, Result, oid};
 
 /// A partition key over the columns of the table that is scanned, which a level below has by
 /// name.
@@ -41,20 +41,9 @@ impl KeyOfScan {
         parent: &Relation,
         key: &PartitionKey,
     ) -> Result<KeyOfScan> {
-        let columns = key.columns.iter().map(|column| {
-            let ty = TypeRef::plain(column.type_oid);
-            let expr = match &column.expression {
-                Some(text) => stored_expr(catalog, scanned, text, ExprPlace::PartitionKey)?,
-                None => {
-                    let named = parent.columns.get(column.attnum as usize - 1);
-                    let at = named.and_then(|named| scanned.column_index(&named.name));
-                    let at = at.ok_or_else(|| Error::internal("partition key has no column"))?;
-                    Expr::Var { rte: 0, column: at as i32, levels_up: 0, ty, at: Place::NONE }
-                }
-            };
-            Ok((expr, column.type_oid))
-        });
-        Ok(KeyOfScan { columns: columns.collect::<Result<_>>()? })
+        let exprs = stored_key(catalog, scanned, parent, key)?;
+        let types = key.columns.iter().map(|column| column.type_oid);
+        Ok(KeyOfScan { columns: exprs.into_iter().zip(types).collect() })
     }
 
     /// How many columns it has.

@@ -219,7 +219,7 @@ pub fn btree_opclass_accepts(name: &str, type_oid: Oid) -> Option<bool> {
 /// pg_get_serial_sequence: the sequence owned by a column.
 pub fn owned_sequence(catalog: &Catalog, table: Oid, attnum: i16) -> Option<&Relation> {
     catalog
-        .relations()
+        .referrers(table)
         .find(|r| r.sequence.as_ref().is_some_and(|s| s.owned_by == Some((table, attnum))))
         .map(|r| &**r)
 }
@@ -236,7 +236,13 @@ pub fn partition_key_columns(table: &Relation, style: Style<'_>) -> Option<Vec<S
     Some(columns.map(|c| key_part(table, c.attnum, c.expression.as_deref(), style)).collect())
 }
 
-fn key_part(table: &Relation, attnum: i16, expression: Option<&str>, style: Style<'_>) -> String {
+/// A column or expression of an index or a partition key.
+pub(super) fn key_part(
+    table: &Relation,
+    attnum: i16,
+    expression: Option<&str>,
+    style: Style<'_>,
+) -> String {
     match expression {
         None => column_name(table, attnum),
         Some(text) => {

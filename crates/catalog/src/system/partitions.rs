@@ -1,6 +1,6 @@
 //! pg_inherits and pg_partitioned_table; partition keys and bounds as text.
 
-use super::definitions::quote_identifier;
+use super::definitions::{Style, key_part, quote_identifier};
 use super::facts;
 use super::rows::{RowsBuilder, optional, vector};
 use super::session::SystemContext;
@@ -88,12 +88,7 @@ pub fn partition_key_definition(table: &Relation) -> Option<String> {
 }
 
 fn column_text(table: &Relation, key: &PartitionKey, column: &PartitionColumn) -> String {
-    let mut text = match &column.expression {
-        // Only what looks like a function call needs no parentheses.
-        Some(text) if text.starts_with('(') => format!("({text})"),
-        Some(text) => text.to_string(),
-        None => key_name(table, column).into_owned(),
-    };
+    let mut text = key_part(table, column.attnum, column.expression.as_deref(), Style::PLAIN);
     if column.collation == C_COLLATION && default_collation(table, column) != C_COLLATION {
         text.push_str(" COLLATE \"C\"");
     }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use steppe_catalog::system::definitions::{Style, partition_key_columns};
 use steppe_catalog::{PartitionColumn, PartitionKey, Relation};
 use steppe_sql::bind::index::columns_of;
-use steppe_sql::bind::{ExprPlace, over_row, stored_expr};
+use steppe_sql::bind::{over_row, stored_key};
+use steppe_sql::expr::Expr;
 use steppe_types::{Datum, Error, Result};
 
 /// A parent's partition key as it is computed from the rows of one table: the parent
@@ -33,20 +34,13 @@ impl KeyOfRow {
         compiler: &mut Compiler<'_>,
     ) -> Result<KeyOfRow> {
         let mut columns = Vec::new();
-        let parts = key.columns.iter().map(|column| match &column.expression {
-            Some(text) => {
-                let place = ExprPlace::PartitionKey;
-                let bound = stored_expr(compiler.catalog(), table, text, place)?;
-                columns.extend(columns_of(&bound).into_iter().map(|a| a as usize - 1));
-                Ok(Part::Expression(compiler.expr(&over_row(bound)?)?))
-            }
-            None => {
-                let named = parent.columns.get(column.attnum as usize - 1);
-                let found = named.and_then(|named| table.column_index(&named.name));
-                let at = found.ok_or_else(|| Error::internal("partition key has no column"))?;
-                columns.push(at);
-                Ok(Part::Column(at))
-            }
+        let exprs = stored_key(compiler.catalog(), table, parent, key)?.into_iter();
+        let parts = exprs.map(|expr| {
+            columns.extend(columns_of(&expr).into_iter().map(|attnum| attnum as usize - 1));
+            Ok(match expr {
+                Expr::Var { column, .. } => Part::Column(column as usize),
+                expr => Part::Expression(compiler.expr(&over_row(expr)?)?),
+            })
         });
         let parts = parts.collect::<Result<_>>()?;
         Ok(KeyOfRow { parts, columns: columns.into() })

@@ -54,7 +54,7 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 pub use coerce::CoercionContext;
 pub use func::figure_column_name;
-pub use stored::{stored_checks, stored_expr, stored_generated};
+pub use stored::{stored_checks, stored_expr, stored_generated, stored_key};
 pub use view::{CHECK_OPTION, view_update_refusal};
 
 /// Name and type of a system column by its (negative) attribute number.

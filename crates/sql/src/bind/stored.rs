@@ -5,11 +5,11 @@
 //! path and settings play no part.
 
 use super::{BindContext, ExprPlace, bind_table_expr, over_row, parse_expression};
-use crate::expr::Expr;
+use crate::expr::{Expr, Place, TypeRef};
 use std::sync::Arc;
-use steppe_catalog::{Catalog, ConstraintKind, PG_CATALOG, Relation};
-use steppe_types::Result;
+use steppe_catalog::{Catalog, ConstraintKind, PG_CATALOG, PartitionKey, Relation};
 use steppe_types::io::IoContext;
+use steppe_types::{Error, Result};
 
 /// Binds a stored expression over a table that has the columns it names.
 pub fn stored_expr(
@@ -21,6 +21,27 @@ pub fn stored_expr(
     let io = IoContext::default();
     let ctx = BindContext { catalog, search_path: &[PG_CATALOG], io: &io, source: text };
     bind_table_expr(&ctx, Some(table), &parse_expression(text)?, place)
+}
+
+/// The partition key of `parent` over the columns of `table`: the parent itself, or any table
+/// above or below it. All of them have its columns, by name.
+pub fn stored_key(
+    catalog: &Catalog,
+    table: &Arc<Relation>,
+    parent: &Relation,
+    key: &PartitionKey,
+) -> Result<Vec<Expr>> {
+    let columns = key.columns.iter().map(|column| match &column.expression {
+        Some(text) => stored_expr(catalog, table, text, ExprPlace::PartitionKey),
+        None => {
+            let named = parent.columns.get(column.attnum as usize - 1);
+            let at = named.and_then(|named| table.column_index(&named.name));
+            let at = at.ok_or_else(|| Error::internal("partition key has no column"))?;
+            let (ty, column) = (TypeRef::plain(column.type_oid), at as i32);
+            Ok(Expr::Var { rte: 0, column, levels_up: 0, ty, at: Place::NONE })
+        }
+    });
+    columns.collect()
 }
 
 /// A table's CHECK constraints over its row, by name as PostgreSQL checks them.

@@ -6,7 +6,7 @@
 
 use super::super::{DdlContext, index};
 use super::bound::check_rows;
-use super::{attnum_in, check_default_partition, inherit_indexes, partition_of};
+use super::{attnum_in, check_default_partition, check_persistence, inherit_indexes, partition_of};
 use std::sync::Arc;
 use steppe_catalog::{Constraint, ConstraintKind, IndexInfo, PartitionOf, RelKind, Relation};
 use steppe_sql::ast::{self, RangeVar};
@@ -34,7 +34,7 @@ pub(in super::super) fn attach(
         return Err(Error::new(SqlState::DUPLICATE_TABLE, "circular inheritance not allowed")
             .detail(format!("\"{}\" is already a child of \"{}\".", parent.name, table.name)));
     }
-    check_persistence(ctx, &parent, &table)?;
+    check_persistence(ctx, &parent, &table, "attach")?;
     check_columns(&parent, &table)?;
     let mut partition = (*table).clone();
     adopt_constraints(&parent, &mut partition)?;
@@ -62,16 +62,6 @@ fn is_below(ctx: &mut DdlContext<'_>, table: &Relation, ancestor: Oid) -> bool {
         at = of.map(|of| of.parent);
     }
     false
-}
-
-fn check_persistence(ctx: &mut DdlContext<'_>, parent: &Relation, table: &Relation) -> Result<()> {
-    let catalog = ctx.catalog();
-    let refused = match (catalog.is_temporary(table), catalog.is_temporary(parent)) {
-        (true, false) => "temporary relation as partition of permanent",
-        (false, true) => "permanent relation as partition of temporary",
-        _ => return Ok(()),
-    };
-    Err(wrong_type(format!("cannot attach a {refused} relation \"{}\"", parent.name)))
 }
 
 /// The same columns, in whatever order (MergeAttributesIntoExisting).

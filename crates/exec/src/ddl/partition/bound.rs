@@ -5,17 +5,17 @@
 
 use super::super::DdlContext;
 use super::super::scan::{RowEvaluator, scan_rows};
-use super::{attnum_in, invalid, leaves, map_of};
+use super::{invalid, leaves, map_of};
 use crate::access::TableAccess;
 use std::sync::Arc;
-use steppe_catalog::{PartitionColumn, PartitionKey, PartitionOf, Relation};
+use steppe_catalog::{PartitionKey, PartitionOf, Relation};
 use steppe_partition::{
     BoundError, BoundPlace, BoundValue, PartitionBound, PartitionStrategy, RangeDatum,
 };
 use steppe_sql::ast::{self, Location, PartitionBoundSpec};
 use steppe_sql::bind::typename::format_type;
-use steppe_sql::bind::{ExprPlace, bind_assigned_expr, bind_table_expr, parse_expression};
-use steppe_sql::expr::{Expr, Place, TypeRef};
+use steppe_sql::bind::{ExprPlace, bind_assigned_expr, stored_key};
+use steppe_sql::expr::TypeRef;
 use steppe_txn::RelationLockMode;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
@@ -248,7 +248,7 @@ pub(super) fn check_rows(
     let key = parent.partition_key.as_ref();
     let key = key.ok_or_else(|| Error::internal("partitioned table without a key"))?;
     for leaf in leaves(ctx, partition)? {
-        let exprs = key_exprs(ctx, key, parent, &leaf)?;
+        let exprs = stored_key(&ctx.catalog(), &leaf, parent, key)?;
         let mut evaluator = RowEvaluator::new(ctx, &exprs)?;
         let table = TableAccess::open(ctx.store.database(), &leaf)?;
         let catalog = ctx.catalog();
@@ -263,27 +263,4 @@ pub(super) fn check_rows(
         ctx.naming(&leaf, checked)?;
     }
     Ok(())
-}
-
-/// The partition key of a parent as expressions over a leaf's columns.
-fn key_exprs(
-    ctx: &mut DdlContext<'_>,
-    key: &PartitionKey,
-    parent: &Relation,
-    leaf: &Arc<Relation>,
-) -> Result<Vec<Expr>> {
-    let place = ExprPlace::PartitionKey;
-    let column = |column: &PartitionColumn| match &column.expression {
-        Some(text) => {
-            let parsed = parse_expression(text)?;
-            ctx.binding(|b| bind_table_expr(b, Some(leaf), &parsed, place))
-        }
-        None => {
-            let at = attnum_in(leaf, parent, column.attnum as usize - 1)? - 1;
-            let ty = TypeRef::plain(column.type_oid);
-            let column = i32::from(at);
-            Ok(Expr::Var { rte: 0, column, levels_up: 0, ty, at: Place::NONE })
-        }
-    };
-    key.columns.iter().map(column).collect()
 }

@@ -8,7 +8,7 @@ use steppe_partition::PartitionStrategy;
 use steppe_sql::ast::{self, PartitionSpec};
 use steppe_sql::bind::index::{columns_of, is_mutable};
 use steppe_sql::bind::typename::format_type;
-use steppe_sql::bind::{ExprPlace, bind_table_expr, is_system_column, parse_expression};
+use steppe_sql::bind::{ExprPlace, bind_table_expr, is_system_column, stored_expr, stored_key};
 use steppe_sql::deparse;
 use steppe_sql::expr::Expr;
 use steppe_types::{Error, Oid, Result, SqlState};
@@ -118,22 +118,8 @@ pub(in super::super) fn key_reads(
     attnum: i16,
 ) -> Result<bool> {
     let Some(key) = &table.partition_key else { return Ok(false) };
-    let table = Arc::new(table.clone());
-    for column in &key.columns {
-        let Some(text) = &column.expression else {
-            if column.attnum == attnum {
-                return Ok(true);
-            }
-            continue;
-        };
-        let parsed = parse_expression(text)?;
-        let place = ExprPlace::PartitionKey;
-        let bound = ctx.binding(|b| bind_table_expr(b, Some(&table), &parsed, place))?;
-        if columns_of(&bound).contains(&attnum) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let exprs = stored_key(&ctx.catalog(), &Arc::new(table.clone()), table, key)?;
+    Ok(exprs.iter().any(|expr| columns_of(expr).contains(&attnum)))
 }
 
 /// Writes a key's expressions again after a column was renamed.
@@ -145,9 +131,7 @@ pub(in super::super) fn rename_in_key(
     let Some(mut key) = renamed.partition_key.clone() else { return Ok(()) };
     for column in &mut key.columns {
         let Some(text) = &column.expression else { continue };
-        let parsed = parse_expression(text)?;
-        let place = ExprPlace::PartitionKey;
-        let bound = ctx.binding(|b| bind_table_expr(b, Some(old), &parsed, place))?;
+        let bound = stored_expr(&ctx.catalog(), old, text, ExprPlace::PartitionKey)?;
         column.expression = Some(deparse::table_expression(&bound, Some(renamed)).into());
     }
     renamed.partition_key = Some(key);

@@ -51,15 +51,26 @@ pub(super) fn parent_of_new(
     let name = create.inherits.first();
     let name = name.ok_or_else(|| Error::internal("PARTITION OF without a parent"))?;
     let parent = open_parent(ctx, name)?;
+    check_persistence(ctx, &parent, partition, "create")?;
+    Ok(Some(parent))
+}
+
+/// A partition is temporary exactly if its parent is: 42809.
+fn check_persistence(
+    ctx: &mut DdlContext<'_>,
+    parent: &Relation,
+    partition: &Relation,
+    verb: &str,
+) -> Result<()> {
     let catalog = ctx.catalog();
-    let refused = match (catalog.is_temporary(partition), catalog.is_temporary(&parent)) {
+    let refused = match (catalog.is_temporary(partition), catalog.is_temporary(parent)) {
         (true, false) => "temporary relation as partition of permanent",
         (false, true) => "permanent relation as partition of temporary",
-        _ => return Ok(Some(parent)),
+        _ => return Ok(()),
     };
     Err(Error::new(
         SqlState::WRONG_OBJECT_TYPE,
-        format!("cannot create a {refused} relation \"{}\"", parent.name),
+        format!("cannot {verb} a {refused} relation \"{}\"", parent.name),
     ))
 }
 
