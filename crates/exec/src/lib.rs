@@ -28,6 +28,7 @@ mod expr;
 mod fold;
 pub mod functions;
 mod hashing;
+mod heap;
 mod io;
 mod modify;
 mod node;

@@ -13,6 +13,7 @@
 //! comparisons never touch the row.
 
 use crate::expr::Row;
+use crate::heap::InputHeap;
 use crate::spill::{SpillFile, SpillReader, TempSpace, row_bytes};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -312,60 +313,40 @@ impl Sorter {
     }
 }
 
-/// A k-way merge of sorted runs: a binary heap of run numbers by their head rows.
+/// A k-way merge of sorted runs by their head rows.
 struct Merge {
     keys: Arc<[SortColumn]>,
     readers: Vec<SpillReader>,
     heads: Vec<Vec<Datum>>,
-    heap: Vec<usize>,
+    heap: InputHeap,
 }
 
 impl Merge {
     fn new(keys: &Arc<[SortColumn]>, runs: &mut [SpillFile]) -> Result<Merge> {
-        let readers = runs.iter_mut().map(|r| r.reader(0)).collect::<Result<Vec<_>>>()?;
-        let heads = vec![Vec::new(); readers.len()];
-        let mut merge = Merge { keys: keys.clone(), readers, heads, heap: Vec::new() };
-        for run in 0..merge.readers.len() {
-            if merge.readers[run].read(&mut merge.heads[run])? {
-                merge.heap.push(run);
+        let mut readers = runs.iter_mut().map(|r| r.reader(0)).collect::<Result<Vec<_>>>()?;
+        let mut heads = vec![Vec::new(); readers.len()];
+        let mut begun = Vec::with_capacity(readers.len());
+        for (run, reader) in readers.iter_mut().enumerate() {
+            if reader.read(&mut heads[run])? {
+                begun.push(run);
             }
         }
-        for at in (0..merge.heap.len() / 2).rev() {
-            merge.sift_down(at);
-        }
-        Ok(merge)
-    }
-
-    /// Whether run `a`'s head comes before run `b`'s; ties by run, which keeps arrival order.
-    fn before(&self, a: usize, b: usize) -> bool {
-        compare_rows(&self.keys, &self.heads[a], &self.heads[b]).then(a.cmp(&b)).is_lt()
-    }
-
-    fn sift_down(&mut self, mut at: usize) {
-        loop {
-            let mut least = at;
-            for child in [2 * at + 1, 2 * at + 2] {
-                if child < self.heap.len() && self.before(self.heap[child], self.heap[least]) {
-                    least = child;
-                }
-            }
-            if least == at {
-                return;
-            }
-            self.heap.swap(at, least);
-            at = least;
-        }
+        let heap = InputHeap::new(begun, |a, b| is_before(keys, &heads, a, b));
+        Ok(Merge { keys: keys.clone(), readers, heads, heap })
     }
 
     fn next(&mut self, out: &mut Vec<Datum>) -> Result<bool> {
-        let Some(run) = self.heap.first().copied() else { return Ok(false) };
+        let Some(run) = self.heap.first() else { return Ok(false) };
         out.append(&mut self.heads[run]);
-        if !self.readers[run].read(&mut self.heads[run])? {
-            self.heap.swap_remove(0);
-        }
-        self.sift_down(0);
+        let ended = !self.readers[run].read(&mut self.heads[run])?;
+        self.heap.moved_on(ended, |a, b| is_before(&self.keys, &self.heads, a, b));
         Ok(true)
     }
+}
+
+/// Whether run `a`'s head comes before run `b`'s; ties by run, which keeps arrival order.
+fn is_before(keys: &[SortColumn], heads: &[Vec<Datum>], a: usize, b: usize) -> bool {
+    compare_rows(keys, &heads[a], &heads[b]).then(a.cmp(&b)).is_lt()
 }
 
 /// The number of rows a LIMIT lets through, as a bound.

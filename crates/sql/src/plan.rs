@@ -182,6 +182,10 @@ pub enum PlanNode {
         /// The scan's conditions over its columns (range-table entry 0), from which the leaves
         /// are found that can have rows (see `prune`).
         conditions: Vec<Expr>,
+        /// The order that rows are wanted in, over the same columns; empty for none. A leaf's
+        /// rows come so from its scan. Leaves are read in the order of their bounds where that
+        /// is it, else merged: which of the two is known when the scan starts.
+        order: Vec<SortKey>,
     },
     /// Nested loop: for each outer row set `params`, then run the inner side.
     NestLoop {
@@ -371,6 +375,8 @@ pub struct IndexRange {
     pub lower: Option<(Expr, bool)>,
     /// Upper bound on the column after `equal` (inclusive?).
     pub upper: Option<(Expr, bool)>,
+    /// `IS NOT NULL` on the column after `equal`.
+    pub not_null: bool,
     /// EXPLAIN's "Index Cond": slots are the table's columns (attribute number - 1).
     pub conditions: Vec<Expr>,
 }

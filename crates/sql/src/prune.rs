@@ -8,13 +8,13 @@
 //! ordering of the key's type, and an operand only if it is no volatile function's.
 
 use crate::bind::stored_key;
-use crate::expr::{BoolTest, CallSyntax, Expr, RowCompareOp};
+use crate::expr::{BoolTest, CallSyntax, Expr, RowCompareOp, SortKey};
 use crate::implies::equivalent;
 use crate::planner::{is_volatile, rtes_of, same_ordering, strip};
 use std::sync::Arc;
 use steppe_catalog::builtin::Strategy;
 use steppe_catalog::{Builtins, Catalog, PartitionKey, Relation};
-use steppe_partition::{Comparison, Operand, Predicate};
+use steppe_partition::{Comparison, KeyOrder, Operand, Predicate};
 use steppe_types::{Datum, Oid, Result, oid};
 
 /// A partition key over the columns of the table that is scanned, which a level below has by
@@ -63,11 +63,25 @@ impl KeyOfScan {
         Pruning { predicate: Predicate::And(parts.collect()), slots }
     }
 
+    /// The order of the key that gives the order wanted (build_partition_pathkeys): the one is
+    /// the beginning of the other. What `conditions` fix to one value is in any order.
+    pub fn order(&self, wanted: &[SortKey], conditions: &[Expr]) -> Option<KeyOrder> {
+        let is_free = |expr: &Expr| !conditions.iter().any(|condition| fixes(condition, expr));
+        let columns = self.columns.iter().map(|(expr, _)| expr).filter(|expr| is_free(expr));
+        let wanted = wanted.iter().filter(|key| is_free(&key.expr));
+        let mut order = None;
+        for (column, key) in columns.zip(wanted) {
+            let of_key = KeyOrder { descending: key.descending, nulls_first: key.nulls_first };
+            if !is_same(&key.expr, column) || *order.get_or_insert(of_key) != of_key {
+                return None;
+            }
+        }
+        Some(order.unwrap_or_default())
+    }
+
     /// The key column that an expression is.
     fn column(&self, expr: &Expr) -> Option<usize> {
-        let is =
-            |(key, _): &(Expr, Oid)| equivalent(expr, key) || equivalent(strip(expr), strip(key));
-        self.columns.iter().position(is)
+        self.columns.iter().position(|(key, _)| is_same(expr, key))
     }
 
     /// The boolean key column that an expression is.
@@ -197,6 +211,21 @@ impl KeyOfScan {
             }
         }
     }
+}
+
+fn is_same(expr: &Expr, key: &Expr) -> bool {
+    equivalent(expr, key) || equivalent(strip(expr), strip(key))
+}
+
+/// Whether a condition lets an expression have one value only.
+pub(crate) fn fixes(condition: &Expr, expr: &Expr) -> bool {
+    let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = condition else {
+        return false;
+    };
+    let [left, right] = args.as_slice() else { return false };
+    let is_value = |value: &Expr| rtes_of(value).is_empty() && !is_volatile(value);
+    Builtins::get().strategy(*op) == Some(Strategy::Equal)
+        && (is_same(left, expr) && is_value(right) || is_same(right, expr) && is_value(left))
 }
 
 /// A value that no row decides.

@@ -40,7 +40,7 @@ fn operation(modify: &ModifyTable) -> &'static str {
 
 impl Builder<'_> {
     /// The node's kind: what the headline begins with, and the structured formats' first items.
-    pub(super) fn kind(&self, plan: &Plan, node: &mut Node) {
+    pub(super) fn kind(&self, plan: &Plan, id: usize, node: &mut Node) {
         let (kind, headline): (&str, String) = match &plan.node {
             PlanNode::Result { .. } => ("Result", "Result".into()),
             PlanNode::Values(_) => ("Values Scan", "Values Scan".into()),
@@ -71,6 +71,9 @@ impl Builder<'_> {
             PlanNode::Expand { .. } => ("Expand", "Expand".into()),
             PlanNode::WindowAgg { .. } => ("WindowAgg", "WindowAgg".into()),
             PlanNode::Unique { .. } => ("Unique", "Unique".into()),
+            PlanNode::PartitionScan { .. } if self.is_merge(id) => {
+                ("Merge Append", "Merge Append".into())
+            }
             PlanNode::Append(_) | PlanNode::PartitionScan { .. } => ("Append", "Append".into()),
             PlanNode::SetOp { op, all, .. } => {
                 ("SetOp", format!("HashSetOp {}", set_operation(*op, *all)))
@@ -205,12 +208,14 @@ impl Builder<'_> {
         };
         self.filter(plan, id, &self.input(plan, qualified), node);
         if let PlanNode::IndexScan { index_only, .. } = &plan.node
-            && let Some(done) = self.instrument(id)
+            && self.options.analyze
         {
+            let (fetches, searches) =
+                self.instrument(id).map_or((0, 0), |done| (done.fetches, done.searches));
             if *index_only {
-                node.property("Heap Fetches", done.fetches);
+                node.property("Heap Fetches", fetches);
             }
-            node.property("Index Searches", done.searches);
+            node.property("Index Searches", searches);
         }
     }
 
@@ -282,6 +287,9 @@ impl Builder<'_> {
                 self.conflict(modify, node);
             }
             PlanNode::Append(_) | PlanNode::PartitionScan { .. } => {
+                if self.is_merge(id) {
+                    self.merge_keys(plan, node);
+                }
                 node.detail("Subplans Removed", 0);
             }
             _ => {}

@@ -1,17 +1,23 @@
-//! Scans of partitioned tables, as PostgreSQL shows them: an Append of the leaves' scans.
+//! Scans of partitioned tables, as PostgreSQL shows them: an Append or Merge Append of the
+//! leaves' scans.
 //!
 //! The plan has one scan for all leaves; what is shown is what that comes to with the leaves
 //! that there are, each under an alias of its own (`t_1`, `t_2` …).
 
 use super::Explained;
-use super::document::Node;
+use super::document::{Node, Value};
+use super::names::Name;
 use super::plan::{Builder, Place, count};
-use crate::context::LeafRun;
-use crate::partition::{leaf_plan, leaves_known, whole_template};
+use crate::context::{Instrument, LeafRun};
+use crate::partition::{LeafTemplate, leaves_known, order_of};
+use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::iter::Peekable;
+use std::ops::Range;
 use std::sync::Arc;
-use steppe_sql::expr::Expr;
+use steppe_sql::expr::SortKey;
 use steppe_sql::plan::{ModifyTable, Plan, PlanNode, ScanRelation};
+use steppe_types::{Oid, Result};
 
 /// So many leaves are shown; of a table with more, their number is told.
 const LEAVES_SHOWN_MAX: usize = 100;
@@ -26,8 +32,29 @@ pub(super) struct Leaves {
     total: usize,
     /// The first of them.
     shown: Vec<Leaf>,
+    /// Leaves that are shown below a node of their own, outermost and first ones first; all of
+    /// them if all are merged.
+    groups: Vec<Group>,
+    /// A leaf does all that the scan does.
+    is_whole: bool,
+    /// The order wanted, over the leaves' rows.
+    order: Vec<SortKey>,
     /// How many an analyzed execution has touched.
     touched: usize,
+}
+
+#[derive(Clone)]
+struct Group {
+    leaves: Range<usize>,
+    is_merge: bool,
+}
+
+impl Leaves {
+    /// All of them are merged.
+    fn is_merge(&self) -> bool {
+        let all = |group: &Group| group.is_merge && group.leaves.len() == self.total;
+        self.groups.first().is_some_and(all)
+    }
 }
 
 struct Leaf {
@@ -40,8 +67,8 @@ struct Leaf {
 #[derive(Default)]
 pub(super) struct LeavesOfScans {
     scans: HashMap<usize, Leaves>,
-    /// How many leaves are called after each alias.
-    aliases: HashMap<Arc<str>, usize>,
+    /// How often each alias has been given.
+    used: HashMap<Arc<str>, usize>,
     /// What UPDATE and DELETE change, which is shown under its own name besides its leaves.
     targets: Vec<ScanRelation>,
 }
@@ -53,12 +80,12 @@ impl LeavesOfScans {
         *next += 1;
         if let PlanNode::Modify(modify) = &plan.node {
             self.targets.push(modify.rel.clone());
+            self.next_alias(&modify.rel.alias);
         }
-        if let PlanNode::PartitionScan { rel, template, conditions } = &plan.node {
-            let whole = whole_template(plan);
-            let template = whole.as_ref().unwrap_or(template);
-            let leaves = self.leaves(id, (rel, conditions), template, explained);
-            self.scans.insert(id, leaves);
+        if let PlanNode::PartitionScan { .. } = &plan.node {
+            // A catalog or plan that contradicts itself is what the scan itself complains about.
+            let leaves = self.leaves(id, plan, explained).ok().flatten();
+            self.scans.insert(id, leaves.unwrap_or_default());
             *next = id + count(plan);
             return;
         }
@@ -74,38 +101,78 @@ impl LeavesOfScans {
     fn leaves(
         &mut self,
         id: usize,
-        (rel, conditions): (&ScanRelation, &[Expr]),
-        template: &Plan,
+        plan: &Plan,
         explained: Explained<'_>,
-    ) -> Leaves {
+    ) -> Result<Option<Leaves>> {
+        let PlanNode::PartitionScan { rel, conditions, order, .. } = &plan.node else {
+            return Ok(None);
+        };
+        let Some(template) = LeafTemplate::of(plan)? else { return Ok(None) };
         let catalog = explained.catalog;
-        // A catalog that contradicts itself is what the scan itself complains about.
-        let oids = leaves_known(catalog, &rel.relation, conditions).unwrap_or_default();
+        let known = leaves_known(catalog, &rel.relation, conditions, order)?;
         let runs: HashMap<_, &LeafRun> = explained
             .leaf_runs
             .iter()
             .filter(|run| run.scan == id)
             .map(|run| (run.leaf, run))
             .collect();
+        let groups = groups_of(&known);
+        let places = match order.is_empty() {
+            true => (0..known.oids.len()).collect(),
+            false => {
+                let all = leaves_known(catalog, &rel.relation, conditions, &[])?;
+                by_bounds(&known.oids, &all.oids)
+            }
+        };
+        let aliases = self.aliases(rel, &known.oids, &groups, &places);
         let mut shown = Vec::new();
-        for oid in oids.iter().take(LEAVES_SHOWN_MAX) {
-            let is_target = self.targets.iter().any(|target| is_same(target, rel));
-            let alias = match oids.len() {
-                1 if !is_target => rel.alias.clone(),
-                _ => self.next_alias(&rel.alias),
-            };
-            let plan = catalog.relation(*oid);
-            let plan = plan.and_then(|leaf| leaf_plan(template, catalog, leaf, &alias).ok());
+        for (oid, alias) in known.oids.iter().zip(&aliases) {
+            let Some(leaf) = catalog.relation(*oid) else { continue };
             let first_id = runs.get(oid).map_or(NEVER, |run| run.first);
-            shown.extend(plan.map(|plan| Leaf { plan, first_id }));
+            shown.push(Leaf { plan: template.plan_of(catalog, leaf, alias)?, first_id });
         }
-        Leaves { total: oids.len(), shown, touched: runs.len() }
+        let (total, touched) = (known.oids.len(), runs.len());
+        let LeafTemplate { is_whole, order, .. } = template;
+        Ok(Some(Leaves { total, shown, groups, is_whole, order, touched }))
+    }
+
+    /// Names for the leaves that are shown: `t_1`, `t_2` … by their bounds, whichever way they are
+    /// read. The node above takes the name `t`, and what stands above a group of leaves another
+    /// (select_rtable_names_for_explain).
+    fn aliases(
+        &mut self,
+        rel: &ScanRelation,
+        leaves: &[Oid],
+        groups: &[Group],
+        by_bounds: &[usize],
+    ) -> Vec<Arc<str>> {
+        let is_target = self.targets.iter().any(|target| is_same(target, rel));
+        if leaves.len() > 1 && !is_target {
+            self.next_alias(&rel.alias);
+        }
+        let shown = leaves.len().min(LEAVES_SHOWN_MAX);
+        let mut aliases = vec![rel.alias.clone(); shown];
+        let mut named = vec![false; groups.len()];
+        for place in by_bounds.iter().copied().filter(|place| *place < shown) {
+            for (group, named) in groups.iter().zip(&mut named) {
+                let is_root = group.leaves.len() == leaves.len();
+                if group.leaves.contains(&place) && !*named && !is_root {
+                    self.next_alias(&rel.alias);
+                    *named = true;
+                }
+            }
+            aliases[place] = self.next_alias(&rel.alias);
+        }
+        aliases
     }
 
     fn next_alias(&mut self, alias: &Arc<str>) -> Arc<str> {
-        let used = self.aliases.entry(alias.clone()).or_default();
+        let used = self.used.entry(alias.clone()).or_default();
         *used += 1;
-        format!("{alias}_{used}").into()
+        match *used {
+            1 => alias.clone(),
+            further => format!("{alias}_{}", further - 1).into(),
+        }
     }
 
     pub(super) fn get(&self, scan: usize) -> Option<&Leaves> {
@@ -123,7 +190,7 @@ impl<'a> Builder<'a> {
         root: bool,
     ) -> Option<Node> {
         let id = self.next_id;
-        let leaves = self.leaves.get(id).filter(|_| whole_template(plan).is_some())?;
+        let leaves = self.leaves.get(id).filter(|leaves| leaves.is_whole)?;
         let node = match &leaves.shown[..] {
             [leaf] if leaves.total == 1 => {
                 self.next_id = leaf.first_id;
@@ -140,12 +207,29 @@ impl<'a> Builder<'a> {
         let mut node = Node { headline: "Result".to_owned(), ..Node::default() };
         node.detail("Node Type", "Result");
         super::plan::put_place(&mut node, place);
-        self.figures(&plan.cost, self.next_id, &mut node);
+        self.figures(&plan.cost, self.instrument(self.next_id), &mut node);
         node.property("One-Time Filter", "false");
         node
     }
 
-    /// The leaves' scans below the Append that a scan is shown as.
+    /// Whether a scan is shown as one merge of all leaves.
+    pub(super) fn is_merge(&self, id: usize) -> bool {
+        self.leaves.get(id).is_some_and(Leaves::is_merge)
+    }
+
+    /// What all leaves are merged by.
+    pub(super) fn merge_keys(&self, plan: &Plan, node: &mut Node) {
+        // A plan that contradicts itself is what the scan itself complains about.
+        let order = order_of(plan).unwrap_or_default();
+        self.put_sort_keys(&order, &self.input(plan, true), node);
+    }
+
+    fn put_sort_keys(&self, order: &[SortKey], slots: &[Name], node: &mut Node) {
+        let keys = order.iter().map(|key| self.sort_key(key, slots)).collect();
+        node.property("Sort Key", Value::List(keys));
+    }
+
+    /// The leaves' scans below the node that a scan is shown as.
     pub(super) fn leaf_scans(&mut self, plan: &'a Plan, id: usize, node: &mut Node) {
         let Some(leaves) = self.leaves.get(id) else { return };
         if leaves.total > LEAVES_SHOWN_MAX {
@@ -154,12 +238,59 @@ impl<'a> Builder<'a> {
                 node.property("Leaves Touched", leaves.touched as u64);
             }
         }
-        for leaf in &leaves.shown {
-            self.next_id = leaf.first_id;
-            let child = self.tree(&leaf.plan, Place::below("Member"), false);
-            node.children.push(child);
-        }
+        let mut groups = leaves.groups.iter().skip(usize::from(leaves.is_merge())).peekable();
+        self.members(leaves, 0..leaves.shown.len(), &mut groups, node);
         self.next_id = id + count(plan);
+    }
+
+    /// Some leaves' scans; groups of them below a node of their own.
+    fn members(
+        &mut self,
+        leaves: &'a Leaves,
+        range: Range<usize>,
+        groups: &mut Peekable<impl Iterator<Item = &'a Group>>,
+        node: &mut Node,
+    ) {
+        let mut at = range.start;
+        while let Some(leaf) = leaves.shown[..range.end].get(at) {
+            if let Some(group) = groups.next_if(|group| group.leaves.start == at) {
+                let shown = at..group.leaves.end.min(leaves.shown.len());
+                let mut above = self.group(leaves, group, &leaves.shown[shown.clone()]);
+                self.members(leaves, shown.clone(), groups, &mut above);
+                node.children.push(above);
+                at = shown.end;
+                continue;
+            }
+            self.next_id = leaf.first_id;
+            node.children.push(self.tree(&leaf.plan, Place::below("Member"), false));
+            at += 1;
+        }
+    }
+
+    /// The node above a group of leaves. It is not counted apart: its rows are theirs.
+    fn group(&self, leaves: &Leaves, group: &Group, members: &[Leaf]) -> Node {
+        let kind = if group.is_merge { "Merge Append" } else { "Append" };
+        let mut node = Node { headline: kind.to_owned(), ..Node::default() };
+        node.detail("Node Type", kind);
+        super::plan::put_place(&mut node, Place::below("Member"));
+        let mut cost = members.first().map(|leaf| leaf.plan.cost).unwrap_or_default();
+        let mut done = Instrument::default();
+        for leaf in members {
+            cost.total = cost.total.max(leaf.plan.cost.total);
+            if let Some(leaf) = self.explained.instruments.get(leaf.first_id) {
+                done.rows += leaf.rows;
+                done.loops = done.loops.max(leaf.loops);
+                done.startup = done.startup.max(leaf.startup);
+                done.total += leaf.total;
+            }
+        }
+        self.figures(&cost, Some(&done), &mut node);
+        if group.is_merge
+            && let Some(first) = members.first()
+        {
+            self.put_sort_keys(&leaves.order, &self.output(&first.plan, true), &mut node);
+        }
+        node
     }
 
     /// The leaves that an UPDATE or DELETE may change: a line for each.
@@ -179,6 +310,23 @@ impl<'a> Builder<'a> {
             }
         }
     }
+}
+
+/// The groups of leaves that are shown below nodes of their own.
+fn groups_of(leaves: &crate::partition::Leaves) -> Vec<Group> {
+    let group = |leaves: &Range<usize>, is_merge| Group { leaves: leaves.clone(), is_merge };
+    let merged = leaves.merged.iter().map(|leaves| group(leaves, true));
+    let nested = leaves.nested.iter().filter(|nested| nested.len() < leaves.oids.len());
+    let nested = nested.map(|leaves| group(leaves, false));
+    let mut groups: Vec<Group> = merged.chain(nested).collect();
+    groups.sort_by_key(|group| (group.leaves.start, Reverse(group.leaves.end)));
+    groups
+}
+
+/// The places of leaves in a list, in the order of the leaves' bounds.
+fn by_bounds(leaves: &[Oid], all: &[Oid]) -> Vec<usize> {
+    let places: HashMap<Oid, usize> = leaves.iter().copied().zip(0..).collect();
+    all.iter().filter_map(|leaf| places.get(leaf).copied()).collect()
 }
 
 /// The number of the scan of a relation in a plan numbered from `next` on.
@@ -205,6 +353,7 @@ fn relation_of(plan: &Plan) -> Option<&ScanRelation> {
     match &plan.node {
         PlanNode::SeqScan { rel, .. } | PlanNode::IndexScan { rel, .. } => Some(rel),
         PlanNode::Append(children) => children.first().and_then(relation_of),
+        PlanNode::Sort { child, .. } => relation_of(child),
         _ => None,
     }
 }

@@ -110,10 +110,10 @@ impl<'a> Builder<'a> {
         self.next_id += 1;
         self.name_parameters(plan);
         let mut node = Node::default();
-        self.kind(plan, &mut node);
+        self.kind(plan, id, &mut node);
         put_place(&mut node, place);
         self.identity(plan, &mut node);
-        self.figures(&plan.cost, id, &mut node);
+        self.figures(&plan.cost, self.instrument(id), &mut node);
         if self.options.verbose {
             self.put_output(plan, &mut node);
         }
@@ -156,7 +156,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Estimates and, with ANALYZE, what happened.
-    pub(super) fn figures(&self, cost: &Cost, id: usize, node: &mut Node) {
+    pub(super) fn figures(&self, cost: &Cost, done: Option<&Instrument>, node: &mut Node) {
         if self.options.costs {
             let _ = write!(
                 node.headline,
@@ -169,14 +169,13 @@ impl<'a> Builder<'a> {
             node.detail("Plan Width", Value::from(u64::from(cost.width)));
         }
         if self.options.analyze {
-            self.actual(id, node);
+            self.actual(done, node);
         }
         node.detail("Disabled", Value::Bool(false));
     }
 
-    fn actual(&self, id: usize, node: &mut Node) {
-        let found = self.explained.instruments.get(id).filter(|done| done.loops > 0);
-        let Some(done) = found else {
+    fn actual(&self, done: Option<&Instrument>, node: &mut Node) {
+        let Some(done) = done.filter(|done| done.loops > 0) else {
             node.headline.push_str(" (never executed)");
             if self.options.timing {
                 node.detail("Actual Startup Time", Value::Number("0.000".to_owned()));
@@ -303,7 +302,7 @@ impl<'a> Builder<'a> {
         node.detail("Node Type", "Hash");
         put_place(&mut node, place);
         let cost = Cost { startup: inner.cost.total, ..inner.cost };
-        self.figures(&cost, id + 1, &mut node);
+        self.figures(&cost, self.instrument(id + 1), &mut node);
         if self.options.verbose {
             let columns = self.output(inner, self.many_relations);
             let columns = columns.into_iter().map(|name| name.own).collect();

@@ -23,7 +23,7 @@ use crate::access::{IndexAccess, ScanColumn, TableAccess};
 use crate::aggregate::AggKind;
 use crate::expr::{CExpr, Compiler};
 use crate::modify::{ConflictPlan, ModifyPlan, Partitioned, Target, arbiters, not_null_columns};
-use crate::partition::{LeafCache, PartitionCheck, ScanPruning, size_of, whole_template};
+use crate::partition::{LeafCache, LeafTemplate, PartitionCheck, ScanPruning, size_of};
 use crate::sorter::SortColumn;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
@@ -59,7 +59,7 @@ impl PlanCompiler<'_, '_> {
         let kind = self.node(plan)?;
         // Some nodes filter and compute themselves.
         let (filters, projects) = match &kind {
-            CNode::PartitionScan(scan) => (!scan.is_whole, !scan.is_whole),
+            CNode::PartitionScan(scan) => (!scan.template.is_whole, !scan.template.is_whole),
             CNode::ProjectSet(_) => (true, false),
             _ => (true, true),
         };
@@ -104,18 +104,19 @@ impl PlanCompiler<'_, '_> {
                     columns,
                 )?)
             }
-            PlanNode::PartitionScan { rel, template, conditions } => {
+            PlanNode::PartitionScan { rel, template, conditions, order } => {
                 let template_id = self.next_id;
                 self.next_id += size_of(template);
-                let whole = whole_template(plan);
+                let leaf = LeafTemplate::of(plan)?;
+                let leaf = leaf.ok_or_else(|| Error::internal("not a partition scan"))?;
                 CNode::PartitionScan(Box::new(PartitionScanPlan {
                     stmt: self.stmt.clone(),
                     rel: rel.clone(),
-                    is_whole: whole.is_some(),
-                    template: whole.unwrap_or_else(|| (**template).clone()),
+                    keys: self.sort_keys(&leaf.order, leaf.plan.types.len())?.columns,
+                    template: leaf,
                     template_id,
                     leaves: LeafCache::default(),
-                    pruning: ScanPruning::new(&rel.relation, conditions),
+                    pruning: ScanPruning::new(&rel.relation, conditions, order),
                 }))
             }
             PlanNode::NestLoop { kind, outer, inner, params, on } => {
@@ -298,6 +299,7 @@ impl PlanCompiler<'_, '_> {
             any: self.exprs.option(&range.any)?,
             lower,
             upper,
+            not_null: range.not_null,
         })
     }
 

@@ -32,6 +32,8 @@ pub(crate) struct CIndexRange {
     pub(crate) any: Option<CExpr>,
     pub(crate) lower: Option<(CExpr, bool)>,
     pub(crate) upper: Option<(CExpr, bool)>,
+    /// The next column IS NOT NULL.
+    pub(crate) not_null: bool,
 }
 
 /// A compiled index scan.
@@ -84,7 +86,7 @@ impl CIndexRange {
         if columns == index.parts.len() && index.unique && !null_key {
             return Ok(Probes(vec![Probe::Point(prefix)]));
         }
-        if self.lower.is_none() && self.upper.is_none() {
+        if self.lower.is_none() && self.upper.is_none() && !self.not_null {
             let bound = if prefix.is_empty() { Bound::Unbounded } else { Bound::Included(prefix) };
             return Ok(Probes(vec![Probe::Range(bound.clone(), bound)]));
         }

@@ -22,6 +22,7 @@ mod index_scan;
 mod limit;
 mod lock_rows;
 mod materialize;
+mod merge_append;
 mod merge_join;
 mod nest_loop;
 mod partition_scan;

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `leaf` | locking a leaf |
 //! | `pruning` | which leaves a scan's conditions leave |
+//! | `leaves` | in which order they are read |
 //! | `cache` | what has been compiled for leaves |
 //! | `columns` | a leaf's columns may stand in another order than its parent's |
 //! | `template` | a leaf's scan, made from the scan of its parent |
@@ -18,6 +19,7 @@ mod cache;
 mod columns;
 mod key;
 mod leaf;
+mod leaves;
 mod pruning;
 mod route;
 mod template;
@@ -25,8 +27,9 @@ mod template;
 pub(crate) use cache::LeafCache;
 pub(crate) use columns::ColumnMap;
 pub(crate) use leaf::{LockedLeaf, index_above, lock_leaf, lock_mode_of};
+pub(crate) use leaves::Leaves;
 pub(crate) use pruning::{ScanPruning, leaves_known};
 pub(crate) use route::{PartitionCheck, RouteBuffers, Router};
-pub(crate) use template::{leaf_plan, size_of, whole_template};
+pub(crate) use template::{LeafTemplate, order_of, size_of};
 
 pub use leaf::lock_mode;

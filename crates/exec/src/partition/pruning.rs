@@ -5,22 +5,24 @@
 //! its own key; steps are compiled when a level is first met, and kept with the statement.
 
 use super::LeafCache;
+use super::leaves::{Kept, Leaves, LevelKept, Walk};
 use crate::context::ExecContext;
 use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler, Row};
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
-use steppe_partition::{KeySet, PartitionMap, PruningSteps};
-use steppe_sql::expr::Expr;
+use steppe_partition::{KeyOrder, KeySet, PartitionMap, PruningSteps};
+use steppe_sql::expr::{Expr, SortKey};
 use steppe_sql::plan::PlannedStmt;
 use steppe_sql::prune::{KeyOfScan, Pruning};
 use steppe_types::io::IoContext;
-use steppe_types::{Datum, Error, Oid, Result};
+use steppe_types::{Datum, Error, Result};
 
 /// The pruning of one scan.
 pub(crate) struct ScanPruning {
     table: Arc<Relation>,
     conditions: Box<[Expr]>,
+    order: Box<[SortKey]>,
     levels: LeafCache<Level>,
 }
 
@@ -28,23 +30,37 @@ pub(crate) struct ScanPruning {
 struct Level {
     steps: PruningSteps,
     slots: Box<[CExpr]>,
+    /// The order of its key that gives the order wanted.
+    order: Option<KeyOrder>,
 }
 
 impl ScanPruning {
-    pub(crate) fn new(table: &Arc<Relation>, conditions: &[Expr]) -> ScanPruning {
-        let conditions = conditions.into();
-        ScanPruning { table: table.clone(), conditions, levels: LeafCache::default() }
+    pub(crate) fn new(
+        table: &Arc<Relation>,
+        conditions: &[Expr],
+        order: &[SortKey],
+    ) -> ScanPruning {
+        let (conditions, order) = (conditions.into(), order.into());
+        ScanPruning { table: table.clone(), conditions, order, levels: LeafCache::default() }
     }
 
-    /// The leaves that can have rows, with the values that parameters have now.
-    pub(crate) fn leaves(&self, stmt: &PlannedStmt, cx: &mut ExecContext) -> Result<Vec<Oid>> {
+    /// The leaves that can have rows, with the values that parameters have now: all, or the
+    /// first `wanted` ones.
+    pub(crate) fn leaves(
+        &self,
+        stmt: &PlannedStmt,
+        cx: &mut ExecContext,
+        wanted: usize,
+    ) -> Result<Leaves> {
         let catalog = cx.functions.catalog.clone();
-        walk(&catalog, self.table.oid, &mut |parent, map| {
-            if self.conditions.is_empty() {
-                return Ok(Kept::Set(KeySet::all()));
+        let in_order = !self.order.is_empty();
+        let walk = Walk { catalog: &catalog, table: self.table.oid, in_order, wanted };
+        walk.leaves(&mut |parent, map| {
+            if self.conditions.is_empty() && self.order.is_empty() {
+                return Ok(LevelKept { kept: Kept::Set(KeySet::all()), order: None });
             }
             let level = self.level(stmt, &catalog, parent)?;
-            level.kept(map, cx)
+            Ok(LevelKept { kept: level.kept(map, cx)?, order: level.order })
         })
     }
 
@@ -57,20 +73,17 @@ impl ScanPruning {
         if let Some(found) = self.levels.get(parent) {
             return Ok(found);
         }
-        let Pruning { predicate, slots } = said_of(catalog, &self.table, parent, &self.conditions)?;
-        let columns = parent.partition_key.as_ref().map_or(0, |key| key.columns.len());
+        let key = key_of(catalog, &self.table, parent)?;
+        let Pruning { predicate, slots } = key.pruning(&self.conditions);
         let mut compiler = Compiler::new(stmt, FnContext::pure(catalog.clone()));
-        let slots = compiler.list(&slots)?;
-        let level = Arc::new(Level { steps: PruningSteps::compile(&predicate, columns), slots });
+        let level = Arc::new(Level {
+            steps: PruningSteps::compile(&predicate, key.len()),
+            slots: compiler.list(&slots)?,
+            order: key.order(&self.order, &self.conditions),
+        });
         self.levels.put(parent, &level);
         Ok(level)
     }
-}
-
-/// What a level leaves.
-enum Kept {
-    One(Option<Oid>),
-    Set(KeySet),
 }
 
 impl Level {
@@ -96,49 +109,22 @@ pub(crate) fn leaves_known(
     catalog: &Catalog,
     table: &Arc<Relation>,
     conditions: &[Expr],
-) -> Result<Vec<Oid>> {
+    order: &[SortKey],
+) -> Result<Leaves> {
     let io = IoContext::default();
-    walk(catalog, table.oid, &mut |parent, map| {
-        let key = parent.partition_key.as_ref().map_or(0, |key| key.columns.len());
-        let said = said_of(catalog, table, parent, conditions)?;
-        let steps = PruningSteps::compile(&said.predicate, key);
-        Ok(Kept::Set(steps.evaluate(map, &|_| Ok(None), &io)?))
+    let in_order = !order.is_empty();
+    let walk = Walk { catalog, table: table.oid, in_order, wanted: usize::MAX };
+    walk.leaves(&mut |parent, map| {
+        let key = key_of(catalog, table, parent)?;
+        let steps = PruningSteps::compile(&key.pruning(conditions).predicate, key.len());
+        let kept = Kept::Set(steps.evaluate(map, &|_| Ok(None), &io)?);
+        Ok(LevelKept { kept, order: key.order(order, conditions) })
     })
 }
 
-fn said_of(
-    catalog: &Catalog,
-    table: &Arc<Relation>,
-    parent: &Relation,
-    conditions: &[Expr],
-) -> Result<Pruning> {
+/// A level's key over the columns of the table that is scanned.
+fn key_of(catalog: &Catalog, table: &Arc<Relation>, parent: &Relation) -> Result<KeyOfScan> {
     let key = parent.partition_key.as_ref();
     let key = key.ok_or_else(|| Error::internal("partitioned table without a key"))?;
-    Ok(KeyOfScan::new(catalog, table, parent, key)?.pruning(conditions))
-}
-
-/// The leaves below a table in the order of their bounds, those of its partitioned partitions in
-/// their place. `kept` says what is left of each level.
-fn walk(
-    catalog: &Catalog,
-    table: Oid,
-    kept: &mut dyn FnMut(&Arc<Relation>, &PartitionMap) -> Result<Kept>,
-) -> Result<Vec<Oid>> {
-    let mut leaves = Vec::new();
-    let mut pending = vec![table];
-    while let Some(oid) = pending.pop() {
-        let Some(map) = catalog.partition_map(oid)? else {
-            leaves.push(oid);
-            continue;
-        };
-        let parent = catalog.relation(oid);
-        let parent = parent.ok_or_else(|| Error::internal("partitioned table has gone"))?;
-        let first = pending.len();
-        match kept(parent, map)? {
-            Kept::One(partition) => pending.extend(partition),
-            Kept::Set(set) => pending.extend(map.select(&set)),
-        }
-        pending[first..].reverse();
-    }
-    Ok(leaves)
+    KeyOfScan::new(catalog, table, parent, key)
 }

@@ -2,30 +2,82 @@
 //!
 //! The planner writes one scan against the partitioned table; columns are found in
 //! the leaf by name, and of an index the one that was made or attached for it. A
-//! leaf that has no such index (CREATE INDEX ON ONLY) is read from end to end.
+//! leaf that has no such index (CREATE INDEX ON ONLY) is read from end to end, and its
+//! rows sorted if they are wanted in an order.
 
 use super::{ColumnMap, index_above};
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
 use steppe_sql::deparse::quote_identifier;
-use steppe_sql::expr::Expr;
+use steppe_sql::expr::{Expr, SortKey, TypeRef};
 use steppe_sql::plan::{Plan, PlanNode, ScanRelation};
 use steppe_types::{Error, Oid, Result};
 
-/// The template of a partitioned table's scan with what the scan itself filters and computes,
-/// which each leaf's scan does at once. `None`: the template computes something before that.
-pub(crate) fn whole_template(plan: &Plan) -> Option<Plan> {
-    let PlanNode::PartitionScan { template, .. } = &plan.node else { return None };
-    if template.project.is_some() && !plan.is_plain() {
-        return None;
+/// What each leaf does of a partitioned table's scan.
+pub(crate) struct LeafTemplate {
+    pub(crate) plan: Plan,
+    /// It does all that the scan itself filters and computes. False: the planner's template
+    /// computes something before that.
+    pub(crate) is_whole: bool,
+    /// The order wanted, over the leaf's rows. What it needs besides the scan's columns comes
+    /// after them.
+    pub(crate) order: Vec<SortKey>,
+}
+
+impl LeafTemplate {
+    /// `None`: the plan is no partitioned table's scan.
+    pub(crate) fn of(plan: &Plan) -> Result<Option<LeafTemplate>> {
+        let PlanNode::PartitionScan { template, .. } = &plan.node else { return Ok(None) };
+        let mut leaf = (**template).clone();
+        let is_whole = template.project.is_none() || plan.is_plain();
+        if is_whole && !plan.is_plain() {
+            leaf.filter = all_of(leaf.filter.into_iter().chain(plan.filter.clone()).collect());
+            leaf.project = plan.project.clone();
+            leaf.types = plan.types.clone();
+        }
+        let order = order_of(plan)?.into_iter().map(|key| in_output(&mut leaf, key)).collect();
+        Ok(Some(LeafTemplate { plan: leaf, is_whole, order }))
     }
-    let mut whole = (**template).clone();
-    if !plan.is_plain() {
-        whole.filter = all_of(whole.filter.into_iter().chain(plan.filter.clone()).collect());
-        whole.project = plan.project.clone();
-        whole.types = plan.types.clone();
+}
+
+/// The order wanted of a partitioned table's scan, over its input row.
+pub(crate) fn order_of(plan: &Plan) -> Result<Vec<SortKey>> {
+    let PlanNode::PartitionScan { template, order, .. } = &plan.node else {
+        return Ok(Vec::new());
+    };
+    let columns = match &template.node {
+        PlanNode::SeqScan { columns, .. } | PlanNode::IndexScan { columns, .. } => &columns[..],
+        _ => &[],
+    };
+    let slot = |e: Expr| match e {
+        Expr::Var { column, ty, .. } => {
+            let read = columns.iter().position(|attribute| i32::from(*attribute) == column + 1);
+            let missing = || Error::internal("a scan does not read what it is ordered by");
+            Ok::<_, Error>(Expr::Slot { index: read.ok_or_else(missing)?, ty })
+        }
+        other => Ok(other),
+    };
+    let key =
+        |key: &SortKey| Ok(SortKey { expr: key.expr.clone().transform(&mut |e| slot(e))?, ..*key });
+    order.iter().map(key).collect()
+}
+
+/// A key over a plan's input row as one of its output, to which it is added if need be.
+fn in_output(plan: &mut Plan, key: SortKey) -> SortKey {
+    let ty = key.expr.ty();
+    if plan.project.is_none() && matches!(key.expr, Expr::Slot { .. }) {
+        return key;
     }
-    Some(whole)
+    let same = |(index, ty): (usize, &TypeRef)| Expr::Slot { index, ty: *ty };
+    let project =
+        plan.project.get_or_insert_with(|| plan.types.iter().enumerate().map(same).collect());
+    let found = project.iter().position(|expr| *expr == key.expr);
+    let index = found.unwrap_or_else(|| {
+        project.push(key.expr.clone());
+        plan.types.push(ty);
+        project.len() - 1
+    });
+    SortKey { expr: Expr::Slot { index, ty }, ..key }
 }
 
 fn all_of(mut conditions: Vec<Expr>) -> Option<Expr> {
@@ -35,15 +87,36 @@ fn all_of(mut conditions: Vec<Expr>) -> Option<Expr> {
     }
 }
 
-/// The number of nodes in a template.
-pub(crate) fn size_of(template: &Plan) -> usize {
+/// The number of nodes in a plan.
+pub(crate) fn size_of(plan: &Plan) -> usize {
     let mut size = 1;
-    crate::deps::for_each_child(template, &mut |child| size += size_of(child));
+    crate::deps::for_each_child(plan, &mut |child| size += size_of(child));
     size
 }
 
-/// The scan of a leaf, whose `alias` EXPLAIN shows.
-pub(crate) fn leaf_plan(
+impl LeafTemplate {
+    /// The scan of a leaf, whose `alias` EXPLAIN shows.
+    pub(crate) fn plan_of(
+        &self,
+        catalog: &Catalog,
+        leaf: &Arc<Relation>,
+        alias: &Arc<str>,
+    ) -> Result<Plan> {
+        let plan = leaf_plan(&self.plan, catalog, leaf, alias)?;
+        let has_order = matches!(plan.node, PlanNode::IndexScan { .. }) || self.order.is_empty();
+        Ok(if has_order { plan } else { sorted(plan, &self.order) })
+    }
+}
+
+/// A leaf's rows in an order that none of its indexes gives.
+fn sorted(plan: Plan, order: &[SortKey]) -> Plan {
+    let (types, cost) = (plan.types.clone(), plan.cost);
+    let slot_names = plan.slot_names.clone();
+    let node = PlanNode::Sort { child: Box::new(plan), keys: order.to_vec(), bound: None };
+    Plan { node, filter: None, project: None, types, slot_names, cost }
+}
+
+fn leaf_plan(
     template: &Plan,
     catalog: &Catalog,
     leaf: &Arc<Relation>,

@@ -48,6 +48,7 @@ pub(super) struct IndexMatch {
     pub(super) any: Option<Expr>,
     pub(super) lower: Option<(Expr, bool)>,
     pub(super) upper: Option<(Expr, bool)>,
+    pub(super) not_null: bool,
     /// Positions of the conjuncts that the index decides fully.
     pub(super) used: Vec<usize>,
 }
@@ -135,7 +136,7 @@ impl CandidateIndex {
                 return None;
             }
         }
-        fixed.any.is_none().then_some(backward.unwrap_or(false))
+        Some(backward.unwrap_or(false))
     }
 
     /// Which conjuncts the index can use, by its keys in order.
@@ -189,6 +190,11 @@ impl Key {
     fn match_range(&self, rte: usize, conditions: &[Expr], found: &mut IndexMatch) {
         for (i, condition) in conditions.iter().enumerate() {
             if found.used.contains(&i) || found.any.is_some() {
+                continue;
+            }
+            if matches!(condition, Expr::IsNull { arg, negated: true } if self.is(arg, rte)) {
+                found.not_null = true;
+                found.used.push(i);
                 continue;
             }
             if found.lower.is_none()

@@ -39,7 +39,7 @@ pub(crate) use index::same_ordering;
 use crate::expr::{ExecParamId, Expr, TypeRef};
 use crate::plan::*;
 use crate::query::*;
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog, Relation};
 use steppe_types::{Error, Oid, Result};
@@ -225,6 +225,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) work_tables: usize,
     /// See [`PlannedStmt::depends_on_literals`].
     pub(crate) depends_on_literals: bool,
+    /// Partitioned tables' sizes, once they have been asked for.
+    partitioned_sizes: HashMap<Oid, partition::PartitionedSize>,
 }
 
 impl<'a> Planner<'a> {
@@ -238,6 +240,7 @@ impl<'a> Planner<'a> {
             cte_levels: Vec::new(),
             work_tables: 0,
             depends_on_literals: false,
+            partitioned_sizes: HashMap::new(),
         }
     }
 

@@ -273,7 +273,15 @@ fn replace_extremes(expr: &mut Expr, one_end: &dyn Fn(&Expr, TypeRef, bool) -> E
     }
 }
 
-/// `(SELECT column FROM table WHERE filter AND column IS NOT NULL ORDER BY column LIMIT 1)`
+/// Whether a table's column is declared so.
+fn is_not_null(table: &Rte, column: &Expr) -> bool {
+    let RteKind::Relation(relation) = &table.kind else { return false };
+    let Expr::Var { column, .. } = column else { return false };
+    let column = usize::try_from(*column).ok().and_then(|column| relation.columns.get(column));
+    column.is_some_and(|column| column.not_null)
+}
+
+/// `(SELECT column FROM table WHERE column IS NOT NULL AND filter ORDER BY column LIMIT 1)`
 fn one_end(
     table: &Rte,
     rte: usize,
@@ -285,8 +293,10 @@ fn one_end(
     let mut query = Query::new(Command::Select);
     query.rtes = vec![table.clone()];
     query.from = vec![FromItem::Rte(0)];
-    let given = Expr::IsNull { arg: Box::new(column.clone()), negated: true };
-    let mut conditions = vec![given];
+    let mut conditions = Vec::new();
+    if !is_not_null(table, column) {
+        conditions.push(Expr::IsNull { arg: Box::new(column.clone()), negated: true });
+    }
     filter.into_iter().for_each(|f| conjuncts(f.clone(), &mut conditions));
     query.filter = super::and_all(conditions);
     query.targets = vec![Target::plain(column.clone(), "".into())];

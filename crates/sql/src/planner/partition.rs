@@ -3,13 +3,18 @@
 //! The table is planned as if it were one leaf of average size, and that scan is
 //! the template of every leaf's. Neither planning nor the plan depends on how many
 //! leaves there are: the sizes come from a few of them.
+//!
+//! Rows in order: each leaf is scanned by its index, and leaves are read in the order
+//! of their bounds, or merged where that is no help (generate_orderedappend_paths).
 
+use super::cost;
 use super::index::over_entry;
 use super::scan::{ScanRequest, clamp_rows};
 use super::{Planner, Rel, node};
-use crate::expr::Expr;
+use crate::expr::{Expr, SortKey};
 use crate::plan::*;
-use crate::prune::KeyOfScan;
+use crate::prune::{KeyOfScan, fixes};
+use crate::query::{OrderBy, Target};
 use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_partition::PruningSteps;
@@ -17,7 +22,7 @@ use steppe_types::{Oid, Result};
 
 /// Sizes are estimated from so many partitions at either end of the list.
 const SAMPLED_AT_EACH_END: usize = 4;
-/// So many of the partitions that conditions leave are counted.
+/// So many of the partitions that conditions leave are looked at.
 const COUNTED_MAX: usize = 1000;
 
 /// A partitioned table's size.
@@ -44,59 +49,105 @@ impl PartitionedSize {
     }
 }
 
+/// What conditions leave of a partitioned table.
+struct Kept {
+    leaves: f64,
+    /// In an order that their bounds do not give.
+    is_merged: bool,
+}
+
+impl Kept {
+    /// The cost of all leaves' scans, by that of the average one (cost_append, cost_merge_append).
+    fn cost(&self, leaf: &Cost) -> Cost {
+        let leaves = self.leaves;
+        let (total, rows) = (leaf.total * leaves, clamp_rows(leaf.rows * leaves));
+        if !self.is_merged {
+            return Cost { startup: leaf.startup, total, rows, width: leaf.width };
+        }
+        let place = 2.0 * cost::CPU_OPERATOR * cost::log2(leaves);
+        Cost {
+            startup: (leaf.startup + place) * leaves,
+            total: total + place * (leaves + rows) + 0.5 * cost::CPU_TUPLE * rows,
+            rows,
+            width: leaf.width,
+        }
+    }
+}
+
 impl Planner<'_> {
     /// The scan of a partitioned table.
     pub(super) fn partition_scan(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
-        let Rel { plan: template, layout, rtes } = self.table_scan(request)?;
+        let template = self.table_scan(request)?;
+        self.over_leaves(request, template, Vec::new())
+    }
+
+    /// The template's scan of every leaf, in an order that the template has.
+    pub(super) fn over_leaves(
+        &mut self,
+        request: &ScanRequest<'_>,
+        template: Rel,
+        order: Vec<SortKey>,
+    ) -> Result<Rel> {
+        let Rel { plan: template, layout, rtes } = template;
         let of_this = |condition: &Expr| over_entry(condition.clone(), 0);
         let conditions: Vec<Expr> = request.conditions.iter().map(of_this).collect();
-        let leaves = self.leaves_kept(request.relation, &conditions)?;
-        let cost = Cost {
-            startup: template.cost.startup,
-            total: template.cost.total * leaves,
-            rows: clamp_rows(template.cost.rows * leaves),
-            width: template.cost.width,
-        };
+        let kept = self.leaves_kept(request.relation, &conditions, &order)?;
+        let cost = kept.cost(&template.cost);
         let (types, names) = (template.types.clone(), template.slot_names.clone());
         let scan = PlanNode::PartitionScan {
             rel: self.scan_relation(request),
             template: Box::new(template),
             conditions,
+            order,
         };
         Ok(Rel { plan: node(scan, types, names, cost), layout, rtes })
     }
 
-    /// How many leaves the conditions will leave, as far as their values are known.
-    fn leaves_kept(&self, table: &Arc<Relation>, conditions: &[Expr]) -> Result<f64> {
+    /// What the conditions will leave, as far as their values are known.
+    fn leaves_kept(
+        &mut self,
+        table: &Arc<Relation>,
+        conditions: &[Expr],
+        order: &[SortKey],
+    ) -> Result<Kept> {
         let catalog = self.ctx.catalog;
-        let all = self.partitioned_size(table.oid)?.leaves;
+        let leaves = self.partitioned_size(table.oid)?.leaves;
         let (Some(map), Some(key)) = (catalog.partition_map(table.oid)?, &table.partition_key)
         else {
-            return Ok(all);
+            return Ok(Kept { leaves, is_merged: false });
         };
         let key = KeyOfScan::new(catalog, table, table, key)?;
         let steps = PruningSteps::compile(&key.pruning(conditions).predicate, key.len());
-        let per_partition = all / (map.len().max(1) as f64);
+        let per_partition = leaves / (map.len().max(1) as f64);
         if steps.fix_the_key() {
-            return Ok(per_partition.max(1.0));
+            return Ok(Kept { leaves: per_partition.max(1.0), is_merged: false });
         }
         let known = steps.evaluate(map, &|_| Ok(None), self.ctx.io)?;
         let kept = match known.is_all() {
             true => map.len(),
             false => map.select(&known).take(COUNTED_MAX).count(),
         };
-        Ok((kept as f64 * per_partition).max(1.0))
+        let is_ordered = |by| match map.len() > COUNTED_MAX {
+            true => map.default_partition().is_none(),
+            false => map.select_ordered(&known, by).is_some(),
+        };
+        let is_merged =
+            !order.is_empty() && kept > 1 && !key.order(order, conditions).is_some_and(is_ordered);
+        Ok(Kept { leaves: (kept as f64 * per_partition).max(1.0), is_merged })
     }
 
     /// Rows and pages of the average leaf.
-    pub(super) fn average_leaf(&self, relation: &Relation) -> Result<(f64, f64)> {
+    pub(super) fn average_leaf(&mut self, relation: &Relation) -> Result<(f64, f64)> {
         let size = self.partitioned_size(relation.oid)?;
         let leaves = size.leaves.max(1.0);
         Ok((size.rows / leaves, size.pages / leaves))
     }
 
-    /// What a partitioned table's leaves come to.
-    fn partitioned_size(&self, table: Oid) -> Result<PartitionedSize> {
+    /// What a partitioned table's leaves come to: asked once a statement.
+    fn partitioned_size(&mut self, table: Oid) -> Result<PartitionedSize> {
+        if let Some(known) = self.partitioned_sizes.get(&table) {
+            return Ok(*known);
+        }
         let catalog = self.ctx.catalog;
         let partitions = catalog.partition_map(table)?.map_or(0, |map| map.len());
         let mut sampled: Vec<Oid> = catalog.children(table).take(SAMPLED_AT_EACH_END).collect();
@@ -112,6 +163,26 @@ impl Planner<'_> {
             let (rows, pages) = self.ctx.sizes.size(partition);
             size.add(PartitionedSize { leaves: 1.0, rows, pages });
         }
-        Ok(size.times(partitions as f64 / sampled.len().max(1) as f64))
+        let size = size.times(partitions as f64 / sampled.len().max(1) as f64);
+        self.partitioned_sizes.insert(table, size);
+        Ok(size)
     }
+}
+
+/// ORDER BY over the table's columns, without what has one value only.
+pub(super) fn order_over_entry(
+    request: &ScanRequest<'_>,
+    targets: &[Target],
+    order_by: &[OrderBy],
+) -> Vec<SortKey> {
+    let key = |order: &OrderBy| {
+        let expr = &targets[order.target].expr;
+        let is_fixed = request.conditions.iter().any(|condition| fixes(condition, expr));
+        (!is_fixed).then(|| SortKey {
+            expr: over_entry(expr.clone(), 0),
+            descending: order.descending,
+            nulls_first: order.nulls_first,
+        })
+    };
+    order_by.iter().filter_map(key).collect()
 }

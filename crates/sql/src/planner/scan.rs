@@ -3,6 +3,7 @@
 
 use super::cost::{self, Estimator};
 use super::index::CandidateIndex;
+use super::partition::order_over_entry;
 use super::{ColumnId, Planner, Rel, RteSet, and_all, node, to_slots};
 use crate::deparse::quote_identifier;
 use crate::expr::{BoolTest, Expr, TypeRef};
@@ -115,16 +116,17 @@ impl Planner<'_> {
             && !found.equal_is_null.contains(&true)
     }
 
-    /// An index scan that yields the wanted order (and so saves a sort), if there is one. A
-    /// partitioned table's leaves are not merged.
+    /// A scan in the wanted order (which saves a sort): by an index, of a partitioned table by each
+    /// leaf's. Any scan will do where conditions let all of it have one value only.
     pub(crate) fn ordered_scan(
         &mut self,
         request: &ScanRequest<'_>,
         targets: &[Target],
         order_by: &[OrderBy],
     ) -> Result<Option<Rel>> {
-        if request.relation.kind == RelKind::PartitionedTable {
-            return Ok(None);
+        let order = order_over_entry(request, targets, order_by);
+        if order.is_empty() {
+            return self.base_scan(request).map(Some);
         }
         let mut best: Option<Rel> = None;
         for index in self.usable_indexes(request)? {
@@ -137,7 +139,12 @@ impl Planner<'_> {
                 best = Some(rel);
             }
         }
-        Ok(best)
+        match best {
+            Some(template) if request.relation.kind == RelKind::PartitionedTable => {
+                self.over_leaves(request, template, order).map(Some)
+            }
+            best => Ok(best),
+        }
     }
 
     /// The table's indexes that may answer the query: of partial ones those whose predicate the
@@ -251,6 +258,7 @@ impl Planner<'_> {
             any: found.any,
             lower: found.lower,
             upper: found.upper,
+            not_null: found.not_null,
             conditions,
         };
         let scan = PlanNode::IndexScan {
@@ -309,7 +317,7 @@ impl Planner<'_> {
     }
 
     /// Rows and pages of a table, or of a partitioned table's average leaf.
-    fn table_size(&self, relation: &Relation) -> Result<(f64, f64)> {
+    fn table_size(&mut self, relation: &Relation) -> Result<(f64, f64)> {
         let (rows, pages) = match relation.kind {
             RelKind::PartitionedTable => self.average_leaf(relation)?,
             _ => self.ctx.sizes.size(relation),

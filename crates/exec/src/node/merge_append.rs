@@ -1,0 +1,82 @@
+//! Merging inputs that are each in order (PostgreSQL's nodeMergeAppend.c).
+
+use super::{CPlan, Input};
+use crate::batch::{BATCH_ROWS, RowBatch};
+use crate::context::ExecContext;
+use crate::heap::InputHeap;
+use crate::sorter::{SortColumn, compare_rows};
+use std::sync::Arc;
+use steppe_types::{Datum, Result};
+
+/// So many rows are asked for in advance of all inputs together, at least one of each.
+const ROWS_AHEAD_MAX: usize = 64 * BATCH_ROWS;
+
+/// Rows of several inputs, in order.
+pub(super) struct MergedInputs {
+    keys: Arc<[SortColumn]>,
+    inputs: Vec<Input>,
+    heap: InputHeap,
+    started: bool,
+    /// The first input's row has been handed out.
+    is_used: bool,
+}
+
+impl MergedInputs {
+    pub(super) fn new(
+        keys: &Arc<[SortColumn]>,
+        plans: &[Arc<CPlan>],
+        cx: &mut ExecContext,
+    ) -> MergedInputs {
+        let inputs = plans.iter().map(|plan| Input::new(plan, cx)).collect();
+        let (keys, heap) = (keys.clone(), InputHeap::default());
+        MergedInputs { keys, inputs, heap, started: false, is_used: false }
+    }
+
+    /// Hands rows to `emit` until it has filled the batch, or to the end.
+    pub(super) fn fill(
+        &mut self,
+        cx: &mut ExecContext,
+        out: &mut RowBatch,
+        mut emit: impl FnMut(&mut ExecContext, &[Datum], &mut RowBatch) -> Result<()>,
+    ) -> Result<()> {
+        let ahead = (ROWS_AHEAD_MAX / self.inputs.len().max(1)).min(out.wanted).max(1);
+        if !self.started {
+            self.start(cx, ahead)?;
+        }
+        while !out.is_full() {
+            self.move_on(cx, ahead)?;
+            let Some(first) = self.heap.first() else { break };
+            emit(cx, self.inputs[first].row(), out)?;
+            self.is_used = true;
+        }
+        Ok(())
+    }
+
+    /// Reads on behind a row that has been handed out: only when another one is wanted.
+    fn move_on(&mut self, cx: &mut ExecContext, ahead: usize) -> Result<()> {
+        if let Some(first) = self.heap.first().filter(|_| self.is_used) {
+            self.is_used = false;
+            let ended = !self.inputs[first].advance(cx, ahead)?;
+            let MergedInputs { keys, inputs, heap, .. } = self;
+            heap.moved_on(ended, |a, b| is_before(keys, inputs, a, b));
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, cx: &mut ExecContext, ahead: usize) -> Result<()> {
+        let mut begun = Vec::with_capacity(self.inputs.len());
+        for (number, input) in self.inputs.iter_mut().enumerate() {
+            if input.advance(cx, ahead)? {
+                begun.push(number);
+            }
+        }
+        self.heap = InputHeap::new(begun, |a, b| is_before(&self.keys, &self.inputs, a, b));
+        self.started = true;
+        Ok(())
+    }
+}
+
+/// Whether input `a`'s row comes before input `b`'s.
+fn is_before(keys: &[SortColumn], inputs: &[Input], a: usize, b: usize) -> bool {
+    compare_rows(keys, inputs[a].row(), inputs[b].row()).then(a.cmp(&b)).is_lt()
+}

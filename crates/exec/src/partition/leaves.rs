@@ -1,0 +1,161 @@
+//! The leaves of a scan, level by level, in the order in which they are read.
+//!
+//! In an order that is wanted, a level is read partition by partition if its bounds
+//! give that order. If they do not, all leaves below it are read together, each in
+//! order, and their rows merged:
+//!
+//! ```text
+//!   ORDER BY k      RANGE (k) ─┬─ p1                    p1, then
+//!                              ├─ p2, HASH (x) ─┬─ a    a and b merged, then
+//!                              │                └─ b
+//!                              └─ p3                    p3
+//! ```
+//!
+//! Who stops early pays for what was read: at first only a few leaves are looked for.
+
+use std::ops::Range;
+use std::sync::Arc;
+use steppe_catalog::{Catalog, Relation};
+use steppe_partition::{KeyOrder, KeySet, PartitionMap, Selected};
+use steppe_types::{Error, Oid, Result};
+
+/// What is left of a level.
+pub(super) enum Kept {
+    One(Option<Oid>),
+    Set(KeySet),
+}
+
+/// What is known of a level.
+pub(super) struct LevelKept {
+    pub(super) kept: Kept,
+    /// The order of its key that gives the order wanted.
+    pub(super) order: Option<KeyOrder>,
+}
+
+/// The leaves of a scan.
+#[derive(Debug, Default)]
+pub(crate) struct Leaves {
+    pub(crate) oids: Vec<Oid>,
+    /// Those that are read together, several each.
+    pub(crate) merged: Vec<Range<usize>>,
+    /// Those of the partitioned partitions that are in order themselves.
+    pub(crate) nested: Vec<Range<usize>>,
+    /// There are no others.
+    pub(crate) is_complete: bool,
+}
+
+impl Leaves {
+    /// The leaves that are read together from the one at `at` on: mostly that one alone, none
+    /// behind the last.
+    pub(crate) fn group(&self, at: usize) -> Range<usize> {
+        let found = self.merged.binary_search_by_key(&at, |group| group.start);
+        let alone = at..(at + 1).min(self.oids.len());
+        found.map_or(alone, |found| self.merged[found].clone())
+    }
+}
+
+enum Step {
+    Visit(Oid),
+    /// The leaves from this one on are read together, and no further ones.
+    EndMerged(usize),
+    /// The leaves from this one on are those of a partitioned partition.
+    EndNested(usize),
+}
+
+/// Finds leaves in the order of their bounds, those of a partitioned partition in its place.
+pub(super) struct Walk<'a> {
+    pub(super) catalog: &'a Catalog,
+    pub(super) table: Oid,
+    /// Rows are wanted in an order.
+    pub(super) in_order: bool,
+    /// So many leaves will do.
+    pub(super) wanted: usize,
+}
+
+/// Where a walk is.
+#[derive(Default)]
+struct Progress {
+    leaves: Leaves,
+    /// What is last is taken first.
+    pending: Vec<Step>,
+    is_merging: bool,
+}
+
+impl Walk<'_> {
+    /// The leaves; `kept` says what is left of each level.
+    pub(super) fn leaves(
+        &self,
+        kept: &mut dyn FnMut(&Arc<Relation>, &PartitionMap) -> Result<LevelKept>,
+    ) -> Result<Leaves> {
+        let mut now = Progress { pending: vec![Step::Visit(self.table)], ..Progress::default() };
+        now.leaves.is_complete = true;
+        while let Some(step) = now.pending.pop() {
+            let oid = match step {
+                Step::Visit(oid) => oid,
+                end => {
+                    now.end_group(&end);
+                    continue;
+                }
+            };
+            if !now.is_merging && now.leaves.oids.len() >= self.wanted {
+                now.leaves.is_complete = false;
+                break;
+            }
+            let Some(map) = self.catalog.partition_map(oid)? else {
+                now.leaves.oids.push(oid);
+                continue;
+            };
+            let parent = self.catalog.relation(oid);
+            let parent = parent.ok_or_else(|| Error::internal("partitioned table has gone"))?;
+            let level = kept(parent, map)?;
+            let first = now.pending.len();
+            self.descend(oid, map, &level, &mut now);
+            now.pending[first..].reverse();
+        }
+        Ok(now.leaves)
+    }
+
+    /// Notes a level's partitions as what to visit, and what to do after them.
+    fn descend(&self, parent: Oid, map: &PartitionMap, level: &LevelKept, now: &mut Progress) {
+        let set = match &level.kept {
+            Kept::One(partition) => return now.pending.extend(partition.map(Step::Visit)),
+            Kept::Set(set) => set,
+        };
+        let first = now.leaves.oids.len();
+        if now.is_merging {
+            now.pending.extend(map.select(set).map(Step::Visit));
+        } else if !self.in_order {
+            now.visit_in_turn(map.select(set), self.wanted - first);
+        } else if let Some(selected) = level.order.and_then(|by| map.select_ordered(set, by)) {
+            now.visit_in_turn(selected, self.wanted - first);
+            let is_nested = parent != self.table;
+            now.pending.extend(is_nested.then_some(Step::EndNested(first)));
+        } else {
+            now.is_merging = true;
+            now.pending.extend(map.select(set).map(Step::Visit));
+            now.pending.push(Step::EndMerged(first));
+        }
+    }
+}
+
+impl Progress {
+    /// Notes as many partitions as there is room for.
+    fn visit_in_turn(&mut self, mut selected: Selected<'_>, room: usize) {
+        self.pending.extend(selected.by_ref().take(room).map(Step::Visit));
+        self.leaves.is_complete &= selected.next().is_none();
+    }
+
+    fn end_group(&mut self, step: &Step) {
+        let (list, first) = match step {
+            Step::Visit(_) => return,
+            Step::EndNested(first) => (&mut self.leaves.nested, *first),
+            Step::EndMerged(first) => {
+                self.is_merging = false;
+                (&mut self.leaves.merged, *first)
+            }
+        };
+        // One leaf is no group.
+        let group = first..self.leaves.oids.len();
+        list.extend((group.len() > 1).then_some(group));
+    }
+}
