@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::report::median;
+use super::outcome::median;
 
 #[derive(Debug)]
 pub(super) struct Machine {

@@ -2,11 +2,12 @@
 //! nothing, on one machine, under the same load, in turn.
 //!
 //! ```text
-//!   for each workload (workload.rs)
-//!     on each server: make its tables, run once without measurement
-//!     for each round
+//!   for each group of workloads (workload.rs, partitions.rs): mostly one
+//!     on each server: make their tables, run once without measurement
+//!     for each round, for each workload
 //!       PostgreSQL ── settle ── Steppe ── settle ── do-nothing ── settle
 //!     on each server: compare what it holds with what it was told
+//!   scale.rs: what is measured once, on servers of its own
 //!   report.rs: medians, ratios, verdicts, noise
 //! ```
 //!
@@ -28,14 +29,17 @@ mod copy;
 mod interrupt;
 mod machine;
 mod options;
+mod outcome;
+mod partitions;
 mod pgbench;
 mod process;
 mod procfs;
 mod report;
+mod scale;
 mod server;
 mod workload;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
 use std::time::Instant;
@@ -45,9 +49,11 @@ pub use options::{Options, Request};
 use client::Client;
 use copy::CopyRows;
 use machine::Machine;
+use outcome::{Outcome, Sample, Series};
+use partitions::Statement;
 use process::Scratch;
 use procfs::Usage;
-use report::{Outcome, Report, Sample, Series, grouped};
+use report::{Report, grouped};
 use server::{Kind, Server};
 use workload::{Data, Load, Workload};
 
@@ -108,12 +114,18 @@ pub fn run(options: &Options) -> Result<String> {
         processors: machine.processors,
         servers,
         with_pgbench_tables: HashSet::new(),
+        with_leaves: HashMap::new(),
         copy_rows: None,
         notes,
     };
     let mut outcomes = Vec::new();
-    for workload in options.workloads() {
-        outcomes.push(bench.measure(workload)?);
+    let workloads = options.workloads();
+    for group in workloads.chunk_by(|one, other| one.group() == other.group()) {
+        outcomes.extend(bench.measure(group)?);
+    }
+    let mut figures = Vec::new();
+    for scale in options.scales() {
+        figures.extend(scale.measure(options, bench.scratch, &mut bench.notes)?);
     }
     let report = Report {
         options,
@@ -122,6 +134,7 @@ pub fn run(options: &Options) -> Result<String> {
         load_after: machine::load_average(),
         postgresql,
         outcomes: &outcomes,
+        figures: &figures,
         notes: &bench.notes,
     };
     Ok(report.render())
@@ -162,58 +175,84 @@ struct Bench<'a> {
     processors: usize,
     servers: Vec<Server>,
     with_pgbench_tables: HashSet<Kind>,
+    /// The servers with the tables of so many leaves, and what was inserted there.
+    with_leaves: HashMap<(Kind, u32), u64>,
     /// Made when first needed: they are large.
     copy_rows: Option<CopyRows>,
     notes: Vec<String>,
 }
 
 impl Bench<'_> {
-    /// Measures one workload on every server that can play it.
+    /// Measures workloads in turn on every server that can play them.
     ///
-    /// A server that fails is left out of the rest of this workload, with a note.
-    fn measure(&mut self, workload: &'static Workload) -> Result<Outcome> {
-        if matches!(workload.load, Load::Copy) && self.copy_rows.is_none() {
-            self.copy_rows = Some(CopyRows::generate(self.options.copy_rows)?);
-        }
-        let mut series: Vec<Option<Series>> = Vec::new();
-        for number in 0..self.servers.len() {
-            let server = &self.servers[number];
-            let suits = server.kind != Kind::Noop || workload.suits_noop();
-            series.push(suits.then(|| Series {
-                kind: server.kind,
-                label: server.label.clone(),
-                samples: Vec::new(),
-                is_wrong: false,
-            }));
-            if suits && let Err(failure) = self.prepare(number, workload) {
-                self.give_up(number, workload, &failure)?;
-                series[number] = None;
+    /// A server that fails is left out of the rest of a workload, with a note.
+    fn measure(&mut self, group: &[Workload]) -> Result<Vec<Outcome>> {
+        let mut all = Vec::new();
+        for workload in group {
+            let mut of_servers = Vec::new();
+            for number in 0..self.servers.len() {
+                of_servers.push(self.begin(number, workload)?);
             }
+            all.push(of_servers);
         }
         for round in 1..=self.options.rounds {
-            for (number, slot) in series.iter_mut().enumerate() {
-                let Some(measured) = slot else { continue };
-                match self.sample(number, workload, self.options.seconds) {
-                    Ok(sample) => {
-                        self.say(number, workload, round, &sample);
-                        measured.samples.push(sample);
-                    }
-                    Err(failure) => {
-                        self.give_up(number, workload, &failure)?;
-                        *slot = None;
+            for (workload, of_servers) in group.iter().zip(&mut all) {
+                for (number, slot) in of_servers.iter_mut().enumerate() {
+                    let Some(measured) = slot else { continue };
+                    match self.sample(number, workload, self.options.seconds) {
+                        Ok(sample) => {
+                            self.say(number, workload, round, &sample);
+                            measured.samples.push(sample);
+                        }
+                        Err(failure) => {
+                            self.give_up(number, workload, &failure)?;
+                            *slot = None;
+                        }
                     }
                 }
             }
         }
-        for (number, measured) in series.iter_mut().enumerate() {
-            let Some(measured) = measured else { continue };
-            if let Err(failure) = self.verify(number, workload, measured) {
-                self.give_up(number, workload, &failure)?;
-                measured.is_wrong = true;
+        let mut outcomes = Vec::new();
+        for (workload, mut of_servers) in group.iter().zip(all) {
+            for (number, measured) in of_servers.iter_mut().enumerate() {
+                let Some(measured) = measured else { continue };
+                if let Err(failure) = self.verify(number, workload, measured) {
+                    self.give_up(number, workload, &failure)?;
+                    measured.is_wrong = true;
+                }
+                self.clear(number, workload)?;
             }
-            self.clear(number, workload)?;
+            let series = of_servers.into_iter().flatten().collect();
+            outcomes.push(Outcome { workload: workload.clone(), series });
         }
-        Ok(Outcome { workload, series: series.into_iter().flatten().collect() })
+        Ok(outcomes)
+    }
+
+    /// Readies a server for a workload; `None` if it does not play it.
+    fn begin(&mut self, number: usize, workload: &Workload) -> Result<Option<Series>> {
+        if matches!(workload.load, Load::Copy) && self.copy_rows.is_none() {
+            self.copy_rows = Some(CopyRows::generate(self.options.copy_rows)?);
+        }
+        let server = &self.servers[number];
+        let suits = match &workload.data {
+            _ if server.kind == Kind::Noop => workload.suits_noop(),
+            Data::Leaves(leaves) => self.options.takes_leaves(server.kind, leaves.count),
+            _ => true,
+        };
+        if !suits {
+            return Ok(None);
+        }
+        let series = Series {
+            kind: server.kind,
+            label: server.label.clone(),
+            samples: Vec::new(),
+            is_wrong: false,
+        };
+        if let Err(failure) = self.prepare(number, workload) {
+            self.give_up(number, workload, &failure)?;
+            return Ok(None);
+        }
+        Ok(Some(series))
     }
 
     /// Notes why a server has no figure here; goes on, unless the user wants to stop.
@@ -231,25 +270,7 @@ impl Bench<'_> {
         let server = &mut self.servers[number];
         server.check()?;
         if server.kind != Kind::Noop {
-            match workload.data {
-                Data::PgbenchRead | Data::PgbenchChanged => {
-                    if self.with_pgbench_tables.insert(server.kind) {
-                        let started = Instant::now();
-                        pgbench::initialise(self.options, server, self.scratch)?;
-                        let text = format!(
-                            "pgbench -i -s {} took {:.1} s on {}",
-                            self.options.scale,
-                            started.elapsed().as_secs_f64(),
-                            server.label
-                        );
-                        note(&mut self.notes, text);
-                    }
-                }
-                Data::Own { table, columns } => {
-                    let mut client = Client::connect(server.port)?;
-                    client.query(&format!("CREATE TABLE {table} ({columns})"))?;
-                }
-            }
+            self.make_tables(number, workload)?;
         }
         if matches!(workload.load, Load::Pgbench { .. }) {
             self.sample(number, workload, self.options.warm_up_seconds())?;
@@ -257,13 +278,55 @@ impl Bench<'_> {
         Ok(())
     }
 
+    fn make_tables(&mut self, number: usize, workload: &Workload) -> Result<()> {
+        let server = &self.servers[number];
+        match &workload.data {
+            Data::PgbenchRead | Data::PgbenchChanged => {
+                if self.with_pgbench_tables.insert(server.kind) {
+                    let started = Instant::now();
+                    pgbench::initialise(self.options, server, self.scratch)?;
+                    let text = format!(
+                        "pgbench -i -s {} took {:.1} s on {}",
+                        self.options.scale,
+                        started.elapsed().as_secs_f64(),
+                        server.label
+                    );
+                    note(&mut self.notes, text);
+                }
+            }
+            Data::Own { create, .. } => {
+                Client::connect(server.port)?.query(create)?;
+            }
+            Data::Leaves(leaves) => {
+                let tables = (server.kind, leaves.count);
+                if !self.with_leaves.contains_key(&tables) {
+                    leaves.make(&mut Client::connect(server.port)?)?;
+                    self.with_leaves.insert(tables, 0);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings a workload's tables into the state in which each of its runs finds them.
+    fn reset_tables(&self, number: usize, workload: &Workload) -> Result<()> {
+        let server = &self.servers[number];
+        match &workload.data {
+            _ if server.kind == Kind::Noop => {}
+            Data::PgbenchRead | Data::PgbenchChanged => {}
+            Data::Own { table, .. } => {
+                Client::connect(server.port)?.query(&format!("TRUNCATE TABLE {table}"))?;
+            }
+            Data::Leaves(leaves) => leaves.refill(&mut Client::connect(server.port)?)?,
+        }
+        Ok(())
+    }
+
     fn sample(&mut self, number: usize, workload: &Workload, seconds: u32) -> Result<Sample> {
         interrupt::check()?;
+        self.servers[number].check()?;
+        self.reset_tables(number, workload)?;
         let server = &mut self.servers[number];
-        server.check()?;
-        if let (Data::Own { table, .. }, false) = (&workload.data, server.kind == Kind::Noop) {
-            Client::connect(server.port)?.query(&format!("TRUNCATE TABLE {table}"))?;
-        }
         server.settle()?;
         let used_before = Usage::now(server.pid());
         let started = Instant::now();
@@ -304,6 +367,12 @@ impl Bench<'_> {
         sample.usage = Usage::now(server.pid()).since(&used_before);
         server.check()?;
         server.settle()?;
+        if let Data::Leaves(leaves) = &workload.data
+            && leaves.statement == Statement::Insert
+            && let Some(inserted) = self.with_leaves.get_mut(&(server.kind, leaves.count))
+        {
+            *inserted += sample.items;
+        }
         Ok(sample)
     }
 
@@ -311,7 +380,7 @@ impl Bench<'_> {
     fn say(&self, number: usize, workload: &Workload, round: u32, sample: &Sample) {
         let (server_us, client_us) = sample.cpu_us();
         eprintln!(
-            "{:<20} {round}/{} {:<16} {:>12} {:<6} CPU µs: server {server_us:.2}, client \
+            "{:<32} {round}/{} {:<16} {:>12} {:<6} CPU µs: server {server_us:.2}, client \
              {client_us:.2}; others {:.0}%",
             workload.name,
             self.options.rounds,
@@ -347,7 +416,7 @@ impl Bench<'_> {
             let text = client.query(sql)?.unwrap_or_default();
             text.parse().map_err(|_| Failure::new(format!("{sql} was answered {text:?}")))
         };
-        match workload.data {
+        match &workload.data {
             Data::PgbenchRead => {}
             Data::PgbenchChanged => {
                 // Every transaction adds one delta to one row of each table.
@@ -364,6 +433,11 @@ impl Bench<'_> {
             Data::Own { table, .. } => {
                 let count = number_of(&format!("SELECT count(*) FROM {table}"))?;
                 same(&format!("rows in {table}"), count, last.items.try_into().unwrap_or(-1))?;
+            }
+            Data::Leaves(leaves) => {
+                let inserted = self.with_leaves.get(&(server.kind, leaves.count));
+                let inserted = inserted.map_or(-1, |rows| (*rows).try_into().unwrap_or(-1));
+                same("rows in the history", number_of(&leaves.history())?, inserted)?;
             }
         }
         Ok(())

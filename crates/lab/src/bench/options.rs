@@ -5,8 +5,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::Failure;
+use super::partitions;
+use super::scale::{self, Scale};
 use super::server::Kind;
-use super::workload::{WORKLOADS, Workload};
+use super::workload::{self, Partitions, Workload};
 
 /// What `bench --help` prints, before the list of workloads.
 const USAGE: &str = "\
@@ -14,11 +16,15 @@ bench measures Steppe, PostgreSQL and a server that does nothing, in turn, on th
 with pgbench and COPY, and prints medians and ratios.
 
 usage: bench [option]...
-  --only NAME          only the workloads whose name begins with NAME (may be repeated)
+  --only NAME          only the workloads whose name begins with NAME (may be repeated);
+                       those over partitions are measured only if they are asked for
   --server NAME        only this server: postgresql, steppe or noop (may be repeated)
   --rounds N           measurements of each workload on each server (3)
   --seconds N          length of one pgbench run (8)
   --scale N            scale of the pgbench tables: N times 100,000 rows (20)
+  --leaves N,N,…       numbers of leaves to measure partitions with (100,800,6400)
+  --postgresql-leaves N  PostgreSQL takes part up to so many, beyond which making and
+                       planning take it minutes (800)
   --copy-rows N        rows of one COPY measurement (2000000)
   --quick              the same as --rounds 1 --seconds 2 --copy-rows 200000
   --shared-buffers N   for PostgreSQL and Steppe (4GB)
@@ -39,6 +45,8 @@ pub struct Options {
     pub(super) rounds: u32,
     pub(super) seconds: u32,
     pub(super) scale: u32,
+    pub(super) leaves: Vec<u32>,
+    pub(super) postgresql_leaves: u32,
     pub(super) copy_rows: u64,
     pub(super) shared_buffers: String,
     pub(super) steppe_bin: Option<PathBuf>,
@@ -58,6 +66,8 @@ impl Default for Options {
             rounds: 3,
             seconds: 8,
             scale: 20,
+            leaves: vec![100, 800, 6400],
+            postgresql_leaves: 800,
             copy_rows: 2_000_000,
             shared_buffers: "4GB".to_owned(),
             steppe_bin: None,
@@ -98,7 +108,7 @@ impl Options {
                 }
             }
         }
-        if options.workloads().next().is_none() {
+        if options.workloads().is_empty() && options.scales().is_empty() {
             return Err(format!("no workload's name begins with {}", options.only.join(" or ")));
         }
         Ok(Request::Run(Box::new(options)))
@@ -113,6 +123,13 @@ impl Options {
             "--rounds" => self.rounds = number(name, &value, 1, 1000)?,
             "--seconds" => self.seconds = number(name, &value, 1, 3600)?,
             "--scale" => self.scale = number(name, &value, 1, 10_000)?,
+            "--leaves" => {
+                let counts = value.split(',').map(|count| number(name, count, 1, 1_000_000));
+                self.leaves = counts.collect::<Result<_, _>>()?;
+            }
+            "--postgresql-leaves" => {
+                self.postgresql_leaves = number(name, &value, 0, 1_000_000)?;
+            }
             "--copy-rows" => self.copy_rows = number(name, &value, 4, 20_000_000)?,
             "--shared-buffers" => self.shared_buffers = value,
             "--steppe-bin" => self.steppe_bin = Some(value.into()),
@@ -134,10 +151,43 @@ impl Options {
     }
 
     /// The workloads to measure, in the order of the table.
-    pub(super) fn workloads(&self) -> impl Iterator<Item = &'static Workload> {
-        WORKLOADS.iter().filter(|workload| {
-            self.only.is_empty() || self.only.iter().any(|only| workload.name.starts_with(only))
-        })
+    pub(super) fn workloads(&self) -> Vec<Workload> {
+        let mut all = self.all_workloads();
+        let asked_for: Vec<&Workload> = all.iter().filter(|w| self.asks_for(w)).collect();
+        // With one that is compared comes what it is compared with.
+        let groups: Vec<String> = asked_for.iter().map(|w| w.group().to_owned()).collect();
+        all.retain(|w| self.asks_for(w) || groups.contains(&w.name));
+        all
+    }
+
+    fn all_workloads(&self) -> Vec<Workload> {
+        let mut all = workload::of_servers();
+        all.extend(partitions::workloads(&self.leaves));
+        all
+    }
+
+    fn asks_for(&self, workload: &Workload) -> bool {
+        match self.only.is_empty() {
+            true => workload.partitions == Partitions::Unrelated,
+            false => self.names(&workload.name),
+        }
+    }
+
+    /// Whether an --only is the beginning of this.
+    fn names(&self, name: &str) -> bool {
+        self.only.iter().any(|only| name.starts_with(only))
+    }
+
+    /// The experiments with many leaves that are asked for.
+    pub(super) fn scales(&self) -> Vec<Scale> {
+        let mut all = scale::experiments(&self.leaves);
+        all.retain(|scale| self.names(&scale.name));
+        all
+    }
+
+    /// Whether a server is to be measured with so many leaves.
+    pub(super) fn takes_leaves(&self, server: Kind, leaves: u32) -> bool {
+        server != Kind::PostgreSql || leaves <= self.postgresql_leaves
     }
 
     pub(super) fn wants(&self, server: Kind) -> bool {
@@ -172,8 +222,12 @@ fn number<N: FromStr + PartialOrd + std::fmt::Display>(
 fn help() -> String {
     let mut help = USAGE.to_owned();
     help.push_str("\nworkloads:\n");
-    for workload in WORKLOADS {
-        help.push_str(&format!("  {:<20} {}\n", workload.name, workload.title));
+    let options = Options::default();
+    for workload in options.all_workloads() {
+        help.push_str(&format!("  {:<32} {}\n", workload.name, workload.title));
+    }
+    for scale in scale::experiments(&options.leaves) {
+        help.push_str(&format!("  {:<32} {}\n", scale.name, scale.title()));
     }
     help
 }
@@ -193,6 +247,10 @@ mod tests {
         }
     }
 
+    fn names(line: &str) -> Vec<String> {
+        options(line).workloads().into_iter().map(|workload| workload.name).collect()
+    }
+
     #[test]
     fn later_options_refine_quick() {
         let options = options("--quick --seconds 1 --server noop --server steppe");
@@ -203,15 +261,46 @@ mod tests {
 
     #[test]
     fn only_takes_the_beginning_of_names() {
-        let names: Vec<_> =
-            options("--only select-simple --only tpcb").workloads().map(|w| w.name).collect();
-        assert_eq!(names, ["select-simple-16", "select-simple-64", "tpcb-prepared-32"]);
-        assert_eq!(options("").workloads().count(), WORKLOADS.len());
+        assert_eq!(
+            names("--only select-simple --only tpcb"),
+            ["select-simple-16", "select-simple-64", "tpcb-prepared-32"]
+        );
+        assert_eq!(names("").len(), workload::of_servers().len());
+    }
+
+    #[test]
+    fn partitions_come_when_asked_for_and_with_what_they_are_compared_with() {
+        assert_eq!(
+            names("--only partitions-select-simple-8"),
+            ["partitions-select-simple-0", "partitions-select-simple-800"]
+        );
+        let many = options("--only partitions --leaves 7,100000");
+        assert_eq!(many.workloads().len(), 3 + 4 * 2 * 3);
+        let scales: Vec<_> = many.scales().into_iter().map(|scale| scale.name).collect();
+        assert_eq!(scales, ["partitions-scale-100000"]);
+        assert!(
+            !many.takes_leaves(Kind::PostgreSql, 6400) && many.takes_leaves(Kind::Steppe, 6400)
+        );
+        assert!(options("").scales().is_empty());
+    }
+
+    #[test]
+    fn no_two_have_one_name() {
+        let all = options("").all_workloads();
+        let names: std::collections::HashSet<_> = all.iter().map(|w| &w.name).collect();
+        assert_eq!(names.len(), all.len());
     }
 
     #[test]
     fn nonsense_is_refused() {
-        for line in ["--rounds 0", "--seconds x", "--bogus 1", "--scale", "--server oracle"] {
+        for line in [
+            "--rounds 0",
+            "--leaves 1,,2",
+            "--seconds x",
+            "--bogus 1",
+            "--scale",
+            "--server oracle",
+        ] {
             assert!(parse(line).is_err(), "{line}");
         }
         assert_eq!(parse("--only nothing").unwrap_err(), "no workload's name begins with nothing");

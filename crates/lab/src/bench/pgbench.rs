@@ -49,7 +49,7 @@ pub(super) fn run(
         Script::Builtin(name) => command.args(["-b", name]),
         Script::Custom(text) => {
             let file: PathBuf = scratch.join(format!("{}.sql", workload.name));
-            fs::write(&file, text)?;
+            fs::write(&file, text.as_bytes())?;
             command.arg("-f").arg(file)
         }
     };

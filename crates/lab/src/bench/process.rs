@@ -14,6 +14,18 @@ use super::{Failure, Result, interrupt};
 const POLL: Duration = Duration::from_millis(10);
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 
+/// How a server program is started.
+pub(super) struct Launch {
+    pub(super) program: PathBuf,
+    pub(super) arguments: Vec<String>,
+    /// Who it runs as, if not we.
+    pub(super) user: Option<&'static str>,
+    /// What stops it.
+    pub(super) stop_signal: &'static str,
+    /// The file that its output goes to.
+    pub(super) log: PathBuf,
+}
+
 /// A running server program; dropping it stops it.
 pub(super) struct Daemon {
     child: Child,
@@ -22,26 +34,21 @@ pub(super) struct Daemon {
 }
 
 impl Daemon {
-    /// Starts `program`, with its output in `log`.
+    /// Starts a program.
     ///
     /// The kernel sends it `stop_signal` should the benchmark die without a chance to
     /// stop it (setpriv's pdeathsig; as it goes with the *thread* that started the
-    /// program, call this on the main thread). `user` is who it runs as, if not we.
-    pub(super) fn start(
-        program: &Path,
-        arguments: &[String],
-        user: Option<&str>,
-        stop_signal: &'static str,
-        log: PathBuf,
-    ) -> Result<Daemon> {
-        let output = File::create(&log)?;
-        let mut command = as_user(program, user, Some(stop_signal));
+    /// program, call this on the main thread).
+    pub(super) fn start(launch: &Launch) -> Result<Daemon> {
+        let Launch { program, arguments, user, stop_signal, log } = launch;
+        let output = File::create(log)?;
+        let mut command = as_user(program, *user, Some(stop_signal));
         command.args(arguments).stdout(output.try_clone()?).stderr(output);
         command.stdin(Stdio::null()).process_group(0);
         let child = command.spawn().map_err(|error| {
             Failure::new(format!("cannot start {}: {error}", program.display()))
         })?;
-        Ok(Daemon { child, stop_signal, log })
+        Ok(Daemon { child, stop_signal, log: log.clone() })
     }
 
     /// setpriv and the like replace themselves: this is the server's own id.
@@ -60,7 +67,8 @@ impl Daemon {
         lines.into_iter().rev().collect::<Vec<_>>().join(" / ")
     }
 
-    fn stop(&mut self) {
+    /// Stops it and waits until it has ended.
+    pub(super) fn stop(&mut self) {
         if self.has_ended().is_some() {
             return;
         }
@@ -174,7 +182,7 @@ pub(super) fn await_ready(
             let seconds = limit.as_secs();
             return Err(Failure::new(format!("it did not answer within {seconds} s: {error}")));
         }
-        thread::sleep(Duration::from_millis(50));
+        thread::sleep(POLL);
     }
 }
 
@@ -249,8 +257,14 @@ mod tests {
         let (scratch, _parent) = scratch();
         let path = scratch.path().to_owned();
         let log = path.join("log");
-        let arguments = ["-c".to_owned(), "echo hello; exec sleep 60".to_owned()];
-        let daemon = Daemon::start(Path::new("sh"), &arguments, None, "TERM", log.clone()).unwrap();
+        let daemon = Daemon::start(&Launch {
+            program: "sh".into(),
+            arguments: ["-c", "echo hello; exec sleep 60"].map(str::to_owned).to_vec(),
+            user: None,
+            stop_signal: "TERM",
+            log: log.clone(),
+        })
+        .unwrap();
         let pid = daemon.pid();
         let deadline = Instant::now() + Duration::from_secs(10);
         while fs::read_to_string(&log).unwrap().is_empty() && Instant::now() < deadline {

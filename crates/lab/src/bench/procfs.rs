@@ -51,6 +51,18 @@ pub(super) fn tree_seconds(pid: u32) -> f64 {
     processes().map_or(0.0, |table| tree_ticks(&table, pid) as f64 / ticks_per_second())
 }
 
+/// The bytes of memory that a process has resident.
+pub(super) fn resident_bytes(pid: u32) -> std::io::Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    parse_resident(&status).ok_or_else(|| std::io::Error::other("no VmRSS in /proc/PID/status"))
+}
+
+fn parse_resident(status: &str) -> Option<u64> {
+    let value = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = value.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Process {
     parent: u32,
@@ -159,6 +171,13 @@ mod tests {
     fn idle_and_waiting_are_not_work() {
         let stat = "cpu  1 2 4 1000 1000 8 16 32 999 999\ncpu0 0 0 0 0 0 0 0 0 0 0\n";
         assert_eq!(parse_machine(stat), Some(63));
+    }
+
+    #[test]
+    fn resident_memory_is_in_kilobytes() {
+        let status = "VmPeak:\t  9 kB\nVmRSS:\t    1234 kB\nRssAnon:\t 5 kB\n";
+        assert_eq!(parse_resident(status), Some(1234 * 1024));
+        assert!(resident_bytes(std::process::id()).unwrap() > 100_000);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::client::{Client, USER};
 use super::options::Options;
-use super::process::{Daemon, as_user, await_ready, run_client};
+use super::process::{Daemon, Launch, as_user, await_ready, run_client};
 use super::{Failure, Result, interrupt, procfs};
 
 /// Which server.
@@ -49,6 +49,7 @@ pub(super) struct Server {
     /// With its version, if it has one.
     pub(super) label: String,
     pub(super) port: u16,
+    launch: Launch,
     daemon: Daemon,
 }
 
@@ -58,15 +59,32 @@ const SETTLE_LIMIT: Duration = Duration::from_secs(5);
 impl Server {
     pub(super) fn start(kind: Kind, options: &Options, scratch: &Path) -> Result<Server> {
         let port = free_port()?;
-        let (label, mut daemon) = match kind {
+        let (label, launch) = match kind {
             Kind::PostgreSql => start_postgresql(options, scratch, port)?,
             Kind::Steppe => start_steppe(options, scratch, port)?,
             Kind::Noop => start_noop(options, scratch, port)?,
         };
-        await_ready(&mut daemon, START_LIMIT, || {
+        let daemon = Daemon::start(&launch)?;
+        let mut server = Server { kind, label, port, launch, daemon };
+        server.await_ready()?;
+        Ok(server)
+    }
+
+    fn await_ready(&mut self) -> Result<()> {
+        let port = self.port;
+        await_ready(&mut self.daemon, START_LIMIT, || {
             Client::connect(port)?.query("SELECT 1").map(drop)
-        })?;
-        Ok(Server { kind, label, port, daemon })
+        })
+    }
+
+    /// Stops it in order and starts it again on its data; how long the start took until a
+    /// statement was answered.
+    pub(super) fn restart(&mut self) -> Result<Duration> {
+        self.daemon.stop();
+        let started = Instant::now();
+        self.daemon = Daemon::start(&self.launch)?;
+        self.await_ready()?;
+        Ok(started.elapsed())
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -111,7 +129,7 @@ fn free_port() -> Result<u16> {
 
 /// PostgreSQL with its defaults but for the size of its pool; the two settings that a
 /// fair comparison needs are spelled out although they are defaults.
-fn start_postgresql(options: &Options, scratch: &Path, port: u16) -> Result<(String, Daemon)> {
+fn start_postgresql(options: &Options, scratch: &Path, port: u16) -> Result<(String, Launch)> {
     let home = scratch.join("postgresql");
     // PostgreSQL refuses to run as root; then someone else must own its data.
     let user = if is_root() { Some(postgresql_user()?) } else { None };
@@ -147,8 +165,8 @@ fn start_postgresql(options: &Options, scratch: &Path, port: u16) -> Result<(Str
     }
     // INT is PostgreSQL's fast shutdown: it does not wait for sessions to end.
     let log = scratch.join("postgresql.log");
-    let daemon = Daemon::start(&bin.join("postgres"), &arguments, user, "INT", log)?;
-    Ok((format!("PostgreSQL {number}"), daemon))
+    let launch = Launch { program: bin.join("postgres"), arguments, user, stop_signal: "INT", log };
+    Ok((format!("PostgreSQL {number}"), launch))
 }
 
 /// The folder of PostgreSQL's programs: the given one, or what tools/pg18.sh finds.
@@ -192,7 +210,7 @@ fn postgresql_user() -> Result<&'static str> {
     Err(Failure::new("PostgreSQL does not run as root, and there is no user postgres"))
 }
 
-fn start_steppe(options: &Options, scratch: &Path, port: u16) -> Result<(String, Daemon)> {
+fn start_steppe(options: &Options, scratch: &Path, port: u16) -> Result<(String, Launch)> {
     let program = program(options.steppe_bin.as_deref(), "steppe")?;
     let data = scratch.join("steppe");
     let arguments = [
@@ -206,16 +224,18 @@ fn start_steppe(options: &Options, scratch: &Path, port: u16) -> Result<(String,
         "-c",
         &format!("shared_buffers={}", options.shared_buffers),
     ]
-    .map(str::to_owned);
-    let daemon = Daemon::start(&program, &arguments, None, "TERM", scratch.join("steppe.log"))?;
-    Ok(("Steppe".to_owned(), daemon))
+    .map(str::to_owned)
+    .to_vec();
+    let log = scratch.join("steppe.log");
+    Ok(("Steppe".to_owned(), Launch { program, arguments, user: None, stop_signal: "TERM", log }))
 }
 
-fn start_noop(options: &Options, scratch: &Path, port: u16) -> Result<(String, Daemon)> {
+fn start_noop(options: &Options, scratch: &Path, port: u16) -> Result<(String, Launch)> {
     let program = program(options.noop_bin.as_deref(), "noop_server")?;
-    let arguments = ["--listen".to_owned(), format!("127.0.0.1:{port}")];
-    let daemon = Daemon::start(&program, &arguments, None, "TERM", scratch.join("noop.log"))?;
-    Ok(("do-nothing".to_owned(), daemon))
+    let arguments = vec!["--listen".to_owned(), format!("127.0.0.1:{port}")];
+    let log = scratch.join("noop.log");
+    let launch = Launch { program, arguments, user: None, stop_signal: "TERM", log };
+    Ok(("do-nothing".to_owned(), launch))
 }
 
 /// A program of this project: the given one, one built together with this one, or a

@@ -1,26 +1,48 @@
-//! What is measured, and what has to be reached: the table of workloads.
+//! What is measured, and what has to be reached: the table of workloads. Those over
+//! partitions are made in partitions.rs.
 //!
 //! A workload that writes to a table of its own finds it empty at every measurement.
 //! After the last one, what the server then holds is compared with what pgbench or COPY
 //! was told: a fast wrong answer is no result.
 
+use std::borrow::Cow;
+
+use super::partitions::Leaves;
+
 /// One line of the table.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Workload {
     /// For the command line.
-    pub(super) name: &'static str,
+    pub(super) name: String,
     /// For the report.
-    pub(super) title: &'static str,
+    pub(super) title: String,
     pub(super) load: Load,
     pub(super) data: Data,
     pub(super) clients: u32,
     /// What Steppe's rate has to be, as a multiple of PostgreSQL's.
-    pub(super) target_to_postgresql: f64,
+    pub(super) target_to_postgresql: Option<f64>,
     /// And of the do-nothing server's, where that can play it.
     pub(super) target_to_noop: Option<f64>,
+    pub(super) partitions: Partitions,
 }
 
-#[derive(Debug)]
+/// A workload's part in measuring what partitions cost.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Partitions {
+    /// None.
+    Unrelated,
+    /// The table without partitions that others are compared with.
+    Plain,
+    /// Over a partitioned table.
+    Of {
+        /// The name of the same workload on the plain table: measured in turn with it.
+        plain: String,
+        /// What Steppe's rate has to be, as a part of its rate there.
+        target: f64,
+    },
+}
+
+#[derive(Debug, Clone)]
 pub(super) enum Load {
     Pgbench {
         script: Script,
@@ -31,28 +53,39 @@ pub(super) enum Load {
     Copy,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Script {
     Builtin(&'static str),
     /// The text of a script file.
-    Custom(&'static str),
+    Custom(Cow<'static, str>),
 }
 
 /// The tables that a workload uses.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Data {
     /// Those of pgbench -i, only read.
     PgbenchRead,
     /// Those of pgbench -i, changed.
     PgbenchChanged,
-    /// One of its own.
-    Own { table: &'static str, columns: &'static str },
+    /// One of its own, with the statements that make it.
+    Own { table: &'static str, create: String },
+    /// Those of the experiment with many leaves.
+    Leaves(Leaves),
 }
 
 impl Workload {
+    /// Workloads of one group are measured in turn.
+    pub(super) fn group(&self) -> &str {
+        match &self.partitions {
+            Partitions::Of { plain, .. } => plain,
+            Partitions::Plain | Partitions::Unrelated => &self.name,
+        }
+    }
+
     /// Whether the do-nothing server answers this in a way that a client believes.
     pub(super) fn suits_noop(&self) -> bool {
         match &self.load {
+            _ if self.partitions != Partitions::Unrelated => false,
             Load::Pgbench { rows_per_transaction, .. } => *rows_per_transaction == 1,
             Load::Copy => false,
         }
@@ -67,17 +100,17 @@ impl Workload {
     }
 }
 
-const fn select_only(
-    name: &'static str,
-    title: &'static str,
+fn select_only(
+    name: &str,
+    title: &str,
     mode: &'static str,
     clients: u32,
     target_to_postgresql: f64,
     target_to_noop: f64,
 ) -> Workload {
     Workload {
-        name,
-        title,
+        name: name.to_owned(),
+        title: title.to_owned(),
         load: Load::Pgbench {
             script: Script::Builtin("select-only"),
             mode,
@@ -85,51 +118,59 @@ const fn select_only(
         },
         data: Data::PgbenchRead,
         clients,
-        target_to_postgresql,
+        target_to_postgresql: Some(target_to_postgresql),
         target_to_noop: Some(target_to_noop),
+        partitions: Partitions::Unrelated,
     }
 }
 
-const fn copy(
-    name: &'static str,
-    title: &'static str,
-    table: &'static str,
-    clients: u32,
-) -> Workload {
+fn copy(name: &str, title: &str, table: &'static str, clients: u32) -> Workload {
+    let columns = "id bigint NOT NULL, a integer, b text, c timestamp";
     Workload {
-        name,
-        title,
+        name: name.to_owned(),
+        title: title.to_owned(),
         load: Load::Copy,
-        data: Data::Own { table, columns: "id bigint NOT NULL, a integer, b text, c timestamp" },
+        data: Data::Own { table, create: format!("CREATE TABLE {table} ({columns})") },
         clients,
-        target_to_postgresql: 2.0,
+        target_to_postgresql: Some(2.0),
         target_to_noop: None,
+        partitions: Partitions::Unrelated,
     }
 }
 
-/// All of them, in the order in which they run: what reads only goes first.
-pub(super) const WORKLOADS: &[Workload] = &[
-    select_only(
-        "select-prepared-16",
-        "select-only, prepared, 16 clients",
-        "prepared",
-        16,
-        1.9,
-        0.65,
-    ),
-    select_only(
-        "select-prepared-64",
-        "select-only, prepared, 64 clients",
-        "prepared",
-        64,
-        1.9,
-        0.65,
-    ),
-    select_only("select-simple-16", "select-only, simple, 16 clients", "simple", 16, 2.8, 0.60),
-    select_only("select-simple-64", "select-only, simple, 64 clients", "simple", 64, 2.8, 0.60),
+/// Those that compare servers, in the order in which they run: what reads only goes first.
+pub(super) fn of_servers() -> Vec<Workload> {
+    vec![
+        select_only(
+            "select-prepared-16",
+            "select-only, prepared, 16 clients",
+            "prepared",
+            16,
+            1.9,
+            0.65,
+        ),
+        select_only(
+            "select-prepared-64",
+            "select-only, prepared, 64 clients",
+            "prepared",
+            64,
+            1.9,
+            0.65,
+        ),
+        select_only("select-simple-16", "select-only, simple, 16 clients", "simple", 16, 2.8, 0.60),
+        select_only("select-simple-64", "select-only, simple, 64 clients", "simple", 64, 2.8, 0.60),
+        tpcb_like(),
+        insert_one_row(),
+        insert_series(),
+        copy("copy-1", "COPY in, 1 client", "bench_copy_1", 1),
+        copy("copy-4", "COPY in, 4 clients", "bench_copy_4", 4),
+    ]
+}
+
+fn tpcb_like() -> Workload {
     Workload {
-        name: "tpcb-prepared-32",
-        title: "tpcb-like, prepared, 32 clients",
+        name: "tpcb-prepared-32".to_owned(),
+        title: "tpcb-like, prepared, 32 clients".to_owned(),
         load: Load::Pgbench {
             script: Script::Builtin("tpcb-like"),
             mode: "prepared",
@@ -137,59 +178,63 @@ pub(super) const WORKLOADS: &[Workload] = &[
         },
         data: Data::PgbenchChanged,
         clients: 32,
-        target_to_postgresql: 3.0,
+        target_to_postgresql: Some(3.0),
         target_to_noop: Some(0.45),
-    },
+        partitions: Partitions::Unrelated,
+    }
+}
+
+fn insert_one_row() -> Workload {
+    let script = "\\set a random(1, 1000000)\n\
+                  INSERT INTO bench_insert (a, b) VALUES (:a, 'one row of the benchmark');\n";
+    let columns = "id bigserial PRIMARY KEY, a integer, b text";
     Workload {
-        name: "insert-prepared-32",
-        title: "one-row insert, prepared, 32 clients",
+        name: "insert-prepared-32".to_owned(),
+        title: "one-row insert, prepared, 32 clients".to_owned(),
         load: Load::Pgbench {
-            script: Script::Custom(
-                "\\set a random(1, 1000000)\n\
-                 INSERT INTO bench_insert (a, b) VALUES (:a, 'one row of the benchmark');\n",
-            ),
+            script: Script::Custom(script.into()),
             mode: "prepared",
             rows_per_transaction: 1,
         },
         data: Data::Own {
             table: "bench_insert",
-            columns: "id bigserial PRIMARY KEY, a integer, b text",
+            create: format!("CREATE TABLE bench_insert ({columns})"),
         },
         clients: 32,
-        target_to_postgresql: 2.5,
+        target_to_postgresql: Some(2.5),
         target_to_noop: None,
-    },
+        partitions: Partitions::Unrelated,
+    }
+}
+
+fn insert_series() -> Workload {
+    let script = "INSERT INTO bench_series SELECT generate_series(1,100000);\n";
     Workload {
-        name: "insert-series-4",
-        title: "insert … select generate_series(1,100000), 4 clients",
+        name: "insert-series-4".to_owned(),
+        title: "insert … select generate_series(1,100000), 4 clients".to_owned(),
         load: Load::Pgbench {
-            script: Script::Custom("INSERT INTO bench_series SELECT generate_series(1,100000);\n"),
+            script: Script::Custom(script.into()),
             mode: "simple",
             rows_per_transaction: 100_000,
         },
-        data: Data::Own { table: "bench_series", columns: "n integer" },
+        data: Data::Own {
+            table: "bench_series",
+            create: "CREATE TABLE bench_series (n integer)".to_owned(),
+        },
         clients: 4,
-        target_to_postgresql: 3.0,
+        target_to_postgresql: Some(3.0),
         target_to_noop: None,
-    },
-    copy("copy-1", "COPY in, 1 client", "bench_copy_1", 1),
-    copy("copy-4", "COPY in, 4 clients", "bench_copy_4", 4),
-];
+        partitions: Partitions::Unrelated,
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn names_are_distinct() {
-        for (i, workload) in WORKLOADS.iter().enumerate() {
-            assert!(WORKLOADS[..i].iter().all(|other| other.name != workload.name));
-        }
-    }
-
-    #[test]
     fn a_ratio_to_the_ceiling_needs_a_ceiling() {
-        for workload in WORKLOADS {
+        for workload in of_servers() {
             assert!(workload.target_to_noop.is_none() || workload.suits_noop());
         }
     }

@@ -1,0 +1,270 @@
+//! What thousands of leaves cost once: to make them, to keep them in memory, to start with
+//! them, to connect, to read through all of them and to drop them.
+//!
+//! Each server is started afresh for this, with a plain table that has as many rows as the
+//! partitioned one will have: it is what is compared with. Memory is what the process
+//! has resident (Steppe's alone: PostgreSQL's is spread over its sessions) right after a
+//! start, before and after the leaves were made; and right after they were made.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::client::{Client, USER};
+use super::options::Options;
+use super::outcome::median;
+use super::partitions::{self, Table};
+use super::process::{as_user, run_client};
+use super::server::{Kind, Server};
+use super::{Failure, Result, note, procfs};
+
+/// One size of the experiment.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Scale {
+    /// For the command line.
+    pub(super) name: String,
+    leaves: u32,
+}
+
+/// One line of the report's table.
+#[derive(Debug, Clone)]
+pub(super) struct Figure {
+    pub(super) title: String,
+    pub(super) unit: &'static str,
+    values: Vec<(Kind, f64)>,
+    /// What Steppe may need at most.
+    pub(super) limit: Option<f64>,
+}
+
+impl Figure {
+    pub(super) fn value(&self, kind: Kind) -> Option<f64> {
+        self.values.iter().find(|(of, _)| *of == kind).map(|(_, value)| *value)
+    }
+
+    pub(super) fn verdict(&self) -> &'static str {
+        match (self.value(Kind::Steppe), self.limit) {
+            (None, _) => "not measured",
+            (Some(_), None) => "",
+            (Some(value), Some(limit)) if value <= limit => "reached",
+            (Some(_), Some(_)) => "falls short",
+        }
+    }
+}
+
+/// Fewer leaves are no scale.
+const LEAVES_MIN: u32 = 1000;
+/// How many leaves the published experiment has at most. It makes two tables of them;
+/// beyond that one must do.
+const LEAVES_OF_TWO_TABLES: u32 = 6400;
+const PSQL_LIMIT: Duration = Duration::from_secs(900);
+/// Statements or connections that a median is taken of.
+const TRIES: u32 = 15;
+
+/// The experiment at each of these numbers of leaves that is large enough.
+pub(super) fn experiments(leaves: &[u32]) -> Vec<Scale> {
+    let large = leaves.iter().filter(|leaves| **leaves >= LEAVES_MIN);
+    large
+        .map(|leaves| Scale { name: format!("partitions-scale-{leaves}"), leaves: *leaves })
+        .collect()
+}
+
+impl Scale {
+    pub(super) fn title(&self) -> String {
+        format!("making, keeping, starting with and dropping {} leaves", self.leaves)
+    }
+
+    /// Measures on each server that takes part in so many leaves.
+    pub(super) fn measure(
+        &self,
+        options: &Options,
+        scratch: &Path,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<Figure>> {
+        let mut figures: Vec<Figure> = Vec::new();
+        for kind in [Kind::PostgreSql, Kind::Steppe] {
+            if !options.wants(kind) || !options.takes_leaves(kind, self.leaves) {
+                continue;
+            }
+            let folder = scratch.join(format!("{}-{kind:?}", self.name));
+            fs::create_dir(&folder)?;
+            match self.measure_on(kind, options, &folder) {
+                Ok(measured) => merge(&mut figures, measured),
+                Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+                Err(failure) => note(notes, format!("{}, {kind:?}: {failure}", self.name)),
+            }
+        }
+        Ok(figures)
+    }
+
+    fn tables(&self) -> &'static [Table] {
+        if self.leaves <= LEAVES_OF_TWO_TABLES { &Table::ALL } else { &[Table::Accounts] }
+    }
+
+    fn measure_on(&self, kind: Kind, options: &Options, folder: &Path) -> Result<Vec<Figure>> {
+        let mut server = Server::start(kind, options, folder)?;
+        let accounts = partitions::accounts(self.leaves);
+        let mut client = Client::connect(server.port)?;
+        client.query("CREATE SCHEMA plain; CREATE SCHEMA many")?;
+        client.query(&partitions::tables("plain", 0, &[Table::Accounts]).concat())?;
+        partitions::refill(&mut client, "plain", accounts)?;
+        drop(client);
+        server.restart()?;
+        let mut run = Run {
+            kind,
+            leaves: self.leaves,
+            made: self.leaves * self.tables().len() as u32,
+            resident_before: resident(&server)?,
+            figures: Vec::new(),
+        };
+        let script = folder.join("many.sql");
+        fs::write(&script, partitions::tables("many", self.leaves, self.tables()).concat())?;
+        run.make(&server, &script, folder)?;
+        run.restart(&mut server)?;
+        run.connect(&server, accounts)?;
+        partitions::refill(&mut Client::connect(server.port)?, "many", accounts)?;
+        run.count(&server)?;
+        run.drop_all(&server)?;
+        Ok(run.figures)
+    }
+}
+
+/// Adds a server's figures to those of the others.
+fn merge(figures: &mut Vec<Figure>, measured: Vec<Figure>) {
+    for figure in measured {
+        match figures.iter_mut().find(|known| known.title == figure.title) {
+            Some(known) => known.values.extend(figure.values),
+            None => figures.push(figure),
+        }
+    }
+}
+
+fn resident(server: &Server) -> Result<f64> {
+    Ok(procfs::resident_bytes(server.pid())? as f64)
+}
+
+/// The measurements on one server.
+struct Run {
+    kind: Kind,
+    /// Of one table, and of all tables.
+    leaves: u32,
+    made: u32,
+    resident_before: f64,
+    figures: Vec<Figure>,
+}
+
+impl Run {
+    fn say(&mut self, title: String, unit: &'static str, value: f64, limit: Option<f64>) {
+        eprintln!("{:?}: {title}: {value:.2} {unit}", self.kind);
+        self.figures.push(Figure { title, unit, values: vec![(self.kind, value)], limit });
+    }
+
+    /// A limit that is meant for one number of leaves.
+    fn limit_at(&self, limits: &[(u32, f64)]) -> Option<f64> {
+        limits.iter().find(|(leaves, _)| *leaves == self.leaves).map(|(_, limit)| *limit)
+    }
+
+    fn make(&mut self, server: &Server, script: &Path, folder: &Path) -> Result<()> {
+        let mut psql = as_user(&PathBuf::from("psql"), None, None);
+        psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U", USER]);
+        psql.args(["-p", &server.port.to_string(), "-d", USER, "-f"]).arg(script);
+        let started = Instant::now();
+        run_client(psql, folder, PSQL_LIMIT)?;
+        let seconds = started.elapsed().as_secs_f64();
+        let limit = self.limit_at(&[(6400, 3.0), (100_000, 20.0)]);
+        self.say(format!("{} leaves with keys made by psql", self.made), "s", seconds, limit);
+        self.memory(server, "made")
+    }
+
+    fn memory(&mut self, server: &Server, when: &str) -> Result<()> {
+        if self.kind == Kind::Steppe {
+            let bytes = (resident(server)? - self.resident_before) / f64::from(self.made);
+            let title = format!("memory for each of {} leaves, when {when}", self.made);
+            self.say(title, "bytes", bytes, Some(2048.0));
+        }
+        Ok(())
+    }
+
+    fn restart(&mut self, server: &mut Server) -> Result<()> {
+        let seconds = server.restart()?.as_secs_f64();
+        self.say(format!("restart with {} leaves", self.made), "s", seconds, Some(2.0));
+        self.memory(server, "started")
+    }
+
+    /// The first statement of new connections, in turn on either table.
+    fn connect(&mut self, server: &Server, accounts: u32) -> Result<()> {
+        let first = |schema: &str, aid: u32| -> Result<f64> {
+            let mut client = Client::connect(server.port)?;
+            let started = Instant::now();
+            client.query(&format!("SELECT abalance FROM {schema}.accounts WHERE aid = {aid}"))?;
+            Ok(started.elapsed().as_secs_f64() * 1e6)
+        };
+        let (plain, many) = in_turn(|i| {
+            let aid = 1 + i * (accounts / TRIES);
+            Ok((first("plain", aid)?, first("many", aid)?))
+        })?;
+        self.say("a connection's first SELECT, plain table".into(), "µs", plain, None);
+        let title = format!("a connection's first SELECT, {} leaves", self.leaves);
+        self.say(title, "µs", many, Some((plain * 1.1).ceil()));
+        Ok(())
+    }
+
+    /// Reading all leaves, beyond what the same rows cost in one table.
+    fn count(&mut self, server: &Server) -> Result<()> {
+        let mut client = Client::connect(server.port)?;
+        let mut count = |schema: &str| -> Result<f64> {
+            let started = Instant::now();
+            client.query(&format!("SELECT count(*) FROM {schema}.accounts"))?;
+            Ok(started.elapsed().as_secs_f64() * 1e3)
+        };
+        let (plain, many) = in_turn(|_| Ok((count("plain")?, count("many")?)))?;
+        let limit = self.limit_at(&[(6400, 10.0)]);
+        let title = format!("count(*) over {} leaves, more than over one table", self.leaves);
+        self.say(title, "ms", many - plain, limit);
+        Ok(())
+    }
+
+    fn drop_all(&mut self, server: &Server) -> Result<()> {
+        let mut client = Client::connect(server.port)?;
+        let started = Instant::now();
+        client.query("DROP TABLE many.accounts")?;
+        let seconds = started.elapsed().as_secs_f64();
+        let title = format!("DROP of the parent of {} leaves", self.leaves);
+        self.say(title, "s", seconds, Some(5.0));
+        Ok(())
+    }
+}
+
+/// The medians of two things measured in turn.
+fn in_turn(mut measure: impl FnMut(u32) -> Result<(f64, f64)>) -> Result<(f64, f64)> {
+    let pairs = (0..TRIES).map(&mut measure).collect::<Result<Vec<_>>>()?;
+    let (one, other): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
+    Ok((median(&one).unwrap_or(f64::NAN), median(&other).unwrap_or(f64::NAN)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_is_judged_by_its_limit() {
+        let figure = |value, limit| Figure {
+            title: String::new(),
+            unit: "s",
+            values: vec![(Kind::PostgreSql, 100.0), (Kind::Steppe, value)],
+            limit,
+        };
+        assert_eq!(figure(2.0, Some(2.0)).verdict(), "reached");
+        assert_eq!(figure(2.1, Some(2.0)).verdict(), "falls short");
+        assert_eq!(figure(2.1, None).verdict(), "");
+        let mut all = vec![Figure { values: vec![(Kind::PostgreSql, 1.0)], ..figure(0.0, None) }];
+        assert_eq!(all[0].verdict(), "not measured");
+        merge(&mut all, vec![Figure { values: vec![(Kind::Steppe, 3.0)], ..figure(0.0, None) }]);
+        assert_eq!((all.len(), all[0].value(Kind::Steppe)), (1, Some(3.0)));
+    }
+
+    #[test]
+    fn only_many_leaves_are_a_scale() {
+        let names: Vec<_> = experiments(&[100, 6400]).into_iter().map(|s| s.name).collect();
+        assert_eq!(names, ["partitions-scale-6400"]);
+    }
+}
