@@ -20,17 +20,38 @@ use tokio::runtime::{Builder, Runtime};
 const STACK_BYTES: usize = 64 << 20;
 
 /// How long a session lets others go first.
-const OTHERS_FIRST_MAX: Duration = Duration::from_micros(500);
+const OTHERS_FIRST_MAX: Duration = Duration::from_millis(1);
+
+/// A worker whose last messages, this many, were one session's works for that one alone.
+const ALONE_AFTER: u32 = 16;
+
+/// How long a sync a worker does itself when its sessions may have work meanwhile: about what
+/// waking the flusher and being woken by it costs.
+const SYNC_BESIDE_OTHERS_MAX: Duration = Duration::from_micros(60);
+
+/// And when only one session has had work lately, which waits for the sync in any case. Another
+/// may come back meanwhile, so it must not be long.
+const SYNC_ALONE_MAX: Duration = Duration::from_micros(200);
 
 thread_local! {
     /// Messages handled by this thread's sessions.
     static WORK: Cell<u64> = const { Cell::new(0) };
+    /// Whose message was the last one, and how many before it were the same session's.
+    static STREAK: Cell<(i32, u32)> = const { Cell::new((0, 0)) };
 }
 
 /// Says that a session of this thread handles a message.
 #[inline]
-pub(crate) fn note_work() {
+pub(crate) fn note_work(session: i32) {
     WORK.set(WORK.get().wrapping_add(1));
+    let (last, streak) = STREAK.get();
+    STREAK.set((session, if last == session { streak.saturating_add(1) } else { 0 }));
+}
+
+/// How long a sync is to be done by this worker itself; a longer one is the flusher's.
+pub(crate) fn longest_sync() -> Duration {
+    let alone = STREAK.get().1 >= ALONE_AFTER;
+    if alone { SYNC_ALONE_MAX } else { SYNC_BESIDE_OTHERS_MAX }
 }
 
 /// Lets the worker's other sessions go first, as long as any of them has something to do and

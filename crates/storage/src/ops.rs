@@ -127,19 +127,22 @@ impl OpsBuffer {
         }
     }
 
-    /// Consecutive entries (suffix, value) before slot `index`.
+    /// Consecutive entries (suffix, value) before slot `index`. What all values begin with
+    /// (rows of one statement: their header) is written once.
     pub(crate) fn insert_many<'e>(
         &mut self,
         page: PageId,
         index: usize,
-        entries: impl ExactSizeIterator<Item = (&'e [u8], &'e [u8])>,
+        entries: impl ExactSizeIterator<Item = (&'e [u8], &'e [u8])> + Clone,
     ) {
         self.begin(INSERT_MANY, page);
         self.u16(index);
         self.u16(entries.len());
+        let shared = common_beginning(entries.clone().map(|(_, value)| value));
+        self.bytes(shared);
         for (suffix, value) in entries {
             self.bytes(suffix);
-            self.bytes(value);
+            self.bytes(&value[shared.len()..]);
         }
     }
 
@@ -404,6 +407,17 @@ fn apply_splice(page: &mut PageMut<'_>, reader: &mut Reader<'_>) -> Option<()> {
     fits.then(|| edit::splice(page, index, offset, old_len, new))
 }
 
+/// What all of them begin with.
+fn common_beginning<'v>(mut values: impl Iterator<Item = &'v [u8]>) -> &'v [u8] {
+    let Some(mut shared) = values.next() else { return &[] };
+    for value in values {
+        if !value.starts_with(shared) {
+            shared = &shared[..edit::common_prefix(shared, value)];
+        }
+    }
+    shared
+}
+
 fn apply_remove_many(page: &mut PageMut<'_>, reader: &mut Reader<'_>) -> Option<()> {
     let mut runs = Vec::new();
     let mut end = 0;
@@ -421,16 +435,19 @@ fn apply_remove_many(page: &mut PageMut<'_>, reader: &mut Reader<'_>) -> Option<
 
 fn apply_insert_many(page: &mut PageMut<'_>, reader: &mut Reader<'_>) -> Option<()> {
     let (first, count) = (reader.u16()?, reader.u16()?);
-    let mut entries = Vec::with_capacity(count.min(node::MAX_SLOTS));
+    let shared = reader.bytes()?;
+    let mut parts = Vec::with_capacity(count.min(node::MAX_SLOTS));
     let mut needed = 0;
     for _ in 0..count {
-        let (suffix, value) = (reader.bytes()?, reader.bytes()?);
-        if !has_value_len(**page, value.len()) {
+        let (suffix, rest) = (reader.bytes()?, reader.bytes()?);
+        let value_len = shared.len() + rest.len();
+        if !has_value_len(**page, value_len) {
             return None;
         }
-        needed += node::SLOT_SIZE + node::heap_cost(suffix.len(), value.len());
-        entries.push((suffix, value));
+        needed += node::SLOT_SIZE + node::heap_cost(suffix.len(), value_len);
+        parts.push((suffix, [shared, rest].concat()));
     }
+    let entries: Vec<_> = parts.iter().map(|(suffix, value)| (*suffix, &value[..])).collect();
     let present = node::slot_count(**page);
     let fits =
         first <= present && present + count <= node::MAX_SLOTS && node::room(**page) >= needed;

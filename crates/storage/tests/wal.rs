@@ -229,7 +229,7 @@ fn a_request_that_finds_a_flush_under_way_is_not_forgotten() {
             scope.spawn(move || {
                 for n in 0..500 {
                     let end = wal.append(record(thread), &[&[n as u8; 20]]).expect("appends").end;
-                    if wal.try_flush(end).expect("flushes") {
+                    if wal.try_flush(end, Duration::from_millis(1)).expect("flushes") {
                         led.fetch_add(1, Ordering::Relaxed);
                     } else {
                         block_on(wal.flush_async(end)).expect("flushes");

@@ -384,7 +384,7 @@ impl Session {
         }
         self.control.activity.set_wait(Some(Wait::LogFlush));
         workers::others_first(|| wal.is_durable(lsn)).await;
-        let flushed = match wal.try_flush(lsn) {
+        let flushed = match wal.try_flush(lsn, workers::longest_sync()) {
             Ok(true) => Ok(()),
             Ok(false) => wal.flush_async(lsn).await,
             Err(error) => Err(error),
@@ -403,7 +403,7 @@ impl Session {
             return Ok(true);
         }
         self.control.activity.set_active();
-        workers::note_work();
+        workers::note_work(self.core.identity.pid);
         let handled = {
             let mut handling = pin!(self.handle_message(frame));
             poll_fn(|cx| {

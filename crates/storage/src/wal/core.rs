@@ -34,10 +34,6 @@ const GATHER_LIMIT: u64 = 64 * 1024;
 /// without them.
 const SPINS_FOR_PUBLICATION: u32 = 200;
 
-/// A sync that takes longer is not worth a thread that has other work: about what
-/// waking the flusher and being woken by it costs on a busy machine, a few times over.
-const QUICK_SYNC_NANOS: u64 = 200_000;
-
 /// Segments by number, with their files.
 type DirtyFiles = Vec<(u64, Arc<dyn File>)>;
 
@@ -318,15 +314,14 @@ impl Core {
     }
 
     /// Flushes in the calling thread what is published, if nobody else is flushing and
-    /// a sync is quick: that saves two thread switches, and the thread's other work
-    /// waits no longer than those would take. Says whether `lsn` is durable now.
-    pub(super) fn try_flush(&self, lsn: Lsn) -> Result<bool, WalError> {
+    /// a sync has lately taken no longer than `at_most`. Says whether `lsn` is durable now.
+    pub(super) fn try_flush(&self, lsn: Lsn, at_most: Duration) -> Result<bool, WalError> {
         if self.check_durable(lsn)? {
             return Ok(true);
         }
         self.requested.fetch_max(lsn.0, Ordering::SeqCst);
-        let quick = self.sync_nanos.load(Ordering::Relaxed) <= QUICK_SYNC_NANOS;
-        if !quick || !self.options.threads {
+        let lately = Duration::from_nanos(self.sync_nanos.load(Ordering::Relaxed));
+        if lately > at_most || !self.options.threads {
             return Ok(false);
         }
         let Some(leadership) = self.flush_lock.try_lock() else { return Ok(false) };
