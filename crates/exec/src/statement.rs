@@ -14,6 +14,7 @@ use crate::context::{ExecContext, Instrument, LeafRun};
 use crate::env::{FnContext, IoContext, RowSink, SessionServices};
 use crate::expr::{Compiler, Row, SubPlanState};
 use crate::node::{BoxedNode, CPlan, PlanCompiler, compile_plan, start};
+use crate::partition::{LeafStatements, lock_mode_of};
 use crate::point::{PointOutcome, PointPlan};
 use crate::spill::TempSpace;
 use crate::tuplestore::{StoreReader, TupleStore};
@@ -21,8 +22,8 @@ use std::sync::Arc;
 use steppe_catalog::{Catalog, RelKind};
 use steppe_sql::plan::{Cost, Plan, PlanNode, PlannedStmt, ResultColumn};
 use steppe_sql::query::Command;
-use steppe_txn::{Database, LockWait, Txn};
-use steppe_types::{Datum, Error, Result};
+use steppe_txn::{Database, LockWait, RelationLockMode, Txn};
+use steppe_types::{Datum, Error, Oid, Result};
 
 /// A statement ready to run, shared between sessions.
 pub struct CompiledStmt {
@@ -34,6 +35,7 @@ pub struct CompiledStmt {
     work_tables: usize,
     nodes: usize,
     point: Option<PointPlan>,
+    leaves: Option<Box<LeafStatements>>,
 }
 
 /// What an execution runs in.
@@ -129,7 +131,8 @@ impl CompiledStmt {
             .map(|(i, _)| i)
             .collect();
         let point = if subplans.is_empty() { PointPlan::of(&planned.plan, &root) } else { None };
-        Ok(CompiledStmt { root, subplans, modifying, work_tables, nodes, point, planned })
+        let leaves = LeafStatements::of(&planned, &root, catalog)?;
+        Ok(CompiledStmt { root, subplans, modifying, work_tables, nodes, point, leaves, planned })
     }
 
     /// The plan it was compiled from.
@@ -162,6 +165,36 @@ impl CompiledStmt {
         }
         let planned = &self.planned;
         std::iter::once(&planned.plan).chain(&planned.subplans).any(|plan| reads(plan, names))
+    }
+
+    /// The leaf of a partitioned table that an execution with these parameters concerns, and
+    /// how it is to be locked. `None`: it may be several, or the statement is not of that kind.
+    pub fn leaf(
+        &self,
+        params: &Arc<[Datum]>,
+        env: &ExecEnv,
+    ) -> Result<Option<(Oid, RelationLockMode)>> {
+        let Some(leaves) = &self.leaves else { return Ok(None) };
+        let mut cx = self.context(params.clone(), env, &mut None);
+        let leaf = leaves.leaf(&self.planned, &mut cx)?;
+        Ok(leaf.map(|leaf| (leaf, lock_mode_of(&self.planned, leaves.table()))))
+    }
+
+    /// The statement to run for a leaf that is locked, if the general one need not be. `env`
+    /// has the catalog that the statement was planned against.
+    pub fn of_leaf(
+        &self,
+        leaf: Oid,
+        env: &ExecEnv,
+        database: &Database,
+    ) -> Result<Option<Arc<CompiledStmt>>> {
+        let relation = env.catalog.relation(leaf);
+        match (&self.leaves, relation) {
+            (Some(leaves), Some(leaf)) => {
+                leaves.statement(&self.planned, leaf, &env.catalog, database)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Runs a statement over one row by its unique key: no plan nodes, no allocation for each

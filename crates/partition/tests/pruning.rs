@@ -332,3 +332,28 @@ fn pruning_too_much_is_caught() {
     let set = evaluate(&at_most(Comparison::Less), &map, &IoContext::default());
     check_sound(&Case { map, model, rows, zone: "UTC", predicate, slots: Vec::new() }, &set);
 }
+
+/// What a point statement asks is routed like a row, however the planner has put the
+/// conditions together.
+#[test]
+fn equality_fixes_the_key_within_any_conjunction() {
+    let equal = |column: usize| Predicate::Compare {
+        column,
+        operator: Comparison::Equal,
+        operand: Operand::Slot(column as u32),
+    };
+    let above = Predicate::Compare {
+        column: 0,
+        operator: Comparison::Greater,
+        operand: Operand::Constant(Datum::Int4(1)),
+    };
+    let and = Predicate::And;
+    let fixes =
+        |predicate: Predicate, columns| PruningSteps::compile(&predicate, columns).fix_the_key();
+    assert!(fixes(equal(0), 1));
+    assert!(fixes(and(vec![equal(0)]), 1));
+    assert!(fixes(and(vec![above.clone(), and(vec![equal(0), Predicate::Unknown])]), 1));
+    assert!(fixes(and(vec![equal(1), above.clone(), equal(0)]), 2));
+    assert!(!fixes(and(vec![above.clone(), equal(1)]), 2));
+    assert!(!fixes(Predicate::Or(vec![equal(0), above]), 1));
+}

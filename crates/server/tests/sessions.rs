@@ -398,3 +398,38 @@ fn an_older_snapshot_does_not_look_through_a_younger_index() {
         assert!(plan.iter().any(|line| line.contains("Index")), "{plan:?}");
     });
 }
+
+/// A statement about one leaf locks it before it takes its snapshot: what TRUNCATE and INSERT
+/// left there while it waited is what it sees.
+#[test]
+fn a_statement_about_one_leaf_sees_what_it_has_waited_for() {
+    run(async {
+        let server = TestServer::start();
+        let (owner, waiter) = (server.client().await, server.client().await);
+        owner
+            .batch_execute(
+                "create table p (k int, v int) partition by list (k);
+                 create table p1 partition of p for values in (1);
+                 create table p2 partition of p for values in (2);
+                 insert into p values (1, 10), (2, 20)",
+            )
+            .await
+            .unwrap();
+        let get = waiter.prepare("select v from p where k = $1").await.unwrap();
+        assert_eq!(waiter.query_one(&get, &[&1i32]).await.unwrap().get::<_, i32>(0), 10);
+        owner.batch_execute("begin; truncate p1; insert into p values (1, 11)").await.unwrap();
+        // Another leaf is nobody's.
+        assert_eq!(waiter.query_one(&get, &[&2i32]).await.unwrap().get::<_, i32>(0), 20);
+        let pid: i32 = waiter.query_one("select pg_backend_pid()", &[]).await.unwrap().get(0);
+        let waits = async {
+            let waits = format!("select count(*) from pg_locks where pid = {pid} and not granted");
+            while column(&owner, &waits).await != ["1"] {
+                tokio::task::yield_now().await;
+            }
+            owner.batch_execute("commit").await.unwrap();
+        };
+        let one = [&1i32 as &(dyn tokio_postgres::types::ToSql + Sync)];
+        let (row, ()) = tokio::join!(waiter.query_one(&get, &one), waits);
+        assert_eq!(row.unwrap().get::<_, i32>(0), 11);
+    });
+}

@@ -27,7 +27,7 @@ pub const ROW_ID: i16 = -100;
 pub const TABLE_OID: i16 = -6;
 
 /// A planned statement.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PlannedStmt {
     /// SELECT, INSERT, …: decides the command tag.
     pub command: Command,

@@ -13,12 +13,14 @@
 //! | `columns` | a leaf's columns may stand in another order than its parent's |
 //! | `template` | a leaf's scan, made from the scan of its parent |
 //! | `key` | the partition key of a row |
+//! | `leaf_statement` | a statement that concerns one leaf, as if the client had named it |
 //! | `route` | the leaf a row belongs to, and whether it may be where it is |
 
 mod cache;
 mod columns;
 mod key;
 mod leaf;
+mod leaf_statement;
 mod leaves;
 mod pruning;
 mod route;
@@ -27,6 +29,7 @@ mod template;
 pub(crate) use cache::LeafCache;
 pub(crate) use columns::ColumnMap;
 pub(crate) use leaf::{LockedLeaf, index_above, lock_leaf, lock_mode_of};
+pub(crate) use leaf_statement::LeafStatements;
 pub(crate) use leaves::Leaves;
 pub(crate) use pruning::{ScanPruning, leaves_known};
 pub(crate) use route::{PartitionCheck, RouteBuffers, Router};

@@ -16,7 +16,7 @@ use steppe_sql::expr::{Expr, SortKey};
 use steppe_sql::plan::PlannedStmt;
 use steppe_sql::prune::{KeyOfScan, Pruning};
 use steppe_types::io::IoContext;
-use steppe_types::{Datum, Error, Result};
+use steppe_types::{Datum, Error, Oid, Result};
 
 /// The pruning of one scan.
 pub(crate) struct ScanPruning {
@@ -33,6 +33,9 @@ struct Level {
     /// The order of its key that gives the order wanted.
     order: Option<KeyOrder>,
 }
+
+/// Values by slot; `None`: not known.
+type Values = Vec<Option<Datum>>;
 
 impl ScanPruning {
     pub(crate) fn new(
@@ -64,6 +67,30 @@ impl ScanPruning {
         })
     }
 
+    /// Whether the conditions fix the key of the table, so that [`Self::leaf`] may find one.
+    pub(crate) fn routes(&self, catalog: &Catalog) -> Result<bool> {
+        let key = key_of(catalog, &self.table, &self.table)?;
+        let said = key.pruning(&self.conditions);
+        Ok(PruningSteps::compile(&said.predicate, key.len()).fix_the_key())
+    }
+
+    /// The leaf that has all rows, if the conditions fix the key of every level and some leaf
+    /// takes such rows.
+    pub(crate) fn leaf(&self, stmt: &PlannedStmt, cx: &mut ExecContext) -> Result<Option<Oid>> {
+        let catalog = cx.functions.catalog.clone();
+        let mut oid = self.table.oid;
+        while let Some(map) = catalog.partition_map(oid)? {
+            let parent = catalog.relation(oid);
+            let parent = parent.ok_or_else(|| Error::internal("partitioned table has gone"))?;
+            let level = self.level(stmt, &catalog, parent)?;
+            match level.routed(map, &level.values(cx))? {
+                Some(Some(partition)) => oid = partition,
+                Some(None) | None => return Ok(None),
+            }
+        }
+        Ok(Some(oid))
+    }
+
     fn level(
         &self,
         stmt: &PlannedStmt,
@@ -91,15 +118,24 @@ impl Level {
         if self.steps.keep_everything() {
             return Ok(Kept::Set(KeySet::all()));
         }
-        // A value that cannot be computed prunes nothing: whether that is an error is for the
-        // condition itself to say, if there is a row to check.
-        let values: Vec<Option<Datum>> =
-            self.slots.iter().map(|slot| slot.eval(cx, Row::of(&[])).ok()).collect();
-        let slot = |number: u32| Ok(values.get(number as usize).cloned().flatten());
-        if let Some(partition) = self.steps.route(map, &slot, &mut Vec::new())? {
+        let values = self.values(cx);
+        if let Some(partition) = self.routed(map, &values)? {
             return Ok(Kept::One(partition));
         }
+        let slot = |number: u32| Ok(values.get(number as usize).cloned().flatten());
         Ok(Kept::Set(self.steps.evaluate(map, &slot, &cx.functions.io)?))
+    }
+
+    /// The values that the steps ask for. One that cannot be computed prunes nothing: whether
+    /// that is an error is for the condition itself to say, if there is a row to check.
+    fn values(&self, cx: &mut ExecContext) -> Values {
+        self.slots.iter().map(|slot| slot.eval(cx, Row::EMPTY).ok()).collect()
+    }
+
+    /// The one partition that the values leave (or none), if the key is fixed.
+    fn routed(&self, map: &PartitionMap, values: &Values) -> Result<Option<Option<Oid>>> {
+        let slot = |number: u32| Ok(values.get(number as usize).cloned().flatten());
+        self.steps.route(map, &slot, &mut Vec::new())
     }
 }
 

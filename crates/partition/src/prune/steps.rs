@@ -105,12 +105,8 @@ impl Step {
 
 fn whole_key(parts: &Conjunction, columns: usize) -> Option<Vec<Operand>> {
     let equals = |n: usize| {
-        parts.columns.iter().find_map(|(column, step)| match step {
-            ColumnStep::Compare(Comparison::Equal, operand) if *column == n => {
-                Some(operand.clone())
-            }
-            _ => None,
-        })
+        let mut steps = parts.columns.iter().filter(|(column, _)| *column == n);
+        steps.find_map(|(_, step)| step.equal_to()).cloned()
     };
     (0..columns).map(equals).collect()
 }
@@ -120,6 +116,15 @@ fn is_slot(operand: &Operand) -> bool {
 }
 
 impl ColumnStep {
+    /// What the column must be equal to, if that is said.
+    fn equal_to(&self) -> Option<&Operand> {
+        match self {
+            ColumnStep::Compare(Comparison::Equal, operand) => Some(operand),
+            ColumnStep::And(steps) => steps.iter().find_map(ColumnStep::equal_to),
+            _ => None,
+        }
+    }
+
     fn has_slots(&self) -> bool {
         match self {
             ColumnStep::Compare(_, operand)

@@ -49,6 +49,26 @@ impl Session {
         }
     }
 
+    /// Locks the leaf that a locked plan is about with these parameters, if it is one leaf: the
+    /// statement made for it runs instead of the plan's.
+    async fn lock_leaf(&mut self, portal: &mut PlanPortal) -> Result<()> {
+        portal.of_leaf = None;
+        while let Some((leaf, mode)) = portal.plan.compiled.leaf(&portal.params, &self.env)? {
+            if let Some(wait) = self.xact.txn()?.lock_relation(leaf, mode)? {
+                wait.await?;
+            }
+            self.refresh_names();
+            if portal.plan.epoch == self.names.catalog.epoch {
+                let database = &self.core.server.database;
+                portal.of_leaf = portal.plan.compiled.of_leaf(leaf, &self.env, database)?;
+                return Ok(());
+            }
+            // Before we had its lock the leaf may have been dropped, or its bounds changed.
+            self.lock_plan(&mut portal.plan).await?;
+        }
+        Ok(())
+    }
+
     /// Leaves what the session has named where the views that show it look.
     #[cold]
     fn show_named(&self) {
@@ -83,12 +103,13 @@ impl Session {
             self.check_writable(command)?;
         }
         self.lock_plan(&mut portal.plan).await?;
+        self.set_now();
+        self.lock_leaf(portal).await?;
         if portal.describes {
             // Not earlier: a plan made anew may have other columns.
             self.out.extend_from_slice(&portal.plan.description);
         }
-        self.set_now();
-        if max_rows == 0 && portal.plan.compiled.is_point() {
+        if max_rows == 0 && portal.compiled().is_point() {
             while let Some(outcome) = self.run_point(portal, formats)? {
                 match outcome {
                     ExecOutcome::Done { rows } => {
@@ -124,7 +145,7 @@ impl Session {
         formats: &ResultFormats,
     ) -> Result<Option<ExecOutcome>> {
         self.start_statement()?;
-        let compiled = &portal.plan.compiled;
+        let compiled = portal.compiled();
         let mut sink =
             WireSink { out: &mut self.out, columns: compiled.columns(), formats, io: &self.env.io };
         compiled.run_point(&portal.params, &self.env, &mut self.xact.txn, &mut sink)
@@ -133,7 +154,7 @@ impl Session {
     /// Starts a plan's execution at the running statement's snapshot.
     pub(super) fn start_execution(&mut self, portal: &mut PlanPortal) -> Result<()> {
         let params = Arc::clone(&portal.params);
-        let compiled = &portal.plan.compiled;
+        let compiled = portal.compiled();
         let execution = Execution::start(compiled, params, &self.env, &mut self.xact.txn)?;
         portal.execution = Some(Box::new(execution));
         Ok(())

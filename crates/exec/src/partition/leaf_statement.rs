@@ -1,0 +1,152 @@
+//! Statements about one leaf (design D10: routed when they are bound).
+//!
+//! A statement whose conditions fix the whole key of a partitioned table concerns one leaf. The
+//! session asks which, locks it before it takes the snapshot, and runs the statement made for
+//! that leaf, which is what it would be had the client named the leaf: at most one look-up of
+//! the bounds lies between it and the same statement on a plain table.
+//!
+//! ```text
+//!   UPDATE t SET a = $2 WHERE k = $1   ── k = $1 routes ──▶  leaf t_17  ── lock ──▶
+//!   UPDATE t_17 SET a = $2 WHERE k = $1                     (kept for the next one)
+//! ```
+//!
+//! Correctness: the statement's rows are all in that leaf (invariant 4 of the design, as for
+//! pruning), and its new rows stay there: an UPDATE that assigns to a column of a key is not
+//! among these statements.
+
+use super::{ColumnMap, LeafCache, LeafTemplate, ScanPruning};
+use crate::context::ExecContext;
+use crate::modify::ModifyPlan;
+use crate::node::{CNode, CPlan};
+use crate::statement::CompiledStmt;
+use std::sync::Arc;
+use steppe_catalog::{Catalog, Relation};
+use steppe_sql::bind::{stored_checks, stored_generated};
+use steppe_sql::plan::{ModifyTable, Plan, PlanNode, PlannedStmt, ScanRelation};
+use steppe_sql::query::Command;
+use steppe_txn::Database;
+use steppe_types::{Oid, Result};
+
+/// What a statement over one partitioned table keeps for its leaves.
+pub(crate) struct LeafStatements {
+    table: Arc<Relation>,
+    pruning: ScanPruning,
+    /// `None`: the leaf needs the general way (its columns are placed otherwise).
+    statements: LeafCache<Option<Arc<CompiledStmt>>>,
+}
+
+impl LeafStatements {
+    /// `None`: the statement is of another kind, or its conditions do not fix the key.
+    pub(crate) fn of(
+        stmt: &PlannedStmt,
+        root: &CPlan,
+        catalog: &Catalog,
+    ) -> Result<Option<Box<LeafStatements>>> {
+        if !stmt.subplans.is_empty() {
+            return Ok(None);
+        }
+        let scan = match (&stmt.plan.node, &root.kind) {
+            (PlanNode::Modify(modify), CNode::Modify(compiled)) => {
+                Some(&modify.child).filter(|_| stays_in_leaf(modify, compiled))
+            }
+            _ => Some(&stmt.plan),
+        };
+        let Some(PlanNode::PartitionScan { rel, conditions, .. }) = scan.map(|s| &s.node) else {
+            return Ok(None);
+        };
+        let template = scan.map_or(Ok(None), LeafTemplate::of)?;
+        let pruning = ScanPruning::new(&rel.relation, conditions, &[]);
+        // What a leaf's rows are ordered by may come behind what the statement asks for.
+        let is_all = template.is_some_and(|t| t.is_whole && t.order.is_empty());
+        if !is_all || !pruning.routes(catalog)? {
+            return Ok(None);
+        }
+        let (table, statements) = (rel.relation.clone(), LeafCache::default());
+        Ok(Some(Box::new(LeafStatements { table, pruning, statements })))
+    }
+
+    /// The partitioned table.
+    pub(crate) fn table(&self) -> Oid {
+        self.table.oid
+    }
+
+    /// The leaf that an execution concerns; `None`: it is for the general plan to say.
+    pub(crate) fn leaf(&self, stmt: &PlannedStmt, cx: &mut ExecContext) -> Result<Option<Oid>> {
+        self.pruning.leaf(stmt, cx)
+    }
+
+    /// The statement about a leaf, if it has one.
+    pub(crate) fn statement(
+        &self,
+        stmt: &PlannedStmt,
+        leaf: &Arc<Relation>,
+        catalog: &Arc<Catalog>,
+        database: &Database,
+    ) -> Result<Option<Arc<CompiledStmt>>> {
+        if let Some(found) = self.statements.get(leaf) {
+            return Ok((*found).clone());
+        }
+        let made = match plan_for(stmt, leaf, catalog)? {
+            None => None,
+            Some(planned) => {
+                let made = CompiledStmt::compile(Arc::new(planned), catalog, database)?;
+                Some(Arc::new(made)).filter(|made| !moves_rows(made.root()))
+            }
+        };
+        self.statements.put(leaf, &Arc::new(made.clone()));
+        Ok(made)
+    }
+}
+
+/// Whether a change is one that the leaf's own statement can make.
+fn stays_in_leaf(modify: &ModifyTable, compiled: &ModifyPlan) -> bool {
+    matches!(modify.command, Command::Update | Command::Delete)
+        && compiled.partitioned.is_some()
+        && modify.on_conflict.is_none()
+        && modify.view_checks.is_empty()
+}
+
+/// Whether an UPDATE of a leaf changes columns that decide where a row belongs.
+fn moves_rows(root: &CPlan) -> bool {
+    let CNode::Modify(modify) = &root.kind else { return false };
+    let Some(partition) = modify.target.partition.as_ref() else { return false };
+    let assigned = modify.assignments.iter().chain(&modify.target.generated);
+    modify.command == Command::Update && assigned.into_iter().any(|(at, _)| partition.reads(*at))
+}
+
+/// The plan of the statement about a leaf.
+fn plan_for(
+    stmt: &PlannedStmt,
+    leaf: &Arc<Relation>,
+    catalog: &Catalog,
+) -> Result<Option<PlannedStmt>> {
+    let plan = match &stmt.plan.node {
+        PlanNode::Modify(modify) => {
+            if ColumnMap::new(&modify.rel.relation, leaf)?.is_some() {
+                return Ok(None);
+            }
+            let Some(child) = scan_of(&modify.child, leaf, catalog)? else { return Ok(None) };
+            let modify = ModifyTable {
+                rel: ScanRelation { relation: leaf.clone(), alias: modify.rel.alias.clone() },
+                indexes: catalog.indexes_of(leaf).cloned().collect(),
+                child,
+                leaf: None,
+                generated: stored_generated(catalog, leaf)?,
+                checks: stored_checks(catalog, leaf)?,
+                ..(**modify).clone()
+            };
+            Plan { node: PlanNode::Modify(Box::new(modify)), ..stmt.plan.clone() }
+        }
+        _ => match scan_of(&stmt.plan, leaf, catalog)? {
+            Some(plan) => plan,
+            None => return Ok(None),
+        },
+    };
+    Ok(Some(PlannedStmt { plan, ..stmt.clone() }))
+}
+
+fn scan_of(scan: &Plan, leaf: &Arc<Relation>, catalog: &Catalog) -> Result<Option<Plan>> {
+    let PlanNode::PartitionScan { rel, .. } = &scan.node else { return Ok(None) };
+    let template = LeafTemplate::of(scan)?;
+    template.map(|template| template.plan_of(catalog, leaf, &rel.alias)).transpose()
+}
