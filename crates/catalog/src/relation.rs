@@ -141,6 +141,17 @@ pub struct Column {
     pub generated: bool,
     /// COMMENT ON COLUMN.
     pub comment: Option<Arc<str>>,
+    /// From how many parents it is inherited, other than as a partition's column: see
+    /// [`Relation::inherit_count`].
+    #[serde(default)]
+    pub inherit_count: i16,
+    /// The table's definition has it, besides any parent's: see [`Relation::is_local`].
+    #[serde(default = "yes")]
+    pub local: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// A table constraint (pg_constraint).
@@ -157,9 +168,15 @@ pub struct Constraint {
     /// COMMENT ON CONSTRAINT.
     #[serde(default)]
     pub comment: Option<Arc<str>>,
-    /// It came from a parent (pg_constraint.coninhcount > 0).
+    /// From how many parents it is inherited (pg_constraint.coninhcount).
     #[serde(default)]
-    pub inherited: bool,
+    pub inherit_count: i16,
+    /// The table's definition has it, besides any parent's (pg_constraint.conislocal).
+    #[serde(default = "yes")]
+    pub local: bool,
+    /// NO INHERIT
+    #[serde(default)]
+    pub no_inherit: bool,
     /// The constraint of the partitioned parent that it belongs to (conparentid).
     #[serde(default)]
     pub parent: Option<Oid>,
@@ -322,6 +339,21 @@ impl Relation {
         parent.chain(self.inherits.iter().copied())
     }
 
+    /// From how many parents the column at a position is inherited (pg_attribute.attinhcount). A
+    /// partition has all of its columns from its parent.
+    pub fn inherit_count(&self, position: usize) -> i16 {
+        match &self.partition_of {
+            Some(_) if self.index.is_none() => 1,
+            _ => self.columns.get(position).map_or(0, |column| column.inherit_count),
+        }
+    }
+
+    /// Whether a column is the table's own, besides any parent's (pg_attribute.attislocal).
+    pub fn is_local(&self, position: usize) -> bool {
+        let is_partition = self.partition_of.is_some() && self.index.is_none();
+        !is_partition && self.columns.get(position).is_none_or(|column| column.local)
+    }
+
     /// The relations that it reads, if it is a view, or belongs to, if it is a sequence.
     pub fn refers_to(&self) -> impl Iterator<Item = Oid> {
         let owner = self.sequence.as_ref().and_then(|sequence| sequence.owned_by);
@@ -343,7 +375,27 @@ impl Constraint {
         columns: Vec<i16>,
     ) -> Constraint {
         let name = name.into();
-        Constraint { oid, name, kind, columns, comment: None, inherited: false, parent: None }
+        Constraint {
+            oid,
+            name,
+            kind,
+            columns,
+            comment: None,
+            inherit_count: 0,
+            local: true,
+            no_inherit: false,
+            parent: None,
+        }
+    }
+
+    /// Whether a parent has it, too.
+    pub fn is_inherited(&self) -> bool {
+        self.inherit_count > 0
+    }
+
+    /// The constraint as one that is there because one parent has it.
+    pub fn inherited(self) -> Constraint {
+        Constraint { inherit_count: 1, local: false, ..self }
     }
 }
 
@@ -367,6 +419,8 @@ impl Column {
             identity: None,
             generated: false,
             comment: None,
+            inherit_count: 0,
+            local: true,
         }
     }
 }

@@ -192,6 +192,20 @@ impl Catalog {
         self.children.range((parent, 0)..=(parent, Oid::MAX)).map(|(_, child)| *child)
     }
 
+    /// A table and all that inherit from it, level by level, each once (find_all_inheritors).
+    pub fn descendants(&self, table: &Arc<Relation>) -> Vec<Arc<Relation>> {
+        let mut found = vec![table.clone()];
+        let mut at = 0;
+        while let Some(parent) = found.get(at).map(|relation| relation.oid) {
+            for child in self.children(parent) {
+                let known = found.iter().any(|relation| relation.oid == child);
+                found.extend(self.relations.get(&child).filter(|_| !known).cloned());
+            }
+            at += 1;
+        }
+        found
+    }
+
     /// The partitions of a partitioned table by their bounds; `None`: it is no such table. XX000
     /// if the catalog contradicts itself.
     pub fn partition_map(&self, table: Oid) -> steppe_types::Result<Option<&PartitionMap>> {

@@ -295,7 +295,7 @@ pub enum PlanNode {
         /// Columns compared.
         columns: Vec<usize>,
     },
-    /// UNION ALL.
+    /// UNION ALL; a table and what inherits from it.
     Append(Vec<Plan>),
     /// INTERSECT/EXCEPT [ALL] (hashed); UNION is Append + Agg.
     SetOp {
@@ -399,7 +399,8 @@ pub struct RowLock {
     pub rel: ScanRelation,
     /// Column of the child's output with the row id (bigint; NULL on an outer join's empty side).
     pub row_id: usize,
-    /// Of a partitioned table: column of the child's output with the OID of the row's leaf.
+    /// Of a table whose rows are in several: column of the child's output with the OID of the
+    /// row's.
     pub leaf: Option<usize>,
     /// The table's columns in the child's output: (slot, attribute number).
     pub columns: Vec<(usize, i16)>,
@@ -423,9 +424,11 @@ pub struct ModifyTable {
     pub child: Plan,
     /// UPDATE/DELETE: column of the child's output with the row id.
     pub row_id: usize,
-    /// UPDATE/DELETE of a partitioned table: column of the child's output with the OID of the
-    /// row's leaf. For INSERT that OID is what RETURNING finds after the target row.
+    /// UPDATE/DELETE of a table whose rows are in several: column of the child's output with the
+    /// OID of the row's. For INSERT that OID is what RETURNING finds after the target row.
     pub leaf: Option<usize>,
+    /// UPDATE/DELETE of a table that others inherit from: it and they, as EXPLAIN names them.
+    pub members: Vec<ScanRelation>,
     /// UPDATE: (attribute index 0-based, new value over *target row ‖ child's output*).
     /// When the source is only the target table (no joins), the values refer to the target row
     /// alone, so that they can be evaluated again on a newer version (READ COMMITTED).

@@ -257,6 +257,9 @@ pub struct Rte {
     pub has_alias: bool,
     /// What it ranges over.
     pub kind: RteKind,
+    /// Of a table: the rows of those that inherit from it, or of its partitions, are among its
+    /// rows. ONLY says that they are not.
+    pub inherit: bool,
     /// Column names and types as seen from outside.
     pub columns: Vec<RteColumn>,
 }

@@ -23,15 +23,8 @@ fn catalog() -> Catalog {
     ];
     t.columns[0].not_null = true;
     t.indexes = vec![20001, 20002];
-    t.constraints = vec![Constraint {
-        oid: 20003,
-        name: "t_pkey".into(),
-        kind: ConstraintKind::Primary { index: 20001 },
-        columns: vec![1],
-        comment: None,
-        inherited: false,
-        parent: None,
-    }];
+    let key = ConstraintKind::Primary { index: 20001 };
+    t.constraints = vec![Constraint::new(20003, "t_pkey", key, vec![1])];
     for (index, name, attnum, type_oid, primary) in
         [(20001, "t_pkey", 1, oid::INT4, true), (20002, "t_b_idx", 2, oid::TEXT, false)]
     {

@@ -216,7 +216,10 @@ fn expression_name(expression: Option<&str>) -> &str {
 fn attribute_row(relation: &Relation, column: &Column, attnum: i16, out: &mut RowsBuilder) {
     let storage = types::storage(column.type_oid);
     let has_default = column.default.is_some() && !column.dropped;
-    let inherited = relation.partition_of.is_some() && relation.index.is_none() && attnum > 0;
+    let (inherit_count, local) = match usize::try_from(attnum - 1) {
+        Ok(position) => (relation.inherit_count(position), relation.is_local(position)),
+        Err(_) => (0, true),
+    };
     out.row([
         ("attrelid", Datum::Oid(relation.oid)),
         ("attname", Datum::Text(column.name.clone())),
@@ -234,8 +237,8 @@ fn attribute_row(relation: &Relation, column: &Column, attnum: i16, out: &mut Ro
         ("attidentity", Datum::Char(column.identity.map_or(0, |c| c as u8))),
         ("attgenerated", Datum::Char(if column.generated { b's' } else { 0 })),
         ("attisdropped", Datum::Bool(column.dropped)),
-        ("attislocal", Datum::Bool(!inherited)),
-        ("attinhcount", Datum::Int2(i16::from(inherited))),
+        ("attislocal", Datum::Bool(local)),
+        ("attinhcount", Datum::Int2(inherit_count)),
         ("attcollation", Datum::Oid(if column.dropped { 0 } else { column.collation })),
         (
             "attmissingval",

@@ -92,7 +92,8 @@ fn constraint_row(table: &Relation, constraint: &Constraint, out: &mut RowsBuild
         ConstraintKind::NotNull => (b'n', 0, None),
     };
     let key: Vec<Datum> = constraint.columns.iter().map(|c| Datum::Int2(*c)).collect();
-    let no_inherit = matches!(kind, b'p' | b'u') && constraint.parent.is_none();
+    let is_key = matches!(kind, b'p' | b'u');
+    let no_inherit = constraint.no_inherit || is_key && constraint.parent.is_none();
     out.row([
         ("oid", Datum::Oid(constraint.oid)),
         ("conname", Datum::Text(constraint.name.clone())),
@@ -106,8 +107,8 @@ fn constraint_row(table: &Relation, constraint: &Constraint, out: &mut RowsBuild
         ("confdeltype", Datum::Char(b' ')),
         ("confmatchtype", Datum::Char(b' ')),
         ("conparentid", Datum::Oid(constraint.parent.unwrap_or(0))),
-        ("conislocal", Datum::Bool(!constraint.inherited)),
-        ("coninhcount", Datum::Int2(i16::from(constraint.inherited))),
+        ("conislocal", Datum::Bool(constraint.local)),
+        ("coninhcount", Datum::Int2(constraint.inherit_count)),
         ("connoinherit", Datum::Bool(no_inherit)),
         ("conkey", if key.is_empty() { Datum::Null } else { array(oid::INT2, key) }),
         ("conbin", optional(check)),

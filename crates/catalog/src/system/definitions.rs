@@ -152,7 +152,8 @@ pub fn constraint_definition(
         ConstraintKind::Primary { index } => key_constraint(*index, "PRIMARY KEY"),
         ConstraintKind::Unique { index } => key_constraint(*index, "UNIQUE"),
         ConstraintKind::Check { expression } => {
-            format!("CHECK ({})", style.expression(expression))
+            let no_inherit = if constraint.no_inherit { " NO INHERIT" } else { "" };
+            format!("CHECK ({}){no_inherit}", style.expression(expression))
         }
         ConstraintKind::NotNull => format!("NOT NULL {}", column_list(table, &constraint.columns)),
     }

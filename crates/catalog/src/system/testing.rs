@@ -88,15 +88,8 @@ fn acc() -> Relation {
         default(Column::new("ts", oid::TIMESTAMPTZ, -1), "now()", false),
         Column { dropped: true, ..Column::new("........pg.dropped.8........", 1007, -1) },
     ];
-    let constraint = |oid, name: &str, kind, columns: &[i16]| Constraint {
-        oid,
-        name: name.into(),
-        kind,
-        columns: columns.to_vec(),
-        comment: None,
-        inherited: false,
-        parent: None,
-    };
+    let constraint =
+        |oid, name: &str, kind, columns: &[i16]| Constraint::new(oid, name, kind, columns.to_vec());
     let check = "(balance > (0)::numeric)".into();
     acc.constraints = vec![
         constraint(16397, "acc_balance_check", ConstraintKind::Check { expression: check }, &[3]),

@@ -2,27 +2,25 @@
 
 use super::build::build;
 use super::constraint::{self, PendingConstraints};
-use super::depend::{self, Object};
+use super::depend;
 use super::index;
+use super::inherit::{self, Inheritor, invalid_table};
 use super::misc::system_catalog;
 use super::scan::{RowEvaluator, scan_batches};
-use super::table::{
-    add_column, bind_column_default, create_storage, default_text, storage_options,
-};
-use super::{DdlContext, drop, files_of, partition, sequence};
+use super::table::{create_storage, default_text, storage_options};
+use super::{DdlContext, add_column, drop, drop_column, files_of, partition};
 use super::{generated, identity};
 use crate::access::TableAccess;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;
-use steppe_catalog::{Column, Constraint, ConstraintKind, RelKind, Relation};
+use steppe_catalog::{Catalog, Constraint, ConstraintKind, RelKind, Relation};
 use steppe_sql::ast::{
-    AlterTableCommand as Command, AlterTableStmt, ColumnDef, ConstraintKind as AstConstraint,
-    DropBehavior, ObjectKind,
+    AlterTableCommand as Command, AlterTableStmt, ConstraintKind as AstConstraint, ObjectKind,
 };
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr, parse_expression};
 use steppe_sql::expr::{Expr, TypeRef};
 use steppe_txn::{NewRows, RelationLockMode, RowId};
-use steppe_types::{Datum, Error, Result, SqlState, text_io};
+use steppe_types::{Datum, Error, Result, SqlState};
 
 /// ALTER TABLE and its like; returns the command tag.
 pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Result<&'static str> {
@@ -53,23 +51,14 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
         let relation = catalog
             .relation(relation.oid)
             .ok_or_else(|| Error::internal("the table being altered has gone"))?;
-        let scope = Scope { only: !stmt.relation.inherit, recursing: false };
-        let done = run(ctx, (**relation).clone(), command, scope);
+        let only = !stmt.relation.inherit;
+        let done = run(ctx, (**relation).clone(), command, only);
         ctx.naming(relation, done)?;
     }
     Ok(tag)
 }
 
-/// How far an ALTER TABLE goes.
-#[derive(Clone, Copy)]
-struct Scope {
-    /// ONLY was written.
-    only: bool,
-    /// The command comes from the parent.
-    recursing: bool,
-}
-
-fn run(ctx: &mut DdlContext<'_>, table: Relation, command: &Command, scope: Scope) -> Result<()> {
+fn run(ctx: &mut DdlContext<'_>, table: Relation, command: &Command, only: bool) -> Result<()> {
     match command {
         Command::AttachPartition { partition, bound: Some(bound) } => {
             partition::require_partitioned(&table, "ATTACH PARTITION")?;
@@ -95,100 +84,202 @@ fn run(ctx: &mut DdlContext<'_>, table: Relation, command: &Command, scope: Scop
             format!("ALTER action cannot be performed on relation \"{}\"", table.name),
         ));
     }
-    check_lineage(ctx, &table, command, scope)?;
-    let (oid, kind) = (table.oid, table.kind);
-    run_here(ctx, table, command)?;
-    if kind != RelKind::PartitionedTable || scope.only || !recurses(command) {
-        return Ok(());
-    }
-    for child in partition::children(ctx, oid)? {
-        ctx.txn.lock_relation_blocking(child.oid, RelationLockMode::AccessExclusive)?;
-        run(ctx, (*child).clone(), command, Scope { only: false, recursing: true })?;
-    }
-    Ok(())
-}
-
-/// Whether a command on a partitioned table is repeated on its partitions. (Constraints that are
-/// added or dropped see to that themselves.)
-fn recurses(command: &Command) -> bool {
-    matches!(
-        command,
-        Command::AddColumn { .. }
-            | Command::DropColumn { .. }
-            | Command::ColumnDefault { .. }
-            | Command::AlterColumnType { .. }
-            | Command::DropNotNull(_)
-    )
-}
-
-/// What a partition may not do by itself, and a parent not alone: 42P16.
-fn check_lineage(
-    ctx: &mut DdlContext<'_>,
-    table: &Relation,
-    command: &Command,
-    scope: Scope,
-) -> Result<()> {
-    let invalid = |message: String| Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message));
-    if table.partition_of.is_some() && !scope.recursing {
-        match command {
-            Command::AddColumn { .. } => {
-                let message = "cannot add column to a partition";
-                return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
-            }
-            Command::DropColumn { name, .. } if table.column_index(name).is_some() => {
-                return invalid(format!("cannot drop inherited column \"{name}\""));
-            }
-            Command::AlterColumnType { name, .. } if table.column_index(name).is_some() => {
-                return invalid(format!("cannot alter inherited column \"{name}\""));
-            }
-            _ => {}
-        }
-    }
-    let has_children = ctx.catalog().children(table.oid).next().is_some();
-    if scope.only && has_children {
-        match command {
-            Command::AddColumn { .. } => {
-                return invalid("column must be added to child tables too".into());
-            }
-            Command::AddConstraint(c) if matches!(c.kind, AstConstraint::Check(_)) => {
-                return invalid("constraint must be added to child tables too".into());
-            }
-            _ => {}
-        }
-    }
-    let verb = match command {
-        Command::DropColumn { .. } => "drop",
-        Command::AlterColumnType { .. } => "alter",
-        _ => return Ok(()),
-    };
-    let (Command::DropColumn { name, .. } | Command::AlterColumnType { name, .. }) = command else {
-        return Ok(());
-    };
-    let Some(position) = table.column_index(name) else { return Ok(()) };
-    if partition::key_reads(ctx, table, position as i16 + 1)? {
-        return invalid(format!(
-            "cannot {verb} column \"{name}\" because it is part of the partition key of relation \
-             \"{}\"",
-            table.name
-        ));
-    }
-    Ok(())
-}
-
-fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Result<()> {
+    check_lineage(ctx, &table, command, only)?;
     match command {
-        Command::AddColumn { column, if_not_exists } => add(ctx, table, column, *if_not_exists),
+        Command::AddColumn { column, if_not_exists } => {
+            add_column::add(ctx, table, column, *if_not_exists)
+        }
         Command::DropColumn { name, behavior, if_exists } => {
-            drop_column(ctx, table, name, *behavior, *if_exists)
+            let scope = Scope { only, recursing: false };
+            drop_column::drop_column(ctx, table, name, (*behavior, *if_exists), scope)
+        }
+        Command::DropConstraint { name, if_exists, .. } => {
+            let scope = Scope { only, recursing: false };
+            drop_constraint(ctx, table, name, *if_exists, scope)
         }
         Command::AddConstraint(c) => {
             let mut pending = PendingConstraints::default();
             pending.add_table_constraint(c)?;
+            pending.only = only;
             constraint::add_all(ctx, table, pending)
         }
-        Command::DropConstraint { name, if_exists, .. } => {
-            drop_constraint(ctx, table, name, *if_exists, false)
+        Command::SetNotNull(name) => {
+            let position = column_position(&table, name)?;
+            constraint::set_not_null(ctx, table, &[position as i16 + 1], !only).map(|_| ())
         }
+        Command::Inherit(parent) => inherit::add_parent(ctx, table, parent),
+        Command::NoInherit(parent) => inherit::remove_parent(ctx, table, parent),
+        command => {
+            let below = match goes_down(command) && !only {
+                true => inherit::inheritors(ctx, table.oid)?,
+                false => Vec::new(),
+            };
+            check_inheritors(&below, command)?;
+            run_here(ctx, table, command)?;
+            for Inheritor { table, .. } in below {
+                let done = run_below(ctx, &table, command);
+                ctx.naming(&table, done)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// How far a part of an ALTER TABLE goes that sees to its table's children itself.
+#[derive(Clone, Copy)]
+pub(super) struct Scope {
+    /// ONLY was written.
+    pub(super) only: bool,
+    /// It comes from the parent.
+    pub(super) recursing: bool,
+}
+
+/// Whether a command is repeated on what inherits from the table, each once. (Columns and
+/// constraints that are added or dropped see to that themselves.)
+fn goes_down(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::ColumnDefault { .. }
+            | Command::AlterColumnType { .. }
+            | Command::DropNotNull(_)
+            | Command::DropExpression { .. }
+    )
+}
+
+/// A type changes for all parents of a column at once: 42P16.
+fn check_inheritors(below: &[Inheritor], command: &Command) -> Result<()> {
+    let Command::AlterColumnType { name, .. } = command else { return Ok(()) };
+    for Inheritor { table, parents } in below {
+        let position = table.column_index(name);
+        if position.is_some_and(|position| table.inherit_count(position) > *parents) {
+            return Err(invalid_table(format!(
+                "cannot alter inherited column \"{name}\" of relation \"{}\"",
+                table.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Repeats a command on a table that inherits.
+fn run_below(ctx: &mut DdlContext<'_>, table: &Relation, command: &Command) -> Result<()> {
+    let catalog = ctx.catalog();
+    let table = catalog.relation(table.oid).ok_or_else(|| Error::internal("a child has gone"))?;
+    if let Command::DropNotNull(name) = command {
+        let position = column_position(table, name)?;
+        if table.partition_of.is_none() && table.is_local(position)
+            || not_null_of_parent(&catalog, table, position).is_some()
+        {
+            // It has NOT NULL from elsewhere, too.
+            return Ok(());
+        }
+    }
+    run_here(ctx, (**table).clone(), command)
+}
+
+/// What a child may not do by itself, and a parent not alone: 42P16.
+fn check_lineage(
+    ctx: &mut DdlContext<'_>,
+    table: &Relation,
+    command: &Command,
+    only: bool,
+) -> Result<()> {
+    let catalog = ctx.catalog();
+    let is_inherited = |name: &String| {
+        table.column_index(name).is_some_and(|position| table.inherit_count(position) > 0)
+    };
+    match command {
+        Command::AddColumn { .. } if table.partition_of.is_some() => {
+            let message = "cannot add column to a partition";
+            return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+        }
+        Command::AlterColumnType { name, location, .. } if is_inherited(name) => {
+            let message = format!("cannot alter inherited column \"{name}\"");
+            return Err(ctx.error(SqlState::INVALID_TABLE_DEFINITION, message, *location));
+        }
+        Command::DropExpression { name, .. } if is_inherited(name) => {
+            let message = "cannot drop generation expression from inherited column";
+            return Err(invalid_table(message));
+        }
+        Command::DropNotNull(name) => {
+            let position = table.column_index(name);
+            let found = position.and_then(|at| not_null_of_parent(&catalog, table, at));
+            if let Some(constraint) = found {
+                return Err(invalid_table(format!(
+                    "cannot drop inherited constraint \"{constraint}\" of relation \"{}\"",
+                    table.name
+                )));
+            }
+        }
+        _ => {}
+    }
+    if only && catalog.children(table.oid).next().is_some() {
+        check_only(table, command)?;
+    }
+    Ok(())
+}
+
+/// The name of the constraint that makes a column NOT NULL in a parent.
+fn not_null_of_parent(catalog: &Catalog, table: &Relation, position: usize) -> Option<String> {
+    let name = &table.columns[position].name;
+    for parent in table.parents().filter_map(|parent| catalog.relation(parent)) {
+        let Some(at) = parent.column_index(name).filter(|at| parent.columns[*at].not_null) else {
+            continue;
+        };
+        let is_named =
+            |c: &&Constraint| c.kind == ConstraintKind::NotNull && c.columns == [at as i16 + 1];
+        let named = parent.constraints.iter().find(is_named).map(|c| c.name.to_string());
+        let above = || not_null_of_parent(catalog, parent, at);
+        let own = || format!("{}_{name}_not_null", parent.name);
+        return Some(named.or_else(above).unwrap_or_else(own));
+    }
+    None
+}
+
+/// What ONLY a parent cannot do: 42P16.
+fn check_only(table: &Relation, command: &Command) -> Result<()> {
+    let is_partitioned = table.kind == RelKind::PartitionedTable;
+    let hint = "Do not specify the ONLY keyword.";
+    Err(match command {
+        Command::AddColumn { .. } => invalid_table("column must be added to child tables too"),
+        Command::AddConstraint(c) if matches!(c.kind, AstConstraint::Check(_)) && !c.no_inherit => {
+            invalid_table("constraint must be added to child tables too")
+        }
+        Command::AlterColumnType { name, .. } => invalid_table(format!(
+            "type of inherited column \"{name}\" must be changed in child tables too"
+        )),
+        Command::DropExpression { .. } => {
+            invalid_table("ALTER TABLE / DROP EXPRESSION must be applied to child tables too")
+        }
+        Command::DropColumn { .. } if is_partitioned => invalid_table(
+            "cannot drop column from only the partitioned table when partitions exist",
+        )
+        .hint(hint),
+        Command::SetNotNull(name) if is_partitioned && !is_not_null(table, name) => {
+            invalid_table("constraint must be added to child tables too").hint(hint)
+        }
+        _ => return Ok(()),
+    })
+}
+
+fn is_not_null(table: &Relation, column: &str) -> bool {
+    table.column_index(column).is_some_and(|position| table.columns[position].not_null)
+}
+
+/// A partition key's columns keep their types: 42P16.
+fn check_key(ctx: &mut DdlContext<'_>, table: &Relation, name: &str) -> Result<()> {
+    let Some(position) = table.column_index(name) else { return Ok(()) };
+    if !partition::key_reads(ctx, table, position as i16 + 1)? {
+        return Ok(());
+    }
+    Err(invalid_table(format!(
+        "cannot alter column \"{name}\" because it is part of the partition key of relation \"{}\"",
+        table.name
+    )))
+}
+
+fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Result<()> {
+    match command {
         Command::ColumnDefault { name, default } => {
             let position = column_position(&table, name)?;
             if table.columns[position].generated {
@@ -202,10 +293,6 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
                 None => None,
             };
             ctx.put(table)
-        }
-        Command::SetNotNull(name) => {
-            let position = column_position(&table, name)?;
-            constraint::set_not_null(ctx, table, &[position as i16 + 1]).map(|_| ())
         }
         Command::DropNotNull(name) => drop_not_null(ctx, table, name),
         Command::DropExpression { name, if_exists } => {
@@ -225,11 +312,12 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
             identity::drop(ctx, table, position, *if_exists)
         }
         Command::ValidateConstraint(name) => validate_constraint(&table, name),
-        Command::AlterColumnType { name, type_name, collation, using } => {
+        Command::AlterColumnType { name, type_name, collation, using, .. } => {
             if collation.is_some() {
                 return Err(Error::not_supported("ALTER COLUMN TYPE with COLLATE"));
             }
             let ty = steppe_sql::bind::typename::resolve_type_name(type_name)?;
+            check_key(ctx, &table, name)?;
             alter_type(ctx, table, name, ty, using.as_ref())
         }
         Command::SetOptions(options) => {
@@ -259,7 +347,6 @@ fn describe(command: &Command) -> &'static str {
     match command {
         Command::AttachPartition { .. } => "ATTACH PARTITION",
         Command::DetachPartition { .. } => "DETACH PARTITION",
-        Command::Inherit(_) | Command::NoInherit(_) => "INHERIT",
         Command::AlterConstraint { .. } => "ALTER CONSTRAINT",
         Command::SetLogged(_) => "SET LOGGED",
         Command::RowSecurity(_) => "ROW LEVEL SECURITY",
@@ -271,7 +358,7 @@ fn describe(command: &Command) -> &'static str {
     }
 }
 
-fn column_position(table: &Relation, name: &str) -> Result<usize> {
+pub(super) fn column_position(table: &Relation, name: &str) -> Result<usize> {
     if let Some(position) = table.column_index(name) {
         return Ok(position);
     }
@@ -287,94 +374,9 @@ fn column_position(table: &Relation, name: &str) -> Result<usize> {
     ))
 }
 
-/// ADD COLUMN. A constant default is stored as the missing value of old rows; a volatile one
-/// rewrites the table.
-fn add(
-    ctx: &mut DdlContext<'_>,
-    table: Relation,
-    def: &ColumnDef,
-    if_not_exists: bool,
-) -> Result<()> {
-    if table.column_index(&def.name).is_some() {
-        let message =
-            format!("column \"{}\" of relation \"{}\" already exists", def.name, table.name);
-        if if_not_exists {
-            ctx.notice_of(SqlState::DUPLICATE_COLUMN, format!("{message}, skipping"));
-            return Ok(());
-        }
-        return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
-    }
-    let mut table = table;
-    let (oid, position) = (table.oid, table.columns.len());
-    let (mut pending, mut serials) = (PendingConstraints::default(), Vec::new());
-    add_column(ctx, &mut table, def, &mut pending, &mut serials)?;
-    for serial in serials {
-        sequence::create_owned(ctx, &mut table, serial)?;
-    }
-    bind_column_default(ctx, &mut table, position, def)?;
-    generated::bind_expression(ctx, &mut table, position, def)?;
-    let is_generated = table.columns[position].generated;
-    let default = match is_generated {
-        true => generated::expression(ctx, &Arc::new(table.clone()), position)?,
-        false => bound_default(ctx, &table.columns[position])?,
-    };
-    let not_null = std::mem::replace(&mut table.columns[position].not_null, false);
-    match &default {
-        None => ctx.put(table.clone())?,
-        Some(expr) if !is_generated && is_stable(expr) => {
-            let value = evaluate_once(ctx, &table, expr)?;
-            table.columns[position].missing = match value {
-                Datum::Null => None,
-                value => {
-                    let ty = table.columns[position].type_oid;
-                    Some(text_io::output_string(ty, &value, &Default::default())?.into())
-                }
-            };
-            ctx.put(table.clone())?;
-        }
-        Some(expr) => {
-            let new = table.clone();
-            rewrite(ctx, table, new, position, expr.clone())?;
-        }
-    }
-    let catalog = ctx.catalog();
-    let current = catalog.relation(oid).ok_or_else(|| Error::internal("table has gone"))?;
-    let mut table = (**current).clone();
-    if not_null {
-        table = constraint::set_not_null(ctx, table, &[position as i16 + 1])?;
-    }
-    constraint::add_all(ctx, table, pending)
-}
-
-/// The bound DEFAULT of a column.
-fn bound_default(ctx: &mut DdlContext<'_>, column: &Column) -> Result<Option<Expr>> {
-    let Some(text) = &column.default else { return Ok(None) };
-    let parsed = parse_expression(text)?;
-    let to = TypeRef { oid: column.type_oid, typmod: column.typmod };
-    let (name, place) = (column.name.clone(), ExprPlace::ColumnDefault);
-    ctx.binding(|b| bind_assigned_expr(b, None, &parsed, place, to, &name)).map(Some)
-}
-
-/// Whether all rows get the same value: no volatile function.
-fn is_stable(expr: &Expr) -> bool {
-    let here = match expr {
-        Expr::Func { func, .. } => {
-            steppe_catalog::Builtins::get().proc(*func).is_some_and(|p| p.volatility != b'v')
-        }
-        _ => true,
-    };
-    here && expr.children().into_iter().all(is_stable)
-}
-
-fn evaluate_once(ctx: &mut DdlContext<'_>, table: &Relation, expr: &Expr) -> Result<Datum> {
-    let mut evaluator = RowEvaluator::new(ctx, std::slice::from_ref(expr))?;
-    let row = vec![Datum::Null; table.columns.len()];
-    Ok(evaluator.evaluate(&row)?.first().cloned().unwrap_or_default())
-}
-
 /// Writes every row into new trees, with the column at `position` computed by `expr` over the old
 /// row; rebuilds the indexes. Rows pass through in batches of a page.
-fn rewrite(
+pub(super) fn rewrite(
     ctx: &mut DdlContext<'_>,
     old: Relation,
     new: Relation,
@@ -514,65 +516,12 @@ fn alter_type(
     rewrite(ctx, table, new, position, bound)
 }
 
-/// DROP COLUMN: the position stays, marked; indexes and constraints over it go.
-fn drop_column(
-    ctx: &mut DdlContext<'_>,
-    table: Relation,
-    name: &str,
-    behavior: DropBehavior,
-    if_exists: bool,
-) -> Result<()> {
-    let Some(position) = table.column_index(name) else {
-        let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
-        if if_exists {
-            ctx.notice(format!("{message}, skipping"));
-            return Ok(());
-        }
-        return column_position(&table, name).map(|_| ());
-    };
-    let attnum = position as i16 + 1;
-    generated::check_drop(ctx, &table, position, behavior)?;
-    let dependents = depend::dependents(ctx, &[Object::Column(table.oid, attnum)], behavior)?;
-    drop::drop_dependents(ctx, &dependents)?;
-    let catalog = ctx.catalog();
-    let shared = Arc::new(table);
-    let mut indexes: Vec<Arc<Relation>> = Vec::new();
-    for index in catalog.indexes_of(&shared) {
-        if index::depends_on(&catalog, &shared, index, attnum)? {
-            indexes.push(index.clone());
-        }
-    }
-    let mut table = (*shared).clone();
-    table.constraints.retain(|c| !c.columns.contains(&attnum));
-    let column = &mut table.columns[position];
-    column.name = format!("........pg.dropped.{attnum}........").into();
-    column.dropped = true;
-    column.not_null = false;
-    column.default = None;
-    column.generated = false;
-    column.identity = None;
-    ctx.put(table.clone())?;
-    for index in indexes {
-        drop::drop_relation(ctx, index)?;
-    }
-    let owned: Vec<Arc<Relation>> = ctx
-        .catalog()
-        .referrers(table.oid)
-        .filter(|r| r.sequence.as_ref().and_then(|s| s.owned_by) == Some((table.oid, attnum)))
-        .cloned()
-        .collect();
-    for sequence in owned {
-        drop::drop_relation(ctx, sequence)?;
-    }
-    Ok(())
-}
-
 fn drop_constraint(
     ctx: &mut DdlContext<'_>,
     table: Relation,
     name: &str,
     if_exists: bool,
-    recursing: bool,
+    scope: Scope,
 ) -> Result<()> {
     let Some(at) = table.constraints.iter().position(|c| *c.name == *name) else {
         let message =
@@ -585,20 +534,15 @@ fn drop_constraint(
     };
     let mut table = table;
     let constraint = table.constraints.remove(at);
-    if constraint.inherited && !recursing {
-        return Err(Error::new(
-            SqlState::INVALID_TABLE_DEFINITION,
-            format!("cannot drop inherited constraint \"{name}\" of relation \"{}\"", table.name),
-        ));
+    if constraint.is_inherited() && !scope.recursing {
+        return Err(invalid_table(format!(
+            "cannot drop inherited constraint \"{name}\" of relation \"{}\"",
+            table.name
+        )));
     }
     for child in partition::children(ctx, table.oid)? {
-        let belongs = |c: &&Constraint| match c.parent {
-            Some(parent) => parent == constraint.oid,
-            None => c.inherited && c.name == constraint.name,
-        };
-        if let Some(own) = child.constraints.iter().find(belongs) {
-            drop_constraint(ctx, (*child).clone(), &own.name, false, true)?;
-        }
+        ctx.txn.lock_relation_blocking(child.oid, RelationLockMode::AccessExclusive)?;
+        drop_from_child(ctx, &child, &constraint, scope.only)?;
     }
     if let ConstraintKind::NotNull = constraint.kind {
         for attnum in &constraint.columns {
@@ -613,6 +557,32 @@ fn drop_constraint(
         }
     }
     Ok(())
+}
+
+/// A child loses a constraint of its parent's, unless it has it from elsewhere or, since only the
+/// parent loses it, keeps it as its own.
+fn drop_from_child(
+    ctx: &mut DdlContext<'_>,
+    child: &Relation,
+    theirs: &Constraint,
+    only: bool,
+) -> Result<()> {
+    let belongs = |own: &Constraint| match own.parent {
+        Some(parent) => parent == theirs.oid,
+        None => own.is_inherited() && own.name == theirs.name,
+    };
+    let Some(at) = child.constraints.iter().position(belongs).filter(|_| !theirs.no_inherit) else {
+        return Ok(());
+    };
+    let mut child = child.clone();
+    let own = &mut child.constraints[at];
+    if !only && own.inherit_count == 1 && !own.local {
+        let (name, scope) = (own.name.clone(), Scope { only, recursing: true });
+        return drop_constraint(ctx, child, &name, false, scope);
+    }
+    own.inherit_count -= 1;
+    own.local |= only;
+    ctx.put(child)
 }
 
 /// VALIDATE CONSTRAINT: there are none that the rows do not satisfy.

@@ -1,6 +1,7 @@
 //! Table constraints: NOT NULL, CHECK, PRIMARY KEY, UNIQUE.
 
 use super::index::{self, NewIndex};
+use super::inherit::invalid_table;
 use super::scan::{RowEvaluator, scan_rows};
 use super::{DdlContext, partition, truncate_name};
 use crate::access::TableAccess;
@@ -8,13 +9,18 @@ use std::sync::Arc;
 use steppe_catalog::{Constraint, ConstraintKind, IndexKey, Relation};
 use steppe_sql::ast;
 use steppe_sql::bind::index::columns_of;
-use steppe_sql::bind::{ExprPlace, bind_table_condition};
+use steppe_sql::bind::{ExprPlace, bind_table_condition, parse_expression};
 use steppe_sql::deparse;
+use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
 
 /// Constraints of a CREATE or ALTER TABLE that are added once the columns are there.
 #[derive(Default)]
 pub(crate) struct PendingConstraints {
+    /// The table is a new one, which may have its parents' constraints written again.
+    is_new: bool,
+    /// Keys are not made on partitions, too.
+    pub(crate) only: bool,
     keys: Vec<PendingKey>,
     checks: Vec<PendingCheck>,
     not_null_names: Vec<(usize, String)>,
@@ -40,9 +46,17 @@ struct PendingCheck {
     comment: Option<Arc<str>>,
     /// It comes from a parent.
     inherited: bool,
+    no_inherit: bool,
+    /// One of the same name that is inherited may be there already.
+    merges: bool,
 }
 
 impl PendingConstraints {
+    /// The constraints of a CREATE TABLE.
+    pub(crate) fn of_new_table() -> PendingConstraints {
+        PendingConstraints { is_new: true, ..PendingConstraints::default() }
+    }
+
     /// A constraint written behind a column.
     pub(crate) fn add_column_constraint(
         &mut self,
@@ -72,6 +86,8 @@ impl PendingConstraints {
             not_valid: false,
             comment,
             inherited: false,
+            no_inherit: false,
+            merges: self.is_new,
         });
     }
 
@@ -116,6 +132,8 @@ impl PendingConstraints {
                     not_valid: c.not_valid,
                     comment: None,
                     inherited: false,
+                    no_inherit: c.no_inherit,
+                    merges: self.is_new,
                 });
                 return Ok(());
             }
@@ -173,7 +191,10 @@ pub(crate) fn add_all(
     // The primary key comes first, as its index does.
     let (primary, others): (Vec<_>, Vec<_>) = pending.keys.into_iter().partition(|k| k.primary);
     for key in primary.into_iter().chain(others) {
-        relation = add_key(ctx, relation, key, had_primary)?;
+        if pending.only && key.primary {
+            check_children_not_null(ctx, &relation, &key.columns)?;
+        }
+        relation = add_key(ctx, relation, key, (had_primary, pending.only))?;
     }
     Ok(())
 }
@@ -188,10 +209,19 @@ fn add_check(
     let place = ExprPlace::Check;
     let expr = ctx.binding(|b| bind_table_condition(b, &shared, &check.expr, "CHECK", place))?;
     let columns = columns_of(&expr);
+    if check.no_inherit && relation.partition_key.is_some() {
+        return Err(invalid_table(format!(
+            "cannot add NO INHERIT constraint to partitioned table \"{}\"",
+            relation.name
+        )));
+    }
+    let expression: Arc<str> = deparse::table_expression(&expr, Some(&relation)).into();
+    let kind = ConstraintKind::Check { expression };
     let name = match &check.name {
         Some(name) => {
-            if relation.constraints.iter().any(|c| *c.name == *name) {
-                return Err(duplicate_constraint(name, &relation));
+            if let Some(at) = relation.constraints.iter().position(|c| *c.name == *name) {
+                merge_check(ctx, &mut relation, at, &check, &kind)?;
+                return Ok(relation);
             }
             name.clone()
         }
@@ -210,26 +240,85 @@ fn add_check(
     if !check.not_valid {
         validate_check(ctx, &shared, &name, &expr)?;
     }
-    let expression = deparse::table_expression(&expr, Some(&relation)).into();
-    let oid = ctx.store.new_oid()?;
-    let kind = ConstraintKind::Check { expression };
-    let comment = check.comment.clone();
-    let inherited = check.inherited;
-    let constraint = Constraint::new(oid, name.as_str(), kind, columns);
-    relation.constraints.push(Constraint { comment, inherited, ..constraint });
+    let own = Constraint::new(ctx.store.new_oid()?, name.as_str(), kind.clone(), columns);
+    let own = if check.inherited { own.inherited() } else { own };
+    let (comment, no_inherit) = (check.comment.clone(), check.no_inherit);
+    relation.constraints.push(Constraint { comment, no_inherit, ..own });
     ctx.put(relation.clone())?;
+    let ConstraintKind::Check { expression } = &kind else {
+        return Err(Error::internal("a CHECK constraint is of another kind"));
+    };
+    if check.no_inherit {
+        return Ok(relation);
+    }
     for child in partition::children(ctx, relation.oid)? {
+        ctx.txn.lock_relation_blocking(child.oid, RelationLockMode::AccessExclusive)?;
         let check = PendingCheck {
             name: Some(name.clone()),
             column: None,
-            expr: check.expr.clone(),
+            // The parent's name does not stand for the child.
+            expr: parse_expression(expression)?,
             not_valid: check.not_valid,
             comment: None,
             inherited: true,
+            no_inherit: false,
+            merges: true,
         };
-        add_check(ctx, (*child).clone(), check)?;
+        let done = add_check(ctx, (*child).clone(), check);
+        ctx.naming(&child, done)?;
     }
     Ok(relation)
+}
+
+/// A CHECK that the table has under that name already, from a parent or for one
+/// (MergeWithExistingConstraint).
+fn merge_check(
+    ctx: &mut DdlContext<'_>,
+    relation: &mut Relation,
+    at: usize,
+    check: &PendingCheck,
+    kind: &ConstraintKind,
+) -> Result<()> {
+    let is_partition = relation.partition_of.is_some();
+    let (table, own) = (relation.name.clone(), &mut relation.constraints[at]);
+    let merges = check.inherited || !own.local && (check.merges || !is_partition);
+    if own.kind != *kind || !merges {
+        return Err(Error::new(
+            SqlState::DUPLICATE_OBJECT,
+            format!("constraint \"{}\" for relation \"{table}\" already exists", own.name),
+        ));
+    }
+    let conflicts = |with: &str| {
+        let message =
+            format!("constraint \"{}\" conflicts with {with} constraint on relation", own.name);
+        let message = format!("{message} \"{table}\"");
+        Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message))
+    };
+    if own.no_inherit && !check.no_inherit {
+        return conflicts("non-inherited");
+    }
+    if own.is_inherited() && check.no_inherit {
+        return conflicts("inherited");
+    }
+    ctx.notice(format!("merging constraint \"{}\" with inherited definition", own.name));
+    if is_partition {
+        (own.inherit_count, own.local) = (1, false);
+    } else if check.inherited {
+        own.inherit_count += 1;
+    } else {
+        own.local = true;
+    }
+    ctx.put(relation.clone())
+}
+
+/// The columns of a parent's constraint as a child's.
+pub(crate) fn columns_in(
+    child: &Relation,
+    parent: &Relation,
+    constraint: &Constraint,
+) -> Result<Vec<i16>> {
+    let columns = constraint.columns.iter();
+    columns.map(|attnum| partition::attnum_in(child, parent, *attnum as usize - 1)).collect()
 }
 
 /// Existing rows must satisfy a new CHECK: 23514.
@@ -254,18 +343,31 @@ fn validate_check(
     })
 }
 
-fn duplicate_constraint(name: &str, relation: &Relation) -> Error {
-    Error::new(
-        SqlState::DUPLICATE_OBJECT,
-        format!("constraint \"{name}\" for relation \"{}\" already exists", relation.name),
-    )
+/// A primary key of ONLY a parent makes its children's columns no NOT NULL: they must be.
+fn check_children_not_null(
+    ctx: &mut DdlContext<'_>,
+    relation: &Relation,
+    columns: &[String],
+) -> Result<()> {
+    for child in partition::children(ctx, relation.oid)? {
+        let is_nullable = |name: &&String| {
+            child.column_index(name).is_some_and(|position| !child.columns[position].not_null)
+        };
+        if let Some(name) = columns.iter().find(is_nullable) {
+            return Err(Error::internal(format!(
+                "column \"{name}\" of table \"{}\" is not marked NOT NULL",
+                child.name
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn add_key(
     ctx: &mut DdlContext<'_>,
     relation: Relation,
     key: PendingKey,
-    had_primary: bool,
+    (had_primary, only): (bool, bool),
 ) -> Result<Relation> {
     if key.using_index.is_some() {
         return Err(Error::not_supported("constraints USING INDEX"));
@@ -310,7 +412,7 @@ fn add_key(
         });
     }
     if key.primary {
-        relation = set_not_null(ctx, relation, &columns)?;
+        relation = set_not_null(ctx, relation, &columns, !only)?;
     }
     let include = index::include_columns(&relation, &key.include)?;
     let label = if key.primary { "pkey" } else { "key" };
@@ -355,15 +457,19 @@ fn add_key(
     let oid = ctx.store.new_oid()?;
     relation.constraints.push(Constraint::new(oid, name, kind, columns));
     ctx.put(relation.clone())?;
-    partition::spread_index(ctx, &relation, index_oid)?;
+    if !only {
+        partition::spread_index(ctx, &relation, index_oid)?;
+    }
     Ok(relation)
 }
 
-/// Makes columns NOT NULL; existing rows must comply: 23502.
+/// Makes columns NOT NULL, of what inherits from the table too if it `goes_down`; existing rows
+/// must comply: 23502.
 pub(crate) fn set_not_null(
     ctx: &mut DdlContext<'_>,
     relation: Relation,
     columns: &[i16],
+    goes_down: bool,
 ) -> Result<Relation> {
     let mut relation = relation;
     let positions: Vec<usize> = columns
@@ -395,10 +501,13 @@ pub(crate) fn set_not_null(
         relation.columns[position].not_null = true;
     }
     ctx.put(relation.clone())?;
-    for child in partition::children(ctx, relation.oid)? {
+    let children = if goes_down { partition::children(ctx, relation.oid)? } else { Vec::new() };
+    for child in children {
+        ctx.txn.lock_relation_blocking(child.oid, RelationLockMode::AccessExclusive)?;
         let places = positions.iter().map(|p| partition::attnum_in(&child, &relation, *p));
         let places = places.collect::<Result<Vec<i16>>>()?;
-        set_not_null(ctx, (*child).clone(), &places)?;
+        let done = set_not_null(ctx, (*child).clone(), &places, true);
+        ctx.naming(&child, done)?;
     }
     Ok(relation)
 }

@@ -3,7 +3,7 @@
 //! | object | goes with it silently | depends on it: refuses, or goes with CASCADE |
 //! |---|---|---|
 //! | schema | | its tables, views, sequences |
-//! | table | partitions, indexes, constraints, owned sequences | views that read it |
+//! | table | partitions, indexes, constraints, owned sequences | views that read it, tables that inherit from it |
 //! | column | indexes, constraints, owned sequences | views that read it |
 //! | view | | views that read it |
 //! | sequence | | column defaults that call it |
@@ -120,7 +120,7 @@ fn collect(catalog: &Catalog, on: Object, roots: &[Object], found: &mut Vec<Depe
         collect(catalog, Object::Relation(sequence), roots, found);
     }
     if let Object::Relation(parent) = on {
-        for partition in catalog.children(parent) {
+        for partition in catalog.children(parent).filter(|child| !inherits(catalog, *child)) {
             collect(catalog, Object::Relation(partition), roots, found);
         }
     }
@@ -148,16 +148,24 @@ fn direct(catalog: &Catalog, on: Object) -> Vec<Object> {
             members.map(|r| Object::Relation(r.oid)).collect()
         }
         Object::Relation(oid) => {
-            let views = readers(catalog, oid, 0).map(|v| Object::Relation(v.oid));
+            let views = readers(catalog, oid, 0).map(|v| v.oid);
+            let tables = catalog.children(oid).filter(|child| inherits(catalog, *child));
+            let mut relations: Vec<Oid> = views.chain(tables).collect();
+            relations.sort_unstable();
             let sequence = catalog.relation(oid).filter(|r| r.kind == RelKind::Sequence);
             let defaults = sequence.map(|s| defaults_using(catalog, s)).unwrap_or_default();
-            views.chain(defaults).collect()
+            relations.into_iter().map(Object::Relation).chain(defaults).collect()
         }
         Object::Column(table, attnum) => {
             readers(catalog, table, attnum).map(|v| Object::Relation(v.oid)).collect()
         }
         Object::Default(..) => Vec::new(),
     }
+}
+
+/// Whether a child is no partition, which goes silently.
+fn inherits(catalog: &Catalog, child: Oid) -> bool {
+    catalog.relation(child).is_some_and(|child| child.partition_of.is_none())
 }
 
 /// The views that read a relation (attribute number 0) or a column of it.

@@ -4,6 +4,7 @@
 //! written: see `depend`.
 
 use super::depend::{self, Object, kind_word};
+use super::inherit::inheritors;
 use super::misc::system_catalog;
 use super::{DdlContext, files_of, partition};
 use std::sync::Arc;
@@ -196,7 +197,9 @@ pub(crate) fn drop_relation(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -
     let catalog = ctx.catalog();
     // It may have gone with another one already.
     let Some(relation) = catalog.relation(relation.oid).cloned() else { return Ok(()) };
-    for child in partition::children(ctx, relation.oid)? {
+    let children = partition::children(ctx, relation.oid)?;
+    // What inherits from it goes by itself.
+    for child in children.into_iter().filter(|child| child.partition_of.is_some()) {
         ctx.txn.lock_relation_blocking(child.oid, RelationLockMode::AccessExclusive)?;
         drop_relation(ctx, child)?;
     }
@@ -283,12 +286,17 @@ pub(crate) fn truncate(ctx: &mut DdlContext<'_>, truncate: &TruncateStmt) -> Res
                 "Do not specify the ONLY keyword, or use TRUNCATE ONLY on the partitions directly.",
             ));
         }
-        for leaf in partition::leaves(ctx, &table)? {
-            ctx.txn.lock_relation_blocking(leaf.oid, RelationLockMode::AccessExclusive)?;
-            empty_table(ctx, &leaf)?;
+        let mut tables = vec![table.clone()];
+        if name.inherit {
+            tables.extend(inheritors(ctx, table.oid)?.into_iter().map(|below| below.table));
         }
-        if truncate.restart_identity {
-            super::sequence::restart_owned(ctx, table.oid)?;
+        for table in &tables {
+            if table.kind == RelKind::Table {
+                empty_table(ctx, table)?;
+            }
+            if truncate.restart_identity {
+                super::sequence::restart_owned(ctx, table.oid)?;
+            }
         }
     }
     Ok(())

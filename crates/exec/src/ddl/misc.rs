@@ -1,8 +1,9 @@
 //! Views, schemas, RENAME, OWNER.
 
+use super::inherit::{Inheritor, inheritors, invalid_table};
 use super::{DdlContext, truncate_name};
 use std::sync::Arc;
-use steppe_catalog::{Catalog, Column, RelKind, Relation, Schema};
+use steppe_catalog::{Catalog, Column, Constraint, RelKind, Relation, Schema};
 use steppe_sql::ast::Persistence::Temporary;
 use steppe_sql::ast::{
     AlterOwnerStmt, CreateSchemaStmt, CreateViewStmt, DefValue, ObjectKind, ObjectRef, RenameStmt,
@@ -260,7 +261,8 @@ pub(crate) fn rename(ctx: &mut DdlContext<'_>, rename: &RenameStmt) -> Result<&'
         return Err(Error::not_supported(format!("ALTER {} … RENAME", rename.kind.as_str())));
     };
     let kind = match (rename.kind, rename.relation_kind) {
-        (ObjectKind::Column | ObjectKind::TableConstraint, Some(kind)) => kind,
+        (ObjectKind::Column, Some(kind)) => kind,
+        (ObjectKind::TableConstraint, _) => ObjectKind::Table,
         (kind, _) => kind,
     };
     let tag = match kind {
@@ -283,29 +285,82 @@ pub(crate) fn rename(ctx: &mut DdlContext<'_>, rename: &RenameStmt) -> Result<&'
     }
     match (rename.kind, &rename.part) {
         (ObjectKind::Column, Some(column)) => {
-            if relation.partition_of.is_some() && relation.column_index(column).is_some() {
-                return Err(inherited("column", column));
-            }
-            rename_column(ctx, &relation, column, new)?;
+            rename_inherited_column(ctx, &relation, column, new, !name.inherit)?;
         }
         (ObjectKind::TableConstraint, Some(constraint)) => {
-            let found = relation.constraints.iter().find(|c| *c.name == **constraint);
-            if found.is_some_and(|c| c.inherited && c.parent.is_none()) {
-                return Err(inherited("constraint", constraint));
-            }
-            rename_constraint(ctx, &relation, constraint, new)?;
+            rename_inherited_constraint(ctx, &relation, constraint, new, !name.inherit)?;
         }
         _ => rename_relation(ctx, &relation, new)?,
     }
     Ok(tag)
 }
 
-/// What a partition has from its parent is renamed there: 42P16.
+/// What a table has from a parent is renamed there, for all parents at once: 42P16.
 fn inherited(what: &str, name: &str) -> Error {
-    Error::new(
-        SqlState::INVALID_TABLE_DEFINITION,
-        format!("cannot rename inherited {what} \"{name}\""),
-    )
+    invalid_table(format!("cannot rename inherited {what} \"{name}\""))
+}
+
+/// What inherits from a table. With ONLY there must be nothing: 42P16.
+fn renamed_below(
+    ctx: &mut DdlContext<'_>,
+    relation: &Relation,
+    (what, name): (&str, &str),
+    only: bool,
+) -> Result<Vec<Inheritor>> {
+    let below = match relation.kind {
+        RelKind::Table | RelKind::PartitionedTable => inheritors(ctx, relation.oid)?,
+        _ => Vec::new(),
+    };
+    if only && !below.is_empty() {
+        let what = format!("inherited {what} \"{name}\"");
+        return Err(invalid_table(format!("{what} must be renamed in child tables too")));
+    }
+    Ok(below)
+}
+
+fn rename_inherited_column(
+    ctx: &mut DdlContext<'_>,
+    relation: &Arc<Relation>,
+    column: &str,
+    new: String,
+    only: bool,
+) -> Result<()> {
+    let below = renamed_below(ctx, relation, ("column", column), only)?;
+    let itself = Inheritor { table: relation.clone(), parents: 0 };
+    for Inheritor { table, parents } in below.into_iter().chain([itself]) {
+        let position = table.column_index(column);
+        if position.is_some_and(|position| table.inherit_count(position) > parents) {
+            return Err(inherited("column", column));
+        }
+        rename_column(ctx, &table, column, new.clone())?;
+    }
+    Ok(())
+}
+
+fn rename_inherited_constraint(
+    ctx: &mut DdlContext<'_>,
+    relation: &Arc<Relation>,
+    constraint: &str,
+    new: String,
+    only: bool,
+) -> Result<()> {
+    use steppe_catalog::ConstraintKind::{Check, NotNull};
+    let goes_down = |c: &Constraint| {
+        *c.name == *constraint && !c.no_inherit && matches!(c.kind, Check { .. } | NotNull)
+    };
+    let below = match relation.constraints.iter().any(goes_down) {
+        true => renamed_below(ctx, relation, ("constraint", constraint), only)?,
+        false => Vec::new(),
+    };
+    let itself = Inheritor { table: relation.clone(), parents: 0 };
+    for Inheritor { table, parents } in below.into_iter().chain([itself]) {
+        let own = table.constraints.iter().find(|c| *c.name == *constraint);
+        if own.is_some_and(|own| own.parent.is_none() && own.inherit_count > parents) {
+            return Err(inherited("constraint", constraint));
+        }
+        rename_constraint(ctx, &table, constraint, new.clone())?;
+    }
+    Ok(())
 }
 
 fn rename_relation(ctx: &mut DdlContext<'_>, relation: &Arc<Relation>, new: String) -> Result<()> {
@@ -384,10 +439,6 @@ fn rename_column(
         super::index::reprint(ctx, relation, &renamed, &mut index)?;
         ctx.put(index)?;
     }
-    for child in super::partition::children(ctx, relation.oid)? {
-        ctx.txn.lock_relation_blocking(child.oid, RelationLockMode::AccessExclusive)?;
-        rename_column(ctx, &child, column, new.clone())?;
-    }
     Ok(())
 }
 
@@ -429,10 +480,5 @@ fn rename_constraint(
     }
     let mut renamed = (**relation).clone();
     renamed.constraints[at].name = new.as_str().into();
-    ctx.put(renamed)?;
-    for child in super::partition::children(ctx, relation.oid)? {
-        ctx.txn.lock_relation_blocking(child.oid, RelationLockMode::AccessExclusive)?;
-        rename_constraint(ctx, &child, constraint, new.clone())?;
-    }
-    Ok(())
+    ctx.put(renamed)
 }

@@ -11,6 +11,7 @@
 //! Sources: PostgreSQL's src/backend/commands (tablecmds.c, indexcmds.c,
 //! sequence.c, dropcmds.c), parser/parse_utilcmd.c.
 
+mod add_column;
 mod alter;
 mod analyze;
 mod build;
@@ -18,9 +19,11 @@ mod comment;
 mod constraint;
 mod depend;
 mod drop;
+mod drop_column;
 mod generated;
 mod identity;
 mod index;
+mod inherit;
 mod like;
 mod misc;
 mod partition;

@@ -3,7 +3,7 @@
 use super::constraint::{self, PendingConstraints};
 use super::generated;
 use super::sequence::{self, SequenceOptions};
-use super::{DdlContext, like, partition, truncate_name};
+use super::{DdlContext, inherit, like, partition, truncate_name};
 use std::sync::Arc;
 use steppe_catalog::{Column, OnCommit, RelKind, Relation};
 use steppe_sql::ast::{
@@ -36,10 +36,12 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
     relation.on_commit = on_commit(ctx, &relation, create.on_commit)?;
     relation.options = storage_options(&create.options)?;
     let parent = partition::parent_of_new(ctx, create, &relation)?;
-    if let Some(parent) = &parent {
-        relation.columns = partition::inherited_columns(parent);
-    }
-    let mut pending = PendingConstraints::default();
+    let mut parents = inherit::parents_of_new(ctx, create, &relation)?;
+    relation.inherits = parents.iter().map(|parent| parent.oid).collect();
+    parents.extend(parent.clone());
+    inherit::check_written_once(&create.elements)?;
+    let mut merged = inherit::Merged::new(ctx, &parents, &mut relation, parent.is_some())?;
+    let mut pending = PendingConstraints::of_new_table();
     let (mut serials, mut copied) = (Vec::new(), Vec::new());
     for element in &create.elements {
         match element {
@@ -47,7 +49,10 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
                 refine_column(ctx, &mut relation, column, &mut pending, &mut serials)?;
             }
             TableElement::Column(column) => {
-                add_column(ctx, &mut relation, column, &mut pending, &mut serials)?;
+                let parts = (&mut pending, &mut serials);
+                if !merged.merge_written(ctx, &mut relation, column, parts)? {
+                    add_column(ctx, &mut relation, column, &mut pending, &mut serials)?;
+                }
             }
             TableElement::Constraint(c) => pending.add_table_constraint(c)?,
             TableElement::Like(like) => {
@@ -56,6 +61,7 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
             }
         }
     }
+    merged.check_defaults(&relation)?;
     check_columns(&relation)?;
     if let Some(spec) = &create.partition_by {
         let table = Arc::new(relation.clone());
@@ -76,8 +82,8 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
     ctx.put(relation.clone())?;
     if let Some(parent) = &parent {
         partition::check_default_partition(ctx, parent)?;
-        relation = partition::inherit_constraints(ctx, parent, relation)?;
     }
+    relation = inherit::merge_constraints(ctx, &parents, relation)?;
     constraint::add_all(ctx, relation, pending)?;
     if let Some(parent) = &parent {
         partition::inherit_indexes(ctx, parent, oid)?;
@@ -141,12 +147,8 @@ fn on_commit(
 }
 
 fn refuse_unsupported(create: &CreateTableStmt) -> Result<()> {
-    let refused = [
-        (!create.inherits.is_empty() && create.partition_bound.is_none(), "INHERITS"),
-        (create.of_type.is_some(), "CREATE TABLE OF"),
-    ];
-    if let Some((_, what)) = refused.iter().find(|(there, _)| *there) {
-        return Err(Error::not_supported(*what));
+    if create.of_type.is_some() {
+        return Err(Error::not_supported("CREATE TABLE OF"));
     }
     refuse_placement(create.access_method.as_deref(), create.tablespace.as_deref())
 }

@@ -87,9 +87,10 @@ impl Builder<'_> {
                 slots.extend(calls);
                 slots
             }
+            // What a table and its descendants yield is called as the table's.
             PlanNode::Append(children) => match children.first() {
-                Some(first) => self.output(first, qualified),
-                None => Vec::new(),
+                Some(first) if !is_scan(first) => self.output(first, qualified),
+                _ => planned_names(plan, qualified),
             },
             PlanNode::SetOp { left, .. } | PlanNode::RecursiveUnion { left, .. } => {
                 self.output(left, qualified)
@@ -113,13 +114,8 @@ impl Builder<'_> {
             | PlanNode::Limit { child, .. }
             | PlanNode::Unique { child, .. }
             | PlanNode::LockRows { child, .. } => self.output(child, qualified),
-            // The leaves: as the planner named them, `alias.column`.
-            _ => {
-                let names = plan.slot_names.iter();
-                let shown =
-                    |name: &Arc<str>| if qualified { name } else { unqualified(name) }.to_owned();
-                names.map(|name| Name::column(shown(name))).collect()
-            }
+            // The leaves.
+            _ => planned_names(plan, qualified),
         }
     }
 
@@ -211,4 +207,17 @@ impl Builder<'_> {
         let direction = steppe_sql::deparse::sort_suffix(key.descending, key.nulls_first);
         self.text(&key.expr, slots) + direction
     }
+}
+
+/// What the planner called the columns of a node's input row: `alias.column`.
+fn planned_names(plan: &Plan, qualified: bool) -> Vec<Name> {
+    let names = plan.slot_names.iter();
+    let shown = |name: &Arc<str>| if qualified { name } else { unqualified(name) }.to_owned();
+    names.map(|name| Name::column(shown(name))).collect()
+}
+
+/// Whether a plan's rows are those of a table, as they are.
+fn is_scan(plan: &Plan) -> bool {
+    let scans = matches!(plan.node, PlanNode::SeqScan { .. } | PlanNode::IndexScan { .. });
+    scans && plan.project.is_none()
 }

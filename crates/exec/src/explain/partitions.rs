@@ -301,6 +301,11 @@ impl<'a> Builder<'a> {
         id: usize,
         node: &mut Node,
     ) {
+        for member in &modify.members {
+            let mut target = Node { headline: word.to_owned(), ..Node::default() };
+            self.target(member, &mut target);
+            node.line(target.headline);
+        }
         let Some(scan) = scan_of(&modify.child, &modify.rel, &mut (id + 1)) else { return };
         for leaf in self.leaves.get(scan).iter().flat_map(|leaves| &leaves.shown) {
             if let Some(rel) = relation_of(&leaf.plan) {

@@ -7,7 +7,7 @@
 //! | `update` | UPDATE and DELETE of one row, with READ COMMITTED's recheck |
 //! | `conflict` | INSERT … ON CONFLICT |
 //! | `constraints` | NOT NULL, CHECK, and the errors with their details |
-//! | `partitioned` | each row of a partitioned table to its leaf |
+//! | `partitioned` | each row of a partitioned or inherited table to its leaf |
 //!
 //! A statement that fails half-way leaves its changes to the session, which takes
 //! them back to the statement's start (an undo position).
@@ -42,7 +42,7 @@ const INSERT_ROWS: usize = 1024;
 pub(crate) struct ModifyPlan {
     pub(crate) command: Command,
     pub(crate) target: Target,
-    /// The target has no rows of its own: they are in its leaves.
+    /// The target's rows are in its leaves.
     pub(crate) partitioned: Option<Box<Partitioned>>,
     pub(crate) child: Arc<CPlan>,
     pub(crate) row_id: usize,

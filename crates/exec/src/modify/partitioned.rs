@@ -1,11 +1,12 @@
-//! Changes to a partitioned table: each row goes to its leaf.
+//! Changes to a table whose rows are in several: each row goes to its leaf.
 //!
-//! Statements are written against the partitioned table: conditions, new values and
-//! RETURNING see rows as it has them, and only what is stored is laid out as the
-//! leaf has it. A leaf is opened when its first row comes.
+//! The leaves are a partitioned table's partitions, or a table and those that inherit
+//! from it. Statements are written against the table that they name: conditions, new
+//! values and RETURNING see rows as it has them, and only what is stored is laid out as
+//! the leaf has it. A leaf is opened when its first row comes.
 //!
-//! An UPDATE whose new row belongs to another leaf deletes the old one and inserts
-//! the new one there.
+//! An UPDATE whose new row belongs to another partition deletes the old one and inserts
+//! the new one there. INSERT into a table that others inherit from is of that table alone.
 
 use super::update::{Outcome, change_row};
 use super::{Changed, Inserter, ModifyPlan, Target, check_partition, check_row};
@@ -32,7 +33,8 @@ pub(crate) struct Partitioned {
     leaf: Option<usize>,
     /// ON CONFLICT's arbiters among the partitioned table's indexes; empty: any unique one.
     arbiters: Option<Box<[Oid]>>,
-    router: Router,
+    /// `None`: the table is not partitioned.
+    router: Option<Router>,
     targets: LeafCache<Target>,
 }
 
@@ -49,12 +51,15 @@ type Group<'r> = (Arc<Target>, Vec<Cow<'r, [Datum]>>);
 impl Partitioned {
     pub(crate) fn new(modify: &steppe_sql::plan::ModifyTable) -> Option<Box<Partitioned>> {
         let table = &modify.rel.relation;
-        table.partition_key.as_ref()?;
+        let is_partitioned = table.partition_key.is_some();
+        if !is_partitioned && modify.leaf.is_none() {
+            return None;
+        }
         Some(Box::new(Partitioned {
             table: table.clone(),
             leaf: modify.leaf,
             arbiters: modify.on_conflict.as_ref().map(|c| c.arbiters.clone().into()),
-            router: Router::new(table),
+            router: is_partitioned.then(|| Router::new(table)),
             targets: LeafCache::default(),
         }))
     }
@@ -84,7 +89,10 @@ impl Partitioned {
         // The table may be a partition itself.
         check_partition(root, row, cx)?;
         let mut catalog = cx.functions.catalog.clone();
-        let leaf = self.router.route(&catalog, row, &mut open.buffers, cx)?;
+        let router = self.router.as_ref();
+        let router =
+            router.ok_or_else(|| Error::internal("no partitioned table to route rows of"))?;
+        let leaf = router.route(&catalog, row, &mut open.buffers, cx)?;
         if let Some(target) = self.open(leaf, open, cx)? {
             return Ok(target);
         }
@@ -92,7 +100,7 @@ impl Partitioned {
         if let Some(newer) = cx.functions.services.newer_catalog(&catalog) {
             catalog = newer;
         }
-        let leaf = self.router.route(&catalog, row, &mut open.buffers, cx)?;
+        let leaf = router.route(&catalog, row, &mut open.buffers, cx)?;
         open.targets.remove(&leaf);
         let target = self.open(leaf, open, cx)?;
         target
@@ -108,7 +116,7 @@ impl Partitioned {
         if let Some(found) = open.targets.get(&leaf) {
             return Ok(found.clone());
         }
-        let target = match lock_leaf(cx, leaf, RelationLockMode::RowExclusive)? {
+        let target = match lock_leaf(cx, leaf, &self.table, RelationLockMode::RowExclusive)? {
             None => None,
             Some(locked) => Some(self.target(&locked, cx)?),
         };

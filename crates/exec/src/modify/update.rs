@@ -14,6 +14,7 @@ use super::{Changed, ModifyPlan, Target, check_row};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use crate::node::serialization;
+use crate::partition::ColumnMap;
 use steppe_sql::query::Command;
 use steppe_txn::{Action, IsolationLevel, ModifyOutcome, RowBuf, RowId};
 use steppe_types::{Datum, Error, Result, SqlState};
@@ -192,7 +193,15 @@ fn prepare(
     version: &[u8],
     cx: &mut ExecContext,
 ) -> Result<Attempt> {
-    let (old, mut new) = (target.stored_of(old), target.stored_of(new));
+    let (mut old, mut new) = (target.stored_of(old), target.stored_of(new));
+    if let Some(own) = target.columns.as_ref().map(ColumnMap::own).filter(|own| !own.is_empty()) {
+        // The statement does not see these: they stay as they are.
+        let mut stored = Vec::new();
+        target.table.decode_all(version, &mut stored)?;
+        for at in own {
+            (old[*at], new[*at]) = (stored[*at].clone(), stored[*at].clone());
+        }
+    }
     target.generate(&mut new, cx)?;
     check_row(target, &new, cx)?;
     let assigned = |i: usize| target.assigned(assignments).any(|column| column == i);

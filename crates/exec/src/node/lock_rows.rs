@@ -21,7 +21,8 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState};
 /// One table to lock.
 pub(crate) struct CRowLock {
     pub(crate) rows: LockedRows,
-    /// Of a partitioned table: column of the child's output with the OID of the row's leaf.
+    /// Of a table whose rows are in several: column of the child's output with the OID of the
+    /// row's.
     pub(crate) leaf: Option<usize>,
     /// Column of the child's output with the row id.
     pub(crate) row_id: usize,
@@ -40,9 +41,12 @@ pub(crate) struct LockedRows {
 impl CRowLock {
     /// Where a row of a leaf is.
     fn leaf_rows(&self, leaf: Oid, cx: &mut ExecContext) -> Result<Option<LockedRows>> {
-        let Some(leaf) = lock_leaf(cx, leaf, RelationLockMode::RowShare)? else { return Ok(None) };
+        let table = &self.rows.table.relation;
+        let Some(leaf) = lock_leaf(cx, leaf, table, RelationLockMode::RowShare)? else {
+            return Ok(None);
+        };
         let leaf = &leaf.relation;
-        let map = ColumnMap::new(&self.rows.table.relation, leaf)?;
+        let map = ColumnMap::new(table, leaf)?;
         let columns = self.rows.columns.iter().map(|(slot, column)| {
             Ok(match (&map, column) {
                 (Some(map), ScanColumn::Stored(at)) => {

@@ -117,7 +117,7 @@ impl PartitionScanNode {
     fn scan_of(&mut self, leaf: Oid, cx: &mut ExecContext) -> Result<Option<Arc<CPlan>>> {
         let scan = scan_in(&self.plan)?;
         let mode = lock_mode_of(&scan.stmt, scan.rel.relation.oid);
-        let Some(leaf) = lock_leaf(cx, leaf, mode)? else { return Ok(None) };
+        let Some(leaf) = lock_leaf(cx, leaf, &scan.rel.relation, mode)? else { return Ok(None) };
         let Some(counted) = cx.instruments.as_ref().map(Vec::len) else {
             return scan.scan_of(&leaf, cx).map(Some);
         };

@@ -1,8 +1,8 @@
-//! Where a partitioned table's columns are in a leaf.
+//! Where a table's columns are in a leaf.
 //!
-//! A leaf has its parent's columns by name; one that was attached may have them in
-//! another order or with dropped ones between. Statements are written against the
-//! parent: its rows go to and fro.
+//! A leaf (a partition, or a table that inherits) has its parent's columns by name, perhaps in
+//! another order or with dropped ones between; one that inherits may have more of its own.
+//! Statements are written against the parent: its rows go to and fro.
 
 use std::sync::Arc;
 use steppe_catalog::Relation;
@@ -14,6 +14,8 @@ pub(crate) struct ColumnMap {
     pub(crate) parent: Arc<Relation>,
     /// For each of its columns the position in the leaf; `None` for dropped ones.
     to_leaf: Box<[Option<usize>]>,
+    /// Positions of the columns that only the leaf has.
+    own: Box<[usize]>,
     leaf_width: usize,
 }
 
@@ -40,7 +42,14 @@ impl ColumnMap {
             return Ok(None);
         }
         let leaf_width = leaf.columns.len();
-        Ok(Some(ColumnMap { parent: parent.clone(), to_leaf, leaf_width }))
+        let is_own = |at: &usize| !leaf.columns[*at].dropped && !to_leaf.contains(&Some(*at));
+        let own = (0..leaf_width).filter(is_own).collect();
+        Ok(Some(ColumnMap { parent: parent.clone(), to_leaf, own, leaf_width }))
+    }
+
+    /// The positions of the columns that only the leaf has.
+    pub(crate) fn own(&self) -> &[usize] {
+        &self.own
     }
 
     /// A column's position in the leaf.

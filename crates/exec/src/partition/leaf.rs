@@ -31,10 +31,12 @@ pub(crate) struct LockedLeaf {
     pub(crate) is_planned: bool,
 }
 
-/// Locks a leaf as its parent was locked. `None`: it is no partition any more.
+/// Locks a leaf of a table as that was locked. `None`: it is no partition any more. (What inherits
+/// from a table is locked when the statement starts, and stays.)
 pub(crate) fn lock_leaf(
     cx: &mut ExecContext,
     leaf: Oid,
+    of: &Relation,
     mode: RelationLockMode,
 ) -> Result<Option<LockedLeaf>> {
     if let Some(wait) = cx.txn()?.txn.lock_relation(leaf, mode)? {
@@ -44,8 +46,8 @@ pub(crate) fn lock_leaf(
     let newer = cx.functions.services.newer_catalog(planned);
     let is_planned = newer.is_none();
     let catalog = newer.unwrap_or_else(|| planned.clone());
-    let relation = catalog.relation(leaf).filter(|relation| relation.partition_of.is_some());
-    let relation = relation.cloned();
+    let belongs = |leaf: &&Arc<Relation>| of.partition_key.is_none() || leaf.partition_of.is_some();
+    let relation = catalog.relation(leaf).filter(belongs).cloned();
     Ok(relation.map(|relation| LockedLeaf { relation, catalog, is_planned }))
 }
 

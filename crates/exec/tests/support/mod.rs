@@ -211,15 +211,8 @@ impl World {
         let oid = self.oid();
         let found = self.catalog.relation_named(PUBLIC, table).expect("table exists");
         let mut relation = (**found).clone();
-        relation.constraints.push(Constraint {
-            oid,
-            name: name.into(),
-            kind: ConstraintKind::Check { expression: expression.into() },
-            columns: Vec::new(),
-            comment: None,
-            inherited: false,
-            parent: None,
-        });
+        let kind = ConstraintKind::Check { expression: expression.into() };
+        relation.constraints.push(Constraint::new(oid, name, kind, Vec::new()));
         self.catalog.put_relation(relation);
     }
 

@@ -1,8 +1,8 @@
 //! ALTER of every kind.
 
 use super::{
-    ColumnDef, Constraint, DefElem, DropBehavior, Expr, ObjectKind, ObjectName, ObjectRef,
-    PartitionBound, RangeVar, RoleSpec, TypeName,
+    ColumnDef, Constraint, DefElem, DropBehavior, Expr, Location, ObjectKind, ObjectName,
+    ObjectRef, PartitionBound, RangeVar, RoleSpec, TypeName,
 };
 
 /// ALTER TABLE, and ALTER INDEX, SEQUENCE, VIEW … with table subcommands.
@@ -47,6 +47,8 @@ pub enum AlterTableCommand {
         collation: Option<ObjectName>,
         /// USING.
         using: Option<Expr>,
+        /// Of the column's name.
+        location: Location,
     },
     /// ALTER COLUMN … SET DEFAULT, or DROP DEFAULT (`None`).
     ColumnDefault {

@@ -77,7 +77,8 @@ impl Binder<'_> {
         }
         let alias = range_var.alias.as_ref();
         let relation = self.changeable(relation, range_var)?;
-        let target = self.add_relation_rte(relation.clone(), alias)?;
+        let inherit = range_var.inherit && action != ViewAction::Insert;
+        let target = self.add_relation_rte(relation.clone(), alias, inherit)?;
         query.result_relation = Some(target);
         Ok(relation)
     }
@@ -95,7 +96,6 @@ impl Binder<'_> {
             Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, range_var.location))
         };
         match relation.kind {
-            RelKind::PartitionedTable if !range_var.inherit => Err(super::from::only_partitioned()),
             RelKind::Table | RelKind::PartitionedTable => Ok(relation),
             RelKind::Virtual => Err(self.error(
                 SqlState::INSUFFICIENT_PRIVILEGE,
@@ -350,7 +350,13 @@ impl Binder<'_> {
             })
             .collect();
         let alias = "*VALUES*".into();
-        self.push_rte(Rte { alias, has_alias: false, kind: RteKind::Values(lists), columns })
+        self.push_rte(Rte {
+            alias,
+            has_alias: false,
+            kind: RteKind::Values(lists),
+            inherit: false,
+            columns,
+        })
     }
 
     fn all_columns_of(&mut self, relation: &Relation, rte: usize) -> Vec<Target> {
@@ -577,6 +583,7 @@ impl Binder<'_> {
             alias: "unnamed_subquery".into(),
             has_alias: false,
             kind: RteKind::Subquery { query: Box::new(query), lateral: false, view: None },
+            inherit: false,
             columns,
         });
         let row = Expr::SubLink {
@@ -674,7 +681,7 @@ impl Binder<'_> {
     ) -> Result<OnConflict> {
         let arbiters = self.arbiters(relation, conflict)?;
         let excluded_alias = ast::Alias { name: "excluded".into(), columns: Vec::new() };
-        let excluded = self.add_relation_rte(relation.clone(), Some(&excluded_alias))?;
+        let excluded = self.add_relation_rte(relation.clone(), Some(&excluded_alias), false)?;
         let update = match &conflict.action {
             ast::ConflictAction::Nothing => None,
             ast::ConflictAction::Update { set, where_clause } => {

@@ -46,11 +46,6 @@ pub(crate) fn parse_qualified_name(text: &str) -> Result<Vec<String>> {
     }
 }
 
-/// A partitioned table has no rows of its own.
-pub(super) fn only_partitioned() -> Error {
-    Error::not_supported("ONLY before a partitioned table")
-}
-
 impl Binder<'_> {
     /// FROM clause: each item with what it makes visible.
     pub(crate) fn bind_from(&mut self, items: &[ast::FromItem]) -> Result<Vec<FromItem>> {
@@ -123,8 +118,7 @@ impl Binder<'_> {
                     range_var.location,
                 )
                 .detail("This operation is not supported for indexes.")),
-            RelKind::PartitionedTable if !range_var.inherit => Err(only_partitioned()),
-            _ => self.add_relation_rte(relation, range_var.alias.as_ref()),
+            _ => self.add_relation_rte(relation, range_var.alias.as_ref(), range_var.inherit),
         }
     }
 
@@ -199,11 +193,12 @@ impl Binder<'_> {
         }
     }
 
-    /// Adds a base relation to the range table.
+    /// Adds a base relation to the range table, with what inherits from it or without.
     pub(crate) fn add_relation_rte(
         &mut self,
         relation: Arc<Relation>,
         alias: Option<&Alias>,
+        inherit: bool,
     ) -> Result<usize> {
         let mut columns: Vec<RteColumn> = relation
             .columns
@@ -222,7 +217,8 @@ impl Binder<'_> {
             apply_column_aliases(&mut columns, alias)?;
         }
         let kind = RteKind::Relation(relation);
-        Ok(self.push_rte(Rte { alias: name, has_alias: alias.is_some(), kind, columns }))
+        let has_alias = alias.is_some();
+        Ok(self.push_rte(Rte { alias: name, has_alias, kind, inherit, columns }))
     }
 
     /// Adds an entry; its position is returned.
@@ -245,7 +241,8 @@ impl Binder<'_> {
             _ => columns,
         };
         apply_column_aliases(&mut columns, alias)?;
-        Ok(self.push_rte(Rte { alias: alias.name.as_str().into(), has_alias, kind, columns }))
+        let alias = alias.name.as_str().into();
+        Ok(self.push_rte(Rte { alias, has_alias, kind, inherit: false, columns }))
     }
 
     /// Makes an entry visible with all its columns.

@@ -432,7 +432,7 @@ impl<'a> Binder<'a> {
     ) -> Result<Expr> {
         self.push_scope();
         if let Some(relation) = relation {
-            let rte = self.add_relation_rte(relation.clone(), None)?;
+            let rte = self.add_relation_rte(relation.clone(), None, false)?;
             self.make_visible(rte);
         }
         self.expr(expr, place)

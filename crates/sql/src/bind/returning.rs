@@ -71,7 +71,7 @@ impl Binder<'_> {
             return Err(self.error(SqlState::DUPLICATE_ALIAS, message, alias.location));
         }
         let alias = ast::Alias { name: name.into(), columns: Vec::new() };
-        let version = self.add_relation_rte(relation.clone(), Some(&alias))?;
+        let version = self.add_relation_rte(relation.clone(), Some(&alias), false)?;
         let shown = match self.scope().target_view.clone() {
             Some(view) => self.view_version(&view, version, &alias, |column| match column {
                 Expr::Var { .. } => column,

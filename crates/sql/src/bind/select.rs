@@ -426,8 +426,13 @@ impl Binder<'_> {
             })
             .collect();
         let alias = "*VALUES*".into();
-        let rte =
-            self.push_rte(Rte { alias, has_alias: false, kind: RteKind::Values(lists), columns });
+        let rte = self.push_rte(Rte {
+            alias,
+            has_alias: false,
+            kind: RteKind::Values(lists),
+            inherit: false,
+            columns,
+        });
         self.make_visible(rte);
         let mut query = Query::new(Command::Select);
         query.from = vec![FromItem::Rte(rte)];
@@ -501,6 +506,7 @@ impl Binder<'_> {
             alias: "*SETOP*".into(),
             has_alias: false,
             kind: RteKind::Values(Vec::new()),
+            inherit: false,
             columns: columns.clone(),
         });
         for (i, column) in columns.iter().enumerate() {
@@ -542,7 +548,7 @@ impl Binder<'_> {
         for (i, columns) in leaves.into_iter().enumerate() {
             let alias = format!("*SELECT* {}", i + 1).as_str().into();
             let kind = RteKind::Cte { index: 0, levels_up: 0 };
-            self.push_rte(Rte { alias, has_alias: true, kind, columns });
+            self.push_rte(Rte { alias, has_alias: true, kind, inherit: false, columns });
         }
         let outputs = query.targets.iter();
         let columns = outputs.clone().map(|t| RteColumn {
@@ -554,6 +560,7 @@ impl Binder<'_> {
             alias: "unnamed_join".into(),
             has_alias: false,
             columns: columns.collect(),
+            inherit: false,
             kind: RteKind::Join { columns: outputs.map(|t| t.expr.clone()).collect() },
         };
         let rte = self.push_rte(rte);
@@ -724,6 +731,7 @@ impl Binder<'_> {
             alias: "*SETOP*".into(),
             has_alias: false,
             kind: RteKind::Values(Vec::new()),
+            inherit: false,
             columns,
         });
         query.set_operation = Some(SetOperation {

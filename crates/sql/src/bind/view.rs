@@ -77,6 +77,8 @@ impl ViewAction {
 /// A view resolved down to its table; expressions are over [`TARGET`].
 struct Resolved {
     table: Arc<Relation>,
+    /// The view reads it without ONLY.
+    inherit: bool,
     columns: Vec<(Arc<str>, Expr)>,
     conditions: Vec<Expr>,
     /// CHECK OPTION: views with their conditions, innermost first.
@@ -109,7 +111,8 @@ impl Binder<'_> {
         query: &mut Query,
     ) -> Result<Arc<Relation>> {
         let resolved = self.resolve_view(view, action, false)?;
-        let target = self.add_relation_rte(resolved.table.clone(), None)?;
+        let inherit = resolved.inherit && action != ViewAction::Insert;
+        let target = self.add_relation_rte(resolved.table.clone(), None, inherit)?;
         debug_assert_eq!(target, TARGET);
         query.result_relation = Some(target);
         let alias = range_var.alias.clone().unwrap_or_else(|| default_alias(&view.name));
@@ -282,7 +285,7 @@ impl Binder<'_> {
         let mut resolved = match base.kind {
             RelKind::View => {
                 let below = self.resolve_view(&base, action, cascaded)?;
-                self.add_relation_rte(below.table.clone(), None)?;
+                self.add_relation_rte(below.table.clone(), None, false)?;
                 let alias = from.alias.clone().unwrap_or_else(|| default_alias(&base.name));
                 let rte = self.column_entry(&below.columns, &alias, from.alias.is_some())?;
                 self.make_visible(rte);
@@ -290,10 +293,11 @@ impl Binder<'_> {
             }
             _ => {
                 let alias = from.alias.as_ref();
-                let rte = self.add_relation_rte(base.clone(), alias)?;
+                let rte = self.add_relation_rte(base.clone(), alias, false)?;
                 self.make_visible(rte);
                 let (conditions, checks) = (Vec::new(), Vec::new());
-                Resolved { table: base, columns: Vec::new(), conditions, checks }
+                let inherit = from.inherit;
+                Resolved { table: base, inherit, columns: Vec::new(), conditions, checks }
             }
         };
         let targets = self.targets(&core.targets, ExprPlace::Targets)?;

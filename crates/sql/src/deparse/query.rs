@@ -693,6 +693,9 @@ impl Printer<'_> {
             RteKind::Relation(relation) | RteKind::Subquery { view: Some(relation), .. } => {
                 let relation = (self.style.current)(relation);
                 self.note(relation.oid, 0);
+                if !entry.inherit && matches!(entry.kind, RteKind::Relation(_)) {
+                    out.push("ONLY ");
+                }
                 out.push(&(self.style.relation_name)(&relation));
                 Some(relation.name.to_string())
             }

@@ -8,6 +8,7 @@
 //!     │           join order and methods, cheapest first     (join)
 //!     │           or in an index's order                     (ordered)
 //!     │           partitioned tables: one leaf's scan for all (partition)
+//!     │           tables that others inherit from: each one's scan (inherit)
 //!     ├─ upper    DISTINCT, ORDER BY, LIMIT, set operations;
 //!     │           grouping, window, project_set on the way
 //!     └─ modify   INSERT, UPDATE, DELETE on top
@@ -21,6 +22,7 @@
 mod cost;
 mod grouping;
 mod index;
+mod inherit;
 mod join;
 mod lateral;
 mod modify;

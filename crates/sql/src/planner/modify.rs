@@ -7,7 +7,8 @@
 //!   row id of the target ‖ columns of other FROM items that later expressions need
 //! ```
 //!
-//! and where the target is partitioned, the OID of the row's leaf after the row id.
+//! and where the target's rows are in several tables (its partitions, or what inherits from it),
+//! the OID of the row's table after the row id.
 //!
 //! New values, the recheck of WHERE and RETURNING are over
 //! *target row (all columns) ‖ child's output*, so that they can be evaluated
@@ -83,7 +84,8 @@ impl Planner<'_> {
         others.sort_unstable();
 
         let mut columns = vec![(target, ROW_ID)];
-        columns.extend(relation.partition_key.is_some().then_some((target, TABLE_OID)));
+        let many = self.is_in_many_tables(&query.rtes[target]);
+        columns.extend(many.then_some((target, TABLE_OID)));
         columns.extend(&others);
         let mut layout = row_layout(target, &relation);
         layout.extend(&columns);
@@ -118,10 +120,13 @@ impl Planner<'_> {
                 layout.push((rte, ROW_ID));
             }
         }
-        let partitioned = relation.partition_key.is_some();
+        let many = match query.command {
+            Command::Insert => relation.partition_key.is_some(),
+            _ => self.is_in_many_tables(&query.rtes[target]),
+        };
         let known = |e: Expr| match e {
             Expr::Var { rte, column: -6, levels_up: 0, ty, .. } if rte == target => {
-                Ok(if partitioned { e } else { Expr::Const(Datum::Oid(relation.oid), ty) })
+                Ok(if many { e } else { Expr::Const(Datum::Oid(relation.oid), ty) })
             }
             Expr::Var { rte, column, levels_up: 0, .. }
                 if (rte == target || versions_of(query).any(|version| version == rte))
@@ -161,8 +166,13 @@ impl Planner<'_> {
         let view_checks = view_checks(query, target, &relation)?;
         let alias = query.rtes[target].alias.clone();
         let indexes = self.ctx.catalog.indexes_of(&relation).cloned().collect();
+        let entry = &query.rtes[target];
         let inserts = query.command == Command::Insert;
-        let leaf = (relation.partition_key.is_some() && !inserts).then_some(1);
+        let leaf = (!inserts && self.is_in_many_tables(entry)).then_some(1);
+        let members = if inserts { Vec::new() } else { self.members(entry) };
+        for member in &members {
+            self.use_relation(member.relation.oid, RelationLock::RowExclusive);
+        }
         let mut cost = child.cost;
         let names = modify_names(&relation, &alias, &child);
         cost.startup = cost.total;
@@ -181,6 +191,7 @@ impl Planner<'_> {
             child,
             row_id: 0,
             leaf,
+            members,
             assignments,
             recheck,
             generated,

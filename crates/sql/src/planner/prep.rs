@@ -503,6 +503,7 @@ fn in_join(
         alias: "ANY_subquery".into(),
         has_alias: false,
         kind: RteKind::Subquery { query, lateral: false, view: None },
+        inherit: false,
         columns,
     };
     let right = FromItem::Rte(offset);

@@ -27,8 +27,10 @@ pub(crate) struct ScanRequest<'q> {
 impl Planner<'_> {
     /// The cheapest scan of a base relation.
     pub(crate) fn base_scan(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
-        match request.relation.kind {
-            RelKind::PartitionedTable => self.partition_scan(request),
+        match (request.relation.kind, request.rtes[request.rte].inherit) {
+            (RelKind::PartitionedTable, true) => self.partition_scan(request),
+            (RelKind::PartitionedTable, false) => self.no_rows(request),
+            _ if self.is_inherited(&request.rtes[request.rte]) => self.inheritance_scan(request),
             _ => self.table_scan(request),
         }
     }
@@ -117,7 +119,8 @@ impl Planner<'_> {
     }
 
     /// A scan in the wanted order (which saves a sort): by an index, of a partitioned table by each
-    /// leaf's. Any scan will do where conditions let all of it have one value only.
+    /// leaf's. Any scan will do where conditions let all of it have one value only. What inherits
+    /// from a table is not merged.
     pub(crate) fn ordered_scan(
         &mut self,
         request: &ScanRequest<'_>,
@@ -127,6 +130,11 @@ impl Planner<'_> {
         let order = order_over_entry(request, targets, order_by);
         if order.is_empty() {
             return self.base_scan(request).map(Some);
+        }
+        let entry = &request.rtes[request.rte];
+        let is_empty = request.relation.kind == RelKind::PartitionedTable && !entry.inherit;
+        if is_empty || self.is_inherited(entry) {
+            return Ok(None);
         }
         let mut best: Option<Rel> = None;
         for index in self.usable_indexes(request)? {
@@ -279,27 +287,7 @@ impl Planner<'_> {
         cost: Cost,
         filter: Vec<Expr>,
     ) -> Result<Rel> {
-        let entry = &request.rtes[request.rte];
-        let column = |id: &ColumnId| match id.1 {
-            ROW_ID => (TypeRef::plain(oid::INT8), "ctid".to_string()),
-            a if a < 0 => {
-                let system = crate::bind::system_column(a.into());
-                (
-                    TypeRef::plain(system.map_or(oid::OID, |s| s.1)),
-                    system.map_or("?", |s| s.0).into(),
-                )
-            }
-            a => {
-                let c = &entry.columns[a as usize - 1];
-                (c.ty, c.name.to_string())
-            }
-        };
-        let (types, names): (Vec<TypeRef>, Vec<String>) =
-            request.columns.iter().map(column).unzip();
-        let alias = quote_identifier(&entry.alias);
-        let qualify =
-            |n: String| -> Arc<str> { format!("{alias}.{}", quote_identifier(&n)).into() };
-        let names: Arc<[Arc<str>]> = names.into_iter().map(qualify).collect();
+        let (types, names) = row_of(request);
         let mut plan = node(scan, types, names, cost);
         plan.filter = match and_all(filter) {
             Some(filter) => Some(to_slots(filter, request.columns)?),
@@ -336,6 +324,26 @@ impl Planner<'_> {
         };
         request.columns.iter().map(width).sum()
     }
+}
+
+/// The types of a scan's row, and the names of its columns for EXPLAIN.
+pub(super) fn row_of(request: &ScanRequest<'_>) -> (Vec<TypeRef>, Arc<[Arc<str>]>) {
+    let entry = &request.rtes[request.rte];
+    let column = |id: &ColumnId| match id.1 {
+        ROW_ID => (TypeRef::plain(oid::INT8), "ctid".to_string()),
+        a if a < 0 => {
+            let system = crate::bind::system_column(a.into());
+            (TypeRef::plain(system.map_or(oid::OID, |s| s.1)), system.map_or("?", |s| s.0).into())
+        }
+        a => {
+            let c = &entry.columns[a as usize - 1];
+            (c.ty, c.name.to_string())
+        }
+    };
+    let (types, names): (Vec<TypeRef>, Vec<String>) = request.columns.iter().map(column).unzip();
+    let alias = quote_identifier(&entry.alias);
+    let qualify = |n: String| -> Arc<str> { format!("{alias}.{}", quote_identifier(&n)).into() };
+    (types, names.into_iter().map(qualify).collect())
 }
 
 fn attributes(columns: &[ColumnId]) -> Vec<i16> {

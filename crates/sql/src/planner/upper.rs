@@ -103,12 +103,8 @@ impl Planner<'_> {
         windows.for_each(|e| collect_columns(e, &mut wanted));
         for clause in &query.row_locks {
             wanted.extend(clause.rtes.iter().map(|rte| (*rte, ROW_ID)));
-            let partitioned = |rte: &&usize| match &query.rtes[**rte].kind {
-                RteKind::Relation(relation) => relation.partition_key.is_some(),
-                _ => false,
-            };
-            let leaves = clause.rtes.iter().filter(partitioned);
-            wanted.extend(leaves.map(|rte| (*rte, TABLE_OID)));
+            let many = |rte: &&usize| self.is_in_many_tables(&query.rtes[**rte]);
+            wanted.extend(clause.rtes.iter().filter(many).map(|rte| (*rte, TABLE_OID)));
         }
         wanted
     }
@@ -289,7 +285,10 @@ impl Planner<'_> {
                     Error::internal("the row id of a locked table is not in the plan's row")
                 })?;
                 let leaf = layout.iter().position(|c| *c == (*rte, TABLE_OID));
-                let leaf = leaf.filter(|_| relation.partition_key.is_some());
+                let leaf = leaf.filter(|_| self.is_in_many_tables(&query.rtes[*rte]));
+                for member in self.members(&query.rtes[*rte]) {
+                    self.use_relation(member.relation.oid, RelationLock::RowShare);
+                }
                 let of_table = |(slot, id): (usize, &ColumnId)| {
                     (id.0 == *rte && id.1 != ROW_ID).then_some((slot, id.1))
                 };

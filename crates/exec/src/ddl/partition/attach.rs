@@ -4,7 +4,7 @@
 //! types and NOT NULL, its CHECK constraints, and rows within the bound. Indexes that it lacks
 //! are made; those it has are taken over.
 
-use super::super::{DdlContext, index};
+use super::super::{DdlContext, index, inherit};
 use super::bound::check_rows;
 use super::{attnum_in, check_default_partition, check_persistence, inherit_indexes, partition_of};
 use std::sync::Arc;
@@ -75,31 +75,14 @@ fn check_columns(parent: &Relation, table: &Relation) -> Result<()> {
             .detail("The new partition may contain only the columns present in parent."));
         }
     }
-    for column in parent.columns.iter().filter(|column| !column.dropped) {
-        let name = &column.name;
-        let Some(position) = table.column_index(name) else {
-            return Err(mismatch(format!("child table is missing column \"{name}\"")));
-        };
-        let own = &table.columns[position];
-        if (own.type_oid, own.typmod) != (column.type_oid, column.typmod) {
-            return Err(mismatch(format!(
-                "child table \"{}\" has different type for column \"{name}\"",
-                table.name
-            )));
-        }
-        if column.not_null && !own.not_null {
-            return Err(mismatch(format!(
-                "column \"{name}\" in child table \"{}\" must be marked NOT NULL",
-                table.name
-            )));
-        }
-    }
-    Ok(())
+    let mut live = parent.columns.iter().filter(|column| !column.dropped);
+    live.try_for_each(|column| inherit::matching_column(table, column).map(drop))
 }
 
 /// The parent's CHECK constraints, which the table must have, are the parent's from now on.
-fn adopt_constraints(parent: &Relation, table: &mut Relation) -> Result<()> {
-    for constraint in &parent.constraints {
+pub(in super::super) fn adopt_constraints(parent: &Relation, table: &mut Relation) -> Result<()> {
+    let is_partition = parent.partition_key.is_some();
+    for constraint in parent.constraints.iter().filter(|theirs| !theirs.no_inherit) {
         let ConstraintKind::Check { expression } = &constraint.kind else { continue };
         let found = table.constraints.iter_mut().find(|own| own.name == constraint.name);
         let Some(own) = found else {
@@ -112,7 +95,17 @@ fn adopt_constraints(parent: &Relation, table: &mut Relation) -> Result<()> {
                 table.name, constraint.name
             )));
         }
-        own.inherited = true;
+        if own.no_inherit {
+            return Err(Error::new(
+                SqlState::INVALID_OBJECT_DEFINITION,
+                format!(
+                    "constraint \"{}\" conflicts with non-inherited constraint on child table \"{}\"",
+                    constraint.name, table.name
+                ),
+            ));
+        }
+        own.inherit_count += 1;
+        own.local &= !is_partition;
     }
     Ok(())
 }
@@ -136,7 +129,8 @@ pub(in super::super) fn detach(
     let mut table = (*partition).clone();
     table.partition_of = None;
     for constraint in &mut table.constraints {
-        (constraint.inherited, constraint.parent) = (false, None);
+        (constraint.inherit_count, constraint.local) = (0, true);
+        constraint.parent = None;
     }
     ctx.put(table)?;
     for index in &partition.indexes {
@@ -257,7 +251,8 @@ pub(super) fn take_over(
     let mut table = (**table).clone();
     for constraint in &mut table.constraints {
         if serves(&&*constraint, own.oid) {
-            (constraint.inherited, constraint.parent) = (true, Some(model.oid));
+            (constraint.inherit_count, constraint.local) = (1, false);
+            constraint.parent = Some(model.oid);
         }
     }
     ctx.put(table)

@@ -1,43 +1,12 @@
-//! What a partition has from its parent: columns, constraints, indexes.
+//! The indexes that a partition has from its parent.
 
 use super::super::{DdlContext, index};
 use super::attach::{find_counterpart, take_over};
 use super::{attnum_in, children};
 use std::sync::Arc;
-use steppe_catalog::{Column, Constraint, ConstraintKind, IndexKey, RelKind, Relation};
+use steppe_catalog::{Constraint, ConstraintKind, IndexKey, RelKind, Relation};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result};
-
-/// The columns that a new partition has from its parent.
-pub(in super::super) fn inherited_columns(parent: &Relation) -> Vec<Column> {
-    let live = parent.columns.iter().filter(|column| !column.dropped);
-    live.map(|column| Column { missing: None, comment: None, ..column.clone() }).collect()
-}
-
-/// Gives a new partition its parent's CHECK and NOT NULL constraints.
-pub(in super::super) fn inherit_constraints(
-    ctx: &mut DdlContext<'_>,
-    parent: &Relation,
-    partition: Relation,
-) -> Result<Relation> {
-    let mut partition = partition;
-    for constraint in &parent.constraints {
-        if !matches!(constraint.kind, ConstraintKind::Check { .. } | ConstraintKind::NotNull) {
-            continue;
-        }
-        let columns = constraint.columns.iter();
-        let columns = columns.map(|attnum| attnum_in(&partition, parent, *attnum as usize - 1));
-        let copy = Constraint::new(
-            ctx.store.new_oid()?,
-            constraint.name.clone(),
-            constraint.kind.clone(),
-            columns.collect::<Result<_>>()?,
-        );
-        partition.constraints.push(Constraint { inherited: true, ..copy });
-    }
-    ctx.put(partition.clone())?;
-    Ok(partition)
-}
 
 /// Gives a new partition an index for each that its parent has.
 pub(in super::super) fn inherit_indexes(
@@ -136,11 +105,7 @@ fn index_partition(
         let columns = constraint.columns.iter().map(|attnum| moved(*attnum));
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let copy = Constraint::new(ctx.store.new_oid()?, name, kind, columns);
-        table.constraints.push(Constraint {
-            inherited: true,
-            parent: Some(constraint.oid),
-            ..copy
-        });
+        table.constraints.push(Constraint { parent: Some(constraint.oid), ..copy.inherited() });
         ctx.put(table.clone())?;
     }
     spread_index(ctx, &table, oid)

@@ -1,7 +1,7 @@
 //! Partitioned tables and their partitions (tablecmds.c, parse_utilcmd.c, partbounds.c).
 //!
-//! `key`: PARTITION BY; `bound`: FOR VALUES; `inherit`: what a partition has from its parent;
-//! `attach`: tables that become partitions, and cease to be.
+//! `key`: PARTITION BY; `bound`: FOR VALUES; `inherit`: the indexes that a partition has from its
+//! parent; `attach`: tables that become partitions, and cease to be.
 //! Whoever adds a partition holds ACCESS EXCLUSIVE on the parent.
 
 mod attach;
@@ -9,9 +9,9 @@ mod bound;
 mod inherit;
 mod key;
 
-pub(super) use attach::{attach, attach_index, detach, require_partitioned};
+pub(super) use attach::{adopt_constraints, attach, attach_index, detach, require_partitioned};
 pub(super) use bound::{check_default_partition, partition_of};
-pub(super) use inherit::{inherit_constraints, inherit_indexes, inherited_columns, spread_index};
+pub(super) use inherit::{inherit_indexes, spread_index};
 pub(super) use key::{check_unique_covers_key, key_reads, partition_key, rename_in_key};
 
 use super::DdlContext;
@@ -80,7 +80,7 @@ fn map_of(catalog: &Catalog, table: Oid) -> Result<&PartitionMap> {
     map.ok_or_else(|| Error::internal(format!("relation {table} has no partition map")))
 }
 
-/// The partitions of a table, or of an index.
+/// The partitions of a table or of an index, or what inherits from a table.
 pub(super) fn children(ctx: &mut DdlContext<'_>, parent: Oid) -> Result<Vec<Arc<Relation>>> {
     let catalog = ctx.catalog();
     let children = catalog.children(parent).map(|child| {

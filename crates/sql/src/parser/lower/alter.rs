@@ -144,6 +144,7 @@ impl Lower {
                     type_name: self.type_name(column.type_name())?,
                     collation: collation.transpose()?,
                     using: self.optional_expr(column.raw_default())?,
+                    location: Location::from_raw(column.location),
                 }
             }
             (Type::AT_ColumnDefault, expr) => {

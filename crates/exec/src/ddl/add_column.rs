@@ -1,0 +1,140 @@
+//! ADD COLUMN, to a table and to what inherits from it.
+//!
+//! A constant default is stored as the missing value of old rows; a volatile one rewrites the
+//! table.
+
+use super::alter::rewrite;
+use super::constraint::{self, PendingConstraints};
+use super::inherit::{check_same_type, inherited_column};
+use super::scan::RowEvaluator;
+use super::table::{add_column, bind_column_default};
+use super::{DdlContext, generated, partition, sequence};
+use std::sync::Arc;
+use steppe_catalog::{Column, Relation};
+use steppe_sql::ast::ColumnDef;
+use steppe_sql::bind::{ExprPlace, bind_assigned_expr, parse_expression};
+use steppe_sql::expr::{Expr, TypeRef};
+use steppe_txn::RelationLockMode;
+use steppe_types::{Datum, Error, Oid, Result, SqlState, text_io};
+
+/// ADD COLUMN.
+pub(super) fn add(
+    ctx: &mut DdlContext<'_>,
+    table: Relation,
+    def: &ColumnDef,
+    if_not_exists: bool,
+) -> Result<()> {
+    if table.column_index(&def.name).is_some() {
+        let message =
+            format!("column \"{}\" of relation \"{}\" already exists", def.name, table.name);
+        if if_not_exists {
+            ctx.notice_of(SqlState::DUPLICATE_COLUMN, format!("{message}, skipping"));
+            return Ok(());
+        }
+        return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
+    }
+    let mut table = table;
+    let (oid, position) = (table.oid, table.columns.len());
+    let (mut pending, mut serials) = (PendingConstraints::default(), Vec::new());
+    add_column(ctx, &mut table, def, &mut pending, &mut serials)?;
+    for serial in serials {
+        sequence::create_owned(ctx, &mut table, serial)?;
+    }
+    bind_column_default(ctx, &mut table, position, def)?;
+    generated::bind_expression(ctx, &mut table, position, def)?;
+    // The rows are checked when the column is there in all tables.
+    let not_null = std::mem::replace(&mut table.columns[position].not_null, false);
+    let column = table.columns[position].clone();
+    fill(ctx, table)?;
+    add_below(ctx, oid, &column)?;
+    let mut table = (*current(ctx, oid)?).clone();
+    if not_null {
+        table = constraint::set_not_null(ctx, table, &[position as i16 + 1], true)?;
+    }
+    constraint::add_all(ctx, table, pending)
+}
+
+fn current(ctx: &mut DdlContext<'_>, table: Oid) -> Result<Arc<Relation>> {
+    let found = ctx.catalog().relation(table).cloned();
+    found.ok_or_else(|| Error::internal("table has gone"))
+}
+
+/// Gives the children of a table its new column, and theirs.
+fn add_below(ctx: &mut DdlContext<'_>, table: Oid, column: &Column) -> Result<()> {
+    for child in partition::children(ctx, table)? {
+        ctx.txn.lock_relation_blocking(child.oid, RelationLockMode::AccessExclusive)?;
+        let mut child = (*current(ctx, child.oid)?).clone();
+        if let Some(at) = child.column_index(&column.name) {
+            check_same_type(&child, &child.columns[at], column)?;
+            child.columns[at].inherit_count += 1;
+            ctx.notice(format!(
+                "merging definition of column \"{}\" for child \"{}\"",
+                column.name, child.name
+            ));
+            ctx.put(child)?;
+            continue;
+        }
+        child.columns.push(inherited_column(column, child.partition_of.is_some()));
+        let oid = child.oid;
+        fill(ctx, child)?;
+        add_below(ctx, oid, column)?;
+    }
+    Ok(())
+}
+
+/// Stores a table whose last column is new: its old rows get the default.
+fn fill(ctx: &mut DdlContext<'_>, table: Relation) -> Result<()> {
+    let mut table = table;
+    let Some(position) = table.columns.len().checked_sub(1) else {
+        return Err(Error::internal("no column was added"));
+    };
+    let is_generated = table.columns[position].generated;
+    let default = match is_generated {
+        true => generated::expression(ctx, &Arc::new(table.clone()), position)?,
+        false => bound_default(ctx, &table.columns[position])?,
+    };
+    match default {
+        None => ctx.put(table),
+        Some(expr) if !is_generated && is_stable(&expr) => {
+            let value = evaluate_once(ctx, &table, &expr)?;
+            table.columns[position].missing = match value {
+                Datum::Null => None,
+                value => {
+                    let ty = table.columns[position].type_oid;
+                    Some(text_io::output_string(ty, &value, &Default::default())?.into())
+                }
+            };
+            ctx.put(table)
+        }
+        Some(expr) => {
+            let new = table.clone();
+            rewrite(ctx, table, new, position, expr)
+        }
+    }
+}
+
+/// The bound DEFAULT of a column.
+fn bound_default(ctx: &mut DdlContext<'_>, column: &Column) -> Result<Option<Expr>> {
+    let Some(text) = &column.default else { return Ok(None) };
+    let parsed = parse_expression(text)?;
+    let to = TypeRef { oid: column.type_oid, typmod: column.typmod };
+    let (name, place) = (column.name.clone(), ExprPlace::ColumnDefault);
+    ctx.binding(|b| bind_assigned_expr(b, None, &parsed, place, to, &name)).map(Some)
+}
+
+/// Whether all rows get the same value: no volatile function.
+fn is_stable(expr: &Expr) -> bool {
+    let here = match expr {
+        Expr::Func { func, .. } => {
+            steppe_catalog::Builtins::get().proc(*func).is_some_and(|p| p.volatility != b'v')
+        }
+        _ => true,
+    };
+    here && expr.children().into_iter().all(is_stable)
+}
+
+fn evaluate_once(ctx: &mut DdlContext<'_>, table: &Relation, expr: &Expr) -> Result<Datum> {
+    let mut evaluator = RowEvaluator::new(ctx, std::slice::from_ref(expr))?;
+    let row = vec![Datum::Null; table.columns.len()];
+    Ok(evaluator.evaluate(&row)?.first().cloned().unwrap_or_default())
+}

@@ -1,0 +1,113 @@
+//! DROP COLUMN, from a table and from what inherits from it.
+//!
+//! The position stays, marked; indexes and constraints over it go.
+
+use super::alter::{Scope, column_position};
+use super::depend::{self, Object};
+use super::inherit::invalid_table;
+use super::{DdlContext, drop, generated, index, partition};
+use std::sync::Arc;
+use steppe_catalog::Relation;
+use steppe_sql::ast::DropBehavior;
+use steppe_txn::RelationLockMode;
+use steppe_types::{Error, Oid, Result};
+
+/// DROP COLUMN [IF EXISTS].
+pub(super) fn drop_column(
+    ctx: &mut DdlContext<'_>,
+    table: Relation,
+    name: &str,
+    (behavior, if_exists): (DropBehavior, bool),
+    scope: Scope,
+) -> Result<()> {
+    let Some(position) = table.column_index(name) else {
+        let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
+        if if_exists {
+            ctx.notice(format!("{message}, skipping"));
+            return Ok(());
+        }
+        return column_position(&table, name).map(|_| ());
+    };
+    if table.inherit_count(position) > 0 && !scope.recursing {
+        return Err(invalid_table(format!("cannot drop inherited column \"{name}\"")));
+    }
+    let attnum = position as i16 + 1;
+    if partition::key_reads(ctx, &table, attnum)? {
+        return Err(invalid_table(format!(
+            "cannot drop column \"{name}\" because it is part of the partition key of relation \
+             \"{}\"",
+            table.name
+        )));
+    }
+    generated::check_drop(ctx, &table, position, behavior)?;
+    let dependents = depend::dependents(ctx, &[Object::Column(table.oid, attnum)], behavior)?;
+    drop::drop_dependents(ctx, &dependents)?;
+    let oid = table.oid;
+    remove(ctx, table, position)?;
+    for child in partition::children(ctx, oid)? {
+        ctx.txn.lock_relation_blocking(child.oid, RelationLockMode::AccessExclusive)?;
+        drop_from_child(ctx, (*child).clone(), name, behavior, scope.only)?;
+    }
+    Ok(())
+}
+
+/// A child loses its parent's column, unless it has it from elsewhere or, since only the parent
+/// loses it, keeps it as its own.
+fn drop_from_child(
+    ctx: &mut DdlContext<'_>,
+    child: Relation,
+    name: &str,
+    behavior: DropBehavior,
+    only: bool,
+) -> Result<()> {
+    let Some(position) = child.column_index(name) else {
+        return Err(Error::internal(format!("\"{}\" has not inherited \"{name}\"", child.name)));
+    };
+    if !only && child.inherit_count(position) == 1 && !child.is_local(position) {
+        let scope = Scope { only, recursing: true };
+        return drop_column(ctx, child, name, (behavior, false), scope);
+    }
+    let mut child = child;
+    let column = &mut child.columns[position];
+    column.inherit_count -= 1;
+    column.local |= only;
+    ctx.put(child)
+}
+
+/// Marks a column as dropped; its indexes, constraints and sequences go.
+fn remove(ctx: &mut DdlContext<'_>, table: Relation, position: usize) -> Result<()> {
+    let attnum = position as i16 + 1;
+    let catalog = ctx.catalog();
+    let shared = Arc::new(table);
+    let mut indexes: Vec<Arc<Relation>> = Vec::new();
+    for index in catalog.indexes_of(&shared) {
+        if index::depends_on(&catalog, &shared, index, attnum)? {
+            indexes.push(index.clone());
+        }
+    }
+    let mut table = (*shared).clone();
+    table.constraints.retain(|c| !c.columns.contains(&attnum));
+    let column = &mut table.columns[position];
+    column.name = format!("........pg.dropped.{attnum}........").into();
+    column.dropped = true;
+    column.not_null = false;
+    column.default = None;
+    column.generated = false;
+    column.identity = None;
+    (column.inherit_count, column.local) = (0, true);
+    ctx.put(table)?;
+    for index in indexes {
+        drop::drop_relation(ctx, index)?;
+    }
+    drop_sequences(ctx, shared.oid, attnum)
+}
+
+fn drop_sequences(ctx: &mut DdlContext<'_>, table: Oid, attnum: i16) -> Result<()> {
+    let catalog = ctx.catalog();
+    let is_owned =
+        |r: &&Arc<Relation>| r.sequence.as_ref().and_then(|s| s.owned_by) == Some((table, attnum));
+    for sequence in catalog.referrers(table).filter(is_owned) {
+        drop::drop_relation(ctx, sequence.clone())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,270 @@
+//! CREATE TABLE … INHERITS: the parents' columns and constraints, merged with each other and with
+//! those that the statement has itself (MergeAttributes).
+
+use super::super::constraint::{PendingConstraints, columns_in};
+use super::super::sequence::SequenceOptions;
+use super::super::table::add_column;
+use super::super::{DdlContext, truncate_name};
+use super::{check_parent, inherited_column, more_than_once, versus, wrong_type};
+use std::sync::Arc;
+use steppe_catalog::{Column, Constraint, ConstraintKind, RelKind, Relation};
+use steppe_sql::ast::{ColumnDef, ConstraintKind as AstConstraint, CreateTableStmt, TableElement};
+use steppe_txn::RelationLockMode;
+use steppe_types::{Error, Result, SqlState};
+
+/// The tables that a CREATE TABLE inherits from, locked; none of a partition.
+pub(in super::super) fn parents_of_new(
+    ctx: &mut DdlContext<'_>,
+    create: &CreateTableStmt,
+    relation: &Relation,
+) -> Result<Vec<Arc<Relation>>> {
+    let mut parents: Vec<Arc<Relation>> = Vec::new();
+    if create.partition_bound.is_some() {
+        return Ok(parents);
+    }
+    if create.partition_by.is_some() && !create.inherits.is_empty() {
+        return Err(Error::new(
+            SqlState::INVALID_OBJECT_DEFINITION,
+            "cannot create partitioned table as inheritance child",
+        ));
+    }
+    let is_temporary = ctx.catalog().is_temporary(relation);
+    for name in &create.inherits {
+        let parent = ctx.open(name, RelationLockMode::ShareUpdateExclusive)?;
+        if !matches!(parent.kind, RelKind::Table | RelKind::PartitionedTable) {
+            return Err(wrong_type(format!(
+                "inherited relation \"{}\" is not a table or foreign table",
+                parent.name
+            )));
+        }
+        let partition = format!("partition \"{}\"", parent.name);
+        check_parent(ctx, &parent, is_temporary, &partition)?;
+        if parents.iter().any(|known| known.oid == parent.oid) {
+            return Err(more_than_once(&parent));
+        }
+        parents.push(parent);
+    }
+    Ok(parents)
+}
+
+/// No column may be written twice: 42701.
+pub(in super::super) fn check_written_once(elements: &[TableElement]) -> Result<()> {
+    let mut names: Vec<&str> = Vec::new();
+    for element in elements {
+        let TableElement::Column(def) = element else { continue };
+        let name = truncate_name(&def.name);
+        if names.contains(&name) {
+            let message = format!("column \"{name}\" specified more than once");
+            return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
+        }
+        names.push(name);
+    }
+    Ok(())
+}
+
+/// The columns of a new table that come from its parents.
+#[derive(Default)]
+pub(in super::super) struct Merged {
+    count: usize,
+    /// Positions of columns whose parents have different defaults.
+    conflicts: Vec<usize>,
+    /// How many columns the statement has named so far.
+    written: usize,
+}
+
+impl Merged {
+    /// Gives a new table, or a new partition, its parents' columns.
+    pub(in super::super) fn new(
+        ctx: &mut DdlContext<'_>,
+        parents: &[Arc<Relation>],
+        relation: &mut Relation,
+        is_partition: bool,
+    ) -> Result<Merged> {
+        let mut merged = Merged::default();
+        for parent in parents {
+            for column in parent.columns.iter().filter(|column| !column.dropped) {
+                match relation.column_index(&column.name) {
+                    None => relation.columns.push(inherited_column(column, is_partition)),
+                    Some(at) => merged.merge_parents(ctx, &mut relation.columns[at], column, at)?,
+                }
+            }
+        }
+        merged.count = relation.columns.len();
+        Ok(merged)
+    }
+
+    /// A column that an earlier parent has, too.
+    fn merge_parents(
+        &mut self,
+        ctx: &DdlContext<'_>,
+        own: &mut Column,
+        column: &Column,
+        position: usize,
+    ) -> Result<()> {
+        let name = &column.name;
+        ctx.notice(format!("merging multiple inherited definitions of column \"{name}\""));
+        if (own.type_oid, own.typmod) != (column.type_oid, column.typmod) {
+            let message = format!("inherited column \"{name}\" has a type conflict");
+            return Err(conflict(message, own, column));
+        }
+        if own.generated != column.generated {
+            let message = format!("inherited column \"{name}\" has a generation conflict");
+            return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
+        }
+        own.inherit_count += 1;
+        own.not_null |= column.not_null;
+        let default = column.default.as_ref().filter(|_| column.identity.is_none());
+        match (&own.default, default) {
+            (None, Some(_)) => own.default = default.cloned(),
+            (Some(own), Some(other)) if own != other => self.conflicts.push(position),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A column that the statement has, if it is one of a parent's; false: it is none.
+    pub(in super::super) fn merge_written(
+        &mut self,
+        ctx: &mut DdlContext<'_>,
+        relation: &mut Relation,
+        def: &ColumnDef,
+        (pending, serials): (&mut PendingConstraints, &mut Vec<SequenceOptions>),
+    ) -> Result<bool> {
+        self.written += 1;
+        let name = truncate_name(&def.name);
+        let found = relation.column_index(name).filter(|at| *at < self.count);
+        let Some(at) = found.filter(|at| !relation.columns[*at].local) else { return Ok(false) };
+        // As if the column were written in the parent's place.
+        let mut written = relation.clone();
+        written.columns.truncate(at);
+        let sequences = serials.len();
+        add_column(ctx, &mut written, def, pending, serials)?;
+        let has_sequence = serials.len() > sequences;
+        let Some(new) = written.columns.pop() else {
+            return Err(Error::internal("a written column was not added"));
+        };
+        if self.written == at + 1 {
+            ctx.notice(format!("merging column \"{name}\" with inherited definition"));
+        } else {
+            ctx.notice_with(
+                format!("moving and merging column \"{name}\" with inherited definition"),
+                "User-specified column moved to the position of the inherited column.".into(),
+            );
+        }
+        self.adopt((&mut relation.columns[at], at), new, def, has_sequence)?;
+        Ok(true)
+    }
+
+    /// What the statement says about an inherited column.
+    fn adopt(
+        &mut self,
+        (own, at): (&mut Column, usize),
+        new: Column,
+        def: &ColumnDef,
+        has_sequence: bool,
+    ) -> Result<()> {
+        let name = own.name.clone();
+        if (own.type_oid, own.typmod) != (new.type_oid, new.typmod) {
+            return Err(conflict(format!("column \"{name}\" has a type conflict"), own, &new));
+        }
+        let says =
+            |wanted: fn(&AstConstraint) -> bool| def.constraints.iter().any(|c| wanted(&c.kind));
+        let defaults = says(|kind| matches!(kind, AstConstraint::Default(_)));
+        let generates = says(|kind| matches!(kind, AstConstraint::Generated { .. }));
+        let refused = |message| Err(Error::new(SqlState::INVALID_COLUMN_DEFINITION, message));
+        if own.generated {
+            let inherits = format!("column \"{name}\" inherits from generated column");
+            if defaults {
+                return refused(format!("{inherits} but specifies default"));
+            }
+            if new.identity.is_some() {
+                return refused(format!("{inherits} but specifies identity"));
+            }
+        } else if generates {
+            let message = format!("child column \"{name}\" specifies generation expression");
+            return refused(message).map_err(|error: Error| {
+                error.hint("A child table column cannot be generated unless its parent column is.")
+            });
+        }
+        if defaults || generates || has_sequence {
+            own.default = None;
+            self.conflicts.retain(|position| *position != at);
+        }
+        own.identity = new.identity;
+        own.not_null |= new.not_null;
+        own.local = true;
+        Ok(())
+    }
+
+    /// 42611 if parents disagree about a default that the statement does not give.
+    pub(in super::super) fn check_defaults(&self, relation: &Relation) -> Result<()> {
+        let Some(column) = self.conflicts.first().and_then(|at| relation.columns.get(*at)) else {
+            return Ok(());
+        };
+        let (what, give) = match column.generated {
+            true => ("generation expressions", "generation expression"),
+            false => ("default values", "default"),
+        };
+        Err(Error::new(
+            SqlState::INVALID_COLUMN_DEFINITION,
+            format!("column \"{}\" inherits conflicting {what}", column.name),
+        )
+        .hint(format!("To resolve the conflict, specify a {give} explicitly.")))
+    }
+}
+
+fn conflict(message: String, own: &Column, other: &Column) -> Error {
+    Error::new(SqlState::DATATYPE_MISMATCH, message).detail(versus(own, other))
+}
+
+/// Gives a new table its parents' CHECK constraints, and the names of NOT NULL ones.
+pub(in super::super) fn merge_constraints(
+    ctx: &mut DdlContext<'_>,
+    parents: &[Arc<Relation>],
+    relation: Relation,
+) -> Result<Relation> {
+    let mut relation = relation;
+    for parent in parents {
+        for theirs in parent.constraints.iter().filter(|theirs| !theirs.no_inherit) {
+            if matches!(theirs.kind, ConstraintKind::Check { .. } | ConstraintKind::NotNull) {
+                merge_constraint(ctx, parent, theirs, &mut relation)?;
+            }
+        }
+    }
+    if !parents.is_empty() {
+        ctx.put(relation.clone())?;
+    }
+    Ok(relation)
+}
+
+fn merge_constraint(
+    ctx: &mut DdlContext<'_>,
+    parent: &Relation,
+    theirs: &Constraint,
+    relation: &mut Relation,
+) -> Result<()> {
+    let columns = columns_in(relation, parent, theirs)?;
+    let is_check = matches!(theirs.kind, ConstraintKind::Check { .. });
+    let same = |own: &&mut Constraint| match is_check {
+        true => own.name == theirs.name,
+        false => own.kind == ConstraintKind::NotNull && own.columns == columns,
+    };
+    if let Some(own) = relation.constraints.iter_mut().find(same) {
+        if own.kind != theirs.kind {
+            return Err(Error::new(
+                SqlState::DUPLICATE_OBJECT,
+                format!(
+                    "check constraint name \"{}\" appears multiple times but with different \
+                     expressions",
+                    theirs.name
+                ),
+            ));
+        }
+        own.inherit_count += 1;
+        return Ok(());
+    }
+    let (name, kind) = (theirs.name.clone(), theirs.kind.clone());
+    let own = Constraint::new(ctx.store.new_oid()?, name, kind, columns);
+    relation.constraints.push(own.inherited());
+    Ok(())
+}

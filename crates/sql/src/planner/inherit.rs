@@ -1,0 +1,121 @@
+//! Scans of tables that others inherit from, and of partitioned tables alone.
+//!
+//! A table's rows include those of its descendants (unless ONLY is written): the scan is an
+//! Append of each table's own scan, planned by itself, since a descendant has indexes and
+//! statistics of its own, and its columns in places of its own. Which tables these are is known
+//! when the statement is planned; all of them are locked before it runs.
+
+use super::scan::{ScanRequest, row_of};
+use super::{ColumnId, Planner, Rel, RteSet, node};
+use crate::expr::{Expr, TypeRef};
+use crate::plan::*;
+use crate::query::{Rte, RteColumn, RteKind};
+use steppe_catalog::{RelKind, Relation};
+use steppe_types::{Error, Result};
+
+impl Planner<'_> {
+    /// Whether an entry's rows are those of a table and of others that inherit from it.
+    pub(super) fn is_inherited(&self, entry: &Rte) -> bool {
+        let RteKind::Relation(relation) = &entry.kind else { return false };
+        entry.inherit
+            && relation.kind == RelKind::Table
+            && self.ctx.catalog.children(relation.oid).next().is_some()
+    }
+
+    /// Whether only a row's `tableoid` tells which table it is stored in.
+    pub(super) fn is_in_many_tables(&self, entry: &Rte) -> bool {
+        let RteKind::Relation(relation) = &entry.kind else { return false };
+        entry.inherit && relation.partition_key.is_some() || self.is_inherited(entry)
+    }
+
+    /// The tables whose rows an entry's are, under the names that EXPLAIN gives them; none if it
+    /// is just one table, or partitioned.
+    pub(super) fn members(&self, entry: &Rte) -> Vec<ScanRelation> {
+        let RteKind::Relation(relation) = &entry.kind else { return Vec::new() };
+        if !self.is_inherited(entry) {
+            return Vec::new();
+        }
+        let members = self.ctx.catalog.descendants(relation).into_iter().zip(1..);
+        let alias = |number: usize| format!("{}_{number}", entry.alias).into();
+        members.map(|(relation, i)| ScanRelation { relation, alias: alias(i) }).collect()
+    }
+
+    /// The scan of a table with all that inherit from it.
+    pub(super) fn inheritance_scan(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
+        let (mut children, mut cost) = (Vec::new(), Cost::default());
+        for member in self.members(&request.rtes[request.rte]) {
+            let child = self.member_scan(request, &member)?;
+            cost.total += child.cost.total;
+            cost.rows += child.cost.rows;
+            cost.width = child.cost.width;
+            children.push(child);
+        }
+        let (types, names) = row_of(request);
+        let plan = node(PlanNode::Append(children), types, names, cost);
+        let rtes = RteSet::one(request.rte);
+        Ok(Rel { plan, layout: request.columns.to_vec(), rtes })
+    }
+
+    /// The scan of one of the tables, with its columns in the parent's place.
+    fn member_scan(&mut self, request: &ScanRequest<'_>, member: &ScanRelation) -> Result<Plan> {
+        let (parent, relation) = (request.relation, &member.relation);
+        let attribute = |attribute: i16| attribute_in(parent, relation, attribute);
+        let columns = request.columns.iter().map(|(rte, a)| Ok((*rte, attribute(*a)?)));
+        let columns = columns.collect::<Result<Vec<ColumnId>>>()?;
+        let moved = |condition: &Expr| over_member(condition, request.rte, &attribute);
+        let conditions = request.conditions.iter().map(moved).collect::<Result<Vec<_>>>()?;
+        let mut rtes = request.rtes.to_vec();
+        let entry = &mut rtes[request.rte];
+        entry.alias = member.alias.clone();
+        entry.kind = RteKind::Relation(relation.clone());
+        entry.inherit = false;
+        let column = |c: &steppe_catalog::Column| RteColumn {
+            name: c.name.clone(),
+            ty: TypeRef { oid: c.type_oid, typmod: c.typmod },
+            dropped: c.dropped,
+        };
+        entry.columns = relation.columns.iter().map(column).collect();
+        let (columns, conditions) = (&columns, &conditions);
+        let of_member = ScanRequest { rtes: &rtes, relation, columns, conditions, ..*request };
+        Ok(self.table_scan(&of_member)?.plan)
+    }
+
+    /// ONLY a partitioned table: it has no rows of its own.
+    pub(super) fn no_rows(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
+        self.use_relation(request.relation.oid, RelationLock::AccessShare);
+        let (types, names) = row_of(request);
+        let never = Some(Expr::boolean(false));
+        let result = PlanNode::Result { one_time_filter: never, child: None };
+        let cost = Cost { rows: 1.0, ..Cost::default() };
+        let plan = node(result, types, names, cost);
+        let rtes = RteSet::one(request.rte);
+        Ok(Rel { plan, layout: request.columns.to_vec(), rtes })
+    }
+}
+
+/// A parent's attribute number as a descendant's, which has the column by name; system columns
+/// keep theirs.
+fn attribute_in(parent: &Relation, child: &Relation, attribute: i16) -> Result<i16> {
+    let Some(at) = attribute.checked_sub(1).and_then(|at| usize::try_from(at).ok()) else {
+        return Ok(attribute);
+    };
+    let name = parent.columns.get(at).map_or("?", |column| &column.name);
+    let found = child.column_index(name).map(|at| at as i16 + 1);
+    let lost = || format!("table \"{}\" has not inherited column \"{name}\"", child.name);
+    found.ok_or_else(|| Error::internal(lost()))
+}
+
+/// A condition over the parent's entry with the columns of a descendant.
+fn over_member(
+    condition: &Expr,
+    entry: usize,
+    attribute: &dyn Fn(i16) -> Result<i16>,
+) -> Result<Expr> {
+    condition.clone().transform(&mut |e| match e {
+        Expr::Var { rte, column, levels_up: 0, ty, at } if rte == entry && column >= 0 => {
+            let column = i32::from(attribute(column as i16 + 1)?) - 1;
+            Ok(Expr::Var { rte, column, levels_up: 0, ty, at })
+        }
+        other => Ok(other),
+    })
+}
