@@ -134,6 +134,13 @@ pub(crate) fn for_each_child<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Plan)) {
     }
 }
 
+/// Numbers that a plan's nodes take: a hash join's Hash node has one of its own.
+pub(crate) fn count_nodes(plan: &Plan) -> usize {
+    let mut total = 1 + usize::from(matches!(plan.node, PlanNode::HashJoin { .. }));
+    for_each_child(plan, &mut |child| total += count_nodes(child));
+    total
+}
+
 /// Calls `f` on each expression of a node, not of its children.
 pub(crate) fn for_each_expr<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Expr)) {
     for_each_shown_expr(plan, f);

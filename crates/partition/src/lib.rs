@@ -9,7 +9,7 @@
 //! - `map`: a parent's partitions, over `range`, `list` and `hash`, in
 //!   `sorted` maps; `route`: levels.
 //! - `prune`: predicates, their steps, sets of keys; `select`: the partitions that meet
-//!   a set.
+//!   a set; `same`: parents with the same bounds.
 
 mod bound;
 mod error;
@@ -20,6 +20,7 @@ mod map;
 mod prune;
 mod range;
 mod route;
+mod same;
 mod select;
 mod sorted;
 

@@ -6,7 +6,7 @@
 
 use crate::bound::BoundValue;
 use crate::error::{BoundError, BoundPlace};
-use crate::key::{Key, encode_value};
+use crate::key::{Key, SPACE_BEGIN, encode_value};
 use crate::sorted::SortedMap;
 use std::sync::Arc;
 use steppe_types::oid::Oid;
@@ -44,6 +44,11 @@ impl ListPartitions {
     /// The partition that takes NULL.
     pub(crate) fn null(&self) -> Option<&ListPartition> {
         self.null.as_ref()
+    }
+
+    /// All values but NULL, in order, with their partitions.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&Key, &ListPartition)> {
+        self.by_value.ascending(&Key::from(SPACE_BEGIN))
     }
 
     /// The partition that takes a value.
@@ -116,7 +121,7 @@ impl ListPartitions {
 }
 
 /// A value's key; `None` for NULL.
-fn encode(type_oid: Oid, value: &BoundValue) -> Result<Option<Key>> {
+pub(crate) fn encode(type_oid: Oid, value: &BoundValue) -> Result<Option<Key>> {
     if value.datum().is_null() {
         return Ok(None);
     }

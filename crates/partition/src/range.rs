@@ -5,7 +5,7 @@
 
 use crate::bound::RangeDatum;
 use crate::error::{BoundError, BoundPlace};
-use crate::key::{EncodedBound, Key};
+use crate::key::{EncodedBound, Key, SPACE_BEGIN};
 use crate::sorted::SortedMap;
 use steppe_types::oid::Oid;
 use steppe_types::{Error, Result};
@@ -27,6 +27,11 @@ pub(crate) struct RangePartition {
 impl RangePartitions {
     pub(crate) fn len(&self) -> usize {
         self.by_lower.len()
+    }
+
+    /// All of them, by lower bound.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&Key, &RangePartition)> {
+        self.by_lower.ascending(&Key::from(SPACE_BEGIN))
     }
 
     /// The partition that holds a key.

@@ -126,6 +126,17 @@ pub struct ScanRelation {
     pub alias: Arc<str>,
 }
 
+/// A partitioned table that is joined leaf by leaf.
+#[derive(Clone, Debug)]
+pub struct PartnerTable {
+    /// The table.
+    pub rel: ScanRelation,
+    /// As the leading table's.
+    pub conditions: Vec<Expr>,
+    /// Nothing comes of a leaf if the partner's has no rows: its conditions prune as well.
+    pub is_needed: bool,
+}
+
 /// Plan nodes. A plan has few of them, so that their size does not matter.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant)]
@@ -176,8 +187,8 @@ pub enum PlanNode {
     PartitionScan {
         /// The partitioned table.
         rel: ScanRelation,
-        /// How a leaf is scanned: a scan written against the partitioned table, with its columns
-        /// and its indexes. Costs are those of all leaves.
+        /// What is done for a leaf: a scan written against the partitioned table, with its columns
+        /// and its indexes, or a join or an aggregation over such scans.
         template: Box<Plan>,
         /// The scan's conditions over its columns (range-table entry 0), from which the leaves
         /// are found that can have rows (see `prune`).
@@ -186,6 +197,8 @@ pub enum PlanNode {
         /// rows come so from its scan. Leaves are read in the order of their bounds where that
         /// is it, else merged: which of the two is known when the scan starts.
         order: Vec<SortKey>,
+        /// Other tables with the same bounds, whose corresponding leaves the template joins.
+        partners: Vec<PartnerTable>,
     },
     /// Nested loop: for each outer row set `params`, then run the inner side.
     NestLoop {

@@ -46,6 +46,11 @@ impl KeyOfScan {
         Ok(KeyOfScan { columns: exprs.into_iter().zip(types).collect() })
     }
 
+    /// Its columns over range-table entry 0.
+    pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        self.columns.iter().map(|(expr, _)| expr)
+    }
+
     /// How many columns it has.
     pub fn len(&self) -> usize {
         self.columns.len()
@@ -213,7 +218,8 @@ impl KeyOfScan {
     }
 }
 
-fn is_same(expr: &Expr, key: &Expr) -> bool {
+/// Whether an expression is a key column.
+pub(crate) fn is_same(expr: &Expr, key: &Expr) -> bool {
     equivalent(expr, key) || equivalent(strip(expr), strip(key))
 }
 
@@ -241,8 +247,12 @@ fn operand(value: &Expr, slots: &mut Vec<Expr>) -> Option<Operand> {
     Some(Operand::Slot(number))
 }
 
-/// A sub-select is not run for pruning alone.
+/// A sub-select that is run once is run when its value is first needed, which may be here; one
+/// that is run for each row is not run for pruning alone.
 fn has_sub_plan(expr: &Expr) -> bool {
-    matches!(expr, Expr::SubPlan(_) | Expr::SubLink { .. })
-        || expr.children().into_iter().any(has_sub_plan)
+    match expr {
+        Expr::SubPlan(sub) => !sub.runs_once(),
+        Expr::SubLink { .. } => true,
+        other => other.children().into_iter().any(has_sub_plan),
+    }
 }

@@ -18,6 +18,7 @@ mod structured;
 mod text;
 
 use crate::context::{Instrument, LeafRun};
+use crate::statement::ExecEnv;
 use std::time::Duration;
 use steppe_catalog::Catalog;
 use steppe_sql::plan::PlannedStmt;
@@ -78,6 +79,8 @@ pub struct Explained<'a> {
     pub stmt: &'a PlannedStmt,
     /// The catalog version it was made for.
     pub catalog: &'a Catalog,
+    /// What it runs in: values of stable functions.
+    pub env: &'a ExecEnv,
     /// Values of `$1 …`, shown in their place; those that are missing show as parameters.
     pub params: &'a [Datum],
     /// With ANALYZE: what each node did.

@@ -114,6 +114,8 @@ impl Builder<'_> {
             | PlanNode::Limit { child, .. }
             | PlanNode::Unique { child, .. }
             | PlanNode::LockRows { child, .. } => self.output(child, qualified),
+            // What is done for a leaf, with the tables' own names.
+            PlanNode::PartitionScan { template, .. } => self.output(template, qualified),
             // The leaves.
             _ => planned_names(plan, qualified),
         }

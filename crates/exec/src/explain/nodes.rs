@@ -286,11 +286,12 @@ impl Builder<'_> {
                 self.target_leaves(modify, operation(modify), id, node);
                 self.conflict(modify, node);
             }
-            PlanNode::Append(_) | PlanNode::PartitionScan { .. } => {
+            PlanNode::Append(_) => node.detail("Subplans Removed", 0),
+            PlanNode::PartitionScan { .. } => {
                 if self.is_merge(id) {
                     self.merge_keys(plan, node);
                 }
-                node.detail("Subplans Removed", 0);
+                self.put_removed(id, node);
             }
             _ => {}
         }

@@ -7,14 +7,18 @@
 use super::Explained;
 use super::document::{Node, Value};
 use super::names::Name;
-use super::plan::{Builder, Place, count};
+use super::plan::{Builder, Place};
 use crate::context::{Instrument, LeafRun};
-use crate::partition::{LeafTemplate, leaves_known, order_of};
+use crate::deps::count_nodes;
+use crate::partition::{
+    KnownValues, LeafMember, LeafSet, LeafTemplate, Stage, corresponding, order_of,
+};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::iter::Peekable;
 use std::ops::Range;
 use std::sync::Arc;
+use steppe_catalog::Catalog;
 use steppe_sql::expr::SortKey;
 use steppe_sql::plan::{ModifyTable, Plan, PlanNode, ScanRelation};
 use steppe_types::{Oid, Result};
@@ -30,6 +34,8 @@ const NEVER: usize = usize::MAX / 2;
 pub(super) struct Leaves {
     /// How many there are.
     total: usize,
+    /// How many others were left when the statement was planned.
+    removed: usize,
     /// The first of them.
     shown: Vec<Leaf>,
     /// Leaves that are shown below a node of their own, outermost and first ones first; all of
@@ -41,6 +47,17 @@ pub(super) struct Leaves {
     order: Vec<SortKey>,
     /// How many an analyzed execution has touched.
     touched: usize,
+}
+
+/// What the names of leaves depend on.
+struct Naming<'a> {
+    /// The node above names their table.
+    has_node_above: bool,
+    /// Leaves in the order of their bounds.
+    places: &'a [usize],
+    shown: usize,
+    total: usize,
+    groups: &'a [Group],
 }
 
 #[derive(Clone)]
@@ -86,7 +103,7 @@ impl LeavesOfScans {
             // A catalog or plan that contradicts itself is what the scan itself complains about.
             let leaves = self.leaves(id, plan, explained).ok().flatten();
             self.scans.insert(id, leaves.unwrap_or_default());
-            *next = id + count(plan);
+            *next = id + count_nodes(plan);
             return;
         }
         let mut children = Vec::new();
@@ -104,58 +121,66 @@ impl LeavesOfScans {
         plan: &Plan,
         explained: Explained<'_>,
     ) -> Result<Option<Leaves>> {
-        let PlanNode::PartitionScan { rel, conditions, order, .. } = &plan.node else {
+        let PlanNode::PartitionScan { rel, order, partners, .. } = &plan.node else {
             return Ok(None);
         };
         let Some(template) = LeafTemplate::of(plan)? else { return Ok(None) };
-        let catalog = explained.catalog;
-        let known = leaves_known(catalog, &rel.relation, conditions, order)?;
+        let Explained { stmt, env, params, .. } = explained;
+        let values = KnownValues { stmt, env, params };
+        let planned = values.leaves_of(plan, Stage::Plan, true)?;
+        let considered = planned.oids.len();
+        // A scan of one leaf is not pruned again.
+        let known = match considered {
+            0 | 1 => planned,
+            _ => values.leaves_of(plan, Stage::Start, true)?,
+        };
+        let places = match order.is_empty() {
+            true => (0..known.oids.len()).collect(),
+            false => by_bounds(&known.oids, &values.leaves_of(plan, Stage::Start, false)?.oids),
+        };
+        let groups = groups_of(&known);
+        let shown = &known.oids[..known.oids.len().min(LEAVES_SHOWN_MAX)];
+        let naming = Naming {
+            has_node_above: considered != 1 && !matches!(template.plan.node, PlanNode::Agg { .. }),
+            places: &places,
+            shown: shown.len(),
+            total: known.oids.len(),
+            groups: &groups,
+        };
+        let tables = std::iter::once(rel).chain(partners.iter().map(|partner| &partner.rel));
+        let named: Vec<(&ScanRelation, Vec<Arc<str>>)> =
+            tables.map(|table| (table, self.aliases(table, &naming))).collect();
         let runs: HashMap<_, &LeafRun> = explained
             .leaf_runs
             .iter()
             .filter(|run| run.scan == id)
             .map(|run| (run.leaf, run))
             .collect();
-        let groups = groups_of(&known);
-        let places = match order.is_empty() {
-            true => (0..known.oids.len()).collect(),
-            false => {
-                let all = leaves_known(catalog, &rel.relation, conditions, &[])?;
-                by_bounds(&known.oids, &all.oids)
-            }
-        };
-        let aliases = self.aliases(rel, &known.oids, &groups, &places);
-        let mut shown = Vec::new();
-        for (oid, alias) in known.oids.iter().zip(&aliases) {
-            let Some(leaf) = catalog.relation(*oid) else { continue };
-            let first_id = runs.get(oid).map_or(NEVER, |run| run.first);
-            shown.push(Leaf { plan: template.plan_of(catalog, leaf, alias)?, first_id });
+        let mut leaves = Vec::with_capacity(shown.len());
+        for (place, oid) in shown.iter().enumerate() {
+            let members = members_of(explained.catalog, *oid, place, &named)?;
+            let plan = template.plan_of(explained.catalog, &LeafSet { members })?;
+            leaves.push(Leaf { plan, first_id: runs.get(oid).map_or(NEVER, |run| run.first) });
         }
-        let (total, touched) = (known.oids.len(), runs.len());
+        let (total, removed) = (known.oids.len(), considered.saturating_sub(known.oids.len()));
         let LeafTemplate { is_whole, order, .. } = template;
-        Ok(Some(Leaves { total, shown, groups, is_whole, order, touched }))
+        let touched = runs.len();
+        Ok(Some(Leaves { total, removed, shown: leaves, groups, is_whole, order, touched }))
     }
 
-    /// Names for the leaves that are shown: `t_1`, `t_2` … by their bounds, whichever way they are
-    /// read. The node above takes the name `t`, and what stands above a group of leaves another
-    /// (select_rtable_names_for_explain).
-    fn aliases(
-        &mut self,
-        rel: &ScanRelation,
-        leaves: &[Oid],
-        groups: &[Group],
-        by_bounds: &[usize],
-    ) -> Vec<Arc<str>> {
+    /// Names for a table's leaves that are shown: `t_1`, `t_2` … by their bounds, whichever way
+    /// they are read. The node above takes the name `t`, and what stands above a group of leaves
+    /// another (select_rtable_names_for_explain).
+    fn aliases(&mut self, rel: &ScanRelation, naming: &Naming<'_>) -> Vec<Arc<str>> {
         let is_target = self.targets.iter().any(|target| is_same(target, rel));
-        if leaves.len() > 1 && !is_target {
+        if naming.has_node_above && !is_target {
             self.next_alias(&rel.alias);
         }
-        let shown = leaves.len().min(LEAVES_SHOWN_MAX);
-        let mut aliases = vec![rel.alias.clone(); shown];
-        let mut named = vec![false; groups.len()];
-        for place in by_bounds.iter().copied().filter(|place| *place < shown) {
-            for (group, named) in groups.iter().zip(&mut named) {
-                let is_root = group.leaves.len() == leaves.len();
+        let mut aliases = vec![rel.alias.clone(); naming.shown];
+        let mut named = vec![false; naming.groups.len()];
+        for place in naming.places.iter().copied().filter(|place| *place < naming.shown) {
+            for (group, named) in naming.groups.iter().zip(&mut named) {
+                let is_root = group.leaves.len() == naming.total;
                 if group.leaves.contains(&place) && !*named && !is_root {
                     self.next_alias(&rel.alias);
                     *named = true;
@@ -192,14 +217,14 @@ impl<'a> Builder<'a> {
         let id = self.next_id;
         let leaves = self.leaves.get(id).filter(|leaves| leaves.is_whole)?;
         let node = match &leaves.shown[..] {
-            [leaf] if leaves.total == 1 => {
+            [leaf] if leaves.total + leaves.removed == 1 => {
                 self.next_id = leaf.first_id;
                 self.tree(&leaf.plan, place.clone(), root)
             }
-            [] => self.no_leaf(plan, place.clone()),
+            [] if leaves.removed == 0 => self.no_leaf(plan, place.clone()),
             _ => return None,
         };
-        self.next_id = id + count(plan);
+        self.next_id = id + count_nodes(plan);
         Some(node)
     }
 
@@ -215,6 +240,14 @@ impl<'a> Builder<'a> {
     /// Whether a scan is shown as one merge of all leaves.
     pub(super) fn is_merge(&self, id: usize) -> bool {
         self.leaves.get(id).is_some_and(Leaves::is_merge)
+    }
+
+    /// How many leaves are left out that planning alone would have kept.
+    pub(super) fn put_removed(&self, id: usize, node: &mut Node) {
+        match self.leaves.get(id).map_or(0, |leaves| leaves.removed) {
+            0 => node.detail("Subplans Removed", 0),
+            removed => node.property("Subplans Removed", removed as u64),
+        }
     }
 
     /// What all leaves are merged by.
@@ -240,7 +273,7 @@ impl<'a> Builder<'a> {
         }
         let mut groups = leaves.groups.iter().skip(usize::from(leaves.is_merge())).peekable();
         self.members(leaves, 0..leaves.shown.len(), &mut groups, node);
-        self.next_id = id + count(plan);
+        self.next_id = id + count_nodes(plan);
     }
 
     /// Some leaves' scans; groups of them below a node of their own.
@@ -317,6 +350,24 @@ impl<'a> Builder<'a> {
     }
 }
 
+/// A leaf of the first table and those that correspond to it, with their names.
+fn members_of(
+    catalog: &Catalog,
+    leaf: Oid,
+    place: usize,
+    named: &[(&ScanRelation, Vec<Arc<str>>)],
+) -> Result<Vec<LeafMember>> {
+    let member = |(number, (table, aliases)): (usize, &(&ScanRelation, Vec<Arc<str>>))| {
+        let leaf = match number {
+            0 => leaf,
+            _ => corresponding(catalog, leaf, table.relation.oid)?,
+        };
+        let (leaf, alias) = (catalog.relation(leaf).cloned(), aliases[place].clone());
+        Ok(LeafMember { table: (*table).clone(), leaf, alias })
+    };
+    named.iter().enumerate().map(member).collect()
+}
+
 /// The groups of leaves that are shown below nodes of their own.
 fn groups_of(leaves: &crate::partition::Leaves) -> Vec<Group> {
     let group = |leaves: &Range<usize>, is_merge| Group { leaves: leaves.clone(), is_merge };
@@ -339,7 +390,7 @@ fn scan_of(plan: &Plan, rel: &ScanRelation, next: &mut usize) -> Option<usize> {
     let id = *next;
     *next += 1;
     if let PlanNode::PartitionScan { rel: scanned, .. } = &plan.node {
-        *next = id + count(plan);
+        *next = id + count_nodes(plan);
         return is_same(scanned, rel).then_some(id);
     }
     let mut children = Vec::new();

@@ -71,13 +71,6 @@ pub(super) fn document(explained: Explained<'_>, options: ExplainOptions) -> Nod
     builder.tree(&stmt.plan, Place::default(), true)
 }
 
-/// Numbers a plan takes.
-pub(super) fn count(plan: &Plan) -> usize {
-    let mut total = 1 + usize::from(matches!(plan.node, PlanNode::HashJoin { .. }));
-    crate::deps::for_each_child(plan, &mut |child| total += count(child));
-    total
-}
-
 /// How many entries of a range table a plan stands for.
 fn relations(plan: &Plan) -> usize {
     let mut total = match &plan.node {

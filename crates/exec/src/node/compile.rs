@@ -10,7 +10,7 @@ use super::limit::LimitPlan;
 use super::lock_rows::{CRowLock, LockRowsPlan, LockedRows};
 use super::merge_join::MergeJoinPlan;
 use super::nest_loop::NestLoopPlan;
-use super::partition_scan::PartitionScanPlan;
+use super::partition_scan::{PartitionScanPlan, Partner};
 use super::result::ResultPlan;
 use super::seq_scan::SeqScanPlan;
 use super::set_op::SetOpPlan;
@@ -21,9 +21,10 @@ use super::window_frame::{CFrame, CFrameBound, CFrameOffset};
 use super::{CNode, CPlan};
 use crate::access::{IndexAccess, ScanColumn, TableAccess};
 use crate::aggregate::AggKind;
+use crate::deps::count_nodes;
 use crate::expr::{CExpr, Compiler};
 use crate::modify::{ConflictPlan, ModifyPlan, Partitioned, Target, arbiters, not_null_columns};
-use crate::partition::{LeafCache, LeafTemplate, PartitionCheck, ScanPruning, size_of};
+use crate::partition::{LeafCache, LeafTemplate, PartitionCheck, ScanPruning};
 use crate::sorter::SortColumn;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
@@ -104,9 +105,9 @@ impl PlanCompiler<'_, '_> {
                     columns,
                 )?)
             }
-            PlanNode::PartitionScan { rel, template, conditions, order } => {
+            PlanNode::PartitionScan { rel, template, conditions, order, partners } => {
                 let template_id = self.next_id;
-                self.next_id += size_of(template);
+                self.next_id += count_nodes(template);
                 let leaf = LeafTemplate::of(plan)?;
                 let leaf = leaf.ok_or_else(|| Error::internal("not a partition scan"))?;
                 CNode::PartitionScan(Box::new(PartitionScanPlan {
@@ -117,6 +118,7 @@ impl PlanCompiler<'_, '_> {
                     template_id,
                     leaves: LeafCache::default(),
                     pruning: ScanPruning::new(&rel.relation, conditions, order),
+                    partners: partners.iter().map(Partner::new).collect(),
                 }))
             }
             PlanNode::NestLoop { kind, outer, inner, params, on } => {

@@ -9,16 +9,19 @@ use super::merge_append::MergedInputs;
 use super::{BoxedNode, CNode, CPlan, Node, PlanCompiler, compile_plan, pump, start as start_node};
 use crate::batch::RowBatch;
 use crate::context::{ExecContext, Instrument, LeafRun};
+use crate::deps::count_nodes;
 use crate::env::FnContext;
 use crate::expr::{Compiler, Row};
 use crate::partition::{
-    LeafCache, LeafTemplate, Leaves, LockedLeaf, ScanPruning, lock_leaf, lock_mode_of, size_of,
+    LeafCache, LeafMember, LeafSet, LeafTemplate, Leaves, LockedLeaf, ScanPruning, corresponding,
+    lock_leaf, lock_mode_of,
 };
 use crate::sorter::SortColumn;
 use hashbrown::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
-use steppe_sql::plan::{PlannedStmt, ScanRelation};
+use steppe_catalog::Relation;
+use steppe_sql::plan::{PartnerTable, PlannedStmt, ScanRelation};
 use steppe_types::{Error, Oid, Result};
 
 /// So many leaves are looked for at first: mostly all that there are, or all that LIMIT needs.
@@ -34,9 +37,39 @@ pub(crate) struct PartitionScanPlan {
     pub(crate) keys: Arc<[SortColumn]>,
     /// Where the template's nodes are numbered from.
     pub(crate) template_id: usize,
-    pub(crate) leaves: LeafCache<CPlan>,
+    pub(crate) leaves: LeafCache<LeafScan>,
     /// Which leaves can have rows.
     pub(crate) pruning: ScanPruning,
+    /// What is joined leaf by leaf.
+    pub(crate) partners: Box<[Partner]>,
+}
+
+/// What has been compiled for a leaf, and the versions of the partners' leaves that it is for.
+pub(crate) struct LeafScan {
+    plan: Arc<CPlan>,
+    partners: Vec<Option<Arc<Relation>>>,
+}
+
+/// A table that is joined leaf by leaf.
+pub(crate) struct Partner {
+    rel: ScanRelation,
+    /// Where its conditions leave leaves out as well.
+    pruning: Option<ScanPruning>,
+}
+
+impl Partner {
+    pub(crate) fn new(table: &PartnerTable) -> Partner {
+        let prunes = table.is_needed && !table.conditions.is_empty();
+        let pruning = || ScanPruning::new(&table.rel.relation, &table.conditions, &[]);
+        Partner { rel: table.rel.clone(), pruning: prunes.then(pruning) }
+    }
+}
+
+/// The leaves of one turn, which are locked.
+struct LockedLeaves {
+    leaf: LockedLeaf,
+    /// `None`: it is no partition any more.
+    partners: Vec<Option<Arc<Relation>>>,
 }
 
 struct PartitionScanNode {
@@ -73,29 +106,60 @@ pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
 }
 
 impl PartitionScanPlan {
+    /// Locks a leaf and what corresponds to it; `None` if it has gone.
+    fn lock(&self, leaf: Oid, cx: &mut ExecContext) -> Result<Option<LockedLeaves>> {
+        let mode = |rel: &ScanRelation| lock_mode_of(&self.stmt, rel.relation.oid);
+        let Some(mut locked) = lock_leaf(cx, leaf, &self.rel.relation, mode(&self.rel))? else {
+            return Ok(None);
+        };
+        let mut partners = Vec::with_capacity(self.partners.len());
+        for Partner { rel, .. } in &self.partners {
+            let oid = corresponding(&cx.functions.catalog, leaf, rel.relation.oid)?;
+            let partner = lock_leaf(cx, oid, &rel.relation, mode(rel))?;
+            if let Some(newer) = partner.as_ref().filter(|partner| !partner.is_planned) {
+                locked.catalog = newer.catalog.clone();
+                locked.is_planned = false;
+            }
+            partners.push(partner.map(|partner| partner.relation));
+        }
+        Ok(Some(LockedLeaves { leaf: locked, partners }))
+    }
+
     /// The scan of a leaf.
-    fn scan_of(&self, leaf: &LockedLeaf, cx: &mut ExecContext) -> Result<Arc<CPlan>> {
+    fn scan_of(&self, leaves: &LockedLeaves, cx: &mut ExecContext) -> Result<Arc<CPlan>> {
+        let LockedLeaves { leaf, partners } = leaves;
         if !leaf.is_planned {
-            return self.compile(leaf, self.template_id, cx);
+            return self.compile(leaves, self.template_id, cx);
         }
-        if let Some(found) = self.leaves.get(&leaf.relation) {
-            return Ok(found);
+        if let Some(found) = self.leaves.get(&leaf.relation)
+            && is_same(&found.partners, partners)
+        {
+            return Ok(found.plan.clone());
         }
-        let made = self.compile(leaf, self.template_id, cx)?;
+        let plan = self.compile(leaves, self.template_id, cx)?;
+        let made = Arc::new(LeafScan { plan: plan.clone(), partners: partners.clone() });
         self.leaves.put(&leaf.relation, &made);
-        Ok(made)
+        Ok(plan)
     }
 
     fn compile(
         &self,
-        leaf: &LockedLeaf,
+        leaves: &LockedLeaves,
         first_id: usize,
         cx: &mut ExecContext,
     ) -> Result<Arc<CPlan>> {
-        let LockedLeaf { relation, catalog, .. } = leaf;
-        let plan = self.template.plan_of(catalog, relation, &self.rel.alias)?;
+        let LockedLeaves { leaf: LockedLeaf { relation, catalog, .. }, partners } = leaves;
+        let member = |table: &ScanRelation, leaf: Option<&Arc<Relation>>| LeafMember {
+            table: table.clone(),
+            leaf: leaf.cloned(),
+            alias: table.alias.clone(),
+        };
+        let mut members = vec![member(&self.rel, Some(relation))];
+        let tables = self.partners.iter().map(|partner| &partner.rel);
+        members.extend(tables.zip(partners).map(|(table, leaf)| member(table, leaf.as_ref())));
+        let plan = self.template.plan_of(catalog, &LeafSet { members })?;
         if let Some(instruments) = &mut cx.instruments {
-            let needed = first_id + size_of(&plan);
+            let needed = first_id + count_nodes(&plan);
             instruments.resize(needed.max(instruments.len()), Instrument::default());
         }
         let database = cx.txn()?.txn.database().clone();
@@ -110,36 +174,55 @@ impl PartitionScanPlan {
         };
         compile_plan(&mut compiler, &plan)
     }
+
+    /// The leaves, or the first `wanted` ones; of tables that are joined, those that can have
+    /// rows in all that are needed.
+    fn find_leaves(&self, cx: &mut ExecContext, wanted: usize) -> Result<Leaves> {
+        let mut leaves = self.pruning.leaves(&self.stmt, cx, wanted)?;
+        for Partner { rel, pruning } in &self.partners {
+            let Some(pruning) = pruning else { continue };
+            let kept = pruning.leaves(&self.stmt, cx, usize::MAX)?;
+            leaves.keep_corresponding(&cx.functions.catalog, rel.relation.oid, &kept)?;
+        }
+        Ok(leaves)
+    }
+}
+
+fn is_same(a: &[Option<Arc<Relation>>], b: &[Option<Arc<Relation>>]) -> bool {
+    let same = |(a, b): (&Option<Arc<Relation>>, &Option<Arc<Relation>>)| match (a, b) {
+        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+        (a, b) => a.is_none() && b.is_none(),
+    };
+    a.len() == b.len() && a.iter().zip(b).all(same)
 }
 
 impl PartitionScanNode {
     /// The scan of a leaf, which is locked; `None` if it has gone.
     fn scan_of(&mut self, leaf: Oid, cx: &mut ExecContext) -> Result<Option<Arc<CPlan>>> {
         let scan = scan_in(&self.plan)?;
-        let mode = lock_mode_of(&scan.stmt, scan.rel.relation.oid);
-        let Some(leaf) = lock_leaf(cx, leaf, &scan.rel.relation, mode)? else { return Ok(None) };
+        let Some(leaves) = scan.lock(leaf, cx)? else { return Ok(None) };
         let Some(counted) = cx.instruments.as_ref().map(Vec::len) else {
-            return scan.scan_of(&leaf, cx).map(Some);
+            return scan.scan_of(&leaves, cx).map(Some);
         };
-        if let Some(found) = self.analyzed.get(&leaf.relation.oid) {
+        if let Some(found) = self.analyzed.get(&leaf) {
             return Ok(Some(found.clone()));
         }
-        let made = scan.compile(&leaf, counted, cx)?;
-        cx.leaf_runs.push(LeafRun { scan: self.plan.id, leaf: leaf.relation.oid, first: counted });
-        self.analyzed.insert(leaf.relation.oid, made.clone());
+        let made = scan.compile(&leaves, counted, cx)?;
+        cx.leaf_runs.push(LeafRun { scan: self.plan.id, leaf, first: counted });
+        self.analyzed.insert(leaf, made.clone());
         Ok(Some(made))
     }
 
     /// The leaves that are read together next; none if there are no more.
     fn next_group(&mut self, cx: &mut ExecContext) -> Result<Range<usize>> {
         let scan = scan_in(&self.plan)?;
-        let known = match self.leaves.take() {
-            Some(known) if known.is_complete || self.next < known.oids.len() => known,
-            before => {
-                let wanted = before.map_or(LEAVES_AT_FIRST, |_| usize::MAX);
-                scan.pruning.leaves(&scan.stmt, cx, wanted)?
-            }
+        let mut known = match self.leaves.take() {
+            Some(known) => known,
+            None => scan.find_leaves(cx, LEAVES_AT_FIRST)?,
         };
+        if self.next >= known.oids.len() && !known.is_complete {
+            known = scan.find_leaves(cx, usize::MAX)?;
+        }
         let group = known.group(self.next);
         self.next = group.end;
         self.leaves = Some(known);

@@ -14,7 +14,7 @@
 //! pruning), and its new rows stay there: an UPDATE that assigns to a column of a key is not
 //! among these statements.
 
-use super::{ColumnMap, LeafCache, LeafTemplate, ScanPruning};
+use super::{ColumnMap, LeafCache, LeafMember, LeafSet, LeafTemplate, ScanPruning};
 use crate::context::ExecContext;
 use crate::modify::ModifyPlan;
 use crate::node::{CNode, CPlan};
@@ -51,6 +51,7 @@ impl LeafStatements {
             }
             _ => Some(&stmt.plan),
         };
+        let scan = scan.filter(|scan| is_of_one_table(scan));
         let Some(PlanNode::PartitionScan { rel, conditions, .. }) = scan.map(|s| &s.node) else {
             return Ok(None);
         };
@@ -96,6 +97,11 @@ impl LeafStatements {
         self.statements.put(leaf, &Arc::new(made.clone()));
         Ok(made)
     }
+}
+
+/// Whether a scan joins nothing leaf by leaf.
+fn is_of_one_table(scan: &Plan) -> bool {
+    matches!(&scan.node, PlanNode::PartitionScan { partners, .. } if partners.is_empty())
 }
 
 /// Whether a change is one that the leaf's own statement can make.
@@ -148,5 +154,7 @@ fn plan_for(
 fn scan_of(scan: &Plan, leaf: &Arc<Relation>, catalog: &Catalog) -> Result<Option<Plan>> {
     let PlanNode::PartitionScan { rel, .. } = &scan.node else { return Ok(None) };
     let template = LeafTemplate::of(scan)?;
-    template.map(|template| template.plan_of(catalog, leaf, &rel.alias)).transpose()
+    let members =
+        vec![LeafMember { table: rel.clone(), leaf: Some(leaf.clone()), alias: rel.alias.clone() }];
+    template.map(|template| template.plan_of(catalog, &LeafSet { members })).transpose()
 }

@@ -13,6 +13,8 @@
 //!
 //! Who stops early pays for what was read: at first only a few leaves are looked for.
 
+use super::partners::corresponding;
+use hashbrown::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
@@ -51,6 +53,27 @@ impl Leaves {
         let found = self.merged.binary_search_by_key(&at, |group| group.start);
         let alone = at..(at + 1).min(self.oids.len());
         found.map_or(alone, |found| self.merged[found].clone())
+    }
+}
+
+impl Leaves {
+    /// Keeps the leaves, in no wanted order, whose corresponding ones of `table` are in `kept`.
+    pub(crate) fn keep_corresponding(
+        &mut self,
+        catalog: &Catalog,
+        table: Oid,
+        kept: &Leaves,
+    ) -> Result<()> {
+        debug_assert!(self.merged.is_empty() && self.nested.is_empty());
+        let kept: HashSet<Oid> = kept.oids.iter().copied().collect();
+        let mut left = Vec::with_capacity(self.oids.len());
+        for leaf in self.oids.drain(..) {
+            if kept.contains(&corresponding(catalog, leaf, table)?) {
+                left.push(leaf);
+            }
+        }
+        self.oids = left;
+        Ok(())
     }
 }
 

@@ -9,6 +9,8 @@
 //! | `leaf` | locking a leaf |
 //! | `pruning` | which leaves a scan's conditions leave |
 //! | `leaves` | in which order they are read |
+//! | `partners` | leaves that are joined with each other |
+//! | `known` | the same without running anything, for EXPLAIN |
 //! | `cache` | what has been compiled for leaves |
 //! | `columns` | a leaf's columns may stand in another order than its parent's |
 //! | `template` | a leaf's scan, made from the scan of its parent |
@@ -19,20 +21,24 @@
 mod cache;
 mod columns;
 mod key;
+mod known;
 mod leaf;
 mod leaf_statement;
 mod leaves;
+mod partners;
 mod pruning;
 mod route;
 mod template;
 
 pub(crate) use cache::LeafCache;
 pub(crate) use columns::ColumnMap;
+pub(crate) use known::{KnownValues, Stage};
 pub(crate) use leaf::{LockedLeaf, index_above, lock_leaf, lock_mode_of};
 pub(crate) use leaf_statement::LeafStatements;
 pub(crate) use leaves::Leaves;
-pub(crate) use pruning::{ScanPruning, leaves_known};
+pub(crate) use partners::corresponding;
+pub(crate) use pruning::ScanPruning;
 pub(crate) use route::{PartitionCheck, RouteBuffers, Router};
-pub(crate) use template::{LeafTemplate, order_of, size_of};
+pub(crate) use template::{LeafMember, LeafSet, LeafTemplate, order_of};
 
 pub use leaf::lock_mode;

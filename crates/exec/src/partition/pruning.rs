@@ -15,7 +15,6 @@ use steppe_partition::{KeyOrder, KeySet, PartitionMap, PruningSteps};
 use steppe_sql::expr::{Expr, SortKey};
 use steppe_sql::plan::PlannedStmt;
 use steppe_sql::prune::{KeyOfScan, Pruning};
-use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result};
 
 /// The pruning of one scan.
@@ -139,27 +138,12 @@ impl Level {
     }
 }
 
-/// The leaves that are left as far as values are known without running anything: what EXPLAIN
-/// shows.
-pub(crate) fn leaves_known(
+/// A level's key over the columns of the table that is scanned.
+pub(super) fn key_of(
     catalog: &Catalog,
     table: &Arc<Relation>,
-    conditions: &[Expr],
-    order: &[SortKey],
-) -> Result<Leaves> {
-    let io = IoContext::default();
-    let in_order = !order.is_empty();
-    let walk = Walk { catalog, table: table.oid, in_order, wanted: usize::MAX };
-    walk.leaves(&mut |parent, map| {
-        let key = key_of(catalog, table, parent)?;
-        let steps = PruningSteps::compile(&key.pruning(conditions).predicate, key.len());
-        let kept = Kept::Set(steps.evaluate(map, &|_| Ok(None), &io)?);
-        Ok(LevelKept { kept, order: key.order(order, conditions) })
-    })
-}
-
-/// A level's key over the columns of the table that is scanned.
-fn key_of(catalog: &Catalog, table: &Arc<Relation>, parent: &Relation) -> Result<KeyOfScan> {
+    parent: &Relation,
+) -> Result<KeyOfScan> {
     let key = parent.partition_key.as_ref();
     let key = key.ok_or_else(|| Error::internal("partitioned table without a key"))?;
     KeyOfScan::new(catalog, table, parent, key)

@@ -1,4 +1,5 @@
-//! A leaf's scan, made from the scan of its parent.
+//! A leaf's scan, made from the scan of its parent; a join or an aggregation of leaves from that
+//! of their parents.
 //!
 //! The planner writes one scan against the partitioned table; columns are found in
 //! the leaf by name, and of an index the one that was made or attached for it. A
@@ -87,24 +88,79 @@ fn all_of(mut conditions: Vec<Expr>) -> Option<Expr> {
     }
 }
 
-/// The number of nodes in a plan.
-pub(crate) fn size_of(plan: &Plan) -> usize {
-    let mut size = 1;
-    crate::deps::for_each_child(plan, &mut |child| size += size_of(child));
-    size
+/// The leaves of one turn: the leading table's and those of its partners.
+pub(crate) struct LeafSet {
+    pub(crate) members: Vec<LeafMember>,
+}
+
+/// A leaf in the place of a table that the template names.
+pub(crate) struct LeafMember {
+    pub(crate) table: ScanRelation,
+    /// `None`: there are no rows of it.
+    pub(crate) leaf: Option<Arc<Relation>>,
+    /// What EXPLAIN calls it.
+    pub(crate) alias: Arc<str>,
+}
+
+impl LeafSet {
+    fn member(&self, rel: &ScanRelation) -> Result<&LeafMember> {
+        let is_it = |member: &&LeafMember| {
+            member.table.relation.oid == rel.relation.oid && member.table.alias == rel.alias
+        };
+        let found = self.members.iter().find(is_it);
+        found.ok_or_else(|| Error::internal("a template names another table than its scan"))
+    }
 }
 
 impl LeafTemplate {
-    /// The scan of a leaf, whose `alias` EXPLAIN shows.
-    pub(crate) fn plan_of(
-        &self,
-        catalog: &Catalog,
-        leaf: &Arc<Relation>,
-        alias: &Arc<str>,
-    ) -> Result<Plan> {
-        let plan = leaf_plan(&self.plan, catalog, leaf, alias)?;
+    /// What is done for leaves.
+    pub(crate) fn plan_of(&self, catalog: &Catalog, leaves: &LeafSet) -> Result<Plan> {
+        let plan = plan_over(&self.plan, catalog, leaves)?;
         let has_order = matches!(plan.node, PlanNode::IndexScan { .. }) || self.order.is_empty();
         Ok(if has_order { plan } else { sorted(plan, &self.order) })
+    }
+}
+
+/// A part of a template, with its scans over leaves.
+fn plan_over(template: &Plan, catalog: &Catalog, leaves: &LeafSet) -> Result<Plan> {
+    let rel = match &template.node {
+        PlanNode::SeqScan { rel, .. } | PlanNode::IndexScan { rel, .. } => rel,
+        _ => {
+            let mut plan = template.clone();
+            for_each_child_mut(&mut plan, &mut |child| {
+                *child = plan_over(child, catalog, leaves)?;
+                Ok(())
+            })?;
+            return Ok(plan);
+        }
+    };
+    let member = leaves.member(rel)?;
+    match &member.leaf {
+        Some(leaf) => leaf_plan(template, catalog, leaf, &member.alias),
+        None => Ok(no_rows(template)),
+    }
+}
+
+/// The scan of a leaf that is not there.
+fn no_rows(template: &Plan) -> Plan {
+    let node = PlanNode::Result { one_time_filter: Some(Expr::boolean(false)), child: None };
+    Plan { node, filter: None, project: None, ..template.clone() }
+}
+
+/// The children of a node that a template may have above its scans.
+fn for_each_child_mut(plan: &mut Plan, f: &mut dyn FnMut(&mut Plan) -> Result<()>) -> Result<()> {
+    match &mut plan.node {
+        PlanNode::NestLoop { outer, inner, .. }
+        | PlanNode::HashJoin { outer, inner, .. }
+        | PlanNode::MergeJoin { outer, inner, .. } => {
+            f(outer)?;
+            f(inner)
+        }
+        PlanNode::Materialize(child)
+        | PlanNode::Sort { child, .. }
+        | PlanNode::Agg { child, .. } => f(child),
+        PlanNode::Append(children) => children.iter_mut().try_for_each(f),
+        _ => Err(Error::internal("a node that a leaf's template does not have")),
     }
 }
 
@@ -149,10 +205,6 @@ fn leaf_plan(
                 index_only: *index_only,
                 columns: attributes(columns, map.as_ref())?,
             }
-        }
-        PlanNode::Append(children) => {
-            let children = children.iter().map(|c| leaf_plan(c, catalog, leaf, alias));
-            PlanNode::Append(children.collect::<Result<_>>()?)
         }
         _ => return Err(Error::internal("a partitioned table's scan is of another kind")),
     };

@@ -357,9 +357,11 @@ impl World {
     pub fn explain(&self, text: &str) -> Vec<String> {
         let stmt = self.compile(text, &[]).expect("statement compiles");
         let options = ExplainOptions { costs: false, ..ExplainOptions::default() };
+        let env = self.env();
         let explained = Explained {
             stmt: stmt.planned(),
             catalog: &self.catalog,
+            env: &env,
             params: &[],
             instruments: &[],
             leaf_runs: &[],

@@ -87,6 +87,7 @@ impl Session {
         let explained = Explained {
             stmt: portal.plan.compiled.planned(),
             catalog: &self.names.catalog,
+            env: &self.env,
             params: &portal.params,
             instruments: execution.as_ref().map_or(&[], Execution::instruments),
             leaf_runs: execution.as_ref().map_or(&[], Execution::leaf_runs),

@@ -242,6 +242,8 @@ impl Reader<'_> {
             hashagg: self.bool("enable_hashagg"),
             sort: self.bool("enable_sort"),
             material: self.bool("enable_material"),
+            partitionwise_join: self.bool("enable_partitionwise_join"),
+            partitionwise_aggregate: self.bool("enable_partitionwise_aggregate"),
             work_mem_kb: u64::try_from(self.int("work_mem")).unwrap_or(0),
         }
     }

@@ -136,6 +136,7 @@ impl Planner<'_> {
         having.iter_mut().for_each(|h| wanted.replace(h));
 
         let groups = self.estimated_groups(query, &wanted, rel.plan.cost.rows);
+        let by_leaf = self.groups_by_leaf(query, &wanted.keys, &rel)?;
         let Rel { plan: child, layout, .. } = rel;
         let to_slots = |e: &Expr| to_slots(e.clone(), &layout);
         let mut keys = wanted.keys.iter().map(to_slots).collect::<Result<Vec<_>>>()?;
@@ -150,6 +151,12 @@ impl Planner<'_> {
             let expand = Expand::of(&wanted, sets);
             empty_groups = expand.empty_groups(&wanted);
             child = expanded(child, &mut keys, expand, wanted.groupings.len());
+        }
+        if by_leaf {
+            return self.over_each_leaf(child, |planner, leaf, leaves| {
+                let (types, groups) = (wanted.types(), clamp_rows(groups / leaves));
+                planner.aggregation(leaf, keys, aggregates, having, types, groups, empty_groups)
+            });
         }
         Ok(self.aggregation(child, keys, aggregates, having, wanted.types(), groups, empty_groups))
     }

@@ -511,7 +511,7 @@ impl Planner<'_> {
 
     /// The cheapest method for a given outer and inner side. `single` names the inner side's base
     /// relation and its own conditions, for an index scan by join key.
-    fn cheapest_join(
+    pub(super) fn cheapest_join(
         &mut self,
         from: &FromContext<'_>,
         kind: JoinKind,
@@ -520,6 +520,9 @@ impl Planner<'_> {
         on: Vec<Expr>,
         single: Option<(usize, Vec<Expr>)>,
     ) -> Result<Rel> {
+        if let Some(by_leaf) = self.partitionwise_join(from, kind, &outer, &inner, &on, &single)? {
+            return Ok(by_leaf);
+        }
         let mut best: Option<Rel> = None;
         let mut consider = |rel: Rel| {
             if best.as_ref().is_none_or(|b| rel.plan.cost.total < b.plan.cost.total) {
@@ -573,7 +576,12 @@ impl Planner<'_> {
 
     /// Equality conditions with one side each: (outer expression, inner expression, operator,
     /// position in `on`).
-    fn equi_keys(&self, outer: &Rel, inner: &Rel, on: &[Expr]) -> Vec<(Expr, Expr, Oid, usize)> {
+    pub(super) fn equi_keys(
+        &self,
+        outer: &Rel,
+        inner: &Rel,
+        on: &[Expr],
+    ) -> Vec<(Expr, Expr, Oid, usize)> {
         let mut keys = Vec::new();
         for (i, condition) in on.iter().enumerate() {
             let Expr::Func { args, syntax: CallSyntax::Operator(op), .. } = condition else {
@@ -795,7 +803,7 @@ impl Planner<'_> {
         Ok(outer_only(kind, width, rel))
     }
 
-    fn join_rows(
+    pub(super) fn join_rows(
         &self,
         from: &FromContext<'_>,
         kind: JoinKind,

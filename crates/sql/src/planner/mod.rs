@@ -7,7 +7,8 @@
 //!     ├─ from     base relations: sequential or index scan   (scan, index)
 //!     │           join order and methods, cheapest first     (join)
 //!     │           or in an index's order                     (ordered)
-//!     │           partitioned tables: one leaf's scan for all (partition)
+//!     │           partitioned tables: one leaf's scan for all (partition),
+//!     │           joined and grouped leaf by leaf (partitionwise)
 //!     │           tables that others inherit from: each one's scan (inherit)
 //!     ├─ upper    DISTINCT, ORDER BY, LIMIT, set operations;
 //!     │           grouping, window, project_set on the way
@@ -28,6 +29,7 @@ mod lateral;
 mod modify;
 mod ordered;
 mod partition;
+mod partitionwise;
 mod prep;
 mod project_set;
 mod scan;
@@ -67,6 +69,10 @@ pub struct PlannerSettings {
     pub sort: bool,
     /// enable_material
     pub material: bool,
+    /// enable_partitionwise_join
+    pub partitionwise_join: bool,
+    /// enable_partitionwise_aggregate
+    pub partitionwise_aggregate: bool,
     /// work_mem in kB
     pub work_mem_kb: u64,
 }
@@ -83,6 +89,8 @@ impl Default for PlannerSettings {
             hashagg: true,
             sort: true,
             material: true,
+            partitionwise_join: false,
+            partitionwise_aggregate: false,
             work_mem_kb: 4096,
         }
     }
@@ -227,6 +235,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) work_tables: usize,
     /// See [`PlannedStmt::depends_on_literals`].
     pub(crate) depends_on_literals: bool,
+    /// What is planned is for a leaf: a partitioned table stands for its average one.
+    in_leaf: bool,
     /// Partitioned tables' sizes, once they have been asked for.
     partitioned_sizes: HashMap<Oid, partition::PartitionedSize>,
 }
@@ -242,6 +252,7 @@ impl<'a> Planner<'a> {
             cte_levels: Vec::new(),
             work_tables: 0,
             depends_on_literals: false,
+            in_leaf: false,
             partitioned_sizes: HashMap::new(),
         }
     }

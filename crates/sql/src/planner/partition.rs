@@ -99,6 +99,7 @@ impl Planner<'_> {
             template: Box::new(template),
             conditions,
             order,
+            partners: Vec::new(),
         };
         Ok(Rel { plan: node(scan, types, names, cost), layout, rtes })
     }
@@ -144,7 +145,7 @@ impl Planner<'_> {
     }
 
     /// What a partitioned table's leaves come to: asked once a statement.
-    fn partitioned_size(&mut self, table: Oid) -> Result<PartitionedSize> {
+    pub(super) fn partitioned_size(&mut self, table: Oid) -> Result<PartitionedSize> {
         if let Some(known) = self.partitioned_sizes.get(&table) {
             return Ok(*known);
         }

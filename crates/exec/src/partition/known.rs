@@ -1,0 +1,99 @@
+//! Which leaves a scan has, as far as is known without running it: what EXPLAIN shows.
+//!
+//! PostgreSQL prunes three times: when it plans, by constants and by parameters whose values
+//! it plans for; when execution starts, by stable functions; and while it runs, by what
+//! sub-selects and outer rows give. We prune once, when a scan starts, but show the first two
+//! apart as it does.
+
+use super::leaves::{Kept, Leaves, LevelKept, Walk};
+use super::pruning::key_of;
+use crate::context::ExecContext;
+use crate::env::FnContext;
+use crate::expr::{Compiler, Row};
+use crate::statement::ExecEnv;
+use std::sync::Arc;
+use steppe_catalog::{Builtins, Relation};
+use steppe_partition::PruningSteps;
+use steppe_sql::expr::{Expr, SortKey};
+use steppe_sql::plan::{Plan, PlanNode, PlannedStmt};
+use steppe_types::{Datum, Error, Result};
+
+/// When leaves are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The statement is planned.
+    Plan,
+    /// Its execution starts.
+    Start,
+}
+
+/// What values come from.
+#[derive(Clone, Copy)]
+pub(crate) struct KnownValues<'a> {
+    pub(crate) stmt: &'a PlannedStmt,
+    pub(crate) env: &'a ExecEnv,
+    /// Those that are missing are not known.
+    pub(crate) params: &'a [Datum],
+}
+
+impl KnownValues<'_> {
+    /// The leaves that a partitioned table's scan has, in the order wanted of it or by bounds.
+    pub(crate) fn leaves_of(&self, scan: &Plan, stage: Stage, in_order: bool) -> Result<Leaves> {
+        let PlanNode::PartitionScan { rel, conditions, order, partners, .. } = &scan.node else {
+            return Err(Error::internal("not a scan of a partitioned table"));
+        };
+        let order = if in_order { &order[..] } else { &[] };
+        let mut found = self.leaves(stage, &rel.relation, conditions, order)?;
+        for partner in partners.iter().filter(|partner| partner.is_needed) {
+            let table = &partner.rel.relation;
+            let kept = self.leaves(stage, table, &partner.conditions, &[])?;
+            found.keep_corresponding(&self.env.catalog, table.oid, &kept)?;
+        }
+        Ok(found)
+    }
+
+    fn leaves(
+        &self,
+        stage: Stage,
+        table: &Arc<Relation>,
+        conditions: &[Expr],
+        order: &[SortKey],
+    ) -> Result<Leaves> {
+        let catalog = &self.env.catalog;
+        let in_order = !order.is_empty();
+        let walk = Walk { catalog, table: table.oid, in_order, wanted: usize::MAX };
+        walk.leaves(&mut |parent, map| {
+            let key = key_of(catalog, table, parent)?;
+            let said = key.pruning(conditions);
+            let values: Vec<Option<Datum>> =
+                said.slots.iter().map(|slot| self.value(stage, slot)).collect();
+            let slot = |number: u32| Ok(values.get(number as usize).cloned().flatten());
+            let steps = PruningSteps::compile(&said.predicate, key.len());
+            let kept = Kept::Set(steps.evaluate(map, &slot, &self.env.io)?);
+            Ok(LevelKept { kept, order: key.order(order, conditions) })
+        })
+    }
+
+    fn value(&self, stage: Stage, expr: &Expr) -> Option<Datum> {
+        if !is_known(stage, expr) {
+            return None;
+        }
+        let catalog = self.env.catalog.clone();
+        let compiled = Compiler::new(self.stmt, FnContext::pure(catalog)).expr(expr).ok()?;
+        let mut cx = ExecContext::for_folding(self.env.functions());
+        cx.set_params(self.params.into());
+        // What cannot be computed prunes nothing, as when the scan runs.
+        compiled.eval(&mut cx, Row::EMPTY).ok()
+    }
+}
+
+fn is_known(stage: Stage, expr: &Expr) -> bool {
+    let here = match expr {
+        Expr::ExecParam { .. } | Expr::SubPlan(_) | Expr::SubLink { .. } => false,
+        Expr::Func { func, .. } => Builtins::get().proc(*func).is_some_and(|function| {
+            function.volatility == b'i' || function.volatility == b's' && stage == Stage::Start
+        }),
+        _ => true,
+    };
+    here && expr.children().into_iter().all(|child| is_known(stage, child))
+}

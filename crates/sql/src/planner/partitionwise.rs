@@ -1,0 +1,213 @@
+//! Joins and aggregations leaf by leaf (enable_partitionwise_join,
+//! enable_partitionwise_aggregate).
+//!
+//! Tables with the same bounds that are joined on their keys have matching rows only in
+//! corresponding leaves; grouped by the key, a group's rows are all in one leaf. Then
+//! the join or the aggregation goes into the template of the scan:
+//!
+//! ```text
+//!   Hash Join                            partition scan, leaf by leaf
+//!    ├ partition scan of t    becomes     └ Hash Join
+//!    └ partition scan of u                   ├ scan of t's leaf
+//!                                            └ scan of u's leaf
+//! ```
+//!
+//! One template serves all pairs of leaves, however many there are. Whether bounds are
+//! the same is found out once, when the statement is planned, and only with these settings
+//! on: that takes time by the number of leaves.
+
+use super::index::over_entry;
+use super::join::FromContext;
+use super::scan::clamp_rows;
+use super::{Planner, Rel, node};
+use crate::expr::Expr;
+use crate::plan::*;
+use crate::prune::{KeyOfScan, is_same};
+use crate::query::{JoinKind, Query, Rte, RteKind};
+use std::sync::Arc;
+use steppe_catalog::Relation;
+use steppe_types::{Oid, Result};
+
+/// A scan of a partitioned table that does nothing besides its template.
+struct LeafByLeaf<'p> {
+    rel: &'p ScanRelation,
+    template: &'p Plan,
+    conditions: &'p [Expr],
+    partners: &'p [PartnerTable],
+}
+
+impl<'p> LeafByLeaf<'p> {
+    fn of(plan: &'p Plan) -> Option<LeafByLeaf<'p>> {
+        match &plan.node {
+            PlanNode::PartitionScan { rel, template, conditions, order, partners }
+                if plan.is_plain() && template.project.is_none() && order.is_empty() =>
+            {
+                Some(LeafByLeaf { rel, template, conditions, partners })
+            }
+            _ => None,
+        }
+    }
+
+    /// The tables whose keys say where a row is: a row of an outer join's other side may be
+    /// missing.
+    fn tables(&self) -> impl Iterator<Item = &'p ScanRelation> {
+        let needed = self.partners.iter().filter(|partner| partner.is_needed);
+        std::iter::once(self.rel).chain(needed.map(|partner| &partner.rel))
+    }
+}
+
+impl Planner<'_> {
+    /// A join of each leaf with the corresponding one, where that gives the join.
+    pub(super) fn partitionwise_join(
+        &mut self,
+        from: &FromContext<'_>,
+        kind: JoinKind,
+        outer: &Rel,
+        inner: &Rel,
+        on: &[Expr],
+        single: &Option<(usize, Vec<Expr>)>,
+    ) -> Result<Option<Rel>> {
+        // Rows that are to be changed or locked are found by one scan of their table.
+        let is_read = |rel: &Rel| rel.layout.iter().all(|column| column.1 != ROW_ID);
+        let is_kind = !matches!(kind, JoinKind::Right | JoinKind::Full);
+        if !self.ctx.settings.partitionwise_join || !is_kind || !is_read(outer) || !is_read(inner) {
+            return Ok(None);
+        }
+        let (Some(left), Some(right)) = (LeafByLeaf::of(&outer.plan), LeafByLeaf::of(&inner.plan))
+        else {
+            return Ok(None);
+        };
+        let keys = self.equi_keys(outer, inner, on);
+        let pairs: Vec<(Expr, Expr)> = keys.into_iter().map(|(a, b, ..)| (a, b)).collect();
+        if !self.is_joined_by_key(from.rtes, &left, &right, &pairs)?
+            || !self.has_same_leaves(left.rel.relation.oid, right.rel.relation.oid)?
+        {
+            return Ok(None);
+        }
+        let of_leaf = |rel: &Rel, template: &Plan| Rel { plan: template.clone(), ..rel.clone() };
+        let (a, b) = (of_leaf(outer, left.template), of_leaf(inner, right.template));
+        let before = std::mem::replace(&mut self.in_leaf, true);
+        let joined = self.cheapest_join(from, kind, a, b, on.to_vec(), single.clone());
+        self.in_leaf = before;
+        let Rel { plan: template, layout, rtes } = joined?;
+        let leaves = self.partitioned_size(left.rel.relation.oid)?.leaves.max(1.0);
+        let mut cost = times(&template.cost, leaves);
+        cost.rows = clamp_rows(self.join_rows(from, kind, outer, inner, on));
+        let is_needed = matches!(kind, JoinKind::Inner | JoinKind::Semi);
+        let (rel, conditions) = (right.rel.clone(), right.conditions.to_vec());
+        let mut partners = left.partners.to_vec();
+        partners.push(PartnerTable { rel, conditions, is_needed });
+        partners.extend(
+            right.partners.iter().cloned().map(|partner| PartnerTable {
+                is_needed: partner.is_needed && is_needed,
+                ..partner
+            }),
+        );
+        let (types, names) = (template.types.clone(), template.slot_names.clone());
+        let scan = PlanNode::PartitionScan {
+            rel: left.rel.clone(),
+            template: Box::new(template),
+            conditions: left.conditions.to_vec(),
+            order: Vec::new(),
+            partners,
+        };
+        Ok(Some(Rel { plan: node(scan, types, names, cost), layout, rtes }))
+    }
+
+    /// Whether every column of the partition keys is compared for equality.
+    fn is_joined_by_key(
+        &self,
+        rtes: &[Rte],
+        left: &LeafByLeaf<'_>,
+        right: &LeafByLeaf<'_>,
+        pairs: &[(Expr, Expr)],
+    ) -> Result<bool> {
+        for a in left.tables() {
+            let a = self.key_over_entry(rtes, a)?;
+            for b in right.tables() {
+                let b = self.key_over_entry(rtes, b)?;
+                let is_pair =
+                    |a: &Expr, b: &Expr| pairs.iter().any(|(x, y)| is_same(x, a) && is_same(y, b));
+                if a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| is_pair(a, b)) {
+                    return Ok(!a.is_empty());
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// A partition key over a query's entry; nothing if the entry is not found.
+    fn key_over_entry(&self, rtes: &[Rte], rel: &ScanRelation) -> Result<Vec<Expr>> {
+        let is_entry = |rte: &Rte| match &rte.kind {
+            RteKind::Relation(relation) => {
+                relation.oid == rel.relation.oid && rte.alias == rel.alias
+            }
+            _ => false,
+        };
+        let entry = rtes.iter().position(is_entry);
+        let (Some(entry), Some(key)) = (entry, &rel.relation.partition_key) else {
+            return Ok(Vec::new());
+        };
+        let table: &Arc<Relation> = &rel.relation;
+        let key = KeyOfScan::new(self.ctx.catalog, table, table, key)?;
+        Ok(key.exprs().map(|expr| over_entry(expr.clone(), entry)).collect())
+    }
+
+    /// Whether partitions correspond one by one and are all leaves.
+    fn has_same_leaves(&self, left: Oid, right: Oid) -> Result<bool> {
+        let catalog = self.ctx.catalog;
+        let (Some(a), Some(b)) = (catalog.partition_map(left)?, catalog.partition_map(right)?)
+        else {
+            return Ok(false);
+        };
+        Ok(a.has_same_bounds(b) && self.has_only_leaves(left) && self.has_only_leaves(right))
+    }
+
+    fn has_only_leaves(&self, table: Oid) -> bool {
+        let catalog = self.ctx.catalog;
+        let is_leaf = |oid| catalog.relation(oid).is_some_and(|part| part.partition_key.is_none());
+        catalog.children(table).all(is_leaf)
+    }
+
+    /// Whether all rows of a group are in one leaf, since it is grouped by the partition key.
+    pub(super) fn groups_by_leaf(&self, query: &Query, keys: &[Expr], rel: &Rel) -> Result<bool> {
+        if !self.ctx.settings.partitionwise_aggregate
+            || query.grouping_sets.is_some()
+            || keys.iter().any(super::returns_set)
+        {
+            return Ok(false);
+        }
+        let Some(scan) = LeafByLeaf::of(&rel.plan) else { return Ok(false) };
+        for table in scan.tables() {
+            let columns = self.key_over_entry(&query.rtes, table)?;
+            let is_key = |column: &Expr| keys.iter().any(|key| is_same(key, column));
+            if !columns.is_empty() && columns.iter().all(is_key) {
+                return Ok(self.has_only_leaves(scan.rel.relation.oid));
+            }
+        }
+        Ok(false)
+    }
+
+    /// What `make` makes of a scan's template and the number of leaves, for each leaf.
+    pub(super) fn over_each_leaf(
+        &mut self,
+        mut scan: Plan,
+        make: impl FnOnce(&mut Self, Plan, f64) -> Rel,
+    ) -> Result<Rel> {
+        let PlanNode::PartitionScan { rel, template, .. } = &mut scan.node else {
+            return Err(steppe_types::Error::internal("not a scan of a partitioned table"));
+        };
+        let leaves = self.partitioned_size(rel.relation.oid)?.leaves.max(1.0);
+        let made = make(self, (**template).clone(), leaves);
+        scan.types = made.plan.types.clone();
+        scan.slot_names = made.plan.slot_names.clone();
+        scan.cost = times(&made.plan.cost, leaves);
+        **template = made.plan;
+        Ok(Rel { plan: scan, ..made })
+    }
+}
+
+/// The cost of doing something for so many leaves.
+fn times(leaf: &Cost, leaves: f64) -> Cost {
+    Cost { total: leaf.total * leaves, rows: clamp_rows(leaf.rows * leaves), ..*leaf }
+}
