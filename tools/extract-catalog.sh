@@ -59,3 +59,13 @@ run -c "copy (select o.oid, o.conname, o.contype, o.conrelid, o.conindid, o.conk
 # Settings, as pg_settings describes them.
 run -c "copy (select name, unit, category, context, vartype, min_val, max_val, enumvals, boot_val
     from pg_settings order by name) to stdout (header)" > "$out/pg_settings.tsv"
+
+# The functions of pg_pathman: their signatures are declared in a schema of their own. The schema's OID is
+# left 0 (it is where CREATE EXTENSION puts it), the OIDs are ours, from what initdb leaves free.
+run -f "$(dirname "$0")/pg_pathman.sql" > /dev/null
+run -c "copy (select 15599 + row_number() over (order by t.oid) as oid, proname, 0 as pronamespace, proowner,
+        13 as prolang, $(columns pg_proc | sed 's/^oid, proname, pronamespace, proowner, prolang, //; s/, probin,/, '"'"'\$libdir\/pg_pathman'"'"' as probin,/'),
+        pg_get_expr(proargdefaults, 0) as argdefaults
+    from pg_catalog.pg_proc t where pronamespace = 'pathman'::regnamespace order by 1) to stdout (header)" \
+    > "$out/pg_pathman.tsv"
+run -c "drop schema pathman cascade" 2> /dev/null

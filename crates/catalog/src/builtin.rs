@@ -54,6 +54,8 @@ pub struct Proc {
     pub name: &'static str,
     /// Whether it is in information_schema, not in pg_catalog.
     pub in_information_schema: bool,
+    /// The extension that brings it, into the schema that CREATE EXTENSION names.
+    pub extension: Option<&'static str>,
     /// Input argument types.
     pub args: Vec<Oid>,
     /// Return type.
@@ -181,6 +183,7 @@ pub struct Builtins {
     types_by_name: HashMap<&'static str, Oid>,
     procs: HashMap<Oid, Proc>,
     procs_by_name: HashMap<&'static str, Vec<Oid>>,
+    extension_procs: HashMap<&'static str, Vec<Oid>>,
     operators: HashMap<Oid, Operator>,
     operators_by_name: HashMap<&'static str, Vec<Oid>>,
     casts: HashMap<(Oid, Oid), Cast>,
@@ -221,6 +224,19 @@ impl Builtins {
     /// All overloads of a function name.
     pub fn procs_named(&self, name: &str) -> impl Iterator<Item = &Proc> {
         self.procs_by_name.get(name).into_iter().flatten().map(|oid| &self.procs[oid])
+    }
+
+    /// All overloads of a function name that extensions bring, installed or not.
+    pub fn extension_procs_named(&self, name: &str) -> impl Iterator<Item = &Proc> {
+        self.extension_procs.get(name).into_iter().flatten().map(|oid| &self.procs[oid])
+    }
+
+    /// The functions that an extension brings, by OID.
+    pub fn procs_of_extension(&self, extension: &str) -> Vec<&Proc> {
+        let brought = self.procs.values().filter(|p| p.extension == Some(extension));
+        let mut procs: Vec<&Proc> = brought.collect();
+        procs.sort_unstable_by_key(|p| p.oid);
+        procs
     }
 
     /// An operator by OID.
@@ -278,6 +294,7 @@ impl Builtins {
         let tables: HashMap<&'static str, Table> = data_files!(
             "pg_type",
             "pg_proc",
+            "pg_pathman",
             "pg_operator",
             "pg_cast",
             "pg_aggregate",
@@ -299,12 +316,20 @@ impl Builtins {
         .collect();
 
         let types = load_types(&tables["pg_type"]);
-        let procs = load_procs(&tables["pg_proc"]);
+        let mut procs = load_procs(&tables["pg_proc"], None);
+        let built_in = group_by_name(procs.values().map(|p| (p.name, p.oid)));
+        let mut brought = HashMap::new();
+        for extension in EXTENSIONS_WITH_FUNCTIONS {
+            brought.extend(load_procs(&tables[extension], Some(extension)));
+        }
+        let extension_procs = group_by_name(brought.values().map(|p| (p.name, p.oid)));
+        procs.extend(brought);
         let operators = load_operators(&tables["pg_operator"]);
         let (orderings, strategies) = load_orderings(&tables["pg_opclass"], &tables["pg_amop"]);
         Builtins {
             types_by_name: types.iter().map(|(oid, t)| (t.name, *oid)).collect(),
-            procs_by_name: group_by_name(procs.values().map(|p| (p.name, p.oid))),
+            procs_by_name: built_in,
+            extension_procs,
             operators_by_name: group_by_name(operators.values().map(|o| (o.name, o.oid))),
             casts: load_casts(&tables["pg_cast"]),
             aggregates: load_aggregates(&tables["pg_aggregate"]),
@@ -347,11 +372,14 @@ fn load_types(table: &Table) -> HashMap<Oid, Type> {
     table.rows().map(read).map(|t| (t.oid, t)).collect()
 }
 
-fn load_procs(table: &Table) -> HashMap<Oid, Proc> {
-    table.rows().map(load_proc).map(|p| (p.oid, p)).collect()
+/// The extensions with functions; each has a file of the shape of pg_proc's.
+const EXTENSIONS_WITH_FUNCTIONS: &[&str] = &["pg_pathman"];
+
+fn load_procs(table: &Table, extension: Option<&'static str>) -> HashMap<Oid, Proc> {
+    table.rows().map(|row| load_proc(row, extension)).map(|p| (p.oid, p)).collect()
 }
 
-fn load_proc(row: Row<'_>) -> Proc {
+fn load_proc(row: Row<'_>, extension: Option<&'static str>) -> Proc {
     let args = tsv::oid_vector(row.text("proargtypes"));
     let modes = tsv::array(row.text("proargmodes"));
     let names = tsv::array(row.text("proargnames"));
@@ -362,7 +390,8 @@ fn load_proc(row: Row<'_>) -> Proc {
     Proc {
         oid: row.number("oid"),
         name: row.text("proname"),
-        in_information_schema: row.text("pronamespace") != "11",
+        in_information_schema: extension.is_none() && row.text("pronamespace") != "11",
+        extension,
         ret: row.number("prorettype"),
         kind: row.byte("prokind"),
         strict: row.flag("proisstrict"),

@@ -13,6 +13,7 @@
 //! reads its own private version, which is merged and published at commit.
 
 pub mod builtin;
+pub mod extension;
 pub mod partition;
 pub mod relation;
 pub mod snapshot;
@@ -20,6 +21,7 @@ pub mod store;
 pub mod system;
 
 pub use builtin::Builtins;
+pub use extension::{AvailableExtension, Extension, Pathman};
 pub use partition::{PartitionColumn, PartitionKey, PartitionOf};
 pub use relation::{
     Column, ColumnStatistics, Constraint, ConstraintKind, IndexInfo, IndexKey, OnCommit, RelKind,

@@ -5,6 +5,7 @@
 //! (defaults, checks, index expressions, view bodies) are kept as SQL text and
 //! bound when a statement that needs them is planned.
 
+use crate::extension::Pathman;
 use crate::partition::{PartitionKey, PartitionOf};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -70,6 +71,9 @@ pub struct Relation {
     /// PARTITION OF; of an index: that it belongs to the parent's.
     #[serde(default)]
     pub partition_of: Option<PartitionOf>,
+    /// What pg_pathman's functions keep of a table that they partitioned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pathman: Option<Arc<Pathman>>,
     /// INHERITS: the parents in order.
     #[serde(default)]
     pub inherits: Vec<Oid>,
@@ -310,6 +314,7 @@ impl Relation {
             overflow: None,
             partition_key: None,
             partition_of: None,
+            pathman: None,
             inherits: Vec::new(),
             statistics: None,
             options: Vec::new(),

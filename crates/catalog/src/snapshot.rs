@@ -1,5 +1,6 @@
 //! One immutable version of all schema objects.
 
+use crate::extension::Extension;
 use crate::partition::PartitionKey;
 use crate::relation::Relation;
 use crate::{BOOTSTRAP_SUPERUSER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC};
@@ -46,6 +47,7 @@ pub struct Catalog {
     /// Grows with every published change; cached plans name it.
     pub epoch: u64,
     schemas: OrdMap<Oid, Arc<Schema>>,
+    extensions: OrdMap<Oid, Arc<Extension>>,
     relations: OrdMap<Oid, Arc<Relation>>,
     relations_by_name: HashMap<(Oid, Arc<str>), Oid>,
     /// (parent, child) for partitions of tables and of indexes, and for INHERITS.
@@ -71,6 +73,7 @@ impl Catalog {
         let mut catalog = Catalog {
             epoch: 1,
             schemas: OrdMap::new(),
+            extensions: OrdMap::new(),
             relations: OrdMap::new(),
             relations_by_name: HashMap::new(),
             children: OrdSet::new(),
@@ -125,6 +128,21 @@ impl Catalog {
         self.schemas.values()
     }
 
+    /// The installed extensions by OID.
+    pub fn extensions(&self) -> impl Iterator<Item = &Arc<Extension>> {
+        self.extensions.values()
+    }
+
+    /// An installed extension by OID.
+    pub fn extension(&self, oid: Oid) -> Option<&Arc<Extension>> {
+        self.extensions.get(&oid)
+    }
+
+    /// An installed extension by name.
+    pub fn extension_named(&self, name: &str) -> Option<&Arc<Extension>> {
+        self.extensions.values().find(|e| &*e.name == name)
+    }
+
     /// A relation by OID.
     pub fn relation(&self, oid: Oid) -> Option<&Arc<Relation>> {
         self.relations.get(&oid)
@@ -157,6 +175,16 @@ impl Catalog {
     /// Removes a schema.
     pub fn remove_schema(&mut self, oid: Oid) {
         self.schemas.remove(&oid);
+    }
+
+    /// Adds or replaces an extension.
+    pub fn put_extension(&mut self, extension: Extension) {
+        self.extensions.insert(extension.oid, Arc::new(extension));
+    }
+
+    /// Removes an extension.
+    pub fn remove_extension(&mut self, oid: Oid) {
+        self.extensions.remove(&oid);
     }
 
     /// Adds or replaces a relation (also under a new name or schema).

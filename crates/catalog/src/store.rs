@@ -19,6 +19,7 @@
 //! different objects merge. A private version is rebased on the newest
 //! published one when a DDL statement starts.
 
+use crate::extension::Extension;
 use crate::relation::Relation;
 use crate::snapshot::{Catalog, Schema};
 use arc_swap::ArcSwap;
@@ -58,6 +59,8 @@ pub enum ObjectId {
     Schema(Oid),
     /// A relation.
     Relation(Oid),
+    /// An extension.
+    Extension(Oid),
 }
 
 /// An object as stored.
@@ -65,6 +68,7 @@ pub enum ObjectId {
 enum StoredObject {
     Schema(Schema),
     Relation(Arc<Relation>),
+    Extension(Extension),
 }
 
 /// Reserved OIDs: next and end.
@@ -258,6 +262,32 @@ impl CatalogStore {
         Ok(())
     }
 
+    /// Adds an extension.
+    pub fn put_extension(
+        &self,
+        txn: &mut Txn,
+        changes: &mut CatalogChanges,
+        extension: Extension,
+    ) -> Result<()> {
+        let id = ObjectId::Extension(extension.oid);
+        self.write(txn, changes, id, &StoredObject::Extension(extension.clone()))?;
+        changes.change(self.new_epoch(), id, |c| c.put_extension(extension));
+        Ok(())
+    }
+
+    /// Removes an extension.
+    pub fn remove_extension(
+        &self,
+        txn: &mut Txn,
+        changes: &mut CatalogChanges,
+        oid: Oid,
+    ) -> Result<()> {
+        let id = ObjectId::Extension(oid);
+        self.delete(txn, changes, id)?;
+        changes.change(self.new_epoch(), id, |c| c.remove_extension(oid));
+        Ok(())
+    }
+
     fn row_of(&self, changes: &CatalogChanges, id: ObjectId) -> Option<RowId> {
         changes.row_ids.get(&id).copied().or_else(|| self.row_ids.lock().get(&id).copied())
     }
@@ -347,6 +377,7 @@ impl CatalogStore {
     pub fn publish(&self, changes: &CatalogChanges) {
         let mut row_ids = self.row_ids.lock();
         let mut catalog = (*self.published()).clone();
+        unlink_moved(changes, &mut catalog);
         for id in &changes.changed {
             let stored = transfer(&changes.catalog, &mut catalog, *id);
             match (stored, changes.row_ids.get(id)) {
@@ -380,6 +411,11 @@ impl CatalogChanges {
         &self.catalog
     }
 
+    /// The epoch of the published version that they are on top of.
+    pub fn base_epoch(&self) -> u64 {
+        self.base_epoch
+    }
+
     /// Whether anything is changed.
     pub fn is_empty(&self) -> bool {
         self.changed.is_empty()
@@ -396,6 +432,7 @@ impl CatalogChanges {
     fn rebase(&mut self, published: Arc<Catalog>, epoch: u64) {
         self.base_epoch = published.epoch;
         let mut catalog = (*published).clone();
+        unlink_moved(self, &mut catalog);
         for id in &self.changed {
             transfer(&self.catalog, &mut catalog, *id);
         }
@@ -403,9 +440,25 @@ impl CatalogChanges {
         self.catalog = Arc::new(catalog);
     }
 
+    /// The same changes for somebody who knows nothing of savepoints.
+    pub fn without_marks(&self) -> CatalogChanges {
+        CatalogChanges {
+            catalog: self.catalog.clone(),
+            base_epoch: self.base_epoch,
+            changed: self.changed.clone(),
+            row_ids: self.row_ids.clone(),
+            marks: Vec::new(),
+        }
+    }
+
+    /// Takes over what somebody has added to them; the savepoints' states stay.
+    pub fn take_over(&mut self, added: CatalogChanges) {
+        *self = CatalogChanges { marks: std::mem::take(&mut self.marks), ..added };
+    }
+
     /// Remembers the present state for the savepoint at nesting depth `depth`.
     pub fn mark(&mut self, depth: usize) {
-        let state = CatalogChanges { marks: Vec::new(), ..self.clone() };
+        let state = self.without_marks();
         self.marks.push((depth, Box::new(state)));
     }
 
@@ -428,6 +481,19 @@ impl CatalogChanges {
     }
 }
 
+/// Takes the partitions out of a version that the changes move or drop. A transaction may give the
+/// place of one to another, in an order that is lost: where they come to is free only then.
+fn unlink_moved(changes: &CatalogChanges, to: &mut Catalog) {
+    for id in &changes.changed {
+        let ObjectId::Relation(oid) = *id else { continue };
+        let Some(old) = to.relation(oid).filter(|old| old.partition_of.is_some()) else { continue };
+        let new = changes.catalog.relation(oid).and_then(|new| new.partition_of.as_ref());
+        if new != old.partition_of.as_ref() {
+            to.remove_relation(oid);
+        }
+    }
+}
+
 /// Copies an object (or its absence) from one version to another; whether it exists.
 fn transfer(from: &Catalog, to: &mut Catalog, id: ObjectId) -> bool {
     match id {
@@ -438,6 +504,16 @@ fn transfer(from: &Catalog, to: &mut Catalog, id: ObjectId) -> bool {
             }
             None => {
                 to.remove_schema(oid);
+                false
+            }
+        },
+        ObjectId::Extension(oid) => match from.extension(oid) {
+            Some(extension) => {
+                to.put_extension((**extension).clone());
+                true
+            }
+            None => {
+                to.remove_extension(oid);
                 false
             }
         },
@@ -459,6 +535,11 @@ fn install(catalog: &mut Catalog, object: StoredObject) -> ObjectId {
         StoredObject::Schema(schema) => {
             let id = ObjectId::Schema(schema.oid);
             catalog.put_schema(schema);
+            id
+        }
+        StoredObject::Extension(extension) => {
+            let id = ObjectId::Extension(extension.oid);
+            catalog.put_extension(extension);
             id
         }
         StoredObject::Relation(relation) => {

@@ -4,8 +4,12 @@
 //! [`ExecEnv`] for each execution, whose [`SessionServices`] answer the functions
 //! that look outside (nextval, current_setting, advisory locks …).
 
+use crate::spi::{DdlFn, FunctionDdl, FunctionFrame};
+use crate::spill::TempSpace;
+use crate::statement::CompiledStmt;
 use std::sync::Arc;
 use steppe_catalog::Catalog;
+use steppe_sql::ast::Statement;
 use steppe_txn::LockWait;
 use steppe_types::row::RowLayout;
 use steppe_types::{Datum, Error, Oid, Result};
@@ -66,6 +70,44 @@ pub trait SessionServices: Send + Sync {
     fn newer_catalog(&self, planned: &Arc<Catalog>) -> Option<Arc<Catalog>> {
         let _ = planned;
         None
+    }
+
+    /// What a function's statements see of the session at this point.
+    fn function_frame(&self) -> Result<FunctionFrame> {
+        Err(Error::not_supported("a function that runs statements in this context"))
+    }
+
+    /// Plans a statement that a function runs, with parameters of these types, against the
+    /// catalog of [`SessionServices::function_frame`].
+    fn plan_for_function(
+        &self,
+        statement: &Arc<Statement>,
+        source: &Arc<str>,
+        params: &[Oid],
+    ) -> Result<Arc<CompiledStmt>> {
+        let _ = (statement, source, params);
+        Err(Error::not_supported("a function that runs statements in this context"))
+    }
+
+    /// Runs DDL for a function. Afterwards its changes are in force for what the function does
+    /// next, and for the session's later statements.
+    fn ddl_for_function(&self, call: FunctionDdl<'_>, f: &mut DdlFn<'_>) -> Result<()> {
+        let _ = (call, f);
+        Err(Error::not_supported("a function that changes the catalog in this context"))
+    }
+
+    /// Runs DDL that adds partitions to a table in a transaction of its own, which is committed when
+    /// this returns. False: it could not have its locks, because this session's are in the way or
+    /// others' for longer than a deadlock may last; nothing was done.
+    fn ddl_apart(
+        &self,
+        table: Oid,
+        services: &Arc<dyn SessionServices>,
+        temp: Arc<TempSpace>,
+        f: &mut DdlFn<'_>,
+    ) -> Result<bool> {
+        let _ = (table, services, temp, f);
+        Err(Error::not_supported("a transaction apart in this context"))
     }
 
     /// nextval by the sequence's OID.

@@ -29,6 +29,7 @@ pub mod server;
 mod services;
 mod session;
 pub mod settings;
+mod spi;
 mod startup;
 mod stream;
 mod system_views;

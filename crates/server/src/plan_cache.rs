@@ -36,6 +36,8 @@ pub struct CachedPlan {
     pub is_heavy: bool,
     /// It changes rows or locks them: not in a READ ONLY transaction.
     pub writes: Option<&'static str>,
+    /// Whether it is over partitioned tables, which may gain partitions before it runs.
+    pub reads_partitions: bool,
     /// It reads the views of what the session has named.
     pub shows_session: bool,
     /// It was planned for its literals, which parameters cannot stand for.

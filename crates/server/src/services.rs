@@ -4,16 +4,20 @@
 //! shared and behind short locks: settings, notices, sequences, the catalog in use.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hashbrown::HashMap;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use steppe_catalog::{
     BOOTSTRAP_SUPERUSER, Catalog, CatalogChanges, OnCommit, PG_CATALOG, RelKind, Relation,
     TEMPORARY_SCHEMA,
 };
-use steppe_exec::{AdvisoryKey, AdvisoryMode, SessionServices};
+use steppe_exec::{
+    AdvisoryKey, AdvisoryMode, CompiledStmt, DdlFn, FunctionDdl, FunctionFrame, SessionServices,
+    TempSpace,
+};
+use steppe_sql::ast::Statement;
 use steppe_txn::{AdvisoryScope, Interrupt, LockTag, LockWait, SessionHandle, SharedMode};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
@@ -21,6 +25,7 @@ use crate::activity::Wait;
 use crate::relation_size;
 use crate::server::{Control, Server};
 use crate::settings::{Action, SessionSettings};
+use crate::spi::FunctionSettings;
 use crate::system_views::session::Named;
 
 /// Who a session is.
@@ -134,6 +139,10 @@ pub(crate) struct Core {
     names: Mutex<NameSpace>,
     /// The transaction's own changes of the catalog.
     changes: Mutex<Option<CatalogChanges>>,
+    /// A function has changed them, and the session does not know yet.
+    pub changed_by_function: AtomicBool,
+    /// What statements need that functions run.
+    pub function_settings: Mutex<FunctionSettings>,
     sequences: Mutex<SequenceValues>,
     /// State of random(), seeded from the system.
     random: Mutex<u64>,
@@ -166,6 +175,8 @@ impl Core {
             named: Mutex::default(),
             names: Mutex::new(names),
             changes: Mutex::default(),
+            changed_by_function: AtomicBool::new(false),
+            function_settings: Mutex::new(FunctionSettings::initial()),
             sequences: Mutex::default(),
             random: Mutex::new(u64::from_le_bytes(seed)),
         }
@@ -174,8 +185,19 @@ impl Core {
     /// The catalog, with what the transaction has changed in it, and search path that functions
     /// see.
     pub(crate) fn set_names(&self, names: NameSpace, changes: Option<&CatalogChanges>) {
+        self.put_names(names);
+        *self.changes() = changes.map(CatalogChanges::without_marks);
+        self.changed_by_function.store(false, Ordering::Relaxed);
+    }
+
+    /// The names alone: the changes are as they were.
+    pub(crate) fn put_names(&self, names: NameSpace) {
         *self.names.lock() = names;
-        *self.changes.lock() = changes.cloned();
+    }
+
+    /// The transaction's changes of the catalog as functions see them, who know no savepoints.
+    pub(crate) fn changes(&self) -> MutexGuard<'_, Option<CatalogChanges>> {
+        self.changes.lock()
     }
 
     /// The catalog and search path that functions see.
@@ -249,6 +271,33 @@ impl SessionServices for Core {
             pending => Arc::clone(catalogs.changes(pending).catalog()),
         };
         (in_force.epoch != planned.epoch).then_some(in_force)
+    }
+
+    fn function_frame(&self) -> Result<FunctionFrame> {
+        Ok(self.frame_of_function())
+    }
+
+    fn plan_for_function(
+        &self,
+        statement: &Arc<Statement>,
+        source: &Arc<str>,
+        params: &[Oid],
+    ) -> Result<Arc<CompiledStmt>> {
+        self.plan_of_function(statement, source, params)
+    }
+
+    fn ddl_for_function(&self, call: FunctionDdl<'_>, f: &mut DdlFn<'_>) -> Result<()> {
+        self.ddl_of_function(call, f)
+    }
+
+    fn ddl_apart(
+        &self,
+        table: Oid,
+        services: &Arc<dyn SessionServices>,
+        temp: Arc<TempSpace>,
+        f: &mut DdlFn<'_>,
+    ) -> Result<bool> {
+        self.run_ddl_apart(table, services, temp, f)
     }
 
     fn nextval(&self, oid: Oid) -> Result<i64> {

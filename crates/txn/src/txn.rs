@@ -156,6 +156,20 @@ impl Txn {
         }
     }
 
+    /// Suspends the running statement, so that another one may run within it: a function's.
+    /// Its snapshot stays valid. Needs one [`Txn::resume_statement`].
+    pub fn suspend_statement(&mut self) -> Snapshot {
+        let outer = self.snapshot();
+        self.hold_snapshot(outer);
+        outer
+    }
+
+    /// Goes on with a statement after those that ran within it. It does not see what they wrote.
+    pub fn resume_statement(&mut self, outer: Snapshot) {
+        self.snapshot_lsn = outer.lsn.0;
+        self.release_snapshot(outer);
+    }
+
     fn take_snapshot(&mut self) {
         let database = Arc::clone(self.database());
         let position = || database.insert_position();

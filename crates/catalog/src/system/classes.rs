@@ -1,6 +1,7 @@
 //! pg_class and what hangs directly off it: pg_attribute, pg_attrdef,
 //! pg_sequence, pg_rewrite, pg_description.
 
+use super::extensions::PG_EXTENSION;
 use super::facts::BTREE_AM;
 use super::rows::{RowsBuilder, array, optional, text, text_array};
 use super::session::SystemContext;
@@ -311,6 +312,9 @@ pub(super) fn pg_description(context: &SystemContext<'_>, out: &mut RowsBuilder)
     };
     for schema in context.catalog.schemas() {
         row(schema.oid, PG_NAMESPACE, 0, &schema.comment);
+    }
+    for extension in context.catalog.extensions() {
+        row(extension.oid, PG_EXTENSION, 0, &extension.comment);
     }
     for relation in context.catalog.relations() {
         row(relation.oid, PG_CLASS, 0, &relation.comment);

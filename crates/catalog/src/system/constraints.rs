@@ -1,6 +1,7 @@
 //! pg_index, pg_constraint, and the pg_depend rows between relations.
 
 use super::classes::{PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE};
+use super::extensions::{PG_EXTENSION, members};
 use super::facts;
 use super::partitions;
 use super::rows::{RowsBuilder, array, optional, vector};
@@ -116,8 +117,10 @@ fn constraint_row(table: &Relation, constraint: &Constraint, out: &mut RowsBuild
 }
 
 /// pg_depend: relations on schemas, indexes on constraints or columns, constraints on columns,
-/// owned sequences on columns. (What expressions and views use is not kept, so it is not shown.)
+/// owned sequences on columns, extensions on schemas and their members on them. (What expressions
+/// and views use is not kept, so it is not shown.)
 pub(super) fn pg_depend(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    extension_dependencies(context, out);
     for relation in context.catalog.relations().filter(|r| !r.is_system()) {
         if let Some(info) = &relation.index {
             index_dependencies(context, relation, info, out);
@@ -135,6 +138,17 @@ pub(super) fn pg_depend(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             let kind = if is_identity(context, table, attnum) { b'i' } else { b'a' };
             depend(out, (PG_CLASS, relation.oid), (PG_CLASS, table, attnum), kind);
         }
+    }
+}
+
+/// pg_depend's rows about extensions.
+fn extension_dependencies(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for extension in context.catalog.extensions() {
+        let schema = (PG_NAMESPACE, extension.schema, 0);
+        depend(out, (PG_EXTENSION, extension.oid), schema, b'n');
+    }
+    for (class, oid, extension) in members(context) {
+        depend(out, (class, oid), (PG_EXTENSION, extension, 0), b'e');
     }
 }
 

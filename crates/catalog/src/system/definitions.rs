@@ -8,6 +8,7 @@
 use super::facts;
 use super::keywords::is_reserved_word;
 use super::pretty::pretty_expression;
+use crate::builtin::Builtins;
 use crate::relation::{Constraint, ConstraintKind, IndexInfo, IndexKey, RelKind, Relation};
 use crate::snapshot::Catalog;
 use crate::{PG_CATALOG, PUBLIC};
@@ -62,6 +63,14 @@ pub fn qualified_name(catalog: &Catalog, relation: &Relation) -> String {
         Some(schema) => format!("{}.{name}", quote_identifier(&schema.name)),
         None => name.into_owned(),
     }
+}
+
+/// The schema that an extension has put a function in, quoted; `None`: it is a built-in one, or
+/// the extension is not installed.
+pub fn extension_schema(catalog: &Catalog, function: Oid) -> Option<String> {
+    let extension = Builtins::get().proc(function)?.extension?;
+    let schema = catalog.schema(catalog.extension_named(extension)?.schema)?;
+    Some(quote_identifier(&schema.name).into_owned())
 }
 
 /// The name alone if the search path finds the relation by it, else `schema.name`

@@ -47,13 +47,19 @@ pub(super) fn rows(shape: &Shape) -> Result<Option<Rows>> {
 }
 
 fn convert(shape: &Shape) -> Result<Rows> {
-    let table = Builtins::get().table(shape.name);
-    let table = table.ok_or_else(|| Error::internal(format!("no facts about {}", shape.name)))?;
+    brought_rows(shape.name, shape).map(Arc::new)
+}
+
+/// The rows of a catalog's shape that a file of facts holds: the catalog's own, or an
+/// extension's.
+pub(super) fn brought_rows(file: &str, shape: &Shape) -> Result<Vec<Vec<Datum>>> {
+    let table = Builtins::get().table(file);
+    let table = table.ok_or_else(|| Error::internal(format!("no facts about {file}")))?;
     let context = IoContext::default();
     let rows = table.rows().map(|row| {
         shape.columns.iter().map(|column| convert_field(&row, column, &context)).collect()
     });
-    Ok(Arc::new(rows.collect::<Result<_>>()?))
+    rows.collect()
 }
 
 fn convert_field(row: &Row<'_>, column: &shape::ShapeColumn, context: &IoContext) -> Result<Datum> {

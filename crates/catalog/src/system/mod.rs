@@ -16,6 +16,7 @@ mod classes;
 mod cluster;
 mod constraints;
 pub mod definitions;
+mod extensions;
 mod facts;
 mod indexes;
 mod information_schema;

@@ -3,7 +3,9 @@
 use super::facts::{self, Rows};
 use super::session::SystemContext;
 use super::shape::{self, Shape};
-use super::{classes, cluster, constraints, information_schema, partitions, statistics, views};
+use super::{
+    classes, cluster, constraints, extensions, information_schema, partitions, statistics, views,
+};
 use crate::PG_CATALOG;
 use std::sync::Arc;
 use steppe_types::datum::Array;
@@ -20,6 +22,9 @@ pub fn rows(relation: Oid, context: &SystemContext<'_>) -> Result<Option<Rows>> 
     if shape.schema == PG_CATALOG {
         if let Some(rows) = context.session.rows(shape.name)? {
             return Ok(Some(Arc::new(rows)));
+        }
+        if let Some(rows) = extensions::pg_proc(shape, context)? {
+            return Ok(Some(rows));
         }
         if let Some(rows) = facts::rows(shape)? {
             return Ok(Some(rows));
@@ -50,6 +55,9 @@ fn catalog_provider(name: &str) -> Option<Provider> {
         "pg_index" => constraints::pg_index,
         "pg_constraint" => constraints::pg_constraint,
         "pg_depend" => constraints::pg_depend,
+        "pg_extension" => extensions::pg_extension,
+        "pg_available_extensions" => extensions::pg_available_extensions,
+        "pg_available_extension_versions" => extensions::pg_available_extension_versions,
         "pg_inherits" => partitions::pg_inherits,
         "pg_partitioned_table" => partitions::pg_partitioned_table,
         "pg_namespace" => cluster::pg_namespace,
@@ -75,13 +83,10 @@ fn catalog_provider(name: &str) -> Option<Provider> {
 /// Catalogs of features that Steppe does not have, or not yet: no such object can exist, so no
 /// rows is the truth.
 const EMPTY: &[&str] = &[
-    "pg_available_extension_versions",
-    "pg_available_extensions",
     "pg_db_role_setting",
     "pg_default_acl",
     "pg_enum",
     "pg_event_trigger",
-    "pg_extension",
     "pg_foreign_data_wrapper",
     "pg_foreign_server",
     "pg_foreign_table",

@@ -104,13 +104,22 @@ fn forget_defaults_of_dropped(catalog: &Catalog, roots: &[Object], found: &mut V
     let silent = |object: Object, found: &[Dependent]| {
         let Object::Default(table, attnum) = object else { return false };
         let schema = catalog.relation(table).map_or(0, |r| r.schema);
-        dropped(Object::Relation(table), found)
+        with_ancestors(catalog, table).any(|oid| dropped(Object::Relation(oid), found))
             || dropped(Object::Column(table, attnum), found)
             || dropped(Object::Schema(schema), found)
     };
     let silent: Vec<Object> =
         found.iter().map(|d| d.object).filter(|object| silent(*object, found)).collect();
     found.retain(|d| !silent.contains(&d.object));
+}
+
+/// A table and those that it is a partition of, at whatever level: it goes with each of them.
+fn with_ancestors(catalog: &Catalog, table: Oid) -> impl Iterator<Item = Oid> {
+    let parent = |oid: &Oid| {
+        let relation = catalog.relation(*oid)?;
+        relation.partition_of.as_ref().map(|of| of.parent)
+    };
+    std::iter::successors(Some(table), parent)
 }
 
 /// Adds what depends on an object, dependents before what they depend on.

@@ -6,7 +6,7 @@
 use super::depend::{self, Object, kind_word};
 use super::inherit::inheritors;
 use super::misc::system_catalog;
-use super::{DdlContext, files_of, partition};
+use super::{DdlContext, extension, files_of, partition};
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_sql::ast::{DropStmt, ObjectKind, ObjectName, ObjectRef, RangeVar, TruncateStmt};
@@ -21,6 +21,9 @@ pub(crate) fn drop_objects(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<
         ObjectKind::Sequence => (RelKind::Sequence, "DROP SEQUENCE"),
         ObjectKind::View => (RelKind::View, "DROP VIEW"),
         ObjectKind::Schema => return drop_schemas(ctx, drop).map(|()| "DROP SCHEMA"),
+        ObjectKind::Extension => {
+            return extension::drop_extensions(ctx, drop).map(|()| "DROP EXTENSION");
+        }
         other => return Err(Error::not_supported(format!("DROP {}", other.as_str()))),
     };
     let mut doomed: Vec<Arc<Relation>> = Vec::new();
@@ -108,6 +111,7 @@ fn find_to_drop(
         .hint(hint));
     }
     check_internal_dependency(ctx, &relation)?;
+    extension::check_member(ctx, &relation)?;
     if let Some(of) = &relation.partition_of
         && relation.index.is_none()
     {
@@ -267,6 +271,7 @@ fn drop_schemas(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<()> {
     let dependents = depend::dependents(ctx, &roots, drop.behavior)?;
     drop_dependents(ctx, &dependents)?;
     for schema in doomed {
+        extension::drop_with_schema(ctx, schema)?;
         let changes = ctx.store.changes(ctx.pending);
         ctx.store.remove_schema(ctx.txn, changes, schema)?;
     }

@@ -38,7 +38,8 @@ pub(super) fn copy(
             like.relation.location,
         )
     })?;
-    if !matches!(model.kind, RelKind::Table | RelKind::View | RelKind::Virtual) {
+    use RelKind::{PartitionedTable, Table, View, Virtual};
+    if !matches!(model.kind, Table | PartitionedTable | View | Virtual) {
         return Err(Error::new(
             SqlState::WRONG_OBJECT_TYPE,
             format!("relation \"{}\" is invalid in LIKE clause", model.name),

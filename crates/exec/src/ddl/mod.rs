@@ -20,13 +20,14 @@ mod constraint;
 mod depend;
 mod drop;
 mod drop_column;
+mod extension;
 mod generated;
 mod identity;
 mod index;
 mod inherit;
 mod like;
 mod misc;
-mod partition;
+pub(crate) mod partition;
 mod sample;
 mod scan;
 mod sequence;
@@ -80,6 +81,8 @@ pub struct DdlContext<'a> {
     pub maintenance_work_mem_bytes: usize,
     /// Where the rest of it goes.
     pub temp: Arc<TempSpace>,
+    /// The lock on a partitioned table under which partitions are added to it.
+    pub parent_lock: RelationLockMode,
 }
 
 /// Whether a statement is DDL that [`execute`] runs.
@@ -91,6 +94,7 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::CreateSequence(_)
             | Statement::CreateView(_)
             | Statement::CreateSchema(_)
+            | Statement::CreateExtension(_)
             | Statement::AlterTable(_)
             | Statement::AlterSequence(_)
             | Statement::AlterOwner(_)
@@ -112,6 +116,7 @@ pub fn command_name(statement: &Statement) -> &'static str {
         Statement::CreateSequence(_) => "CREATE SEQUENCE",
         Statement::CreateView(_) => "CREATE VIEW",
         Statement::CreateSchema(_) => "CREATE SCHEMA",
+        Statement::CreateExtension(_) => "CREATE EXTENSION",
         Statement::AlterTable(_)
         | Statement::Rename(_)
         | Statement::AlterOwner(_)
@@ -122,6 +127,7 @@ pub fn command_name(statement: &Statement) -> &'static str {
             ast::ObjectKind::Sequence => "DROP SEQUENCE",
             ast::ObjectKind::View => "DROP VIEW",
             ast::ObjectKind::Schema => "DROP SCHEMA",
+            ast::ObjectKind::Extension => "DROP EXTENSION",
             _ => "DROP TABLE",
         },
         Statement::Truncate(_) => "TRUNCATE TABLE",
@@ -142,6 +148,9 @@ pub fn execute(statement: &Statement, ctx: &mut DdlContext<'_>) -> Result<&'stat
         Statement::CreateView(create) => misc::create_view(ctx, create).map(|()| "CREATE VIEW"),
         Statement::CreateSchema(create) => {
             misc::create_schema(ctx, create).map(|()| "CREATE SCHEMA")
+        }
+        Statement::CreateExtension(create) => {
+            extension::create_extension(ctx, create).map(|()| "CREATE EXTENSION")
         }
         Statement::AlterTable(stmt) => alter::alter_table(ctx, stmt),
         Statement::AlterSequence(stmt) => {

@@ -3,7 +3,7 @@
 use super::subplan::CSubPlan;
 use super::{
     ArrayCoerce, ArrayCtor, ArrayOp, BinaryTest, CExpr, Call, Case, Compare, Distinct, HashedDatum,
-    InSet, Row, RowCompare, Subscript, TypedCall, ViaIo,
+    InSet, Row, RowCompare, SpiCall, Subscript, TypedCall, ViaIo,
 };
 use crate::context::ExecContext;
 use crate::deps::Dependencies;
@@ -231,6 +231,12 @@ impl<'a> Compiler<'a> {
                 ));
             }
             Some(Builtin::TransactionId) => CExpr::TransactionId(ret.oid),
+            Some(Builtin::Spi(function)) => CExpr::SpiCall(Box::new(SpiCall {
+                function,
+                strict: proc.strict,
+                args: compiled,
+                info: info(),
+            })),
             None => return Err(not_attached(proc)),
         };
         Ok(match self.fold(expr, foldable) {
@@ -307,7 +313,7 @@ impl<'a> Compiler<'a> {
                     variadic: false,
                 },
             },
-            Some(Builtin::Set(_) | Builtin::TransactionId) | None => {
+            Some(Builtin::Set(_) | Builtin::TransactionId | Builtin::Spi(_)) | None => {
                 return Err(not_attached(proc));
             }
         })

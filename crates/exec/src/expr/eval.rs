@@ -4,9 +4,10 @@
 //! first operand that decides, left to right, as PostgreSQL's do.
 
 use super::{ArrayOp, BinaryTest, CExpr, Call, Case, Compare, Distinct, HashedDatum, InSet, Row};
-use super::{RowCompare, TypedCall, array};
+use super::{RowCompare, SpiCall, TypedCall, array};
 use crate::context::ExecContext;
 use crate::functions::{CmpOp, transaction_id};
+use crate::spi::Spi;
 use std::cmp::Ordering;
 use steppe_sql::expr::{BoolTest, RowCompareOp};
 use steppe_types::compare::{compare_as, equal_as};
@@ -23,6 +24,7 @@ impl CExpr {
             CExpr::CaseOperand => Ok(cx.case_operand.clone()),
             CExpr::Call(call) => call.eval(cx, row),
             CExpr::TypedCall(call) => call.eval(cx, row),
+            CExpr::SpiCall(call) => call.eval(cx, row),
             CExpr::InFunction { call, context } => {
                 call.eval(cx, row).map_err(|error| error.context(&**context))
             }
@@ -253,6 +255,16 @@ impl TypedCall {
     fn eval(&self, cx: &mut ExecContext, row: Row<'_>) -> Result<Datum> {
         match eval_args(&self.args, self.strict, cx, row)? {
             Some(values) => (self.function)(&values, &self.info, &mut cx.functions),
+            None => Ok(Datum::Null),
+        }
+    }
+}
+
+impl SpiCall {
+    #[cold]
+    fn eval(&self, cx: &mut ExecContext, row: Row<'_>) -> Result<Datum> {
+        match eval_args(&self.args, self.strict, cx, row)? {
+            Some(values) => (self.function)(&values, &self.info, &mut Spi::new(cx)),
             None => Ok(Datum::Null),
         }
     }

@@ -16,7 +16,7 @@ mod compile;
 mod eval;
 mod subplan;
 
-use crate::functions::{CallInfo, CmpOp, ScalarFn, TypedFn};
+use crate::functions::{CallInfo, CmpOp, ScalarFn, SpiFn, TypedFn};
 use hashbrown::HashSet;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -76,6 +76,7 @@ pub(crate) enum CExpr {
     CaseOperand,
     Call(Box<Call>),
     TypedCall(Box<TypedCall>),
+    SpiCall(Box<SpiCall>),
     /// A call whose errors name the SQL function that makes it.
     InFunction {
         call: Box<CExpr>,
@@ -134,6 +135,15 @@ pub(crate) struct Call {
 #[derive(Debug)]
 pub(crate) struct TypedCall {
     pub(crate) function: TypedFn,
+    pub(crate) strict: bool,
+    pub(crate) args: Box<[CExpr]>,
+    pub(crate) info: CallInfo,
+}
+
+/// A call of a function that runs statements.
+#[derive(Debug)]
+pub(crate) struct SpiCall {
+    pub(crate) function: SpiFn,
     pub(crate) strict: bool,
     pub(crate) args: Box<[CExpr]>,
     pub(crate) info: CallInfo,

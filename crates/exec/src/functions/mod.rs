@@ -28,6 +28,7 @@ mod int;
 mod json;
 mod numeric;
 mod partition;
+pub(crate) mod pathman;
 mod pattern;
 mod privilege;
 mod random;
@@ -50,6 +51,7 @@ pub(crate) use json::escape_json;
 pub(crate) use session::transaction_id;
 
 use crate::env::FnContext;
+use crate::spi::Spi;
 use hashbrown::HashMap;
 use std::cmp::Ordering;
 use std::sync::OnceLock;
@@ -62,6 +64,9 @@ pub type ScalarFn = fn(&[Datum], &mut FnContext) -> Result<Datum>;
 
 /// A function that also depends on the declared types of its arguments or result.
 pub type TypedFn = fn(&[Datum], &CallInfo, &mut FnContext) -> Result<Datum>;
+
+/// A function that runs statements.
+pub type SpiFn = fn(&[Datum], &CallInfo, &mut Spi<'_>) -> Result<Datum>;
 
 /// A set-returning function.
 pub type SetFn = fn(&[Datum], &CallInfo, &mut FnContext) -> Result<Box<dyn SetRows>>;
@@ -103,6 +108,8 @@ pub enum Builtin {
     Set(SetFn),
     /// The transaction's id.
     TransactionId,
+    /// One that runs statements.
+    Spi(SpiFn),
 }
 
 /// A comparison operator.
@@ -161,6 +168,7 @@ const FAMILIES: &[&[Entry]] = &[
     int::TABLE,
     json::TABLE,
     numeric::TABLE,
+    pathman::TABLE,
     pattern::TABLE,
     privilege::TABLE,
     random::TABLE,

@@ -8,7 +8,7 @@ use super::reg::CatalogNames;
 use super::{Entry, SetRows, arg, scalar, set};
 use crate::env::FnContext;
 use std::sync::Arc;
-use steppe_catalog::system::definitions::{self, Style};
+use steppe_catalog::system::definitions::{self, Style, extension_schema};
 use steppe_catalog::{ConstraintKind, RelKind, Relation};
 use steppe_sql::bind::bind_view;
 use steppe_sql::deparse::query::{QueryStyle, print};
@@ -101,6 +101,7 @@ fn view_definition(args: &[Datum], cx: &FnContext, pretty: bool) -> Result<Datum
         current: &Arc::clone,
         relation_name: &|relation| names.relation_name(relation),
         relation: &|oid| cx.catalog.relation(oid).cloned(),
+        function_schema: &|func| extension_schema(&cx.catalog, func),
         pretty,
         using: true,
     };

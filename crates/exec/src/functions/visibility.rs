@@ -14,7 +14,7 @@ use steppe_types::{Datum, Result};
 pub(super) const TABLE: &[Entry] = &[
     ("pg_table_is_visible", scalar(relation)),
     ("pg_type_is_visible", scalar(|a, _| builtin(Builtins::get().ty(oid(a, 0)?).is_some()))),
-    ("pg_function_is_visible", scalar(|a, _| builtin(Builtins::get().proc(oid(a, 0)?).is_some()))),
+    ("pg_function_is_visible", scalar(function)),
     (
         "pg_operator_is_visible",
         scalar(|a, _| builtin(Builtins::get().operator(oid(a, 0)?).is_some())),
@@ -43,6 +43,15 @@ fn other_temporary_schema(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let schema = oid(args, 0)?;
     let temporary = cx.catalog.schema(schema).is_some_and(|schema| schema.is_temporary());
     Ok(Datum::Bool(temporary && schema != own_temporary_schema(cx)))
+}
+
+/// An extension's function is visible if its schema is in the search path.
+fn function(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let Some(proc) = Builtins::get().proc(oid(args, 0)?) else { return Ok(Datum::Null) };
+    let Some(extension) = proc.extension else { return Ok(Datum::Bool(true)) };
+    let names = CatalogNames::of(cx);
+    let installed = cx.catalog.extension_named(extension);
+    Ok(installed.map_or(Datum::Null, |e| Datum::Bool(names.path().contains(&e.schema))))
 }
 
 fn builtin(exists: bool) -> Result<Datum> {

@@ -8,6 +8,7 @@ use super::key::{KeyOfRow, shown_key};
 use crate::context::ExecContext;
 use crate::env::FnContext;
 use crate::expr::Compiler;
+use crate::functions::pathman::grow;
 use crate::statement::no_plan;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, PartitionKey, Relation};
@@ -32,7 +33,8 @@ impl Router {
         Router { table: table.clone(), keys: LeafCache::default() }
     }
 
-    /// The leaf of a row; 23514 if there is none.
+    /// The leaf of a row; 23514 if there is none. A table that grows gets one: then it is a leaf of
+    /// the catalog in force.
     pub(crate) fn route(
         &self,
         catalog: &Arc<Catalog>,
@@ -40,6 +42,45 @@ impl Router {
         buffers: &mut RouteBuffers,
         cx: &mut ExecContext,
     ) -> Result<Oid> {
+        let parent = match self.find(catalog, row, buffers, cx)? {
+            Route::Leaf(leaf) => return Ok(leaf),
+            Route::NoPartition { parent } => parent,
+        };
+        // An earlier row, or another session's, may have made one since the statement was planned.
+        if let Some(leaf) = self.find_newer(catalog, row, buffers, cx)? {
+            return Ok(leaf);
+        }
+        if grow(cx, parent, &buffers.key)?
+            && let Some(leaf) = self.find_newer(catalog, row, buffers, cx)?
+        {
+            return Ok(leaf);
+        }
+        Err(no_partition(catalog, parent, &buffers.key, &cx.functions))
+    }
+
+    /// The leaf of a row by the catalog in force, if that is a newer one.
+    #[cold]
+    fn find_newer(
+        &self,
+        catalog: &Arc<Catalog>,
+        row: &[Datum],
+        buffers: &mut RouteBuffers,
+        cx: &mut ExecContext,
+    ) -> Result<Option<Oid>> {
+        let Some(newer) = cx.functions.services.newer_catalog(catalog) else { return Ok(None) };
+        match self.find(&newer, row, buffers, cx)? {
+            Route::Leaf(leaf) => Ok(Some(leaf)),
+            Route::NoPartition { .. } => Ok(None),
+        }
+    }
+
+    fn find(
+        &self,
+        catalog: &Arc<Catalog>,
+        row: &[Datum],
+        buffers: &mut RouteBuffers,
+        cx: &mut ExecContext,
+    ) -> Result<Route> {
         let root = self.table.oid;
         let map = catalog.partition_map(root)?;
         let map = map.ok_or_else(|| Error::internal("table has no partition map"))?;
@@ -50,10 +91,7 @@ impl Router {
             Ok(())
         };
         let map_of = |oid: Oid| catalog.partition_map(oid).ok().flatten();
-        match route_to_leaf(root, map, map_of, &mut key_of, encoded)? {
-            Route::Leaf(leaf) => Ok(leaf),
-            Route::NoPartition { parent } => Err(no_partition(catalog, parent, key, &cx.functions)),
-        }
+        route_to_leaf(root, map, map_of, &mut key_of, encoded)
     }
 
     /// The key of the table or of a partitioned partition of it, over the table's rows.

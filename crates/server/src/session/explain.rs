@@ -155,6 +155,7 @@ impl Session {
         }
         self.lock_plan(&mut portal.plan).await?;
         self.start_statement()?;
+        self.settle_plan(&mut portal.plan)?;
         let compiled = &portal.plan.compiled;
         let params = Arc::clone(&portal.params);
         let mut execution =

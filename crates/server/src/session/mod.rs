@@ -24,7 +24,7 @@ mod create_as;
 mod cursor;
 mod explain;
 mod extended;
-mod plan;
+pub(crate) mod plan;
 mod portal;
 mod run;
 mod set;

@@ -3,17 +3,17 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use steppe_catalog::{BOOTSTRAP_SUPERUSER, Catalog, Relation};
+use steppe_catalog::{Catalog, RelKind, Relation};
 use steppe_exec::CompiledStmt;
-use steppe_exec::functions::reg::CatalogNames;
 use steppe_sql::ast;
 use steppe_sql::bind::{self, BindContext, Params};
 use steppe_sql::parser::literals::LiftedLiteral;
 use steppe_sql::parser::{self, ParsedStatement};
 use steppe_sql::plan::{Plan, PlanNode, PlannedStmt, RelationLock};
-use steppe_sql::planner::{self, PlannerContext, TableSizes};
+use steppe_sql::planner::{self, PlannerContext, PlannerSettings, TableSizes};
 use steppe_sql::query::Command;
 use steppe_txn::Database;
+use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 use steppe_wire::backend::{self, Field};
 
@@ -21,6 +21,7 @@ use super::Session;
 use super::create_as::has_into;
 use crate::plan_cache::{Cached, CachedPlan, KEY_BYTES_MAX};
 use crate::services::NameSpace;
+use crate::spi::{FunctionSettings, io_of, io_of_statement};
 
 /// Plans that the optimiser expects to cost more (in PostgreSQL's units) run where
 /// they hold up no other session.
@@ -52,6 +53,7 @@ impl Session {
 
     /// Takes the catalog in force and resolves the search path in it.
     pub(super) fn refresh_names(&mut self) {
+        self.take_function_changes();
         if self.xact.changes.is_some() {
             // Puts the transaction's own changes on top of what others have committed.
             let server = Arc::clone(self.server());
@@ -66,6 +68,15 @@ impl Session {
         }
     }
 
+    /// What functions have changed in the catalog is the transaction's.
+    pub(super) fn take_function_changes(&mut self) {
+        let Some(Some(added)) = self.core.take_changes() else { return };
+        match &mut self.xact.changes {
+            Some(changes) => changes.take_over(added),
+            None => self.xact.changes = Some(added),
+        }
+    }
+
     fn resolve_names(&mut self) {
         let catalog: Arc<Catalog> = match &self.xact.changes {
             Some(changes) => Arc::clone(changes.catalog()),
@@ -77,19 +88,32 @@ impl Session {
         let state = foldhash::quality::FixedState::default();
         let deciding = (self.live.fingerprint, &self.names.path, self.names_older);
         self.fingerprint = state.hash_one(deciding);
-        let mut io = (*self.live.io).clone();
-        io.now = self.env.transaction_timestamp;
-        let (catalog, path) = (Arc::clone(&self.names.catalog), Arc::clone(&self.names.path));
-        let role = (Arc::clone(&self.core.identity.user), BOOTSTRAP_SUPERUSER);
-        io.catalog = Some(Arc::new(CatalogNames::new(catalog, path, role)));
-        self.env.io = Arc::new(io);
+        let now = self.env.transaction_timestamp;
+        let io = IoContext { now, ..(*self.live.io).clone() };
+        self.env.io = io_of_statement(&io, &self.names, &self.core);
         self.env.catalog = Arc::clone(&self.names.catalog);
+        *self.core.function_settings.lock() = FunctionSettings {
+            search_path: Arc::clone(&self.live.search_path),
+            planner: self.live.planner.clone(),
+            maintenance_work_mem_bytes: self.live.maintenance_work_mem_bytes,
+            io: io_of(&io, &self.names, &self.core.identity.user),
+            older: self.names_older.and(self.xact.snapshot_catalog.clone()),
+        };
         self.core.set_names(self.names.clone(), self.xact.changes.as_ref());
     }
 
     /// Whether a plan is good for the catalog and settings in force.
     fn is_current(&self, plan: &CachedPlan) -> bool {
         plan.epoch == self.names.catalog.epoch && plan.fingerprint == self.fingerprint
+    }
+
+    /// Whether others have published a catalog that the session's is not based on.
+    pub(super) fn catalog_has_moved(&self) -> bool {
+        let base = match &self.xact.changes {
+            Some(changes) => changes.base_epoch(),
+            None => self.names.catalog.epoch,
+        };
+        self.core.server.catalog.published_epoch() != base
     }
 
     /// Whether plans may be shared: not while a transaction sees a catalog of its own.
@@ -251,35 +275,62 @@ impl Session {
         params: Params,
         key: &str,
     ) -> Result<Arc<CachedPlan>> {
-        let catalog = &self.names.catalog;
-        let context =
-            BindContext { catalog, search_path: &self.names.path, io: &self.env.io, source };
-        let mut bound = bind::bind_query(&context, statement, params)?;
-        steppe_exec::fold_conditions(&mut bound.query, catalog);
-        let database = &self.core.server.database;
-        let context = PlannerContext {
-            catalog,
-            older: self.names_older.and(self.xact.snapshot_catalog.as_deref()),
-            settings: &self.live.planner,
-            sizes: &Sizes(database),
+        let planning = Planning {
+            names: &self.names,
             io: &self.env.io,
+            planner: &self.live.planner,
+            older: self.names_older.and(self.xact.snapshot_catalog.as_deref()),
+            database: &self.core.server.database,
         };
-        let planned = Arc::new(planner::plan(&context, bound)?);
-        let compiled = CompiledStmt::compile(Arc::clone(&planned), catalog, database)?;
+        let compiled = compile(&planning, statement, source, params)?;
+        let planned = Arc::clone(compiled.planned());
         Ok(Arc::new(CachedPlan {
             key: key.into(),
-            epoch: catalog.epoch,
+            epoch: self.names.catalog.epoch,
             fingerprint: self.fingerprint,
             statement: Arc::clone(statement),
             source: Arc::clone(source),
             description: describe(&planned)?,
             is_heavy: planned.plan.cost.total > HEAVY_COST,
             writes: written_by(&planned),
+            reads_partitions: reads_partitions(&planned, &self.names.catalog),
             shows_session: compiled.reads_virtual(crate::system_views::session::VIEWS),
             depends_on_literals: planned.depends_on_literals,
             compiled: Arc::new(compiled),
         }))
     }
+}
+
+/// What a statement is bound and planned with.
+pub(crate) struct Planning<'a> {
+    /// The catalog and the search path.
+    pub names: &'a NameSpace,
+    /// Settings that literals depend on.
+    pub io: &'a Arc<IoContext>,
+    /// The optimiser's settings.
+    pub planner: &'a PlannerSettings,
+    /// The catalog that the transaction's snapshot was taken under, if that is an older one.
+    pub older: Option<&'a Catalog>,
+    /// Where the tables are.
+    pub database: &'a Database,
+}
+
+/// Binds, plans and compiles a statement.
+pub(crate) fn compile(
+    planning: &Planning<'_>,
+    statement: &Arc<ast::Statement>,
+    source: &Arc<str>,
+    params: Params,
+) -> Result<CompiledStmt> {
+    let Planning { names, io, planner: settings, older, database } = *planning;
+    let catalog = &names.catalog;
+    let context = BindContext { catalog, search_path: &names.path, io, source };
+    let mut bound = bind::bind_query(&context, statement, params)?;
+    steppe_exec::fold_conditions(&mut bound.query, catalog);
+    let sizes = &Sizes(database);
+    let context = PlannerContext { catalog, older, settings, sizes, io };
+    let planned = Arc::new(planner::plan(&context, bound)?);
+    CompiledStmt::compile(planned, catalog, database)
 }
 
 /// Exactly one statement.
@@ -349,6 +400,12 @@ fn written_by(planned: &PlannedStmt) -> Option<&'static str> {
             }
         }
     }
+}
+
+fn reads_partitions(planned: &PlannedStmt, catalog: &Catalog) -> bool {
+    let is_partitioned =
+        |oid| catalog.relation(oid).is_some_and(|r| r.kind == RelKind::PartitionedTable);
+    planned.relations.iter().any(|(oid, _)| is_partitioned(*oid))
 }
 
 fn modifies(plan: &Plan) -> bool {

@@ -69,6 +69,30 @@ impl Session {
         Ok(())
     }
 
+    /// Makes the plan fit the snapshot that has just been taken. Partitions may be added under
+    /// locks that a reader does not wait for: one that has come since the plan was looked at may
+    /// have rows that the snapshot sees, so that both are had again.
+    pub(super) fn settle_plan(&mut self, plan: &mut Arc<CachedPlan>) -> Result<()> {
+        while plan.reads_partitions && self.catalog_has_moved() {
+            self.end_statement();
+            loop {
+                *plan = self.replan(plan)?;
+                let txn = self.xact.txn()?;
+                for (oid, lock) in &plan.compiled.planned().relations {
+                    if let Some(wait) = txn.lock_relation(*oid, lock_mode(*lock))? {
+                        tokio::task::block_in_place(|| wait.wait_blocking())?;
+                    }
+                }
+                self.refresh_names();
+                if plan.epoch == self.names.catalog.epoch {
+                    break;
+                }
+            }
+            self.start_statement()?;
+        }
+        Ok(())
+    }
+
     /// Leaves what the session has named where the views that show it look.
     #[cold]
     fn show_named(&self) {
@@ -153,6 +177,10 @@ impl Session {
 
     /// Starts a plan's execution at the running statement's snapshot.
     pub(super) fn start_execution(&mut self, portal: &mut PlanPortal) -> Result<()> {
+        // A leaf that takes a key goes on taking it.
+        if portal.of_leaf.is_none() {
+            self.settle_plan(&mut portal.plan)?;
+        }
         let params = Arc::clone(&portal.params);
         let compiled = portal.compiled();
         let execution = Execution::start(compiled, params, &self.env, &mut self.xact.txn)?;

@@ -157,6 +157,7 @@ impl Session {
             services: Arc::clone(&self.env.services),
             maintenance_work_mem_bytes: self.live.maintenance_work_mem_bytes,
             temp: Arc::clone(&self.env.temp),
+            parent_lock: RelationLockMode::AccessExclusive,
         };
         let done = tokio::task::block_in_place(|| f(&mut context))?;
         self.mark_new_changes();
@@ -435,7 +436,6 @@ fn name_of(statement: &Statement) -> &'static str {
         Statement::CreateDomain(_) => "CREATE DOMAIN",
         Statement::CreateRole(_) => "CREATE ROLE",
         Statement::CreateDatabase(_) => "CREATE DATABASE",
-        Statement::CreateExtension(_) => "CREATE EXTENSION",
         Statement::CreateStatistics(_) => "CREATE STATISTICS",
         Statement::CreateServer(_) => "CREATE SERVER",
         Statement::UserMapping(_) => "CREATE USER MAPPING",

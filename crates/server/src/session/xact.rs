@@ -226,6 +226,7 @@ impl Session {
 
     /// Commits. The client hears of it when the log is durable.
     pub(super) fn commit(&mut self) -> Result<()> {
+        self.take_function_changes();
         self.keep_held_cursors()?;
         self.portals.end_transaction(&mut self.xact);
         if self.xact.txn.is_some() && self.names.acts_on_commit {
@@ -264,9 +265,17 @@ impl Session {
     fn rollback_engine(&mut self) -> Result<()> {
         self.portals.end_transaction(&mut self.xact);
         self.xact.changes = None;
+        self.forget_function_changes();
         match self.xact.txn.take() {
             Some(txn) => txn.rollback(),
             None => Ok(()),
+        }
+    }
+
+    /// What functions changed in the catalog is taken back: they see it as the session does.
+    fn forget_function_changes(&mut self) {
+        if self.core.take_changes().is_some() {
+            self.core.set_names(self.names.clone(), self.xact.changes.as_ref());
         }
     }
 
@@ -461,6 +470,7 @@ impl Session {
 
     fn savepoint(&mut self, name: &str) -> Result<CommandTag> {
         self.require_block("SAVEPOINT")?;
+        self.take_function_changes();
         self.xact.txn()?.savepoint(name);
         self.xact.savepoints.push(name.to_owned());
         let depth = self.xact.depth();
@@ -527,6 +537,7 @@ impl Session {
         if !keeps {
             self.xact.changes = None;
         }
+        self.forget_function_changes();
         self.set_level();
         self.refresh_settings();
         Ok(())

@@ -216,7 +216,8 @@ impl Binder<'_> {
                 (0..last).all(|i| places.binary_search(&i).is_ok() || i >= first_default);
             places.len() == names.len() && last < proc.args.len() && gaps_have_defaults
         };
-        let Some(proc) = self.builtins.procs_named(name.name()).find(fits) else {
+        let built_in = self.builtins.procs_named(name.name());
+        let Some(proc) = built_in.chain(self.extension_functions(name)).find(fits) else {
             return Ok(false);
         };
         let mut placed: Vec<Option<Expr>> = vec![None; proc.args.len()];
@@ -252,14 +253,18 @@ impl Binder<'_> {
     ) -> Result<(&'static Proc, Vec<Oid>, Option<usize>, usize)> {
         self.check_schema(name, location)?;
         let in_information_schema = name.schema() == Some("information_schema");
-        let mut may_match = in_information_schema || is_built_in(name);
+        let brought = self.extension_functions(name);
+        let is_built_in = in_information_schema || is_built_in(name);
+        let mut may_match = is_built_in || !brought.is_empty();
         if may_match && arg_names.iter().any(Option::is_some) {
             may_match = self.place_named(name, args, arg_names)?;
         }
         let mut candidates: Vec<Candidate<'static>> = Vec::new();
         if may_match {
-            let procs = self.builtins.procs_named(name.name());
-            for proc in procs.filter(|p| p.in_information_schema == in_information_schema) {
+            let procs = is_built_in.then(|| self.builtins.procs_named(name.name()));
+            let procs = procs.into_iter().flatten();
+            let here = procs.filter(|p| p.in_information_schema == in_information_schema);
+            for proc in here.chain(brought) {
                 candidates.extend(candidate(proc, args.len(), variadic));
             }
         }
@@ -300,6 +305,22 @@ impl Binder<'_> {
                      explicit type casts.",
                 )),
         }
+    }
+
+    /// The functions of installed extensions that a name can mean: those whose schema it names,
+    /// or which are in the search path.
+    fn extension_functions(&self, name: &ObjectName) -> Vec<&'static Proc> {
+        let catalog = self.ctx.catalog;
+        let named = |schema: &str| catalog.schema_in(schema, self.ctx.search_path);
+        let schemas: Vec<Oid> = match name.schema() {
+            Some(schema) => named(schema).iter().map(|schema| schema.oid).collect(),
+            None => self.ctx.search_path.to_vec(),
+        };
+        let is_here = |proc: &&Proc| {
+            let extension = proc.extension.and_then(|e| catalog.extension_named(e));
+            extension.is_some_and(|extension| schemas.contains(&extension.schema))
+        };
+        self.builtins.extension_procs_named(name.name()).filter(is_here).collect()
     }
 
     /// 3F000 for a qualified function's or operator's schema that is not there.

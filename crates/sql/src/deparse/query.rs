@@ -44,6 +44,8 @@ pub struct QueryStyle<'a> {
     pub relation_name: &'a dyn Fn(&Relation) -> String,
     /// A relation by OID, for `regclass` constants.
     pub relation: &'a dyn Fn(Oid) -> Option<Arc<Relation>>,
+    /// The schema of a function that is in none of the built-in ones: quoted.
+    pub function_schema: &'a dyn Fn(Oid) -> Option<String>,
     /// Without parentheses that the reader does not need.
     pub pretty: bool,
     /// USING joins are printed as such; otherwise by their condition, which names every column.
@@ -274,6 +276,12 @@ impl Printer<'_> {
                 self.note(*value, 0);
                 let name = (self.style.relation_name)(&relation);
                 Some(format!("{}::regclass", super::quote_literal(&name)))
+            }
+            Expr::Func { func, args, syntax: CallSyntax::Function, .. } => {
+                let schema = (self.style.function_schema)(*func)?;
+                let name = Builtins::get().proc(*func).map_or("?", |p| p.name);
+                let args: Vec<String> = args.iter().map(|e| self.arg(e)).collect();
+                Some(format!("{schema}.{}({})", quote_identifier(name), args.join(", ")))
             }
             Expr::SubLink { kind, test, query, .. } => {
                 Some(self.sub_link(*kind, test.as_deref(), query))
@@ -705,7 +713,11 @@ impl Printer<'_> {
                 out.push(")");
                 None
             }
-            RteKind::Function { calls, ordinality } => self.function(calls, *ordinality, out),
+            // Always with an alias: what a function's columns are called depends on it.
+            RteKind::Function { calls, ordinality } => {
+                self.function(calls, *ordinality, out);
+                None
+            }
             RteKind::Values(lists) => {
                 out.push("(");
                 self.values(lists, out);
@@ -731,20 +743,9 @@ impl Printer<'_> {
         }
     }
 
-    fn function(
-        &self,
-        calls: &[(Expr, usize)],
-        ordinality: bool,
-        out: &mut Layout,
-    ) -> Option<String> {
-        let mut own = None;
+    fn function(&self, calls: &[(Expr, usize)], ordinality: bool, out: &mut Layout) {
         match calls {
-            [(call, _)] => {
-                if let Expr::Func { func, .. } = call {
-                    own = Builtins::get().proc(*func).map(|p| p.name.to_string());
-                }
-                out.push(&self.expr(call));
-            }
+            [(call, _)] => out.push(&self.expr(call)),
             _ => {
                 let calls: Vec<String> = calls.iter().map(|(call, _)| self.expr(call)).collect();
                 out.push(&format!("ROWS FROM({})", calls.join(", ")));
@@ -753,7 +754,6 @@ impl Printer<'_> {
         if ordinality {
             out.push(" WITH ORDINALITY");
         }
-        own
     }
 
     /// The column aliases to print behind an entry's name.

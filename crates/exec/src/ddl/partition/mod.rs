@@ -1,11 +1,14 @@
 //! Partitioned tables and their partitions (tablecmds.c, parse_utilcmd.c, partbounds.c).
 //!
 //! `key`: PARTITION BY; `bound`: FOR VALUES; `inherit`: the indexes that a partition has from its
-//! parent; `attach`: tables that become partitions, and cease to be.
-//! Whoever adds a partition holds ACCESS EXCLUSIVE on the parent.
+//! parent; `attach`: tables that become partitions, and cease to be; `convert`: plain tables that
+//! become partitioned, and cease to be.
+//! Whoever adds a partition holds ACCESS EXCLUSIVE on the parent; only a table that grows by itself
+//! gets them under SHARE UPDATE EXCLUSIVE (see [`crate::functions::pathman`]).
 
 mod attach;
 mod bound;
+pub(crate) mod convert;
 mod inherit;
 mod key;
 
@@ -19,7 +22,6 @@ use std::sync::Arc;
 use steppe_catalog::{Catalog, RelKind, Relation};
 use steppe_partition::PartitionMap;
 use steppe_sql::ast::{self, RangeVar};
-use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState};
 
 fn invalid(message: impl Into<String>) -> Error {
@@ -28,7 +30,7 @@ fn invalid(message: impl Into<String>) -> Error {
 
 /// Finds and locks the parent that PARTITION OF names: 42P17 if it is none.
 fn open_parent(ctx: &mut DdlContext<'_>, name: &RangeVar) -> Result<Arc<Relation>> {
-    let parent = ctx.open(name, RelationLockMode::AccessExclusive)?;
+    let parent = ctx.open(name, ctx.parent_lock)?;
     match parent.kind {
         RelKind::PartitionedTable => Ok(parent),
         RelKind::Table => Err(invalid(format!("\"{}\" is not partitioned", parent.name))),

@@ -1,0 +1,168 @@
+//! New partitions for rows beyond the ends of a range-partitioned table.
+//!
+//! They are made in a transaction of their own, as pg_pathman's background worker makes them: of
+//! many sessions that insert beyond the end one does it, and the others, which wait no longer than
+//! that takes, find it done. It is committed at once: a rollback of the row leaves it.
+//!
+//! The inserter holds ROW EXCLUSIVE on the parent, so that the other transaction takes SHARE UPDATE
+//! EXCLUSIVE: against others that add partitions, not against those who read and write rows. No
+//! row that is there belongs into a range that nobody had. A statement whose snapshot sees a
+//! new partition's rows finds the partition, because it looks whether the catalog has moved
+//! once it has the snapshot.
+//!
+//! What the deadlock detector cannot see is that the inserter waits for the other transaction,
+//! which therefore waits for locks only so long as a deadlock takes to be found. When it
+//! gives up, or where the inserter's own locks on the parent are in its way (it has created the
+//! table, say), the partitions are made in the inserter's transaction under ACCESS EXCLUSIVE,
+//! as CREATE TABLE … PARTITION OF would be, where every wait is seen.
+
+use super::ranges::{
+    Range, compare, in_schema_of, is_range, key_column, literal, ranges, sequence_name,
+    takes_intervals,
+};
+use super::{invalid, output, raised, relation_in};
+use crate::context::ExecContext;
+use crate::ddl::{self, DdlContext};
+use crate::spi::Spi;
+use std::sync::Arc;
+use steppe_catalog::system::definitions::{qualified_name, quote_literal};
+use steppe_catalog::{Pathman, Relation};
+use steppe_partition::{BoundValue, RangeDatum};
+use steppe_sql::bind::typename::format_type;
+use steppe_sql::parser;
+use steppe_types::{Datum, Error, Oid, Result, SqlState};
+
+/// Makes the partitions up to a key that no partition of `parent` takes, if it is a table that
+/// grows. False: it is none. The row must be routed again, by the catalog then in force.
+#[cold]
+pub(crate) fn grow(cx: &mut ExecContext, parent: Oid, key: &[Datum]) -> Result<bool> {
+    let services = cx.functions.services.clone();
+    let catalog = services.newer_catalog(&cx.functions.catalog);
+    let catalog = catalog.unwrap_or_else(|| cx.functions.catalog.clone());
+    let grows = |relation: &&Arc<Relation>| {
+        relation.pathman.as_ref().is_some_and(|pathman| pathman.auto) && is_range(relation)
+    };
+    let Some(relation) = catalog.relation(parent).filter(grows) else { return Ok(false) };
+    let [value] = key else { return Ok(false) };
+    if value.is_null() || ranges(&catalog, relation)?.is_empty() {
+        return Ok(false);
+    }
+    let key = BoundValue::new(key_column(relation)?.type_oid, value.clone());
+    let growth = Growth { parent, key };
+    let temp = cx.temp()?;
+    if services.ddl_apart(parent, &services, temp, &mut |ctx| growth.run(ctx))? {
+        return Ok(true);
+    }
+    Spi::new(cx).ddl("CREATE TABLE", "", |ctx| growth.run(ctx))?;
+    Ok(true)
+}
+
+/// A table that is to grow up to a key.
+struct Growth {
+    parent: Oid,
+    key: BoundValue,
+}
+
+/// Which way, and from where.
+struct Step {
+    up: bool,
+    from: BoundValue,
+}
+
+impl Growth {
+    fn run(&self, ctx: &mut DdlContext<'_>) -> Result<()> {
+        ctx.txn.lock_relation_blocking(self.parent, ctx.parent_lock)?;
+        loop {
+            ctx.services.check_interrupts()?;
+            let catalog = ctx.catalog();
+            let parent = relation_in(&catalog, self.parent)?;
+            // Others may have changed it while its lock was waited for.
+            let Some(pathman) = &parent.pathman else { return Ok(()) };
+            let all = ranges(&catalog, parent)?;
+            match self.step(ctx, &all)? {
+                Some(step) => self.add(ctx, parent, pathman, &step)?,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// What to do next; `None`: some partition takes the key, or there is none to go on from.
+    fn step(&self, ctx: &DdlContext<'_>, all: &[Range]) -> Result<Option<Step>> {
+        let (Some(first), Some(last)) = (all.first(), all.last()) else { return Ok(None) };
+        let key = RangeDatum::Value(self.key.clone());
+        let order = |a: &RangeDatum, b: &RangeDatum| compare(self.key.type_oid(), a, b);
+        let takes =
+            |range: &Range| order(&range.lower, &key).is_le() && order(&key, &range.upper).is_lt();
+        if all.iter().any(takes) {
+            return Ok(None);
+        }
+        let (up, edge) = match (&last.upper, &first.lower) {
+            (RangeDatum::Value(edge), _) if order(&key, &last.upper).is_ge() => (true, edge),
+            (_, RangeDatum::Value(edge)) if order(&key, &first.lower).is_lt() => (false, edge),
+            _ => return Err(self.cannot_spawn(ctx)?),
+        };
+        Ok(Some(Step { up, from: edge.clone() }))
+    }
+
+    #[cold]
+    fn cannot_spawn(&self, ctx: &DdlContext<'_>) -> Result<Error> {
+        let key = output(self.key.type_oid(), self.key.datum(), &ctx.io)?;
+        let detail = format!("there is a gap at key '{key}'");
+        Ok(invalid("cannot spawn a partition").detail(detail))
+    }
+
+    /// Adds the partition next to an edge.
+    fn add(
+        &self,
+        ctx: &mut DdlContext<'_>,
+        parent: &Relation,
+        pathman: &Pathman,
+        step: &Step,
+    ) -> Result<()> {
+        let Some(interval) = &pathman.range_interval else {
+            let key = output(self.key.type_oid(), self.key.datum(), &ctx.io)?;
+            return Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                format!("cannot spawn new partition for key '{key}'"),
+            )
+            .detail("default range interval is NULL"));
+        };
+        let type_oid = self.key.type_oid();
+        let (from, key_type) = (literal(type_oid, step.from.datum()), format_type(type_oid, -1));
+        let by = if takes_intervals(type_oid) { "interval" } else { &key_type };
+        let sign = if step.up { '+' } else { '-' };
+        let to = format!("(({from}) {sign} {}::{by})::{key_type}", quote_literal(interval));
+        let (lower, upper) = if step.up { (&from, &to) } else { (&to, &from) };
+        let name = free_name(ctx, parent)?;
+        let table = qualified_name(&ctx.catalog(), parent);
+        let bound = format!("FOR VALUES FROM ({lower}) TO ({upper})");
+        execute(ctx, &format!("CREATE TABLE {name} PARTITION OF {table} {bound}"))?;
+        for constraint in &pathman.own_constraints {
+            execute(ctx, &format!("ALTER TABLE {name} ADD {constraint}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// The next name that the parent's sequence gives and nobody has, quoted and qualified.
+fn free_name(ctx: &mut DdlContext<'_>, parent: &Relation) -> Result<String> {
+    let catalog = ctx.catalog();
+    let sequence = sequence_name(parent);
+    let sequence = catalog
+        .relation_named(parent.schema, &sequence)
+        .ok_or_else(|| raised(format!("auto naming sequence \"{sequence}\" does not exist")))?;
+    loop {
+        let number = ctx.services.nextval(sequence.oid)?;
+        let name = format!("{}_{number}", parent.name);
+        if catalog.relation_named(parent.schema, &name).is_none() {
+            return Ok(in_schema_of(&catalog, parent, &name));
+        }
+    }
+}
+
+fn execute(ctx: &mut DdlContext<'_>, text: &str) -> Result<()> {
+    for parsed in parser::parse(text)? {
+        ddl::execute(&parsed.statement, ctx)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! pg_pathman's functions, over declarative partitions.
+//!
+//! `create`: a plain table becomes a partitioned one, and back; `ranges`: the partitions of a
+//! range-partitioned table and new ones; `grow`: new ones for rows beyond the ends; `manage`: append, split, merge and the like; `config`: what
+//! is kept of a table ([`steppe_catalog::Pathman`]), and the views.
+//!
+//! They do their work by statements ([`crate::spi`]), so that whatever PostgreSQL checks when a
+//! partition is attached or a row is inserted is checked here, too. What pg_pathman checks itself
+//! is checked first, with its messages.
+
+mod config;
+mod create;
+mod grow;
+mod manage;
+mod ranges;
+
+pub(crate) use grow::grow;
+
+use super::{Builtin, Entry, arg, scalar, set};
+use crate::spi::Spi;
+use std::sync::Arc;
+use steppe_catalog::system::definitions::{qualified_name, quote_identifier};
+use steppe_catalog::{Catalog, Pathman, Relation};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
+
+/// The functions by prosrc.
+pub(super) const TABLE: &[Entry] = &[
+    ("pathman_create_range", Builtin::Spi(create::create_range)),
+    ("pathman_create_range_bounds", Builtin::Spi(create::create_range_bounds)),
+    ("pathman_create_hash", Builtin::Spi(create::create_hash)),
+    ("pathman_drop_partitions", Builtin::Spi(create::drop_partitions)),
+    ("pathman_range_bounds", Builtin::Spi(create::range_bounds)),
+    ("pathman_append", Builtin::Spi(manage::append)),
+    ("pathman_prepend", Builtin::Spi(manage::prepend)),
+    ("pathman_add", Builtin::Spi(manage::add)),
+    ("pathman_drop_range", Builtin::Spi(manage::drop_range)),
+    ("pathman_attach", Builtin::Spi(manage::attach)),
+    ("pathman_detach", Builtin::Spi(manage::detach)),
+    ("pathman_split", Builtin::Spi(manage::split)),
+    ("pathman_merge", Builtin::Spi(manage::merge)),
+    ("pathman_replace_hash", Builtin::Spi(manage::replace_hash)),
+    ("pathman_disable", Builtin::Spi(config::disable)),
+    ("pathman_set_interval", Builtin::Spi(config::set_interval)),
+    ("pathman_set_auto", Builtin::Spi(config::set_auto)),
+    ("pathman_set_enable_parent", Builtin::Spi(config::set_enable_parent)),
+    ("pathman_set_spawn_using_bgw", Builtin::Spi(config::set_spawn_using_bgw)),
+    ("pathman_set_init_callback", Builtin::Spi(config::set_init_callback)),
+    ("pathman_count", scalar(config::number_of_partitions)),
+    ("pathman_key", scalar(config::key)),
+    ("pathman_key_type", scalar(config::key_type)),
+    ("pathman_type", scalar(config::partition_type)),
+    ("pathman_parent", scalar(config::parent_of_partition)),
+    ("pathman_sequence_name", scalar(config::sequence_name_of)),
+    ("pathman_version", scalar(|_, _| super::args::text_datum("1.5.12"))),
+    ("pathman_show_config", set(config::show_config)),
+    ("pathman_show_params", set(config::show_params)),
+    ("pathman_show_partitions", set(config::show_partitions)),
+    // Rows are moved when a table is partitioned: nothing is ever under way.
+    ("pathman_show_tasks", set(|_, _, _| Ok(super::series::rows(Vec::new())))),
+    ("pathman_stop_task", scalar(config::stop_task)),
+    ("pathman_concurrently", scalar(|_, _| Err(unsupported("partition_table_concurrently")))),
+    ("pathman_add_to_config", scalar(|_, _| Err(unsupported("add_to_pathman_config")))),
+];
+
+fn unsupported(function: &str) -> Error {
+    Error::not_supported(format_args!("function {function}"))
+}
+
+/// What RAISE EXCEPTION raises.
+fn raised(message: impl Into<String>) -> Error {
+    Error::new(SqlState(*b"P0001"), message)
+}
+
+fn invalid(message: impl Into<String>) -> Error {
+    Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
+}
+
+/// An argument that may not be NULL, by its name in the message.
+fn required<'a>(args: &'a [Datum], i: usize, name: &str) -> Result<&'a Datum> {
+    match arg(args, i)? {
+        Datum::Null => Err(invalid(format!("'{name}' should not be NULL"))),
+        given => Ok(given),
+    }
+}
+
+/// A regclass argument that may not be NULL.
+fn required_relation(args: &[Datum], i: usize, name: &str) -> Result<Oid> {
+    match required(args, i, name)? {
+        Datum::Oid(relation) => Ok(*relation),
+        _ => Err(Error::internal("a regclass argument is no OID")),
+    }
+}
+
+fn relation_in(catalog: &Catalog, relation: Oid) -> Result<&Arc<Relation>> {
+    catalog.relation(relation).ok_or_else(|| {
+        Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{relation}\" does not exist"))
+    })
+}
+
+/// A relation as it is now.
+fn relation(spi: &Spi<'_>, relation: Oid) -> Result<Arc<Relation>> {
+    relation_in(&spi.frame()?.catalog, relation).cloned()
+}
+
+/// A relation's name in statements.
+fn qualified(spi: &Spi<'_>, relation: Oid) -> Result<String> {
+    let catalog = spi.frame()?.catalog;
+    Ok(qualified_name(&catalog, relation_in(&catalog, relation)?))
+}
+
+/// A relation as regclass shows it.
+fn shown(spi: &Spi<'_>, relation: Oid) -> Result<String> {
+    output(oid::REGCLASS, &Datum::Oid(relation), &spi.frame()?.io)
+}
+
+/// A value as its type shows it.
+fn output(type_oid: Oid, value: &Datum, io: &steppe_types::io::IoContext) -> Result<String> {
+    let mut bytes = Vec::new();
+    text_io::output(type_oid, value, io, &mut bytes)?;
+    String::from_utf8(bytes).map_err(|_| Error::internal("a value is shown as no text"))
+}
+
+/// A table that pg_pathman has partitioned.
+struct Parent {
+    relation: Arc<Relation>,
+    pathman: Arc<Pathman>,
+}
+
+impl Parent {
+    /// P0001 if it is none.
+    fn open(spi: &Spi<'_>, oid: Oid) -> Result<Parent> {
+        let relation = relation(spi, oid)?;
+        match relation.pathman.clone() {
+            Some(pathman) => Ok(Parent { relation, pathman }),
+            None => Err(raised(format!("table \"{}\" is not partitioned", shown(spi, oid)?))),
+        }
+    }
+
+    /// The parent of a partition.
+    fn of_partition(spi: &Spi<'_>, partition: Oid) -> Result<Parent> {
+        let relation = relation(spi, partition)?;
+        match &relation.partition_of {
+            Some(of) => Parent::open(spi, of.parent),
+            None => Err(not_a_partition(&relation)),
+        }
+    }
+}
+
+fn not_a_partition(relation: &Relation) -> Error {
+    invalid(format!("relation \"{}\" is not a partition", relation.name))
+}
+
+/// A relation's columns as a list: statements name them, since a partition may have them in
+/// another order.
+fn column_list(relation: &Relation) -> String {
+    let live = relation.columns.iter().filter(|column| !column.dropped);
+    live.map(|column| quote_identifier(&column.name)).collect::<Vec<_>>().join(", ")
+}
+
+/// Moves or copies all rows of one table to another; how many.
+fn copy_rows(spi: &mut Spi<'_>, from: Oid, to: Oid) -> Result<u64> {
+    let columns = column_list(&*relation(spi, to)?);
+    let (from, to) = (qualified(spi, from)?, qualified(spi, to)?);
+    let text = format!(
+        "INSERT INTO {to} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM {from}"
+    );
+    Ok(spi.execute(&text)?.processed)
+}
