@@ -236,23 +236,30 @@ impl PartitionScanNode {
             if group.is_empty() {
                 return Ok(false);
             }
-            let mut scans = Vec::with_capacity(group.len());
-            for at in group {
-                cx.check_interrupts()?;
-                let leaf = self.leaves.as_ref().and_then(|leaves| leaves.oids.get(at).copied());
-                let leaf = leaf.ok_or_else(|| Error::internal("a scan has lost a leaf"))?;
-                scans.extend(self.scan_of(leaf, cx)?);
-            }
-            self.running = match &scans[..] {
-                [] => None,
-                [scan] => Some(Running::Leaf(start_node(scan, cx))),
-                scans => {
-                    let keys = &scan_in(&self.plan)?.keys;
-                    Some(Running::Merged(Box::new(MergedInputs::new(keys, scans, cx))))
+            self.running = match group.len() {
+                1 => {
+                    self.scan_at(group.start, cx)?.map(|scan| Running::Leaf(start_node(&scan, cx)))
                 }
+                _ => Some(self.merged(group, cx)?),
             };
         }
         Ok(true)
+    }
+
+    /// The scan of the leaf at a place; `None` if it has gone.
+    fn scan_at(&mut self, at: usize, cx: &mut ExecContext) -> Result<Option<Arc<CPlan>>> {
+        cx.check_interrupts()?;
+        let leaf = self.leaves.as_ref().and_then(|leaves| leaves.oids.get(at).copied());
+        self.scan_of(leaf.ok_or_else(|| Error::internal("a scan has lost a leaf"))?, cx)
+    }
+
+    fn merged(&mut self, group: Range<usize>, cx: &mut ExecContext) -> Result<Running> {
+        let mut scans = Vec::with_capacity(group.len());
+        for at in group {
+            scans.extend(self.scan_at(at, cx)?);
+        }
+        let keys = &scan_in(&self.plan)?.keys;
+        Ok(Running::Merged(Box::new(MergedInputs::new(keys, &scans, cx))))
     }
 
     fn fetch(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {

@@ -115,8 +115,8 @@ impl LeafSet {
 impl LeafTemplate {
     /// What is done for leaves.
     pub(crate) fn plan_of(&self, catalog: &Catalog, leaves: &LeafSet) -> Result<Plan> {
-        let plan = plan_over(&self.plan, catalog, leaves)?;
-        let has_order = matches!(plan.node, PlanNode::IndexScan { .. }) || self.order.is_empty();
+        let mut plan = plan_over(&self.plan, catalog, leaves)?;
+        let has_order = self.order.is_empty() || keep_order(&self.plan, &mut plan);
         Ok(if has_order { plan } else { sorted(plan, &self.order) })
     }
 }
@@ -162,6 +162,27 @@ fn for_each_child_mut(plan: &mut Plan, f: &mut dyn FnMut(&mut Plan) -> Result<()
         PlanNode::Append(children) => children.iter_mut().try_for_each(f),
         _ => Err(Error::internal("a node that a leaf's template does not have")),
     }
+}
+
+/// Whether a leaf's scan yields the template's order. An index may belong to a partitioned one
+/// whose columns descend otherwise: if all do, it is read the other way.
+fn keep_order(template: &Plan, leaf: &mut Plan) -> bool {
+    let (
+        PlanNode::IndexScan { index: of_table, backward: wanted, .. },
+        PlanNode::IndexScan { index, backward, .. },
+    ) = (&template.node, &mut leaf.node)
+    else {
+        return false;
+    };
+    let (Some(a), Some(b)) = (&of_table.index, &index.index) else { return false };
+    let differs = |at: usize| {
+        let (a, b) = (a.keys.get(at)?, b.keys.get(at)?);
+        let (turned, moved) = (a.descending != b.descending, a.nulls_first != b.nulls_first);
+        (turned == moved).then_some(turned)
+    };
+    let Some(is_turned) = differs(0) else { return false };
+    *backward = *wanted != is_turned;
+    (1..a.keys.len()).all(|at| differs(at) == Some(is_turned))
 }
 
 /// A leaf's rows in an order that none of its indexes gives.

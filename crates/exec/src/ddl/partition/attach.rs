@@ -214,10 +214,10 @@ pub(super) fn is_counterpart(
         0 => Ok(0),
         attnum => attnum_in(table, parent, attnum as usize - 1),
     };
+    // ASC and DESC may differ (CompareIndexInfo).
     for (own, model) in info.keys.iter().zip(&parent_info.keys) {
         let same = own.attnum == moved(model.attnum)?
             && own.expression == model.expression
-            && (own.descending, own.nulls_first) == (model.descending, model.nulls_first)
             && own.opclass == model.opclass;
         if !same {
             return Ok(false);
