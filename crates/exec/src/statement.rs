@@ -188,12 +188,9 @@ impl CompiledStmt {
         env: &ExecEnv,
         database: &Database,
     ) -> Result<Option<Arc<CompiledStmt>>> {
-        let relation = env.catalog.relation(leaf);
-        match (&self.leaves, relation) {
-            (Some(leaves), Some(leaf)) => {
-                leaves.statement(&self.planned, leaf, &env.catalog, database)
-            }
-            _ => Ok(None),
+        match &self.leaves {
+            Some(leaves) => leaves.statement(&self.planned, leaf, &env.catalog, database),
+            None => Ok(None),
         }
     }
 

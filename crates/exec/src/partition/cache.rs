@@ -8,7 +8,7 @@ use steppe_types::Oid;
 
 /// Leaves that one statement keeps something for. A statement over more leaves makes
 /// the rest anew at each touch, so that cached plans do not fill the memory.
-const LEAVES_MAX: usize = 8192;
+pub(super) const LEAVES_MAX: usize = 8192;
 
 /// Something made from a leaf's version, shared by the executions of a statement.
 pub(crate) struct LeafCache<T> {

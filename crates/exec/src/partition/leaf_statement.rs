@@ -14,25 +14,29 @@
 //! pruning), and its new rows stay there: an UPDATE that assigns to a column of a key is not
 //! among these statements.
 
-use super::{ColumnMap, LeafCache, LeafMember, LeafSet, LeafTemplate, ScanPruning};
+use super::cache::LEAVES_MAX;
+use super::{ColumnMap, LeafMember, LeafSet, LeafTemplate, ScanPruning};
 use crate::context::ExecContext;
 use crate::modify::ModifyPlan;
 use crate::node::{CNode, CPlan};
 use crate::statement::CompiledStmt;
+use hashbrown::HashMap;
+use parking_lot::RwLock;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
 use steppe_sql::bind::{stored_checks, stored_generated};
 use steppe_sql::plan::{ModifyTable, Plan, PlanNode, PlannedStmt, ScanRelation};
 use steppe_sql::query::Command;
 use steppe_txn::Database;
-use steppe_types::{Oid, Result};
+use steppe_types::{Error, Oid, Result};
 
 /// What a statement over one partitioned table keeps for its leaves.
 pub(crate) struct LeafStatements {
     table: Arc<Relation>,
     pruning: ScanPruning,
-    /// `None`: the leaf needs the general way (its columns are placed otherwise).
-    statements: LeafCache<Option<Arc<CompiledStmt>>>,
+    /// By leaf, as it is in the catalog that the statement was planned against: no other runs
+    /// it. `None`: the leaf needs the general way (its columns are placed otherwise).
+    statements: RwLock<HashMap<Oid, Option<Arc<CompiledStmt>>>>,
 }
 
 impl LeafStatements {
@@ -55,6 +59,10 @@ impl LeafStatements {
         let Some(PlanNode::PartitionScan { rel, conditions, .. }) = scan.map(|s| &s.node) else {
             return Ok(None);
         };
+        if rel.relation.partition_key.is_none() {
+            // What inherits from a table is not routed to.
+            return Ok(None);
+        }
         let template = scan.map_or(Ok(None), LeafTemplate::of)?;
         let pruning = ScanPruning::new(&rel.relation, conditions, &[]);
         // What a leaf's rows are ordered by may come behind what the statement asks for.
@@ -62,7 +70,7 @@ impl LeafStatements {
         if !is_all || !pruning.routes(catalog)? {
             return Ok(None);
         }
-        let (table, statements) = (rel.relation.clone(), LeafCache::default());
+        let (table, statements) = (rel.relation.clone(), RwLock::default());
         Ok(Some(Box::new(LeafStatements { table, pruning, statements })))
     }
 
@@ -80,21 +88,29 @@ impl LeafStatements {
     pub(crate) fn statement(
         &self,
         stmt: &PlannedStmt,
-        leaf: &Arc<Relation>,
+        leaf: Oid,
         catalog: &Arc<Catalog>,
         database: &Database,
     ) -> Result<Option<Arc<CompiledStmt>>> {
-        if let Some(found) = self.statements.get(leaf) {
-            return Ok((*found).clone());
+        if let Some(found) = self.statements.read().get(&leaf) {
+            return Ok(found.clone());
         }
-        let made = match plan_for(stmt, leaf, catalog)? {
+        let relation = catalog.relation(leaf);
+        let relation = relation.ok_or_else(|| Error::internal("routed to no relation"))?;
+        let made = match plan_for(stmt, relation, catalog)? {
             None => None,
             Some(planned) => {
                 let made = CompiledStmt::compile(Arc::new(planned), catalog, database)?;
                 Some(Arc::new(made)).filter(|made| !moves_rows(made.root()))
             }
         };
-        self.statements.put(leaf, &Arc::new(made.clone()));
+        let mut statements = self.statements.write();
+        if statements.len() >= LEAVES_MAX
+            && let Some(other) = statements.keys().next().copied()
+        {
+            statements.remove(&other);
+        }
+        statements.insert(leaf, made.clone());
         Ok(made)
     }
 }
