@@ -12,7 +12,7 @@ use crate::context::ExecContext;
 use crate::env::RowSink;
 use crate::expr::{CExpr, Row};
 use crate::modify::{Inserter, ModifyPlan, OpenLeaves};
-use crate::node::{CNode, CPlan, IndexPlan, find_point, serialization};
+use crate::node::{CNode, CPlan, IndexPlan, find_point, moved_concurrently, serialization};
 use std::cell::Cell;
 use std::sync::Arc;
 use steppe_catalog::Builtins;
@@ -295,6 +295,7 @@ fn update(
             Some(Kept::Filtered) | None => Ok(PointOutcome::Done(0)),
         },
         ModifyOutcome::DeletedConcurrently if repeatable => Err(serialization("delete")),
+        ModifyOutcome::MovedConcurrently => Err(moved_concurrently(repeatable)),
         ModifyOutcome::NotFound
         | ModifyOutcome::DeletedConcurrently
         | ModifyOutcome::SelfUpdated => Ok(PointOutcome::Done(0)),

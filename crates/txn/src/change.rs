@@ -20,6 +20,9 @@ pub(crate) const DELETED: u8 = 1;
 /// KEY UPDATE.
 pub(crate) const KEY_CHANGED: u8 = 2;
 
+/// The version is a deletion, for the row's new version is in another table.
+pub(crate) const MOVED: u8 = 8;
+
 /// The posting was deleted before and came back to life: the row had the key at
 /// two different times.
 pub(crate) const REVIVED: u8 = 4;
@@ -42,6 +45,9 @@ impl Word {
     }
     pub(crate) fn is_deleted(self) -> bool {
         self.flags() & DELETED != 0
+    }
+    pub(crate) fn is_moved(self) -> bool {
+        self.flags() & MOVED != 0
     }
 }
 

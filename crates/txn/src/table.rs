@@ -22,7 +22,7 @@ use steppe_storage::{Direction, Tree, TreeId, WriteOp};
 use steppe_types::{Error, Result, SqlState};
 
 use crate::change::{
-    Change, DELETED, KEY_CHANGED, ROW_HEADER_LEN, RowHeader, Word, common_ends, corrupt,
+    Change, DELETED, KEY_CHANGED, MOVED, ROW_HEADER_LEN, RowHeader, Word, common_ends, corrupt,
 };
 use crate::cursor::RowCursor;
 use crate::database::Database;
@@ -62,6 +62,8 @@ pub enum Action {
     },
     /// Delete it.
     Delete,
+    /// Delete it here: its new version is put into another table.
+    Move,
 }
 
 /// What [`TableStore::modify`] came to.
@@ -75,6 +77,8 @@ pub enum ModifyOutcome {
     NotFound,
     /// Deleted by a transaction that committed after the snapshot.
     DeletedConcurrently,
+    /// Moved to another table by a transaction that committed after the snapshot.
+    MovedConcurrently,
     /// The caller kept a version that committed after its snapshot: here it is.
     UpdatedConcurrently {
         /// The row's newest bytes.
@@ -104,6 +108,8 @@ pub enum LockOutcome {
     NotFound,
     /// Deleted by a transaction that committed after the snapshot.
     DeletedConcurrently,
+    /// Moved to another table by a transaction that committed after the snapshot.
+    MovedConcurrently,
     /// Locked, but the newest version committed after the snapshot.
     UpdatedConcurrently {
         /// The row's newest bytes.
@@ -212,6 +218,8 @@ enum Standing {
     DeletedBefore,
     /// Its deletion committed after the snapshot.
     DeletedAfter,
+    /// Its move to another table committed after the snapshot.
+    MovedAfter,
 }
 
 fn standing(view: &View, header: RowHeader) -> Result<Standing> {
@@ -238,6 +246,7 @@ fn standing(view: &View, header: RowHeader) -> Result<Standing> {
             view.observe(csn);
             match (view.sees(xid, header.cid), deleted) {
                 (true, true) => Standing::DeletedBefore,
+                (false, true) if header.word.is_moved() => Standing::MovedAfter,
                 (false, true) => Standing::DeletedAfter,
                 (visible, false) => Standing::Free { visible, own: false },
             }
@@ -477,15 +486,21 @@ impl TableStore {
                     return Ok(());
                 }
                 Action::Replace { key_changed: false } => RowLockMode::NoKeyUpdate,
-                Action::Replace { key_changed: true } | Action::Delete => RowLockMode::Update,
+                Action::Replace { key_changed: true } | Action::Delete | Action::Move => {
+                    RowLockMode::Update
+                }
             };
             let pid = txn.shared().pid();
             if !own && !txn.database().locks.row_is_free(pid, row_tag(tree, row), mode) {
                 step = Step::Blocked(Blocked::By(None, mode));
                 return Ok(());
             }
-            let replacement = (action != Action::Delete).then_some(&new[..]);
-            undo = change_row(txn, (tree.id(), row), (header, bytes), replacement, mode, op)?;
+            let put = match action {
+                Action::Delete => Put::Deletion(DELETED),
+                Action::Move => Put::Deletion(DELETED | MOVED),
+                Action::Replace { .. } | Action::Keep => Put::Row(&new, mode),
+            };
+            undo = change_row(txn, (tree.id(), row), (header, bytes), put, op)?;
             step = Step::Done(ModifyOutcome::Done);
             Ok(())
         })?;
@@ -543,6 +558,9 @@ impl TableStore {
                     step = match refuse(other) {
                         Step::Done(ModifyOutcome::DeletedConcurrently) => {
                             Step::Done(LockOutcome::DeletedConcurrently)
+                        }
+                        Step::Done(ModifyOutcome::MovedConcurrently) => {
+                            Step::Done(LockOutcome::MovedConcurrently)
                         }
                         Step::Done(ModifyOutcome::SelfUpdated) => {
                             Step::Done(LockOutcome::SelfUpdated)
@@ -606,24 +624,34 @@ fn insert_run(tree: &Tree, txn: &mut Txn, first: u64, entries: &[(&[u8], &[u8])]
     Ok(())
 }
 
+/// What is put in a version's place.
+enum Put<'a> {
+    /// A new version, whose writer holds the row in this mode.
+    Row(&'a [u8], RowLockMode),
+    /// A mark with these flags.
+    Deletion(u8),
+}
+
 /// Fills in the tree operation, its payload and the undo record.
 fn change_row(
     txn: &Txn,
     (tree, row): (TreeId, RowId),
     (before, old): (RowHeader, &[u8]),
-    new: Option<&[u8]>,
-    mode: RowLockMode,
+    put: Put<'_>,
     op: &mut WriteOp,
 ) -> Result<u64> {
     let xid = txn.xid();
     let own_flags = if before.word.xid() == xid { before.word.flags() } else { 0 };
     let mut header = RowHeader { word: before.word, undo: 0, cid: txn.command_id() };
-    let Some(new) = new else {
-        Change::RowDelete { tree, row: row.0, before }.encode(op.payload());
-        header.undo = txn.append_undo(op.payload())?;
-        header.word = Word::new(xid, DELETED);
-        op.splice(0, ROW_HEADER_LEN, &header.to_bytes());
-        return Ok(header.undo);
+    let (new, mode) = match put {
+        Put::Row(new, mode) => (new, mode),
+        Put::Deletion(flags) => {
+            Change::RowDelete { tree, row: row.0, before }.encode(op.payload());
+            header.undo = txn.append_undo(op.payload())?;
+            header.word = Word::new(xid, flags);
+            op.splice(0, ROW_HEADER_LEN, &header.to_bytes());
+            return Ok(header.undo);
+        }
     };
     let (prefix, suffix) = common_ends(old, new);
     let middle = &old[prefix..old.len() - suffix];
@@ -646,6 +674,7 @@ fn refuse(standing: Standing) -> Step<ModifyOutcome> {
         }
         Standing::SelfUpdated => ModifyOutcome::SelfUpdated,
         Standing::DeletedAfter => ModifyOutcome::DeletedConcurrently,
+        Standing::MovedAfter => ModifyOutcome::MovedConcurrently,
         Standing::Absent | Standing::DeletedBefore | Standing::Free { .. } => {
             ModifyOutcome::NotFound
         }

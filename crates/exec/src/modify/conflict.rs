@@ -64,10 +64,13 @@ impl ConflictPlan {
                 }
                 Some((assignments, filter)) => {
                     let filter = filter.as_ref();
-                    match resolve(target, assignments, filter, conflict, row, cx)? {
+                    let Some(version) = lock_conflicting(target, conflict, stored, cx)? else {
+                        look_first = false;
+                        continue;
+                    };
+                    match resolve(target, assignments, filter, (conflict, version), row, cx)? {
                         Resolved::Updated(changed) => return Ok(Some(changed)),
                         Resolved::Filtered => return Ok(None),
-                        Resolved::Gone => look_first = false,
                     }
                 }
             }
@@ -167,48 +170,70 @@ enum Resolved {
     Updated(Changed),
     /// The clause's WHERE does not hold.
     Filtered,
-    Gone,
 }
 
-/// DO UPDATE on the row in the way: its newest version counts, whatever the snapshot sees.
-fn resolve(
+/// Locks the row in the way. Its newest version counts, whatever the snapshot sees; `None` if
+/// that is in the way no more.
+fn lock_conflicting(
     target: &Target,
-    assignments: &[(usize, CExpr)],
-    filter: Option<&CExpr>,
     id: RowId,
-    excluded: &[Datum],
+    stored: &[Datum],
     cx: &mut ExecContext,
-) -> Result<Resolved> {
+) -> Result<Option<Vec<u8>>> {
     let rows = target.table.rows_for_write()?;
-    let version = loop {
+    loop {
         let txn = cx.txn()?;
         let repeatable = txn.txn.isolation() == IsolationLevel::RepeatableRead;
         let policy = steppe_txn::WaitPolicy::Block;
         match rows.lock_row(&mut txn.txn, id, RowLockMode::NoKeyUpdate, policy)? {
             LockOutcome::Locked => {
                 let mut buffer = RowBuf::new();
-                if rows.get(&txn.view, id, &mut buffer)?.is_none() {
-                    return Ok(Resolved::Gone);
+                let found = rows.get(&txn.view, id, &mut buffer)?.is_some();
+                return Ok(found.then(|| buffer.row().to_vec()));
+            }
+            LockOutcome::UpdatedConcurrently { newest } => {
+                if !is_in_the_way(target, &newest, stored)? {
+                    return Ok(None);
                 }
-                break buffer.row().to_vec();
+                return if repeatable { Err(serialization("update")) } else { Ok(Some(newest)) };
             }
-            LockOutcome::UpdatedConcurrently { .. } if repeatable => {
-                return Err(serialization("update"));
-            }
-            LockOutcome::UpdatedConcurrently { newest } => break newest,
-            LockOutcome::DeletedConcurrently if repeatable => {
-                return Err(serialization("delete"));
-            }
-            LockOutcome::NotFound | LockOutcome::DeletedConcurrently => {
-                return Ok(Resolved::Gone);
-            }
+            LockOutcome::NotFound
+            | LockOutcome::DeletedConcurrently
+            | LockOutcome::MovedConcurrently => return Ok(None),
             LockOutcome::SelfUpdated => return Err(affected_twice()),
             LockOutcome::MustWait(wait) => cx.functions.services.block_on(wait)?,
             LockOutcome::WouldBlock => {
                 return Err(Error::internal("a blocking lock request did not block"));
             }
         }
-    };
+    }
+}
+
+/// Whether a version of a row has the key of another row in some arbiter index.
+fn is_in_the_way(target: &Target, version: &[u8], stored: &[Datum]) -> Result<bool> {
+    let mut existing = Vec::new();
+    target.table.decode_all(version, &mut existing)?;
+    let (mut key, mut other) = (Vec::new(), Vec::new());
+    for at in &target.arbiters {
+        let index = &target.indexes[*at];
+        (key.clear(), other.clear());
+        let keys = (index.key_of(stored, &mut key)?, index.key_of(&existing, &mut other)?);
+        if keys.0.is_some() && keys.0 == keys.1 && key == other {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// DO UPDATE on a version of a row that is locked.
+fn resolve(
+    target: &Target,
+    assignments: &[(usize, CExpr)],
+    filter: Option<&CExpr>,
+    (id, version): (RowId, Vec<u8>),
+    excluded: &[Datum],
+    cx: &mut ExecContext,
+) -> Result<Resolved> {
     let mut old = Vec::new();
     target.table.decode_all(&version, &mut old)?;
     let seen = target.seen(old);

@@ -13,7 +13,7 @@ use super::insert::insert_key;
 use super::{Changed, ModifyPlan, Target, check_row};
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
-use crate::node::serialization;
+use crate::node::{moved_concurrently, serialization};
 use crate::partition::ColumnMap;
 use steppe_sql::query::Command;
 use steppe_txn::{Action, IsolationLevel, ModifyOutcome, RowBuf, RowId};
@@ -85,7 +85,7 @@ pub(super) fn change_row(
         }
         let (tried, outcome) = match modify.command {
             Command::Delete => {
-                let tried = try_delete(target, id, &version, cx)?;
+                let tried = try_delete(target, id, &version, Action::Delete, cx)?;
                 (tried, Outcome::Done(Changed::Deleted(old)))
             }
             _ => update_version(modify, target, id, &version, old, source, cx)?,
@@ -117,7 +117,8 @@ fn update_version(
         if modify.partitioned.is_none() {
             return Err(partition_violation(target, &target.stored(&new), &cx.functions));
         }
-        return Ok((try_delete(target, id, version, cx)?, Outcome::Leaves { old, new }));
+        let tried = try_delete(target, id, version, Action::Move, cx)?;
+        return Ok((tried, Outcome::Leaves { old, new }));
     }
     let attempt = prepare(target, assignments, old, new, version, cx)?;
     let tried = try_update(target, id, version, &attempt, cx)?;
@@ -259,6 +260,7 @@ fn try_change(
             ModifyOutcome::NotFound | ModifyOutcome::SelfUpdated => Ok(Tried::Gone),
             ModifyOutcome::DeletedConcurrently if repeatable => Err(serialization("delete")),
             ModifyOutcome::DeletedConcurrently => Ok(Tried::Gone),
+            ModifyOutcome::MovedConcurrently => Err(moved_concurrently(repeatable)),
             ModifyOutcome::UpdatedConcurrently { .. } if repeatable => Err(serialization("update")),
             ModifyOutcome::UpdatedConcurrently { newest } => Ok(Tried::Newer(newest)),
             // Our transaction changed the row in an earlier command that this statement's
@@ -310,8 +312,15 @@ fn finish_update(
     Ok(())
 }
 
-fn try_delete(target: &Target, id: RowId, version: &[u8], cx: &mut ExecContext) -> Result<Tried> {
-    let tried = try_change(target, id, version, Action::Delete, &[], cx)?;
+/// Deletes a version of a row, or its last one here.
+fn try_delete(
+    target: &Target,
+    id: RowId,
+    version: &[u8],
+    action: Action,
+    cx: &mut ExecContext,
+) -> Result<Tried> {
+    let tried = try_change(target, id, version, action, &[], cx)?;
     if !matches!(tried, Tried::Done) {
         return Ok(tried);
     }

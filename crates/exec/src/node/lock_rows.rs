@@ -133,8 +133,10 @@ pub(crate) fn lock_row(
         return match rows.lock_row(txn, row, mode, policy)? {
             LockOutcome::Locked => Ok(Locked::Same),
             LockOutcome::NotFound | LockOutcome::SelfUpdated => Ok(Locked::Skip),
-            LockOutcome::DeletedConcurrently if repeatable => Err(serialization("delete")),
+            // PostgreSQL calls this an update, too.
+            LockOutcome::DeletedConcurrently if repeatable => Err(serialization("update")),
             LockOutcome::DeletedConcurrently => Ok(Locked::Skip),
+            LockOutcome::MovedConcurrently => Err(moved_concurrently(repeatable)),
             LockOutcome::UpdatedConcurrently { .. } if repeatable => Err(serialization("update")),
             LockOutcome::UpdatedConcurrently { newest } => Ok(Locked::Newer(newest)),
             LockOutcome::WouldBlock if wait == WaitPolicy::SkipLocked => Ok(Locked::Skip),
@@ -156,6 +158,18 @@ pub(crate) fn serialization(what: &str) -> Error {
     Error::new(
         SqlState::SERIALIZATION_FAILURE,
         format!("could not serialize access due to concurrent {what}"),
+    )
+}
+
+/// 40001: the row's new version is in another partition, where nobody follows it.
+#[cold]
+pub(crate) fn moved_concurrently(repeatable: bool) -> Error {
+    if repeatable {
+        return serialization("update");
+    }
+    Error::new(
+        SqlState::SERIALIZATION_FAILURE,
+        "tuple to be locked was already moved to another partition due to concurrent update",
     )
 }
 
