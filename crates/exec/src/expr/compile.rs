@@ -128,7 +128,7 @@ impl<'a> Compiler<'a> {
             Expr::Row(args) => CExpr::Row(self.list(args)?),
             Expr::RowCompare { op, left, right, .. } => CExpr::RowCompare(Box::new(RowCompare {
                 op: *op,
-                types: left.iter().map(|e| e.ty().oid).collect(),
+                types: left.iter().zip(right).map(|(l, r)| ordered_as(l, r)).collect(),
                 left: self.list(left)?,
                 right: self.list(right)?,
             })),
@@ -383,6 +383,13 @@ impl<'a> Compiler<'a> {
             types: plan.types.iter().map(|t| t.oid).collect(),
         })
     }
+}
+
+/// What a pair of a row comparison's columns is compared as.
+fn ordered_as(left: &Expr, right: &Expr) -> Option<Oid> {
+    let (left, right) = (left.ty().oid, right.ty().oid);
+    let is_time = |ty| matches!(ty, oid::DATE | oid::TIMESTAMP | oid::TIMESTAMPTZ);
+    (left == right || !is_time(left) || !is_time(right)).then_some(left)
 }
 
 fn comparison_type(bpchar: bool, args: &[Expr]) -> Oid {

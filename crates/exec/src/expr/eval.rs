@@ -414,7 +414,11 @@ impl RowCompare {
             if left.is_null() || right.is_null() {
                 return Ok(None);
             }
-            match compare_as(*type_oid, &left, &right) {
+            let order = match type_oid {
+                Some(type_oid) => compare_as(*type_oid, &left, &right),
+                None => crate::functions::order_of_times(&left, &right, &cx.functions)?,
+            };
+            match order {
                 Ordering::Equal => {}
                 order => {
                     let less = matches!(self.op, RowCompareOp::Lt | RowCompareOp::Le);

@@ -244,7 +244,8 @@ pub(crate) struct Subscript {
 #[derive(Debug)]
 pub(crate) struct RowCompare {
     pub(crate) op: RowCompareOp,
-    pub(crate) types: Box<[Oid]>,
+    /// The type whose order counts; `None`: two different ones of date and time.
+    pub(crate) types: Box<[Option<Oid>]>,
     pub(crate) left: Box<[CExpr]>,
     pub(crate) right: Box<[CExpr]>,
 }

@@ -24,7 +24,8 @@ fn beyond(after: bool, other: i64) -> Ordering {
     }
 }
 
-fn order(args: &[Datum], cx: &FnContext) -> Result<Ordering> {
+/// The order of two values of date, timestamp and timestamptz that are not of the same type.
+pub(crate) fn order(a: &Datum, b: &Datum, cx: &FnContext) -> Result<Ordering> {
     let date_to_tz = |date: i32, at: i64| match date_to_timestamptz(date, zone(cx)) {
         Ok(instant) => instant.cmp(&at),
         Err(_) => beyond(date > 0, at),
@@ -33,7 +34,7 @@ fn order(args: &[Datum], cx: &FnContext) -> Result<Ordering> {
         Ok(instant) => instant.cmp(&at),
         Err(_) => beyond(local > 0, at),
     };
-    Ok(match (arg(args, 0)?, arg(args, 1)?) {
+    Ok(match (a, b) {
         (Datum::Date(d), Datum::Timestamp(t)) => compare_date_timestamp(*d, *t),
         (Datum::Timestamp(t), Datum::Date(d)) => compare_date_timestamp(*d, *t).reverse(),
         (Datum::Date(d), Datum::TimestampTz(t)) => date_to_tz(*d, *t),
@@ -45,7 +46,8 @@ fn order(args: &[Datum], cx: &FnContext) -> Result<Ordering> {
 }
 
 fn test(args: &[Datum], cx: &FnContext, op: CmpOp) -> Result<Datum> {
-    order(args, cx).map(|order| Datum::Bool(op.accepts(order)))
+    let order = order(arg(args, 0)?, arg(args, 1)?, cx)?;
+    Ok(Datum::Bool(op.accepts(order)))
 }
 
 macro_rules! pairs {
@@ -60,7 +62,7 @@ macro_rules! pairs {
             (concat!($left, "_ge_", $right), scalar(|a, cx| test(a, cx, CmpOp::Ge))),
             (
                 concat!($left, "_cmp_", $right),
-                scalar(|a, cx| order(a, cx).map(|order| Datum::Int4(order as i32))),
+                scalar(|a, cx| Ok(Datum::Int4(order(arg(a, 0)?, arg(a, 1)?, cx)? as i32))),
             ),
         )*];
     };

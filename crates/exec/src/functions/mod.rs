@@ -47,6 +47,7 @@ mod type_info;
 mod uuid;
 mod visibility;
 
+pub(crate) use date_compare::order as order_of_times;
 pub(crate) use json::escape_json;
 pub(crate) use session::transaction_id;
 

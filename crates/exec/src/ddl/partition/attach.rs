@@ -43,11 +43,28 @@ pub(in super::super) fn attach(
     ctx.put(partition)?;
     let catalog = ctx.catalog();
     let partition = catalog.relation(oid).ok_or_else(|| Error::internal("table has gone"))?;
-    check_rows(ctx, &parent, partition, &|name| {
-        format!("partition constraint of relation \"{name}\" is violated by some row")
-    })?;
+    check_path(ctx, parent.clone(), partition)?;
     check_default_partition(ctx, &parent)?;
     inherit_indexes(ctx, &parent, oid)
+}
+
+/// The rows of a new partition belong there by the bounds of all levels.
+fn check_path(
+    ctx: &mut DdlContext<'_>,
+    mut parent: Relation,
+    partition: &Arc<Relation>,
+) -> Result<()> {
+    let mut child = partition.oid;
+    loop {
+        check_rows(ctx, partition, (&parent, child), &|name| {
+            format!("partition constraint of relation \"{name}\" is violated by some row")
+        })?;
+        let Some(above) = parent.partition_of.as_ref().map(|of| of.parent) else { return Ok(()) };
+        child = parent.oid;
+        let catalog = ctx.catalog();
+        let above = catalog.relation(above);
+        parent = (**above.ok_or_else(|| Error::internal("a parent has gone"))?).clone();
+    }
 }
 
 /// Whether `table` is `ancestor` or a partition somewhere below it.

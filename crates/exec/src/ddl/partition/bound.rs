@@ -231,18 +231,19 @@ pub(in super::super) fn check_default_partition(
         return Err(Error::internal("the default partition has gone"));
     };
     ctx.txn.lock_relation_blocking(default.oid, RelationLockMode::AccessExclusive)?;
-    check_rows(ctx, parent, &default, &|name| {
+    check_rows(ctx, &default, (parent, default.oid), &|name| {
         format!(
             "updated partition constraint for default partition \"{name}\" would be violated by some row"
         )
     })
 }
 
-/// Every row of `partition` must be routed to it by the parent's map: 23514.
+/// Every row of `partition` must be routed to one of the parent's, itself or one above it, by the
+/// parent's map: 23514.
 pub(super) fn check_rows(
     ctx: &mut DdlContext<'_>,
-    parent: &Relation,
     partition: &Arc<Relation>,
+    (parent, child): (&Relation, Oid),
     message: &dyn Fn(&str) -> String,
 ) -> Result<()> {
     let key = parent.partition_key.as_ref();
@@ -257,7 +258,7 @@ pub(super) fn check_rows(
         let checked = scan_rows(ctx, &table, &mut |_, row| match map
             .route(evaluator.evaluate(row)?, &mut scratch)?
         {
-            Some(to) if to == partition.oid => Ok(()),
+            Some(to) if to == child => Ok(()),
             _ => Err(Error::new(SqlState::CHECK_VIOLATION, message(&leaf.name))),
         });
         ctx.naming(&leaf, checked)?;

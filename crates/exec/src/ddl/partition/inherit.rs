@@ -2,6 +2,7 @@
 
 use super::super::{DdlContext, index};
 use super::attach::{find_counterpart, take_over};
+use super::key::check_unique_covers_key;
 use super::{attnum_in, children};
 use std::sync::Arc;
 use steppe_catalog::{Constraint, ConstraintKind, IndexKey, RelKind, Relation};
@@ -70,6 +71,11 @@ fn index_partition(
     let keys =
         info.keys.iter().map(|key| Ok(IndexKey { attnum: moved(key.attnum)?, ..key.clone() }));
     let keys = keys.collect::<Result<Vec<_>>>()?;
+    if info.unique {
+        let attnums: Vec<i16> = keys.iter().map(|key| key.attnum).collect();
+        let what = if info.primary { "PRIMARY KEY" } else { "UNIQUE" };
+        check_unique_covers_key(partition, &attnums, what)?;
+    }
     let include = info.include.iter().map(|a| moved(*a)).collect::<Result<Vec<_>>>()?;
     let constraint = parent.constraints.iter().find(|c| match c.kind {
         ConstraintKind::Primary { index } | ConstraintKind::Unique { index } => {
