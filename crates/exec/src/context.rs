@@ -10,6 +10,7 @@ use crate::expr::SubPlanState;
 use crate::spill::TempSpace;
 use crate::tuplestore::TupleStore;
 use std::sync::Arc;
+use steppe_catalog::Catalog;
 use steppe_sql::expr::ExecParamId;
 use steppe_storage::Usage;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
@@ -146,6 +147,9 @@ pub(crate) struct ExecContext {
     pub(crate) leaf_runs: Vec<LeafRun>,
     /// Rows inserted, updated or deleted.
     pub(crate) processed: u64,
+    /// The statement must begin again at a younger snapshot; the error that says so is not for
+    /// the client.
+    pub(crate) is_overtaken: bool,
 }
 
 impl ExecContext {
@@ -174,6 +178,27 @@ impl ExecContext {
             instruments: None,
             leaf_runs: Vec::new(),
             processed: 0,
+            is_overtaken: false,
+        }
+    }
+
+    /// The same statement from its beginning, in this catalog.
+    pub(crate) fn again(&self, catalog: Arc<Catalog>) -> ExecContext {
+        ExecContext {
+            functions: FnContext { catalog, ..self.functions.clone() },
+            params: self.params.clone(),
+            exec_params: vec![Datum::Null; self.exec_param_count],
+            versions: vec![0; self.versions.len()],
+            subplans: self.subplans.iter().map(|p| SubPlanState::new(p.plan.clone())).collect(),
+            work_tables: self.work_tables.iter().map(|_| None).collect(),
+            exec_param_count: self.exec_param_count,
+            work_mem_bytes: self.work_mem_bytes,
+            temp: self.temp.clone(),
+            instruments: self
+                .instruments
+                .as_ref()
+                .map(|all| vec![Instrument::default(); all.len()]),
+            ..ExecContext::for_folding(self.functions.clone())
         }
     }
 
@@ -194,6 +219,7 @@ impl ExecContext {
             instruments: None,
             leaf_runs: Vec::new(),
             processed: 0,
+            is_overtaken: false,
         }
     }
 

@@ -28,6 +28,11 @@ pub trait RowSink {
         let _ = (row, layout, columns);
         Ok(false)
     }
+
+    /// Forgets all rows that it was handed. Returns false if some have gone further already.
+    fn take_back(&mut self) -> bool {
+        false
+    }
 }
 
 /// Advisory lock key: one bigint, or two integers.

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use steppe_catalog::{Catalog, RelKind};
 use steppe_sql::plan::{Cost, Plan, PlanNode, PlannedStmt, ResultColumn};
 use steppe_sql::query::Command;
-use steppe_txn::{Database, LockWait, RelationLockMode, Txn};
+use steppe_txn::{Database, LockWait, RelationLockMode, Txn, UndoPosition};
 use steppe_types::{Datum, Error, Oid, Result};
 
 /// A statement ready to run, shared between sessions.
@@ -287,6 +287,8 @@ pub struct Execution {
     batch: RowBatch,
     handed: u64,
     finished: bool,
+    /// Where the transaction was when the statement began, unless that is long past.
+    began_at: Option<UndoPosition>,
 }
 
 impl Execution {
@@ -323,6 +325,7 @@ impl Execution {
             Some(t) => (Some(t.txn), Some(t.view)),
             None => (None, None),
         };
+        let began_at = taken.as_ref().map(Txn::undo_position);
         *txn = taken;
         cx.subplans = stmt.subplans.iter().map(|p| SubPlanState::new(p.clone())).collect();
         if analyze {
@@ -337,6 +340,7 @@ impl Execution {
             stored: None,
             handed: 0,
             finished: false,
+            began_at,
         })
     }
 
@@ -353,6 +357,7 @@ impl Execution {
             stored: None,
             handed: 0,
             finished: false,
+            began_at: None,
         })
     }
 
@@ -389,7 +394,12 @@ impl Execution {
         };
         let lent_any = lent.is_some();
         self.cx.lend_txn(lent);
-        let result = self.run(max_rows, sink);
+        let mut result = self.run(max_rows, sink);
+        while let Some(position) = self.began_at.filter(|_| self.cx.is_overtaken)
+            && (self.handed == 0 || sink.take_back())
+        {
+            result = self.begin_again(position).and_then(|()| self.run(max_rows, sink));
+        }
         if lent_any {
             *txn = self.cx.take_txn().map(|t| t.txn);
         }
@@ -397,6 +407,26 @@ impl Execution {
             self.finished = true;
         }
         result
+    }
+
+    /// Takes back what was done, and starts at a snapshot that is as young as the leaves' files:
+    /// the locks on those are held by now.
+    #[cold]
+    fn begin_again(&mut self, began_at: UndoPosition) -> Result<()> {
+        self.cx.is_overtaken = false;
+        let Some(StatementTxn { mut txn, .. }) = self.cx.take_txn() else {
+            return Err(Error::internal("overtaken without a transaction"));
+        };
+        let restarted = txn.rollback_to_position(began_at).and_then(|()| txn.start_statement());
+        let view = txn.view();
+        self.view = Some(view.clone());
+        let planned = &self.cx.functions.catalog;
+        let catalog = self.cx.functions.services.newer_catalog(planned);
+        self.cx = self.cx.again(catalog.unwrap_or_else(|| planned.clone()));
+        self.cx.lend_txn(Some(StatementTxn { txn, view }));
+        (self.root, self.stored) = (None, None);
+        (self.handed, self.finished) = (0, false);
+        restarted
     }
 
     fn run(&mut self, max_rows: u64, sink: &mut dyn RowSink) -> Result<FetchStatus> {

@@ -72,6 +72,7 @@ fn find_to_drop(
 ) -> Result<Option<Arc<Relation>>> {
     let word = kind_word(kind);
     let article = if kind == RelKind::Index { "an" } else { "a" };
+    lock_above(ctx, name)?;
     let Some(relation) = ctx.try_open(name, RelationLockMode::AccessExclusive)? else {
         let shown = name.object_name();
         let missing = match &name.schema {
@@ -115,10 +116,31 @@ fn find_to_drop(
     if let Some(of) = &relation.partition_of
         && relation.index.is_none()
     {
-        // Its parent's map changes.
+        // Its parent's map changes, and it may have come there just now.
         ctx.txn.lock_relation_blocking(of.parent, RelationLockMode::AccessExclusive)?;
     }
     Ok(Some(relation))
+}
+
+/// Locks what statements lock before what is dropped, which would else deadlock with them: the
+/// parent of a partition, and the table of an index with its partitions.
+fn lock_above(ctx: &mut DdlContext<'_>, name: &RangeVar) -> Result<()> {
+    let Some(found) = ctx.find(name)?.filter(|found| !found.is_system()) else { return Ok(()) };
+    match (&found.index, &found.partition_of) {
+        (Some(info), _) => lock_tree(ctx, info.table),
+        (None, Some(of)) => {
+            ctx.txn.lock_relation_blocking(of.parent, RelationLockMode::AccessExclusive)
+        }
+        (None, None) => Ok(()),
+    }
+}
+
+fn lock_tree(ctx: &mut DdlContext<'_>, table: Oid) -> Result<()> {
+    ctx.txn.lock_relation_blocking(table, RelationLockMode::AccessExclusive)?;
+    for child in partition::children(ctx, table)? {
+        lock_tree(ctx, child.oid)?;
+    }
+    Ok(())
 }
 
 /// Whether a DROP of a kind may name the relation.

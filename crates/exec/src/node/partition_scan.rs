@@ -6,7 +6,10 @@
 //! comes, so that a LIMIT that is reached early touches no more of them.
 
 use super::merge_append::MergedInputs;
-use super::{BoxedNode, CNode, CPlan, Node, PlanCompiler, compile_plan, pump, start as start_node};
+use super::{
+    BoxedNode, CNode, CPlan, Node, PlanCompiler, compile_plan, pump, serialization,
+    start as start_node,
+};
 use crate::batch::RowBatch;
 use crate::context::{ExecContext, Instrument, LeafRun};
 use crate::deps::count_nodes;
@@ -22,6 +25,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_sql::plan::{PartnerTable, PlannedStmt, ScanRelation};
+use steppe_txn::IsolationLevel;
 use steppe_types::{Error, Oid, Result};
 
 /// So many leaves are looked for at first: mostly all that there are, or all that LIMIT needs.
@@ -112,10 +116,12 @@ impl PartitionScanPlan {
         let Some(mut locked) = lock_leaf(cx, leaf, &self.rel.relation, mode(&self.rel))? else {
             return Ok(None);
         };
+        check_not_overtaken(&locked, cx)?;
         let mut partners = Vec::with_capacity(self.partners.len());
         for Partner { rel, .. } in &self.partners {
             let oid = corresponding(&cx.functions.catalog, leaf, rel.relation.oid)?;
             let partner = lock_leaf(cx, oid, &rel.relation, mode(rel))?;
+            partner.as_ref().map_or(Ok(()), |partner| check_not_overtaken(partner, cx))?;
             if let Some(newer) = partner.as_ref().filter(|partner| !partner.is_planned) {
                 locked.catalog = newer.catalog.clone();
                 locked.is_planned = false;
@@ -294,6 +300,23 @@ fn scan_in(plan: &CPlan) -> Result<&PartitionScanPlan> {
         CNode::PartitionScan(scan) => Ok(scan),
         _ => Err(Error::internal("partition scan node over another plan")),
     }
+}
+
+/// PostgreSQL locks what it reads and then takes the snapshot. We lock a leaf when its turn comes:
+/// in between others may have put its rows, or other ones, into a new file (TRUNCATE and INSERT
+/// in one transaction), where the snapshot does not see them. In READ COMMITTED the statement
+/// begins again, which is its right as long as nobody has seen its rows; else it fails.
+fn check_not_overtaken(leaf: &LockedLeaf, cx: &mut ExecContext) -> Result<()> {
+    if leaf.is_planned {
+        return Ok(());
+    }
+    let planned = cx.functions.catalog.relation(leaf.relation.oid);
+    let same_file = planned.is_none_or(|planned| planned.storage == leaf.relation.storage);
+    if same_file || cx.txn()?.txn.isolation() != IsolationLevel::ReadCommitted {
+        return Ok(());
+    }
+    cx.is_overtaken = true;
+    Err(serialization("update"))
 }
 
 impl Node for PartitionScanNode {

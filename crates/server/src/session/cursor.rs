@@ -295,6 +295,7 @@ impl Session {
                 columns: cursor.plan.plan.compiled.columns(),
                 formats,
                 io: &self.env.io,
+                rows_at: None,
             };
             for row in &rows {
                 steppe_exec::RowSink::row(&mut sink, row)?;

@@ -212,7 +212,7 @@ impl RowSink for SerializingSink<'_> {
         let begin = Instant::now();
         self.scratch.clear();
         let (columns, formats, io) = (self.columns, self.formats, self.io);
-        WireSink { out: &mut self.scratch, columns, formats, io }.row(row)?;
+        WireSink { out: &mut self.scratch, columns, formats, io, rows_at: None }.row(row)?;
         self.bytes += self.scratch.len() as u64;
         self.time += begin.elapsed();
         Ok(())

@@ -170,8 +170,13 @@ impl Session {
     ) -> Result<Option<ExecOutcome>> {
         self.start_statement()?;
         let compiled = portal.compiled();
-        let mut sink =
-            WireSink { out: &mut self.out, columns: compiled.columns(), formats, io: &self.env.io };
+        let mut sink = WireSink {
+            out: &mut self.out,
+            columns: compiled.columns(),
+            formats,
+            io: &self.env.io,
+            rows_at: None,
+        };
         compiled.run_point(&portal.params, &self.env, &mut self.xact.txn, &mut sink)
     }
 
@@ -196,6 +201,7 @@ impl Session {
     ) -> Result<Progress> {
         let (mut handed, mut chunk) = (0, FIRST_CHUNK_ROWS);
         let mut is_heavy = portal.plan.is_heavy;
+        let mut rows_at = (max_rows == 0).then_some(self.out.len());
         loop {
             let wanted = if max_rows == 0 { chunk } else { chunk.min(max_rows - handed) };
             let (before, plan) = (self.out.len(), Arc::clone(&portal.plan));
@@ -204,6 +210,7 @@ impl Session {
                 columns: plan.compiled.columns(),
                 formats,
                 io: &self.env.io,
+                rows_at,
             };
             let status = fetch(portal, &mut self.xact.txn, wanted, &mut sink, is_heavy)?;
             match status {
@@ -222,6 +229,7 @@ impl Session {
             let row_bytes = ((self.out.len() - before) as u64 / wanted.max(1)).max(1);
             chunk = (SEND_AT_BYTES as u64 / row_bytes).clamp(1, CHUNK_ROWS_MAX);
             if self.out.len() >= SEND_AT_BYTES {
+                rows_at = None;
                 self.send().await?;
             }
         }

@@ -37,6 +37,8 @@ pub(super) struct WireSink<'a> {
     pub(super) columns: &'a [ResultColumn],
     pub(super) formats: &'a ResultFormats,
     pub(super) io: &'a IoContext,
+    /// Where the statement's rows begin, if all are still there.
+    pub(super) rows_at: Option<usize>,
 }
 
 impl RowSink for WireSink<'_> {
@@ -64,6 +66,13 @@ impl RowSink for WireSink<'_> {
             }
         }
         row.finish().map(|()| true)
+    }
+
+    fn take_back(&mut self) -> bool {
+        if let Some(start) = self.rows_at {
+            self.out.truncate(start);
+        }
+        self.rows_at.is_some()
     }
 }
 
