@@ -9,7 +9,7 @@ CRASH_SEEDS ?= 2000
 binaries := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format bench crash kill9 golden differential set-up-build set-up-test
+.PHONY: help run test lint format bench crash kill9 golden differential ddl-load set-up-build set-up-test
 
 help: ## This list
 	@echo 'make COMMAND, where COMMAND is'
@@ -57,9 +57,13 @@ else
 	$(binaries)/debug/golden --server $(binaries)/debug/steppe $(FILES)
 endif
 
-differential: set-up-test ## Random statements against PostgreSQL 15 (ARGS="--seed N --statements N")
+differential: set-up-test ## Random statements against PostgreSQL 15 (ARGS="--of partitions --seed N --statements N|endless")
 	cargo build --bin steppe --bin differential
 	$(binaries)/debug/differential --server $(binaries)/debug/steppe --postgres /usr/lib/postgresql/15/bin $(ARGS)
+
+ddl-load: set-up-test ## Leaves come and go while clients read and write (ARGS="--seconds N --clients N")
+	cargo build --bin steppe --bin ddl_load
+	$(binaries)/debug/ddl_load --server $(binaries)/debug/steppe $(ARGS)
 
 set-up-build:
 	@tools/set-up.sh build

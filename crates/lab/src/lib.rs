@@ -4,12 +4,14 @@
 //! - [`process`]: a Steppe server as a child process: start, `kill -9`, stop.
 //! - [`oracle`]: a private PostgreSQL cluster to ask for the right answer.
 //! - [`differential`]: random statements that both must answer alike.
+//! - [`ddl_load`]: leaves of partitioned tables come and go while clients read and write.
 //! - [`golden`]: SQL files whose expected output PostgreSQL wrote.
 //! - [`kill9`] and [`ledger`]: what clients were promised must survive `kill -9`.
 //!
 //! No engine code is reachable from here: a server is a binary and an address.
 
 pub mod bench;
+pub mod ddl_load;
 pub mod differential;
 pub mod golden;
 pub mod kill9;

@@ -3,17 +3,18 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use steppe_lab::differential::{self, Options};
+use steppe_lab::differential::{self, Options, Subject};
 
 const USAGE: &str = "usage: differential --postgres HOST:PORT|BINARIES [--server BINARY] \
-                     [--seed N] [--statements N]";
+                     [--of statements|partitions] [--seed N] [--statements N|endless]";
 
 fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
     let mut options = Options {
         server: PathBuf::from("target/debug/steppe"),
         postgres: String::new(),
+        subject: Subject::Statements,
         seed: 1,
-        statements: 3000,
+        statements: Some(3000),
     };
     while let Some(argument) = arguments.next() {
         let value = arguments.next().ok_or(format!("{argument} needs a value"))?;
@@ -22,7 +23,10 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String>
             "--server" => options.server = PathBuf::from(value),
             "--postgres" => options.postgres = value,
             "--seed" => options.seed = number()?,
-            "--statements" => options.statements = number()?,
+            "--of" if value == "statements" => options.subject = Subject::Statements,
+            "--of" if value == "partitions" => options.subject = Subject::Partitions,
+            "--statements" if value == "endless" => options.statements = None,
+            "--statements" => options.statements = Some(number()?),
             _ => return Err(format!("unknown option {argument}")),
         }
     }

@@ -244,6 +244,7 @@ impl Reader<'_> {
             material: self.bool("enable_material"),
             partitionwise_join: self.bool("enable_partitionwise_join"),
             partitionwise_aggregate: self.bool("enable_partitionwise_aggregate"),
+            partition_pruning: self.bool("enable_partition_pruning"),
             work_mem_kb: u64::try_from(self.int("work_mem")).unwrap_or(0),
         }
     }

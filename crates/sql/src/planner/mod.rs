@@ -73,6 +73,8 @@ pub struct PlannerSettings {
     pub partitionwise_join: bool,
     /// enable_partitionwise_aggregate
     pub partitionwise_aggregate: bool,
+    /// enable_partition_pruning
+    pub partition_pruning: bool,
     /// work_mem in kB
     pub work_mem_kb: u64,
 }
@@ -91,6 +93,7 @@ impl Default for PlannerSettings {
             material: true,
             partitionwise_join: false,
             partitionwise_aggregate: false,
+            partition_pruning: true,
             work_mem_kb: 4096,
         }
     }

@@ -90,7 +90,10 @@ impl Planner<'_> {
     ) -> Result<Rel> {
         let Rel { plan: template, layout, rtes } = template;
         let of_this = |condition: &Expr| over_entry(condition.clone(), 0);
-        let conditions: Vec<Expr> = request.conditions.iter().map(of_this).collect();
+        // Conditions prune and no more: without them every leaf is read.
+        let pruning = self.ctx.settings.partition_pruning;
+        let conditions = request.conditions.iter().filter(|_| pruning);
+        let conditions: Vec<Expr> = conditions.map(of_this).collect();
         let kept = self.leaves_kept(request.relation, &conditions, &order)?;
         let cost = kept.cost(&template.cost);
         let (types, names) = (template.types.clone(), template.slot_names.clone());
