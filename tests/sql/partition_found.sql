@@ -61,3 +61,14 @@ create table middle partition of top default partition by range (b);
 create table middle(id int not null, a int not null, b int) partition by range (b);
 alter table top attach partition middle default;
 drop table top, middle;
+
+-- A default partition that is partitioned itself: CREATE names it, ATTACH the leaf.
+create table top(a int, b int) partition by list (a);
+create table rest partition of top default partition by list (b);
+create table rest_1 partition of rest default;
+insert into top values (1, 1), (2, 2);
+create table one partition of top for values in (1);
+create table one(a int, b int);
+alter table top attach partition one for values in (1);
+alter table top attach partition one for values in (3);
+drop table top;

@@ -81,7 +81,7 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
     bind_defaults(ctx, &mut relation, &create.elements)?;
     ctx.put(relation.clone())?;
     if let Some(parent) = &parent {
-        partition::check_default_partition(ctx, parent)?;
+        partition::check_default_partition(ctx, parent, |default, _| default)?;
     }
     relation = inherit::merge_constraints(ctx, &parents, relation)?;
     constraint::add_all(ctx, relation, pending)?;

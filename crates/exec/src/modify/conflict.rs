@@ -216,7 +216,8 @@ fn is_in_the_way(target: &Target, version: &[u8], stored: &[Datum]) -> Result<bo
     let (mut key, mut other) = (Vec::new(), Vec::new());
     for at in &target.arbiters {
         let index = &target.indexes[*at];
-        (key.clear(), other.clear());
+        key.clear();
+        other.clear();
         let keys = (index.key_of(stored, &mut key)?, index.key_of(&existing, &mut other)?);
         if keys.0.is_some() && keys.0 == keys.1 && key == other {
             return Ok(true);

@@ -44,7 +44,7 @@ pub(in super::super) fn attach(
     let catalog = ctx.catalog();
     let partition = catalog.relation(oid).ok_or_else(|| Error::internal("table has gone"))?;
     check_path(ctx, parent.clone(), partition)?;
-    check_default_partition(ctx, &parent)?;
+    check_default_partition(ctx, &parent, |_, leaf| leaf)?;
     inherit_indexes(ctx, &parent, oid)
 }
 
@@ -56,8 +56,11 @@ fn check_path(
 ) -> Result<()> {
     let mut child = partition.oid;
     loop {
-        check_rows(ctx, partition, (&parent, child), &|name| {
-            format!("partition constraint of relation \"{name}\" is violated by some row")
+        check_rows(ctx, partition, (&parent, child), &|leaf| {
+            let name = &leaf.name;
+            let message =
+                format!("partition constraint of relation \"{name}\" is violated by some row");
+            Error::new(SqlState::CHECK_VIOLATION, message)
         })?;
         let Some(above) = parent.partition_of.as_ref().map(|of| of.parent) else { return Ok(()) };
         child = parent.oid;

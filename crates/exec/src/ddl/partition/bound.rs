@@ -221,9 +221,11 @@ fn place_of(written: &ast::PartitionBound, refused: &BoundError) -> Option<Locat
 }
 
 /// A new partition takes keys away from the default one, which must not have any such row: 23514.
+/// `named` chooses between the default partition and the leaf that has the row.
 pub(in super::super) fn check_default_partition(
     ctx: &mut DdlContext<'_>,
     parent: &Relation,
+    named: for<'n> fn(&'n Relation, &'n Relation) -> &'n Relation,
 ) -> Result<()> {
     let catalog = ctx.catalog();
     let Some(default) = map_of(&catalog, parent.oid)?.default_partition() else { return Ok(()) };
@@ -231,10 +233,13 @@ pub(in super::super) fn check_default_partition(
         return Err(Error::internal("the default partition has gone"));
     };
     ctx.txn.lock_relation_blocking(default.oid, RelationLockMode::AccessExclusive)?;
-    check_rows(ctx, &default, (parent, default.oid), &|name| {
-        format!(
+    check_rows(ctx, &default, (parent, default.oid), &|leaf| {
+        let Relation { name, schema, .. } = named(&default, leaf);
+        let message = format!(
             "updated partition constraint for default partition \"{name}\" would be violated by some row"
-        )
+        );
+        let schema = catalog.schema(*schema).map_or("public", |s| &s.name);
+        Error::new(SqlState::CHECK_VIOLATION, message).table(schema, name)
     })
 }
 
@@ -244,7 +249,7 @@ pub(super) fn check_rows(
     ctx: &mut DdlContext<'_>,
     partition: &Arc<Relation>,
     (parent, child): (&Relation, Oid),
-    message: &dyn Fn(&str) -> String,
+    refused: &dyn Fn(&Relation) -> Error,
 ) -> Result<()> {
     let key = parent.partition_key.as_ref();
     let key = key.ok_or_else(|| Error::internal("partitioned table without a key"))?;
@@ -259,7 +264,7 @@ pub(super) fn check_rows(
             .route(evaluator.evaluate(row)?, &mut scratch)?
         {
             Some(to) if to == child => Ok(()),
-            _ => Err(Error::new(SqlState::CHECK_VIOLATION, message(&leaf.name))),
+            _ => Err(refused(&leaf)),
         });
         ctx.naming(&leaf, checked)?;
     }
