@@ -30,6 +30,8 @@ const SWITCHES: &[&str] = &[
     "enable_indexscan",
     "enable_hashagg",
     "enable_sort",
+    "enable_partitionwise_join",
+    "enable_partitionwise_aggregate",
 ];
 
 /// What the statements are about.

@@ -58,7 +58,8 @@ impl<'a> Statements<'a> {
         match self.random.below(20) {
             0..=8 => Case::Query(self.plain()),
             9 | 10 => self.ordered(),
-            11..=13 => Case::Query(self.joined()),
+            11 | 12 => Case::Query(self.joined()),
+            13 => Case::Query(self.with_itself()),
             14..=16 => self.prepared(),
             _ => Case::Change(self.change()),
         }
@@ -138,6 +139,26 @@ impl<'a> Statements<'a> {
             _ => format!(
                 "SELECT o.id FROM o WHERE {}EXISTS (SELECT 1 FROM p WHERE {predicate} AND {more})",
                 self.pick(&["", "NOT "])
+            ),
+        }
+    }
+
+    /// Leaf by leaf, if the keys are the partition key and the planner may.
+    fn with_itself(&mut self) -> String {
+        let width = self.tables.columns.len() as u64;
+        let first = self.random.below(width);
+        let second = self.random.below(width);
+        let kind = self.pick(&["JOIN", "LEFT JOIN", "FULL JOIN"]);
+        let on = format!("p.k{first} = q.k{first} AND p.k{second} = q.k{second}");
+        let predicate = self.predicate(1);
+        match self.chance(50) {
+            true => format!(
+                "SELECT p.tableoid::regclass, p.id, q.tableoid::regclass, q.id \
+                 FROM p {kind} p q ON {on} WHERE {predicate}"
+            ),
+            false => format!(
+                "SELECT q.id, count(*), sum(p.v) FROM p {kind} p q ON {on} \
+                 WHERE {predicate} GROUP BY q.id"
             ),
         }
     }
