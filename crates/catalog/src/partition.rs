@@ -37,7 +37,8 @@ pub struct PartitionOf {
     pub parent: Oid,
     /// FOR VALUES …; an index has none.
     pub bound: Option<PartitionBound>,
-    /// DETACH CONCURRENTLY has begun and is not finished.
+    /// DETACH CONCURRENTLY has begun and is not finished: no row is routed there, and no scan
+    /// of the parent looks there any more.
     #[serde(default)]
     pub detach_pending: bool,
 }

@@ -48,7 +48,7 @@ pub use index::{
 };
 pub use lock::{
     AdvisoryScope, LockManager, LockOptions, LockReport, LockTag, LockWait, RelationLockMode,
-    RowLockMode, SharedMode,
+    RelationUsers, RowLockMode, SharedMode,
 };
 pub use new_rows::NewRows;
 pub use overflow::{OverflowRef, OverflowStore};

@@ -48,6 +48,8 @@ pub(crate) struct HeldLocks {
     pub(crate) order: Vec<(LockTag, Mode)>,
     /// Session-level advisory locks, with counts.
     pub(crate) session: HashMap<(LockTag, Mode), u32, foldhash::fast::RandomState>,
+    /// How many transactions have released their locks.
+    pub(crate) ended: u64,
     /// Weak relation locks on the fast path; see `lock::fastpath`.
     pub(crate) fast: [crate::lock::FastSlot; crate::lock::FAST_SLOTS],
 }

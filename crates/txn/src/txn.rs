@@ -12,7 +12,8 @@ use crate::change::Change;
 use crate::database::{Database, SessionHandle, SessionInner};
 use crate::files::RelFileNumber;
 use crate::lock::{
-    Acquire, AdvisoryScope, LockPosition, LockTag, LockWait, RelationLockMode, SharedMode,
+    Acquire, AdvisoryScope, LockPosition, LockTag, LockWait, RelationLockMode, RelationUsers,
+    SharedMode,
 };
 use crate::recovery::{RECORD_ABORT, RECORD_COMMIT, RECORD_NOTE};
 use crate::rollback::Undoer;
@@ -527,6 +528,16 @@ impl Txn {
         let locks = &self.database().locks;
         let acquired = locks.lock_relation(self.shared(), oid, mode, false)?;
         Ok(matches!(acquired, Acquire::Granted))
+    }
+
+    /// The transactions of other sessions that use a relation now.
+    pub fn users_of(&self, oid: u32) -> RelationUsers {
+        self.database().locks.users_of(self.shared(), oid)
+    }
+
+    /// Waits for one of them; `None`: they have ended.
+    pub fn wait_for_users(&self, users: &mut RelationUsers) -> Option<LockWait> {
+        wait_of(self.database().locks.wait_for_users(self.shared(), users))
     }
 
     /// pg_advisory_lock and friends; `Ok(None)`: granted. After a wait for a

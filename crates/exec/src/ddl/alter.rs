@@ -30,22 +30,17 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
         ObjectKind::View => "ALTER VIEW",
         _ => "ALTER TABLE",
     };
-    let attaches = |c: &Command| matches!(c, Command::AttachPartition { .. });
-    let mode = match stmt.commands.iter().all(attaches) {
+    let is_light = |c: &Command| {
+        matches!(
+            c,
+            Command::AttachPartition { .. } | Command::DetachPartition { finalize: true, .. }
+        )
+    };
+    let mode = match stmt.commands.iter().all(is_light) {
         true => RelationLockMode::ShareUpdateExclusive,
         false => RelationLockMode::AccessExclusive,
     };
-    let Some(relation) = ctx.try_open(&stmt.relation, mode)? else {
-        let message = format!("relation \"{}\" does not exist", stmt.relation.object_name());
-        if stmt.if_exists {
-            ctx.notice(format!("{message}, skipping"));
-            return Ok(tag);
-        }
-        return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
-    };
-    if relation.is_system() {
-        return Err(system_catalog(&relation));
-    }
+    let Some(relation) = open_altered(ctx, stmt, mode)? else { return Ok(tag) };
     for command in &stmt.commands {
         let catalog = ctx.catalog();
         let relation = catalog
@@ -58,6 +53,26 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
     Ok(tag)
 }
 
+/// The relation that is altered, locked. `None`: there is none, and IF EXISTS says that's fine.
+pub(super) fn open_altered(
+    ctx: &mut DdlContext<'_>,
+    stmt: &AlterTableStmt,
+    mode: RelationLockMode,
+) -> Result<Option<Arc<Relation>>> {
+    let Some(relation) = ctx.try_open(&stmt.relation, mode)? else {
+        let message = format!("relation \"{}\" does not exist", stmt.relation.object_name());
+        if stmt.if_exists {
+            ctx.notice(format!("{message}, skipping"));
+            return Ok(None);
+        }
+        return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
+    };
+    match relation.is_system() {
+        true => Err(system_catalog(&relation)),
+        false => Ok(Some(relation)),
+    }
+}
+
 fn run(ctx: &mut DdlContext<'_>, table: Relation, command: &Command, only: bool) -> Result<()> {
     match command {
         Command::AttachPartition { partition, bound: Some(bound) } => {
@@ -67,9 +82,12 @@ fn run(ctx: &mut DdlContext<'_>, table: Relation, command: &Command, only: bool)
         Command::AttachPartition { partition, bound: None } => {
             return partition::attach_index(ctx, &table, partition);
         }
-        Command::DetachPartition { partition, concurrently: false, finalize: false } => {
+        Command::DetachPartition { partition, concurrently: false, finalize } => {
             partition::require_partitioned(&table, "DETACH PARTITION")?;
-            return partition::detach(ctx, &table, partition);
+            return match finalize {
+                true => partition::finalize(ctx, &table, partition),
+                false => partition::detach(ctx, &table, partition),
+            };
         }
         _ => {}
     }

@@ -199,6 +199,33 @@ pub(crate) fn add_all(
     Ok(())
 }
 
+/// Adds a CHECK that the rows are known to satisfy, unless the table has it.
+pub(crate) fn add_implied(
+    ctx: &mut DdlContext<'_>,
+    relation: Relation,
+    expr: ast::Expr,
+) -> Result<()> {
+    let shared = Arc::new(relation.clone());
+    let place = ExprPlace::Check;
+    let bound = ctx.binding(|b| bind_table_condition(b, &shared, &expr, "CHECK", place))?;
+    let expression = deparse::table_expression(&bound, Some(&relation)).into();
+    let kind = ConstraintKind::Check { expression };
+    if relation.constraints.iter().any(|own| own.kind == kind) {
+        return Ok(());
+    }
+    let check = PendingCheck {
+        name: None,
+        column: None,
+        expr,
+        not_valid: true,
+        comment: None,
+        inherited: false,
+        no_inherit: false,
+        merges: false,
+    };
+    add_check(ctx, relation, check).map(drop)
+}
+
 fn add_check(
     ctx: &mut DdlContext<'_>,
     relation: Relation,

@@ -36,6 +36,7 @@ mod table;
 mod temporary;
 mod view;
 
+pub use partition::{Detaching, begin_detach, detaches_concurrently, finish_detach};
 pub use sequence::{SequenceState, Sequences};
 pub use table::create_table_as;
 pub use temporary::{discard_temporary, drop_temporary_schemas, on_commit};

@@ -149,19 +149,23 @@ fn same_hash_type(column: Oid, given: Oid) -> bool {
 
 /// `pg_get_partition_constraintdef(relation)`: the conditions of all levels; NULL: none.
 fn constraint_definition(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    let catalog = cx.catalog.clone();
+    match partition_condition(&cx.catalog, oid(args, 0)?)? {
+        None => Ok(Datum::Null),
+        Some(condition) => text_datum(condition),
+    }
+}
+
+/// What the bounds of a partition, and of those that it is in, say about its rows.
+pub(crate) fn partition_condition(catalog: &Catalog, partition: Oid) -> Result<Option<String>> {
     let mut conditions: Vec<String> = Vec::new();
-    for oid in ancestors(&catalog, oid(args, 0)?).into_iter().rev() {
+    for oid in ancestors(catalog, partition).into_iter().rev() {
         let Some(relation) = catalog.relation(oid) else { continue };
         if relation.index.is_some() {
-            return Ok(Datum::Null);
+            return Ok(None);
         }
-        conditions.extend(conditions_of(&catalog, relation)?);
+        conditions.extend(conditions_of(catalog, relation)?);
     }
-    match conditions.is_empty() {
-        true => Ok(Datum::Null),
-        false => text_datum(joined(conditions, " AND ")),
-    }
+    Ok((!conditions.is_empty()).then(|| joined(conditions, " AND ")))
 }
 
 /// Conditions joined by AND or OR, in parentheses if there are several.

@@ -151,7 +151,8 @@ impl PartitionCheck {
         let catalog = compiler.catalog().clone();
         let mut levels = Vec::new();
         let mut child = table;
-        while let Some(of) = &child.partition_of {
+        // What is being detached has its bound as a CHECK constraint.
+        while let Some(of) = child.partition_of.as_ref().filter(|of| !of.detach_pending) {
             let (parent, key) = partitioned(&catalog, of.parent)?;
             let key = KeyOfRow::new(parent, key, table, compiler)?;
             levels.push(Level { parent: parent.oid, child: child.oid, key });

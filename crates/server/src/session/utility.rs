@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use steppe_exec::ddl::{self, DdlContext};
-use steppe_sql::ast::{self, DiscardTarget, LockStmt, Statement};
+use steppe_sql::ast::{self, AlterTableStmt, DiscardTarget, LockStmt, Statement};
 use steppe_sql::bind::typename::resolve_type_name;
 use steppe_sql::bind::{self, BindContext, Params};
 use steppe_sql::expr::TypeRef;
@@ -123,6 +123,9 @@ impl Session {
 
     /// DDL, VACUUM, ANALYZE: where waiting holds up nobody.
     fn run_ddl(&mut self, statement: &Statement, source: &str) -> Result<CommandTag> {
+        if let Some(alter) = ddl::detaches_concurrently(statement) {
+            return self.detach_concurrently(alter, source);
+        }
         if let Statement::Vacuum(vacuum) = statement {
             if vacuum.is_vacuum {
                 self.prevent_in_block("VACUUM")?;
@@ -134,6 +137,24 @@ impl Session {
         let tag = self.with_ddl(source, |context| ddl::execute(statement, context))?;
         self.end_statement();
         Ok(CommandTag::Plain(tag))
+    }
+
+    /// DETACH PARTITION … CONCURRENTLY: two transactions.
+    fn detach_concurrently(&mut self, alter: &AlterTableStmt, source: &str) -> Result<CommandTag> {
+        self.prevent_in_block("ALTER TABLE ... DETACH CONCURRENTLY")?;
+        self.check_writable("ALTER TABLE")?;
+        self.start_statement()?;
+        let begun = self.with_ddl(source, |context| ddl::begin_detach(context, alter))?;
+        self.end_statement();
+        if let Some(detaching) = begun {
+            self.commit()?;
+            self.start_transaction()?;
+            self.refresh_names();
+            self.start_statement()?;
+            self.with_ddl(source, |context| ddl::finish_detach(context, &detaching))?;
+            self.end_statement();
+        }
+        Ok(CommandTag::Plain("ALTER TABLE"))
     }
 
     /// Runs what changes the catalog, where waiting holds up nobody; afterwards the changes are

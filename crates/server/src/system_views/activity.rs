@@ -33,6 +33,7 @@ fn wait_event(
                 LockTag::Relation(_) => "relation",
                 LockTag::Row(..) => "tuple",
                 LockTag::Transaction(_) => "transactionid",
+                LockTag::Session(_) => "virtualxid",
                 LockTag::AdvisoryBig(_) | LockTag::AdvisoryPair(..) => "advisory",
             }),
         );

@@ -39,6 +39,7 @@ fn target(tag: LockTag, tables: &HashMap<u64, Oid>) -> Target {
         LockTag::Transaction(xid) => {
             Target { kind: "transactionid", transaction: Some(xid), ..Target::default() }
         }
+        LockTag::Session(_) => Target { kind: "virtualxid", ..Target::default() },
         LockTag::AdvisoryBig(key) => {
             let key = Some(((key >> 32) as u32, key as u32, 1));
             Target { kind: "advisory", database, key, ..Target::default() }

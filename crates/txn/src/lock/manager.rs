@@ -246,11 +246,16 @@ impl LockManager {
             return false;
         }
         held.order.push((tag, mode));
+        self.enter(pid, tag, mode);
+        true
+    }
+
+    /// Enters a mode in the table that is in the session's list.
+    pub(super) fn enter(&self, pid: u32, tag: LockTag, mode: Mode) {
         self.with_entry(tag, |entry| {
             entry.add_implicit(pid, mode);
             ((), Vec::new())
         });
-        true
     }
 
     /// Queues for a row. `owner` is the transaction whose uncommitted version
@@ -400,6 +405,7 @@ impl LockManager {
     /// that were there before stay, even if they were asked for again since.
     pub(crate) fn release_to(&self, session: &SessionShared, position: LockPosition) {
         let mut held = session.held_locks();
+        held.ended += u64::from(position.0 == 0);
         if held.order.len() <= position.0 {
             return;
         }

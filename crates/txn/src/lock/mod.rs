@@ -27,6 +27,7 @@ mod manager;
 mod monitor;
 mod report;
 mod table;
+mod users;
 mod wait;
 
 #[cfg(test)]
@@ -36,6 +37,7 @@ pub(crate) use fastpath::{FAST_SLOTS, FastSlot};
 pub(crate) use manager::{Acquire, LockPosition, RowOwner};
 pub use manager::{AdvisoryScope, LockManager, LockOptions};
 pub use report::LockReport;
+pub use users::RelationUsers;
 pub use wait::LockWait;
 pub(crate) use wait::Waiter;
 
@@ -50,6 +52,9 @@ pub enum LockTag {
     Row(u64, u64),
     /// The end of a transaction.
     Transaction(u64),
+    /// The end of what a session's transaction does, by its process id: a transaction that has
+    /// written nothing has no number.
+    Session(u32),
     /// An advisory key: one `bigint`.
     AdvisoryBig(i64),
     /// An advisory key: two `integer`s, another name space than the above.
@@ -189,6 +194,7 @@ impl fmt::Display for Described {
                 write!(f, "tuple {row} of tree {root} of database {database}")
             }
             LockTag::Transaction(xid) => write!(f, "transaction {xid}"),
+            LockTag::Session(pid) => write!(f, "virtual transaction {pid}/0"),
             LockTag::AdvisoryBig(key) => {
                 let (high, low) = ((key >> 32) as u32, key as u32);
                 write!(f, "advisory lock [{database},{high},{low},1]")

@@ -331,3 +331,35 @@ fn conflicting_modes_never_meet() {
     }
     assert_eq!(bench.manager.entry_count(), 0);
 }
+
+/// Whoever uses the relation is waited for, each once; whoever comes later is not, and nobody is
+/// kept from using it meanwhile.
+#[test]
+fn users_of_a_relation_are_waited_for_to_their_end() {
+    let bench = bench(4);
+    assert!(bench.relation(0, 7, RelationLockMode::AccessShare).is_none());
+    assert!(bench.relation(1, 7, RelationLockMode::ShareUpdateExclusive).is_none());
+    assert!(bench.relation(2, 8, RelationLockMode::AccessShare).is_none());
+    let (locks, waiting) = (&bench.manager, &bench.sessions[3]);
+    let mut users = locks.users_of(waiting, 7);
+    let mut next = || match locks.wait_for_users(waiting, &mut users) {
+        Acquire::Wait(wait) => Some(wait),
+        _ => None,
+    };
+    let first = next().expect("two use it");
+    assert!(!first.is_finished());
+    assert!(bench.try_relation(2, 7, RelationLockMode::RowExclusive), "nobody stands in the way");
+    bench.end(1);
+    assert!(first.is_finished());
+    let second = next().expect("one still uses it");
+    // A rollback to a savepoint ends nothing.
+    locks.release_to(&bench.sessions[0], LockPosition(1));
+    assert!(second.is_finished());
+    let third = next().expect("it goes on");
+    bench.end(0);
+    assert!(third.is_finished());
+    assert!(bench.relation(0, 7, RelationLockMode::AccessShare).is_none(), "its next transaction");
+    assert!(next().is_none());
+    (0..4).for_each(|who| bench.end(who));
+    assert_eq!(locks.entry_count(), 0);
+}

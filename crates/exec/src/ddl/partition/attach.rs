@@ -1,4 +1,4 @@
-//! ATTACH and DETACH PARTITION, of tables and of indexes.
+//! ATTACH PARTITION, of tables and of indexes.
 //!
 //! A table that is attached must look like a partition already: the parent's columns with their
 //! types and NOT NULL, its CHECK constraints, and rows within the bound. Indexes that it lacks
@@ -126,39 +126,6 @@ pub(in super::super) fn adopt_constraints(parent: &Relation, table: &mut Relatio
         }
         own.inherit_count += 1;
         own.local &= !is_partition;
-    }
-    Ok(())
-}
-
-/// ALTER TABLE … DETACH PARTITION: the table stays, with its indexes and constraints as its own.
-pub(in super::super) fn detach(
-    ctx: &mut DdlContext<'_>,
-    parent: &Relation,
-    name: &RangeVar,
-) -> Result<()> {
-    let partition = ctx.open(name, RelationLockMode::AccessExclusive)?;
-    if partition.partition_of.as_ref().is_none_or(|of| of.parent != parent.oid) {
-        return Err(Error::new(
-            SqlState::UNDEFINED_TABLE,
-            format!(
-                "relation \"{}\" is not a partition of relation \"{}\"",
-                partition.name, parent.name
-            ),
-        ));
-    }
-    let mut table = (*partition).clone();
-    table.partition_of = None;
-    for constraint in &mut table.constraints {
-        (constraint.inherit_count, constraint.local) = (0, true);
-        constraint.parent = None;
-    }
-    ctx.put(table)?;
-    for index in &partition.indexes {
-        let catalog = ctx.catalog();
-        let index = catalog.relation(*index).filter(|index| index.partition_of.is_some());
-        if let Some(index) = index {
-            ctx.put(Relation { partition_of: None, ..(**index).clone() })?;
-        }
     }
     Ok(())
 }

@@ -1,19 +1,22 @@
 //! Partitioned tables and their partitions (tablecmds.c, parse_utilcmd.c, partbounds.c).
 //!
 //! `key`: PARTITION BY; `bound`: FOR VALUES; `inherit`: the indexes that a partition has from its
-//! parent; `attach`: tables that become partitions, and cease to be; `convert`: plain tables that
-//! become partitioned, and cease to be.
+//! parent; `attach`: tables that become partitions; `detach`: and cease to be; `convert`: plain
+//! tables that become partitioned, and cease to be.
 //! Whoever adds a partition holds ACCESS EXCLUSIVE on the parent; only a table that grows by itself
 //! gets them under SHARE UPDATE EXCLUSIVE (see [`crate::functions::pathman`]).
 
 mod attach;
 mod bound;
 pub(crate) mod convert;
+mod detach;
 mod inherit;
 mod key;
 
-pub(super) use attach::{adopt_constraints, attach, attach_index, detach, require_partitioned};
+pub(super) use attach::{adopt_constraints, attach, attach_index, require_partitioned};
 pub(super) use bound::{check_default_partition, partition_of};
+pub use detach::{Detaching, begin_detach, detaches_concurrently, finish_detach};
+pub(super) use detach::{detach, finalize};
 pub(super) use inherit::{inherit_indexes, spread_index};
 pub(super) use key::{check_unique_covers_key, key_reads, partition_key, rename_in_key};
 

@@ -1,0 +1,70 @@
+//! Waiting until nobody who uses a relation now does so any more, without keeping anybody from
+//! using it (PostgreSQL's WaitForLockers).
+//!
+//! A request for a strong lock would do, but whoever comes after it would queue behind it. So the
+//! transactions that have the relation in their lists of locks are noted, and the end of each is
+//! waited for, as the end of a row's writer is: through a lock that is entered on its behalf.
+//! Transactions that begin later are nobody's concern.
+
+use std::sync::Arc;
+
+use super::manager::{Acquire, LockManager};
+use super::{LockTag, SharedMode};
+use crate::session::SessionShared;
+
+/// Transactions that use a relation.
+#[derive(Debug, Default)]
+pub struct RelationUsers(Vec<User>);
+
+/// A session, and how many of its transactions had ended.
+#[derive(Debug, Clone, Copy)]
+struct User {
+    pid: u32,
+    ended: u64,
+}
+
+impl LockManager {
+    /// The transactions of other sessions that have or want a lock on a relation.
+    pub(crate) fn users_of(&self, session: &SessionShared, oid: u32) -> RelationUsers {
+        let others = self.sessions().all().into_iter().filter(|s| s.pid() != session.pid());
+        let user = |other: Arc<SessionShared>| {
+            let held = other.held_locks();
+            let uses = held.order.iter().any(|(tag, _)| *tag == LockTag::Relation(oid));
+            uses.then_some(User { pid: other.pid(), ended: held.ended })
+        };
+        RelationUsers(others.filter_map(user).collect())
+    }
+
+    /// Waits for the end of one of `users`, or for its ROLLBACK TO SAVEPOINT: ask again until
+    /// the answer is [`Acquire::Granted`], which says that all have ended.
+    pub(crate) fn wait_for_users(
+        self: &Arc<Self>,
+        session: &Arc<SessionShared>,
+        users: &mut RelationUsers,
+    ) -> Acquire {
+        while let Some(user) = users.0.last() {
+            let tag = LockTag::Session(user.pid);
+            if self.enter_end(*user, tag)
+                && let Acquire::Wait(wait) =
+                    self.acquire(session, tag, SharedMode::Shared as u8, false, true)
+            {
+                return Acquire::Wait(wait);
+            }
+            users.0.pop();
+        }
+        Acquire::Granted
+    }
+
+    /// Enters the lock that a user's end releases; false if it has ended. Both are under the
+    /// latch of its list, so one of the two is seen.
+    fn enter_end(&self, user: User, tag: LockTag) -> bool {
+        let Some(owner) = self.sessions().find(user.pid) else { return false };
+        let mut held = owner.held_locks();
+        if held.ended != user.ended {
+            return false;
+        }
+        held.order.push((tag, SharedMode::Exclusive as u8));
+        self.enter(user.pid, tag, SharedMode::Exclusive as u8);
+        true
+    }
+}
