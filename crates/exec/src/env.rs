@@ -115,6 +115,11 @@ pub trait SessionServices: Send + Sync {
         Err(Error::not_supported("a transaction apart in this context"))
     }
 
+    /// What functions see from now on: what a statement has made of the catalog so far.
+    fn see_catalog(&self, catalog: &Arc<Catalog>) {
+        let _ = catalog;
+    }
+
     /// nextval by the sequence's OID.
     fn nextval(&self, sequence: Oid) -> Result<i64> {
         let _ = sequence;

@@ -263,6 +263,10 @@ impl SessionServices for Core {
         self.wait_in_place(wait)
     }
 
+    fn see_catalog(&self, catalog: &Arc<Catalog>) {
+        self.names.lock().catalog = Arc::clone(catalog);
+    }
+
     fn newer_catalog(&self, planned: &Arc<Catalog>) -> Option<Arc<Catalog>> {
         let catalogs = &self.server.catalog;
         let in_force = match &mut *self.changes.lock() {

@@ -93,6 +93,9 @@ fn fill(ctx: &mut DdlContext<'_>, table: Relation) -> Result<()> {
         true => generated::expression(ctx, &Arc::new(table.clone()), position)?,
         false => bound_default(ctx, &table.columns[position])?,
     };
+    // A default may be nextval of a sequence that the statement has just made.
+    let catalog = ctx.catalog();
+    ctx.services.see_catalog(&catalog);
     match default {
         None => ctx.put(table),
         Some(expr) if !is_generated && is_stable(&expr) => {

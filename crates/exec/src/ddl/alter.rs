@@ -215,6 +215,15 @@ fn check_lineage(
             let message = format!("cannot alter inherited column \"{name}\"");
             return Err(ctx.error(SqlState::INVALID_TABLE_DEFINITION, message, *location));
         }
+        Command::AddIdentity { .. } => {
+            identity::check_lineage(table, "add identity to a column", only)?;
+        }
+        Command::SetIdentity { .. } => {
+            identity::check_lineage(table, "change identity column", only)?;
+        }
+        Command::DropIdentity { .. } => {
+            identity::check_lineage(table, "drop identity from a column", only)?;
+        }
         Command::DropExpression { name, .. } if is_inherited(name) => {
             let message = "cannot drop generation expression from inherited column";
             return Err(invalid_table(message));
@@ -266,9 +275,10 @@ fn check_only(table: &Relation, command: &Command) -> Result<()> {
         Command::AlterColumnType { name, .. } => invalid_table(format!(
             "type of inherited column \"{name}\" must be changed in child tables too"
         )),
-        Command::DropExpression { .. } => {
-            invalid_table("ALTER TABLE / DROP EXPRESSION must be applied to child tables too")
-        }
+        Command::DropExpression { .. } => Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            "ALTER TABLE / DROP EXPRESSION must be applied to child tables too",
+        ),
         Command::DropColumn { .. } if is_partitioned => invalid_table(
             "cannot drop column from only the partitioned table when partitions exist",
         )

@@ -1,11 +1,11 @@
 //! GENERATED ALWAYS AS (expression) STORED. Such a column holds, as its default, the text of an
 //! expression over the other columns; every row that is stored gets its value anew.
 //!
-//! VIRTUAL ones, and generated columns of partitioned tables, are 0A000.
+//! A partition may have another expression than its parent. VIRTUAL ones are 0A000.
 
 use super::DdlContext;
 use std::sync::Arc;
-use steppe_catalog::{Column, RelKind, Relation};
+use steppe_catalog::{Column, Relation};
 use steppe_sql::ast::{self, ColumnDef, ConstraintKind, DropBehavior, Location};
 use steppe_sql::bind::index::is_mutable;
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr, bind_table_expr, parse_expression};
@@ -51,10 +51,6 @@ pub(super) fn check_clauses(
     }
     if serial && generated {
         return refused_at("both default and generation expression", Location::NONE);
-    }
-    if generated && (relation.kind == RelKind::PartitionedTable || relation.partition_of.is_some())
-    {
-        return Err(Error::not_supported("generated columns of partitioned tables"));
     }
     Ok(())
 }

@@ -1,8 +1,10 @@
 //! ALTER COLUMN … ADD GENERATED AS IDENTITY, SET GENERATED with the sequence's options, DROP
-//! IDENTITY (tablecmds.c). An identity column's default is its own sequence's next value.
+//! IDENTITY (tablecmds.c). An identity column's default is its own sequence's next value; partitions
+//! share their parent's.
 
+use super::inherit::{Inheritor, inheritors, invalid_table};
 use super::sequence::{self, SequenceOptions};
-use super::{DdlContext, drop};
+use super::{DdlContext, drop, partition};
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_sql::ast::{ConstraintKind, DefElem, DefValue};
@@ -12,10 +14,42 @@ fn not_in_state(message: String) -> Error {
     Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
 }
 
-/// 0A000: partitions share the sequence of their parent.
-fn check_alone(table: &Relation) -> Result<()> {
-    if table.kind == RelKind::PartitionedTable || table.partition_of.is_some() {
-        return Err(Error::not_supported("ALTER TABLE … IDENTITY of a partitioned table"));
+/// What a partition cannot do by itself, and a partitioned table not alone: 42P16.
+pub(super) fn check_lineage(table: &Relation, what: &str, only: bool) -> Result<()> {
+    if table.partition_of.is_some() {
+        return Err(invalid_table(format!("cannot {what} of a partition")));
+    }
+    if only && table.kind == RelKind::PartitionedTable {
+        return Err(invalid_table(format!("cannot {what} of only the partitioned table"))
+            .hint("Do not specify the ONLY keyword."));
+    }
+    Ok(())
+}
+
+/// Gives a partition the identities of its parent: they share its sequences.
+pub(super) fn share(parent: &Relation, partition: &mut Relation) -> Result<()> {
+    let live = parent.columns.iter().enumerate().filter(|(_, column)| !column.dropped);
+    for (position, column) in live.filter(|(_, column)| column.identity.is_some()) {
+        let at = partition::attnum_in(partition, parent, position)? as usize - 1;
+        partition.columns[at].identity = column.identity;
+        partition.columns[at].default = column.default.clone();
+    }
+    Ok(())
+}
+
+/// Stores a table whose identity column has changed, and has its partitions follow.
+fn put(ctx: &mut DdlContext<'_>, table: Relation, position: usize) -> Result<()> {
+    ctx.put(table.clone())?;
+    if table.kind != RelKind::PartitionedTable {
+        return Ok(());
+    }
+    let column = &table.columns[position];
+    for Inheritor { table: below, .. } in inheritors(ctx, table.oid)? {
+        let mut below = (*below).clone();
+        let at = partition::attnum_in(&below, &table, position)? as usize - 1;
+        below.columns[at].identity = column.identity;
+        below.columns[at].default = column.default.clone();
+        ctx.put(below)?;
     }
     Ok(())
 }
@@ -30,7 +64,6 @@ pub(super) fn add(
     let ConstraintKind::Identity { always, options } = constraint else {
         return Err(Error::internal("ADD IDENTITY without an identity"));
     };
-    check_alone(&table)?;
     let column = &table.columns[position];
     if !matches!(column.type_oid, oid::INT2 | oid::INT4 | oid::INT8) {
         return Err(Error::new(
@@ -54,7 +87,7 @@ pub(super) fn add(
     let options = SequenceOptions::identity(position, column.type_oid, options)?;
     table.columns[position].identity = Some(if *always { 'a' } else { 'd' });
     sequence::create_owned(ctx, &mut table, options)?;
-    ctx.put(table)
+    put(ctx, table, position)
 }
 
 /// SET GENERATED, SET with an option of the sequence, RESTART.
@@ -64,7 +97,6 @@ pub(super) fn set(
     position: usize,
     options: &[DefElem],
 ) -> Result<()> {
-    check_alone(&table)?;
     for (i, option) in options.iter().enumerate() {
         if options[..i].iter().any(|earlier| earlier.name == option.name) {
             let message = "conflicting or redundant options";
@@ -90,7 +122,7 @@ pub(super) fn set(
     }
     if let Some(kind) = kind {
         table.columns[position].identity = Some(char::from(kind));
-        ctx.put(table)?;
+        put(ctx, table, position)?;
     }
     Ok(())
 }
@@ -102,7 +134,6 @@ pub(super) fn drop(
     position: usize,
     if_exists: bool,
 ) -> Result<()> {
-    check_alone(&table)?;
     if table.columns[position].identity.is_none() {
         let error = no_identity(&table, position);
         if if_exists {
@@ -114,7 +145,7 @@ pub(super) fn drop(
     let sequence = sequence_of(ctx, table.oid, position)?;
     table.columns[position].identity = None;
     table.columns[position].default = None;
-    ctx.put(table)?;
+    put(ctx, table, position)?;
     drop::drop_relation(ctx, sequence)
 }
 

@@ -1,6 +1,7 @@
 //! CREATE INDEX and REINDEX (indexcmds.c).
 
 use super::build::build;
+use super::inherit::{Inheritor, inheritors};
 use super::{DdlContext, partition, truncate_name};
 use std::sync::Arc;
 use steppe_catalog::system::definitions;
@@ -390,12 +391,19 @@ pub(crate) fn reindex(ctx: &mut DdlContext<'_>, reindex: &ReindexStmt) -> Result
                     format!("\"{}\" is not an index", index.name),
                 ));
             };
-            if index.kind == RelKind::PartitionedIndex {
-                return Err(Error::not_supported("REINDEX of a partitioned index"));
+            ctx.txn.lock_relation_blocking(info.table, RelationLockMode::Share)?;
+            if index.kind == RelKind::Index {
+                return rebuild(ctx, index.oid);
             }
-            let table = info.table;
-            ctx.txn.lock_relation_blocking(table, RelationLockMode::Share)?;
-            rebuild(ctx, index.oid)
+            for Inheritor { table: part, .. } in inheritors(ctx, index.oid)? {
+                let table = part.index.as_ref().map(|info| info.table);
+                let table = table.ok_or_else(|| Error::internal("a part is no index"))?;
+                if part.kind == RelKind::Index {
+                    ctx.txn.lock_relation_blocking(table, RelationLockMode::Share)?;
+                    rebuild(ctx, part.oid)?;
+                }
+            }
+            Ok(())
         }
         ReindexTarget::Table(name) => {
             let table = ctx.open_table(name, RelationLockMode::Share)?;

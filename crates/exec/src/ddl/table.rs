@@ -278,11 +278,15 @@ fn refine_column(
             format!("column \"{name}\" does not exist"),
         ));
     };
-    if def.constraints.iter().any(|c| matches!(c.kind, ConstraintKind::Default(_))) {
-        relation.columns[position].default = None;
+    let has = |wanted: fn(&ConstraintKind) -> bool| def.constraints.iter().any(|c| wanted(&c.kind));
+    if has(|kind| matches!(kind, ConstraintKind::Identity { .. })) {
+        let message = "identity columns are not supported on partitions";
+        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
     }
-    if def.constraints.iter().any(|c| matches!(c.kind, ConstraintKind::Generated { .. })) {
-        return Err(Error::not_supported("generated columns of partitioned tables"));
+    let defaults = has(|kind| matches!(kind, ConstraintKind::Default(_)));
+    inherit::check_generation(&relation.columns[position], def)?;
+    if defaults {
+        relation.columns[position].default = None;
     }
     check_nullness(ctx, relation, position, false, &def.constraints)?;
     for c in &def.constraints {

@@ -259,11 +259,13 @@ impl ModifyNode {
                     Some(rows) => rows.iter().map(Vec::as_slice).collect(),
                     None => self.incoming.iter().collect(),
                 };
-                let leaves = modify.insert(&rows, &mut self.open, &mut self.inserter, cx)?;
+                let placed = modify.insert(&rows, &mut self.open, &mut self.inserter, cx)?;
                 changed += rows.len() as u64;
                 for (i, row) in rows.iter().enumerate() {
+                    let placed = placed.get(i);
+                    let row = placed.and_then(|placed| placed.row.as_deref()).unwrap_or(row);
                     check_views(&modify.target, row, cx)?;
-                    let leaf = leaves.get(i).map(|leaf| Datum::Oid(*leaf));
+                    let leaf = placed.map(|placed| Datum::Oid(placed.leaf));
                     returning.row(row, (None, Some(row)), leaf.as_slice(), cx)?;
                 }
             }
@@ -275,12 +277,15 @@ impl ModifyNode {
                 };
                 for row in rows {
                     let leaf = modify.leaf_for(row, &mut self.open, cx)?;
-                    let target = leaf.as_deref().unwrap_or(&modify.target);
+                    let (target, row) = match &leaf {
+                        Some((leaf, computed)) => (&**leaf, computed.as_deref().unwrap_or(row)),
+                        None => (&modify.target, row),
+                    };
                     let done = conflict.insert(target, row, &mut self.inserter, cx)?;
                     if let Some(done) = done {
                         changed += 1;
                         check_views(&modify.target, done.stored(), cx)?;
-                        let leaf = leaf.map(|leaf| Datum::Oid(leaf.table.relation.oid));
+                        let leaf = leaf.map(|(leaf, _)| Datum::Oid(leaf.table.relation.oid));
                         returning.changed(&done, leaf.as_slice(), cx)?;
                     }
                 }

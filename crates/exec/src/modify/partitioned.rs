@@ -45,6 +45,24 @@ pub(crate) struct OpenLeaves {
     buffers: RouteBuffers,
 }
 
+/// What became of a row that was inserted into the table.
+pub(crate) struct Placed {
+    pub(crate) leaf: Oid,
+    /// The row, if the leaf has computed columns of it.
+    pub(crate) row: Option<Vec<Datum>>,
+}
+
+impl Placed {
+    fn new(target: &Target, stored: &[Datum]) -> Placed {
+        let is_computed = !target.generated.is_empty();
+        let row = is_computed.then(|| target.seen(stored.to_vec()));
+        Placed { leaf: target.table.relation.oid, row }
+    }
+}
+
+/// The leaf of a row, and the row if the leaf has computed columns of it.
+type LeafOf = (Arc<Target>, Option<Vec<Datum>>);
+
 /// Rows of one leaf, as it stores them.
 type Group<'r> = (Arc<Target>, Vec<Cow<'r, [Datum]>>);
 
@@ -175,7 +193,7 @@ impl Partitioned {
         })
     }
 
-    /// Inserts rows of the partitioned table; the leaf of each.
+    /// Inserts rows of the partitioned table; where each went.
     fn insert(
         &self,
         root: &Target,
@@ -183,13 +201,13 @@ impl Partitioned {
         open: &mut OpenLeaves,
         inserter: &mut Inserter,
         cx: &mut ExecContext,
-    ) -> Result<Vec<Oid>> {
+    ) -> Result<Vec<Placed>> {
         if let [row] = rows {
             let (target, stored) = self.route_checked(root, row, open, cx)?;
             inserter.insert_checked(&target, &[&stored], cx)?;
-            return Ok(vec![target.table.relation.oid]);
+            return Ok(vec![Placed::new(&target, &stored)]);
         }
-        let mut leaves = Vec::with_capacity(rows.len());
+        let mut placed = Vec::with_capacity(rows.len());
         let mut groups: Vec<Group<'_>> = Vec::new();
         let mut group_of: HashMap<Oid, usize> = HashMap::new();
         let mut failed = None;
@@ -197,12 +215,12 @@ impl Partitioned {
             match self.route_checked(root, row, open, cx) {
                 Ok((target, stored)) => {
                     let leaf = target.table.relation.oid;
+                    placed.push(Placed::new(&target, &stored));
                     let group = *group_of.entry(leaf).or_insert_with(|| {
                         groups.push((target, Vec::new()));
                         groups.len() - 1
                     });
                     groups[group].1.push(stored);
-                    leaves.push(leaf);
                 }
                 // What the rows before it run into comes first.
                 Err(error) => {
@@ -215,7 +233,7 @@ impl Partitioned {
             let rows: Vec<&[Datum]> = rows.iter().map(|row| &**row).collect();
             inserter.insert_checked(target, &rows, cx)?;
         }
-        failed.map_or(Ok(leaves), Err)
+        failed.map_or(Ok(placed), Err)
     }
 
     /// A row's leaf, and the row as it is stored there.
@@ -238,14 +256,14 @@ impl Partitioned {
 }
 
 impl ModifyPlan {
-    /// Inserts complete rows into the target, or into its leaves, whose OIDs it answers.
+    /// Inserts complete rows into the target, or into its leaves: it answers where each went.
     pub(crate) fn insert(
         &self,
         rows: &[&[Datum]],
         open: &mut OpenLeaves,
         inserter: &mut Inserter,
         cx: &mut ExecContext,
-    ) -> Result<Vec<Oid>> {
+    ) -> Result<Vec<Placed>> {
         match &self.partitioned {
             Some(leaves) => leaves.insert(&self.target, rows, open, inserter, cx),
             None => {
@@ -262,13 +280,15 @@ impl ModifyPlan {
         row: &[Datum],
         open: &mut OpenLeaves,
         cx: &mut ExecContext,
-    ) -> Result<Option<Arc<Target>>> {
+    ) -> Result<Option<LeafOf>> {
         let Some(leaves) = &self.partitioned else {
             check_row(&self.target, row, cx)?;
             check_partition(&self.target, row, cx)?;
             return Ok(None);
         };
-        Ok(Some(leaves.route_checked(&self.target, row, open, cx)?.0))
+        let (target, stored) = leaves.route_checked(&self.target, row, open, cx)?;
+        let row = Placed::new(&target, &stored).row;
+        Ok(Some((target, row)))
     }
 
     /// UPDATE or DELETE of the row that a child's row names: what RETURNING is over, the row and
@@ -293,13 +313,14 @@ impl ModifyPlan {
             Outcome::Done(changed) => Ok(Some((changed, Cow::Borrowed(source)))),
             Outcome::Leaves { old, mut new } => {
                 self.target.generate(&mut new, cx)?;
-                let leaves = self.insert(&[&new], open, inserter, cx)?;
+                let placed = self.insert(&[&new], open, inserter, cx)?.into_iter().next();
                 let mut source = source.to_vec();
                 let at = self.partitioned.as_ref().and_then(|leaves| leaves.leaf);
-                if let (Some(place), Some(leaf)) =
-                    (at.and_then(|at| source.get_mut(at)), leaves.first())
+                if let (Some(place), Some(Placed { leaf, row })) =
+                    (at.and_then(|at| source.get_mut(at)), placed)
                 {
-                    *place = Datum::Oid(*leaf);
+                    *place = Datum::Oid(leaf);
+                    new = row.unwrap_or(new);
                 }
                 Ok(Some((Changed::Updated { old, new }, Cow::Owned(source))))
             }

@@ -171,21 +171,7 @@ impl Merged {
             |wanted: fn(&AstConstraint) -> bool| def.constraints.iter().any(|c| wanted(&c.kind));
         let defaults = says(|kind| matches!(kind, AstConstraint::Default(_)));
         let generates = says(|kind| matches!(kind, AstConstraint::Generated { .. }));
-        let refused = |message| Err(Error::new(SqlState::INVALID_COLUMN_DEFINITION, message));
-        if own.generated {
-            let inherits = format!("column \"{name}\" inherits from generated column");
-            if defaults {
-                return refused(format!("{inherits} but specifies default"));
-            }
-            if new.identity.is_some() {
-                return refused(format!("{inherits} but specifies identity"));
-            }
-        } else if generates {
-            let message = format!("child column \"{name}\" specifies generation expression");
-            return refused(message).map_err(|error: Error| {
-                error.hint("A child table column cannot be generated unless its parent column is.")
-            });
-        }
+        check_generation(own, def)?;
         if defaults || generates || has_sequence {
             own.default = None;
             self.conflicts.retain(|position| *position != at);
@@ -211,6 +197,31 @@ impl Merged {
         )
         .hint(format!("To resolve the conflict, specify a {give} explicitly.")))
     }
+}
+
+/// A column is generated exactly if its parent's is: 42611.
+pub(in super::super) fn check_generation(own: &Column, def: &ColumnDef) -> Result<()> {
+    let name = &own.name;
+    for constraint in &def.constraints {
+        let refused = |message| Error::new(SqlState::INVALID_COLUMN_DEFINITION, message);
+        let inherits = || format!("column \"{name}\" inherits from generated column");
+        match (&constraint.kind, own.generated) {
+            (AstConstraint::Default(_), true) => {
+                return Err(refused(format!("{} but specifies default", inherits())));
+            }
+            (AstConstraint::Identity { .. }, true) => {
+                return Err(refused(format!("{} but specifies identity", inherits())));
+            }
+            (AstConstraint::Generated { .. }, false) => {
+                let message = format!("child column \"{name}\" specifies generation expression");
+                return Err(refused(message).hint(
+                    "A child table column cannot be generated unless its parent column is.",
+                ));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn conflict(message: String, own: &Column, other: &Column) -> Error {

@@ -11,7 +11,9 @@ mod alter;
 mod create;
 
 pub(super) use alter::{add_parent, matching_column, remove_parent};
-pub(super) use create::{Merged, check_written_once, merge_constraints, parents_of_new};
+pub(super) use create::{
+    Merged, check_generation, check_written_once, merge_constraints, parents_of_new,
+};
 
 use super::{DdlContext, partition};
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 //! types and NOT NULL, its CHECK constraints, and rows within the bound. Indexes that it lacks
 //! are made; those it has are taken over.
 
-use super::super::{DdlContext, index, inherit};
+use super::super::{DdlContext, identity, index, inherit};
 use super::bound::check_rows;
 use super::{attnum_in, check_default_partition, check_persistence, inherit_indexes, partition_of};
 use std::sync::Arc;
@@ -24,9 +24,6 @@ pub(in super::super) fn attach(
     if table.partition_of.is_some() {
         return Err(wrong_type(format!("\"{}\" is already a partition", table.name)));
     }
-    if table.columns.iter().chain(&parent.columns).any(|column| column.generated) {
-        return Err(Error::not_supported("generated columns of partitioned tables"));
-    }
     if !table.inherits.is_empty() {
         return Err(wrong_type("cannot attach inheritance child as partition"));
     }
@@ -38,6 +35,7 @@ pub(in super::super) fn attach(
     check_columns(&parent, &table)?;
     let mut partition = (*table).clone();
     adopt_constraints(&parent, &mut partition)?;
+    identity::share(&parent, &mut partition)?;
     partition.partition_of = Some(partition_of(ctx, &parent, &partition, written)?);
     let oid = partition.oid;
     ctx.put(partition)?;
@@ -87,6 +85,16 @@ fn is_below(ctx: &mut DdlContext<'_>, table: &Relation, ancestor: Oid) -> bool {
 /// The same columns, in whatever order (MergeAttributesIntoExisting).
 fn check_columns(parent: &Relation, table: &Relation) -> Result<()> {
     for column in table.columns.iter().filter(|column| !column.dropped) {
+        if column.identity.is_some() {
+            return Err(Error::new(
+                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!(
+                    "table \"{}\" being attached contains an identity column \"{}\"",
+                    table.name, column.name
+                ),
+            )
+            .detail("The new partition may not contain an identity column."));
+        }
         if parent.column_index(&column.name).is_none() {
             return Err(mismatch(format!(
                 "table \"{}\" contains column \"{}\" not found in parent \"{}\"",

@@ -153,6 +153,10 @@ fn finish(ctx: &mut DdlContext<'_>, parent: Oid, partition: &Relation) -> Result
 fn cut(ctx: &mut DdlContext<'_>, partition: &Arc<Relation>) -> Result<()> {
     let mut table = (**partition).clone();
     table.partition_of = None;
+    // An identity is the parent's.
+    for column in table.columns.iter_mut().filter(|column| column.identity.is_some()) {
+        (column.identity, column.default) = (None, None);
+    }
     for constraint in &mut table.constraints {
         (constraint.inherit_count, constraint.local) = (0, true);
         constraint.parent = None;

@@ -52,13 +52,16 @@ fn key_column(
             return Err(ctx.error(SqlState::INVALID_OBJECT_DEFINITION, message, elem.location));
         }
         ast::IndexKey::Column(name) => match table.column_index(name) {
-            Some(position) => (position as i16 + 1, None, table.columns[position].type_oid),
+            Some(position) => {
+                check_not_generated(ctx, table, position as i16 + 1, elem)?;
+                (position as i16 + 1, None, table.columns[position].type_oid)
+            }
             None => {
                 let message = format!("column \"{name}\" named in partition key does not exist");
                 return Err(ctx.error(SqlState::UNDEFINED_COLUMN, message, elem.location));
             }
         },
-        ast::IndexKey::Expr(expr) => key_expression(ctx, table, expr)?,
+        ast::IndexKey::Expr(expr) => key_expression(ctx, table, expr, elem)?,
     };
     check_has_opclass(strategy, type_oid)?;
     if let Some(collation) = &elem.collation
@@ -84,14 +87,35 @@ fn key_column(
     })
 }
 
+/// 42P17: what is generated is computed when the leaf is known.
+fn check_not_generated(
+    ctx: &DdlContext<'_>,
+    table: &Relation,
+    attnum: i16,
+    elem: &ast::PartitionElem,
+) -> Result<()> {
+    let column = &table.columns[attnum as usize - 1];
+    if !column.generated {
+        return Ok(());
+    }
+    let message = "cannot use generated column in partition key";
+    Err(ctx
+        .error(SqlState::INVALID_OBJECT_DEFINITION, message, elem.location)
+        .detail(format!("Column \"{}\" is a generated column.", column.name)))
+}
+
 /// An expression of a key as text; parentheses around a column make none of it.
 fn key_expression(
     ctx: &mut DdlContext<'_>,
     table: &Arc<Relation>,
     expr: &ast::Expr,
+    elem: &ast::PartitionElem,
 ) -> Result<(i16, Option<Arc<str>>, Oid)> {
     let place = ExprPlace::PartitionKey;
     let bound = ctx.binding(|b| bind_table_expr(b, Some(table), expr, place))?;
+    for attnum in columns_of(&bound) {
+        check_not_generated(ctx, table, attnum, elem)?;
+    }
     match &bound {
         Expr::Var { column, .. } if *column < 0 => {
             return Err(invalid(
