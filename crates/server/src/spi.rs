@@ -111,8 +111,12 @@ impl Core {
     /// What functions have changed in the catalog since the last time, if anything: the
     /// transaction's changes altogether.
     pub(crate) fn take_changes(&self) -> Option<Option<CatalogChanges>> {
-        let changed = self.changed_by_function.swap(false, Ordering::Relaxed);
-        changed.then(|| self.changes().clone())
+        // Asked several times a statement, by the one session whose functions they are.
+        if !self.changed_by_function.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.changed_by_function.store(false, Ordering::Relaxed);
+        Some(self.changes().clone())
     }
 
     /// [`SessionServices::function_frame`]
