@@ -13,6 +13,7 @@
 //! PostgreSQL's findDependentObjects and reportDependentObjects have it.
 
 use super::DdlContext;
+use hashbrown::HashSet;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;
 use steppe_catalog::{Catalog, RelKind, Relation};
@@ -22,7 +23,7 @@ use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState};
 
 /// An object that others depend on, or that depends on others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Object {
     /// A schema.
     Schema(Oid),
@@ -48,12 +49,7 @@ pub(super) fn dependents(
     behavior: DropBehavior,
 ) -> Result<Vec<Object>> {
     let catalog = ctx.catalog();
-    let mut found = Vec::new();
-    for root in roots {
-        collect(&catalog, *root, roots, &mut found);
-    }
-    forget_defaults_of_dropped(&catalog, roots, &mut found);
-    found.reverse();
+    let found = Search::of(&catalog, roots);
     if found.is_empty() {
         return Ok(Vec::new());
     }
@@ -89,59 +85,75 @@ pub(super) fn dependents(
 
 /// What goes along with an object, where nobody is told.
 pub(super) fn silently(catalog: &Catalog, root: Object) -> Vec<Object> {
-    let mut found = Vec::new();
-    collect(catalog, root, &[root], &mut found);
-    forget_defaults_of_dropped(catalog, &[root], &mut found);
-    found.reverse();
-    found.into_iter().map(|d| d.object).collect()
+    Search::of(catalog, &[root]).into_iter().map(|d| d.object).collect()
 }
 
-/// A default goes silently with its column or table.
-fn forget_defaults_of_dropped(catalog: &Catalog, roots: &[Object], found: &mut Vec<Dependent>) {
-    let dropped = |object: Object, found: &[Dependent]| {
-        roots.contains(&object) || found.iter().any(|d| d.object == object)
-    };
-    let silent = |object: Object, found: &[Dependent]| {
-        let Object::Default(table, attnum) = object else { return false };
-        let schema = catalog.relation(table).map_or(0, |r| r.schema);
-        with_ancestors(catalog, table).any(|oid| dropped(Object::Relation(oid), found))
-            || dropped(Object::Column(table, attnum), found)
-            || dropped(Object::Schema(schema), found)
-    };
-    let silent: Vec<Object> =
-        found.iter().map(|d| d.object).filter(|object| silent(*object, found)).collect();
-    found.retain(|d| !silent.contains(&d.object));
+/// A search for what depends on some objects.
+struct Search<'a> {
+    catalog: &'a Catalog,
+    found: Vec<Dependent>,
+    /// The roots and what was found.
+    known: HashSet<Object>,
+    /// What goes silently with one of those: partitions, owned sequences.
+    silent: HashSet<Object>,
 }
 
-/// A table and those that it is a partition of, at whatever level: it goes with each of them.
-fn with_ancestors(catalog: &Catalog, table: Oid) -> impl Iterator<Item = Oid> {
-    let parent = |oid: &Oid| {
-        let relation = catalog.relation(*oid)?;
-        relation.partition_of.as_ref().map(|of| of.parent)
-    };
-    std::iter::successors(Some(table), parent)
-}
-
-/// Adds what depends on an object, dependents before what they depend on.
-fn collect(catalog: &Catalog, on: Object, roots: &[Object], found: &mut Vec<Dependent>) {
-    // What goes silently may have dependents of its own.
-    for sequence in owned_sequences(catalog, on) {
-        collect(catalog, Object::Relation(sequence), roots, found);
+impl Search<'_> {
+    /// The dependents of `roots`, each after what it depends on.
+    fn of(catalog: &Catalog, roots: &[Object]) -> Vec<Dependent> {
+        let known = roots.iter().copied().collect();
+        let mut search = Search { catalog, found: Vec::new(), known, silent: HashSet::new() };
+        for root in roots {
+            search.collect(*root);
+        }
+        search.forget_silent();
+        search.found.reverse();
+        search.found
     }
-    if let Object::Relation(parent) = on {
-        for partition in catalog.children(parent).filter(|child| !inherits(catalog, *child)) {
-            collect(catalog, Object::Relation(partition), roots, found);
+
+    /// Adds what depends on an object, dependents before what they depend on.
+    fn collect(&mut self, on: Object) {
+        // What goes silently may have dependents of its own.
+        for sequence in owned_sequences(self.catalog, on) {
+            self.collect_silently(Object::Relation(sequence));
+        }
+        if let Object::Relation(parent) = on {
+            let children = self.catalog.children(parent);
+            for partition in children.filter(|child| !inherits(self.catalog, *child)) {
+                self.collect_silently(Object::Relation(partition));
+            }
+        }
+        for object in direct(self.catalog, on).into_iter().rev() {
+            if self.known.contains(&object) {
+                continue;
+            }
+            self.collect(object);
+            if self.known.insert(object) {
+                self.found.push(Dependent { object, on });
+            }
         }
     }
-    for object in direct(catalog, on).into_iter().rev() {
-        let known = |found: &[Dependent]| found.iter().any(|d| d.object == object);
-        if roots.contains(&object) || known(found) {
-            continue;
+
+    fn collect_silently(&mut self, object: Object) {
+        if self.silent.insert(object) {
+            self.collect(object);
         }
-        collect(catalog, object, roots, found);
-        if !known(found) {
-            found.push(Dependent { object, on });
-        }
+    }
+
+    /// What goes silently was perhaps found in another way, too. A default goes silently with
+    /// its column or table.
+    fn forget_silent(&mut self) {
+        let Search { catalog, found, known, silent } = self;
+        found.retain(|dependent| {
+            if silent.contains(&dependent.object) {
+                return false;
+            }
+            let Object::Default(table, attnum) = dependent.object else { return true };
+            let schema = catalog.relation(table).map_or(0, |r| r.schema);
+            let owners =
+                [Object::Relation(table), Object::Column(table, attnum), Object::Schema(schema)];
+            !owners.iter().any(|owner| known.contains(owner) || silent.contains(owner))
+        });
     }
 }
 
