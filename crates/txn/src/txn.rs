@@ -323,6 +323,11 @@ impl Txn {
         Ok(file)
     }
 
+    /// Whether the commit will free files, for which it waits until it is durable.
+    pub fn drops_files(&self) -> bool {
+        !self.drops.is_empty()
+    }
+
     /// Frees these files once the transaction has committed. The caller holds
     /// ACCESS EXCLUSIVE on what they belong to.
     pub fn drop_files_at_commit(&mut self, files: &[RelFileNumber]) {

@@ -242,10 +242,9 @@ impl Session {
             // Whoever waits for our locks finds the new catalog version when it gets them.
             Some(changes) => {
                 let server = Arc::clone(self.server());
-                // Dropped trees are freed here, after the log is durable.
-                tokio::task::block_in_place(|| {
-                    txn.commit_with(|| server.catalog.publish(&changes))
-                })?
+                let waits = txn.drops_files();
+                let commit = || txn.commit_with(|| server.catalog.publish(&changes));
+                if waits { tokio::task::block_in_place(commit)? } else { commit()? }
             }
         };
         if commit.wrote {
