@@ -16,6 +16,8 @@ pub mod builtin;
 pub mod extension;
 pub mod partition;
 pub mod relation;
+mod shared;
+mod shorthand;
 pub mod snapshot;
 pub mod store;
 pub mod system;
@@ -27,6 +29,7 @@ pub use relation::{
     Column, ColumnStatistics, Constraint, ConstraintKind, IndexInfo, IndexKey, OnCommit, RelKind,
     Relation, SequenceInfo, Statistics,
 };
+pub use shared::Shared;
 pub use snapshot::{Catalog, Schema, TEMPORARY_SCHEMA};
 pub use store::{CatalogChanges, CatalogStore};
 

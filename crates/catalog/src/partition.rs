@@ -36,10 +36,11 @@ pub struct PartitionOf {
     /// The partitioned table or index.
     pub parent: Oid,
     /// FOR VALUES …; an index has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<PartitionBound>,
     /// DETACH CONCURRENTLY has begun and is not finished: no row is routed there, and no scan
     /// of the parent looks there any more.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detach_pending: bool,
 }
 

@@ -4,7 +4,12 @@
 //! An object is immutable; DDL replaces it by a new version. Expressions
 //! (defaults, checks, index expressions, view bodies) are kept as SQL text and
 //! bound when a statement that needs them is planned.
+//!
+//! There may be a hundred thousand of them, partitions and their indexes: what
+//! few objects have is boxed and not stored where it is absent, and what a
+//! partition has like its parent they share ([`Relation::compact`]).
 
+use crate::Shared;
 use crate::extension::Pathman;
 use crate::partition::{PartitionKey, PartitionOf};
 use serde::{Deserialize, Serialize};
@@ -45,46 +50,54 @@ pub struct Relation {
     /// Owner (role OID).
     pub owner: Oid,
     /// Columns by attribute number, dropped ones included.
-    pub columns: Vec<Column>,
+    pub columns: Shared<Column>,
     /// Constraints of a table.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constraints: Vec<Constraint>,
     /// Index OIDs of a table, primary key first, else by OID.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub indexes: Vec<Oid>,
     /// What makes it an index.
-    pub index: Option<IndexInfo>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<Box<IndexInfo>>,
     /// What makes it a sequence.
-    pub sequence: Option<SequenceInfo>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<Box<SequenceInfo>>,
     /// The SELECT text of a view.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<Arc<str>>,
     /// What a view reads: relations (attribute number 0) and columns of them.
-    #[serde(default)]
-    pub reads: Vec<(Oid, i16)>,
+    #[serde(default, skip_serializing_if = "Shared::is_empty")]
+    pub reads: Shared<(Oid, i16)>,
     /// The file of its rows or entries, if it is of a kind that has any.
-    #[serde(with = "file_number")]
+    #[serde(default, with = "file_number", skip_serializing_if = "Option::is_none")]
     pub storage: Option<RelFileNumber>,
     /// The file of a table's large values.
-    #[serde(with = "file_number")]
+    #[serde(default, with = "file_number", skip_serializing_if = "Option::is_none")]
     pub overflow: Option<RelFileNumber>,
     /// PARTITION BY.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition_key: Option<PartitionKey>,
     /// PARTITION OF; of an index: that it belongs to the parent's.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition_of: Option<PartitionOf>,
     /// What pg_pathman's functions keep of a table that they partitioned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pathman: Option<Arc<Pathman>>,
     /// INHERITS: the parents in order.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inherits: Vec<Oid>,
     /// What ANALYZE found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statistics: Option<Arc<Statistics>>,
     /// WITH (…) options as written.
-    pub options: Vec<(Arc<str>, Arc<str>)>,
+    #[serde(default, skip_serializing_if = "Shared::is_empty")]
+    pub options: Shared<(Arc<str>, Arc<str>)>,
     /// COMMENT ON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<Arc<str>>,
     /// What a commit does to a temporary table.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub on_commit: OnCommit,
 }
 
@@ -98,6 +111,11 @@ pub enum OnCommit {
     DeleteRows,
     /// The table goes.
     Drop,
+}
+
+/// Whether something is the value that it has where it is not stored.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// A file's number as it is stored.
@@ -120,7 +138,7 @@ mod file_number {
 }
 
 /// A column (pg_attribute).
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Column {
     /// Name; of a dropped column "........pg.dropped.N........".
     pub name: Arc<str>,
@@ -129,33 +147,44 @@ pub struct Column {
     /// Type modifier or -1.
     pub typmod: i32,
     /// NOT NULL
+    #[serde(default, skip_serializing_if = "is_default")]
     pub not_null: bool,
     /// DEFAULT expression as SQL text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Arc<str>>,
     /// ALTER TABLE DROP COLUMN leaves the position.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub dropped: bool,
     /// Value of rows written before ADD COLUMN … DEFAULT: text form of the type; `None` is NULL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Arc<str>>,
     /// Collation OID or 0.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub collation: Oid,
     /// GENERATED … AS IDENTITY: 'a' always, 'd' by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<char>,
     /// GENERATED ALWAYS AS (`default`) STORED.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub generated: bool,
     /// COMMENT ON COLUMN.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<Arc<str>>,
     /// From how many parents it is inherited, other than as a partition's column: see
     /// [`Relation::inherit_count`].
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub inherit_count: i16,
     /// The table's definition has it, besides any parent's: see [`Relation::is_local`].
-    #[serde(default = "yes")]
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub local: bool,
 }
 
 fn yes() -> bool {
     true
+}
+
+fn is_yes(value: &bool) -> bool {
+    *value
 }
 
 /// A table constraint (pg_constraint).
@@ -168,21 +197,21 @@ pub struct Constraint {
     /// Kind with what belongs to it.
     pub kind: ConstraintKind,
     /// Attribute numbers, 1-based.
-    pub columns: Vec<i16>,
+    pub columns: Shared<i16>,
     /// COMMENT ON CONSTRAINT.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<Arc<str>>,
     /// From how many parents it is inherited (pg_constraint.coninhcount).
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub inherit_count: i16,
     /// The table's definition has it, besides any parent's (pg_constraint.conislocal).
-    #[serde(default = "yes")]
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub local: bool,
     /// NO INHERIT
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub no_inherit: bool,
     /// The constraint of the partitioned parent that it belongs to (conparentid).
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Oid>,
 }
 
@@ -214,33 +243,42 @@ pub struct IndexInfo {
     /// Table OID.
     pub table: Oid,
     /// Key columns.
-    pub keys: Vec<IndexKey>,
+    pub keys: Shared<IndexKey>,
     /// INCLUDE columns: attribute numbers.
-    pub include: Vec<i16>,
+    #[serde(default, skip_serializing_if = "Shared::is_empty")]
+    pub include: Shared<i16>,
     /// UNIQUE
+    #[serde(default, skip_serializing_if = "is_default")]
     pub unique: bool,
     /// PRIMARY KEY
+    #[serde(default, skip_serializing_if = "is_default")]
     pub primary: bool,
     /// NULLS NOT DISTINCT
+    #[serde(default, skip_serializing_if = "is_default")]
     pub nulls_not_distinct: bool,
     /// WHERE … as SQL text (partial index).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicate: Option<Arc<str>>,
 }
 
 /// One key of an index.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IndexKey {
     /// Attribute number 1-based, or 0 for an expression.
     pub attnum: i16,
     /// The expression as SQL text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expression: Option<Arc<str>>,
     /// Key type.
     pub type_oid: Oid,
     /// DESC
+    #[serde(default, skip_serializing_if = "is_default")]
     pub descending: bool,
     /// NULLS FIRST
+    #[serde(default, skip_serializing_if = "is_default")]
     pub nulls_first: bool,
     /// Operator class name as written, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opclass: Option<Arc<str>>,
 }
 
@@ -303,13 +341,13 @@ impl Relation {
             name: name.into(),
             kind,
             owner: crate::BOOTSTRAP_SUPERUSER,
-            columns: Vec::new(),
+            columns: Shared::default(),
             constraints: Vec::new(),
             indexes: Vec::new(),
             index: None,
             sequence: None,
             view: None,
-            reads: Vec::new(),
+            reads: Shared::default(),
             storage: None,
             overflow: None,
             partition_key: None,
@@ -317,7 +355,7 @@ impl Relation {
             pathman: None,
             inherits: Vec::new(),
             statistics: None,
-            options: Vec::new(),
+            options: Shared::default(),
             comment: None,
             on_commit: OnCommit::default(),
         }
@@ -365,6 +403,26 @@ impl Relation {
         self.reads.iter().copied().chain(owner).map(|(relation, _)| relation)
     }
 
+    /// Gives up memory that it does not use, and shares with its parent what it has like it.
+    pub(crate) fn compact(&mut self, parent: Option<&Relation>) {
+        self.columns.shrink();
+        self.constraints.shrink_to_fit();
+        self.indexes.shrink_to_fit();
+        let Some(parent) = parent else { return };
+        self.columns.share_with(&parent.columns);
+        if let (Some(own), Some(of_parent)) = (&mut self.index, &parent.index) {
+            own.keys.share_with(&of_parent.keys);
+        }
+        for own in &mut self.constraints {
+            let same = |c: &&Constraint| own.name == c.name || own.parent == Some(c.oid);
+            let Some(of_parent) = parent.constraints.iter().find(same) else { continue };
+            own.columns.share_with(&of_parent.columns);
+            if own.name == of_parent.name {
+                own.name = of_parent.name.clone();
+            }
+        }
+    }
+
     /// Type OIDs of all columns in stored order (dropped ones keep their type).
     pub fn column_types(&self) -> Vec<Oid> {
         self.columns.iter().map(|c| c.type_oid).collect()
@@ -377,9 +435,9 @@ impl Constraint {
         oid: Oid,
         name: impl Into<Arc<str>>,
         kind: ConstraintKind,
-        columns: Vec<i16>,
+        columns: impl Into<Shared<i16>>,
     ) -> Constraint {
-        let name = name.into();
+        let (name, columns) = (name.into(), columns.into());
         Constraint {
             oid,
             name,

@@ -1,11 +1,12 @@
 //! One immutable version of all schema objects.
 
 use crate::extension::Extension;
-use crate::partition::PartitionKey;
+use crate::partition::{PartitionKey, PartitionOf};
 use crate::relation::Relation;
 use crate::{BOOTSTRAP_SUPERUSER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC};
-use imbl::{HashMap, OrdMap, OrdSet};
+use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::{Arc, LazyLock};
 use steppe_partition::{PartitionBound, PartitionMap};
 use steppe_types::{Error, Oid};
@@ -49,7 +50,8 @@ pub struct Catalog {
     schemas: OrdMap<Oid, Arc<Schema>>,
     extensions: OrdMap<Oid, Arc<Extension>>,
     relations: OrdMap<Oid, Arc<Relation>>,
-    relations_by_name: HashMap<(Oid, Arc<str>), Oid>,
+    /// (hash of schema and name, relation). A hash map's nodes would be many times as large.
+    relations_by_name: OrdSet<(u64, Oid)>,
     /// (parent, child) for partitions of tables and of indexes, and for INHERITS.
     children: OrdSet<(Oid, Oid)>,
     /// (relation, who refers to it): views to what they read, sequences to their owner.
@@ -75,7 +77,7 @@ impl Catalog {
             schemas: OrdMap::new(),
             extensions: OrdMap::new(),
             relations: OrdMap::new(),
-            relations_by_name: HashMap::new(),
+            relations_by_name: OrdSet::new(),
             children: OrdSet::new(),
             referrers: OrdSet::new(),
             partition_maps: OrdMap::new(),
@@ -150,8 +152,11 @@ impl Catalog {
 
     /// A relation by schema and name.
     pub fn relation_named(&self, schema: Oid, name: &str) -> Option<&Arc<Relation>> {
-        let oid = self.relations_by_name.get(&(schema, Arc::from(name)))?;
-        self.relations.get(oid)
+        let hash = name_hash(schema, name);
+        let so_called = self.relations_by_name.range((hash, 0)..=(hash, Oid::MAX));
+        so_called
+            .filter_map(|(_, oid)| self.relations.get(oid))
+            .find(|relation| relation.schema == schema && *relation.name == *name)
     }
 
     /// All relations by OID.
@@ -189,19 +194,28 @@ impl Catalog {
 
     /// Adds or replaces a relation (also under a new name or schema).
     pub fn put_relation(&mut self, relation: impl Into<Arc<Relation>>) {
-        let relation = relation.into();
-        let old = self.relations.insert(relation.oid, relation.clone());
-        if let Some(old) = &old {
-            self.relations_by_name.remove(&(old.schema, old.name.clone()));
+        let mut relation = relation.into();
+        // One that others refer to already has been through this.
+        if let Some(new) = Arc::get_mut(&mut relation) {
+            let parent = new.partition_of.as_ref().map(|of| of.parent);
+            new.compact(parent.and_then(|parent| self.relations.get(&parent)).map(|p| &**p));
         }
-        self.relations_by_name.insert((relation.schema, relation.name.clone()), relation.oid);
+        let old = self.relations.insert(relation.oid, relation.clone());
+        let name = name_of(&relation);
+        match old.as_deref().map(name_of) {
+            Some(old) if old == name => {}
+            old => {
+                old.map(|old| self.relations_by_name.remove(&old));
+                self.relations_by_name.insert(name);
+            }
+        }
         self.link(old.as_deref(), Some(&relation));
     }
 
     /// Removes a relation.
     pub fn remove_relation(&mut self, oid: Oid) -> Option<Arc<Relation>> {
         let old = self.relations.remove(&oid)?;
-        self.relations_by_name.remove(&(old.schema, old.name.clone()));
+        self.relations_by_name.remove(&name_of(&old));
         self.link(Some(&old), None);
         Some(old)
     }
@@ -258,7 +272,6 @@ impl Catalog {
                 self.referrers.insert((referred, relation.oid));
             }
         }
-        let lineage = |r: &Relation| (r.partition_of.clone(), r.inherits.clone());
         if old.map(lineage) != new.map(lineage) {
             if let Some(old) = old {
                 self.unlink_from_parents(old);
@@ -327,4 +340,19 @@ impl Catalog {
         }
         Ok(map)
     }
+}
+
+/// The hash of a relation's name in a schema.
+pub(crate) fn name_hash(schema: Oid, name: &str) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one((schema, name))
+}
+
+/// An entry of `relations_by_name`.
+fn name_of(relation: &Relation) -> (u64, Oid) {
+    (name_hash(relation.schema, &relation.name), relation.oid)
+}
+
+/// What says whose child a relation is.
+fn lineage(relation: &Relation) -> (Option<&PartitionOf>, &[Oid]) {
+    (relation.partition_of.as_ref(), &relation.inherits)
 }

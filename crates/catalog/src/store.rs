@@ -1,6 +1,6 @@
 //! The catalog on disk and its published versions.
 //!
-//! Each schema object is one row (JSON) of an ordinary table of the engine, so
+//! Each schema object is one row (JSON, see shorthand.rs) of an ordinary table of the engine, so
 //! that DDL is transactional, logged and recovered like any other change. All
 //! rows are read once, at start-up; from then on look-ups go to memory.
 //!
@@ -18,16 +18,20 @@
 //! relation's lock (or the name's, [`CatalogStore::lock_name`]); changes to
 //! different objects merge. A private version is rebased on the newest
 //! published one when a DDL statement starts.
+//!
+//! A statement may change an object many times (a new table, then with its
+//! constraints, then with its index): in memory at once, on disk when it ends
+//! ([`CatalogStore::write`]), once for each object.
 
 use crate::extension::Extension;
 use crate::relation::Relation;
-use crate::snapshot::{Catalog, Schema};
+use crate::shorthand::{expand, shorten};
+use crate::snapshot::{Catalog, Schema, name_hash};
 use arc_swap::ArcSwap;
 use imbl::{OrdMap, OrdSet};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use steppe_txn::{
@@ -98,6 +102,8 @@ pub struct CatalogChanges {
     /// Epoch of the published version it is based on.
     base_epoch: u64,
     changed: OrdSet<ObjectId>,
+    /// Those of them that the present statement has changed: their rows are not written yet.
+    unwritten: OrdSet<ObjectId>,
     /// Rows that this transaction inserted.
     row_ids: OrdMap<ObjectId, RowId>,
     /// States to return to on ROLLBACK TO, by savepoint depth.
@@ -158,14 +164,15 @@ impl CatalogStore {
         let unreadable = |e: serde_json::Error| {
             Error::internal(format!("unreadable catalog row {}: {e}", row.0))
         };
-        match out_of_line(bytes)? {
-            None => serde_json::from_slice(&bytes[1..]).map_err(unreadable),
+        let json = match out_of_line(bytes)? {
+            None => expand(&bytes[1..])?,
             Some(reference) => {
-                let mut json = Vec::new();
-                self.overflow.get(reference, &mut json)?;
-                serde_json::from_slice(&json).map_err(unreadable)
+                let mut short = Vec::new();
+                self.overflow.get(reference, &mut short)?;
+                expand(&short)?
             }
-        }
+        };
+        serde_json::from_slice(&json).map_err(unreadable)
     }
 
     fn new_epoch(&self) -> u64 {
@@ -202,117 +209,89 @@ impl CatalogStore {
     /// Excludes other transactions from creating (or renaming to) the same name until this one
     /// ends. Waits.
     pub fn lock_name(&self, txn: &Txn, schema: Oid, name: &str) -> Result<()> {
-        let hasher = BuildHasherDefault::<DefaultHasher>::default();
-        let hash = hasher.hash_one((schema, name)) as u32;
+        let hash = name_hash(schema, name) as u32;
         txn.lock_relation_blocking(hash | NAME_LOCK_BIT, RelationLockMode::AccessExclusive)
     }
 
     /// Adds or replaces a relation.
-    pub fn put_relation(
-        &self,
-        txn: &mut Txn,
-        changes: &mut CatalogChanges,
-        relation: impl Into<Arc<Relation>>,
-    ) -> Result<()> {
+    pub fn put_relation(&self, changes: &mut CatalogChanges, relation: impl Into<Arc<Relation>>) {
         let relation = relation.into();
         let id = ObjectId::Relation(relation.oid);
-        self.write(txn, changes, id, &StoredObject::Relation(relation.clone()))?;
         changes.change(self.new_epoch(), id, |c| c.put_relation(relation));
-        Ok(())
     }
 
     /// Removes a relation.
-    pub fn remove_relation(
-        &self,
-        txn: &mut Txn,
-        changes: &mut CatalogChanges,
-        oid: Oid,
-    ) -> Result<()> {
-        let id = ObjectId::Relation(oid);
-        self.delete(txn, changes, id)?;
-        changes.change(self.new_epoch(), id, |c| {
+    pub fn remove_relation(&self, changes: &mut CatalogChanges, oid: Oid) {
+        changes.change(self.new_epoch(), ObjectId::Relation(oid), |c| {
             c.remove_relation(oid);
         });
-        Ok(())
     }
 
     /// Adds or replaces a schema.
-    pub fn put_schema(
-        &self,
-        txn: &mut Txn,
-        changes: &mut CatalogChanges,
-        schema: Schema,
-    ) -> Result<()> {
+    pub fn put_schema(&self, changes: &mut CatalogChanges, schema: Schema) {
         let id = ObjectId::Schema(schema.oid);
-        self.write(txn, changes, id, &StoredObject::Schema(schema.clone()))?;
         changes.change(self.new_epoch(), id, |c| c.put_schema(schema));
-        Ok(())
     }
 
     /// Removes a schema.
-    pub fn remove_schema(
-        &self,
-        txn: &mut Txn,
-        changes: &mut CatalogChanges,
-        oid: Oid,
-    ) -> Result<()> {
-        let id = ObjectId::Schema(oid);
-        self.delete(txn, changes, id)?;
-        changes.change(self.new_epoch(), id, |c| c.remove_schema(oid));
+    pub fn remove_schema(&self, changes: &mut CatalogChanges, oid: Oid) {
+        changes.change(self.new_epoch(), ObjectId::Schema(oid), |c| c.remove_schema(oid));
+    }
+
+    /// Writes what has changed since this was last called. Every statement that changes objects
+    /// ends with it: a later savepoint's rollback, or the commit, then finds the rows it goes with.
+    pub fn write(&self, txn: &mut Txn, changes: &mut CatalogChanges) -> Result<()> {
+        if changes.unwritten.is_empty() {
+            return Ok(());
+        }
+        txn.start_statement()?;
+        for id in std::mem::take(&mut changes.unwritten) {
+            let row = self.row_of(changes, id);
+            match (stored_object(&changes.catalog, id), row) {
+                (Some(object), row) => self.write_object(txn, changes, (id, row), &object)?,
+                (None, Some(row)) => self.delete_row(txn, row)?,
+                // Made and removed by one statement.
+                (None, None) => {}
+            }
+        }
         Ok(())
     }
 
     /// Adds an extension.
-    pub fn put_extension(
-        &self,
-        txn: &mut Txn,
-        changes: &mut CatalogChanges,
-        extension: Extension,
-    ) -> Result<()> {
+    pub fn put_extension(&self, changes: &mut CatalogChanges, extension: Extension) {
         let id = ObjectId::Extension(extension.oid);
-        self.write(txn, changes, id, &StoredObject::Extension(extension.clone()))?;
         changes.change(self.new_epoch(), id, |c| c.put_extension(extension));
-        Ok(())
     }
 
     /// Removes an extension.
-    pub fn remove_extension(
-        &self,
-        txn: &mut Txn,
-        changes: &mut CatalogChanges,
-        oid: Oid,
-    ) -> Result<()> {
+    pub fn remove_extension(&self, changes: &mut CatalogChanges, oid: Oid) {
         let id = ObjectId::Extension(oid);
-        self.delete(txn, changes, id)?;
         changes.change(self.new_epoch(), id, |c| c.remove_extension(oid));
-        Ok(())
     }
 
     fn row_of(&self, changes: &CatalogChanges, id: ObjectId) -> Option<RowId> {
         changes.row_ids.get(&id).copied().or_else(|| self.row_ids.lock().get(&id).copied())
     }
 
-    fn write(
+    fn write_object(
         &self,
         txn: &mut Txn,
         changes: &mut CatalogChanges,
-        id: ObjectId,
+        (id, row): (ObjectId, Option<RowId>),
         object: &StoredObject,
     ) -> Result<()> {
         let json = serde_json::to_vec(object)
             .map_err(|e| Error::internal(format!("catalog object cannot be stored: {e}")))?;
-        // Each write is a command of its own: one statement may change an object more than once.
-        txn.start_statement()?;
-        let row = self.row_of(changes, id);
+        let short = shorten(&json);
         if let Some(row) = row {
             self.free_overflow(txn, row)?;
         }
-        let mut bytes = Vec::with_capacity(json.len().min(INLINE_BYTES_MAX) + 1);
-        if json.len() <= INLINE_BYTES_MAX {
+        let mut bytes = Vec::with_capacity(short.len().min(INLINE_BYTES_MAX) + 1);
+        if short.len() <= INLINE_BYTES_MAX {
             bytes.push(INLINE);
-            bytes.extend_from_slice(&json);
+            bytes.extend_from_slice(&short);
         } else {
-            let OverflowRef { id, chunks } = self.overflow.put(txn, &json)?;
+            let OverflowRef { id, chunks } = self.overflow.put(txn, &short)?;
             bytes.push(OUT_OF_LINE);
             bytes.extend_from_slice(&id.to_le_bytes());
             bytes.extend_from_slice(&chunks.to_le_bytes());
@@ -330,10 +309,7 @@ impl CatalogStore {
         }
     }
 
-    fn delete(&self, txn: &mut Txn, changes: &CatalogChanges, id: ObjectId) -> Result<()> {
-        let row = self.row_of(changes, id);
-        let row = row.ok_or_else(|| Error::internal(format!("{id:?} is not stored")))?;
-        txn.start_statement()?;
+    fn delete_row(&self, txn: &mut Txn, row: RowId) -> Result<()> {
         self.free_overflow(txn, row)?;
         self.modify(txn, row, &mut |_| Action::Delete)
     }
@@ -375,20 +351,25 @@ impl CatalogStore {
 
     /// Makes a transaction's changes visible to all. Called while it still holds its locks.
     pub fn publish(&self, changes: &CatalogChanges) {
+        debug_assert!(changes.unwritten.is_empty(), "changes that are on no disk");
         let mut row_ids = self.row_ids.lock();
-        let mut catalog = (*self.published()).clone();
+        for id in &changes.changed {
+            if !is_there(&changes.catalog, *id) {
+                row_ids.remove(id);
+            } else if let Some(row) = changes.row_ids.get(id) {
+                row_ids.insert(*id, *row);
+            }
+        }
+        let published = self.published();
+        if changes.base_epoch == published.epoch {
+            // Nobody has published since: it is the version to publish.
+            self.published.store(changes.catalog.clone());
+            return;
+        }
+        let mut catalog = (*published).clone();
         unlink_moved(changes, &mut catalog);
         for id in &changes.changed {
-            let stored = transfer(&changes.catalog, &mut catalog, *id);
-            match (stored, changes.row_ids.get(id)) {
-                (true, Some(row)) => {
-                    row_ids.insert(*id, *row);
-                }
-                (true, None) => {}
-                (false, _) => {
-                    row_ids.remove(id);
-                }
-            }
+            transfer(&changes.catalog, &mut catalog, *id);
         }
         catalog.epoch = self.new_epoch();
         self.published.store(Arc::new(catalog));
@@ -401,6 +382,7 @@ impl CatalogChanges {
             base_epoch: base.epoch,
             catalog: base,
             changed: OrdSet::new(),
+            unwritten: OrdSet::new(),
             row_ids: OrdMap::new(),
             marks: Vec::new(),
         }
@@ -426,6 +408,7 @@ impl CatalogChanges {
         f(catalog);
         catalog.epoch = epoch;
         self.changed.insert(id);
+        self.unwritten.insert(id);
     }
 
     /// Puts the changes on top of a newer published version.
@@ -446,6 +429,7 @@ impl CatalogChanges {
             catalog: self.catalog.clone(),
             base_epoch: self.base_epoch,
             changed: self.changed.clone(),
+            unwritten: self.unwritten.clone(),
             row_ids: self.row_ids.clone(),
             marks: Vec::new(),
         }
@@ -494,37 +478,40 @@ fn unlink_moved(changes: &CatalogChanges, to: &mut Catalog) {
     }
 }
 
-/// Copies an object (or its absence) from one version to another; whether it exists.
-fn transfer(from: &Catalog, to: &mut Catalog, id: ObjectId) -> bool {
+/// An object as it is stored; `None`: it is not there.
+fn stored_object(catalog: &Catalog, id: ObjectId) -> Option<StoredObject> {
+    match id {
+        ObjectId::Schema(oid) => Some(StoredObject::Schema((**catalog.schema(oid)?).clone())),
+        ObjectId::Relation(oid) => Some(StoredObject::Relation(catalog.relation(oid)?.clone())),
+        ObjectId::Extension(oid) => {
+            Some(StoredObject::Extension((**catalog.extension(oid)?).clone()))
+        }
+    }
+}
+
+fn is_there(catalog: &Catalog, id: ObjectId) -> bool {
+    match id {
+        ObjectId::Schema(oid) => catalog.schema(oid).is_some(),
+        ObjectId::Relation(oid) => catalog.relation(oid).is_some(),
+        ObjectId::Extension(oid) => catalog.extension(oid).is_some(),
+    }
+}
+
+/// Copies an object (or its absence) from one version to another.
+fn transfer(from: &Catalog, to: &mut Catalog, id: ObjectId) {
     match id {
         ObjectId::Schema(oid) => match from.schema(oid) {
-            Some(schema) => {
-                to.put_schema((**schema).clone());
-                true
-            }
-            None => {
-                to.remove_schema(oid);
-                false
-            }
+            Some(schema) => to.put_schema((**schema).clone()),
+            None => to.remove_schema(oid),
         },
         ObjectId::Extension(oid) => match from.extension(oid) {
-            Some(extension) => {
-                to.put_extension((**extension).clone());
-                true
-            }
-            None => {
-                to.remove_extension(oid);
-                false
-            }
+            Some(extension) => to.put_extension((**extension).clone()),
+            None => to.remove_extension(oid),
         },
         ObjectId::Relation(oid) => match from.relation(oid) {
-            Some(relation) => {
-                to.put_relation(relation.clone());
-                true
-            }
+            Some(relation) => to.put_relation(relation.clone()),
             None => {
                 to.remove_relation(oid);
-                false
             }
         },
     }

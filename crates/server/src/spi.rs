@@ -205,7 +205,7 @@ impl Core {
         let call = FunctionDdl { txn: &mut txn, services: Arc::clone(services), temp, source: "" };
         let mut context = self.ddl_context(&names, settings, call, &mut pending);
         context.parent_lock = RelationLockMode::ShareUpdateExclusive;
-        let done = tokio::task::block_in_place(|| f(&mut context));
+        let done = tokio::task::block_in_place(|| context.run(|context| f(context)));
         match done {
             Err(error) if error.sqlstate() == SqlState::LOCK_NOT_AVAILABLE => {
                 txn.rollback()?;
@@ -232,7 +232,7 @@ impl Core {
         let settings = self.function_settings.lock().clone();
         let mut pending = self.changes().take();
         let mut context = self.ddl_context(&names, settings, call, &mut pending);
-        let done = tokio::task::block_in_place(|| f(&mut context));
+        let done = tokio::task::block_in_place(|| context.run(|context| f(context)));
         *self.changes() = pending.filter(|changes| !changes.is_empty());
         self.changed_by_function.store(true, Ordering::Relaxed);
         done

@@ -11,11 +11,12 @@ fn condition(text: &str) -> Expr {
         Column::new("c", oid::NUMERIC, -1),
         Column::new("ok", oid::BOOL, -1),
         Column::new("v", oid::VARCHAR, -1),
-    ];
+    ]
+    .into();
     let info = IndexInfo {
         table: 20000,
-        keys: Vec::new(),
-        include: Vec::new(),
+        keys: Default::default(),
+        include: Default::default(),
         unique: false,
         primary: false,
         nulls_not_distinct: false,

@@ -20,7 +20,8 @@ fn catalog() -> Catalog {
         Column::new("a", oid::INT4, -1),
         Column::new("b", oid::TEXT, -1),
         Column::new("c", oid::NUMERIC, (10 << 16 | 2) + 4),
-    ];
+    ]
+    .into();
     t.columns[0].not_null = true;
     t.indexes = vec![20001, 20002];
     let key = ConstraintKind::Primary { index: 20001 };
@@ -29,7 +30,7 @@ fn catalog() -> Catalog {
         [(20001, "t_pkey", 1, oid::INT4, true), (20002, "t_b_idx", 2, oid::TEXT, false)]
     {
         let mut relation = Relation::new(index, PUBLIC, name, RelKind::Index);
-        relation.index = Some(IndexInfo {
+        relation.index = Some(Box::new(IndexInfo {
             table: 20000,
             keys: vec![IndexKey {
                 attnum,
@@ -38,18 +39,19 @@ fn catalog() -> Catalog {
                 descending: false,
                 nulls_first: false,
                 opclass: None,
-            }],
-            include: Vec::new(),
+            }]
+            .into(),
+            include: Default::default(),
             unique: primary,
             primary,
             nulls_not_distinct: false,
             predicate: None,
-        });
+        }));
         catalog.put_relation(relation);
     }
     catalog.put_relation(t);
     let mut u = Relation::new(20010, PUBLIC, "u", RelKind::Table);
-    u.columns = vec![Column::new("x", oid::INT4, -1), Column::new("y", oid::TEXT, -1)];
+    u.columns = vec![Column::new("x", oid::INT4, -1), Column::new("y", oid::TEXT, -1)].into();
     catalog.put_relation(u);
     catalog
 }

@@ -6,6 +6,7 @@ use super::facts::BTREE_AM;
 use super::rows::{RowsBuilder, array, optional, text, text_array};
 use super::session::SystemContext;
 use super::{partitions, pretty, shape, types};
+use crate::Shared;
 use crate::relation::{Column, ConstraintKind, IndexInfo, RelKind, Relation};
 use crate::snapshot::Catalog;
 use std::sync::{Arc, OnceLock};
@@ -155,14 +156,16 @@ fn attribute_rows(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder)
 }
 
 /// The columns of any relation, as pg_attribute has them.
-fn columns_of(catalog: &Catalog, relation: &Relation) -> Vec<Column> {
+fn columns_of(catalog: &Catalog, relation: &Relation) -> Shared<Column> {
     match (&relation.index, relation.kind) {
         (Some(info), _) => {
-            catalog.relation(info.table).map_or(Vec::new(), |table| index_columns(table, info))
+            let table = catalog.relation(info.table);
+            table.map(|table| index_columns(table, info).into()).unwrap_or_default()
         }
         (None, RelKind::Sequence) => SEQUENCE_COLUMNS
+            .into_iter()
             .map(|(name, ty)| Column { not_null: true, ..Column::new(name, ty, -1) })
-            .into(),
+            .collect(),
         // Shown with the types that PostgreSQL declares, not with their stand-ins.
         (None, RelKind::Virtual) => {
             let shape = shape::by_oid(relation.oid);

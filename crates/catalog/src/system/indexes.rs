@@ -43,15 +43,15 @@ fn index_of(catalog: &Relation, row: &Row<'_>) -> Relation {
     let name = row.get("relname").unwrap_or("");
     let oid = number(row, "indexrelid");
     let mut index = Relation::new(oid, catalog.schema, name, RelKind::Index);
-    index.index = Some(IndexInfo {
+    index.index = Some(Box::new(IndexInfo {
         table: catalog.oid,
         keys: attnums(row, "indkey", ' ').into_iter().map(key).collect(),
-        include: Vec::new(),
+        include: Default::default(),
         unique: row.get("indisunique") == Some("t"),
         primary: row.get("indisprimary") == Some("t"),
         nulls_not_distinct: false,
         predicate: None,
-    });
+    }));
     index
 }
 

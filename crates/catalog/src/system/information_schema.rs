@@ -119,7 +119,7 @@ fn tables(context: &SystemContext<'_>, out: &mut RowsBuilder) {
 }
 
 fn columns(context: &SystemContext<'_>, out: &mut RowsBuilder) {
-    let owned = context.catalog.relations().filter_map(|r| r.sequence.as_ref());
+    let owned = context.catalog.relations().filter_map(|r| r.sequence.as_deref());
     let identities: HashMap<(Oid, i16), &SequenceInfo> =
         owned.filter_map(|s| Some((s.owned_by?, s))).collect();
     for relation in tables_and_views(context) {

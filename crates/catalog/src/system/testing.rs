@@ -47,15 +47,15 @@ fn key(attnum: i16, type_oid: Oid) -> IndexKey {
 
 fn index(oid: Oid, name: &str, keys: Vec<IndexKey>) -> Relation {
     let mut relation = Relation::new(oid, PUBLIC, name, RelKind::Index);
-    relation.index = Some(IndexInfo {
+    relation.index = Some(Box::new(IndexInfo {
         table: ACC,
-        keys,
-        include: Vec::new(),
+        keys: keys.into(),
+        include: Default::default(),
         unique: true,
         primary: false,
         nulls_not_distinct: false,
         predicate: None,
-    });
+    }));
     relation
 }
 
@@ -65,7 +65,7 @@ fn edit(relation: &mut Relation) -> &mut IndexInfo {
 
 fn sequence(oid: Oid, name: &str, info: SequenceInfo) -> Relation {
     let mut relation = Relation::new(oid, PUBLIC, name, RelKind::Sequence);
-    relation.sequence = Some(info);
+    relation.sequence = Some(info.into());
     relation
 }
 
@@ -87,7 +87,8 @@ fn acc() -> Relation {
         Column::new("b", oid::INT4, -1),
         default(Column::new("ts", oid::TIMESTAMPTZ, -1), "now()", false),
         Column { dropped: true, ..Column::new("........pg.dropped.8........", 1007, -1) },
-    ];
+    ]
+    .into();
     let constraint =
         |oid, name: &str, kind, columns: &[i16]| Constraint::new(oid, name, kind, columns.to_vec());
     let check = "(balance > (0)::numeric)".into();
@@ -124,12 +125,12 @@ pub(super) fn accounts() -> Catalog {
         ],
     );
     edit(&mut expr).unique = false;
-    edit(&mut expr).include = vec![7];
+    edit(&mut expr).include = vec![7].into();
     edit(&mut expr).predicate = text("((balance > (10)::numeric) AND (a IS NOT NULL))");
     catalog.put_relation(expr);
     let mut nnd = index(ACC_NND, "acc_nnd", vec![key(5, oid::INT4)]);
     edit(&mut nnd).nulls_not_distinct = true;
-    nnd.options = vec![("fillfactor".into(), "70".into())];
+    nnd.options = vec![("fillfactor".into(), "70".into())].into();
     catalog.put_relation(nnd);
 
     let mut ident = Relation::new(IDENT, PUBLIC, "ident", RelKind::Table);
@@ -137,10 +138,12 @@ pub(super) fn accounts() -> Catalog {
         Column { identity: Some('a'), not_null: true, ..Column::new("k", oid::INT8, -1) },
         Column { collation: C_COLLATION, ..Column::new("v", oid::TEXT, -1) },
         Column::new("c", oid::BPCHAR, 7),
-    ];
+    ]
+    .into();
     catalog.put_relation(ident);
     let mut view = Relation::new(VIEW, PUBLIC, "v", RelKind::View);
-    view.columns = vec![Column::new("id", oid::INT4, -1), Column::new("note", oid::TEXT, -1)];
+    view.columns =
+        vec![Column::new("id", oid::INT4, -1), Column::new("note", oid::TEXT, -1)].into();
     view.view = text("SELECT id, note FROM acc WHERE (a > 1)");
     catalog.put_relation(view);
     let plain = SequenceInfo {

@@ -155,6 +155,6 @@ fn on_schema(ctx: &mut DdlContext<'_>, name: &ObjectName, text: Option<Arc<str>>
     }
     let mut schema = (*schema).clone();
     schema.comment = text;
-    let changes = ctx.store.changes(ctx.pending);
-    ctx.store.put_schema(ctx.txn, changes, schema)
+    ctx.store.put_schema(ctx.store.changes(ctx.pending), schema);
+    Ok(())
 }

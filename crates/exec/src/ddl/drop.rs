@@ -219,34 +219,33 @@ pub(super) fn drop_dependents(ctx: &mut DdlContext<'_>, dependents: &[Object]) -
 }
 
 /// Removes a relation with what belongs to it; its storage goes when the transaction commits.
+///
+/// No catalog version is held meanwhile: each removal would copy what it shares with that.
 pub(crate) fn drop_relation(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -> Result<()> {
-    let catalog = ctx.catalog();
     // It may have gone with another one already.
-    let Some(relation) = catalog.relation(relation.oid).cloned() else { return Ok(()) };
+    let Some(relation) = ctx.catalog().relation(relation.oid).cloned() else { return Ok(()) };
     let children = partition::children(ctx, relation.oid)?;
     // What inherits from it goes by itself.
     for child in children.into_iter().filter(|child| child.partition_of.is_some()) {
         ctx.txn.lock_relation_blocking(child.oid, RelationLockMode::AccessExclusive)?;
         drop_relation(ctx, child)?;
     }
-    if let Some(info) = &relation.index
-        && let Some(table) = catalog.relation(info.table)
-    {
-        ctx.txn.lock_relation_blocking(table.oid, RelationLockMode::AccessExclusive)?;
-        let mut table = (**table).clone();
-        table.indexes.retain(|i| *i != relation.oid);
-        ctx.put(table)?;
+    if let Some(info) = &relation.index {
+        ctx.txn.lock_relation_blocking(info.table, RelationLockMode::AccessExclusive)?;
+        if let Some(table) = ctx.catalog().relation(info.table).cloned() {
+            let mut table = (*table).clone();
+            table.indexes.retain(|i| *i != relation.oid);
+            ctx.put(table)?;
+        }
     }
-    for index in relation.indexes.clone() {
-        remove_with_storage(ctx, index)?;
+    for index in &relation.indexes {
+        remove_with_storage(ctx, *index)?;
     }
-    let owned: Vec<Oid> = catalog
-        .referrers(relation.oid)
-        .filter(|r| {
-            r.sequence.as_ref().and_then(|s| s.owned_by).is_some_and(|(t, _)| t == relation.oid)
-        })
-        .map(|r| r.oid)
-        .collect();
+    let is_owned = |r: &&Arc<Relation>| {
+        r.sequence.as_ref().and_then(|s| s.owned_by).is_some_and(|(t, _)| t == relation.oid)
+    };
+    let owned: Vec<Oid> =
+        ctx.catalog().referrers(relation.oid).filter(is_owned).map(|r| r.oid).collect();
     for sequence in owned {
         ctx.txn.lock_relation_blocking(sequence, RelationLockMode::AccessExclusive)?;
         remove_with_storage(ctx, sequence)?;
@@ -255,9 +254,8 @@ pub(crate) fn drop_relation(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -
 }
 
 fn remove_with_storage(ctx: &mut DdlContext<'_>, oid: Oid) -> Result<()> {
-    let catalog = ctx.catalog();
-    let Some(relation) = catalog.relation(oid) else { return Ok(()) };
-    let files = files_of(relation);
+    let Some(relation) = ctx.catalog().relation(oid).cloned() else { return Ok(()) };
+    let files = files_of(&relation);
     if !files.is_empty() {
         ctx.txn.drop_files_at_commit(&files);
     }
@@ -294,8 +292,7 @@ fn drop_schemas(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<()> {
     drop_dependents(ctx, &dependents)?;
     for schema in doomed {
         extension::drop_with_schema(ctx, schema)?;
-        let changes = ctx.store.changes(ctx.pending);
-        ctx.store.remove_schema(ctx.txn, changes, schema)?;
+        ctx.store.remove_schema(ctx.store.changes(ctx.pending), schema);
     }
     Ok(())
 }

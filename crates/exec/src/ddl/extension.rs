@@ -50,8 +50,8 @@ pub(super) fn create_extension(
         members,
         comment: Some(available.comment.into()),
     };
-    let changes = ctx.store.changes(ctx.pending);
-    ctx.store.put_extension(ctx.txn, changes, extension)
+    ctx.store.put_extension(ctx.store.changes(ctx.pending), extension);
+    Ok(())
 }
 
 fn option<'o>(create: &'o CreateExtensionStmt, name: &str) -> Option<&'o DefValue> {
@@ -173,8 +173,8 @@ fn drop_extension(ctx: &mut DdlContext<'_>, extension: &Extension) -> Result<()>
         ctx.txn.lock_relation_blocking(table.oid, RelationLockMode::AccessExclusive)?;
         ctx.put(Relation { pathman: None, ..(**table).clone() })?;
     }
-    let changes = ctx.store.changes(ctx.pending);
-    ctx.store.remove_extension(ctx.txn, changes, extension.oid)
+    ctx.store.remove_extension(ctx.store.changes(ctx.pending), extension.oid);
+    Ok(())
 }
 
 /// The extensions in schemas that are dropped go with them.

@@ -350,16 +350,16 @@ pub(crate) fn create(
         let source = &table.columns[*attnum as usize - 1];
         index.columns.push(column_like(source, source.name.to_string()));
     }
-    index.options = new.options;
-    index.index = Some(IndexInfo {
+    index.options = new.options.into();
+    index.index = Some(Box::new(IndexInfo {
         table: table.oid,
-        keys: new.keys,
-        include: new.include,
+        keys: new.keys.into(),
+        include: new.include.into(),
         unique: new.unique,
         primary: new.primary,
         nulls_not_distinct: new.nulls_not_distinct,
         predicate: new.predicate,
-    });
+    }));
     if kind == RelKind::Index {
         let built = build(ctx, &table, &mut index);
         ctx.naming(&table, built)?;

@@ -110,7 +110,7 @@ fn owned_sequence(
     attnum: i16,
 ) -> Result<&steppe_catalog::SequenceInfo> {
     let owned = |info: &&steppe_catalog::SequenceInfo| info.owned_by == Some((table, attnum));
-    let mut sequences = catalog.referrers(table).filter_map(|r| r.sequence.as_ref());
+    let mut sequences = catalog.referrers(table).filter_map(|r| r.sequence.as_deref());
     sequences.find(owned).ok_or_else(|| Error::internal("identity column without a sequence"))
 }
 
@@ -155,7 +155,7 @@ fn like_index(
         let position = position.ok_or_else(|| Error::internal("LIKE lost a column"))?;
         Ok(position as i16 + 1)
     };
-    let mut keys = info.keys.clone();
+    let mut keys = info.keys.to_vec();
     for key in &mut keys {
         key.attnum = attnum(key.attnum)?;
     }
@@ -173,7 +173,7 @@ fn like_index(
         primary: false,
         nulls_not_distinct: info.nulls_not_distinct,
         predicate: info.predicate.clone(),
-        options: copy.index.options.clone(),
+        options: copy.index.options.to_vec(),
         parent: None,
     })
 }

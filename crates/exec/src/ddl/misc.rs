@@ -72,7 +72,7 @@ pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> 
             Relation::new(ctx.store.new_oid()?, schema, name, RelKind::View)
         }
     };
-    view.columns = columns;
+    view.columns = columns.into();
     let text = view_text(ctx.source)?;
     let text = match create.check_option {
         ViewCheckOption::None => text,
@@ -239,8 +239,8 @@ pub(crate) fn create_schema(ctx: &mut DdlContext<'_>, create: &CreateSchemaStmt)
     }
     let oid = ctx.store.new_oid()?;
     let schema = Schema::new(oid, name);
-    let changes = ctx.store.changes(ctx.pending);
-    ctx.store.put_schema(ctx.txn, changes, schema)
+    ctx.store.put_schema(ctx.store.changes(ctx.pending), schema);
+    Ok(())
 }
 
 /// ALTER … OWNER TO: one role owns everything in this version.

@@ -1,9 +1,9 @@
 //! DDL: statements that change the catalog.
 //!
-//! A DDL statement locks what it changes, writes new versions of the objects
-//! through [`CatalogStore`] in the session's transaction, and creates or drops
-//! their storage in the same transaction. Others see the result when the
-//! transaction commits; a rollback undoes objects and storage alike.
+//! A DDL statement locks what it changes, makes new versions of the objects, and
+//! creates or drops their storage, in the session's transaction. Its end
+//! ([`DdlContext::run`]) writes them through [`CatalogStore`]. Others see the
+//! result when the transaction commits; a rollback undoes objects and storage alike.
 //!
 //! Statements run to their end in the calling thread and may wait for locks
 //! there: the caller makes sure that this blocks nobody else.
@@ -177,14 +177,23 @@ impl DdlContext<'_> {
 
     /// Adds or replaces a relation.
     pub(crate) fn put(&mut self, relation: impl Into<Arc<Relation>>) -> Result<()> {
-        let changes = self.store.changes(self.pending);
-        self.store.put_relation(self.txn, changes, relation)
+        self.store.put_relation(self.store.changes(self.pending), relation);
+        Ok(())
     }
 
     /// Removes a relation.
     pub(crate) fn remove(&mut self, oid: Oid) -> Result<()> {
-        let changes = self.store.changes(self.pending);
-        self.store.remove_relation(self.txn, changes, oid)
+        self.store.remove_relation(self.store.changes(self.pending), oid);
+        Ok(())
+    }
+
+    /// Runs a statement, and writes what it has changed.
+    pub fn run<T>(&mut self, statement: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let done = statement(self)?;
+        if let Some(changes) = self.pending {
+            self.store.write(self.txn, changes)?;
+        }
+        Ok(done)
     }
 
     /// An error at a place in the statement.

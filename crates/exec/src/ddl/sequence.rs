@@ -102,7 +102,7 @@ impl SequenceState {
 }
 
 fn sequence_info(sequence: &Relation) -> Result<&SequenceInfo> {
-    sequence.sequence.as_ref().ok_or_else(|| {
+    sequence.sequence.as_deref().ok_or_else(|| {
         Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not a sequence", sequence.name))
     })
 }
@@ -340,7 +340,7 @@ fn new_sequence(oid: Oid, schema: Oid, name: &str, info: SequenceInfo) -> Relati
                 column
             })
             .collect();
-    relation.sequence = Some(info);
+    relation.sequence = Some(info.into());
     relation
 }
 
@@ -426,7 +426,7 @@ pub(super) fn change(
     }
     let mut relation = sequence.clone();
     let start = info.start;
-    relation.sequence = Some(info);
+    relation.sequence = Some(info.into());
     let oid = relation.oid;
     ctx.put(relation)?;
     match options.restart {

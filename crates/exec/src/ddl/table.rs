@@ -34,7 +34,7 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
     };
     let mut relation = Relation::new(oid, schema, name, kind);
     relation.on_commit = on_commit(ctx, &relation, create.on_commit)?;
-    relation.options = storage_options(&create.options)?;
+    relation.options = storage_options(&create.options)?.into();
     let parent = partition::parent_of_new(ctx, create, &relation)?;
     let mut parents = inherit::parents_of_new(ctx, create, &relation)?;
     relation.inherits = parents.iter().map(|parent| parent.oid).collect();
@@ -109,7 +109,7 @@ pub fn create_table_as(
     let oid = ctx.store.new_oid()?;
     let mut relation = Relation::new(oid, schema, name, RelKind::Table);
     relation.on_commit = on_commit(ctx, &relation, into.on_commit)?;
-    relation.options = storage_options(&into.options)?;
+    relation.options = storage_options(&into.options)?.into();
     for (i, column) in columns.iter().enumerate() {
         let name = into.columns.get(i).map_or(&*column.name, String::as_str);
         let name = truncate_name(name);

@@ -30,7 +30,7 @@ impl DdlContext<'_> {
             None => {
                 let oid = self.store.new_oid()?;
                 let changes = self.store.changes(self.pending);
-                self.store.put_schema(self.txn, changes, Schema::new(oid, name))?;
+                self.store.put_schema(changes, Schema::new(oid, name));
                 oid
             }
         };
@@ -113,12 +113,15 @@ pub fn drop_temporary_schemas(
         for relation in catalog.relations_in(schema) {
             txn.lock_relation_blocking(relation.oid, RelationLockMode::AccessExclusive)?;
             txn.drop_files_at_commit(&super::files_of(relation));
-            store.remove_relation(&mut txn, store.changes(&mut pending), relation.oid)?;
+            store.remove_relation(store.changes(&mut pending), relation.oid);
         }
-        store.remove_schema(&mut txn, store.changes(&mut pending), schema)?;
+        store.remove_schema(store.changes(&mut pending), schema);
     }
     match pending {
-        Some(changes) => txn.commit_with(|| store.publish(&changes)).map(|_| ()),
+        Some(mut changes) => {
+            store.write(&mut txn, &mut changes)?;
+            txn.commit_with(|| store.publish(&changes)).map(|_| ())
+        }
         None => txn.rollback(),
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn keep(
     match printed {
         // Only a text that reads back as the same query may stand for it.
         Ok((text, conditions)) if reads_back(&catalog, &text.text, &names) => {
-            view.reads = conditions.reads;
+            view.reads = conditions.reads.into();
             view.view = Some(text.text.into());
         }
         _ => {

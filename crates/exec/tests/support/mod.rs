@@ -185,20 +185,20 @@ impl World {
                 } else {
                     ConstraintKind::Unique { index: index.oid }
                 };
-                let columns = keys.iter().map(|k| k.attnum).collect();
+                let columns: Vec<i16> = keys.iter().map(|k| k.attnum).collect();
                 let oid = self.oid();
                 let name = index.name.clone();
                 table.constraints.push(Constraint::new(oid, name, kind, columns));
             }
-            index.index = Some(IndexInfo {
+            index.index = Some(Box::new(IndexInfo {
                 table: table.oid,
-                keys,
-                include: Vec::new(),
+                keys: keys.into(),
+                include: Default::default(),
                 unique: *unique,
                 primary,
                 nulls_not_distinct: false,
                 predicate: None,
-            });
+            }));
             table.indexes.push(index.oid);
             self.catalog.put_relation(index);
         }

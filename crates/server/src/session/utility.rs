@@ -180,7 +180,7 @@ impl Session {
             temp: Arc::clone(&self.env.temp),
             parent_lock: RelationLockMode::AccessExclusive,
         };
-        let done = tokio::task::block_in_place(|| f(&mut context));
+        let done = tokio::task::block_in_place(|| context.run(f));
         if done.is_err() {
             // Functions must not see what has failed.
             self.core.set_names(self.names.clone(), self.xact.changes.as_ref());

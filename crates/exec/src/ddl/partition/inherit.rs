@@ -17,12 +17,13 @@ pub(in super::super) fn inherit_indexes(
 ) -> Result<()> {
     for index in &parent.indexes {
         let catalog = ctx.catalog();
-        let (Some(index), Some(partition)) =
-            (catalog.relation(*index), catalog.relation(partition))
-        else {
+        let found = (catalog.relation(*index).cloned(), catalog.relation(partition).cloned());
+        // No version is held while the next one is made: that would copy what they share.
+        drop(catalog);
+        let (Some(index), Some(partition)) = found else {
             return Err(Error::internal("a partition or its parent's index has gone"));
         };
-        index_partition(ctx, parent, index, partition)?;
+        index_partition(ctx, parent, &index, &partition)?;
     }
     Ok(())
 }
@@ -99,7 +100,7 @@ fn index_partition(
         primary: info.primary,
         nulls_not_distinct: info.nulls_not_distinct,
         predicate: info.predicate.clone(),
-        options: parent_index.options.clone(),
+        options: parent_index.options.to_vec(),
         parent: Some(parent_index.oid),
     };
     let (mut table, oid) = index::create(ctx, (**partition).clone(), new)?;
