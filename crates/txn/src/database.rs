@@ -74,6 +74,8 @@ pub enum PlantedBug {
     SkipLogRecord,
     /// The waits for durability return at once.
     AcknowledgeBeforeFlush,
+    /// What a transaction drops goes at its commit, even if it was rolled back to before that.
+    DropsSurviveRollback,
 }
 
 impl Default for DatabaseOptions {

@@ -9,6 +9,8 @@ use steppe_types::{Error, Result, SqlState};
 
 use crate::budget::{ANY_CHANGE, UndoBudget};
 use crate::change::Change;
+#[cfg(feature = "planted-bugs")]
+use crate::database::PlantedBug;
 use crate::database::{Database, SessionHandle, SessionInner};
 use crate::files::RelFileNumber;
 use crate::lock::{
@@ -247,7 +249,7 @@ impl Txn {
 
     fn log_header(&self) -> LogHeader {
         #[cfg(feature = "planted-bugs")]
-        if self.database().options.planted_bug == Some(crate::database::PlantedBug::SkipLogRecord)
+        if self.database().options.planted_bug == Some(PlantedBug::SkipLogRecord)
             && self.shared().last_lsn() % 5 == 3
         {
             return LogHeader::default();
@@ -348,6 +350,10 @@ impl Txn {
     pub fn rollback_to_position(&mut self, position: UndoPosition) -> Result<()> {
         self.undo_until(position.undo)?;
         self.budget.settle_to(position.owed);
+        #[cfg(feature = "planted-bugs")]
+        if self.database().options.planted_bug == Some(PlantedBug::DropsSurviveRollback) {
+            return Ok(());
+        }
         self.drops.truncate(position.drops);
         Ok(())
     }

@@ -140,6 +140,11 @@ mod planted {
     }
 
     #[test]
+    fn a_drop_that_survives_its_rollback_is_caught() {
+        assert!(is_caught_within(PlantedBug::DropsSurviveRollback, 60));
+    }
+
+    #[test]
     fn an_acknowledgement_before_the_flush_is_caught() {
         assert!(is_caught_within(PlantedBug::AcknowledgeBeforeFlush, 40));
     }

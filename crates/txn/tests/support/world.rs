@@ -1,5 +1,7 @@
 //! Sessions that do random things to random tables.
 
+mod leaves;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -18,6 +20,10 @@ pub struct Table {
     plain: IndexStore,
     big: OverflowStore,
 }
+
+/// A statement on a table; false if it comes to nothing.
+type StatementOf<'a> =
+    fn(&mut World<'a>, usize, &mut Txn, u32, &Table, &mut Changes) -> Result<bool>;
 
 const CATALOG: RelFileNumber = RelFileNumber(1);
 const TABLES_MAX: usize = 3;
@@ -151,6 +157,12 @@ impl Table {
         }
         Ok(())
     }
+}
+
+fn catalog_row(number: u32, table: &Table) -> Vec<u8> {
+    let mut row = number.to_le_bytes().to_vec();
+    table.files().iter().for_each(|file| row.extend_from_slice(&file.0.to_le_bytes()));
+    row
 }
 
 /// A session, and what its transaction must see.
@@ -314,12 +326,13 @@ impl<'a> World<'a> {
                 0..30 => self.statement(who, Self::insert),
                 30..36 => self.statement(who, Self::insert_many),
                 36..60 => self.statement(who, Self::update),
-                60..70 => self.statement(who, Self::delete),
+                60..66 => self.statement(who, Self::delete),
+                66..70 => self.statement(who, Self::move_row),
                 70..74 => self.lock_some_row(who),
                 74..80 => self.savepoint(who),
                 80..84 => self.rollback_to(who),
-                84..96 => self.commit(who),
-                96..98 => self.roll_back(who),
+                84..95 => self.commit(who),
+                95..97 => self.roll_back(who),
                 _ => self.change_tables(who),
             },
         }
@@ -392,18 +405,19 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Runs a statement; one that comes to nothing is undone as a whole.
-    fn statement(
-        &mut self,
-        who: usize,
-        f: fn(&mut World<'a>, usize, &mut Txn, u32, &Table, &mut Changes) -> Result<bool>,
-    ) -> Result<()> {
+    /// Runs a statement on some table.
+    fn statement(&mut self, who: usize, f: StatementOf<'a>) -> Result<()> {
         let state = self.state_of(who);
         let numbers: Vec<u32> = state.keys().copied().collect();
         let Some(&number) = numbers.get(self.random.below(numbers.len().max(1) as u64) as usize)
         else {
             return self.change_tables(who);
         };
+        self.statement_on(who, number, f)
+    }
+
+    /// Runs a statement; one that comes to nothing is undone as a whole.
+    fn statement_on(&mut self, who: usize, number: u32, f: StatementOf<'a>) -> Result<()> {
         let table = self.table(who, number);
         let mut txn = self.clients[who].txn.take().expect("begun");
         let mut changes = self.clients[who].changes.clone();
@@ -586,7 +600,9 @@ impl<'a> World<'a> {
         match outcome {
             ModifyOutcome::Done => true,
             ModifyOutcome::MustWait(_) => false,
-            ModifyOutcome::UpdatedConcurrently { .. } | ModifyOutcome::DeletedConcurrently
+            ModifyOutcome::UpdatedConcurrently { .. }
+            | ModifyOutcome::DeletedConcurrently
+            | ModifyOutcome::MovedConcurrently
                 if repeatable =>
             {
                 false
@@ -644,7 +660,9 @@ impl<'a> World<'a> {
         let outcome = table.rows.lock_row(&mut txn, RowId(id), mode, WaitPolicy::DontWait)?;
         match outcome {
             LockOutcome::Locked | LockOutcome::WouldBlock => {}
-            LockOutcome::UpdatedConcurrently { .. } | LockOutcome::DeletedConcurrently => {
+            LockOutcome::UpdatedConcurrently { .. }
+            | LockOutcome::DeletedConcurrently
+            | LockOutcome::MovedConcurrently => {
                 assert_eq!(self.clients[who].isolation, IsolationLevel::RepeatableRead);
             }
             other => panic!("unexpected outcome {other:?}"),
@@ -713,7 +731,7 @@ impl<'a> World<'a> {
         self.clients[who].txn.take().expect("begun").rollback()
     }
 
-    /// Creates a table, or drops one if nobody else is at work. (In a server
+    /// Creates a table, or drops or truncates one if nobody else is at work. (In a server
     /// ACCESS EXCLUSIVE sees to that.)
     fn change_tables(&mut self, who: usize) -> Result<()> {
         let others = self.clients.iter().enumerate();
@@ -728,7 +746,10 @@ impl<'a> World<'a> {
         let droppable: Vec<u32> = known.into_iter().filter(own).collect();
         if alone && self.config.tables_change && !droppable.is_empty() {
             let number = droppable[self.random.below(droppable.len() as u64) as usize];
-            return self.drop_table(who, number);
+            return match self.random.chance(1, 2) {
+                true => self.drop_table(who, number),
+                false => self.truncate_table(who, number),
+            };
         }
         Ok(())
     }
@@ -740,11 +761,7 @@ impl<'a> World<'a> {
         let txn = client.txn.as_mut().expect("begun");
         txn.start_statement()?;
         let table = Table::create(txn)?;
-        let mut row = number.to_le_bytes().to_vec();
-        for file in table.files() {
-            row.extend_from_slice(&file.0.to_le_bytes());
-        }
-        let id = self.catalog.insert(txn, &row)?;
+        let id = self.catalog.insert(txn, &catalog_row(number, &table))?;
         self.catalog_rows.insert(number, id);
         client.changes.tables.insert(number, true);
         client.created.insert(number, table);
