@@ -285,7 +285,9 @@ fn next_op<'a>(reader: &mut Reader<'a>) -> Option<Op<'a>> {
         }
         INSERT_MANY => {
             reader.u16()?;
-            for _ in 0..reader.u16()? {
+            let count = reader.u16()?;
+            reader.bytes()?;
+            for _ in 0..count {
                 reader.bytes()?;
                 reader.bytes()?;
             }
@@ -554,7 +556,7 @@ mod tests {
     #[test]
     fn no_entries_past_the_last_slot_are_refused() {
         let mut page = leaf(&[]);
-        let bytes = [INSERT_MANY, 3, 0, 0, 0, 0, 0, 1, 0, 0, 0];
+        let bytes = [INSERT_MANY, 3, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0];
         let applied = for_each(&bytes, |op| apply(&mut page.page_mut(), &op));
         assert!(applied.is_err());
     }
