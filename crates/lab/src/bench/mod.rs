@@ -39,7 +39,8 @@ mod scale;
 mod server;
 mod workload;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::collections::hash_map::{Entry, HashMap};
 use std::fmt;
 use std::path::Path;
 use std::time::Instant;
@@ -298,10 +299,9 @@ impl Bench<'_> {
                 Client::connect(server.port)?.query(create)?;
             }
             Data::Leaves(leaves) => {
-                let tables = (server.kind, leaves.count);
-                if !self.with_leaves.contains_key(&tables) {
+                if let Entry::Vacant(place) = self.with_leaves.entry((server.kind, leaves.count)) {
                     leaves.make(&mut Client::connect(server.port)?)?;
-                    self.with_leaves.insert(tables, 0);
+                    place.insert(0);
                 }
             }
         }

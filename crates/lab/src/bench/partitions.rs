@@ -71,7 +71,7 @@ fn one_leaf(name: String, plain: String, mode: &'static str, leaves: Leaves) -> 
     };
     let partitions = match count {
         0 => Partitions::Plain,
-        ..=6400 => Partitions::Of { plain, target: 0.95 },
+        1..=6400 => Partitions::Of { plain, target: 0.95 },
         _ => Partitions::Of { plain, target: 0.90 },
     };
     Workload {
