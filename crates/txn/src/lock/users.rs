@@ -32,7 +32,10 @@ impl LockManager {
             let uses = held.order.iter().any(|(tag, _)| *tag == LockTag::Relation(oid));
             uses.then_some(User { pid: other.pid(), ended: held.ended })
         };
-        RelationUsers(others.filter_map(user).collect())
+        let mut users: Vec<User> = others.filter_map(user).collect();
+        // The registry has no order; who is waited for first should not be chance.
+        users.sort_by_key(|user| user.pid);
+        RelationUsers(users)
     }
 
     /// Waits for the end of one of `users`, or for its ROLLBACK TO SAVEPOINT: ask again until
