@@ -8,38 +8,60 @@ use steppe_types::Oid;
 
 /// Leaves that one statement keeps something for. A statement over more leaves makes
 /// the rest anew at each touch, so that cached plans do not fill the memory.
-pub(super) const LEAVES_MAX: usize = 8192;
+const LEAVES_MAX: usize = 8192;
 
-/// Something made from a leaf's version, shared by the executions of a statement.
-pub(crate) struct LeafCache<T> {
-    entries: RwLock<HashMap<Oid, Entry<T>>>,
+/// Something for each of a bounded number of leaves, shared by the executions of a statement.
+pub(super) struct ByLeaf<T> {
+    entries: RwLock<HashMap<Oid, T>>,
 }
 
-/// The leaf's version, and what was made from it.
-type Entry<T> = (Arc<Relation>, Arc<T>);
+impl<T> Default for ByLeaf<T> {
+    fn default() -> ByLeaf<T> {
+        ByLeaf { entries: RwLock::default() }
+    }
+}
+
+impl<T> ByLeaf<T> {
+    /// What `f` makes of a leaf's entry.
+    pub(super) fn get<R>(&self, leaf: Oid, f: impl FnOnce(&T) -> R) -> Option<R> {
+        self.entries.read().get(&leaf).map(f)
+    }
+
+    /// Keeps an entry, in the place of some other leaf's if there is no more room.
+    pub(super) fn put(&self, leaf: Oid, entry: T) {
+        let mut entries = self.entries.write();
+        if entries.len() >= LEAVES_MAX && !entries.contains_key(&leaf) {
+            let other = entries.keys().next().copied();
+            other.map(|other| entries.remove(&other));
+        }
+        entries.insert(leaf, entry);
+    }
+}
+
+/// Something made from a leaf's version.
+pub(crate) struct LeafCache<T> {
+    /// The leaf's version, and what was made from it.
+    entries: ByLeaf<(Arc<Relation>, Arc<T>)>,
+}
 
 impl<T> Default for LeafCache<T> {
     fn default() -> LeafCache<T> {
-        LeafCache { entries: RwLock::default() }
+        LeafCache { entries: ByLeaf::default() }
     }
 }
 
 impl<T> LeafCache<T> {
     /// What was made from this version of the leaf.
     pub(crate) fn get(&self, leaf: &Arc<Relation>) -> Option<Arc<T>> {
-        let entries = self.entries.read();
-        let (version, value) = entries.get(&leaf.oid)?;
-        Arc::ptr_eq(version, leaf).then(|| value.clone())
+        let of_version = |(version, value): &(Arc<Relation>, Arc<T>)| {
+            Arc::ptr_eq(version, leaf).then(|| value.clone())
+        };
+        self.entries.get(leaf.oid, of_version).flatten()
     }
 
-    /// Keeps what was made, in the place of some other leaf's if there is no more room.
+    /// Keeps what was made.
     pub(crate) fn put(&self, leaf: &Arc<Relation>, value: &Arc<T>) {
-        let mut entries = self.entries.write();
-        if entries.len() >= LEAVES_MAX && !entries.contains_key(&leaf.oid) {
-            let other = entries.keys().next().copied();
-            other.map(|other| entries.remove(&other));
-        }
-        entries.insert(leaf.oid, (leaf.clone(), value.clone()));
+        self.entries.put(leaf.oid, (leaf.clone(), value.clone()));
     }
 }
 
@@ -62,6 +84,6 @@ mod tests {
         for oid in 2..20_000 {
             cache.put(&leaf(oid), &Arc::new(oid));
         }
-        assert_eq!(cache.entries.read().len(), LEAVES_MAX);
+        assert_eq!(cache.entries.entries.read().len(), LEAVES_MAX);
     }
 }

@@ -14,14 +14,12 @@
 //! pruning), and its new rows stay there: an UPDATE that assigns to a column of a key is not
 //! among these statements.
 
-use super::cache::LEAVES_MAX;
+use super::cache::ByLeaf;
 use super::{ColumnMap, LeafMember, LeafSet, LeafTemplate, ScanPruning};
 use crate::context::ExecContext;
 use crate::modify::ModifyPlan;
 use crate::node::{CNode, CPlan};
 use crate::statement::CompiledStmt;
-use hashbrown::HashMap;
-use parking_lot::RwLock;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
 use steppe_sql::bind::{stored_checks, stored_generated};
@@ -32,11 +30,12 @@ use steppe_types::{Error, Oid, Result};
 
 /// What a statement over one partitioned table keeps for its leaves.
 pub(crate) struct LeafStatements {
-    table: Arc<Relation>,
+    rel: ScanRelation,
+    template: LeafTemplate,
     pruning: ScanPruning,
     /// By leaf, as it is in the catalog that the statement was planned against: no other runs
     /// it. `None`: the leaf needs the general way (its columns are placed otherwise).
-    statements: RwLock<HashMap<Oid, Option<Arc<CompiledStmt>>>>,
+    statements: ByLeaf<Option<Arc<CompiledStmt>>>,
 }
 
 impl LeafStatements {
@@ -63,20 +62,21 @@ impl LeafStatements {
             // What inherits from a table is not routed to.
             return Ok(None);
         }
-        let template = scan.map_or(Ok(None), LeafTemplate::of)?;
-        let pruning = ScanPruning::new(&rel.relation, conditions, &[]);
         // What a leaf's rows are ordered by may come behind what the statement asks for.
-        let is_all = template.is_some_and(|t| t.is_whole && t.order.is_empty());
-        if !is_all || !pruning.routes(catalog)? {
+        let template = scan.map_or(Ok(None), LeafTemplate::of)?;
+        let template = template.filter(|t| t.is_whole && t.order.is_empty());
+        let pruning = ScanPruning::new(&rel.relation, conditions, &[]);
+        let Some(template) = template else { return Ok(None) };
+        if !pruning.routes(catalog)? {
             return Ok(None);
         }
-        let (table, statements) = (rel.relation.clone(), RwLock::default());
-        Ok(Some(Box::new(LeafStatements { table, pruning, statements })))
+        let (rel, statements) = (rel.clone(), ByLeaf::default());
+        Ok(Some(Box::new(LeafStatements { rel, template, pruning, statements })))
     }
 
     /// The partitioned table.
     pub(crate) fn table(&self) -> Oid {
-        self.table.oid
+        self.rel.relation.oid
     }
 
     /// The leaf that an execution concerns; `None`: it is for the general plan to say.
@@ -92,26 +92,57 @@ impl LeafStatements {
         catalog: &Arc<Catalog>,
         database: &Database,
     ) -> Result<Option<Arc<CompiledStmt>>> {
-        if let Some(found) = self.statements.read().get(&leaf) {
-            return Ok(found.clone());
+        if let Some(found) = self.statements.get(leaf, Clone::clone) {
+            return Ok(found);
         }
         let relation = catalog.relation(leaf);
         let relation = relation.ok_or_else(|| Error::internal("routed to no relation"))?;
-        let made = match plan_for(stmt, relation, catalog)? {
+        let made = match self.plan_for(stmt, relation, catalog)? {
             None => None,
             Some(planned) => {
                 let made = CompiledStmt::compile(Arc::new(planned), catalog, database)?;
                 Some(Arc::new(made)).filter(|made| !moves_rows(made.root()))
             }
         };
-        let mut statements = self.statements.write();
-        if statements.len() >= LEAVES_MAX
-            && let Some(other) = statements.keys().next().copied()
-        {
-            statements.remove(&other);
-        }
-        statements.insert(leaf, made.clone());
+        self.statements.put(leaf, made.clone());
         Ok(made)
+    }
+
+    /// The plan of the statement about a leaf.
+    fn plan_for(
+        &self,
+        stmt: &PlannedStmt,
+        leaf: &Arc<Relation>,
+        catalog: &Catalog,
+    ) -> Result<Option<PlannedStmt>> {
+        let plan = match &stmt.plan.node {
+            PlanNode::Modify(modify) => {
+                if ColumnMap::new(&modify.rel.relation, leaf)?.is_some() {
+                    return Ok(None);
+                }
+                let modify = ModifyTable {
+                    rel: ScanRelation { relation: leaf.clone(), alias: modify.rel.alias.clone() },
+                    indexes: catalog.indexes_of(leaf).cloned().collect(),
+                    child: self.scan_of(leaf, catalog)?,
+                    leaf: None,
+                    generated: stored_generated(catalog, leaf)?,
+                    checks: stored_checks(catalog, leaf)?,
+                    ..(**modify).clone()
+                };
+                Plan { node: PlanNode::Modify(Box::new(modify)), ..stmt.plan.clone() }
+            }
+            _ => self.scan_of(leaf, catalog)?,
+        };
+        Ok(Some(PlannedStmt { plan, ..stmt.clone() }))
+    }
+
+    fn scan_of(&self, leaf: &Arc<Relation>, catalog: &Catalog) -> Result<Plan> {
+        let member = LeafMember {
+            table: self.rel.clone(),
+            leaf: Some(leaf.clone()),
+            alias: self.rel.alias.clone(),
+        };
+        self.template.plan_of(catalog, &LeafSet { members: vec![member] })
     }
 }
 
@@ -134,43 +165,4 @@ fn moves_rows(root: &CPlan) -> bool {
     let Some(partition) = modify.target.partition.as_ref() else { return false };
     let assigned = modify.assignments.iter().chain(&modify.target.generated);
     modify.command == Command::Update && assigned.into_iter().any(|(at, _)| partition.reads(*at))
-}
-
-/// The plan of the statement about a leaf.
-fn plan_for(
-    stmt: &PlannedStmt,
-    leaf: &Arc<Relation>,
-    catalog: &Catalog,
-) -> Result<Option<PlannedStmt>> {
-    let plan = match &stmt.plan.node {
-        PlanNode::Modify(modify) => {
-            if ColumnMap::new(&modify.rel.relation, leaf)?.is_some() {
-                return Ok(None);
-            }
-            let Some(child) = scan_of(&modify.child, leaf, catalog)? else { return Ok(None) };
-            let modify = ModifyTable {
-                rel: ScanRelation { relation: leaf.clone(), alias: modify.rel.alias.clone() },
-                indexes: catalog.indexes_of(leaf).cloned().collect(),
-                child,
-                leaf: None,
-                generated: stored_generated(catalog, leaf)?,
-                checks: stored_checks(catalog, leaf)?,
-                ..(**modify).clone()
-            };
-            Plan { node: PlanNode::Modify(Box::new(modify)), ..stmt.plan.clone() }
-        }
-        _ => match scan_of(&stmt.plan, leaf, catalog)? {
-            Some(plan) => plan,
-            None => return Ok(None),
-        },
-    };
-    Ok(Some(PlannedStmt { plan, ..stmt.clone() }))
-}
-
-fn scan_of(scan: &Plan, leaf: &Arc<Relation>, catalog: &Catalog) -> Result<Option<Plan>> {
-    let PlanNode::PartitionScan { rel, .. } = &scan.node else { return Ok(None) };
-    let template = LeafTemplate::of(scan)?;
-    let members =
-        vec![LeafMember { table: rel.clone(), leaf: Some(leaf.clone()), alias: rel.alias.clone() }];
-    template.map(|template| template.plan_of(catalog, &LeafSet { members })).transpose()
 }
