@@ -86,7 +86,7 @@ fn checksum(page: &[u8; PAGE_SIZE]) -> u32 {
 pub(crate) fn seal(page: &mut PageBuf) {
     let sum = checksum(page.bytes());
     page.bytes_mut()[CHECKSUM..CHECKSUM + 4].copy_from_slice(&sum.to_le_bytes());
-    debug_assert!(verify(page, PageId(page.page().u64_at(PAGE_ID))).is_ok());
+    debug_assert_eq!(verify(page, PageId(page.page().u64_at(PAGE_ID))), Ok(()));
 }
 
 /// What a page read from disk turned out to be, if not a good page.

@@ -287,7 +287,8 @@ pub(crate) fn used(page: PageRef<'_>) -> usize {
 }
 
 /// Checks the structure of a node that no one writes: every offset in its
-/// bounds, slots in order. What passes can be edited without further checks.
+/// bounds, nothing stored on top of something else, slots in order. What passes can be
+/// edited without further checks.
 pub(crate) fn validate(page: PageRef<'_>) -> Result<(), &'static str> {
     let count = usize::from(page.u16_at(SLOT_COUNT));
     let heap_start = usize::from(page.u16_at(HEAP_START));
@@ -303,6 +304,10 @@ pub(crate) fn validate(page: PageRef<'_>) -> Result<(), &'static str> {
     if prefix_len(page) > lower_len.min(upper_len) {
         return Err("prefix longer than a fence");
     }
+    let mut taken = Taken([0; PAGE_SIZE / 2 / 64]);
+    if !taken.take(lower_offset, lower_len) || !taken.take(upper_offset, upper_len) {
+        return Err("fences overlap");
+    }
     let mut heap_used = fence_cost(lower_len) + fence_cost(upper_len);
     for index in 0..count {
         let (key_offset, key_len) = slot_key(slot(page, index));
@@ -313,6 +318,9 @@ pub(crate) fn validate(page: PageRef<'_>) -> Result<(), &'static str> {
         if level(page) > 0 && entry.value_len != CHILD_LEN {
             return Err("child pointer of a wrong length");
         }
+        if !taken.take(key_offset - 2, 2 + key_len + entry.value_len) {
+            return Err("entries overlap");
+        }
         heap_used += heap_cost(key_len, entry.value_len);
         if index > 0 && !in_order(page, index) {
             return Err("keys out of order");
@@ -322,6 +330,26 @@ pub(crate) fn validate(page: PageRef<'_>) -> Result<(), &'static str> {
         return Err("heap accounting is wrong");
     }
     Ok(())
+}
+
+/// Which half-words of a page are in use.
+struct Taken([u64; PAGE_SIZE / 2 / 64]);
+
+impl Taken {
+    /// Takes `len` bytes from the even `offset` on; false if one of them is taken.
+    fn take(&mut self, offset: usize, len: usize) -> bool {
+        let (mut at, end) = (offset / 2, (offset + len).div_ceil(2));
+        while at < end {
+            let (bit, count) = (at % 64, (end - at).min(64 - at % 64));
+            let mask = u64::MAX >> (64 - count) << bit;
+            let Some(word) = self.0.get_mut(at / 64).filter(|word| **word & mask == 0) else {
+                return false;
+            };
+            *word |= mask;
+            at += count;
+        }
+        true
+    }
 }
 
 fn in_order(page: PageRef<'_>, index: usize) -> bool {
