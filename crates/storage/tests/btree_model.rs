@@ -220,6 +220,35 @@ fn ascending_loads_fill_pages() {
     }
 }
 
+/// Short rows: the last leaf gets a fence ahead, so that its keys share a prefix.
+#[test]
+fn ascending_ids_are_stored_short() {
+    let store = new_store(512);
+    for batch in [1, 1000] {
+        let tree = new_tree(&store);
+        let mut model = Model::new();
+        // Past a fence of 65,536 ids.
+        let keys: Vec<[u8; 8]> = (1..=70_000u64).map(u64::to_be_bytes).collect();
+        for chunk in keys.chunks(batch) {
+            let entries: Vec<(&[u8], &[u8])> =
+                chunk.iter().map(|k| (&k[..], &[7; 23][..])).collect();
+            let mut rest = &entries[..];
+            while !rest.is_empty() {
+                let ok = |_: usize, _: &mut Vec<u8>| Ok::<(), StorageError>(());
+                let done = tree.insert_many(rest, LogHeader::default(), ok).unwrap();
+                rest = &rest[done.consumed..];
+            }
+            model.extend(chunk.iter().map(|k| (k.to_vec(), vec![7; 23])));
+        }
+        tree.check().unwrap();
+        assert_same(&tree, &model);
+        assert_eq!(tree.last_key().unwrap().as_deref(), keys.last().map(|k| &k[..]));
+        // Of a row: 23 bytes of value, 8 of slot, 2 of length, 3 of key.
+        let pages = tree.page_count().unwrap();
+        assert!(pages < 70_000 * 36 / 8128 * 102 / 100, "{pages} pages in batches of {batch}");
+    }
+}
+
 #[test]
 fn two_interleaved_ascending_runs_fill_pages() {
     let store = new_store(512);

@@ -13,6 +13,16 @@
 //! a load, or a session's run of row ids, fills pages to the brim), else in the
 //! middle of the bytes. A leaf's separator is the shortest key that
 //! separates (Bayer and Unterauer, "Prefix B-Trees", 1977).
+//!
+//! The last leaf has no upper fence, hence no common prefix: its keys are stored whole.
+//! When ascending insertions have filled it, it gets a fence a good way ahead, and an
+//! empty leaf behind. Its keys lose their prefix, which makes room, and so do those of the
+//! leaves that are split off it until the insertions have reached the fence:
+//!
+//! ```text
+//!   […00 01 70, ∞): …00 01 70 … …00 02 1F    ==>    […00 01 70, …01): 01 70 … 02 1F, room
+//!                                                   […01, ∞):         empty
+//! ```
 
 use super::{Located, Target, Tree};
 use crate::error::Result;
@@ -160,6 +170,12 @@ impl Tree {
             return Ok(None);
         }
         let ascending = inserting && slot > 0 && edit::is_ascending(page, slot);
+        if ascending
+            && slot == count
+            && let Some(cut) = cut_ahead(page, key)
+        {
+            return Ok(Some(cut));
+        }
         if ascending || count == 1 {
             let cut = Cut { slot, separator: separator_at(page, slot, key) };
             if fits(page, &cut) {
@@ -187,6 +203,33 @@ fn full_key(page: PageRef<'_>, slot: usize) -> Vec<u8> {
     let complete = node::full_key(page, slot, &mut key);
     assert!(complete, "a latched page is intact");
     key
+}
+
+/// A cut of the last leaf that leaves it all its entries, gives it a fence ahead of `key`
+/// and so makes room by the prefix that its keys share then; `None` if it is not the last
+/// or would not gain enough.
+///
+/// The fence leaves two bytes of the key to count with: row ids reach it after 256 to
+/// 65,536 more. A shorter way would move the fence too often, a longer one leave less
+/// prefix.
+fn cut_ahead(page: PageRef<'_>, key: &[u8]) -> Option<Cut> {
+    if node::upper_fence(page).is_some() {
+        return None;
+    }
+    let shared = common_prefix(&full_key(page, 0), key).min(key.len().checked_sub(2)?);
+    let separator = successor(&key[..shared])?;
+    let slot = node::slot_count(page);
+    let gain = common_prefix(&node::lower_fence_key(page), &separator) * slot;
+    let cut = Cut { slot, separator };
+    (gain >= edit::CAPACITY / 16 && fits(page, &cut)).then_some(cut)
+}
+
+/// The shortest key behind all that begin with `prefix`; `None` if nothing is.
+fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte < u8::MAX)?;
+    let mut next = prefix[..=last].to_vec();
+    next[last] += 1;
+    Some(next)
 }
 
 /// The shortest key k with `below` < k ≤ `above`.
@@ -304,5 +347,13 @@ mod tests {
         assert_eq!(separator(b"abcde", b"abdzz"), b"abd");
         assert_eq!(separator(b"", b"x"), b"x");
         assert_eq!(separator(b"ab", b"abc"), b"abc");
+    }
+
+    #[test]
+    fn a_successor_is_behind_all_that_begin_so() {
+        assert_eq!(successor(&[0, 7]).as_deref(), Some(&[0, 8][..]));
+        assert_eq!(successor(&[1, 255, 255]).as_deref(), Some(&[2][..]));
+        assert_eq!(successor(&[255]), None);
+        assert_eq!(successor(&[]), None);
     }
 }
