@@ -4,15 +4,21 @@
 //! Also the layout of row headers and posting words:
 //!
 //! ```text
-//!   row     │ flags u8 ‖ xid u56 │ undo pointer u64 │ command id u32 │ bytes…
-//!   posting │ flags u8 ‖ xid u56 │
+//!   row, inserted │ flags u8 ‖ xid u56 │ 1 ‖ command id (of 63 bits) │ bytes…
+//!   row, changed  │ flags u8 ‖ xid u56 │ 0 ‖ undo pointer            │ bytes…
+//!   posting       │ flags u8 ‖ xid u56 │
 //! ```
+//!
+//! The command id matters to its own transaction only. A changed row's is in the undo
+//! record, which lives as long as that: every stored row is four bytes shorter for it.
 
 use steppe_storage::TreeId;
 use steppe_types::{Error, Result, SqlState};
 
+use crate::undo::UndoPtr;
+
 /// Bytes of [`RowHeader`] before the row's own.
-pub(crate) const ROW_HEADER_LEN: usize = 20;
+pub(crate) const ROW_HEADER_LEN: usize = 16;
 
 /// The version is a deletion; the bytes are those of the version before.
 pub(crate) const DELETED: u8 = 1;
@@ -55,18 +61,31 @@ impl Word {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowHeader {
     pub(crate) word: Word,
-    /// Where the version before is; 0 if this one was inserted.
-    pub(crate) undo: u64,
-    /// The command of its transaction that wrote it.
-    pub(crate) cid: u32,
+    pub(crate) origin: Origin,
 }
+
+/// How a version of a row came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// This command of its transaction inserted it.
+    Inserted(u32),
+    /// It took the place of the version that this undo record leads to, which also has
+    /// the command.
+    Changed(UndoPtr),
+}
+
+/// Set in the second word of an inserted row's header.
+const INSERTED: u64 = 1 << 63;
 
 impl RowHeader {
     pub(crate) fn to_bytes(self) -> [u8; ROW_HEADER_LEN] {
         let mut bytes = [0; ROW_HEADER_LEN];
         bytes[..8].copy_from_slice(&self.word.0.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.undo.to_le_bytes());
-        bytes[16..].copy_from_slice(&self.cid.to_le_bytes());
+        let origin = match self.origin {
+            Origin::Inserted(cid) => INSERTED | u64::from(cid),
+            Origin::Changed(undo) => undo,
+        };
+        bytes[8..].copy_from_slice(&origin.to_le_bytes());
         bytes
     }
 
@@ -77,9 +96,12 @@ impl RowHeader {
             return Err(corrupt("row header"));
         };
         let mut reader = Reader(head);
-        let header =
-            RowHeader { word: Word(reader.u64()?), undo: reader.u64()?, cid: reader.u32()? };
-        Ok((header, row))
+        let (word, origin) = (Word(reader.u64()?), reader.u64()?);
+        let origin = match origin & INSERTED {
+            0 => Origin::Changed(origin),
+            _ => Origin::Inserted(origin as u32),
+        };
+        Ok((RowHeader { word, origin }, row))
     }
 }
 
@@ -414,8 +436,10 @@ mod tests {
                               flags: u8, key: Vec<u8>, unique: bool) {
             let tree = TreeId { root: PageId(7), generation: 8 };
             let word = Word::new(xid, flags);
-            let before = RowHeader { word, undo, cid };
+            let before = RowHeader { word, origin: Origin::Changed(undo >> 1) };
+            let inserted = RowHeader { word, origin: Origin::Inserted(cid) };
             for change in [
+                Change::RowDelete { tree, row, before: inserted },
                 Change::RowInsert { tree, first: row, count: undo },
                 Change::RowUpdate { tree, row, before, prefix: cid, suffix: 1, middle: &key },
                 Change::RowDelete { tree, row, before },

@@ -24,7 +24,7 @@ use std::ops::Bound;
 use steppe_storage::{Direction, LogHeader, Tree};
 use steppe_types::Result;
 
-use crate::change::{Change, RowHeader, apply_delta, corrupt};
+use crate::change::{Change, Origin, RowHeader, apply_delta, corrupt};
 use crate::database::Database;
 use crate::index::{IndexStore, PLAIN_LEN, Postings, plain_word};
 use crate::overflow::{OverflowRef, OverflowStore};
@@ -136,7 +136,7 @@ impl Database {
                     version.clear();
                     version.extend_from_slice(row);
                 }
-                while header.word.xid() >= xids_end && header.undo != 0 {
+                while header.word.xid() >= xids_end {
                     let Some(before) = self.version_before(header, &mut version)? else { break };
                     header = before;
                     references(&version, &mut found)?;
@@ -147,14 +147,16 @@ impl Database {
         Ok(())
     }
 
-    /// Turns a version into the one before; `None` if nobody can go back to that.
+    /// Turns a version into the one before; `None` if there is none, or nobody can go back
+    /// to it.
     fn version_before(
         &self,
         header: RowHeader,
         version: &mut Vec<u8>,
     ) -> Result<Option<RowHeader>> {
+        let Origin::Changed(undo_ptr) = header.origin else { return Ok(None) };
         let mut undo = Vec::new();
-        if let Err(error) = self.undo.read(header.undo, &mut undo) {
+        if let Err(error) = self.undo.read(undo_ptr, &mut undo) {
             // Undo goes when the horizon has passed it.
             let is_settled = header.word.xid() < self.status.horizon();
             return if is_settled { Ok(None) } else { Err(error) };

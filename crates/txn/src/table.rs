@@ -22,7 +22,8 @@ use steppe_storage::{Direction, Tree, TreeId, WriteOp};
 use steppe_types::{Error, Result, SqlState};
 
 use crate::change::{
-    Change, DELETED, KEY_CHANGED, MOVED, ROW_HEADER_LEN, RowHeader, Word, common_ends, corrupt,
+    Change, DELETED, KEY_CHANGED, MOVED, Origin, ROW_HEADER_LEN, RowHeader, Word, common_ends,
+    corrupt,
 };
 use crate::cursor::RowCursor;
 use crate::database::Database;
@@ -226,7 +227,7 @@ fn standing(view: &View, header: RowHeader) -> Result<Standing> {
     let xid = header.word.xid();
     let deleted = header.word.is_deleted();
     if xid == view.snapshot.xid && xid != 0 {
-        return Ok(match (header.cid < view.snapshot.cid, deleted) {
+        return Ok(match (view.sees_own(header)?, deleted) {
             (false, _) => Standing::SelfUpdated,
             (true, true) => Standing::DeletedBefore,
             (true, false) => Standing::Free { visible: true, own: true },
@@ -244,7 +245,7 @@ fn standing(view: &View, header: RowHeader) -> Result<Standing> {
         }
         TxnStatus::Committed(csn) => {
             view.observe(csn);
-            match (view.sees(xid, header.cid), deleted) {
+            match (view.sees_xid(xid), deleted) {
                 (true, true) => Standing::DeletedBefore,
                 (false, true) if header.word.is_moved() => Standing::MovedAfter,
                 (false, true) => Standing::DeletedAfter,
@@ -350,7 +351,8 @@ impl TableStore {
         body.reserve(64);
         Change::RowInsert { tree: tree.id(), first: id, count: 1 }.encode(&mut body);
         let undo = txn.append_undo(&body)?;
-        let header = RowHeader { word: Word::new(xid, 0), undo: 0, cid: txn.command_id() };
+        let header =
+            RowHeader { word: Word::new(xid, 0), origin: Origin::Inserted(txn.command_id()) };
         txn.write(tree, &id.to_be_bytes(), |current, op| {
             if current.is_some() {
                 return Err(duplicate_row_id(id));
@@ -375,7 +377,8 @@ impl TableStore {
         ids: &mut Vec<RowId>,
     ) -> Result<()> {
         let xid = txn.assign_xid();
-        let header = RowHeader { word: Word::new(xid, 0), undo: 0, cid: txn.command_id() };
+        let header =
+            RowHeader { word: Word::new(xid, 0), origin: Origin::Inserted(txn.command_id()) };
         rows.set_headers(&header.to_bytes());
         let (tree, shared) = self.file.for_write()?;
         let mut done = 0;
@@ -547,7 +550,7 @@ impl TableStore {
                 Standing::Free { visible, .. } => visible,
                 Standing::Running(owner) => {
                     let compatible = tag.conflicts(mode as u8) & (1 << owner.mode as u8) == 0;
-                    if !compatible || header.undo == 0 {
+                    if !compatible || matches!(header.origin, Origin::Inserted(_)) {
                         let blocked = Blocked::By(Some(owner), mode);
                         step = Step::Blocked(blocked);
                         return Ok(());
@@ -642,15 +645,14 @@ fn change_row(
 ) -> Result<u64> {
     let xid = txn.xid();
     let own_flags = if before.word.xid() == xid { before.word.flags() } else { 0 };
-    let mut header = RowHeader { word: before.word, undo: 0, cid: txn.command_id() };
     let (new, mode) = match put {
         Put::Row(new, mode) => (new, mode),
         Put::Deletion(flags) => {
             Change::RowDelete { tree, row: row.0, before }.encode(op.payload());
-            header.undo = txn.append_undo(op.payload())?;
-            header.word = Word::new(xid, flags);
+            let undo = txn.append_undo(op.payload())?;
+            let header = RowHeader { word: Word::new(xid, flags), origin: Origin::Changed(undo) };
             op.splice(0, ROW_HEADER_LEN, &header.to_bytes());
-            return Ok(header.undo);
+            return Ok(undo);
         }
     };
     let (prefix, suffix) = common_ends(old, new);
@@ -658,13 +660,14 @@ fn change_row(
     let (prefix_len, suffix_len) = (prefix as u32, suffix as u32);
     Change::RowUpdate { tree, row: row.0, before, prefix: prefix_len, suffix: suffix_len, middle }
         .encode(op.payload());
-    header.undo = txn.append_undo(op.payload())?;
+    let undo = txn.append_undo(op.payload())?;
     let key_flag = if mode == RowLockMode::Update { KEY_CHANGED } else { 0 };
-    header.word = Word::new(xid, key_flag | own_flags & KEY_CHANGED);
+    let word = Word::new(xid, key_flag | own_flags & KEY_CHANGED);
+    let header = RowHeader { word, origin: Origin::Changed(undo) };
     let bytes = op.splice_with(0, ROW_HEADER_LEN + old.len() - suffix);
     bytes.extend_from_slice(&header.to_bytes());
     bytes.extend_from_slice(&new[..new.len() - suffix]);
-    Ok(header.undo)
+    Ok(undo)
 }
 
 fn refuse(standing: Standing) -> Step<ModifyOutcome> {

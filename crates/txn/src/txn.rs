@@ -295,7 +295,7 @@ impl Txn {
         let shared = self.shared();
         let (pid, prev_lsn) = (shared.pid(), shared.last_lsn());
         self.budget.owe(Change::decode(body)?.undo_cost());
-        self.database().undo.append(pid, self.xid, self.last_undo, prev_lsn, body)
+        self.database().undo.append(pid, self.xid, self.last_undo, prev_lsn, self.cid, body)
     }
 
     /// The change of this undo record has happened.

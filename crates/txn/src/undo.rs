@@ -37,6 +37,9 @@ pub(crate) type UndoPtr = u64;
 
 const OFFSET_BITS: u32 = 17;
 const HEAD_WORDS: usize = 4;
+/// Bits of a record's length in its first word; the command id (32 bits) is above them.
+const LEN_BITS: u32 = 24;
+const _: () = assert!(1 << LEN_BITS > 8 << OFFSET_BITS, "a record is at most a segment long");
 const DIRECTORY_SHARDS: usize = 16;
 /// Set in a record's first word once ROLLBACK has undone it.
 const UNDONE: u64 = 1 << 63;
@@ -61,6 +64,8 @@ pub(crate) struct UndoHead {
     pub(crate) chain: UndoPtr,
     /// The same transaction's log record before the one of this change.
     pub(crate) prev_lsn: u64,
+    /// The command of its transaction that wrote it.
+    pub(crate) cid: u32,
     /// Whether it was rolled back.
     pub(crate) undone: bool,
     len: usize,
@@ -172,6 +177,7 @@ impl UndoLog {
         xid: u64,
         chain: UndoPtr,
         prev_lsn: u64,
+        cid: u32,
         body: &[u8],
     ) -> Result<UndoPtr> {
         let words_needed = HEAD_WORDS + body.len().div_ceil(8);
@@ -198,7 +204,7 @@ impl UndoLog {
         let Body::Memory(words) = &*content else {
             return Err(Error::internal("an open undo segment was spilled"));
         };
-        let head = [body.len() as u64, xid, chain, prev_lsn];
+        let head = [u64::from(cid) << LEN_BITS | body.len() as u64, xid, chain, prev_lsn];
         for (word, value) in words[at..].iter().zip(head) {
             word.store(value, Ordering::Relaxed);
         }
@@ -270,23 +276,36 @@ impl UndoLog {
                 }
                 Body::Spilled(offset) => {
                     let position = offset + at as u64 * 8;
-                    let mut bytes = [0; HEAD_WORDS * 8];
-                    let file = self.spill_file()?;
-                    file.read_exact_at(&mut bytes, position).map_err(vfs_error)?;
-                    let head = head_of(words_of(&bytes));
+                    let head = self.spilled_head(position)?;
                     let end = at + HEAD_WORDS + head.len.div_ceil(8);
                     let inside = end <= segment.used_words.load(Ordering::Acquire);
                     if inside {
                         out.clear();
                         out.resize(head.len, 0);
                         let body_at = position + HEAD_WORDS as u64 * 8;
-                        file.read_exact_at(out, body_at).map_err(vfs_error)?;
+                        self.spill_file()?.read_exact_at(out, body_at).map_err(vfs_error)?;
                     }
                     (head, inside)
                 }
             };
             if words_end { Ok(head) } else { Err(missing(ptr)) }
         })
+    }
+
+    /// A record's head.
+    pub(crate) fn head(&self, ptr: UndoPtr) -> Result<UndoHead> {
+        self.with_words(ptr, |_, at, body| match body {
+            Body::Memory(words) => {
+                Ok(head_of([0, 1, 2, 3].map(|i| words[at + i].load(Ordering::Relaxed))))
+            }
+            Body::Spilled(offset) => self.spilled_head(offset + at as u64 * 8),
+        })
+    }
+
+    fn spilled_head(&self, position: u64) -> Result<UndoHead> {
+        let mut bytes = [0; HEAD_WORDS * 8];
+        self.spill_file()?.read_exact_at(&mut bytes, position).map_err(vfs_error)?;
+        Ok(head_of(words_of(&bytes)))
     }
 
     /// Notes that ROLLBACK has undone a record.
@@ -454,8 +473,9 @@ impl UndoLog {
 }
 
 fn head_of([first, xid, chain, prev_lsn]: [u64; HEAD_WORDS]) -> UndoHead {
-    let len = (first & 0xFFFF_FFFF) as usize;
-    UndoHead { xid, chain, prev_lsn, undone: first & UNDONE != 0, len }
+    let len = (first & ((1 << LEN_BITS) - 1)) as usize;
+    let cid = (first >> LEN_BITS) as u32;
+    UndoHead { xid, chain, prev_lsn, cid, undone: first & UNDONE != 0, len }
 }
 
 fn words_of(bytes: &[u8]) -> [u64; HEAD_WORDS] {
@@ -483,7 +503,8 @@ mod tests {
         let body = |n: u64| vec![n as u8; 100 + n as usize % 50];
         let mut pointers = Vec::new();
         for n in 0..count {
-            let ptr = log.append(n as u32, n + 1, n, n * 3, &body(n)).expect("fits");
+            let ptr =
+                log.append(n as u32, n + 1, n, n * 3, u32::MAX - n as u32, &body(n)).expect("fits");
             pointers.push(ptr);
             log.spill_if_needed().expect("spills");
         }
@@ -492,6 +513,7 @@ mod tests {
             let n = n as u64;
             let head = log.read(ptr, &mut out).expect("is there");
             assert_eq!((head.xid, head.chain, head.prev_lsn), (n + 1, n, n * 3));
+            assert_eq!((head.cid, head), (u32::MAX - n as u32, log.head(ptr).expect("is there")));
             assert_eq!(out, body(n));
         }
         pointers

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use steppe_storage::Lsn;
 use steppe_types::Result;
 
-use crate::change::{Change, RowHeader, Word, apply_delta, corrupt};
+use crate::change::{Change, Origin, RowHeader, Word, apply_delta, corrupt};
 use crate::database::{Database, SessionInner};
 
 /// A moment in the database's history, seen by one transaction's command.
@@ -41,8 +41,6 @@ pub struct RowBuf {
 pub struct RowMeta {
     /// xmin.
     pub xid: u64,
-    /// cmin.
-    pub cid: u32,
 }
 
 impl RowBuf {
@@ -71,15 +69,31 @@ impl View {
         self.snapshot
     }
 
-    /// Whether a change by `xid` (in command `cid`, if it is the own) is visible.
+    /// Whether a version of a row is visible (if it is a deletion: that the row is gone).
     #[inline]
-    pub(crate) fn sees(&self, xid: u64, cid: u32) -> bool {
+    pub(crate) fn sees(&self, header: RowHeader) -> Result<bool> {
+        let xid = header.word.xid();
+        if xid == self.snapshot.xid && xid != 0 {
+            return self.sees_own(header);
+        }
+        Ok(self.sees_xid(xid))
+    }
+
+    /// Whether an earlier command of the own transaction wrote a version.
+    pub(crate) fn sees_own(&self, header: RowHeader) -> Result<bool> {
+        let cid = match header.origin {
+            Origin::Inserted(cid) => cid,
+            Origin::Changed(undo) => self.database().undo.head(undo)?.cid,
+        };
+        Ok(cid < self.snapshot.cid)
+    }
+
+    /// Whether the changes of another transaction are visible.
+    #[inline]
+    pub(crate) fn sees_xid(&self, xid: u64) -> bool {
         let status = &self.database().status;
         if xid < status.horizon() {
             return true;
-        }
-        if xid == self.snapshot.xid {
-            return cid < self.snapshot.cid;
         }
         match status.visible(xid, self.snapshot.lsn.0) {
             Some(csn) => {
@@ -102,7 +116,7 @@ impl View {
     pub(crate) fn posting(&self, word: Word) -> Option<bool> {
         let xid = word.xid();
         // Own postings carry no command id.
-        (xid != self.snapshot.xid && self.sees(xid, 0)).then(|| !word.is_deleted())
+        (xid != self.snapshot.xid && self.sees_xid(xid)).then(|| !word.is_deleted())
     }
 
     /// The version of a row that the snapshot sees, if any, given its newest
@@ -115,17 +129,15 @@ impl View {
         out: &mut Vec<u8>,
         scratch: &mut Vec<u8>,
     ) -> Result<Option<(RowHeader, bool)>> {
-        if self.sees(header.word.xid(), header.cid) {
+        if self.sees(header)? {
             return Ok((!header.word.is_deleted()).then_some((header, true)));
         }
         out.clear();
         out.extend_from_slice(newest);
         let mut header = header;
         loop {
-            if header.undo == 0 {
-                return Ok(None);
-            }
-            self.database().undo.read(header.undo, scratch)?;
+            let Origin::Changed(undo) = header.origin else { return Ok(None) };
+            self.database().undo.read(undo, scratch)?;
             header = match Change::decode(scratch)? {
                 Change::RowUpdate { before, prefix, suffix, middle, .. } => {
                     apply_delta(out, prefix, suffix, middle)?;
@@ -134,7 +146,7 @@ impl View {
                 Change::RowDelete { before, .. } => before,
                 _ => return Err(corrupt("undo record: a row's chain leads to another kind")),
             };
-            if self.sees(header.word.xid(), header.cid) {
+            if self.sees(header)? {
                 return Ok((!header.word.is_deleted()).then_some((header, false)));
             }
         }
@@ -143,7 +155,7 @@ impl View {
     /// Turns the tree value in `buffer` into the version that the snapshot sees.
     pub(crate) fn resolve(&self, buffer: &mut RowBuf) -> Result<Option<RowMeta>> {
         let (header, row) = RowHeader::split(&buffer.value)?;
-        if self.sees(header.word.xid(), header.cid) {
+        if self.sees(header)? {
             buffer.start = crate::change::ROW_HEADER_LEN;
             return Ok((!header.word.is_deleted()).then_some(meta(header)));
         }
@@ -156,5 +168,5 @@ impl View {
 }
 
 pub(crate) fn meta(header: RowHeader) -> RowMeta {
-    RowMeta { xid: header.word.xid(), cid: header.cid }
+    RowMeta { xid: header.word.xid() }
 }
