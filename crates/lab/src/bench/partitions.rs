@@ -20,7 +20,7 @@ use std::fmt::Write;
 
 use super::client::Client;
 use super::workload::{Data, Load, Partitions, Script, Workload};
-use super::{Failure, Result};
+use super::{Failure, Result, interrupt};
 
 /// A workload of the second experiment.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,6 +42,8 @@ pub(super) enum Statement {
 const ACCOUNTS: u32 = 6400;
 /// Statements sent at once when tables are made.
 const STATEMENTS_AT_ONCE: usize = 100;
+/// Leaves between two lines about how far their making is.
+pub(super) const LEAVES_A_LINE: usize = 20_000;
 
 /// All workloads over partitions, for these numbers of leaves.
 pub(super) fn workloads(leaves: &[u32]) -> Vec<Workload> {
@@ -172,8 +174,15 @@ impl Leaves {
     pub(super) fn make(&self, client: &mut Client) -> Result<()> {
         client.query(&format!("CREATE SCHEMA {}", schema(self.count)))?;
         let statements = tables(&schema(self.count), self.count, &Table::ALL);
+        let mut made = 0;
         for some in statements.chunks(STATEMENTS_AT_ONCE) {
+            interrupt::check()?;
             client.query(&some.concat())?;
+            let lines = made / LEAVES_A_LINE;
+            made += some.len();
+            if made / LEAVES_A_LINE > lines {
+                eprintln!("{made} of {} leaves", statements.len());
+            }
         }
         Ok(())
     }

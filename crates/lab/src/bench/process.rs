@@ -121,7 +121,17 @@ pub(super) fn as_user(program: &Path, user: Option<&str>, death_signal: Option<&
 
 /// Runs a client to its end and returns its standard output. Past `limit`, or when the
 /// benchmark is asked to stop, it is killed.
-pub(super) fn run_client(mut command: Command, scratch: &Path, limit: Duration) -> Result<String> {
+pub(super) fn run_client(command: Command, scratch: &Path, limit: Duration) -> Result<String> {
+    run_client_watched(command, scratch, limit, &mut |_| ())
+}
+
+/// The same; what it has printed so far is shown to `watch` every now and then.
+pub(super) fn run_client_watched(
+    mut command: Command,
+    scratch: &Path,
+    limit: Duration,
+    watch: &mut dyn FnMut(&str),
+) -> Result<String> {
     let (out_path, err_path) = (scratch.join("client.out"), scratch.join("client.err"));
     let name = Path::new(command.get_program()).display().to_string();
     // Files, not pipes: nobody has to empty them while we wait.
@@ -129,7 +139,14 @@ pub(super) fn run_client(mut command: Command, scratch: &Path, limit: Duration) 
     command.stdout(File::create(&out_path)?).stderr(File::create(&err_path)?);
     let mut child =
         command.spawn().map_err(|error| Failure::new(format!("cannot start {name}: {error}")))?;
-    let status = wait(&mut child, limit, &name);
+    let mut printed = 0;
+    let status = wait(&mut child, limit, &name, &mut || {
+        if fs::metadata(&out_path).is_ok_and(|file| file.len() > printed) {
+            let text = fs::read_to_string(&out_path).unwrap_or_default();
+            printed = text.len() as u64;
+            watch(&text);
+        }
+    });
     if status.is_err() {
         let _ = child.kill();
         let _ = child.wait();
@@ -140,13 +157,19 @@ pub(super) fn run_client(mut command: Command, scratch: &Path, limit: Duration) 
     Err(Failure::new(complaint(&fs::read_to_string(&err_path).unwrap_or_default(), &name)))
 }
 
-fn wait(child: &mut Child, limit: Duration, name: &str) -> Result<ExitStatus> {
+fn wait(
+    child: &mut Child,
+    limit: Duration,
+    name: &str,
+    watch: &mut dyn FnMut(),
+) -> Result<ExitStatus> {
     let deadline = Instant::now() + limit;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
         interrupt::check()?;
+        watch();
         if Instant::now() > deadline {
             let seconds = limit.as_secs();
             return Err(Failure::new(format!("{name} was not done after {seconds} s: hung?")));

@@ -6,6 +6,7 @@
 //! has resident (Steppe's alone: PostgreSQL's is spread over its sessions) right after a
 //! start, before and after the leaves were made; and right after they were made.
 
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,8 +14,8 @@ use std::time::{Duration, Instant};
 use super::client::{Client, USER};
 use super::options::Options;
 use super::outcome::median;
-use super::partitions::{self, Table};
-use super::process::{as_user, run_client};
+use super::partitions::{self, LEAVES_A_LINE, Table};
+use super::process::{as_user, run_client_watched};
 use super::server::{Kind, Server};
 use super::{Failure, Result, note, procfs};
 
@@ -117,7 +118,8 @@ impl Scale {
             figures: Vec::new(),
         };
         let script = folder.join("many.sql");
-        fs::write(&script, partitions::tables("many", self.leaves, self.tables()).concat())?;
+        let statements = partitions::tables("many", self.leaves, self.tables());
+        fs::write(&script, with_progress(&statements))?;
         run.make(&server, &script, folder)?;
         run.restart(&mut server)?;
         run.connect(&server, accounts)?;
@@ -126,6 +128,17 @@ impl Scale {
         run.drop_all(&server)?;
         Ok(run.figures)
     }
+}
+
+/// A psql script of statements, which prints now and then how many it has run.
+fn with_progress(statements: &[String]) -> String {
+    let mut script = String::new();
+    for (i, some) in statements.chunks(LEAVES_A_LINE).enumerate() {
+        script.extend(some.iter().map(String::as_str));
+        // Writing to a String cannot fail.
+        let _ = writeln!(script, "\\echo {}", i * LEAVES_A_LINE + some.len());
+    }
+    script
 }
 
 /// Adds a server's figures to those of the others.
@@ -168,7 +181,12 @@ impl Run {
         psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U", USER]);
         psql.args(["-p", &server.port.to_string(), "-d", USER, "-f"]).arg(script);
         let started = Instant::now();
-        run_client(psql, folder, PSQL_LIMIT)?;
+        let (kind, made) = (self.kind, self.made);
+        run_client_watched(psql, folder, PSQL_LIMIT, &mut |printed| {
+            if let Some(so_far) = printed.lines().last() {
+                eprintln!("{kind:?}: {so_far} of {made} leaves");
+            }
+        })?;
         let seconds = started.elapsed().as_secs_f64();
         let limit = self.limit_at(&[(6400, 3.0), (100_000, 20.0)]);
         self.say(format!("{} leaves with keys made by psql", self.made), "s", seconds, limit);
