@@ -51,7 +51,7 @@ pub(crate) struct HeldLocks {
     /// How many transactions have released their locks.
     pub(crate) ended: u64,
     /// Weak relation locks on the fast path; see `lock::fastpath`.
-    pub(crate) fast: [crate::lock::FastSlot; crate::lock::FAST_SLOTS],
+    pub(crate) fast: crate::lock::FastLocks,
 }
 
 /// The part of a session that other threads see.

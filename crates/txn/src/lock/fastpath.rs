@@ -12,59 +12,107 @@
 //! list after having seen a count of zero; the strong request raises the count
 //! before it takes each session's latch. Whichever comes first under that latch,
 //! the lock is found and moved, or the raised count is seen.
+//!
+//! PostgreSQL's fast path holds a fixed number of relations; ours has no end, so that what
+//! touches many partitions pays for each the same little.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use hashbrown::HashMap;
 use steppe_types::Result;
 
 use super::manager::{Acquire, LockManager};
 use super::{LockTag, Mode, RelationLockMode};
-use crate::session::{HeldLocks, SessionShared};
+use crate::session::SessionShared;
 
-/// Relations on a session's fast path at most, as PostgreSQL's FP_LOCK_SLOTS_PER_BACKEND.
-pub(crate) const FAST_SLOTS: usize = 16;
+/// Relations that a session has on its fast path without a map: more than most statements use.
+const SLOTS: usize = 16;
+/// Room in the map that is worth keeping when it is empty.
+const MORE_KEPT: usize = 1024;
 
-/// One relation on the fast path: its oid (0: free) and a mask of weak modes.
+/// One relation on the fast path: its oid and a mask of weak modes (0: free).
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct FastSlot {
+struct Slot {
     oid: u32,
     modes: u8,
 }
 
-/// Notes a weak mode in the session's list; false if all slots are taken.
-fn take(held: &mut HeldLocks, oid: u32, mode: Mode) -> bool {
-    let slots = &mut held.fast;
-    let mine = slots.iter().position(|slot| slot.oid == oid && slot.modes != 0);
-    let Some(at) = mine.or_else(|| slots.iter().position(|slot| slot.modes == 0)) else {
-        return false;
-    };
-    slots[at].oid = oid;
-    slots[at].modes |= 1 << mode;
-    true
+/// The weak modes that a session holds without an entry in the shared table. However many they
+/// are: a statement over a hundred thousand leaves locks each.
+#[derive(Default)]
+pub(crate) struct FastLocks {
+    slots: [Slot; SLOTS],
+    /// Relations that are in no slot.
+    more: HashMap<u32, u8, foldhash::fast::RandomState>,
 }
 
-/// Whether the session has the mode on its fast path.
-fn has(held: &HeldLocks, oid: u32, mode: Mode) -> bool {
-    held.fast.iter().any(|slot| slot.oid == oid && slot.modes & (1 << mode) != 0)
-}
-
-/// The relations on a session's fast path, with masks of the modes held.
-pub(super) fn held(held: &HeldLocks) -> Vec<(u32, u8)> {
-    let used = held.fast.iter().filter(|slot| slot.modes != 0);
-    used.map(|slot| (slot.oid, slot.modes)).collect()
-}
-
-/// Drops a mode from the fast path; false if it is not there.
-pub(super) fn release(held: &mut HeldLocks, tag: LockTag, mode: Mode) -> bool {
-    let LockTag::Relation(oid) = tag else { return false };
-    for slot in &mut held.fast {
-        if slot.oid == oid && slot.modes & (1 << mode) != 0 {
-            slot.modes &= !(1 << mode);
-            return true;
+impl FastLocks {
+    fn modes_of(&mut self, oid: u32) -> Option<&mut u8> {
+        let slot = self.slots.iter_mut().find(|slot| slot.oid == oid && slot.modes != 0);
+        match slot {
+            Some(slot) => Some(&mut slot.modes),
+            None if self.more.is_empty() => None,
+            None => self.more.get_mut(&oid),
         }
     }
-    false
+
+    /// Notes a mode; false if it was noted already.
+    fn add(&mut self, oid: u32, mode: Mode) -> bool {
+        let bit = 1 << mode;
+        if let Some(modes) = self.modes_of(oid) {
+            let is_new = *modes & bit == 0;
+            *modes |= bit;
+            return is_new;
+        }
+        match self.slots.iter_mut().find(|slot| slot.modes == 0) {
+            Some(free) => *free = Slot { oid, modes: bit },
+            None => drop(self.more.insert(oid, bit)),
+        }
+        true
+    }
+
+    fn has(&mut self, oid: u32, mode: Mode) -> bool {
+        self.modes_of(oid).is_some_and(|modes| *modes & (1 << mode) != 0)
+    }
+
+    /// Drops a mode; false if it is not here.
+    pub(super) fn release(&mut self, tag: LockTag, mode: Mode) -> bool {
+        let LockTag::Relation(oid) = tag else { return false };
+        let bit = 1 << mode;
+        let Some(modes) = self.modes_of(oid).filter(|modes| **modes & bit != 0) else {
+            return false;
+        };
+        *modes &= !bit;
+        if *modes == 0 && !self.more.is_empty() {
+            self.forget(oid);
+        }
+        true
+    }
+
+    /// Takes a relation out of the map, if it is there.
+    fn forget(&mut self, oid: u32) {
+        self.more.remove(&oid);
+        if self.more.is_empty() && self.more.capacity() > MORE_KEPT {
+            self.more = HashMap::default();
+        }
+    }
+
+    /// Drops all modes of a relation, and says which they were.
+    fn take(&mut self, oid: u32) -> u8 {
+        let modes = self.modes_of(oid).map_or(0, std::mem::take);
+        if modes != 0 && !self.more.is_empty() {
+            self.forget(oid);
+        }
+        modes
+    }
+
+    /// The relations, with masks of the modes held.
+    pub(super) fn all(&self) -> impl Iterator<Item = (u32, u8)> {
+        let used = self.slots.iter().filter(|slot| slot.modes != 0);
+        let more = self.more.iter().map(|(oid, modes)| (*oid, *modes));
+        used.map(|slot| (slot.oid, slot.modes)).chain(more)
+    }
 }
 
 impl LockManager {
@@ -79,12 +127,13 @@ impl LockManager {
         let (tag, mode_number) = (LockTag::Relation(oid), mode as u8);
         if mode <= RelationLockMode::RowExclusive {
             let mut held = session.held_locks();
-            if has(&held, oid, mode_number) {
+            if self.strong_bucket(oid).load(Ordering::SeqCst) == 0 {
+                if held.fast.add(oid, mode_number) {
+                    held.order.push((tag, mode_number));
+                }
                 return Ok(Acquire::Granted);
             }
-            let nobody_strong = self.strong_bucket(oid).load(Ordering::SeqCst) == 0;
-            if nobody_strong && take(&mut held, oid, mode_number) {
-                held.order.push((tag, mode_number));
+            if held.fast.has(oid, mode_number) {
                 return Ok(Acquire::Granted);
             }
         }
@@ -112,15 +161,9 @@ impl LockManager {
         self.strong_bucket(oid).fetch_add(1, Ordering::SeqCst);
         for other in self.sessions().all() {
             let mut held = other.held_locks();
-            for slot in 0..FAST_SLOTS {
-                let FastSlot { oid: slot_oid, modes } = held.fast[slot];
-                if slot_oid != oid || modes == 0 {
-                    continue;
-                }
-                for weak in (0..8).filter(|weak| modes & (1 << weak) != 0) {
-                    self.transfer(other.pid(), tag, weak);
-                }
-                held.fast[slot] = FastSlot::default();
+            let modes = held.fast.take(oid);
+            for weak in (0..8).filter(|weak| modes & (1 << weak) != 0) {
+                self.transfer(other.pid(), tag, weak);
             }
         }
         let acquired = self.acquire(session, tag, mode, true, block);

@@ -415,7 +415,7 @@ impl LockManager {
             held.order.iter().copied().collect();
         let keep = |key: &(LockTag, Mode)| held.session.contains_key(key) || earlier.contains(key);
         released.retain(|key| !keep(key));
-        released.retain(|&(tag, mode)| !super::fastpath::release(&mut held, tag, mode));
+        released.retain(|&(tag, mode)| !held.fast.release(tag, mode));
         if released.is_empty() && held.order.is_empty() && released.capacity() <= ORDER_KEPT {
             // The session's next transaction finds the list's memory again.
             held.order = released;

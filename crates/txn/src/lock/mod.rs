@@ -33,7 +33,7 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use fastpath::{FAST_SLOTS, FastSlot};
+pub(crate) use fastpath::FastLocks;
 pub(crate) use manager::{Acquire, LockPosition, RowOwner};
 pub use manager::{AdvisoryScope, LockManager, LockOptions};
 pub use report::LockReport;

@@ -31,7 +31,7 @@ impl LockManager {
         let mut found = Vec::new();
         for session in self.sessions().all() {
             let pid = session.pid();
-            let fast = super::fastpath::held(&session.held_locks());
+            let fast: Vec<_> = session.held_locks().fast.all().collect();
             let lock =
                 |tag, mode, fast_path| LockReport { pid, tag, mode, granted: true, fast_path };
             for (oid, mask) in fast {

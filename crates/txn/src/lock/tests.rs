@@ -122,6 +122,32 @@ fn weak_locks_stay_out_of_the_table_until_a_strong_one_comes() {
     assert_eq!(bench.manager.entry_count(), 0, "fast path again");
 }
 
+/// More relations than there are slots, each with two modes, two of which another session wants.
+#[test]
+fn weak_locks_are_out_of_the_table_however_many_they_are() {
+    let bench = bench(2);
+    for oid in 1..=100 {
+        for mode in [RelationLockMode::AccessShare, RelationLockMode::RowExclusive] {
+            assert!(bench.try_relation(0, oid, mode) && bench.try_relation(0, oid, mode));
+        }
+    }
+    assert_eq!(bench.manager.entry_count(), 0, "fast path");
+    assert_eq!(bench.manager.report().len(), 200);
+    let waits = [3, 77].map(|oid| {
+        let wait = bench.relation(1, oid, RelationLockMode::Exclusive).expect("waits");
+        assert!(bench.try_relation(1, oid + 1, RelationLockMode::RowExclusive));
+        wait
+    });
+    assert_eq!(bench.manager.entry_count(), 2, "moved");
+    bench.end(0);
+    assert!(waits.iter().all(|wait| wait.is_finished()));
+    let left = bench.manager.report();
+    assert!(left.len() == 4 && left.iter().all(|lock| lock.granted), "{left:?}");
+    waits.into_iter().for_each(|wait| wait.wait_blocking().expect("granted"));
+    bench.end(1);
+    assert_eq!((bench.manager.entry_count(), bench.manager.report().len()), (0, 0));
+}
+
 #[test]
 fn a_failed_strong_request_opens_the_fast_path_again() {
     let bench = bench(2);
