@@ -19,6 +19,7 @@ mod latch;
 #[cfg(test)]
 mod latch_model;
 pub(crate) mod memory;
+pub(crate) mod scratch;
 mod state;
 pub(crate) mod writeback;
 

@@ -9,7 +9,8 @@
 use super::{Direction, Target, Tree};
 use crate::error::Result;
 use crate::page::node;
-use crate::pool::memory::{PageBuf, PageRef};
+use crate::pool::memory::PageRef;
+use crate::pool::scratch::ScratchPage;
 use crate::types::{PAGE_SIZE, PageId};
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -32,7 +33,7 @@ pub struct Cursor {
     lower: Bound<Vec<u8>>,
     upper: Bound<Vec<u8>>,
     at_end: bool,
-    page: Box<PageBuf>,
+    page: ScratchPage,
     /// The slots of the copy that are still to come.
     slots: std::ops::Range<usize>,
     /// The common prefix, then the suffix of the last entry.
@@ -56,7 +57,7 @@ impl Cursor {
             lower: owned(lower),
             upper: owned(upper),
             at_end: false,
-            page: PageBuf::zeroed(),
+            page: ScratchPage::new(),
             slots: 0..0,
             key: Vec::new(),
         }
