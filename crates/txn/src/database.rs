@@ -52,6 +52,9 @@ pub struct DatabaseOptions {
     pub background: bool,
     /// How many commits go by between two looks at the horizon.
     pub commits_per_horizon_check: u32,
+    /// How many of the files that a transaction drops one log record lists: a record is bounded,
+    /// a table's partitions are not.
+    pub drops_per_record: usize,
     /// Settings of the lock table.
     pub locks: LockOptions,
     /// The first session's pid.
@@ -91,6 +94,7 @@ impl Default for DatabaseOptions {
             undo_segment_bytes: 1 << 20,
             background: true,
             commits_per_horizon_check: 32,
+            drops_per_record: 512,
             locks: LockOptions::default(),
             first_pid: 1,
             on_fatal: None,
@@ -380,9 +384,7 @@ impl Database {
     /// Frees a file whose creation is undone.
     pub(crate) fn free_new_file(&self, file: RelFileNumber) -> Result<()> {
         let files = self.files_with_trees(&[file])?;
-        self.free_files(&files)?;
-        self.files.forget(file);
-        Ok(())
+        self.free_files(&files)
     }
 }
 

@@ -22,12 +22,12 @@
 //!   checkpoint lists it. Nobody writes to a file meanwhile: whoever makes or drops it
 //!   holds ACCESS EXCLUSIVE on what it belongs to.
 
-use std::ops::Range;
+use std::ops::{Bound, Range};
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
-use steppe_storage::{LogHeader, Priority, Store, Tree, TreeId};
+use steppe_storage::{Direction, LogHeader, Priority, Store, Tree, TreeId};
 use steppe_types::{Error, Result};
 
 use crate::change::{Change, Reader, corrupt};
@@ -66,12 +66,17 @@ impl DroppedFile {
     }
 }
 
+type TreeByFile = HashMap<RelFileNumber, TreeId, foldhash::fast::RandomState>;
+
 /// What is known of the files of a database; shared by their handles.
 pub(crate) struct Files {
     store: Store,
     system: Tree,
-    /// The trees of the files asked for; `None`: there is none yet.
-    known: RwLock<HashMap<RelFileNumber, Option<TreeId>, foldhash::fast::RandomState>>,
+    /// The trees of all files that have one, read when the first is asked for: a file without
+    /// pages costs no memory, and no look into the system tree.
+    trees: OnceLock<RwLock<TreeByFile>>,
+    /// Held by whoever reads them.
+    reading: Mutex<()>,
     /// Row id allocators.
     tables: Mutex<HashMap<TreeId, Arc<TableShared>, foldhash::fast::RandomState>>,
     /// Held by whoever makes a tree.
@@ -85,12 +90,19 @@ fn file_key(file: RelFileNumber) -> [u8; 9] {
     key
 }
 
+fn file_of(key: &[u8]) -> Result<RelFileNumber> {
+    let number = key.get(1..).and_then(|number| number.try_into().ok());
+    let number = number.ok_or_else(|| corrupt("entry of a file in the system tree"))?;
+    Ok(RelFileNumber(u64::from_be_bytes(number)))
+}
+
 impl Files {
     pub(crate) fn new(store: Store, system: Tree) -> Files {
         Files {
             store,
             system,
-            known: RwLock::default(),
+            trees: OnceLock::new(),
+            reading: Mutex::new(()),
             tables: Mutex::default(),
             making: Mutex::new(()),
             numbers: Mutex::new(0..0),
@@ -118,14 +130,28 @@ impl Files {
 
     /// A file's tree, if it has one yet.
     pub(crate) fn tree_of(&self, file: RelFileNumber) -> Result<Option<TreeId>> {
-        if let Some(known) = self.known.read().get(&file) {
-            return Ok(*known);
+        Ok(self.trees()?.read().get(&file).copied())
+    }
+
+    /// Nobody enters or removes a tree while they are read: both come here first.
+    fn trees(&self) -> Result<&RwLock<TreeByFile>> {
+        if let Some(trees) = self.trees.get() {
+            return Ok(trees);
         }
-        let mut value = Vec::new();
-        let found = self.system.read(&file_key(file), &mut value)?;
-        let tree = found.then(|| Reader(&value).tree()).transpose()?;
-        // Whoever has made it meanwhile has entered it, too.
-        Ok(*self.known.write().entry(file).or_insert(tree))
+        let _only_one = self.reading.lock();
+        if let Some(trees) = self.trees.get() {
+            return Ok(trees);
+        }
+        let mut trees = TreeByFile::default();
+        let (first, last) = (file_key(RelFileNumber(0)), file_key(RelFileNumber(u64::MAX)));
+        let (first, last) = (Bound::Included(&first[..]), Bound::Included(&last[..]));
+        let mut cursor = self.system.scan(first, last, Direction::Forward);
+        while cursor.next_page()? {
+            while let Some((key, value)) = cursor.next() {
+                trees.insert(file_of(key)?, Reader(value).tree()?);
+            }
+        }
+        Ok(self.trees.get_or_init(|| RwLock::new(trees)))
     }
 
     /// A file's tree, which is made if it has none.
@@ -148,7 +174,7 @@ impl Files {
             self.store.drop_tree(tree)?;
             return Err(error);
         }
-        self.known.write().insert(file, Some(tree));
+        self.trees()?.write().insert(file, tree);
         Ok(tree)
     }
 
@@ -161,6 +187,7 @@ impl Files {
     /// Frees a file's tree, then its entry. Safe to repeat.
     pub(crate) fn remove(&self, dropped: DroppedFile) -> Result<()> {
         let DroppedFile { file, tree } = dropped;
+        let trees = self.trees()?;
         self.store.drop_tree(tree)?;
         let log = LogHeader { priority: Priority::MustSucceed, ..LogHeader::default() };
         self.system.write(&file_key(file), log, |value, op| {
@@ -170,13 +197,8 @@ impl Files {
             Ok::<(), Error>(())
         })?;
         self.tables.lock().remove(&tree);
-        self.forget(file);
+        trees.write().remove(&file);
         Ok(())
-    }
-
-    /// Forgets a file that is gone.
-    pub(crate) fn forget(&self, file: RelFileNumber) {
-        self.known.write().remove(&file);
     }
 
     /// After a crash: frees a tree that was made for a file but is not the one it has.

@@ -32,7 +32,8 @@ use crate::database::Database;
 use crate::files::{DroppedFile, RelFileNumber};
 use crate::rollback::Undoer;
 
-/// A transaction has committed; the body lists the files it dropped that had trees.
+/// A transaction has committed; the body lists the files it dropped that had trees, or the last of
+/// them: others are in [`RECORD_DROPS`] before.
 pub(crate) const RECORD_COMMIT: u8 = 64;
 /// A transaction has been undone.
 pub(crate) const RECORD_ABORT: u8 = 65;
@@ -40,6 +41,9 @@ pub(crate) const RECORD_ABORT: u8 = 65;
 pub(crate) const RECORD_ACTIVE: u8 = 66;
 /// A change without a page.
 pub(crate) const RECORD_NOTE: u8 = 67;
+/// Files that a transaction drops which is about to commit. No checkpoint comes between these and
+/// the commit (`SessionShared::log_section`).
+pub(crate) const RECORD_DROPS: u8 = 68;
 
 /// Garbage remembered from the log, in bytes; what is beyond is met in passing.
 const GARBAGE_BYTES_MAX: usize = 64 << 20;
@@ -55,6 +59,15 @@ pub(crate) fn encode_active(active: &[(u64, u64)], drops: &[DroppedFile]) -> Vec
     body
 }
 
+/// What is left of a record, which is a list of files.
+fn decode_drops(mut reader: Reader<'_>) -> Result<Vec<DroppedFile>> {
+    let mut drops = Vec::new();
+    while !reader.0.is_empty() {
+        drops.push(DroppedFile::decode(&mut reader)?);
+    }
+    Ok(drops)
+}
+
 /// Is told, in words, what recovery does.
 pub type Progress = Arc<dyn Fn(&str) + Send + Sync>;
 
@@ -68,6 +81,8 @@ pub(crate) struct Analysis {
     /// Ended since the redo LSN: an active record may still list them.
     ended: HashSet<u64>,
     drops: BTreeSet<DroppedFile>,
+    /// Those of transactions whose commit is still to come.
+    announced: HashMap<u64, Vec<DroppedFile>>,
     /// Trees made for files: the crash may have come before they were entered.
     made: Vec<(RelFileNumber, TreeId)>,
     /// Deletions to clean up after, with their transactions.
@@ -88,14 +103,19 @@ impl Analysis {
 
     fn see(&mut self, record: &LogRecord<'_>) -> Result<()> {
         match record.kind {
+            RECORD_DROPS => {
+                let announced = self.announced.entry(record.xid).or_default();
+                announced.extend(decode_drops(Reader(record.payload))?);
+            }
             RECORD_COMMIT => {
-                let mut reader = Reader(record.payload);
-                while !reader.0.is_empty() {
-                    self.drops.insert(DroppedFile::decode(&mut reader)?);
-                }
+                self.drops.extend(self.announced.remove(&record.xid).unwrap_or_default());
+                self.drops.extend(decode_drops(Reader(record.payload))?);
                 self.end(record.xid);
             }
-            RECORD_ABORT => self.end(record.xid),
+            RECORD_ABORT => {
+                self.announced.remove(&record.xid);
+                self.end(record.xid);
+            }
             RECORD_ACTIVE => self.see_active(Reader(record.payload))?,
             _ if record.xid != 0 => {
                 self.losers.insert(record.xid, record.start.0);
@@ -126,9 +146,7 @@ impl Analysis {
                 self.losers.entry(xid).or_insert(last_lsn);
             }
         }
-        while !reader.0.is_empty() {
-            self.drops.insert(DroppedFile::decode(&mut reader)?);
-        }
+        self.drops.extend(decode_drops(reader)?);
         Ok(())
     }
 

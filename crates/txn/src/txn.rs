@@ -12,12 +12,12 @@ use crate::change::Change;
 #[cfg(feature = "planted-bugs")]
 use crate::database::PlantedBug;
 use crate::database::{Database, SessionHandle, SessionInner};
-use crate::files::RelFileNumber;
+use crate::files::{DroppedFile, RelFileNumber};
 use crate::lock::{
     Acquire, AdvisoryScope, LockPosition, LockTag, LockWait, RelationLockMode, RelationUsers,
     SharedMode,
 };
-use crate::recovery::{RECORD_ABORT, RECORD_COMMIT, RECORD_NOTE};
+use crate::recovery::{RECORD_ABORT, RECORD_COMMIT, RECORD_DROPS, RECORD_NOTE};
 use crate::rollback::Undoer;
 use crate::session::SessionShared;
 use crate::undo::UndoPtr;
@@ -435,17 +435,17 @@ impl Txn {
         let (database, shared) = (&session.database, &session.shared);
         let (xid, pid) = (self.xid, shared.pid());
         let drops = database.files_with_trees(&self.drops)?;
-        let mut body = Vec::new();
-        drops.iter().for_each(|dropped| dropped.encode(&mut body));
-        database.pending_drops.lock().extend(drops.iter().copied());
         let log = self.log_header();
         let appended = shared.log_section(
             || database.insert_position(),
             || {
                 database.status.set_committing(xid, pid);
-                let appended = database.store.append(RECORD_COMMIT, log, &body);
+                let appended = log_commit(database, log, &drops);
                 match &appended {
                     Ok(appended) => {
+                        // Neither before: a checkpoint would list what may yet be rolled back;
+                        // nor later: it would find neither them nor the transaction.
+                        database.pending_drops.lock().extend(drops.iter().copied());
                         database.status.set_committed(xid, pid, appended.end.0);
                         shared.clear_transaction();
                     }
@@ -454,18 +454,9 @@ impl Txn {
                 (appended, None)
             },
         );
-        let appended = match appended {
-            Ok(appended) => appended,
-            Err(error) => {
-                for dropped in &drops {
-                    database.pending_drops.lock().remove(dropped);
-                }
-                return Err(error.into()); // and rolls back
-            }
-        };
+        let appended = appended?; // or rolls back
         committed();
         self.end();
-        self.drops.iter().for_each(|file| database.files.forget(*file));
         if !drops.is_empty() {
             // Not before the commit is durable: a crash may still undo it.
             database.wait_durable(appended.end)?;
@@ -591,6 +582,25 @@ fn wait_of(acquired: Acquire) -> Option<LockWait> {
         Acquire::Wait(wait) => Some(wait),
         _ => None,
     }
+}
+
+/// Logs a commit and the files that it drops, in as many records as they take.
+fn log_commit(
+    database: &Database,
+    log: LogHeader,
+    drops: &[DroppedFile],
+) -> steppe_storage::Result<Appended> {
+    let body_of = |part: &[DroppedFile]| {
+        let mut body = Vec::new();
+        part.iter().for_each(|dropped| dropped.encode(&mut body));
+        body
+    };
+    let at_once = database.options.drops_per_record.max(1);
+    let (before, last) = drops.split_at(drops.len().saturating_sub(1) / at_once * at_once);
+    for part in before.chunks(at_once) {
+        database.store.append(RECORD_DROPS, log, &body_of(part))?;
+    }
+    database.store.append(RECORD_COMMIT, log, &body_of(last))
 }
 
 /// Reports a rollback that cannot be finished.

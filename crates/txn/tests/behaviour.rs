@@ -360,6 +360,28 @@ fn a_file_has_no_pages_before_its_first_entry() {
     assert_eq!(files, []);
 }
 
+/// More files than one log record may list.
+#[test]
+fn a_transaction_drops_any_number_of_files() {
+    let vfs = CrashVfs::new(7);
+    let database = open(&vfs);
+    let session = database.new_session();
+    let files: Vec<RelFileNumber> = (0..2000)
+        .map(|_| {
+            let (table, _) = table_of(&session, &[b"row"]);
+            table.file()
+        })
+        .collect();
+    check_space(&database, &files);
+    let mut txn = begin(&session);
+    txn.drop_files_at_commit(&files);
+    let _ = txn.commit().expect("commits");
+    check_space(&database, &[]);
+    drop((session, database));
+    let database = open(&vfs);
+    assert!(files.iter().all(|file| database.tree_of(*file).expect("is known").is_none()));
+}
+
 #[test]
 fn a_table_that_is_rolled_back_takes_its_pages_along() {
     let vfs = CrashVfs::new(7);

@@ -31,6 +31,7 @@ pub fn options(random: &SeededRandom) -> DatabaseOptions {
         undo_segment_bytes: 16 << 10,
         background: false,
         commits_per_horizon_check: 1 + random.below(8) as u32,
+        drops_per_record: 1,
         ..DatabaseOptions::default()
     }
 }
