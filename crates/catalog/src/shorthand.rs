@@ -79,9 +79,9 @@ fn longest_phrase(text: &[u8]) -> Option<u8> {
     (0..LAST).filter(fits).max_by_key(|number| PHRASES[usize::from(*number)].len())
 }
 
-/// The JSON that was written short.
-pub(crate) fn expand(short: &[u8]) -> Result<Vec<u8>> {
-    let mut json = Vec::with_capacity(short.len() * 3);
+/// The JSON that was written short, in the place of what `json` holds.
+pub(crate) fn expand(short: &[u8], json: &mut Vec<u8>) -> Result<()> {
+    json.clear();
     for byte in short {
         match byte {
             1..=LAST => json.extend_from_slice(PHRASES[usize::from(byte - 1)].as_bytes()),
@@ -89,7 +89,7 @@ pub(crate) fn expand(short: &[u8]) -> Result<Vec<u8>> {
             _ => return Err(Error::internal("unreadable catalog row")),
         }
     }
-    Ok(json)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -108,9 +108,13 @@ mod tests {
             let json = serde_json::to_vec(&relation).expect("serializable");
             let short = shorten(&json);
             assert!(short.len() < json.len() * 2 / 3, "{} of {}", short.len(), json.len());
-            assert_eq!(expand(&short).expect("ours"), json);
+            let mut expanded = b"what was there before".to_vec();
+            expand(&short, &mut expanded).expect("ours");
+            assert_eq!(expanded, json);
         }
-        assert!(expand(&[0]).is_err() && expand(&[LAST + 1]).is_err());
+        for unknown in [0, LAST + 1] {
+            assert!(expand(&[unknown], &mut Vec::new()).is_err());
+        }
     }
 
     #[test]

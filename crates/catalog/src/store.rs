@@ -35,8 +35,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use steppe_txn::{
-    Action, Database, IsolationLevel, ModifyOutcome, OverflowRef, OverflowStore, RelFileNumber,
-    RelationLockMode, RowBuf, RowId, TableStore, Txn,
+    Action, Database, IsolationLevel, LockWait, ModifyOutcome, OverflowRef, OverflowStore,
+    RelFileNumber, RelationLockMode, RowBuf, RowId, TableStore, Txn,
 };
 use steppe_types::oid::FIRST_NORMAL_OID;
 use steppe_types::{Error, Oid, Result, SqlState};
@@ -148,8 +148,9 @@ impl CatalogStore {
         let mut catalog = Catalog::default();
         let mut row_ids = self.row_ids.lock();
         let mut cursor = self.rows.scan_all(txn.view())?;
+        let mut json = Vec::new();
         while cursor.next_batch(&mut |row, bytes| {
-            let object = self.read(row, bytes)?;
+            let object = self.read(row, bytes, &mut json)?;
             row_ids.insert(install(&mut catalog, object), row);
             Ok(())
         })? {}
@@ -160,19 +161,19 @@ impl CatalogStore {
         Ok(())
     }
 
-    fn read(&self, row: RowId, bytes: &[u8]) -> Result<StoredObject> {
+    fn read(&self, row: RowId, bytes: &[u8], json: &mut Vec<u8>) -> Result<StoredObject> {
         let unreadable = |e: serde_json::Error| {
             Error::internal(format!("unreadable catalog row {}: {e}", row.0))
         };
-        let json = match out_of_line(bytes)? {
-            None => expand(&bytes[1..])?,
+        match out_of_line(bytes)? {
+            None => expand(&bytes[1..], json)?,
             Some(reference) => {
                 let mut short = Vec::new();
                 self.overflow.get(reference, &mut short)?;
-                expand(&short)?
+                expand(&short, json)?;
             }
-        };
-        serde_json::from_slice(&json).map_err(unreadable)
+        }
+        serde_json::from_slice(json).map_err(unreadable)
     }
 
     fn new_epoch(&self) -> u64 {
@@ -207,10 +208,10 @@ impl CatalogStore {
     }
 
     /// Excludes other transactions from creating (or renaming to) the same name until this one
-    /// ends. Waits.
-    pub fn lock_name(&self, txn: &Txn, schema: Oid, name: &str) -> Result<()> {
+    /// ends; `None`: granted.
+    pub fn lock_name(&self, txn: &Txn, schema: Oid, name: &str) -> Result<Option<LockWait>> {
         let hash = name_hash(schema, name) as u32;
-        txn.lock_relation_blocking(hash | NAME_LOCK_BIT, RelationLockMode::AccessExclusive)
+        txn.lock_relation(hash | NAME_LOCK_BIT, RelationLockMode::AccessExclusive)
     }
 
     /// Adds or replaces a relation.

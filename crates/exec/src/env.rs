@@ -70,6 +70,11 @@ pub trait SessionServices: Send + Sync {
         wait.wait_blocking()
     }
 
+    /// Does what may take long, letting other sessions of the worker go on.
+    fn in_place(&self, work: &mut dyn FnMut()) {
+        work();
+    }
+
     /// The catalog in force, if it is newer than the one the statement was planned against: asked
     /// after a lock was taken in the middle of a statement.
     fn newer_catalog(&self, planned: &Arc<Catalog>) -> Option<Arc<Catalog>> {

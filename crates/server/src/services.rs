@@ -263,6 +263,10 @@ impl SessionServices for Core {
         self.wait_in_place(wait)
     }
 
+    fn in_place(&self, work: &mut dyn FnMut()) {
+        tokio::task::block_in_place(work);
+    }
+
     fn see_catalog(&self, catalog: &Arc<Catalog>) {
         self.names.lock().catalog = Arc::clone(catalog);
     }

@@ -62,7 +62,7 @@ fn current(ctx: &mut DdlContext<'_>, table: Oid) -> Result<Arc<Relation>> {
 /// Gives the children of a table its new column, and theirs.
 fn add_below(ctx: &mut DdlContext<'_>, table: Oid, column: &Column) -> Result<()> {
     for child in partition::children(ctx, table)? {
-        ctx.txn.lock_relation_blocking(child.oid, RelationLockMode::AccessExclusive)?;
+        ctx.lock(child.oid, RelationLockMode::AccessExclusive)?;
         let mut child = (*current(ctx, child.oid)?).clone();
         if let Some(at) = child.column_index(&column.name) {
             check_same_type(&child, &child.columns[at], column)?;

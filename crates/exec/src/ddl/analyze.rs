@@ -97,7 +97,7 @@ pub(crate) fn vacuum(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt) -> Result<&'st
 
 /// Sweeps a table, its indexes and its out-of-line values.
 fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
-    ctx.txn.lock_relation_blocking(table.oid, RelationLockMode::ShareUpdateExclusive)?;
+    ctx.lock(table.oid, RelationLockMode::ShareUpdateExclusive)?;
     // It may have been dropped while we waited.
     let Some(table) = ctx.catalog().relation(table.oid).cloned() else { return Ok(()) };
     let catalog = ctx.catalog();
@@ -139,7 +139,7 @@ fn analyze_target(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()>
 
 /// Samples a table and stores its statistics.
 fn analyze_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<Option<Sample>> {
-    ctx.txn.lock_relation_blocking(table.oid, RelationLockMode::ShareUpdateExclusive)?;
+    ctx.lock(table.oid, RelationLockMode::ShareUpdateExclusive)?;
     // It may have been dropped while we waited.
     let Some(table) = ctx.catalog().relation(table.oid).cloned() else { return Ok(None) };
     let pages = match table.storage {

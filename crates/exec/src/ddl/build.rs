@@ -16,8 +16,8 @@ use crate::expr::{Compiler, Row};
 use crate::modify::shown_key;
 use crate::sorter::{SortColumn, Sorter};
 use std::sync::Arc;
-use steppe_catalog::Relation;
-use steppe_txn::{IndexEntry, IndexInsert, IndexStore, RowId};
+use steppe_catalog::{IndexInfo, Relation};
+use steppe_txn::{Database, IndexEntry, IndexInsert, IndexStore, RowId, TableStore};
 use steppe_types::{Datum, Error, Result, SqlState, oid};
 
 /// Entries handed to the tree at once.
@@ -35,6 +35,9 @@ pub(crate) fn build(
     let store = IndexStore::create(ctx.txn, unique)?;
     index.storage = Some(store.file());
     let database = ctx.store.database().clone();
+    if needs_no_entries(&database, table, index)? {
+        return Ok(());
+    }
     let table = Arc::new(table.clone());
     let rows = TableAccess::open(&database, &table)?;
     let catalog = ctx.catalog();
@@ -50,6 +53,20 @@ pub(crate) fn build(
     })?;
     sorter.finish()?;
     insert_sorted(ctx, &rows, &access, &mut sorter)
+}
+
+/// Whether the table never had a row, and the index has no expression that might be refused.
+fn needs_no_entries(database: &Database, table: &Relation, index: &Relation) -> Result<bool> {
+    let info = index.index.as_deref();
+    let is_plain = |info: &IndexInfo| {
+        info.predicate.is_none() && info.keys.iter().all(|key| key.expression.is_none())
+    };
+    match table.storage {
+        Some(file) if info.is_some_and(is_plain) => {
+            Ok(TableStore::open(database, file).tree()?.is_none())
+        }
+        _ => Ok(false),
+    }
 }
 
 /// Sorts entries by key, those of one key by row id.

@@ -279,7 +279,7 @@ fn add_check(
         return Ok(relation);
     }
     for child in partition::children(ctx, relation.oid)? {
-        ctx.txn.lock_relation_blocking(child.oid, RelationLockMode::AccessExclusive)?;
+        ctx.lock(child.oid, RelationLockMode::AccessExclusive)?;
         let check = PendingCheck {
             name: Some(name.clone()),
             column: None,
@@ -446,7 +446,7 @@ fn add_key(
     let name = match key.name {
         Some(name) => {
             let schema = relation.schema;
-            ctx.store.lock_name(ctx.txn, schema, &name)?;
+            ctx.lock_name(schema, &name)?;
             if ctx.catalog().relation_named(schema, &name).is_some() {
                 return Err(Error::new(
                     SqlState::DUPLICATE_TABLE,
@@ -530,7 +530,7 @@ pub(crate) fn set_not_null(
     ctx.put(relation.clone())?;
     let children = if goes_down { partition::children(ctx, relation.oid)? } else { Vec::new() };
     for child in children {
-        ctx.txn.lock_relation_blocking(child.oid, RelationLockMode::AccessExclusive)?;
+        ctx.lock(child.oid, RelationLockMode::AccessExclusive)?;
         let places = positions.iter().map(|p| partition::attnum_in(&child, &relation, *p));
         let places = places.collect::<Result<Vec<i16>>>()?;
         let done = set_not_null(ctx, (*child).clone(), &places, true);

@@ -69,7 +69,7 @@ pub(super) fn dependents(
     }
     for dependent in &found {
         let (Object::Relation(oid) | Object::Default(oid, _)) = dependent.object else { continue };
-        ctx.txn.lock_relation_blocking(oid, RelationLockMode::AccessExclusive)?;
+        ctx.lock(oid, RelationLockMode::AccessExclusive)?;
     }
     let lines: Vec<String> =
         found.iter().map(|d| format!("drop cascades to {}", name(d.object))).collect();

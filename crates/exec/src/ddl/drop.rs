@@ -117,7 +117,7 @@ fn find_to_drop(
         && relation.index.is_none()
     {
         // Its parent's map changes, and it may have come there just now.
-        ctx.txn.lock_relation_blocking(of.parent, RelationLockMode::AccessExclusive)?;
+        ctx.lock(of.parent, RelationLockMode::AccessExclusive)?;
     }
     Ok(Some(relation))
 }
@@ -128,15 +128,13 @@ fn lock_above(ctx: &mut DdlContext<'_>, name: &RangeVar) -> Result<()> {
     let Some(found) = ctx.find(name)?.filter(|found| !found.is_system()) else { return Ok(()) };
     match (&found.index, &found.partition_of) {
         (Some(info), _) => lock_tree(ctx, info.table),
-        (None, Some(of)) => {
-            ctx.txn.lock_relation_blocking(of.parent, RelationLockMode::AccessExclusive)
-        }
+        (None, Some(of)) => ctx.lock(of.parent, RelationLockMode::AccessExclusive),
         (None, None) => Ok(()),
     }
 }
 
 fn lock_tree(ctx: &mut DdlContext<'_>, table: Oid) -> Result<()> {
-    ctx.txn.lock_relation_blocking(table, RelationLockMode::AccessExclusive)?;
+    ctx.lock(table, RelationLockMode::AccessExclusive)?;
     for child in partition::children(ctx, table)? {
         lock_tree(ctx, child.oid)?;
     }
@@ -227,11 +225,11 @@ pub(crate) fn drop_relation(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -
     let children = partition::children(ctx, relation.oid)?;
     // What inherits from it goes by itself.
     for child in children.into_iter().filter(|child| child.partition_of.is_some()) {
-        ctx.txn.lock_relation_blocking(child.oid, RelationLockMode::AccessExclusive)?;
+        ctx.lock(child.oid, RelationLockMode::AccessExclusive)?;
         drop_relation(ctx, child)?;
     }
     if let Some(info) = &relation.index {
-        ctx.txn.lock_relation_blocking(info.table, RelationLockMode::AccessExclusive)?;
+        ctx.lock(info.table, RelationLockMode::AccessExclusive)?;
         if let Some(table) = ctx.catalog().relation(info.table).cloned() {
             let mut table = (*table).clone();
             table.indexes.retain(|i| *i != relation.oid);
@@ -247,7 +245,7 @@ pub(crate) fn drop_relation(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -
     let owned: Vec<Oid> =
         ctx.catalog().referrers(relation.oid).filter(is_owned).map(|r| r.oid).collect();
     for sequence in owned {
-        ctx.txn.lock_relation_blocking(sequence, RelationLockMode::AccessExclusive)?;
+        ctx.lock(sequence, RelationLockMode::AccessExclusive)?;
         remove_with_storage(ctx, sequence)?;
     }
     remove_with_storage(ctx, relation.oid)

@@ -20,7 +20,7 @@ pub(super) fn create_extension(
 ) -> Result<()> {
     let name = create.name.as_str();
     // Whoever installs the same one waits.
-    ctx.store.lock_name(ctx.txn, PG_CATALOG, name)?;
+    ctx.lock_name(PG_CATALOG, name)?;
     if ctx.catalog().extension_named(name).is_some() {
         let message = format!("extension \"{name}\" already exists");
         if create.if_not_exists {
@@ -104,7 +104,7 @@ fn create_view(
     let brought = Builtins::get().procs_of_extension(available.name);
     let function = brought.into_iter().find(|proc| proc.name == *function);
     let function = function.ok_or_else(|| Error::internal("an extension's function is missing"))?;
-    ctx.store.lock_name(ctx.txn, schema, name)?;
+    ctx.lock_name(schema, name)?;
     let catalog = ctx.catalog();
     if catalog.relation_named(schema, name).is_some() {
         return Err(Error::new(
@@ -138,7 +138,7 @@ pub(super) fn drop_extensions(ctx: &mut DdlContext<'_>, stmt: &DropStmt) -> Resu
             return Err(Error::internal("DROP EXTENSION without a name"));
         };
         let name = name.name();
-        ctx.store.lock_name(ctx.txn, PG_CATALOG, name)?;
+        ctx.lock_name(PG_CATALOG, name)?;
         match ctx.catalog().extension_named(name) {
             Some(extension) => doomed.push(extension.clone()),
             None => {
@@ -170,7 +170,7 @@ fn drop_extension(ctx: &mut DdlContext<'_>, extension: &Extension) -> Result<()>
     // The tables that it partitioned stay as they are, and are nobody's business any more.
     let catalog = ctx.catalog();
     for table in catalog.relations().filter(|table| table.pathman.is_some()) {
-        ctx.txn.lock_relation_blocking(table.oid, RelationLockMode::AccessExclusive)?;
+        ctx.lock(table.oid, RelationLockMode::AccessExclusive)?;
         ctx.put(Relation { pathman: None, ..(**table).clone() })?;
     }
     ctx.store.remove_extension(ctx.store.changes(ctx.pending), extension.oid);

@@ -77,7 +77,7 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
     let name = match &create.name {
         Some(name) => {
             let short = truncate_name(name).to_string();
-            ctx.store.lock_name(ctx.txn, table.schema, &short)?;
+            ctx.lock_name(table.schema, &short)?;
             if ctx.catalog().relation_named(table.schema, &short).is_some() {
                 if create.if_not_exists {
                     ctx.notice_of(
@@ -391,7 +391,7 @@ pub(crate) fn reindex(ctx: &mut DdlContext<'_>, reindex: &ReindexStmt) -> Result
                     format!("\"{}\" is not an index", index.name),
                 ));
             };
-            ctx.txn.lock_relation_blocking(info.table, RelationLockMode::Share)?;
+            ctx.lock(info.table, RelationLockMode::Share)?;
             if index.kind == RelKind::Index {
                 return rebuild(ctx, index.oid);
             }
@@ -399,7 +399,7 @@ pub(crate) fn reindex(ctx: &mut DdlContext<'_>, reindex: &ReindexStmt) -> Result
                 let table = part.index.as_ref().map(|info| info.table);
                 let table = table.ok_or_else(|| Error::internal("a part is no index"))?;
                 if part.kind == RelKind::Index {
-                    ctx.txn.lock_relation_blocking(table, RelationLockMode::Share)?;
+                    ctx.lock(table, RelationLockMode::Share)?;
                     rebuild(ctx, part.oid)?;
                 }
             }
@@ -408,9 +408,9 @@ pub(crate) fn reindex(ctx: &mut DdlContext<'_>, reindex: &ReindexStmt) -> Result
         ReindexTarget::Table(name) => {
             let table = ctx.open_table(name, RelationLockMode::Share)?;
             for leaf in partition::leaves(ctx, &table)? {
-                ctx.txn.lock_relation_blocking(leaf.oid, RelationLockMode::Share)?;
+                ctx.lock(leaf.oid, RelationLockMode::Share)?;
                 for index in leaf.indexes.clone() {
-                    ctx.txn.lock_relation_blocking(index, RelationLockMode::AccessExclusive)?;
+                    ctx.lock(index, RelationLockMode::AccessExclusive)?;
                     rebuild(ctx, index)?;
                 }
             }

@@ -228,7 +228,7 @@ pub(crate) fn create_schema(ctx: &mut DdlContext<'_>, create: &CreateSchemaStmt)
         .detail("The prefix \"pg_\" is reserved for system schemas."));
     }
     // Schema names share one name space: that of schema 0.
-    ctx.store.lock_name(ctx.txn, 0, name)?;
+    ctx.lock_name(0, name)?;
     if ctx.catalog().schema_named(name).is_some() {
         let message = format!("schema \"{name}\" already exists");
         if create.if_not_exists {
@@ -364,7 +364,7 @@ fn rename_inherited_constraint(
 }
 
 fn rename_relation(ctx: &mut DdlContext<'_>, relation: &Arc<Relation>, new: String) -> Result<()> {
-    ctx.store.lock_name(ctx.txn, relation.schema, &new)?;
+    ctx.lock_name(relation.schema, &new)?;
     let catalog = ctx.catalog();
     if catalog.relation_named(relation.schema, &new).is_some() {
         return Err(Error::new(

@@ -5,8 +5,9 @@
 //! ([`DdlContext::run`]) writes them through [`CatalogStore`]. Others see the
 //! result when the transaction commits; a rollback undoes objects and storage alike.
 //!
-//! Statements run to their end in the calling thread and may wait for locks
-//! there: the caller makes sure that this blocks nobody else.
+//! Statements run to their end in the calling thread. Locks are waited for in place
+//! ([`SessionServices::block_on`]), and rows are read so (scan.rs): what [`is_brief`] holds up
+//! nobody. With others the caller sees to that.
 //!
 //! Sources: PostgreSQL's src/backend/commands (tablecmds.c, indexcmds.c,
 //! sequence.c, dropcmds.c), parser/parse_utilcmd.c.
@@ -109,6 +110,18 @@ pub fn is_ddl(statement: &Statement) -> bool {
     )
 }
 
+/// Whether a statement does nothing that takes long but what it does in place: it makes an object
+/// that has no rows yet.
+pub fn is_brief(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::CreateTable(_)
+            | Statement::CreateSequence(_)
+            | Statement::CreateView(_)
+            | Statement::CreateSchema(_)
+    )
+}
+
 /// What a DDL statement is called in messages.
 pub fn command_name(statement: &Statement) -> &'static str {
     match statement {
@@ -185,6 +198,22 @@ impl DdlContext<'_> {
     pub(crate) fn remove(&mut self, oid: Oid) -> Result<()> {
         self.store.remove_relation(self.store.changes(self.pending), oid);
         Ok(())
+    }
+
+    /// Locks a relation, waiting in place.
+    pub(crate) fn lock(&self, oid: Oid, mode: RelationLockMode) -> Result<()> {
+        match self.txn.lock_relation(oid, mode)? {
+            Some(wait) => self.services.block_on(wait),
+            None => Ok(()),
+        }
+    }
+
+    /// Keeps other transactions from using a name that is free, until this one ends.
+    pub(crate) fn lock_name(&self, schema: Oid, name: &str) -> Result<()> {
+        match self.store.lock_name(self.txn, schema, name)? {
+            Some(wait) => self.services.block_on(wait),
+            None => Ok(()),
+        }
     }
 
     /// Runs a statement, and writes what it has changed.
@@ -271,7 +300,7 @@ impl DdlContext<'_> {
     ) -> Result<Option<(Oid, String)>> {
         let schema = self.target_schema(name)?;
         let short = truncate_name(&name.name).to_string();
-        self.store.lock_name(self.txn, schema, &short)?;
+        self.lock_name(schema, &short)?;
         if self.catalog().relation_named(schema, &short).is_none() {
             return Ok(Some((schema, short)));
         }
@@ -303,7 +332,7 @@ impl DdlContext<'_> {
             if taken.iter().any(|t| **t == *name) {
                 continue;
             }
-            self.store.lock_name(self.txn, schema, &name)?;
+            self.lock_name(schema, &name)?;
             if self.catalog().relation_named(schema, &name).is_none() {
                 return Ok(name);
             }
@@ -350,7 +379,7 @@ impl DdlContext<'_> {
     ) -> Result<Option<Arc<Relation>>> {
         loop {
             let Some(found) = self.find(name)? else { return Ok(None) };
-            self.txn.lock_relation_blocking(found.oid, mode)?;
+            self.lock(found.oid, mode)?;
             match self.find(name)? {
                 Some(now) if now.oid == found.oid => return Ok(Some(now)),
                 _ => continue,

@@ -6,23 +6,29 @@ use crate::context::ExecContext;
 use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler, Row};
 use crate::statement::no_plan;
+use std::sync::Arc;
 use steppe_sql::bind::over_row;
 use steppe_sql::expr::Expr;
 use steppe_txn::RowId;
 use steppe_types::{Datum, Result};
 
-/// Calls `f` on every visible row with its values. Earlier commands of the transaction count.
+/// Calls `f` on every visible row with its values, in place. Earlier commands of the transaction
+/// count.
 pub(crate) fn scan_rows(
     ctx: &mut DdlContext<'_>,
     table: &TableAccess,
     f: &mut dyn FnMut(RowId, &[Datum]) -> Result<()>,
 ) -> Result<()> {
     let Some(rows) = table.rows() else { return Ok(()) };
+    if rows.tree()?.is_none() {
+        return Ok(());
+    }
     ctx.txn.start_statement()?;
     let mut cursor = rows.scan_all(ctx.txn.view())?;
     let mut values = Vec::new();
-    loop {
-        ctx.services.check_interrupts()?;
+    let services = Arc::clone(&ctx.services);
+    let mut scan = || loop {
+        services.check_interrupts()?;
         let more = cursor.next_batch(&mut |id, row| {
             values.clear();
             table.decode_all(row, &mut values)?;
@@ -31,7 +37,10 @@ pub(crate) fn scan_rows(
         if !more {
             return Ok(());
         }
-    }
+    };
+    let mut done = Ok(());
+    services.in_place(&mut || done = scan());
+    done
 }
 
 /// What is done with the rows of a page.

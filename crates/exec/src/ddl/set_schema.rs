@@ -104,7 +104,7 @@ fn move_all(
     let sequences = catalog.referrers(relation.oid).filter(owned).cloned();
     let along: Vec<Arc<Relation>> = indexes.chain(sequences).collect();
     for moved in std::iter::once(relation).chain(&along) {
-        ctx.store.lock_name(ctx.txn, schema, &moved.name)?;
+        ctx.lock_name(schema, &moved.name)?;
         if ctx.catalog().relation_named(schema, &moved.name).is_some() {
             let message =
                 format!("relation \"{}\" already exists in schema \"{name}\"", moved.name);

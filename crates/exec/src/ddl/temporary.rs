@@ -56,7 +56,7 @@ pub fn on_commit(ctx: &mut DdlContext<'_>) -> Result<()> {
             OnCommit::PreserveRows => {}
             OnCommit::DeleteRows => {
                 if has_rows(ctx, &table)? {
-                    ctx.txn.lock_relation_blocking(table.oid, RelationLockMode::AccessExclusive)?;
+                    ctx.lock(table.oid, RelationLockMode::AccessExclusive)?;
                     drop::empty_table(ctx, &table)?;
                 }
             }
@@ -87,7 +87,7 @@ fn drop_with_dependents(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -> Re
         // It goes with its table.
         return Ok(());
     }
-    ctx.txn.lock_relation_blocking(relation.oid, RelationLockMode::AccessExclusive)?;
+    ctx.lock(relation.oid, RelationLockMode::AccessExclusive)?;
     let views = depend::silently(&ctx.catalog(), Object::Relation(relation.oid));
     drop::drop_dependents(ctx, &views)?;
     drop::drop_relation(ctx, relation)

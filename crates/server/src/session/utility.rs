@@ -134,7 +134,10 @@ impl Session {
             self.check_writable(ddl::command_name(statement))?;
         }
         self.start_statement()?;
-        let tag = self.with_ddl(source, |context| ddl::execute(statement, context))?;
+        let tag = match ddl::is_brief(statement) {
+            true => self.with_brief_ddl(source, |context| ddl::execute(statement, context))?,
+            false => self.with_ddl(source, |context| ddl::execute(statement, context))?,
+        };
         self.end_statement();
         Ok(CommandTag::Plain(tag))
     }
@@ -157,9 +160,18 @@ impl Session {
         Ok(CommandTag::Plain("ALTER TABLE"))
     }
 
-    /// Runs what changes the catalog, where waiting holds up nobody; afterwards the changes are
-    /// in force.
+    /// Runs what changes the catalog, where it holds up nobody; afterwards the changes are in
+    /// force.
     pub(super) fn with_ddl<T>(
+        &mut self,
+        source: &str,
+        f: impl FnOnce(&mut DdlContext<'_>) -> Result<T>,
+    ) -> Result<T> {
+        tokio::task::block_in_place(|| self.with_brief_ddl(source, f))
+    }
+
+    /// The same for what is brief: the worker's other sessions wait, and no thread is changed.
+    fn with_brief_ddl<T>(
         &mut self,
         source: &str,
         f: impl FnOnce(&mut DdlContext<'_>) -> Result<T>,
@@ -180,7 +192,7 @@ impl Session {
             temp: Arc::clone(&self.env.temp),
             parent_lock: RelationLockMode::AccessExclusive,
         };
-        let done = tokio::task::block_in_place(|| context.run(f));
+        let done = context.run(f);
         if done.is_err() {
             // Functions must not see what has failed.
             self.core.set_names(self.names.clone(), self.xact.changes.as_ref());

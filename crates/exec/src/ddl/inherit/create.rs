@@ -235,14 +235,16 @@ pub(in super::super) fn merge_constraints(
     relation: Relation,
 ) -> Result<Relation> {
     let mut relation = relation;
+    let mut has_changed = false;
     for parent in parents {
         for theirs in parent.constraints.iter().filter(|theirs| !theirs.no_inherit) {
             if matches!(theirs.kind, ConstraintKind::Check { .. } | ConstraintKind::NotNull) {
                 merge_constraint(ctx, parent, theirs, &mut relation)?;
+                has_changed = true;
             }
         }
     }
-    if !parents.is_empty() {
+    if has_changed {
         ctx.put(relation.clone())?;
     }
     Ok(relation)

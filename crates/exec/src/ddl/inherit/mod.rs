@@ -55,7 +55,7 @@ pub(super) fn inheritors(ctx: &mut DdlContext<'_>, table: Oid) -> Result<Vec<Inh
                 Some(known) => known.parents += 1,
                 None => {
                     let mode = RelationLockMode::AccessExclusive;
-                    ctx.txn.lock_relation_blocking(child.oid, mode)?;
+                    ctx.lock(child.oid, mode)?;
                     found.push(Inheritor { table: child, parents: 1 });
                 }
             }

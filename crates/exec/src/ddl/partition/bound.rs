@@ -232,7 +232,7 @@ pub(in super::super) fn check_default_partition(
     let Some(default) = catalog.relation(default).cloned() else {
         return Err(Error::internal("the default partition has gone"));
     };
-    ctx.txn.lock_relation_blocking(default.oid, RelationLockMode::AccessExclusive)?;
+    ctx.lock(default.oid, RelationLockMode::AccessExclusive)?;
     check_rows(ctx, &default, (parent, default.oid), &|leaf| {
         let Relation { name, schema, .. } = named(&default, leaf);
         let message = format!(

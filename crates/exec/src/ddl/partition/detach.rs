@@ -124,7 +124,7 @@ pub fn finish_detach(ctx: &mut DdlContext<'_>, detaching: &Detaching) -> Result<
     for (relation, what) in
         [(detaching.parent, "partitioned table"), (detaching.partition, "partition")]
     {
-        ctx.txn.lock_relation_blocking(relation, mode)?;
+        ctx.lock(relation, mode)?;
         if ctx.catalog().relation(relation).is_none() {
             return Err(not_in_state(format!("{what} was removed concurrently")));
         }
@@ -142,9 +142,9 @@ pub fn finish_detach(ctx: &mut DdlContext<'_>, detaching: &Detaching) -> Result<
 fn finish(ctx: &mut DdlContext<'_>, parent: Oid, partition: &Relation) -> Result<()> {
     let mut users = ctx.txn.users_of(parent);
     while let Some(wait) = ctx.txn.wait_for_users(&mut users) {
-        wait.wait_blocking()?;
+        ctx.services.block_on(wait)?;
     }
-    ctx.txn.lock_relation_blocking(partition.oid, RelationLockMode::AccessExclusive)?;
+    ctx.lock(partition.oid, RelationLockMode::AccessExclusive)?;
     let catalog = ctx.catalog();
     let partition = catalog.relation(partition.oid);
     cut(ctx, partition.ok_or_else(|| Error::internal("the partition has gone"))?)

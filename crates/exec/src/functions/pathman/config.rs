@@ -31,7 +31,7 @@ fn change(
 ) -> Result<Datum> {
     Parent::open(spi, table)?;
     spi.ddl("ALTER TABLE", "", |ctx| {
-        ctx.txn.lock_relation_blocking(table, RelationLockMode::ShareUpdateExclusive)?;
+        ctx.lock(table, RelationLockMode::ShareUpdateExclusive)?;
         let catalog = ctx.catalog();
         let relation = relation_in(&catalog, table)?;
         let Some(pathman) = &relation.pathman else { return Ok(()) };

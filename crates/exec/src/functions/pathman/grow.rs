@@ -71,7 +71,7 @@ struct Step {
 
 impl Growth {
     fn run(&self, ctx: &mut DdlContext<'_>) -> Result<()> {
-        ctx.txn.lock_relation_blocking(self.parent, ctx.parent_lock)?;
+        ctx.lock(self.parent, ctx.parent_lock)?;
         loop {
             ctx.services.check_interrupts()?;
             let catalog = ctx.catalog();
