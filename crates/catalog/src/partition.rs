@@ -78,8 +78,10 @@ mod tests {
             collation: 0,
             opclass: None,
         };
-        parent.partition_key =
-            Some(PartitionKey { strategy: PartitionStrategy::Range, columns: vec![column] });
+        parent.partition_key = Some(Arc::new(PartitionKey {
+            strategy: PartitionStrategy::Range,
+            columns: vec![column],
+        }));
         parent
     }
 

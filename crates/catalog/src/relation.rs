@@ -77,7 +77,7 @@ pub struct Relation {
     pub overflow: Option<RelFileNumber>,
     /// PARTITION BY.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub partition_key: Option<PartitionKey>,
+    pub partition_key: Option<Arc<PartitionKey>>,
     /// PARTITION OF; of an index: that it belongs to the parent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition_of: Option<PartitionOf>,
@@ -85,8 +85,8 @@ pub struct Relation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pathman: Option<Arc<Pathman>>,
     /// INHERITS: the parents in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub inherits: Vec<Oid>,
+    #[serde(default, skip_serializing_if = "Shared::is_empty")]
+    pub inherits: Shared<Oid>,
     /// What ANALYZE found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statistics: Option<Arc<Statistics>>,
@@ -353,7 +353,7 @@ impl Relation {
             partition_key: None,
             partition_of: None,
             pathman: None,
-            inherits: Vec::new(),
+            inherits: Shared::default(),
             statistics: None,
             options: Shared::default(),
             comment: None,
@@ -408,6 +408,9 @@ impl Relation {
         self.columns.shrink();
         self.constraints.shrink_to_fit();
         self.indexes.shrink_to_fit();
+        if let Some(bound) = self.partition_of.as_mut().and_then(|of| of.bound.as_mut()) {
+            bound.shrink_to_fit();
+        }
         let Some(parent) = parent else { return };
         self.columns.share_with(&parent.columns);
         if let (Some(own), Some(of_parent)) = (&mut self.index, &parent.index) {
@@ -448,6 +451,14 @@ impl Constraint {
             local: true,
             no_inherit: false,
             parent: None,
+        }
+    }
+
+    /// The index that a primary key or unique constraint is kept by.
+    pub fn index(&self) -> Option<Oid> {
+        match self.kind {
+            ConstraintKind::Primary { index } | ConstraintKind::Unique { index } => Some(index),
+            ConstraintKind::Check { .. } | ConstraintKind::NotNull => None,
         }
     }
 

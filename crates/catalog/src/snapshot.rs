@@ -199,6 +199,7 @@ impl Catalog {
         if let Some(new) = Arc::get_mut(&mut relation) {
             let parent = new.partition_of.as_ref().map(|of| of.parent);
             new.compact(parent.and_then(|parent| self.relations.get(&parent)).map(|p| &**p));
+            self.share_names(new);
         }
         let old = self.relations.insert(relation.oid, relation.clone());
         let name = name_of(&relation);
@@ -210,6 +211,18 @@ impl Catalog {
             }
         }
         self.link(old.as_deref(), Some(&relation));
+    }
+
+    /// A constraint and its index are called the same: one name is kept.
+    fn share_names(&self, new: &mut Relation) {
+        if let Some(table) = new.index.as_ref().and_then(|info| self.relations.get(&info.table)) {
+            let its = table.constraints.iter().find(|c| c.index() == Some(new.oid));
+            its.into_iter().for_each(|constraint| share(&mut new.name, &constraint.name));
+        }
+        for constraint in &mut new.constraints {
+            let index = constraint.index().and_then(|index| self.relations.get(&index));
+            index.into_iter().for_each(|index| share(&mut constraint.name, &index.name));
+        }
     }
 
     /// Removes a relation.
@@ -339,6 +352,13 @@ impl Catalog {
             }
         }
         Ok(map)
+    }
+}
+
+/// Keeps `other` instead of a name of its own that is equal.
+fn share(own: &mut Arc<str>, other: &Arc<str>) {
+    if own == other {
+        *own = other.clone();
     }
 }
 

@@ -27,7 +27,7 @@ fn partition(w: &mut World, name: &str) -> Oid {
     };
     table.kind = RelKind::PartitionedTable;
     table.partition_key =
-        Some(PartitionKey { strategy: PartitionStrategy::Range, columns: vec![key] });
+        Some(Arc::new(PartitionKey { strategy: PartitionStrategy::Range, columns: vec![key] }));
     (table.storage, table.overflow) = (None, None);
     for index in &table.indexes {
         let mut index = (**w.catalog.relation(*index).expect("index exists")).clone();

@@ -33,6 +33,20 @@ pub enum PartitionBound {
     Default,
 }
 
+impl PartitionBound {
+    /// Gives up memory that it does not use.
+    pub fn shrink_to_fit(&mut self) {
+        match self {
+            PartitionBound::Range { lower, upper } => {
+                lower.shrink_to_fit();
+                upper.shrink_to_fit();
+            }
+            PartitionBound::List { values } => values.shrink_to_fit(),
+            PartitionBound::Hash { .. } | PartitionBound::Default => {}
+        }
+    }
+}
+
 /// One column of a range bound.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -259,13 +259,6 @@ fn constraints<'c>(
     context.catalog.relations().flat_map(|t| t.constraints.iter().map(move |c| (t, c)))
 }
 
-fn index_of(kind: &ConstraintKind) -> Option<Oid> {
-    match kind {
-        ConstraintKind::Primary { index } | ConstraintKind::Unique { index } => Some(*index),
-        _ => None,
-    }
-}
-
 fn table_constraints(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for (table, constraint) in constraints(context) {
         let kind = match constraint.kind {
@@ -274,7 +267,7 @@ fn table_constraints(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             ConstraintKind::Check { .. } | ConstraintKind::NotNull => "CHECK",
         };
         let unique = matches!(constraint.kind, ConstraintKind::Unique { .. });
-        let index = index_of(&constraint.kind).and_then(|i| context.catalog.relation(i));
+        let index = constraint.index().and_then(|i| context.catalog.relation(i));
         let info = index.and_then(|i| i.index.as_ref());
         let distinct = !info.is_some_and(|i| i.nulls_not_distinct);
         let schema = schema_name(context.catalog, table.schema);
@@ -326,7 +319,7 @@ fn constrained_columns<'c>(
 
 fn key_column_usage(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for (table, constraint) in constraints(context) {
-        if index_of(&constraint.kind).is_none() {
+        if constraint.index().is_none() {
             continue;
         }
         let schema = schema_name(context.catalog, table.schema);
@@ -368,7 +361,7 @@ fn constraint_column_usage(context: &SystemContext<'_>, out: &mut RowsBuilder) {
 /// Only keys: that is how PostgreSQL's view is written.
 fn constraint_table_usage(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for (table, constraint) in constraints(context) {
-        if index_of(&constraint.kind).is_none() {
+        if constraint.index().is_none() {
             continue;
         }
         let schema = schema_name(context.catalog, table.schema);

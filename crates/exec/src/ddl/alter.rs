@@ -569,7 +569,7 @@ fn drop_constraint(
         )));
     }
     for child in partition::children(ctx, table.oid)? {
-        ctx.txn.lock_relation_blocking(child.oid, RelationLockMode::AccessExclusive)?;
+        ctx.lock(child.oid, RelationLockMode::AccessExclusive)?;
         drop_from_child(ctx, &child, &constraint, scope.only)?;
     }
     if let ConstraintKind::NotNull = constraint.kind {
@@ -578,7 +578,7 @@ fn drop_constraint(
         }
     }
     ctx.put(table)?;
-    if let ConstraintKind::Primary { index } | ConstraintKind::Unique { index } = constraint.kind {
+    if let Some(index) = constraint.index() {
         let catalog = ctx.catalog();
         if let Some(index) = catalog.relation(index) {
             drop::drop_relation(ctx, index.clone())?;

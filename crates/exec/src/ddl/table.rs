@@ -65,7 +65,7 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
     check_columns(&relation)?;
     if let Some(spec) = &create.partition_by {
         let table = Arc::new(relation.clone());
-        relation.partition_key = Some(partition::partition_key(ctx, &table, spec)?);
+        relation.partition_key = Some(Arc::new(partition::partition_key(ctx, &table, spec)?));
     }
     if let (Some(parent), Some(bound)) = (&parent, &create.partition_bound) {
         relation.partition_of = Some(partition::partition_of(ctx, parent, &relation, bound)?);
@@ -74,7 +74,7 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
         create_storage(ctx, &mut relation)?;
     }
     // Nobody else can see it before the commit, but its own later statements lock it as usual.
-    ctx.txn.lock_relation_blocking(oid, RelationLockMode::AccessExclusive)?;
+    ctx.lock(oid, RelationLockMode::AccessExclusive)?;
     for serial in serials {
         sequence::create_owned(ctx, &mut relation, serial)?;
     }
@@ -119,7 +119,7 @@ pub fn create_table_as(
     }
     check_columns(&relation)?;
     create_storage(ctx, &mut relation)?;
-    ctx.txn.lock_relation_blocking(oid, RelationLockMode::AccessExclusive)?;
+    ctx.lock(oid, RelationLockMode::AccessExclusive)?;
     let relation = Arc::new(relation);
     ctx.put(relation.clone())?;
     Ok(Some(relation))

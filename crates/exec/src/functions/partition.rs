@@ -101,7 +101,7 @@ fn satisfies_hash_partition(args: &[Datum], call: &CallInfo, cx: &mut FnContext)
     };
     let invalid = |message: String| Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
     let hashed = |key: &&PartitionKey| key.strategy == PartitionStrategy::Hash;
-    let Some(key) = table.partition_key.as_ref().filter(hashed) else {
+    let Some(key) = table.partition_key.as_deref().filter(hashed) else {
         return invalid(format!("\"{}\" is not a hash partitioned table", table.name));
     };
     if modulus <= 0 {

@@ -110,7 +110,7 @@ impl Router {
 
 fn partitioned(catalog: &Catalog, table: Oid) -> Result<(&Arc<Relation>, &PartitionKey)> {
     let relation = catalog.relation(table);
-    let found = relation.and_then(|relation| Some((relation, relation.partition_key.as_ref()?)));
+    let found = relation.and_then(|relation| Some((relation, relation.partition_key.as_deref()?)));
     found.ok_or_else(|| Error::internal(format!("relation {table} is not partitioned")))
 }
 

@@ -236,10 +236,7 @@ pub(super) fn take_over(
 ) -> Result<()> {
     let of = PartitionOf { parent: parent_index.oid, bound: None, detach_pending: false };
     ctx.put(Relation { partition_of: Some(of), ..(**own).clone() })?;
-    let serves = |c: &&Constraint, oid: Oid| match c.kind {
-        ConstraintKind::Primary { index } | ConstraintKind::Unique { index } => index == oid,
-        _ => false,
-    };
+    let serves = |c: &&Constraint, oid: Oid| c.index() == Some(oid);
     let Some(model) = parent.constraints.iter().find(|c| serves(c, parent_index.oid)) else {
         return Ok(());
     };

@@ -13,7 +13,7 @@ use super::super::{DdlContext, build, drop, files_of, table};
 use super::{check_unique_covers_key, partition_key};
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{Style, constraint_definition};
-use steppe_catalog::{ConstraintKind, PartitionKey, Pathman, RelKind, Relation};
+use steppe_catalog::{PartitionKey, Pathman, RelKind, Relation};
 use steppe_sql::ast::PartitionSpec;
 use steppe_sql::bind::index::columns_of;
 use steppe_sql::bind::stored_key;
@@ -45,7 +45,7 @@ pub(crate) fn check_convertible(
 
 /// The table, locked against everybody.
 fn lock_table(ctx: &mut DdlContext<'_>, oid: Oid) -> Result<Arc<Relation>> {
-    ctx.txn.lock_relation_blocking(oid, RelationLockMode::AccessExclusive)?;
+    ctx.lock(oid, RelationLockMode::AccessExclusive)?;
     let relation = ctx.catalog().relation(oid).cloned();
     relation.ok_or_else(|| {
         Error::new(SqlState::UNDEFINED_TABLE, format!("relation with OID {oid} does not exist"))
@@ -67,7 +67,7 @@ pub(crate) fn make_partitioned(
     if plain.columns.iter().any(|column| column.generated) {
         return Err(Error::not_supported("generated columns of partitioned tables"));
     }
-    let mut relation = Relation { partition_key: Some(key), ..(*plain).clone() };
+    let mut relation = Relation { partition_key: Some(Arc::new(key)), ..(*plain).clone() };
     pathman.own_constraints = give_up_constraints(ctx, &mut relation)?;
     let rows = keep_rows(ctx, &plain)?;
     relation.kind = RelKind::PartitionedTable;
@@ -96,7 +96,7 @@ fn keep_rows(ctx: &mut DdlContext<'_>, plain: &Relation) -> Result<Oid> {
     }
     (rows.storage, rows.overflow) = (plain.storage, plain.overflow);
     let oid = rows.oid;
-    ctx.txn.lock_relation_blocking(oid, RelationLockMode::AccessExclusive)?;
+    ctx.lock(oid, RelationLockMode::AccessExclusive)?;
     ctx.put(rows)?;
     Ok(oid)
 }
@@ -107,22 +107,16 @@ fn give_up_constraints(ctx: &mut DdlContext<'_>, relation: &mut Relation) -> Res
     let catalog = ctx.catalog();
     let (mut definitions, mut given_up) = (Vec::new(), Vec::new());
     for constraint in &relation.constraints {
-        let index = match constraint.kind {
-            ConstraintKind::Primary { index } | ConstraintKind::Unique { index } => index,
-            _ => continue,
-        };
+        let Some(index) = constraint.index() else { continue };
         if check_unique_covers_key(relation, &constraint.columns, "UNIQUE").is_err() {
             let text = constraint_definition(&catalog, relation, constraint, Style::PLAIN);
             definitions.push(Arc::from(text));
             given_up.push(index);
         }
     }
-    relation.constraints.retain(|constraint| match constraint.kind {
-        ConstraintKind::Primary { index } | ConstraintKind::Unique { index } => {
-            !given_up.contains(&index)
-        }
-        _ => true,
-    });
+    relation
+        .constraints
+        .retain(|constraint| constraint.index().is_none_or(|index| !given_up.contains(&index)));
     for index in &given_up {
         let index = catalog.relation(*index).cloned();
         drop::drop_relation(ctx, index.ok_or_else(|| Error::internal("index has gone"))?)?;

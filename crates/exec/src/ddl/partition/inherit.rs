@@ -40,7 +40,7 @@ pub(in super::super) fn spread_index(
     let catalog = ctx.catalog();
     let index = catalog.relation(index).ok_or_else(|| Error::internal("index has gone"))?;
     for child in children(ctx, table.oid)? {
-        ctx.txn.lock_relation_blocking(child.oid, RelationLockMode::Share)?;
+        ctx.lock(child.oid, RelationLockMode::Share)?;
         let catalog = ctx.catalog();
         let child = catalog.relation(child.oid);
         let child = child.ok_or_else(|| Error::internal("a partition has gone"))?;
@@ -78,12 +78,7 @@ fn index_partition(
         check_unique_covers_key(partition, &attnums, what)?;
     }
     let include = info.include.iter().map(|a| moved(*a)).collect::<Result<Vec<_>>>()?;
-    let constraint = parent.constraints.iter().find(|c| match c.kind {
-        ConstraintKind::Primary { index } | ConstraintKind::Unique { index } => {
-            index == parent_index.oid
-        }
-        _ => false,
-    });
+    let constraint = parent.constraints.iter().find(|c| c.index() == Some(parent_index.oid));
     let names: Vec<&str> = parent_index.columns.iter().map(|column| &*column.name).collect();
     let (middle, label) = match (info.primary, constraint) {
         (true, _) => (String::new(), "pkey"),

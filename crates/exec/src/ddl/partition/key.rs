@@ -152,13 +152,13 @@ pub(in super::super) fn rename_in_key(
     old: &Arc<Relation>,
     renamed: &mut Relation,
 ) -> Result<()> {
-    let Some(mut key) = renamed.partition_key.clone() else { return Ok(()) };
+    let Some(mut key) = renamed.partition_key.as_deref().cloned() else { return Ok(()) };
     for column in &mut key.columns {
         let Some(text) = &column.expression else { continue };
         let bound = stored_expr(&ctx.catalog(), old, text, ExprPlace::PartitionKey)?;
         column.expression = Some(deparse::table_expression(&bound, Some(renamed)).into());
     }
-    renamed.partition_key = Some(key);
+    renamed.partition_key = Some(Arc::new(key));
     Ok(())
 }
 
