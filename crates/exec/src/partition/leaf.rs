@@ -1,4 +1,4 @@
-//! Locking a leaf at its first touch.
+//! Locking a leaf before its first touch, and what it is then.
 
 use crate::context::ExecContext;
 use std::sync::Arc;
@@ -39,16 +39,27 @@ pub(crate) fn lock_leaf(
     of: &Relation,
     mode: RelationLockMode,
 ) -> Result<Option<LockedLeaf>> {
-    if let Some(wait) = cx.txn()?.txn.lock_relation(leaf, mode)? {
-        cx.functions.services.block_on(wait)?;
+    wait_for_leaf(cx, leaf, mode)?;
+    Ok(locked_leaf(cx, leaf, of))
+}
+
+/// Locks a leaf, whatever it has become.
+pub(crate) fn wait_for_leaf(cx: &mut ExecContext, leaf: Oid, mode: RelationLockMode) -> Result<()> {
+    match cx.txn()?.txn.lock_relation(leaf, mode)? {
+        Some(wait) => cx.functions.services.block_on(wait),
+        None => Ok(()),
     }
+}
+
+/// What a leaf is that has been locked; `None` as for [`lock_leaf`].
+pub(crate) fn locked_leaf(cx: &ExecContext, leaf: Oid, of: &Relation) -> Option<LockedLeaf> {
     let planned = &cx.functions.catalog;
     let newer = cx.functions.services.newer_catalog(planned);
     let is_planned = newer.is_none();
     let catalog = newer.unwrap_or_else(|| planned.clone());
     let belongs = |leaf: &&Arc<Relation>| of.partition_key.is_none() || leaf.partition_of.is_some();
     let relation = catalog.relation(leaf).filter(belongs).cloned();
-    Ok(relation.map(|relation| LockedLeaf { relation, catalog, is_planned }))
+    relation.map(|relation| LockedLeaf { relation, catalog, is_planned })
 }
 
 /// Whether an index belongs to a partitioned one, at whatever level above.

@@ -33,7 +33,9 @@ mod template;
 pub(crate) use cache::LeafCache;
 pub(crate) use columns::ColumnMap;
 pub(crate) use known::{KnownValues, Stage};
-pub(crate) use leaf::{LockedLeaf, index_above, lock_leaf, lock_mode_of};
+pub(crate) use leaf::{
+    LockedLeaf, index_above, lock_leaf, lock_mode_of, locked_leaf, wait_for_leaf,
+};
 pub(crate) use leaf_statement::LeafStatements;
 pub(crate) use leaves::Leaves;
 pub(crate) use partners::corresponding;
