@@ -271,7 +271,7 @@ fn update(
     let Some(mut txn) = cx.take_txn() else {
         return Err(Error::internal("statement needs a transaction and has none"));
     };
-    let repeatable = txn.txn.isolation() == IsolationLevel::RepeatableRead;
+    let repeatable = txn.txn.isolation() != IsolationLevel::ReadCommitted;
     let mut kept = None;
     let values = &mut scratch.values;
     values.resize(modify.target.table.layout.len(), Datum::Null);

@@ -8,7 +8,8 @@
 //! psql runs a file as PostgreSQL's own regression tests do, echoing every line,
 //! but with verbose errors: the expected output holds the SQLSTATE of each error
 //! and the names of the table and constraint that it is about. Where in a
-//! server's source an error was raised (LOCATION) is dropped.
+//! server's source an error was raised (LOCATION) is dropped. A file that begins with
+//! `-- Sessions` is not for psql: see `sessions`.
 //!
 //! Each file gets an empty database: a fresh data directory of Steppe's, or a
 //! database of its own in PostgreSQL. Two lists keep the corpus honest, and both
@@ -32,6 +33,7 @@ use std::time::Duration;
 
 use crate::oracle::Oracle;
 use crate::process::{ServerOptions, ServerProcess, TempDir};
+use crate::sessions;
 
 /// The major version of PostgreSQL that writes the expected output.
 pub const EXPECTED_MAJOR: u32 = 18;
@@ -174,7 +176,7 @@ fn judge_steppe(case: &Case, binary: &Path) -> io::Result<Verdict> {
 /// What is wrong with Steppe's answers, if anything.
 fn steppe_difference(case: &Case, options: &ServerOptions) -> io::Result<Option<String>> {
     let (mut server, address) = ServerProcess::start(options, SERVER_TIMEOUT)?;
-    let output = run_psql(&case.script, address, "postgres")?;
+    let output = play(&case.script, address, "postgres")?;
     if let Some(status) = server.exited()? {
         return Ok(Some(format!("the server ended with {status}:\n{}", server.output())));
     }
@@ -203,7 +205,7 @@ fn update_expected(case: &Case, oracle: &Oracle) -> io::Result<Verdict> {
 fn ask(case: &Case, oracle: &Oracle) -> io::Result<String> {
     let database = format!("golden_{}", case.name);
     oracle.create_database(&database)?;
-    let output = run_psql(&case.script, oracle.address(), &database)?;
+    let output = play(&case.script, oracle.address(), &database)?;
     oracle.drop_database(&database)?;
     Ok(output)
 }
@@ -219,6 +221,15 @@ fn excused(difference: Option<io::Result<String>>, excuse: Option<(&str, &str)>)
         (Some(_), Some((_, reason))) => Verdict::Excused(reason.to_owned()),
         (Some(difference), None) => Verdict::Failed(difference),
     }
+}
+
+/// Runs a script and returns all that is to be seen of it.
+fn play(script: &Path, address: SocketAddr, database: &str) -> io::Result<String> {
+    let text = fs::read_to_string(script).map_err(|error| with_path(&error, script))?;
+    if sessions::is_for_sessions(&text) {
+        return sessions::run(&text, address, database);
+    }
+    run_psql(script, address, database)
 }
 
 /// Runs a script through psql and returns all that it printed.

@@ -6,6 +6,7 @@
 //! - [`differential`]: random statements that both must answer alike.
 //! - [`ddl_load`]: leaves of partitioned tables come and go while clients read and write.
 //! - [`golden`]: SQL files whose expected output PostgreSQL wrote.
+//! - [`sessions`]: scripts that several sessions run in turn.
 //! - [`kill9`] and [`ledger`]: what clients were promised must survive `kill -9`.
 //!
 //! No engine code is reachable from here: a server is a binary and an address.
@@ -19,3 +20,4 @@ mod leaves;
 pub mod ledger;
 pub mod oracle;
 pub mod process;
+pub mod sessions;

@@ -20,6 +20,7 @@ use crate::lock::{
     Acquire, AdvisoryScope, LockManager, LockOptions, LockTag, LockWait, SharedMode,
 };
 use crate::recovery::{self, RECORD_ACTIVE};
+use crate::serializable::Serializable;
 use crate::session::{Interrupt, SessionRegistry, SessionShared};
 use crate::status::StatusTable;
 use crate::table::RowIdRanges;
@@ -122,6 +123,7 @@ pub struct Database {
     pub(crate) undo: UndoLog,
     pub(crate) sessions: Arc<SessionRegistry>,
     pub(crate) locks: Arc<LockManager>,
+    pub(crate) serializable: Serializable,
     pub(crate) system: Tree,
     pub(crate) options: DatabaseOptions,
     pub(crate) files: Arc<Files>,
@@ -173,6 +175,7 @@ impl Database {
             status: StatusTable::new(analysis.next_xid()),
             undo,
             locks: LockManager::new(options.locks, Arc::clone(&sessions)),
+            serializable: Serializable::default(),
             sessions,
             files: Arc::new(Files::new(store.clone(), store.tree(system))),
             system: store.tree(system),

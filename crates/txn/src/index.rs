@@ -270,9 +270,17 @@ impl IndexStore {
                 self.insert_plain(txn, &self.tree_key(key, has_null, row), row)?
             };
             let (pid, xid) = match step {
-                Step::Done => return Ok(IndexInsert::Done),
-                Step::Duplicate(row) => return Ok(IndexInsert::Duplicate(row)),
                 Step::Running { pid, xid } => (pid, xid),
+                Step::Done | Step::Duplicate(_) => {
+                    // A duplicate that was not there when this transaction looked, if that is
+                    // what it is, had better be called so: it may try again.
+                    let tree_key = self.tree_key(key, has_null, row);
+                    txn.wrote(|all, member| all.changed_key(member, self.file(), &tree_key))?;
+                    return Ok(match step {
+                        Step::Duplicate(row) => IndexInsert::Duplicate(row),
+                        _ => IndexInsert::Done,
+                    });
+                }
             };
             if pid == 0 {
                 // Nobody can be waited for.
@@ -440,6 +448,9 @@ impl IndexStore {
         })?;
         if inserted.consumed > 0 {
             txn.chain(undo)?;
+            for (key, _) in &pairs[..inserted.consumed] {
+                txn.wrote(|all, member| all.changed_key(member, self.file(), key))?;
+            }
         }
         Ok((inserted.consumed, inserted.duplicate))
     }
@@ -484,7 +495,7 @@ impl IndexStore {
         if undo != 0 {
             txn.chain(undo)?;
         }
-        Ok(())
+        txn.wrote(|all, member| all.changed_key(member, self.file(), &tree_key))
     }
 
     // ----- reading -----
@@ -497,6 +508,8 @@ impl IndexStore {
         key: &[u8],
         buffer: &'a mut Vec<u8>,
     ) -> Result<Candidates<'a>> {
+        let range = Bound::Included(key);
+        view.reads(|all, member| all.read_keys(member, self.file(), range, range));
         let found = match self.file.tree()? {
             Some(tree) => tree.read(key, buffer)?,
             None => false,
@@ -534,6 +547,7 @@ impl IndexStore {
             Bound::Included(_) => after_upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded),
             other => other,
         };
+        view.reads(|all, member| all.read_keys(member, self.file(), lower, upper));
         Ok(IndexCursor {
             cursor: self.file.tree()?.map(|tree| tree.scan(lower, upper, direction)),
             view,

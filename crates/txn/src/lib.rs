@@ -13,7 +13,8 @@
 //!
 //! Reading order: `status` (who ended when), `view` (what a snapshot sees),
 //! `change` and `undo` (older versions), `table` and `index` (the stores),
-//! `files` (where they are), `txn` and `rollback`, `recovery`, `purge`, `lock`. README.md has the argument.
+//! `files` (where they are), `txn` and `rollback`, `recovery`, `purge`, `lock`,
+//! `serializable`. README.md has the argument.
 
 mod budget;
 mod cells;
@@ -28,6 +29,7 @@ mod overflow;
 mod purge;
 mod recovery;
 mod rollback;
+mod serializable;
 mod session;
 mod status;
 mod sweep;

@@ -294,6 +294,7 @@ impl TableStore {
     /// Reads the version of a row that the view sees. Allocates nothing once the
     /// buffer has grown, unless an older version has to be rebuilt.
     pub fn get(&self, view: &View, row: RowId, buffer: &mut RowBuf) -> Result<Option<RowMeta>> {
+        view.reads(|all, member| all.read_row(member, self.file.number(), row.0));
         let Some(tree) = self.file.tree()? else { return Ok(None) };
         if !tree.read(&row.0.to_be_bytes(), buffer.value_buffer())? {
             return Ok(None);
@@ -309,6 +310,7 @@ impl TableStore {
         to: Bound<RowId>,
         direction: Direction,
     ) -> Result<RowCursor> {
+        view.reads(|all, member| all.read_file(member, self.file.number()));
         Ok(RowCursor::new(self.file.tree()?.cloned(), view, from, to, direction))
     }
 
@@ -365,6 +367,7 @@ impl TableStore {
         })?;
         txn.body = body;
         txn.chain(undo)?;
+        txn.wrote(|all, member| all.inserted_row(member, self.file.number()))?;
         Ok(RowId(id))
     }
 
@@ -394,7 +397,7 @@ impl TableStore {
             let entries: Vec<_> = keys.iter().map(|key| &key[..]).zip(values).collect();
             insert_run(tree, txn, first, &entries)?;
         }
-        Ok(())
+        txn.wrote(|all, member| all.inserted_row(member, self.file.number()))
     }
 
     // ----- changing -----
@@ -411,6 +414,7 @@ impl TableStore {
         f: &mut dyn FnMut(Current<'_>, &mut Vec<u8>) -> Result<Action>,
     ) -> Result<ModifyOutcome> {
         txn.assign_xid();
+        txn.reads(|all, member| all.read_row(member, self.file.number(), row.0));
         loop {
             let step = self.modify_once(txn, row, f)?;
             let Blocked::By(owner, mode) = match step {
@@ -485,7 +489,14 @@ impl TableStore {
                     return Ok(());
                 }
                 Action::Replace { .. } if new == bytes => {
-                    step = Step::Done(ModifyOutcome::Done);
+                    // Nothing to write, but the row is held as if there were.
+                    let (mode, tag) = (RowLockMode::NoKeyUpdate, row_tag(tree, row));
+                    let locks = &txn.database().locks;
+                    step = if own || locks.try_lock_row(txn.shared(), tag, mode)? {
+                        Step::Done(ModifyOutcome::Done)
+                    } else {
+                        Step::Blocked(Blocked::By(None, mode))
+                    };
                     return Ok(());
                 }
                 Action::Replace { key_changed: false } => RowLockMode::NoKeyUpdate,
@@ -510,6 +521,7 @@ impl TableStore {
         txn.row = new;
         if undo != 0 {
             txn.chain(undo)?;
+            txn.wrote(|all, member| all.changed_row(member, self.file.number(), row.0))?;
         }
         Ok(step)
     }
@@ -523,6 +535,7 @@ impl TableStore {
         policy: WaitPolicy,
     ) -> Result<LockOutcome> {
         txn.assign_xid();
+        txn.reads(|all, member| all.read_row(member, self.file.number(), row.0));
         loop {
             let owner = match self.lock_once(txn, row, mode)? {
                 Step::Done(outcome) => return Ok(outcome),

@@ -19,6 +19,7 @@ use crate::lock::{
 };
 use crate::recovery::{RECORD_ABORT, RECORD_COMMIT, RECORD_DROPS, RECORD_NOTE};
 use crate::rollback::Undoer;
+use crate::serializable::{Member, Safety, Serializable};
 use crate::session::SessionShared;
 use crate::undo::UndoPtr;
 use crate::view::{Snapshot, View};
@@ -30,6 +31,8 @@ pub enum IsolationLevel {
     ReadCommitted,
     /// A snapshot per transaction.
     RepeatableRead,
+    /// That, and the outcome is that of some serial order.
+    Serializable,
 }
 
 /// What to wait for before a commit is reported.
@@ -52,6 +55,13 @@ pub struct UndoPosition {
     drops: usize,
 }
 
+/// How a transaction ended.
+#[derive(Clone, Copy)]
+enum Outcome {
+    Committed { wrote: bool },
+    RolledBack,
+}
+
 struct Savepoint {
     name: String,
     position: UndoPosition,
@@ -72,6 +82,8 @@ pub struct Txn {
     budget: UndoBudget,
     savepoints: Vec<Savepoint>,
     drops: Vec<RelFileNumber>,
+    /// SERIALIZABLE: since its snapshot.
+    member: Option<Arc<Member>>,
     ended: bool,
     /// Buffer for undo bodies, reused.
     pub(crate) body: Vec<u8>,
@@ -94,6 +106,7 @@ impl Txn {
             budget: UndoBudget::default(),
             savepoints: Vec::new(),
             drops: Vec::new(),
+            member: None,
             ended: false,
             body: Vec::new(),
             row: Vec::new(),
@@ -143,10 +156,67 @@ impl Txn {
             let message = "cannot have more than 2^32-2 commands in a transaction";
             Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
         })?;
-        if self.snapshot_lsn == 0 || self.isolation == IsolationLevel::ReadCommitted {
-            self.take_snapshot();
+        match self.isolation {
+            IsolationLevel::ReadCommitted => self.take_snapshot(),
+            _ if self.snapshot_lsn != 0 => {}
+            IsolationLevel::RepeatableRead => self.take_snapshot(),
+            IsolationLevel::Serializable => self.begin_serializable(),
         }
         Ok(())
+    }
+
+    /// Takes the snapshot of a serializable transaction.
+    fn begin_serializable(&mut self) {
+        let database = Arc::clone(self.database());
+        let (pid, read_only) = (self.shared().pid(), self.read_only);
+        let member = database.serializable.begin(pid, read_only, || self.take_snapshot());
+        if self.xid != 0 {
+            database.serializable.set_xid(&member, self.xid);
+        }
+        self.member = Some(member);
+    }
+
+    /// SERIALIZABLE READ ONLY DEFERRABLE, before the first statement: takes snapshots until
+    /// one is safe, so that the transaction can neither fail nor make another one fail.
+    /// `Some`: wait, then call again.
+    pub fn await_safe_snapshot(&mut self) -> Result<Option<LockWait>> {
+        let database = Arc::clone(self.database());
+        loop {
+            if self.snapshot_lsn == 0 {
+                self.begin_serializable();
+            }
+            let Some(member) = self.member.clone() else { return Ok(None) };
+            let wait = |pid| database.locks.wait_for_end(self.shared(), pid);
+            match database.serializable.safety(&member, wait) {
+                Ok(Safety::Safe) => return Ok(None),
+                Ok(_) => {
+                    database.serializable.rolled_back(&member);
+                    self.member = None;
+                    self.snapshot_lsn = 0;
+                    self.publish_held();
+                }
+                Err(Acquire::Wait(wait)) => return Ok(Some(wait)),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// SERIALIZABLE: notes what is about to be read.
+    pub(crate) fn reads(&self, what: impl FnOnce(&Serializable, &Member)) {
+        if let Some(member) = &self.member {
+            what(&self.database().serializable, member);
+        }
+    }
+
+    /// SERIALIZABLE: looks for conflicts with a change that was just made.
+    pub(crate) fn wrote(
+        &self,
+        conflicts: impl FnOnce(&Serializable, &Member) -> Result<()>,
+    ) -> Result<()> {
+        match &self.member {
+            Some(member) => conflicts(&self.database().serializable, member),
+            None => Ok(()),
+        }
     }
 
     /// Ends a statement: in READ COMMITTED its snapshot is let go, so that an
@@ -202,7 +272,8 @@ impl Txn {
     /// The current snapshot, ready to look through. It does not see what this
     /// statement itself writes.
     pub fn view(&self) -> View {
-        View { session: Arc::clone(&self.session), snapshot: self.snapshot() }
+        let (session, member) = (Arc::clone(&self.session), self.member.clone());
+        View { session, snapshot: self.snapshot(), member }
     }
 
     /// Keeps a snapshot valid beyond its statement, for an open portal. Each
@@ -241,6 +312,9 @@ impl Txn {
             let sessions = &database.sessions;
             self.xid = database.status.assign(self.shared().pid(), || sessions.snapshot_ranges());
             self.shared().set_xid(self.xid);
+            if let Some(member) = &self.member {
+                self.database().serializable.set_xid(member, self.xid);
+            }
         }
         self.xid
     }
@@ -426,9 +500,13 @@ impl Txn {
     /// so that whoever waited for a lock finds what it publishes (a new catalog version).
     pub fn commit_with(mut self, committed: impl FnOnce()) -> Result<CommitWait> {
         let wrote = self.shared().last_lsn() != 0 || !self.drops.is_empty();
+        self.wrote(|all, member| {
+            self.drops.iter().try_for_each(|file| all.dropped_file(member, *file))?;
+            all.prepare(member)
+        })?;
         if !wrote {
             committed();
-            self.finish_without_log();
+            self.finish_without_log(Outcome::Committed { wrote });
             return Ok(CommitWait { lsn: self.observed_lsn(), wrote: false });
         }
         let session = Arc::clone(&self.session);
@@ -456,7 +534,7 @@ impl Txn {
         );
         let appended = appended?; // or rolls back
         committed();
-        self.end();
+        self.end(Outcome::Committed { wrote });
         if !drops.is_empty() {
             // Not before the commit is durable: a crash may still undo it.
             database.wait_durable(appended.end)?;
@@ -477,7 +555,7 @@ impl Txn {
             return Ok(());
         }
         if self.shared().last_lsn() == 0 {
-            self.finish_without_log();
+            self.finish_without_log(Outcome::RolledBack);
             return Ok(());
         }
         if let Err(error) = self.undo_until(0) {
@@ -487,23 +565,30 @@ impl Txn {
         let session = Arc::clone(&self.session);
         let undoer = Undoer::new(&session.database, &session.shared, self.xid);
         let ended = undoer.finish(RECORD_ABORT);
-        self.end();
+        self.end(Outcome::RolledBack);
         ended
     }
 
     /// A transaction that logged nothing leaves no trace but its xid.
-    fn finish_without_log(&mut self) {
+    fn finish_without_log(&mut self, outcome: Outcome) {
         if self.xid != 0 {
             let end = self.database().insert_position();
             let (xid, pid) = (self.xid, self.shared().pid());
             self.database().status.set_aborted(xid, pid, end);
         }
         self.shared().clear_transaction();
-        self.end();
+        self.end(outcome);
     }
 
-    fn end(&mut self) {
+    fn end(&mut self, outcome: Outcome) {
         self.ended = true;
+        if let Some(member) = self.member.take() {
+            let all = &self.session.database.serializable;
+            match outcome {
+                Outcome::Committed { wrote } => all.committed(&member, wrote),
+                Outcome::RolledBack => all.rolled_back(&member),
+            }
+        }
         self.budget.release(self.database().wal());
         self.shared().drop_snapshots();
         self.database().locks.release_to(self.shared(), LockPosition(0));

@@ -8,6 +8,7 @@ use steppe_types::Result;
 
 use crate::change::{Change, Origin, RowHeader, Word, apply_delta, corrupt};
 use crate::database::{Database, SessionInner};
+use crate::serializable::{Member, Serializable};
 
 /// A moment in the database's history, seen by one transaction's command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub struct Snapshot {
 pub struct View {
     pub(crate) session: Arc<SessionInner>,
     pub(crate) snapshot: Snapshot,
+    /// SERIALIZABLE: whose.
+    pub(crate) member: Option<Arc<Member>>,
 }
 
 /// A row that was read, in a reusable buffer.
@@ -60,6 +63,14 @@ impl RowBuf {
 }
 
 impl View {
+    /// SERIALIZABLE: notes what is about to be read.
+    #[inline]
+    pub(crate) fn reads(&self, what: impl FnOnce(&Serializable, &Member)) {
+        if let Some(member) = &self.member {
+            what(&self.database().serializable, member);
+        }
+    }
+
     pub(crate) fn database(&self) -> &Database {
         &self.session.database
     }
@@ -132,6 +143,7 @@ impl View {
         if self.sees(header)? {
             return Ok((!header.word.is_deleted()).then_some((header, true)));
         }
+        self.met_unseen(header)?;
         out.clear();
         out.extend_from_slice(newest);
         let mut header = header;
@@ -149,6 +161,17 @@ impl View {
             if self.sees(header)? {
                 return Ok((!header.word.is_deleted()).then_some((header, false)));
             }
+            self.met_unseen(header)?;
+        }
+    }
+
+    /// SERIALIZABLE: a change that this view does not see, though it looks where it was made.
+    fn met_unseen(&self, header: RowHeader) -> Result<()> {
+        match &self.member {
+            Some(member) if header.word.xid() != self.snapshot.xid => {
+                self.database().serializable.met_unseen(member, header.word.xid())
+            }
+            _ => Ok(()),
         }
     }
 

@@ -142,7 +142,7 @@ impl ConflictPlan {
     /// REPEATABLE READ may not silently skip a row because of one that it cannot see.
     fn check_visible(&self, target: &Target, id: RowId, cx: &mut ExecContext) -> Result<()> {
         let txn = cx.txn()?;
-        if txn.txn.isolation() != IsolationLevel::RepeatableRead {
+        if txn.txn.isolation() == IsolationLevel::ReadCommitted {
             return Ok(());
         }
         let rows = target.table.rows_for_write()?;
@@ -183,7 +183,7 @@ fn lock_conflicting(
     let rows = target.table.rows_for_write()?;
     loop {
         let txn = cx.txn()?;
-        let repeatable = txn.txn.isolation() == IsolationLevel::RepeatableRead;
+        let repeatable = txn.txn.isolation() != IsolationLevel::ReadCommitted;
         let policy = steppe_txn::WaitPolicy::Block;
         match rows.lock_row(&mut txn.txn, id, RowLockMode::NoKeyUpdate, policy)? {
             LockOutcome::Locked => {

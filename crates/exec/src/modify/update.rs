@@ -247,7 +247,7 @@ fn try_change(
     let rows = target.table.rows_for_write()?;
     loop {
         let txn = &mut cx.txn()?.txn;
-        let repeatable = txn.isolation() == IsolationLevel::RepeatableRead;
+        let repeatable = txn.isolation() != IsolationLevel::ReadCommitted;
         let outcome = rows.modify(txn, id, &mut |current, out| {
             if current.row != version {
                 return Ok(Action::Keep);

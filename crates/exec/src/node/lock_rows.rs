@@ -129,7 +129,7 @@ pub(crate) fn lock_row(
     };
     loop {
         let txn = &mut cx.txn()?.txn;
-        let repeatable = txn.isolation() == IsolationLevel::RepeatableRead;
+        let repeatable = txn.isolation() != IsolationLevel::ReadCommitted;
         return match rows.lock_row(txn, row, mode, policy)? {
             LockOutcome::Locked => Ok(Locked::Same),
             LockOutcome::NotFound | LockOutcome::SelfUpdated => Ok(Locked::Skip),

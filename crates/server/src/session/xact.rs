@@ -84,6 +84,11 @@ impl Xact {
         self.block == Block::Failed
     }
 
+    /// Whether it must not begin to read before nothing can go wrong for it.
+    fn awaits_safe_snapshot(&self) -> bool {
+        self.deferrable && self.read_only && self.isolation == Some(Isolation::Serializable)
+    }
+
     /// The engine's transaction.
     pub(super) fn txn(&mut self) -> Result<&mut Txn> {
         self.txn.as_mut().ok_or_else(|| Error::internal("no transaction is running"))
@@ -130,11 +135,11 @@ fn isolation_of(level: ast::IsolationLevel) -> Isolation {
     }
 }
 
-fn engine_level(isolation: Isolation) -> Result<IsolationLevel> {
+fn engine_level(isolation: Isolation) -> IsolationLevel {
     match isolation {
-        Isolation::ReadUncommitted | Isolation::ReadCommitted => Ok(IsolationLevel::ReadCommitted),
-        Isolation::RepeatableRead => Ok(IsolationLevel::RepeatableRead),
-        Isolation::Serializable => Err(Error::not_supported("SERIALIZABLE isolation")),
+        Isolation::ReadUncommitted | Isolation::ReadCommitted => IsolationLevel::ReadCommitted,
+        Isolation::RepeatableRead => IsolationLevel::RepeatableRead,
+        Isolation::Serializable => IsolationLevel::Serializable,
     }
 }
 
@@ -155,7 +160,7 @@ impl Session {
         self.xact.deferrable = self.live.default_deferrable;
         self.xact.queried = false;
         self.core.level.store(1, Ordering::Relaxed);
-        let level = engine_level(isolation)?;
+        let level = engine_level(isolation);
         self.xact.txn = Some(Txn::begin(&self.core.handle, level, self.xact.read_only));
         self.env.transaction_timestamp = self.env.statement_timestamp;
         self.control.activity.set_xact_start(self.env.transaction_timestamp);
@@ -175,9 +180,15 @@ impl Session {
     /// Starts a statement in the running transaction: its snapshot.
     pub(super) fn start_statement(&mut self) -> Result<()> {
         self.xact.queried = true;
-        if self.xact.isolation == Some(Isolation::RepeatableRead) {
+        if matches!(self.xact.isolation, Some(Isolation::RepeatableRead | Isolation::Serializable))
+        {
             let catalog = &self.names.catalog;
             self.xact.snapshot_catalog.get_or_insert_with(|| Arc::clone(catalog));
+        }
+        if self.xact.awaits_safe_snapshot() {
+            while let Some(wait) = self.xact.txn()?.await_safe_snapshot()? {
+                tokio::task::block_in_place(|| wait.wait_blocking())?;
+            }
         }
         self.xact.txn()?.start_statement()
     }
@@ -226,6 +237,8 @@ impl Session {
 
     /// Commits. The client hears of it when the log is durable.
     pub(super) fn commit(&mut self) -> Result<()> {
+        // Whatever becomes of it, the block ends: an error now is followed by no ROLLBACK.
+        self.xact.block = Block::Implicit;
         self.take_function_changes();
         self.keep_held_cursors()?;
         self.portals.end_transaction(&mut self.xact);
@@ -384,7 +397,7 @@ impl Session {
 
     /// transaction_isolation.
     pub(super) fn set_isolation(&mut self, isolation: Isolation) -> Result<()> {
-        let level = engine_level(isolation)?;
+        let level = engine_level(isolation);
         if self.xact.queried && self.xact.isolation != Some(isolation) {
             return Err(Error::new(
                 SqlState::ACTIVE_SQL_TRANSACTION,

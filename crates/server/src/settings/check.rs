@@ -11,14 +11,7 @@ use super::value::{Value, invalid_value};
 /// value now, of which DateStyle may keep a half.
 pub fn check(definition: &Definition, text: &str, current: &Value) -> Result<Value> {
     if definition.kind != Kind::Text {
-        let value = Value::parse(definition, text)?;
-        if definition.name == "default_transaction_isolation"
-            && value == Value::Enum("serializable")
-        {
-            // A session under it could not begin the transaction that would set it back.
-            return Err(Error::not_supported("SERIALIZABLE isolation"));
-        }
-        return Ok(value);
+        return Value::parse(definition, text);
     }
     let canonical = match definition.name {
         "client_encoding" => client_encoding(text)?,

@@ -38,6 +38,17 @@ impl LockManager {
         RelationUsers(users)
     }
 
+    /// Waits for the end of the transaction that another session runs now.
+    pub(crate) fn wait_for_end(
+        self: &Arc<Self>,
+        session: &Arc<SessionShared>,
+        pid: u32,
+    ) -> Acquire {
+        let Some(other) = self.sessions().find(pid) else { return Acquire::Granted };
+        let ended = other.held_locks().ended;
+        self.wait_for_users(session, &mut RelationUsers(vec![User { pid, ended }]))
+    }
+
     /// Waits for the end of one of `users`, or for its ROLLBACK TO SAVEPOINT: ask again until
     /// the answer is [`Acquire::Granted`], which says that all have ended.
     pub(crate) fn wait_for_users(

@@ -1,0 +1,244 @@
+//! Scripts that several sessions run in turn, for what only shows when transactions meet: the
+//! golden corpus has them as files that begin with `-- Sessions`.
+//!
+//! ```text
+//!   A: BEGIN;                        a line is a session's name and what it sends
+//!   A: UPDATE t SET v = 1;
+//!   B: UPDATE t SET v = 2;           … waits
+//!   A: COMMIT;                       … and B goes on, which is shown after A's answer
+//! ```
+//!
+//! After each line the script goes on when every session has answered or waits for another's
+//! lock (pg_blocking_pids, as PostgreSQL's isolation tester does it), so that the output is the
+//! same every time. Sessions connect when they are first named.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinHandle;
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+
+/// The first line of such a script.
+const MARK: &str = "-- Sessions";
+/// How long an answer may take that waits for nobody.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often those that have not answered are looked at.
+const LOOK: Duration = Duration::from_millis(5);
+
+type Answer = Result<Vec<SimpleQueryMessage>, tokio_postgres::Error>;
+
+/// Whether a script is for several sessions.
+pub fn is_for_sessions(script: &str) -> bool {
+    script.starts_with(MARK)
+}
+
+/// Runs a script and returns all that is to be seen of it.
+pub fn run(script: &str, address: SocketAddr, database: &str) -> io::Result<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let place = Place { address, database: database.to_owned() };
+        let mut stage = Stage {
+            observer: place.connect().await?.client,
+            place,
+            sessions: BTreeMap::new(),
+            output: String::new(),
+        };
+        for line in script.lines() {
+            stage.play(line).await?;
+        }
+        stage.finish().await
+    })
+}
+
+struct Place {
+    address: SocketAddr,
+    database: String,
+}
+
+struct Session {
+    client: Arc<Client>,
+    pid: i32,
+    /// What it has not answered yet, and whether that has been said.
+    pending: Option<(JoinHandle<Answer>, bool)>,
+}
+
+impl Place {
+    async fn connect(&self) -> io::Result<Session> {
+        let mut config = tokio_postgres::Config::new();
+        config
+            .host(self.address.ip().to_string())
+            .port(self.address.port())
+            .user("postgres")
+            .dbname(&self.database);
+        let (client, connection) = config.connect(NoTls).await.map_err(io::Error::other)?;
+        // It ends with the client; what went wrong the client hears, too.
+        tokio::spawn(connection);
+        let row = client.query_one("SELECT pg_backend_pid()", &[]).await;
+        let pid = row.and_then(|row| row.try_get(0)).map_err(io::Error::other)?;
+        Ok(Session { client: Arc::new(client), pid, pending: None })
+    }
+}
+
+/// The sessions of a script and what they have said.
+struct Stage {
+    place: Place,
+    observer: Arc<Client>,
+    sessions: BTreeMap<String, Session>,
+    output: String,
+}
+
+impl Stage {
+    async fn play(&mut self, line: &str) -> io::Result<()> {
+        self.output.push_str(line);
+        self.output.push('\n');
+        if line.trim().is_empty() || line.starts_with("--") {
+            return Ok(());
+        }
+        let Some((name, sql)) = line.split_once(": ") else {
+            return Err(io::Error::other(format!("no session is named: {line}")));
+        };
+        if !self.sessions.contains_key(name) {
+            let session = self.place.connect().await?;
+            self.sessions.insert(name.to_owned(), session);
+        }
+        let session = self.sessions.get_mut(name).ok_or_else(|| io::Error::other("lost"))?;
+        if session.pending.is_some() {
+            return Err(io::Error::other(format!("{name} has not answered yet: {line}")));
+        }
+        let (client, sql) = (Arc::clone(&session.client), sql.to_owned());
+        let answer = tokio::spawn(async move { client.simple_query(&sql).await });
+        session.pending = Some((answer, false));
+        self.settle(name).await
+    }
+
+    /// Waits until nobody's answer is to be expected, and shows those that came: first that of
+    /// `name`, to whom something was sent last.
+    async fn settle(&mut self, name: &str) -> io::Result<()> {
+        let deadline = Instant::now() + ANSWER_TIMEOUT;
+        while !self.is_settled().await? {
+            if Instant::now() > deadline {
+                return Err(io::Error::other(format!("no answer within {ANSWER_TIMEOUT:?}")));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        self.show(name).await?;
+        let others: Vec<String> = self.sessions.keys().filter(|n| *n != name).cloned().collect();
+        for other in others {
+            self.show(&other).await?;
+        }
+        Ok(())
+    }
+
+    async fn is_settled(&self) -> io::Result<bool> {
+        let pending = self.sessions.values().filter(|session| {
+            session.pending.as_ref().is_some_and(|(answer, _)| !answer.is_finished())
+        });
+        let pids: Vec<i32> = pending.map(|session| session.pid).collect();
+        if pids.is_empty() {
+            return Ok(true);
+        }
+        for pid in pids {
+            let row =
+                self.observer.query_one("SELECT cardinality(pg_blocking_pids($1))", &[&pid]).await;
+            let blockers: i32 = row.and_then(|row| row.try_get(0)).map_err(io::Error::other)?;
+            if blockers == 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    async fn show(&mut self, name: &str) -> io::Result<()> {
+        let Some(session) = self.sessions.get_mut(name) else { return Ok(()) };
+        let Some((answer, was_said)) = session.pending.take() else { return Ok(()) };
+        if !answer.is_finished() {
+            if !was_said {
+                let _ = writeln!(self.output, "{name} waits");
+            }
+            session.pending = Some((answer, true));
+            return Ok(());
+        }
+        if was_said {
+            let _ = writeln!(self.output, "{name} goes on");
+        }
+        match answer.await.map_err(io::Error::other)? {
+            Ok(messages) => show_messages(&messages, &mut self.output),
+            Err(error) => show_error(&error, &mut self.output)?,
+        }
+        Ok(())
+    }
+
+    async fn finish(self) -> io::Result<String> {
+        let silent = self.sessions.iter().find(|(_, session)| session.pending.is_some());
+        match silent {
+            Some((name, _)) => Err(io::Error::other(format!("{name} still waits at the end"))),
+            None => Ok(self.output),
+        }
+    }
+}
+
+fn show_messages(messages: &[SimpleQueryMessage], output: &mut String) {
+    for message in messages {
+        match message {
+            SimpleQueryMessage::RowDescription(columns) => {
+                let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
+                let _ = writeln!(output, "  {}", names.join("|"));
+            }
+            SimpleQueryMessage::Row(row) => {
+                let values: Vec<&str> = (0..row.len()).map(|i| row.get(i).unwrap_or("")).collect();
+                let _ = writeln!(output, "  {}", values.join("|"));
+            }
+            SimpleQueryMessage::CommandComplete(rows) => {
+                let _ = writeln!(output, "  ({rows} rows)");
+            }
+            _ => {}
+        }
+    }
+}
+
+fn show_error(error: &tokio_postgres::Error, output: &mut String) -> io::Result<()> {
+    let Some(error) = error.as_db_error() else {
+        return Err(io::Error::other(format!("a session ended: {error}")));
+    };
+    let (severity, code) = (error.severity(), error.code().code());
+    let _ = writeln!(output, "  {severity}:  {code}: {}", error.message());
+    for (label, text) in [("DETAIL", error.detail()), ("HINT", error.hint())] {
+        if let Some(text) = text {
+            let _ = writeln!(output, "  {label}:  {}", without_numbers(text));
+        }
+    }
+    Ok(())
+}
+
+/// Process and transaction ids differ from run to run: hides the numbers behind such words.
+fn without_numbers(text: &str) -> String {
+    let mut result = String::new();
+    for word in text.split_inclusive(' ') {
+        let number = word.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_id = ["rocess ", "ransaction ", "pivot "].iter().any(|name| result.ends_with(name));
+        if is_id && number.len() < word.len() {
+            result.push('#');
+            result.push_str(number);
+        } else {
+            result.push_str(word);
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_processes_are_hidden() {
+        let detail = "Process 12 waits for ShareLock on transaction 7; blocked by process 3.";
+        let shown = "Process # waits for ShareLock on transaction #; blocked by process #.";
+        assert_eq!(without_numbers(detail), shown);
+        assert_eq!(without_numbers("Key (id)=(7) already exists."), "Key (id)=(7) already exists.");
+    }
+}

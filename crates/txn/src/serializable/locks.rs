@@ -1,0 +1,202 @@
+//! SIREAD locks: who has read what. They keep nobody waiting.
+//!
+//! Locks of a file are together, in one of a few shards. A transaction knows what it holds:
+//! what it reads again costs no visit to the shard. When it has many rows of a file, or many
+//! ranges of keys, it gets the whole file instead.
+
+use std::ops::Bound;
+
+use hashbrown::{HashMap, HashSet};
+use parking_lot::{Mutex, MutexGuard};
+
+use super::Member;
+use crate::files::RelFileNumber;
+
+const SHARDS: usize = 16;
+/// With more rows of one file a transaction gets the file.
+const ROWS_MAX: usize = 1024;
+/// With more ranges of one index it gets the index.
+const RANGES_MAX: usize = 64;
+
+type FastMap<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// What one transaction holds of each file.
+pub(super) type Held = FastMap<RelFileNumber, HeldOfFile>;
+
+#[derive(Default)]
+pub(super) struct HeldOfFile {
+    whole: bool,
+    rows: HashSet<u64, foldhash::fast::RandomState>,
+    ranges: Vec<Range>,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct Range {
+    lower: Bound<Vec<u8>>,
+    upper: Bound<Vec<u8>>,
+}
+
+impl Range {
+    fn contains(&self, key: &[u8]) -> bool {
+        let above = match &self.lower {
+            Bound::Included(lower) => &key[..] >= &lower[..],
+            Bound::Excluded(lower) => &key[..] > &lower[..],
+            Bound::Unbounded => true,
+        };
+        above
+            && match &self.upper {
+                Bound::Included(upper) => &key[..] <= &upper[..],
+                Bound::Excluded(upper) => &key[..] < &upper[..],
+                Bound::Unbounded => true,
+            }
+    }
+}
+
+/// The locks of one file, by the numbers of their holders.
+#[derive(Default)]
+struct OfFile {
+    whole: Vec<u64>,
+    rows: FastMap<u64, Vec<u64>>,
+    ranges: Vec<(Range, u64)>,
+}
+
+impl OfFile {
+    fn release(&mut self, held: &HeldOfFile, number: u64) {
+        self.whole.retain(|&holder| holder != number);
+        for row in &held.rows {
+            let Some(holders) = self.rows.get_mut(row) else { continue };
+            holders.retain(|&holder| holder != number);
+            if holders.is_empty() {
+                self.rows.remove(row);
+            }
+        }
+        if !held.ranges.is_empty() {
+            self.ranges.retain(|&(_, holder)| holder != number);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.whole.is_empty() && self.rows.is_empty() && self.ranges.is_empty()
+    }
+}
+
+/// All SIREAD locks of a database.
+#[derive(Default)]
+pub(super) struct SireadLocks {
+    shards: [Mutex<FastMap<RelFileNumber, OfFile>>; SHARDS],
+}
+
+impl SireadLocks {
+    fn shard(&self, file: RelFileNumber) -> MutexGuard<'_, FastMap<RelFileNumber, OfFile>> {
+        self.shards[file.0 as usize % SHARDS].lock()
+    }
+
+    /// Locks a row; false if that was so already.
+    pub(super) fn lock_row(&self, member: &Member, file: RelFileNumber, row: u64) -> bool {
+        let mut held = member.held.lock();
+        let held = held.entry(file).or_default();
+        if held.whole || held.rows.contains(&row) {
+            return false;
+        }
+        if held.rows.len() == ROWS_MAX {
+            self.lock_whole(member, file, held);
+            return true;
+        }
+        held.rows.insert(row);
+        let mut shard = self.shard(file);
+        shard.entry(file).or_default().rows.entry(row).or_default().push(member.number);
+        true
+    }
+
+    /// Locks all there is in a file, and will be; false if that was so already.
+    pub(super) fn lock_file(&self, member: &Member, file: RelFileNumber) -> bool {
+        let mut held = member.held.lock();
+        let held = held.entry(file).or_default();
+        let is_new = !held.whole;
+        if is_new {
+            self.lock_whole(member, file, held);
+        }
+        is_new
+    }
+
+    /// Puts one lock in the place of what is held of the file.
+    fn lock_whole(&self, member: &Member, file: RelFileNumber, held: &mut HeldOfFile) {
+        let mut shard = self.shard(file);
+        let of_file = shard.entry(file).or_default();
+        of_file.release(held, member.number);
+        of_file.whole.push(member.number);
+        *held = HeldOfFile { whole: true, ..HeldOfFile::default() };
+    }
+
+    /// Locks a range of keys.
+    pub(super) fn lock_keys(
+        &self,
+        member: &Member,
+        file: RelFileNumber,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+    ) {
+        let mut held = member.held.lock();
+        let held = held.entry(file).or_default();
+        let range = Range { lower: lower.map(<[u8]>::to_vec), upper: upper.map(<[u8]>::to_vec) };
+        if held.whole || held.ranges.contains(&range) {
+            return;
+        }
+        if held.ranges.len() == RANGES_MAX {
+            self.lock_whole(member, file, held);
+            return;
+        }
+        held.ranges.push(range.clone());
+        self.shard(file).entry(file).or_default().ranges.push((range, member.number));
+    }
+
+    /// Gives up all that a transaction holds.
+    pub(super) fn release(&self, member: &Member) {
+        for (file, held) in member.held.lock().drain() {
+            let mut shard = self.shard(file);
+            let Some(of_file) = shard.get_mut(&file) else { continue };
+            of_file.release(&held, member.number);
+            if of_file.is_empty() {
+                shard.remove(&file);
+            }
+        }
+    }
+
+    /// Those who have read the whole file, into which a row came.
+    pub(super) fn readers_of_file(&self, file: RelFileNumber) -> Vec<u64> {
+        self.shard(file).get(&file).map_or_else(Vec::new, |of_file| of_file.whole.clone())
+    }
+
+    /// Those who have read a row.
+    pub(super) fn readers_of_row(&self, file: RelFileNumber, row: u64) -> Vec<u64> {
+        let shard = self.shard(file);
+        let Some(of_file) = shard.get(&file) else { return Vec::new() };
+        let of_row = of_file.rows.get(&row).into_iter().flatten();
+        of_file.whole.iter().chain(of_row).copied().collect()
+    }
+
+    /// Those who have looked for a key of an index.
+    pub(super) fn readers_of_key(&self, file: RelFileNumber, key: &[u8]) -> Vec<u64> {
+        let shard = self.shard(file);
+        let Some(of_file) = shard.get(&file) else { return Vec::new() };
+        let of_key = of_file.ranges.iter().filter(|(range, _)| range.contains(key));
+        of_file.whole.iter().copied().chain(of_key.map(|(_, holder)| *holder)).collect()
+    }
+
+    /// Those who have read anything in a file.
+    pub(super) fn readers_of_anything(&self, file: RelFileNumber) -> Vec<u64> {
+        let shard = self.shard(file);
+        let Some(of_file) = shard.get(&file) else { return Vec::new() };
+        let of_rows = of_file.rows.values().flatten();
+        let of_ranges = of_file.ranges.iter().map(|(_, holder)| holder);
+        let all = of_file.whole.iter().chain(of_rows).chain(of_ranges);
+        let distinct: HashSet<u64, foldhash::fast::RandomState> = all.copied().collect();
+        distinct.into_iter().collect()
+    }
+
+    /// How many files have locks.
+    #[cfg(test)]
+    pub(super) fn file_count(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().len()).sum()
+    }
+}
