@@ -250,7 +250,8 @@ impl History {
         let view = running.txn.view();
         let (lower, upper) = ([from], [to]);
         let bounds = (Bound::Included(&lower[..]), Bound::Included(&upper[..]));
-        let direction = [Direction::Forward, Direction::Backward][usize::from(from % 2 == 0)];
+        let direction =
+            [Direction::Forward, Direction::Backward][usize::from(from.is_multiple_of(2))];
         let mut cursor = self.index.scan(view.clone(), bounds.0, bounds.1, direction)?;
         let (mut seen, mut buffer) = (BTreeMap::new(), RowBuf::new());
         while let Some((key, row, _)) = cursor.next()? {

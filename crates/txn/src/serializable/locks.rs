@@ -4,7 +4,7 @@
 //! what it reads again costs no visit to the shard. When it has many rows of a file, or many
 //! ranges of keys, it gets the whole file instead.
 
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds};
 
 use hashbrown::{HashMap, HashSet};
 use parking_lot::{Mutex, MutexGuard};
@@ -38,17 +38,9 @@ struct Range {
 
 impl Range {
     fn contains(&self, key: &[u8]) -> bool {
-        let above = match &self.lower {
-            Bound::Included(lower) => &key[..] >= &lower[..],
-            Bound::Excluded(lower) => &key[..] > &lower[..],
-            Bound::Unbounded => true,
-        };
-        above
-            && match &self.upper {
-                Bound::Included(upper) => &key[..] <= &upper[..],
-                Bound::Excluded(upper) => &key[..] < &upper[..],
-                Bound::Unbounded => true,
-            }
+        let bounds =
+            (self.lower.as_ref().map(Vec::as_slice), self.upper.as_ref().map(Vec::as_slice));
+        bounds.contains(key)
     }
 }
 
