@@ -64,7 +64,7 @@ fn measure(
         Predicate::Compare { column: 0, operator: Comparison::Equal, operand: Operand::Slot(0) };
     let steps = PruningSteps::compile(&equal, 1);
     let point_nanos = best_of(leaves, |leaf| {
-        black_box(steps.route(&map, &|_| Ok(Some(key(leaf))), &mut scratch)?);
+        black_box(steps.route(&map, &mut |_| Ok(Some(key(leaf))), &mut scratch)?);
         Ok(())
     })?;
     let context = IoContext::default();

@@ -71,6 +71,7 @@ impl From<&[u8]> for Key {
 
 /// As [`encode_hash`] encodes it.
 impl From<u64> for Key {
+    #[inline]
     fn from(number: u64) -> Key {
         let head = (u128::from(VALUE) << 64 | u128::from(number)) << 56;
         Key { head, rest: None }
@@ -90,10 +91,68 @@ impl Key {
         }
     }
 
+    /// The hint, if it says all: [`Key::from`] makes the key of it.
+    #[inline]
+    pub(crate) fn short(&self) -> Option<u64> {
+        let hint = self.hint();
+        (self.rest.is_none() && Key::from(hint).head == self.head).then_some(hint)
+    }
+
+    /// The hint of a key that begins with a value.
+    #[inline]
+    pub(crate) fn value_hint(&self) -> Option<u64> {
+        ((self.head >> 120) as u8 == VALUE).then(|| self.hint())
+    }
+
+    /// A bound as a number: a key that begins with a value, and whose hint is not the greatest
+    /// number, is not below the bound if its hint is not below the number. `None`: no number
+    /// tells that.
+    pub(crate) fn limit(&self) -> Option<u64> {
+        match (self.head >> 120) as u8 {
+            VALUE => self.short(),
+            MINVALUE => Some(0),
+            MAXVALUE => Some(u64::MAX),
+            _ => None,
+        }
+    }
+
     /// The bytes, but for trailing zeros of the head.
     pub(crate) fn bytes(&self) -> impl Iterator<Item = u8> {
         let rest = self.rest.iter().flat_map(|rest| rest.iter().copied());
         self.head.to_be_bytes().into_iter().chain(rest)
+    }
+}
+
+/// A key in half the room: four to a cache line with what belongs to them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CompactKey {
+    Short(u64),
+    Long(Arc<Key>),
+}
+
+impl From<Key> for CompactKey {
+    fn from(key: Key) -> CompactKey {
+        match key.short() {
+            Some(hint) => CompactKey::Short(hint),
+            None => CompactKey::Long(Arc::new(key)),
+        }
+    }
+}
+
+impl CompactKey {
+    #[inline]
+    pub(crate) fn is_above(&self, key: &Key) -> bool {
+        match self {
+            CompactKey::Short(hint) => Key::from(*hint) > *key,
+            CompactKey::Long(this) => **this > *key,
+        }
+    }
+
+    pub(crate) fn key(&self) -> Key {
+        match self {
+            CompactKey::Short(hint) => Key::from(*hint),
+            CompactKey::Long(key) => (**key).clone(),
+        }
     }
 }
 

@@ -7,12 +7,13 @@
 //! - `bound`: what FOR VALUES says; `error`: why a bound is refused.
 //! - `key`: the space of bytes that rows and bounds share.
 //! - `map`: a parent's partitions, over `range`, `list` and `hash`, in
-//!   `sorted` maps; `route`: levels.
+//!   `sorted` maps; `flat`: range bounds where many rows go; `route`: levels.
 //! - `prune`: predicates, their steps, sets of keys; `select`: the partitions that meet
 //!   a set; `same`: parents with the same bounds.
 
 mod bound;
 mod error;
+mod flat;
 mod hash;
 mod key;
 mod list;
@@ -26,7 +27,7 @@ mod sorted;
 
 pub use bound::{BoundValue, PartitionBound, RangeDatum};
 pub use error::{BoundError, BoundPlace};
-pub use map::{PartitionMap, PartitionStrategy};
+pub use map::{PartitionMap, PartitionStrategy, RoutedPartition};
 pub use prune::{Comparison, KeySet, Operand, Predicate, PruningSteps};
 pub use route::{Route, route_to_leaf};
 pub use select::{KeyOrder, Selected};

@@ -38,6 +38,21 @@ pub struct PartitionMap {
     pub(crate) default: Option<Oid>,
 }
 
+/// Where [`PartitionMap::route_to_place`] leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoutedPartition {
+    /// The partition.
+    pub relation: Oid,
+    /// A small number that is this partition's alone as long as the map does not change.
+    pub place: Option<u32>,
+}
+
+impl RoutedPartition {
+    fn of(relation: Oid) -> RoutedPartition {
+        RoutedPartition { relation, place: None }
+    }
+}
+
 /// The partitions that have bounds.
 #[derive(Clone, Debug)]
 pub(crate) enum Partitions {
@@ -151,21 +166,35 @@ impl PartitionMap {
     /// is the default one when another is added. `scratch` is room for the key's
     /// bytes, kept by who routes many rows.
     pub fn route(&self, key: &[Datum], scratch: &mut Vec<u8>) -> Result<Option<Oid>> {
+        Ok(self.route_to_place(key, scratch)?.map(|routed| routed.relation))
+    }
+
+    /// As [`PartitionMap::route`], with the partition's place among all where that is known.
+    pub fn route_to_place(
+        &self,
+        key: &[Datum],
+        scratch: &mut Vec<u8>,
+    ) -> Result<Option<RoutedPartition>> {
         if key.len() != self.types.len() {
             return Err(Error::internal("row's partition key has a wrong number of columns"));
         }
         let found = match &self.partitions {
+            Partitions::Range(_) if key.iter().any(Datum::is_null) => None,
+            Partitions::Range(partitions) => {
+                let found = partitions.route(&self.row_key(key, scratch)?);
+                found.map(|(relation, place)| RoutedPartition { relation, place })
+            }
             Partitions::Hash(partitions) => {
-                partitions.find(self.row_hash(key)?).map(|partition| partition.relation)
+                partitions.find(self.row_hash(key)?).map(|p| RoutedPartition::of(p.relation))
             }
             Partitions::List(partitions) if key[0].is_null() => {
-                partitions.null().map(|partition| partition.relation)
+                partitions.null().map(|partition| RoutedPartition::of(partition.relation))
             }
-            Partitions::Range(_) if key.iter().any(Datum::is_null) => None,
-            Partitions::List(partitions) => partitions.route(&self.row_key(key, scratch)?),
-            Partitions::Range(partitions) => partitions.route(&self.row_key(key, scratch)?),
+            Partitions::List(partitions) => {
+                partitions.route(&self.row_key(key, scratch)?).map(RoutedPartition::of)
+            }
         };
-        Ok(found.or(self.default))
+        Ok(found.or(self.default.map(RoutedPartition::of)))
     }
 
     fn row_key(&self, key: &[Datum], scratch: &mut Vec<u8>) -> Result<Key> {

@@ -5,8 +5,10 @@
 
 use crate::bound::RangeDatum;
 use crate::error::{BoundError, BoundPlace};
-use crate::key::{EncodedBound, Key, SPACE_BEGIN};
+use crate::flat::{Flat, FlatRanges, Undecided};
+use crate::key::{CompactKey, EncodedBound, Key, SPACE_BEGIN};
 use crate::sorted::SortedMap;
+use std::sync::Arc;
 use steppe_types::oid::Oid;
 use steppe_types::{Error, Result};
 
@@ -14,13 +16,15 @@ use steppe_types::{Error, Result};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RangePartitions {
     pub(crate) by_lower: SortedMap<RangePartition>,
+    /// The same for fast routing, of exactly these partitions.
+    flat: Arc<Flat>,
 }
 
 /// All about a partition but its lower bound.
 #[derive(Clone, Debug)]
 pub(crate) struct RangePartition {
     /// Where it ends, itself not included.
-    pub(crate) upper: Key,
+    pub(crate) upper: CompactKey,
     pub(crate) relation: Oid,
 }
 
@@ -34,10 +38,22 @@ impl RangePartitions {
         self.by_lower.ascending(&Key::from(SPACE_BEGIN))
     }
 
-    /// The partition that holds a key.
-    pub(crate) fn route(&self, key: &Key) -> Option<Oid> {
-        let (_, partition) = self.by_lower.at_or_below(key)?;
-        (*key < partition.upper).then_some(partition.relation)
+    /// The partition that holds a key, and its place among all if that is known.
+    #[inline]
+    pub(crate) fn route(&self, key: &Key) -> Option<(Oid, Option<u32>)> {
+        let flat = self.flat.ranges(self.len(), || {
+            let all = self.all();
+            FlatRanges::new(all.map(|(lower, p)| (lower.clone(), p.upper.key(), p.relation)))
+        });
+        match flat.map(|flat| flat.route(key)) {
+            Some(Ok(found)) => found.map(|(relation, place)| (relation, Some(place))),
+            Some(Err(Undecided)) | None => self.find(key).map(|relation| (relation, None)),
+        }
+    }
+
+    fn find(&self, key: &Key) -> Option<Oid> {
+        let partition = self.by_lower.value_at_or_below(key)?;
+        partition.upper.is_above(key).then_some(partition.relation)
     }
 
     pub(crate) fn attach(
@@ -50,7 +66,8 @@ impl RangePartitions {
         let lower = EncodedBound::new(types, lower)?;
         let upper = EncodedBound::new(types, upper)?;
         self.check(&lower, &upper)?;
-        self.by_lower.insert(lower.key, RangePartition { upper: upper.key, relation });
+        self.flat = Arc::default();
+        self.by_lower.insert(lower.key, RangePartition { upper: upper.key.into(), relation });
         Ok(())
     }
 
@@ -60,7 +77,7 @@ impl RangePartitions {
             return Err(BoundError::EmptyRange { place: BoundPlace::Lower(column) });
         }
         if let Some((start, partition)) = self.by_lower.at_or_below(&lower.key)
-            && lower.key < partition.upper
+            && partition.upper.is_above(&lower.key)
         {
             let place = BoundPlace::Lower(lower.column_of_difference(start));
             return Err(BoundError::Overlap { existing: partition.relation, place });
@@ -81,6 +98,7 @@ impl RangePartitions {
         lower: &[RangeDatum],
     ) -> Result<()> {
         let lower = EncodedBound::new(types, lower)?;
+        self.flat = Arc::default();
         match self.by_lower.remove(&lower.key) {
             Some(partition) if partition.relation == relation => Ok(()),
             _ => Err(Error::internal("partition to detach does not have the bound it claims")),

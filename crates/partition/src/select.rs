@@ -148,7 +148,7 @@ fn has_gap(partitions: &RangePartitions, ranges: &KeyRanges) -> bool {
             if *entry.key > covered_to {
                 return true;
             }
-            covered_to = entry.value.upper.clone();
+            covered_to = entry.value.upper.key();
         }
         covered_to < key(&range.end)
     })
@@ -209,7 +209,7 @@ trait Extent {
 
 impl Extent for RangePartition {
     fn reaches(&self, _: &Key, start: &Key) -> bool {
-        self.upper > *start
+        self.upper.is_above(start)
     }
 }
 

@@ -130,7 +130,8 @@ fn check_sound(case: &Case, set: &KeySet) {
 /// A point statement's partition is the one that is kept.
 fn check_routed(case: &Case, set: &KeySet) {
     let steps = PruningSteps::compile(&case.predicate, case.map.types().len());
-    if let Some(routed) = steps.route(&case.map, &no_slots, &mut Vec::new()).unwrap() {
+    if let Some(routed) = steps.route(&case.map, &mut no_slots, &mut Vec::new()).unwrap() {
+        let routed = routed.map(|routed| routed.relation);
         let kept: Vec<Oid> = case.map.select(set).collect();
         assert!(
             kept.is_empty() || kept.iter().eq(&routed),

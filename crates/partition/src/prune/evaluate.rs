@@ -5,7 +5,7 @@ use super::ranges::{KeyRange, KeyRanges};
 use super::steps::{ColumnStep, Conjunction, PruningSteps, RowStep, Step};
 use super::{Comparison, KeySet, Operand};
 use crate::key::{MAXVALUE, SPACE_BEGIN, SPACE_END, decode_hash, encode_hash};
-use crate::map::{PartitionMap, PartitionStrategy};
+use crate::map::{PartitionMap, PartitionStrategy, RoutedPartition};
 use std::borrow::Cow;
 use steppe_types::hashfuncs::{HASH_PARTITION_SEED, hash_combine64, hash_value_extended};
 use steppe_types::io::IoContext;
@@ -71,9 +71,9 @@ impl PruningSteps {
     pub fn route(
         &self,
         map: &PartitionMap,
-        slot: &dyn Fn(u32) -> Result<Option<Datum>>,
+        slot: &mut dyn FnMut(u32) -> Result<Option<Datum>>,
         scratch: &mut Vec<u8>,
-    ) -> Result<Option<Option<Oid>>> {
+    ) -> Result<Option<Option<RoutedPartition>>> {
         let Some(operands) = &self.key else { return Ok(None) };
         let mut key = [const { Datum::Null }; ROUTED_COLUMNS_MAX];
         let Some(key) = key.get_mut(..operands.len()) else { return Ok(None) };
@@ -91,7 +91,7 @@ impl PruningSteps {
             let Some(value) = of_type(*type_oid, value) else { return Ok(None) };
             *place = value;
         }
-        map.route(key, scratch).map(Some)
+        map.route_to_place(key, scratch).map(Some)
     }
 }
 
