@@ -260,6 +260,14 @@ impl File {
         }
     }
 
+    /// Starts loading the first page, if the tree is known.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        if let Some(tree) = self.tree.get() {
+            tree.prefetch_root();
+        }
+    }
+
     /// The tree that an entry is in.
     pub(crate) fn tree_of_entry(&self) -> Result<&Tree> {
         self.tree()?.ok_or_else(|| corrupt("reference into a file without pages"))

@@ -229,6 +229,12 @@ impl IndexStore {
         self.file.number()
     }
 
+    /// Starts loading what is looked at first, for a look that is about to come.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.file.prefetch();
+    }
+
     /// The tree (for its size and its checks), if anything was ever written.
     pub fn tree(&self) -> Result<Option<&Tree>> {
         self.file.tree()

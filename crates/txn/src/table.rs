@@ -155,9 +155,11 @@ pub(crate) fn row_id_of(key: &[u8]) -> Result<RowId> {
 /// Row ids that a session has reserved, by table. A range doubles each time, so
 /// that a script's few rows are numbered in the order of their insertion while
 /// sessions that insert much do not meet at the right edge.
+///
+/// A table has one place where its range can be; there another table's may take its turn.
 #[derive(Default, Debug)]
 pub(crate) struct RowIdRanges {
-    ranges: Vec<(TreeId, RowIdRange)>,
+    places: Vec<(Option<TreeId>, RowIdRange)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -173,15 +175,15 @@ const RANGES_MAX: usize = 64;
 
 impl RowIdRanges {
     fn range(&mut self, tree: TreeId) -> &mut RowIdRange {
-        if let Some(at) = self.ranges.iter().position(|range| range.0 == tree) {
-            return &mut self.ranges[at].1;
+        if self.places.is_empty() {
+            self.places.resize_with(RANGES_MAX, Default::default);
         }
-        if self.ranges.len() == RANGES_MAX {
-            self.ranges.remove(0);
+        let at = (tree.generation % RANGES_MAX as u64) as usize;
+        let (owner, range) = &mut self.places[at];
+        if *owner != Some(tree) {
+            (*owner, *range) = (Some(tree), RowIdRange::default());
         }
-        self.ranges.push((tree, RowIdRange::default()));
-        let last = self.ranges.len() - 1;
-        &mut self.ranges[last].1
+        range
     }
 
     /// Up to `wanted` consecutive ids: the first, and how many.
@@ -282,6 +284,12 @@ impl TableStore {
     /// The file's number, for the catalog.
     pub fn file(&self) -> RelFileNumber {
         self.file.number()
+    }
+
+    /// Starts loading what is looked at first, for a look that is about to come.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.file.prefetch();
     }
 
     /// The tree (for its size and its checks), if anything was ever written.

@@ -234,6 +234,12 @@ impl Tree {
         &self.store
     }
 
+    /// Starts loading what a descent looks at first, for one that is about to come.
+    #[inline]
+    pub fn prefetch_root(&self) {
+        self.pool().prefetch(self.id.root);
+    }
+
     #[inline]
     fn pool(&self) -> &Pool {
         &self.store.inner().pool
