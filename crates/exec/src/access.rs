@@ -7,6 +7,9 @@
 //!
 //! Handles are opened when a statement is compiled and live in the plan cache:
 //! they name trees by identity, so that a dropped table's are merely useless.
+//!
+//! What follows from a table's definition alone (the row layout, how keys are made) is apart from
+//! the handles: partitions that are defined alike have it in common.
 
 use crate::context::ExecContext;
 use crate::env::FnContext;
@@ -40,9 +43,9 @@ pub(crate) struct StatementTxn {
 
 /// A stored table.
 pub(crate) struct TableAccess {
-    pub(crate) relation: Arc<Relation>,
-    pub(crate) layout: RowLayout,
+    pub(crate) layout: Arc<RowLayout>,
     rows: Option<TableStore>,
+    pub(crate) relation: Arc<Relation>,
     overflow: Option<OverflowStore>,
 }
 
@@ -92,14 +95,35 @@ impl TableAccess {
                 layout.set_missing_value(i, value)?;
             }
         }
+        Ok(TableAccess::with_layout(database, relation, Arc::new(layout)))
+    }
+
+    /// Opens a table that is defined as this one is.
+    pub(crate) fn open_alike(&self, database: &Database, relation: &Arc<Relation>) -> TableAccess {
+        TableAccess::with_layout(database, relation, self.layout.clone())
+    }
+
+    fn with_layout(
+        database: &Database,
+        relation: &Arc<Relation>,
+        layout: Arc<RowLayout>,
+    ) -> TableAccess {
         let rows = relation.storage.map(|file| TableStore::open(database, file));
         let overflow = relation.overflow.map(|file| OverflowStore::open(database, file));
-        Ok(TableAccess { relation: relation.clone(), layout, rows, overflow })
+        TableAccess { layout, rows, relation: relation.clone(), overflow }
     }
 
     /// The rows; `None` if the relation has none of its own.
     pub(crate) fn rows(&self) -> Option<&TableStore> {
         self.rows.as_ref()
+    }
+
+    /// Starts loading what a look-up of a row looks at first.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        if let Some(rows) = &self.rows {
+            rows.prefetch();
+        }
     }
 
     /// The rows of a table that is written to.
@@ -275,9 +299,15 @@ fn write_pointer(reference: OverflowRef) -> Vec<u8> {
 }
 
 /// An index of a stored table.
+#[derive(Clone)]
 pub(crate) struct IndexAccess {
-    pub(crate) relation: Arc<Relation>,
+    keys: Arc<IndexKeys>,
     pub(crate) store: IndexStore,
+    pub(crate) relation: Arc<Relation>,
+}
+
+/// How an index's keys are made.
+pub(crate) struct IndexKeys {
     pub(crate) parts: Box<[KeyPart]>,
     /// Where each key comes from.
     sources: Box<[KeySource]>,
@@ -301,6 +331,14 @@ struct Computed {
     columns: Box<[usize]>,
     /// Immutable functions see nothing of the session.
     functions: FnContext,
+}
+
+impl std::ops::Deref for IndexAccess {
+    type Target = IndexKeys;
+
+    fn deref(&self) -> &IndexKeys {
+        &self.keys
+    }
 }
 
 impl IndexAccess {
@@ -333,18 +371,37 @@ impl IndexAccess {
                 nulls_first: key.nulls_first,
             });
         }
-        let storage = relation.storage.ok_or_else(|| Error::internal("index has no storage"))?;
-        Ok(IndexAccess {
-            store: IndexStore::open(database, storage, info.unique),
+        let keys = Arc::new(IndexKeys {
             parts: parts.into(),
             sources: sources.into(),
             computed,
             unique: info.unique,
             nulls_not_distinct: info.nulls_not_distinct,
-            relation: relation.clone(),
-        })
+        });
+        IndexAccess::with_keys(database, relation, keys)
     }
 
+    /// Opens an index that is defined as this one is.
+    pub(crate) fn open_alike(
+        &self,
+        database: &Database,
+        relation: &Arc<Relation>,
+    ) -> Result<IndexAccess> {
+        IndexAccess::with_keys(database, relation, self.keys.clone())
+    }
+
+    fn with_keys(
+        database: &Database,
+        relation: &Arc<Relation>,
+        keys: Arc<IndexKeys>,
+    ) -> Result<IndexAccess> {
+        let storage = relation.storage.ok_or_else(|| Error::internal("index has no storage"))?;
+        let store = IndexStore::open(database, storage, keys.unique);
+        Ok(IndexAccess { keys, store, relation: relation.clone() })
+    }
+}
+
+impl IndexKeys {
     /// The place of a table's column among the keys.
     pub(crate) fn place_of(&self, column: usize) -> Option<usize> {
         self.sources.iter().position(|s| matches!(s, KeySource::Column(c) if *c == column))
@@ -366,7 +423,9 @@ impl IndexAccess {
             KeySource::Expression(_) => None,
         })
     }
+}
 
+impl IndexAccess {
     /// Appends the key of a row (all its columns' values) to `out`; says whether the store is
     /// to treat it as having a NULL. `None`: a partial index leaves the row out.
     pub(crate) fn key_of(&self, values: &[Datum], out: &mut Vec<u8>) -> Result<Option<bool>> {

@@ -47,4 +47,4 @@ pub use fold::fold_conditions;
 pub use partition::lock_mode;
 pub use spi::{DdlFn, FunctionDdl, FunctionFrame, Spi};
 pub use spill::TempSpace;
-pub use statement::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus};
+pub use statement::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, LeafOfStatement};

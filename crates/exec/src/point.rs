@@ -2,12 +2,16 @@
 //!
 //! Such a statement needs no plan nodes and no batches. A SELECT hands the row to
 //! the sink as it is stored; an UPDATE patches fixed-width columns in the row
-//! under one leaf latch. Where a case turns out to need more (an out-of-line
-//! value, a NULL, a variable-width column), nothing has been done and the general
-//! way is taken. An UPDATE that meets a held row lock has done nothing either: it
-//! hands the wait to the session, which awaits it and runs the statement again.
+//! under one leaf latch, and a DELETE marks it there. Where a case turns out to
+//! need more (an out-of-line value, a NULL, a variable-width column), nothing has
+//! been done and the general way is taken. A statement that meets a held row lock
+//! has done nothing either: it hands the wait to the session, which awaits it and
+//! runs the statement again.
+//!
+//! What is compiled names no table but by its definition: the handles are a
+//! [`PointTable`] of their own, so that partitions defined alike share the rest.
 
-use crate::access::ScanColumn;
+use crate::access::{IndexAccess, ScanColumn, TableAccess};
 use crate::context::ExecContext;
 use crate::env::RowSink;
 use crate::expr::{CExpr, Row};
@@ -17,10 +21,10 @@ use std::cell::Cell;
 use std::sync::Arc;
 use steppe_catalog::Builtins;
 use steppe_sql::expr::Expr;
-use steppe_sql::plan::{Plan, PlanNode};
+use steppe_sql::plan::{ModifyTable, Plan, PlanNode};
 use steppe_sql::query::Command;
 use steppe_txn::{Action, Current, IsolationLevel, LockWait, ModifyOutcome, RowBuf, RowId};
-use steppe_types::row::ColumnRef;
+use steppe_types::row::{ColumnRef, RowLayout};
 use steppe_types::{Datum, Error, Result};
 
 /// How a point statement ended.
@@ -37,11 +41,24 @@ pub(crate) enum PointPlan {
         /// Output columns by position in the table, if all are plain.
         columns: Option<Box<[usize]>>,
     },
-    Update {
+    /// UPDATE or DELETE.
+    Change {
         /// Columns that the assignments and the recheck read.
         needed: Box<[usize]>,
+        /// The table's other indexes, for a DELETE to take the row out of.
+        others: Box<[IndexAccess]>,
     },
     Insert,
+}
+
+/// The table that a statement finds its row in.
+#[derive(Clone, Copy)]
+pub(crate) struct PointTable<'a> {
+    pub(crate) table: &'a TableAccess,
+    /// The index whose key is looked up.
+    pub(crate) index: &'a IndexAccess,
+    /// The others.
+    pub(crate) others: &'a [IndexAccess],
 }
 
 /// A longer key is in no index, but a statement may ask for it: its buffer is not kept.
@@ -54,6 +71,8 @@ struct Scratch {
     key: Vec<u8>,
     postings: Vec<u8>,
     row: RowBuf,
+    /// A row that has been deleted.
+    deleted: Vec<u8>,
     values: Vec<Datum>,
 }
 
@@ -78,12 +97,17 @@ impl Scratch {
 
     /// The row that a scan looks up by its whole unique key, if there is one. It is left in
     /// `row`.
-    fn find(&mut self, scan: &IndexPlan, cx: &mut ExecContext) -> Result<Option<RowId>> {
-        if !scan.range.point_key(&scan.index, &mut self.key, cx)? {
+    fn find(
+        &mut self,
+        scan: &IndexPlan,
+        of: PointTable<'_>,
+        cx: &mut ExecContext,
+    ) -> Result<Option<RowId>> {
+        if !scan.range.point_key(of.index, &mut self.key, cx)? {
             return Ok(None);
         }
         let (view, buffers) = (&cx.txn()?.view, (&mut self.postings, &mut self.row));
-        find_point(&scan.table, &scan.index, view, &self.key, buffers.0, buffers.1)
+        find_point(of.table, of.index, view, &self.key, buffers.0, buffers.1)
     }
 }
 
@@ -115,54 +139,89 @@ impl PointPlan {
                 (lists.len() == 1 && modify.child.filter.is_none()).then_some(PointPlan::Insert)
             }
             (Command::Update, CNode::IndexScan(scan)) if is_point(scan) => {
-                let indexed = |c: &usize| {
-                    let partition = modify.target.partition.as_ref();
-                    modify.target.indexes.iter().any(|i| i.reads(*c))
-                        || partition.is_some_and(|p| p.reads(*c))
-                };
-                let assigned_plain = planned.assignments.iter().all(|(c, e)| {
-                    !indexed(c) && modify.target.table.layout.is_fixed(*c) && is_calm(e)
-                });
-                let calm = planned.recheck.iter().all(is_calm);
-                if !assigned_plain || !calm || !modify.target.checks.is_empty() {
-                    return None;
-                }
-                let mut needed = Vec::new();
-                let width = modify.target.table.layout.len();
-                let exprs = planned.assignments.iter().map(|(_, e)| e).chain(&planned.recheck);
-                for expr in exprs {
-                    collect_slots(expr, &mut needed);
-                }
-                needed.sort_unstable();
-                needed.dedup();
-                // A slot past the target row would be the child's.
-                needed
-                    .iter()
-                    .all(|slot| *slot < width)
-                    .then(|| PointPlan::Update { needed: needed.into() })
+                let may_patch = modify.target.checks.is_empty()
+                    && planned
+                        .assignments
+                        .iter()
+                        .all(|(c, e)| is_patched(modify, *c) && is_calm(e));
+                may_patch.then(|| Self::change(planned, modify, scan)).flatten()
+            }
+            (Command::Delete, CNode::IndexScan(scan)) if is_point(scan) => {
+                Self::change(planned, modify, scan)
             }
             _ => None,
         }
     }
 
-    /// Runs the statement.
+    fn change(planned: &ModifyTable, modify: &ModifyPlan, scan: &IndexPlan) -> Option<PointPlan> {
+        let mut needed = Vec::new();
+        let exprs = planned.assignments.iter().map(|(_, e)| e).chain(&planned.recheck);
+        for expr in exprs {
+            collect_slots(expr, &mut needed);
+        }
+        needed.sort_unstable();
+        needed.dedup();
+        // A slot past the target row would be the child's.
+        let width = modify.target.table.layout.len();
+        let fits = needed.iter().all(|slot| *slot < width);
+        if !fits || !planned.recheck.iter().all(is_calm) {
+            return None;
+        }
+        let others = modify.target.indexes.iter();
+        let others = others.filter(|index| index.relation.oid != scan.index.relation.oid);
+        Some(PointPlan::Change { needed: needed.into(), others: others.cloned().collect() })
+    }
+
+    /// The scan that finds the row of a compiled point statement.
+    pub(crate) fn scan(root: &CPlan) -> Option<&IndexPlan> {
+        match &root.kind {
+            CNode::IndexScan(scan) => Some(scan),
+            CNode::Modify(modify) => PointPlan::scan(&modify.child),
+            _ => None,
+        }
+    }
+
+    /// Runs the statement, perhaps over another table than the one that it was compiled for.
     pub(crate) fn run(
         &self,
         root: &Arc<CPlan>,
+        over: Option<PointTable<'_>>,
         cx: &mut ExecContext,
         sink: &mut dyn RowSink,
     ) -> Result<PointOutcome> {
+        let own = |scan| over.unwrap_or_else(|| self.own_table(scan));
         match (self, &root.kind) {
-            (PointPlan::Select { columns }, CNode::IndexScan(scan)) => {
-                Scratch::with(|scratch| select(root, scan, columns.as_deref(), scratch, cx, sink))
-            }
-            (PointPlan::Update { needed }, CNode::Modify(modify)) => {
-                Scratch::with(|scratch| update(modify, needed, scratch, cx))
+            (PointPlan::Select { columns }, CNode::IndexScan(scan)) => Scratch::with(|scratch| {
+                select(root, (scan, own(scan)), columns.as_deref(), scratch, cx, sink)
+            }),
+            (PointPlan::Change { needed, .. }, CNode::Modify(modify)) => {
+                let CNode::IndexScan(scan) = &modify.child.kind else {
+                    return Err(Error::internal("point statement over another scan"));
+                };
+                Scratch::with(|scratch| change(modify, (scan, own(scan)), needed, scratch, cx))
             }
             (PointPlan::Insert, CNode::Modify(modify)) => insert(modify, cx),
             _ => Err(Error::internal("point plan over another node")),
         }
     }
+
+    /// The table that it was compiled for.
+    fn own_table<'a>(&'a self, scan: &'a IndexPlan) -> PointTable<'a> {
+        let others = match self {
+            PointPlan::Change { others, .. } => &others[..],
+            PointPlan::Select { .. } | PointPlan::Insert => &[],
+        };
+        PointTable { table: &scan.table, index: &scan.index, others }
+    }
+}
+
+/// Whether a column may be assigned to in place: it has a fixed width, and no index and no bound
+/// depends on it.
+fn is_patched(modify: &ModifyPlan, column: usize) -> bool {
+    let target = &modify.target;
+    let is_key = target.indexes.iter().any(|index| index.reads(column))
+        || target.partition.as_ref().is_some_and(|partition| partition.reads(column));
+    !is_key && target.table.layout.is_fixed(column)
 }
 
 /// Whether the scan is one look-up of a whole unique key.
@@ -219,20 +278,20 @@ fn collect_slots(expr: &Expr, out: &mut Vec<usize>) {
 
 fn select(
     plan: &Arc<CPlan>,
-    scan: &IndexPlan,
+    (scan, of): (&IndexPlan, PointTable<'_>),
     columns: Option<&[usize]>,
     scratch: &mut Scratch,
     cx: &mut ExecContext,
     sink: &mut dyn RowSink,
 ) -> Result<PointOutcome> {
-    let Some(id) = scratch.find(scan, cx)? else { return Ok(PointOutcome::Done(0)) };
+    let Some(id) = scratch.find(scan, of, cx)? else { return Ok(PointOutcome::Done(0)) };
     let Scratch { row: buffer, values: input, .. } = scratch;
     if let Some(columns) = columns
-        && sink.raw_row(buffer.row(), &scan.table.layout, columns)?
+        && sink.raw_row(buffer.row(), &of.table.layout, columns)?
     {
         return Ok(PointOutcome::Done(1));
     }
-    scan.table.decode_columns(buffer.row(), id, &scan.columns, input)?;
+    of.table.decode_columns(buffer.row(), id, &scan.columns, input)?;
     if !plan.passes(cx, Row::of(input))? {
         return Ok(PointOutcome::Done(0));
     }
@@ -256,38 +315,50 @@ enum Kept {
     TooNew,
 }
 
-fn update(
+fn change(
     modify: &ModifyPlan,
+    (scan, of): (&IndexPlan, PointTable<'_>),
     needed: &[usize],
     scratch: &mut Scratch,
     cx: &mut ExecContext,
 ) -> Result<PointOutcome> {
-    let CNode::IndexScan(scan) = &modify.child.kind else {
-        return Err(Error::internal("point update over another scan"));
-    };
-    let Some(id) = scratch.find(scan, cx)? else { return Ok(PointOutcome::Done(0)) };
-    let rows = modify.target.table.rows_for_write()?;
+    let Some(id) = scratch.find(scan, of, cx)? else { return Ok(PointOutcome::Done(0)) };
+    let rows = of.table.rows_for_write()?;
     // Evaluation needs the context while the transaction is borrowed.
     let Some(mut txn) = cx.take_txn() else {
         return Err(Error::internal("statement needs a transaction and has none"));
     };
     let repeatable = txn.txn.isolation() != IsolationLevel::ReadCommitted;
+    let deletes = modify.command == Command::Delete;
     let mut kept = None;
-    let values = &mut scratch.values;
-    values.resize(modify.target.table.layout.len(), Datum::Null);
+    let Scratch { values, deleted, .. } = scratch;
+    values.resize(of.table.layout.len(), Datum::Null);
     let outcome = rows.modify(&mut txn.txn, id, &mut |current, out| {
         kept = if repeatable && !current.visible_to_snapshot {
             Some(Kept::TooNew)
         } else {
-            patch(modify, needed, current, values, out, cx)?
+            let kept = recheck(modify, &of.table.layout, needed, current, values, cx)?;
+            match kept {
+                None if !deletes => patch(modify, &of.table.layout, current, values, out, cx)?,
+                kept => kept,
+            }
         };
         Ok(match kept {
             Some(_) => Action::Keep,
+            None if deletes => {
+                deleted.clear();
+                deleted.extend_from_slice(current.row);
+                Action::Delete
+            }
             None => Action::Replace { key_changed: false },
         })
     });
     cx.lend_txn(Some(txn));
     match outcome? {
+        ModifyOutcome::Done if deletes => {
+            finish_delete(of, id, scratch, cx)?;
+            Ok(PointOutcome::Done(1))
+        }
         ModifyOutcome::Done => Ok(PointOutcome::Done(1)),
         ModifyOutcome::Kept | ModifyOutcome::UpdatedConcurrently { .. } => match kept {
             Some(Kept::Unpatchable) => Ok(PointOutcome::General),
@@ -303,16 +374,35 @@ fn update(
     }
 }
 
-/// Writes the changed row to `out`, or says why not.
-fn patch(
+/// Takes the row that has been deleted out of the indexes, and lets go of its large values.
+fn finish_delete(
+    of: PointTable<'_>,
+    id: RowId,
+    scratch: &mut Scratch,
+    cx: &mut ExecContext,
+) -> Result<()> {
+    let Scratch { key, deleted, .. } = scratch;
+    for index in std::iter::once(of.index).chain(of.others) {
+        key.clear();
+        if let Some(has_null) = index.key_of_row(of.table, deleted, key)? {
+            index.store.mark_deleted(&mut cx.txn()?.txn, key, has_null, id)?;
+        }
+    }
+    for (_, pointer) in of.table.out_of_line(deleted)? {
+        of.table.free(&mut cx.txn()?.txn, &pointer)?;
+    }
+    Ok(())
+}
+
+/// Why the statement is not about the row as it is now, if so; else its needed values.
+fn recheck(
     modify: &ModifyPlan,
+    layout: &RowLayout,
     needed: &[usize],
     current: Current<'_>,
     values: &mut [Datum],
-    out: &mut Vec<u8>,
     cx: &mut ExecContext,
 ) -> Result<Option<Kept>> {
-    let layout = &modify.target.table.layout;
     for column in needed {
         // Out-of-line values may not be fetched under a latch.
         if matches!(layout.column_ref(current.row, *column)?, ColumnRef::OutOfLine(_)) {
@@ -320,11 +410,22 @@ fn patch(
         }
         values[*column] = layout.decode_column(current.row, *column)?;
     }
-    if let Some(recheck) = &modify.recheck
-        && !recheck.holds(cx, Row::of(values))?
-    {
-        return Ok(Some(Kept::Filtered));
-    }
+    let holds = match &modify.recheck {
+        Some(recheck) => recheck.holds(cx, Row::of(values))?,
+        None => true,
+    };
+    Ok((!holds).then_some(Kept::Filtered))
+}
+
+/// Writes the changed row to `out`, or says why not.
+fn patch(
+    modify: &ModifyPlan,
+    layout: &RowLayout,
+    current: Current<'_>,
+    values: &[Datum],
+    out: &mut Vec<u8>,
+    cx: &mut ExecContext,
+) -> Result<Option<Kept>> {
     out.extend_from_slice(current.row);
     for (column, expr) in &modify.assignments {
         let value = expr.eval(cx, Row::of(values))?;

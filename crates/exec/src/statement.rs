@@ -12,14 +12,15 @@ use crate::access::StatementTxn;
 use crate::batch::{BATCH_ROWS, RowBatch};
 use crate::context::{ExecContext, Instrument, LeafRun};
 use crate::env::{FnContext, IoContext, RowSink, SessionServices};
-use crate::expr::{Compiler, Row, SubPlanState};
+use crate::expr::{CExpr, Compiler, Row, SubPlanState};
 use crate::node::{BoxedNode, CPlan, PlanCompiler, compile_plan, start};
 use crate::partition::{LeafStatements, lock_mode_of};
-use crate::point::{PointOutcome, PointPlan};
+use crate::point::{PointOutcome, PointPlan, PointTable};
 use crate::spill::TempSpace;
 use crate::tuplestore::{StoreReader, TupleStore};
 use std::sync::Arc;
 use steppe_catalog::{Catalog, RelKind};
+use steppe_partition::RoutedPartition;
 use steppe_sql::plan::{Cost, Plan, PlanNode, PlannedStmt, ResultColumn};
 use steppe_sql::query::Command;
 use steppe_txn::{Database, LockWait, RelationLockMode, Txn, UndoPosition};
@@ -81,6 +82,17 @@ pub enum ExecOutcome {
     },
     /// A point statement met a lock; nothing was done. Await it and run the statement again.
     MustWait(LockWait),
+}
+
+/// The one leaf of a partitioned table that an execution concerns.
+#[derive(Clone, Copy, Debug)]
+pub struct LeafOfStatement(RoutedPartition);
+
+impl LeafOfStatement {
+    /// Its OID.
+    pub fn oid(self) -> Oid {
+        self.0.relation
+    }
 }
 
 impl CompiledStmt {
@@ -151,8 +163,13 @@ impl CompiledStmt {
     }
 
     /// Whether [`CompiledStmt::run_point`] may be tried.
-    pub fn is_point(&self) -> bool {
+    pub(crate) fn is_point(&self) -> bool {
         self.point.is_some()
+    }
+
+    /// Its way of its own, if it is a point statement.
+    pub(crate) fn point(&self) -> Option<&PointPlan> {
+        self.point.as_ref()
     }
 
     /// Whether it reads one of these virtual relations of pg_catalog.
@@ -173,32 +190,59 @@ impl CompiledStmt {
         &self,
         params: &Arc<[Datum]>,
         env: &ExecEnv,
-    ) -> Result<Option<(Oid, RelationLockMode)>> {
+    ) -> Result<Option<(LeafOfStatement, RelationLockMode)>> {
         let Some(leaves) = &self.leaves else { return Ok(None) };
-        let mut cx = self.context(params.clone(), env, &mut None);
-        let leaf = leaves.leaf(&self.planned, &mut cx)?;
-        Ok(leaf.map(|leaf| (leaf, lock_mode_of(&self.planned, leaves.table()))))
+        let mut cx = None;
+        let mut value = |slot: &CExpr| match slot {
+            CExpr::Param(number) => params.get(*number).cloned(),
+            slot => {
+                let new = || self.context(params.clone(), env, &mut None);
+                // Whether that is an error is for the condition itself to say, if there is a row.
+                slot.eval(cx.get_or_insert_with(new), Row::EMPTY).ok()
+            }
+        };
+        let leaf = leaves.leaf(&self.planned, &env.catalog, &mut value)?;
+        let mode = || lock_mode_of(&self.planned, leaves.table());
+        Ok(leaf.map(|leaf| (LeafOfStatement(leaf), mode())))
     }
 
     /// The statement to run for a leaf that is locked, if the general one need not be. `env`
     /// has the catalog that the statement was planned against.
     pub fn of_leaf(
         &self,
-        leaf: Oid,
+        leaf: LeafOfStatement,
         env: &ExecEnv,
         database: &Database,
     ) -> Result<Option<Arc<CompiledStmt>>> {
         match &self.leaves {
-            Some(leaves) => leaves.statement(&self.planned, leaf, &env.catalog, database),
+            Some(leaves) => leaves.statement(&self.planned, leaf.oid(), &env.catalog, database),
             None => Ok(None),
         }
     }
 
     /// Runs a statement over one row by its unique key: no plan nodes, no allocation for each
-    /// row. `None`: the statement is not of that kind or this case needs the general way;
-    /// nothing was done.
+    /// row. `leaf`: the locked leaf that it concerns, if any; `env` then has the catalog that the
+    /// statement was planned against. `None`: the statement is not of that kind or this case needs
+    /// the general way; nothing was done.
     pub fn run_point(
         &self,
+        leaf: Option<LeafOfStatement>,
+        params: &Arc<[Datum]>,
+        (env, database): (&ExecEnv, &Database),
+        txn: &mut Option<Txn>,
+        sink: &mut dyn RowSink,
+    ) -> Result<Option<ExecOutcome>> {
+        let Some((leaves, LeafOfStatement(leaf))) = self.leaves.as_ref().zip(leaf) else {
+            return self.run_point_over(None, params, env, txn, sink);
+        };
+        leaves.with_point(&self.planned, leaf, &env.catalog, database, |point| {
+            point.statement().run_point_over(Some(point.table()), params, env, txn, sink)
+        })
+    }
+
+    fn run_point_over(
+        &self,
+        over: Option<PointTable<'_>>,
         params: &Arc<[Datum]>,
         env: &ExecEnv,
         txn: &mut Option<Txn>,
@@ -206,7 +250,7 @@ impl CompiledStmt {
     ) -> Result<Option<ExecOutcome>> {
         let Some(point) = &self.point else { return Ok(None) };
         let mut cx = self.context(params.clone(), env, txn);
-        let outcome = point.run(&self.root, &mut cx, sink);
+        let outcome = point.run(&self.root, over, &mut cx, sink);
         *txn = cx.take_txn().map(|t| t.txn);
         Ok(match outcome? {
             PointOutcome::Done(rows) => Some(ExecOutcome::Done { rows }),

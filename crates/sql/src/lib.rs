@@ -14,5 +14,4 @@ pub mod plan;
 pub mod planner;
 pub mod prune;
 pub mod query;
-mod refutes;
 pub mod walk;

@@ -37,7 +37,6 @@ mod table;
 mod temporary;
 mod view;
 
-pub use index::reindexes_many;
 pub use partition::{Detaching, begin_detach, detaches_concurrently, finish_detach};
 pub use sequence::{SequenceState, Sequences};
 pub use table::create_table_as;

@@ -23,10 +23,11 @@ use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use crate::node::{BoxedNode, CNode, CPlan, Node, start as start_node};
-use crate::partition::{ColumnMap, PartitionCheck};
+use crate::partition::{ColumnMap, Definition, PartitionCheck};
 use std::borrow::Cow;
 use std::sync::Arc;
 use steppe_sql::query::Command;
+use steppe_txn::Database;
 use steppe_types::{Datum, Error, Oid, Result};
 
 pub(crate) use constraints::{
@@ -57,10 +58,15 @@ pub(crate) struct ModifyPlan {
     pub(crate) counts: bool,
 }
 
-/// A table that is written to, with what its rows must satisfy.
+/// A table that is written to.
 pub(crate) struct Target {
-    pub(crate) table: Arc<TableAccess>,
-    pub(crate) indexes: Box<[Arc<IndexAccess>]>,
+    pub(crate) rules: Arc<TargetRules>,
+    pub(crate) table: TableAccess,
+    pub(crate) indexes: Box<[IndexAccess]>,
+}
+
+/// What the rows of a table must satisfy, and how they are made so.
+pub(crate) struct TargetRules {
     /// ON CONFLICT: positions of the indexes that decide.
     pub(crate) arbiters: Box<[usize]>,
     /// Positions of NOT NULL columns.
@@ -75,6 +81,26 @@ pub(crate) struct Target {
     pub(crate) partition: Option<PartitionCheck>,
     /// Of a leaf whose columns are placed otherwise than those of that table.
     pub(crate) columns: Option<ColumnMap>,
+}
+
+impl std::ops::Deref for Target {
+    type Target = TargetRules;
+
+    fn deref(&self) -> &TargetRules {
+        &self.rules
+    }
+}
+
+impl Target {
+    /// A table that is defined as this one is; the indexes are in the same order.
+    pub(crate) fn open_alike(&self, database: &Database, leaf: &Definition) -> Result<Target> {
+        let indexes = self.indexes.iter().zip(&leaf.indexes);
+        Ok(Target {
+            rules: self.rules.clone(),
+            table: self.table.open_alike(database, &leaf.table),
+            indexes: indexes.map(|(i, new)| i.open_alike(database, new)).collect::<Result<_>>()?,
+        })
+    }
 }
 
 impl Target {
@@ -345,7 +371,7 @@ pub(crate) fn not_null_columns(relation: &steppe_catalog::Relation) -> Box<[usiz
 }
 
 /// Arbiter indexes by OID.
-pub(crate) fn arbiters(indexes: &[Arc<IndexAccess>], oids: &[Oid]) -> Box<[usize]> {
+pub(crate) fn arbiters(indexes: &[IndexAccess], oids: &[Oid]) -> Box<[usize]> {
     let positions = indexes.iter().enumerate();
     positions
         .filter(|(_, i)| i.unique && (oids.is_empty() || oids.contains(&i.relation.oid)))

@@ -9,16 +9,18 @@
 //! the new one there. INSERT into a table that others inherit from is of that table alone.
 
 use super::update::{Outcome, change_row};
-use super::{Changed, Inserter, ModifyPlan, Target, check_partition, check_row};
+use super::{Changed, Inserter, ModifyPlan, Target, TargetRules, check_partition, check_row};
 use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
 use crate::env::FnContext;
 use crate::expr::Compiler;
 use crate::partition::{
-    ColumnMap, LeafCache, LockedLeaf, PartitionCheck, RouteBuffers, Router, index_above, lock_leaf,
+    ByLeaf, ColumnMap, Definition, HANDLES_MAX, PartitionCheck, RouteBuffers, Router, index_above,
+    leaf_in, lock_leaf,
 };
 use crate::statement::no_plan;
 use hashbrown::HashMap;
+use parking_lot::RwLock;
 use std::borrow::Cow;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
@@ -35,14 +37,46 @@ pub(crate) struct Partitioned {
     arbiters: Option<Box<[Oid]>>,
     /// `None`: the table is not partitioned.
     router: Option<Router>,
-    targets: LeafCache<Target>,
+    /// By leaf, with the epoch of the catalog that it is as in.
+    targets: ByLeaf<(u64, Arc<Target>)>,
+    /// Leaves that others are defined like, in that catalog.
+    models: RwLock<(u64, Vec<Arc<Model>>)>,
 }
 
-/// The leaves that an execution has opened.
+/// So many kinds of leaves share what is compiled; of others each is its own kind.
+const MODELS_MAX: usize = 16;
+
+/// A leaf, compiled for all that are defined alike.
+struct Model {
+    leaf: Definition,
+    target: Arc<Target>,
+}
+
+/// The leaves that an execution has opened; `None`: it has gone.
 #[derive(Default)]
 pub(crate) struct OpenLeaves {
-    targets: HashMap<Oid, Option<Arc<Target>>>,
+    /// Mostly there is but one.
+    first: Option<(Oid, Option<Arc<Target>>)>,
+    others: HashMap<Oid, Option<Arc<Target>>>,
     buffers: RouteBuffers,
+}
+
+impl OpenLeaves {
+    fn get(&self, leaf: Oid) -> Option<&Option<Arc<Target>>> {
+        match &self.first {
+            Some((first, target)) if *first == leaf => Some(target),
+            _ => self.others.get(&leaf),
+        }
+    }
+
+    fn put(&mut self, leaf: Oid, target: Option<Arc<Target>>) {
+        match &mut self.first {
+            Some((first, _)) if *first != leaf => {
+                self.others.insert(leaf, target);
+            }
+            first => *first = Some((leaf, target)),
+        }
+    }
 }
 
 /// What became of a row that was inserted into the table.
@@ -78,7 +112,8 @@ impl Partitioned {
             leaf: modify.leaf,
             arbiters: modify.on_conflict.as_ref().map(|c| c.arbiters.clone().into()),
             router: is_partitioned.then(|| Router::new(table)),
-            targets: LeafCache::default(),
+            targets: ByLeaf::new(HANDLES_MAX),
+            models: RwLock::default(),
         }))
     }
 
@@ -119,8 +154,8 @@ impl Partitioned {
             catalog = newer;
         }
         let leaf = router.route(&catalog, row, &mut open.buffers, cx)?;
-        open.targets.remove(&leaf);
-        let target = self.open(leaf, open, cx)?;
+        let target = self.lock(leaf, cx)?;
+        open.put(leaf, target.clone());
         target
             .ok_or_else(|| Error::internal("the catalog routes rows to a partition that has gone"))
     }
@@ -131,41 +166,79 @@ impl Partitioned {
         open: &mut OpenLeaves,
         cx: &mut ExecContext,
     ) -> Result<Option<Arc<Target>>> {
-        if let Some(found) = open.targets.get(&leaf) {
+        if let Some(found) = open.get(leaf) {
             return Ok(found.clone());
         }
-        let target = match lock_leaf(cx, leaf, &self.table, RelationLockMode::RowExclusive)? {
-            None => None,
-            Some(locked) => Some(self.target(&locked, cx)?),
-        };
-        open.targets.insert(leaf, target.clone());
+        let target = self.lock(leaf, cx)?;
+        open.put(leaf, target.clone());
         Ok(target)
     }
 
-    fn target(&self, leaf: &LockedLeaf, cx: &mut ExecContext) -> Result<Arc<Target>> {
-        let LockedLeaf { relation, catalog, is_planned } = leaf;
-        if let Some(found) = self.targets.get(relation).filter(|_| *is_planned) {
-            return Ok(found);
+    /// Locks a leaf. `None`: it is no partition any more.
+    fn lock(&self, leaf: Oid, cx: &mut ExecContext) -> Result<Option<Arc<Target>>> {
+        let newer = lock_leaf(cx, leaf, RelationLockMode::RowExclusive)?;
+        let planned = &cx.functions.catalog;
+        if newer.is_none() {
+            let of_version = |(epoch, target): &(_, Arc<Target>)| {
+                (*epoch == planned.epoch).then(|| target.clone())
+            };
+            if let Some(found) = self.targets.get(leaf, of_version).flatten() {
+                return Ok(Some(found));
+            }
         }
+        let (catalog, is_planned) = match newer {
+            Some(newer) => (newer, false),
+            None => (planned.clone(), true),
+        };
+        let Some(relation) = leaf_in(&catalog, leaf, &self.table) else { return Ok(None) };
         let database = cx.txn()?.txn.database();
-        let made = Arc::new(self.compile(relation, catalog, database)?);
-        if *is_planned {
-            self.targets.put(relation, &made);
+        let target = if is_planned {
+            let target = self.target(Definition::of(relation, &catalog), &catalog, database)?;
+            self.targets.put(leaf, (catalog.epoch, target.clone()));
+            target
+        } else {
+            Arc::new(self.compile(&Definition::of(relation, &catalog), &catalog, database)?)
+        };
+        Ok(Some(target))
+    }
+
+    /// A leaf as it is in the catalog that the statement was planned against.
+    fn target(
+        &self,
+        leaf: Definition,
+        catalog: &Arc<Catalog>,
+        database: &Database,
+    ) -> Result<Arc<Target>> {
+        let find = || {
+            let models = self.models.read();
+            let models = models.1.iter().filter(|_| models.0 == catalog.epoch);
+            models.into_iter().find(|model| model.leaf.is_like(&leaf)).cloned()
+        };
+        if let Some(model) = find() {
+            return model.target.open_alike(database, &leaf).map(Arc::new);
         }
-        Ok(made)
+        let target = Arc::new(self.compile(&leaf, catalog, database)?);
+        let mut models = self.models.write();
+        if models.0 != catalog.epoch {
+            *models = (catalog.epoch, Vec::new());
+        }
+        if models.1.len() < MODELS_MAX {
+            models.1.push(Arc::new(Model { leaf, target: target.clone() }));
+        }
+        Ok(target)
     }
 
     fn compile(
         &self,
-        leaf: &Arc<Relation>,
+        leaf: &Definition,
         catalog: &Arc<Catalog>,
         database: &Database,
     ) -> Result<Target> {
+        let Definition { table: leaf, indexes } = leaf;
         let stmt = no_plan(catalog.epoch);
         let mut compiler = Compiler::new(&stmt, FnContext::pure(catalog.clone()));
-        let indexes = catalog.indexes_of(leaf);
-        let indexes = indexes
-            .map(|index| IndexAccess::open(database, leaf, index, &mut compiler).map(Arc::new));
+        let indexes = indexes.iter();
+        let indexes = indexes.map(|index| IndexAccess::open(database, leaf, index, &mut compiler));
         let indexes = indexes.collect::<Result<Box<[_]>>>()?;
         let is_arbiter = |index: &IndexAccess| match &self.arbiters {
             None => false,
@@ -175,8 +248,7 @@ impl Partitioned {
         let arbiters = indexes.iter().enumerate().filter(|(_, i)| i.unique && is_arbiter(i));
         let checks = stored_checks(catalog, leaf)?.into_iter();
         let generated = stored_generated(catalog, leaf)?.into_iter();
-        Ok(Target {
-            table: Arc::new(TableAccess::open(database, leaf)?),
+        let rules = TargetRules {
             arbiters: arbiters.map(|(at, _)| at).collect(),
             not_null: super::not_null_columns(leaf),
             generated: generated
@@ -189,8 +261,9 @@ impl Partitioned {
             view_checks: Box::new([]),
             partition: PartitionCheck::new(leaf, &mut compiler)?,
             columns: ColumnMap::new(&self.table, leaf)?,
-            indexes,
-        })
+        };
+        let table = TableAccess::open(database, leaf)?;
+        Ok(Target { rules: Arc::new(rules), table, indexes })
     }
 
     /// Inserts rows of the partitioned table; where each went.

@@ -137,7 +137,8 @@ fn leaves_partition(
 ) -> Result<bool> {
     let Some(partition) = &target.partition else { return Ok(false) };
     let touched = target.assigned(assignments).any(|column| partition.reads(column));
-    Ok(touched && !partition.holds(&target.stored(new), cx)?)
+    let table = target.table.relation.oid;
+    Ok(touched && !partition.holds(table, &target.stored(new), cx)?)
 }
 
 /// Updates a row whose newest version is known and locked (ON CONFLICT DO UPDATE).

@@ -23,7 +23,9 @@ use crate::access::{IndexAccess, ScanColumn, TableAccess};
 use crate::aggregate::AggKind;
 use crate::deps::count_nodes;
 use crate::expr::{CExpr, Compiler};
-use crate::modify::{ConflictPlan, ModifyPlan, Partitioned, Target, arbiters, not_null_columns};
+use crate::modify::{
+    ConflictPlan, ModifyPlan, Partitioned, Target, TargetRules, arbiters, not_null_columns,
+};
 use crate::partition::{LeafCache, LeafTemplate, PartitionCheck, ScanPruning};
 use crate::sorter::SortColumn;
 use std::sync::Arc;
@@ -96,14 +98,14 @@ impl PlanCompiler<'_, '_> {
                 columns: scan_columns(columns)?,
             }),
             PlanNode::IndexScan { rel, index, range, backward, index_only, columns } => {
-                CNode::IndexScan(self.index_scan(
+                CNode::IndexScan(Box::new(self.index_scan(
                     &rel.relation,
                     index,
                     range,
                     *backward,
                     *index_only,
                     columns,
-                )?)
+                )?))
             }
             PlanNode::PartitionScan { rel, template, conditions, order, partners } => {
                 let template_id = self.next_id;
@@ -224,22 +226,18 @@ impl PlanCompiler<'_, '_> {
         })
     }
 
-    fn table(&mut self, relation: &Arc<Relation>) -> Result<Arc<TableAccess>> {
+    fn table(&mut self, relation: &Arc<Relation>) -> Result<TableAccess> {
         let database = self
             .database
             .ok_or_else(|| Error::internal("plan touches a table, and there is no database"))?;
-        TableAccess::open(database, relation).map(Arc::new)
+        TableAccess::open(database, relation)
     }
 
-    fn index(
-        &mut self,
-        table: &Arc<Relation>,
-        relation: &Arc<Relation>,
-    ) -> Result<Arc<IndexAccess>> {
+    fn index(&mut self, table: &Arc<Relation>, relation: &Arc<Relation>) -> Result<IndexAccess> {
         let database = self
             .database
             .ok_or_else(|| Error::internal("plan touches an index, and there is no database"))?;
-        IndexAccess::open(database, table, relation, self.exprs).map(Arc::new)
+        IndexAccess::open(database, table, relation, self.exprs)
     }
 
     fn call_in_from(&mut self, expr: &Expr) -> Result<FromCall> {
@@ -505,7 +503,7 @@ impl PlanCompiler<'_, '_> {
         let compiled = locks.iter().map(|lock| {
             let columns = lock.columns.iter();
             let rows = LockedRows {
-                table: self.table(&lock.rel.relation)?,
+                table: Arc::new(self.table(&lock.rel.relation)?),
                 columns: columns
                     .map(|(slot, attribute)| Ok((*slot, ScanColumn::from_attribute(*attribute)?)))
                     .collect::<Result<_>>()?,
@@ -536,9 +534,7 @@ impl PlanCompiler<'_, '_> {
             Some(conflict) => arbiters(&indexes, &conflict.arbiters),
             None => Box::new([]),
         };
-        Ok(Target {
-            table: self.table(relation)?,
-            indexes,
+        let rules = TargetRules {
             arbiters,
             partition: PartitionCheck::new(relation, self.exprs)?,
             columns: None,
@@ -554,7 +550,8 @@ impl PlanCompiler<'_, '_> {
                 .iter()
                 .map(|(name, e)| Ok((name.clone(), self.exprs.expr(e)?)))
                 .collect::<Result<_>>()?,
-        })
+        };
+        Ok(Target { rules: Arc::new(rules), table: self.table(relation)?, indexes })
     }
 
     fn assignments(&mut self, list: &[(usize, Expr)]) -> Result<Box<[(usize, CExpr)]>> {

@@ -38,8 +38,8 @@ pub(crate) struct CIndexRange {
 
 /// A compiled index scan.
 pub(crate) struct IndexPlan {
-    pub(crate) table: Arc<TableAccess>,
-    pub(crate) index: Arc<IndexAccess>,
+    pub(crate) table: TableAccess,
+    pub(crate) index: IndexAccess,
     pub(crate) range: CIndexRange,
     pub(crate) backward: bool,
     /// For each requested column its place in the key; `None`: rows are fetched.

@@ -10,7 +10,7 @@ use crate::access::{ScanColumn, TableAccess};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
-use crate::partition::{ColumnMap, lock_leaf};
+use crate::partition::{ColumnMap, LockedLeaf};
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl CRowLock {
     /// Where a row of a leaf is.
     fn leaf_rows(&self, leaf: Oid, cx: &mut ExecContext) -> Result<Option<LockedRows>> {
         let table = &self.rows.table.relation;
-        let Some(leaf) = lock_leaf(cx, leaf, table, RelationLockMode::RowShare)? else {
+        let Some(leaf) = LockedLeaf::lock(cx, leaf, table, RelationLockMode::RowShare)? else {
             return Ok(None);
         };
         let leaf = &leaf.relation;

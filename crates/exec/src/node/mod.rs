@@ -84,7 +84,7 @@ pub(crate) enum CNode {
     Values(Box<[Box<[CExpr]>]>),
     FunctionScan(function_scan::FunctionScanPlan),
     SeqScan(seq_scan::SeqScanPlan),
-    IndexScan(index_scan::IndexPlan),
+    IndexScan(Box<index_scan::IndexPlan>),
     PartitionScan(Box<partition_scan::PartitionScanPlan>),
     NestLoop(nest_loop::NestLoopPlan),
     HashJoin(hash_join::HashJoinPlan),

@@ -10,7 +10,7 @@ use steppe_types::{Datum, Error, Result};
 
 /// A compiled full scan.
 pub(crate) struct SeqScanPlan {
-    pub(crate) table: Arc<TableAccess>,
+    pub(crate) table: TableAccess,
     pub(crate) columns: Box<[ScanColumn]>,
     /// Rows come from the session ([`crate::SessionServices::virtual_rows`]).
     pub(crate) is_virtual: bool,

@@ -2,39 +2,85 @@
 
 use hashbrown::HashMap;
 use parking_lot::RwLock;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use steppe_catalog::Relation;
 use steppe_types::Oid;
 
-/// Leaves that one statement keeps something for. A statement over more leaves makes
+/// Leaves that one statement keeps something compiled for. A statement over more leaves makes
 /// the rest anew at each touch, so that cached plans do not fill the memory.
-const LEAVES_MAX: usize = 8192;
+const COMPILED_MAX: usize = 8192;
+
+/// Leaves that one statement keeps handles of, a quarter of a kilobyte each.
+pub(crate) const HANDLES_MAX: usize = 128 * 1024;
 
 /// Something for each of a bounded number of leaves, shared by the executions of a statement.
-pub(super) struct ByLeaf<T> {
+pub(crate) struct ByLeaf<T> {
     entries: RwLock<HashMap<Oid, T>>,
+    max: usize,
 }
 
 impl<T> Default for ByLeaf<T> {
     fn default() -> ByLeaf<T> {
-        ByLeaf { entries: RwLock::default() }
+        ByLeaf::new(COMPILED_MAX)
     }
 }
 
 impl<T> ByLeaf<T> {
+    pub(crate) fn new(max: usize) -> ByLeaf<T> {
+        ByLeaf { entries: RwLock::default(), max }
+    }
+
     /// What `f` makes of a leaf's entry.
-    pub(super) fn get<R>(&self, leaf: Oid, f: impl FnOnce(&T) -> R) -> Option<R> {
+    pub(crate) fn get<R>(&self, leaf: Oid, f: impl FnOnce(&T) -> R) -> Option<R> {
         self.entries.read().get(&leaf).map(f)
     }
 
     /// Keeps an entry, in the place of some other leaf's if there is no more room.
-    pub(super) fn put(&self, leaf: Oid, entry: T) {
+    pub(crate) fn put(&self, leaf: Oid, entry: T) {
         let mut entries = self.entries.write();
-        if entries.len() >= LEAVES_MAX && !entries.contains_key(&leaf) {
+        if entries.len() >= self.max && !entries.contains_key(&leaf) {
             let other = entries.keys().next().copied();
             other.map(|other| entries.remove(&other));
         }
         entries.insert(leaf, entry);
+    }
+}
+
+/// Leaves of one chunk of [`ByPlace`].
+const CHUNK: usize = 64;
+
+type Chunk<T> = Box<[OnceLock<T>]>;
+
+/// Something for each leaf by its place among all ([`steppe_partition::RoutedPartition`]), as
+/// long as the catalog is the same. What is there stays; a look-up waits for nobody.
+pub(crate) struct ByPlace<T> {
+    chunks: OnceLock<Box<[OnceLock<Chunk<T>>]>>,
+    leaves: usize,
+}
+
+impl<T> ByPlace<T> {
+    /// Room for so many leaves, within bounds.
+    pub(crate) fn new(leaves: usize) -> ByPlace<T> {
+        ByPlace { chunks: OnceLock::new(), leaves: leaves.min(HANDLES_MAX) }
+    }
+
+    /// What there is of a leaf.
+    #[inline]
+    pub(crate) fn get(&self, place: u32) -> Option<&T> {
+        let place = place as usize;
+        self.chunks.get()?.get(place / CHUNK)?.get()?.get(place % CHUNK)?.get()
+    }
+
+    /// Puts something there unless there is something; gives it back if there is no room.
+    pub(crate) fn put(&self, place: u32, value: T) -> Result<&T, T> {
+        fn empty<T>(len: usize) -> Box<[OnceLock<T>]> {
+            std::iter::repeat_with(OnceLock::new).take(len).collect()
+        }
+        let place = place as usize;
+        let chunks = self.chunks.get_or_init(|| empty(self.leaves.div_ceil(CHUNK)));
+        let Some(chunk) = chunks.get(place / CHUNK) else { return Err(value) };
+        let chunk = chunk.get_or_init(|| empty(CHUNK));
+        Ok(chunk[place % CHUNK].get_or_init(|| value))
     }
 }
 
@@ -70,6 +116,18 @@ mod tests {
     use super::*;
     use steppe_catalog::RelKind;
 
+    #[test]
+    fn keeps_what_was_put_first_at_a_place() {
+        let by_place = ByPlace::<u32>::new(130);
+        for place in 0..130 {
+            assert_eq!(by_place.get(place), None);
+            assert_eq!(by_place.put(place, place * 10), Ok(&(place * 10)));
+            assert_eq!(by_place.put(place, 7), Ok(&(place * 10)));
+        }
+        assert_eq!((by_place.get(129), by_place.get(130)), (Some(&1290), None));
+        assert_eq!(by_place.put(5000, 1), Err(1), "beyond the leaves that there are");
+    }
+
     fn leaf(oid: Oid) -> Arc<Relation> {
         Arc::new(Relation::new(oid, 2200, "leaf", RelKind::Table))
     }
@@ -84,6 +142,6 @@ mod tests {
         for oid in 2..20_000 {
             cache.put(&leaf(oid), &Arc::new(oid));
         }
-        assert_eq!(cache.entries.entries.read().len(), LEAVES_MAX);
+        assert_eq!(cache.entries.entries.read().len(), COMPILED_MAX);
     }
 }

@@ -1,4 +1,4 @@
-//! Locking a leaf before its first touch, and what it is then.
+//! Locking a leaf at its first touch.
 
 use crate::context::ExecContext;
 use std::sync::Arc;
@@ -31,35 +31,43 @@ pub(crate) struct LockedLeaf {
     pub(crate) is_planned: bool,
 }
 
-/// Locks a leaf of a table as that was locked. `None`: it is no partition any more. (What inherits
-/// from a table is locked when the statement starts, and stays.)
-pub(crate) fn lock_leaf(
-    cx: &mut ExecContext,
-    leaf: Oid,
-    of: &Relation,
-    mode: RelationLockMode,
-) -> Result<Option<LockedLeaf>> {
-    wait_for_leaf(cx, leaf, mode)?;
-    Ok(locked_leaf(cx, leaf, of))
-}
-
-/// Locks a leaf, whatever it has become.
-pub(crate) fn wait_for_leaf(cx: &mut ExecContext, leaf: Oid, mode: RelationLockMode) -> Result<()> {
-    match cx.txn()?.txn.lock_relation(leaf, mode)? {
-        Some(wait) => cx.functions.services.block_on(wait),
-        None => Ok(()),
+impl LockedLeaf {
+    /// Locks a leaf of a table as that was locked. `None`: it is no partition any more. (What
+    /// inherits from a table is locked when the statement starts, and stays.)
+    pub(crate) fn lock(
+        cx: &mut ExecContext,
+        leaf: Oid,
+        of: &Relation,
+        mode: RelationLockMode,
+    ) -> Result<Option<LockedLeaf>> {
+        let newer = lock_leaf(cx, leaf, mode)?;
+        let is_planned = newer.is_none();
+        let catalog = newer.unwrap_or_else(|| cx.functions.catalog.clone());
+        let relation = leaf_in(&catalog, leaf, of).cloned();
+        Ok(relation.map(|relation| LockedLeaf { relation, catalog, is_planned }))
     }
 }
 
-/// What a leaf is that has been locked; `None` as for [`lock_leaf`].
-pub(crate) fn locked_leaf(cx: &ExecContext, leaf: Oid, of: &Relation) -> Option<LockedLeaf> {
-    let planned = &cx.functions.catalog;
-    let newer = cx.functions.services.newer_catalog(planned);
-    let is_planned = newer.is_none();
-    let catalog = newer.unwrap_or_else(|| planned.clone());
+/// Locks a leaf; the catalog in force then, if that is not the statement's.
+pub(crate) fn lock_leaf(
+    cx: &mut ExecContext,
+    leaf: Oid,
+    mode: RelationLockMode,
+) -> Result<Option<Arc<Catalog>>> {
+    if let Some(wait) = cx.txn()?.txn.lock_relation(leaf, mode)? {
+        cx.functions.services.block_on(wait)?;
+    }
+    Ok(cx.functions.services.newer_catalog(&cx.functions.catalog))
+}
+
+/// A leaf of a table, unless it is a partition no more.
+pub(crate) fn leaf_in<'c>(
+    catalog: &'c Catalog,
+    leaf: Oid,
+    of: &Relation,
+) -> Option<&'c Arc<Relation>> {
     let belongs = |leaf: &&Arc<Relation>| of.partition_key.is_none() || leaf.partition_of.is_some();
-    let relation = catalog.relation(leaf).filter(belongs).cloned();
-    relation.map(|relation| LockedLeaf { relation, catalog, is_planned })
+    catalog.relation(leaf).filter(belongs)
 }
 
 /// Whether an index belongs to a partitioned one, at whatever level above.

@@ -10,18 +10,27 @@
 //!   UPDATE t_17 SET a = $2 WHERE k = $1                     (kept for the next one)
 //! ```
 //!
+//! A point statement is compiled once for all leaves that are defined alike ([`Definition`]); of
+//! each there are but its handles. Thousands of leaves then cost the processor's cache what their
+//! rows cost it, and not a copy of the statement each.
+//!
 //! Correctness: the statement's rows are all in that leaf (invariant 4 of the design, as for
 //! pruning), and its new rows stay there: an UPDATE that assigns to a column of a key is not
 //! among these statements.
 
-use super::cache::ByLeaf;
+use super::alike::Definition;
+use super::cache::{ByLeaf, ByPlace, HANDLES_MAX};
+use super::pruning::{LeafRouting, SlotValue};
 use super::{ColumnMap, LeafMember, LeafSet, LeafTemplate, ScanPruning};
-use crate::context::ExecContext;
+use crate::access::{IndexAccess, TableAccess};
 use crate::modify::ModifyPlan;
 use crate::node::{CNode, CPlan};
+use crate::point::{PointPlan, PointTable};
 use crate::statement::CompiledStmt;
+use parking_lot::RwLock;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
+use steppe_partition::RoutedPartition;
 use steppe_sql::bind::{stored_checks, stored_generated};
 use steppe_sql::plan::{ModifyTable, Plan, PlanNode, PlannedStmt, ScanRelation};
 use steppe_sql::query::Command;
@@ -32,10 +41,52 @@ use steppe_types::{Error, Oid, Result};
 pub(crate) struct LeafStatements {
     rel: ScanRelation,
     template: LeafTemplate,
-    pruning: ScanPruning,
+    routing: LeafRouting,
     /// By leaf, as it is in the catalog that the statement was planned against: no other runs
     /// it. `None`: the leaf needs the general way (its columns are placed otherwise).
     statements: ByLeaf<Option<Arc<CompiledStmt>>>,
+    /// The same for point statements. `None`: the leaf's is none.
+    points: ByPlace<Option<LeafPoint>>,
+    /// Those of leaves that have no place.
+    other_points: ByLeaf<Option<Arc<LeafPoint>>>,
+    /// What they are compiled for.
+    models: RwLock<Vec<Arc<Model>>>,
+}
+
+/// So many kinds of leaves share point statements; of others each is its own kind.
+const MODELS_MAX: usize = 16;
+
+/// A leaf, and the point statement that serves all that are defined alike.
+struct Model {
+    leaf: Definition,
+    statement: Arc<CompiledStmt>,
+}
+
+/// A leaf's handles, as a point statement uses them.
+pub(crate) struct LeafPoint {
+    statement: Arc<CompiledStmt>,
+    index: IndexAccess,
+    table: TableAccess,
+    others: Box<[IndexAccess]>,
+}
+
+impl LeafPoint {
+    /// The statement, which was compiled for this leaf or one like it.
+    pub(crate) fn statement(&self) -> &CompiledStmt {
+        &self.statement
+    }
+
+    /// Starts loading what the statement looks at first.
+    #[inline]
+    fn prefetch(&self) {
+        self.index.store.prefetch();
+        self.table.prefetch();
+    }
+
+    /// The table to run it over.
+    pub(crate) fn table(&self) -> PointTable<'_> {
+        PointTable { table: &self.table, index: &self.index, others: &self.others }
+    }
 }
 
 impl LeafStatements {
@@ -43,7 +94,7 @@ impl LeafStatements {
     pub(crate) fn of(
         stmt: &PlannedStmt,
         root: &CPlan,
-        catalog: &Catalog,
+        catalog: &Arc<Catalog>,
     ) -> Result<Option<Box<LeafStatements>>> {
         if !stmt.subplans.is_empty() {
             return Ok(None);
@@ -67,11 +118,16 @@ impl LeafStatements {
         let template = template.filter(|t| t.is_whole && t.order.is_empty());
         let pruning = ScanPruning::new(&rel.relation, conditions, &[]);
         let Some(template) = template else { return Ok(None) };
-        if !pruning.routes(catalog)? {
-            return Ok(None);
-        }
-        let (rel, statements) = (rel.clone(), ByLeaf::default());
-        Ok(Some(Box::new(LeafStatements { rel, template, pruning, statements })))
+        let Some(routing) = pruning.routing(stmt, catalog)? else { return Ok(None) };
+        Ok(Some(Box::new(LeafStatements {
+            rel: rel.clone(),
+            template,
+            statements: ByLeaf::default(),
+            points: ByPlace::new(routing.partitions()),
+            other_points: ByLeaf::new(HANDLES_MAX),
+            routing,
+            models: RwLock::default(),
+        })))
     }
 
     /// The partitioned table.
@@ -80,8 +136,74 @@ impl LeafStatements {
     }
 
     /// The leaf that an execution concerns; `None`: it is for the general plan to say.
-    pub(crate) fn leaf(&self, stmt: &PlannedStmt, cx: &mut ExecContext) -> Result<Option<Oid>> {
-        self.pruning.leaf(stmt, cx)
+    pub(crate) fn leaf(
+        &self,
+        stmt: &PlannedStmt,
+        catalog: &Arc<Catalog>,
+        value: &mut SlotValue<'_>,
+    ) -> Result<Option<RoutedPartition>> {
+        let leaf = self.routing.leaf(stmt, catalog, value)?;
+        if let Some(Some(point)) = leaf.and_then(|leaf| self.points.get(leaf.place?)) {
+            point.prefetch();
+        }
+        Ok(leaf)
+    }
+
+    /// Runs `f` over the point statement about a leaf, if it is one.
+    pub(crate) fn with_point<R>(
+        &self,
+        stmt: &PlannedStmt,
+        leaf: RoutedPartition,
+        catalog: &Arc<Catalog>,
+        database: &Database,
+        f: impl FnOnce(&LeafPoint) -> Result<Option<R>>,
+    ) -> Result<Option<R>> {
+        let found = leaf.place.and_then(|place| self.points.get(place));
+        if let Some(found) = found {
+            return found.as_ref().map_or(Ok(None), f);
+        }
+        if let Some(found) = self.other_points.get(leaf.relation, Clone::clone) {
+            return found.as_deref().map_or(Ok(None), f);
+        }
+        let made = self.make_point(stmt, leaf.relation, catalog, database)?;
+        let made = match leaf.place {
+            None => made,
+            Some(place) => match self.points.put(place, made) {
+                Ok(found) => return found.as_ref().map_or(Ok(None), f),
+                Err(made) => made,
+            },
+        };
+        let made = made.map(Arc::new);
+        self.other_points.put(leaf.relation, made.clone());
+        made.as_deref().map_or(Ok(None), f)
+    }
+
+    fn make_point(
+        &self,
+        stmt: &PlannedStmt,
+        leaf: Oid,
+        catalog: &Arc<Catalog>,
+        database: &Database,
+    ) -> Result<Option<LeafPoint>> {
+        let relation = catalog.relation(leaf);
+        let relation = relation.ok_or_else(|| Error::internal("routed to no relation"))?;
+        let definition = Definition::of(relation, catalog);
+        let alike = |model: &&Arc<Model>| model.leaf.is_like(&definition);
+        let model = self.models.read().iter().find(alike).cloned();
+        if let Some(model) = model {
+            return model.point(&definition, database).map(Some);
+        }
+        let statement = self.statement(stmt, leaf, catalog, database)?;
+        let Some(statement) = statement.filter(|statement| statement.is_point()) else {
+            return Ok(None);
+        };
+        let model = Arc::new(Model { leaf: definition, statement });
+        let made = model.point(&model.leaf, database)?;
+        let mut models = self.models.write();
+        if models.len() < MODELS_MAX {
+            models.push(model);
+        }
+        Ok(Some(made))
     }
 
     /// The statement about a leaf, if it has one.
@@ -143,6 +265,30 @@ impl LeafStatements {
             alias: self.rel.alias.clone(),
         };
         self.template.plan_of(catalog, &LeafSet { members: vec![member] })
+    }
+}
+
+impl Model {
+    /// The statement over a leaf that is defined as the model is.
+    fn point(&self, leaf: &Definition, database: &Database) -> Result<LeafPoint> {
+        let scan = PointPlan::scan(self.statement.root());
+        let scan = scan.ok_or_else(|| Error::internal("point statement without a look-up"))?;
+        let others = match self.statement.point() {
+            Some(PointPlan::Change { others, .. }) => &others[..],
+            _ => &[],
+        };
+        let open = |index: &IndexAccess| {
+            let mut pairs = self.leaf.indexes.iter().zip(&leaf.indexes);
+            let found = pairs.find(|(mine, _)| mine.oid == index.relation.oid);
+            let (_, relation) = found.ok_or_else(|| Error::internal("leaf without an index"))?;
+            index.open_alike(database, relation)
+        };
+        Ok(LeafPoint {
+            index: open(&scan.index)?,
+            table: scan.table.open_alike(database, &leaf.table),
+            others: others.iter().map(open).collect::<Result<_>>()?,
+            statement: self.statement.clone(),
+        })
     }
 }
 

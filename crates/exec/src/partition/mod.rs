@@ -11,6 +11,7 @@
 //! | `leaves` | in which order they are read |
 //! | `partners` | leaves that are joined with each other |
 //! | `known` | the same without running anything, for EXPLAIN |
+//! | `alike` | leaves that what is compiled for one of them serves |
 //! | `cache` | what has been compiled for leaves |
 //! | `columns` | a leaf's columns may stand in another order than its parent's |
 //! | `template` | a leaf's scan, made from the scan of its parent |
@@ -18,6 +19,7 @@
 //! | `leaf_statement` | a statement that concerns one leaf, as if the client had named it |
 //! | `route` | the leaf a row belongs to, and whether it may be where it is |
 
+mod alike;
 mod cache;
 mod columns;
 mod key;
@@ -30,12 +32,11 @@ mod pruning;
 mod route;
 mod template;
 
-pub(crate) use cache::LeafCache;
+pub(crate) use alike::Definition;
+pub(crate) use cache::{ByLeaf, HANDLES_MAX, LeafCache};
 pub(crate) use columns::ColumnMap;
 pub(crate) use known::{KnownValues, Stage};
-pub(crate) use leaf::{
-    LockedLeaf, index_above, lock_leaf, lock_mode_of, locked_leaf, wait_for_leaf,
-};
+pub(crate) use leaf::{LockedLeaf, index_above, leaf_in, lock_leaf, lock_mode_of};
 pub(crate) use leaf_statement::LeafStatements;
 pub(crate) use leaves::Leaves;
 pub(crate) use partners::corresponding;

@@ -9,13 +9,14 @@ use super::leaves::{Kept, Leaves, LevelKept, Walk};
 use crate::context::ExecContext;
 use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler, Row};
+use std::cell::Cell;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
-use steppe_partition::{KeyOrder, KeySet, PartitionMap, PruningSteps};
+use steppe_partition::{KeyOrder, KeySet, PartitionMap, PruningSteps, RoutedPartition};
 use steppe_sql::expr::{Expr, SortKey};
 use steppe_sql::plan::PlannedStmt;
 use steppe_sql::prune::{KeyOfScan, Pruning};
-use steppe_types::{Datum, Error, Oid, Result};
+use steppe_types::{Datum, Error, Result};
 
 /// The pruning of one scan.
 pub(crate) struct ScanPruning {
@@ -35,6 +36,53 @@ struct Level {
 
 /// Values by slot; `None`: not known.
 type Values = Vec<Option<Datum>>;
+
+/// Finds the one leaf that a statement is about.
+pub(crate) struct LeafRouting {
+    /// The table's partitions in the catalog that the statement was planned against.
+    map: PartitionMap,
+    level: Arc<Level>,
+    pruning: ScanPruning,
+}
+
+/// What a slot's value is now; `None`: not known.
+pub(crate) type SlotValue<'a> = dyn FnMut(&CExpr) -> Option<Datum> + 'a;
+
+impl LeafRouting {
+    /// How many partitions the table has.
+    pub(crate) fn partitions(&self) -> usize {
+        self.map.len()
+    }
+
+    /// The leaf that has all rows, if the conditions fix the key of every level and some leaf
+    /// takes such rows. `catalog` is the one that the statement was planned against.
+    pub(crate) fn leaf(
+        &self,
+        stmt: &PlannedStmt,
+        catalog: &Arc<Catalog>,
+        value: &mut SlotValue<'_>,
+    ) -> Result<Option<RoutedPartition>> {
+        let mut key = ROUTED_KEY.take();
+        let mut found = self.level.routed(&self.map, value, &mut key)?.flatten();
+        while let Some(RoutedPartition { relation: oid, .. }) = found
+            && let Some(map) = catalog.partition_map(oid)?
+        {
+            let parent = catalog.relation(oid);
+            let parent = parent.ok_or_else(|| Error::internal("partitioned table has gone"))?;
+            let level = self.pruning.level(stmt, catalog, parent)?;
+            found = level.routed(map, value, &mut key)?.flatten();
+            // Places are those of the first level.
+            found = found.map(|found| RoutedPartition { place: None, ..found });
+        }
+        ROUTED_KEY.set(key);
+        Ok(found)
+    }
+}
+
+thread_local! {
+    /// Room for a key's bytes, reused by the thread's next statement.
+    static ROUTED_KEY: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 impl ScanPruning {
     pub(crate) fn new(
@@ -66,28 +114,16 @@ impl ScanPruning {
         })
     }
 
-    /// Whether the conditions fix the key of the table, so that [`Self::leaf`] may find one.
-    pub(crate) fn routes(&self, catalog: &Catalog) -> Result<bool> {
-        let key = key_of(catalog, &self.table, &self.table)?;
-        let said = key.pruning(&self.conditions);
-        Ok(PruningSteps::compile(&said.predicate, key.len()).fix_the_key())
-    }
-
-    /// The leaf that has all rows, if the conditions fix the key of every level and some leaf
-    /// takes such rows.
-    pub(crate) fn leaf(&self, stmt: &PlannedStmt, cx: &mut ExecContext) -> Result<Option<Oid>> {
-        let catalog = cx.functions.catalog.clone();
-        let mut oid = self.table.oid;
-        while let Some(map) = catalog.partition_map(oid)? {
-            let parent = catalog.relation(oid);
-            let parent = parent.ok_or_else(|| Error::internal("partitioned table has gone"))?;
-            let level = self.level(stmt, &catalog, parent)?;
-            match level.routed(map, &level.values(cx))? {
-                Some(Some(partition)) => oid = partition,
-                Some(None) | None => return Ok(None),
-            }
-        }
-        Ok(Some(oid))
+    /// The way to the one leaf that has all rows, if the conditions fix the key of the table.
+    pub(crate) fn routing(
+        self,
+        stmt: &PlannedStmt,
+        catalog: &Arc<Catalog>,
+    ) -> Result<Option<LeafRouting>> {
+        let Some(map) = catalog.partition_map(self.table.oid)? else { return Ok(None) };
+        let level = self.level(stmt, catalog, &self.table)?;
+        let routing = LeafRouting { map: map.clone(), level, pruning: self };
+        Ok(routing.level.steps.fix_the_key().then_some(routing))
     }
 
     fn level(
@@ -117,10 +153,11 @@ impl Level {
         if self.steps.keep_everything() {
             return Ok(Kept::Set(KeySet::all()));
         }
-        let values = self.values(cx);
-        if let Some(partition) = self.routed(map, &values)? {
-            return Ok(Kept::One(partition));
+        let mut value = |slot: &CExpr| slot.eval(cx, Row::EMPTY).ok();
+        if let Some(partition) = self.routed(map, &mut value, &mut Vec::new())? {
+            return Ok(Kept::One(partition.map(|partition| partition.relation)));
         }
+        let values = self.values(cx);
         let slot = |number: u32| Ok(values.get(number as usize).cloned().flatten());
         Ok(Kept::Set(self.steps.evaluate(map, &slot, &cx.functions.io)?))
     }
@@ -132,9 +169,15 @@ impl Level {
     }
 
     /// The one partition that the values leave (or none), if the key is fixed.
-    fn routed(&self, map: &PartitionMap, values: &Values) -> Result<Option<Option<Oid>>> {
-        let slot = |number: u32| Ok(values.get(number as usize).cloned().flatten());
-        self.steps.route(map, &slot, &mut Vec::new())
+    fn routed(
+        &self,
+        map: &PartitionMap,
+        value: &mut SlotValue<'_>,
+        key: &mut Vec<u8>,
+    ) -> Result<Option<Option<RoutedPartition>>> {
+        let slots = &self.slots;
+        let slot = &mut |number: u32| Ok(slots.get(number as usize).and_then(&mut *value));
+        self.steps.route(map, slot, key)
     }
 }
 

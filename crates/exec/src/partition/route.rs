@@ -136,9 +136,9 @@ pub(crate) struct PartitionCheck {
     levels: Box<[Level]>,
 }
 
+/// What is above a partition.
 struct Level {
     parent: Oid,
-    child: Oid,
     key: KeyOfRow,
 }
 
@@ -155,24 +155,26 @@ impl PartitionCheck {
         while let Some(of) = child.partition_of.as_ref().filter(|of| !of.detach_pending) {
             let (parent, key) = partitioned(&catalog, of.parent)?;
             let key = KeyOfRow::new(parent, key, table, compiler)?;
-            levels.push(Level { parent: parent.oid, child: child.oid, key });
+            levels.push(Level { parent: parent.oid, key });
             child = parent;
         }
         Ok((!levels.is_empty()).then(|| PartitionCheck { levels: levels.into() }))
     }
 
-    /// Whether a row belongs there.
-    pub(crate) fn holds(&self, row: &[Datum], cx: &mut ExecContext) -> Result<bool> {
+    /// Whether a row belongs into that table, or into `table` which is defined alike.
+    pub(crate) fn holds(&self, table: Oid, row: &[Datum], cx: &mut ExecContext) -> Result<bool> {
         let catalog = cx.functions.catalog.clone();
         let (mut key, mut encoded) = (Vec::new(), Vec::new());
+        let mut child = table;
         for level in &self.levels {
             key.clear();
             level.key.append(row, cx, &mut key)?;
             let map = catalog.partition_map(level.parent)?;
             let map = map.ok_or_else(|| Error::internal("parent has no partition map"))?;
-            if map.route(&key, &mut encoded)? != Some(level.child) {
+            if map.route(&key, &mut encoded)? != Some(child) {
                 return Ok(false);
             }
+            child = level.parent;
         }
         Ok(true)
     }

@@ -297,7 +297,8 @@ impl World {
         let env = self.env();
         let mut sink = Rows::of(stmt);
         let mut txn = self.txn.take();
-        let point = stmt.run_point(&params, &env, &mut txn, &mut sink);
+        let within = (&env, &*self.database);
+        let point = stmt.run_point(None, &params, within, &mut txn, &mut sink);
         let result = match point {
             Err(error) => Err(error),
             Ok(Some(ExecOutcome::Done { rows })) => Ok(rows),

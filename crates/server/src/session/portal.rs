@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use steppe_exec::{CompiledStmt, Execution};
+use steppe_exec::{Execution, LeafOfStatement};
 use steppe_sql::ast;
 use steppe_txn::Snapshot;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
@@ -163,8 +163,8 @@ impl Statements {
 pub(super) struct PlanPortal {
     pub(super) plan: Arc<CachedPlan>,
     pub(super) params: Arc<[Datum]>,
-    /// The plan's statement about the one leaf that the parameters leave; it is locked.
-    pub(super) of_leaf: Option<Arc<CompiledStmt>>,
+    /// The one leaf that the parameters leave; it is locked.
+    pub(super) leaf: Option<LeafOfStatement>,
     pub(super) execution: Option<Box<Execution>>,
     /// The snapshot that a suspended execution goes on looking at.
     pub(super) held: Option<Snapshot>,
@@ -182,18 +182,13 @@ impl PlanPortal {
         PlanPortal {
             plan,
             params,
-            of_leaf: None,
+            leaf: None,
             execution: None,
             held: None,
             done: None,
             describes: false,
             may_run_again: false,
         }
-    }
-
-    /// What runs.
-    pub(super) fn compiled(&self) -> &Arc<CompiledStmt> {
-        self.of_leaf.as_ref().unwrap_or(&self.plan.compiled)
     }
 
     /// Lets go of what a suspended execution holds.

@@ -52,15 +52,14 @@ impl Session {
     /// Locks the leaf that a locked plan is about with these parameters, if it is one leaf: the
     /// statement made for it runs instead of the plan's.
     async fn lock_leaf(&mut self, portal: &mut PlanPortal) -> Result<()> {
-        portal.of_leaf = None;
+        portal.leaf = None;
         while let Some((leaf, mode)) = portal.plan.compiled.leaf(&portal.params, &self.env)? {
-            if let Some(wait) = self.xact.txn()?.lock_relation(leaf, mode)? {
+            if let Some(wait) = self.xact.txn()?.lock_relation(leaf.oid(), mode)? {
                 wait.await?;
             }
             self.refresh_names();
             if portal.plan.epoch == self.names.catalog.epoch {
-                let database = &self.core.server.database;
-                portal.of_leaf = portal.plan.compiled.of_leaf(leaf, &self.env, database)?;
+                portal.leaf = Some(leaf);
                 return Ok(());
             }
             // Before we had its lock the leaf may have been dropped, or its bounds changed.
@@ -133,7 +132,7 @@ impl Session {
             // Not earlier: a plan made anew may have other columns.
             self.out.extend_from_slice(&portal.plan.description);
         }
-        if max_rows == 0 && portal.compiled().is_point() {
+        if max_rows == 0 {
             while let Some(outcome) = self.run_point(portal, formats)? {
                 match outcome {
                     ExecOutcome::Done { rows } => {
@@ -163,13 +162,15 @@ impl Session {
         }
     }
 
+    /// Starts a statement, and runs it if it is a point statement.
     fn run_point(
         &mut self,
         portal: &PlanPortal,
         formats: &ResultFormats,
     ) -> Result<Option<ExecOutcome>> {
         self.start_statement()?;
-        let compiled = portal.compiled();
+        let compiled = &portal.plan.compiled;
+        let within = (&self.env, &*self.core.server.database);
         let mut sink = WireSink {
             out: &mut self.out,
             columns: compiled.columns(),
@@ -177,17 +178,22 @@ impl Session {
             io: &self.env.io,
             rows_at: None,
         };
-        compiled.run_point(&portal.params, &self.env, &mut self.xact.txn, &mut sink)
+        compiled.run_point(portal.leaf, &portal.params, within, &mut self.xact.txn, &mut sink)
     }
 
     /// Starts a plan's execution at the running statement's snapshot.
     pub(super) fn start_execution(&mut self, portal: &mut PlanPortal) -> Result<()> {
+        let database = &self.core.server.database;
+        let of_leaf = match portal.leaf {
+            Some(leaf) => portal.plan.compiled.of_leaf(leaf, &self.env, database)?,
+            None => None,
+        };
         // A leaf that takes a key goes on taking it.
-        if portal.of_leaf.is_none() {
+        if of_leaf.is_none() {
             self.settle_plan(&mut portal.plan)?;
         }
         let params = Arc::clone(&portal.params);
-        let compiled = portal.compiled();
+        let compiled = of_leaf.as_ref().unwrap_or(&portal.plan.compiled);
         let execution = Execution::start(compiled, params, &self.env, &mut self.xact.txn)?;
         portal.execution = Some(Box::new(execution));
         Ok(())

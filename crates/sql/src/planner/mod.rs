@@ -21,12 +21,10 @@
 //! their `Var`s into slots when they are attached to a node.
 
 mod cost;
-mod exclusion;
 mod grouping;
 mod index;
 mod inherit;
 mod join;
-mod joinpath;
 mod lateral;
 mod modify;
 mod ordered;
@@ -38,8 +36,6 @@ mod scan;
 mod subselect;
 mod upper;
 mod window;
-
-pub use exclusion::ConstraintExclusion;
 
 pub(crate) use cost::strip;
 pub(crate) use index::same_ordering;
@@ -79,8 +75,6 @@ pub struct PlannerSettings {
     pub partitionwise_aggregate: bool,
     /// enable_partition_pruning
     pub partition_pruning: bool,
-    /// constraint_exclusion
-    pub constraint_exclusion: ConstraintExclusion,
     /// work_mem in kB
     pub work_mem_kb: u64,
 }
@@ -100,7 +94,6 @@ impl Default for PlannerSettings {
             partitionwise_join: false,
             partitionwise_aggregate: false,
             partition_pruning: true,
-            constraint_exclusion: ConstraintExclusion::default(),
             work_mem_kb: 4096,
         }
     }
@@ -245,8 +238,6 @@ pub(crate) struct Planner<'a> {
     pub(crate) work_tables: usize,
     /// See [`PlannedStmt::depends_on_literals`].
     pub(crate) depends_on_literals: bool,
-    /// The entry that the query changes, while its FROM is planned.
-    changed: Option<usize>,
     /// What is planned is for a leaf: a partitioned table stands for its average one.
     in_leaf: bool,
     /// Partitioned tables' sizes, once they have been asked for.
@@ -264,7 +255,6 @@ impl<'a> Planner<'a> {
             cte_levels: Vec::new(),
             work_tables: 0,
             depends_on_literals: false,
-            changed: None,
             in_leaf: false,
             partitioned_sizes: HashMap::new(),
         }

@@ -7,7 +7,7 @@
 
 use super::super::{DdlContext, constraint};
 use super::{map_of, require_partitioned};
-use crate::functions::{Lists, partition_condition};
+use crate::functions::partition_condition;
 use std::sync::Arc;
 use steppe_catalog::{PartitionOf, Relation};
 use steppe_partition::PartitionStrategy;
@@ -90,8 +90,11 @@ pub fn begin_detach(ctx: &mut DdlContext<'_>, alter: &AlterTableStmt) -> Result<
 
 /// Only one partition is detached at a time.
 fn check_none_pending(ctx: &mut DdlContext<'_>, parent: &Relation) -> Result<()> {
+    let children = super::children(ctx, parent.oid)?;
+    let is_pending =
+        |child: &&Arc<Relation>| child.partition_of.as_ref().is_some_and(|of| of.detach_pending);
+    let Some(pending) = children.iter().find(is_pending) else { return Ok(()) };
     let catalog = ctx.catalog();
-    let Some(pending) = catalog.pending_detaches(parent.oid).next() else { return Ok(()) };
     let schema = catalog.schema(parent.schema).map_or("public", |schema| &schema.name);
     Err(not_in_state(format!(
         "partition \"{}\" already pending detach in partitioned table \"{schema}.{}\"",
@@ -102,7 +105,7 @@ fn check_none_pending(ctx: &mut DdlContext<'_>, parent: &Relation) -> Result<()>
 
 /// The partition leaves its parent's map, and gets its bound as a constraint.
 fn mark(ctx: &mut DdlContext<'_>, parent: &Relation, partition: &Arc<Relation>) -> Result<()> {
-    let condition = partition_condition(&ctx.catalog(), partition.oid, Lists::Folded)?;
+    let condition = partition_condition(&ctx.catalog(), partition.oid)?;
     let mut marked = (**partition).clone();
     let of = partition_of(parent, partition)?;
     marked.partition_of = Some(PartitionOf { detach_pending: true, ..of.clone() });

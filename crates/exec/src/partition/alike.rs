@@ -1,0 +1,58 @@
+//! Partitions that are defined alike.
+//!
+//! Most partitions differ in nothing but their names, their bounds and their files. What is
+//! compiled for one of them then serves all, with each one's own handles put in.
+
+use std::sync::Arc;
+use steppe_catalog::{Catalog, ConstraintKind, IndexInfo, PartitionOf, Relation};
+use steppe_types::Oid;
+
+/// A partition with its indexes.
+pub(crate) struct Definition {
+    pub(crate) table: Arc<Relation>,
+    pub(crate) indexes: Box<[Arc<Relation>]>,
+}
+
+impl Definition {
+    pub(crate) fn of(table: &Arc<Relation>, catalog: &Catalog) -> Definition {
+        let indexes = catalog.indexes_of(table).cloned().collect();
+        Definition { table: table.clone(), indexes }
+    }
+
+    /// Whether what is compiled for the one serves the other: columns, constraints and indexes
+    /// are the same in the same order, below the same parents.
+    pub(crate) fn is_like(&self, other: &Definition) -> bool {
+        let (a, b) = (&self.table, &other.table);
+        a.kind == b.kind
+            && a.overflow.is_some() == b.overflow.is_some()
+            && below(a.partition_of.as_ref()) == below(b.partition_of.as_ref())
+            && a.columns == *b.columns
+            && checks(a).eq(checks(b))
+            && self.indexes.len() == other.indexes.len()
+            && self.indexes.iter().zip(&other.indexes).all(|(a, b)| is_like_index(a, b))
+    }
+}
+
+/// What a table or an index is a partition of, and whether it is about to leave.
+fn below(of: Option<&PartitionOf>) -> Option<(Oid, bool)> {
+    of.map(|of| (of.parent, of.detach_pending))
+}
+
+fn checks(table: &Relation) -> impl Iterator<Item = (&str, &str)> {
+    table.constraints.iter().filter_map(|constraint| match &constraint.kind {
+        ConstraintKind::Check { expression } => Some((&*constraint.name, &**expression)),
+        _ => None,
+    })
+}
+
+fn is_like_index(a: &Relation, b: &Relation) -> bool {
+    let same = |a: &IndexInfo, b: &IndexInfo| {
+        a.keys == *b.keys
+            && a.include == *b.include
+            && (a.unique, a.nulls_not_distinct) == (b.unique, b.nulls_not_distinct)
+            && a.predicate == b.predicate
+    };
+    let infos = a.index.as_ref().zip(b.index.as_ref());
+    below(a.partition_of.as_ref()) == below(b.partition_of.as_ref())
+        && infos.is_some_and(|(a, b)| same(a, b))
+}
