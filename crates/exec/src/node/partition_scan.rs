@@ -2,22 +2,27 @@
 //!
 //! The node has one template for all leaves. Which leaves can have rows that satisfy its
 //! conditions is asked of the catalog when the scan starts, with the values that parameters
-//! have then; a leaf is locked and its scan made when its turn
-//! comes, so that a LIMIT that is reached early touches no more of them.
+//! have then. A leaf's scan is made when its turn comes.
+//!
+//! Who reads to the end locks all leaves before the first row, as PostgreSQL does when it plans:
+//! whoever waits for a leaf's lock must not have locked rows of another one meanwhile, which a
+//! third may wait for, and rows must not have been sent when a leaf turns out to be overtaken.
+//! Where the reader may stop early (LIMIT, a cursor) a leaf is locked when its turn comes, so
+//! that no more of them are touched; if rows are locked, too, a few leaves are locked at a time.
 
 use super::merge_append::MergedInputs;
 use super::{
     BoxedNode, CNode, CPlan, Node, PlanCompiler, compile_plan, pump, serialization,
     start as start_node,
 };
-use crate::batch::RowBatch;
+use crate::batch::{BATCH_ROWS, RowBatch};
 use crate::context::{ExecContext, Instrument, LeafRun};
 use crate::deps::count_nodes;
 use crate::env::FnContext;
 use crate::expr::{Compiler, Row};
 use crate::partition::{
     LeafCache, LeafMember, LeafSet, LeafTemplate, Leaves, LockedLeaf, ScanPruning, corresponding,
-    lock_mode_of,
+    lock_leaf, lock_mode_of,
 };
 use crate::sorter::SortColumn;
 use hashbrown::HashMap;
@@ -25,7 +30,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_sql::plan::{PartnerTable, PlannedStmt, ScanRelation};
-use steppe_txn::IsolationLevel;
+use steppe_txn::{IsolationLevel, RelationLockMode};
 use steppe_types::{Error, Oid, Result};
 
 /// So many leaves are looked for at first: mostly all that there are, or all that LIMIT needs.
@@ -80,6 +85,10 @@ struct PartitionScanNode {
     plan: Arc<CPlan>,
     /// Those of this scan.
     leaves: Option<Leaves>,
+    /// The leaves that are known are locked.
+    are_locked: bool,
+    /// The rows are read again, mostly with other values of parameters.
+    is_rescan: bool,
     /// With EXPLAIN ANALYZE a leaf's scan has counters, and is kept for its rescans.
     analyzed: HashMap<Oid, Arc<CPlan>>,
     /// The leaf whose turn comes next.
@@ -102,6 +111,8 @@ pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
     Box::new(PartitionScanNode {
         plan,
         leaves: None,
+        are_locked: false,
+        is_rescan: false,
         analyzed: HashMap::new(),
         next: 0,
         running: None,
@@ -110,18 +121,39 @@ pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
 }
 
 impl PartitionScanPlan {
-    /// Locks a leaf and what corresponds to it; `None` if it has gone.
-    fn lock(&self, leaf: Oid, cx: &mut ExecContext) -> Result<Option<LockedLeaves>> {
-        let mode = |rel: &ScanRelation| lock_mode_of(&self.stmt, rel.relation.oid);
-        let Some(mut locked) = LockedLeaf::lock(cx, leaf, &self.rel.relation, mode(&self.rel))?
-        else {
+    fn mode(&self, rel: &ScanRelation) -> RelationLockMode {
+        lock_mode_of(&self.stmt, rel.relation.oid)
+    }
+
+    /// Whether rows are locked as they are read.
+    fn locks_rows(&self) -> bool {
+        let mut tables = std::iter::once(&self.rel).chain(self.partners.iter().map(|p| &p.rel));
+        tables.any(|rel| self.mode(rel) != RelationLockMode::AccessShare)
+    }
+
+    /// Locks leaves and what corresponds to them.
+    fn lock(&self, leaves: &[Oid], cx: &mut ExecContext) -> Result<()> {
+        for leaf in leaves {
+            cx.check_interrupts()?;
+            lock_leaf(cx, *leaf, self.mode(&self.rel))?;
+            for Partner { rel, .. } in &self.partners {
+                let partner = corresponding(&cx.functions.catalog, *leaf, rel.relation.oid)?;
+                lock_leaf(cx, partner, self.mode(rel))?;
+            }
+        }
+        leaves.iter().try_for_each(|leaf| self.locked(*leaf, cx).map(drop))
+    }
+
+    /// A leaf that is locked, and what corresponds to it; `None` if it has gone.
+    fn locked(&self, leaf: Oid, cx: &mut ExecContext) -> Result<Option<LockedLeaves>> {
+        let Some(mut locked) = LockedLeaf::held(cx, leaf, &self.rel.relation) else {
             return Ok(None);
         };
         check_not_overtaken(&locked, cx)?;
         let mut partners = Vec::with_capacity(self.partners.len());
         for Partner { rel, .. } in &self.partners {
             let oid = corresponding(&cx.functions.catalog, leaf, rel.relation.oid)?;
-            let partner = LockedLeaf::lock(cx, oid, &rel.relation, mode(rel))?;
+            let partner = LockedLeaf::held(cx, oid, &rel.relation);
             partner.as_ref().map_or(Ok(()), |partner| check_not_overtaken(partner, cx))?;
             if let Some(newer) = partner.as_ref().filter(|partner| !partner.is_planned) {
                 locked.catalog = newer.catalog.clone();
@@ -207,7 +239,10 @@ impl PartitionScanNode {
     /// The scan of a leaf, which is locked; `None` if it has gone.
     fn scan_of(&mut self, leaf: Oid, cx: &mut ExecContext) -> Result<Option<Arc<CPlan>>> {
         let scan = scan_in(&self.plan)?;
-        let Some(leaves) = scan.lock(leaf, cx)? else { return Ok(None) };
+        if !self.are_locked {
+            scan.lock(&[leaf], cx)?;
+        }
+        let Some(leaves) = scan.locked(leaf, cx)? else { return Ok(None) };
         let Some(counted) = cx.instruments.as_ref().map(Vec::len) else {
             return scan.scan_of(&leaves, cx).map(Some);
         };
@@ -220,15 +255,17 @@ impl PartitionScanNode {
         Ok(Some(made))
     }
 
-    /// The leaves that are read together next; none if there are no more.
-    fn next_group(&mut self, cx: &mut ExecContext) -> Result<Range<usize>> {
-        let scan = scan_in(&self.plan)?;
+    /// The leaves that are read together next; none if there are no more. The reader has room
+    /// for so many rows.
+    fn next_group(&mut self, cx: &mut ExecContext, wanted: usize) -> Result<Range<usize>> {
+        let reads_all = wanted >= BATCH_ROWS && !self.is_rescan;
         let mut known = match self.leaves.take() {
             Some(known) => known,
-            None => scan.find_leaves(cx, LEAVES_AT_FIRST)?,
+            None if reads_all => self.find_leaves(cx, usize::MAX, true)?,
+            None => self.find_leaves(cx, LEAVES_AT_FIRST, false)?,
         };
         if self.next >= known.oids.len() && !known.is_complete {
-            known = scan.find_leaves(cx, usize::MAX)?;
+            known = self.find_leaves(cx, usize::MAX, false)?;
         }
         let group = known.group(self.next);
         self.next = group.end;
@@ -236,10 +273,26 @@ impl PartitionScanNode {
         Ok(group)
     }
 
+    /// Finds the leaves, or the first ones, and locks them if that is not done in turn.
+    fn find_leaves(
+        &mut self,
+        cx: &mut ExecContext,
+        wanted: usize,
+        reads_all: bool,
+    ) -> Result<Leaves> {
+        let scan = scan_in(&self.plan)?;
+        let found = scan.find_leaves(cx, wanted)?;
+        self.are_locked = reads_all || !self.is_rescan && scan.locks_rows();
+        if self.are_locked {
+            scan.lock(&found.oids, cx)?;
+        }
+        Ok(found)
+    }
+
     /// Starts what rows come from next; false if there is nothing left.
-    fn start_next(&mut self, cx: &mut ExecContext) -> Result<bool> {
+    fn start_next(&mut self, cx: &mut ExecContext, wanted: usize) -> Result<bool> {
         while self.running.is_none() {
-            let group = self.next_group(cx)?;
+            let group = self.next_group(cx, wanted)?;
             if group.is_empty() {
                 return Ok(false);
             }
@@ -303,8 +356,8 @@ fn scan_in(plan: &CPlan) -> Result<&PartitionScanPlan> {
     }
 }
 
-/// PostgreSQL locks what it reads and then takes the snapshot. We lock a leaf when its turn comes:
-/// in between others may have put its rows, or other ones, into a new file (TRUNCATE and INSERT
+/// PostgreSQL locks what it reads and then takes the snapshot. We lock leaves afterwards: in
+/// between others may have put its rows, or other ones, into a new file (TRUNCATE and INSERT
 /// in one transaction), where the snapshot does not see them. In READ COMMITTED the statement
 /// begins again, which is its right as long as nobody has seen its rows; else it fails.
 fn check_not_overtaken(leaf: &LockedLeaf, cx: &mut ExecContext) -> Result<()> {
@@ -322,7 +375,7 @@ fn check_not_overtaken(leaf: &LockedLeaf, cx: &mut ExecContext) -> Result<()> {
 
 impl Node for PartitionScanNode {
     fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
-        while self.running.is_some() || self.start_next(cx)? {
+        while self.running.is_some() || self.start_next(cx, out.wanted)? {
             self.fetch(cx, out)?;
             if !out.is_empty() {
                 return Ok(());
@@ -334,6 +387,7 @@ impl Node for PartitionScanNode {
 
     fn rescan(&mut self, _: &mut ExecContext) -> Result<()> {
         self.leaves = None;
+        self.is_rescan = true;
         self.next = 0;
         self.running = None;
         Ok(())

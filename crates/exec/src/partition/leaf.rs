@@ -1,4 +1,4 @@
-//! Locking a leaf at its first touch.
+//! Locking a leaf before its first touch, and what it is then.
 
 use crate::context::ExecContext;
 use std::sync::Arc;
@@ -41,10 +41,25 @@ impl LockedLeaf {
         mode: RelationLockMode,
     ) -> Result<Option<LockedLeaf>> {
         let newer = lock_leaf(cx, leaf, mode)?;
+        Ok(LockedLeaf::in_force(cx, newer, leaf, of))
+    }
+
+    /// What a leaf is that has been locked before; `None` as for [`Self::lock`].
+    pub(crate) fn held(cx: &ExecContext, leaf: Oid, of: &Relation) -> Option<LockedLeaf> {
+        let newer = cx.functions.services.newer_catalog(&cx.functions.catalog);
+        LockedLeaf::in_force(cx, newer, leaf, of)
+    }
+
+    fn in_force(
+        cx: &ExecContext,
+        newer: Option<Arc<Catalog>>,
+        leaf: Oid,
+        of: &Relation,
+    ) -> Option<LockedLeaf> {
         let is_planned = newer.is_none();
         let catalog = newer.unwrap_or_else(|| cx.functions.catalog.clone());
         let relation = leaf_in(&catalog, leaf, of).cloned();
-        Ok(relation.map(|relation| LockedLeaf { relation, catalog, is_planned }))
+        relation.map(|relation| LockedLeaf { relation, catalog, is_planned })
     }
 }
 

@@ -142,10 +142,10 @@ impl LoadClient {
         let Transfer { source, target, amount } = transfer;
         let number = self.next_entry;
         self.client.batch_execute("BEGIN").await?;
+        // In the order of the accounts: nobody has to wait for whom they keep waiting.
         if self.random.chance(1, 5) {
-            one(self.query(&statements.lock, &[&source]).await?.len() as u64, LOCK)?;
+            one(self.query(&statements.lock, &[&source.min(target)]).await?.len() as u64, LOCK)?;
         }
-        // In the order of the accounts: without DDL there would be no deadlock.
         let mut halves = [(-amount, source), (amount, target)];
         halves.sort_by_key(|(_, account)| *account);
         for (amount, account) in halves {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use tokio_postgres::Client;
 
-use super::{ACCOUNTS, Allowed, BALANCE, Changes, REGIONS, Result, Shared, WINDOW};
+use super::{ACCOUNTS, BALANCE, Changes, REGIONS, Result, Shared, WINDOW};
 use crate::kill9::Failure;
 use steppe_vfs::SeededRandom;
 
@@ -29,14 +29,10 @@ pub(super) async fn create(client: &Client) -> Result<()> {
     Ok(client.batch_execute(&sql).await?)
 }
 
-/// Runs a change; whether it was made. A deadlock's victim is rolled back.
-async fn try_change(client: &Client, sql: &str) -> Result<bool> {
+/// Runs a change, which must succeed.
+async fn change(client: &Client, sql: &str) -> Result<()> {
     match client.batch_execute(sql).await {
-        Ok(()) => Ok(true),
-        Err(error) if Allowed::of(&error) == Some(Allowed::Deadlock) => {
-            client.batch_execute("ROLLBACK").await?;
-            Ok(false)
-        }
+        Ok(()) => Ok(()),
         Err(error) => Err(Failure::Broken(format!("{}: {sql}", Failure::Sql(error)))),
     }
 }
@@ -80,9 +76,9 @@ impl Accounts {
     async fn transaction(&mut self, what: &'static str, sql: &str) -> Result<bool> {
         let commits = !self.random.chance(1, 5);
         let end = if commits { "COMMIT" } else { "ROLLBACK" };
-        let committed = try_change(&self.client, &format!("BEGIN; {sql}; {end}")).await? && commits;
-        *self.done.entry(what).or_default() += u64::from(committed);
-        Ok(committed)
+        change(&self.client, &format!("BEGIN; {sql}; {end}")).await?;
+        *self.done.entry(what).or_default() += u64::from(commits);
+        Ok(commits)
     }
 
     fn new_leaf(&mut self) -> u64 {
@@ -227,9 +223,8 @@ impl Entries {
         Ok(self.done)
     }
 
-    /// Until it succeeds: a deadlock's victim tries again.
     async fn change(&mut self, what: &'static str, sql: &str) -> Result<()> {
-        while !try_change(&self.client, sql).await? {}
+        change(&self.client, sql).await?;
         *self.done.entry(what).or_default() += 1;
         Ok(())
     }

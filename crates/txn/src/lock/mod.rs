@@ -11,11 +11,13 @@
 //!
 //! 1. Two granted modes of one tag never conflict, unless one session has both.
 //! 2. First in, first out: a request waits behind the earlier requests that it
-//!    conflicts with, unless its session already holds something they wait for.
+//!    conflicts with, unless its session already holds something they wait for,
+//!    or a cycle of waits is dissolved by its going ahead.
 //! 3. Release hands the lock over: the next waiter *is* the holder before it is
 //!    woken, so that no newcomer can slip in between.
 //! 4. Every cycle of waits is found by the last session to join it, once its
-//!    `deadlock_timeout` has passed; it fails with 40P01.
+//!    `deadlock_timeout` has passed; it fails with 40P01 if no other order of the
+//!    queues helps.
 //!
 //! The owner of a lock is a session (its pid), which runs one transaction at a
 //! time. Order of latches: a session's own lock list, then a shard of the table,

@@ -228,6 +228,45 @@ fn deadlocks_are_found_and_described() {
     assert_eq!(lines[0], "Process 1 waits for ShareLock on transaction 101; blocked by process 2.");
 }
 
+/// Session 0 would wait for a request that holds nothing, and does not if it goes before it.
+#[test]
+fn a_cycle_through_the_order_of_a_queue_is_dissolved() {
+    let bench = bench(4);
+    assert!(bench.row(0, 1, RowLockMode::Update).is_none());
+    assert!(bench.relation(0, 7, RelationLockMode::RowShare).is_none());
+    assert!(bench.relation(1, 7, RelationLockMode::RowExclusive).is_none());
+    let row = bench.row(1, 1, RowLockMode::Update).expect("session 0 has it");
+    let strong = bench.relation(2, 7, RelationLockMode::Share).expect("session 1 is in the way");
+    let late = bench.relation(3, 7, RelationLockMode::RowExclusive).expect("session 2 is ahead");
+    let weak = bench.relation(0, 7, RelationLockMode::RowExclusive).expect("both are ahead");
+    assert_eq!(bench.manager.check_all_deadlocks(), 1, "one wait has ended");
+    weak.wait_blocking().expect("has gone ahead");
+    assert!(!late.is_finished(), "who is in no cycle stays where they are");
+    bench.end(0);
+    row.wait_blocking().expect("is handed on");
+    assert!(!strong.is_finished());
+    bench.end(1);
+    strong.wait_blocking().expect("is next");
+    bench.end(2);
+    late.wait_blocking().expect("is last");
+}
+
+/// Reordering one queue would only move the cycle: both requests want what the other one holds.
+#[test]
+fn a_cycle_that_no_order_dissolves_is_an_error() {
+    let bench = bench(3);
+    assert!(bench.relation(0, 7, RelationLockMode::Share).is_none());
+    assert!(bench.relation(1, 7, RelationLockMode::Share).is_none());
+    let first = bench.relation(0, 7, RelationLockMode::RowExclusive).expect("waits");
+    let behind = bench.relation(2, 7, RelationLockMode::RowExclusive).expect("waits");
+    let second = bench.relation(1, 7, RelationLockMode::RowExclusive).expect("waits");
+    assert_eq!(bench.manager.check_all_deadlocks(), 1);
+    let failed = [first, second].into_iter().find(LockWait::is_finished).expect("one");
+    let error = failed.wait_blocking().expect_err("deadlock");
+    assert_eq!(error.sqlstate().as_str(), "40P01");
+    assert!(!behind.is_finished());
+}
+
 #[test]
 fn a_blocked_thread_finds_its_deadlock_by_itself() {
     let bench = bench(2);
