@@ -50,3 +50,18 @@ create table e(a int, b int) partition by range((a+b), lower(b::text));
 create table e1 partition of e for values from (1, minvalue) to (10, 'x');
 alter table e detach partition e1 concurrently;
 \d+ e1
+-- The bound that is left behind is a constraint, with its lists as constants.
+create table m(a int, b text) partition by list(b);
+create table m1 partition of m for values in ('x', 'y', null);
+create table m2 partition of m for values in ('it''s', 'b,c');
+alter table m detach partition m1 concurrently;
+select pg_get_partition_constraintdef('m2'::regclass);
+alter table m detach partition m2 concurrently;
+select conrelid::regclass, pg_get_constraintdef(oid) from pg_constraint
+    where conrelid in ('m1'::regclass, 'm2'::regclass) order by 1;
+alter table m attach partition m2 for values in ('b,c', 'it''s');
+create table a(a int, b int[]) partition by list(b);
+create table a1 partition of a for values in ('{1,2}', '{3}');
+select pg_get_partition_constraintdef('a1'::regclass);
+alter table a detach partition a1 concurrently;
+select pg_get_constraintdef(oid) from pg_constraint where conrelid = 'a1'::regclass;

@@ -46,6 +46,7 @@ explain (costs off) select t.c, u.c from t join u on t.a = u.a where t.a < 150 a
 explain (costs off) select t.c, u.c from t left join u on t.a = u.a where t.a < 150;
 explain (costs off) select count(*) from t where exists (select 1 from u where u.a = t.a and u.b = 2);
 explain (costs off) select count(*) from t where not exists (select 1 from u where u.a = t.a);
+explain (costs off) select t.c, u.c from t full join u on t.a = u.a;
 explain (costs off) select * from t join u on t.a = u.b where t.b = 3;
 explain (costs off) select * from t join v on t.a = v.a where v.d = 4;
 explain (costs off) select * from l join m on l.k = m.k where m.n > 3;
@@ -59,6 +60,11 @@ select count(*) from t where exists (select 1 from u where u.a = t.a and u.b = 2
 select count(*) from t where not exists (select 1 from u where u.a = t.a);
 select count(*), sum(t.b) from t right join u on t.a = u.a and t.b > 600;
 select count(*), sum(t.b) from (select * from t where b > 300) t full join (select * from u where b < 5) u on t.a = u.a;
+select count(*), sum(t.b), sum(u.b), count(t.a), count(u.a) from t full join u on t.a = u.a;
+select count(*), count(t.a), count(u.a) from (select * from t where a < 150) t full join (select * from u where a > 90) u on t.a = u.a;
+select count(*), count(t.a), count(u.a) from (select * from t where a < 100) t full join (select * from u where a < 250 and b > 5) u on t.a = u.a;
+select count(*), count(t.a), count(u.a), count(v.a) from (select * from t where b < 100) t full join u on t.a = u.a left join v on v.a = u.a;
+select t.a, u.a from t full join u on t.a = u.a and t.b = 3 where coalesce(t.a, u.a) between 2 and 4 order by 1, 2;
 select count(*), sum(v.d) from t join u on t.a = u.a join v on u.a = v.a;
 select count(*), sum(x.b) from t join u on t.a = u.a join t x on x.a = u.a where x.b < 300;
 select l.k, count(*), sum(m.n) from l join m on l.k = m.k group by 1 order by 1;
@@ -86,6 +92,7 @@ select c, count(*) from t group by c order by c;
 select count(*), sum(b) from t;
 select t.a, count(*), sum(u.b) from t join u on t.a = u.a group by t.a order by t.a desc limit 4;
 select u.a, count(*) from t left join u on t.a = u.a group by u.a order by u.a desc limit 3;
+select t.a, count(*), count(u.a) from (select * from t where a < 3) t full join (select * from u where a < 7) u on t.a = u.a group by t.a order by t.a;
 select k, count(*), sum(n) from l group by k order by k;
 select x, sum(y) from h group by x order by x limit 3;
 select a, avg(b), string_agg(c, ',' order by c) from t where a in (1, 299) group by a order by a;

@@ -8,15 +8,20 @@
 //! ```
 //!
 //! A transaction moves money between two accounts, notes it in `entries`, writes
-//! four rows into `parts` and deletes older ones; some take part of it back to a
-//! savepoint, some roll back. After each restart:
+//! four rows into `parts` and deletes older ones; some move an account to another
+//! partition, some take part of it back to a savepoint, some roll back. Meanwhile the
+//! partitions of `accounts` are split, merged, exchanged, rewritten, detached and attached.
+//! After each restart:
 //!
 //! 1. each client's ledger holds ([`Ledger::settle`]);
 //! 2. each balance is what the ledgers say, so the total never changes;
-//! 3. every index leads to the same rows as its table.
+//! 3. every index leads to the same rows as its table;
+//! 4. the partitions are those of the last change, and no other tables are left (`shapes`).
 //!
 //! Rows that a reader was shown are promised as well: an answer waits until what
 //! it shows is durable (design D7).
+
+mod shapes;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,8 +38,10 @@ use tokio_postgres::{Client, NoTls, Row, SimpleQueryMessage};
 
 use crate::ledger::{Ledger, PARTS_PER_TRANSACTION, PARTS_WINDOW, Transfer};
 use crate::process::{ServerOptions, ServerProcess, TempDir};
+use shapes::Shapes;
 
 const ACCOUNTS: i32 = 50;
+const REGIONS: i32 = 8;
 /// Tables are made anew after this many cycles, so that verifying stays quick.
 const CYCLES_PER_GENERATION: u64 = 25;
 /// A restart recovers at most some seconds of load.
@@ -44,7 +51,7 @@ const SCHEMA: &str = "
     DROP TABLE IF EXISTS parts;
     DROP TABLE IF EXISTS entries;
     DROP TABLE IF EXISTS accounts;
-    CREATE TABLE accounts (id integer PRIMARY KEY, balance bigint NOT NULL, changes bigint NOT NULL);
+    DROP TABLE IF EXISTS shapes;
     CREATE TABLE entries (
         client integer, number bigint, source integer NOT NULL, target integer NOT NULL,
         amount bigint NOT NULL, PRIMARY KEY (client, number));
@@ -131,18 +138,21 @@ async fn run_in(options: &Options, directory: &Path, report: &mut impl FnMut(&st
     let random = SeededRandom::new(options.seed);
     let (mut server, mut address) = start(&server_options)?;
     let mut ledgers = Ledgers::new();
+    let mut shapes = Arc::new(Mutex::new(Shapes::new()));
     let mut cycle = 0;
     while options.cycles.is_none_or(|cycles| cycle < cycles) {
         if cycle % CYCLES_PER_GENERATION == 0 {
-            prepare(address).await?;
+            shapes = Arc::new(Mutex::new(Shapes::new()));
+            prepare(address, &shapes).await?;
             ledgers = (0..options.clients).map(|_| Arc::default()).collect();
         }
         cycle += 1;
         let load_ms = 50 + random.below(options.load_ms_max);
-        let end = load(address, &ledgers, &random, server, Duration::from_millis(load_ms)).await?;
+        let load_time = Duration::from_millis(load_ms);
+        let end = load(address, (&ledgers, &shapes), &random, server, load_time).await?;
         let recoveries_killed = kill_recoveries(&server_options, &random)?;
         (server, address) = start(&server_options)?;
-        verify(address, &ledgers).await.map_err(|failure| match failure {
+        verify(address, &ledgers, &shapes).await.map_err(|failure| match failure {
             Failure::Broken(what) => {
                 let output = server.output();
                 Failure::Broken(format!("cycle {cycle}: {what}\nthe server printed:\n{output}"))
@@ -152,7 +162,8 @@ async fn run_in(options: &Options, directory: &Path, report: &mut impl FnMut(&st
         let committed: usize = ledgers.iter().map(|ledger| lock(ledger).committed_count()).sum();
         report(&format!(
             "cycle {cycle}: {load_ms} ms of load, {end}, killed in recovery {recoveries_killed} \
-             times: {committed} commits hold"
+             times: {committed} commits and {} changes of partitions hold",
+            lock(&shapes).number()
         ));
     }
     server.stop(READY_TIMEOUT)?;
@@ -183,11 +194,14 @@ async fn connect(address: SocketAddr) -> Result<Client> {
     Ok(client)
 }
 
-async fn prepare(address: SocketAddr) -> Result<()> {
+async fn prepare(address: SocketAddr, shapes: &Mutex<Shapes>) -> Result<()> {
     let client = connect(address).await?;
     client.batch_execute(SCHEMA).await?;
-    let fill =
-        format!("INSERT INTO accounts SELECT id, 0, 0 FROM generate_series(1, {ACCOUNTS}) id");
+    let create = lock(shapes).create();
+    client.batch_execute(&create).await?;
+    let fill = format!(
+        "INSERT INTO accounts SELECT id, id % {REGIONS}, 0 FROM generate_series(1, {ACCOUNTS}) id"
+    );
     client.batch_execute(&fill).await?;
     Ok(())
 }
@@ -195,7 +209,7 @@ async fn prepare(address: SocketAddr) -> Result<()> {
 /// Runs the clients until the time is over, then ends the server under them.
 async fn load(
     address: SocketAddr,
-    ledgers: &Ledgers,
+    (ledgers, shapes): (&Ledgers, &Arc<Mutex<Shapes>>),
     random: &SeededRandom,
     server: ServerProcess,
     duration: Duration,
@@ -211,6 +225,8 @@ async fn load(
         clients.spawn(writer.run());
     }
     clients.spawn(read(connect(address).await?, ledgers.clone()));
+    let (changer, own) = (connect(address).await?, SeededRandom::new(random.next()));
+    clients.spawn(shapes::change(changer, Arc::clone(shapes), own));
     tokio::time::sleep(duration).await;
     // A clean stop in the middle of transactions is a kind of crash, too.
     let end = if random.chance(1, 8) {
@@ -240,7 +256,7 @@ struct Writer {
 enum Ended {
     /// The connection is lost: the server was killed.
     Connection,
-    /// A deadlock's victim: roll back and go on.
+    /// A deadlock's victim, or the account has been moved meanwhile: roll back and go on.
     Victim,
 }
 
@@ -251,6 +267,7 @@ impl Ended {
             Some(code) if *code == SqlState::ADMIN_SHUTDOWN => Ok(Ended::Connection),
             Some(code) if *code == SqlState::CRASH_SHUTDOWN => Ok(Ended::Connection),
             Some(code) if *code == SqlState::T_R_DEADLOCK_DETECTED => Ok(Ended::Victim),
+            Some(code) if *code == SqlState::T_R_SERIALIZATION_FAILURE => Ok(Ended::Victim),
             Some(_) => Err(Failure::Sql(error)),
         }
     }
@@ -290,9 +307,12 @@ impl Writer {
         if self.random.chance(1, 6) {
             self.detour(number).await?;
         }
-        let change =
-            "UPDATE accounts SET balance = balance + $1, changes = changes + 1 WHERE id = $2";
+        let change = "UPDATE accounts SET balance = balance + $1 WHERE id = $2";
         client.execute(change, &[&-amount, &source]).await?;
+        if self.random.chance(1, 4) {
+            let relocate = "UPDATE accounts SET region = $1 WHERE id = $2";
+            client.execute(relocate, &[&self.below(REGIONS), &target]).await?;
+        }
         client.execute(change, &[&amount, &target]).await?;
         let parts = "INSERT INTO parts SELECT $1, $2, part, repeat(md5(part::text), 4) \
                      FROM generate_series(1, $3::bigint) part";
@@ -342,8 +362,9 @@ async fn read(client: Client, ledgers: Ledgers) -> Result<()> {
     }
 }
 
-async fn verify(address: SocketAddr, ledgers: &Ledgers) -> Result<()> {
+async fn verify(address: SocketAddr, ledgers: &Ledgers, shapes: &Mutex<Shapes>) -> Result<()> {
     let client = connect(address).await?;
+    shapes::verify(&client, shapes).await?;
     let mut balances: BTreeMap<i32, i64> = (1..=ACCOUNTS).map(|id| (id, 0)).collect();
     for (number, ledger) in (0i32..).zip(ledgers) {
         let entries = client
@@ -391,7 +412,8 @@ async fn verify_balances(client: &Client, want: &BTreeMap<i32, i64>) -> Result<(
 /// Reads each table through each of its indexes and without any: the same rows?
 async fn verify_indexes(client: &Client) -> Result<()> {
     const INDEXES: [(&str, &str, &str, &str); 5] = [
-        ("accounts_pkey", "accounts", "id, balance", "id > 0"),
+        // Each partition has its own.
+        ("accounts_", "accounts", "id, balance", "id > 0"),
         ("entries_pkey", "entries", "client, number, target", "client >= 0"),
         ("entries_target", "entries", "target, client, number", "target >= 0"),
         ("parts_pkey", "parts", "client, number, part", "client >= 0"),
@@ -402,7 +424,8 @@ async fn verify_indexes(client: &Client) -> Result<()> {
         client.batch_execute("SET enable_seqscan = off; SET enable_bitmapscan = off").await?;
         client.batch_execute("SET enable_indexscan = on; SET enable_indexonlyscan = on").await?;
         let plan = texts(&client.simple_query(&format!("EXPLAIN (COSTS OFF) {query}")).await?);
-        if !plan.iter().any(|line| line.contains(index)) {
+        let used = format!(" using {index}");
+        if !plan.iter().any(|line| line.contains(&used)) {
             return Err(Failure::Broken(format!("{query} does not use {index}: {plan:?}")));
         }
         let through_index = texts(&client.simple_query(&query).await?);
@@ -431,6 +454,6 @@ fn texts(messages: &[SimpleQueryMessage]) -> Vec<String> {
     .collect()
 }
 
-fn lock(ledger: &Mutex<Ledger>) -> std::sync::MutexGuard<'_, Ledger> {
-    ledger.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

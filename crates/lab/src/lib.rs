@@ -16,6 +16,7 @@ pub mod ddl_load;
 pub mod differential;
 pub mod golden;
 pub mod kill9;
+mod leaves;
 pub mod ledger;
 pub mod oracle;
 pub mod process;

@@ -3,26 +3,8 @@
 
 mod support;
 
-use support::TestServer;
-use tokio_postgres::{Client, SimpleQueryMessage};
-
-fn run(test: impl Future<Output = ()>) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.expect("a runtime").block_on(test);
-}
-
-/// The rows of a simple query, columns joined by `|`.
-async fn rows(client: &Client, sql: &str) -> Vec<String> {
-    let messages = client.simple_query(sql).await.unwrap_or_else(|e| panic!("{sql}: {e:?}"));
-    let row = |message: &SimpleQueryMessage| match message {
-        SimpleQueryMessage::Row(row) => {
-            let columns = (0..row.len()).map(|i| row.get(i).unwrap_or("NULL"));
-            Some(columns.collect::<Vec<_>>().join("|"))
-        }
-        _ => None,
-    };
-    messages.iter().filter_map(row).collect()
-}
+use support::{TestServer, rows_of as rows, run};
+use tokio_postgres::Client;
 
 /// A small random generator, so that a failure can be had again.
 struct Random(u64);

@@ -3,26 +3,8 @@
 
 mod support;
 
-use support::TestServer;
-use tokio_postgres::{Client, SimpleQueryMessage};
-
-fn run(test: impl Future<Output = ()>) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.expect("a runtime").block_on(test);
-}
-
-/// The rows of a simple query, columns joined by `|`.
-async fn rows(client: &Client, sql: &str) -> Vec<String> {
-    let messages = client.simple_query(sql).await.unwrap_or_else(|e| panic!("{sql}: {e:?}"));
-    let row = |message: &SimpleQueryMessage| match message {
-        SimpleQueryMessage::Row(row) => {
-            let columns = (0..row.len()).map(|i| row.get(i).unwrap_or("NULL"));
-            Some(columns.collect::<Vec<_>>().join("|"))
-        }
-        _ => None,
-    };
-    messages.iter().filter_map(row).collect()
-}
+use support::{TestServer, rows_of as rows, run};
+use tokio_postgres::Client;
 
 /// The one value of a query.
 async fn value(client: &Client, sql: &str) -> String {
@@ -362,9 +344,16 @@ fn what_is_kept_can_be_changed() {
             message(&client, "SELECT set_init_callback('t', 'now()'::regprocedure)").await,
             "callback function must have the following signature: callback(arg JSONB) RETURNS VOID"
         );
-        for function in ["partition_table_concurrently('t')", "add_to_pathman_config('t', 'k')"] {
-            assert_eq!(refused(&client, &format!("SELECT {function}")).await.0, "0A000");
-        }
+        let add = "SELECT add_to_pathman_config('t', 'k')";
+        assert_eq!(refused(&client, add).await.0, "0A000");
+        // All rows have moved when the table was partitioned.
+        assert_eq!(value(&client, "SELECT partition_table_concurrently('t')").await, "");
+        assert!(rows(&client, "SELECT * FROM pathman_concurrent_part_tasks").await.is_empty());
+        rows(&client, "CREATE TABLE plain (k int)").await;
+        assert_eq!(
+            message(&client, "SELECT partition_table_concurrently('plain', 10)").await,
+            "relation \"plain\" has no partitions"
+        );
         assert_eq!(
             message(&client, "SELECT stop_concurrent_part_task('t')").await,
             "cannot find worker for relation \"t\""
@@ -511,5 +500,33 @@ fn many_sessions_grow_a_table_together() {
                          ON l.partition = t.tableoid \
                          WHERE NOT (k >= range_min::int AND k < range_max::int)";
         assert_eq!(value(&client, misplaced).await, "0");
+    });
+}
+
+/// They are computed again whenever rows are moved.
+#[test]
+fn generated_columns() {
+    run(async {
+        let server = TestServer::start();
+        let client = installed(&server).await;
+        rows(
+            &client,
+            "SET search_path = test, pathman; \
+             CREATE TABLE t (k int NOT NULL, double int GENERATED ALWAYS AS (k * 2) STORED, n text); \
+             INSERT INTO t (k, n) SELECT k, 'n' || k FROM generate_series(0, 24) k",
+        )
+        .await;
+        let create = "SELECT create_range_partitions('t', 'k', 0, 10, 3, false)";
+        assert_eq!(value(&client, create).await, "3");
+        assert_eq!(ranges(&client, "t").await, ["t_1|0|10|10", "t_2|10|20|10", "t_3|20|30|5"]);
+        let sums = "SELECT count(*), sum(k), sum(double), min(n) FROM t";
+        assert_eq!(rows(&client, sums).await, ["25|300|600|n0"]);
+        rows(&client, "SELECT split_range_partition('t_1', 5)").await;
+        rows(&client, "SELECT merge_range_partitions('t_2', 't_3')").await;
+        rows(&client, "INSERT INTO t (k) VALUES (31)").await;
+        assert_eq!(rows(&client, sums).await, ["26|331|662|n0"]);
+        assert_eq!(value(&client, "SELECT drop_partitions('t')").await, "4");
+        assert_eq!(rows(&client, sums).await, ["26|331|662|n0"]);
+        assert_eq!(value(&client, "SELECT double FROM t WHERE k = 31").await, "62");
     });
 }

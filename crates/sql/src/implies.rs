@@ -57,7 +57,7 @@ pub(crate) fn canonical(expr: Expr) -> Expr {
     }
 }
 
-fn all_imply(conditions: &[Expr], predicate: &Expr) -> bool {
+pub(crate) fn all_imply(conditions: &[Expr], predicate: &Expr) -> bool {
     match predicate {
         Expr::And(parts) => parts.iter().all(|p| all_imply(conditions, p)),
         Expr::Or(parts) if parts.iter().any(|p| all_imply(conditions, p)) => true,
@@ -97,7 +97,7 @@ fn implies(condition: &Expr, predicate: &Expr) -> bool {
 }
 
 /// `x = ANY (constants)` as its alternatives `x = c`.
-fn alternatives(expr: &Expr) -> Option<Vec<Expr>> {
+pub(crate) fn alternatives(expr: &Expr) -> Option<Vec<Expr>> {
     let Expr::ScalarArrayOp { all: false, left, array, syntax, func } = expr else { return None };
     let compare = |value: Expr| Expr::Func {
         func: *func,
@@ -123,7 +123,7 @@ fn alternatives(expr: &Expr) -> Option<Vec<Expr>> {
 }
 
 /// Whether the condition cannot be true where `arg` is NULL (clause_is_strict_for).
-fn strict_for(condition: &Expr, arg: &Expr) -> bool {
+pub(crate) fn strict_for(condition: &Expr, arg: &Expr) -> bool {
     if condition == arg {
         return true;
     }
@@ -148,15 +148,15 @@ fn strict_for(condition: &Expr, arg: &Expr) -> bool {
 }
 
 /// A comparison of an expression with a constant, the expression on the left.
-struct Comparison<'a> {
-    operand: &'a Expr,
+pub(crate) struct Comparison<'a> {
+    pub(crate) operand: &'a Expr,
     /// `None` is `<>`.
-    strategy: Option<Strategy>,
+    pub(crate) strategy: Option<Strategy>,
     constant: Datum,
     type_oid: Oid,
 }
 
-fn comparison(expr: &Expr) -> Option<Comparison<'_>> {
+pub(crate) fn comparison(expr: &Expr) -> Option<Comparison<'_>> {
     let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = expr else { return None };
     let [left, right] = args.as_slice() else { return None };
     let builtins = Builtins::get();
@@ -196,7 +196,7 @@ fn constant(expr: &Expr) -> Option<(Datum, Oid)> {
 }
 
 /// How constants of two types compare; `None` if they have no common order.
-fn compare_constants(a: &Comparison<'_>, b: &Comparison<'_>) -> Option<Ordering> {
+pub(crate) fn compare_constants(a: &Comparison<'_>, b: &Comparison<'_>) -> Option<Ordering> {
     let wide = |v: &Datum| match v {
         Datum::Int2(v) => Some(i64::from(*v)),
         Datum::Int4(v) => Some(i64::from(*v)),
@@ -242,4 +242,4 @@ fn comparison_implies(condition: &Expr, predicate: &Expr) -> bool {
 
 #[cfg(test)]
 #[path = "implies_tests.rs"]
-mod tests;
+pub(crate) mod tests;

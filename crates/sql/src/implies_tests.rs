@@ -3,7 +3,7 @@ use crate::bind::index::IndexExprs;
 use steppe_catalog::{Catalog, Column, IndexInfo, PUBLIC, RelKind, Relation};
 
 /// A condition over `t(a int, b text, c numeric, ok boolean, v varchar)`.
-fn condition(text: &str) -> Expr {
+pub(crate) fn condition(text: &str) -> Expr {
     let mut table = Relation::new(20000, PUBLIC, "t", RelKind::Table);
     table.columns = vec![
         Column::new("a", oid::INT4, -1),

@@ -14,4 +14,5 @@ pub mod plan;
 pub mod planner;
 pub mod prune;
 pub mod query;
+mod refutes;
 pub mod walk;

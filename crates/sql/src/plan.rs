@@ -135,6 +135,8 @@ pub struct PartnerTable {
     pub conditions: Vec<Expr>,
     /// Nothing comes of a leaf if the partner's has no rows: its conditions prune as well.
     pub is_needed: bool,
+    /// It is joined by FULL JOIN: its rows come of a leaf that has no others, too.
+    pub is_full: bool,
 }
 
 /// Plan nodes. A plan has few of them, so that their size does not matter.

@@ -380,6 +380,34 @@ fn column_like(source: &Column, name: String) -> Column {
     column
 }
 
+/// What a REINDEX that cannot run inside a transaction block is called: the command, and the
+/// partitioned table or index that it is of, if that is why. `None`: it can.
+pub fn reindexes_many(
+    ctx: &mut DdlContext<'_>,
+    reindex: &ReindexStmt,
+) -> Result<Option<(&'static str, Option<String>)>> {
+    if reindex.options.iter().any(|option| option.name == "concurrently") {
+        return Ok(Some(("REINDEX CONCURRENTLY", None)));
+    }
+    let (command, name) = match &reindex.target {
+        ReindexTarget::Schema(_) => return Ok(Some(("REINDEX SCHEMA", None))),
+        ReindexTarget::System(_) => return Ok(Some(("REINDEX SYSTEM", None))),
+        ReindexTarget::Database(_) => return Ok(Some(("REINDEX DATABASE", None))),
+        ReindexTarget::Index(name) => ("REINDEX INDEX", name),
+        ReindexTarget::Table(name) => ("REINDEX TABLE", name),
+    };
+    let Some(relation) = ctx.find(name)? else { return Ok(None) };
+    let what = match relation.kind {
+        RelKind::PartitionedTable => "table",
+        RelKind::PartitionedIndex => "index",
+        _ => return Ok(None),
+    };
+    let catalog = ctx.catalog();
+    let schema = catalog.schema(relation.schema).map_or("public", |schema| &schema.name);
+    let which = format!("while reindexing partitioned {what} \"{schema}.{}\"", relation.name);
+    Ok(Some((command, Some(which))))
+}
+
 /// REINDEX: builds the indexes anew.
 pub(crate) fn reindex(ctx: &mut DdlContext<'_>, reindex: &ReindexStmt) -> Result<()> {
     match &reindex.target {

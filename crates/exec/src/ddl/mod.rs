@@ -37,6 +37,7 @@ mod table;
 mod temporary;
 mod view;
 
+pub use index::reindexes_many;
 pub use partition::{Detaching, begin_detach, detaches_concurrently, finish_detach};
 pub use sequence::{SequenceState, Sequences};
 pub use table::create_table_as;

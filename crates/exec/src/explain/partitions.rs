@@ -335,8 +335,10 @@ impl<'a> Builder<'a> {
         node: &mut Node,
     ) {
         for member in &modify.members {
+            // One that its constraints rule out is not read.
+            let Some(read) = member_in(&modify.child, member, &modify.rel) else { continue };
             let mut target = Node { headline: word.to_owned(), ..Node::default() };
-            self.target(member, &mut target);
+            self.target(read, &mut target);
             node.line(target.headline);
         }
         let Some(scan) = scan_of(&modify.child, &modify.rel, &mut (id + 1)) else { return };
@@ -383,6 +385,25 @@ fn groups_of(leaves: &crate::partition::Leaves) -> Vec<Group> {
 fn by_bounds(leaves: &[Oid], all: &[Oid]) -> Vec<usize> {
     let places: HashMap<Oid, usize> = leaves.iter().copied().zip(0..).collect();
     all.iter().filter_map(|leaf| places.get(leaf).copied()).collect()
+}
+
+/// The scan of a table that is read as one of the descendants of `of`.
+fn member_in<'p>(
+    plan: &'p Plan,
+    member: &ScanRelation,
+    of: &ScanRelation,
+) -> Option<&'p ScanRelation> {
+    let is_it = |rel: &&ScanRelation| {
+        let number = rel.alias.strip_prefix(&*of.alias);
+        rel.relation.oid == member.relation.oid
+            && number.is_some_and(|n| n.is_empty() || n.starts_with('_'))
+    };
+    if let Some(found) = relation_of(plan).filter(is_it) {
+        return Some(found);
+    }
+    let mut children = Vec::new();
+    crate::deps::for_each_child(plan, &mut |child| children.push(child));
+    children.into_iter().find_map(|child| member_in(child, member, of))
 }
 
 /// The number of the scan of a relation in a plan numbered from `next` on.

@@ -49,7 +49,7 @@ mod visibility;
 
 pub(crate) use date_compare::order as order_of_times;
 pub(crate) use json::escape_json;
-pub(crate) use partition::partition_condition;
+pub(crate) use partition::{Lists, partition_condition};
 pub(crate) use session::transaction_id;
 
 use crate::env::FnContext;

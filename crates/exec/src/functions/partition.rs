@@ -11,6 +11,7 @@ use steppe_partition::{BoundValue, PartitionBound, PartitionStrategy, RangeDatum
 use steppe_sql::bind::typename::format_type;
 use steppe_sql::deparse;
 use steppe_sql::expr::{Expr, TypeRef};
+use steppe_types::datum::Array;
 use steppe_types::hashfuncs::partition_hash;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
@@ -149,21 +150,34 @@ fn same_hash_type(column: Oid, given: Oid) -> bool {
 
 /// `pg_get_partition_constraintdef(relation)`: the conditions of all levels; NULL: none.
 fn constraint_definition(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    match partition_condition(&cx.catalog, oid(args, 0)?)? {
+    match partition_condition(&cx.catalog, oid(args, 0)?, Lists::Written)? {
         None => Ok(Datum::Null),
         Some(condition) => text_datum(condition),
     }
 }
 
+/// How a list of values is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lists {
+    /// `ARRAY[1, 2]`
+    Written,
+    /// `'{1,2}'::integer[]`, as the constant that it comes to.
+    Folded,
+}
+
 /// What the bounds of a partition, and of those that it is in, say about its rows.
-pub(crate) fn partition_condition(catalog: &Catalog, partition: Oid) -> Result<Option<String>> {
+pub(crate) fn partition_condition(
+    catalog: &Catalog,
+    partition: Oid,
+    lists: Lists,
+) -> Result<Option<String>> {
     let mut conditions: Vec<String> = Vec::new();
     for oid in ancestors(catalog, partition).into_iter().rev() {
         let Some(relation) = catalog.relation(oid) else { continue };
         if relation.index.is_some() {
             return Ok(None);
         }
-        conditions.extend(conditions_of(catalog, relation)?);
+        conditions.extend(conditions_of(catalog, relation, lists)?);
     }
     Ok((!conditions.is_empty()).then(|| joined(conditions, " AND ")))
 }
@@ -180,16 +194,17 @@ fn joined(conditions: Vec<String>, word: &str) -> String {
 struct Key<'k> {
     parent: &'k Relation,
     key: &'k PartitionKey,
+    lists: Lists,
 }
 
-fn conditions_of(catalog: &Catalog, partition: &Relation) -> Result<Vec<String>> {
+fn conditions_of(catalog: &Catalog, partition: &Relation, lists: Lists) -> Result<Vec<String>> {
     let Some(of) = &partition.partition_of else { return Ok(Vec::new()) };
     let parent = catalog.relation(of.parent);
     let found = parent.and_then(|p| Some((p, p.partition_key.as_ref()?)));
     let (Some((parent, key)), Some(bound)) = (found, &of.bound) else {
         return Err(Error::internal("a partition without parent or bound"));
     };
-    let key = Key { parent, key };
+    let key = Key { parent, key, lists };
     match bound {
         PartitionBound::Default => key.default_conditions(catalog, partition.oid),
         bound => key.conditions(bound, true),
@@ -230,12 +245,11 @@ impl Key<'_> {
     fn list(&self, values: &[BoundValue]) -> Vec<String> {
         let column = self.column(0);
         let with_null = values.iter().any(|v| v.datum().is_null());
-        let some: Vec<String> =
-            values.iter().filter(|v| !v.datum().is_null()).map(constant).collect();
+        let some: Vec<&BoundValue> = values.iter().filter(|v| !v.datum().is_null()).collect();
         let equal = match some.as_slice() {
             [] => None,
-            [one] => Some(format!("({column} = {one})")),
-            _ => Some(format!("({column} = ANY (ARRAY[{}]))", some.join(", "))),
+            [one] => Some(format!("({column} = {})", constant(one))),
+            _ => Some(self.equals_any(&column, &some)),
         };
         match (with_null, equal) {
             (true, None) => vec![format!("({column} IS NULL)")],
@@ -244,6 +258,26 @@ impl Key<'_> {
                 std::iter::once(format!("({column} IS NOT NULL)")).chain(equal).collect()
             }
         }
+    }
+
+    fn equals_any(&self, column: &str, values: &[&BoundValue]) -> String {
+        let all = || values.iter().map(|value| constant(value));
+        let element = values.first().map_or(oid::UNKNOWN, |value| value.type_oid());
+        // There are no arrays of arrays.
+        let Some(array_type) = oid::array_type_of(element) else {
+            return joined(all().map(|value| format!("({column} = {value})")).collect(), " OR ");
+        };
+        let array = match self.lists {
+            Lists::Written => format!("ARRAY[{}]", all().collect::<Vec<_>>().join(", ")),
+            Lists::Folded => {
+                let elements: Vec<Datum> = values.iter().map(|v| v.datum().clone()).collect();
+                let dimensions = vec![(elements.len() as i32, 1)];
+                let array = Array { element_type: element, dimensions, elements };
+                let value = Expr::Const(Datum::Array(array.into()), TypeRef::plain(array_type));
+                deparse::expression(&value, &|_| None)
+            }
+        };
+        format!("({column} = ANY ({array}))")
     }
 
     /// get_qual_for_range: equal columns first, then one arm for each column that decides.

@@ -1,6 +1,5 @@
 //! The tables, and what is done to their leaves meanwhile.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -8,6 +7,7 @@ use tokio_postgres::Client;
 
 use super::{ACCOUNTS, BALANCE, Changes, REGIONS, Result, Shared, WINDOW};
 use crate::kill9::Failure;
+use crate::leaves::Leaves;
 use steppe_vfs::SeededRandom;
 
 /// Windows that are there ahead of the newest entry.
@@ -15,12 +15,9 @@ const WINDOWS_AHEAD: i64 = 3;
 
 /// Makes the tables and the accounts.
 pub(super) async fn create(client: &Client) -> Result<()> {
-    let regions: Vec<String> = (0..REGIONS).map(|region| region.to_string()).collect();
-    let regions = regions.join(", ");
+    let accounts = Leaves::one(REGIONS).create();
     let sql = format!(
-        "CREATE TABLE accounts (id integer, region integer, balance bigint NOT NULL,
-            PRIMARY KEY (id, region)) PARTITION BY LIST (region);
-         CREATE TABLE accounts_0 PARTITION OF accounts FOR VALUES IN ({regions});
+        "{accounts};
          INSERT INTO accounts SELECT id, id % {REGIONS}, {BALANCE}
             FROM generate_series(1, {ACCOUNTS}) id;
          CREATE TABLE entries (client integer, number bigint, amount bigint,
@@ -42,31 +39,24 @@ pub(super) struct Accounts {
     client: Client,
     random: SeededRandom,
     shared: Arc<Shared>,
-    /// The regions of each leaf.
-    leaves: BTreeMap<u64, BTreeSet<i32>>,
-    next_leaf: u64,
+    leaves: Leaves,
     done: Changes,
 }
 
 impl Accounts {
     pub(super) fn new(client: Client, random: SeededRandom, shared: Arc<Shared>) -> Accounts {
-        let leaves = BTreeMap::from([(0, (0..REGIONS).collect())]);
-        Accounts { client, random, shared, leaves, next_leaf: 1, done: Changes::new() }
+        Accounts { client, random, shared, leaves: Leaves::one(REGIONS), done: Changes::new() }
     }
 
     pub(super) async fn run(mut self) -> Result<Changes> {
         while !self.shared.is_over() {
-            let nth = self.random.below(self.leaves.len() as u64) as usize;
-            let Some((&leaf, regions)) = self.leaves.iter().nth(nth) else { continue };
-            let regions = regions.clone();
-            match self.random.below(7) {
-                0 | 1 if regions.len() > 1 => self.split(leaf, regions).await?,
-                2 => self.merge(leaf, regions).await?,
-                3 => self.exchange(leaf, regions).await?,
-                4 => self.rewrite(leaf).await?,
-                5 => self.detach_and_attach(leaf, regions).await?,
-                6 => self.index().await?,
-                _ => {}
+            if self.random.chance(1, 7) {
+                self.index().await?;
+                continue;
+            }
+            let next = self.leaves.choose(&self.random);
+            if self.transaction(next.what, &next.sql).await? {
+                self.leaves.apply(next);
             }
         }
         Ok(self.done)
@@ -81,115 +71,11 @@ impl Accounts {
         Ok(commits)
     }
 
-    fn new_leaf(&mut self) -> u64 {
-        self.next_leaf += 1;
-        self.next_leaf
-    }
-
-    async fn split(&mut self, leaf: u64, regions: BTreeSet<i32>) -> Result<()> {
-        let (left, right) = (self.new_leaf(), self.new_leaf());
-        let cut = 1 + self.random.below(regions.len() as u64 - 1) as usize;
-        let low: BTreeSet<i32> = regions.iter().copied().take(cut).collect();
-        let high: BTreeSet<i32> = regions.iter().copied().skip(cut).collect();
-        let sql = format!(
-            "ALTER TABLE accounts DETACH PARTITION accounts_{leaf}; {}; {}; \
-             {}; DROP TABLE accounts_{leaf}",
-            partition_of(left, &low),
-            partition_of(right, &high),
-            put_back(leaf)
-        );
-        if self.transaction("split", &sql).await? {
-            self.leaves.remove(&leaf);
-            self.leaves.insert(left, low);
-            self.leaves.insert(right, high);
-        }
-        Ok(())
-    }
-
-    async fn merge(&mut self, leaf: u64, mut regions: BTreeSet<i32>) -> Result<()> {
-        let Some((&other, more)) = self.leaves.iter().find(|(other, _)| **other != leaf) else {
-            return Ok(());
-        };
-        regions.extend(more);
-        let merged = self.new_leaf();
-        let sql = format!(
-            "ALTER TABLE accounts DETACH PARTITION accounts_{leaf}; \
-             ALTER TABLE accounts DETACH PARTITION accounts_{other}; {}; \
-             {}; {}; DROP TABLE accounts_{leaf}, accounts_{other}",
-            partition_of(merged, &regions),
-            put_back(leaf),
-            put_back(other)
-        );
-        if self.transaction("merge", &sql).await? {
-            self.leaves.remove(&leaf);
-            self.leaves.remove(&other);
-            self.leaves.insert(merged, regions);
-        }
-        Ok(())
-    }
-
-    /// Another table, with other columns' places, takes the leaf's.
-    async fn exchange(&mut self, leaf: u64, regions: BTreeSet<i32>) -> Result<()> {
-        let new = self.new_leaf();
-        let sql = format!(
-            "CREATE TABLE accounts_{new} (balance bigint NOT NULL, extra text, \
-                 region integer NOT NULL, id integer NOT NULL, PRIMARY KEY (id, region)); \
-             ALTER TABLE accounts_{new} DROP COLUMN extra; \
-             ALTER TABLE accounts DETACH PARTITION accounts_{leaf}; \
-             INSERT INTO accounts_{new} (id, region, balance) \
-                 SELECT id, region, balance FROM accounts_{leaf}; \
-             ALTER TABLE accounts ATTACH PARTITION accounts_{new} FOR VALUES IN ({}); \
-             DROP TABLE accounts_{leaf}",
-            list(&regions)
-        );
-        if self.transaction("exchange", &sql).await? {
-            self.leaves.remove(&leaf);
-            self.leaves.insert(new, regions);
-        }
-        Ok(())
-    }
-
-    /// The leaf's rows are taken out and put in again, under a lock of the leaf alone.
-    async fn rewrite(&mut self, leaf: u64) -> Result<()> {
-        let sql = format!(
-            "LOCK TABLE accounts_{leaf} IN ACCESS EXCLUSIVE MODE; \
-             CREATE TEMPORARY TABLE kept ON COMMIT DROP AS \
-                 SELECT id, region, balance FROM accounts_{leaf}; \
-             TRUNCATE accounts_{leaf}; \
-             INSERT INTO accounts_{leaf} (id, region, balance) SELECT * FROM kept"
-        );
-        self.transaction("rewrite", &sql).await?;
-        Ok(())
-    }
-
-    async fn detach_and_attach(&mut self, leaf: u64, regions: BTreeSet<i32>) -> Result<()> {
-        let sql = format!(
-            "ALTER TABLE accounts DETACH PARTITION accounts_{leaf}; \
-             ALTER TABLE accounts ATTACH PARTITION accounts_{leaf} FOR VALUES IN ({})",
-            list(&regions)
-        );
-        self.transaction("detach and attach", &sql).await?;
-        Ok(())
-    }
-
     async fn index(&mut self) -> Result<()> {
         let made = self.transaction("index", "CREATE INDEX by_region ON accounts (region)").await?;
         while made && !self.transaction("drop index", "DROP INDEX by_region").await? {}
         Ok(())
     }
-}
-
-fn list(regions: &BTreeSet<i32>) -> String {
-    regions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
-/// The rows of a leaf that has been detached; its columns may stand in another order.
-fn put_back(leaf: u64) -> String {
-    format!("INSERT INTO accounts SELECT id, region, balance FROM accounts_{leaf}")
-}
-
-fn partition_of(leaf: u64, regions: &BTreeSet<i32>) -> String {
-    format!("CREATE TABLE accounts_{leaf} PARTITION OF accounts FOR VALUES IN ({})", list(regions))
 }
 
 /// Changes the leaves of `entries`, windows of their numbers, each by itself: an entry whose

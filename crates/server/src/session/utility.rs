@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use steppe_exec::ddl::{self, DdlContext};
-use steppe_sql::ast::{self, AlterTableStmt, DiscardTarget, LockStmt, Statement};
+use steppe_sql::ast::{self, AlterTableStmt, DiscardTarget, LockStmt, ReindexStmt, Statement};
 use steppe_sql::bind::typename::resolve_type_name;
 use steppe_sql::bind::{self, BindContext, Params};
 use steppe_sql::expr::TypeRef;
@@ -134,12 +134,25 @@ impl Session {
             self.check_writable(ddl::command_name(statement))?;
         }
         self.start_statement()?;
+        if let Statement::Reindex(reindex) = statement {
+            self.check_reindex(reindex, source)?;
+        }
         let tag = match ddl::is_brief(statement) {
             true => self.with_brief_ddl(source, |context| ddl::execute(statement, context))?,
             false => self.with_ddl(source, |context| ddl::execute(statement, context))?,
         };
         self.end_statement();
         Ok(CommandTag::Plain(tag))
+    }
+
+    /// 25001 for a REINDEX of several indexes: each could be built in a transaction of its own.
+    fn check_reindex(&mut self, reindex: &ReindexStmt, source: &str) -> Result<()> {
+        let many = self.with_ddl(source, |context| ddl::reindexes_many(context, reindex))?;
+        let Some((command, of)) = many else { return Ok(()) };
+        self.prevent_in_block(command).map_err(|error| match of {
+            Some(of) => error.context(of),
+            None => error,
+        })
     }
 
     /// DETACH PARTITION … CONCURRENTLY: two transactions.

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use steppe_sql::planner::PlannerSettings;
+use steppe_sql::planner::{ConstraintExclusion, PlannerSettings};
 use steppe_types::datetime::{DateTimeConfig, IntervalStyle, TimeZone};
 use steppe_types::error::Severity;
 use steppe_types::io::{ByteaOutput, IoContext};
@@ -245,6 +245,11 @@ impl Reader<'_> {
             partitionwise_join: self.bool("enable_partitionwise_join"),
             partitionwise_aggregate: self.bool("enable_partitionwise_aggregate"),
             partition_pruning: self.bool("enable_partition_pruning"),
+            constraint_exclusion: match self.word("constraint_exclusion").as_str() {
+                "on" => ConstraintExclusion::On,
+                "off" => ConstraintExclusion::Off,
+                _ => ConstraintExclusion::Partition,
+            },
             work_mem_kb: u64::try_from(self.int("work_mem")).unwrap_or(0),
         }
     }

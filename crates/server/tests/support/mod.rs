@@ -9,6 +9,26 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use steppe_server::{Config, Running};
+use tokio_postgres::{Client, SimpleQueryMessage};
+
+/// Runs a test with clients of tokio-postgres.
+pub fn run(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(test);
+}
+
+/// The rows of a simple query, columns joined by `|`.
+pub async fn rows_of(client: &Client, sql: &str) -> Vec<String> {
+    let messages = client.simple_query(sql).await.unwrap_or_else(|e| panic!("{sql}: {e:?}"));
+    let row = |message: &SimpleQueryMessage| match message {
+        SimpleQueryMessage::Row(row) => {
+            let columns = (0..row.len()).map(|i| row.get(i).unwrap_or("NULL"));
+            Some(columns.collect::<Vec<_>>().join("|"))
+        }
+        _ => None,
+    };
+    messages.iter().filter_map(row).collect()
+}
 
 /// A directory that goes away.
 pub struct TestDir(pub PathBuf);
@@ -58,7 +78,7 @@ impl TestServer {
     }
 
     /// A tokio-postgres client.
-    pub async fn client(&self) -> tokio_postgres::Client {
+    pub async fn client(&self) -> Client {
         let options =
             format!("host=127.0.0.1 port={} user=tester dbname=test", self.address.port());
         let connected = tokio_postgres::connect(&options, tokio_postgres::NoTls).await;

@@ -11,7 +11,7 @@
 //! ```
 
 use super::cost;
-use super::join::{output_names, sort_rel};
+use super::joinpath::{output_names, sort_rel};
 use super::project_set::{project_sets, row_and};
 use super::scan::{clamp_rows, type_width};
 use super::{ColumnId, Planner, Rel, RteSet, node, returns_set, to_slots};

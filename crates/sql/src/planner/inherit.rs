@@ -10,6 +10,7 @@ use super::{ColumnId, Planner, Rel, RteSet, node};
 use crate::expr::{Expr, TypeRef};
 use crate::plan::*;
 use crate::query::{Rte, RteColumn, RteKind};
+use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_types::{Error, Result};
 
@@ -35,29 +36,51 @@ impl Planner<'_> {
         if !self.is_inherited(entry) {
             return Vec::new();
         }
-        let members = self.ctx.catalog.descendants(relation).into_iter().zip(1..);
-        let alias = |number: usize| format!("{}_{number}", entry.alias).into();
-        members.map(|(relation, i)| ScanRelation { relation, alias: alias(i) }).collect()
+        let members = self.ctx.catalog.descendants(relation).into_iter().enumerate();
+        let member = |(i, relation)| ScanRelation { relation, alias: member_alias(entry, i) };
+        members.map(member).collect()
     }
 
-    /// The scan of a table with all that inherit from it.
+    /// The scan of a table with all that inherit from it, but for those that its constraints
+    /// say have no rows of those wanted.
     pub(super) fn inheritance_scan(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
+        let entry = &request.rtes[request.rte];
+        let mut members = Vec::new();
+        for member in self.members(entry) {
+            match self.for_member(request, &member, |p, member| p.is_excluded(member, true))? {
+                false => members.push(member),
+                // It must not change meanwhile.
+                true => self.use_relation(member.relation.oid, RelationLock::AccessShare),
+            }
+        }
+        // What is changed has the entry's own name.
+        let is_alone = members.len() == 1 && self.changed != Some(request.rte);
         let (mut children, mut cost) = (Vec::new(), Cost::default());
-        for member in self.members(&request.rtes[request.rte]) {
-            let child = self.member_scan(request, &member)?;
+        for (place, mut member) in members.into_iter().enumerate() {
+            member.alias = if is_alone { entry.alias.clone() } else { member_alias(entry, place) };
+            let child = self.for_member(request, &member, |p, member| p.table_scan(member))?.plan;
             cost.total += child.cost.total;
             cost.rows += child.cost.rows;
             cost.width = child.cost.width;
             children.push(child);
         }
         let (types, names) = row_of(request);
-        let plan = node(PlanNode::Append(children), types, names, cost);
+        let plan = match children.len() {
+            0 => return self.no_rows(request),
+            1 => children.remove(0),
+            _ => node(PlanNode::Append(children), types, names, cost),
+        };
         let rtes = RteSet::one(request.rte);
         Ok(Rel { plan, layout: request.columns.to_vec(), rtes })
     }
 
-    /// The scan of one of the tables, with its columns in the parent's place.
-    fn member_scan(&mut self, request: &ScanRequest<'_>, member: &ScanRelation) -> Result<Plan> {
+    /// Does something for one of the tables, with its columns in the parent's place.
+    fn for_member<T>(
+        &mut self,
+        request: &ScanRequest<'_>,
+        member: &ScanRelation,
+        f: impl FnOnce(&mut Self, &ScanRequest<'_>) -> Result<T>,
+    ) -> Result<T> {
         let (parent, relation) = (request.relation, &member.relation);
         let attribute = |attribute: i16| attribute_in(parent, relation, attribute);
         let columns = request.columns.iter().map(|(rte, a)| Ok((*rte, attribute(*a)?)));
@@ -76,8 +99,7 @@ impl Planner<'_> {
         };
         entry.columns = relation.columns.iter().map(column).collect();
         let (columns, conditions) = (&columns, &conditions);
-        let of_member = ScanRequest { rtes: &rtes, relation, columns, conditions, ..*request };
-        Ok(self.table_scan(&of_member)?.plan)
+        f(self, &ScanRequest { rtes: &rtes, relation, columns, conditions, ..*request })
     }
 
     /// ONLY a partitioned table: it has no rows of its own.
@@ -91,6 +113,11 @@ impl Planner<'_> {
         let rtes = RteSet::one(request.rte);
         Ok(Rel { plan, layout: request.columns.to_vec(), rtes })
     }
+}
+
+/// What EXPLAIN calls one of an entry's tables.
+fn member_alias(entry: &Rte, place: usize) -> Arc<str> {
+    format!("{}_{}", entry.alias, place + 1).into()
 }
 
 /// A parent's attribute number as a descendant's, which has the column by name; system columns

@@ -21,10 +21,12 @@
 //! their `Var`s into slots when they are attached to a node.
 
 mod cost;
+mod exclusion;
 mod grouping;
 mod index;
 mod inherit;
 mod join;
+mod joinpath;
 mod lateral;
 mod modify;
 mod ordered;
@@ -36,6 +38,8 @@ mod scan;
 mod subselect;
 mod upper;
 mod window;
+
+pub use exclusion::ConstraintExclusion;
 
 pub(crate) use cost::strip;
 pub(crate) use index::same_ordering;
@@ -75,6 +79,8 @@ pub struct PlannerSettings {
     pub partitionwise_aggregate: bool,
     /// enable_partition_pruning
     pub partition_pruning: bool,
+    /// constraint_exclusion
+    pub constraint_exclusion: ConstraintExclusion,
     /// work_mem in kB
     pub work_mem_kb: u64,
 }
@@ -94,6 +100,7 @@ impl Default for PlannerSettings {
             partitionwise_join: false,
             partitionwise_aggregate: false,
             partition_pruning: true,
+            constraint_exclusion: ConstraintExclusion::default(),
             work_mem_kb: 4096,
         }
     }
@@ -238,6 +245,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) work_tables: usize,
     /// See [`PlannedStmt::depends_on_literals`].
     pub(crate) depends_on_literals: bool,
+    /// The entry that the query changes, while its FROM is planned.
+    changed: Option<usize>,
     /// What is planned is for a leaf: a partitioned table stands for its average one.
     in_leaf: bool,
     /// Partitioned tables' sizes, once they have been asked for.
@@ -255,6 +264,7 @@ impl<'a> Planner<'a> {
             cte_levels: Vec::new(),
             work_tables: 0,
             depends_on_literals: false,
+            changed: None,
             in_leaf: false,
             partitioned_sizes: HashMap::new(),
         }

@@ -15,7 +15,7 @@
 //! again on a newer version of the row. If RETURNING names `old` or `new`, both versions
 //! follow, each with a mark behind its columns that is NULL where there is no such version.
 
-use super::join::output_names;
+use super::joinpath::output_names;
 use super::prep::{inline_ctes, prepare_change, pull_up_subqueries};
 use super::{ColumnId, Planner, Rel, RteSet, and_all, collect_columns, node, to_slots};
 use crate::bind::{stored_checks, stored_generated};
@@ -90,7 +90,9 @@ impl Planner<'_> {
         let mut layout = row_layout(target, &relation);
         layout.extend(&columns);
         let wanted: HashSet<ColumnId> = columns.iter().copied().collect();
+        self.changed = Some(target);
         let (rel, _) = self.plan_from_and_where(query, wanted, None)?;
+        self.changed = None;
         let child = project_columns(rel, &columns)?;
 
         let assignments = std::mem::take(&mut query.assignments)

@@ -49,10 +49,12 @@ impl<'p> LeafByLeaf<'p> {
     }
 
     /// The tables whose keys say where a row is: a row of an outer join's other side may be
-    /// missing.
+    /// missing, and of a FULL JOIN either.
     fn tables(&self) -> impl Iterator<Item = &'p ScanRelation> {
+        let is_full = self.partners.iter().any(|partner| partner.is_full);
         let needed = self.partners.iter().filter(|partner| partner.is_needed);
-        std::iter::once(self.rel).chain(needed.map(|partner| &partner.rel))
+        let all = std::iter::once(self.rel).chain(needed.map(|partner| &partner.rel));
+        all.filter(move |_| !is_full)
     }
 }
 
@@ -69,7 +71,8 @@ impl Planner<'_> {
     ) -> Result<Option<Rel>> {
         // Rows that are to be changed or locked are found by one scan of their table.
         let is_read = |rel: &Rel| rel.layout.iter().all(|column| column.1 != ROW_ID);
-        let is_kind = !matches!(kind, JoinKind::Right | JoinKind::Full);
+        // A RIGHT JOIN comes as a LEFT one.
+        let is_kind = kind != JoinKind::Right;
         if !self.ctx.settings.partitionwise_join || !is_kind || !is_read(outer) || !is_read(inner) {
             return Ok(None);
         }
@@ -93,23 +96,15 @@ impl Planner<'_> {
         let leaves = self.partitioned_size(left.rel.relation.oid)?.leaves.max(1.0);
         let mut cost = times(&template.cost, leaves);
         cost.rows = clamp_rows(self.join_rows(from, kind, outer, inner, on));
-        let is_needed = matches!(kind, JoinKind::Inner | JoinKind::Semi);
-        let (rel, conditions) = (right.rel.clone(), right.conditions.to_vec());
-        let mut partners = left.partners.to_vec();
-        partners.push(PartnerTable { rel, conditions, is_needed });
-        partners.extend(
-            right.partners.iter().cloned().map(|partner| PartnerTable {
-                is_needed: partner.is_needed && is_needed,
-                ..partner
-            }),
-        );
         let (types, names) = (template.types.clone(), template.slot_names.clone());
+        // Of a FULL JOIN either side's leaf may be the only one with rows.
+        let is_full = kind == JoinKind::Full;
         let scan = PlanNode::PartitionScan {
             rel: left.rel.clone(),
             template: Box::new(template),
-            conditions: left.conditions.to_vec(),
+            conditions: if is_full { Vec::new() } else { left.conditions.to_vec() },
             order: Vec::new(),
-            partners,
+            partners: partners(kind, &left, &right),
         };
         Ok(Some(Rel { plan: node(scan, types, names, cost), layout, rtes }))
     }
@@ -205,6 +200,23 @@ impl Planner<'_> {
         **template = made.plan;
         Ok(Rel { plan: scan, ..made })
     }
+}
+
+/// What is joined to the leading table of `left`.
+fn partners(kind: JoinKind, left: &LeafByLeaf<'_>, right: &LeafByLeaf<'_>) -> Vec<PartnerTable> {
+    let is_full = kind == JoinKind::Full;
+    let (rel, conditions) = (right.rel.clone(), right.conditions.to_vec());
+    let right_needed = matches!(kind, JoinKind::Inner | JoinKind::Semi);
+    let first = PartnerTable { rel, conditions, is_needed: right_needed, is_full };
+    let of_side = |side: &[PartnerTable], is_needed: bool| -> Vec<PartnerTable> {
+        let partners = side.iter().cloned();
+        let as_needed = |p: PartnerTable| PartnerTable { is_needed: p.is_needed && is_needed, ..p };
+        partners.map(as_needed).collect()
+    };
+    let mut all = of_side(left.partners, !is_full);
+    all.push(first);
+    all.extend(of_side(right.partners, right_needed));
+    all
 }
 
 /// The cost of doing something for so many leaves.

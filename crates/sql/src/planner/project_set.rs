@@ -10,7 +10,7 @@
 //!                          └ ProjectSet  …, g(x)
 //! ```
 
-use super::join::output_names;
+use super::joinpath::output_names;
 use super::{node, returns_set};
 use crate::expr::{Expr, TypeRef};
 use crate::plan::*;

@@ -31,6 +31,7 @@ impl Planner<'_> {
             (RelKind::PartitionedTable, true) if !self.in_leaf => self.partition_scan(request),
             (RelKind::PartitionedTable, false) => self.no_rows(request),
             _ if self.is_inherited(&request.rtes[request.rte]) => self.inheritance_scan(request),
+            (RelKind::Table, _) if self.is_excluded(request, false)? => self.no_rows(request),
             _ => self.table_scan(request),
         }
     }

@@ -2,7 +2,8 @@
 //! locks, set operations, WITH (planner.c).
 
 use super::cost;
-use super::join::{item_rtes, output_names, sort_rel};
+use super::join::item_rtes;
+use super::joinpath::{output_names, sort_rel};
 use super::ordered::WantedOrder;
 use super::prep;
 use super::project_set::project_sets;
@@ -39,7 +40,9 @@ impl Planner<'_> {
         let recheck = Recheck::of(query);
         let wanted = self.wanted_columns(query);
         let order = WantedOrder::of(query, limit_rows(query));
+        let changed = self.changed.take();
         let (rel, sorted) = self.plan_from_and_where(query, wanted, order)?;
+        self.changed = changed;
         if query.row_locks.is_empty() {
             self.finish_select(query, rel, sorted)
         } else {

@@ -7,7 +7,7 @@
 //! tell apart come in the order PostgreSQL has them in.
 
 use super::cost;
-use super::join::{output_names, sort_rel};
+use super::joinpath::{output_names, sort_rel};
 use super::scan::type_width;
 use super::{ColumnId, Planner, Rel, node, to_slots};
 use crate::expr::{Expr, SortKey, TypeRef, WindowCall};

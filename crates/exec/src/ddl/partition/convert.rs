@@ -64,9 +64,6 @@ pub(crate) fn make_partitioned(
     mut pathman: Pathman,
 ) -> Result<Oid> {
     let plain = lock_table(ctx, oid)?;
-    if plain.columns.iter().any(|column| column.generated) {
-        return Err(Error::not_supported("generated columns of partitioned tables"));
-    }
     let mut relation = Relation { partition_key: Some(Arc::new(key)), ..(*plain).clone() };
     pathman.own_constraints = give_up_constraints(ctx, &mut relation)?;
     let rows = keep_rows(ctx, &plain)?;
@@ -92,7 +89,7 @@ fn keep_rows(ctx: &mut DdlContext<'_>, plain: &Relation) -> Result<Oid> {
     let mut rows = Relation::new(ctx.store.new_oid()?, plain.schema, name, RelKind::Table);
     rows.columns = plain.columns.clone();
     for column in &mut rows.columns {
-        (column.default, column.identity) = (None, None);
+        (column.default, column.identity, column.generated) = (None, None, false);
     }
     (rows.storage, rows.overflow) = (plain.storage, plain.overflow);
     let oid = rows.oid;

@@ -7,7 +7,7 @@
 
 use super::super::{DdlContext, constraint};
 use super::{map_of, require_partitioned};
-use crate::functions::partition_condition;
+use crate::functions::{Lists, partition_condition};
 use std::sync::Arc;
 use steppe_catalog::{PartitionOf, Relation};
 use steppe_partition::PartitionStrategy;
@@ -105,7 +105,7 @@ fn check_none_pending(ctx: &mut DdlContext<'_>, parent: &Relation) -> Result<()>
 
 /// The partition leaves its parent's map, and gets its bound as a constraint.
 fn mark(ctx: &mut DdlContext<'_>, parent: &Relation, partition: &Arc<Relation>) -> Result<()> {
-    let condition = partition_condition(&ctx.catalog(), partition.oid)?;
+    let condition = partition_condition(&ctx.catalog(), partition.oid, Lists::Folded)?;
     let mut marked = (**partition).clone();
     let of = partition_of(parent, partition)?;
     marked.partition_of = Some(PartitionOf { detach_pending: true, ..of.clone() });

@@ -165,6 +165,17 @@ pub(super) fn sequence_name_of(args: &[Datum], cx: &mut FnContext) -> Result<Dat
     text_datum(format!("{}.{}", quote_identifier(schema), quote_identifier(&name)))
 }
 
+/// `partition_table_concurrently(relation, batch_size, sleep_time)`: a partitioned table has no
+/// rows of its own left to move.
+pub(super) fn move_rows(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let catalog = catalog(cx);
+    let relation = relation_in(&catalog, oid_arg(args, 0)?)?;
+    match relation.pathman {
+        Some(_) => void(),
+        None => Err(raised(format!("relation \"{}\" has no partitions", relation.name))),
+    }
+}
+
 pub(super) fn stop_task(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let catalog = catalog(cx);
     let name = relation_in(&catalog, oid_arg(args, 0)?)?.name.clone();

@@ -58,7 +58,7 @@ pub(super) const TABLE: &[Entry] = &[
     // Rows are moved when a table is partitioned: nothing is ever under way.
     ("pathman_show_tasks", set(|_, _, _| Ok(super::series::rows(Vec::new())))),
     ("pathman_stop_task", scalar(config::stop_task)),
-    ("pathman_concurrently", scalar(|_, _| Err(unsupported("partition_table_concurrently")))),
+    ("pathman_concurrently", scalar(config::move_rows)),
     ("pathman_add_to_config", scalar(|_, _| Err(unsupported("add_to_pathman_config")))),
 ];
 
@@ -151,10 +151,13 @@ fn not_a_partition(relation: &Relation) -> Error {
 }
 
 /// A relation's columns as a list: statements name them, since a partition may have them in
-/// another order.
+/// another order. Generated ones are computed again.
 fn column_list(relation: &Relation) -> String {
     let live = relation.columns.iter().filter(|column| !column.dropped);
-    live.map(|column| quote_identifier(&column.name)).collect::<Vec<_>>().join(", ")
+    live.filter(|column| !column.generated)
+        .map(|column| quote_identifier(&column.name))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Moves or copies all rows of one table to another; how many.

@@ -1,0 +1,79 @@
+//! Tables that can hold no row of those that a query wants, by their own constraints
+//! (constraint_exclusion).
+//!
+//! It is looked at for tables that are read as a parent's descendants, or for all; a partitioned
+//! table's leaves are found by their bounds instead, and only by these.
+
+use super::Planner;
+use super::index::over_entry;
+use super::scan::ScanRequest;
+use crate::bind::index::is_mutable;
+use crate::bind::{ExprPlace, stored_expr};
+use crate::expr::{Expr, Place, TypeRef};
+use crate::refutes::{Strength, refuted_by};
+use steppe_catalog::ConstraintKind;
+use steppe_types::Result;
+
+/// The setting constraint_exclusion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConstraintExclusion {
+    /// For no table.
+    Off,
+    /// For tables that are read as another one's descendants.
+    #[default]
+    Partition,
+    /// For all.
+    On,
+}
+
+impl Planner<'_> {
+    /// Whether no row of one table can satisfy the conditions. `is_member`: it is read as one of
+    /// an inheritance tree.
+    pub(super) fn is_excluded(
+        &mut self,
+        request: &ScanRequest<'_>,
+        is_member: bool,
+    ) -> Result<bool> {
+        let is_wanted = match self.ctx.settings.constraint_exclusion {
+            ConstraintExclusion::Off => false,
+            ConstraintExclusion::Partition => is_member,
+            ConstraintExclusion::On => true,
+        };
+        let stays = |condition: &&Expr| !is_mutable(condition);
+        let conditions: Vec<Expr> = request.conditions.iter().filter(stays).cloned().collect();
+        if !is_wanted || conditions.is_empty() {
+            return Ok(false);
+        }
+        // What a literal is decides.
+        self.depends_on_literals = true;
+        if refuted_by(&conditions, &conditions, Strength::NotTrue) {
+            return Ok(true);
+        }
+        Ok(refuted_by(&self.constraints(request)?, &conditions, Strength::False))
+    }
+
+    /// What is true, or NULL, for every row of a table.
+    fn constraints(&self, request: &ScanRequest<'_>) -> Result<Vec<Expr>> {
+        let table = request.relation;
+        let mut known = Vec::new();
+        for constraint in &table.constraints {
+            let ConstraintKind::Check { expression } = &constraint.kind else { continue };
+            let bound = stored_expr(self.ctx.catalog, table, expression, ExprPlace::Check)?;
+            if !is_mutable(&bound) {
+                known.push(over_entry(bound, request.rte));
+            }
+        }
+        let columns = table.columns.iter().enumerate();
+        for (at, column) in columns.filter(|(_, column)| column.not_null && !column.dropped) {
+            // A row of NULLs is NULL to a test, and yet no NULL.
+            if self.builtins.ty(column.type_oid).is_none() {
+                continue;
+            }
+            let ty = TypeRef { oid: column.type_oid, typmod: column.typmod };
+            let (rte, column) = (request.rte, at as i32);
+            let var = Expr::Var { rte, column, levels_up: 0, ty, at: Place::NONE };
+            known.push(Expr::IsNull { arg: Box::new(var), negated: true });
+        }
+        Ok(known)
+    }
+}

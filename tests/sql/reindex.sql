@@ -1,0 +1,18 @@
+-- REINDEX of what has several indexes cannot run inside a transaction block.
+create schema s;
+create table s.t (a int primary key, b int) partition by range (a);
+create table s.t1 partition of s.t for values from (1) to (10);
+create index on s.t (b);
+insert into s.t values (1, 1), (2, 1);
+reindex table s.t;
+reindex index s.t_pkey;
+begin; reindex table s.t; rollback;
+begin; reindex index s.t_pkey; rollback;
+reindex table s.t \; select 1;
+begin; reindex table s.t1; reindex index s.t1_b_idx; commit;
+begin; reindex table concurrently s.t1; rollback;
+begin; reindex schema s; rollback;
+begin; reindex table nowhere; rollback;
+reindex table nowhere;
+reindex index nowhere;
+select * from s.t where b = 1 order by a;
