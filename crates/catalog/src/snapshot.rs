@@ -54,6 +54,8 @@ pub struct Catalog {
     relations_by_name: OrdSet<(u64, Oid)>,
     /// (parent, child) for partitions of tables and of indexes, and for INHERITS.
     children: OrdSet<(Oid, Oid)>,
+    /// (parent, partition) of partitions that are being detached concurrently.
+    pending_detaches: OrdSet<(Oid, Oid)>,
     /// (relation, who refers to it): views to what they read, sequences to their owner.
     referrers: OrdSet<(Oid, Oid)>,
     /// The partitions of each partitioned table by their bounds. An error: the catalog
@@ -79,6 +81,7 @@ impl Catalog {
             relations: OrdMap::new(),
             relations_by_name: OrdSet::new(),
             children: OrdSet::new(),
+            pending_detaches: OrdSet::new(),
             referrers: OrdSet::new(),
             partition_maps: OrdMap::new(),
         };
@@ -247,6 +250,34 @@ impl Catalog {
         self.children.range((parent, 0)..=(parent, Oid::MAX)).map(|(_, child)| *child)
     }
 
+    /// The partitions of a table that DETACH PARTITION … CONCURRENTLY has marked. They are in no
+    /// partition map.
+    pub fn pending_detaches(&self, parent: Oid) -> impl Iterator<Item = &Arc<Relation>> {
+        let of = self.pending_detaches.range((parent, 0)..=(parent, Oid::MAX));
+        of.filter_map(|(_, partition)| self.relations.get(partition))
+    }
+
+    /// This version for who looks at data as of an older one: partitions that have been marked
+    /// since are still in their places. `None`: there are none.
+    pub fn with_partitions_of(&self, older: &Catalog) -> Option<Catalog> {
+        let of = |catalog: &Catalog, partition: Oid| {
+            let relation = catalog.relations.get(&partition)?;
+            relation.partition_of.as_ref().map(|of| (of.parent, of.detach_pending))
+        };
+        let was_there =
+            |(parent, partition): &&(Oid, Oid)| of(older, *partition) == Some((*parent, false));
+        let mut seen: Option<Catalog> = None;
+        for (_, partition) in self.pending_detaches.iter().filter(was_there) {
+            let Some(relation) = self.relations.get(partition) else { continue };
+            let mut attached = (**relation).clone();
+            if let Some(of) = &mut attached.partition_of {
+                of.detach_pending = false;
+            }
+            seen.get_or_insert_with(|| self.clone()).put_relation(attached);
+        }
+        seen
+    }
+
     /// A table and all that inherit from it, level by level, each once (find_all_inheritors).
     pub fn descendants(&self, table: &Arc<Relation>) -> Vec<Arc<Relation>> {
         let mut found = vec![table.clone()];
@@ -310,6 +341,9 @@ impl Catalog {
         for parent in child.parents() {
             self.children.insert((parent, child.oid));
         }
+        if let Some(of) = child.partition_of.as_ref().filter(|of| of.detach_pending) {
+            self.pending_detaches.insert((of.parent, child.oid));
+        }
         self.change_parent_map(child, |map, bound| {
             map.attach(child.oid, bound).map_err(|e| format!("{e:?}").into())
         });
@@ -318,6 +352,7 @@ impl Catalog {
     fn unlink_from_parents(&mut self, child: &Relation) {
         for parent in child.parents() {
             self.children.remove(&(parent, child.oid));
+            self.pending_detaches.remove(&(parent, child.oid));
         }
         self.change_parent_map(child, |map, bound| {
             map.detach(child.oid, bound).map_err(|e| e.message().into())

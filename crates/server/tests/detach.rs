@@ -24,6 +24,10 @@ struct Scene {
 
 impl Scene {
     fn new() -> Scene {
+        Scene::reading_in("begin")
+    }
+
+    fn reading_in(begin: &str) -> Scene {
         let server = TestServer::start();
         let (mut reader, mut detacher, mut other) = (server.raw(), server.raw(), server.raw());
         other.query(
@@ -33,7 +37,7 @@ impl Scene {
              insert into p values (1), (11)",
         );
         let pid = ask(&mut detacher, "select pg_backend_pid()").remove(0);
-        assert_eq!(ask(&mut reader, "begin; select count(*) from p"), ["2"]);
+        assert_eq!(ask(&mut reader, &format!("{begin}; select count(*) from p")), ["2"]);
         detacher.send(&query(DETACH));
         let mut scene = Scene { reader, detacher, other, pid, _server: server };
         scene.wait_for_the_wait();
@@ -93,7 +97,30 @@ fn a_detach_that_was_interrupted_is_finalized() {
     scene.reader.query("rollback");
     let refused = scene.other.query("alter table p detach partition p1");
     assert_eq!(sqlstate(&refused).as_deref(), Some("55000"));
+    // Its bound is not free yet.
+    let overlaps = "create table p3 partition of p for values from (5) to (7)";
+    assert_eq!(sqlstate(&scene.other.query(overlaps)).as_deref(), Some("42P17"));
+    let refused = scene.other.query("alter table p detach partition p2 concurrently");
+    assert_eq!(sqlstate(&refused).as_deref(), Some("55000"));
     assert!(sqlstate(&scene.other.query("alter table p detach partition p1 finalize")).is_none());
     assert!(scene.pending().is_empty());
     assert_eq!(ask(&mut scene.other, "select count(*) from p1"), ["1"]);
+}
+
+#[test]
+fn an_older_snapshot_has_the_partition_still() {
+    let mut scene = Scene::reading_in("begin isolation level repeatable read");
+    assert_eq!(ask(&mut scene.other, "select count(*) from p"), ["1"]);
+    assert_eq!(ask(&mut scene.reader, "select a from p order by a"), ["1", "11"]);
+    assert_eq!(ask(&mut scene.reader, "select a from p where a = 1"), ["1"]);
+    assert!(sqlstate(&scene.reader.query("insert into p values (2)")).is_none());
+    assert_eq!(ask(&mut scene.reader, "update p set a = 3 where a = 2 returning a"), ["3"]);
+    assert_eq!(ask(&mut scene.reader, "delete from p where a = 1 returning a"), ["1"]);
+    // Whose snapshot is younger does not see it, whatever the isolation.
+    scene.other.query("begin isolation level repeatable read");
+    assert_eq!(ask(&mut scene.other, "select a from p"), ["11"]);
+    scene.other.query("commit");
+    scene.reader.query("commit");
+    assert!(sqlstate(&scene.detacher.until_ready()).is_none());
+    assert_eq!(ask(&mut scene.other, "select a from p1"), ["3"]);
 }

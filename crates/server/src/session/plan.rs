@@ -82,9 +82,13 @@ impl Session {
             Some(changes) => Arc::clone(changes.catalog()),
             None => self.server().catalog.published(),
         };
+        self.names_older = self.xact.older_snapshot(catalog.epoch);
+        let then = self.xact.snapshot_catalog.as_deref().filter(|_| self.names_older.is_some());
+        // The plans are not others': `names_older` is part of what they are kept by.
+        let seen = then.and_then(|then| catalog.with_partitions_of(then));
+        let catalog = seen.map_or(catalog, Arc::new);
         self.names = NameSpace::resolve(catalog, &self.live.search_path, &self.core.identity);
         self.names_generation = self.live.generation;
-        self.names_older = self.xact.older_snapshot(self.names.catalog.epoch);
         let state = foldhash::quality::FixedState::default();
         let deciding = (self.live.fingerprint, &self.names.path, self.names_older);
         self.fingerprint = state.hash_one(deciding);

@@ -199,6 +199,13 @@ fn check_fits(
 ) -> Result<()> {
     let catalog = ctx.catalog();
     let mut map = map_of(&catalog, parent.oid)?.clone();
+    // Older snapshots still have what is being detached.
+    for pending in catalog.pending_detaches(parent.oid) {
+        let bound = pending.partition_of.as_ref().and_then(|of| of.bound.as_ref());
+        if bound.is_some_and(|bound| map.attach(pending.oid, bound).is_err()) {
+            return Err(Error::internal("a partition that is being detached has no place"));
+        }
+    }
     let Err(refused) = map.attach(partition.oid, bound) else { return Ok(()) };
     let location = place_of(written, &refused);
     let name_of = |oid: Oid| catalog.relation(oid).map_or("?".into(), |r| r.name.to_string());

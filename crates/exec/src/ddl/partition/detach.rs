@@ -90,11 +90,8 @@ pub fn begin_detach(ctx: &mut DdlContext<'_>, alter: &AlterTableStmt) -> Result<
 
 /// Only one partition is detached at a time.
 fn check_none_pending(ctx: &mut DdlContext<'_>, parent: &Relation) -> Result<()> {
-    let children = super::children(ctx, parent.oid)?;
-    let is_pending =
-        |child: &&Arc<Relation>| child.partition_of.as_ref().is_some_and(|of| of.detach_pending);
-    let Some(pending) = children.iter().find(is_pending) else { return Ok(()) };
     let catalog = ctx.catalog();
+    let Some(pending) = catalog.pending_detaches(parent.oid).next() else { return Ok(()) };
     let schema = catalog.schema(parent.schema).map_or("public", |schema| &schema.name);
     Err(not_in_state(format!(
         "partition \"{}\" already pending detach in partitioned table \"{schema}.{}\"",
