@@ -5,6 +5,7 @@
 //! - [`oracle`]: a private PostgreSQL cluster to ask for the right answer.
 //! - [`differential`]: random statements that both must answer alike.
 //! - [`ddl_load`]: leaves of partitioned tables come and go while clients read and write.
+//! - [`command_line`]: what the binaries of this crate are told.
 //! - [`golden`]: SQL files whose expected output PostgreSQL wrote.
 //! - [`sessions`]: scripts that several sessions run in turn.
 //! - [`kill9`] and [`ledger`]: what clients were promised must survive `kill -9`.
@@ -12,6 +13,7 @@
 //! No engine code is reachable from here: a server is a binary and an address.
 
 pub mod bench;
+pub mod command_line;
 pub mod ddl_load;
 pub mod differential;
 pub mod golden;

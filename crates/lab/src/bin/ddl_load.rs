@@ -3,42 +3,36 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use steppe_lab::command_line::{self, number, unknown};
 use steppe_lab::ddl_load::{self, Options};
 
 const USAGE: &str = "usage: ddl_load [--server BINARY | --postgres HOST:PORT|BINARIES] \
                      [--clients N] [--seconds N] [--seed N]";
 
-fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
-    let mut options = Options {
+fn set(options: &mut Options, name: &str, value: &str) -> Result<(), String> {
+    match name {
+        "--server" => options.server = PathBuf::from(value),
+        "--postgres" => options.postgres = Some(value.to_owned()),
+        "--clients" => options.clients = number(name, value)?.clamp(1, 1000) as usize,
+        "--seconds" => options.seconds = number(name, value)?,
+        "--seed" => options.seed = number(name, value)?,
+        _ => return unknown(name),
+    }
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let default = Options {
         server: PathBuf::from("target/debug/steppe"),
         postgres: None,
         clients: 16,
         seconds: 10,
         seed: 1,
     };
-    while let Some(argument) = arguments.next() {
-        let value = arguments.next().ok_or(format!("{argument} needs a value"))?;
-        let number = || value.parse::<u64>().map_err(|_| format!("{argument} needs a number"));
-        match argument.as_str() {
-            "--server" => options.server = PathBuf::from(value),
-            "--postgres" => options.postgres = Some(value),
-            "--clients" => options.clients = number()?.clamp(1, 1000) as usize,
-            "--seconds" => options.seconds = number()?,
-            "--seed" => options.seed = number()?,
-            _ => return Err(format!("unknown option {argument}")),
-        }
-    }
-    Ok(options)
-}
-
-#[tokio::main]
-async fn main() -> ExitCode {
-    let options = match parse(std::env::args().skip(1)) {
+    let options = match command_line::read("ddl_load", USAGE, default, set) {
         Ok(options) => options,
-        Err(message) => {
-            eprintln!("ddl_load: {message}\n{USAGE}");
-            return ExitCode::from(2);
-        }
+        Err(status) => return status,
     };
     match ddl_load::run(&options, |line| println!("ddl_load: {line}")).await {
         Ok(()) => ExitCode::SUCCESS,

@@ -627,19 +627,35 @@ impl<'a> World<'a> {
         changes: &mut Changes,
     ) -> Result<bool> {
         let Some((id, old)) = self.some_row(who, number) else { return Ok(false) };
+        let is_gone = self.take_out(who, txn, table, (id, &old), Action::Delete)?;
+        if is_gone {
+            changes.rows.insert((number, id), None);
+        }
+        Ok(is_gone)
+    }
+
+    /// Takes a row out of its table, to delete it or to move it elsewhere; false if it has to
+    /// stay.
+    fn take_out(
+        &mut self,
+        who: usize,
+        txn: &mut Txn,
+        table: &Table,
+        (id, row): (u64, &Row),
+        action: Action,
+    ) -> Result<bool> {
         let mut old_bytes = Vec::new();
         let outcome = table.rows.modify(txn, RowId(id), &mut |current, _| {
             old_bytes.clear();
             old_bytes.extend_from_slice(current.row);
-            Ok(if current.visible_to_snapshot { Action::Delete } else { Action::Keep })
+            Ok(if current.visible_to_snapshot { action.clone() } else { Action::Keep })
         })?;
         if !self.is_done(who, outcome) {
             return Ok(false);
         }
         self.free(txn, table, Row::decode(&old_bytes).1)?;
-        table.unique.mark_deleted(txn, &old.unique_key(), old.null, RowId(id))?;
-        table.plain.mark_deleted(txn, &old.group_key(), false, RowId(id))?;
-        changes.rows.insert((number, id), None);
+        table.unique.mark_deleted(txn, &row.unique_key(), row.null, RowId(id))?;
+        table.plain.mark_deleted(txn, &row.group_key(), false, RowId(id))?;
         Ok(true)
     }
 

@@ -18,20 +18,10 @@ impl World<'_> {
         let (Some(&to), Some((id, row))) = (others.get(nth), self.some_row(who, number)) else {
             return Ok(false);
         };
-        let mut old_bytes = Vec::new();
-        let outcome = table.rows.modify(txn, RowId(id), &mut |current, _| {
-            old_bytes.clear();
-            old_bytes.extend_from_slice(current.row);
-            Ok(if current.visible_to_snapshot { Action::Move } else { Action::Keep })
-        })?;
-        if !self.is_done(who, outcome) {
+        if !self.take_out(who, txn, table, (id, &row), Action::Move)? {
             return Ok(false);
         }
-        self.free(txn, table, Row::decode(&old_bytes).1)?;
-        table.unique.mark_deleted(txn, &row.unique_key(), row.null, RowId(id))?;
-        table.plain.mark_deleted(txn, &row.group_key(), false, RowId(id))?;
         changes.rows.insert((number, id), None);
-
         let other = self.table(who, to);
         let bytes = self.encode(txn, &other, &row)?;
         let new = other.rows.insert(txn, &bytes)?;

@@ -1,0 +1,41 @@
+//! Command lines of the binaries: `--name value` pairs.
+
+use std::process::ExitCode;
+
+/// Reads a command line into `options`: `set` takes each pair, and refuses a name that it does not
+/// know with [`unknown`]. Fails with the exit status once the user has been told.
+pub fn read<T>(
+    binary: &str,
+    usage: &str,
+    mut options: T,
+    set: impl Fn(&mut T, &str, &str) -> Result<(), String>,
+) -> Result<T, ExitCode> {
+    let mut arguments = std::env::args().skip(1);
+    while let Some(name) = arguments.next() {
+        if name == "--help" {
+            println!("{usage}");
+            return Err(ExitCode::SUCCESS);
+        }
+        let value = arguments.next().ok_or(format!("{name} needs a value"));
+        if let Err(message) = value.and_then(|value| set(&mut options, &name, &value)) {
+            return Err(wrong(binary, usage, &message));
+        }
+    }
+    Ok(options)
+}
+
+/// Tells what is wrong with a command line.
+pub fn wrong(binary: &str, usage: &str, message: &str) -> ExitCode {
+    eprintln!("{binary}: {message}\n{usage}");
+    ExitCode::from(2)
+}
+
+/// A value that is a number.
+pub fn number(name: &str, value: &str) -> Result<u64, String> {
+    value.parse().map_err(|_| format!("{name} needs a number"))
+}
+
+/// A name that there is not.
+pub fn unknown(name: &str) -> Result<(), String> {
+    Err(format!("unknown option {name}"))
+}
