@@ -269,9 +269,12 @@ pub enum PlanNode {
         child: Box<Plan>,
         /// How.
         strategy: AggStrategy,
+        /// How much of it.
+        mode: AggMode,
         /// Group keys over the child's output.
         keys: Vec<Expr>,
-        /// Aggregates; their arguments are over the child's output.
+        /// Aggregates; their arguments are over the child's output. To be finalized: over the input
+        /// of the partial aggregation, whose states come after the keys in the child's output.
         aggregates: Vec<Aggregate>,
         /// Keys of groups that are there even if no row comes.
         empty_groups: Vec<Vec<Datum>>,
@@ -394,6 +397,17 @@ pub struct IndexRange {
     pub not_null: bool,
     /// EXPLAIN's "Index Cond": slots are the table's columns (attribute number - 1).
     pub conditions: Vec<Expr>,
+}
+
+/// How much of an aggregation a node does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AggMode {
+    /// From rows to results.
+    Simple,
+    /// From rows to states, of which there may be several for one group.
+    Partial,
+    /// From states to results.
+    Finalize,
 }
 
 /// How to aggregate.

@@ -51,6 +51,34 @@ impl Moments {
         Ok(())
     }
 
+    /// The number of values, their sum, and the sum of their squared deviations.
+    pub(super) fn parts(&self) -> [f64; 3] {
+        [self.n, self.sx, self.sxx]
+    }
+
+    /// Adds values by their parts (float8_combine).
+    pub(super) fn combine(&mut self, [n, sx, sxx]: [f64; 3]) -> Result<()> {
+        if n == 0.0 {
+            return Ok(());
+        }
+        if self.n == 0.0 {
+            *self = Moments { n, sx, sxx };
+            return Ok(());
+        }
+        let before = *self;
+        self.n += n;
+        self.sx += sx;
+        let difference = before.sx / before.n - sx / n;
+        self.sxx += sxx + before.n * n * difference * difference / self.n;
+        let overflows = |result: f64, a: f64, b: f64| {
+            result.is_infinite() && !a.is_infinite() && !b.is_infinite()
+        };
+        match overflows(self.sx, before.sx, sx) || overflows(self.sxx, before.sxx, sxx) {
+            true => Err(overflow()),
+            false => Ok(()),
+        }
+    }
+
     pub(super) fn result(&self, result: MomentsResult) -> Option<f64> {
         let variance = |sample: bool| {
             let least = if sample { 2.0 } else { 1.0 };

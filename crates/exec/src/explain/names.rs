@@ -5,8 +5,11 @@ use super::plan::Builder;
 use std::sync::Arc;
 use steppe_sql::deparse::{expression, quote_identifier, window_call};
 use steppe_sql::expr::{Aggregate, Expr, SortKey, SubLinkKind, SubPlan};
-use steppe_sql::plan::{Plan, PlanNode, ScanRelation};
+use steppe_sql::plan::{AggMode, Plan, PlanNode, ScanRelation};
 use steppe_sql::query::Command;
+
+/// Before a call whose result is a state.
+const PARTIAL: &str = "PARTIAL ";
 
 /// How a slot of a node's input row is called.
 #[derive(Clone, Debug)]
@@ -27,6 +30,15 @@ impl Name {
     /// Something computed.
     fn computed(text: String) -> Name {
         Name { above: format!("({text})"), own: text }
+    }
+
+    /// What a partial aggregate comes to; what is none stays.
+    fn finalized(&self) -> Name {
+        let bare = self.own.strip_prefix('(').and_then(|own| own.strip_suffix(')'));
+        match bare.unwrap_or(&self.own).strip_prefix(PARTIAL) {
+            Some(call) => Name::computed(call.to_owned()),
+            None => self.clone(),
+        }
     }
 
     /// The same value, seen from the node above.
@@ -59,14 +71,19 @@ impl Builder<'_> {
                 names.extend(self.output(inner, qualified));
                 names
             }
-            PlanNode::Agg { child, keys, aggregates, .. } => {
+            PlanNode::Agg { child, mode, keys, aggregates, .. } => {
                 let slots = self.output(child, qualified);
+                if *mode == AggMode::Finalize {
+                    return slots.iter().map(Name::finalized).collect();
+                }
                 let keys = keys.iter().map(|key| match key {
                     Expr::Slot { index, .. } if *index < slots.len() => slots[*index].clone(),
                     other => Name::computed(self.text(other, &slots)),
                 });
                 let calls = aggregates.iter();
-                let calls = calls.map(|call| Name::computed(self.aggregate(call, &slots)));
+                let before = if *mode == AggMode::Partial { PARTIAL } else { "" };
+                let named = |call| format!("{before}{}", self.aggregate(call, &slots));
+                let calls = calls.map(|call| Name::computed(named(call)));
                 keys.chain(calls).collect()
             }
             PlanNode::Expand { child, keys, .. } => {

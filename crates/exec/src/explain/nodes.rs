@@ -6,7 +6,7 @@ use super::plan::Builder;
 use crate::context::{Instrument, Note};
 use steppe_sql::deparse::quote_identifier;
 use steppe_sql::expr::Expr;
-use steppe_sql::plan::{AggStrategy, ModifyTable, Plan, PlanNode, ScanRelation};
+use steppe_sql::plan::{AggMode, AggStrategy, ModifyTable, Plan, PlanNode, ScanRelation};
 use steppe_sql::query::{Command, Frame, FrameBound, FrameExclusion, FrameMode, JoinKind, SetOp};
 
 /// The name of a kind of join, on its own and between the words of a headline.
@@ -65,8 +65,9 @@ impl Builder<'_> {
             PlanNode::Materialize(_) => ("Materialize", "Materialize".into()),
             PlanNode::Sort { .. } => ("Sort", "Sort".into()),
             PlanNode::Limit { .. } => ("Limit", "Limit".into()),
-            PlanNode::Agg { strategy, keys, aggregates, .. } => {
-                return self.aggregate_kind(*strategy, keys, aggregates.is_empty(), node);
+            PlanNode::Agg { strategy, mode, keys, aggregates, .. } => {
+                let is_bare = aggregates.is_empty();
+                return self.aggregate_kind((*strategy, *mode), keys, is_bare, node);
             }
             PlanNode::Expand { .. } => ("Expand", "Expand".into()),
             PlanNode::WindowAgg { .. } => ("WindowAgg", "WindowAgg".into()),
@@ -95,7 +96,13 @@ impl Builder<'_> {
         }
     }
 
-    fn aggregate_kind(&self, strategy: AggStrategy, keys: &[Expr], is_bare: bool, node: &mut Node) {
+    fn aggregate_kind(
+        &self,
+        (strategy, mode): (AggStrategy, AggMode),
+        keys: &[Expr],
+        is_bare: bool,
+        node: &mut Node,
+    ) {
         let (strategy, headline) = match strategy {
             AggStrategy::Sorted if is_bare && !keys.is_empty() => {
                 node.headline = "Group".to_owned();
@@ -105,10 +112,15 @@ impl Builder<'_> {
             AggStrategy::Sorted => ("Sorted", "GroupAggregate"),
             AggStrategy::Hashed => ("Hashed", "HashAggregate"),
         };
-        node.headline = headline.to_owned();
+        let (mode, before) = match mode {
+            AggMode::Simple => ("Simple", ""),
+            AggMode::Partial => ("Partial", "Partial "),
+            AggMode::Finalize => ("Finalize", "Finalize "),
+        };
+        node.headline = format!("{before}{headline}");
         node.detail("Node Type", "Aggregate");
         node.detail("Strategy", strategy);
-        node.detail("Partial Mode", "Simple");
+        node.detail("Partial Mode", mode);
     }
 
     /// What the node works on: the rest of the headline.

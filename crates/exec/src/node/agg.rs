@@ -20,7 +20,7 @@ use crate::sorter::{Sorter, compare_rows};
 use crate::spill::{SpillFile, SpillReader, row_bytes};
 use hashbrown::HashTable;
 use std::sync::Arc;
-use steppe_sql::plan::AggStrategy;
+use steppe_sql::plan::{AggMode, AggStrategy};
 use steppe_types::{Datum, Error, Oid, Result};
 
 const PARTITIONS: usize = 32;
@@ -52,6 +52,7 @@ pub(crate) struct AggSort {
 pub(crate) struct AggPlan {
     pub(crate) child: Arc<CPlan>,
     pub(crate) strategy: AggStrategy,
+    pub(crate) mode: AggMode,
     pub(crate) keys: Box<[CExpr]>,
     pub(crate) key_types: Box<[Oid]>,
     pub(crate) aggregates: Box<[CAggregate]>,
@@ -157,7 +158,10 @@ impl AggPlan {
                     for expr in &aggregate.args {
                         args.push(expr.eval(cx, row)?);
                     }
-                    aggregate.kind.add(state, args)?;
+                    match (self.mode, args.first()) {
+                        (AggMode::Finalize, Some(part)) => aggregate.kind.combine(state, part)?,
+                        _ => aggregate.kind.add(state, args)?,
+                    }
                 }
                 (CallState::Sorted(_) | CallState::Ordered(_), None) => {
                     return Err(Error::internal("aggregate sorts without keys"));
@@ -176,6 +180,9 @@ impl AggPlan {
     ) -> Result<()> {
         for (aggregate, state) in self.aggregates.iter().zip(states) {
             out.push(match state {
+                CallState::Direct(state) if self.mode == AggMode::Partial => {
+                    aggregate.kind.partial(state, aggregate.ret)?
+                }
                 CallState::Direct(state) => aggregate.kind.finish(state, aggregate.ret)?,
                 CallState::Sorted(sorter) => finish_sorted(aggregate, *sorter)?,
                 CallState::Ordered(call) => finish_ordered(aggregate, *call, cx)?,

@@ -31,7 +31,7 @@ use crate::sorter::SortColumn;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_sql::expr::{Aggregate, Expr, SortKey, WindowCall};
-use steppe_sql::plan::{IndexRange, ModifyTable, Plan, PlanNode, PlannedStmt, RowLock};
+use steppe_sql::plan::{AggMode, IndexRange, ModifyTable, Plan, PlanNode, PlannedStmt, RowLock};
 use steppe_sql::query::{FrameBound, FrameOffset, LockStrength};
 use steppe_txn::{Database, RowLockMode};
 use steppe_types::{Datum, Error, Oid, Result, oid};
@@ -151,15 +151,19 @@ impl PlanCompiler<'_, '_> {
                 },
                 child: self.plan(child)?,
             }),
-            PlanNode::Agg { child, strategy, keys, aggregates, empty_groups } => {
+            PlanNode::Agg { child, strategy, mode, keys, aggregates, empty_groups } => {
+                let calls = aggregates.iter().enumerate();
+                let call = |(i, call)| match mode {
+                    AggMode::Finalize => self.state_of(call, keys.len() + i),
+                    _ => self.aggregate(call),
+                };
+                let aggregates = calls.map(call).collect::<Result<_>>()?;
                 CNode::Agg(AggPlan {
                     strategy: *strategy,
+                    mode: *mode,
                     keys: self.exprs.list(keys)?,
                     key_types: keys.iter().map(|k| k.ty().oid).collect(),
-                    aggregates: aggregates
-                        .iter()
-                        .map(|a| self.aggregate(a))
-                        .collect::<Result<_>>()?,
+                    aggregates,
                     empty_groups: empty_groups.clone().into(),
                     child: self.plan(child)?,
                 })
@@ -370,6 +374,14 @@ impl PlanCompiler<'_, '_> {
             });
         }
         Ok(SortKeys { columns: columns.into(), computed: computed.into() })
+    }
+
+    /// An aggregate of states that are in a slot of the child's output.
+    fn state_of(&mut self, aggregate: &Aggregate, index: usize) -> Result<CAggregate> {
+        let kind = AggKind::of(aggregate)?;
+        let args = self.exprs.list(&[Expr::Slot { index, ty: aggregate.ty }])?;
+        let ret = aggregate.ty.oid;
+        Ok(CAggregate { kind, args, filter: None, sort: None, direct: Box::new([]), ret })
     }
 
     fn aggregate(&mut self, aggregate: &Aggregate) -> Result<CAggregate> {

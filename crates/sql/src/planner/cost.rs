@@ -11,6 +11,8 @@ use steppe_types::{Datum, compare, text_io};
 
 pub(crate) const SEQ_PAGE: f64 = 1.0;
 pub(crate) const RANDOM_PAGE: f64 = 4.0;
+/// What an Append costs a row, as a share of [`CPU_TUPLE`].
+pub(crate) const APPEND_SHARE: f64 = 0.5;
 pub(crate) const CPU_TUPLE: f64 = 0.01;
 pub(crate) const CPU_INDEX_TUPLE: f64 = 0.005;
 pub(crate) const CPU_OPERATOR: f64 = 0.0025;

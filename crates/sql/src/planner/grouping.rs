@@ -123,6 +123,18 @@ impl Wanted {
     }
 }
 
+/// An aggregation over a plan's rows.
+#[derive(Clone)]
+pub(super) struct Aggregation {
+    pub(super) mode: AggMode,
+    pub(super) keys: Vec<Expr>,
+    pub(super) aggregates: Vec<Aggregate>,
+    pub(super) having: Option<Expr>,
+    pub(super) types: Vec<TypeRef>,
+    pub(super) groups: f64,
+    pub(super) empty_groups: Vec<Vec<Datum>>,
+}
+
 impl Planner<'_> {
     /// GROUP BY and aggregates. Afterwards the layout has no columns: keys and aggregates are
     /// slots, and the query's targets, HAVING and windows are rewritten to them.
@@ -152,13 +164,32 @@ impl Planner<'_> {
             empty_groups = expand.empty_groups(&wanted);
             child = expanded(child, &mut keys, expand, wanted.groupings.len());
         }
+        let types = wanted.types();
+        let mut all = Aggregation {
+            mode: AggMode::Simple,
+            keys,
+            aggregates,
+            having,
+            types,
+            groups,
+            empty_groups,
+        };
         if by_leaf {
             return self.over_each_leaf(child, |planner, leaf, leaves| {
-                let (types, groups) = (wanted.types(), clamp_rows(groups / leaves));
-                planner.aggregation(leaf, keys, aggregates, having, types, groups, empty_groups)
+                all.groups = clamp_rows(groups / leaves);
+                planner.aggregation(leaf, all)
             });
         }
-        Ok(self.aggregation(child, keys, aggregates, having, wanted.types(), groups, empty_groups))
+        if !self.is_partial(query, &child, &all) {
+            return Ok(self.aggregation(child, all));
+        }
+        let rows = child.cost.rows;
+        let (in_parts, states) = self.aggregation_in_parts(child.clone(), &all)?;
+        let at_once = self.aggregation(child, all);
+        // Fewer rows come out of the leaves.
+        let saved = (rows - states) * cost::CPU_TUPLE * cost::APPEND_SHARE;
+        let is_cheaper = in_parts.plan.cost.total - saved < at_once.plan.cost.total;
+        Ok(if is_cheaper { in_parts } else { at_once })
     }
 
     fn estimated_groups(&self, query: &Query, wanted: &Wanted, rows: f64) -> f64 {
@@ -176,17 +207,8 @@ impl Planner<'_> {
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn aggregation(
-        &mut self,
-        child: Plan,
-        keys: Vec<Expr>,
-        aggregates: Vec<Aggregate>,
-        having: Option<Expr>,
-        types: Vec<TypeRef>,
-        groups: f64,
-        empty_groups: Vec<Vec<Datum>>,
-    ) -> Rel {
+    pub(super) fn aggregation(&mut self, child: Plan, what: Aggregation) -> Rel {
+        let Aggregation { mode, keys, aggregates, having, types, groups, empty_groups } = what;
         let strategy = match keys.is_empty() {
             true => AggStrategy::Plain,
             false if self.ctx.settings.hashagg => AggStrategy::Hashed,
@@ -209,7 +231,7 @@ impl Planner<'_> {
         let cost = Cost { startup, total, rows: groups, width };
         let names = self.agg_names(&child, &keys, &aggregates);
         let child = Box::new(child);
-        let agg = PlanNode::Agg { child, strategy, keys, aggregates, empty_groups };
+        let agg = PlanNode::Agg { child, strategy, mode, keys, aggregates, empty_groups };
         let mut plan = node(agg, types, names, cost);
         plan.filter = having;
         Rel { plan, layout: Vec::new(), rtes: RteSet::default() }

@@ -12,21 +12,25 @@
 //!                                            └ scan of u's leaf
 //! ```
 //!
+//! Groups whose rows are in several leaves are made of states: each leaf's aggregation is
+//! partial, and one above finalizes.
+//!
 //! One template serves all pairs of leaves, however many there are. Whether bounds are
 //! the same is found out once, when the statement is planned, and only with these settings
 //! on: that takes time by the number of leaves.
 
+use super::grouping::Aggregation;
 use super::index::over_entry;
 use super::join::FromContext;
 use super::scan::clamp_rows;
 use super::{Planner, Rel, node};
-use crate::expr::Expr;
+use crate::expr::{Aggregate, Expr, TypeRef};
 use crate::plan::*;
 use crate::prune::{KeyOfScan, is_same};
 use crate::query::{JoinKind, Query, Rte, RteKind};
 use std::sync::Arc;
-use steppe_catalog::Relation;
-use steppe_types::{Oid, Result};
+use steppe_catalog::{Builtins, Relation};
+use steppe_types::{Oid, Result, oid};
 
 /// A scan of a partitioned table that does nothing besides its template.
 struct LeafByLeaf<'p> {
@@ -183,6 +187,40 @@ impl Planner<'_> {
         Ok(false)
     }
 
+    /// Whether an aggregation can be made of states, one of each leaf.
+    pub(super) fn is_partial(&self, query: &Query, child: &Plan, what: &Aggregation) -> bool {
+        self.ctx.settings.partitionwise_aggregate
+            && query.grouping_sets.is_none()
+            && LeafByLeaf::of(child).is_some()
+            && what.aggregates.iter().all(|aggregate| state_type(aggregate).is_some())
+    }
+
+    /// The aggregation of the states that each leaf's own aggregation ends with, and how many
+    /// these are.
+    pub(super) fn aggregation_in_parts(
+        &mut self,
+        child: Plan,
+        what: &Aggregation,
+    ) -> Result<(Rel, f64)> {
+        let keys: Vec<TypeRef> = what.keys.iter().map(Expr::ty).collect();
+        let states = what.aggregates.iter().filter_map(state_type);
+        let mut part = Aggregation {
+            mode: AggMode::Partial,
+            having: None,
+            types: keys.iter().copied().chain(states).collect(),
+            ..what.clone()
+        };
+        let parts = self.over_each_leaf(child, |planner, leaf, _| {
+            part.groups = part.groups.min(leaf.cost.rows);
+            planner.aggregation(leaf, part)
+        })?;
+        let slot = |(index, ty): (usize, &TypeRef)| Expr::Slot { index, ty: *ty };
+        let keys = keys.iter().enumerate().map(slot).collect();
+        let whole = Aggregation { mode: AggMode::Finalize, keys, ..what.clone() };
+        let states = parts.plan.cost.rows;
+        Ok((self.aggregation(parts.plan, whole), states))
+    }
+
     /// What `make` makes of a scan's template and the number of leaves, for each leaf.
     pub(super) fn over_each_leaf(
         &mut self,
@@ -217,6 +255,26 @@ fn partners(kind: JoinKind, left: &LeafByLeaf<'_>, right: &LeafByLeaf<'_>) -> Ve
     all.push(first);
     all.extend(of_side(right.partners, right_needed));
     all
+}
+
+/// The type of an aggregate's state as a value; `None` for those that are only made at once.
+fn state_type(aggregate: &Aggregate) -> Option<TypeRef> {
+    let is_plain = !aggregate.distinct && aggregate.order_by.is_empty();
+    let function = Builtins::get().proc(aggregate.func).filter(|_| is_plain)?;
+    let first = aggregate.args.first().map_or(0, |arg| arg.ty().oid);
+    let is_float = matches!(first, oid::FLOAT4 | oid::FLOAT8);
+    let array = |of: Oid| oid::array_type_of(of).map(TypeRef::plain);
+    match function.name {
+        "count" | "min" | "max" | "bool_and" | "bool_or" | "every" | "bit_and" | "bit_or"
+        | "bit_xor" | "any_value" => Some(aggregate.ty),
+        "sum" | "avg" if first == oid::INTERVAL => None,
+        "sum" if !matches!(first, oid::INT8 | oid::NUMERIC) => Some(aggregate.ty),
+        "sum" => array(oid::NUMERIC),
+        "avg" | "stddev" | "stddev_samp" | "stddev_pop" | "variance" | "var_samp" | "var_pop" => {
+            array(if is_float { oid::FLOAT8 } else { oid::NUMERIC })
+        }
+        _ => None,
+    }
 }
 
 /// The cost of doing something for so many leaves.

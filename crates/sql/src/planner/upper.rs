@@ -371,6 +371,7 @@ pub(super) fn hash_distinct(rel: Rel, keys: Vec<Expr>) -> Rel {
     let agg = PlanNode::Agg {
         child: Box::new(rel.plan),
         strategy: AggStrategy::Hashed,
+        mode: AggMode::Simple,
         keys,
         aggregates: Vec::new(),
         empty_groups: Vec::new(),

@@ -100,6 +100,12 @@ impl NumericSum {
         }
     }
 
+    /// Adds so many values by their sum.
+    pub fn add_sum(&mut self, count: i64, sum: &Numeric) {
+        self.add(sum);
+        self.count += count - 1;
+    }
+
     /// Merges another partial sum.
     pub fn merge(&mut self, other: &NumericSum) {
         self.spill();
@@ -184,6 +190,18 @@ impl NumericVariance {
     pub fn merge(&mut self, other: &NumericVariance) {
         self.sum.merge(&other.sum);
         self.squares.merge(&other.squares);
+    }
+
+    /// How many values, their sum, and the sum of their squares; `None` without values.
+    pub fn parts(&self) -> Result<Option<(i64, Numeric, Numeric)>> {
+        let (sum, squares) = (self.sum.sum()?, self.squares.sum()?);
+        Ok(sum.zip(squares).map(|(sum, squares)| (self.sum.count, sum, squares)))
+    }
+
+    /// Adds so many values by what [`Self::parts`] says of them.
+    pub fn add_parts(&mut self, count: i64, sum: &Numeric, squares: &Numeric) {
+        self.sum.add_sum(count, sum);
+        self.squares.add_sum(count, squares);
     }
 
     /// The variance: of a sample (None for fewer than two values) or of the whole
