@@ -56,6 +56,9 @@ pub struct DatabaseOptions {
     /// How many of the files that a transaction drops one log record lists: a record is bounded,
     /// a table's partitions are not.
     pub drops_per_record: usize,
+    /// How many serializable transactions that have committed, but beside which others still
+    /// run, are remembered one by one (10 for each connection in PostgreSQL).
+    pub serializable_kept: usize,
     /// Settings of the lock table.
     pub locks: LockOptions,
     /// The first session's pid.
@@ -96,6 +99,7 @@ impl Default for DatabaseOptions {
             background: true,
             commits_per_horizon_check: 32,
             drops_per_record: 512,
+            serializable_kept: 1000,
             locks: LockOptions::default(),
             first_pid: 1,
             on_fatal: None,
@@ -175,7 +179,7 @@ impl Database {
             status: StatusTable::new(analysis.next_xid()),
             undo,
             locks: LockManager::new(options.locks, Arc::clone(&sessions)),
-            serializable: Serializable::default(),
+            serializable: Serializable::new(options.serializable_kept),
             sessions,
             files: Arc::new(Files::new(store.clone(), store.tree(system))),
             system: store.tree(system),

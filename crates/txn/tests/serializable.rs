@@ -97,6 +97,8 @@ impl History {
             wal_bytes_min: 64 << 10,
             system_id: Some(7),
             background: false,
+            // Some histories keep few, so that the rest is summarised.
+            serializable_kept: [1000, 3, 0][seed as usize % 3],
             ..DatabaseOptions::default()
         };
         let vfs = Arc::new(CrashVfs::new(seed));

@@ -4,6 +4,11 @@
 //! stop its commit any more, and *committed* when others have begun to see it. One that has
 //! committed stays as long as another is left that began before that.
 //!
+//! Of those only so many are kept: the oldest are *summarised* beyond that. Its locks become
+//! those of one member that stands for all of them, and what matters of its edges is noted with
+//! those at their other ends. That forgets a little more than PostgreSQL's summary does, on the
+//! safe side.
+//!
 //! The functions that decide are named after what PostgreSQL's predicate.c does at the same
 //! place; the comments there have the proofs.
 
@@ -18,6 +23,9 @@ use super::{Member, Safety, failure};
 
 /// Of a moment: how many had been prepared or committed.
 type Seq = u64;
+
+/// The number of the member that stands for all that were summarised.
+pub(super) const SUMMARY: u64 = 0;
 
 struct Node {
     member: Arc<Member>,
@@ -39,6 +47,17 @@ struct Node {
     depends_on: BTreeSet<u64>,
     /// READ ONLY: one of those has decided that it is not.
     is_unsafe: bool,
+    /// The last commit among the summarised whose reads it has overwritten.
+    summary_in: Option<Seq>,
+    /// When the first of the summarised was prepared that have overwritten its reads.
+    summary_out: Option<Seq>,
+}
+
+/// What is left of a writer that was summarised.
+struct Old {
+    prepared: Seq,
+    committed: Seq,
+    earliest_out: Option<Seq>,
 }
 
 impl Node {
@@ -57,6 +76,17 @@ impl Node {
 
 type Nodes = HashMap<u64, Node, foldhash::fast::RandomState>;
 
+/// What becomes of locks.
+#[derive(Default)]
+pub(super) struct Freed {
+    /// These members' locks are not needed any more.
+    pub(super) released: Vec<Arc<Member>>,
+    /// These become the summary's.
+    pub(super) summarised: Vec<Arc<Member>>,
+    /// The summary's are not needed any more.
+    pub(super) summary: bool,
+}
+
 /// See the module.
 #[derive(Default)]
 pub(super) struct Graph {
@@ -68,6 +98,10 @@ pub(super) struct Graph {
     running: BTreeSet<(Seq, u64)>,
     /// The committed ones in their order.
     ended: BTreeMap<Seq, u64>,
+    /// Writers that were summarised, by xid.
+    old: BTreeMap<u64, Old>,
+    /// The last commit of all that were summarised; `None`: nobody can conflict with them.
+    summary: Option<Seq>,
 }
 
 impl Graph {
@@ -101,6 +135,8 @@ impl Graph {
             conflicts_out: Vec::new(),
             depends_on,
             is_unsafe: false,
+            summary_in: None,
+            summary_out: None,
         };
         self.running.insert((self.clock, number));
         self.nodes.insert(number, node);
@@ -133,7 +169,9 @@ impl Graph {
     /// The reader has met a version by `xid` that it does not see
     /// (CheckForSerializableConflictOut).
     pub(super) fn conflict_out(&mut self, reader: &Member, xid: u64) -> Result<()> {
-        let Some(&writer) = self.by_xid.get(&xid) else { return Ok(()) };
+        let Some(&writer) = self.by_xid.get(&xid) else {
+            return self.conflict_out_to_old(reader.number, xid);
+        };
         let (Some(from), Some(to)) = (self.nodes.get(&reader.number), self.nodes.get(&writer))
         else {
             return Ok(());
@@ -149,9 +187,57 @@ impl Graph {
         self.flag(reader.number, writer, reader.number)
     }
 
+    /// The same, if the version is by one that was summarised.
+    fn conflict_out_to_old(&mut self, reader: u64, xid: u64) -> Result<()> {
+        let (Some(from), Some(old)) = (self.nodes.get(&reader), self.old.get(&xid)) else {
+            return Ok(());
+        };
+        if from.read_only && old.earliest_out.is_none_or(|seq| from.snapshot < seq) {
+            return Ok(());
+        }
+        if old.earliest_out.is_some() {
+            return Err(failure(&format!("Canceled on conflict out to old pivot {xid}")));
+        }
+        if self.is_pivot_before(from, old.prepared) {
+            return Err(failure(
+                "Canceled on identification as a pivot, \
+                 with conflict out to old committed transaction",
+            ));
+        }
+        let prepared = old.prepared;
+        if let Some(node) = self.nodes.get_mut(&reader) {
+            node.summary_out = Some(node.summary_out.map_or(prepared, |seq| seq.min(prepared)));
+        }
+        Ok(())
+    }
+
+    /// The writer has found a lock of the summary on what it wrote.
+    fn conflict_in_from_summary(&mut self, writer: u64) -> Result<()> {
+        let (Some(to), Some(last)) = (self.nodes.get(&writer), self.summary) else {
+            return Ok(());
+        };
+        if last <= to.snapshot {
+            return Ok(());
+        }
+        // Whoever it was has committed, and not after `last`.
+        let outs = self.known(&to.conflicts_out).filter_map(|out| out.prepared);
+        let is_pivot = outs.chain(to.summary_out).any(|seq| seq <= last);
+        if is_pivot {
+            return Err(failure("Canceled on identification as a pivot, during write"));
+        }
+        if let Some(node) = self.nodes.get_mut(&writer) {
+            node.summary_in = node.summary_in.max(Some(last));
+        }
+        Ok(())
+    }
+
     /// The writer has found a lock of `reader` on what it wrote
     /// (CheckForSerializableConflictIn).
     pub(super) fn conflict_in(&mut self, writer: &Member, reader: u64) -> Result<()> {
+        // It may have been summarised since its lock was found.
+        if reader == SUMMARY || !self.nodes.contains_key(&reader) {
+            return self.conflict_in_from_summary(writer.number);
+        }
         let (Some(from), Some(to)) = (self.nodes.get(&reader), self.nodes.get(&writer.number))
         else {
             return Ok(());
@@ -204,7 +290,8 @@ impl Graph {
             return true;
         }
         let not_after = |seq: Seq, other: Option<Seq>| other.is_none_or(|other| seq <= other);
-        self.known(&writer.conflicts_out).filter_map(|out| out.prepared).any(|seq| {
+        let outs = self.known(&writer.conflicts_out).filter_map(|out| out.prepared);
+        outs.chain(writer.summary_out).any(|seq| {
             not_after(seq, reader.committed)
                 && not_after(seq, writer.committed)
                 && (!reader.read_only || seq <= reader.snapshot)
@@ -213,9 +300,17 @@ impl Graph {
 
     /// x →rw reader →rw writer, and the writer was the first to commit.
     fn reader_is_pivot(&self, reader: &Node, writer: &Node) -> bool {
-        let Some(seq) = writer.prepared else { return false };
+        writer.prepared.is_some_and(|seq| self.is_pivot_before(reader, seq))
+    }
+
+    /// x →rw reader, and x did not commit before `seq`, when somebody else was prepared who has
+    /// overwritten what the reader has read.
+    fn is_pivot_before(&self, reader: &Node, seq: Seq) -> bool {
         if reader.read_only {
             return false;
+        }
+        if reader.summary_in.is_some_and(|committed| committed >= seq) {
+            return true;
         }
         self.known(&reader.conflicts_in).any(|first| {
             !first.is_doomed()
@@ -255,16 +350,17 @@ impl Graph {
         Ok(())
     }
 
-    /// Returns those whose locks are not needed any more.
-    pub(super) fn committed(&mut self, member: &Member, wrote: bool) -> Vec<Arc<Member>> {
+    /// `kept_max`: how many that have committed are not summarised.
+    pub(super) fn committed(&mut self, member: &Member, wrote: bool, kept_max: usize) -> Freed {
         let number = member.number;
         let seq = self.tick();
-        let Some(node) = self.nodes.get(&number) else { return Vec::new() };
+        let Some(node) = self.nodes.get(&number) else { return Freed::default() };
         // A reader closes no cycle as the one in the middle.
         let (snapshot, read_only) = (node.snapshot, node.read_only || !wrote);
         let earliest_out = {
             let outs = self.known(&node.conflicts_out).filter(|out| out.is_committed());
-            outs.filter_map(|out| out.prepared).min().filter(|_| !read_only)
+            let outs = outs.filter_map(|out| out.prepared).chain(node.summary_out);
+            outs.min().filter(|_| !read_only)
         };
         if let Some(node) = self.nodes.get_mut(&number) {
             node.committed = Some(seq);
@@ -273,17 +369,48 @@ impl Graph {
         }
         self.running.remove(&(snapshot, number));
         self.ended.insert(seq, number);
-        let mut done = self.decide_safety(number, earliest_out);
-        done.extend(self.forget_ended());
-        done
+        let mut freed =
+            Freed { released: self.decide_safety(number, earliest_out), ..Freed::default() };
+        self.forget_ended(&mut freed);
+        while self.ended.len() > kept_max
+            && let Some((_, oldest)) = self.ended.pop_first()
+        {
+            freed.summarised.extend(self.summarise(oldest));
+        }
+        freed
     }
 
-    /// Returns those whose locks are not needed any more.
-    pub(super) fn rolled_back(&mut self, number: u64) -> Vec<Arc<Member>> {
+    pub(super) fn rolled_back(&mut self, number: u64) -> Freed {
         self.forget(number);
-        let mut done = self.decide_safety(number, None);
-        done.extend(self.forget_ended());
-        done
+        let mut freed = Freed { released: self.decide_safety(number, None), ..Freed::default() };
+        self.forget_ended(&mut freed);
+        freed
+    }
+
+    /// Forgets one that has committed, but for what may still matter.
+    fn summarise(&mut self, number: u64) -> Option<Arc<Member>> {
+        let node = self.nodes.get(&number)?;
+        let committed = node.committed?;
+        let prepared = node.prepared.unwrap_or(committed);
+        let xid = node.member.xid.load(Ordering::Acquire);
+        if xid != 0 {
+            let outs = self.known(&node.conflicts_out).filter_map(|out| out.prepared);
+            let earliest_out = outs.filter(|seq| *seq <= committed).chain(node.earliest_out).min();
+            self.old.insert(xid, Old { prepared, committed, earliest_out });
+        }
+        let (readers, writers) = (node.conflicts_in.clone(), node.conflicts_out.clone());
+        for reader in readers {
+            if let Some(node) = self.nodes.get_mut(&reader) {
+                node.summary_out = Some(node.summary_out.map_or(prepared, |seq| seq.min(prepared)));
+            }
+        }
+        for writer in writers {
+            if let Some(node) = self.nodes.get_mut(&writer) {
+                node.summary_in = node.summary_in.max(Some(committed));
+            }
+        }
+        self.summary = self.summary.max(Some(committed));
+        self.forget(number)
     }
 
     /// A writer has ended: READ ONLY transactions that began during it know more now.
@@ -307,16 +434,24 @@ impl Graph {
     }
 
     /// Forgets the committed ones that ran with none of the running ones.
-    fn forget_ended(&mut self) -> Vec<Arc<Member>> {
+    fn forget_ended(&mut self, freed: &mut Freed) {
         let oldest = self.running.first().map_or(Seq::MAX, |&(snapshot, _)| snapshot);
-        let mut forgotten = Vec::new();
         while let Some(entry) = self.ended.first_entry()
             && *entry.key() <= oldest
         {
             let number = entry.remove();
-            forgotten.extend(self.forget(number));
+            freed.released.extend(self.forget(number));
         }
-        forgotten
+        if self.summary.is_some_and(|last| last <= oldest) {
+            self.summary = None;
+            freed.summary = true;
+        }
+        // In the order of xids, which is nearly that of the commits: what is left goes later.
+        while let Some(old) = self.old.first_entry()
+            && old.get().committed <= oldest
+        {
+            old.remove();
+        }
     }
 
     /// Takes a transaction out, with its edges.

@@ -142,6 +142,23 @@ impl SireadLocks {
         self.shard(file).entry(file).or_default().ranges.push((range, member.number));
     }
 
+    /// Makes the locks of one the locks of another; both are entered for a moment.
+    pub(super) fn hand_over(&self, from: &Member, to: &Member) {
+        for (file, held) in from.held.lock().iter() {
+            if held.whole {
+                self.lock_file(to, *file);
+            }
+            for row in &held.rows {
+                self.lock_row(to, *file, *row);
+            }
+            for Range { lower, upper } in &held.ranges {
+                let lower = lower.as_ref().map(Vec::as_slice);
+                self.lock_keys(to, *file, lower, upper.as_ref().map(Vec::as_slice));
+            }
+        }
+        self.release(from);
+    }
+
     /// Gives up all that a transaction holds.
     pub(super) fn release(&self, member: &Member) {
         for (file, held) in member.held.lock().drain() {

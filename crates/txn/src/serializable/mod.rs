@@ -46,7 +46,7 @@ use parking_lot::Mutex;
 use steppe_types::{Error, Result, SqlState};
 
 use crate::files::RelFileNumber;
-use graph::Graph;
+use graph::{Freed, Graph, SUMMARY};
 use locks::{Held, SireadLocks};
 
 /// A serializable transaction, to those who look through its view.
@@ -62,10 +62,13 @@ pub(crate) struct Member {
 }
 
 /// All serializable transactions of a database.
-#[derive(Default)]
 pub(crate) struct Serializable {
     graph: Mutex<Graph>,
     locks: SireadLocks,
+    /// Holds the locks of the summarised ones.
+    summary: Member,
+    /// How many that have committed are kept one by one.
+    kept_max: usize,
 }
 
 /// What became of waiting for a safe snapshot.
@@ -122,6 +125,15 @@ impl Member {
 }
 
 impl Serializable {
+    pub(crate) fn new(kept_max: usize) -> Serializable {
+        Serializable {
+            graph: Mutex::default(),
+            locks: SireadLocks::default(),
+            summary: Member::new(SUMMARY),
+            kept_max,
+        }
+    }
+
     // ----- the life of a transaction -----
 
     /// Begins one; `take_snapshot` runs while none can begin or end.
@@ -152,7 +164,7 @@ impl Serializable {
 
     /// It has committed, with or without having written something.
     pub(crate) fn committed(&self, member: &Member, wrote: bool) {
-        self.ended(|graph| graph.committed(member, wrote));
+        self.ended(|graph| graph.committed(member, wrote, self.kept_max));
         if member.is_safe() {
             self.locks.release(member);
         }
@@ -164,10 +176,17 @@ impl Serializable {
         self.ended(|graph| graph.rolled_back(member.number));
     }
 
-    /// Frees the locks of those that nobody can conflict with any more.
-    fn ended(&self, end: impl FnOnce(&mut Graph) -> Vec<Arc<Member>>) {
-        let forgotten = end(&mut self.graph.lock());
-        forgotten.iter().for_each(|member| self.locks.release(member));
+    /// Frees the locks of those that nobody can conflict with any more. That of the summary
+    /// happens while none can end: another's locks may be about to become the summary's.
+    fn ended(&self, end: impl FnOnce(&mut Graph) -> Freed) {
+        let mut graph = self.graph.lock();
+        let freed = end(&mut graph);
+        if freed.summary {
+            self.locks.release(&self.summary);
+        }
+        freed.summarised.iter().for_each(|member| self.locks.hand_over(member, &self.summary));
+        drop(graph);
+        freed.released.iter().for_each(|member| self.locks.release(member));
     }
 
     /// Whether a READ ONLY transaction's snapshot is safe; `wait_for` is called, while no
@@ -286,7 +305,7 @@ mod tests {
 
     #[test]
     fn nothing_is_left_of_transactions_that_ran_with_none_of_the_running() {
-        let all = Serializable::default();
+        let all = Serializable::new(10);
         let begin = |pid| all.begin(pid, false, || ());
         let (first, second) = (begin(1), begin(2));
         all.read_row(&first, FILE, 7);
@@ -302,8 +321,25 @@ mod tests {
     }
 
     #[test]
+    fn the_summary_is_bounded_and_goes() {
+        let all = Serializable::new(2);
+        let old = all.begin(1, false, || ());
+        for n in 0..3000 {
+            let member = all.begin(2, false, || ());
+            all.read_row(&member, FILE, n);
+            all.prepare(&member).expect("nothing is in the way");
+            all.committed(&member, false);
+        }
+        assert_eq!(left(&all), (3, 1));
+        assert!(all.locks.readers_of_row(FILE, 9999).contains(&SUMMARY), "it has the file");
+        all.changed_row(&old, FILE, 3).expect("one edge is no structure");
+        all.committed(&old, true);
+        assert_eq!(left(&all), (0, 0));
+    }
+
+    #[test]
     fn many_rows_become_the_file_and_all_writers_meet_it() {
-        let all = Serializable::default();
+        let all = Serializable::new(10);
         let (reader, writer) = (all.begin(1, false, || ()), all.begin(2, false, || ()));
         (0..2000).for_each(|row| all.read_row(&reader, FILE, row));
         all.changed_row(&writer, FILE, 5000).expect("one edge is no structure");
