@@ -133,15 +133,20 @@ impl PartitionScanPlan {
 
     /// Locks leaves and what corresponds to them.
     fn lock(&self, leaves: &[Oid], cx: &mut ExecContext) -> Result<()> {
+        let mut is_changed = false;
         for leaf in leaves {
             cx.check_interrupts()?;
-            lock_leaf(cx, *leaf, self.mode(&self.rel))?;
+            is_changed |= lock_leaf(cx, *leaf, self.mode(&self.rel))?.is_some();
             for Partner { rel, .. } in &self.partners {
                 let partner = corresponding(&cx.functions.catalog, *leaf, rel.relation.oid)?;
-                lock_leaf(cx, partner, self.mode(rel))?;
+                is_changed |= lock_leaf(cx, partner, self.mode(rel))?.is_some();
             }
         }
-        leaves.iter().try_for_each(|leaf| self.locked(*leaf, cx).map(drop))
+        match is_changed {
+            // Whether one of them has been overtaken.
+            true => leaves.iter().try_for_each(|leaf| self.locked(*leaf, cx).map(drop)),
+            false => Ok(()),
+        }
     }
 
     /// A leaf that is locked, and what corresponds to it; `None` if it has gone.
