@@ -648,7 +648,7 @@ impl<'a> World<'a> {
         let outcome = table.rows.modify(txn, RowId(id), &mut |current, _| {
             old_bytes.clear();
             old_bytes.extend_from_slice(current.row);
-            Ok(if current.visible_to_snapshot { action.clone() } else { Action::Keep })
+            Ok(if current.visible_to_snapshot { action } else { Action::Keep })
         })?;
         if !self.is_done(who, outcome) {
             return Ok(false);
