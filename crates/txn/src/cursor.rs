@@ -15,7 +15,6 @@ pub struct RowCursor {
     /// `None`: there are no rows yet.
     cursor: Option<Cursor>,
     view: View,
-    row: Vec<u8>,
     version: Vec<u8>,
     scratch: Vec<u8>,
 }
@@ -38,7 +37,7 @@ impl RowCursor {
     ) -> RowCursor {
         let (from, to) = (key_bound(from), key_bound(to));
         let cursor = tree.map(|tree| tree.scan(as_slice(&from), as_slice(&to), direction));
-        RowCursor { cursor, view, row: Vec::new(), version: Vec::new(), scratch: Vec::new() }
+        RowCursor { cursor, view, version: Vec::new(), scratch: Vec::new() }
     }
 
     /// Shows the visible rows of the next leaf to `f`, without copying those
@@ -65,20 +64,21 @@ impl RowCursor {
     #[allow(clippy::should_implement_trait)] // lends from the cursor
     pub fn next(&mut self) -> Result<Option<(RowId, &[u8])>> {
         let Some(cursor) = &mut self.cursor else { return Ok(None) };
-        loop {
-            while let Some((key, value)) = cursor.next() {
-                let (header, newest) = RowHeader::split(value)?;
-                let found =
-                    self.view.version(header, newest, &mut self.version, &mut self.scratch)?;
-                let Some((_, is_newest)) = found else { continue };
-                let id = row_id_of(key)?;
-                self.row.clear();
-                self.row.extend_from_slice(if is_newest { newest } else { &self.version });
-                return Ok(Some((id, &self.row)));
+        let (start, is_newest) = loop {
+            if !cursor.advance() {
+                if !cursor.next_page()? {
+                    return Ok(None);
+                }
+                continue;
             }
-            if !cursor.next_page()? {
-                return Ok(None);
+            let value = cursor.value();
+            let (header, newest) = RowHeader::split(value)?;
+            let found = self.view.version(header, newest, &mut self.version, &mut self.scratch)?;
+            if let Some((_, is_newest)) = found {
+                break (value.len() - newest.len(), is_newest);
             }
-        }
+        };
+        let row = if is_newest { &cursor.value()[start..] } else { &self.version };
+        Ok(Some((row_id_of(cursor.key())?, row)))
     }
 }

@@ -29,7 +29,7 @@ use hashbrown::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use steppe_catalog::Relation;
-use steppe_sql::plan::{PartnerTable, PlannedStmt, ScanRelation};
+use steppe_sql::plan::{PartnerTable, PlanNode, PlannedStmt, ScanRelation};
 use steppe_txn::{IsolationLevel, RelationLockMode};
 use steppe_types::{Error, Oid, Result};
 
@@ -169,6 +169,23 @@ impl PartitionScanPlan {
         Ok(Some(LockedLeaves { leaf: locked, partners }))
     }
 
+    /// Whether a leaf's scan finds nothing, since there never was a row: its file has no pages. One
+    /// that gets rows from now on gets them after the statement's snapshot. (What SERIALIZABLE
+    /// reads it notes, also where there is nothing.)
+    fn is_unwritten(&self, leaf: &LockedLeaf, cx: &mut ExecContext) -> Result<bool> {
+        let reads_one_table = matches!(
+            self.template.plan.node,
+            PlanNode::SeqScan { .. } | PlanNode::IndexScan { .. }
+        );
+        let txn = &cx.txn()?.txn;
+        match leaf.relation.storage {
+            Some(file) if reads_one_table && txn.isolation() != IsolationLevel::Serializable => {
+                Ok(txn.database().tree_of(file)?.is_none())
+            }
+            _ => Ok(false),
+        }
+    }
+
     /// The scan of a leaf.
     fn scan_of(&self, leaves: &LockedLeaves, cx: &mut ExecContext) -> Result<Arc<CPlan>> {
         let LockedLeaves { leaf, partners } = leaves;
@@ -241,7 +258,7 @@ fn is_same(a: &[Option<Arc<Relation>>], b: &[Option<Arc<Relation>>]) -> bool {
 }
 
 impl PartitionScanNode {
-    /// The scan of a leaf, which is locked; `None` if it has gone.
+    /// The scan of a leaf, which is locked; `None` if it has gone or has no rows.
     fn scan_of(&mut self, leaf: Oid, cx: &mut ExecContext) -> Result<Option<Arc<CPlan>>> {
         let scan = scan_in(&self.plan)?;
         if !self.are_locked {
@@ -249,6 +266,9 @@ impl PartitionScanNode {
         }
         let Some(leaves) = scan.locked(leaf, cx)? else { return Ok(None) };
         let Some(counted) = cx.instruments.as_ref().map(Vec::len) else {
+            if scan.is_unwritten(&leaves.leaf, cx)? {
+                return Ok(None);
+            }
             return scan.scan_of(&leaves, cx).map(Some);
         };
         if let Some(found) = self.analyzed.get(&leaf) {

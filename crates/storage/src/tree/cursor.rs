@@ -38,6 +38,8 @@ pub struct Cursor {
     slots: std::ops::Range<usize>,
     /// The common prefix, then the suffix of the last entry.
     key: Vec<u8>,
+    /// Where the value of the last entry is.
+    value: std::ops::Range<usize>,
 }
 
 fn owned(bound: Bound<&[u8]>) -> Bound<Vec<u8>> {
@@ -60,6 +62,7 @@ impl Cursor {
             page: ScratchPage::new(),
             slots: 0..0,
             key: Vec::new(),
+            value: 0..0,
         }
     }
 
@@ -164,17 +167,36 @@ impl Cursor {
     #[expect(clippy::should_implement_trait, reason = "lends from the cursor")]
     #[inline]
     pub fn next(&mut self) -> Option<(&[u8], &[u8])> {
+        self.advance().then(|| (self.key(), self.value()))
+    }
+
+    /// Goes to the next entry, as [`Cursor::next`]; false when the page is used up.
+    #[inline]
+    pub fn advance(&mut self) -> bool {
         let slot = match self.direction {
-            Direction::Forward => self.slots.next()?,
-            Direction::Backward => self.slots.next_back()?,
+            Direction::Forward => self.slots.next(),
+            Direction::Backward => self.slots.next_back(),
         };
         let page = self.page.page();
         // The copy was validated, and a page's entries were when it was read from disk.
-        let entry = node::entry(page, slot)?;
+        let Some(entry) = slot.and_then(|slot| node::entry(page, slot)) else { return false };
         self.key.truncate(node::prefix_len(page));
         let bytes = self.page.bytes();
         self.key.extend_from_slice(&bytes[entry.key_offset..][..entry.key_len]);
-        Some((&self.key, &bytes[entry.value_offset..][..entry.value_len]))
+        self.value = entry.value_offset..entry.value_offset + entry.value_len;
+        true
+    }
+
+    /// The key of the entry that the cursor is at.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// The value of the entry that the cursor is at.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        &self.page.bytes()[self.value.clone()]
     }
 
     /// How many entries of the copied page are still to come.
