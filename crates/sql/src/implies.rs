@@ -96,7 +96,7 @@ fn implies(condition: &Expr, predicate: &Expr) -> bool {
     }
 }
 
-/// `x = ANY (constants)` as its alternatives `x = c`.
+/// `x = ANY (constants)` as its alternatives `x = c`, without NULL, which none equals.
 pub(crate) fn alternatives(expr: &Expr) -> Option<Vec<Expr>> {
     let Expr::ScalarArrayOp { all: false, left, array, syntax, func } = expr else { return None };
     let compare = |value: Expr| Expr::Func {
@@ -106,10 +106,11 @@ pub(crate) fn alternatives(expr: &Expr) -> Option<Vec<Expr>> {
         syntax: *syntax,
     };
     match &**array {
-        Expr::Array { elements, multidim: false, .. }
-            if !elements.is_empty() && elements.len() <= LIST_MAX =>
-        {
-            Some(elements.iter().cloned().map(compare).collect())
+        Expr::Array { elements, multidim: false, .. } if elements.len() <= LIST_MAX => {
+            let is_null = |e: &&Expr| matches!(e, Expr::Const(value, _) if value.is_null());
+            let known = elements.iter().filter(|e| !is_null(e));
+            let parts: Vec<Expr> = known.cloned().map(compare).collect();
+            (!parts.is_empty()).then_some(parts)
         }
         Expr::Const(Datum::Array(array), ty) if array.elements.len() <= LIST_MAX => {
             let element = TypeRef::plain(oid::element_type_of(ty.oid)?);

@@ -70,7 +70,13 @@ fn parts_of_or(expr: &Expr) -> Option<Vec<Expr>> {
 
 fn lists_null(expr: &Expr) -> bool {
     let Expr::ScalarArrayOp { array, .. } = expr else { return false };
-    matches!(&**array, Expr::Const(Datum::Array(array), _) if array.elements.iter().any(Datum::is_null))
+    match &**array {
+        Expr::Const(Datum::Array(array), _) => array.elements.iter().any(Datum::is_null),
+        Expr::Array { elements, .. } => {
+            elements.iter().any(|e| matches!(e, Expr::Const(value, _) if value.is_null()))
+        }
+        _ => false,
+    }
 }
 
 /// `predicate` is no OR, and an AND only if the condition is one or an OR.
