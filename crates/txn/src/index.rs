@@ -25,6 +25,7 @@
 use std::ops::Bound;
 
 use steppe_storage::{Cursor, Direction, Tree, WriteOp};
+use steppe_types::key::prefix_successor;
 use steppe_types::{Error, Result};
 
 use crate::change::{Change, DELETED, REVIVED, Reader, Word, corrupt, put_u64};
@@ -205,11 +206,9 @@ enum Step {
 
 /// The smallest key greater than all keys that start with `prefix`; `None` if
 /// there is none.
-pub fn prefix_successor(prefix: &[u8]) -> Option<Vec<u8>> {
-    let last = prefix.iter().rposition(|&byte| byte != 0xFF)?;
-    let mut successor = prefix[..=last].to_vec();
-    successor[last] += 1;
-    Some(successor)
+fn successor_of(prefix: &[u8]) -> Option<Vec<u8>> {
+    let mut key = prefix.to_vec();
+    prefix_successor(&mut key).then_some(key)
 }
 
 impl IndexStore {
@@ -538,9 +537,9 @@ impl IndexStore {
         direction: Direction,
     ) -> Result<IndexCursor> {
         let (after_lower, after_upper) = match (lower, upper) {
-            (Bound::Excluded(l), Bound::Included(u)) => (prefix_successor(l), prefix_successor(u)),
-            (Bound::Excluded(l), _) => (prefix_successor(l), None),
-            (_, Bound::Included(u)) => (None, prefix_successor(u)),
+            (Bound::Excluded(l), Bound::Included(u)) => (successor_of(l), successor_of(u)),
+            (Bound::Excluded(l), _) => (successor_of(l), None),
+            (_, Bound::Included(u)) => (None, successor_of(u)),
             _ => (None, None),
         };
         // A prefix of 0xFF only has no successor: nothing comes after it.

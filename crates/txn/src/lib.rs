@@ -46,7 +46,6 @@ pub use database::{Database, DatabaseOptions, SessionHandle};
 pub use files::RelFileNumber;
 pub use index::{
     Candidates, IndexBatch, IndexCursor, IndexEntry, IndexInsert, IndexStore, Visibility,
-    prefix_successor,
 };
 pub use lock::{
     AdvisoryScope, LockManager, LockOptions, LockReport, LockTag, LockWait, RelationLockMode,

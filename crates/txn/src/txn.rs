@@ -188,15 +188,15 @@ impl Txn {
             let Some(member) = self.member.clone() else { return Ok(None) };
             let wait = |pid| database.locks.wait_for_end(self.shared(), pid);
             match database.serializable.safety(&member, wait) {
-                Ok(Safety::Safe) => return Ok(None),
-                Ok(_) => {
+                Safety::Safe => return Ok(None),
+                Safety::Unsafe => {
                     database.serializable.rolled_back(&member);
                     self.member = None;
                     self.snapshot_lsn = 0;
                     self.publish_held();
                 }
-                Err(Acquire::Wait(wait)) => return Ok(Some(wait)),
-                Err(_) => {}
+                Safety::DependsOn(Acquire::Wait(wait)) => return Ok(Some(wait)),
+                Safety::DependsOn(_) => {}
             }
         }
     }

@@ -266,7 +266,7 @@ impl UndoLog {
         self.with_words(ptr, |segment, at, body| {
             let (head, words_end) = match body {
                 Body::Memory(words) => {
-                    let head = head_of([0, 1, 2, 3].map(|i| words[at + i].load(Ordering::Relaxed)));
+                    let head = head_in_memory(words, at);
                     let end = at + HEAD_WORDS + head.len.div_ceil(8);
                     let inside = end <= segment.used_words.load(Ordering::Acquire);
                     if inside {
@@ -295,9 +295,7 @@ impl UndoLog {
     /// A record's head.
     pub(crate) fn head(&self, ptr: UndoPtr) -> Result<UndoHead> {
         self.with_words(ptr, |_, at, body| match body {
-            Body::Memory(words) => {
-                Ok(head_of([0, 1, 2, 3].map(|i| words[at + i].load(Ordering::Relaxed))))
-            }
+            Body::Memory(words) => Ok(head_in_memory(words, at)),
             Body::Spilled(offset) => self.spilled_head(offset + at as u64 * 8),
         })
     }
@@ -476,6 +474,10 @@ fn head_of([first, xid, chain, prev_lsn]: [u64; HEAD_WORDS]) -> UndoHead {
     let len = (first & ((1 << LEN_BITS) - 1)) as usize;
     let cid = (first >> LEN_BITS) as u32;
     UndoHead { xid, chain, prev_lsn, cid, undone: first & UNDONE != 0, len }
+}
+
+fn head_in_memory(words: &[AtomicU64], at: usize) -> UndoHead {
+    head_of([0, 1, 2, 3].map(|i| words[at + i].load(Ordering::Relaxed)))
 }
 
 fn words_of(bytes: &[u8]) -> [u64; HEAD_WORDS] {

@@ -6,9 +6,10 @@
 
 #![allow(missing_docs)]
 
+mod support;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
-use std::path::Path;
 use std::sync::Arc;
 
 use steppe_txn::*;
@@ -89,20 +90,13 @@ impl From<Error> for Stop {
 
 impl History {
     fn open(seed: u64, isolation: IsolationLevel) -> History {
+        let random = SeededRandom::new(seed);
         let options = DatabaseOptions {
-            pool_pages: 64,
-            pages_max: 1 << 14,
-            wal_buffers_bytes: 64 << 10,
-            wal_segment_bytes: 64 << 10,
-            wal_bytes_min: 64 << 10,
-            system_id: Some(7),
-            background: false,
             // Some histories keep few, so that the rest is summarised.
             serializable_kept: [1000, 3, 0][seed as usize % 3],
-            ..DatabaseOptions::default()
+            ..support::options(&random)
         };
-        let vfs = Arc::new(CrashVfs::new(seed));
-        let database = Database::open(vfs, Path::new("data"), options).expect("opens");
+        let database = support::open(&CrashVfs::new(seed), &options).expect("opens");
         let session = database.new_session();
         let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
         txn.start_statement().expect("starts");
@@ -119,7 +113,6 @@ impl History {
             .map(|_| Slot { session: database.new_session(), running: None })
             .collect();
         let first = Committed { snapshot: 0, reads: BTreeSet::new(), writes };
-        let random = SeededRandom::new(seed);
         let committed = vec![first];
         History { isolation, random, table, index, slots, committed, next_version: 100, failed: 0 }
     }
@@ -393,29 +386,23 @@ fn run(seed: u64, isolation: IsolationLevel) -> Tally {
     tally
 }
 
-fn seeds(default_count: u64) -> u64 {
-    let given = std::env::var("STEPPE_SEEDS").ok().and_then(|count| count.parse().ok());
-    given.unwrap_or(default_count)
-}
-
-fn run_many(seeds: u64, isolation: IsolationLevel) -> Tally {
-    let mut sum = Tally::default();
-    for seed in 0..seeds {
+impl Tally {
+    fn add(&mut self, seed: u64, isolation: IsolationLevel) {
         let tally = run(seed, isolation);
         assert!(
             isolation == IsolationLevel::RepeatableRead || tally.cycles == 0,
             "seed {seed}: no serial order explains the history"
         );
-        sum.committed += tally.committed;
-        sum.failed += tally.failed;
-        sum.cycles += tally.cycles;
+        self.committed += tally.committed;
+        self.failed += tally.failed;
+        self.cycles += tally.cycles;
     }
-    sum
 }
 
 #[test]
 fn what_commits_has_a_serial_order() {
-    let sum = run_many(seeds(300), IsolationLevel::Serializable);
+    let mut sum = Tally::default();
+    support::for_each_seed(300, |seed| sum.add(seed, IsolationLevel::Serializable));
     println!("{} committed, {} failed", sum.committed, sum.failed);
     assert!(sum.failed > 0, "nothing ever failed: there was nothing to prevent");
     assert!(sum.committed > sum.failed * 2, "{} failed of {}", sum.failed, sum.committed);
@@ -424,7 +411,8 @@ fn what_commits_has_a_serial_order() {
 /// The tester sees what SERIALIZABLE prevents.
 #[test]
 fn repeatable_read_does_not() {
-    let sum = run_many(20, IsolationLevel::RepeatableRead);
+    let mut sum = Tally::default();
+    (0..20).for_each(|seed| sum.add(seed, IsolationLevel::RepeatableRead));
     assert!(sum.cycles > 10, "{} of 20 histories have a cycle", sum.cycles);
 }
 

@@ -188,6 +188,12 @@ fn the_successor_of_a_prefix_bounds_its_keys() {
             assert_eq!(key >= start && key < end, inside, "{text}");
         }
     }
+    for (prefix, behind) in [(&[0, 7][..], &[0, 8][..]), (&[1, 255, 255], &[2])] {
+        let mut key = prefix.to_vec();
+        assert!(prefix_successor(&mut key));
+        assert_eq!(key, behind);
+    }
+    assert!(!prefix_successor(&mut vec![255]));
     assert!(!prefix_successor(&mut Vec::new()));
     assert!(!prefix_successor(&mut vec![0xFF, 0xFF]));
 }

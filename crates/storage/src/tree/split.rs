@@ -34,6 +34,7 @@ use crate::pool::memory::{PageBuf, PageRef};
 use crate::store::Smo;
 use crate::types::{LogHeader, PageId};
 use crate::wal::Priority;
+use steppe_types::key::prefix_successor;
 
 /// Where a node is cut.
 struct Cut {
@@ -217,19 +218,14 @@ fn cut_ahead(page: PageRef<'_>, key: &[u8]) -> Option<Cut> {
         return None;
     }
     let shared = common_prefix(&full_key(page, 0), key).min(key.len().checked_sub(2)?);
-    let separator = successor(&key[..shared])?;
+    let mut separator = key[..shared].to_vec();
+    if !prefix_successor(&mut separator) {
+        return None;
+    }
     let slot = node::slot_count(page);
     let gain = common_prefix(&node::lower_fence_key(page), &separator) * slot;
     let cut = Cut { slot, separator };
     (gain >= edit::CAPACITY / 16 && fits(page, &cut)).then_some(cut)
-}
-
-/// The shortest key behind all that begin with `prefix`; `None` if nothing is.
-fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
-    let last = prefix.iter().rposition(|&byte| byte < u8::MAX)?;
-    let mut next = prefix[..=last].to_vec();
-    next[last] += 1;
-    Some(next)
 }
 
 /// The shortest key k with `below` < k ≤ `above`.
@@ -347,13 +343,5 @@ mod tests {
         assert_eq!(separator(b"abcde", b"abdzz"), b"abd");
         assert_eq!(separator(b"", b"x"), b"x");
         assert_eq!(separator(b"ab", b"abc"), b"abc");
-    }
-
-    #[test]
-    fn a_successor_is_behind_all_that_begin_so() {
-        assert_eq!(successor(&[0, 7]).as_deref(), Some(&[0, 8][..]));
-        assert_eq!(successor(&[1, 255, 255]).as_deref(), Some(&[2][..]));
-        assert_eq!(successor(&[255]), None);
-        assert_eq!(successor(&[]), None);
     }
 }

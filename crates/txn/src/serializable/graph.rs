@@ -72,6 +72,16 @@ impl Node {
     fn is_committed(&self) -> bool {
         self.committed.is_some()
     }
+
+    /// One whose reads it has overwritten, and that committed then, is summarised.
+    fn summarise_in(&mut self, committed: Seq) {
+        self.summary_in = self.summary_in.max(Some(committed));
+    }
+
+    /// One that has overwritten its reads, and was prepared then, is summarised.
+    fn summarise_out(&mut self, prepared: Seq) {
+        self.summary_out = Some(self.summary_out.map_or(prepared, |seq| seq.min(prepared)));
+    }
 }
 
 type Nodes = HashMap<u64, Node, foldhash::fast::RandomState>;
@@ -149,7 +159,8 @@ impl Graph {
         }
     }
 
-    pub(super) fn safety(&self, number: u64) -> Safety {
+    /// Those that are safe are not kept; the session is that of one on which it depends.
+    pub(super) fn safety(&self, number: u64) -> Safety<u32> {
         match self.nodes.get(&number) {
             None => Safety::Safe,
             Some(node) if node.is_unsafe => Safety::Unsafe,
@@ -206,7 +217,7 @@ impl Graph {
         }
         let prepared = old.prepared;
         if let Some(node) = self.nodes.get_mut(&reader) {
-            node.summary_out = Some(node.summary_out.map_or(prepared, |seq| seq.min(prepared)));
+            node.summarise_out(prepared);
         }
         Ok(())
     }
@@ -226,7 +237,7 @@ impl Graph {
             return Err(failure("Canceled on identification as a pivot, during write"));
         }
         if let Some(node) = self.nodes.get_mut(&writer) {
-            node.summary_in = node.summary_in.max(Some(last));
+            node.summarise_in(last);
         }
         Ok(())
     }
@@ -401,12 +412,12 @@ impl Graph {
         let (readers, writers) = (node.conflicts_in.clone(), node.conflicts_out.clone());
         for reader in readers {
             if let Some(node) = self.nodes.get_mut(&reader) {
-                node.summary_out = Some(node.summary_out.map_or(prepared, |seq| seq.min(prepared)));
+                node.summarise_out(prepared);
             }
         }
         for writer in writers {
             if let Some(node) = self.nodes.get_mut(&writer) {
-                node.summary_in = node.summary_in.max(Some(committed));
+                node.summarise_in(committed);
             }
         }
         self.summary = self.summary.max(Some(committed));

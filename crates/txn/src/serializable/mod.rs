@@ -71,14 +71,14 @@ pub(crate) struct Serializable {
     kept_max: usize,
 }
 
-/// What became of waiting for a safe snapshot.
-pub(crate) enum Safety {
-    /// It is safe.
+/// Whether a READ ONLY transaction's snapshot is safe.
+pub(crate) enum Safety<W> {
+    /// It is.
     Safe,
     /// It cannot become so: take another.
     Unsafe,
-    /// It depends on the transaction that this session runs.
-    DependsOn(u32),
+    /// It depends on a transaction that runs.
+    DependsOn(W),
 }
 
 /// 40001, with PostgreSQL's words.
@@ -191,16 +191,12 @@ impl Serializable {
 
     /// Whether a READ ONLY transaction's snapshot is safe; `wait_for` is called, while no
     /// transaction can end, with the session of one that it depends on.
-    pub(crate) fn safety<T>(
-        &self,
-        member: &Member,
-        wait_for: impl FnOnce(u32) -> T,
-    ) -> Result<Safety, T> {
+    pub(crate) fn safety<T>(&self, member: &Member, wait_for: impl FnOnce(u32) -> T) -> Safety<T> {
         let graph = self.graph.lock();
         match graph.safety(member.number) {
-            _ if member.is_safe() => Ok(Safety::Safe),
-            Safety::DependsOn(pid) => Err(wait_for(pid)),
-            decided => Ok(decided),
+            Safety::DependsOn(pid) => Safety::DependsOn(wait_for(pid)),
+            Safety::Safe => Safety::Safe,
+            Safety::Unsafe => Safety::Unsafe,
         }
     }
 
