@@ -4,12 +4,13 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicUsize};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use steppe_catalog::CatalogStore;
 use steppe_exec::TempSpace;
 use steppe_exec::ddl::{Sequences, drop_temporary_schemas};
+use steppe_storage::usage::{Worker, working_as};
 use steppe_txn::{Database, DatabaseOptions};
 use steppe_vfs::{Random, RealRandom, RealVfs, Vfs};
 use tokio::runtime::{Builder, Runtime};
@@ -21,6 +22,7 @@ use crate::server::{Backends, Phase, Server};
 use crate::services::now_micros;
 use crate::settings::{ServerSettings, SharedSettings, Source};
 use crate::stream::Accepted;
+use crate::system_views::ServerStatistics;
 use crate::workers::Workers;
 use crate::{log, startup};
 
@@ -79,8 +81,8 @@ impl Running {
             failed.send_replace(Phase::Failed);
         });
         let options = database_options(&settings, on_fatal);
-        let opened = Database::open(Arc::clone(data_dir.vfs()), &data_dir.base(), options);
-        let database = opened.map_err(|error| format!("could not open the database: {error}"))?;
+        let open = || Database::open(Arc::clone(data_dir.vfs()), &data_dir.base(), options);
+        let database = working_as(Worker::Startup, open).map_err(|error| not_opened(&error))?;
         let catalog = CatalogStore::open(&database)
             .map_err(|error| format!("could not read the catalog: {error}"))?;
         drop_temporary_schemas(&catalog, &database.new_session(), |_| true)
@@ -100,6 +102,7 @@ impl Running {
             settings: SharedSettings::new(settings),
             data_dir,
             configured: AtomicI64::new(now_micros()),
+            statistics: ServerStatistics::new(),
             temp: Arc::new(temp),
             plans: PlanCache::new(),
             sequences: Sequences::default(),
@@ -207,6 +210,12 @@ impl Running {
                     continue;
                 }
                 last = Instant::now();
+                let statistics = &server.statistics;
+                let reason = match written < bytes_max {
+                    true => &statistics.checkpoints_timed,
+                    false => &statistics.checkpoints_requested,
+                };
+                reason.fetch_add(1, Ordering::Relaxed);
                 let database = Arc::clone(&server.database);
                 let done = tokio::task::spawn_blocking(move || database.checkpoint()).await;
                 match done {
@@ -332,6 +341,18 @@ async fn accept(server: &Arc<Server>, workers: &Workers, listener: Listener) {
             }
         }
     }
+}
+
+/// Why the database was not opened, with what PostgreSQL would add.
+fn not_opened(error: &steppe_types::Error) -> String {
+    let mut text = format!("could not open the database: {error}");
+    let fields = error.fields();
+    for (name, more) in [("DETAIL", &fields.detail), ("HINT", &fields.hint)] {
+        if let Some(more) = more {
+            text.push_str(&format!("\n{name}:  {more}"));
+        }
+    }
+    text
 }
 
 fn read_settings(config: &Config, data_dir: &DataDir) -> Result<ServerSettings, String> {

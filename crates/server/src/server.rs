@@ -20,6 +20,7 @@ use crate::log;
 use crate::plan_cache::PlanCache;
 use crate::services::now_micros;
 use crate::settings::SharedSettings;
+use crate::system_views::ServerStatistics;
 
 /// Whether the server goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub struct Server {
     pub data_dir: DataDir,
     /// When steppe.conf was read: microseconds since 2000-01-01 UTC.
     pub configured: AtomicI64,
+    /// Counts of the whole server.
+    pub(crate) statistics: ServerStatistics,
     /// Spill files.
     pub temp: Arc<TempSpace>,
     /// Plans shared between sessions.

@@ -238,9 +238,14 @@ impl Core {
 
 /// Microseconds since 2000-01-01 UTC.
 pub(crate) fn now_micros() -> i64 {
+    micros_since_2000(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+/// Microseconds since 2000-01-01 UTC of a moment after the Unix epoch.
+pub(crate) fn micros_since_2000(since_epoch: Duration) -> i64 {
     const UNIX_TO_POSTGRES_SECONDS: i64 = 946_684_800;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_micros()).unwrap_or(i64::MAX) - UNIX_TO_POSTGRES_SECONDS * 1_000_000
+    let micros = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
+    micros - UNIX_TO_POSTGRES_SECONDS * 1_000_000
 }
 
 fn tag(key: AdvisoryKey) -> LockTag {

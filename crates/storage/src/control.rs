@@ -16,7 +16,8 @@ use steppe_vfs::File;
 
 const SLOT_BYTES: usize = 4096;
 const MAGIC: u64 = u64::from_le_bytes(*b"steppe\0c");
-const VERSION: u32 = 4;
+/// The format of the file.
+pub(crate) const VERSION: u32 = 4;
 const STATE: usize = 68;
 
 /// The most bytes of the caller's state.
@@ -76,11 +77,7 @@ pub(crate) fn read(file: &dyn File) -> Result<Option<Control>> {
     for index in 0..2 {
         let mut slot = vec![0; SLOT_BYTES];
         file.read_at(&mut slot, index * SLOT_BYTES as u64)?;
-        let control = decode(&slot).map_err(|what| StorageError::Corrupt {
-            file: file.path().to_path_buf(),
-            page: None,
-            what,
-        })?;
+        let control = decode(&slot, file)?;
         if let Some(control) = control
             && newest.as_ref().is_none_or(|n| n.sequence < control.sequence)
         {
@@ -100,17 +97,21 @@ fn slot_crc(slot: &[u8]) -> u32 {
 
 /// `None` for a slot that was never completely written; an error for one of
 /// another version of the program.
-fn decode(slot: &[u8]) -> Result<Option<Control>, String> {
+fn decode(slot: &[u8], file: &dyn File) -> Result<Option<Control>> {
     let word = |at: usize| u64::from_le_bytes(slot[at..at + 8].try_into().expect("8 bytes"));
     let half = |at: usize| u32::from_le_bytes(slot[at..at + 4].try_into().expect("4 bytes"));
     if word(0) != MAGIC || half(12) != slot_crc(slot) {
         return Ok(None);
     }
     if half(8) != VERSION {
-        return Err(format!("control file version {} is not {VERSION}", half(8)));
+        return Err(StorageError::Incompatible { found: half(8), known: VERSION });
     }
     let state_len = half(64) as usize;
-    let state = slot.get(STATE..STATE + state_len).ok_or("state reaches past the slot")?;
+    let state = slot.get(STATE..STATE + state_len).ok_or_else(|| StorageError::Corrupt {
+        file: file.path().to_path_buf(),
+        page: None,
+        what: "state reaches past the slot".into(),
+    })?;
     Ok(Some(Control {
         sequence: word(16),
         system_id: word(24),
@@ -141,5 +142,21 @@ mod tests {
         assert_eq!(read(&*file).unwrap(), Some(second));
         file.write_at(b"x", SLOT_BYTES as u64 + 300).unwrap();
         assert_eq!(read(&*file).unwrap(), Some(first));
+    }
+
+    #[test]
+    fn another_version_is_told_apart_from_damage() {
+        let vfs = CrashVfs::new(1);
+        let file = vfs.open(Path::new("control"), OpenMode::CREATE).unwrap();
+        write(&*file, &Control::default()).unwrap();
+        let mut slot = vec![0; SLOT_BYTES];
+        file.read_at(&mut slot, 0).unwrap();
+        slot[8..12].copy_from_slice(&1u32.to_le_bytes());
+        let crc = slot_crc(&slot);
+        slot[12..16].copy_from_slice(&crc.to_le_bytes());
+        file.write_at(&slot, 0).unwrap();
+        let error = steppe_types::Error::from(read(&*file).unwrap_err());
+        assert_eq!(error.message(), "database files are incompatible with server");
+        assert!(error.fields().detail.as_ref().is_some_and(|detail| detail.contains("version 1,")));
     }
 }

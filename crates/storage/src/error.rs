@@ -29,6 +29,13 @@ pub enum StorageError {
         /// What is wrong.
         what: String,
     },
+    /// The data directory is of another version of the program.
+    Incompatible {
+        /// The version of its control file.
+        found: u32,
+        /// The one that this program reads and writes.
+        known: u32,
+    },
     /// The log does not hold what it must.
     CorruptLog {
         /// Where in the log.
@@ -64,6 +71,9 @@ impl fmt::Display for StorageError {
             }
             StorageError::Corrupt { file, page: None, what } => {
                 write!(f, "file \"{}\" is corrupt: {what}", file.display())
+            }
+            StorageError::Incompatible { .. } => {
+                f.write_str("database files are incompatible with server")
             }
             StorageError::CorruptLog { lsn, what } => {
                 write!(f, "invalid write-ahead log record at {lsn}: {what}")
@@ -124,6 +134,7 @@ impl From<StorageError> for Error {
             StorageError::Corrupt { .. } | StorageError::CorruptLog { .. } => {
                 Error::new(SqlState::DATA_CORRUPTED, message)
             }
+            StorageError::Incompatible { found, known } => incompatible(found, known, message),
             StorageError::EntryTooLarge { .. } => {
                 Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
             }
@@ -137,6 +148,18 @@ impl From<StorageError> for Error {
             }
         }
     }
+}
+
+/// As PostgreSQL words it (ReadControlFile).
+fn incompatible(found: u32, known: u32, message: String) -> Error {
+    let detail = format!(
+        "The data directory was initialized with control file version {found}, but the server \
+         uses control file version {known}."
+    );
+    Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+        .detail(detail)
+        .hint("It looks like you need to initialize a new data directory.")
+        .severity(Severity::Fatal)
 }
 
 fn wal_error(e: &WalError, message: String) -> Error {

@@ -39,16 +39,18 @@ mod space;
 mod store;
 mod tree;
 mod types;
-mod usage;
+pub mod usage;
 pub mod wal;
 
 pub use error::{Result, StorageError};
 pub use options::{FatalCallback, StoreOptions};
 pub use recovery::{LogRecord, RecoveryHandler, RecoverySummary, RedoProgress};
-pub use store::{CheckpointState, CheckpointStats, Store, StoreStats};
+pub use store::{
+    CheckpointState, CheckpointStats, CheckpointTotals, ControlData, Store, StoreStats,
+};
 pub use tree::{Cursor, Direction, InsertMany, Pruned, Tree, WriteOp};
 pub use types::{
     FIRST_USER_KIND, LogHeader, MAX_ENTRY_LEN, MAX_KEY_LEN, PAGE_SIZE, PageId, TreeId,
 };
-pub use usage::Usage;
+pub use usage::{Totals, Usage, Worker};
 pub use wal::{Appended, Lsn, Priority};

@@ -13,6 +13,7 @@ use crate::recovery::{self, LogRecord, RecoveryHandler, RecoverySummary};
 use crate::space::Space;
 use crate::tree::{self, Tree};
 use crate::types::{FIRST_USER_KIND, LogHeader, PAGE_SIZE, PageId, TreeId};
+use crate::usage;
 use crate::wal::{Appended, Lsn, Priority, RecordHeader, Wal, WalOptions, WalReader};
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,7 @@ pub(crate) struct Inner {
     control_file: Arc<dyn File>,
     /// Held over a whole checkpoint.
     control: Mutex<Control>,
+    checkpoints: Mutex<CheckpointTotals>,
     redo: AtomicU64,
     next_generation: AtomicU64,
     min_wal_bytes: u64,
@@ -63,6 +65,34 @@ pub struct CheckpointStats {
     pub redo: Lsn,
     /// Pages written.
     pub pages_written: u64,
+}
+
+/// What checkpoints have done since the store was opened (for pg_stat_checkpointer).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckpointTotals {
+    /// Those that ended well.
+    pub done: u64,
+    /// Pages they wrote.
+    pub pages_written: u64,
+    /// Time spent writing.
+    pub write_time: Duration,
+    /// Time spent syncing.
+    pub sync_time: Duration,
+}
+
+/// What the control file says (for pg_control_checkpoint and its kin).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlData {
+    /// The format of the file.
+    pub version: u32,
+    /// Identifies the store.
+    pub system_id: u64,
+    /// Recovery would start here.
+    pub redo: Lsn,
+    /// Bytes of log a segment.
+    pub wal_segment_bytes: u64,
+    /// The file.
+    pub path: PathBuf,
 }
 
 /// Counters since the store was opened.
@@ -287,35 +317,25 @@ impl Store {
         &self,
         collect: &mut dyn FnMut(Lsn) -> CheckpointState,
     ) -> Result<CheckpointStats> {
-        let inner = &*self.inner;
-        let mut current = inner.control.lock();
-        let redo = inner.wal.insert_position();
-        let next_generation = inner.next_generation.load(Ordering::Relaxed);
-        let CheckpointState { oldest_needed, state } = collect(redo);
-        let dirty = inner.pool.dirty_pages();
-        let pages_written = inner.pool.write_all(&dirty)?;
-        inner.wal.flush(redo)?;
-        inner.pool.writeback.sync()?;
-        let next = Control {
-            sequence: current.sequence + 1,
-            redo,
-            durable: inner.wal.durable_lsn(),
-            next_generation,
-            state,
-            ..current.clone()
-        };
-        // A control file that cannot be written leaves the old checkpoint valid, but a
-        // failed sync of it leaves unknown which one counts.
-        control::write(&*inner.control_file, &next).inspect_err(|e| {
-            if !matches!(e, StorageError::Invalid(_)) {
-                inner.pool.writeback.fail(e);
-            }
-        })?;
-        *current = next;
-        inner.redo.store(redo.0, Ordering::Relaxed);
-        let keep = oldest_needed.map_or(redo, |lsn| lsn.min(redo));
-        inner.wal.remove_before(keep, inner.min_wal_bytes)?;
-        Ok(CheckpointStats { redo, pages_written })
+        usage::working_as(usage::Worker::Checkpointer, || self.inner.checkpoint(collect))
+    }
+
+    /// What checkpoints have done.
+    pub fn checkpoint_totals(&self) -> CheckpointTotals {
+        *self.inner.checkpoints.lock()
+    }
+
+    /// What the control file says.
+    pub fn control_data(&self) -> ControlData {
+        // Not of `control`, which a checkpoint holds all the time.
+        let log = self.inner.wal.options();
+        ControlData {
+            version: control::VERSION,
+            system_id: log.system_id,
+            redo: Lsn(self.inner.redo.load(Ordering::Relaxed)),
+            wal_segment_bytes: log.segment_size,
+            path: self.inner.control_file.path().to_path_buf(),
+        }
     }
 
     /// Bytes logged since the redo LSN of the last checkpoint (for max_wal_size).
@@ -428,6 +448,7 @@ impl Inner {
             control_file,
             redo: AtomicU64::new(control.redo.0),
             control: Mutex::new(control),
+            checkpoints: Mutex::default(),
             next_generation: AtomicU64::new(redone.next_generation),
             min_wal_bytes: options.min_wal_bytes,
             summary,
@@ -458,10 +479,54 @@ impl Inner {
         smo.commit(kind::STRUCTURE, LogHeader::default(), &[]).map(drop)
     }
 
+    /// [`Store::checkpoint`]
+    fn checkpoint(
+        &self,
+        collect: &mut dyn FnMut(Lsn) -> CheckpointState,
+    ) -> Result<CheckpointStats> {
+        let mut current = self.control.lock();
+        let redo = self.wal.insert_position();
+        let next_generation = self.next_generation.load(Ordering::Relaxed);
+        let CheckpointState { oldest_needed, state } = collect(redo);
+        let dirty = self.pool.dirty_pages();
+        let begin = Instant::now();
+        let pages_written = self.pool.write_all(&dirty)?;
+        let write_time = begin.elapsed();
+        self.wal.flush(redo)?;
+        self.pool.writeback.sync()?;
+        let sync_time = begin.elapsed() - write_time;
+        let next = Control {
+            sequence: current.sequence + 1,
+            redo,
+            durable: self.wal.durable_lsn(),
+            next_generation,
+            state,
+            ..current.clone()
+        };
+        // A control file that cannot be written leaves the old checkpoint valid, but a
+        // failed sync of it leaves unknown which one counts.
+        control::write(&*self.control_file, &next).inspect_err(|e| {
+            if !matches!(e, StorageError::Invalid(_)) {
+                self.pool.writeback.fail(e);
+            }
+        })?;
+        *current = next;
+        self.redo.store(redo.0, Ordering::Relaxed);
+        let keep = oldest_needed.map_or(redo, |lsn| lsn.min(redo));
+        self.wal.remove_before(keep, self.min_wal_bytes)?;
+        let mut totals = self.checkpoints.lock();
+        totals.done += 1;
+        totals.pages_written += pages_written;
+        totals.write_time += write_time;
+        totals.sync_time += sync_time;
+        Ok(CheckpointStats { redo, pages_written })
+    }
+
     /// Keeps clean pages at hand, so that readers seldom wait for writes.
     fn start_cleaner(&self, store: Weak<Inner>) -> Result<()> {
         let stop = Arc::clone(&self.stop);
         let run = move || {
+            usage::work_as(usage::Worker::BackgroundWriter);
             while !stop.load(Ordering::Acquire) {
                 std::thread::park_timeout(Duration::from_millis(5));
                 let Some(store) = store.upgrade() else { return };

@@ -1,68 +1,295 @@
-//! What the running thread has done to pages and to the log, for EXPLAIN's BUFFERS and WAL.
+//! What threads have done to pages and to the log: for EXPLAIN's BUFFERS and WAL, pg_stat_io
+//! and their kin.
 //!
-//! The counters only grow and belong to one thread: counting is one addition to
-//! thread-local memory, with no test of whether anybody asks. Who wants to know what a piece
-//! of work cost takes [`Usage::now`] before and after it on the thread that does it.
+//! ```text
+//!   thread ── its Counters (lines of memory that nobody else writes) ─┐
+//!   thread ── its Counters ───────────────────────────────────────────┼─ totals(): read, summed
+//!   ended  ── Counters for the next thread of the kind ───────────────┘
+//! ```
+//!
+//! The counters only grow and are written by one thread at a time: counting is one addition to
+//! memory that is the thread's own, with no test of whether anybody asks and no locked
+//! instruction. Who wants to know what a piece of work cost takes [`Usage::now`] before and after
+//! it on the thread that does it; who wants to know what all have done asks [`totals`]. They
+//! count for the process: a second store in it counts along.
+//!
+//! A thread begins as a client's backend; [`work_as`] says what else it is. What it did as one
+//! kind stays with that kind.
 
 use std::cell::Cell;
 use std::ops::{AddAssign, Sub};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counters of one thread.
-struct Counters {
-    hit: Cell<u64>,
-    read: Cell<u64>,
-    dirtied: Cell<u64>,
-    written: Cell<u64>,
-    log_records: Cell<u64>,
-    log_bytes: Cell<u64>,
+use parking_lot::Mutex;
+
+/// What a thread works as: pg_stat_io's backend_type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Worker {
+    /// It runs statements.
+    ClientBackend,
+    /// It evicts pages ahead of need.
+    BackgroundWriter,
+    /// It takes checkpoints.
+    Checkpointer,
+    /// It recovers.
+    Startup,
+    /// It writes and syncs the log.
+    WalWriter,
 }
 
-thread_local! {
-    static COUNTERS: Counters = const {
-        Counters {
-            hit: Cell::new(0),
-            read: Cell::new(0),
-            dirtied: Cell::new(0),
-            written: Cell::new(0),
-            log_records: Cell::new(0),
-            log_bytes: Cell::new(0),
+impl Worker {
+    /// All kinds.
+    pub const ALL: [Worker; 5] = [
+        Worker::ClientBackend,
+        Worker::BackgroundWriter,
+        Worker::Checkpointer,
+        Worker::Startup,
+        Worker::WalWriter,
+    ];
+}
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What one thread counts, on cache lines of its own.
+        #[derive(Default)]
+        #[repr(align(128))]
+        struct Counters {
+            $($name: AtomicU64,)*
+        }
+
+        /// What the threads of a kind have counted.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Totals {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl Counters {
+            fn read(&self) -> Totals {
+                Totals { $($name: self.$name.load(Ordering::Relaxed),)* }
+            }
+        }
+
+        impl AddAssign for Totals {
+            fn add_assign(&mut self, other: Totals) {
+                $(self.$name = self.$name.wrapping_add(other.$name);)*
+            }
+        }
+
+        impl Sub for Totals {
+            type Output = Totals;
+
+            fn sub(self, before: Totals) -> Totals {
+                Totals { $($name: self.$name.wrapping_sub(before.$name),)* }
+            }
         }
     };
 }
 
-fn add(counter: impl FnOnce(&Counters) -> &Cell<u64>, amount: u64) {
-    COUNTERS.with(|counters| {
-        let counter = counter(counters);
-        counter.set(counter.get().wrapping_add(amount));
+counters! {
+    /// Visits of pages that were in memory.
+    hit,
+    /// Pages read from the data file.
+    read,
+    /// Clean pages made dirty.
+    dirtied,
+    /// Pages written to the data file.
+    written,
+    /// Pages that were given room in memory.
+    allocated,
+    /// Pages that left memory.
+    evicted,
+    /// Times the data file was made longer.
+    extended,
+    /// By how many pages.
+    extended_pages,
+    /// Syncs of the data file and the doublewrite area.
+    data_syncs,
+    /// Log records.
+    log_records,
+    /// Their bytes.
+    log_bytes,
+    /// Records that found the log's ring full.
+    log_ring_full,
+    /// Writes to the log's segments.
+    log_writes,
+    /// Bytes written to them.
+    log_bytes_written,
+    /// Syncs of them.
+    log_syncs,
+    /// Segments made.
+    log_segments,
+    /// Their bytes.
+    log_segment_bytes,
+}
+
+/// All counters there are, by kind.
+struct Registry {
+    all: Vec<(Worker, &'static Counters)>,
+    /// Those whose thread has ended.
+    free: Vec<(Worker, &'static Counters)>,
+}
+
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry { all: Vec::new(), free: Vec::new() });
+
+thread_local! {
+    static CURRENT: Cell<Option<&'static Counters>> = const { Cell::new(None) };
+    static LEASE: Lease = const { Lease(Cell::new(None)) };
+}
+
+/// Gives a thread's counters to the next thread of the kind when it ends: they are never freed,
+/// and there are no more of them than threads at a time.
+struct Lease(Cell<Option<(Worker, &'static Counters)>>);
+
+impl Lease {
+    fn end(&self) {
+        if let Some(lease) = self.0.take() {
+            REGISTRY.lock().free.push(lease);
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // What other destructors of this thread still count is counted apart.
+        CURRENT.set(None);
+        self.end();
+    }
+}
+
+/// Says what the running thread is from now on.
+#[cold]
+pub fn work_as(worker: Worker) -> Worker {
+    let before = LEASE.try_with(|lease| {
+        let before = lease.0.get();
+        lease.end();
+        before
     });
+    let mut registry = REGISTRY.lock();
+    let free = registry.free.iter().position(|(kind, _)| *kind == worker);
+    let counters = match free {
+        Some(at) => registry.free.swap_remove(at).1,
+        None => {
+            let counters: &'static Counters = Box::leak(Box::default());
+            registry.all.push((worker, counters));
+            counters
+        }
+    };
+    drop(registry);
+    // A thread that is being taken apart keeps them for good.
+    let _no_lease = LEASE.try_with(|lease| lease.0.set(Some((worker, counters))));
+    CURRENT.set(Some(counters));
+    before.ok().flatten().map_or(Worker::ClientBackend, |(kind, _)| kind)
+}
+
+/// Has the running thread work as another kind for the time of `f`.
+pub fn working_as<T>(worker: Worker, f: impl FnOnce() -> T) -> T {
+    let before = work_as(worker);
+    let result = f();
+    work_as(before);
+    result
+}
+
+/// What all threads of a kind have done since the process started.
+pub fn totals(worker: Worker) -> Totals {
+    let registry = REGISTRY.lock();
+    let of_kind = registry.all.iter().filter(|(kind, _)| *kind == worker);
+    of_kind.fold(Totals::default(), |mut sum, (_, counters)| {
+        sum += counters.read();
+        sum
+    })
+}
+
+#[inline]
+fn current() -> &'static Counters {
+    match CURRENT.get() {
+        Some(counters) => counters,
+        None => first(),
+    }
+}
+
+#[cold]
+fn first() -> &'static Counters {
+    work_as(Worker::ClientBackend);
+    // Just set.
+    CURRENT.get().unwrap_or_else(|| Box::leak(Box::default()))
+}
+
+#[inline]
+fn add(counter: &AtomicU64, amount: u64) {
+    // Nobody else writes it.
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
 }
 
 /// A page was visited that was in memory.
 #[inline]
 pub(crate) fn hit() {
-    add(|counters| &counters.hit, 1);
+    add(&current().hit, 1);
 }
 
 /// A page was read from the data file.
 pub(crate) fn read() {
-    add(|counters| &counters.read, 1);
+    add(&current().read, 1);
 }
 
 /// A clean page was made dirty.
 pub(crate) fn dirtied() {
-    add(|counters| &counters.dirtied, 1);
+    add(&current().dirtied, 1);
 }
 
-/// Dirty pages were written by the thread that needed their room.
+/// Dirty pages were written.
 pub(crate) fn written(pages: usize) {
-    add(|counters| &counters.written, pages as u64);
+    add(&current().written, pages as u64);
+}
+
+/// A page got room in memory.
+pub(crate) fn allocated() {
+    add(&current().allocated, 1);
+}
+
+/// Pages left memory.
+pub(crate) fn evicted(pages: usize) {
+    add(&current().evicted, pages as u64);
+}
+
+/// The data file was made longer.
+pub(crate) fn extended(pages: u64) {
+    add(&current().extended, 1);
+    add(&current().extended_pages, pages);
+}
+
+/// The data file or the doublewrite area was synced.
+pub(crate) fn data_synced() {
+    add(&current().data_syncs, 1);
 }
 
 /// A record went to the log.
 #[inline]
 pub(crate) fn logged(bytes: usize) {
-    add(|counters| &counters.log_records, 1);
-    add(|counters| &counters.log_bytes, bytes as u64);
+    let counters = current();
+    add(&counters.log_records, 1);
+    add(&counters.log_bytes, bytes as u64);
+}
+
+/// A record found the log's ring full.
+pub(crate) fn log_ring_full() {
+    add(&current().log_ring_full, 1);
+}
+
+/// A part of the log was written to its segment.
+pub(crate) fn log_written(bytes: usize) {
+    add(&current().log_writes, 1);
+    add(&current().log_bytes_written, bytes as u64);
+}
+
+/// A segment of the log was synced.
+pub(crate) fn log_synced() {
+    add(&current().log_syncs, 1);
+}
+
+/// A segment of the log was made.
+pub(crate) fn log_segment_made(bytes: u64) {
+    add(&current().log_segments, 1);
+    add(&current().log_segment_bytes, bytes);
 }
 
 /// What was done to pages and to the log.
@@ -85,14 +312,16 @@ pub struct Usage {
 impl Usage {
     /// All that this thread has done so far.
     pub fn now() -> Usage {
-        COUNTERS.with(|counters| Usage {
-            hit: counters.hit.get(),
-            read: counters.read.get(),
-            dirtied: counters.dirtied.get(),
-            written: counters.written.get(),
-            log_records: counters.log_records.get(),
-            log_bytes: counters.log_bytes.get(),
-        })
+        let counters = current();
+        let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Usage {
+            hit: value(&counters.hit),
+            read: value(&counters.read),
+            dirtied: value(&counters.dirtied),
+            written: value(&counters.written),
+            log_records: value(&counters.log_records),
+            log_bytes: value(&counters.log_bytes),
+        }
     }
 }
 
@@ -119,5 +348,23 @@ impl AddAssign for Usage {
         self.written += other.written;
         self.log_records += other.log_records;
         self.log_bytes += other.log_bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_ended_thread_counted_stays_with_its_kind() {
+        let before = totals(Worker::Checkpointer);
+        for _ in 0..3 {
+            let thread = std::thread::spawn(|| {
+                working_as(Worker::Checkpointer, || written(5));
+                written(100);
+            });
+            thread.join().expect("it only counts");
+        }
+        assert_eq!((totals(Worker::Checkpointer) - before).written, 15);
     }
 }

@@ -33,7 +33,7 @@ pub fn send(type_oid: Oid, datum: &Datum, out: &mut Vec<u8>) -> Result<()> {
         Datum::Float4(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Float8(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Oid(v) => out.extend_from_slice(&v.to_be_bytes()),
-        Datum::Xid8(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Datum::Xid8(v) | Datum::PgLsn(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Text(v) => {
             if type_oid == oid::JSONB {
                 return Err(Error::not_supported("type jsonb"));
@@ -174,6 +174,7 @@ fn receive_value(
         Physical::Float8 => Datum::Float8(f64::from_be_bytes(message.array()?)),
         Physical::Oid => Datum::Oid(u32::from_be_bytes(message.array()?)),
         Physical::Xid8 => Datum::Xid8(u64::from_be_bytes(message.array()?)),
+        Physical::PgLsn => Datum::PgLsn(u64::from_be_bytes(message.array()?)),
         Physical::Uuid => Datum::Uuid(Arc::new(message.array()?)),
         Physical::Tid => {
             Datum::Tid(u32::from_be_bytes(message.array()?), u16::from_be_bytes(message.array()?))

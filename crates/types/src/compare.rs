@@ -44,7 +44,7 @@ pub fn compare(a: &Datum, b: &Datum) -> Ordering {
         (Datum::TimestampTz(x), Datum::TimestampTz(y)) => x.cmp(y),
         (Datum::Interval(x), Datum::Interval(y)) => x.linear().cmp(&y.linear()),
         (Datum::Uuid(x), Datum::Uuid(y)) => x.cmp(y),
-        (Datum::Xid8(x), Datum::Xid8(y)) => x.cmp(y),
+        (Datum::Xid8(x), Datum::Xid8(y)) | (Datum::PgLsn(x), Datum::PgLsn(y)) => x.cmp(y),
         (Datum::Tid(xb, xo), Datum::Tid(yb, yo)) => (xb, xo).cmp(&(yb, yo)),
         (Datum::Array(x), Datum::Array(y)) => compare_arrays(x, y, compare),
         (Datum::Record(x), Datum::Record(y)) => compare_sequences(x, y, compare),
@@ -197,7 +197,7 @@ pub fn hash_datum<H: Hasher>(datum: &Datum, state: &mut H) {
         }
         Datum::Interval(v) => state.write_i128(v.linear()),
         Datum::Uuid(v) => state.write(&v[..]),
-        Datum::Xid8(v) => state.write_u64(*v),
+        Datum::Xid8(v) | Datum::PgLsn(v) => state.write_u64(*v),
         Datum::Tid(block, offset) => {
             state.write_u32(*block);
             state.write_u16(*offset);

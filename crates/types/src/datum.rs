@@ -53,6 +53,8 @@ pub enum Datum {
     Uuid(Arc<[u8; 16]>),
     /// xid8
     Xid8(u64),
+    /// pg_lsn: a position in the log
+    PgLsn(u64),
     /// tid: block number, offset
     Tid(u32, u16),
     /// An array (also int2vector and oidvector).
@@ -86,7 +88,7 @@ impl PartialEq for Datum {
             (TimeTz(a, x), TimeTz(b, y)) => (a, x) == (b, y),
             (Interval(a), Interval(b)) => a == b,
             (Uuid(a), Uuid(b)) => a == b,
-            (Xid8(a), Xid8(b)) => a == b,
+            (Xid8(a), Xid8(b)) | (PgLsn(a), PgLsn(b)) => a == b,
             (Tid(a, x), Tid(b, y)) => (a, x) == (b, y),
             (Array(a), Array(b)) => a == b,
             (Record(a), Record(b)) => a == b,
@@ -142,6 +144,7 @@ impl Datum {
             Datum::Interval(_) => "interval",
             Datum::Uuid(_) => "uuid",
             Datum::Xid8(_) => "xid8",
+            Datum::PgLsn(_) => "pg_lsn",
             Datum::Tid(..) => "tid",
             Datum::Array(_) => "array",
             Datum::Record(_) => "record",
@@ -199,6 +202,8 @@ accessors! {
     as_interval -> &Arc<Interval>, Datum::Interval(v) => v;
     /// The uuid.
     as_uuid -> &Arc<[u8; 16]>, Datum::Uuid(v) => v;
+    /// The position in the log.
+    as_pg_lsn -> u64, Datum::PgLsn(v) => *v;
     /// The array.
     as_array -> &Arc<Array>, Datum::Array(v) => v;
 }

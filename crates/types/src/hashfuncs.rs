@@ -176,7 +176,7 @@ fn image<'a>(type_oid: Oid, datum: &'a Datum) -> Option<Image<'a>> {
         Datum::Int8(v) | Datum::Time(v) | Datum::Timestamp(v) | Datum::TimestampTz(v) => {
             Image::Word(fold_int8(*v))
         }
-        Datum::Xid8(v) => Image::Word(fold_int8(*v as i64)),
+        Datum::Xid8(v) | Datum::PgLsn(v) => Image::Word(fold_int8(*v as i64)),
         Datum::Interval(v) => Image::Word(fold_int8(v.linear() as i64)),
         Datum::Float4(v) => float_image(f64::from(*v)),
         Datum::Float8(v) => float_image(*v),

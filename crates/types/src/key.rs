@@ -109,7 +109,7 @@ fn encode_value(type_oid: Oid, value: &Datum, out: &mut Vec<u8>, depth: usize) -
         Datum::Float4(v) => out.extend_from_slice(&encode_float(f64::from(*v))),
         Datum::Float8(v) => out.extend_from_slice(&encode_float(*v)),
         Datum::Oid(v) => out.extend_from_slice(&v.to_be_bytes()),
-        Datum::Xid8(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Datum::Xid8(v) | Datum::PgLsn(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::TimeTz(micros, zone) => {
             out.extend_from_slice(&flip64(utc_time(*micros, *zone)));
             out.extend_from_slice(&flip32(*zone));
@@ -285,6 +285,7 @@ fn decode_value(rest: &mut &[u8], part: &KeyPart) -> Result<Datum> {
         }
         Physical::Oid => Datum::Oid(u32::from_be_bytes(take(rest, inverted)?)),
         Physical::Xid8 => Datum::Xid8(u64::from_be_bytes(take(rest, inverted)?)),
+        Physical::PgLsn => Datum::PgLsn(u64::from_be_bytes(take(rest, inverted)?)),
         Physical::Tid => {
             let block = u32::from_be_bytes(take(rest, inverted)?);
             Datum::Tid(block, u16::from_be_bytes(take(rest, inverted)?))

@@ -21,6 +21,7 @@ pub mod key;
 pub mod number_io;
 pub mod numeric;
 pub mod oid;
+pub mod pg_lsn;
 pub mod physical;
 pub mod row;
 pub mod stored;

@@ -70,6 +70,7 @@ type_oids! {
     ANYELEMENT = 2283, 0;
     ANYNONARRAY = 2776, 0;
     UUID = 2950, 2951;
+    PG_LSN = 3220, 3221;
     REGCONFIG = 3734, 3735;
     ANYENUM = 3500, 0;
     ANYRANGE = 3831, 0;

@@ -42,6 +42,8 @@ pub enum Physical {
     Uuid,
     /// [`Datum::Xid8`]
     Xid8,
+    /// [`Datum::PgLsn`]
+    PgLsn,
     /// [`Datum::Tid`]
     Tid,
     /// [`Datum::Text`]
@@ -89,6 +91,7 @@ impl Physical {
             oid::INTERVAL => Physical::Interval,
             oid::UUID => Physical::Uuid,
             oid::XID8 => Physical::Xid8,
+            oid::PG_LSN => Physical::PgLsn,
             oid::TID => Physical::Tid,
             oid::TEXT
             | oid::VARCHAR
@@ -127,6 +130,7 @@ impl Physical {
             Datum::Interval(_) => Physical::Interval,
             Datum::Uuid(_) => Physical::Uuid,
             Datum::Xid8(_) => Physical::Xid8,
+            Datum::PgLsn(_) => Physical::PgLsn,
             Datum::Tid(..) => Physical::Tid,
             Datum::Text(_) => Physical::Text,
             Datum::Bytea(_) => Physical::Bytea,
@@ -148,7 +152,8 @@ impl Physical {
             | Physical::Time
             | Physical::Timestamp
             | Physical::TimestampTz
-            | Physical::Xid8 => 8,
+            | Physical::Xid8
+            | Physical::PgLsn => 8,
             Physical::TimeTz => 12,
             Physical::Interval | Physical::Uuid => 16,
             Physical::Text

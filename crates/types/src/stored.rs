@@ -62,7 +62,7 @@ pub fn write_fixed(datum: &Datum, slot: &mut [u8]) -> Result<()> {
         Datum::Float4(v) => put(slot, v.to_le_bytes()),
         Datum::Float8(v) => put(slot, v.to_le_bytes()),
         Datum::Oid(v) => put(slot, v.to_le_bytes()),
-        Datum::Xid8(v) => put(slot, v.to_le_bytes()),
+        Datum::Xid8(v) | Datum::PgLsn(v) => put(slot, v.to_le_bytes()),
         Datum::TimeTz(micros, zone) => {
             let mut bytes = [0; 12];
             bytes[..8].copy_from_slice(&micros.to_le_bytes());
@@ -139,6 +139,7 @@ fn write_array(array: &Array, out: &mut Vec<u8>, depth: usize) -> Result<()> {
 }
 
 const TAG_RECORD: u8 = 22;
+const TAG_PG_LSN: u8 = 23;
 
 /// The representation behind each tag, from 1 on.
 const TAGS: [Physical; 21] = [
@@ -168,6 +169,7 @@ const TAGS: [Physical; 21] = [
 fn tag_of(physical: Physical) -> u8 {
     match TAGS.iter().position(|p| *p == physical) {
         Some(index) => index as u8 + 1,
+        None if physical == Physical::PgLsn => TAG_PG_LSN,
         None => TAG_RECORD,
     }
 }
@@ -253,6 +255,7 @@ fn read_fixed(physical: Physical, bytes: &[u8]) -> Result<Datum> {
         }
         Physical::Uuid => Datum::Uuid(Arc::new(take(bytes)?)),
         Physical::Xid8 => Datum::Xid8(u64::from_le_bytes(take(bytes)?)),
+        Physical::PgLsn => Datum::PgLsn(u64::from_le_bytes(take(bytes)?)),
         Physical::Tid => {
             let b = take::<6>(bytes)?;
             Datum::Tid(u32::from_le_bytes(take(&b)?), u16::from_le_bytes(take(&b[4..])?))
@@ -335,8 +338,12 @@ fn read_tagged(rest: &mut &[u8], depth: usize) -> Result<Datum> {
             (0..count).map(|_| read_tagged(rest, depth + 1)).collect::<Result<Vec<Datum>>>()?;
         return Ok(Datum::Record(columns.into()));
     }
-    let physical =
-        *TAGS.get(usize::from(tag) - 1).ok_or_else(|| corrupted("a value has an unknown tag"))?;
+    let physical = match tag {
+        TAG_PG_LSN => Physical::PgLsn,
+        _ => *TAGS
+            .get(usize::from(tag) - 1)
+            .ok_or_else(|| corrupted("a value has an unknown tag"))?,
+    };
     if let Some(width) = physical.fixed_width() {
         return read_fixed(physical, split(rest, width)?);
     }

@@ -13,7 +13,7 @@ use crate::number_io::{self, invalid_syntax, is_space, trim_spaces, write_int64,
 use crate::numeric::Numeric;
 use crate::oid::{self, Oid, element_type_of};
 use crate::physical::Physical;
-use crate::{Datum, Error, Result, SqlState, array_io};
+use crate::{Datum, Error, Result, SqlState, array_io, pg_lsn};
 use std::sync::Arc;
 
 /// Bytes an identifier may have (NAMEDATALEN - 1).
@@ -47,6 +47,7 @@ pub fn input_as(
         Physical::Float8 => number_io::parse_float8(text).map(Datum::Float8),
         Physical::Oid => parse_oid_like(type_oid, text, context).map(Datum::Oid),
         Physical::Xid8 => number_io::parse_uint64(text, "xid8").map(Datum::Xid8),
+        Physical::PgLsn => pg_lsn::parse(text).map(Datum::PgLsn),
         Physical::Tid => parse_tid(text),
         Physical::Uuid => parse_uuid(text).map(|v| Datum::Uuid(Arc::new(v))),
         Physical::Text => parse_text(type_oid, typmod, text),
@@ -138,6 +139,7 @@ pub fn output(type_oid: Oid, datum: &Datum, context: &IoContext, out: &mut Vec<u
         Datum::Interval(v) => datetime::interval_out(v, &context.datetime, out),
         Datum::Uuid(v) => write_uuid(v, out),
         Datum::Xid8(v) => write_uint64(*v, out),
+        Datum::PgLsn(v) => out.extend_from_slice(pg_lsn::shown(*v).as_bytes()),
         Datum::Tid(block, offset) => {
             out.extend_from_slice(format!("({block},{offset})").as_bytes());
         }

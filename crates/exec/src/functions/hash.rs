@@ -44,6 +44,8 @@ pub(super) const TABLE: &[Entry] = &[
     ("hashxidextended", typed(hash_extended)),
     ("hashxid8", typed(hash)),
     ("hashxid8extended", typed(hash_extended)),
+    ("pg_lsn_hash", typed(hash)),
+    ("pg_lsn_hash_extended", typed(hash_extended)),
     ("hashcid", typed(hash)),
     ("hashcidextended", typed(hash_extended)),
     ("hashtid", typed(hash)),

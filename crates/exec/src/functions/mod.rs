@@ -30,6 +30,7 @@ mod numeric;
 mod partition;
 pub(crate) mod pathman;
 mod pattern;
+mod pg_lsn;
 mod privilege;
 mod random;
 pub mod reg;
@@ -172,6 +173,7 @@ const FAMILIES: &[&[Entry]] = &[
     numeric::TABLE,
     pathman::TABLE,
     pattern::TABLE,
+    pg_lsn::TABLE,
     privilege::TABLE,
     random::TABLE,
     reg_functions::TABLE,

@@ -74,6 +74,8 @@ const TABLE: &[(Oid, Builtin)] = &[
     (2550, scalar(|a, _| dt::date_plus_days(a_date(a, 1)?, int4(a, 0)?).map(Datum::Date))),
     (3935, scalar(sleep_for)),
     (3936, scalar(sleep_until)),
+    // numeric + pg_lsn
+    (5023, scalar(super::pg_lsn::plus_after)),
     // information_schema._pg_expandarray
     (13145, set(series::expand_array)),
 ];

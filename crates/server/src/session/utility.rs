@@ -1,6 +1,7 @@
 //! Statements without a plan (ProcessUtility in src/backend/tcop/utility.c).
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use steppe_exec::ddl::{self, DdlContext};
 use steppe_sql::ast::{self, AlterTableStmt, DiscardTarget, LockStmt, ReindexStmt, Statement};
@@ -101,6 +102,7 @@ impl Session {
             Statement::Close(name) => return self.close_cursor(name.as_deref()),
             Statement::Checkpoint => {
                 let database = Arc::clone(&self.server().database);
+                self.server().statistics.checkpoints_requested.fetch_add(1, Ordering::Relaxed);
                 tokio::task::block_in_place(|| database.checkpoint())?;
                 "CHECKPOINT"
             }

@@ -2,9 +2,13 @@
 //! locks, prepared statements, cursors.
 
 mod activity;
+mod io;
 mod locks;
 pub(crate) mod session;
 mod statistics;
+mod wal;
+
+pub(crate) use io::ServerStatistics;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -98,7 +102,10 @@ impl SessionView for Core {
             "pg_locks" => locks::rows(self).map(Some),
             "pg_cursors" => session::cursors(&self.named.lock()).map(Some),
             "pg_prepared_statements" => session::statements(&self.named.lock()).map(Some),
-            _ => statistics::rows(self, relation),
+            _ => match io::rows(self, relation)? {
+                Some(rows) => Ok(Some(rows)),
+                None => statistics::rows(self, relation),
+            },
         }
     }
 }
@@ -118,7 +125,11 @@ impl Core {
                 0 => Datum::Null,
                 xid => Datum::Xid8(xid),
             },
-            _ => return None,
+            ("pg_stat_reset_shared", [Datum::Null]) => return Some(io::reset_shared(self, None)),
+            ("pg_stat_reset_shared", [Datum::Text(target)]) => {
+                return Some(io::reset_shared(self, Some(target)));
+            }
+            _ => return wal::call(self, source, args),
         }))
     }
 

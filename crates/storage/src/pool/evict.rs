@@ -123,6 +123,7 @@ impl Pool {
             run = end;
         }
         self.counters.evicted.fetch_add(victims.len() as u64, Ordering::Relaxed);
+        crate::usage::evicted(victims.len());
         let mut slots = Vec::with_capacity(victims.len());
         for (slot, guard) in victims {
             debug_assert_eq!(guard.before & DIRTY, 0, "a dirty page is never discarded");

@@ -274,6 +274,7 @@ impl Pool {
         guard.before = with_latch(guard.before, UNLATCHED) | REFERENCED;
         guard.changed = true;
         self.resident[slot as usize].store(id.0, Ordering::Release);
+        usage::allocated();
         Ok(Some(guard))
     }
 

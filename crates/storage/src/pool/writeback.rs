@@ -130,6 +130,7 @@ impl WriteBack {
 
     fn sync_locked(&self, batch: &mut Batch) -> Result<()> {
         self.fatal_unless_ok(self.data.sync_data())?;
+        crate::usage::data_synced();
         batch.unsynced = [false; AREAS];
         Ok(())
     }
@@ -154,6 +155,7 @@ impl WriteBack {
         let offset = area as u64 * AREA_BYTES;
         self.fatal_unless_ok(self.double.write_vectored_at(&parts, offset))?;
         self.fatal_unless_ok(self.double.sync_data())?;
+        crate::usage::data_synced();
         batch.unsynced[area] = true;
         batch.sequence += 1;
         for (&(id, _), page) in batch.members.iter().zip(&parts[1..]) {

@@ -164,9 +164,12 @@ impl Core {
 
     /// Waits until the range fits the ring, writing the ring out meanwhile.
     pub(super) fn fill(&self, range: &mut Reservation, parts: &[&[u8]]) -> Result<(), WalError> {
-        let mut fruitless = 0_u32;
+        let (mut fruitless, mut is_full) = (0_u32, false);
         while !self.ring.fill(range, parts) {
             self.check_failed()?;
+            if !std::mem::replace(&mut is_full, true) {
+                crate::usage::log_ring_full();
+            }
             let progress = match self.writer.try_lock() {
                 Some(mut writer) => {
                     let before = writer.written;
@@ -255,7 +258,13 @@ impl Core {
     fn write_at(&self, file: &dyn File, bytes: &[u8], lsn: u64) -> Result<(), steppe_vfs::Error> {
         self.counters.writes.fetch_add(1, Ordering::Relaxed);
         self.counters.bytes_written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        crate::usage::log_written(bytes.len());
         file.write_at(bytes, self.segments.layout().offset_of(Lsn(lsn)))
+    }
+
+    /// Everything before this is in the files, though perhaps not durable.
+    pub(super) fn written(&self) -> Lsn {
+        Lsn(self.writer.lock().written)
     }
 
     /// Brings the log to the files at least up to `lsn`, without sync, so that
@@ -409,6 +418,7 @@ impl Core {
         let (written, dirty) = self.write_group(requested)?;
         for (_, file) in &dirty {
             self.counters.syncs.fetch_add(1, Ordering::Relaxed);
+            crate::usage::log_synced();
             let start = Instant::now();
             file.sync_data().map_err(|e| self.fail(&e))?;
             self.note_sync(start.elapsed());
@@ -448,6 +458,7 @@ impl Core {
     /// The flusher thread: flushes as long as there is demand, else sleeps; and
     /// every `wal_writer_delay` flushes what nobody waits for.
     pub(super) fn run_flusher(&self) {
+        crate::usage::work_as(crate::usage::Worker::WalWriter);
         if self.flusher.set(std::thread::current()).is_err() {
             return;
         }

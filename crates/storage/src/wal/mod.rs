@@ -254,10 +254,27 @@ impl Wal {
         self.core.unpledge(bytes);
     }
 
+    /// How it was opened.
+    pub fn options(&self) -> &WalOptions {
+        &self.core.options
+    }
+
     /// Where the next record will start. One atomic load: it also serves as the
     /// number of a snapshot, which sees the commits whose records start before it.
     pub fn insert_position(&self) -> Lsn {
         Lsn(self.core.ring.reserved())
+    }
+
+    /// Everything before this is in the files, though perhaps not on stable storage.
+    pub fn written_lsn(&self) -> Lsn {
+        self.core.written()
+    }
+
+    /// The name of the segment that `lsn` is in, and where in it.
+    pub fn segment_of(&self, lsn: Lsn) -> (String, u64) {
+        let layout = self.core.segments.layout();
+        let segment = layout.segment_of(lsn);
+        (layout.file_name(segment), lsn.0 - layout.start_of(segment).0)
     }
 
     /// Everything before this is on stable storage.

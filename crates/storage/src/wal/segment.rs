@@ -342,6 +342,7 @@ impl Segments {
         file.write_at(&self.layout.encode_header(segment), 0)?;
         file.allocate(self.layout.file_size())?;
         file.sync_all()?;
+        crate::usage::log_segment_made(self.layout.file_size());
         Ok(())
     }
 

@@ -214,6 +214,7 @@ impl Core {
 
     /// The thread that makes segments.
     pub(super) fn run_space_maker(&self) {
+        crate::usage::work_as(crate::usage::Worker::WalWriter);
         let mut state = self.space.state.lock();
         loop {
             if state.stop {

@@ -1,0 +1,313 @@
+//! pg_stat_io, pg_stat_wal, pg_stat_bgwriter, pg_stat_checkpointer: what threads have done to
+//! pages and to the log, as they count it themselves ([`steppe_storage::usage`]).
+//!
+//! Nobody can set another thread's counters back. What a reset does is remember how far they
+//! were: the views show what has come since.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use steppe_catalog::system::RowsBuilder;
+use steppe_storage::usage::{Totals, Worker, totals};
+use steppe_storage::{CheckpointTotals, PAGE_SIZE};
+use steppe_types::numeric::Numeric;
+use steppe_types::{Datum, Error, Result, SqlState};
+
+use crate::services::{Core, now_micros};
+
+/// What all kinds of threads have done.
+type AllTotals = [Totals; Worker::ALL.len()];
+
+fn all_totals() -> AllTotals {
+    Worker::ALL.map(totals)
+}
+
+fn sum(all: &AllTotals) -> Totals {
+    all.iter().fold(Totals::default(), |mut sum, one| {
+        sum += *one;
+        sum
+    })
+}
+
+/// Counters as they were at the last reset.
+#[derive(Clone, Copy, Debug, Default)]
+struct Since<T> {
+    /// Microseconds since 2000-01-01 UTC.
+    at: i64,
+    counters: T,
+}
+
+/// The checkpointer's counters: its work is the store's to count, its reasons are not.
+#[derive(Clone, Copy, Debug, Default)]
+struct Checkpoints {
+    timed: u64,
+    requested: u64,
+    work: CheckpointTotals,
+}
+
+/// Where the counters of the whole server were at their last resets.
+#[derive(Debug, Default)]
+pub(crate) struct ServerStatistics {
+    /// Checkpoints that checkpoint_timeout asked for.
+    pub checkpoints_timed: AtomicU64,
+    /// Checkpoints that max_wal_size or a CHECKPOINT asked for.
+    pub checkpoints_requested: AtomicU64,
+    resets: Mutex<Resets>,
+}
+
+#[derive(Debug, Default)]
+struct Resets {
+    io: Since<AllTotals>,
+    wal: Since<Totals>,
+    bgwriter: Since<AllTotals>,
+    checkpointer: Since<Checkpoints>,
+    /// Of what is never counted here: archiver, recovery_prefetch, slru.
+    others: [i64; 3],
+}
+
+/// What pg_stat_reset_shared can be asked for, the [`Resets::others`] first.
+const TARGETS: [&str; 7] =
+    ["archiver", "recovery_prefetch", "slru", "bgwriter", "checkpointer", "io", "wal"];
+
+impl ServerStatistics {
+    /// Counting from now on.
+    pub(crate) fn new() -> ServerStatistics {
+        let statistics = ServerStatistics::default();
+        let now = now_micros();
+        let mut resets = statistics.resets.lock();
+        resets.io.at = now;
+        resets.wal.at = now;
+        resets.bgwriter.at = now;
+        resets.checkpointer.at = now;
+        resets.others = [now; 3];
+        drop(resets);
+        statistics
+    }
+
+    fn checkpoints(&self, core: &Core) -> Checkpoints {
+        Checkpoints {
+            timed: self.checkpoints_timed.load(Ordering::Relaxed),
+            requested: self.checkpoints_requested.load(Ordering::Relaxed),
+            work: core.server.database.store().checkpoint_totals(),
+        }
+    }
+}
+
+/// `pg_stat_reset_shared(target)`; without a target all are reset.
+pub(super) fn reset_shared(core: &Core, target: Option<&str>) -> Result<Datum> {
+    if let Some(unknown) = target.filter(|target| !TARGETS.contains(target)) {
+        let message = format!("unrecognized reset target: \"{unknown}\"");
+        return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message).hint(
+            "Target must be \"archiver\", \"bgwriter\", \"checkpointer\", \"io\", \
+             \"recovery_prefetch\", \"slru\", or \"wal\".",
+        ));
+    }
+    let is_meant = |name: &str| target.is_none_or(|target| target == name);
+    let statistics = &core.server.statistics;
+    let (at, all) = (now_micros(), all_totals());
+    let checkpoints = statistics.checkpoints(core);
+    let mut resets = statistics.resets.lock();
+    for (name, reset) in TARGETS.iter().zip(&mut resets.others) {
+        if is_meant(name) {
+            *reset = at;
+        }
+    }
+    if is_meant("io") {
+        resets.io = Since { at, counters: all };
+    }
+    if is_meant("wal") {
+        resets.wal = Since { at, counters: sum(&all) };
+    }
+    if is_meant("bgwriter") {
+        resets.bgwriter = Since { at, counters: all };
+    }
+    if is_meant("checkpointer") {
+        resets.checkpointer = Since { at, counters: checkpoints };
+    }
+    Ok(Datum::text(""))
+}
+
+/// Adds the rows of a view.
+type Provider = fn(&Core, &mut RowsBuilder);
+
+/// The rows of one of the views; `None`: it is none of them.
+pub(super) fn rows(core: &Core, view: &str) -> Result<Option<Vec<Vec<Datum>>>> {
+    let provider: Provider = match view {
+        "pg_stat_io" => io,
+        "pg_stat_wal" => wal,
+        "pg_stat_bgwriter" => bgwriter,
+        "pg_stat_checkpointer" => checkpointer,
+        "pg_stat_archiver" => archiver,
+        "pg_stat_recovery_prefetch" => recovery_prefetch,
+        _ => return Ok(None),
+    };
+    let mut builder = RowsBuilder::new(view)?;
+    provider(core, &mut builder);
+    builder.finish().map(Some)
+}
+
+fn count(value: u64) -> Datum {
+    Datum::Int8(value as i64)
+}
+
+fn bytes(value: u64) -> Datum {
+    Datum::Numeric(Numeric::from(value))
+}
+
+fn milliseconds(time: Duration) -> Datum {
+    Datum::Float8(time.as_secs_f64() * 1e3)
+}
+
+/// The log is not archived.
+fn archiver(core: &Core, builder: &mut RowsBuilder) {
+    builder.row([
+        ("archived_count", Datum::Int8(0)),
+        ("failed_count", Datum::Int8(0)),
+        ("stats_reset", Datum::TimestampTz(core.server.statistics.resets.lock().others[0])),
+    ]);
+}
+
+/// Nothing is fetched ahead of redo.
+fn recovery_prefetch(core: &Core, builder: &mut RowsBuilder) {
+    let zero = || Datum::Int8(0);
+    builder.row([
+        ("stats_reset", Datum::TimestampTz(core.server.statistics.resets.lock().others[1])),
+        ("prefetch", zero()),
+        ("hit", zero()),
+        ("skip_init", zero()),
+        ("skip_new", zero()),
+        ("skip_fpw", zero()),
+        ("skip_rep", zero()),
+        ("wal_distance", Datum::Int4(0)),
+        ("block_distance", Datum::Int4(0)),
+        ("io_depth", Datum::Int4(0)),
+    ]);
+}
+
+/// Pages are never in the log as a whole (the doublewrite area is for that).
+fn wal(core: &Core, builder: &mut RowsBuilder) {
+    let since = core.server.statistics.resets.lock().wal;
+    let done = sum(&all_totals()) - since.counters;
+    builder.row([
+        ("wal_records", count(done.log_records)),
+        ("wal_fpi", Datum::Int8(0)),
+        ("wal_bytes", bytes(done.log_bytes)),
+        ("wal_buffers_full", count(done.log_ring_full)),
+        ("stats_reset", Datum::TimestampTz(since.at)),
+    ]);
+}
+
+/// The background writer has no limit to stop at.
+fn bgwriter(core: &Core, builder: &mut RowsBuilder) {
+    let since = core.server.statistics.resets.lock().bgwriter;
+    let all = all_totals();
+    let cleaned = totals(Worker::BackgroundWriter).written - cleaned_before(&since.counters);
+    let allocated = sum(&all).allocated - sum(&since.counters).allocated;
+    builder.row([
+        ("buffers_clean", count(cleaned)),
+        ("maxwritten_clean", Datum::Int8(0)),
+        ("buffers_alloc", count(allocated)),
+        ("stats_reset", Datum::TimestampTz(since.at)),
+    ]);
+}
+
+fn cleaned_before(all: &AllTotals) -> u64 {
+    let place = Worker::ALL.iter().position(|worker| *worker == Worker::BackgroundWriter);
+    place.map_or(0, |at| all[at].written)
+}
+
+fn checkpointer(core: &Core, builder: &mut RowsBuilder) {
+    let statistics = &core.server.statistics;
+    let now = statistics.checkpoints(core);
+    let Since { at, counters: before } = statistics.resets.lock().checkpointer;
+    let zero = || Datum::Int8(0);
+    builder.row([
+        ("num_timed", count(now.timed - before.timed)),
+        ("num_requested", count(now.requested - before.requested)),
+        ("num_done", count(now.work.done - before.work.done)),
+        ("restartpoints_timed", zero()),
+        ("restartpoints_req", zero()),
+        ("restartpoints_done", zero()),
+        ("write_time", milliseconds(now.work.write_time - before.work.write_time)),
+        ("sync_time", milliseconds(now.work.sync_time - before.work.sync_time)),
+        ("buffers_written", count(now.work.pages_written - before.work.pages_written)),
+        ("slru_written", zero()),
+        ("stats_reset", Datum::TimestampTz(at)),
+    ]);
+}
+
+fn backend_type(worker: Worker) -> &'static str {
+    match worker {
+        Worker::ClientBackend => "client backend",
+        Worker::BackgroundWriter => "background writer",
+        Worker::Checkpointer => "checkpointer",
+        Worker::Startup => "startup",
+        Worker::WalWriter => "walwriter",
+    }
+}
+
+/// Pages and the log, by who did it. There is one way to use the buffer pool, so that there is
+/// one context of relations; times are not taken (track_io_timing is off).
+fn io(core: &Core, builder: &mut RowsBuilder) {
+    let since = core.server.statistics.resets.lock().io;
+    for ((worker, now), before) in Worker::ALL.iter().zip(all_totals()).zip(since.counters) {
+        let done = now - before;
+        let reset = Datum::TimestampTz(since.at);
+        relation_row(*worker, done, reset.clone(), builder);
+        log_rows(*worker, done, reset, builder);
+    }
+}
+
+fn relation_row(worker: Worker, done: Totals, reset: Datum, builder: &mut RowsBuilder) {
+    if worker == Worker::WalWriter {
+        return;
+    }
+    let pages = |pages: u64| bytes(pages * PAGE_SIZE as u64);
+    // What only those do who use pages themselves.
+    let reads_pages = matches!(worker, Worker::ClientBackend | Worker::Startup);
+    let by_users = |value: Datum| if reads_pages { value } else { Datum::Null };
+    let time = || Datum::Float8(0.0);
+    builder.row([
+        ("backend_type", Datum::text(backend_type(worker))),
+        ("object", Datum::text("relation")),
+        ("context", Datum::text("normal")),
+        ("reads", by_users(count(done.read))),
+        ("read_bytes", by_users(pages(done.read))),
+        ("read_time", by_users(time())),
+        ("writes", count(done.written)),
+        ("write_bytes", pages(done.written)),
+        ("write_time", time()),
+        ("writebacks", Datum::Int8(0)),
+        ("writeback_time", time()),
+        ("extends", by_users(count(done.extended))),
+        ("extend_bytes", by_users(pages(done.extended_pages))),
+        ("extend_time", by_users(time())),
+        ("hits", by_users(count(done.hit))),
+        ("evictions", by_users(count(done.evicted))),
+        ("fsyncs", count(done.data_syncs)),
+        ("fsync_time", time()),
+        ("stats_reset", reset),
+    ]);
+}
+
+fn log_rows(worker: Worker, done: Totals, reset: Datum, builder: &mut RowsBuilder) {
+    let kinds = [
+        // Each segment is written and synced once when it is made.
+        ("init", done.log_segments, done.log_segment_bytes, done.log_segments),
+        ("normal", done.log_writes, done.log_bytes_written, done.log_syncs),
+    ];
+    for (context, writes, written, syncs) in kinds {
+        builder.row([
+            ("backend_type", Datum::text(backend_type(worker))),
+            ("object", Datum::text("wal")),
+            ("context", Datum::text(context)),
+            ("writes", count(writes)),
+            ("write_bytes", bytes(written)),
+            ("write_time", Datum::Float8(0.0)),
+            ("fsyncs", count(syncs)),
+            ("fsync_time", Datum::Float8(0.0)),
+            ("stats_reset", reset.clone()),
+        ]);
+    }
+}

@@ -1,0 +1,123 @@
+//! The log and the control file, as the functions of xlogfuncs.c and pg_controldata.c show them.
+//! What a column is about that does not exist here is NULL.
+
+use std::time::UNIX_EPOCH;
+
+use steppe_storage::{Lsn, PAGE_SIZE};
+use steppe_types::{Datum, Result};
+
+use crate::services::{Core, micros_since_2000};
+
+/// The log has one history.
+const TIMELINE: i32 = 1;
+/// Bytes of a block of the log.
+const WAL_BLOCK_BYTES: i32 = 4096;
+
+/// A function's value, by prosrc; `None`: it is none of these.
+pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
+    let database = &core.server.database;
+    let wal = database.wal();
+    let position = |lsn: Lsn| Datum::PgLsn(lsn.0);
+    Some(Ok(match (source, args) {
+        ("pg_current_wal_lsn", _) => position(wal.written_lsn()),
+        ("pg_current_wal_insert_lsn", _) => position(wal.insert_position()),
+        ("pg_current_wal_flush_lsn", _) => position(wal.durable_lsn()),
+        ("pg_walfile_name", [Datum::PgLsn(lsn)]) => Datum::text(wal.segment_of(Lsn(*lsn)).0),
+        ("pg_walfile_name_offset", [Datum::PgLsn(lsn)]) => {
+            let (name, offset) = wal.segment_of(Lsn(*lsn));
+            let offset = i32::try_from(offset).unwrap_or(i32::MAX);
+            record([Datum::text(name), Datum::Int4(offset)])
+        }
+        ("pg_control_system", _) => return Some(control_system(core)),
+        ("pg_control_init", _) => control_init(core),
+        ("pg_control_checkpoint", _) => return Some(control_checkpoint(core)),
+        // There is no standby, and no backup to recover from.
+        ("pg_control_recovery", _) => {
+            let none = || Datum::PgLsn(0);
+            record([none(), Datum::Int4(0), none(), none(), Datum::Bool(false)])
+        }
+        _ => return None,
+    }))
+}
+
+fn record<const N: usize>(columns: [Datum; N]) -> Datum {
+    Datum::Record(columns.into())
+}
+
+/// When the control file was last written: that is when a checkpoint ended.
+fn control_written(core: &Core) -> Datum {
+    let path = core.server.database.store().control_data().path;
+    let modified = std::fs::metadata(path).and_then(|file| file.modified());
+    let since = modified.ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    // As PostgreSQL's, in whole seconds.
+    since.map_or(Datum::Null, |since| {
+        let whole = std::time::Duration::from_secs(since.as_secs());
+        Datum::TimestampTz(micros_since_2000(whole))
+    })
+}
+
+/// pg_control_version, catalog_version_no, system_identifier, pg_control_last_modified
+fn control_system(core: &Core) -> Result<Datum> {
+    let control = core.server.database.store().control_data();
+    let version = Datum::Int4(i32::try_from(control.version).unwrap_or(i32::MAX));
+    Ok(record([
+        version.clone(),
+        // One number covers all that is on disk.
+        version,
+        Datum::Int8(control.system_id as i64),
+        control_written(core),
+    ]))
+}
+
+fn control_init(core: &Core) -> Datum {
+    let control = core.server.database.store().control_data();
+    let segment = i32::try_from(control.wal_segment_bytes).unwrap_or(i32::MAX);
+    record([
+        Datum::Int4(8),
+        Datum::Int4(PAGE_SIZE as i32),
+        // One file holds all pages.
+        Datum::Null,
+        Datum::Int4(WAL_BLOCK_BYTES),
+        Datum::Int4(segment),
+        Datum::Int4(64),
+        Datum::Int4(32),
+        // Long values have no chunks; there are no large objects.
+        Datum::Null,
+        Datum::Null,
+        Datum::Bool(true),
+        Datum::Int4(1),
+        Datum::Bool(true),
+    ])
+}
+
+/// No record says that a checkpoint was: it is where redo starts.
+fn control_checkpoint(core: &Core) -> Result<Datum> {
+    let database = &core.server.database;
+    let control = database.store().control_data();
+    let redo = Datum::PgLsn(control.redo.0);
+    let (oldest, next) = database.xid_horizon();
+    let xid = |xid: u64| Datum::Oid(xid as u32);
+    let none = || Datum::Null;
+    Ok(record([
+        redo.clone(),
+        redo,
+        Datum::text(database.wal().segment_of(control.redo).0),
+        Datum::Int4(TIMELINE),
+        Datum::Int4(TIMELINE),
+        // Torn pages are the doublewrite area's matter.
+        Datum::Bool(false),
+        Datum::text(format!("{}:{}", next >> 32, next as u32)),
+        none(),
+        // There are no multixacts, and no transaction numbers to be frozen.
+        none(),
+        none(),
+        none(),
+        none(),
+        xid(oldest),
+        none(),
+        none(),
+        none(),
+        none(),
+        control_written(core),
+    ]))
+}
