@@ -257,6 +257,29 @@ impl Catalog {
         of.filter_map(|(_, partition)| self.relations.get(partition))
     }
 
+    /// Whether any partition is being detached.
+    pub fn has_pending_detaches(&self) -> bool {
+        !self.pending_detaches.is_empty()
+    }
+
+    /// A table's partitions, with what is being detached in its place: its bound is taken until it
+    /// has gone, and no row of it belongs into the default partition. `None`: nothing is.
+    pub fn map_with_pending(&self, table: Oid) -> steppe_types::Result<Option<PartitionMap>> {
+        let mut pending = self.pending_detaches(table).peekable();
+        let Some(map) = self.partition_map(table)?.filter(|_| pending.peek().is_some()) else {
+            return Ok(None);
+        };
+        let mut map = map.clone();
+        for partition in pending {
+            let bound = partition.partition_of.as_ref().and_then(|of| of.bound.as_ref());
+            if bound.is_some_and(|bound| map.attach(partition.oid, bound).is_err()) {
+                let what = "a partition that is being detached has no place";
+                return Err(Error::internal(what));
+            }
+        }
+        Ok(Some(map))
+    }
+
     /// This version for who looks at data as of an older one: partitions that have been marked
     /// since are still in their places. `None`: there are none.
     pub fn with_partitions_of(&self, older: &Catalog) -> Option<Catalog> {

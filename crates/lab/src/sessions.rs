@@ -6,6 +6,7 @@
 //!   A: UPDATE t SET v = 1;
 //!   B: UPDATE t SET v = 2;           … waits
 //!   A: COMMIT;                       … and B goes on, which is shown after A's answer
+//!   B: \cancel                       a request to cancel what B waits in
 //! ```
 //!
 //! After each line the script goes on when every session has answered or waits for another's
@@ -24,6 +25,8 @@ use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 /// The first line of such a script.
 const MARK: &str = "-- Sessions";
+/// What asks for the cancellation of a statement.
+const CANCEL: &str = "\\cancel";
 /// How long an answer may take that waits for nobody.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often those that have not answered are looked at.
@@ -106,20 +109,24 @@ impl Stage {
             self.sessions.insert(name.to_owned(), session);
         }
         let session = self.sessions.get_mut(name).ok_or_else(|| io::Error::other("lost"))?;
+        if sql == CANCEL {
+            session.client.cancel_token().cancel_query(NoTls).await.map_err(io::Error::other)?;
+            return self.settle(name, true).await;
+        }
         if session.pending.is_some() {
             return Err(io::Error::other(format!("{name} has not answered yet: {line}")));
         }
         let (client, sql) = (Arc::clone(&session.client), sql.to_owned());
         let answer = tokio::spawn(async move { client.simple_query(&sql).await });
         session.pending = Some((answer, false));
-        self.settle(name).await
+        self.settle(name, false).await
     }
 
     /// Waits until nobody's answer is to be expected, and shows those that came: first that of
-    /// `name`, to whom something was sent last.
-    async fn settle(&mut self, name: &str) -> io::Result<()> {
+    /// `name`, to whom something was sent last and who may have to answer.
+    async fn settle(&mut self, name: &str, must_answer: bool) -> io::Result<()> {
         let deadline = Instant::now() + ANSWER_TIMEOUT;
-        while !self.is_settled().await? {
+        while !self.is_settled(must_answer.then_some(name)).await? {
             if Instant::now() > deadline {
                 return Err(io::Error::other(format!("no answer within {ANSWER_TIMEOUT:?}")));
             }
@@ -133,17 +140,17 @@ impl Stage {
         Ok(())
     }
 
-    async fn is_settled(&self) -> io::Result<bool> {
-        let pending = self.sessions.values().filter(|session| {
+    /// Whether each session has answered, or waits for another's lock unless it must answer.
+    async fn is_settled(&self, must_answer: Option<&str>) -> io::Result<bool> {
+        let pending = self.sessions.iter().filter(|(_, session)| {
             session.pending.as_ref().is_some_and(|(answer, _)| !answer.is_finished())
         });
-        let pids: Vec<i32> = pending.map(|session| session.pid).collect();
-        if pids.is_empty() {
-            return Ok(true);
-        }
-        for pid in pids {
+        for (name, Session { pid, .. }) in pending {
+            if must_answer == Some(name) {
+                return Ok(false);
+            }
             let row =
-                self.observer.query_one("SELECT cardinality(pg_blocking_pids($1))", &[&pid]).await;
+                self.observer.query_one("SELECT cardinality(pg_blocking_pids($1))", &[pid]).await;
             let blockers: i32 = row.and_then(|row| row.try_get(0)).map_err(io::Error::other)?;
             if blockers == 0 {
                 return Ok(false);

@@ -7,7 +7,7 @@ use crate::context::ExecContext;
 use crate::env::FnContext;
 use crate::expr::Row;
 use crate::io::to_text;
-use steppe_catalog::IndexKey;
+use steppe_catalog::{IndexKey, Relation};
 use steppe_catalog::system::definitions;
 use steppe_types::{Datum, Error, Result, SqlState};
 
@@ -34,21 +34,25 @@ pub(crate) fn check_row(target: &Target, row: &[Datum], cx: &mut ExecContext) ->
 pub(crate) fn check_partition(target: &Target, row: &[Datum], cx: &mut ExecContext) -> Result<()> {
     match &target.partition {
         Some(partition) if !partition.holds(target.table.relation.oid, row, cx)? => {
-            Err(partition_violation(target, row, &cx.functions))
+            Err(partition_violation(target, &target.table.relation, row, &cx.functions))
         }
         _ => Ok(()),
     }
 }
 
-/// 23514 for a row that belongs into another partition.
+/// 23514 for a row of the target that does not belong into `partition`: it, or one below it.
 #[cold]
-pub(super) fn partition_violation(target: &Target, row: &[Datum], cx: &FnContext) -> Error {
-    let relation = &target.table.relation.name;
+pub(super) fn partition_violation(
+    target: &Target,
+    partition: &Relation,
+    row: &[Datum],
+    cx: &FnContext,
+) -> Error {
     let error = Error::new(
         SqlState::CHECK_VIOLATION,
-        format!("new row for relation \"{relation}\" violates partition constraint"),
+        format!("new row for relation \"{}\" violates partition constraint", partition.name),
     );
-    with_row(error, target, row, cx)
+    named(with_values(error, target, row, cx), partition, cx)
 }
 
 /// 44000 where a view's CHECK OPTION refuses the new row.
@@ -97,7 +101,7 @@ fn check_violation(target: &Target, constraint: &str, row: &[Datum], cx: &FnCont
 }
 
 fn with_row(error: Error, target: &Target, row: &[Datum], cx: &FnContext) -> Error {
-    named(with_values(error, target, row, cx), &target.table, cx)
+    named(with_values(error, target, row, cx), &target.table.relation, cx)
 }
 
 /// Shows a row of the target, with the columns of the table that the statement names.
@@ -116,9 +120,9 @@ fn with_values(error: Error, target: &Target, row: &[Datum], cx: &FnContext) -> 
 }
 
 /// Names the table and its schema.
-fn named(error: Error, table: &TableAccess, cx: &FnContext) -> Error {
-    let schema = cx.catalog.schema(table.relation.schema);
-    error.table(schema.map_or("public", |s| &s.name), &table.relation.name)
+fn named(error: Error, table: &Relation, cx: &FnContext) -> Error {
+    let schema = cx.catalog.schema(table.schema);
+    error.table(schema.map_or("public", |s| &s.name), &table.name)
 }
 
 /// A value as a detail shows it.
@@ -150,7 +154,7 @@ pub(crate) fn duplicate_key(
         SqlState::UNIQUE_VIOLATION,
         format!("duplicate key value violates unique constraint \"{name}\""),
     );
-    let error = named(error, table, cx).constraint(name);
+    let error = named(error, &table.relation, cx).constraint(name);
     match shown_key(index, row, cx) {
         Some(key) => error.detail(format!("Key {key} already exists.")),
         None => error,

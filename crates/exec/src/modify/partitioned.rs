@@ -8,6 +8,7 @@
 //! An UPDATE whose new row belongs to another partition deletes the old one and inserts
 //! the new one there. INSERT into a table that others inherit from is of that table alone.
 
+use super::constraints::partition_violation;
 use super::update::{Outcome, change_row};
 use super::{Changed, Inserter, ModifyPlan, Target, TargetRules, check_partition, check_row};
 use crate::access::{IndexAccess, TableAccess};
@@ -145,6 +146,9 @@ impl Partitioned {
         let router = self.router.as_ref();
         let router =
             router.ok_or_else(|| Error::internal("no partitioned table to route rows of"))?;
+        if let Some(default) = router.wrong_default(&catalog, row, cx)? {
+            return Err(partition_violation(root, &default, row, &cx.functions));
+        }
         let leaf = router.route(&catalog, row, &mut open.buffers, cx)?;
         if let Some(target) = self.open(leaf, open, cx)? {
             return Ok(target);

@@ -115,7 +115,12 @@ fn update_version(
     let new = assigned_row(assignments, &old, source, cx)?;
     if leaves_partition(target, assignments, &new, cx)? {
         if modify.partitioned.is_none() {
-            return Err(partition_violation(target, &target.stored(&new), &cx.functions));
+            return Err(partition_violation(
+                target,
+                &target.table.relation,
+                &target.stored(&new),
+                &cx.functions,
+            ));
         }
         let tried = try_delete(target, id, version, Action::Move, cx)?;
         return Ok((tried, Outcome::Leaves { old, new }));

@@ -74,6 +74,34 @@ impl Router {
         }
     }
 
+    /// The default partition, of whatever level, that a row would be routed through although it is
+    /// within the bound of a partition that is being detached.
+    pub(crate) fn wrong_default(
+        &self,
+        catalog: &Arc<Catalog>,
+        row: &[Datum],
+        cx: &mut ExecContext,
+    ) -> Result<Option<Arc<Relation>>> {
+        if !catalog.has_pending_detaches() {
+            return Ok(None);
+        }
+        let (mut key, mut encoded) = (Vec::new(), Vec::new());
+        let mut parent = self.table.oid;
+        while let Some(map) = catalog.partition_map(parent)? {
+            key.clear();
+            self.key(catalog, parent)?.append(row, cx, &mut key)?;
+            let Some(child) = map.route(&key, &mut encoded)? else { break };
+            if Some(child) == map.default_partition()
+                && let Some(pending) = catalog.map_with_pending(parent)?
+                && pending.route(&key, &mut encoded)? != Some(child)
+            {
+                return Ok(catalog.relation(child).cloned());
+            }
+            parent = child;
+        }
+        Ok(None)
+    }
+
     fn find(
         &self,
         catalog: &Arc<Catalog>,
@@ -172,6 +200,12 @@ impl PartitionCheck {
             let map = catalog.partition_map(level.parent)?;
             let map = map.ok_or_else(|| Error::internal("parent has no partition map"))?;
             if map.route(&key, &mut encoded)? != Some(child) {
+                return Ok(false);
+            }
+            if map.default_partition() == Some(child)
+                && let Some(pending) = catalog.map_with_pending(level.parent)?
+                && pending.route(&key, &mut encoded)? != Some(child)
+            {
                 return Ok(false);
             }
             child = level.parent;

@@ -198,14 +198,11 @@ fn check_fits(
     bound: &PartitionBound,
 ) -> Result<()> {
     let catalog = ctx.catalog();
-    let mut map = map_of(&catalog, parent.oid)?.clone();
     // Older snapshots still have what is being detached.
-    for pending in catalog.pending_detaches(parent.oid) {
-        let bound = pending.partition_of.as_ref().and_then(|of| of.bound.as_ref());
-        if bound.is_some_and(|bound| map.attach(pending.oid, bound).is_err()) {
-            return Err(Error::internal("a partition that is being detached has no place"));
-        }
-    }
+    let mut map = match catalog.map_with_pending(parent.oid)? {
+        Some(map) => map,
+        None => map_of(&catalog, parent.oid)?.clone(),
+    };
     let Err(refused) = map.attach(partition.oid, bound) else { return Ok(()) };
     let location = place_of(written, &refused);
     let name_of = |oid: Oid| catalog.relation(oid).map_or("?".into(), |r| r.name.to_string());
@@ -265,7 +262,8 @@ pub(super) fn check_rows(
         let mut evaluator = RowEvaluator::new(ctx, &exprs)?;
         let table = TableAccess::open(ctx.store.database(), &leaf)?;
         let catalog = ctx.catalog();
-        let map = map_of(&catalog, parent.oid)?;
+        let pending = catalog.map_with_pending(parent.oid)?;
+        let map = pending.as_ref().map_or_else(|| map_of(&catalog, parent.oid), Ok)?;
         let mut scratch = Vec::new();
         let checked = scan_rows(ctx, &table, &mut |_, row| match map
             .route(evaluator.evaluate(row)?, &mut scratch)?
