@@ -48,8 +48,8 @@ pub use index::{
     Candidates, IndexBatch, IndexCursor, IndexEntry, IndexInsert, IndexStore, Visibility,
 };
 pub use lock::{
-    AdvisoryScope, LockManager, LockOptions, LockReport, LockTag, LockWait, RelationLockMode,
-    RelationUsers, RowLockMode, SharedMode,
+    AdvisoryScope, LeavesLockMode, LockManager, LockOptions, LockReport, LockTag, LockWait,
+    RelationLockMode, RelationUsers, RowLockMode, SharedMode,
 };
 pub use new_rows::NewRows;
 pub use overflow::{OverflowRef, OverflowStore};

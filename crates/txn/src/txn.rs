@@ -14,8 +14,8 @@ use crate::database::PlantedBug;
 use crate::database::{Database, SessionHandle, SessionInner};
 use crate::files::{DroppedFile, RelFileNumber};
 use crate::lock::{
-    Acquire, AdvisoryScope, LockPosition, LockTag, LockWait, RelationLockMode, RelationUsers,
-    SharedMode,
+    Acquire, AdvisoryScope, LeavesLockMode, LockPosition, LockTag, LockWait, RelationLockMode,
+    RelationUsers, SharedMode,
 };
 use crate::recovery::{RECORD_ABORT, RECORD_COMMIT, RECORD_DROPS, RECORD_NOTE};
 use crate::rollback::Undoer;
@@ -615,6 +615,14 @@ impl Txn {
         let locks = &self.database().locks;
         let acquired = locks.lock_relation(self.shared(), oid, mode, false)?;
         Ok(matches!(acquired, Acquire::Granted))
+    }
+
+    /// Locks the files of a partitioned table's leaves until the transaction ends: who reads
+    /// leaves one after the other and locks each at its turn keeps them from being given new
+    /// files before that. `Ok(None)`: granted.
+    pub fn lock_leaves(&self, table: u32, mode: LeavesLockMode) -> Result<Option<LockWait>> {
+        let locks = &self.database().locks;
+        Ok(wait_of(locks.lock_leaves(self.shared(), table, mode)?))
     }
 
     /// The transactions of other sessions that use a relation now.

@@ -10,7 +10,7 @@ use super::{DdlContext, extension, files_of, partition};
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_sql::ast::{DropStmt, ObjectKind, ObjectName, ObjectRef, RangeVar, TruncateStmt};
-use steppe_txn::RelationLockMode;
+use steppe_txn::{LeavesLockMode, RelationLockMode};
 use steppe_types::{Error, Oid, Result, SqlState};
 
 /// DROP of any kind; returns the command tag.
@@ -298,6 +298,7 @@ fn drop_schemas(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<()> {
 /// TRUNCATE: new empty trees in place of the old ones, which go at commit.
 pub(crate) fn truncate(ctx: &mut DdlContext<'_>, truncate: &TruncateStmt) -> Result<()> {
     for name in &truncate.relations {
+        replace_among_leaves(ctx, name)?;
         let table = ctx.open_table(name, RelationLockMode::AccessExclusive)?;
         if table.kind == RelKind::PartitionedTable && !name.inherit {
             return Err(Error::new(
@@ -320,6 +321,19 @@ pub(crate) fn truncate(ctx: &mut DdlContext<'_>, truncate: &TruncateStmt) -> Res
                 super::sequence::restart_owned(ctx, table.oid)?;
             }
         }
+    }
+    Ok(())
+}
+
+/// Waits for those who read the leaves above a partition in turn and may come to it. The
+/// partition is not locked yet: they would wait for that, and this for them.
+fn replace_among_leaves(ctx: &mut DdlContext<'_>, name: &RangeVar) -> Result<()> {
+    let mut below = ctx.find(name)?;
+    while let Some(of) = below.as_ref().and_then(|table| table.partition_of.as_ref()) {
+        if let Some(wait) = ctx.txn.lock_leaves(of.parent, LeavesLockMode::Replace)? {
+            ctx.services.block_on(wait)?;
+        }
+        below = ctx.catalog().relation(of.parent).cloned();
     }
     Ok(())
 }

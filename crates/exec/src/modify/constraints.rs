@@ -7,8 +7,8 @@ use crate::context::ExecContext;
 use crate::env::FnContext;
 use crate::expr::Row;
 use crate::io::to_text;
-use steppe_catalog::{IndexKey, Relation};
 use steppe_catalog::system::definitions;
+use steppe_catalog::{IndexKey, Relation};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// A value in a detail is cut to so many bytes.

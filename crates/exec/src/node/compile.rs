@@ -120,6 +120,7 @@ impl PlanCompiler<'_, '_> {
                     template_id,
                     leaves: LeafCache::default(),
                     pruning: ScanPruning::new(&rel.relation, conditions, order),
+                    is_parameterized: PartitionScanPlan::is_parameterized(conditions),
                     partners: partners.iter().map(Partner::new).collect(),
                 }))
             }

@@ -7,8 +7,10 @@
 //! Who reads to the end locks all leaves before the first row, as PostgreSQL does when it plans:
 //! whoever waits for a leaf's lock must not have locked rows of another one meanwhile, which a
 //! third may wait for, and rows must not have been sent when a leaf turns out to be overtaken.
-//! Where the reader may stop early (LIMIT, a cursor) a leaf is locked when its turn comes, so
-//! that no more of them are touched; if rows are locked, too, a few leaves are locked at a time.
+//! Where the reader may stop early (LIMIT, a cursor), or comes again with other values (a join's
+//! inner side), and there are many leaves, each is locked when its turn comes, so that no more of
+//! them are touched; if rows are locked, too, a few leaves are locked at a time. What must not
+//! happen until then, that a leaf gets a new file (TRUNCATE), is held off by one lock for all.
 
 use super::merge_append::MergedInputs;
 use super::{
@@ -29,8 +31,9 @@ use hashbrown::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use steppe_catalog::Relation;
+use steppe_sql::expr::Expr;
 use steppe_sql::plan::{PartnerTable, PlanNode, PlannedStmt, ScanRelation};
-use steppe_txn::{IsolationLevel, RelationLockMode};
+use steppe_txn::{IsolationLevel, LeavesLockMode, RelationLockMode};
 use steppe_types::{Error, Oid, Result};
 
 /// So many leaves are looked for at first: mostly all that there are, or all that LIMIT needs.
@@ -49,6 +52,8 @@ pub(crate) struct PartitionScanPlan {
     pub(crate) leaves: LeafCache<LeafScan>,
     /// Which leaves can have rows.
     pub(crate) pruning: ScanPruning,
+    /// They depend on an outer row: each rescan may come to others.
+    pub(crate) is_parameterized: bool,
     /// What is joined leaf by leaf.
     pub(crate) partners: Box<[Partner]>,
 }
@@ -87,6 +92,8 @@ struct PartitionScanNode {
     leaves: Option<Leaves>,
     /// The leaves that are known are locked.
     are_locked: bool,
+    /// No leaf gets a new file.
+    are_kept: bool,
     /// The rows are read again, mostly with other values of parameters.
     is_rescan: bool,
     /// With EXPLAIN ANALYZE a leaf's scan has counters, and is kept for its rescans.
@@ -112,6 +119,7 @@ pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
         plan,
         leaves: None,
         are_locked: false,
+        are_kept: false,
         is_rescan: false,
         analyzed: HashMap::new(),
         next: 0,
@@ -123,6 +131,16 @@ pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
 impl PartitionScanPlan {
     fn mode(&self, rel: &ScanRelation) -> RelationLockMode {
         lock_mode_of(&self.stmt, rel.relation.oid)
+    }
+
+    /// Whether conditions depend on an outer row.
+    pub(crate) fn is_parameterized(conditions: &[Expr]) -> bool {
+        fn reads_parameter(expr: &Expr) -> bool {
+            let mut found = matches!(expr, Expr::ExecParam { .. });
+            expr.for_each_child(&mut |child| found |= reads_parameter(child));
+            found
+        }
+        conditions.iter().any(reads_parameter)
     }
 
     /// Whether rows are locked as they are read.
@@ -147,6 +165,22 @@ impl PartitionScanPlan {
             true => leaves.iter().try_for_each(|leaf| self.locked(*leaf, cx).map(drop)),
             false => Ok(()),
         }
+    }
+
+    /// Keeps all leaves, of which few are locked, from being given new files.
+    fn keep_files(&self, cx: &mut ExecContext) -> Result<()> {
+        for table in std::iter::once(&self.rel).chain(self.partners.iter().map(|p| &p.rel)) {
+            let wait = cx.txn()?.txn.lock_leaves(table.relation.oid, LeavesLockMode::Read)?;
+            if let Some(wait) = wait {
+                cx.functions.services.block_on(wait)?;
+            }
+        }
+        if cx.functions.services.newer_catalog(&cx.functions.catalog).is_none() {
+            return Ok(());
+        }
+        // Whether one of them has been given one since the snapshot was taken.
+        let leaves = self.find_leaves(cx, usize::MAX)?;
+        leaves.oids.iter().try_for_each(|leaf| self.locked(*leaf, cx).map(drop))
     }
 
     /// A leaf that is locked, and what corresponds to it; `None` if it has gone.
@@ -307,7 +341,14 @@ impl PartitionScanNode {
     ) -> Result<Leaves> {
         let scan = scan_in(&self.plan)?;
         let found = scan.find_leaves(cx, wanted)?;
-        self.are_locked = reads_all || !self.is_rescan && scan.locks_rows();
+        let are_few = found.is_complete && wanted == LEAVES_AT_FIRST;
+        let locks = !self.is_rescan && (are_few || scan.locks_rows());
+        self.are_locked = reads_all || locks;
+        let are_all = reads_all || locks && found.is_complete;
+        if !self.are_kept && (!are_all || scan.is_parameterized) {
+            scan.keep_files(cx)?;
+            self.are_kept = true;
+        }
         if self.are_locked {
             scan.lock(&found.oids, cx)?;
         }

@@ -24,6 +24,7 @@ mod create_as;
 mod cursor;
 mod explain;
 mod extended;
+mod lock;
 pub(crate) mod plan;
 mod portal;
 mod run;

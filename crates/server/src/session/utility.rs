@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use steppe_exec::ddl::{self, DdlContext};
-use steppe_sql::ast::{self, AlterTableStmt, DiscardTarget, LockStmt, ReindexStmt, Statement};
+use steppe_sql::ast::{self, AlterTableStmt, DiscardTarget, ReindexStmt, Statement};
 use steppe_sql::bind::typename::resolve_type_name;
 use steppe_sql::bind::{self, BindContext, Params};
 use steppe_sql::expr::TypeRef;
@@ -266,25 +266,6 @@ impl Session {
         Ok(())
     }
 
-    async fn lock_tables(&mut self, lock: &LockStmt) -> Result<CommandTag> {
-        self.require_block("LOCK TABLE")?;
-        let mode = lock_mode(lock.mode);
-        for relation in &lock.relations {
-            let oid = self.find_relation(relation)?.oid;
-            let txn = self.xact.txn()?;
-            if lock.nowait {
-                if !txn.try_lock_relation(oid, mode)? {
-                    let message =
-                        format!("could not obtain lock on relation \"{}\"", relation.name);
-                    return Err(Error::new(SqlState::LOCK_NOT_AVAILABLE, message));
-                }
-            } else if let Some(wait) = txn.lock_relation(oid, mode)? {
-                wait.await?;
-            }
-        }
-        Ok(CommandTag::Plain("LOCK TABLE"))
-    }
-
     /// A relation by name along the search path (RangeVarGetRelid: errors have no position).
     pub(super) fn find_relation(
         &self,
@@ -459,19 +440,6 @@ impl Session {
                 Ok(CommandTag::Plain("DEALLOCATE"))
             }
         }
-    }
-}
-
-fn lock_mode(mode: ast::LockMode) -> RelationLockMode {
-    match mode {
-        ast::LockMode::AccessShare => RelationLockMode::AccessShare,
-        ast::LockMode::RowShare => RelationLockMode::RowShare,
-        ast::LockMode::RowExclusive => RelationLockMode::RowExclusive,
-        ast::LockMode::ShareUpdateExclusive => RelationLockMode::ShareUpdateExclusive,
-        ast::LockMode::Share => RelationLockMode::Share,
-        ast::LockMode::ShareRowExclusive => RelationLockMode::ShareRowExclusive,
-        ast::LockMode::Exclusive => RelationLockMode::Exclusive,
-        ast::LockMode::AccessExclusive => RelationLockMode::AccessExclusive,
     }
 }
 

@@ -30,7 +30,7 @@ fn wait_event(
         return (
             Some("Lock"),
             Some(match tag {
-                LockTag::Relation(_) => "relation",
+                LockTag::Relation(_) | LockTag::Leaves(_) => "relation",
                 LockTag::Row(..) => "tuple",
                 LockTag::Transaction(_) => "transactionid",
                 LockTag::Session(_) => "virtualxid",

@@ -25,7 +25,7 @@ struct Target {
 fn target(tag: LockTag, tables: &HashMap<u64, Oid>) -> Target {
     let database = Some(POSTGRES_DATABASE);
     match tag {
-        LockTag::Relation(oid) => {
+        LockTag::Relation(oid) | LockTag::Leaves(oid) => {
             Target { kind: "relation", database, relation: Some(oid), ..Target::default() }
         }
         LockTag::Row(root, row) => Target {

@@ -12,7 +12,7 @@ use steppe_types::{Error, Result, SqlState};
 use super::monitor::{Monitor, Watch};
 use super::table::Shard;
 use super::wait::{LockWait, WaitState, Waiter};
-use super::{LockTag, Mode, RelationLockMode, RowLockMode, SharedMode};
+use super::{LeavesLockMode, LockTag, Mode, RelationLockMode, RowLockMode, SharedMode};
 use crate::session::{SessionRegistry, SessionShared};
 
 const SHARDS: usize = 64;
@@ -323,6 +323,21 @@ impl LockManager {
         }
         held.order.push((tag, mode));
         Ok(())
+    }
+
+    /// Locks the files of a partitioned table's leaves.
+    pub(crate) fn lock_leaves(
+        self: &Arc<Self>,
+        session: &Arc<SessionShared>,
+        table: u32,
+        mode: LeavesLockMode,
+    ) -> Result<Acquire> {
+        let tag = LockTag::Leaves(table);
+        if self.holds(session.pid(), tag, mode as u8) {
+            return Ok(Acquire::Granted);
+        }
+        self.note(session, tag, mode as u8)?;
+        Ok(self.acquire(session, tag, mode as u8, true, true))
     }
 
     /// Asks for an advisory lock; `Ok(None)` if granted.

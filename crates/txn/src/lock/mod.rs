@@ -50,6 +50,8 @@ use std::fmt;
 pub enum LockTag {
     /// A relation, by oid.
     Relation(u32),
+    /// The files of a partitioned table's leaves, by the table's oid.
+    Leaves(u32),
     /// A row: the root page of its table's tree, and its row id.
     Row(u64, u64),
     /// The end of a transaction.
@@ -97,6 +99,16 @@ pub enum RowLockMode {
     NoKeyUpdate = 2,
     /// FOR UPDATE: what DELETE and an UPDATE of the key take.
     Update = 3,
+}
+
+/// The modes for the files of a partitioned table's leaves: each goes together with itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum LeavesLockMode {
+    /// Leaves are read that are not locked yet.
+    Read = 0,
+    /// A leaf gets a new file.
+    Replace = 1,
 }
 
 /// Two modes, for transactions and advisory keys.
@@ -149,12 +161,15 @@ const ROW_CONFLICTS: [u8; 4] = [0b1000, 0b1100, 0b1110, 0b1111];
 
 const SHARED_CONFLICTS: [u8; 2] = [0b10, 0b11];
 
+const LEAVES_CONFLICTS: [u8; 2] = [0b10, 0b01];
+
 impl LockTag {
     /// The mask of modes that `mode` conflicts with.
     pub(crate) fn conflicts(&self, mode: Mode) -> u8 {
         let mode = usize::from(mode);
         match self {
             LockTag::Relation(_) => RELATION_CONFLICTS[mode & 7],
+            LockTag::Leaves(_) => LEAVES_CONFLICTS[mode & 1],
             LockTag::Row(..) => ROW_CONFLICTS[mode & 3],
             _ => SHARED_CONFLICTS[mode & 1],
         }
@@ -178,6 +193,7 @@ impl LockTag {
         let mode = usize::from(mode);
         match self {
             LockTag::Relation(_) => RELATION[mode & 7],
+            LockTag::Leaves(_) => ["ShareLock", "RowExclusiveLock"][mode & 1],
             LockTag::Row(..) => ROW[mode & 3],
             _ => ["ShareLock", "ExclusiveLock"][mode & 1],
         }
@@ -192,6 +208,9 @@ impl fmt::Display for Described {
         let database = self.1;
         match self.0 {
             LockTag::Relation(oid) => write!(f, "relation {oid} of database {database}"),
+            LockTag::Leaves(oid) => {
+                write!(f, "partitions of relation {oid} of database {database}")
+            }
             LockTag::Row(root, row) => {
                 write!(f, "tuple {row} of tree {root} of database {database}")
             }

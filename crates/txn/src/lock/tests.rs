@@ -340,6 +340,24 @@ fn savepoints_release_what_came_after_them() {
 }
 
 #[test]
+fn files_of_leaves_are_kept_or_replaced() {
+    let bench = bench(4);
+    let ask = |who: usize, mode| match bench.manager.lock_leaves(&bench.sessions[who], 7, mode) {
+        Ok(Acquire::Wait(wait)) => Some(wait),
+        Ok(_) => None,
+        Err(error) => panic!("{error:?}"),
+    };
+    assert!(ask(0, LeavesLockMode::Read).is_none() && ask(1, LeavesLockMode::Read).is_none());
+    let wait = ask(2, LeavesLockMode::Replace).expect("readers are in the way");
+    assert!(ask(0, LeavesLockMode::Read).is_none(), "who has it is not kept waiting");
+    bench.end(0);
+    assert!(!wait.is_finished());
+    bench.end(1);
+    assert!(wait.is_finished() && ask(3, LeavesLockMode::Replace).is_none());
+    assert!(ask(0, LeavesLockMode::Read).is_some());
+}
+
+#[test]
 fn session_advisory_locks_count_and_outlive_the_transaction() {
     let bench = bench(2);
     let tag = LockTag::AdvisoryBig(42);
