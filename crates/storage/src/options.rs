@@ -17,7 +17,8 @@ pub struct StoreOptions {
     pub dir: PathBuf,
     /// Pages kept in memory at most (shared_buffers). At least 32.
     pub pool_pages: usize,
-    /// Size of the address space, in pages: the largest data file.
+    /// Size of the address space, in pages: the largest data file. It is less where the process
+    /// may not have so much.
     pub max_pages: u64,
     /// Run a background thread that keeps clean pages at hand and syncs the log.
     /// Without it everything happens inline in the calling threads, repeatably.

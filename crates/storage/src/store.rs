@@ -431,7 +431,7 @@ impl Inner {
         let file_pages = (data.len()? / PAGE_SIZE as u64).max(redone.file_pages);
         data.allocate(file_pages * PAGE_SIZE as u64)?;
         let (words, missing) = recovery::read_bitmaps(&pool, file_pages)?;
-        let space = Space::new(data, options.max_pages, file_pages, words);
+        let space = Space::new(data, pool.max_pages(), file_pages, words);
         let summary = RecoverySummary {
             created,
             redo: control.redo,

@@ -137,15 +137,6 @@ pub(crate) fn entry(page: PageRef<'_>, index: usize) -> Option<Entry> {
     })
 }
 
-#[inline]
-fn compare_slot(page: PageRef<'_>, index: usize, head: u32, suffix: &[u8]) -> Ordering {
-    let slot = slot(page, index);
-    slot_head(slot).cmp(&head).then_with(|| {
-        let (offset, len) = slot_key(slot);
-        page.compare(offset, len, suffix)
-    })
-}
-
 /// The first slot in `from..count` whose head is not below `head` (or not at or
 /// below it), without branches that depend on the keys.
 #[inline]
@@ -315,6 +306,9 @@ pub(crate) fn validate(page: PageRef<'_>) -> Result<(), &'static str> {
         let Some(entry) = entry.filter(|_| key_offset.is_multiple_of(2)) else {
             return Err("entry outside the page");
         };
+        if slot_head(slot(page, index)) != page.head_of(key_offset, key_len) {
+            return Err("slot and key differ");
+        }
         if level(page) > 0 && entry.value_len != CHILD_LEN {
             return Err("child pointer of a wrong length");
         }
@@ -352,9 +346,11 @@ impl Taken {
     }
 }
 
+/// Whether a slot's key comes behind the one before it.
 fn in_order(page: PageRef<'_>, index: usize) -> bool {
-    let (offset, len) = slot_key(slot(page, index - 1));
-    let mut previous = Vec::with_capacity(len);
-    page.append_to(offset, len, &mut previous)
-        && compare_slot(page, index, head(&previous), &previous) == Ordering::Greater
+    let (before, this) = (slot(page, index - 1), slot(page, index));
+    match slot_head(before).cmp(&slot_head(this)) {
+        Ordering::Equal => page.compare_ranges(slot_key(before), slot_key(this)) == Ordering::Less,
+        heads => heads == Ordering::Less,
+    }
 }

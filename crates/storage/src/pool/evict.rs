@@ -150,7 +150,7 @@ impl Pool {
     }
 
     /// The page's dirty copy for the writer, if it is dirty and can be copied now.
-    pub(super) fn copy_dirty(&self, id: PageId, target: &mut super::PageBuf) -> Copied {
+    pub(super) fn copy_dirty(&self, id: PageId, target: &mut super::memory::PageBuf) -> Copied {
         latch::copy_dirty(self.memory.state(id), || self.page(id).copy_page(target))
     }
 

@@ -79,8 +79,19 @@ pub(crate) struct PageMemory {
 }
 
 impl PageMemory {
-    /// Reserves address space for `max_pages` pages. All states start as 0.
-    pub(crate) fn new(max_pages: u64) -> io::Result<PageMemory> {
+    /// Reserves address space for `max_pages` pages, or for as many as the process may have
+    /// (`ulimit -v`, a checker's own limits), but for `min_pages` at least. All states start as 0.
+    pub(crate) fn new(mut max_pages: u64, min_pages: u64) -> io::Result<PageMemory> {
+        loop {
+            match Self::reserve(max_pages) {
+                Err(e) if max_pages / 2 < min_pages => return Err(e),
+                Err(_) => max_pages /= 2,
+                memory => return memory,
+            }
+        }
+    }
+
+    fn reserve(max_pages: u64) -> io::Result<PageMemory> {
         let too_large = || io::Error::other("address space for the buffer pool is too large");
         let count = usize::try_from(max_pages).map_err(|_| too_large())?;
         let pages = Mapping::new(count.checked_mul(PAGE_SIZE).ok_or_else(too_large)?)?;
@@ -305,6 +316,32 @@ impl<'a> PageRef<'a> {
         len.cmp(&other.len())
     }
 
+    /// Compares two ranges, which must lie in the page, as byte strings.
+    pub(crate) fn compare_ranges(self, a: (usize, usize), b: (usize, usize)) -> Ordering {
+        assert!(in_page(a.0, a.1) && in_page(b.0, b.1));
+        let common = a.1.min(b.1);
+        let mut at = 0;
+        while at < common {
+            let chunk = (common - at).min(8);
+            match self.big_endian(a.0 + at, chunk).cmp(&self.big_endian(b.0 + at, chunk)) {
+                Ordering::Equal => at += chunk,
+                unequal => return unequal,
+            }
+        }
+        a.1.cmp(&b.1)
+    }
+
+    /// The range's first four bytes as a number that sorts as they do, zeros behind a shorter
+    /// one. It must lie in the page.
+    #[inline]
+    pub(crate) fn head_of(self, offset: usize, len: usize) -> u32 {
+        assert!(in_page(offset, len));
+        match len {
+            0 => 0,
+            _ => (self.big_endian(offset, len.min(4)) >> 32) as u32,
+        }
+    }
+
     /// Copies the whole page.
     pub(crate) fn copy_page(self, target: &mut PageBuf) {
         // SAFETY: a whole page to a whole page.
@@ -440,14 +477,29 @@ mod tests {
         for a in words {
             buffer.page_mut().write(100, a);
             for b in words {
+                buffer.page_mut().write(200, b);
+                let ranges = ((100, a.len()), (200, b.len()));
+                assert_eq!(
+                    buffer.page().compare_ranges(ranges.0, ranges.1),
+                    a.cmp(b),
+                    "{a:?} {b:?}"
+                );
                 assert_eq!(buffer.page().compare(100, a.len(), b), a.cmp(b), "{a:?} {b:?}");
             }
         }
     }
 
     #[test]
+    fn fewer_addresses_than_asked_for_will_do() {
+        // No processor has so many.
+        let memory = PageMemory::new(1 << 48, 16).unwrap();
+        assert!((16..1 << 48).contains(&memory.max_pages()));
+        assert!(PageMemory::new(1 << 48, 1 << 47).is_err());
+    }
+
+    #[test]
     fn discarded_pages_read_as_zeros() {
-        let memory = PageMemory::new(16).unwrap();
+        let memory = PageMemory::new(16, 16).unwrap();
         // SAFETY: single-threaded test; no second PageMut of the page.
         unsafe { memory.page_mut(PageId(3)) }.write(10, b"hello");
         assert_eq!(memory.page(PageId(3)).u8_at(10), b'h');

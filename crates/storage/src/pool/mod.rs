@@ -27,8 +27,9 @@ use crate::error::{Result, StorageError};
 use crate::page::{self, Bad};
 use crate::types::{PAGE_SIZE, PageId};
 use crate::usage;
-use memory::{PageBuf, PageMemory, PageMut, PageRef};
+use memory::{PageMemory, PageMut, PageRef};
 use parking_lot::Mutex;
+use scratch::ScratchPage;
 use state::{EVICTED, LATCHED, REFERENCED, UNLATCHED, with_latch};
 use std::path::Path;
 use std::sync::Arc;
@@ -89,15 +90,19 @@ impl Backoff {
 }
 
 impl Pool {
-    /// An empty pool over `file`.
+    /// An empty pool over `file`, of at most `max_pages`. What the file has by now fits it, and
+    /// `capacity` pages do.
     pub(crate) fn new(
         capacity: usize,
         max_pages: u64,
         file: Arc<dyn steppe_vfs::File>,
         writeback: WriteBack,
     ) -> Result<Pool> {
-        let memory = PageMemory::new(max_pages).map_err(|e| {
-            StorageError::Invalid(format!("could not reserve memory for the buffer pool: {e}"))
+        let min_pages = (file.len()? / PAGE_SIZE as u64).max(capacity as u64).saturating_mul(2);
+        let memory = PageMemory::new(max_pages, min_pages.min(max_pages)).map_err(|e| {
+            let bytes = min_pages * PAGE_SIZE as u64;
+            let what = format!("could not reserve {bytes} bytes of addresses for pages: {e}");
+            StorageError::Invalid(what)
         })?;
         let slots = u32::try_from(capacity)
             .map_err(|_| StorageError::Invalid("too many shared buffers".into()))?;
@@ -284,9 +289,11 @@ impl Pool {
             return Ok(());
         }
         let id = guard.id;
-        let mut buffer = PageBuf::zeroed();
+        // Verified before it is where readers look.
+        let mut buffer = ScratchPage::new();
+        let read = self.file.read_at(buffer.bytes_mut(), id.0 * PAGE_SIZE as u64)?;
         // A file that ends before the page reads as zeros.
-        self.file.read_at(buffer.bytes_mut(), id.0 * PAGE_SIZE as u64)?;
+        buffer.bytes_mut()[read..].fill(0);
         self.counters.read.fetch_add(1, Ordering::Relaxed);
         usage::read();
         match (page::verify(&buffer, id), load) {

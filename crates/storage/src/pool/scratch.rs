@@ -1,4 +1,4 @@
-//! Private pages for scans, whose memory threads use again.
+//! Private pages for scans and for reading the file, whose memory threads use again.
 
 use super::memory::PageBuf;
 use std::cell::RefCell;
