@@ -16,12 +16,11 @@ use crate::context::ExecContext;
 use crate::env::FnContext;
 use crate::expr::Compiler;
 use crate::partition::{
-    ByLeaf, ColumnMap, Definition, HANDLES_MAX, PartitionCheck, RouteBuffers, Router, index_above,
-    leaf_in, lock_leaf,
+    ByLeaf, ColumnMap, Definition, HANDLES_MAX, Models, PartitionCheck, RouteBuffers, Router,
+    index_above, leaf_in, lock_leaf,
 };
 use crate::statement::no_plan;
 use hashbrown::HashMap;
-use parking_lot::RwLock;
 use std::borrow::Cow;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
@@ -40,17 +39,7 @@ pub(crate) struct Partitioned {
     router: Option<Router>,
     /// By leaf, with the epoch of the catalog that it is as in.
     targets: ByLeaf<(u64, Arc<Target>)>,
-    /// Leaves that others are defined like, in that catalog.
-    models: RwLock<(u64, Vec<Arc<Model>>)>,
-}
-
-/// So many kinds of leaves share what is compiled; of others each is its own kind.
-const MODELS_MAX: usize = 16;
-
-/// A leaf, compiled for all that are defined alike.
-struct Model {
-    leaf: Definition,
-    target: Arc<Target>,
+    models: Models<Arc<Target>>,
 }
 
 /// The leaves that an execution has opened; `None`: it has gone.
@@ -114,7 +103,7 @@ impl Partitioned {
             arbiters: modify.on_conflict.as_ref().map(|c| c.arbiters.clone().into()),
             router: is_partitioned.then(|| Router::new(table)),
             targets: ByLeaf::new(HANDLES_MAX),
-            models: RwLock::default(),
+            models: Models::default(),
         }))
     }
 
@@ -213,23 +202,11 @@ impl Partitioned {
         catalog: &Arc<Catalog>,
         database: &Database,
     ) -> Result<Arc<Target>> {
-        let find = || {
-            let models = self.models.read();
-            let models = models.1.iter().filter(|_| models.0 == catalog.epoch);
-            models.into_iter().find(|model| model.leaf.is_like(&leaf)).cloned()
-        };
-        if let Some(model) = find() {
-            return model.target.open_alike(database, &leaf).map(Arc::new);
+        if let Some(model) = self.models.of(&leaf, catalog.epoch) {
+            return model.compiled.open_alike(database, &leaf).map(Arc::new);
         }
         let target = Arc::new(self.compile(&leaf, catalog, database)?);
-        let mut models = self.models.write();
-        if models.0 != catalog.epoch {
-            *models = (catalog.epoch, Vec::new());
-        }
-        if models.1.len() < MODELS_MAX {
-            models.1.push(Arc::new(Model { leaf, target: target.clone() }));
-        }
-        Ok(target)
+        Ok(self.models.put(leaf, catalog.epoch, target).compiled.clone())
     }
 
     fn compile(

@@ -3,6 +3,7 @@
 //! Most partitions differ in nothing but their names, their bounds and their files. What is
 //! compiled for one of them then serves all, with each one's own handles put in.
 
+use parking_lot::RwLock;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, ConstraintKind, IndexInfo, PartitionOf, Relation};
 use steppe_types::Oid;
@@ -30,6 +31,50 @@ impl Definition {
             && checks(a).eq(checks(b))
             && self.indexes.len() == other.indexes.len()
             && self.indexes.iter().zip(&other.indexes).all(|(a, b)| is_like_index(a, b))
+    }
+}
+
+/// So many kinds of leaves share what is compiled; of others each is its own kind.
+const MODELS_MAX: usize = 16;
+
+/// What a statement has compiled for leaves, each for all that are defined alike, as long as the
+/// catalog is the same.
+pub(crate) struct Models<T> {
+    /// With the epoch of the catalog that they are as in.
+    of_epoch: RwLock<(u64, Vec<Arc<Model<T>>>)>,
+}
+
+/// A leaf, and what was compiled for it.
+pub(crate) struct Model<T> {
+    pub(crate) leaf: Definition,
+    pub(crate) compiled: T,
+}
+
+impl<T> Default for Models<T> {
+    fn default() -> Models<T> {
+        Models { of_epoch: RwLock::default() }
+    }
+}
+
+impl<T> Models<T> {
+    /// The one that serves a leaf.
+    pub(crate) fn of(&self, leaf: &Definition, epoch: u64) -> Option<Arc<Model<T>>> {
+        let models = self.of_epoch.read();
+        let mut models = models.1.iter().filter(|_| models.0 == epoch);
+        models.find(|model| model.leaf.is_like(leaf)).cloned()
+    }
+
+    /// Keeps what was compiled for a leaf, if there is room.
+    pub(crate) fn put(&self, leaf: Definition, epoch: u64, compiled: T) -> Arc<Model<T>> {
+        let model = Arc::new(Model { leaf, compiled });
+        let mut models = self.of_epoch.write();
+        if models.0 != epoch {
+            *models = (epoch, Vec::new());
+        }
+        if models.1.len() < MODELS_MAX {
+            models.1.push(model.clone());
+        }
+        model
     }
 }
 

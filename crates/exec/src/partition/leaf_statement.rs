@@ -18,7 +18,7 @@
 //! pruning), and its new rows stay there: an UPDATE that assigns to a column of a key is not
 //! among these statements.
 
-use super::alike::Definition;
+use super::alike::{Definition, Model, Models};
 use super::cache::{ByLeaf, ByPlace, HANDLES_MAX};
 use super::pruning::{LeafRouting, SlotValue};
 use super::{ColumnMap, LeafMember, LeafSet, LeafTemplate, ScanPruning};
@@ -27,7 +27,6 @@ use crate::modify::ModifyPlan;
 use crate::node::{CNode, CPlan};
 use crate::point::{PointPlan, PointTable};
 use crate::statement::CompiledStmt;
-use parking_lot::RwLock;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
 use steppe_partition::RoutedPartition;
@@ -49,17 +48,7 @@ pub(crate) struct LeafStatements {
     points: ByPlace<Option<LeafPoint>>,
     /// Those of leaves that have no place.
     other_points: ByLeaf<Option<Arc<LeafPoint>>>,
-    /// What they are compiled for.
-    models: RwLock<Vec<Arc<Model>>>,
-}
-
-/// So many kinds of leaves share point statements; of others each is its own kind.
-const MODELS_MAX: usize = 16;
-
-/// A leaf, and the point statement that serves all that are defined alike.
-struct Model {
-    leaf: Definition,
-    statement: Arc<CompiledStmt>,
+    models: Models<Arc<CompiledStmt>>,
 }
 
 /// A leaf's handles, as a point statement uses them.
@@ -71,6 +60,33 @@ pub(crate) struct LeafPoint {
 }
 
 impl LeafPoint {
+    /// The statement over a leaf that is defined as the model is.
+    fn of(
+        model: &Model<Arc<CompiledStmt>>,
+        leaf: &Definition,
+        database: &Database,
+    ) -> Result<LeafPoint> {
+        let statement = &model.compiled;
+        let scan = PointPlan::scan(statement.root());
+        let scan = scan.ok_or_else(|| Error::internal("point statement without a look-up"))?;
+        let others = match statement.point() {
+            Some(PointPlan::Change { others, .. }) => &others[..],
+            _ => &[],
+        };
+        let open = |index: &IndexAccess| {
+            let mut pairs = model.leaf.indexes.iter().zip(&leaf.indexes);
+            let found = pairs.find(|(its, _)| its.oid == index.relation.oid);
+            let (_, relation) = found.ok_or_else(|| Error::internal("leaf without an index"))?;
+            index.open_alike(database, relation)
+        };
+        Ok(LeafPoint {
+            index: open(&scan.index)?,
+            table: scan.table.open_alike(database, &leaf.table),
+            others: others.iter().map(open).collect::<Result<_>>()?,
+            statement: statement.clone(),
+        })
+    }
+
     /// The statement, which was compiled for this leaf or one like it.
     pub(crate) fn statement(&self) -> &CompiledStmt {
         &self.statement
@@ -126,7 +142,7 @@ impl LeafStatements {
             points: ByPlace::new(routing.partitions()),
             other_points: ByLeaf::new(HANDLES_MAX),
             routing,
-            models: RwLock::default(),
+            models: Models::default(),
         })))
     }
 
@@ -188,22 +204,15 @@ impl LeafStatements {
         let relation = catalog.relation(leaf);
         let relation = relation.ok_or_else(|| Error::internal("routed to no relation"))?;
         let definition = Definition::of(relation, catalog);
-        let alike = |model: &&Arc<Model>| model.leaf.is_like(&definition);
-        let model = self.models.read().iter().find(alike).cloned();
-        if let Some(model) = model {
-            return model.point(&definition, database).map(Some);
+        if let Some(model) = self.models.of(&definition, catalog.epoch) {
+            return LeafPoint::of(&model, &definition, database).map(Some);
         }
         let statement = self.statement(stmt, leaf, catalog, database)?;
         let Some(statement) = statement.filter(|statement| statement.is_point()) else {
             return Ok(None);
         };
-        let model = Arc::new(Model { leaf: definition, statement });
-        let made = model.point(&model.leaf, database)?;
-        let mut models = self.models.write();
-        if models.len() < MODELS_MAX {
-            models.push(model);
-        }
-        Ok(Some(made))
+        let model = self.models.put(definition, catalog.epoch, statement);
+        LeafPoint::of(&model, &model.leaf, database).map(Some)
     }
 
     /// The statement about a leaf, if it has one.
@@ -265,30 +274,6 @@ impl LeafStatements {
             alias: self.rel.alias.clone(),
         };
         self.template.plan_of(catalog, &LeafSet { members: vec![member] })
-    }
-}
-
-impl Model {
-    /// The statement over a leaf that is defined as the model is.
-    fn point(&self, leaf: &Definition, database: &Database) -> Result<LeafPoint> {
-        let scan = PointPlan::scan(self.statement.root());
-        let scan = scan.ok_or_else(|| Error::internal("point statement without a look-up"))?;
-        let others = match self.statement.point() {
-            Some(PointPlan::Change { others, .. }) => &others[..],
-            _ => &[],
-        };
-        let open = |index: &IndexAccess| {
-            let mut pairs = self.leaf.indexes.iter().zip(&leaf.indexes);
-            let found = pairs.find(|(mine, _)| mine.oid == index.relation.oid);
-            let (_, relation) = found.ok_or_else(|| Error::internal("leaf without an index"))?;
-            index.open_alike(database, relation)
-        };
-        Ok(LeafPoint {
-            index: open(&scan.index)?,
-            table: scan.table.open_alike(database, &leaf.table),
-            others: others.iter().map(open).collect::<Result<_>>()?,
-            statement: self.statement.clone(),
-        })
     }
 }
 

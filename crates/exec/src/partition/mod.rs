@@ -32,7 +32,7 @@ mod pruning;
 mod route;
 mod template;
 
-pub(crate) use alike::Definition;
+pub(crate) use alike::{Definition, Models};
 pub(crate) use cache::{ByLeaf, HANDLES_MAX, LeafCache};
 pub(crate) use columns::ColumnMap;
 pub(crate) use known::{KnownValues, Stage};
