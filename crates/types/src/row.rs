@@ -209,6 +209,10 @@ impl RowLayout {
         out: &mut Vec<u8>,
     ) -> Result<bool> {
         let mut writer = self.writer(wide, out);
+        if pointers.is_empty() {
+            values.iter().try_for_each(|value| writer.push(value))?;
+            return writer.finish();
+        }
         for (i, value) in values.iter().enumerate() {
             match pointers.split_first() {
                 Some((&(at, pointer), rest)) if at == i => {

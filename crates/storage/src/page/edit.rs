@@ -326,6 +326,10 @@ pub(crate) fn size_with_fences(
 /// Cuts the node at slot `at`, which becomes (with all above) somebody else's:
 /// the upper fence moves down to `upper`.
 pub(crate) fn truncate(page: &mut PageMut<'_>, at: usize, upper: &[u8]) {
+    if at == node::slot_count(**page) && move_upper_fence(page, upper) {
+        page.put_u16(LAST_INSERT, NO_INSERT);
+        return;
+    }
     let (header, lower, _) = parts(**page);
     let header = NodeHeader { lower: &lower, upper: Some(upper), ..header };
     let lsn = super::lsn(**page);
@@ -334,6 +338,34 @@ pub(crate) fn truncate(page: &mut PageMut<'_>, at: usize, upper: &[u8]) {
     append_range(&mut fresh.page_mut(), **page, 0..at);
     page.copy_from(&fresh);
     super::set_lsn(page, lsn);
+}
+
+/// Gives the node another upper fence where its entries are; false if that takes writing it
+/// anew, since its keys would have another prefix or there is no room where it is needed.
+fn move_upper_fence(page: &mut PageMut<'_>, upper: &[u8]) -> bool {
+    let Some((old_offset, old_len)) = node::upper_fence(**page) else { return false };
+    let lower = node::lower_fence(**page);
+    let prefix_len = common_prefix(page.bytes(lower.0, lower.1), upper);
+    let (old_cost, new_cost) = (node::fence_cost(old_len), node::fence_cost(upper.len()));
+    if prefix_len != node::prefix_len(**page) {
+        return false;
+    }
+    let offset = if new_cost <= old_cost {
+        old_offset
+    } else {
+        let slots_end = SLOTS + node::slot_count(**page) * SLOT_SIZE;
+        let heap_start = usize::from(page.u16_at(HEAP_START));
+        if heap_start < slots_end + new_cost {
+            return false;
+        }
+        page.put_u16(HEAP_START, (heap_start - new_cost) as u16);
+        heap_start - new_cost
+    };
+    page.write(offset, upper);
+    page.put_u16(UPPER_OFFSET, offset as u16);
+    page.put_u16(UPPER_LEN, upper.len() as u16);
+    page.put_u16(HEAP_USED, page.u16_at(HEAP_USED) + new_cost as u16 - old_cost as u16);
+    true
 }
 
 /// The value of an inner node's entry.

@@ -582,21 +582,23 @@ fn how_many_fit(
     };
     let prefix_len = node::prefix_len(page);
     let mut room = node::room(page);
-    let mut slots = node::MAX_SLOTS - node::slot_count(page);
+    let most = entries.len().min(node::MAX_SLOTS - node::slot_count(page));
     let mut count = 0;
-    for (key, value) in entries {
+    for (key, value) in &entries[..most] {
         check_len(key.len(), value.len())?;
         if count > 0 && entries[count - 1].0 >= *key {
             return Err(StorageError::Invalid("entries to insert are not ascending".into()));
         }
-        let cost =
-            node::SLOT_SIZE + node::heap_cost(key.len() - prefix_len.min(key.len()), value.len());
-        if (limited && *key >= limit.as_slice()) || cost > room || slots == 0 {
+        let suffix_len = key.len() - prefix_len.min(key.len());
+        let cost = node::SLOT_SIZE + node::heap_cost(suffix_len, value.len());
+        if cost > room {
             break;
         }
         room -= cost;
-        slots -= 1;
         count += 1;
+    }
+    if limited && count > 0 && entries[count - 1].0 >= limit.as_slice() {
+        count = entries[..count].partition_point(|(key, _)| *key < limit.as_slice());
     }
     Ok(count)
 }
