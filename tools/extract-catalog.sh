@@ -69,3 +69,12 @@ run -c "copy (select 15599 + row_number() over (order by t.oid) as oid, proname,
     from pg_catalog.pg_proc t where pronamespace = 'pathman'::regnamespace order by 1) to stdout (header)" \
     > "$out/pg_pathman.tsv"
 run -c "drop schema pathman cascade" 2> /dev/null
+
+# The functions of pg_stat_statements, likewise; the module must be there.
+run -c "create extension pg_stat_statements"
+run -c "copy (select 15699 + row_number() over (order by proname) as oid, proname, 0 as pronamespace, proowner,
+        13 as prolang, $(columns pg_proc | sed 's/^oid, proname, pronamespace, proowner, prolang, //'),
+        pg_get_expr(proargdefaults, 0) as argdefaults
+    from pg_catalog.pg_proc t where probin = '\$libdir/pg_stat_statements' order by 1) to stdout (header)" \
+    > "$out/pg_stat_statements.tsv"
+run -c "drop extension pg_stat_statements"

@@ -295,6 +295,7 @@ impl Builtins {
             "pg_type",
             "pg_proc",
             "pg_pathman",
+            "pg_stat_statements",
             "pg_operator",
             "pg_cast",
             "pg_aggregate",
@@ -373,7 +374,7 @@ fn load_types(table: &Table) -> HashMap<Oid, Type> {
 }
 
 /// The extensions with functions; each has a file of the shape of pg_proc's.
-const EXTENSIONS_WITH_FUNCTIONS: &[&str] = &["pg_pathman"];
+const EXTENSIONS_WITH_FUNCTIONS: &[&str] = &["pg_pathman", "pg_stat_statements"];
 
 fn load_procs(table: &Table, extension: Option<&'static str>) -> HashMap<Oid, Proc> {
     table.rows().map(|row| load_proc(row, extension)).map(|p| (p.oid, p)).collect()

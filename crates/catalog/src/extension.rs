@@ -18,22 +18,38 @@ pub struct AvailableExtension {
     pub version: &'static str,
     /// What it is, in a few words.
     pub comment: &'static str,
-    /// The views that it makes: the name, and the function of its own that gives the rows.
-    pub views: &'static [(&'static str, &'static str)],
+    /// The views that it makes: the name, the function of its own that gives the rows, and that
+    /// function's arguments.
+    pub views: &'static [(&'static str, &'static str, &'static str)],
 }
 
 /// What can be installed.
-pub const AVAILABLE_EXTENSIONS: &[AvailableExtension] = &[AvailableExtension {
-    name: "pg_pathman",
-    version: "1.5",
-    comment: "Partitioning tool for PostgreSQL",
-    views: &[
-        ("pathman_config", "show_config"),
-        ("pathman_config_params", "show_config_params"),
-        ("pathman_partition_list", "show_partition_list"),
-        ("pathman_concurrent_part_tasks", "show_concurrent_part_tasks"),
-    ],
-}];
+pub const AVAILABLE_EXTENSIONS: &[AvailableExtension] = &[
+    AvailableExtension {
+        name: PATHMAN,
+        version: "1.5",
+        comment: "Partitioning tool for PostgreSQL",
+        views: &[
+            ("pathman_config", "show_config", ""),
+            ("pathman_config_params", "show_config_params", ""),
+            ("pathman_partition_list", "show_partition_list", ""),
+            ("pathman_concurrent_part_tasks", "show_concurrent_part_tasks", ""),
+        ],
+    },
+    // Statements are counted from the start: the extension only shows them.
+    AvailableExtension {
+        name: "pg_stat_statements",
+        version: "1.12",
+        comment: "what the statements that ran have taken",
+        views: &[
+            ("pg_stat_statements", "pg_stat_statements", "true"),
+            ("pg_stat_statements_info", "pg_stat_statements_info", ""),
+        ],
+    },
+];
+
+/// The extension that keeps something of tables ([`Pathman`]).
+pub const PATHMAN: &str = "pg_pathman";
 
 impl AvailableExtension {
     /// The extension of a name.

@@ -23,7 +23,7 @@ pub mod store;
 pub mod system;
 
 pub use builtin::Builtins;
-pub use extension::{AvailableExtension, Extension, Pathman};
+pub use extension::{AvailableExtension, Extension, PATHMAN, Pathman};
 pub use partition::{PartitionColumn, PartitionKey, PartitionOf};
 pub use relation::{
     Column, ColumnStatistics, Constraint, ConstraintKind, IndexInfo, IndexKey, OnCommit, RelKind,

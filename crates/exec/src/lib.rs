@@ -16,6 +16,7 @@
 //! It knows no sockets and no settings: see [`env`].
 
 mod access;
+pub mod accesses;
 mod aggregate;
 mod batch;
 mod bulk;
@@ -46,5 +47,5 @@ pub use env::{AdvisoryKey, AdvisoryMode, FnContext, NoServices, RowSink, Session
 pub use fold::fold_conditions;
 pub use partition::lock_mode;
 pub use spi::{DdlFn, FunctionDdl, FunctionFrame, Spi};
-pub use spill::TempSpace;
+pub use spill::{TempSpace, transferred};
 pub use statement::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, LeafOfStatement};

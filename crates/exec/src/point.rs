@@ -12,6 +12,7 @@
 //! [`PointTable`] of their own, so that partitions defined alike share the rest.
 
 use crate::access::{IndexAccess, ScanColumn, TableAccess};
+use crate::accesses;
 use crate::context::ExecContext;
 use crate::env::RowSink;
 use crate::expr::{CExpr, Row};
@@ -107,7 +108,11 @@ impl Scratch {
             return Ok(None);
         }
         let (view, buffers) = (&cx.txn()?.view, (&mut self.postings, &mut self.row));
-        find_point(of.table, of.index, view, &self.key, buffers.0, buffers.1)
+        let found = find_point(of.table, of.index, view, &self.key, buffers.0, buffers.1)?;
+        let (index, hits) = (of.index.relation.oid, u64::from(found.is_some()));
+        accesses::scanned(index, 1, cx.functions.statement_timestamp);
+        accesses::found(index, hits, hits);
+        Ok(found)
     }
 }
 
@@ -356,10 +361,15 @@ fn change(
     cx.lend_txn(Some(txn));
     match outcome? {
         ModifyOutcome::Done if deletes => {
+            accesses::deleted(of.table.relation.oid);
             finish_delete(of, id, scratch, cx)?;
             Ok(PointOutcome::Done(1))
         }
-        ModifyOutcome::Done => Ok(PointOutcome::Done(1)),
+        ModifyOutcome::Done => {
+            // What is patched is part of no key.
+            accesses::updated(of.table.relation.oid, false);
+            Ok(PointOutcome::Done(1))
+        }
         ModifyOutcome::Kept | ModifyOutcome::UpdatedConcurrently { .. } => match kept {
             Some(Kept::Unpatchable) => Ok(PointOutcome::General),
             Some(Kept::TooNew) => Err(serialization("update")),

@@ -31,7 +31,7 @@ thread_local! {
 }
 
 /// Bytes that this thread has read from and written to spill files so far.
-pub(crate) fn transferred() -> (u64, u64) {
+pub fn transferred() -> (u64, u64) {
     (READ.get(), WRITTEN.get())
 }
 

@@ -3,7 +3,7 @@
 //! Only the session writes; its lines of memory are its own, so that telling costs a few
 //! plain stores and, once a statement, an uncontended lock around the statement's text.
 
-use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use steppe_wire::TransactionStatus;
@@ -41,15 +41,40 @@ pub(crate) enum Wait {
 /// track_activity_query_size, less PostgreSQL's terminator.
 const QUERY_BYTES: usize = 1023;
 
+/// What a session has done so far, written by it alone (pg_stat_database).
+#[derive(Default)]
+pub(crate) struct SessionCounts {
+    pub commits: AtomicU64,
+    pub rollbacks: AtomicU64,
+    pub deadlocks: AtomicU64,
+    /// Microseconds.
+    pub active: AtomicU64,
+    pub idle_in_transaction: AtomicU64,
+}
+
+impl SessionCounts {
+    /// One more, or so many microseconds; only the session itself may.
+    pub(crate) fn add(counter: &AtomicU64, amount: u64) {
+        counter.store(counter.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
+    }
+}
+
 /// A session's doings.
 #[derive(Default)]
 pub(crate) struct Activity {
+    pub(crate) counts: SessionCounts,
     state: AtomicU8,
     wait: AtomicU8,
     /// Microseconds since 2000-01-01 UTC; 0: none.
     xact_start: AtomicI64,
     query_start: AtomicI64,
     state_change: AtomicI64,
+    /// When the first statement began of those not answered yet; 0: there is none.
+    active_since: AtomicI64,
+    /// Before the message in hand.
+    was_idle_in_transaction: AtomicBool,
+    /// 0: not known.
+    query_id: AtomicI64,
     query: Mutex<String>,
     application_name: Mutex<String>,
 }
@@ -59,16 +84,33 @@ impl Activity {
 
     /// A message is being handled.
     pub(crate) fn set_active(&self) {
+        if matches!(self.state(), State::IdleInTransaction | State::IdleInFailedTransaction) {
+            self.was_idle_in_transaction.store(true, Ordering::Relaxed);
+        }
         self.state.store(State::Active as u8, Ordering::Relaxed);
     }
 
     /// A statement begins.
     pub(crate) fn set_query(&self, text: &str, now: i64) {
+        if self.was_idle_in_transaction.load(Ordering::Relaxed) {
+            self.was_idle_in_transaction.store(false, Ordering::Relaxed);
+            let idle = now - self.state_change();
+            SessionCounts::add(&self.counts.idle_in_transaction, idle.max(0) as u64);
+        }
+        if self.active_since.load(Ordering::Relaxed) == 0 {
+            self.active_since.store(now, Ordering::Relaxed);
+        }
         self.query_start.store(now, Ordering::Relaxed);
         self.state_change.store(now, Ordering::Relaxed);
+        self.query_id.store(0, Ordering::Relaxed);
         let mut query = self.query.lock();
         query.clear();
         query.push_str(&text[..text.floor_char_boundary(QUERY_BYTES)]);
+    }
+
+    /// The statement's number is known.
+    pub(crate) fn set_query_id(&self, id: i64) {
+        self.query_id.store(id, Ordering::Relaxed);
     }
 
     /// All that was asked is answered.
@@ -78,8 +120,14 @@ impl Activity {
             TransactionStatus::InTransaction => State::IdleInTransaction,
             TransactionStatus::Failed => State::IdleInFailedTransaction,
         };
+        let now = now_micros();
+        let since = self.active_since.load(Ordering::Relaxed);
+        if since != 0 {
+            SessionCounts::add(&self.counts.active, (now - since).max(0) as u64);
+            self.active_since.store(0, Ordering::Relaxed);
+        }
         self.state.store(state as u8, Ordering::Relaxed);
-        self.state_change.store(now_micros(), Ordering::Relaxed);
+        self.state_change.store(now, Ordering::Relaxed);
     }
 
     /// A transaction begins, or (0) has ended.
@@ -129,6 +177,10 @@ impl Activity {
 
     pub(crate) fn state_change(&self) -> i64 {
         self.state_change.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn query_id(&self) -> i64 {
+        self.query_id.load(Ordering::Relaxed)
     }
 
     pub(crate) fn query(&self) -> String {

@@ -31,6 +31,7 @@ mod session;
 pub mod settings;
 mod spi;
 mod startup;
+mod statements;
 mod stream;
 mod system_views;
 mod workers;

@@ -7,14 +7,17 @@
 //! one is asked once for each statement and session.
 
 use std::hash::BuildHasher;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use steppe_exec::CompiledStmt;
 use steppe_sql::ast;
+use steppe_sql::parser::normalize::Parameters;
 use steppe_types::Oid;
+
+use crate::statements::{Statement, Statements};
 
 /// A statement that can be run: shared, immutable.
 pub struct CachedPlan {
@@ -28,6 +31,10 @@ pub struct CachedPlan {
     pub statement: Arc<ast::Statement>,
     /// The text that positions in errors refer to.
     pub source: Arc<str>,
+    /// The statement alone, of several in the source.
+    pub text: Arc<str>,
+    /// What counts its runs, once there is one.
+    pub(crate) counted: OnceLock<Arc<Statement>>,
     /// The plan.
     pub compiled: Arc<CompiledStmt>,
     /// RowDescription with all columns in text format; empty if there are none.
@@ -49,6 +56,16 @@ impl CachedPlan {
     pub fn param_types(&self) -> &[Oid] {
         &self.compiled.planned().param_types
     }
+
+    /// What counts its runs.
+    pub(crate) fn statement(&self, statements: &Statements) -> &Arc<Statement> {
+        self.counted.get_or_init(|| {
+            let is_lifted = !self.key.is_empty() && !self.key.starts_with(TEXT_KEY);
+            let parameters = if is_lifted { Parameters::Lifted } else { Parameters::Own };
+            let relations = self.compiled.planned().relations.iter();
+            statements.statement(&self.text, parameters, relations.map(|(oid, _)| *oid))
+        })
+    }
 }
 
 /// What is known about a key.
@@ -62,6 +79,9 @@ pub enum Cached {
         epoch: u64,
     },
 }
+
+/// What the key of a text begins with whose literals were not lifted.
+pub const TEXT_KEY: char = '\u{1}';
 
 const SHARDS: usize = 16;
 /// Entries of one shard: 4096 in all.

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use steppe_catalog::CatalogStore;
-use steppe_exec::TempSpace;
 use steppe_exec::ddl::{Sequences, drop_temporary_schemas};
+use steppe_exec::{TempSpace, accesses};
 use steppe_storage::usage::{Worker, working_as};
 use steppe_txn::{Database, DatabaseOptions};
 use steppe_vfs::{Random, RealRandom, RealVfs, Vfs};
@@ -21,6 +21,7 @@ use crate::plan_cache::PlanCache;
 use crate::server::{Backends, Phase, Server};
 use crate::services::now_micros;
 use crate::settings::{ServerSettings, SharedSettings, Source};
+use crate::statements::Statements;
 use crate::stream::Accepted;
 use crate::system_views::ServerStatistics;
 use crate::workers::Workers;
@@ -96,12 +97,14 @@ impl Running {
         let random = RealRandom::new().map_err(|error| format!("no randomness: {error}"))?;
         let temp = TempSpace::new(Arc::clone(data_dir.vfs()), data_dir.temporary());
         let max_connections = usize::try_from(settings.int("max_connections")).unwrap_or(1);
+        let statements_max = usize::try_from(settings.int("pg_stat_statements.max"));
         let server = Arc::new(Server {
             database,
             catalog: Arc::new(catalog),
             settings: SharedSettings::new(settings),
             data_dir,
             configured: AtomicI64::new(now_micros()),
+            statements: Statements::new(statements_max.unwrap_or(usize::MAX)),
             statistics: ServerStatistics::new(),
             temp: Arc::new(temp),
             plans: PlanCache::new(),
@@ -218,6 +221,8 @@ impl Running {
                 reason.fetch_add(1, Ordering::Relaxed);
                 let database = Arc::clone(&server.database);
                 let done = tokio::task::spawn_blocking(move || database.checkpoint()).await;
+                let catalog = server.catalog.published();
+                accesses::forget_all_but(|relation| catalog.relation(relation).is_some());
                 match done {
                     Ok(Ok(stats)) if server.settings.is_on("log_checkpoints") => {
                         let ms = last.elapsed().as_millis();

@@ -20,6 +20,7 @@ use crate::log;
 use crate::plan_cache::PlanCache;
 use crate::services::now_micros;
 use crate::settings::SharedSettings;
+use crate::statements::{Statements, Tally};
 use crate::system_views::ServerStatistics;
 
 /// Whether the server goes on.
@@ -45,6 +46,8 @@ pub struct Server {
     pub data_dir: DataDir,
     /// When steppe.conf was read: microseconds since 2000-01-01 UTC.
     pub configured: AtomicI64,
+    /// What statements took.
+    pub(crate) statements: Statements,
     /// Counts of the whole server.
     pub(crate) statistics: ServerStatistics,
     /// Spill files.
@@ -103,6 +106,8 @@ pub struct Control {
     waker: Mutex<Option<Waker>>,
     /// What it does.
     pub(crate) activity: Activity,
+    /// What its statements took.
+    pub(crate) tally: Tally,
 }
 
 impl Control {
@@ -169,6 +174,11 @@ impl Backends {
         for pid in pids {
             f(pid, &map[&pid]);
         }
+    }
+
+    /// When a session connected.
+    pub(crate) fn started(&self, pid: i32) -> Option<i64> {
+        self.map.lock().get(&pid).map(|backend| backend.started)
     }
 
     /// How many there are.

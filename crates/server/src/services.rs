@@ -238,7 +238,18 @@ impl Core {
 
 /// Microseconds since 2000-01-01 UTC.
 pub(crate) fn now_micros() -> i64 {
-    micros_since_2000(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+    micros_of(now_nanos())
+}
+
+/// Nanoseconds since the Unix epoch.
+pub(crate) fn now_nanos() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Microseconds since 2000-01-01 UTC of a moment in nanoseconds since the Unix epoch.
+pub(crate) fn micros_of(nanos: u64) -> i64 {
+    micros_since_2000(Duration::from_nanos(nanos))
 }
 
 /// Microseconds since 2000-01-01 UTC of a moment after the Unix epoch.

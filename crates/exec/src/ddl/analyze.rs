@@ -8,6 +8,7 @@ use super::sample::Sample;
 use super::table::def_text;
 use super::{DdlContext, partition};
 use crate::access::TableAccess;
+use crate::accesses;
 use crate::partition::ColumnMap;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -100,6 +101,7 @@ fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
     ctx.lock(table.oid, RelationLockMode::ShareUpdateExclusive)?;
     // It may have been dropped while we waited.
     let Some(table) = ctx.catalog().relation(table.oid).cloned() else { return Ok(()) };
+    let begun = ctx.services.clock_timestamp();
     let catalog = ctx.catalog();
     let database = ctx.store.database();
     let services = Arc::clone(&ctx.services);
@@ -118,6 +120,7 @@ fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
         let references = &mut |row: &[u8], out: &mut Vec<_>| access.references(row, out);
         database.sweep_values(rows, values, references, check)?;
     }
+    accesses::vacuumed(table.oid, begun, ctx.services.clock_timestamp());
     Ok(())
 }
 
@@ -142,12 +145,14 @@ fn analyze_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<Opti
     ctx.lock(table.oid, RelationLockMode::ShareUpdateExclusive)?;
     // It may have been dropped while we waited.
     let Some(table) = ctx.catalog().relation(table.oid).cloned() else { return Ok(None) };
+    let begun = ctx.services.clock_timestamp();
     let pages = match table.storage {
         Some(file) => pages_of(ctx.store.database(), file)?,
         None => 0,
     };
     let sample = Sample::of_table(ctx, &table, pages)?;
     put_statistics(ctx, &table, &sample)?;
+    accesses::analyzed(table.oid, sample.rows as f64, begun, ctx.services.clock_timestamp());
     Ok(Some(sample))
 }
 

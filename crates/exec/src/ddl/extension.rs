@@ -6,7 +6,7 @@
 use super::depend::{self, Object};
 use super::{DdlContext, drop};
 use std::sync::Arc;
-use steppe_catalog::{AvailableExtension, BOOTSTRAP_SUPERUSER, Column, Extension};
+use steppe_catalog::{AvailableExtension, BOOTSTRAP_SUPERUSER, Column, Extension, PATHMAN};
 use steppe_catalog::{Builtins, PG_CATALOG, RelKind, Relation};
 use steppe_sql::ast::{CreateExtensionStmt, DefValue, DropStmt, ObjectRef};
 use steppe_sql::deparse::quote_identifier;
@@ -99,7 +99,7 @@ fn create_view(
     ctx: &mut DdlContext<'_>,
     available: &AvailableExtension,
     schema: Oid,
-    (name, function): &(&str, &str),
+    (name, function, arguments): &(&str, &str, &str),
 ) -> Result<Oid> {
     let brought = Builtins::get().procs_of_extension(available.name);
     let function = brought.into_iter().find(|proc| proc.name == *function);
@@ -119,7 +119,7 @@ fn create_view(
     view.columns =
         function.out_columns.iter().map(|(name, ty)| Column::new(*name, *ty, -1)).collect();
     let text = format!(
-        "SELECT {columns} FROM {}.{function}() {function}({columns})",
+        "SELECT {columns} FROM {}.{function}({arguments}) {function}({columns})",
         quote_identifier(schema_name),
         columns = columns.join(", "),
         function = function.name,
@@ -169,7 +169,8 @@ fn drop_extension(ctx: &mut DdlContext<'_>, extension: &Extension) -> Result<()>
     }
     // The tables that it partitioned stay as they are, and are nobody's business any more.
     let catalog = ctx.catalog();
-    for table in catalog.relations().filter(|table| table.pathman.is_some()) {
+    let is_kept = |table: &Relation| *extension.name == *PATHMAN && table.pathman.is_some();
+    for table in catalog.relations().filter(|table| is_kept(table)) {
         ctx.lock(table.oid, RelationLockMode::AccessExclusive)?;
         ctx.put(Relation { pathman: None, ..(**table).clone() })?;
     }

@@ -94,6 +94,8 @@ pub struct Explained<'a> {
 pub struct Surroundings {
     /// SETTINGS: those that planning depends on and that are not at their built-in value.
     pub settings: Option<Vec<(String, String)>>,
+    /// VERBOSE with compute_query_id: what pg_stat_statements knows the statement by.
+    pub query_id: Option<i64>,
     /// BUFFERS: what planning did.
     pub planning: Option<Usage>,
     /// SUMMARY: how long planning took.

@@ -51,6 +51,9 @@ fn surroundings(around: &Surroundings, options: ExplainOptions, out: &mut Writer
         }
         out.close("Settings", true);
     }
+    if let Some(id) = around.query_id {
+        out.value("Query Identifier", &Value::Number(id.to_string()));
+    }
     if let Some(shared) = around.planning {
         out.open("Planning", Some("Planning"), true);
         for (label, count) in (Buffers { shared, temp: (0, 0) }).details() {

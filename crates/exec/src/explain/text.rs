@@ -54,6 +54,9 @@ fn surroundings(around: &Surroundings, lines: &mut Vec<String>) {
             settings.iter().map(|(name, value)| format!("{name} = '{value}'")).collect();
         lines.push(format!("Settings: {}", list.join(", ")));
     }
+    if let Some(id) = around.query_id {
+        lines.push(format!("Query Identifier: {id}"));
+    }
     let buffers = around.planning.map(|shared| Buffers { shared, temp: (0, 0) });
     if let Some(line) = buffers.and_then(|buffers| buffers.line()) {
         lines.push("Planning:".to_owned());

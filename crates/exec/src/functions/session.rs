@@ -1,7 +1,7 @@
 //! Functions that ask the session: time, sequences, settings, identity.
 
 use super::args::{boolean, float8, int4, text, text_datum, void};
-use super::{Builtin, CallInfo, Entry, arg, scalar, set, typed};
+use super::{Builtin, CallInfo, Entry, SetRows, arg, scalar, set, typed};
 use crate::env::FnContext;
 use crate::expr::array::one_dimensional;
 use steppe_catalog::Builtins;
@@ -51,7 +51,12 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_current_xact_id", Builtin::TransactionId),
     ("pg_current_xact_id_if_assigned", typed(assigned_xid)),
     ("pg_xact_status", typed(by_session)),
+    ("pg_stat_reset", typed(by_session)),
+    ("pg_stat_reset_single_table_counters", typed(by_session)),
     ("pg_stat_reset_shared", typed(by_session)),
+    ("pg_stat_statements_1_12", set(rows_by_session)),
+    ("pg_stat_statements_reset_1_11", typed(by_session)),
+    ("pg_stat_statements_info", typed(by_session)),
     ("pg_stat_clear_snapshot", scalar(|_, _| void())),
     ("pg_stat_force_next_flush", scalar(|_, _| void())),
     ("pg_blocking_pids", typed(by_session)),
@@ -74,6 +79,20 @@ pub(super) fn by_session(args: &[Datum], call: &CallInfo, cx: &mut FnContext) ->
         let name = Builtins::get().proc(call.func).map_or("?", |proc| proc.name);
         Err(Error::not_supported(format_args!("function {name} in this context")))
     })
+}
+
+/// A set that the session computes: it gives an array of records.
+fn rows_by_session(
+    args: &[Datum],
+    call: &CallInfo,
+    cx: &mut FnContext,
+) -> Result<Box<dyn SetRows>> {
+    let rows = by_session(args, call, cx)?;
+    let rows = rows.as_array()?.elements.iter().map(|row| match row {
+        Datum::Record(columns) => Ok(columns.to_vec()),
+        _ => Err(Error::internal("expected a record")),
+    });
+    Ok(super::series::rows(rows.collect::<Result<_>>()?))
 }
 
 /// A transaction's id as `pg_current_xact_id` (xid8) and `txid_current` (bigint) have it.

@@ -2,6 +2,7 @@
 
 use super::{Target, check_partition, check_row, duplicate_key};
 use crate::access::{IndexAccess, TableAccess};
+use crate::accesses;
 use crate::context::ExecContext;
 use steppe_txn::{IndexEntry, IndexInsert, NewRows, RowId};
 use steppe_types::{Datum, Result};
@@ -147,9 +148,11 @@ impl Inserter {
         let txn = &mut cx.txn()?.txn;
         if rows.len() == 1 {
             self.ids.push(store.insert(txn, rows.row(0))?);
-            return Ok(());
+        } else {
+            store.insert_batch(txn, rows, &mut self.ids)?;
         }
-        store.insert_batch(txn, rows, &mut self.ids)
+        accesses::inserted(target.table.relation.oid, rows.len() as u64);
+        Ok(())
     }
 
     /// One index's part.

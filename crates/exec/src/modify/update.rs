@@ -11,6 +11,7 @@
 use super::constraints::partition_violation;
 use super::insert::insert_key;
 use super::{Changed, ModifyPlan, Target, check_row};
+use crate::accesses;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use crate::node::{moved_concurrently, serialization};
@@ -293,6 +294,7 @@ fn finish_update(
     cx: &mut ExecContext,
 ) -> Result<()> {
     let assigned = |i: usize| target.assigned(assignments).any(|column| column == i);
+    let mut moved = false;
     for index in &target.indexes {
         if !target.assigned(assignments).any(|column| index.reads(column)) {
             continue;
@@ -303,6 +305,7 @@ fn finish_update(
         if was.is_some() == is.is_some() && before == after {
             continue;
         }
+        moved = true;
         if let Some(has_null) = is {
             insert_key(target, index, &after, has_null, id, &attempt.new, cx)?;
         }
@@ -310,6 +313,7 @@ fn finish_update(
             index.store.mark_deleted(&mut cx.txn()?.txn, &before, had_null, id)?;
         }
     }
+    accesses::updated(target.table.relation.oid, moved);
     for (i, pointer) in target.table.out_of_line(version)? {
         if assigned(i) {
             target.table.free(&mut cx.txn()?.txn, &pointer)?;
@@ -336,6 +340,7 @@ fn try_delete(
             index.store.mark_deleted(&mut cx.txn()?.txn, &key, has_null, id)?;
         }
     }
+    accesses::deleted(target.table.relation.oid);
     for (_, pointer) in target.table.out_of_line(version)? {
         target.table.free(&mut cx.txn()?.txn, &pointer)?;
     }

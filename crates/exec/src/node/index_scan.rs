@@ -13,6 +13,7 @@
 
 use super::{BoxedNode, CNode, CPlan, Node};
 use crate::access::{IndexAccess, KeyValue, ScanColumn, TableAccess, key_value};
+use crate::accesses;
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
@@ -370,7 +371,8 @@ impl Node for IndexScanNode {
         if self.probes.is_none() {
             self.probes = Some(scan.range.probes(&scan.index, scan.backward, cx)?);
         }
-        let mut examined = 0u32;
+        let before = (self.counts.searches, self.counts.fetches);
+        let (mut examined, mut found) = (0u32, 0);
         while !out.is_full() {
             examined += 1;
             if examined.is_multiple_of(256) {
@@ -380,8 +382,15 @@ impl Node for IndexScanNode {
             if !self.next_row(scan, cx)? {
                 break;
             }
+            found += 1;
             plan.emit_owned(cx, &mut self.scratch, out)?;
         }
+        let index = scan.index.relation.oid;
+        let searches = self.counts.searches - before.0;
+        if searches > 0 {
+            accesses::scanned(index, searches, cx.functions.statement_timestamp);
+        }
+        accesses::found(index, found, self.counts.fetches - before.1);
         if let Some(instrument) = cx.instrument(plan.id) {
             let counts = std::mem::take(&mut self.counts);
             instrument.searches += counts.searches;

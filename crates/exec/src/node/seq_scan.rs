@@ -2,6 +2,7 @@
 
 use super::{BoxedNode, CNode, CPlan, Node};
 use crate::access::{ScanColumn, TableAccess};
+use crate::accesses;
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use std::sync::Arc;
@@ -40,7 +41,11 @@ fn open(scan: &SeqScanPlan, cx: &mut ExecContext) -> Result<Source> {
         return Ok(Source::Virtual(rows.into_iter()));
     }
     match scan.table.rows() {
-        Some(rows) => Ok(Source::Stored(Box::new(rows.scan_all(cx.txn()?.view.clone())?))),
+        Some(rows) => {
+            let table = scan.table.relation.oid;
+            accesses::scanned(table, 1, cx.functions.statement_timestamp);
+            Ok(Source::Stored(Box::new(rows.scan_all(cx.txn()?.view.clone())?)))
+        }
         None => Ok(Source::Finished),
     }
 }
@@ -76,7 +81,7 @@ impl Node for SeqScanNode {
         if matches!(self.source, Source::Unopened) {
             self.source = open(scan, cx)?;
         }
-        let mut examined = 0u32;
+        let (mut examined, mut read) = (0u32, 0);
         while !out.is_full() {
             examined += 1;
             if examined.is_multiple_of(256) {
@@ -86,6 +91,7 @@ impl Node for SeqScanNode {
             match &mut self.source {
                 Source::Stored(cursor) => match cursor.next()? {
                     Some((id, row)) => {
+                        read += 1;
                         scan.table.decode_columns(row, id, &scan.columns, &mut self.scratch)?;
                     }
                     None => self.source = Source::Finished,
@@ -103,6 +109,9 @@ impl Node for SeqScanNode {
                 break;
             }
             plan.emit_owned(cx, &mut self.scratch, out)?;
+        }
+        if read > 0 {
+            accesses::found(scan.table.relation.oid, read, 0);
         }
         Ok(())
     }

@@ -365,6 +365,7 @@ impl Session {
             return Err(error);
         }
         let tag = CommandTag::Rows("COPY", copy.rows);
+        self.count_copy_in(copy.rows);
         match copy.query.take() {
             Some(query) => {
                 let resumed = self.resume_query(query, tag).await;

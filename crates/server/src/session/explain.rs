@@ -10,6 +10,7 @@ use steppe_exec::{Execution, FetchStatus, RowSink};
 use steppe_sql::ast::{DefElem, DefValue, ExplainStmt, Statement};
 use steppe_sql::bind::Params;
 use steppe_sql::expr::{Expr, TypeRef};
+use steppe_sql::parser::normalize::{Parameters, explained};
 use steppe_sql::plan::{Cost, Plan, PlanNode, PlannedStmt, ResultColumn};
 use steppe_sql::query::Command;
 use steppe_storage::Usage;
@@ -73,6 +74,7 @@ impl Session {
         let planning_time = begin.elapsed();
         let mut around = Surroundings {
             settings: options.settings.then(|| self.settings().explained()),
+            query_id: self.explained_id(&portal, source, &options),
             planning: options.plan.buffers.then(|| Usage::now() - used),
             planning_time: options.summary.then_some(planning_time),
             ..Surroundings::default()
@@ -99,6 +101,23 @@ impl Session {
         };
         self.put_rows(&[column(options.plan.format)], &rows, formats, describe)?;
         Ok(CommandTag::Plain("EXPLAIN"))
+    }
+
+    /// The number of an explained statement, shown if compute_query_id asks for it. (With `auto`
+    /// it would be shown if a module were loaded that wants it; pg_stat_statements is built in.)
+    fn explained_id(
+        &self,
+        portal: &PlanPortal,
+        source: &Arc<str>,
+        options: &Options,
+    ) -> Option<i64> {
+        if !(options.plan.verbose && self.live.shows_query_id) {
+            return None;
+        }
+        let text = self.own_text(source);
+        let relations = portal.plan.compiled.planned().relations.iter().map(|(oid, _)| *oid);
+        let statements = &self.core.server.statements;
+        Some(statements.statement(explained(&text), Parameters::Own, relations).id)
     }
 
     /// The plan that is explained, with its parameters.

@@ -20,6 +20,7 @@
 mod copy_in;
 mod copy_options;
 mod copy_out;
+mod counting;
 mod create_as;
 mod cursor;
 mod explain;
@@ -37,6 +38,7 @@ mod utility;
 mod xact;
 
 use std::future::poll_fn;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
@@ -58,17 +60,19 @@ use steppe_wire::frontend::{self, FrontendMessage};
 use steppe_wire::{Phase, backend};
 use tokio::task::JoinHandle;
 
-use crate::activity::Wait;
+use crate::activity::{SessionCounts, Wait};
 use crate::log;
 use crate::plan_cache::LocalPlans;
 use crate::server::{Control, Server};
 pub(crate) use crate::services::Identity;
-use crate::services::{Core, NameSpace, now_micros};
+use crate::services::{Core, NameSpace, micros_of, now_nanos};
 use crate::settings::{Live, SessionSettings};
 use crate::stream::Stream;
+use crate::system_views::SessionEnd;
 use crate::workers;
 
 use copy_in::CopyIn;
+use counting::Utilities;
 use portal::{Portals, Statements};
 use statement_log::StatementClock;
 use xact::Xact;
@@ -107,6 +111,15 @@ pub(crate) struct Session {
     has_begun: bool,
     /// The running statement_timeout.
     timer: Option<JoinHandle<()>>,
+    /// How it ends, as far as that is known.
+    end: SessionEnd,
+    /// When the message in hand began, until that is used or no longer tells when a statement did:
+    /// nanoseconds since the Unix epoch.
+    begun: Option<u64>,
+    /// Where the running statement is in its source, if that has several.
+    own_range: Option<Range<usize>>,
+    /// What counts utility statements, and the one under way.
+    utilities: Utilities,
     /// The statement that the log is told about.
     statement_clock: Option<StatementClock>,
     /// Which of the server's settings the session's are based on.
@@ -156,6 +169,10 @@ impl Session {
             skipping: false,
             has_begun: false,
             timer: None,
+            end: SessionEnd::Normal,
+            begun: None,
+            own_range: None,
+            utilities: Utilities::default(),
             statement_clock: None,
             server_generation,
         }
@@ -237,6 +254,7 @@ impl Session {
     /// Tells the client why it is sent away, if it still listens.
     async fn say_goodbye(&mut self, error: Error) {
         let fields = error.fields();
+        self.end = SessionEnd::of(fields.sqlstate);
         if fields.sqlstate == SqlState::CONNECTION_EXCEPTION {
             return;
         }
@@ -271,6 +289,7 @@ impl Session {
             self.send().await?;
             self.control.activity.set_idle(self.xact.status());
             if !self.receive(input).await? {
+                self.end = SessionEnd::Abandoned;
                 return Ok(());
             }
         }
@@ -461,8 +480,12 @@ impl Session {
         if error.fields().severity != Severity::Error {
             return Err(error);
         }
+        if error.sqlstate() == SqlState::DEADLOCK_DETECTED {
+            SessionCounts::add(&self.control.activity.counts.deadlocks, 1);
+        }
         log::session_error(self.core.handle.pid(), &error, &self.control.activity.query());
         self.statement_clock = None;
+        self.utilities.forget_running();
         self.has_begun = false;
         self.stop_timer();
         self.put_notices();
@@ -545,7 +568,10 @@ impl Session {
         if shared.has_interrupt() {
             shared.clear_statement_interrupts();
         }
-        self.env.statement_timestamp = now_micros();
+        self.own_range = None;
+        let now = now_nanos();
+        self.begun = Some(now);
+        self.env.statement_timestamp = micros_of(now);
         if self.server().settings.generation() != self.server_generation {
             self.follow_server_settings();
         }
@@ -606,6 +632,10 @@ impl Drop for Session {
     fn drop(&mut self) {
         // The transaction rolls back by itself; until then its locks are held.
         self.close_transaction();
+        self.control.tally.hand_over();
+        let since = self.core.server.backends.started(self.core.identity.pid);
+        let lasted = since.map_or(0, |since| micros_of(now_nanos()) - since);
+        self.server().statistics.session_ended(&self.control.activity, lasted, self.end);
         self.core.server.backends.remove(self.core.identity.pid);
     }
 }

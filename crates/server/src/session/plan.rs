@@ -1,7 +1,7 @@
 //! From a statement to a plan: the catalog in force, the plan cache, planning.
 
 use std::hash::BuildHasher;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use steppe_catalog::{Catalog, RelKind, Relation};
 use steppe_exec::CompiledStmt;
@@ -19,7 +19,7 @@ use steppe_wire::backend::{self, Field};
 
 use super::Session;
 use super::create_as::has_into;
-use crate::plan_cache::{Cached, CachedPlan, KEY_BYTES_MAX};
+use crate::plan_cache::{Cached, CachedPlan, KEY_BYTES_MAX, TEXT_KEY};
 use crate::services::NameSpace;
 use crate::spi::{FunctionSettings, io_of, io_of_statement};
 
@@ -230,7 +230,7 @@ impl Session {
     ) -> Result<Option<Arc<CachedPlan>>> {
         self.refresh_names();
         let mut key = String::with_capacity(text.len() + 8);
-        key.push('\u{1}');
+        key.push(TEXT_KEY);
         key.push_str(text);
         for ty in declared {
             key.push_str(&format!("\u{1}{ty}"));
@@ -286,6 +286,8 @@ impl Session {
             older: self.names_older.and(self.xact.snapshot_catalog.as_deref()),
             database: &self.core.server.database,
         };
+        // What follows is not the time of a run that began before.
+        self.begun = None;
         let compiled = compile(&planning, statement, source, params)?;
         let planned = Arc::clone(compiled.planned());
         Ok(Arc::new(CachedPlan {
@@ -294,6 +296,8 @@ impl Session {
             fingerprint: self.fingerprint,
             statement: Arc::clone(statement),
             source: Arc::clone(source),
+            text: self.own_text(source),
+            counted: OnceLock::new(),
             description: describe(&planned)?,
             is_heavy: planned.plan.cost.total > HEAVY_COST,
             writes: written_by(&planned),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use steppe_exec::{Execution, LeafOfStatement};
 use steppe_sql::ast;
+use steppe_storage::Usage;
 use steppe_txn::Snapshot;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
@@ -15,6 +16,7 @@ use super::sink::ResultFormats;
 use super::tag::CommandTag;
 use super::xact::Xact;
 use crate::plan_cache::CachedPlan;
+use crate::statements::Temporary;
 use crate::system_views::session::{ShownCursor, ShownStatement};
 
 type Map<T> = HashMap<Box<str>, T, foldhash::fast::RandomState>;
@@ -170,6 +172,13 @@ pub(super) struct PlanPortal {
     pub(super) held: Option<Snapshot>,
     /// How it ended.
     pub(super) done: Option<CommandTag>,
+    /// What its runs took that are not counted yet.
+    pub(super) spent: Usage,
+    pub(super) spilled: Temporary,
+    /// Rows that are counted; `None`: nothing is.
+    pub(super) counted_rows: Option<u64>,
+    /// Rows handed up so far.
+    pub(super) handed_rows: u64,
     /// RowDescription goes ahead of the rows (simple protocol).
     pub(super) describes: bool,
     /// A cursor's: it keeps its execution and snapshot at the end, to be run again.
@@ -186,6 +195,10 @@ impl PlanPortal {
             execution: None,
             held: None,
             done: None,
+            spent: Usage::default(),
+            spilled: Temporary::default(),
+            counted_rows: None,
+            handed_rows: 0,
             describes: false,
             may_run_again: false,
         }

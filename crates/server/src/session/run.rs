@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use steppe_exec::{ExecOutcome, Execution, FetchStatus, RowSink, lock_mode};
+use steppe_storage::Usage;
 use steppe_txn::Txn;
 use steppe_types::{Error, Result};
 
@@ -99,8 +100,26 @@ impl Session {
         *self.core.named.lock() = named;
     }
 
-    /// Runs a plan, its rows going to the client, until its end or `max_rows` (0: no limit).
+    /// Runs a plan, its rows going to the client, until its end or `max_rows` (0: no limit), and
+    /// counts that.
     pub(super) async fn run_plan(
+        &mut self,
+        portal: &mut PlanPortal,
+        formats: &ResultFormats,
+        max_rows: u64,
+    ) -> Result<Progress> {
+        if !self.counts_plans() || portal.done.is_some() {
+            return self.run_plan_uncounted(portal, formats, max_rows).await;
+        }
+        let begun = self.run_begins();
+        let statement = portal.plan.statement(&self.core.server.statements);
+        self.control.activity.set_query_id(statement.id);
+        let progress = self.run_plan_uncounted(portal, formats, max_rows).await?;
+        self.count_plan(portal, begun);
+        Ok(progress)
+    }
+
+    async fn run_plan_uncounted(
         &mut self,
         portal: &mut PlanPortal,
         formats: &ResultFormats,
@@ -138,6 +157,7 @@ impl Session {
                     ExecOutcome::Done { rows } => {
                         self.end_statement();
                         portal.done = Some(tag_of(&portal.plan, rows));
+                        portal.handed_rows = rows;
                         return Ok(true);
                     }
                     ExecOutcome::MustWait(wait) => {
@@ -165,7 +185,7 @@ impl Session {
     /// Starts a statement, and runs it if it is a point statement.
     fn run_point(
         &mut self,
-        portal: &PlanPortal,
+        portal: &mut PlanPortal,
         formats: &ResultFormats,
     ) -> Result<Option<ExecOutcome>> {
         self.start_statement()?;
@@ -178,7 +198,11 @@ impl Session {
             io: &self.env.io,
             rows_at: None,
         };
-        compiled.run_point(portal.leaf, &portal.params, within, &mut self.xact.txn, &mut sink)
+        let before = Usage::now();
+        let txn = &mut self.xact.txn;
+        let outcome = compiled.run_point(portal.leaf, &portal.params, within, txn, &mut sink);
+        portal.spent += Usage::now() - before;
+        outcome
     }
 
     /// Starts a plan's execution at the running statement's snapshot.
@@ -224,7 +248,10 @@ impl Session {
                     self.finish_execution(portal, rows);
                     return Ok(Progress::Done);
                 }
-                FetchStatus::Suspended { rows } => handed += rows,
+                FetchStatus::Suspended { rows } => {
+                    handed += rows;
+                    portal.handed_rows += rows;
+                }
             }
             if max_rows > 0 && handed >= max_rows {
                 self.suspend(portal)?;
@@ -256,6 +283,7 @@ impl Session {
     /// A plan has ended, with this number for its tag.
     pub(super) fn finish_execution(&mut self, portal: &mut PlanPortal, rows: u64) {
         portal.done = Some(tag_of(&portal.plan, rows));
+        portal.handed_rows = rows;
         if !portal.may_run_again {
             portal.release(&mut self.xact);
         }
@@ -278,9 +306,16 @@ pub(super) fn fetch(
     let Some(execution) = &mut portal.execution else {
         return Err(Error::internal("portal has no execution"));
     };
-    if is_heavy {
+    // The closure runs on this thread; the counters are the thread's.
+    let (before, (read, written)) = (Usage::now(), steppe_exec::transferred());
+    let status = if is_heavy {
         tokio::task::block_in_place(|| execution.fetch(txn, wanted, sink))
     } else {
         execution.fetch(txn, wanted, sink)
-    }
+    };
+    portal.spent += Usage::now() - before;
+    let after = steppe_exec::transferred();
+    portal.spilled.read += after.0 - read;
+    portal.spilled.written += after.1 - written;
+    status
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use steppe_sql::ast;
-use steppe_sql::parser;
+use steppe_sql::parser::{self, ParsedStatement};
 use steppe_types::Result;
 use steppe_wire::backend;
 
@@ -20,7 +20,7 @@ use crate::settings::live::LoggedStatements;
 /// The statements of a Query message that are still to be run.
 pub(super) struct SimpleQuery {
     source: Arc<str>,
-    rest: std::vec::IntoIter<ast::Statement>,
+    rest: std::vec::IntoIter<ParsedStatement>,
     /// One of several: each runs in the same transaction.
     is_single: bool,
 }
@@ -49,8 +49,7 @@ impl Session {
         }
         let levels = statements.iter().map(|parsed| level_of(&parsed.statement));
         self.log_start(levels.min().unwrap_or(LoggedStatements::All), "statement");
-        let rest = statements.into_iter().map(|parsed| parsed.statement).collect::<Vec<_>>();
-        let query = SimpleQuery { source: text.into(), rest: rest.into_iter(), is_single };
+        let query = SimpleQuery { source: text.into(), rest: statements.into_iter(), is_single };
         self.run_statements(query).await
     }
 
@@ -73,8 +72,9 @@ impl Session {
 
     /// Runs what is left of a Query message; a COPY FROM STDIN interrupts it.
     pub(super) async fn run_statements(&mut self, mut query: SimpleQuery) -> Result<()> {
-        while let Some(statement) = query.rest.next() {
+        while let Some(ParsedStatement { statement, range }) = query.rest.next() {
             let statement = Arc::new(statement);
+            self.own_range = (!query.is_single).then_some(range);
             if self.xact.is_failed() && !ends_failed_block(&statement) {
                 return Err(failed_block());
             }

@@ -37,7 +37,7 @@ pub(super) fn text_column(name: &str) -> ResultColumn {
 
 impl Session {
     /// Runs a statement without a plan. `describe`: RowDescription goes before rows.
-    pub(super) async fn utility(
+    pub(super) async fn utility_uncounted(
         &mut self,
         statement: &Arc<Statement>,
         source: &Arc<str>,

@@ -24,6 +24,7 @@ use steppe_wire::TransactionStatus;
 
 use super::Session;
 use super::tag::CommandTag;
+use crate::activity::SessionCounts;
 use crate::settings::{Action, Isolation};
 
 /// Where a session is with regard to transactions.
@@ -260,6 +261,7 @@ impl Session {
                 if waits { tokio::task::block_in_place(commit)? } else { commit()? }
             }
         };
+        SessionCounts::add(&self.control.activity.counts.commits, 1);
         if commit.wrote {
             self.core.flush_to.fetch_max(commit.lsn.0, Ordering::AcqRel);
         }
@@ -279,7 +281,10 @@ impl Session {
         self.xact.changes = None;
         self.forget_function_changes();
         match self.xact.txn.take() {
-            Some(txn) => txn.rollback(),
+            Some(txn) => {
+                SessionCounts::add(&self.control.activity.counts.rollbacks, 1);
+                txn.rollback()
+            }
             None => Ok(()),
         }
     }

@@ -252,6 +252,7 @@ fn registry() -> &'static Registry {
     REGISTRY.get_or_init(|| {
         let mut definitions = extracted();
         definitions.extend(unlisted());
+        definitions.extend(of_modules());
         definitions.sort_by_key(|definition| definition.name.to_ascii_lowercase());
         let names = definitions.iter().map(|definition| definition.name.to_ascii_lowercase());
         let by_name = names.enumerate().map(|(index, name)| (name, index)).collect();
@@ -288,6 +289,20 @@ fn unlisted() -> Vec<Definition> {
         definition.keeps = true;
     }
     all
+}
+
+/// Settings of the modules that are built in.
+fn of_modules() -> Vec<Definition> {
+    let of = |name, context, kind, boot| {
+        definition(name, None, "Customized Options", context, kind, boot)
+    };
+    let at_most = Kind::Int { min: 100, max: i64::from(i32::MAX / 2) };
+    let which = Kind::Enum(vec!["none", "top", "all"]);
+    vec![
+        of("pg_stat_statements.max", Context::Postmaster, at_most, "5000"),
+        of("pg_stat_statements.track", Context::Superuser, which, "top"),
+        of("pg_stat_statements.track_utility", Context::Superuser, Kind::Bool, "on"),
+    ]
 }
 
 fn definition(

@@ -112,6 +112,12 @@ pub struct Live {
     pub logs_statements: bool,
     /// log_disconnections
     pub log_disconnections: bool,
+    /// compute_query_id is on.
+    pub shows_query_id: bool,
+    /// pg_stat_statements.track is not none.
+    pub tracks_statements: bool,
+    /// And pg_stat_statements.track_utility is on.
+    pub tracks_utility: bool,
     /// work_mem
     pub work_mem_bytes: usize,
     /// maintenance_work_mem
@@ -138,6 +144,7 @@ impl Live {
         let log_statement = LoggedStatements::of(&reader.word("log_statement"));
         let log_min_duration =
             u64::try_from(reader.int("log_min_duration_statement")).ok().map(Duration::from_millis);
+        let tracks_statements = reader.word("pg_stat_statements.track") != "none";
         let mut live = Live {
             generation: settings.generation(),
             statement_timeout: reader.timeout("statement_timeout"),
@@ -157,6 +164,9 @@ impl Live {
             log_min_duration,
             logs_statements: log_statement != LoggedStatements::None || log_min_duration.is_some(),
             log_disconnections: reader.bool("log_disconnections"),
+            shows_query_id: reader.word("compute_query_id") == "on",
+            tracks_statements,
+            tracks_utility: tracks_statements && reader.bool("pg_stat_statements.track_utility"),
             work_mem_bytes: reader.bytes("work_mem", 1024),
             maintenance_work_mem_bytes: reader.bytes("maintenance_work_mem", 1024),
             search_path: search_path.into(),

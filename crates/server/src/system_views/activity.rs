@@ -14,6 +14,10 @@ fn moment(micros: i64) -> Datum {
     if micros == 0 { Datum::Null } else { Datum::TimestampTz(micros) }
 }
 
+fn query_id(id: i64) -> Datum {
+    if id == 0 { Datum::Null } else { Datum::Int8(id) }
+}
+
 fn word(text: Option<&'static str>) -> Datum {
     text.map_or(Datum::Null, Datum::text)
 }
@@ -81,6 +85,7 @@ pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
             ("wait_event", word(wait_event)),
             ("state", word(state)),
             ("backend_xid", xid),
+            ("query_id", query_id(activity.query_id())),
             ("query", Datum::text(activity.query())),
             ("backend_type", Datum::text("client backend")),
         ]);

@@ -14,10 +14,17 @@ use steppe_storage::{CheckpointTotals, PAGE_SIZE};
 use steppe_types::numeric::Numeric;
 use steppe_types::{Datum, Error, Result, SqlState};
 
+use super::database::{DatabaseStatistics, SessionEnd};
+use crate::activity::Activity;
 use crate::services::{Core, now_micros};
 
 /// What all kinds of threads have done.
 type AllTotals = [Totals; Worker::ALL.len()];
+
+/// What the clients' threads have done.
+pub(super) fn by_clients() -> Totals {
+    totals(Worker::ClientBackend)
+}
 
 fn all_totals() -> AllTotals {
     Worker::ALL.map(totals)
@@ -53,6 +60,8 @@ pub(crate) struct ServerStatistics {
     pub checkpoints_timed: AtomicU64,
     /// Checkpoints that max_wal_size or a CHECKPOINT asked for.
     pub checkpoints_requested: AtomicU64,
+    /// Of relations and sessions.
+    pub(super) database: DatabaseStatistics,
     resets: Mutex<Resets>,
 }
 
@@ -82,7 +91,13 @@ impl ServerStatistics {
         resets.checkpointer.at = now;
         resets.others = [now; 3];
         drop(resets);
+        statistics.database.begin(now);
         statistics
+    }
+
+    /// A session has ended.
+    pub(crate) fn session_ended(&self, activity: &Activity, session_time: i64, end: SessionEnd) {
+        self.database.session_ended(activity, session_time, end);
     }
 
     fn checkpoints(&self, core: &Core) -> Checkpoints {

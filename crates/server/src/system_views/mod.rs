@@ -2,12 +2,15 @@
 //! locks, prepared statements, cursors.
 
 mod activity;
+mod database;
 mod io;
 mod locks;
 pub(crate) mod session;
+mod statements;
 mod statistics;
 mod wal;
 
+pub(crate) use database::SessionEnd;
 pub(crate) use io::ServerStatistics;
 
 use std::sync::Arc;
@@ -125,11 +128,22 @@ impl Core {
                 0 => Datum::Null,
                 xid => Datum::Xid8(xid),
             },
+            ("pg_stat_reset", _) => {
+                self.server.statistics.database.reset(self);
+                Datum::text("")
+            }
+            ("pg_stat_reset_single_table_counters", [Datum::Oid(relation)]) => {
+                self.server.statistics.database.reset_relation(*relation);
+                Datum::text("")
+            }
             ("pg_stat_reset_shared", [Datum::Null]) => return Some(io::reset_shared(self, None)),
             ("pg_stat_reset_shared", [Datum::Text(target)]) => {
                 return Some(io::reset_shared(self, Some(target)));
             }
-            _ => return wal::call(self, source, args),
+            _ => {
+                let of_log = wal::call(self, source, args);
+                return of_log.or_else(|| statements::call(self, source, args));
+            }
         }))
     }
 

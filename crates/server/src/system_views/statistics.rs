@@ -1,17 +1,37 @@
-//! The pg_stat_… views. Accesses are not counted: a counter that every statement adds to
-//! would be a line of memory that all of them share. What is not counted is NULL.
+//! pg_stat_all_tables, pg_stat_all_indexes and their kin: what was read from relations and written
+//! to them ([`steppe_exec::accesses`]). Visits of pages are not counted by relation: NULL.
+//!
+//! An UPDATE never moves a row (n_tup_newpage_upd is 0), and old versions are not in tables
+//! (n_dead_tup is 0). Rows are counted as live if they were inserted, whatever became of that
+//! transaction, until the next ANALYZE counts them.
 
+use hashbrown::HashMap;
 use steppe_catalog::system::RowsBuilder;
-use steppe_catalog::system::session::POSTGRES_DATABASE;
 use steppe_catalog::{Catalog, INFORMATION_SCHEMA, PG_CATALOG, RelKind, Relation};
-use steppe_types::{Datum, Result};
+use steppe_exec::accesses::{Accesses, Maintenance, Rounds, maintenance, totals};
+use steppe_types::{Datum, Oid, Result};
 
 use crate::services::Core;
+
+/// What is known of all relations.
+struct Known {
+    /// Since the last reset.
+    accesses: HashMap<Oid, Accesses>,
+    /// Ever.
+    totals: HashMap<Oid, Accesses>,
+    maintenance: HashMap<Oid, Maintenance>,
+}
+
+impl Known {
+    fn of(&self, relation: &Relation) -> Accesses {
+        self.accesses.get(&relation.oid).copied().unwrap_or_default()
+    }
+}
 
 /// The rows of one of the views; `None`: it is none of them.
 pub(super) fn rows(core: &Core, view: &str) -> Result<Option<Vec<Vec<Datum>>>> {
     let (kind, whose) = match view {
-        "pg_stat_database" => return database(core).map(Some),
+        "pg_stat_database" => return super::database::rows(core).map(Some),
         "pg_stat_all_tables" | "pg_statio_all_tables" => (RelKind::Table, Whose::All),
         "pg_stat_user_tables" | "pg_statio_user_tables" => (RelKind::Table, Whose::Users),
         "pg_stat_sys_tables" | "pg_statio_sys_tables" => (RelKind::Table, Whose::Systems),
@@ -23,19 +43,30 @@ pub(super) fn rows(core: &Core, view: &str) -> Result<Option<Vec<Vec<Datum>>>> {
     let catalog = core.names().catalog;
     let mut builder = RowsBuilder::new(view)?;
     let mut shown: Vec<_> =
-        catalog.relations().filter(|r| r.kind == kind && whose.owns(r)).collect();
+        catalog.relations().filter(|r| is_shown(r, kind, view) && whose.owns(r)).collect();
     shown.sort_unstable_by_key(|relation| relation.oid);
+    let accesses = core.server.statistics.database.relations();
+    let known = Known { accesses, totals: totals(), maintenance: maintenance() };
     for relation in shown {
-        match kind {
-            RelKind::Index => index_row(&catalog, relation, &mut builder),
-            _ => builder.row([
+        match (kind, view.starts_with("pg_statio")) {
+            (RelKind::Index, is_io) => {
+                index_row(&catalog, relation, &known, is_io, &mut builder);
+            }
+            (_, true) => builder.row([
                 ("relid", Datum::Oid(relation.oid)),
                 ("schemaname", schema_name(&catalog, relation)),
                 ("relname", Datum::Text(relation.name.clone())),
             ]),
+            (_, false) => table_row(&catalog, relation, &known, &mut builder),
         }
     }
     builder.finish().map(Some)
+}
+
+/// A partitioned table has a row of its own, though nothing is read from it itself.
+fn is_shown(relation: &Relation, kind: RelKind, view: &str) -> bool {
+    let has_no_rows = relation.kind == RelKind::PartitionedTable;
+    relation.kind == kind || (has_no_rows && kind == RelKind::Table && view.starts_with("pg_stat_"))
 }
 
 /// Whose relations a view shows.
@@ -62,25 +93,100 @@ fn schema_name(catalog: &Catalog, relation: &Relation) -> Datum {
     schema.map_or(Datum::Null, |schema| Datum::Text(schema.name.clone()))
 }
 
-fn index_row(catalog: &Catalog, index: &Relation, builder: &mut RowsBuilder) {
+fn count(value: u64) -> Datum {
+    Datum::Int8(value as i64)
+}
+
+/// A moment; 0 is none.
+fn moment(at: i64) -> Datum {
+    if at == 0 { Datum::Null } else { Datum::TimestampTz(at) }
+}
+
+fn milliseconds(rounds: &Rounds) -> Datum {
+    Datum::Float8(rounds.microseconds as f64 / 1e3)
+}
+
+fn index_row(
+    catalog: &Catalog,
+    index: &Relation,
+    known: &Known,
+    is_io: bool,
+    builder: &mut RowsBuilder,
+) {
     let table = index.index.as_ref().and_then(|info| catalog.relation(info.table));
     let Some(table) = table else { return };
+    if is_io {
+        builder.row([
+            ("relid", Datum::Oid(table.oid)),
+            ("indexrelid", Datum::Oid(index.oid)),
+            ("schemaname", schema_name(catalog, index)),
+            ("relname", Datum::Text(table.name.clone())),
+            ("indexrelname", Datum::Text(index.name.clone())),
+        ]);
+        return;
+    }
+    let accesses = known.of(index);
     builder.row([
         ("relid", Datum::Oid(table.oid)),
         ("indexrelid", Datum::Oid(index.oid)),
         ("schemaname", schema_name(catalog, index)),
         ("relname", Datum::Text(table.name.clone())),
         ("indexrelname", Datum::Text(index.name.clone())),
+        ("idx_scan", count(accesses.scans)),
+        ("last_idx_scan", moment(accesses.last_scan)),
+        ("idx_tup_read", count(accesses.returned)),
+        ("idx_tup_fetch", count(accesses.fetched)),
     ]);
 }
 
-fn database(core: &Core) -> Result<Vec<Vec<Datum>>> {
-    let mut builder = RowsBuilder::new("pg_stat_database")?;
-    let backends = i32::try_from(core.server.backends.count()).unwrap_or(i32::MAX);
+/// What was done through a table's indexes; `None`: it has none.
+fn by_indexes(catalog: &Catalog, table: &Relation, known: &Known) -> Option<Accesses> {
+    let mut indexes = catalog.indexes_of(table).peekable();
+    indexes.peek()?;
+    let mut sum = Accesses::default();
+    indexes.for_each(|index| sum.add(&known.of(index)));
+    Some(sum)
+}
+
+fn table_row(catalog: &Catalog, table: &Relation, known: &Known, builder: &mut RowsBuilder) {
+    let own = known.of(table);
+    let indexes = by_indexes(catalog, table, known);
+    let of_indexes = |f: fn(&Accesses) -> Datum| indexes.as_ref().map_or(Datum::Null, f);
+    let kept = known.maintenance.get(&table.oid).copied();
+    // A reset forgets what was done before, so that the rest counts from there, too.
+    let ever = known.totals.get(&table.oid).filter(|_| kept.is_some());
+    let (ever, kept) = (ever.copied().unwrap_or(own), kept.unwrap_or_default());
+    let changes = |a: &Accesses| a.inserted + a.updated + a.deleted;
+    let net = |a: &Accesses| a.inserted as i64 - a.deleted as i64;
+    let live = kept.rows as i64 + net(&ever) - net(&kept.at_analyze);
     builder.row([
-        ("datid", Datum::Oid(POSTGRES_DATABASE)),
-        ("datname", Datum::Text(core.identity.database.clone())),
-        ("numbackends", Datum::Int4(backends)),
+        ("relid", Datum::Oid(table.oid)),
+        ("schemaname", schema_name(catalog, table)),
+        ("relname", Datum::Text(table.name.clone())),
+        ("seq_scan", count(own.scans)),
+        ("last_seq_scan", moment(own.last_scan)),
+        ("seq_tup_read", count(own.returned)),
+        ("idx_scan", of_indexes(|sum| count(sum.scans))),
+        ("last_idx_scan", of_indexes(|sum| moment(sum.last_scan))),
+        ("idx_tup_fetch", of_indexes(|sum| count(sum.fetched))),
+        ("n_tup_ins", count(own.inserted)),
+        ("n_tup_upd", count(own.updated)),
+        ("n_tup_del", count(own.deleted)),
+        ("n_tup_hot_upd", count(own.hot_updated)),
+        ("n_tup_newpage_upd", Datum::Int8(0)),
+        ("n_live_tup", Datum::Int8(live.max(0))),
+        ("n_dead_tup", Datum::Int8(0)),
+        ("n_mod_since_analyze", count(changes(&ever).saturating_sub(changes(&kept.at_analyze)))),
+        ("n_ins_since_vacuum", count(ever.inserted.saturating_sub(kept.at_vacuum.inserted))),
+        ("last_vacuum", moment(kept.vacuumed.last)),
+        ("last_analyze", moment(kept.analyzed.last)),
+        ("vacuum_count", count(kept.vacuumed.count)),
+        ("autovacuum_count", Datum::Int8(0)),
+        ("analyze_count", count(kept.analyzed.count)),
+        ("autoanalyze_count", Datum::Int8(0)),
+        ("total_vacuum_time", milliseconds(&kept.vacuumed)),
+        ("total_autovacuum_time", Datum::Float8(0.0)),
+        ("total_analyze_time", milliseconds(&kept.analyzed)),
+        ("total_autoanalyze_time", Datum::Float8(0.0)),
     ]);
-    builder.finish()
 }

@@ -25,6 +25,7 @@ mod error;
 pub mod lexer;
 pub mod literals;
 mod lower;
+pub mod normalize;
 mod truncate;
 
 use std::ops::Range;

@@ -1,0 +1,164 @@
+//! Counting what statements took ([`crate::statements`]).
+//!
+//! A run is counted when it has ended well: PostgreSQL's pg_stat_statements knows no failures. What
+//! runs within a utility statement (the query of CREATE TABLE AS, a cursor's rows) is that
+//! statement's; EXECUTE and PREPARE count as the statement prepared.
+//!
+//! A run costs one reading of the clock: it began when its message did, unless something else
+//! was done before (a plan was made, another statement ran).
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use steppe_sql::ast::Statement as Syntax;
+use steppe_sql::parser::normalize::Parameters;
+use steppe_storage::Usage;
+use steppe_types::Result;
+
+use super::Session;
+use super::portal::PlanPortal;
+use super::sink::ResultFormats;
+use super::tag::CommandTag;
+use super::utility::Outcome;
+use crate::services::now_nanos;
+use crate::statements::{Run, Statement, Temporary};
+
+/// Texts whose statements are kept at hand.
+const TEXTS_MAX: usize = 32;
+/// Longer ones are looked up anew each time.
+const TEXT_BYTES_MAX: usize = 256;
+
+/// Utility statements of a session.
+#[derive(Default)]
+pub(super) struct Utilities {
+    by_text: HashMap<Box<str>, Arc<Statement>, foldhash::fast::RandomState>,
+    /// How many are under way: what runs within them is theirs.
+    depth: u32,
+    /// A COPY FROM STDIN that waits for its data, and when it began.
+    copy: Option<(Arc<Statement>, u64)>,
+}
+
+impl Utilities {
+    /// What was under way has failed.
+    pub(super) fn forget_running(&mut self) {
+        self.depth = 0;
+        self.copy = None;
+    }
+}
+
+impl Session {
+    /// The running statement's own text.
+    pub(super) fn own_text(&self, source: &Arc<str>) -> Arc<str> {
+        match self.own_range.clone().and_then(|range| source.get(range)) {
+            Some(own) => own.into(),
+            None => Arc::clone(source),
+        }
+    }
+
+    /// Whether plans that run now are counted.
+    #[inline]
+    pub(super) fn counts_plans(&self) -> bool {
+        self.live.tracks_statements && self.utilities.depth == 0
+    }
+
+    /// When what runs now began: nanoseconds since the Unix epoch.
+    #[inline]
+    pub(super) fn run_begins(&mut self) -> u64 {
+        self.begun.take().unwrap_or_else(now_nanos)
+    }
+
+    fn milliseconds_since(begun: u64) -> f64 {
+        now_nanos().saturating_sub(begun) as f64 / 1e6
+    }
+
+    /// A plan has run, to its end or not: its first run is a call.
+    #[inline]
+    pub(super) fn count_plan(&self, portal: &mut PlanPortal, begun: u64) {
+        let statements = &self.core.server.statements;
+        let before = portal.counted_rows.replace(portal.handed_rows);
+        let run = Run {
+            milliseconds: Session::milliseconds_since(begun),
+            goes_on: before.is_some(),
+            rows: portal.handed_rows.saturating_sub(before.unwrap_or(0)),
+            usage: std::mem::take(&mut portal.spent),
+            temp: std::mem::take(&mut portal.spilled),
+        };
+        self.control.tally.count(statements, portal.plan.statement(statements), &run);
+    }
+
+    /// Runs a statement that has no plan, and counts that.
+    pub(super) async fn utility(
+        &mut self,
+        syntax: &Arc<Syntax>,
+        source: &Arc<str>,
+        formats: &ResultFormats,
+        describe: bool,
+    ) -> Result<Outcome> {
+        let is_counted = self.live.tracks_utility && self.utilities.depth == 0;
+        match &**syntax {
+            // The plans that they run count themselves.
+            Syntax::Execute(_) | Syntax::Prepare(_) => {
+                return self.utility_uncounted(syntax, source, formats, describe).await;
+            }
+            _ => {}
+        }
+        let begun = self.run_begins();
+        let statement = is_counted.then(|| self.utility_statement(source));
+        if let Some(statement) = &statement {
+            self.control.activity.set_query_id(statement.id);
+        }
+        self.utilities.depth += 1;
+        let (before, thread) = (Usage::now(), std::thread::current().id());
+        let outcome = self.utility_uncounted(syntax, source, formats, describe).await;
+        self.utilities.depth -= 1;
+        let outcome = outcome?;
+        let Some(statement) = statement else { return Ok(outcome) };
+        match &outcome {
+            Outcome::Tag(tag) => {
+                // What it did before it waited, on another thread, is not known.
+                let stayed = std::thread::current().id() == thread;
+                let usage = if stayed { Usage::now() - before } else { Usage::default() };
+                self.count_utility(&statement, begun, rows_of(tag), usage);
+            }
+            Outcome::CopyIn(_) => self.utilities.copy = Some((statement, begun)),
+        }
+        Ok(outcome)
+    }
+
+    fn count_utility(&self, statement: &Arc<Statement>, begun: u64, rows: u64, usage: Usage) {
+        let milliseconds = Session::milliseconds_since(begun);
+        let run = Run { milliseconds, goes_on: false, rows, usage, temp: Temporary::default() };
+        self.control.tally.count(&self.core.server.statements, statement, &run);
+    }
+
+    /// A COPY FROM STDIN has ended.
+    pub(super) fn count_copy_in(&mut self, rows: u64) {
+        if let Some((statement, begun)) = self.utilities.copy.take() {
+            self.count_utility(&statement, begun, rows, Usage::default());
+        }
+    }
+
+    fn utility_statement(&mut self, source: &Arc<str>) -> Arc<Statement> {
+        let text = self.own_text(source);
+        if let Some(known) = self.utilities.by_text.get(&*text) {
+            return Arc::clone(known);
+        }
+        let statement = self.core.server.statements.statement(&text, Parameters::Own, []);
+        if text.len() <= TEXT_BYTES_MAX {
+            let known = &mut self.utilities.by_text;
+            if known.len() >= TEXTS_MAX {
+                known.clear();
+            }
+            known.insert((&*text).into(), Arc::clone(&statement));
+        }
+        statement
+    }
+}
+
+/// The rows that a utility statement is said to have handled.
+fn rows_of(tag: &CommandTag) -> u64 {
+    match tag {
+        CommandTag::Rows("COPY" | "FETCH" | "SELECT", rows) => *rows,
+        _ => 0,
+    }
+}

@@ -1,0 +1,314 @@
+//! What statements took, by what they have in common: pg_stat_statements, from the start.
+//!
+//! ```text
+//!   plan ── Arc<Statement> ◄─ number, serial ─┐
+//!   session ── Tally: a few slots, written by the session alone
+//!                │ another statement needs the slot, or the session ends
+//!                ▼
+//!   Statement::handed_over (a lock, seldom taken) ── rows() adds what is still in slots
+//! ```
+//!
+//! 1. To count a run of the statement that ran a moment ago is a handful of additions to memory
+//!    that only the session writes: no lock, no line shared with other sessions. That holds for as
+//!    many statements at a time as a session has slots.
+//! 2. Whoever reads sees every run that has ended: it adds up the slots of all sessions. (A slot
+//!    that changes hands in that very moment may be missed, and is there the next time.)
+//! 3. Memory is bounded: pg_stat_statements.max statements, those that ran least go first, and
+//!    [`TEXT_BYTES_MAX`] for their texts.
+//!
+//! Forgetting (a reset, or too many statements) cannot write to slots. It moves the generation on
+//! instead: a slot of an older generation counts for nothing with a statement that was born in a
+//! newer one, and its session notices at the next run that the slot is to be taken anew.
+
+mod counts;
+mod tally;
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use steppe_sql::parser::normalize::{Parameters, normalize};
+use steppe_types::Oid;
+
+pub(crate) use counts::{Counts, Run, Temporary};
+pub(crate) use tally::Tally;
+
+use crate::services::now_micros;
+
+/// All texts together take no more than this.
+const TEXT_BYTES_MAX: usize = 64 << 20;
+
+/// Of the statements that there may be, how many go at a time: a twentieth, as in PostgreSQL.
+const GO_AT_A_TIME: usize = 20;
+
+/// A statement that was seen.
+pub(crate) struct Statement {
+    /// queryid
+    pub id: i64,
+    /// With `$n` for constants.
+    pub text: Arc<str>,
+    /// Tells it from every other object, also from one for the same statement.
+    serial: u64,
+    /// It is in the table.
+    is_listed: AtomicBool,
+    /// Slots taken in an older generation count for nothing.
+    born: AtomicU64,
+    /// The least and the most of older slots count for nothing.
+    extremes_born: AtomicU64,
+    /// Microseconds since 2000-01-01 UTC.
+    since: AtomicI64,
+    extremes_since: AtomicI64,
+    handed_over: Mutex<Counts>,
+}
+
+/// A statement as the view shows it.
+pub(crate) struct Shown {
+    pub statement: Arc<Statement>,
+    pub counts: Counts,
+    pub since: i64,
+    pub extremes_since: i64,
+}
+
+/// All statements.
+pub(crate) struct Statements {
+    table: Mutex<Table>,
+    /// pg_stat_statements.max
+    max: usize,
+    serials: AtomicU64,
+    generation: AtomicU64,
+    /// Times that statements had to go (pg_stat_statements_info).
+    pub deallocations: AtomicU64,
+    /// When all were reset.
+    pub reset_at: AtomicI64,
+}
+
+#[derive(Default)]
+struct Table {
+    by_id: HashMap<i64, Arc<Statement>, foldhash::fast::RandomState>,
+    text_bytes: usize,
+}
+
+impl Table {
+    fn remove(&mut self, id: i64) {
+        if let Some(statement) = self.by_id.remove(&id) {
+            self.text_bytes -= statement.text.len();
+            statement.is_listed.store(false, Ordering::Release);
+        }
+    }
+}
+
+impl Statements {
+    /// No statement yet, and never more than `max`.
+    pub(crate) fn new(max: usize) -> Statements {
+        Statements {
+            table: Mutex::default(),
+            max,
+            serials: AtomicU64::new(1),
+            generation: AtomicU64::new(1),
+            deallocations: AtomicU64::new(0),
+            reset_at: AtomicI64::new(now_micros()),
+        }
+    }
+
+    /// The statement of a text over these relations. It is not listed before it has run.
+    pub(crate) fn statement(
+        &self,
+        source: &str,
+        parameters: Parameters,
+        relations: impl IntoIterator<Item = Oid>,
+    ) -> Arc<Statement> {
+        let normalized = normalize(source, parameters);
+        let mut relations: Vec<Oid> = relations.into_iter().collect();
+        relations.sort_unstable();
+        relations.dedup();
+        let state = foldhash::quality::FixedState::default();
+        let hash = state.hash_one((&*normalized.shape, relations)) as i64;
+        // As in PostgreSQL, 0 would mean "not known".
+        let id = if hash == 0 { 1 } else { hash };
+        if let Some(known) = self.table.lock().by_id.get(&id) {
+            return Arc::clone(known);
+        }
+        Arc::new(Statement {
+            id,
+            text: normalized.text.into(),
+            serial: self.serials.fetch_add(1, Ordering::Relaxed),
+            is_listed: AtomicBool::new(false),
+            born: AtomicU64::new(0),
+            extremes_born: AtomicU64::new(0),
+            since: AtomicI64::new(0),
+            extremes_since: AtomicI64::new(0),
+            handed_over: Mutex::default(),
+        })
+    }
+
+    /// The object that counts for a statement: itself, or the one that was listed before it; and
+    /// the generation in which that is so.
+    fn listed(&self, statement: &Arc<Statement>) -> (Arc<Statement>, u64) {
+        let mut table = self.table.lock();
+        if let Some(known) = table.by_id.get(&statement.id) {
+            return (Arc::clone(known), self.generation.load(Ordering::Relaxed));
+        }
+        let bytes = table.text_bytes + statement.text.len();
+        if table.by_id.len() >= self.max || bytes > TEXT_BYTES_MAX {
+            self.make_room(&mut table);
+        }
+        let generation = self.generation.load(Ordering::Relaxed);
+        let now = now_micros();
+        *statement.handed_over.lock() = Counts::default();
+        statement.born.store(generation, Ordering::Relaxed);
+        statement.extremes_born.store(generation, Ordering::Relaxed);
+        statement.since.store(now, Ordering::Relaxed);
+        statement.extremes_since.store(now, Ordering::Relaxed);
+        statement.is_listed.store(true, Ordering::Release);
+        table.text_bytes += statement.text.len();
+        table.by_id.insert(statement.id, Arc::clone(statement));
+        (Arc::clone(statement), generation)
+    }
+
+    /// Those that ran least go (entry_dealloc).
+    fn make_room(&self, table: &mut Table) {
+        let mut all: Vec<(f64, usize, i64)> = Vec::with_capacity(table.by_id.len());
+        for (id, statement) in &table.by_id {
+            let mut counts = statement.handed_over.lock();
+            // What ran long ago counts for less each time.
+            counts.score *= 0.99;
+            all.push((counts.score, statement.text.len(), *id));
+        }
+        all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let least = (table.by_id.len() / GO_AT_A_TIME).max(10);
+        for (gone, (_, _, id)) in all.into_iter().enumerate() {
+            if gone >= least && table.text_bytes < TEXT_BYTES_MAX / 2 {
+                break;
+            }
+            table.remove(id);
+        }
+        self.deallocations.fetch_add(1, Ordering::Relaxed);
+        self.generation.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// All statements that have run, with what `tallies` have not handed over.
+    pub(crate) fn rows(&self, tallies: impl FnOnce(&mut dyn FnMut(&Tally))) -> Vec<Shown> {
+        let mut shown: HashMap<u64, Shown, foldhash::fast::RandomState> = HashMap::default();
+        for statement in self.table.lock().by_id.values() {
+            let counts = *statement.handed_over.lock();
+            let row = Shown {
+                counts,
+                since: statement.since.load(Ordering::Relaxed),
+                extremes_since: statement.extremes_since.load(Ordering::Relaxed),
+                statement: Arc::clone(statement),
+            };
+            shown.insert(statement.serial, row);
+        }
+        tallies(&mut |tally| {
+            tally.for_each(|statement, counts| {
+                if let Some(row) = shown.get_mut(&statement.serial) {
+                    row.counts.merge(counts);
+                }
+            });
+        });
+        let mut rows: Vec<Shown> = shown.into_values().filter(|row| row.counts.calls > 0).collect();
+        rows.sort_unstable_by_key(|row| (row.since, row.statement.serial));
+        rows
+    }
+
+    /// Forgets all statements, or those of an id; with `extremes_only` just what their least and
+    /// most times were. Microseconds since 2000-01-01 UTC: when.
+    pub(crate) fn reset(&self, id: Option<i64>, extremes_only: bool) -> i64 {
+        let mut table = self.table.lock();
+        let generation = self.generation.fetch_add(1, Ordering::Relaxed) + 1;
+        let now = now_micros();
+        let meant: Vec<i64> =
+            table.by_id.keys().copied().filter(|known| id.is_none_or(|id| id == *known)).collect();
+        for id in meant {
+            if extremes_only {
+                let statement = &table.by_id[&id];
+                statement.handed_over.lock().forget_extremes();
+                statement.extremes_born.store(generation, Ordering::Relaxed);
+                statement.extremes_since.store(now, Ordering::Relaxed);
+            } else {
+                table.remove(id);
+            }
+        }
+        if id.is_none() && !extremes_only {
+            self.deallocations.store(0, Ordering::Relaxed);
+            self.reset_at.store(now, Ordering::Relaxed);
+        }
+        now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(milliseconds: f64) -> Run {
+        Run { milliseconds, rows: 1, ..Run::default() }
+    }
+
+    fn calls(statements: &Statements, tallies: &[&Tally]) -> Vec<(String, u64)> {
+        let rows = statements.rows(|f| tallies.iter().for_each(|tally| f(tally)));
+        rows.into_iter().map(|row| (row.statement.text.to_string(), row.counts.calls)).collect()
+    }
+
+    #[test]
+    fn runs_of_all_sessions_are_added_up() {
+        let statements = Statements::new(100);
+        let of = |sql: &str| statements.statement(sql, Parameters::Own, []);
+        let (one, two) = (Tally::default(), Tally::default());
+        for i in 0..100 {
+            one.count(&statements, &of(&format!("select {i}")), &run(1.0));
+            two.count(&statements, &of(&format!("select {i} from t{}", i % 50)), &run(2.0));
+        }
+        let seen = calls(&statements, &[&one, &two]);
+        assert_eq!(seen.len(), 51);
+        assert!(seen.contains(&("select $1".to_owned(), 100)));
+        assert!(seen.contains(&("select $1 from t7".to_owned(), 2)));
+        two.hand_over();
+        one.hand_over();
+        assert_eq!(calls(&statements, &[]).iter().map(|(_, calls)| calls).sum::<u64>(), 200);
+    }
+
+    #[test]
+    fn what_is_forgotten_does_not_come_back() {
+        let statements = Statements::new(100);
+        let tally = Tally::default();
+        let statement = statements.statement("select 1", Parameters::Own, []);
+        tally.count(&statements, &statement, &run(1.0));
+        statements.reset(None, false);
+        assert!(calls(&statements, &[&tally]).is_empty());
+        tally.hand_over();
+        assert!(calls(&statements, &[&tally]).is_empty());
+        // A plan still has the statement: it is listed again, from the beginning.
+        tally.count(&statements, &statement, &run(3.0));
+        assert_eq!(calls(&statements, &[&tally]), [("select $1".to_owned(), 1)]);
+        // One made anew meanwhile counts with it.
+        let again = statements.statement("SELECT 2", Parameters::Own, []);
+        let other = Tally::default();
+        other.count(&statements, &again, &run(1.0));
+        other.hand_over();
+        statements.reset(Some(statement.id), true);
+        let rows = statements.rows(|f| f(&tally));
+        assert_eq!((rows[0].counts.calls, rows[0].counts.max), (2, 0.0));
+        tally.count(&statements, &statement, &run(2.0));
+        let rows = statements.rows(|f| f(&tally));
+        assert_eq!((rows[0].counts.calls, rows[0].counts.max), (3, 2.0));
+    }
+
+    #[test]
+    fn there_are_never_more_than_may_be() {
+        let statements = Statements::new(100);
+        let tally = Tally::default();
+        let often = statements.statement("select often", Parameters::Own, []);
+        for i in 0..1000 {
+            tally.count(&statements, &often, &run(1.0));
+            let other = statements.statement(&format!("select a{i}"), Parameters::Own, []);
+            tally.count(&statements, &other, &run(1.0));
+        }
+        let seen = calls(&statements, &[&tally]);
+        assert!(seen.len() <= 100 && seen.len() > 50, "{}", seen.len());
+        assert!(statements.deallocations.load(Ordering::Relaxed) > 10);
+        assert!(seen.contains(&("select often".to_owned(), 1000)), "{:?}", &seen[..3]);
+    }
+}

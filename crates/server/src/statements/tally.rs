@@ -1,0 +1,224 @@
+//! A session's own counts, not yet handed over.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use steppe_storage::Usage;
+
+use super::{Counts, Run, Statement, Statements, Temporary};
+
+/// Statements that a session counts without handing over: more than a transaction of pgbench has.
+const SLOTS: usize = 8;
+
+/// A session's slots. Only the session counts in them; anybody may look.
+#[derive(Default)]
+pub(crate) struct Tally {
+    /// Not before the first statement: an idle connection has none.
+    slots: OnceLock<Box<Slots>>,
+}
+
+#[derive(Default)]
+struct Slots {
+    slots: [Slot; SLOTS],
+    /// Whose the slots are. Held while a slot changes hands or is looked at, not to count.
+    owners: Mutex<[Option<Arc<Statement>>; SLOTS]>,
+}
+
+/// Counts of one statement, written by one session.
+#[derive(Default)]
+struct Slot {
+    /// The statement's as it was asked for; its owner may be another object for the same.
+    serial: AtomicU64,
+    generation: AtomicU64,
+    calls: AtomicU64,
+    /// Bits of an f64, like the next ones.
+    total: AtomicU64,
+    min: AtomicU64,
+    max: AtomicU64,
+    squares: AtomicU64,
+    rows: AtomicU64,
+    hit: AtomicU64,
+    read: AtomicU64,
+    dirtied: AtomicU64,
+    written: AtomicU64,
+    log_records: AtomicU64,
+    log_bytes: AtomicU64,
+    temp_read: AtomicU64,
+    temp_written: AtomicU64,
+}
+
+/// Only one thread at a time writes.
+fn add(counter: &AtomicU64, amount: u64) {
+    if amount > 0 {
+        counter.store(counter.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
+    }
+}
+
+fn float(cell: &AtomicU64) -> f64 {
+    f64::from_bits(cell.load(Ordering::Relaxed))
+}
+
+fn set_float(cell: &AtomicU64, value: f64) {
+    cell.store(value.to_bits(), Ordering::Relaxed);
+}
+
+impl Slot {
+    fn add(&self, run: &Run) {
+        if run.goes_on {
+            set_float(&self.total, float(&self.total) + run.milliseconds);
+        } else {
+            self.add_call(run.milliseconds);
+        }
+        add(&self.rows, run.rows);
+        let Usage { hit, read, dirtied, written, log_records, log_bytes } = run.usage;
+        add(&self.hit, hit);
+        add(&self.read, read);
+        add(&self.dirtied, dirtied);
+        add(&self.written, written);
+        add(&self.log_records, log_records);
+        add(&self.log_bytes, log_bytes);
+        add(&self.temp_read, run.temp.read);
+        add(&self.temp_written, run.temp.written);
+    }
+
+    fn add_call(&self, ms: f64) {
+        let calls = self.calls.load(Ordering::Relaxed);
+        let total = float(&self.total);
+        if calls == 0 {
+            set_float(&self.min, ms);
+            set_float(&self.max, ms);
+        } else {
+            if ms < float(&self.min) {
+                set_float(&self.min, ms);
+            }
+            if ms > float(&self.max) {
+                set_float(&self.max, ms);
+            }
+            // Welford: how far it is from the mean before, and from the mean after.
+            let apart = ms - total / calls as f64;
+            let apart_after = ms - (total + ms) / (calls + 1) as f64;
+            set_float(&self.squares, float(&self.squares) + apart * apart_after);
+        }
+        set_float(&self.total, total + ms);
+        self.calls.store(calls + 1, Ordering::Relaxed);
+    }
+
+    fn counts(&self) -> Counts {
+        let value = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
+        let calls = value(&self.calls);
+        Counts {
+            calls,
+            total: float(&self.total),
+            min: float(&self.min),
+            max: float(&self.max),
+            extremes_of: calls,
+            squares: float(&self.squares),
+            rows: value(&self.rows),
+            usage: Usage {
+                hit: value(&self.hit),
+                read: value(&self.read),
+                dirtied: value(&self.dirtied),
+                written: value(&self.written),
+                log_records: value(&self.log_records),
+                log_bytes: value(&self.log_bytes),
+            },
+            temp: Temporary { read: value(&self.temp_read), written: value(&self.temp_written) },
+            score: 0.0,
+        }
+    }
+
+    /// What counts for its owner; `None`: nothing any more.
+    fn counts_for(&self, owner: &Statement) -> Option<Counts> {
+        let generation = self.generation.load(Ordering::Relaxed);
+        let counts = owner.is_listed.load(Ordering::Acquire)
+            && generation >= owner.born.load(Ordering::Relaxed);
+        let mut shown = counts.then(|| self.counts())?;
+        if generation < owner.extremes_born.load(Ordering::Relaxed) {
+            shown.forget_extremes();
+        }
+        Some(shown)
+    }
+
+    fn clear(&self) {
+        let cells = [
+            &self.serial,
+            &self.calls,
+            &self.total,
+            &self.min,
+            &self.max,
+            &self.squares,
+            &self.rows,
+            &self.hit,
+            &self.read,
+            &self.dirtied,
+            &self.written,
+            &self.log_records,
+            &self.log_bytes,
+            &self.temp_read,
+            &self.temp_written,
+        ];
+        cells.into_iter().for_each(|cell| cell.store(0, Ordering::Relaxed));
+    }
+}
+
+impl Slots {
+    /// Hands a slot's counts to its owner, who has it no longer.
+    fn release(&self, at: usize, owners: &mut [Option<Arc<Statement>>; SLOTS]) {
+        let slot = &self.slots[at];
+        if let Some(owner) = owners[at].take()
+            && let Some(counts) = slot.counts_for(&owner)
+        {
+            owner.handed_over.lock().merge(&counts);
+        }
+        slot.clear();
+    }
+
+    #[cold]
+    fn take(&self, at: usize, statements: &Statements, statement: &Arc<Statement>) {
+        let mut owners = self.owners.lock();
+        self.release(at, &mut owners);
+        let (owner, generation) = statements.listed(statement);
+        let slot = &self.slots[at];
+        owners[at] = Some(owner);
+        slot.generation.store(generation, Ordering::Relaxed);
+        slot.serial.store(statement.serial, Ordering::Relaxed);
+    }
+}
+
+impl Tally {
+    /// Counts a run. For the session itself.
+    pub(crate) fn count(&self, statements: &Statements, statement: &Arc<Statement>, run: &Run) {
+        let slots = self.slots.get_or_init(Box::default);
+        let at = statement.serial as usize % SLOTS;
+        let slot = &slots.slots[at];
+        let is_ours = slot.serial.load(Ordering::Relaxed) == statement.serial
+            && slot.generation.load(Ordering::Relaxed)
+                == statements.generation.load(Ordering::Relaxed);
+        if !is_ours {
+            slots.take(at, statements, statement);
+        }
+        slot.add(run);
+    }
+
+    /// Hands everything over. For the session itself, at its end.
+    pub(crate) fn hand_over(&self) {
+        let Some(slots) = self.slots.get() else { return };
+        let mut owners = slots.owners.lock();
+        (0..SLOTS).for_each(|at| slots.release(at, &mut owners));
+    }
+
+    /// Shows what is not handed over.
+    pub(super) fn for_each(&self, mut f: impl FnMut(&Statement, &Counts)) {
+        let Some(slots) = self.slots.get() else { return };
+        let owners = slots.owners.lock();
+        for (owner, slot) in owners.iter().zip(&slots.slots) {
+            if let Some(owner) = owner
+                && let Some(counts) = slot.counts_for(owner)
+            {
+                f(owner, &counts);
+            }
+        }
+    }
+}

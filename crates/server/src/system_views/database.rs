@@ -1,0 +1,205 @@
+//! pg_stat_database: what sessions have done, each by its own count, and what was done to all
+//! relations.
+
+use std::sync::atomic::Ordering;
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use steppe_catalog::system::RowsBuilder;
+use steppe_catalog::system::session::POSTGRES_DATABASE;
+use steppe_exec::accesses::{Accesses, forget_maintenance, totals};
+use steppe_storage::usage::Totals;
+use steppe_types::{Datum, Oid, Result, SqlState};
+
+use super::io::by_clients;
+use crate::activity::Activity;
+use crate::services::{Core, now_micros};
+
+/// How a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SessionEnd {
+    /// The client said goodbye.
+    Normal,
+    /// The client has gone without a word.
+    Abandoned,
+    /// It was terminated.
+    Killed,
+    /// An error that it could not survive.
+    Fatal,
+}
+
+impl SessionEnd {
+    /// By the error that ended it.
+    pub(crate) fn of(sqlstate: SqlState) -> SessionEnd {
+        match sqlstate {
+            SqlState::CONNECTION_EXCEPTION => SessionEnd::Abandoned,
+            SqlState::ADMIN_SHUTDOWN => SessionEnd::Killed,
+            _ => SessionEnd::Fatal,
+        }
+    }
+}
+
+/// Sums over sessions. Times in microseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sessions {
+    count: u64,
+    abandoned: u64,
+    killed: u64,
+    fatal: u64,
+    commits: u64,
+    rollbacks: u64,
+    deadlocks: u64,
+    session_time: u64,
+    active: u64,
+    idle_in_transaction: u64,
+}
+
+impl Sessions {
+    fn add(&mut self, activity: &Activity, session_time: i64) {
+        let counts = &activity.counts;
+        self.count += 1;
+        self.commits += counts.commits.load(Ordering::Relaxed);
+        self.rollbacks += counts.rollbacks.load(Ordering::Relaxed);
+        self.deadlocks += counts.deadlocks.load(Ordering::Relaxed);
+        self.active += counts.active.load(Ordering::Relaxed);
+        self.idle_in_transaction += counts.idle_in_transaction.load(Ordering::Relaxed);
+        self.session_time += u64::try_from(session_time).unwrap_or(0);
+    }
+
+    fn since(&self, before: &Sessions) -> Sessions {
+        // A session that ended while it was added up may be missing from one of the two.
+        let less = u64::saturating_sub;
+        Sessions {
+            count: less(self.count, before.count),
+            abandoned: less(self.abandoned, before.abandoned),
+            killed: less(self.killed, before.killed),
+            fatal: less(self.fatal, before.fatal),
+            commits: less(self.commits, before.commits),
+            rollbacks: less(self.rollbacks, before.rollbacks),
+            deadlocks: less(self.deadlocks, before.deadlocks),
+            session_time: less(self.session_time, before.session_time),
+            active: less(self.active, before.active),
+            idle_in_transaction: less(self.idle_in_transaction, before.idle_in_transaction),
+        }
+    }
+}
+
+/// What counts of relations and sessions are counted from.
+#[derive(Debug, Default)]
+pub(super) struct DatabaseStatistics {
+    ended: Mutex<Sessions>,
+    reset: Mutex<Reset>,
+}
+
+#[derive(Debug, Default)]
+struct Reset {
+    /// Microseconds since 2000-01-01 UTC.
+    at: i64,
+    relations: HashMap<Oid, Accesses>,
+    sessions: Sessions,
+    pages: Totals,
+}
+
+impl DatabaseStatistics {
+    /// Counts from now on, before there are sessions.
+    pub(super) fn begin(&self, at: i64) {
+        *self.reset.lock() = Reset { at, pages: by_clients(), ..Reset::default() };
+    }
+
+    /// Counts from now on.
+    pub(super) fn reset(&self, core: &Core) {
+        let sessions = self.all_sessions(core);
+        forget_maintenance(|_| true);
+        let (relations, pages) = (totals(), by_clients());
+        *self.reset.lock() = Reset { at: now_micros(), relations, sessions, pages };
+    }
+
+    /// Counts accesses to a relation from now on.
+    pub(super) fn reset_relation(&self, relation: Oid) {
+        let now = totals().get(&relation).copied().unwrap_or_default();
+        forget_maintenance(|table| table == relation);
+        let mut reset = self.reset.lock();
+        reset.relations.insert(relation, now);
+        reset.at = now_micros();
+    }
+
+    /// A session has ended.
+    pub(super) fn session_ended(&self, activity: &Activity, session_time: i64, end: SessionEnd) {
+        let mut ended = self.ended.lock();
+        ended.add(activity, session_time);
+        match end {
+            SessionEnd::Normal => {}
+            SessionEnd::Abandoned => ended.abandoned += 1,
+            SessionEnd::Killed => ended.killed += 1,
+            SessionEnd::Fatal => ended.fatal += 1,
+        }
+    }
+
+    /// Accesses to all relations.
+    pub(super) fn relations(&self) -> HashMap<Oid, Accesses> {
+        let mut all = totals();
+        let reset = self.reset.lock();
+        for (relation, accesses) in &mut all {
+            if let Some(before) = reset.relations.get(relation) {
+                *accesses = accesses.since(before);
+            }
+        }
+        all
+    }
+
+    /// Of all sessions there were and are.
+    fn all_sessions(&self, core: &Core) -> Sessions {
+        let now = now_micros();
+        let mut sum = *self.ended.lock();
+        core.server.backends.for_each(|_, backend| {
+            sum.add(&backend.control.activity, now - backend.started);
+        });
+        sum
+    }
+}
+
+/// The rows of pg_stat_database. Times of I/O are not taken, spill files not counted.
+pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
+    let statistics = &core.server.statistics.database;
+    let sessions = statistics.all_sessions(core).since(&statistics.reset.lock().sessions);
+    let mut tuples = Accesses::default();
+    statistics.relations().values().for_each(|accesses| tuples.add(accesses));
+    let (at, before) = {
+        let reset = statistics.reset.lock();
+        (reset.at, reset.pages)
+    };
+    let pages = by_clients() - before;
+    let backends = i32::try_from(core.server.backends.count()).unwrap_or(i32::MAX);
+    let count = |value: u64| Datum::Int8(value as i64);
+    let milliseconds = |micros: u64| Datum::Float8(micros as f64 / 1e3);
+    let mut builder = RowsBuilder::new("pg_stat_database")?;
+    builder.row([
+        ("datid", Datum::Oid(POSTGRES_DATABASE)),
+        ("datname", Datum::Text(core.identity.database.clone())),
+        ("numbackends", Datum::Int4(backends)),
+        ("xact_commit", count(sessions.commits)),
+        ("xact_rollback", count(sessions.rollbacks)),
+        ("blks_read", count(pages.read)),
+        ("blks_hit", count(pages.hit)),
+        ("tup_returned", count(tuples.returned)),
+        ("tup_fetched", count(tuples.fetched)),
+        ("tup_inserted", count(tuples.inserted)),
+        ("tup_updated", count(tuples.updated)),
+        ("tup_deleted", count(tuples.deleted)),
+        ("conflicts", Datum::Int8(0)),
+        ("deadlocks", count(sessions.deadlocks)),
+        ("blk_read_time", Datum::Float8(0.0)),
+        ("blk_write_time", Datum::Float8(0.0)),
+        ("session_time", milliseconds(sessions.session_time)),
+        ("active_time", milliseconds(sessions.active)),
+        ("idle_in_transaction_time", milliseconds(sessions.idle_in_transaction)),
+        ("sessions", count(sessions.count)),
+        ("sessions_abandoned", count(sessions.abandoned)),
+        ("sessions_fatal", count(sessions.fatal)),
+        ("sessions_killed", count(sessions.killed)),
+        ("parallel_workers_to_launch", Datum::Int8(0)),
+        ("parallel_workers_launched", Datum::Int8(0)),
+        ("stats_reset", Datum::TimestampTz(at)),
+    ]);
+    builder.finish()
+}
