@@ -74,3 +74,4 @@ select * from indexes;
 alter table p drop constraint uq;
 select * from indexes;
 drop table p, x, y cascade;
+create unlogged table never (a int) partition by list (a);

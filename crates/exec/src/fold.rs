@@ -12,6 +12,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog};
 use steppe_sql::expr::Expr;
+use steppe_sql::negate::without_not;
 use steppe_sql::query::{FromItem, Query, RteKind};
 use steppe_sql::walk::for_each_root;
 use steppe_types::Datum;
@@ -85,19 +86,22 @@ fn fold(expr: &mut Expr, catalog: &Arc<Catalog>) {
         }
         Expr::And(args) => junction(args, true),
         Expr::Or(args) => junction(args, false),
-        Expr::Not(arg) => match **arg {
-            Expr::Const(Datum::Bool(value), _) => Some(Expr::boolean(!value)),
-            _ => None,
-        },
         _ => None,
     };
-    if let Some(folded) = folded {
-        *expr = folded;
-    }
+    *expr = match folded {
+        Some(folded) => folded,
+        None => without_not(std::mem::replace(expr, Expr::boolean(true))),
+    };
 }
 
 /// AND (`neutral` is true) or OR with constants among what it joins.
 fn junction(args: &mut Vec<Expr>, neutral: bool) -> Option<Expr> {
+    for arg in std::mem::take(args) {
+        match (arg, neutral) {
+            (Expr::And(below), true) | (Expr::Or(below), false) => args.extend(below),
+            (arg, _) => args.push(arg),
+        }
+    }
     let is = |arg: &Expr, value: bool| matches!(arg, Expr::Const(Datum::Bool(v), _) if *v == value);
     if args.iter().any(|arg| is(arg, !neutral)) {
         return Some(Expr::boolean(!neutral));

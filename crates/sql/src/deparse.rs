@@ -20,15 +20,20 @@ pub type Names<'a> = dyn Fn(&Expr) -> Option<String> + 'a;
 
 /// The text of an expression.
 pub fn expression(expr: &Expr, names: &Names<'_>) -> String {
+    shown_expression(expr, names, &IoContext::default())
+}
+
+/// As [`expression`], with constants as a session's settings show them.
+pub fn shown_expression(expr: &Expr, names: &Names<'_>, io: &IoContext) -> String {
     let mut out = String::new();
-    Deparser { names, builtins: Builtins::get() }.expr(expr, &mut out);
+    Deparser { names, builtins: Builtins::get(), io }.expr(expr, &mut out);
     out
 }
 
 /// The text of a window call without its OVER clause: windows have names only in a plan.
-pub fn window_call(call: &WindowCall, names: &Names<'_>) -> String {
+pub fn window_call(call: &WindowCall, names: &Names<'_>, io: &IoContext) -> String {
     let mut out = String::new();
-    Deparser { names, builtins: Builtins::get() }.window(call, &mut out);
+    Deparser { names, builtins: Builtins::get(), io }.window(call, &mut out);
     out
 }
 
@@ -58,6 +63,7 @@ pub fn quote_identifier(name: &str) -> String {
 struct Deparser<'a> {
     names: &'a Names<'a>,
     builtins: &'static Builtins,
+    io: &'a IoContext,
 }
 
 impl Deparser<'_> {
@@ -80,8 +86,10 @@ impl Deparser<'_> {
             return;
         }
         match expr {
-            Expr::Const(value, ty) => constant(value, *ty, out),
-            Expr::Untyped { value, .. } => constant(value, TypeRef::plain(oid::UNKNOWN), out),
+            Expr::Const(value, ty) => constant(value, *ty, self.io, out),
+            Expr::Untyped { value, .. } => {
+                constant(value, TypeRef::plain(oid::UNKNOWN), self.io, out)
+            }
             Expr::Param { index, .. } => out.push_str(&format!("${}", index + 1)),
             Expr::ExecParam { id, .. } => out.push_str(&format!("${id}")),
             Expr::Var { .. } | Expr::Slot { .. } => out.push('?'),
@@ -109,8 +117,9 @@ impl Deparser<'_> {
                 self.wrapped("(", arg, tail, out);
             }
             Expr::Distinct { left, right, negated, .. } => {
-                let op = if *negated { " IS NOT DISTINCT FROM " } else { " IS DISTINCT FROM " };
-                self.infix(left, op, right, out);
+                out.push_str(if *negated { "(NOT " } else { "" });
+                self.infix(left, " IS DISTINCT FROM ", right, out);
+                out.push_str(if *negated { ")" } else { "" });
             }
             Expr::NullIf { left, right, .. } => {
                 out.push_str("NULLIF(");
@@ -346,7 +355,7 @@ pub fn sort_suffix(descending: bool, nulls_first: bool) -> &'static str {
 }
 
 /// A constant (get_const_expr): numbers bare, the rest quoted with its type.
-fn constant(value: &Datum, ty: TypeRef, out: &mut String) {
+fn constant(value: &Datum, ty: TypeRef, io: &IoContext, out: &mut String) {
     let label = |out: &mut String| {
         if ty.oid != oid::UNKNOWN {
             out.push_str("::");
@@ -358,7 +367,7 @@ fn constant(value: &Datum, ty: TypeRef, out: &mut String) {
         return label(out);
     }
     let mut bytes = Vec::new();
-    if text_io::output(ty.oid, value, &IoContext::default(), &mut bytes).is_err() {
+    if text_io::output(ty.oid, value, io, &mut bytes).is_err() {
         out.push('?');
         return;
     }

@@ -15,6 +15,7 @@
 //! through satisfies the predicate. What cannot be shown does not count.
 
 use crate::expr::{BoolTest, CallSyntax, Expr, TypeRef};
+use crate::negate::without_not;
 use std::cmp::Ordering;
 use steppe_catalog::Builtins;
 use steppe_catalog::builtin::Strategy;
@@ -36,7 +37,7 @@ pub(crate) fn equivalent(a: &Expr, b: &Expr) -> bool {
     a == b || canonical(a.clone()) == canonical(b.clone())
 }
 
-/// The expression without what only its printing depends on.
+/// The expression without what only its printing depends on, as conditions are folded.
 pub(crate) fn canonical(expr: Expr) -> Expr {
     let rewritten = expr.transform::<std::convert::Infallible>(&mut |e| {
         Ok(match e {
@@ -48,7 +49,7 @@ pub(crate) fn canonical(expr: Expr) -> Expr {
                 arg => Expr::Relabel { arg: Box::new(arg), ty, implicit: true },
             },
             Expr::CoerceViaIo { arg, ty, .. } => Expr::CoerceViaIo { arg, ty, implicit: true },
-            other => other,
+            other => without_not(other),
         })
     });
     match rewritten {

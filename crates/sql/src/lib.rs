@@ -9,6 +9,7 @@ pub mod bind;
 pub mod deparse;
 pub mod expr;
 mod implies;
+pub mod negate;
 pub mod parser;
 pub mod plan;
 pub mod planner;

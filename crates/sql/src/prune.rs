@@ -225,6 +225,10 @@ pub(crate) fn is_same(expr: &Expr, key: &Expr) -> bool {
 
 /// Whether a condition lets an expression have one value only.
 pub(crate) fn fixes(condition: &Expr, expr: &Expr) -> bool {
+    // Of a boolean: it, or NOT.
+    if is_same(condition, expr) || matches!(condition, Expr::Not(arg) if is_same(arg, expr)) {
+        return true;
+    }
     let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = condition else {
         return false;
     };

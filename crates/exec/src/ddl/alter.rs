@@ -15,7 +15,8 @@ use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;
 use steppe_catalog::{Catalog, Constraint, ConstraintKind, RelKind, Relation};
 use steppe_sql::ast::{
-    AlterTableCommand as Command, AlterTableStmt, ConstraintKind as AstConstraint, ObjectKind,
+    AlterTableCommand as Command, AlterTableStmt, ConstraintKind as AstConstraint, Location,
+    ObjectKind,
 };
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr, parse_expression};
 use steppe_sql::expr::{Expr, TypeRef};
@@ -231,6 +232,12 @@ fn check_lineage(
         Command::DropNotNull(name) => {
             let position = table.column_index(name);
             let found = position.and_then(|at| not_null_of_parent(&catalog, table, at));
+            if let (Some(at), Some(_), Some(_)) = (position, &table.partition_of, &found)
+                && table.columns[at].not_null
+            {
+                let message = format!("column \"{name}\" is marked NOT NULL in parent table");
+                return Err(invalid_table(message));
+            }
             if let Some(constraint) = found {
                 return Err(invalid_table(format!(
                     "cannot drop inherited constraint \"{constraint}\" of relation \"{}\"",
@@ -295,15 +302,21 @@ fn is_not_null(table: &Relation, column: &str) -> bool {
 }
 
 /// A partition key's columns keep their types: 42P16.
-fn check_key(ctx: &mut DdlContext<'_>, table: &Relation, name: &str) -> Result<()> {
+fn check_key(
+    ctx: &mut DdlContext<'_>,
+    table: &Relation,
+    name: &str,
+    location: Location,
+) -> Result<()> {
     let Some(position) = table.column_index(name) else { return Ok(()) };
     if !partition::key_reads(ctx, table, position as i16 + 1)? {
         return Ok(());
     }
-    Err(invalid_table(format!(
+    let message = format!(
         "cannot alter column \"{name}\" because it is part of the partition key of relation \"{}\"",
         table.name
-    )))
+    );
+    Err(ctx.error(SqlState::INVALID_TABLE_DEFINITION, message, location))
 }
 
 fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Result<()> {
@@ -340,16 +353,17 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
             identity::drop(ctx, table, position, *if_exists)
         }
         Command::ValidateConstraint(name) => validate_constraint(&table, name),
-        Command::AlterColumnType { name, type_name, collation, using, .. } => {
+        Command::AlterColumnType { name, type_name, collation, using, location } => {
             if collation.is_some() {
                 return Err(Error::not_supported("ALTER COLUMN TYPE with COLLATE"));
             }
             let ty = steppe_sql::bind::typename::resolve_type_name(type_name)?;
-            check_key(ctx, &table, name)?;
+            check_key(ctx, &table, name, *location)?;
             alter_type(ctx, table, name, ty, using.as_ref())
         }
         Command::SetOptions(options) => {
             let mut table = table;
+            partition::check_options(&table, options)?;
             for (name, value) in storage_options(options)? {
                 table.options.retain(|(n, _)| *n != name);
                 table.options.push((name, value));

@@ -7,7 +7,8 @@ use super::{DdlContext, inherit, like, partition, truncate_name};
 use std::sync::Arc;
 use steppe_catalog::{Column, OnCommit, RelKind, Relation};
 use steppe_sql::ast::{
-    self, ColumnDef, ConstraintKind, CreateTableStmt, DefElem, DefValue, IntoClause, TableElement,
+    self, ColumnDef, ConstraintKind, CreateTableStmt, DefElem, DefValue, IntoClause, Persistence,
+    TableElement,
 };
 use steppe_sql::bind::typename::{format_type, resolve_type_name};
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr};
@@ -29,11 +30,16 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
     };
     let oid = ctx.store.new_oid()?;
     let kind = match create.partition_by {
+        Some(_) if create.relation.persistence == Persistence::Unlogged => {
+            let message = "partitioned tables cannot be unlogged";
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
         Some(_) => RelKind::PartitionedTable,
         None => RelKind::Table,
     };
     let mut relation = Relation::new(oid, schema, name, kind);
     relation.on_commit = on_commit(ctx, &relation, create.on_commit)?;
+    partition::check_options(&relation, &create.options)?;
     relation.options = storage_options(&create.options)?.into();
     let parent = partition::parent_of_new(ctx, create, &relation)?;
     let mut parents = inherit::parents_of_new(ctx, create, &relation)?;

@@ -3,7 +3,7 @@
 
 use super::plan::Builder;
 use std::sync::Arc;
-use steppe_sql::deparse::{expression, quote_identifier, window_call};
+use steppe_sql::deparse::{quote_identifier, shown_expression, window_call};
 use steppe_sql::expr::{Aggregate, Expr, SortKey, SubLinkKind, SubPlan};
 use steppe_sql::plan::{AggMode, Plan, PlanNode, ScanRelation};
 use steppe_sql::query::Command;
@@ -97,7 +97,8 @@ impl Builder<'_> {
             PlanNode::WindowAgg { child, name, calls, .. } => {
                 let mut slots = self.output(child, qualified);
                 let shown = |call| {
-                    let call = window_call(call, &|leaf| self.leaf(leaf, &slots));
+                    let io = &self.explained.env.io;
+                    let call = window_call(call, &|leaf| self.leaf(leaf, &slots), io);
                     Name::computed(format!("{call} OVER {}", quote_identifier(name)))
                 };
                 let calls: Vec<Name> = calls.iter().map(shown).collect();
@@ -166,7 +167,7 @@ impl Builder<'_> {
 
     /// An expression over a node's input row.
     pub(super) fn text(&self, expr: &Expr, slots: &[Name]) -> String {
-        expression(expr, &|leaf| self.leaf(leaf, slots))
+        shown_expression(expr, &|leaf| self.leaf(leaf, slots), &self.explained.env.io)
     }
 
     /// Several, joined.
@@ -183,7 +184,8 @@ impl Builder<'_> {
             Expr::Slot { index, .. } => slots.get(*index).map(|name| name.own.clone()),
             Expr::Param { index, ty, .. } => {
                 let value = self.explained.params.get(*index)?;
-                Some(expression(&Expr::Const(value.clone(), *ty), &|_| None))
+                let value = Expr::Const(value.clone(), *ty);
+                Some(shown_expression(&value, &|_| None, &self.explained.env.io))
             }
             Expr::ExecParam { id, .. } => self.exec_params.get(id).cloned(),
             Expr::SubPlan(sub) => Some(self.sub_plan(sub, slots)),
@@ -206,13 +208,14 @@ impl Builder<'_> {
         };
         let hashed = if sub.hash_keys.is_some() { "hashed " } else { "" };
         let Some(test) = &sub.test else { return format!("({word} {hashed}SubPlan {number})") };
-        let test = expression(test, &|leaf| match leaf {
+        let names = |leaf: &Expr| match leaf {
             Expr::ExecParam { id, .. } if sub.columns.contains(id) => {
                 let column = sub.columns.iter().position(|column| column == id)? + 1;
                 Some(format!("({hashed}SubPlan {number}).col{column}"))
             }
             other => self.leaf(other, slots),
-        });
+        };
+        let test = shown_expression(test, &names, &self.explained.env.io);
         format!("({word} {test})")
     }
 

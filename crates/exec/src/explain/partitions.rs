@@ -21,6 +21,7 @@ use std::sync::Arc;
 use steppe_catalog::Catalog;
 use steppe_sql::expr::SortKey;
 use steppe_sql::plan::{ModifyTable, Plan, PlanNode, ScanRelation};
+use steppe_sql::query::Command;
 use steppe_types::{Oid, Result};
 
 /// So many leaves are shown; of a table with more, their number is told.
@@ -334,6 +335,9 @@ impl<'a> Builder<'a> {
         id: usize,
         node: &mut Node,
     ) {
+        if modify.command == Command::Insert {
+            return;
+        }
         for member in &modify.members {
             // One that its constraints rule out is not read.
             let Some(read) = member_in(&modify.child, member, &modify.rel) else { continue };

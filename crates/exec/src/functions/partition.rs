@@ -356,6 +356,7 @@ enum Side {
     Upper,
 }
 
+/// What a bound says depends on no session's settings: it may be kept.
 fn constant(value: &BoundValue) -> String {
     let ty = TypeRef::plain(value.type_oid());
     deparse::expression(&Expr::Const(value.datum().clone(), ty), &|_| None)

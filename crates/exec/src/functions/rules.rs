@@ -79,9 +79,16 @@ fn constraint_definition(args: &[Datum], cx: &FnContext, pretty: bool) -> Result
     }))
 }
 
-/// `pg_get_expr(pg_node_tree, relation [, pretty])`: the tree is kept as its text.
+/// `pg_get_expr(pg_node_tree, relation [, pretty])`: the tree is kept as its text, a partition's
+/// bound as its values.
 fn expression(args: &[Datum], cx: &FnContext, pretty: bool) -> Result<Datum> {
     let stored = text(args, 0)?;
+    if stored.starts_with("FOR VALUES ")
+        && let Some(relation) = relation_at(args, 1, cx)?
+        && let Some(bound) = relation.partition_of.as_ref().and_then(|of| of.bound.as_ref())
+    {
+        return text_datum(bound.text(&cx.io)?);
+    }
     text_datum(styled(cx, pretty, |style| {
         definitions::default_definition(&cx.catalog, stored, style)
     }))

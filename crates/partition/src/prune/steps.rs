@@ -125,6 +125,15 @@ impl ColumnStep {
         }
     }
 
+    /// What the column is compared with by an operator, if that is said.
+    fn compared(&self, by: Comparison) -> Option<&Operand> {
+        match self {
+            ColumnStep::Compare(operator, operand) if *operator == by => Some(operand),
+            ColumnStep::And(steps) => steps.iter().find_map(|step| step.compared(by)),
+            _ => None,
+        }
+    }
+
     fn has_slots(&self) -> bool {
         match self {
             ColumnStep::Compare(_, operand)
@@ -147,6 +156,10 @@ fn compile(predicate: &Predicate, columns: usize) -> Step {
         Predicate::And(parts) => {
             let mut conjunction = Conjunction::default();
             parts.iter().for_each(|part| add(compile(part, columns), &mut conjunction));
+            for toward in [Comparison::Less, Comparison::Greater] {
+                let row = row_of_columns(&conjunction, toward, columns);
+                conjunction.rows.extend(row);
+            }
             Step::Conjunction(conjunction)
         }
         Predicate::Or(parts) => {
@@ -163,6 +176,33 @@ fn compile(predicate: &Predicate, columns: usize) -> Step {
         }
         _ => Step::everything(),
     }
+}
+
+/// `a >= 1 AND b > 2` says `(a, b) > (1, 2)` of the key (a, b): what single columns say in one
+/// direction is said of the first ones together, as long as ties are allowed.
+fn row_of_columns(parts: &Conjunction, toward: Comparison, columns: usize) -> Option<RowStep> {
+    let with_ties = match toward {
+        Comparison::Less => Comparison::LessEqual,
+        _ => Comparison::GreaterEqual,
+    };
+    let (mut operands, mut operator, mut are_equal) = (Vec::new(), with_ties, true);
+    for column in 0..columns {
+        let wanted = [Comparison::Equal, with_ties, toward];
+        let bounds = wanted.into_iter().find_map(|wanted| {
+            let steps = parts.columns.iter().filter(|(of, _)| *of == column);
+            let operand = steps.filter_map(|(_, step)| step.compared(wanted)).next();
+            operand.map(|operand| (wanted, operand.clone()))
+        });
+        let Some((comparison, operand)) = bounds else { break };
+        operands.push(operand);
+        are_equal &= comparison == Comparison::Equal;
+        if comparison == toward {
+            operator = toward;
+            break;
+        }
+    }
+    // Of one column it is said already; equal ones are put before ranges where they have values.
+    (operands.len() > 1 && !are_equal).then_some(RowStep { operator, operands })
 }
 
 /// Adds a conjunct; conjunctions within conjunctions are one.

@@ -269,12 +269,16 @@ impl Binder<'_> {
             }
             self.check_identity(column, insert)?;
             let bound = self.expr(expr, place)?;
-            values.push(self.assign(bound, column, expr.leftmost())?);
+            let assigned = self.assign(bound, column, expr.leftmost())?;
+            values.push(match is_overridden(column, insert) {
+                true => self.column_default(relation, column)?,
+                false => assigned,
+            });
         }
         Ok(values)
     }
 
-    /// GENERATED ALWAYS columns take no value unless OVERRIDING SYSTEM VALUE is written.
+    /// GENERATED ALWAYS columns take no value unless OVERRIDING says which one is meant.
     fn check_identity(&self, column: &Column, insert: &ast::InsertStmt) -> Result<()> {
         if column.generated {
             return Err(Error::new(
@@ -283,7 +287,7 @@ impl Binder<'_> {
             )
             .detail(format!("Column \"{}\" is a generated column.", column.name)));
         }
-        if column.identity == Some('a') && insert.overriding != ast::Overriding::System {
+        if column.identity == Some('a') && insert.overriding == ast::Overriding::None {
             return Err(Error::new(
                 SqlState::GENERATED_ALWAYS,
                 format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name),
@@ -403,7 +407,11 @@ impl Binder<'_> {
             let column = &relation.columns[*position];
             self.check_identity(column, insert)?;
             let ty = self.scope().rtes[rte].columns[i].ty;
-            values.push(self.assign(Expr::var(rte, i, ty), column, places[i])?);
+            let assigned = self.assign(Expr::var(rte, i, ty), column, places[i])?;
+            values.push(match is_overridden(column, insert) {
+                true => self.column_default(relation, column)?,
+                false => assigned,
+            });
         }
         query.targets = self.full_row(relation, columns, values)?;
         Ok(())
@@ -829,4 +837,9 @@ fn add_assignment(
     }
     assignments.push((column, value));
     Ok(())
+}
+
+/// OVERRIDING USER VALUE: an identity column takes its sequence's value whatever is given.
+fn is_overridden(column: &Column, insert: &ast::InsertStmt) -> bool {
+    insert.overriding == ast::Overriding::User && column.identity.is_some()
 }

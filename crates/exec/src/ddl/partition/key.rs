@@ -11,7 +11,7 @@ use steppe_sql::bind::typename::format_type;
 use steppe_sql::bind::{ExprPlace, bind_table_expr, is_system_column, stored_expr, stored_key};
 use steppe_sql::deparse;
 use steppe_sql::expr::Expr;
-use steppe_types::{Error, Oid, Result, SqlState};
+use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 /// PostgreSQL's PARTITION_MAX_KEYS.
 const KEYS_MAX: usize = 32;
@@ -36,7 +36,10 @@ pub(in super::super) fn partition_key(
             format!("cannot partition using more than {KEYS_MAX} columns"),
         ));
     }
-    let columns = spec.elements.iter().map(|elem| key_column(ctx, table, strategy, elem));
+    let columns = spec.elements.iter().zip(1..).map(|(elem, number)| {
+        let column = key_column(ctx, table, strategy, elem)?;
+        check_type(&column, number).map(|()| column)
+    });
     Ok(PartitionKey { strategy, columns: columns.collect::<Result<_>>()? })
 }
 
@@ -63,7 +66,9 @@ fn key_column(
         },
         ast::IndexKey::Expr(expr) => key_expression(ctx, table, expr, elem)?,
     };
-    check_has_opclass(strategy, type_oid)?;
+    if type_oid != oid::RECORD {
+        check_has_opclass(strategy, type_oid)?;
+    }
     if let Some(collation) = &elem.collation
         && !matches!(collation.name(), "C" | "POSIX" | "default" | "ucs_basic")
     {
@@ -85,6 +90,15 @@ fn key_column(
         },
         opclass: opclass.map(Arc::from),
     })
+}
+
+/// 42P16 for a key of which no value can be stored.
+fn check_type(column: &PartitionColumn, number: usize) -> Result<()> {
+    if column.type_oid != oid::RECORD {
+        return Ok(());
+    }
+    let message = format!("partition key column {number} has pseudo-type record");
+    Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message))
 }
 
 /// 42P17: what is generated is computed when the leaf is known.
@@ -112,7 +126,8 @@ fn key_expression(
     elem: &ast::PartitionElem,
 ) -> Result<(i16, Option<Arc<str>>, Oid)> {
     let place = ExprPlace::PartitionKey;
-    let bound = ctx.binding(|b| bind_table_expr(b, Some(table), expr, place))?;
+    let bound = ctx.binding(|b| bind_table_expr(b, Some(table), expr, place));
+    let bound = bound.map_err(Error::without_position)?;
     for attnum in columns_of(&bound) {
         check_not_generated(ctx, table, attnum, elem)?;
     }

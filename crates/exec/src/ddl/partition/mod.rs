@@ -44,6 +44,16 @@ fn open_parent(ctx: &mut DdlContext<'_>, name: &RangeVar) -> Result<Arc<Relation
     }
 }
 
+/// 42809 for storage parameters of what has no storage.
+pub(super) fn check_options(table: &Relation, options: &[ast::DefElem]) -> Result<()> {
+    if table.kind != RelKind::PartitionedTable || options.is_empty() {
+        return Ok(());
+    }
+    let message = "cannot specify storage parameters for a partitioned table";
+    Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message)
+        .hint("Specify storage parameters for its leaf partitions instead."))
+}
+
 /// The parent that a CREATE TABLE names, locked; `None`: it names none.
 pub(super) fn parent_of_new(
     ctx: &mut DdlContext<'_>,
