@@ -276,7 +276,7 @@ fn check_only(table: &Relation, command: &Command) -> Result<()> {
     let hint = "Do not specify the ONLY keyword.";
     Err(match command {
         Command::AddColumn { .. } => invalid_table("column must be added to child tables too"),
-        Command::AddConstraint(c) if matches!(c.kind, AstConstraint::Check(_)) && !c.no_inherit => {
+        Command::AddConstraint(c) if !c.no_inherit && is_new_below(table, &c.kind) => {
             invalid_table("constraint must be added to child tables too")
         }
         Command::AlterColumnType { name, .. } => invalid_table(format!(
@@ -295,6 +295,15 @@ fn check_only(table: &Relation, command: &Command) -> Result<()> {
         }
         _ => return Ok(()),
     })
+}
+
+/// Whether adding a constraint would make one that a table's children must have.
+fn is_new_below(table: &Relation, kind: &AstConstraint) -> bool {
+    match kind {
+        AstConstraint::Check(_) => true,
+        AstConstraint::NotNull { column: Some(column) } => !is_not_null(table, column),
+        _ => false,
+    }
 }
 
 fn is_not_null(table: &Relation, column: &str) -> bool {

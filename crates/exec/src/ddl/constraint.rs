@@ -24,6 +24,8 @@ pub(crate) struct PendingConstraints {
     keys: Vec<PendingKey>,
     checks: Vec<PendingCheck>,
     not_null_names: Vec<(usize, String)>,
+    /// NOT NULL as a table constraint: its name and its column.
+    not_nulls: Vec<(Option<String>, String)>,
 }
 
 struct PendingKey {
@@ -145,8 +147,10 @@ impl PendingConstraints {
             ast::ConstraintKind::Exclude(_) => {
                 return Err(Error::not_supported("exclusion constraints"));
             }
-            ast::ConstraintKind::NotNull { .. } => {
-                return Err(Error::not_supported("NOT NULL as a table constraint"));
+            ast::ConstraintKind::NotNull { column: Some(column) } => {
+                check_not_null_is_plain(c)?;
+                self.not_nulls.push((name, truncate_name(column).to_string()));
+                return Ok(());
             }
             _ => return Err(Error::internal("unexpected table constraint")),
         };
@@ -188,6 +192,9 @@ pub(crate) fn add_all(
         relation.constraints.push(Constraint::new(oid, name, kind, columns));
         ctx.put(relation.clone())?;
     }
+    for (name, column) in pending.not_nulls {
+        relation = add_not_null(ctx, relation, name, &column, !pending.only)?;
+    }
     // The primary key comes first, as its index does.
     let (primary, others): (Vec<_>, Vec<_>) = pending.keys.into_iter().partition(|k| k.primary);
     for key in primary.into_iter().chain(others) {
@@ -197,6 +204,56 @@ pub(crate) fn add_all(
         relation = add_key(ctx, relation, key, (had_primary, pending.only))?;
     }
     Ok(())
+}
+
+/// NOT NULL holds for all that inherit, and for the rows that there are.
+pub(crate) fn check_not_null_is_plain(c: &ast::Constraint) -> Result<()> {
+    match (c.no_inherit, c.not_valid) {
+        (true, _) => Err(Error::not_supported("NOT NULL with NO INHERIT")),
+        (_, true) => Err(Error::not_supported("NOT NULL with NOT VALID")),
+        _ => Ok(()),
+    }
+}
+
+/// `CONSTRAINT name NOT NULL column`.
+fn add_not_null(
+    ctx: &mut DdlContext<'_>,
+    relation: Relation,
+    name: Option<String>,
+    column: &str,
+    goes_down: bool,
+) -> Result<Relation> {
+    let position = relation.column_index(column).ok_or_else(|| {
+        let message =
+            format!("column \"{column}\" of relation \"{}\" does not exist", relation.name);
+        Error::new(SqlState::UNDEFINED_COLUMN, message)
+    })?;
+    let columns = vec![position as i16 + 1];
+    let mut relation = set_not_null(ctx, relation, &columns, goes_down)?;
+    let is_of_column =
+        |c: &&Constraint| c.kind == ConstraintKind::NotNull && *c.columns == *columns;
+    let existing = relation.constraints.iter().find(is_of_column).map(|c| c.name.clone());
+    match (name, existing) {
+        (None, _) => Ok(relation),
+        (Some(name), Some(existing)) if *name == *existing => Ok(relation),
+        (Some(name), Some(existing)) => Err(Error::new(
+            SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!(
+                "cannot create not-null constraint \"{name}\" on column \"{column}\" of table \"{}\"",
+                relation.name
+            ),
+        )
+        .detail(format!(
+            "A not-null constraint named \"{existing}\" already exists for this column."
+        ))),
+        (Some(name), None) => {
+            let oid = ctx.store.new_oid()?;
+            let kind = ConstraintKind::NotNull;
+            relation.constraints.push(Constraint::new(oid, name, kind, columns));
+            ctx.put(relation.clone())?;
+            Ok(relation)
+        }
+    }
 }
 
 /// Adds a CHECK that the rows are known to satisfy, unless the table has it.

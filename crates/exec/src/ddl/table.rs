@@ -1,6 +1,6 @@
 //! CREATE TABLE (tablecmds.c, parse_utilcmd.c).
 
-use super::constraint::{self, PendingConstraints};
+use super::constraint::{self, PendingConstraints, check_not_null_is_plain};
 use super::generated;
 use super::sequence::{self, SequenceOptions};
 use super::{DdlContext, inherit, like, partition, truncate_name};
@@ -374,6 +374,11 @@ fn column_constraint(
     match &c.kind {
         ConstraintKind::Null => {}
         ConstraintKind::NotNull { .. } => {
+            if c.no_inherit && relation.kind == RelKind::PartitionedTable {
+                let message = "not-null constraints on partitioned tables cannot be NO INHERIT";
+                return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+            }
+            check_not_null_is_plain(c)?;
             relation.columns[position].not_null = true;
             if let Some(name) = &c.name {
                 pending.name_not_null(position, name);

@@ -363,10 +363,11 @@ fn members_of(
     place: usize,
     named: &[(&ScanRelation, Vec<Arc<str>>)],
 ) -> Result<Vec<LeafMember>> {
+    let root = named.first().map_or(leaf, |(first, _)| first.relation.oid);
     let member = |(number, (table, aliases)): (usize, &(&ScanRelation, Vec<Arc<str>>))| {
         let leaf = match number {
             0 => leaf,
-            _ => corresponding(catalog, leaf, table.relation.oid)?,
+            _ => corresponding(catalog, leaf, root, table.relation.oid)?,
         };
         let (leaf, alias) = (catalog.relation(leaf).cloned(), aliases[place].clone());
         Ok(LeafMember { table: (*table).clone(), leaf, alias })

@@ -149,6 +149,12 @@ impl PartitionScanPlan {
         tables.any(|rel| self.mode(rel) != RelationLockMode::AccessShare)
     }
 
+    /// The leaf of a table that is joined leaf by leaf.
+    fn corresponding(&self, cx: &ExecContext, leaf: Oid, table: &ScanRelation) -> Result<Oid> {
+        let (root, table) = (self.rel.relation.oid, table.relation.oid);
+        corresponding(&cx.functions.catalog, leaf, root, table)
+    }
+
     /// Locks leaves and what corresponds to them.
     fn lock(&self, leaves: &[Oid], cx: &mut ExecContext) -> Result<()> {
         let mut is_changed = false;
@@ -156,7 +162,7 @@ impl PartitionScanPlan {
             cx.check_interrupts()?;
             is_changed |= lock_leaf(cx, *leaf, self.mode(&self.rel))?.is_some();
             for Partner { rel, .. } in &self.partners {
-                let partner = corresponding(&cx.functions.catalog, *leaf, rel.relation.oid)?;
+                let partner = self.corresponding(cx, *leaf, rel)?;
                 is_changed |= lock_leaf(cx, partner, self.mode(rel))?.is_some();
             }
         }
@@ -191,7 +197,7 @@ impl PartitionScanPlan {
         check_not_overtaken(&locked, cx)?;
         let mut partners = Vec::with_capacity(self.partners.len());
         for Partner { rel, .. } in &self.partners {
-            let oid = corresponding(&cx.functions.catalog, leaf, rel.relation.oid)?;
+            let oid = self.corresponding(cx, leaf, rel)?;
             let partner = LockedLeaf::held(cx, oid, &rel.relation);
             partner.as_ref().map_or(Ok(()), |partner| check_not_overtaken(partner, cx))?;
             if let Some(newer) = partner.as_ref().filter(|partner| !partner.is_planned) {
@@ -277,7 +283,8 @@ impl PartitionScanPlan {
         for Partner { rel, pruning } in &self.partners {
             let Some(pruning) = pruning else { continue };
             let kept = pruning.leaves(&self.stmt, cx, usize::MAX)?;
-            leaves.keep_corresponding(&cx.functions.catalog, rel.relation.oid, &kept)?;
+            let tables = (self.rel.relation.oid, rel.relation.oid);
+            leaves.keep_corresponding(&cx.functions.catalog, tables, &kept)?;
         }
         Ok(leaves)
     }

@@ -47,7 +47,8 @@ impl KnownValues<'_> {
         for partner in partners.iter().filter(|partner| partner.is_needed) {
             let table = &partner.rel.relation;
             let kept = self.leaves(stage, table, &partner.conditions, &[])?;
-            found.keep_corresponding(&self.env.catalog, table.oid, &kept)?;
+            let tables = (rel.relation.oid, table.oid);
+            found.keep_corresponding(&self.env.catalog, tables, &kept)?;
         }
         Ok(found)
     }

@@ -57,18 +57,19 @@ impl Leaves {
 }
 
 impl Leaves {
-    /// Keeps the leaves, in no wanted order, whose corresponding ones of `table` are in `kept`.
+    /// Keeps the leaves of `root`, in no wanted order, whose corresponding ones of `table` are in
+    /// `kept`.
     pub(crate) fn keep_corresponding(
         &mut self,
         catalog: &Catalog,
-        table: Oid,
+        (root, table): (Oid, Oid),
         kept: &Leaves,
     ) -> Result<()> {
         debug_assert!(self.merged.is_empty() && self.nested.is_empty());
         let kept: HashSet<Oid> = kept.oids.iter().copied().collect();
         let mut left = Vec::with_capacity(self.oids.len());
         for leaf in self.oids.drain(..) {
-            if kept.contains(&corresponding(catalog, leaf, table)?) {
+            if kept.contains(&corresponding(catalog, leaf, root, table)?) {
                 left.push(leaf);
             }
         }

@@ -3,12 +3,21 @@
 use steppe_catalog::Catalog;
 use steppe_types::{Error, Oid, Result};
 
-/// The leaf of `table` that corresponds to a leaf of a table with the same bounds.
-pub(crate) fn corresponding(catalog: &Catalog, leaf: Oid, table: Oid) -> Result<Oid> {
-    let bound = catalog.relation(leaf).and_then(|leaf| leaf.partition_of.as_ref()?.bound.as_ref());
-    let found = match (bound, catalog.partition_map(table)?) {
-        (Some(bound), Some(map)) => map.with_bound(bound)?,
-        _ => None,
+/// The leaf of `table` that corresponds to a leaf of `root`, a table with the same bounds.
+pub(crate) fn corresponding(catalog: &Catalog, leaf: Oid, root: Oid, table: Oid) -> Result<Oid> {
+    if leaf == root {
+        return Ok(table);
+    }
+    let of = catalog.relation(leaf).and_then(|leaf| leaf.partition_of.as_ref());
+    let found = match of.and_then(|of| Some((of.parent, of.bound.as_ref()?))) {
+        None => None,
+        Some((parent, bound)) => {
+            let among = match parent == root {
+                true => table,
+                false => corresponding(catalog, parent, root, table)?,
+            };
+            catalog.partition_map(among)?.map_or(Ok(None), |map| map.with_bound(bound))?
+        }
     };
     found.ok_or_else(|| Error::internal("tables that are joined leaf by leaf have other bounds"))
 }

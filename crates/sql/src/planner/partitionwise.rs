@@ -86,9 +86,7 @@ impl Planner<'_> {
         };
         let keys = self.equi_keys(outer, inner, on);
         let pairs: Vec<(Expr, Expr)> = keys.into_iter().map(|(a, b, ..)| (a, b)).collect();
-        if !self.is_joined_by_key(from.rtes, &left, &right, &pairs)?
-            || !self.has_same_leaves(left.rel.relation.oid, right.rel.relation.oid)?
-        {
+        if !self.is_joined_by_key(from.rtes, &left, &right, &pairs)? {
             return Ok(None);
         }
         let of_leaf = |rel: &Rel, template: &Plan| Rel { plan: template.clone(), ..rel.clone() };
@@ -113,7 +111,8 @@ impl Planner<'_> {
         Ok(Some(Rel { plan: node(scan, types, names, cost), layout, rtes }))
     }
 
-    /// Whether every column of the partition keys is compared for equality.
+    /// Whether every column of the partition keys is compared for equality, at all levels, and the
+    /// bounds are the same.
     fn is_joined_by_key(
         &self,
         rtes: &[Rte],
@@ -121,22 +120,32 @@ impl Planner<'_> {
         right: &LeafByLeaf<'_>,
         pairs: &[(Expr, Expr)],
     ) -> Result<bool> {
+        let is_pair =
+            |(a, b): (&Expr, &Expr)| pairs.iter().any(|(x, y)| is_same(x, a) && is_same(y, b));
+        let is_joined = |a: (&ScanRelation, Oid), b: (&ScanRelation, Oid)| {
+            let (a, b) = (self.key_over_entry(rtes, a)?, self.key_over_entry(rtes, b)?);
+            Ok(!a.is_empty() && a.len() == b.len() && a.iter().zip(&b).all(is_pair))
+        };
         for a in left.tables() {
-            let a = self.key_over_entry(rtes, a)?;
             for b in right.tables() {
-                let b = self.key_over_entry(rtes, b)?;
-                let is_pair =
-                    |a: &Expr, b: &Expr| pairs.iter().any(|(x, y)| is_same(x, a) && is_same(y, b));
-                if a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| is_pair(a, b)) {
-                    return Ok(!a.is_empty());
+                let (root_a, root_b) = (a.relation.oid, b.relation.oid);
+                if is_joined((a, root_a), (b, root_b))?
+                    && self.has_same_leaves(root_a, root_b, &|x, y| is_joined((a, x), (b, y)))?
+                {
+                    return Ok(true);
                 }
             }
         }
         Ok(false)
     }
 
-    /// A partition key over a query's entry; nothing if the entry is not found.
-    fn key_over_entry(&self, rtes: &[Rte], rel: &ScanRelation) -> Result<Vec<Expr>> {
+    /// The partition key of a table or of a partition of it over a query's entry; nothing if the
+    /// entry is not found.
+    fn key_over_entry(
+        &self,
+        rtes: &[Rte],
+        (rel, level): (&ScanRelation, Oid),
+    ) -> Result<Vec<Expr>> {
         let is_entry = |rte: &Rte| match &rte.kind {
             RteKind::Relation(relation) => {
                 relation.oid == rel.relation.oid && rte.alias == rel.alias
@@ -144,28 +153,57 @@ impl Planner<'_> {
             _ => false,
         };
         let entry = rtes.iter().position(is_entry);
-        let (Some(entry), Some(key)) = (entry, &rel.relation.partition_key) else {
-            return Ok(Vec::new());
-        };
+        let level = self.ctx.catalog.relation(level);
+        let key = level.and_then(|level| Some((level, level.partition_key.as_ref()?)));
+        let (Some(entry), Some((level, key))) = (entry, key) else { return Ok(Vec::new()) };
         let table: &Arc<Relation> = &rel.relation;
-        let key = KeyOfScan::new(self.ctx.catalog, table, table, key)?;
+        let key = KeyOfScan::new(self.ctx.catalog, table, level, key)?;
         Ok(key.exprs().map(|expr| over_entry(expr.clone(), entry)).collect())
     }
 
-    /// Whether partitions correspond one by one and are all leaves.
-    fn has_same_leaves(&self, left: Oid, right: Oid) -> Result<bool> {
+    /// Whether partitions correspond one by one, down to the leaves; `is_joined` says it of the
+    /// keys of those that are partitioned again.
+    fn has_same_leaves(
+        &self,
+        left: Oid,
+        right: Oid,
+        is_joined: &dyn Fn(Oid, Oid) -> Result<bool>,
+    ) -> Result<bool> {
         let catalog = self.ctx.catalog;
         let (Some(a), Some(b)) = (catalog.partition_map(left)?, catalog.partition_map(right)?)
         else {
             return Ok(false);
         };
-        Ok(a.has_same_bounds(b) && self.has_only_leaves(left) && self.has_only_leaves(right))
+        if !a.has_same_bounds(b) {
+            return Ok(false);
+        }
+        let below = self.partitioned_again(left);
+        if below.len() != self.partitioned_again(right).len() {
+            return Ok(false);
+        }
+        for partition in below {
+            let of = catalog.relation(partition).and_then(|part| part.partition_of.as_ref());
+            let bound = of.and_then(|of| of.bound.as_ref());
+            let partner = bound.map_or(Ok(None), |bound| b.with_bound(bound))?;
+            let is_same = match partner {
+                Some(partner) => {
+                    is_joined(partition, partner)?
+                        && self.has_same_leaves(partition, partner, is_joined)?
+                }
+                None => false,
+            };
+            if !is_same {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
-    fn has_only_leaves(&self, table: Oid) -> bool {
+    /// The partitions that are partitioned again.
+    fn partitioned_again(&self, table: Oid) -> Vec<Oid> {
         let catalog = self.ctx.catalog;
-        let is_leaf = |oid| catalog.relation(oid).is_some_and(|part| part.partition_key.is_none());
-        catalog.children(table).all(is_leaf)
+        let is_leaf = |oid| catalog.relation(oid).is_none_or(|part| part.partition_key.is_none());
+        catalog.children(table).filter(|oid| !is_leaf(*oid)).collect()
     }
 
     /// Whether all rows of a group are in one leaf, since it is grouped by the partition key.
@@ -178,10 +216,16 @@ impl Planner<'_> {
         }
         let Some(scan) = LeafByLeaf::of(&rel.plan) else { return Ok(false) };
         for table in scan.tables() {
-            let columns = self.key_over_entry(&query.rtes, table)?;
-            let is_key = |column: &Expr| keys.iter().any(|key| is_same(key, column));
-            if !columns.is_empty() && columns.iter().all(is_key) {
-                return Ok(self.has_only_leaves(scan.rel.relation.oid));
+            let mut levels = vec![table.relation.oid];
+            let mut are_keys = true;
+            while let Some(level) = levels.pop().filter(|_| are_keys) {
+                let columns = self.key_over_entry(&query.rtes, (table, level))?;
+                let is_key = |column: &Expr| keys.iter().any(|key| is_same(key, column));
+                are_keys = !columns.is_empty() && columns.iter().all(is_key);
+                levels.extend(self.partitioned_again(level));
+            }
+            if are_keys {
+                return Ok(true);
             }
         }
         Ok(false)
