@@ -141,12 +141,20 @@ impl CatalogStore {
         self.published.load().epoch
     }
 
+    /// Reads the catalog again, after a commit whose changes nobody has in memory. Called while
+    /// that still holds its locks.
+    pub fn reload(&self) -> Result<()> {
+        self.load()
+    }
+
     fn load(&self) -> Result<()> {
+        // Before the snapshot: whoever publishes meanwhile waits, and comes on top of it.
+        let mut row_ids = self.row_ids.lock();
+        row_ids.clear();
         let session = self.database.new_session();
         let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, true);
         txn.start_statement()?;
         let mut catalog = Catalog::default();
-        let mut row_ids = self.row_ids.lock();
         let mut cursor = self.rows.scan_all(txn.view())?;
         let mut json = Vec::new();
         while cursor.next_batch(&mut |row, bytes| {

@@ -394,6 +394,7 @@ fn database_options(
     DatabaseOptions {
         pool_pages,
         wal_buffers_bytes,
+        max_prepared_transactions: positive("max_prepared_transactions"),
         serializable_kept: positive("max_connections").saturating_mul(10),
         on_fatal: Some(on_fatal),
         on_progress: Some(Arc::new(|message: &str| log::info(message))),

@@ -19,6 +19,7 @@ use crate::files::{DroppedFile, Files, RelFileNumber};
 use crate::lock::{
     Acquire, AdvisoryScope, LockManager, LockOptions, LockTag, LockWait, SharedMode,
 };
+use crate::prepared::{self, PreparedTransactions};
 use crate::recovery::{self, RECORD_ACTIVE};
 use crate::serializable::Serializable;
 use crate::session::{Interrupt, SessionRegistry, SessionShared};
@@ -59,6 +60,8 @@ pub struct DatabaseOptions {
     /// How many serializable transactions that have committed, but beside which others still
     /// run, are remembered one by one (10 for each connection in PostgreSQL).
     pub serializable_kept: usize,
+    /// How many transactions may be prepared at the same time.
+    pub max_prepared_transactions: usize,
     /// Settings of the lock table.
     pub locks: LockOptions,
     /// The first session's pid.
@@ -83,6 +86,10 @@ pub enum PlantedBug {
     AcknowledgeBeforeFlush,
     /// What a transaction drops goes at its commit, even if it was rolled back to before that.
     DropsSurviveRollback,
+    /// After a crash a prepared transaction has its changes, and not its locks.
+    ForgetPreparedLocks,
+    /// A crash rolls prepared transactions back.
+    UndoPrepared,
 }
 
 impl Default for DatabaseOptions {
@@ -100,6 +107,7 @@ impl Default for DatabaseOptions {
             commits_per_horizon_check: 32,
             drops_per_record: 512,
             serializable_kept: 1000,
+            max_prepared_transactions: 0,
             locks: LockOptions::default(),
             first_pid: 1,
             on_fatal: None,
@@ -128,6 +136,7 @@ pub struct Database {
     pub(crate) sessions: Arc<SessionRegistry>,
     pub(crate) locks: Arc<LockManager>,
     pub(crate) serializable: Serializable,
+    pub(crate) prepared: PreparedTransactions,
     pub(crate) system: Tree,
     pub(crate) options: DatabaseOptions,
     pub(crate) files: Arc<Files>,
@@ -158,7 +167,6 @@ impl Database {
         let mut analysis = recovery::Analysis::default();
         analysis.on_progress = options.on_progress.clone();
         let store = Store::open(store_options, &mut analysis)?;
-        analysis.report(store.recovery_summary());
         let system = match analysis.system_tree() {
             Some(id) => id,
             None => {
@@ -175,11 +183,15 @@ impl Database {
         let undo = UndoLog::new(undo_options, vfs, dir.join("undo.spill"));
         undo.discard_leftovers()?;
         let sessions = Arc::new(SessionRegistry::new(options.first_pid));
+        let prepared = find_prepared(&mut analysis, &store, &sessions, &options)?;
+        let running: Vec<(u64, u32)> =
+            prepared.iter().map(|found| (found.xid, found.stand_in.pid())).collect();
         let database = Arc::new(Database {
-            status: StatusTable::new(analysis.next_xid()),
+            status: StatusTable::after_crash(analysis.next_xid(), &running),
             undo,
             locks: LockManager::new(options.locks, Arc::clone(&sessions)),
             serializable: Serializable::new(options.serializable_kept),
+            prepared: PreparedTransactions::new(options.max_prepared_transactions),
             sessions,
             files: Arc::new(Files::new(store.clone(), store.tree(system))),
             system: store.tree(system),
@@ -190,6 +202,7 @@ impl Database {
             purge_thread: Mutex::new(None),
             options,
         });
+        prepared::restore(&database, prepared)?;
         recovery::finish(&database, analysis)?;
         database.checkpoint()?;
         if database.options.background {
@@ -266,12 +279,15 @@ impl Database {
         let mut active: Vec<(u64, u64)> = Vec::new();
         // Transactions first: a commit enters its drops into the pending ones
         // before it leaves the list of running transactions.
-        for session in self.sessions.all() {
+        // Sessions before stand-ins: that is the way a transaction goes when it is prepared.
+        for session in self.sessions.all().into_iter().chain(self.prepared.stand_ins()) {
             if let Some((xid, first, last)) = session.logged_transaction() {
                 active.push((xid, last));
                 oldest = Some(oldest.map_or(first, |oldest: u64| oldest.min(first)));
             }
         }
+        active.sort_unstable();
+        active.dedup();
         let drops: Vec<DroppedFile> = self.pending_drops.lock().iter().copied().collect();
         // What is not listed here because it is finished must be so in the durable log: drops
         // that were pending, trees made for files.
@@ -303,7 +319,7 @@ impl Database {
     }
 
     /// A clean shutdown: cleans up, takes a checkpoint, stops. Sessions must be
-    /// idle; their open transactions are undone at the next start.
+    /// idle; their open transactions are undone at the next start. Prepared ones are restored.
     pub fn close(&self) -> Result<()> {
         if let Some(thread) = self.purge_thread.lock().take() {
             thread.stop();
@@ -325,13 +341,7 @@ impl Database {
 
     /// A new session.
     pub fn new_session(self: &Arc<Self>) -> SessionHandle {
-        let shared = self.sessions.add();
-        SessionHandle(Arc::new(SessionInner {
-            database: Arc::clone(self),
-            shared,
-            observed_lsn: AtomicU64::new(0),
-            ranges: Mutex::default(),
-        }))
+        SessionHandle(Arc::new(SessionInner::new(self, self.sessions.add())))
     }
 
     /// Interrupts the session with this pid; false if there is none.
@@ -402,6 +412,37 @@ pub(crate) struct SessionInner {
     /// See [`SessionHandle::observed_lsn`].
     pub(crate) observed_lsn: AtomicU64,
     pub(crate) ranges: Mutex<RowIdRanges>,
+}
+
+impl SessionInner {
+    pub(crate) fn new(database: &Arc<Database>, shared: Arc<SessionShared>) -> SessionInner {
+        SessionInner {
+            database: Arc::clone(database),
+            shared,
+            observed_lsn: AtomicU64::new(0),
+            ranges: Mutex::default(),
+        }
+    }
+}
+
+/// The transactions that were prepared before this start, with a stand-in for each.
+fn find_prepared(
+    analysis: &mut recovery::Analysis,
+    store: &Store,
+    sessions: &SessionRegistry,
+    #[allow(unused_variables)] options: &DatabaseOptions,
+) -> Result<Vec<prepared::Found>> {
+    #[cfg(feature = "planted-bugs")]
+    if options.planted_bug == Some(PlantedBug::UndoPrepared) {
+        return Ok(Vec::new());
+    }
+    let found = analysis.take_prepared(store)?.into_iter().map(|(xid, prepare_lsn)| {
+        let stand_in = sessions.add_stand_in();
+        prepared::Found { xid, prepare_lsn, stand_in }
+    });
+    let found = found.collect();
+    analysis.report(store.recovery_summary());
+    Ok(found)
 }
 
 impl Drop for SessionInner {

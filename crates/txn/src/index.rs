@@ -292,7 +292,7 @@ impl IndexStore {
                 return Err(corrupt("index posting: its transaction has not begun"));
             }
             let database = txn.database();
-            let still_running = || matches!(database.status.status(xid), TxnStatus::InProgress(_));
+            let still_running = || database.status.is_run_by(xid, pid);
             let locks = &database.locks;
             let acquired = locks.wait_for_transaction(txn.shared(), (pid, xid), still_running);
             if let Acquire::Wait(wait) = acquired {

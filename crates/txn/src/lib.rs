@@ -13,8 +13,8 @@
 //!
 //! Reading order: `status` (who ended when), `view` (what a snapshot sees),
 //! `change` and `undo` (older versions), `table` and `index` (the stores),
-//! `files` (where they are), `txn` and `rollback`, `recovery`, `purge`, `lock`,
-//! `serializable`. README.md has the argument.
+//! `files` (where they are), `txn` and `rollback`, `recovery`, `prepared`, `purge`,
+//! `lock`, `serializable`. README.md has the argument.
 
 mod budget;
 mod cells;
@@ -26,6 +26,7 @@ mod index;
 mod lock;
 mod new_rows;
 mod overflow;
+mod prepared;
 mod purge;
 mod recovery;
 mod rollback;
@@ -53,6 +54,7 @@ pub use lock::{
 };
 pub use new_rows::NewRows;
 pub use overflow::{OverflowRef, OverflowStore};
+pub use prepared::{Attached, HeldPrepared, PreparedTransaction};
 pub use recovery::Progress;
 pub use session::{Interrupt, SessionShared};
 pub use steppe_storage::{Direction, Lsn, TreeId};

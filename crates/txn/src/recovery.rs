@@ -14,8 +14,9 @@
 //! committed drops are freed again; freeing a tree that is gone is no error. So are
 //! trees that were made for a file and not entered as its own.
 //!
-//! All older transactions are below the new horizon: undo pointers in rows lead
-//! nowhere, and nobody follows them.
+//! A transaction whose last record is PREPARE is no loser: see `prepared`. All
+//! others are committed, or gone: undo pointers in their rows lead nowhere, and
+//! nobody follows them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 use steppe_storage::{
     LogRecord, Lsn, RecoveryHandler, RecoverySummary, RedoProgress, Result as StorageResult,
-    StorageError, TreeId,
+    StorageError, Store, TreeId,
 };
 use steppe_types::{Result, SqlState};
 
@@ -44,6 +45,11 @@ pub(crate) const RECORD_NOTE: u8 = 67;
 /// Files that a transaction drops which is about to commit. No checkpoint comes between these and
 /// the commit (`SessionShared::log_section`).
 pub(crate) const RECORD_DROPS: u8 = 68;
+
+/// A transaction is prepared; the body is (the end of) its state.
+pub(crate) const RECORD_PREPARE: u8 = 69;
+/// What comes before the end of that state.
+pub(crate) const RECORD_PREPARE_PART: u8 = 70;
 
 /// Garbage remembered from the log, in bytes; what is beyond is met in passing.
 const GARBAGE_BYTES_MAX: usize = 64 << 20;
@@ -80,6 +86,8 @@ pub(crate) struct Analysis {
     losers: HashMap<u64, u64>,
     /// Ended since the redo LSN: an active record may still list them.
     ended: HashSet<u64>,
+    /// Neither: prepared.
+    prepared: HashSet<u64>,
     drops: BTreeSet<DroppedFile>,
     /// Those of transactions whose commit is still to come.
     announced: HashMap<u64, Vec<DroppedFile>>,
@@ -120,7 +128,9 @@ impl Analysis {
             _ if record.xid != 0 => {
                 self.losers.insert(record.xid, record.start.0);
                 self.next_xid = self.next_xid.max(record.xid + 1);
-                self.see_change(record.xid, record.payload)?;
+                if !is_state(record.kind) {
+                    self.see_change(record.xid, record.payload)?;
+                }
             }
             _ if record.payload.is_empty() => {}
             _ => match Change::decode(record.payload)? {
@@ -227,6 +237,23 @@ impl Analysis {
         }
     }
 
+    /// Takes the prepared transactions out of those to be undone: their ids and their PREPARE
+    /// records.
+    pub(crate) fn take_prepared(&mut self, store: &Store) -> Result<Vec<(u64, u64)>> {
+        let mut prepared = Vec::new();
+        for (&xid, &last_lsn) in &self.losers {
+            if store.read_record(Lsn(last_lsn), |record| Ok(record.kind))? == RECORD_PREPARE {
+                prepared.push((xid, last_lsn));
+            }
+        }
+        prepared.sort_unstable();
+        for (xid, _) in &prepared {
+            self.losers.remove(xid);
+            self.prepared.insert(*xid);
+        }
+        Ok(prepared)
+    }
+
     /// Says what redo has come to, if there was anything to do.
     pub(crate) fn report(&self, summary: RecoverySummary) {
         if summary.created || summary.records == 0 {
@@ -237,9 +264,10 @@ impl Analysis {
         self.say(|| {
             format!(
                 "redo of {records} records from {redo} to {end} took {seconds:.2} s; {} torn pages \
-                 restored, {} transactions to undo",
+                 restored, {} transactions to undo, {} prepared",
                 restored_pages,
-                self.losers.len()
+                self.losers.len(),
+                self.prepared.len()
             )
         });
     }
@@ -260,8 +288,16 @@ pub(crate) fn finish(database: &Database, analysis: Analysis) -> Result<()> {
         database.files.free_unless_entered(file, tree)?;
     }
     database.flush_all()?;
+    let horizon = database.status.horizon();
     for (xid, payload) in &analysis.garbage {
-        if analysis.losers.contains_key(xid) {
+        // Those of the prepared are in their undo.
+        if analysis.losers.contains_key(xid) || analysis.prepared.contains(xid) {
+            continue;
+        }
+        if *xid >= horizon {
+            // Not before the prepared transactions below it have ended.
+            database.undo.append(0, *xid, 0, 0, 0, payload)?;
+            database.undo.spill_if_needed()?;
             continue;
         }
         match database.purge_change(payload) {
@@ -273,39 +309,67 @@ pub(crate) fn finish(database: &Database, analysis: Analysis) -> Result<()> {
     Ok(())
 }
 
+/// Whether a record is about the transaction as a whole: it takes part in its chain, and there is
+/// nothing in it to undo.
+fn is_state(kind: u8) -> bool {
+    matches!(kind, RECORD_PREPARE | RECORD_PREPARE_PART)
+}
+
+/// A record in a transaction's chain.
+pub(crate) struct Link {
+    /// The transaction's record before it.
+    pub(crate) prev_lsn: u64,
+    /// That with which undo goes on.
+    pub(crate) next: u64,
+    /// Whether there is something to undo in it.
+    pub(crate) is_change: bool,
+}
+
+/// Reads a record of a transaction's chain; `body` becomes its payload.
+pub(crate) fn read_link(
+    database: &Database,
+    xid: u64,
+    lsn: u64,
+    body: &mut Vec<u8>,
+) -> Result<Link> {
+    let (kind, prev_lsn) = database.store.read_record(Lsn(lsn), |record| {
+        body.clear();
+        body.extend_from_slice(record.payload);
+        if record.xid != xid {
+            let what = format!("it belongs to transaction {}, not {xid}", record.xid);
+            return Err(StorageError::CorruptLog { lsn: Lsn(lsn), what });
+        }
+        Ok((record.kind, record.prev_lsn.0))
+    })?;
+    let mut link = Link { prev_lsn, next: prev_lsn, is_change: false };
+    if !body.is_empty() && !is_state(kind) {
+        match Change::decode(body)? {
+            Change::Compensation { next: UndoNext::At(next), .. } => link.next = next,
+            Change::Compensation { next: UndoNext::SameRecord, .. } => {}
+            _ => link.is_change = true,
+        }
+    }
+    if link.next >= lsn {
+        let what = format!("the record before it is said to be at {}", Lsn(link.next));
+        return Err(StorageError::CorruptLog { lsn: Lsn(lsn), what }.into());
+    }
+    Ok(link)
+}
+
 fn undo_loser(database: &Database, xid: u64, last_lsn: u64) -> Result<()> {
     let session = database.sessions.add();
-    session.adopt(xid, last_lsn);
+    session.adopt(xid, last_lsn, last_lsn);
     let undoer = Undoer::new(database, &session, xid);
     let mut lsn = last_lsn;
     let mut body = Vec::new();
     while lsn != 0 {
-        let prev_lsn = database.store.read_record(Lsn(lsn), |record| {
-            body.clear();
-            body.extend_from_slice(record.payload);
-            if record.xid != xid {
-                let what = format!("it belongs to transaction {}, not {xid}", record.xid);
-                return Err(StorageError::CorruptLog { lsn: Lsn(lsn), what });
-            }
-            Ok(record.prev_lsn.0)
-        })?;
-        let next = match Change::decode(&body) {
-            _ if body.is_empty() => prev_lsn,
-            Ok(Change::Compensation { next: UndoNext::At(next), .. }) => next,
-            Ok(Change::Compensation { next: UndoNext::SameRecord, .. }) => prev_lsn,
-            Ok(_) => {
-                undoer.undo(&body, prev_lsn, None)?;
-                prev_lsn
-            }
-            Err(error) => return Err(error),
-        };
-        if next >= lsn {
-            let what = format!("the record before it is said to be at {}", Lsn(next));
-            return Err(StorageError::CorruptLog { lsn: Lsn(lsn), what }.into());
+        let link = read_link(database, xid, lsn, &mut body)?;
+        if link.is_change {
+            undoer.undo(&body, link.prev_lsn, None)?;
         }
-        lsn = next;
+        lsn = link.next;
     }
-    // The status table starts above this xid: only the log needs to know.
+    // The status table says nothing of this xid: only the log needs to know.
     let ended = undoer.finish_in_log(RECORD_ABORT);
     database.sessions.remove(session.pid());
     ended

@@ -21,6 +21,14 @@ use steppe_types::{Error, Result, SqlState};
 
 use crate::lock::{LockTag, Mode, Waiter};
 
+/// Set in the process ids of stand-ins for prepared transactions, which no client sees.
+const STAND_IN: u32 = 1 << 31;
+
+/// Whether a process id is that of a stand-in.
+pub(crate) fn is_stand_in(pid: u32) -> bool {
+    pid & STAND_IN != 0
+}
+
 /// No snapshot is held.
 pub(crate) const NO_SNAPSHOT: u64 = u64::MAX;
 
@@ -50,6 +58,8 @@ pub(crate) struct HeldLocks {
     pub(crate) session: HashMap<(LockTag, Mode), u32, foldhash::fast::RandomState>,
     /// How many transactions have released their locks.
     pub(crate) ended: u64,
+    /// Of a stand-in: the session whose transaction it has, and how many of that had ended then.
+    pub(crate) stands_for: Option<(u32, u64)>,
     /// Weak relation locks on the fast path; see `lock::fastpath`.
     pub(crate) fast: crate::lock::FastLocks,
 }
@@ -104,6 +114,11 @@ impl SessionShared {
     /// The session's process id, as clients see it.
     pub fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// Whether it only stands for a prepared transaction.
+    pub(crate) fn is_stand_in(&self) -> bool {
+        is_stand_in(self.pid)
     }
 
     /// The running transaction's id, or 0.
@@ -164,9 +179,14 @@ impl SessionShared {
         self.last_lsn.load(Ordering::Acquire)
     }
 
-    /// Adopts a loser after a crash: the chain goes on from `last_lsn`.
-    pub(crate) fn adopt(&self, xid: u64, last_lsn: u64) {
-        self.first_lsn.store(last_lsn.max(1), Ordering::Release);
+    /// Not after the transaction's first log record, if it has one.
+    pub(crate) fn first_lsn(&self) -> Option<u64> {
+        Some(self.first_lsn.load(Ordering::Acquire)).filter(|&lsn| lsn != 0)
+    }
+
+    /// Adopts a loser after a crash, or a prepared transaction: the chain goes on from `last_lsn`.
+    pub(crate) fn adopt(&self, xid: u64, first_lsn: u64, last_lsn: u64) {
+        self.first_lsn.store(first_lsn.max(1), Ordering::Release);
         self.last_lsn.store(last_lsn, Ordering::Release);
         self.set_xid(xid);
     }
@@ -285,19 +305,33 @@ impl SessionShared {
 pub(crate) struct SessionRegistry {
     sessions: RwLock<HashMap<u32, Arc<SessionShared>, foldhash::fast::RandomState>>,
     next_pid: AtomicU32,
+    next_stand_in: AtomicU32,
 }
 
 impl SessionRegistry {
     pub(crate) fn new(first_pid: u32) -> SessionRegistry {
-        SessionRegistry { sessions: RwLock::default(), next_pid: AtomicU32::new(first_pid.max(1)) }
+        SessionRegistry {
+            sessions: RwLock::default(),
+            next_pid: AtomicU32::new(first_pid.max(1)),
+            next_stand_in: AtomicU32::new(1),
+        }
     }
 
     /// Makes a session with a pid that no other session has.
     pub(crate) fn add(&self) -> Arc<SessionShared> {
+        // Positive as an int4: drivers store it in one.
+        self.add_with(|| self.next_pid.fetch_add(1, Ordering::Relaxed) & !STAND_IN)
+    }
+
+    /// Makes a session that stands for a prepared transaction.
+    pub(crate) fn add_stand_in(&self) -> Arc<SessionShared> {
+        self.add_with(|| self.next_stand_in.fetch_add(1, Ordering::Relaxed) | STAND_IN)
+    }
+
+    fn add_with(&self, next_pid: impl Fn() -> u32) -> Arc<SessionShared> {
         let mut sessions = self.sessions.write();
         loop {
-            // Positive as an int4: drivers store it in one.
-            let pid = self.next_pid.fetch_add(1, Ordering::Relaxed) & 0x7FFF_FFFF;
+            let pid = next_pid();
             if pid == 0 || sessions.contains_key(&pid) {
                 continue;
             }

@@ -129,6 +129,34 @@ impl StatusTable {
         }
     }
 
+    /// A table after a crash: of the transactions before `first_xid` only `running` (each with
+    /// its owner) have not ended; what is left of the others, everybody sees.
+    pub(crate) fn after_crash(first_xid: u64, running: &[(u64, u32)]) -> StatusTable {
+        let table = StatusTable::new(first_xid);
+        let Some(oldest) = running.iter().map(|&(xid, _)| xid).min() else { return table };
+        let (first_xid, chunk_start) = (table.next_xid(), table.frozen_before.load(Ordering::Relaxed));
+        let ended = |xid| if xid < first_xid { word(COMMITTED, 0) } else { 0 };
+        let slots = chunk_start..chunk_start + CHUNK as u64;
+        table.ring[(chunk_start >> CHUNK_BITS) as usize % RING]
+            .get_or_init(|| slots.clone().map(|xid| AtomicU64::new(ended(xid))).collect());
+        table.prepared_until.store(slots.end, Ordering::Relaxed);
+        let mut attic = table.attic.write();
+        for chunk in oldest >> CHUNK_BITS..chunk_start >> CHUNK_BITS {
+            let frozen = Frozen { csn_max: 0, end_max: 0, aborted: None, words: None };
+            attic.chunks.insert(chunk, frozen);
+        }
+        for &(xid, pid) in running {
+            let word = word(IN_PROGRESS, u64::from(pid));
+            match table.slot(xid).filter(|_| xid >= chunk_start) {
+                Some(slot) => slot.store(word, Ordering::Relaxed),
+                None => drop(attic.stragglers.insert(xid, word)),
+            }
+        }
+        drop(attic);
+        table.horizon.0.store(oldest, Ordering::Release);
+        table
+    }
+
     /// The next xid to be assigned.
     pub(crate) fn next_xid(&self) -> u64 {
         self.next_xid.0.load(Ordering::Acquire)
@@ -240,6 +268,16 @@ impl StatusTable {
     /// The commit failed before its record was in the log.
     pub(crate) fn set_in_progress(&self, xid: u64, pid: u32) {
         self.set(xid, pid, word(IN_PROGRESS, u64::from(pid)));
+    }
+
+    /// Another session stands for a running transaction from here on.
+    pub(crate) fn set_owner(&self, xid: u64, from: u32, to: u32) {
+        self.set(xid, from, word(IN_PROGRESS, u64::from(to)));
+    }
+
+    /// Whether a transaction runs, and this session is the one to wait for.
+    pub(crate) fn is_run_by(&self, xid: u64, pid: u32) -> bool {
+        self.status(xid) == TxnStatus::InProgress(pid)
     }
 
     /// Publishes a commit: from here on it is visible to later snapshots.
@@ -451,6 +489,36 @@ mod tests {
         assert_eq!(table.advance_horizon(15), b);
         assert_eq!(table.advance_horizon(100), c);
         assert_eq!(table.visible(a, 0), Some(0), "below the horizon nobody asks");
+    }
+
+    /// However far behind the prepared transactions are, and whichever chunk they are in.
+    #[test]
+    fn after_a_crash_only_the_running_run() {
+        for first_xid in [CHUNK as u64 * 9, CHUNK as u64 * 9 + 17] {
+            for oldest in [first_xid - 1, first_xid - 20, first_xid - CHUNK as u64, 5] {
+                let running = [(oldest, 1 << 31 | 1), (first_xid - 1, 1 << 31 | 2)];
+                let table = StatusTable::after_crash(first_xid, &running[..]);
+                for xid in oldest..first_xid {
+                    let runs = running.iter().rfind(|(running, _)| *running == xid);
+                    match runs {
+                        Some(&(_, pid)) => {
+                            assert!(table.is_run_by(xid, pid));
+                            assert_eq!(table.visible(xid, 1000), None);
+                        }
+                        None => assert!(table.visible(xid, 1000).is_some(), "{xid}"),
+                    }
+                }
+                assert_eq!(table.advance_horizon(1 << 40), oldest);
+                let next = table.assign(3, nothing_held);
+                assert_eq!(next, first_xid);
+                table.set_committed(next, 3, 2000);
+                table.set_committed(oldest, 1 << 31 | 1, 2000);
+                table.set_committed(first_xid - 1, 1 << 31 | 2, 2000);
+                let after = table.advance_horizon(1 << 40);
+                // The same transaction twice: the last one to be entered counts.
+                assert_eq!(after, first_xid + 1, "{oldest}");
+            }
+        }
     }
 
     /// The ring comes around many times under one old snapshot and one old

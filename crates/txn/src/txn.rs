@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use steppe_storage::{Appended, LogHeader, Lsn, Tree, WriteOp};
+use steppe_storage::{Appended, LogHeader, Lsn, Priority, Tree, WriteOp};
 use steppe_types::error::Severity;
 use steppe_types::{Error, Result, SqlState};
 
@@ -17,6 +17,7 @@ use crate::lock::{
     Acquire, AdvisoryScope, LeavesLockMode, LockPosition, LockTag, LockWait, RelationLockMode,
     RelationUsers, SharedMode,
 };
+use crate::prepared::LeftBehind;
 use crate::recovery::{RECORD_ABORT, RECORD_COMMIT, RECORD_DROPS, RECORD_NOTE};
 use crate::rollback::Undoer;
 use crate::serializable::{Member, Safety, Serializable};
@@ -79,12 +80,14 @@ pub struct Txn {
     /// Snapshots of open portals, beside the current one.
     held: Vec<Lsn>,
     pub(crate) last_undo: UndoPtr,
-    budget: UndoBudget,
+    pub(crate) budget: UndoBudget,
     savepoints: Vec<Savepoint>,
-    drops: Vec<RelFileNumber>,
+    pub(crate) drops: Vec<RelFileNumber>,
     /// SERIALIZABLE: since its snapshot.
-    member: Option<Arc<Member>>,
-    ended: bool,
+    pub(crate) member: Option<Arc<Member>>,
+    /// Nothing but COMMIT PREPARED and ROLLBACK PREPARED may end it.
+    is_prepared: bool,
+    pub(crate) ended: bool,
     /// Buffer for undo bodies, reused.
     pub(crate) body: Vec<u8>,
     /// Buffer for new rows, reused.
@@ -94,8 +97,22 @@ pub struct Txn {
 impl Txn {
     /// Begins a transaction. It costs nothing until its first statement.
     pub fn begin(session: &SessionHandle, isolation: IsolationLevel, read_only: bool) -> Txn {
+        Txn::new(Arc::clone(&session.0), isolation, read_only)
+    }
+
+    /// A prepared transaction, to be ended by its stand-in.
+    pub(crate) fn of_prepared(session: Arc<SessionInner>, left: LeftBehind) -> Txn {
+        let mut txn = Txn::new(session, IsolationLevel::ReadCommitted, false);
+        txn.is_prepared = true;
+        txn.xid = left.xid;
+        (txn.last_undo, txn.budget) = (left.last_undo, left.budget);
+        (txn.drops, txn.member) = (left.drops, left.member);
+        txn
+    }
+
+    fn new(session: Arc<SessionInner>, isolation: IsolationLevel, read_only: bool) -> Txn {
         Txn {
-            session: Arc::clone(&session.0),
+            session,
             isolation,
             read_only,
             xid: 0,
@@ -107,6 +124,7 @@ impl Txn {
             savepoints: Vec::new(),
             drops: Vec::new(),
             member: None,
+            is_prepared: false,
             ended: false,
             body: Vec::new(),
             row: Vec::new(),
@@ -328,7 +346,12 @@ impl Txn {
         {
             return LogHeader::default();
         }
-        LogHeader::change(self.xid, Lsn(self.shared().last_lsn()))
+        let log = LogHeader::change(self.xid, Lsn(self.shared().last_lsn()));
+        match self.is_prepared {
+            // It was promised that it can commit.
+            true => LogHeader { priority: Priority::MustSucceed, ..log },
+            false => log,
+        }
     }
 
     /// Makes sure that a change can be taken back on a full disk, too; one that owes more
@@ -481,7 +504,7 @@ impl Txn {
                 Ok(chain) => self.last_undo = chain,
                 // Half undone is no state to go on from: only recovery, which
                 // starts over from the log, can finish this.
-                Err(error) => return Err(stop_the_server(&session.database, &error)),
+                Err(error) => return Err(stop_the_server("roll back", &session.database, &error)),
             }
         }
         self.body = body;
@@ -500,25 +523,39 @@ impl Txn {
     /// so that whoever waited for a lock finds what it publishes (a new catalog version).
     pub fn commit_with(mut self, committed: impl FnOnce()) -> Result<CommitWait> {
         let wrote = self.shared().last_lsn() != 0 || !self.drops.is_empty();
-        self.wrote(|all, member| {
-            self.drops.iter().try_for_each(|file| all.dropped_file(member, *file))?;
-            all.prepare(member)
-        })?;
+        self.check_may_commit()?;
         if !wrote {
             committed();
             self.finish_without_log(Outcome::Committed { wrote });
             return Ok(CommitWait { lsn: self.observed_lsn(), wrote: false });
         }
+        let drops = self.database().files_with_trees(&self.drops)?;
+        self.commit_logged(&drops, committed)
+    }
+
+    /// SERIALIZABLE: fails if it must not commit; after this it may.
+    pub(crate) fn check_may_commit(&self) -> Result<()> {
+        self.wrote(|all, member| {
+            self.drops.iter().try_for_each(|file| all.dropped_file(member, *file))?;
+            all.prepare(member)
+        })
+    }
+
+    /// Commits what has written something; `drops` are the files it drops that have trees.
+    pub(crate) fn commit_logged(
+        mut self,
+        drops: &[DroppedFile],
+        committed: impl FnOnce(),
+    ) -> Result<CommitWait> {
         let session = Arc::clone(&self.session);
         let (database, shared) = (&session.database, &session.shared);
         let (xid, pid) = (self.xid, shared.pid());
-        let drops = database.files_with_trees(&self.drops)?;
         let log = self.log_header();
         let appended = shared.log_section(
             || database.insert_position(),
             || {
                 database.status.set_committing(xid, pid);
-                let appended = log_commit(database, log, &drops);
+                let appended = log_commit(database, log, drops);
                 match &appended {
                     Ok(appended) => {
                         // Neither before: a checkpoint would list what may yet be rolled back;
@@ -532,13 +569,23 @@ impl Txn {
                 (appended, None)
             },
         );
-        let appended = appended?; // or rolls back
+        let appended = match appended {
+            Ok(appended) => appended,
+            Err(error) if self.is_prepared => {
+                // Only a log that has failed refuses this. What it holds stays as it is: to
+                // the next start the transaction is prepared.
+                let error = stop_the_server("commit", database, &error.into());
+                std::mem::forget(self);
+                return Err(error);
+            }
+            Err(error) => return Err(error.into()), // and rolls back
+        };
         committed();
-        self.end(Outcome::Committed { wrote });
+        self.end(Outcome::Committed { wrote: true });
         if !drops.is_empty() {
             // Not before the commit is durable: a crash may still undo it.
             database.wait_durable(appended.end)?;
-            database.free_files(&drops)?;
+            database.free_files(drops)?;
         }
         database.count_commit();
         let lsn = appended.end.max(self.observed_lsn());
@@ -625,6 +672,11 @@ impl Txn {
         Ok(wait_of(locks.lock_leaves(self.shared(), table, mode)?))
     }
 
+    /// The relations that the transaction has locked.
+    pub fn locked_relations(&self) -> Vec<u32> {
+        self.database().locks.relations_of(self.shared())
+    }
+
     /// The transactions of other sessions that use a relation now.
     pub fn users_of(&self, oid: u32) -> RelationUsers {
         self.database().locks.users_of(self.shared(), oid)
@@ -696,9 +748,9 @@ fn log_commit(
     database.store.append(RECORD_COMMIT, log, &body_of(last))
 }
 
-/// Reports a rollback that cannot be finished.
-fn stop_the_server(database: &Database, cause: &Error) -> Error {
-    let message = format!("could not roll back a transaction: {}", cause.message());
+/// Reports an end that cannot be come to.
+fn stop_the_server(doing: &str, database: &Database, cause: &Error) -> Error {
+    let message = format!("could not {doing} a transaction: {}", cause.message());
     if let Some(on_fatal) = &database.options.on_fatal {
         on_fatal(&message);
     }

@@ -20,6 +20,8 @@
 //! Beyond `memory_bytes_max` the oldest full segments move to a file; they are
 //! read back piecewise. The file is scratch: it is emptied when the database
 //! opens, because nothing in undo is needed after a crash (the log has it all).
+//! That of prepared transactions is made again from the log; the pointers in their
+//! rows are then those of an earlier run, below `first_segment`.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -108,6 +110,10 @@ pub(crate) struct UndoLog {
     arenas: Box<[Mutex<Arena>]>,
     directory: Box<[DirectoryShard]>,
     next_segment: AtomicU64,
+    /// Pointers into segments below are from before a crash.
+    first_segment: AtomicU64,
+    /// Where those lead now.
+    restored: RwLock<HashMap<UndoPtr, UndoPtr, foldhash::fast::RandomState>>,
     sealed: Mutex<Sealed>,
     /// Bytes of full segments in memory.
     memory_bytes: AtomicU64,
@@ -153,12 +159,36 @@ impl UndoLog {
             arenas: (0..options.arenas.max(1)).map(|_| Mutex::default()).collect(),
             directory: (0..DIRECTORY_SHARDS).map(|_| RwLock::default()).collect(),
             next_segment: AtomicU64::new(1),
+            first_segment: AtomicU64::new(1),
+            restored: RwLock::default(),
             sealed: Mutex::default(),
             memory_bytes: AtomicU64::new(0),
             spill_file: Mutex::new(None),
             buffers: Mutex::default(),
             reclaiming: Mutex::new(()),
         }
+    }
+
+    /// After a crash: numbers segments above those of `last` and all pointers before it. Comes
+    /// before the first record.
+    pub(crate) fn number_after(&self, last: UndoPtr) {
+        let first = (last >> OFFSET_BITS) + 1;
+        self.next_segment.store(first, Ordering::Relaxed);
+        self.first_segment.store(first, Ordering::Release);
+    }
+
+    /// A record from before a crash is here again.
+    pub(crate) fn restored(&self, old: UndoPtr, new: UndoPtr) {
+        self.restored.write().insert(old, new);
+    }
+
+    /// Where a pointer leads.
+    #[inline]
+    fn follow(&self, ptr: UndoPtr) -> UndoPtr {
+        if ptr >> OFFSET_BITS >= self.first_segment.load(Ordering::Acquire) {
+            return ptr;
+        }
+        self.restored.read().get(&ptr).copied().unwrap_or(ptr)
     }
 
     fn shard(&self, number: u64) -> &DirectoryShard {
@@ -252,6 +282,7 @@ impl UndoLog {
         ptr: UndoPtr,
         f: impl FnOnce(&Segment, usize, &Body) -> Result<T>,
     ) -> Result<T> {
+        let ptr = self.follow(ptr);
         let (number, at) = (ptr >> OFFSET_BITS, (ptr & ((1 << OFFSET_BITS) - 1)) as usize);
         let shard = self.shard(number).read();
         let Some(segment) = shard.get(&number) else { return Err(missing(ptr)) };
@@ -446,6 +477,10 @@ impl UndoLog {
     }
 
     fn free(&self, segment: &Segment) {
+        if self.first_segment.load(Ordering::Relaxed) > 1 {
+            let mut restored = self.restored.write();
+            restored.retain(|_, new| *new >> OFFSET_BITS != segment.number);
+        }
         self.shard(segment.number).write().remove(&segment.number);
         match std::mem::replace(&mut *segment.body.write(), Body::Memory(Box::default())) {
             Body::Memory(words) => {
@@ -528,6 +563,23 @@ mod tests {
         let (memory, spilled) = log.usage();
         assert!(memory <= (64 << 10) + 3 * 16384, "{memory} bytes in memory");
         assert!(spilled > 10, "{spilled} segments spilled");
+    }
+
+    #[test]
+    fn pointers_from_before_a_crash_lead_to_the_restored_records() {
+        let log = log(64 << 10);
+        let old = 7 << OFFSET_BITS | 40;
+        log.number_after(old);
+        let new = log.append(0, 3, 0, 0, 0, b"before").expect("fits");
+        assert!(new >> OFFSET_BITS > 7);
+        log.restored(old, new);
+        let mut out = Vec::new();
+        assert_eq!(log.read(old, &mut out).expect("restored").xid, 3);
+        assert_eq!(out, b"before");
+        assert!(log.read(old + 1, &mut out).is_err());
+        log.seal_all();
+        log.reclaim(4, |_, _| Ok(())).expect("frees");
+        assert!(log.restored.read().is_empty());
     }
 
     #[test]

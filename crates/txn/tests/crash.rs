@@ -1,6 +1,7 @@
 //! Power cuts at random operations, in the middle of everything, recovery
 //! included. After each: the recovered database equals the model after some
-//! number of commits, in their order, and no fewer than were acknowledged; every
+//! number of commits, in their order, and no fewer than were acknowledged; the transactions
+//! prepared then are still prepared, with their locks, and can be ended either way; every
 //! index equals its table; every tree is sound and every page accounted for; and once VACUUM
 //! has been through, nothing is left of what was deleted.
 
@@ -8,36 +9,45 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use steppe_txn::{Database, DatabaseOptions};
 use steppe_vfs::{CrashVfs, SeededRandom};
-use support::model::{Changes, State};
+use support::model::{Changes, Prepared, State};
 use support::world::{Config, World};
 
 /// What the database may be after recovery.
 struct Expected {
     /// The state of which everything was acknowledged.
     base: State,
+    prepared: BTreeMap<String, Prepared>,
     /// Commits that may be lost, but only from the end.
     tail: Vec<Changes>,
 }
 
 impl Expected {
-    fn check(&self, recovered: &State) {
-        let mut state = self.base.clone();
-        if state == *recovered {
-            return;
+    /// Checks the state, and returns what is known of the prepared transactions.
+    fn check(&self, recovered: &State, gids: &[String]) -> BTreeMap<String, Prepared> {
+        let (mut state, mut prepared) = (self.base.clone(), self.prepared.clone());
+        let matches = |state: &State, prepared: &BTreeMap<String, Prepared>| {
+            state == recovered && prepared.keys().eq(gids)
+        };
+        if matches(&state, &prepared) {
+            return prepared;
         }
         for changes in &self.tail {
             changes.apply(&mut state);
-            if state == *recovered {
-                return;
+            changes.apply_to_prepared(&mut prepared);
+            if matches(&state, &prepared) {
+                return prepared;
             }
         }
         panic!(
-            "the recovered state is none of the {} possible ones\nrecovered: {recovered:#?}\nlast possible: {state:#?}",
-            self.tail.len() + 1
+            "the recovered state is none of the {} possible ones\nrecovered: {recovered:#?}\n\
+             prepared: {gids:?}\nlast possible: {state:#?}\nprepared: {:?}",
+            self.tail.len() + 1,
+            prepared.keys()
         );
     }
 }
@@ -67,7 +77,7 @@ fn recover(
 
 /// Runs one life of the database, up to a power cut.
 fn live(world: &mut World<'_>, vfs: &CrashVfs, random: &SeededRandom) -> Expected {
-    let base = world.committed.clone();
+    let (base, prepared) = (world.committed.clone(), world.prepared.clone());
     vfs.cut_power_at(1 + random.below(if random.chance(1, 2) { 80 } else { 600 }));
     for _ in 0..300 {
         if let Err(error) = world.step() {
@@ -75,10 +85,11 @@ fn live(world: &mut World<'_>, vfs: &CrashVfs, random: &SeededRandom) -> Expecte
             break;
         }
     }
-    let mut expected = Expected { base, tail: Vec::new() };
+    let mut expected = Expected { base, prepared, tail: Vec::new() };
     for (n, (_, changes)) in world.commits.iter().enumerate() {
         if n < world.acknowledged {
             changes.apply(&mut expected.base);
+            changes.apply_to_prepared(&mut expected.prepared);
         } else {
             expected.tail.push(changes.clone());
         }
@@ -101,16 +112,24 @@ fn run_with(seed: u64, change_options: impl Fn(&mut DatabaseOptions)) {
     let mut database = support::open(&vfs, &options).expect("opens");
     // A world that exists before the first cut: making it is not the point.
     drop(World::open(Arc::clone(&database), &random, config).expect("opens"));
+    let mut prepared = BTreeMap::new();
     for _ in 0..2 + random.below(3) {
         let mut world = World::open(database, &random, config).expect("opens");
+        world.set_prepared(prepared).expect("are there");
+        world.end_prepared_drops().expect("ends");
         let expected = live(&mut world, &vfs, &random);
         vfs.cut_power();
         drop(world);
         (vfs, database) = recover(vfs.crash(), &random, &options);
-        let world = World::open(Arc::clone(&database), &random, config).expect("is readable");
-        expected.check(&world.committed);
+        let mut world = World::open(Arc::clone(&database), &random, config).expect("is readable");
+        let known = database.prepared_transactions().into_iter().map(|known| known.gid);
+        prepared = expected.check(&world.committed, &known.collect::<Vec<_>>());
+        world.set_prepared(prepared.clone()).expect("are there");
         world.check_structure().expect("is sound");
         if random.chance(1, 3) {
+            world.finish_prepared().expect("ends");
+            world.acknowledge().expect("is durable");
+            prepared.clear();
             world.check_sweep().expect("sweeps");
             world.check_structure().expect("is sound");
         }
@@ -142,6 +161,16 @@ mod planted {
     #[test]
     fn a_drop_that_survives_its_rollback_is_caught() {
         assert!(is_caught_within(PlantedBug::DropsSurviveRollback, 60));
+    }
+
+    #[test]
+    fn forgotten_locks_of_prepared_transactions_are_caught() {
+        assert!(is_caught_within(PlantedBug::ForgetPreparedLocks, 60));
+    }
+
+    #[test]
+    fn a_prepared_transaction_that_a_crash_rolls_back_is_caught() {
+        assert!(is_caught_within(PlantedBug::UndoPrepared, 60));
     }
 
     #[test]

@@ -68,7 +68,7 @@ fn run(seed: u64) -> u64 {
         let crash = random.chance(1, 2);
         if crash {
             world.acknowledge().expect("flushes what has its space");
-            let committed = world.committed.clone();
+            let (committed, prepared) = (world.committed.clone(), world.prepared.clone());
             vfs.cut_power();
             drop(world);
             drop(database);
@@ -77,6 +77,7 @@ fn run(seed: u64) -> u64 {
             database = support::open(&vfs, &options).expect("opens on a full disk");
             world = World::open(Arc::clone(&database), &random, config).expect("is readable");
             assert_eq!(world.committed, committed);
+            world.set_prepared(prepared).expect("are there");
         }
         world.finish().expect("every rollback has its space");
         vfs.set_free_space(None);

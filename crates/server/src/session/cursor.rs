@@ -60,6 +60,11 @@ impl Cursor {
         self.held_beyond
     }
 
+    /// Whether it would, if that committed.
+    pub(super) fn is_to_be_held(&self) -> bool {
+        self.hold && !self.held_beyond
+    }
+
     /// WITH HOLD, BINARY, SCROLL.
     pub(super) fn options(&self) -> (bool, bool, bool) {
         (self.hold, self.binary, self.scroll)

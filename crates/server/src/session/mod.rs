@@ -34,6 +34,7 @@ mod simple;
 mod sink;
 mod statement_log;
 mod tag;
+pub(crate) mod two_phase;
 mod utility;
 mod xact;
 

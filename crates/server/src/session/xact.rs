@@ -238,8 +238,7 @@ impl Session {
 
     /// Commits. The client hears of it when the log is durable.
     pub(super) fn commit(&mut self) -> Result<()> {
-        // Whatever becomes of it, the block ends: an error now is followed by no ROLLBACK.
-        self.xact.block = Block::Implicit;
+        self.end_block_now();
         self.take_function_changes();
         self.keep_held_cursors()?;
         self.portals.end_transaction(&mut self.xact);
@@ -296,7 +295,12 @@ impl Session {
         }
     }
 
-    fn forget_transaction(&mut self, committed: bool) {
+    /// Whatever becomes of what ends a block, the block ends: an error is followed by no ROLLBACK.
+    pub(super) fn end_block_now(&mut self) {
+        self.xact.block = Block::Implicit;
+    }
+
+    pub(super) fn forget_transaction(&mut self, committed: bool) {
         if let Some(timer) = self.xact.timer.take() {
             timer.abort();
         }
@@ -355,9 +359,9 @@ impl Session {
             TransactionStmt::Savepoint(name) => self.savepoint(name),
             TransactionStmt::Release(name) => self.release_savepoint(name),
             TransactionStmt::RollbackTo(name) => self.rollback_to_savepoint(name),
-            TransactionStmt::Prepare(_)
-            | TransactionStmt::CommitPrepared(_)
-            | TransactionStmt::RollbackPrepared(_) => Err(Error::not_supported("two-phase commit")),
+            TransactionStmt::Prepare(gid) => self.prepare_transaction(gid),
+            TransactionStmt::CommitPrepared(gid) => self.end_prepared(gid, true),
+            TransactionStmt::RollbackPrepared(gid) => self.end_prepared(gid, false),
         }
     }
 

@@ -68,6 +68,9 @@ pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
     let names_rows = locks.iter().any(|lock| matches!(lock.tag, LockTag::Row(..)));
     let tables = if names_rows { tables(core)? } else { HashMap::new() };
     let mut builder = RowsBuilder::new("pg_locks")?;
+    // As PostgreSQL shows one that no session runs.
+    let prepared = |xid: u64| Datum::text(format!("-1/{}", xid as u32));
+    let pid = |pid: u32| Datum::Int4(i32::try_from(pid).unwrap_or(i32::MAX));
     let oid = |oid: Option<Oid>| oid.map_or(Datum::Null, Datum::Oid);
     for lock in locks {
         let target = target(lock.tag, &tables);
@@ -81,7 +84,8 @@ pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
             ("classid", oid(target.key.map(|key| key.0))),
             ("objid", oid(target.key.map(|key| key.1))),
             ("objsubid", target.key.map_or(Datum::Null, |key| Datum::Int2(key.2))),
-            ("pid", Datum::Int4(i32::try_from(lock.pid).unwrap_or(i32::MAX))),
+            ("virtualtransaction", lock.prepared.map_or(Datum::Null, prepared)),
+            ("pid", lock.prepared.map_or_else(|| pid(lock.pid), |_| Datum::Null)),
             ("mode", Datum::text(lock.mode)),
             ("granted", Datum::Bool(lock.granted)),
             ("fastpath", Datum::Bool(lock.fast_path)),

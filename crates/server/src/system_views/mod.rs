@@ -23,6 +23,7 @@ use steppe_types::datum::Array;
 use steppe_types::{Datum, Error, Oid, Result, oid};
 
 use crate::services::Core;
+use crate::session::two_phase;
 use crate::settings::definition::Kind;
 use crate::settings::value::format_g;
 
@@ -103,6 +104,7 @@ impl SessionView for Core {
         match relation {
             "pg_stat_activity" => activity::rows(self).map(Some),
             "pg_locks" => locks::rows(self).map(Some),
+            "pg_prepared_xacts" => two_phase::rows(&self.server).map(Some),
             "pg_cursors" => session::cursors(&self.named.lock()).map(Some),
             "pg_prepared_statements" => session::statements(&self.named.lock()).map(Some),
             _ => match io::rows(self, relation)? {

@@ -72,7 +72,7 @@ impl FastLocks {
         true
     }
 
-    fn has(&mut self, oid: u32, mode: Mode) -> bool {
+    pub(super) fn has(&mut self, oid: u32, mode: Mode) -> bool {
         self.modes_of(oid).is_some_and(|modes| *modes & (1 << mode) != 0)
     }
 

@@ -99,7 +99,7 @@ fn row_bucket(tag: &LockTag) -> usize {
     (hash_of(tag) >> 20) as usize % ROW_BUCKETS
 }
 
-fn is_strong(tag: &LockTag, mode: Mode) -> bool {
+pub(super) fn is_strong(tag: &LockTag, mode: Mode) -> bool {
     matches!(tag, LockTag::Relation(_)) && mode > RelationLockMode::ShareUpdateExclusive as u8
 }
 
@@ -516,6 +516,16 @@ impl LockManager {
 
     pub(super) fn sessions(&self) -> &SessionRegistry {
         &self.sessions
+    }
+
+    /// A strong mode is held from here on.
+    pub(super) fn count_strong(&self, oid: u32) {
+        self.strong_count(oid).fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Makes a mode of one session another's; false if the first does not hold it.
+    pub(super) fn change_owner(&self, from: u32, to: u32, tag: LockTag, mode: Mode) -> bool {
+        self.with_entry(tag, |entry| (entry.hand_over(from, to, mode), Vec::new()))
     }
 
     /// Enters an explicit mode that the session had on its fast path.

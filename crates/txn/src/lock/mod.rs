@@ -25,6 +25,7 @@
 
 mod deadlock;
 mod fastpath;
+mod hand_over;
 mod manager;
 mod monitor;
 mod report;

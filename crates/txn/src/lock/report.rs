@@ -1,13 +1,18 @@
 //! Who holds and who waits for what, for pg_locks and pg_blocking_pids.
 
+use hashbrown::HashMap;
+
 use super::manager::LockManager;
 use super::{LockTag, SharedMode};
+use crate::session::is_stand_in;
 
 /// A lock that a session holds or waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockReport {
-    /// The session.
+    /// The session; meaningless if it is a prepared transaction.
     pub pid: u32,
+    /// The prepared transaction that holds it.
+    pub prepared: Option<u64>,
     /// What the lock is on.
     pub tag: LockTag,
     /// PostgreSQL's name of the mode.
@@ -29,11 +34,20 @@ impl LockManager {
     /// parts are looked at one after the other.
     pub fn report(&self) -> Vec<LockReport> {
         let mut found = Vec::new();
+        let mut prepared: HashMap<u32, u64, foldhash::fast::RandomState> = HashMap::default();
         for session in self.sessions().all() {
             let pid = session.pid();
+            let stands_for = session.is_stand_in().then(|| session.xid());
+            prepared.extend(stands_for.map(|xid| (pid, xid)));
             let fast: Vec<_> = session.held_locks().fast.all().collect();
-            let lock =
-                |tag, mode, fast_path| LockReport { pid, tag, mode, granted: true, fast_path };
+            let lock = |tag, mode, fast_path| LockReport {
+                pid,
+                prepared: stands_for,
+                tag,
+                mode,
+                granted: true,
+                fast_path,
+            };
             for (oid, mask) in fast {
                 let tag = LockTag::Relation(oid);
                 found.extend(modes(tag, mask).map(|mode| lock(tag, mode, true)));
@@ -55,6 +69,7 @@ impl LockManager {
                     let held = modes(tag, holder.explicit | holder.implicit);
                     found.extend(held.filter(|mode| !is_own_end(*mode)).map(|mode| LockReport {
                         pid: holder.pid,
+                        prepared: prepared.get(&holder.pid).copied(),
                         tag,
                         mode,
                         granted: true,
@@ -63,6 +78,7 @@ impl LockManager {
                 }
                 found.extend(entry.waiters.iter().map(|waiter| LockReport {
                     pid: waiter.pid,
+                    prepared: None,
                     tag,
                     mode: tag.mode_name(waiter.mode),
                     granted: false,
@@ -74,7 +90,7 @@ impl LockManager {
     }
 
     /// The sessions that keep `pid` waiting: holders of what conflicts, and whoever stands
-    /// before it in the queue and conflicts.
+    /// before it in the queue and conflicts. A prepared transaction is 0.
     pub fn blocking(&self, pid: u32) -> Vec<u32> {
         let shards = self.latch_all();
         let waiting = self.waiting().lock();
@@ -82,6 +98,7 @@ impl LockManager {
             Some(waiter) => super::deadlock::blockers(&shards, waiter),
             None => Vec::new(),
         };
+        pids.iter_mut().filter(|pid| is_stand_in(**pid)).for_each(|pid| *pid = 0);
         pids.sort_unstable();
         pids.dedup();
         pids

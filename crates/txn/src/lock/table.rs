@@ -86,6 +86,20 @@ impl Entry {
         }
     }
 
+    /// Makes a mode of one session another's; false if the first does not hold it.
+    pub(super) fn hand_over(&mut self, from: u32, to: u32, mode: Mode) -> bool {
+        let Some(holder) = self.holders.iter().find(|h| h.pid == from) else { return false };
+        let (explicit, implicit) = (holder.explicit & 1 << mode, holder.implicit & 1 << mode);
+        self.remove(from, explicit, implicit);
+        if explicit != 0 {
+            self.add_explicit(to, mode);
+        }
+        if implicit != 0 {
+            self.add_implicit(to, mode);
+        }
+        explicit | implicit != 0
+    }
+
     /// Takes modes away from `pid`; returns the explicit ones that it really held.
     pub(super) fn remove(&mut self, pid: u32, explicit: u8, implicit: u8) -> u8 {
         let Some(at) = self.holders.iter().position(|h| h.pid == pid) else { return 0 };

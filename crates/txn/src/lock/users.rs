@@ -64,9 +64,21 @@ impl LockManager {
             {
                 return Acquire::Wait(wait);
             }
-            users.0.pop();
+            let user = users.0.pop();
+            // If that is no end, but a preparation, there is somebody else to wait for.
+            users.0.extend(user.and_then(|user| self.stand_in_for(user)));
         }
         Acquire::Granted
+    }
+
+    /// Whoever stands for the transaction that a user ran then, if that is prepared.
+    fn stand_in_for(&self, user: User) -> Option<User> {
+        let mut stand_ins = self.sessions().all().into_iter().filter(|s| s.is_stand_in());
+        stand_ins.find_map(|stand_in| {
+            let held = stand_in.held_locks();
+            let found = held.stands_for == Some((user.pid, user.ended));
+            found.then_some(User { pid: stand_in.pid(), ended: held.ended })
+        })
     }
 
     /// Enters the lock that a user's end releases; false if it has ended. Both are under the

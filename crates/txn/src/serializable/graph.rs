@@ -61,6 +61,25 @@ struct Old {
 }
 
 impl Node {
+    /// Of a transaction that may write and has met nobody yet.
+    fn new(member: &Arc<Member>, pid: u32, snapshot: Seq) -> Node {
+        Node {
+            member: Arc::clone(member),
+            pid,
+            read_only: false,
+            snapshot,
+            prepared: None,
+            committed: None,
+            earliest_out: None,
+            conflicts_in: Vec::new(),
+            conflicts_out: Vec::new(),
+            depends_on: BTreeSet::new(),
+            is_unsafe: false,
+            summary_in: None,
+            summary_out: None,
+        }
+    }
+
     fn is_doomed(&self) -> bool {
         self.member.is_doomed()
     }
@@ -133,24 +152,35 @@ impl Graph {
             member.safe.store(true, Ordering::Release);
             return member;
         }
-        let node = Node {
-            member: Arc::clone(&member),
-            pid,
-            read_only,
-            snapshot: self.clock,
-            prepared: None,
-            committed: None,
-            earliest_out: None,
-            conflicts_in: Vec::new(),
-            conflicts_out: Vec::new(),
-            depends_on,
-            is_unsafe: false,
-            summary_in: None,
-            summary_out: None,
-        };
+        let node = Node { read_only, depends_on, ..Node::new(&member, pid, self.clock) };
         self.running.insert((self.clock, number));
         self.nodes.insert(number, node);
         member
+    }
+
+    /// A prepared one, after a crash. It had conflicts of both kinds, for all that is known
+    /// (predicatelock_twophase_recover): with those around that were prepared before anybody
+    /// else, and that have not committed.
+    pub(super) fn restore(&mut self, pid: u32, xid: u64) -> Arc<Member> {
+        self.next_number += 1;
+        let member = Arc::new(Member::new(self.next_number));
+        member.xid.store(xid, Ordering::Release);
+        let node = Node {
+            prepared: Some(0),
+            summary_in: Some(Seq::MAX),
+            summary_out: Some(0),
+            ..Node::new(&member, pid, self.clock)
+        };
+        self.running.insert((node.snapshot, member.number));
+        self.nodes.insert(member.number, node);
+        self.by_xid.insert(xid, member.number);
+        member
+    }
+
+    pub(super) fn set_owner(&mut self, number: u64, pid: u32) {
+        if let Some(node) = self.nodes.get_mut(&number) {
+            node.pid = pid;
+        }
     }
 
     pub(super) fn set_xid(&mut self, number: u64, xid: u64) {

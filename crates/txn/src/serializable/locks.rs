@@ -9,7 +9,10 @@ use std::ops::{Bound, RangeBounds};
 use hashbrown::{HashMap, HashSet};
 use parking_lot::{Mutex, MutexGuard};
 
+use steppe_types::Result;
+
 use super::Member;
+use crate::change::{Reader, put_u64};
 use crate::files::RelFileNumber;
 
 const SHARDS: usize = 16;
@@ -42,6 +45,55 @@ impl Range {
             (self.lower.as_ref().map(Vec::as_slice), self.upper.as_ref().map(Vec::as_slice));
         bounds.contains(key)
     }
+}
+
+const WHOLE: u8 = 0;
+const ROW: u8 = 1;
+const RANGE: u8 = 2;
+
+/// All locks of a transaction: file, kind, and what of it.
+pub(super) fn encode(held: &Held) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (file, held) in held {
+        if held.whole {
+            put_u64(&mut out, file.0);
+            out.push(WHOLE);
+        }
+        for row in &held.rows {
+            put_u64(&mut out, file.0);
+            out.push(ROW);
+            put_u64(&mut out, *row);
+        }
+        for range in &held.ranges {
+            put_u64(&mut out, file.0);
+            out.push(RANGE);
+            put_bound(&mut out, &range.lower);
+            put_bound(&mut out, &range.upper);
+        }
+    }
+    out
+}
+
+fn put_bound(out: &mut Vec<u8>, bound: &Bound<Vec<u8>>) {
+    let (kind, key) = match bound {
+        Bound::Unbounded => (0, &[][..]),
+        Bound::Included(key) => (1, &key[..]),
+        Bound::Excluded(key) => (2, &key[..]),
+    };
+    out.push(kind);
+    put_u64(out, key.len() as u64);
+    out.extend_from_slice(key);
+}
+
+fn take_bound<'a>(reader: &mut Reader<'a>) -> Result<Bound<&'a [u8]>> {
+    let kind = reader.u8()?;
+    let len = reader.u64()?;
+    let key = reader.bytes(usize::try_from(len).unwrap_or(usize::MAX))?;
+    Ok(match kind {
+        0 => Bound::Unbounded,
+        1 => Bound::Included(key),
+        _ => Bound::Excluded(key),
+    })
 }
 
 /// The locks of one file, by the numbers of their holders.
@@ -157,6 +209,23 @@ impl SireadLocks {
             }
         }
         self.release(from);
+    }
+
+    /// Enters what [`encode`] has told of another run.
+    pub(super) fn restore(&self, member: &Member, reads: &[u8]) -> Result<()> {
+        let mut reader = Reader(reads);
+        while !reader.0.is_empty() {
+            let file = RelFileNumber(reader.u64()?);
+            match reader.u8()? {
+                WHOLE => drop(self.lock_file(member, file)),
+                ROW => drop(self.lock_row(member, file, reader.u64()?)),
+                _ => {
+                    let (lower, upper) = (take_bound(&mut reader)?, take_bound(&mut reader)?);
+                    self.lock_keys(member, file, lower, upper);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Gives up all that a transaction holds.

@@ -115,6 +115,11 @@ impl Member {
         self.doomed.load(Ordering::Acquire)
     }
 
+    /// What it has read, as long as that matters.
+    pub(crate) fn encode_reads(&self) -> Option<Vec<u8>> {
+        (!self.is_safe()).then(|| locks::encode(&self.held.lock()))
+    }
+
     /// 40001 if somebody has decided that this one is to fail.
     fn check(&self, doing: &str) -> Result<()> {
         if self.is_doomed() {
@@ -152,6 +157,18 @@ impl Serializable {
     pub(crate) fn set_xid(&self, member: &Member, xid: u64) {
         member.xid.store(xid, Ordering::Release);
         self.graph.lock().set_xid(member.number, xid);
+    }
+
+    /// Another session stands for it from here on.
+    pub(crate) fn set_owner(&self, member: &Member, pid: u32) {
+        self.graph.lock().set_owner(member.number, pid);
+    }
+
+    /// After a crash: a prepared one, with what it has read. Nobody knows its conflicts any more.
+    pub(crate) fn restore(&self, pid: u32, xid: u64, reads: &[u8]) -> Result<Arc<Member>> {
+        let member = self.graph.lock().restore(pid, xid);
+        self.locks.restore(&member, reads)?;
+        Ok(member)
     }
 
     /// Whether it may commit; after this it will, unless the log is full. `wrote`: anything.

@@ -32,6 +32,7 @@ pub fn options(random: &SeededRandom) -> DatabaseOptions {
         background: false,
         commits_per_horizon_check: 1 + random.below(8) as u32,
         drops_per_record: 1,
+        max_prepared_transactions: 4,
         ..DatabaseOptions::default()
     }
 }

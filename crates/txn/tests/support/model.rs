@@ -1,6 +1,8 @@
 //! Rows as the model knows them, and states of the database.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use steppe_txn::RelFileNumber;
 
 /// A row: its bytes follow from this.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,14 +82,37 @@ impl Row {
 /// Tables by number, rows by row id.
 pub type State = BTreeMap<u32, BTreeMap<u64, Row>>;
 
-/// What a transaction has changed.
+/// A prepared transaction.
+#[derive(Clone, Debug, Default)]
+pub struct Prepared {
+    pub changes: Changes,
+    /// The files of tables that it has made, or made anew.
+    pub created: BTreeMap<u32, [RelFileNumber; 4]>,
+    /// Rows that it has locked.
+    pub rows: BTreeSet<(u32, u64)>,
+    /// A relation that it has locked.
+    pub relation: Option<u32>,
+}
+
+/// What a transaction has changed, or an event in the log that changes which are prepared.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
+    pub prepares: Option<(String, Box<Prepared>)>,
+    pub ends: Option<String>,
     pub tables: BTreeMap<u32, bool>,
     pub rows: BTreeMap<(u32, u64), Option<Row>>,
 }
 
 impl Changes {
+    pub fn apply_to_prepared(&self, prepared: &mut BTreeMap<String, Prepared>) {
+        if let Some((gid, new)) = &self.prepares {
+            prepared.insert(gid.clone(), (**new).clone());
+        }
+        if let Some(gid) = &self.ends {
+            prepared.remove(gid);
+        }
+    }
+
     pub fn apply(&self, state: &mut State) {
         for (&table, &exists) in &self.tables {
             if exists {

@@ -1,6 +1,7 @@
 //! Sessions that do random things to random tables.
 
 mod leaves;
+mod prepared;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -10,7 +11,7 @@ use steppe_txn::*;
 use steppe_types::Result;
 use steppe_vfs::SeededRandom;
 
-use super::model::{Changes, Row, State};
+use super::model::{Changes, Prepared, Row, State};
 
 /// The stores of one table.
 #[derive(Clone)]
@@ -197,6 +198,8 @@ pub struct World<'a> {
     catalog: TableStore,
     catalog_rows: BTreeMap<u32, RowId>,
     pub committed: State,
+    /// The prepared transactions, by their identifiers.
+    pub prepared: BTreeMap<String, Prepared>,
     /// Commits since the world was opened, in order, with their positions.
     pub commits: Vec<(Lsn, Changes)>,
     /// A commit that the power cut interrupted.
@@ -224,6 +227,7 @@ impl<'a> World<'a> {
             catalog,
             catalog_rows: BTreeMap::new(),
             committed: State::new(),
+            prepared: BTreeMap::new(),
             commits: Vec::new(),
             in_doubt: None,
             acknowledged: 0,
@@ -247,21 +251,30 @@ impl<'a> World<'a> {
     }
 
     fn load(&mut self, handle: &SessionHandle) -> Result<()> {
+        self.read_tables()?;
         let mut txn = Txn::begin(handle, IsolationLevel::ReadCommitted, false);
         txn.start_statement()?;
         let view = txn.view();
-        let mut cursor = self.catalog.scan_all(view.clone())?;
-        let mut found = Vec::new();
+        for (&number, table) in &self.tables {
+            self.committed.insert(number, table.check(&view)?);
+        }
+        txn.rollback()
+    }
+
+    /// Reads which tables there are.
+    fn read_tables(&mut self) -> Result<()> {
+        let handle = self.database.new_session();
+        let mut txn = Txn::begin(&handle, IsolationLevel::ReadCommitted, false);
+        txn.start_statement()?;
+        let mut cursor = self.catalog.scan_all(txn.view())?;
+        self.tables.clear();
         while let Some((id, bytes)) = cursor.next()? {
             let number = u32::from_le_bytes(bytes[..4].try_into().expect("4 bytes"));
-            found.push((number, id, Table::open(&self.database, &bytes[4..])));
-        }
-        for (number, id, table) in found {
-            self.committed.insert(number, table.check(&view)?);
-            self.tables.insert(number, table);
+            self.tables.insert(number, Table::open(&self.database, &bytes[4..]));
             self.catalog_rows.insert(number, id);
             self.next_table = self.next_table.max(number + 1);
         }
+        drop(cursor);
         txn.rollback()
     }
 
@@ -272,6 +285,7 @@ impl<'a> World<'a> {
         for table in self.tables.values() {
             trees.extend(table.trees(&self.database)?);
         }
+        trees.extend(self.prepared_trees()?);
         for &tree in &trees {
             self.database.store().tree(tree).check()?;
         }
@@ -306,6 +320,7 @@ impl<'a> World<'a> {
                 txn.rollback()?;
             }
         }
+        self.finish_prepared()?;
         assert_eq!(self.database.locks().entry_count(), 0, "locks left behind");
         Ok(())
     }
@@ -331,7 +346,8 @@ impl<'a> World<'a> {
                 70..74 => self.lock_some_row(who),
                 74..80 => self.savepoint(who),
                 80..84 => self.rollback_to(who),
-                84..95 => self.commit(who),
+                84..93 => self.commit(who),
+                93..95 => self.prepare_or_commit(who),
                 95..97 => self.roll_back(who),
                 _ => self.change_tables(who),
             },
@@ -339,7 +355,9 @@ impl<'a> World<'a> {
     }
 
     fn maintain(&mut self) -> Result<()> {
-        match self.random.below(10) {
+        match self.random.below(12) {
+            10 => self.end_some_prepared(),
+            11 => self.check_prepared(),
             0..2 => self.database.checkpoint().map(drop),
             2..4 => self.database.purge().map(drop),
             4 => self.database.purge_all().map(drop),
@@ -747,12 +765,30 @@ impl<'a> World<'a> {
         self.clients[who].txn.take().expect("begun").rollback()
     }
 
+    /// PREPARE TRANSACTION, if one more is allowed.
+    fn prepare_or_commit(&mut self, who: usize) -> Result<()> {
+        let max = 4;
+        if self.prepared.len() == max { self.commit(who) } else { self.prepare(who).map(drop) }
+    }
+
+    /// Ends a transaction that nobody else may see the middle of.
+    fn end_at_once(&mut self, who: usize) -> Result<()> {
+        if self.random.chance(1, 3) {
+            let gid = self.prepare(who)?;
+            let commit = self.random.chance(2, 3);
+            return self.end_prepared(&gid, commit);
+        }
+        if self.random.chance(1, 4) { self.roll_back(who) } else { self.commit(who) }
+    }
+
     /// Creates a table, or drops or truncates one if nobody else is at work. (In a server
     /// ACCESS EXCLUSIVE sees to that.)
     fn change_tables(&mut self, who: usize) -> Result<()> {
         let others = self.clients.iter().enumerate();
-        let alone = others.filter(|(at, client)| *at != who && client.txn.is_some()).count() == 0;
+        let alone = others.filter(|(at, client)| *at != who && client.txn.is_some()).count() == 0
+            && self.prepared.is_empty();
         let existing = self.tables.len()
+            + self.prepared.values().map(|prepared| prepared.created.len()).sum::<usize>()
             + self.clients.iter().map(|client| client.created.len()).sum::<usize>();
         if existing < TABLES_MAX && (existing == 0 || self.config.tables_change) {
             return self.create_table(who);
@@ -799,6 +835,6 @@ impl<'a> World<'a> {
         }
         client.changes.tables.insert(number, false);
         // At once: in a server the lock would keep the others off the table.
-        if self.random.chance(1, 4) { self.roll_back(who) } else { self.commit(who) }
+        self.end_at_once(who)
     }
 }

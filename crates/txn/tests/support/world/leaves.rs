@@ -56,6 +56,6 @@ impl World<'_> {
         for _ in 0..self.random.below(4) {
             self.statement_on(who, number, Self::insert)?;
         }
-        if self.random.chance(1, 4) { self.roll_back(who) } else { self.commit(who) }
+        self.end_at_once(who)
     }
 }

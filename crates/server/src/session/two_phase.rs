@@ -1,0 +1,192 @@
+//! PREPARE TRANSACTION, COMMIT PREPARED, ROLLBACK PREPARED
+//! (src/backend/access/transam/twophase.c), and pg_prepared_xacts.
+//!
+//! The engine keeps a prepared transaction, with a note for pg_prepared_xacts that outlives the
+//! server. Its catalog changes stay with it in memory; after a restart they are what its rows of
+//! the catalog say once it has committed.
+//!
+//! There is one database and everybody may do everything: whoever knows the identifier may end
+//! the transaction.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use steppe_catalog::CatalogChanges;
+use steppe_catalog::system::RowsBuilder;
+use steppe_txn::{Attached, HeldPrepared};
+use steppe_types::{Datum, Error, Result, SqlState};
+
+use super::Session;
+use super::tag::CommandTag;
+use crate::server::{Phase, Server};
+use crate::services::now_micros;
+
+/// What is noted with a prepared transaction.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Note {
+    /// Microseconds since 2000-01-01 UTC.
+    prepared_at: i64,
+    changes_catalog: bool,
+    owner: String,
+    database: String,
+}
+
+impl Note {
+    /// The time, a flag, the owner, a zero byte, the database.
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.prepared_at.to_le_bytes().to_vec();
+        bytes.push(u8::from(self.changes_catalog));
+        bytes.extend_from_slice(self.owner.as_bytes());
+        bytes.push(0);
+        bytes.extend_from_slice(self.database.as_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Note> {
+        let read = || {
+            let (time, rest) = bytes.split_first_chunk::<8>()?;
+            let (flag, names) = rest.split_first()?;
+            let (owner, database) = std::str::from_utf8(names).ok()?.split_once('\0')?;
+            Some(Note {
+                prepared_at: i64::from_le_bytes(*time),
+                changes_catalog: *flag != 0,
+                owner: owner.to_owned(),
+                database: database.to_owned(),
+            })
+        };
+        read().ok_or_else(|| Error::internal("unreadable note of a prepared transaction"))
+    }
+}
+
+/// The rows of pg_prepared_xacts.
+pub(crate) fn rows(server: &Server) -> Result<Vec<Vec<Datum>>> {
+    let mut builder = RowsBuilder::new("pg_prepared_xacts")?;
+    for prepared in server.database.prepared_transactions() {
+        let note = Note::decode(&prepared.note)?;
+        builder.row([
+            ("transaction", Datum::Oid(prepared.xid as u32)),
+            ("gid", Datum::text(&*prepared.gid)),
+            ("prepared", Datum::TimestampTz(note.prepared_at)),
+            ("owner", Datum::text(&*note.owner)),
+            ("database", Datum::text(&*note.database)),
+        ]);
+    }
+    builder.finish()
+}
+
+impl Session {
+    /// PREPARE TRANSACTION.
+    pub(super) fn prepare_transaction(&mut self, gid: &str) -> Result<CommandTag> {
+        if !self.xact.in_block() {
+            self.warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress");
+            self.commit()?;
+            return Ok(CommandTag::Plain("ROLLBACK"));
+        }
+        if self.xact.is_failed() {
+            self.rollback()?;
+            return Ok(CommandTag::Plain("ROLLBACK"));
+        }
+        self.end_by_preparing(gid)?;
+        Ok(CommandTag::Plain("PREPARE TRANSACTION"))
+    }
+
+    fn end_by_preparing(&mut self, gid: &str) -> Result<()> {
+        // Whatever becomes of it, the block ends, as after COMMIT.
+        self.end_block_now();
+        self.take_function_changes();
+        if self.portals.cursors_mut().any(|cursor| cursor.is_to_be_held()) {
+            return Err(cannot("cannot PREPARE a transaction that has created a cursor WITH HOLD"));
+        }
+        self.portals.end_transaction(&mut self.xact);
+        self.check_no_temporary()?;
+        let changes = self.xact.changes.take().filter(|changes| !changes.is_empty());
+        let note = Note {
+            prepared_at: now_micros(),
+            changes_catalog: changes.is_some(),
+            owner: self.core.identity.user.to_string(),
+            database: self.core.identity.database.to_string(),
+        };
+        let attached = changes.map(|changes| Arc::new(changes) as _);
+        let txn = self.xact.txn.take().ok_or_else(|| Error::internal("no transaction"))?;
+        tokio::task::block_in_place(|| txn.prepare(gid, &note.encode(), attached))?;
+        self.forget_transaction(true);
+        Ok(())
+    }
+
+    /// 0A000 if the transaction has used a temporary table: that goes with the session.
+    fn check_no_temporary(&mut self) -> Result<()> {
+        let published = self.server().catalog.published();
+        let own = self.xact.changes.as_ref().map(|changes| Arc::clone(changes.catalog()));
+        let is_temporary = |oid: u32| {
+            let catalogs = own.iter().chain(std::iter::once(&published));
+            let mut found = catalogs.filter_map(|catalog| Some((catalog, catalog.relation(oid)?)));
+            found.any(|(catalog, relation)| catalog.is_temporary(relation))
+        };
+        if self.xact.txn()?.locked_relations().into_iter().any(is_temporary) {
+            let what = "cannot PREPARE a transaction that has operated on temporary objects";
+            return Err(cannot(what));
+        }
+        Ok(())
+    }
+
+    /// COMMIT PREPARED and ROLLBACK PREPARED.
+    pub(super) fn end_prepared(&mut self, gid: &str, commit: bool) -> Result<CommandTag> {
+        let command = if commit { "COMMIT PREPARED" } else { "ROLLBACK PREPARED" };
+        self.prevent_in_block(command)?;
+        let server = Arc::clone(self.server());
+        let wait = tokio::task::block_in_place(|| {
+            let held = server.database.hold_prepared(gid)?;
+            if commit { commit_prepared(&server, held) } else { held.rollback() }
+        })?;
+        self.core.flush_to.fetch_max(wait.lsn.0, Ordering::AcqRel);
+        Ok(CommandTag::Plain(command))
+    }
+}
+
+fn commit_prepared(server: &Server, held: HeldPrepared) -> Result<steppe_txn::CommitWait> {
+    let note = Note::decode(held.note())?;
+    let changes = changes_of(held.attached());
+    let mut published = Ok(());
+    let wait = held.commit_with(|| {
+        published = match changes {
+            Some(changes) => {
+                server.catalog.publish(&changes);
+                Ok(())
+            }
+            None if note.changes_catalog => server.catalog.reload(),
+            None => Ok(()),
+        };
+    })?;
+    if published.is_err() {
+        // It has committed, and nobody sees it: only the next start can help.
+        server.phase.send_replace(Phase::Failed);
+    }
+    published.map(|()| wait)
+}
+
+fn changes_of(attached: Attached) -> Option<Arc<CatalogChanges>> {
+    attached?.downcast().ok()
+}
+
+fn cannot(what: &str) -> Error {
+    Error::new(SqlState::FEATURE_NOT_SUPPORTED, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_round_trip_and_garbage_is_refused() {
+        let note = Note {
+            prepared_at: -5,
+            changes_catalog: true,
+            owner: "bob".into(),
+            database: "postgres".into(),
+        };
+        assert_eq!(Note::decode(&note.encode()).expect("reads"), note);
+        for end in 0..9 {
+            assert!(Note::decode(&note.encode()[..end]).is_err());
+        }
+    }
+}
