@@ -40,6 +40,8 @@ pub const EXPECTED_MAJOR: u32 = 18;
 /// psql is ended after this long.
 const SCRIPT_TIMEOUT_SECONDS: &str = "120";
 const SERVER_TIMEOUT: Duration = Duration::from_secs(60);
+/// As PostgreSQL's own regression tests run.
+pub(crate) const PREPARED: &str = "max_prepared_transactions=20";
 /// Lines of context before a difference, and lines shown of each side after it.
 const CONTEXT_LINES: usize = 4;
 const SHOWN_LINES: usize = 10;
@@ -166,7 +168,7 @@ fn judge_steppe(case: &Case, binary: &Path) -> io::Result<Verdict> {
     let options = ServerOptions {
         binary: binary.to_owned(),
         data_dir: directory.path().join("data"),
-        settings: vec!["shared_buffers=16MB".to_owned()],
+        settings: vec!["shared_buffers=16MB".to_owned(), PREPARED.to_owned()],
     };
     let difference = steppe_difference(case, &options);
     let excuse = case.pending.as_deref().map(|reason| ("pending.txt", reason));

@@ -9,10 +9,12 @@
 //!
 //! A transaction moves money between two accounts, notes it in `entries`, writes
 //! four rows into `parts` and deletes older ones; some move an account to another
-//! partition, some take part of it back to a savepoint, some roll back. Meanwhile the
+//! partition, some take part of it back to a savepoint, some roll back, some are
+//! prepared before they commit or roll back. Meanwhile the
 //! partitions of `accounts` are split, merged, exchanged, rewritten, detached and attached.
 //! After each restart:
 //!
+//! 0. what was prepared still is, and is ended one way or the other (`two_phase`);
 //! 1. each client's ledger holds ([`Ledger::settle`]);
 //! 2. each balance is what the ledgers say, so the total never changes;
 //! 3. every index leads to the same rows as its table;
@@ -22,6 +24,7 @@
 //! it shows is durable (design D7).
 
 mod shapes;
+mod two_phase;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -131,9 +134,14 @@ async fn run_in(options: &Options, directory: &Path, report: &mut impl FnMut(&st
         binary: options.server.clone(),
         data_dir: directory.join("data"),
         // Small enough that pages are evicted, and checkpoints run, under this load.
-        settings: ["shared_buffers=8MB", "max_wal_size=32MB", "checkpoint_timeout=30s"]
-            .map(str::to_owned)
-            .to_vec(),
+        settings: [
+            "shared_buffers=8MB",
+            "max_wal_size=32MB",
+            "checkpoint_timeout=30s",
+            "max_prepared_transactions=100",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
     };
     let random = SeededRandom::new(options.seed);
     let (mut server, mut address) = start(&server_options)?;
@@ -152,7 +160,8 @@ async fn run_in(options: &Options, directory: &Path, report: &mut impl FnMut(&st
         let end = load(address, (&ledgers, &shapes), &random, server, load_time).await?;
         let recoveries_killed = kill_recoveries(&server_options, &random)?;
         (server, address) = start(&server_options)?;
-        verify(address, &ledgers, &shapes).await.map_err(|failure| match failure {
+        let verified = verify(address, &ledgers, &shapes, &random).await;
+        verified.map_err(|failure| match failure {
             Failure::Broken(what) => {
                 let output = server.output();
                 Failure::Broken(format!("cycle {cycle}: {what}\nthe server printed:\n{output}"))
@@ -322,6 +331,9 @@ impl Writer {
         if self.random.chance(1, 10) {
             return client.batch_execute("ROLLBACK").await;
         }
+        if self.random.chance(1, 6) {
+            return self.end_in_two_phases(number, transfer).await;
+        }
         lock(&self.ledger).commit_sent(number, transfer);
         client.batch_execute("COMMIT").await?;
         lock(&self.ledger).commit_acknowledged();
@@ -362,8 +374,14 @@ async fn read(client: Client, ledgers: Ledgers) -> Result<()> {
     }
 }
 
-async fn verify(address: SocketAddr, ledgers: &Ledgers, shapes: &Mutex<Shapes>) -> Result<()> {
+async fn verify(
+    address: SocketAddr,
+    ledgers: &Ledgers,
+    shapes: &Mutex<Shapes>,
+    random: &SeededRandom,
+) -> Result<()> {
     let client = connect(address).await?;
+    two_phase::settle(&client, ledgers, random).await?;
     shapes::verify(&client, shapes).await?;
     let mut balances: BTreeMap<i32, i64> = (1..=ACCOUNTS).map(|id| (id, 0)).collect();
     for (number, ledger) in (0i32..).zip(ledgers) {

@@ -8,6 +8,9 @@
 //! - *given up* if it was rolled back, or lost its connection before COMMIT: it
 //!   must not be there.
 //!
+//! One that is prepared is in doubt twice: whether it is prepared, then whether it has been
+//! ended. In between it must be there, and be seen by nobody.
+//!
 //! Somebody else may have *read* a transaction's row: then it was promised too.
 //! What the rows of a transaction are follows from its number alone, except for
 //! the accounts and the amount, which the ledger keeps.
@@ -30,11 +33,23 @@ pub struct Transfer {
     pub amount: i64,
 }
 
+/// A transaction in two phases.
+#[derive(Debug, Clone, Copy)]
+struct Prepared {
+    number: i64,
+    transfer: Transfer,
+    /// The answer to PREPARE arrived.
+    is_acknowledged: bool,
+    /// COMMIT PREPARED (true) or ROLLBACK PREPARED was sent.
+    ending: Option<bool>,
+}
+
 /// One client's view.
 #[derive(Debug, Default, Clone)]
 pub struct Ledger {
     committed: BTreeMap<i64, Transfer>,
     in_doubt: Option<(i64, Transfer)>,
+    prepared: Option<Prepared>,
     last_number: i64,
     /// The greatest number that any reader has been shown.
     observed: i64,
@@ -62,6 +77,53 @@ impl Ledger {
     /// The server answered COMMIT with an error: the transaction is not there.
     pub fn commit_refused(&mut self) {
         self.in_doubt = None;
+    }
+
+    /// PREPARE TRANSACTION is about to be sent.
+    pub fn prepare_sent(&mut self, number: i64, transfer: Transfer) {
+        let prepared = Prepared { number, transfer, is_acknowledged: false, ending: None };
+        self.prepared = Some(prepared);
+    }
+
+    /// The answer to it arrived.
+    pub fn prepare_acknowledged(&mut self) {
+        if let Some(prepared) = &mut self.prepared {
+            prepared.is_acknowledged = true;
+        }
+    }
+
+    /// COMMIT PREPARED or ROLLBACK PREPARED is about to be sent.
+    pub fn end_of_prepared_sent(&mut self, commit: bool) {
+        if let Some(prepared) = &mut self.prepared {
+            prepared.ending = Some(commit);
+        }
+    }
+
+    /// The answer to it arrived.
+    pub fn prepared_ended(&mut self, commit: bool) {
+        if let Some(Prepared { number, transfer, .. }) = self.prepared.take().filter(|_| commit) {
+            self.committed.insert(number, transfer);
+        }
+    }
+
+    /// The transaction in two phases that has not ended, as far as the client knows.
+    pub fn in_two_phases(&self) -> Option<(i64, Transfer)> {
+        self.prepared.map(|prepared| (prepared.number, prepared.transfer))
+    }
+
+    /// Holds that against whether it is prepared after a restart. If it is, somebody has to end
+    /// it; if it is not, what became of it is settled.
+    pub fn settle_prepared(&mut self, is_there: bool) -> Result<(), String> {
+        let Some(prepared) = self.prepared.filter(|_| !is_there) else { return Ok(()) };
+        match prepared.ending {
+            None if prepared.is_acknowledged => {
+                Err(format!("transaction {} was prepared and is lost", prepared.number))
+            }
+            ending => {
+                self.prepared_ended(ending == Some(true));
+                Ok(())
+            }
+        }
     }
 
     /// A reader was shown this number.
@@ -194,6 +256,25 @@ mod tests {
         ledger.commit_sent(3, MOVE);
         ledger.observe(3);
         assert!(settle(&mut ledger, &[1, 2]).is_err_and(|error| error.contains("a reader")));
+    }
+
+    #[test]
+    fn what_was_prepared_is_there_until_its_end_was_sent() {
+        let mut ledger = with_commits(&[1, 2]);
+        ledger.prepare_sent(3, MOVE);
+        let mut in_doubt = ledger.clone();
+        assert_eq!(in_doubt.settle_prepared(false), Ok(()));
+        assert_eq!(settle(&mut in_doubt, &[1, 2]), Ok(()));
+        ledger.prepare_acknowledged();
+        assert!(ledger.clone().settle_prepared(false).is_err_and(|error| error.contains("lost")));
+        assert_eq!(ledger.settle_prepared(true), Ok(()));
+        for commit in [true, false] {
+            let mut ledger = ledger.clone();
+            ledger.end_of_prepared_sent(commit);
+            assert_eq!(ledger.settle_prepared(false), Ok(()));
+            let after: &[i64] = if commit { &[1, 2, 3] } else { &[1, 2] };
+            assert_eq!(settle(&mut ledger, after), Ok(()));
+        }
     }
 
     #[test]
