@@ -430,7 +430,7 @@ fn find_prepared(
     analysis: &mut recovery::Analysis,
     store: &Store,
     sessions: &SessionRegistry,
-    #[allow(unused_variables)] options: &DatabaseOptions,
+    #[cfg_attr(not(feature = "planted-bugs"), allow(unused_variables))] options: &DatabaseOptions,
 ) -> Result<Vec<prepared::Found>> {
     #[cfg(feature = "planted-bugs")]
     if options.planted_bug == Some(PlantedBug::UndoPrepared) {
