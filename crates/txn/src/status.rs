@@ -134,7 +134,8 @@ impl StatusTable {
     pub(crate) fn after_crash(first_xid: u64, running: &[(u64, u32)]) -> StatusTable {
         let table = StatusTable::new(first_xid);
         let Some(oldest) = running.iter().map(|&(xid, _)| xid).min() else { return table };
-        let (first_xid, chunk_start) = (table.next_xid(), table.frozen_before.load(Ordering::Relaxed));
+        let (first_xid, chunk_start) =
+            (table.next_xid(), table.frozen_before.load(Ordering::Relaxed));
         let ended = |xid| if xid < first_xid { word(COMMITTED, 0) } else { 0 };
         let slots = chunk_start..chunk_start + CHUNK as u64;
         table.ring[(chunk_start >> CHUNK_BITS) as usize % RING]

@@ -448,9 +448,8 @@ impl TableStore {
         block: bool,
     ) -> Result<Acquire> {
         let database = txn.database();
-        let still_running = || {
-            owner.is_none_or(|owner| database.status.is_run_by(owner.xid, owner.pid))
-        };
+        let still_running =
+            || owner.is_none_or(|owner| database.status.is_run_by(owner.xid, owner.pid));
         let (shared, tag) = (txn.shared(), row_tag(self.file.tree_of_entry()?, row));
         database.locks.lock_row_slow(shared, tag, mode, owner, block, still_running)
     }

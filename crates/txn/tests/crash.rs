@@ -115,7 +115,7 @@ fn run_with(seed: u64, change_options: impl Fn(&mut DatabaseOptions)) {
     let mut prepared = BTreeMap::new();
     for _ in 0..2 + random.below(3) {
         let mut world = World::open(database, &random, config).expect("opens");
-        world.set_prepared(prepared).expect("are there");
+        world.set_prepared(prepared);
         world.end_prepared_drops().expect("ends");
         let expected = live(&mut world, &vfs, &random);
         vfs.cut_power();
@@ -124,7 +124,8 @@ fn run_with(seed: u64, change_options: impl Fn(&mut DatabaseOptions)) {
         let mut world = World::open(Arc::clone(&database), &random, config).expect("is readable");
         let known = database.prepared_transactions().into_iter().map(|known| known.gid);
         prepared = expected.check(&world.committed, &known.collect::<Vec<_>>());
-        world.set_prepared(prepared.clone()).expect("are there");
+        world.set_prepared(prepared.clone());
+        world.check_prepared().expect("are locked");
         world.check_structure().expect("is sound");
         if random.chance(1, 3) {
             world.finish_prepared().expect("ends");

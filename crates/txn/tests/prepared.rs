@@ -87,8 +87,14 @@ fn identifiers_are_checked_and_unique_and_few() {
     let _ = held.rollback().expect("ends");
     prepare("y").expect("there is room again");
     drop(session);
-    assert_eq!(code(read_committed(&open_with(&CrashVfs::new(2), 0).new_session())
-        .prepare("y", &[], None)), "55000");
+    assert_eq!(
+        code(read_committed(&open_with(&CrashVfs::new(2), 0).new_session()).prepare(
+            "y",
+            &[],
+            None
+        )),
+        "55000"
+    );
 }
 
 /// Who waits for a row goes on waiting when its owner is prepared, and is blocked by nobody that

@@ -114,8 +114,7 @@ impl PreparedTransactions {
             return Err(Error::new(SqlState::DUPLICATE_OBJECT, message));
         }
         if entries.len() >= self.max {
-            let hint =
-                format!("Increase \"max_prepared_transactions\" (currently {}).", self.max);
+            let hint = format!("Increase \"max_prepared_transactions\" (currently {}).", self.max);
             let message = "maximum number of prepared transactions reached";
             return Err(Error::new(SqlState::OUT_OF_MEMORY, message).hint(hint));
         }
@@ -304,8 +303,7 @@ impl Database {
     pub fn hold_prepared(self: &Arc<Self>, gid: &str) -> Result<HeldPrepared> {
         let mut entries = self.prepared.entries.lock();
         let Some(entry) = entries.get_mut(gid).filter(|entry| entry.xid != 0) else {
-            let message =
-                format!("prepared transaction with identifier \"{gid}\" does not exist");
+            let message = format!("prepared transaction with identifier \"{gid}\" does not exist");
             return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
         };
         let Some(left) = entry.left.take() else {

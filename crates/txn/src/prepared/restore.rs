@@ -27,9 +27,9 @@ use super::state::{self, State};
 use super::{Entry, LeftBehind};
 use crate::budget::UndoBudget;
 use crate::change::{Change, Origin, RowHeader, corrupt};
+use crate::database::Database;
 #[cfg(feature = "planted-bugs")]
 use crate::database::PlantedBug;
-use crate::database::Database;
 use crate::recovery::read_link;
 use crate::session::SessionShared;
 use crate::undo::UndoPtr;

@@ -151,9 +151,9 @@ pub(super) fn read(database: &Database, lsn: u64) -> Result<(State, u64)> {
     let mut parts = Vec::new();
     let (mut at, mut expected) = (lsn, None);
     loop {
-        let (body, prev_lsn) = database.store.read_record(Lsn(at), |record| {
-            Ok((record.payload.to_vec(), record.prev_lsn.0))
-        })?;
+        let (body, prev_lsn) = database
+            .store
+            .read_record(Lsn(at), |record| Ok((record.payload.to_vec(), record.prev_lsn.0)))?;
         let mut reader = Reader(&body);
         let before = reader.u64()?;
         if expected.is_some_and(|expected| expected != before) {

@@ -12,9 +12,8 @@ impl World<'_> {
         let rows = self.lock_for_prepared(who)?;
         let client = &mut self.clients[who];
         let txn = client.txn.take().expect("begun");
-        let relation = txn
-            .try_lock_relation(self.stamp, RelationLockMode::Share)?
-            .then_some(self.stamp);
+        let relation =
+            txn.try_lock_relation(self.stamp, RelationLockMode::Share)?.then_some(self.stamp);
         let created = std::mem::take(&mut client.created);
         let prepared = Prepared {
             changes: std::mem::take(&mut client.changes),
@@ -95,13 +94,14 @@ impl World<'_> {
     }
 
     /// After a crash: these are there.
-    pub fn set_prepared(&mut self, prepared: BTreeMap<String, Prepared>) -> Result<()> {
+    pub fn set_prepared(&mut self, prepared: BTreeMap<String, Prepared>) {
         for prepared in prepared.values() {
             let last = prepared.created.keys().next_back().map_or(0, |number| number + 1);
             self.next_table = self.next_table.max(last);
         }
         self.prepared = prepared;
-        self.check_prepared()
+        let known = self.database.prepared_transactions().into_iter().map(|known| known.gid);
+        assert!(known.eq(self.prepared.keys().cloned()), "other transactions are prepared");
     }
 
     /// Ends those that have dropped or emptied a table: in a server the others could not use it.
@@ -123,8 +123,6 @@ impl World<'_> {
 
     /// Nothing that a prepared transaction has locked or changed can be had.
     pub fn check_prepared(&self) -> Result<()> {
-        let known = self.database.prepared_transactions().into_iter().map(|known| known.gid);
-        assert!(known.eq(self.prepared.keys().cloned()), "other transactions are prepared");
         let handle = self.database.new_session();
         let mut txn = Txn::begin(&handle, IsolationLevel::ReadCommitted, false);
         txn.start_statement()?;
@@ -146,7 +144,10 @@ impl World<'_> {
                 let (mode, policy) = (RowLockMode::Update, WaitPolicy::DontWait);
                 let rows = &self.tables[&number].rows;
                 let outcome = rows.lock_row(&mut txn, RowId(id), mode, policy)?;
-                assert!(matches!(outcome, LockOutcome::WouldBlock), "{gid} has row {id} of {number}");
+                assert!(
+                    matches!(outcome, LockOutcome::WouldBlock),
+                    "{gid} has row {id} of {number}"
+                );
             }
         }
         txn.rollback()
