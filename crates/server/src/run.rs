@@ -12,7 +12,7 @@ use steppe_exec::ddl::{Sequences, drop_temporary_schemas};
 use steppe_exec::{TempSpace, accesses};
 use steppe_storage::usage::{Worker, working_as};
 use steppe_txn::{Database, DatabaseOptions};
-use steppe_vfs::{Random, RealRandom, RealVfs, Vfs};
+use steppe_vfs::{Random, RealRandom, RealVfs, SlowSyncVfs, Vfs};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
@@ -82,7 +82,8 @@ impl Running {
             failed.send_replace(Phase::Failed);
         });
         let options = database_options(&settings, on_fatal);
-        let open = || Database::open(Arc::clone(data_dir.vfs()), &data_dir.base(), options);
+        let device = device(&settings, &data_dir);
+        let open = || Database::open(device, &data_dir.base(), options);
         let database = working_as(Worker::Startup, open).map_err(|error| not_opened(&error))?;
         let catalog = CatalogStore::open(&database)
             .map_err(|error| format!("could not read the catalog: {error}"))?;
@@ -377,6 +378,15 @@ fn read_settings(config: &Config, data_dir: &DataDir) -> Result<ServerSettings, 
         let _ = settings.set(name, &value, Source::Override);
     }
     Ok(settings)
+}
+
+/// What the database's files are on: slowed down if debug_sync_delay says so.
+fn device(settings: &ServerSettings, data_dir: &DataDir) -> Arc<dyn Vfs> {
+    let vfs = Arc::clone(data_dir.vfs());
+    match u64::try_from(settings.int("debug_sync_delay")) {
+        Ok(0) | Err(_) => vfs,
+        Ok(millis) => Arc::new(SlowSyncVfs::new(vfs, Duration::from_millis(millis))),
+    }
 }
 
 fn database_options(

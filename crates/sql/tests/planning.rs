@@ -273,6 +273,18 @@ fn a_unique_key_is_looked_up_in_its_index() {
 }
 
 #[test]
+fn a_column_set_to_itself_is_not_assigned() {
+    let assigned = |sql: &str| match ok(sql).plan.node {
+        PlanNode::Modify(modify) => modify.assignments.iter().map(|(c, _)| *c).collect::<Vec<_>>(),
+        _ => panic!("{sql} changes rows"),
+    };
+    assert_eq!(assigned("update t set a = a, b = 'x' where a = 1"), [1]);
+    assert_eq!(assigned("update t set a = t.a, b = b where a = 1"), [0, 1]);
+    assert_eq!(assigned("update t set a = x, b = b from u where a = x"), [0]);
+    assert_eq!(assigned("update t set a = a + 0, b = b where a = 1"), [0]);
+}
+
+#[test]
 fn an_index_saves_the_sort_under_a_limit() {
     let stmt = ok("SELECT * FROM t ORDER BY a DESC LIMIT 3");
     assert!(matches!(scan(&stmt.plan), PlanNode::IndexScan { backward: true, .. }));

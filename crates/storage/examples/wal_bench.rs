@@ -1,7 +1,9 @@
-//! What the log costs: nanoseconds per append, bytes per second against memcpy,
-//! and commits per second.
+//! What the log costs: nanoseconds per append, bytes per second against memcpy by one and
+//! two threads, and commits per second.
 //!
-//! `cargo run --release -p steppe-storage --example wal_bench [DIRECTORY]`
+//! `cargo run --release -p steppe-storage --example wal_bench [DIRECTORY [ring]]`
+//!
+//! `ring` stops after the ring: under callgrind that tells instructions a record.
 //!
 //! The directory's device decides the commit figures: one on tmpfs shows what the
 //! log itself costs, one on a disk what a sync costs.
@@ -18,27 +20,45 @@ use steppe_storage::wal::{RecordHeader, Wal, WalError, WalOptions};
 use steppe_vfs::RealVfs;
 
 const BODY: [u8; 100] = [7; 100];
+/// Sizes of bodies: a row's record, some rows', a page's.
+const BODIES: [usize; 4] = [100, 1000, 8192, 65536];
+/// Bytes of the ring by default.
+const RING: usize = 16 << 20;
+/// What a record has beside its body.
+const HEADER: usize = 36;
 const MEASURE: Duration = Duration::from_secs(2);
 
 fn main() -> Result<(), WalError> {
     let base = std::env::args().nth(1).map_or_else(std::env::temp_dir, PathBuf::from);
     let dir = base.join(format!("steppe-wal-bench-{}", std::process::id()));
+    let only_ring = std::env::args().nth(2).is_some_and(|word| word == "ring");
     println!("directory: {}", base.display());
-    memcpy();
-    let result = measure(&dir);
+    let result = measure(&dir, only_ring);
     let _ = std::fs::remove_dir_all(&dir);
     result
 }
 
-fn measure(dir: &Path) -> Result<(), WalError> {
+fn measure(dir: &Path, only_ring: bool) -> Result<(), WalError> {
     let open = |name: &str, delay| {
         let options = WalOptions { wal_writer_delay: delay, ..WalOptions::default() };
         let first = options.first_lsn();
         Wal::open(Arc::new(RealVfs::new()), &dir.join(name), options, first)
     };
     let wal = open("append", Duration::from_secs(60))?;
-    for threads in [1, 2] {
-        append_into_the_ring(&wal, threads)?;
+    for body in BODIES {
+        for threads in [1, 2] {
+            let copied = memcpy(threads, body)?;
+            let appended = append_into_the_ring(&wal, threads, body)?;
+            println!(
+                "{body:5} bytes, {threads} thread(s): memcpy {copied:6.2} GB/s, ring \
+                 {appended:6.2} GB/s ({:.2} of it), {:8.1} ns per record in all",
+                appended / copied,
+                (body + HEADER) as f64 / appended
+            );
+        }
+    }
+    if only_ring {
+        return wal.shutdown().map(drop);
     }
     for threads in [1, 2] {
         append_through(&wal, threads)?;
@@ -54,21 +74,26 @@ fn measure(dir: &Path) -> Result<(), WalError> {
     wal.shutdown().map(|_| ())
 }
 
-fn memcpy() {
-    let mut ring = vec![0_u8; 16 << 20];
-    let record = [7; 136];
-    let start = Instant::now();
-    let mut copied = 0_u64;
-    while start.elapsed() < Duration::from_millis(500) {
-        for place in ring.chunks_exact_mut(record.len()) {
-            place.copy_from_slice(std::hint::black_box(&record));
-        }
-        copied += (ring.len() / record.len()) as u64;
-        std::hint::black_box(&ring);
+/// GB/s of copying as many bytes as a record has, over and over through a buffer as large
+/// as the ring that the threads share; the best of some rounds.
+fn memcpy(threads: u64, body: usize) -> Result<f64, WalError> {
+    let record = vec![7; body + HEADER];
+    let mut best = Duration::MAX;
+    let mut buffers: Vec<_> = (0..threads).map(|_| vec![0_u8; RING / threads as usize]).collect();
+    for _ in 0..20 {
+        let slots = std::sync::Mutex::new(buffers.iter_mut().collect::<Vec<_>>());
+        let took = on_threads(threads, |_| {
+            let Some(buffer) = slots.lock().expect("nobody panics").pop() else { return Ok(()) };
+            for place in buffer.chunks_exact_mut(record.len()) {
+                place.copy_from_slice(std::hint::black_box(&record));
+            }
+            std::hint::black_box(buffer);
+            Ok(())
+        })?;
+        best = best.min(took);
     }
-    let nanos = start.elapsed().as_nanos() as f64;
-    let per_record = nanos / copied as f64;
-    println!("memcpy of 136 bytes:          {per_record:7.1} ns, {:5.2} GB/s", 136.0 / per_record);
+    let each = RING / threads as usize / record.len() * record.len();
+    Ok((each * threads as usize) as f64 / best.as_nanos() as f64)
 }
 
 /// Runs `work` on so many threads; returns the time that the slowest took.
@@ -98,14 +123,15 @@ fn header(xid: u64) -> RecordHeader {
     RecordHeader { kind: 1, xid, ..RecordHeader::default() }
 }
 
-/// Appends that never wait: less than a ring full, emptied between the rounds.
-fn append_into_the_ring(wal: &Wal, threads: u64) -> Result<(), WalError> {
-    const RECORDS: u64 = 80_000;
+/// GB/s of appends that never wait: less than a ring full, emptied between the rounds.
+fn append_into_the_ring(wal: &Wal, threads: u64, body: usize) -> Result<f64, WalError> {
+    let each = RING as u64 * 2 / 3 / (body + HEADER) as u64 / threads;
+    let body = vec![7; body];
     let mut best = Duration::MAX;
     for _ in 0..20 {
         let took = on_threads(threads, |thread| {
-            for _ in 0..RECORDS / threads {
-                wal.append(header(thread), &[&BODY])?;
+            for _ in 0..each {
+                wal.append(header(thread), &[&body])?;
             }
             Ok(())
         })?;
@@ -113,9 +139,8 @@ fn append_into_the_ring(wal: &Wal, threads: u64) -> Result<(), WalError> {
         wal.flush(wal.insert_position())?;
         wal.remove_before(wal.durable_lsn(), 64 << 20)?;
     }
-    let nanos = best.as_nanos() as f64 / RECORDS as f64;
-    println!("append, {threads} thread(s), in memory: {nanos:7.1} ns per record in all");
-    Ok(())
+    let bytes = each * threads * (body.len() + HEADER) as u64;
+    Ok(bytes as f64 / best.as_nanos() as f64)
 }
 
 /// Appends for a while, limited by how fast the ring is written out.

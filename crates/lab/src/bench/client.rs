@@ -49,6 +49,11 @@ impl Client {
         Ok(client)
     }
 
+    /// The connection alone, which nothing more is asked of.
+    pub(super) fn into_stream(self) -> TcpStream {
+        self.writer
+    }
+
     fn start_up(&mut self) -> Result<()> {
         let mut body = 196_608u32.to_be_bytes().to_vec();
         for word in ["user", USER, "database", USER, "application_name", "steppe bench", ""] {

@@ -15,8 +15,8 @@ pub(super) struct CopyRows {
     parts: Vec<Vec<u8>>,
 }
 
-/// Divides evenly among 1, 2 or 4 clients.
-const PARTS: u64 = 4;
+/// Divides evenly among 1, 2, 4, 8 or 16 clients.
+const PARTS: u64 = 16;
 /// Rows are sent in messages of about this size.
 const MESSAGE_LEN: usize = 64 * 1024;
 
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn the_parts_hold_every_row_once_in_whole_messages() {
         let copy = CopyRows::generate(10_001).unwrap();
-        assert_eq!((copy.rows, copy.parts.len()), (10_004, 4));
+        assert_eq!((copy.rows, copy.parts.len()), (10_016, 16));
         let mut text = Vec::new();
         for mut rest in copy.parts.iter().map(Vec::as_slice) {
             while let [b'd', a, b, c, d, ..] = *rest {
@@ -113,12 +113,12 @@ mod tests {
             assert!(rest.is_empty());
         }
         let text = String::from_utf8(text).unwrap();
-        assert_eq!(text.lines().count(), 10_004);
+        assert_eq!(text.lines().count(), 10_016);
         for (id, line) in text.lines().enumerate() {
             let fields: Vec<_> = line.split('\t').collect();
             assert_eq!((fields.len(), fields[0]), (4, id.to_string().as_str()));
         }
-        let last = "10003\t833093411\tthe text of row number 10003\t2025-06-01 02:46:43.5";
+        let last = "10015\t474067823\tthe text of row number 10015\t2025-06-01 02:46:55.5";
         assert_eq!(text.lines().last(), Some(last));
     }
 }

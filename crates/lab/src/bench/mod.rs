@@ -2,12 +2,12 @@
 //! nothing, on one machine, under the same load, in turn.
 //!
 //! ```text
-//!   for each group of workloads (workload.rs, partitions.rs): mostly one
+//!   for each group of workloads (workload.rs, partitions.rs, cliffs.rs): mostly one
 //!     on each server: make their tables, run once without measurement
 //!     for each round, for each workload
 //!       PostgreSQL ── settle ── Steppe ── settle ── do-nothing ── settle
 //!     on each server: compare what it holds with what it was told
-//!   scale.rs: what is measured once, on servers of its own
+//!   scale.rs, drops.rs: what is measured once, on servers of its own
 //!   report.rs: medians, ratios, verdicts, noise
 //! ```
 //!
@@ -24,8 +24,12 @@
 //!
 //! Every wait has a limit; servers and files go away however it ends (process.rs).
 
+mod beside;
 mod client;
+mod cliffs;
 mod copy;
+mod drops;
+mod figure;
 mod interrupt;
 mod machine;
 mod options;
@@ -39,7 +43,6 @@ mod scale;
 mod server;
 mod workload;
 
-use std::collections::HashSet;
 use std::collections::hash_map::{Entry, HashMap};
 use std::fmt;
 use std::path::Path;
@@ -47,16 +50,17 @@ use std::time::Instant;
 
 pub use options::{Options, Request};
 
+use beside::{Beside, Holding};
 use client::Client;
 use copy::CopyRows;
+use figure::{Figure, Limit};
 use machine::Machine;
 use outcome::{Outcome, Sample, Series};
-use partitions::Statement;
-use process::Scratch;
+use process::{Scratch, raise_file_limit};
 use procfs::Usage;
 use report::{Report, grouped};
 use server::{Kind, Server};
-use workload::{Data, Load, Workload};
+use workload::{Data, Kept, Load, Workload};
 
 /// Why something could not be measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,29 +108,26 @@ pub fn run(options: &Options) -> Result<String> {
     let machine = Machine::look(scratch.path());
     let load_before = machine::load_average();
     let mut notes = Vec::new();
-    let servers = start_servers(options, scratch.path(), &mut notes)?;
-    let postgresql = servers
-        .iter()
-        .find(|server| server.kind == Kind::PostgreSql)
-        .map(|server| server.label.clone());
-    let mut bench = Bench {
-        options,
-        scratch: scratch.path(),
-        processors: machine.processors,
-        servers,
-        with_pgbench_tables: HashSet::new(),
-        with_leaves: HashMap::new(),
-        copy_rows: None,
-        notes,
-    };
-    let mut outcomes = Vec::new();
-    let workloads = options.workloads();
-    for group in workloads.chunk_by(|one, other| one.group() == other.group()) {
-        outcomes.extend(bench.measure(group)?);
+    if let Err(failure) = raise_file_limit(options.connections() + 500, scratch.path()) {
+        note(&mut notes, format!("the limit of open files stays as it is: {failure}"));
     }
-    let mut figures = Vec::new();
+    let mut found = Found { notes, ..Found::default() };
+    let workloads = options.workloads();
+    let delay = |workload: &Workload| workload.conditions.sync_delay_ms;
+    for (n, on_one_device) in workloads.chunk_by(|a, b| delay(a) == delay(b)).enumerate() {
+        let sync_delay_ms = options.sync_delay_ms + delay(&on_one_device[0]);
+        let options = Options { sync_delay_ms, ..options.clone() };
+        let folder = scratch.path().join(format!("servers-{n}"));
+        std::fs::create_dir(&folder)?;
+        let bench = Bench::start(&options, &folder, machine.processors, &mut found)?;
+        bench.run(on_one_device, &mut found)?;
+    }
+    let Found { outcomes, mut figures, mut notes, postgresql } = found;
     for scale in options.scales() {
-        figures.extend(scale.measure(options, bench.scratch, &mut bench.notes)?);
+        figures.extend(scale.measure(options, scratch.path(), &mut notes)?);
+    }
+    if options.drops() {
+        figures.extend(drops::measure(options, scratch.path(), &mut notes)?);
     }
     let report = Report {
         options,
@@ -136,9 +137,19 @@ pub fn run(options: &Options) -> Result<String> {
         postgresql,
         outcomes: &outcomes,
         figures: &figures,
-        notes: &bench.notes,
+        notes: &notes,
     };
     Ok(report.render())
+}
+
+/// What has been measured so far.
+#[derive(Default)]
+struct Found {
+    outcomes: Vec<Outcome>,
+    figures: Vec<Figure>,
+    notes: Vec<String>,
+    /// PostgreSQL with its version, if it took part.
+    postgresql: Option<String>,
 }
 
 /// Starts the servers that are wanted and can be had; notes the others.
@@ -175,15 +186,42 @@ struct Bench<'a> {
     scratch: &'a Path,
     processors: usize,
     servers: Vec<Server>,
-    with_pgbench_tables: HashSet<Kind>,
-    /// The servers with the tables of so many leaves, and what was inserted there.
-    with_leaves: HashMap<(Kind, u32), u64>,
+    /// The tables that go on from one workload to the next, and how many items each was
+    /// told.
+    kept: HashMap<(Kind, String), u64>,
     /// Made when first needed: they are large.
     copy_rows: Option<CopyRows>,
+    figures: Vec<Figure>,
     notes: Vec<String>,
 }
 
-impl Bench<'_> {
+impl<'a> Bench<'a> {
+    /// Starts the servers.
+    fn start(
+        options: &'a Options,
+        scratch: &'a Path,
+        processors: usize,
+        found: &mut Found,
+    ) -> Result<Bench<'a>> {
+        let servers = start_servers(options, scratch, &mut found.notes)?;
+        let postgresql = servers.iter().find(|server| server.kind == Kind::PostgreSql);
+        if let Some(server) = postgresql {
+            found.postgresql = Some(server.label.clone());
+        }
+        let (kept, figures, notes) = (HashMap::new(), Vec::new(), Vec::new());
+        Ok(Bench { options, scratch, processors, servers, kept, copy_rows: None, figures, notes })
+    }
+
+    /// Measures workloads, a group after the other.
+    fn run(mut self, workloads: &[Workload], found: &mut Found) -> Result<()> {
+        for group in workloads.chunk_by(|one, other| one.group == other.group) {
+            found.outcomes.extend(self.measure(group)?);
+        }
+        found.figures.append(&mut self.figures);
+        found.notes.append(&mut self.notes);
+        Ok(())
+    }
+
     /// Measures workloads in turn on every server that can play them.
     ///
     /// A server that fails is left out of the rest of a workload, with a note.
@@ -237,6 +275,10 @@ impl Bench<'_> {
         let server = &self.servers[number];
         let suits = match &workload.data {
             _ if server.kind == Kind::Noop => workload.suits_noop(),
+            // PostgreSQL would need a process for each.
+            _ if matches!(workload.conditions.beside, Some(Beside::Idle(_))) => {
+                server.kind == Kind::Steppe
+            }
             Data::Leaves(leaves) => self.options.takes_leaves(server.kind, leaves.count),
             _ => true,
         };
@@ -281,30 +323,31 @@ impl Bench<'_> {
 
     fn make_tables(&mut self, number: usize, workload: &Workload) -> Result<()> {
         let server = &self.servers[number];
-        match &workload.data {
-            Data::PgbenchRead | Data::PgbenchChanged => {
-                if self.with_pgbench_tables.insert(server.kind) {
-                    let started = Instant::now();
-                    pgbench::initialise(self.options, server, self.scratch)?;
-                    let text = format!(
-                        "pgbench -i -s {} took {:.1} s on {}",
-                        self.options.scale,
-                        started.elapsed().as_secs_f64(),
-                        server.label
-                    );
-                    note(&mut self.notes, text);
-                }
-            }
-            Data::Own { create, .. } => {
+        let Some(table) = workload.data.kept() else {
+            if let Data::Own { create, .. } = &workload.data {
                 Client::connect(server.port)?.query(create)?;
             }
-            Data::Leaves(leaves) => {
-                if let Entry::Vacant(place) = self.with_leaves.entry((server.kind, leaves.count)) {
-                    leaves.make(&mut Client::connect(server.port)?)?;
-                    place.insert(0);
-                }
+            return Ok(());
+        };
+        let Entry::Vacant(place) = self.kept.entry((server.kind, table)) else { return Ok(()) };
+        match &workload.data {
+            Data::PgbenchRead | Data::PgbenchChanged => {
+                let started = Instant::now();
+                pgbench::initialise(self.options, server, self.scratch)?;
+                let text = format!(
+                    "pgbench -i -s {} took {:.1} s on {}",
+                    self.options.scale,
+                    started.elapsed().as_secs_f64(),
+                    server.label
+                );
+                note(&mut self.notes, text);
+            }
+            Data::Leaves(leaves) => leaves.make(&mut Client::connect(server.port)?)?,
+            Data::Own { create, .. } | Data::Kept(Kept { create, .. }) => {
+                Client::connect(server.port)?.query(create)?;
             }
         }
+        place.insert(0);
         Ok(())
     }
 
@@ -313,7 +356,7 @@ impl Bench<'_> {
         let server = &self.servers[number];
         match &workload.data {
             _ if server.kind == Kind::Noop => {}
-            Data::PgbenchRead | Data::PgbenchChanged => {}
+            Data::PgbenchRead | Data::PgbenchChanged | Data::Kept(_) => {}
             Data::Own { table, .. } => {
                 Client::connect(server.port)?.query(&format!("TRUNCATE TABLE {table}"))?;
             }
@@ -326,8 +369,14 @@ impl Bench<'_> {
         interrupt::check()?;
         self.servers[number].check()?;
         self.reset_tables(number, workload)?;
+        if workload.conditions.writes_nothing {
+            // What is left of earlier workloads is written now.
+            Client::connect(self.servers[number].port)?.query("CHECKPOINT")?;
+        }
+        let beside = self.begin_beside(number, workload)?;
         let server = &mut self.servers[number];
         server.settle()?;
+        let written_before = procfs::written_bytes(server.pid())?;
         let used_before = Usage::now(server.pid());
         let started = Instant::now();
         let mut sample = match &workload.load {
@@ -346,6 +395,7 @@ impl Bench<'_> {
                     latency_ms: Some(run.latency_ms),
                     usage: Usage::default(),
                     elapsed_seconds: 0.0,
+                    written: 0,
                 }
             }
             Load::Copy => {
@@ -360,20 +410,42 @@ impl Bench<'_> {
                     latency_ms: None,
                     usage: Usage::default(),
                     elapsed_seconds: 0.0,
+                    written: 0,
                 }
             }
         };
         sample.elapsed_seconds = started.elapsed().as_secs_f64();
         sample.usage = Usage::now(server.pid()).since(&used_before);
+        sample.written = procfs::written_bytes(server.pid())? - written_before;
         server.check()?;
+        beside.end()?;
         server.settle()?;
-        if let Data::Leaves(leaves) = &workload.data
-            && leaves.statement == Statement::Insert
-            && let Some(inserted) = self.with_leaves.get_mut(&(server.kind, leaves.count))
+        if workload.data.is_told()
+            && let Some(table) = workload.data.kept()
+            && let Some(told) = self.kept.get_mut(&(server.kind, table))
         {
-            *inserted += sample.items;
+            *told += sample.items;
         }
         Ok(sample)
+    }
+
+    /// Starts the sessions that hold something meanwhile; how much memory idle ones take is
+    /// measured when they are first started.
+    fn begin_beside(&mut self, number: usize, workload: &Workload) -> Result<Holding> {
+        let Some(beside) = workload.conditions.beside else { return Ok(Holding::default()) };
+        let server = &self.servers[number];
+        let resident = || procfs::resident_bytes(server.pid()).map(|bytes| bytes as f64);
+        let before = resident()?;
+        let holding = beside.begin(server.port)?;
+        if let (Beside::Idle(count), Kind::Steppe) = (beside, server.kind) {
+            let title = format!("memory for each of {count} idle connections");
+            let bytes = (resident()? - before) / f64::from(count);
+            let limit = Some(Limit::AtMost(30.0 * 1024.0));
+            if self.figures.iter().all(|figure| figure.title != title) {
+                self.figures.push(Figure::new(server.kind, title, "bytes", bytes, limit));
+            }
+        }
+        Ok(holding)
     }
 
     /// Progress, a line a measurement.
@@ -411,6 +483,10 @@ impl Bench<'_> {
         let (Some(last), false) = (series.samples.last(), server.kind == Kind::Noop) else {
             return Ok(());
         };
+        if workload.conditions.writes_nothing && server.kind == Kind::Steppe {
+            let written = series.samples.iter().map(|sample| sample.written).max();
+            same("bytes written", written.unwrap_or(0).try_into().unwrap_or(i64::MAX), 0)?;
+        }
         let mut client = Client::connect(server.port)?;
         let mut number_of = |sql: &str| -> Result<i64> {
             let text = client.query(sql)?.unwrap_or_default();
@@ -434,10 +510,12 @@ impl Bench<'_> {
                 let count = number_of(&format!("SELECT count(*) FROM {table}"))?;
                 same(&format!("rows in {table}"), count, last.items.try_into().unwrap_or(-1))?;
             }
-            Data::Leaves(leaves) => {
-                let inserted = self.with_leaves.get(&(server.kind, leaves.count));
-                let inserted = inserted.map_or(-1, |rows| (*rows).try_into().unwrap_or(-1));
-                same("rows in the history", number_of(&leaves.history())?, inserted)?;
+            Data::Leaves(_) | Data::Kept(_) => {
+                let table = workload.data.kept().unwrap_or_default();
+                let told = self.kept.get(&(server.kind, table.clone()));
+                let told = told.map_or(-1, |items| (*items).try_into().unwrap_or(-1));
+                let held = workload.data.held().map_or(Ok(told), |sql| number_of(&sql))?;
+                same(&format!("changes of {table}"), held, told)?;
             }
         }
         Ok(())

@@ -5,10 +5,11 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::Failure;
-use super::partitions;
+use super::beside::Beside;
 use super::scale::{self, Scale};
 use super::server::Kind;
-use super::workload::{self, Partitions, Workload};
+use super::workload::{self, Section, Workload};
+use super::{cliffs, drops, partitions};
 
 /// What `bench --help` prints, before the list of workloads.
 const USAGE: &str = "\
@@ -17,7 +18,7 @@ with pgbench and COPY, and prints medians and ratios.
 
 usage: bench [option]...
   --only NAME          only the workloads whose name begins with NAME (may be repeated);
-                       those over partitions are measured only if they are asked for
+                       those over partitions and the cliffs are measured only if asked for
   --server NAME        only this server: postgresql, steppe or noop (may be repeated)
   --rounds N           measurements of each workload on each server (3)
   --seconds N          length of one pgbench run (8)
@@ -28,6 +29,7 @@ usage: bench [option]...
   --copy-rows N        rows of one COPY measurement (2000000)
   --quick              the same as --rounds 1 --seconds 2 --copy-rows 200000
   --shared-buffers N   for PostgreSQL and Steppe (4GB)
+  --sync-delay-ms N    each sync of PostgreSQL and Steppe takes so much longer (0)
   --steppe-bin PATH    the steppe program (beside bench, else target/release/steppe)
   --noop-bin PATH      the noop_server program (beside bench, else target/release/noop_server)
   --pg-bin DIR         a folder with PostgreSQL's postgres and initdb (what tools/pg18.sh prints)
@@ -49,6 +51,7 @@ pub struct Options {
     pub(super) postgresql_leaves: u32,
     pub(super) copy_rows: u64,
     pub(super) shared_buffers: String,
+    pub(super) sync_delay_ms: u32,
     pub(super) steppe_bin: Option<PathBuf>,
     pub(super) noop_bin: Option<PathBuf>,
     pub(super) pg_bin: Option<PathBuf>,
@@ -70,6 +73,7 @@ impl Default for Options {
             postgresql_leaves: 800,
             copy_rows: 2_000_000,
             shared_buffers: "4GB".to_owned(),
+            sync_delay_ms: 0,
             steppe_bin: None,
             noop_bin: None,
             pg_bin: None,
@@ -108,7 +112,8 @@ impl Options {
                 }
             }
         }
-        if options.workloads().is_empty() && options.scales().is_empty() {
+        let nothing_else = options.scales().is_empty() && !options.drops();
+        if options.workloads().is_empty() && nothing_else {
             return Err(format!("no workload's name begins with {}", options.only.join(" or ")));
         }
         Ok(Request::Run(Box::new(options)))
@@ -132,6 +137,7 @@ impl Options {
             }
             "--copy-rows" => self.copy_rows = number(name, &value, 4, 20_000_000)?,
             "--shared-buffers" => self.shared_buffers = value,
+            "--sync-delay-ms" => self.sync_delay_ms = number(name, &value, 0, 1000)?,
             "--steppe-bin" => self.steppe_bin = Some(value.into()),
             "--noop-bin" => self.noop_bin = Some(value.into()),
             "--pg-bin" => self.pg_bin = Some(value.into()),
@@ -153,22 +159,28 @@ impl Options {
     /// The workloads to measure, in the order of the table.
     pub(super) fn workloads(&self) -> Vec<Workload> {
         let mut all = self.all_workloads();
-        let asked_for: Vec<&Workload> = all.iter().filter(|w| self.asks_for(w)).collect();
-        // With one that is compared comes what it is compared with.
-        let groups: Vec<String> = asked_for.iter().map(|w| w.group().to_owned()).collect();
-        all.retain(|w| self.asks_for(w) || groups.contains(&w.name));
+        // With one that is compared comes what it is compared with, which stands before it.
+        let mut wanted: Vec<String> = Vec::new();
+        for workload in all.iter().rev() {
+            if self.asks_for(workload) || wanted.contains(&workload.name) {
+                wanted.push(workload.name.clone());
+                wanted.extend(workload.flat.iter().map(|flat| flat.name.clone()));
+            }
+        }
+        all.retain(|workload| wanted.contains(&workload.name));
         all
     }
 
     fn all_workloads(&self) -> Vec<Workload> {
         let mut all = workload::of_servers();
         all.extend(partitions::workloads(&self.leaves));
+        all.extend(cliffs::workloads(self.scale));
         all
     }
 
     fn asks_for(&self, workload: &Workload) -> bool {
         match self.only.is_empty() {
-            true => workload.partitions == Partitions::Unrelated,
+            true => workload.section == Section::Servers,
             false => self.names(&workload.name),
         }
     }
@@ -183,6 +195,21 @@ impl Options {
         let mut all = scale::experiments(&self.leaves);
         all.retain(|scale| self.names(&scale.name));
         all
+    }
+
+    /// Whether dropping tables is to be measured.
+    pub(super) fn drops(&self) -> bool {
+        self.names(drops::NAME)
+    }
+
+    /// The connections that a server has to take: PostgreSQL's default, unless more are to
+    /// be idle.
+    pub(super) fn connections(&self) -> u32 {
+        let idle = self.workloads().into_iter().filter_map(|w| match w.conditions.beside {
+            Some(Beside::Idle(count)) => Some(count + 100),
+            _ => None,
+        });
+        idle.max().unwrap_or(100)
     }
 
     /// Whether a server is to be measured with so many leaves.
@@ -229,6 +256,7 @@ fn help() -> String {
     for scale in scale::experiments(&options.leaves) {
         help.push_str(&format!("  {:<32} {}\n", scale.name, scale.title()));
     }
+    help.push_str(&format!("  {:<32} {}\n", drops::NAME, drops::TITLE));
     help
 }
 
@@ -282,6 +310,18 @@ mod tests {
             !many.takes_leaves(Kind::PostgreSql, 6400) && many.takes_leaves(Kind::Steppe, 6400)
         );
         assert!(options("").scales().is_empty());
+    }
+
+    #[test]
+    fn cliffs_come_with_all_that_they_stand_on() {
+        assert_eq!(
+            names("--only cliffs-hits-z"),
+            ["cliffs-hits-narrow", "cliffs-hits-uniform", "cliffs-hits-zipfian"]
+        );
+        let all = options("--only cliffs");
+        assert!(all.drops() && all.connections() == 10_100);
+        assert!(!options("").drops() && options("").connections() == 100);
+        assert!(options("--only cliffs-drops").workloads().is_empty());
     }
 
     #[test]

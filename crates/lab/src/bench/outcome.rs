@@ -2,7 +2,7 @@
 
 use super::procfs::Usage;
 use super::server::Kind;
-use super::workload::{Partitions, Workload};
+use super::workload::{Flat, Workload};
 
 /// One measurement of a workload on a server.
 #[derive(Debug, Clone)]
@@ -14,6 +14,8 @@ pub(super) struct Sample {
     /// Processor time during the run.
     pub(super) usage: Usage,
     pub(super) elapsed_seconds: f64,
+    /// Bytes that the server sent to the disk, where that matters.
+    pub(super) written: u64,
 }
 
 impl Sample {
@@ -77,35 +79,32 @@ impl Outcome {
         Some(self.rate(Kind::Steppe)? / self.rate(other).filter(|rate| *rate > 0.0)?)
     }
 
-    /// A server's rate as a part of its rate on the plain table: the median over the rounds,
+    /// A server's rate as a part of its rate in the flat case: the median over the rounds,
     /// in each of which the two were measured in turn.
-    pub(super) fn ratio_to_plain(&self, plain: &Outcome, kind: Kind) -> Option<f64> {
-        let (own, plain) = (self.series(kind)?.rates(), plain.series(kind)?.rates());
+    pub(super) fn ratio_to_flat(&self, flat: &Outcome, kind: Kind) -> Option<f64> {
+        let (own, flat) = (self.series(kind)?.rates(), flat.series(kind)?.rates());
         let ratios: Vec<f64> = own
             .iter()
-            .zip(&plain)
-            .filter(|(_, plain)| **plain > 0.0)
-            .map(|(own, plain)| own / plain)
+            .zip(&flat)
+            .filter(|(_, flat)| **flat > 0.0)
+            .map(|(own, flat)| own / flat)
             .collect();
         median(&ratios)
     }
 
-    /// Whether Steppe reached what is asked of it; `plain` is the same on the plain table.
-    pub(super) fn verdict(&self, plain: Option<&Outcome>) -> &'static str {
+    /// Whether Steppe reached what is asked of it; `flat` is the flat case.
+    pub(super) fn verdict(&self, flat: Option<&Outcome>) -> &'static str {
         let Some(steppe) = self.series(Kind::Steppe) else { return "not measured" };
         if steppe.is_wrong {
             return "WRONG DATA";
         }
-        let Workload { target_to_postgresql, target_to_noop, partitions, .. } = &self.workload;
-        let target_to_plain = match partitions {
-            Partitions::Of { target, .. } => Some(*target),
-            Partitions::Plain | Partitions::Unrelated => None,
-        };
+        let Workload { target_to_postgresql, target_to_noop, flat: of_flat, .. } = &self.workload;
+        let target_to_flat = of_flat.as_ref().map(|Flat { target, .. }| *target);
         let mut verdict = "reached";
         for (ratio, target) in [
             (self.ratio_to(Kind::PostgreSql), *target_to_postgresql),
             (self.ratio_to(Kind::Noop), *target_to_noop),
-            (plain.and_then(|plain| self.ratio_to_plain(plain, Kind::Steppe)), target_to_plain),
+            (flat.and_then(|flat| self.ratio_to_flat(flat, Kind::Steppe)), target_to_flat),
         ] {
             let Some(target) = target else { continue };
             match ratio {
@@ -142,6 +141,7 @@ mod tests {
             latency_ms: None,
             usage: Usage { server: 0.01, client: 0.02, machine: 0.13 },
             elapsed_seconds: 1.0,
+            written: 0,
         };
         let samples = rates.iter().map(sample).collect();
         Series { kind, label: format!("{kind:?}"), samples, is_wrong: false }
@@ -201,7 +201,7 @@ mod tests {
         let slow = of("partitions-select-simple-100", &[90.0, 49.0, 75.0]);
         assert_eq!(slow.verdict(Some(&plain)), "falls short");
         let fast = of("partitions-select-simple-100", &[60.0, 49.0, 80.0]);
-        assert_eq!(fast.ratio_to_plain(&plain, Kind::Steppe), Some(0.98));
+        assert_eq!(fast.ratio_to_flat(&plain, Kind::Steppe), Some(0.98));
         assert_eq!(fast.verdict(Some(&plain)), "reached");
         assert_eq!(fast.verdict(None), "not compared");
     }

@@ -19,7 +19,7 @@
 use std::fmt::Write;
 
 use super::client::Client;
-use super::workload::{Data, Load, Partitions, Script, Workload};
+use super::workload::{Conditions, Data, Flat, Load, Script, Section, Workload};
 use super::{Failure, Result, interrupt};
 
 /// A workload of the second experiment.
@@ -41,7 +41,7 @@ pub(super) enum Statement {
 /// Accounts: as many as the most leaves of the published experiment.
 const ACCOUNTS: u32 = 6400;
 /// Statements sent at once when tables are made.
-const STATEMENTS_AT_ONCE: usize = 100;
+const STATEMENTS_AT_ONCE: usize = 1000;
 /// Leaves between two lines about how far their making is.
 pub(super) const LEAVES_A_LINE: usize = 20_000;
 
@@ -71,10 +71,10 @@ fn one_leaf(name: String, plain: String, mode: &'static str, leaves: Leaves) -> 
         0 => "a plain table".to_owned(),
         count => format!("{count} leaves"),
     };
-    let partitions = match count {
-        0 => Partitions::Plain,
-        1..=6400 => Partitions::Of { plain, target: 0.95 },
-        _ => Partitions::Of { plain, target: 0.90 },
+    let target = match count {
+        0 => None,
+        1..=6400 => Some(0.95),
+        _ => Some(0.90),
     };
     Workload {
         name,
@@ -88,7 +88,10 @@ fn one_leaf(name: String, plain: String, mode: &'static str, leaves: Leaves) -> 
         clients: 16,
         target_to_postgresql: None,
         target_to_noop: None,
-        partitions,
+        section: Section::Partitions,
+        group: plain.clone(),
+        flat: target.map(|target| Flat { name: plain, target }),
+        conditions: Conditions::default(),
     }
 }
 
@@ -109,8 +112,8 @@ fn insert_into_128() -> Vec<Workload> {
         let _ = writeln!(list, "CREATE TABLE t_list_{i} PARTITION OF t_list FOR VALUES IN ({i});");
     }
     let plain = "partitions-128-plain";
-    let compared = Partitions::Of { plain: plain.to_owned(), target: 0.95 };
-    let workload = |name: &str, table, create, ids, partitions: Partitions| Workload {
+    let compared = Some(Flat { name: plain.to_owned(), target: 0.95 });
+    let workload = |name: &str, table, create, ids, flat: Option<Flat>| Workload {
         name: name.to_owned(),
         title: format!("insert of one row into {table}, prepared, 64 clients"),
         load: Load::Pgbench {
@@ -126,18 +129,15 @@ fn insert_into_128() -> Vec<Workload> {
         },
         data: Data::Own { table, create },
         clients: 64,
-        target_to_postgresql: (partitions != Partitions::Plain).then_some(2.5),
+        target_to_postgresql: flat.is_some().then_some(2.5),
         target_to_noop: None,
-        partitions,
+        section: Section::Partitions,
+        group: plain.to_owned(),
+        flat,
+        conditions: Conditions::default(),
     };
     vec![
-        workload(
-            plain,
-            "t_plain",
-            format!("CREATE TABLE t_plain{columns}"),
-            12_799,
-            Partitions::Plain,
-        ),
+        workload(plain, "t_plain", format!("CREATE TABLE t_plain{columns}"), 12_799, None),
         workload("partitions-128-range", "t_range", range, 12_799, compared.clone()),
         workload("partitions-128-list", "t_list", list, 127, compared),
     ]
@@ -154,6 +154,11 @@ pub(super) fn accounts(count: u32) -> u32 {
 }
 
 impl Leaves {
+    /// The schema of its tables.
+    pub(super) fn schema(&self) -> String {
+        schema(self.count)
+    }
+
     fn script(&self) -> String {
         let (schema, aids) = (schema(self.count), accounts(self.count));
         let statement = match self.statement {
@@ -177,6 +182,7 @@ impl Leaves {
         let mut made = 0;
         for some in statements.chunks(STATEMENTS_AT_ONCE) {
             interrupt::check()?;
+            // Sent together they are one transaction.
             client.query(&some.concat())?;
             let lines = made / LEAVES_A_LINE;
             made += some.len();
@@ -284,10 +290,10 @@ mod tests {
     fn each_is_compared_with_the_plain_table_of_its_group() {
         let all = workloads(&[100, 100_000]);
         for workload in &all {
-            let Partitions::Of { plain, target } = &workload.partitions else { continue };
-            let plain = all.iter().find(|other| other.name == *plain).unwrap();
-            assert_eq!(plain.partitions, Partitions::Plain);
-            assert_eq!(*target == 0.90, workload.name.ends_with("-100000"));
+            let Some(flat) = &workload.flat else { continue };
+            let plain = all.iter().find(|other| other.name == flat.name).unwrap();
+            assert_eq!((&plain.flat, &plain.group), (&None, &workload.group));
+            assert_eq!(flat.target == 0.90, workload.name.ends_with("-100000"));
         }
         // Three in the first experiment; four statements in two modes over three tables.
         assert_eq!(all.len(), 3 + 4 * 2 * 3);

@@ -18,6 +18,8 @@ const STOP_LIMIT: Duration = Duration::from_secs(30);
 pub(super) struct Launch {
     pub(super) program: PathBuf,
     pub(super) arguments: Vec<String>,
+    /// Variables that it finds beside ours.
+    pub(super) environment: Vec<(&'static str, String)>,
     /// Who it runs as, if not we.
     pub(super) user: Option<&'static str>,
     /// What stops it.
@@ -40,10 +42,11 @@ impl Daemon {
     /// stop it (setpriv's pdeathsig; as it goes with the *thread* that started the
     /// program, call this on the main thread).
     pub(super) fn start(launch: &Launch) -> Result<Daemon> {
-        let Launch { program, arguments, user, stop_signal, log } = launch;
+        let Launch { program, arguments, environment, user, stop_signal, log } = launch;
         let output = File::create(log)?;
         let mut command = as_user(program, *user, Some(stop_signal));
-        command.args(arguments).stdout(output.try_clone()?).stderr(output);
+        command.args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
+        command.stdout(output.try_clone()?).stderr(output);
         command.stdin(Stdio::null()).process_group(0);
         let child = command.spawn().map_err(|error| {
             Failure::new(format!("cannot start {}: {error}", program.display()))
@@ -209,6 +212,19 @@ pub(super) fn await_ready(
     }
 }
 
+/// Lets this process, and the servers that it starts from now on, have so many open files.
+pub(super) fn raise_file_limit(files: u32, scratch: &Path) -> Result<()> {
+    let limits = fs::read_to_string("/proc/self/limits")?;
+    let limit = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+    let soft = limit.and_then(|rest| rest.split_ascii_whitespace().next());
+    if soft.and_then(|soft| soft.parse().ok()).is_some_and(|soft: u32| soft >= files) {
+        return Ok(());
+    }
+    let mut command = Command::new("prlimit");
+    command.args(["--pid", &std::process::id().to_string(), &format!("--nofile={files}:{files}")]);
+    run_client(command, scratch, Duration::from_secs(10)).map(drop)
+}
+
 /// A folder of its own, gone with this value unless it is to be kept.
 pub(super) struct Scratch {
     path: PathBuf,
@@ -282,7 +298,8 @@ mod tests {
         let log = path.join("log");
         let daemon = Daemon::start(&Launch {
             program: "sh".into(),
-            arguments: ["-c", "echo hello; exec sleep 60"].map(str::to_owned).to_vec(),
+            arguments: ["-c", "echo $GREETING; exec sleep 60"].map(str::to_owned).to_vec(),
+            environment: vec![("GREETING", "hello".to_owned())],
             user: None,
             stop_signal: "TERM",
             log: log.clone(),

@@ -3,12 +3,12 @@
 
 use std::fmt::Write;
 
+use super::figure::{Figure, Limit};
 use super::machine::Machine;
 use super::options::Options;
 use super::outcome::{Outcome, Series, median};
-use super::scale::Figure;
 use super::server::Kind;
-use super::workload::{Partitions, Workload};
+use super::workload::{Section, Workload};
 
 /// Everything that the report is made of.
 pub(super) struct Report<'a> {
@@ -33,8 +33,9 @@ impl Report<'_> {
         let mut text = String::from("# Benchmark\n\n");
         for (title, rows) in [
             ("", self.servers_table()),
-            ("## Partitions\n\n", self.partitions_table()),
-            ("## Many leaves\n\n", self.figures_table()),
+            ("## Partitions\n\n", self.flat_table(Section::Partitions)),
+            ("## Cliffs\n\n", self.flat_table(Section::Cliffs)),
+            ("## Measured once\n\n", self.figures_table()),
         ] {
             // The head alone is no table.
             if rows.len() > 1 {
@@ -76,8 +77,8 @@ impl Report<'_> {
             "target",
             "verdict",
         ])];
-        let unrelated = |o: &&Outcome| o.workload.partitions == Partitions::Unrelated;
-        for outcome in self.outcomes.iter().filter(unrelated) {
+        let compared = |o: &&Outcome| o.workload.section == Section::Servers;
+        for outcome in self.outcomes.iter().filter(compared) {
             let workload = &outcome.workload;
             rows.push(vec![
                 workload.title.clone(),
@@ -95,39 +96,37 @@ impl Report<'_> {
         rows
     }
 
-    /// What partitions cost each server: its rate as a part of that on the plain table.
-    fn partitions_table(&self) -> Vec<Vec<String>> {
+    /// What partitions or contention cost each server: its rate as a part of that in the
+    /// flat case, which is the plain table or the workload without contention.
+    fn flat_table(&self, section: Section) -> Vec<Vec<String>> {
         let mut rows = vec![words([
             "workload",
             self.postgresql(),
-            "to its plain table",
+            "to its flat case",
             "Steppe",
-            "to its plain table",
+            "to its flat case",
             "target",
             "to PostgreSQL",
             "target",
             "verdict",
         ])];
-        for outcome in self.outcomes {
+        for outcome in self.outcomes.iter().filter(|o| o.workload.section == section) {
             let workload = &outcome.workload;
-            let (plain, target) = match &workload.partitions {
-                Partitions::Unrelated => continue,
-                Partitions::Plain => (None, None),
-                Partitions::Of { plain, target } => {
-                    (self.outcomes.iter().find(|o| o.workload.name == *plain), Some(*target))
-                }
-            };
-            let to_plain = |kind| plain.and_then(|plain| outcome.ratio_to_plain(plain, kind));
+            let target = workload.flat.as_ref().map(|flat| flat.target);
+            let flat = workload.flat.as_ref().and_then(|flat| {
+                self.outcomes.iter().find(|outcome| outcome.workload.name == flat.name)
+            });
+            let to_flat = |kind| flat.and_then(|flat| outcome.ratio_to_flat(flat, kind));
             rows.push(vec![
                 workload.title.clone(),
                 whole(outcome.rate(Kind::PostgreSql)),
-                ratio(to_plain(Kind::PostgreSql)),
+                ratio(to_flat(Kind::PostgreSql)),
                 whole(outcome.rate(Kind::Steppe)),
-                ratio(to_plain(Kind::Steppe)),
+                ratio(to_flat(Kind::Steppe)),
                 at_least(target),
                 ratio(outcome.ratio_to(Kind::PostgreSql)),
                 at_least(workload.target_to_postgresql),
-                outcome.verdict(plain).to_owned(),
+                outcome.verdict(flat).to_owned(),
             ]);
         }
         rows
@@ -135,8 +134,16 @@ impl Report<'_> {
 
     /// What was measured once, not as a rate.
     fn figures_table(&self) -> Vec<Vec<String>> {
-        let mut rows =
-            vec![words(["figure", "unit", self.postgresql(), "Steppe", "limit", "verdict"])];
+        let mut rows = vec![words([
+            "figure",
+            "unit",
+            self.postgresql(),
+            "Steppe",
+            "limit",
+            "PostgreSQL to it",
+            "target",
+            "verdict",
+        ])];
         for figure in self.figures {
             let value = |kind| {
                 let value = figure.value(kind);
@@ -147,7 +154,13 @@ impl Report<'_> {
                 figure.unit.to_owned(),
                 value(Kind::PostgreSql),
                 value(Kind::Steppe),
-                figure.limit.map_or_else(String::new, |limit| format!("≤ {limit}")),
+                match figure.limit {
+                    None => String::new(),
+                    Some(Limit::AtMost(limit)) => format!("≤ {limit}"),
+                    Some(Limit::AtLeast(limit)) => format!("≥ {limit}"),
+                },
+                ratio(figure.ratio_to_postgresql()),
+                at_least(figure.target_to_postgresql),
                 figure.verdict().to_owned(),
             ]);
         }

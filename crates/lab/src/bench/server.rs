@@ -165,8 +165,31 @@ fn start_postgresql(options: &Options, scratch: &Path, port: u16) -> Result<(Str
     }
     // INT is PostgreSQL's fast shutdown: it does not wait for sessions to end.
     let log = scratch.join("postgresql.log");
-    let launch = Launch { program: bin.join("postgres"), arguments, user, stop_signal: "INT", log };
+    let environment = match options.sync_delay_ms {
+        0 => Vec::new(),
+        millis => vec![
+            ("LD_PRELOAD", slow_sync(&home)?.display().to_string()),
+            ("SLOW_SYNC_US", (millis * 1000).to_string()),
+        ],
+    };
+    let program = bin.join("postgres");
+    let launch = Launch { program, arguments, environment, user, stop_signal: "INT", log };
     Ok((format!("PostgreSQL {number}"), launch))
+}
+
+/// Builds what makes each sync of a program take longer that is loaded with it. (Steppe
+/// has a setting for that.)
+fn slow_sync(home: &Path) -> Result<PathBuf> {
+    let (source, library) = (home.join("slow_sync.c"), home.join("slow_sync.so"));
+    std::fs::write(&source, include_str!("slow_sync.c"))?;
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-O2", "-o"]).arg(&library).arg(&source).arg("-ldl");
+    run_client(cc, home, START_LIMIT)?;
+    // Its owner may not be who runs the server.
+    let mut chmod = Command::new("chmod");
+    chmod.arg("a+rx").arg(&library);
+    run_client(chmod, home, START_LIMIT)?;
+    Ok(library)
 }
 
 /// The folder of PostgreSQL's programs: the given one, or what tools/pg18.sh finds.
@@ -213,28 +236,29 @@ fn postgresql_user() -> Result<&'static str> {
 fn start_steppe(options: &Options, scratch: &Path, port: u16) -> Result<(String, Launch)> {
     let program = program(options.steppe_bin.as_deref(), "steppe")?;
     let data = scratch.join("steppe");
-    let arguments = [
-        "serve",
-        "--data-dir",
-        &data.display().to_string(),
-        "--listen",
-        &format!("127.0.0.1:{port}"),
-        "-c",
+    let mut arguments =
+        ["serve", "--data-dir", &data.display().to_string()].map(str::to_owned).to_vec();
+    arguments.extend(["--listen".to_owned(), format!("127.0.0.1:{port}")]);
+    for setting in [
         "synchronous_commit=on",
-        "-c",
         &format!("shared_buffers={}", options.shared_buffers),
-    ]
-    .map(str::to_owned)
-    .to_vec();
+        &format!("debug_sync_delay={}ms", options.sync_delay_ms),
+        &format!("max_connections={}", options.connections()),
+    ] {
+        arguments.extend(["-c".to_owned(), setting.to_owned()]);
+    }
     let log = scratch.join("steppe.log");
-    Ok(("Steppe".to_owned(), Launch { program, arguments, user: None, stop_signal: "TERM", log }))
+    let (environment, stop_signal) = (Vec::new(), "TERM");
+    let launch = Launch { program, arguments, environment, user: None, stop_signal, log };
+    Ok(("Steppe".to_owned(), launch))
 }
 
 fn start_noop(options: &Options, scratch: &Path, port: u16) -> Result<(String, Launch)> {
     let program = program(options.noop_bin.as_deref(), "noop_server")?;
     let arguments = vec!["--listen".to_owned(), format!("127.0.0.1:{port}")];
     let log = scratch.join("noop.log");
-    let launch = Launch { program, arguments, user: None, stop_signal: "TERM", log };
+    let (environment, stop_signal) = (Vec::new(), "TERM");
+    let launch = Launch { program, arguments, environment, user: None, stop_signal, log };
     Ok(("do-nothing".to_owned(), launch))
 }
 

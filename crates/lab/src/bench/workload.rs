@@ -1,5 +1,5 @@
 //! What is measured, and what has to be reached: the table of workloads. Those over
-//! partitions are made in partitions.rs.
+//! partitions are made in partitions.rs, those that look for cliffs in cliffs.rs.
 //!
 //! A workload that writes to a table of its own finds it empty at every measurement.
 //! After the last one, what the server then holds is compared with what pgbench or COPY
@@ -7,7 +7,8 @@
 
 use std::borrow::Cow;
 
-use super::partitions::Leaves;
+use super::beside::Beside;
+use super::partitions::{Leaves, Statement};
 
 /// One line of the table.
 #[derive(Debug, Clone)]
@@ -23,23 +24,43 @@ pub(super) struct Workload {
     pub(super) target_to_postgresql: Option<f64>,
     /// And of the do-nothing server's, where that can play it.
     pub(super) target_to_noop: Option<f64>,
-    pub(super) partitions: Partitions,
+    pub(super) section: Section,
+    /// Workloads of one group are measured in turn.
+    pub(super) group: String,
+    /// What it is compared with on the same server.
+    pub(super) flat: Option<Flat>,
+    pub(super) conditions: Conditions,
 }
 
-/// A workload's part in measuring what partitions cost.
+/// The part of the report that a workload belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Section {
+    /// Servers compared with each other.
+    Servers,
+    /// What partitions cost a server.
+    Partitions,
+    /// What contention and the like cost it.
+    Cliffs,
+}
+
+/// The workload without partitions or without contention that another is compared with.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Partitions {
-    /// None.
-    Unrelated,
-    /// The table without partitions that others are compared with.
-    Plain,
-    /// Over a partitioned table.
-    Of {
-        /// The name of the same workload on the plain table: measured in turn with it.
-        plain: String,
-        /// What Steppe's rate has to be, as a part of its rate there.
-        target: f64,
-    },
+pub(super) struct Flat {
+    /// Its name.
+    pub(super) name: String,
+    /// What Steppe's rate has to be, as a part of its rate there.
+    pub(super) target: f64,
+}
+
+/// What surrounds a workload while it is measured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Conditions {
+    /// Sessions that hold something meanwhile.
+    pub(super) beside: Option<Beside>,
+    /// Milliseconds that each sync takes longer.
+    pub(super) sync_delay_ms: u32,
+    /// The server may not write a byte to the disk.
+    pub(super) writes_nothing: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -71,21 +92,55 @@ pub(super) enum Data {
     Own { table: &'static str, create: String },
     /// Those of the experiment with many leaves.
     Leaves(Leaves),
+    /// One that several workloads change.
+    Kept(Kept),
 }
 
-impl Workload {
-    /// Workloads of one group are measured in turn.
-    pub(super) fn group(&self) -> &str {
-        match &self.partitions {
-            Partitions::Of { plain, .. } => plain,
-            Partitions::Plain | Partitions::Unrelated => &self.name,
+/// A table that goes on from one workload to the next.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Kept {
+    pub(super) table: &'static str,
+    /// The statements that make and fill it.
+    pub(super) create: String,
+    /// The query that answers how many items it was told.
+    pub(super) told: &'static str,
+}
+
+impl Data {
+    /// The name under which it goes on to the next workload, if it does.
+    pub(super) fn kept(&self) -> Option<String> {
+        match self {
+            Data::PgbenchRead | Data::PgbenchChanged => Some("pgbench".to_owned()),
+            Data::Leaves(leaves) => Some(leaves.schema()),
+            Data::Kept(kept) => Some(kept.table.to_owned()),
+            Data::Own { .. } => None,
         }
     }
 
+    /// Whether each item of a workload is counted there.
+    pub(super) fn is_told(&self) -> bool {
+        match self {
+            Data::Leaves(leaves) => leaves.statement == Statement::Insert,
+            Data::Kept(_) => true,
+            Data::PgbenchRead | Data::PgbenchChanged | Data::Own { .. } => false,
+        }
+    }
+
+    /// The query that answers how many items were counted.
+    pub(super) fn held(&self) -> Option<String> {
+        match self {
+            Data::Leaves(leaves) => Some(leaves.history()),
+            Data::Kept(kept) => Some(kept.told.to_owned()),
+            Data::PgbenchRead | Data::PgbenchChanged | Data::Own { .. } => None,
+        }
+    }
+}
+
+impl Workload {
     /// Whether the do-nothing server answers this in a way that a client believes.
     pub(super) fn suits_noop(&self) -> bool {
         match &self.load {
-            _ if self.partitions != Partitions::Unrelated => false,
+            _ if self.section != Section::Servers => false,
             Load::Pgbench { rows_per_transaction, .. } => *rows_per_transaction == 1,
             Load::Copy => false,
         }
@@ -109,6 +164,7 @@ fn select_only(
     target_to_noop: f64,
 ) -> Workload {
     Workload {
+        group: name.to_owned(),
         name: name.to_owned(),
         title: title.to_owned(),
         load: Load::Pgbench {
@@ -120,13 +176,16 @@ fn select_only(
         clients,
         target_to_postgresql: Some(target_to_postgresql),
         target_to_noop: Some(target_to_noop),
-        partitions: Partitions::Unrelated,
+        section: Section::Servers,
+        flat: None,
+        conditions: Conditions::default(),
     }
 }
 
 fn copy(name: &str, title: &str, table: &'static str, clients: u32) -> Workload {
     let columns = "id bigint NOT NULL, a integer, b text, c timestamp";
     Workload {
+        group: name.to_owned(),
         name: name.to_owned(),
         title: title.to_owned(),
         load: Load::Copy,
@@ -134,7 +193,9 @@ fn copy(name: &str, title: &str, table: &'static str, clients: u32) -> Workload 
         clients,
         target_to_postgresql: Some(2.0),
         target_to_noop: None,
-        partitions: Partitions::Unrelated,
+        section: Section::Servers,
+        flat: None,
+        conditions: Conditions::default(),
     }
 }
 
@@ -169,6 +230,7 @@ pub(super) fn of_servers() -> Vec<Workload> {
 
 fn tpcb_like() -> Workload {
     Workload {
+        group: "tpcb-prepared-32".to_owned(),
         name: "tpcb-prepared-32".to_owned(),
         title: "tpcb-like, prepared, 32 clients".to_owned(),
         load: Load::Pgbench {
@@ -180,7 +242,9 @@ fn tpcb_like() -> Workload {
         clients: 32,
         target_to_postgresql: Some(3.0),
         target_to_noop: Some(0.45),
-        partitions: Partitions::Unrelated,
+        section: Section::Servers,
+        flat: None,
+        conditions: Conditions::default(),
     }
 }
 
@@ -189,6 +253,7 @@ fn insert_one_row() -> Workload {
                   INSERT INTO bench_insert (a, b) VALUES (:a, 'one row of the benchmark');\n";
     let columns = "id bigserial PRIMARY KEY, a integer, b text";
     Workload {
+        group: "insert-prepared-32".to_owned(),
         name: "insert-prepared-32".to_owned(),
         title: "one-row insert, prepared, 32 clients".to_owned(),
         load: Load::Pgbench {
@@ -203,13 +268,16 @@ fn insert_one_row() -> Workload {
         clients: 32,
         target_to_postgresql: Some(2.5),
         target_to_noop: None,
-        partitions: Partitions::Unrelated,
+        section: Section::Servers,
+        flat: None,
+        conditions: Conditions::default(),
     }
 }
 
 fn insert_series() -> Workload {
     let script = "INSERT INTO bench_series SELECT generate_series(1,100000);\n";
     Workload {
+        group: "insert-series-4".to_owned(),
         name: "insert-series-4".to_owned(),
         title: "insert … select generate_series(1,100000), 4 clients".to_owned(),
         load: Load::Pgbench {
@@ -224,7 +292,9 @@ fn insert_series() -> Workload {
         clients: 4,
         target_to_postgresql: Some(3.0),
         target_to_noop: None,
-        partitions: Partitions::Unrelated,
+        section: Section::Servers,
+        flat: None,
+        conditions: Conditions::default(),
     }
 }
 

@@ -275,7 +275,10 @@ fn extracted() -> Vec<Definition> {
     .collect()
 }
 
-/// Settings that pg_settings does not show.
+/// Settings that pg_settings does not show. PostgreSQL does not have the last two:
+/// `debug_sync_delay` makes each sync of a file take so much longer, as on a slow device;
+/// `xloginsert_locks`, once proposed for PostgreSQL, is taken and changes nothing, since
+/// the log here has no insertion lock.
 fn unlisted() -> Vec<Definition> {
     let text = |name, context, boot| definition(name, None, "", context, Kind::Text, boot);
     let mut all = vec![
@@ -285,8 +288,18 @@ fn unlisted() -> Vec<Definition> {
         definition("seed", None, "", Context::User, Kind::Real { min: -1.0, max: 1.0 }, "0"),
     ];
     for definition in &mut all {
-        definition.hidden = true;
         definition.keeps = true;
+    }
+    let number = |name, unit, max, category, boot| {
+        let min = if boot == "0" { 0 } else { 1 };
+        definition(name, unit, category, Context::Postmaster, Kind::Int { min, max }, boot)
+    };
+    all.extend([
+        number("debug_sync_delay", Some("ms"), 1000, "Developer Options", "0"),
+        number("xloginsert_locks", None, 1000, "Write-Ahead Log / Settings", "8"),
+    ]);
+    for definition in &mut all {
+        definition.hidden = true;
     }
     all
 }
@@ -380,6 +393,7 @@ mod tests {
         assert_eq!(find("datestyle").map(|d| d.name), Some("DateStyle"));
         assert_eq!(find("SORT_MEM").map(|d| d.name), Some("work_mem"));
         assert!(find("nonsense").is_none());
+        assert!(find("xloginsert_locks").is_some_and(|d| d.hidden && d.boot == Value::Int(8)));
         assert!(find("search_path").is_some_and(|d| d.list && d.quoted && d.reported));
     }
 }

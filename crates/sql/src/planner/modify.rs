@@ -99,6 +99,7 @@ impl Planner<'_> {
             .into_iter()
             .map(|(column, e)| Ok((column, to_slots(e, &layout)?)))
             .collect::<Result<Vec<_>>>()?;
+        let assignments = without_own_values(assignments);
         let recheck = and_all(recheck).map(|f| to_slots(f, &layout)).transpose()?;
         let returning = self.returning(query, target, &relation, &mut layout)?;
         self.modify(query, target, relation, child, assignments, recheck, None, returning)
@@ -239,6 +240,18 @@ fn target_of(query: &Query) -> Result<(usize, Arc<Relation>)> {
 /// All columns of a table in attribute order.
 fn row_layout(rte: usize, relation: &Relation) -> Vec<ColumnId> {
     (1..=relation.columns.len() as i16).map(|a| (rte, a)).collect()
+}
+
+/// Leaves out assignments of a column to itself, which change nothing in any version of the
+/// row: with a key among them an UPDATE would not be one of a row in place. An UPDATE of
+/// nothing else keeps them, for it locks the row all the same.
+fn without_own_values(assignments: Vec<(usize, Expr)>) -> Vec<(usize, Expr)> {
+    // The target row comes first in what values are computed from.
+    let is_own = |(column, value): &(usize, Expr)| matches!(value, Expr::Slot { index, .. } if index == column);
+    if assignments.iter().all(is_own) {
+        return assignments;
+    }
+    assignments.into_iter().filter(|assignment| !is_own(assignment)).collect()
 }
 
 fn project(rel: Rel, exprs: Vec<Expr>) -> Result<Plan> {

@@ -1,0 +1,106 @@
+//! Sessions that hold something while a workload is measured: savepoints, a snapshot, or
+//! nothing but their connections.
+
+use std::net::TcpStream;
+
+use super::client::Client;
+use super::{Failure, Result, interrupt};
+
+/// What is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beside {
+    /// Open transactions with so many savepoints each, in each of which a row was inserted:
+    /// one without a change would not count as a subtransaction.
+    Savepoints { sessions: u32, each: u32 },
+    /// A REPEATABLE READ transaction that has read.
+    Snapshot,
+    /// So many connections that have run a statement and wait for the next one.
+    Idle(u32),
+}
+
+/// The sessions; dropping them ends them.
+#[derive(Default)]
+pub(super) struct Holding {
+    sessions: Vec<Client>,
+    _idle: Vec<TcpStream>,
+    /// What the snapshot saw.
+    seen: Option<String>,
+}
+
+/// Savepoints sent at once.
+const SAVEPOINTS_AT_ONCE: u32 = 100;
+const SEEN: &str = "SELECT sum(bbalance) FROM pgbench_branches";
+
+impl Beside {
+    /// Lets the sessions take what they are to hold.
+    pub(super) fn begin(self, port: u16) -> Result<Holding> {
+        let mut holding = Holding::default();
+        match self {
+            Beside::Savepoints { sessions, each } => {
+                let create = "CREATE TABLE IF NOT EXISTS bench_savepoints (n integer)";
+                Client::connect(port)?.query(create)?;
+                for _ in 0..sessions {
+                    let mut session = Client::connect(port)?;
+                    session.query("BEGIN")?;
+                    for first in (0..each).step_by(SAVEPOINTS_AT_ONCE as usize) {
+                        interrupt::check()?;
+                        let some = first..each.min(first + SAVEPOINTS_AT_ONCE);
+                        session.query(&some.map(savepoint).collect::<String>())?;
+                    }
+                    holding.sessions.push(session);
+                }
+            }
+            Beside::Snapshot => {
+                let mut session = Client::connect(port)?;
+                session.query("BEGIN ISOLATION LEVEL REPEATABLE READ")?;
+                holding.seen = session.query(SEEN)?;
+                holding.sessions.push(session);
+            }
+            Beside::Idle(count) => {
+                for _ in 0..count {
+                    interrupt::check()?;
+                    let mut session = Client::connect(port)?;
+                    session.query("SELECT 1")?;
+                    holding._idle.push(session.into_stream());
+                }
+            }
+        }
+        Ok(holding)
+    }
+}
+
+fn savepoint(n: u32) -> String {
+    format!("SAVEPOINT s{n}; INSERT INTO bench_savepoints VALUES ({n});")
+}
+
+impl Holding {
+    /// Ends the sessions: that they still hold what they held is part of the result.
+    pub(super) fn end(mut self) -> Result<()> {
+        for session in &mut self.sessions {
+            if let Some(seen) = &self.seen {
+                let now = session.query(SEEN)?;
+                if now.as_ref() != Some(seen) {
+                    return Err(Failure::new(format!(
+                        "WRONG DATA: the snapshot saw {seen} and now sees {now:?}"
+                    )));
+                }
+            }
+            session.query("ROLLBACK")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_savepoint_has_a_change() {
+        assert_eq!(
+            (7..9).map(savepoint).collect::<String>(),
+            "SAVEPOINT s7; INSERT INTO bench_savepoints VALUES (7);\
+             SAVEPOINT s8; INSERT INTO bench_savepoints VALUES (8);"
+        );
+    }
+}
