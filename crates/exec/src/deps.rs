@@ -123,7 +123,9 @@ pub(crate) fn for_each_child<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Plan)) {
         | PlanNode::SubqueryScan { child, .. }
         | PlanNode::LockRows { child, .. }
         | PlanNode::PartitionScan { template: child, .. } => f(child),
-        PlanNode::Append(children) => children.iter().for_each(f),
+        PlanNode::Append(children) | PlanNode::MergeAppend { children, .. } => {
+            children.iter().for_each(f);
+        }
         PlanNode::Modify(modify) => f(&modify.child),
         PlanNode::Values(_)
         | PlanNode::FunctionScan { .. }
@@ -219,6 +221,7 @@ pub(crate) fn for_each_shown_expr<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Expr
         | PlanNode::Materialize(_)
         | PlanNode::Unique { .. }
         | PlanNode::Append(_)
+        | PlanNode::MergeAppend { .. }
         | PlanNode::SetOp { .. }
         | PlanNode::SubqueryScan { .. }
         | PlanNode::ProjectSet(_)

@@ -315,6 +315,13 @@ pub enum PlanNode {
     },
     /// UNION ALL; a table and what inherits from it.
     Append(Vec<Plan>),
+    /// A table and what inherits from it, each in order.
+    MergeAppend {
+        /// The tables' scans.
+        children: Vec<Plan>,
+        /// The order, over the output.
+        keys: Vec<SortKey>,
+    },
     /// INTERSECT/EXCEPT [ALL] (hashed); UNION is Append + Agg.
     SetOp {
         /// Which.

@@ -106,10 +106,12 @@ impl Builder<'_> {
                 slots
             }
             // What a table and its descendants yield is called as the table's.
-            PlanNode::Append(children) => match children.first() {
-                Some(first) if !is_scan(first) => self.output(first, qualified),
-                _ => planned_names(plan, qualified),
-            },
+            PlanNode::Append(children) | PlanNode::MergeAppend { children, .. } => {
+                match children.first() {
+                    Some(first) if !is_scan(first) => self.output(first, qualified),
+                    _ => planned_names(plan, qualified),
+                }
+            }
             PlanNode::SetOp { left, .. } | PlanNode::RecursiveUnion { left, .. } => {
                 self.output(left, qualified)
             }

@@ -75,6 +75,7 @@ impl Builder<'_> {
             PlanNode::PartitionScan { .. } if self.is_merge(id) => {
                 ("Merge Append", "Merge Append".into())
             }
+            PlanNode::MergeAppend { .. } => ("Merge Append", "Merge Append".into()),
             PlanNode::Append(_) | PlanNode::PartitionScan { .. } => ("Append", "Append".into()),
             PlanNode::SetOp { op, all, .. } => {
                 ("SetOp", format!("HashSetOp {}", set_operation(*op, *all)))
@@ -299,6 +300,12 @@ impl Builder<'_> {
                 self.conflict(modify, node);
             }
             PlanNode::Append(_) => node.detail("Subplans Removed", 0),
+            PlanNode::MergeAppend { keys, .. } => {
+                let slots = self.input(plan, qualified);
+                let keys = keys.iter().map(|key| self.sort_key(key, &slots)).collect();
+                node.property("Sort Key", Value::List(keys));
+                node.detail("Subplans Removed", 0);
+            }
             PlanNode::PartitionScan { .. } => {
                 if self.is_merge(id) {
                     self.merge_keys(plan, node);

@@ -233,6 +233,7 @@ impl<'a> Builder<'a> {
     fn put_output(&self, plan: &Plan, node: &mut Node) {
         let is_hidden = match &plan.node {
             PlanNode::Append(_)
+            | PlanNode::MergeAppend { .. }
             | PlanNode::PartitionScan { .. }
             | PlanNode::RecursiveUnion { .. } => true,
             PlanNode::Modify(modify) => !modify.returning,
@@ -271,7 +272,7 @@ impl<'a> Builder<'a> {
 
     fn children(&mut self, plan: &'a Plan, node: &mut Node) {
         let relationships: &[&str] = match &plan.node {
-            PlanNode::Append(_) => &["Member"],
+            PlanNode::Append(_) | PlanNode::MergeAppend { .. } => &["Member"],
             PlanNode::SubqueryScan { .. } => &["Subquery"],
             _ => &["Outer", "Inner"],
         };

@@ -8,6 +8,7 @@ use super::hash_join::HashJoinPlan;
 use super::index_scan::{CIndexRange, IndexPlan};
 use super::limit::LimitPlan;
 use super::lock_rows::{CRowLock, LockRowsPlan, LockedRows};
+use super::merge_append::MergeAppendPlan;
 use super::merge_join::MergeJoinPlan;
 use super::nest_loop::NestLoopPlan;
 use super::partition_scan::{PartitionScanPlan, Partner};
@@ -195,6 +196,10 @@ impl PlanCompiler<'_, '_> {
             PlanNode::Append(children) => {
                 CNode::Append(children.iter().map(|c| self.plan(c)).collect::<Result<_>>()?)
             }
+            PlanNode::MergeAppend { children, keys } => CNode::MergeAppend(MergeAppendPlan {
+                children: children.iter().map(|c| self.plan(c)).collect::<Result<_>>()?,
+                keys: self.sort_keys(keys, plan.types.len())?.columns,
+            }),
             PlanNode::SetOp { op, all, left, right } => CNode::SetOp(SetOpPlan {
                 op: *op,
                 all: *all,

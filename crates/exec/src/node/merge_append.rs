@@ -1,15 +1,51 @@
 //! Merging inputs that are each in order (PostgreSQL's nodeMergeAppend.c).
 
-use super::{CPlan, Input};
+use super::{BoxedNode, CNode, CPlan, Input, Node};
 use crate::batch::{BATCH_ROWS, RowBatch};
 use crate::context::ExecContext;
+use crate::expr::Row;
 use crate::heap::InputHeap;
 use crate::sorter::{SortColumn, compare_rows};
 use std::sync::Arc;
-use steppe_types::{Datum, Result};
+use steppe_types::{Datum, Error, Result};
 
 /// So many rows are asked for in advance of all inputs together, at least one of each.
 const ROWS_AHEAD_MAX: usize = 64 * BATCH_ROWS;
+
+/// A compiled Merge Append.
+pub(crate) struct MergeAppendPlan {
+    pub(super) children: Box<[Arc<CPlan>]>,
+    /// The order of each, and of all.
+    pub(super) keys: Arc<[SortColumn]>,
+}
+
+struct MergeAppendNode {
+    plan: Arc<CPlan>,
+    /// Started when a row is wanted.
+    merged: Option<MergedInputs>,
+}
+
+pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
+    Box::new(MergeAppendNode { plan, merged: None })
+}
+
+impl Node for MergeAppendNode {
+    fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
+        let CNode::MergeAppend(MergeAppendPlan { children, keys }) = &self.plan.kind else {
+            return Err(Error::internal("merge append node over another plan"));
+        };
+        let merged = match &mut self.merged {
+            Some(merged) => merged,
+            none => none.insert(MergedInputs::new(keys, children, cx)),
+        };
+        merged.fill(cx, out, |cx, row, out| self.plan.emit(cx, Row::of(row), out).map(drop))
+    }
+
+    fn rescan(&mut self, _: &mut ExecContext) -> Result<()> {
+        self.merged = None;
+        Ok(())
+    }
+}
 
 /// Rows of several inputs, in order.
 pub(super) struct MergedInputs {

@@ -211,6 +211,13 @@ pub(crate) fn log2(n: f64) -> f64 {
     n.max(2.0).log2()
 }
 
+/// Adds what merging the rows of so many inputs costs (cost_merge_append).
+pub(crate) fn add_merge(cost: &mut Cost, inputs: f64) {
+    let place = 2.0 * CPU_OPERATOR * log2(inputs);
+    cost.startup += place * inputs;
+    cost.total += place * (inputs + cost.rows) + APPEND_SHARE * CPU_TUPLE * cost.rows;
+}
+
 /// Cost of sorting the input's rows.
 pub(crate) fn sort_cost(input: &Cost, bound: Option<f64>) -> Cost {
     let rows = input.rows.max(2.0);

@@ -2,14 +2,15 @@
 //!
 //! A table's rows include those of its descendants (unless ONLY is written): the scan is an
 //! Append of each table's own scan, planned by itself, since a descendant has indexes and
-//! statistics of its own, and its columns in places of its own. Which tables these are is known
+//! statistics of its own, and its columns in places of its own. In an order that each table has an
+//! index for, it is a Merge Append. Which tables these are is known
 //! when the statement is planned; all of them are locked before it runs.
 
 use super::scan::{ScanRequest, row_of};
-use super::{ColumnId, Planner, Rel, RteSet, node};
-use crate::expr::{Expr, TypeRef};
+use super::{ColumnId, Planner, Rel, RteSet, cost, node};
+use crate::expr::{Expr, SortKey, TypeRef};
 use crate::plan::*;
-use crate::query::{Rte, RteColumn, RteKind};
+use crate::query::{OrderBy, Rte, RteColumn, RteKind, Target};
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_types::{Error, Result};
@@ -44,20 +45,8 @@ impl Planner<'_> {
     /// The scan of a table with all that inherit from it, but for those that its constraints
     /// say have no rows of those wanted.
     pub(super) fn inheritance_scan(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
-        let entry = &request.rtes[request.rte];
-        let mut members = Vec::new();
-        for member in self.members(entry) {
-            match self.for_member(request, &member, |p, member| p.is_excluded(member, true))? {
-                false => members.push(member),
-                // It must not change meanwhile.
-                true => self.use_relation(member.relation.oid, RelationLock::AccessShare),
-            }
-        }
-        // What is changed has the entry's own name.
-        let is_alone = members.len() == 1 && self.changed != Some(request.rte);
         let (mut children, mut cost) = (Vec::new(), Cost::default());
-        for (place, mut member) in members.into_iter().enumerate() {
-            member.alias = if is_alone { entry.alias.clone() } else { member_alias(entry, place) };
+        for member in self.members_read(request)? {
             let child = self.for_member(request, &member, |p, member| p.table_scan(member))?.plan;
             cost.total += child.cost.total;
             cost.rows += child.cost.rows;
@@ -72,6 +61,68 @@ impl Planner<'_> {
         };
         let rtes = RteSet::one(request.rte);
         Ok(Rel { plan, layout: request.columns.to_vec(), rtes })
+    }
+
+    /// The rows in an order that each table has an index for, merged; `None`: one has none.
+    /// `order`: the order over entry 0.
+    pub(super) fn merged_inheritance_scan(
+        &mut self,
+        request: &ScanRequest<'_>,
+        targets: &[Target],
+        order_by: &[OrderBy],
+        order: &[SortKey],
+    ) -> Result<Option<Rel>> {
+        let keys = order.iter().map(|key| key_over_output(key, request));
+        let Some(keys) = keys.collect::<Option<Vec<SortKey>>>() else { return Ok(None) };
+        let (mut children, mut cost) = (Vec::new(), Cost::default());
+        for member in self.members_read(request)? {
+            let attribute = |a: i16| attribute_in(request.relation, &member.relation, a);
+            let of_member = |target: &Target| {
+                let expr = over_member(&target.expr, request.rte, &attribute)?;
+                Ok(Target { expr, ..target.clone() })
+            };
+            let targets = targets.iter().map(of_member).collect::<Result<Vec<_>>>()?;
+            let in_order = self.for_member(request, &member, |p, member| {
+                p.ordered_scan(member, &targets, order_by)
+            })?;
+            let Some(Rel { plan: child, .. }) = in_order else { return Ok(None) };
+            cost.startup += child.cost.startup;
+            cost.total += child.cost.total;
+            cost.rows += child.cost.rows;
+            cost.width = child.cost.width;
+            children.push(child);
+        }
+        let (types, names) = row_of(request);
+        let plan = match children.len() {
+            0 => return self.no_rows(request).map(Some),
+            1 => children.remove(0),
+            tables => {
+                cost::add_merge(&mut cost, tables as f64);
+                node(PlanNode::MergeAppend { children, keys }, types, names, cost)
+            }
+        };
+        let rtes = RteSet::one(request.rte);
+        Ok(Some(Rel { plan, layout: request.columns.to_vec(), rtes }))
+    }
+
+    /// The tables that are read, under the names that EXPLAIN gives them: those that constraints
+    /// do not rule out.
+    fn members_read(&mut self, request: &ScanRequest<'_>) -> Result<Vec<ScanRelation>> {
+        let entry = &request.rtes[request.rte];
+        let mut members = Vec::new();
+        for member in self.members(entry) {
+            match self.for_member(request, &member, |p, member| p.is_excluded(member, true))? {
+                false => members.push(member),
+                // It must not change meanwhile.
+                true => self.use_relation(member.relation.oid, RelationLock::AccessShare),
+            }
+        }
+        // What is changed has the entry's own name.
+        let is_alone = members.len() == 1 && self.changed != Some(request.rte);
+        for (place, member) in members.iter_mut().enumerate() {
+            member.alias = if is_alone { entry.alias.clone() } else { member_alias(entry, place) };
+        }
+        Ok(members)
     }
 
     /// Does something for one of the tables, with its columns in the parent's place.
@@ -113,6 +164,14 @@ impl Planner<'_> {
         let rtes = RteSet::one(request.rte);
         Ok(Rel { plan, layout: request.columns.to_vec(), rtes })
     }
+}
+
+/// A key over entry 0 as one over a scan's output; `None`: it is no column of that.
+fn key_over_output(key: &SortKey, request: &ScanRequest<'_>) -> Option<SortKey> {
+    let Expr::Var { rte: 0, column, levels_up: 0, ty, .. } = &key.expr else { return None };
+    let wanted = (request.rte, *column as i16 + 1);
+    let index = request.columns.iter().position(|column| *column == wanted)?;
+    Some(SortKey { expr: Expr::Slot { index, ty: *ty }, ..key.clone() })
 }
 
 /// What EXPLAIN calls one of an entry's tables.

@@ -64,13 +64,10 @@ impl Kept {
         if !self.is_merged {
             return Cost { startup: leaf.startup, total, rows, width: leaf.width };
         }
-        let place = 2.0 * cost::CPU_OPERATOR * cost::log2(leaves);
-        Cost {
-            startup: (leaf.startup + place) * leaves,
-            total: total + place * (leaves + rows) + 0.5 * cost::CPU_TUPLE * rows,
-            rows,
-            width: leaf.width,
-        }
+        let startup = leaf.startup * leaves;
+        let mut cost = Cost { startup, total, rows, width: leaf.width };
+        cost::add_merge(&mut cost, leaves);
+        cost
     }
 }
 

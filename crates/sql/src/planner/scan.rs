@@ -134,8 +134,11 @@ impl Planner<'_> {
         }
         let entry = &request.rtes[request.rte];
         let is_empty = request.relation.kind == RelKind::PartitionedTable && !entry.inherit;
-        if is_empty || self.is_inherited(entry) {
+        if is_empty {
             return Ok(None);
+        }
+        if self.is_inherited(entry) {
+            return self.merged_inheritance_scan(request, targets, order_by, &order);
         }
         let mut best: Option<Rel> = None;
         for index in self.usable_indexes(request)? {
