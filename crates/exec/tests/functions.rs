@@ -108,6 +108,7 @@ impl World {
             settings: &settings,
             sizes: &Sizes,
             io: &self.io,
+            interrupts: &|| Ok(()),
         };
         let planned = Arc::new(plan(&ctx, bound)?);
         let types = planned.columns.iter().map(|c| c.ty.oid).collect();

@@ -27,6 +27,7 @@ use crate::server::{Control, Server};
 use crate::settings::{Action, SessionSettings};
 use crate::spi::FunctionSettings;
 use crate::system_views::session::Named;
+use crate::workers;
 
 /// Who a session is.
 #[derive(Clone, Debug)]
@@ -272,6 +273,7 @@ fn shared_mode(shared: bool) -> SharedMode {
 
 impl SessionServices for Core {
     fn check_interrupts(&self) -> Result<()> {
+        workers::hand_over_if_long();
         self.handle.check_interrupts()
     }
 

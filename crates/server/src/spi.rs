@@ -141,6 +141,7 @@ impl Core {
             planner: &settings.planner,
             older: settings.older.as_deref(),
             database: &self.server.database,
+            interrupts: &|| self.check_interrupts(),
         };
         compile(&planning, statement, source, Params::fixed(params)).map(Arc::new)
     }

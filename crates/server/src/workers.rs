@@ -4,16 +4,17 @@
 //! for their life: a message is read, its statement run and its answer written
 //! without a wake-up between threads, which measures faster than one work-stealing
 //! runtime. A statement that may take long, or waits in place, hands its thread's
-//! other sessions over first ([`tokio::task::block_in_place`]), so that it holds up
-//! nobody.
+//! other sessions over first ([`tokio::task::block_in_place`]), and one that turns out
+//! to take long does so when it looks for interrupts ([`hand_over_if_long`]), so that it
+//! holds up nobody.
 
 use std::cell::Cell;
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 
 /// Address space for the deepest expressions that pass the parser's limit; pages
 /// are taken only as they are touched.
@@ -33,11 +34,54 @@ const SYNC_BESIDE_OTHERS_MAX: Duration = Duration::from_micros(60);
 /// may come back meanwhile, so it must not be long.
 const SYNC_ALONE_MAX: Duration = Duration::from_micros(200);
 
+/// A session that has worked for so long without a pause hands its worker's others over: many
+/// times what that costs.
+const HOLD_MAX: Duration = Duration::from_millis(2);
+
+/// What is read in line with other sessions' messages.
+const TEXT_BYTES_MAX: usize = 16 * 1024;
+
 thread_local! {
     /// Messages handled by this thread's sessions.
     static WORK: Cell<u64> = const { Cell::new(0) };
     /// Whose message was the last one, and how many before it were the same session's.
     static STREAK: Cell<(i32, u32)> = const { Cell::new((0, 0)) };
+    /// Of which message (by `WORK`) it was first asked how long it takes, and when that was;
+    /// `None`: the thread has no other sessions any more.
+    static SINCE: Cell<(u64, Option<Instant>)> = const { Cell::new((0, None)) };
+}
+
+/// Lets another thread go on with this one's other sessions, until the session in hand waits for
+/// something; it is the other thread's from then on, too.
+pub(crate) fn hand_over() {
+    SINCE.set((WORK.get(), None));
+    let Ok(runtime) = Handle::try_current() else { return };
+    // The runtime gives a worker back to who is done before another thread has taken it: so we
+    // are done when something has run there.
+    let (taken, was_taken) = mpsc::channel();
+    runtime.spawn(async move { taken.send(()) });
+    // It fails where the runtime ends, which is as good.
+    let _ = tokio::task::block_in_place(|| was_taken.recv());
+}
+
+/// The same before a text that takes long to read.
+pub(crate) fn hand_over_if_large(text: &str) {
+    if text.len() > TEXT_BYTES_MAX {
+        hand_over();
+    }
+}
+
+/// The same, if the session has worked on its message for a while.
+pub(crate) fn hand_over_if_long() {
+    match SINCE.get() {
+        (work, Some(since)) if work == WORK.get() => {
+            if since.elapsed() > HOLD_MAX {
+                hand_over();
+            }
+        }
+        (work, None) if work == WORK.get() => {}
+        _ => SINCE.set((WORK.get(), Some(Instant::now()))),
+    }
 }
 
 /// Says that a session of this thread handles a message.

@@ -290,6 +290,42 @@ fn waits_end_by_cancel_and_timeouts() {
     });
 }
 
+/// More sessions than there are workers compute without end, though no estimate says so, or plan
+/// for minutes: others connect and get their answers, and all can be cancelled.
+#[test]
+fn what_takes_long_holds_up_nobody() {
+    run(async {
+        let server = TestServer::start();
+        let series = "select sum(x) from generate_series(1, 100000000000) x";
+        let recursion = "with recursive r (n) as (select 1 union all select n + 1 from r) \
+                         select count(*) from r";
+        let scans = (0..2000).map(|i| format!("generate_series(1, 1) a{i}"));
+        let joins = format!("select 1 from {}", scans.collect::<Vec<_>>().join(", "));
+        let mut tasks = Vec::new();
+        for _ in 0..std::thread::available_parallelism().unwrap().get() {
+            for sql in [series, recursion, &joins] {
+                let (client, sql) = (server.client().await, sql.to_owned());
+                let token = client.cancel_token();
+                let task = tokio::spawn(async move { code(&client, &sql).await });
+                tasks.push((token, task));
+            }
+        }
+        let limit = Duration::from_secs(20);
+        let answer = async {
+            for _ in 0..10 {
+                let client = server.client().await;
+                assert_eq!(column(&client, "select 1").await, ["1"]);
+            }
+        };
+        tokio::time::timeout(limit, answer).await.expect("other sessions get their answers");
+        for (token, task) in tasks {
+            token.cancel_query(tokio_postgres::NoTls).await.unwrap();
+            let ended = tokio::time::timeout(limit, task).await.expect("the cancel is heard");
+            assert_eq!(ended.unwrap(), SqlState::QUERY_CANCELED);
+        }
+    });
+}
+
 #[test]
 fn many_sessions_on_one_row_lose_no_update() {
     run(async {

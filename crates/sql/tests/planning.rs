@@ -80,6 +80,7 @@ fn planned(sql: &str) -> Result<PlannedStmt> {
         settings: &settings,
         sizes: &Sizes,
         io: &io,
+        interrupts: &|| Ok(()),
     };
     plan(&ctx, bound)
 }

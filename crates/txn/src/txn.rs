@@ -592,6 +592,11 @@ impl Txn {
         Ok(CommitWait { lsn, wrote: true })
     }
 
+    /// Bytes of log that a rollback would write: how long it would take.
+    pub fn rollback_bytes(&self) -> u64 {
+        self.budget.owed()
+    }
+
     /// Rolls back.
     pub fn rollback(mut self) -> Result<()> {
         self.rollback_now()

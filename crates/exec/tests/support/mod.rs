@@ -233,6 +233,7 @@ impl World {
             settings: &self.settings,
             sizes: &Sizes,
             io: &io,
+            interrupts: &|| Ok(()),
         };
         let planned = Arc::new(plan(&ctx, bound)?);
         let catalog = Arc::new(self.catalog.clone());

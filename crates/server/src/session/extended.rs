@@ -22,12 +22,14 @@ use super::utility::Outcome;
 use super::xact::{ends_failed_block, failed_block};
 use crate::plan_cache::CachedPlan;
 use crate::settings::live::LoggedStatements;
+use crate::workers;
 
 impl Session {
     /// Parse.
     pub(super) fn parse(&mut self, parse: &Parse<'_>) -> Result<()> {
         self.begin_message();
         self.set_running(parse.query);
+        workers::hand_over_if_large(parse.query);
         self.statements.check_free(parse.statement)?;
         if parse.statement.is_empty() {
             self.statements.drop_unnamed();

@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, OnceLock};
 
 use steppe_catalog::{Catalog, RelKind, Relation};
-use steppe_exec::CompiledStmt;
+use steppe_exec::{CompiledStmt, SessionServices};
 use steppe_sql::ast;
 use steppe_sql::bind::{self, BindContext, Params};
 use steppe_sql::parser::literals::LiftedLiteral;
@@ -285,6 +285,7 @@ impl Session {
             planner: &self.live.planner,
             older: self.names_older.and(self.xact.snapshot_catalog.as_deref()),
             database: &self.core.server.database,
+            interrupts: &|| self.core.check_interrupts(),
         };
         // What follows is not the time of a run that began before.
         self.begun = None;
@@ -321,6 +322,8 @@ pub(crate) struct Planning<'a> {
     pub older: Option<&'a Catalog>,
     /// Where the tables are.
     pub database: &'a Database,
+    /// Asked now and then.
+    pub interrupts: &'a dyn Fn() -> Result<()>,
 }
 
 /// Binds, plans and compiles a statement.
@@ -330,13 +333,13 @@ pub(crate) fn compile(
     source: &Arc<str>,
     params: Params,
 ) -> Result<CompiledStmt> {
-    let Planning { names, io, planner: settings, older, database } = *planning;
+    let Planning { names, io, planner: settings, older, database, interrupts } = *planning;
     let catalog = &names.catalog;
     let context = BindContext { catalog, search_path: &names.path, io, source };
     let mut bound = bind::bind_query(&context, statement, params)?;
     steppe_exec::fold_conditions(&mut bound.query, catalog);
     let sizes = &Sizes(database);
-    let context = PlannerContext { catalog, older, settings, sizes, io };
+    let context = PlannerContext { catalog, older, settings, sizes, io, interrupts };
     let planned = Arc::new(planner::plan(&context, bound)?);
     CompiledStmt::compile(planned, catalog, database)
 }

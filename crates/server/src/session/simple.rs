@@ -16,6 +16,7 @@ use super::tag::CommandTag;
 use super::utility::Outcome;
 use super::xact::{ends_failed_block, failed_block};
 use crate::settings::live::LoggedStatements;
+use crate::workers;
 
 /// The statements of a Query message that are still to be run.
 pub(super) struct SimpleQuery {
@@ -31,6 +32,7 @@ impl Session {
         self.begin_message();
         self.has_begun = false;
         self.set_running(text);
+        workers::hand_over_if_large(text);
         self.statements.drop_unnamed();
         self.portals.remove("", &mut self.xact);
         if !self.xact.is_failed()

@@ -26,6 +26,10 @@ use super::Session;
 use super::tag::CommandTag;
 use crate::activity::SessionCounts;
 use crate::settings::{Action, Isolation};
+use crate::workers;
+
+/// A rollback that writes more of the log hands the worker's other sessions over first.
+const ROLLBACK_BYTES_MAX: u64 = 128 * 1024;
 
 /// Where a session is with regard to transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -282,6 +286,9 @@ impl Session {
         match self.xact.txn.take() {
             Some(txn) => {
                 SessionCounts::add(&self.control.activity.counts.rollbacks, 1);
+                if txn.rollback_bytes() > ROLLBACK_BYTES_MAX {
+                    workers::hand_over();
+                }
                 txn.rollback()
             }
             None => Ok(()),

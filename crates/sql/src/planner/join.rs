@@ -408,7 +408,7 @@ impl Planner<'_> {
         }
         let mut rels = rels;
         while rels.len() > 1 {
-            let (i, j) = self.cheapest_pair(from, &rels, pool);
+            let (i, j) = self.cheapest_pair(from, &rels, pool)?;
             let right = rels.swap_remove(j);
             let left = rels.swap_remove(i);
             let rtes = left.rtes.union(&right.rtes);
@@ -419,13 +419,20 @@ impl Planner<'_> {
     }
 
     /// The pair with the fewest joined rows, connected ones first.
-    fn cheapest_pair(&self, from: &FromContext<'_>, rels: &[Rel], pool: &[Expr]) -> (usize, usize) {
+    fn cheapest_pair(
+        &self,
+        from: &FromContext<'_>,
+        rels: &[Rel],
+        pool: &[Expr],
+    ) -> Result<(usize, usize)> {
+        let conditions: Vec<(RteSet, &Expr)> = pool.iter().map(|c| (rtes_of(c), c)).collect();
         let mut best = (0, 1, f64::INFINITY);
         for i in 0..rels.len() {
+            (self.ctx.interrupts)()?;
             for j in i + 1..rels.len() {
                 let rtes = rels[i].rtes.union(&rels[j].rtes);
-                let on: Vec<Expr> =
-                    pool.iter().filter(|c| rtes_of(c).is_subset(&rtes)).cloned().collect();
+                let here = conditions.iter().filter(|(of, _)| of.is_subset(&rtes));
+                let on: Vec<Expr> = here.map(|(_, c)| (*c).clone()).collect();
                 let rows = rels[i].plan.cost.rows * rels[j].plan.cost.rows;
                 let penalty = if on.is_empty() { 1e12 } else { 0.0 };
                 let joined = rows * from.estimator(self).selectivity(&on) + penalty;
@@ -434,7 +441,7 @@ impl Planner<'_> {
                 }
             }
         }
-        (best.0, best.1)
+        Ok((best.0, best.1))
     }
 
     /// Selinger's algorithm over subsets of units; cross products only where nothing connects.
@@ -452,6 +459,7 @@ impl Planner<'_> {
             rels.into_iter().enumerate().map(|(i, r)| (1u32 << i, r)).collect();
         for size in 2..=count as u32 {
             for set in (1..=full).filter(|s| s.count_ones() == size) {
+                (self.ctx.interrupts)()?;
                 self.best_split(from, set, &conditions, &mut best)?;
             }
         }

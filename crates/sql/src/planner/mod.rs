@@ -126,6 +126,8 @@ pub struct PlannerContext<'a> {
     pub older: Option<&'a Catalog>,
     /// Binds stored expressions (checks, index expressions).
     pub io: &'a steppe_types::io::IoContext,
+    /// Asked now and then while the order of joins is looked for: an error (57014) ends it.
+    pub interrupts: &'a dyn Fn() -> steppe_types::Result<()>,
 }
 
 impl PlannerContext<'_> {

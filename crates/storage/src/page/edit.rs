@@ -216,7 +216,7 @@ pub(crate) fn splice(
     replace(page, index, &value);
 }
 
-/// Rewrites the page without garbage.
+/// Rewrites the page without garbage. Its prefix stays: suffixes to be inserted are without it.
 fn compact(page: &mut PageMut<'_>) {
     let (header, lower, upper) = parts(**page);
     let header = NodeHeader { lower: &lower, upper: upper.as_deref(), ..header };
@@ -224,6 +224,7 @@ fn compact(page: &mut PageMut<'_>) {
     let lsn = super::lsn(**page);
     let mut fresh = PageBuf::zeroed();
     init(&mut fresh.page_mut(), header);
+    fresh.page_mut().put_u16(PREFIX_LEN, page.u16_at(PREFIX_LEN));
     append_range(&mut fresh.page_mut(), **page, 0..node::slot_count(**page));
     page.copy_from(&fresh);
     page.put_u16(LAST_INSERT, last_insert);
@@ -340,14 +341,15 @@ pub(crate) fn truncate(page: &mut PageMut<'_>, at: usize, upper: &[u8]) {
     super::set_lsn(page, lsn);
 }
 
-/// Gives the node another upper fence where its entries are; false if that takes writing it
-/// anew, since its keys would have another prefix or there is no room where it is needed.
+/// Gives the node another upper fence and leaves its entries as they are; false if there is no
+/// room where it is needed. Its keys may share more now than the prefix that they are without,
+/// until they are written to another page.
 fn move_upper_fence(page: &mut PageMut<'_>, upper: &[u8]) -> bool {
     let Some((old_offset, old_len)) = node::upper_fence(**page) else { return false };
     let lower = node::lower_fence(**page);
     let prefix_len = common_prefix(page.bytes(lower.0, lower.1), upper);
     let (old_cost, new_cost) = (node::fence_cost(old_len), node::fence_cost(upper.len()));
-    if prefix_len != node::prefix_len(**page) {
+    if prefix_len < node::prefix_len(**page) {
         return false;
     }
     let offset = if new_cost <= old_cost {
