@@ -9,7 +9,7 @@ CRASH_SEEDS ?= 2000
 binaries := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format bench crash kill9 golden differential ddl-load set-up-build set-up-test
+.PHONY: help run test lint format bench crash kill9 histories golden differential ddl-load set-up-build set-up-test
 
 help: ## This list
 	@echo 'make COMMAND, where COMMAND is'
@@ -47,6 +47,10 @@ endif
 kill9: set-up-build ## kill -9 under load, CYCLES=n times or CYCLES=endless, against a ledger
 	cargo build --bin steppe --bin kill9
 	$(binaries)/debug/kill9 --server $(binaries)/debug/steppe --cycles $(CYCLES) $(ARGS)
+
+histories: set-up-build ## Anomalies at each isolation level, across kill -9 (ARGS="--rounds N|endless --seed N")
+	cargo build --bin steppe --bin histories
+	$(binaries)/debug/histories --server $(binaries)/debug/steppe $(ARGS)
 
 golden: set-up-test ## SQL files against their expected output (FILES="a b"); UPDATE=1 asks PostgreSQL anew
 ifdef UPDATE

@@ -47,7 +47,8 @@ step "unit and property tests" cargo test --workspace
 step "crash simulation" crash_simulation
 # The tester itself: with a bug planted in the engine, the simulation must fail.
 step "planted bugs are caught" cargo test -p steppe-txn --features planted-bugs --test crash planted
-step "binaries" cargo build --bin steppe --bin golden --bin differential --bin ddl_load --bin kill9
+step "binaries" cargo build --bin steppe --bin golden --bin differential --bin ddl_load --bin kill9 \
+    --bin histories
 step "golden: Steppe" "$binaries/golden" --server "$binaries/steppe"
 step "golden: PostgreSQL 15" "$binaries/golden" --postgres /usr/lib/postgresql/15/bin
 step "random statements: PostgreSQL 15" "$binaries/differential" --server "$binaries/steppe" \
@@ -56,6 +57,7 @@ step "random partitions: PostgreSQL 15" "$binaries/differential" --server "$bina
     --postgres /usr/lib/postgresql/15/bin --of partitions --seed "${STEPPE_SEED:-1}" --statements 3600
 step "DDL under load" "$binaries/ddl_load" --server "$binaries/steppe" --seconds 10
 step "kill -9, $cycles cycles" "$binaries/kill9" --server "$binaries/steppe" --cycles "$cycles"
+step "histories" "$binaries/histories" --server "$binaries/steppe" --rounds 2
 
 printf '\n== summary\n'
 printf '%s\n' "${summary[@]}"

@@ -8,6 +8,7 @@
 //! - [`command_line`]: what the binaries of this crate are told.
 //! - [`golden`]: SQL files whose expected output PostgreSQL wrote.
 //! - [`sessions`]: scripts that several sessions run in turn.
+//! - [`histories`]: is there an anomaly that an isolation level does not allow?
 //! - [`kill9`] and [`ledger`]: what clients were promised must survive `kill -9`.
 //!
 //! No engine code is reachable from here: a server is a binary and an address.
@@ -17,6 +18,7 @@ pub mod command_line;
 pub mod ddl_load;
 pub mod differential;
 pub mod golden;
+pub mod histories;
 pub mod kill9;
 mod leaves;
 pub mod ledger;

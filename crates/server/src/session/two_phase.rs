@@ -18,6 +18,7 @@ use steppe_types::{Datum, Error, Result, SqlState};
 
 use super::Session;
 use super::tag::CommandTag;
+use crate::activity::SessionCounts;
 use crate::server::{Phase, Server};
 use crate::services::now_micros;
 
@@ -138,6 +139,8 @@ impl Session {
             let held = server.database.hold_prepared(gid)?;
             if commit { commit_prepared(&server, held) } else { held.rollback() }
         })?;
+        let counts = &self.control.activity.counts;
+        SessionCounts::add(if commit { &counts.commits } else { &counts.rollbacks }, 1);
         self.core.flush_to.fetch_max(wait.lsn.0, Ordering::AcqRel);
         Ok(CommandTag::Plain(command))
     }
