@@ -51,6 +51,8 @@ macro_rules! counters {
         }
 
         impl Accesses {
+            const NONE: Accesses = Accesses { $($name: 0,)* last_scan: 0 };
+
             /// These and others.
             pub fn add(&mut self, other: &Accesses) {
                 $(self.$name = self.$name.wrapping_add(other.$name);)*
@@ -100,6 +102,8 @@ struct Slots {
 type Shard = Mutex<Option<HashMap<Oid, Accesses>>>;
 
 static SHARDS: [Shard; SHARDS_COUNT] = [const { Mutex::new(None) }; SHARDS_COUNT];
+/// Relations that are forgotten.
+static GONE: Mutex<Accesses> = Mutex::new(Accesses::NONE);
 static THREADS: Mutex<Vec<&'static Slots>> = Mutex::new(Vec::new());
 /// Slots of threads that have ended, for the next ones.
 static FREE: Mutex<Vec<&'static Slots>> = Mutex::new(Vec::new());
@@ -238,6 +242,13 @@ pub fn totals() -> HashMap<Oid, Accesses> {
     all
 }
 
+/// Accesses to all relations, those included that are gone.
+pub fn sum() -> Accesses {
+    let mut sum = *GONE.lock();
+    totals().values().for_each(|accesses| sum.add(accesses));
+    sum
+}
+
 /// What VACUUM and ANALYZE have done to a table.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Maintenance {
@@ -315,7 +326,13 @@ pub fn forget_all_but(exists: impl Fn(Oid) -> bool) {
     }
     for shard in &SHARDS {
         if let Some(counts) = &mut *shard.lock() {
-            counts.retain(|relation, _| exists(*relation));
+            counts.retain(|relation, accesses| {
+                let stays = exists(*relation);
+                if !stays {
+                    GONE.lock().add(accesses);
+                }
+                stays
+            });
         }
     }
 }

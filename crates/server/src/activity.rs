@@ -8,8 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use steppe_wire::TransactionStatus;
 
-use crate::services::now_micros;
-
 /// pg_stat_activity.state
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
@@ -114,13 +112,12 @@ impl Activity {
     }
 
     /// All that was asked is answered.
-    pub(crate) fn set_idle(&self, status: TransactionStatus) {
+    pub(crate) fn set_idle(&self, status: TransactionStatus, now: i64) {
         let state = match status {
             TransactionStatus::Idle => State::Idle,
             TransactionStatus::InTransaction => State::IdleInTransaction,
             TransactionStatus::Failed => State::IdleInFailedTransaction,
         };
-        let now = now_micros();
         let since = self.active_since.load(Ordering::Relaxed);
         if since != 0 {
             SessionCounts::add(&self.counts.active, (now - since).max(0) as u64);

@@ -4,8 +4,9 @@
 //! runs within a utility statement (the query of CREATE TABLE AS, a cursor's rows) is that
 //! statement's; EXECUTE and PREPARE count as the statement prepared.
 //!
-//! A run costs one reading of the clock: it began when its message did, unless something else
-//! was done before (a plan was made, another statement ran).
+//! Time costs a run no reading of the clock of its own. It began when its message did, unless
+//! something else was done before (a plan was made, another statement ran); it has ended when the
+//! clock is read next: for the next message, or when the answer is sent.
 
 use std::sync::Arc;
 
@@ -21,24 +22,34 @@ use super::sink::ResultFormats;
 use super::tag::CommandTag;
 use super::utility::Outcome;
 use crate::services::now_nanos;
-use crate::statements::{Run, Statement, Temporary};
+use crate::statements::{Place, Run, Statement, Temporary};
 
 /// Texts whose statements are kept at hand.
-const TEXTS_MAX: usize = 32;
+const TEXTS_MAX: usize = 16;
 /// Longer ones are looked up anew each time.
 const TEXT_BYTES_MAX: usize = 256;
 
-/// Utility statements of a session.
+/// A run that has ended.
+struct Unfinished {
+    place: Place,
+    /// Nanoseconds since the Unix epoch.
+    begun: u64,
+    run: Run,
+}
+
+/// What is being counted of a session.
 #[derive(Default)]
-pub(super) struct Utilities {
+pub(super) struct Counting {
     by_text: HashMap<Box<str>, Arc<Statement>, foldhash::fast::RandomState>,
+    /// What has run last, until it is known when it ended.
+    unfinished: Option<Unfinished>,
     /// How many are under way: what runs within them is theirs.
     depth: u32,
     /// A COPY FROM STDIN that waits for its data, and when it began.
     copy: Option<(Arc<Statement>, u64)>,
 }
 
-impl Utilities {
+impl Counting {
     /// What was under way has failed.
     pub(super) fn forget_running(&mut self) {
         self.depth = 0;
@@ -58,32 +69,51 @@ impl Session {
     /// Whether plans that run now are counted.
     #[inline]
     pub(super) fn counts_plans(&self) -> bool {
-        self.live.tracks_statements && self.utilities.depth == 0
+        self.live.tracks_statements && self.counting.depth == 0
     }
 
     /// When what runs now began: nanoseconds since the Unix epoch.
     #[inline]
     pub(super) fn run_begins(&mut self) -> u64 {
-        self.begun.take().unwrap_or_else(now_nanos)
+        match self.begun.take() {
+            Some(begun) => begun,
+            None => self.read_clock(),
+        }
     }
 
-    fn milliseconds_since(begun: u64) -> f64 {
-        now_nanos().saturating_sub(begun) as f64 / 1e6
+    /// Nanoseconds since the Unix epoch. What has run last has ended by now.
+    #[inline]
+    pub(super) fn read_clock(&mut self) -> u64 {
+        let now = now_nanos();
+        if let Some(Unfinished { place, begun, mut run }) = self.counting.unfinished.take() {
+            run.milliseconds = now.saturating_sub(begun) as f64 / 1e6;
+            self.control.tally.count(place, &run);
+        }
+        now
+    }
+
+    /// The answer is about to be sent: if something has run, that is its end.
+    #[inline]
+    pub(super) fn finish_run(&mut self) {
+        if self.counting.unfinished.is_some() {
+            self.answered_at = Some(self.read_clock());
+        }
     }
 
     /// A plan has run, to its end or not: its first run is a call.
     #[inline]
-    pub(super) fn count_plan(&self, portal: &mut PlanPortal, begun: u64) {
+    pub(super) fn count_plan(&mut self, portal: &mut PlanPortal, begun: u64) {
         let statements = &self.core.server.statements;
         let before = portal.counted_rows.replace(portal.handed_rows);
         let run = Run {
-            milliseconds: Session::milliseconds_since(begun),
+            milliseconds: 0.0,
             goes_on: before.is_some(),
             rows: portal.handed_rows.saturating_sub(before.unwrap_or(0)),
             usage: std::mem::take(&mut portal.spent),
             temp: std::mem::take(&mut portal.spilled),
         };
-        self.control.tally.count(statements, portal.plan.statement(statements), &run);
+        let place = self.control.tally.place(statements, portal.plan.statement(statements));
+        self.counting.unfinished = Some(Unfinished { place, begun, run });
     }
 
     /// Runs a statement that has no plan, and counts that.
@@ -94,7 +124,7 @@ impl Session {
         formats: &ResultFormats,
         describe: bool,
     ) -> Result<Outcome> {
-        let is_counted = self.live.tracks_utility && self.utilities.depth == 0;
+        let is_counted = self.live.tracks_utility && self.counting.depth == 0;
         match &**syntax {
             // The plans that they run count themselves.
             Syntax::Execute(_) | Syntax::Prepare(_) => {
@@ -107,10 +137,10 @@ impl Session {
         if let Some(statement) = &statement {
             self.control.activity.set_query_id(statement.id);
         }
-        self.utilities.depth += 1;
+        self.counting.depth += 1;
         let (before, thread) = (Usage::now(), std::thread::current().id());
         let outcome = self.utility_uncounted(syntax, source, formats, describe).await;
-        self.utilities.depth -= 1;
+        self.counting.depth -= 1;
         let outcome = outcome?;
         let Some(statement) = statement else { return Ok(outcome) };
         match &outcome {
@@ -120,32 +150,33 @@ impl Session {
                 let usage = if stayed { Usage::now() - before } else { Usage::default() };
                 self.count_utility(&statement, begun, rows_of(tag), usage);
             }
-            Outcome::CopyIn(_) => self.utilities.copy = Some((statement, begun)),
+            Outcome::CopyIn(_) => self.counting.copy = Some((statement, begun)),
         }
         Ok(outcome)
     }
 
-    fn count_utility(&self, statement: &Arc<Statement>, begun: u64, rows: u64, usage: Usage) {
-        let milliseconds = Session::milliseconds_since(begun);
-        let run = Run { milliseconds, goes_on: false, rows, usage, temp: Temporary::default() };
-        self.control.tally.count(&self.core.server.statements, statement, &run);
+    fn count_utility(&mut self, statement: &Arc<Statement>, begun: u64, rows: u64, usage: Usage) {
+        let run =
+            Run { milliseconds: 0.0, goes_on: false, rows, usage, temp: Temporary::default() };
+        let place = self.control.tally.place(&self.core.server.statements, statement);
+        self.counting.unfinished = Some(Unfinished { place, begun, run });
     }
 
     /// A COPY FROM STDIN has ended.
     pub(super) fn count_copy_in(&mut self, rows: u64) {
-        if let Some((statement, begun)) = self.utilities.copy.take() {
+        if let Some((statement, begun)) = self.counting.copy.take() {
             self.count_utility(&statement, begun, rows, Usage::default());
         }
     }
 
     fn utility_statement(&mut self, source: &Arc<str>) -> Arc<Statement> {
         let text = self.own_text(source);
-        if let Some(known) = self.utilities.by_text.get(&*text) {
+        if let Some(known) = self.counting.by_text.get(&*text) {
             return Arc::clone(known);
         }
         let statement = self.core.server.statements.statement(&text, Parameters::Own, []);
         if text.len() <= TEXT_BYTES_MAX {
-            let known = &mut self.utilities.by_text;
+            let known = &mut self.counting.by_text;
             if known.len() >= TEXTS_MAX {
                 known.clear();
             }

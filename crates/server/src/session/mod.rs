@@ -73,7 +73,7 @@ use crate::system_views::SessionEnd;
 use crate::workers;
 
 use copy_in::CopyIn;
-use counting::Utilities;
+use counting::Counting;
 use portal::{Portals, Statements};
 use statement_log::StatementClock;
 use xact::Xact;
@@ -119,8 +119,10 @@ pub(crate) struct Session {
     begun: Option<u64>,
     /// Where the running statement is in its source, if that has several.
     own_range: Option<Range<usize>>,
-    /// What counts utility statements, and the one under way.
-    utilities: Utilities,
+    /// What is being counted.
+    counting: Counting,
+    /// When the answer was sent, if nothing was waited for since: nanoseconds since the Unix epoch.
+    answered_at: Option<u64>,
     /// The statement that the log is told about.
     statement_clock: Option<StatementClock>,
     /// Which of the server's settings the session's are based on.
@@ -173,7 +175,8 @@ impl Session {
             end: SessionEnd::Normal,
             begun: None,
             own_range: None,
-            utilities: Utilities::default(),
+            counting: Counting::default(),
+            answered_at: None,
             statement_clock: None,
             server_generation,
         }
@@ -288,7 +291,8 @@ impl Session {
                 *input = BytesMut::new();
             }
             self.send().await?;
-            self.control.activity.set_idle(self.xact.status());
+            let now = self.answered_at.take().unwrap_or_else(now_nanos);
+            self.control.activity.set_idle(self.xact.status(), micros_of(now));
             if !self.receive(input).await? {
                 self.end = SessionEnd::Abandoned;
                 return Ok(());
@@ -353,16 +357,18 @@ impl Session {
         if self.out.is_empty() {
             return Ok(());
         }
+        self.finish_run();
         self.wait_durable().await?;
         let (shared, control) = (self.core.handle.shared(), &self.control);
         let Some(stream) = &mut self.stream else { return Ok(()) };
-        let (out, mut sent) = (&self.out, 0);
+        let (out, mut sent, mut waited) = (&self.out, 0, false);
         let written = poll_fn(|cx| {
             while sent < out.len() {
                 match stream.poll_write(cx, &out[sent..]) {
                     Poll::Ready(Ok(n)) if n > 0 => sent += n,
                     Poll::Ready(_) => return Poll::Ready(Err(connection_lost())),
                     Poll::Pending => {
+                        waited = true;
                         control.activity.set_wait(Some(Wait::ClientWrite));
                         // A client that does not read cannot keep the server from stopping.
                         control.register(cx.waker());
@@ -384,6 +390,9 @@ impl Session {
         let written = written.await;
         control.activity.set_wait(None);
         written?;
+        if waited {
+            self.answered_at = None;
+        }
         self.out.clear();
         if self.out.capacity() > KEEP_BYTES {
             self.out = Vec::new();
@@ -399,10 +408,11 @@ impl Session {
         }
         let flush_to = self.core.flush_to.load(Ordering::Acquire);
         let lsn = self.core.handle.observed_lsn().max(Lsn(flush_to));
-        let wal = self.server().database.wal();
+        let wal = self.core.server.database.wal();
         if wal.is_durable(lsn) {
             return Ok(());
         }
+        self.answered_at = None;
         self.control.activity.set_wait(Some(Wait::LogFlush));
         workers::others_first(|| wal.is_durable(lsn)).await;
         let flushed = match wal.try_flush(lsn, workers::longest_sync()) {
@@ -486,7 +496,7 @@ impl Session {
         }
         log::session_error(self.core.handle.pid(), &error, &self.control.activity.query());
         self.statement_clock = None;
-        self.utilities.forget_running();
+        self.counting.forget_running();
         self.has_begun = false;
         self.stop_timer();
         self.put_notices();
@@ -570,7 +580,7 @@ impl Session {
             shared.clear_statement_interrupts();
         }
         self.own_range = None;
-        let now = now_nanos();
+        let now = self.read_clock();
         self.begun = Some(now);
         self.env.statement_timestamp = micros_of(now);
         if self.server().settings.generation() != self.server_generation {
@@ -633,6 +643,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         // The transaction rolls back by itself; until then its locks are held.
         self.close_transaction();
+        self.read_clock();
         self.control.tally.hand_over();
         let since = self.core.server.backends.started(self.core.identity.pid);
         let lasted = since.map_or(0, |since| micros_of(now_nanos()) - since);

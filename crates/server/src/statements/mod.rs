@@ -33,7 +33,7 @@ use steppe_sql::parser::normalize::{Parameters, normalize};
 use steppe_types::Oid;
 
 pub(crate) use counts::{Counts, Run, Temporary};
-pub(crate) use tally::Tally;
+pub(crate) use tally::{Place, Tally};
 
 use crate::services::now_micros;
 
@@ -247,6 +247,10 @@ mod tests {
         Run { milliseconds, rows: 1, ..Run::default() }
     }
 
+    fn count(tally: &Tally, statements: &Statements, statement: &Arc<Statement>, ms: f64) {
+        tally.count(tally.place(statements, statement), &run(ms));
+    }
+
     fn calls(statements: &Statements, tallies: &[&Tally]) -> Vec<(String, u64)> {
         let rows = statements.rows(|f| tallies.iter().for_each(|tally| f(tally)));
         rows.into_iter().map(|row| (row.statement.text.to_string(), row.counts.calls)).collect()
@@ -258,8 +262,8 @@ mod tests {
         let of = |sql: &str| statements.statement(sql, Parameters::Own, []);
         let (one, two) = (Tally::default(), Tally::default());
         for i in 0..100 {
-            one.count(&statements, &of(&format!("select {i}")), &run(1.0));
-            two.count(&statements, &of(&format!("select {i} from t{}", i % 50)), &run(2.0));
+            count(&one, &statements, &of(&format!("select {i}")), 1.0);
+            count(&two, &statements, &of(&format!("select {i} from t{}", i % 50)), 2.0);
         }
         let seen = calls(&statements, &[&one, &two]);
         assert_eq!(seen.len(), 51);
@@ -275,23 +279,23 @@ mod tests {
         let statements = Statements::new(100);
         let tally = Tally::default();
         let statement = statements.statement("select 1", Parameters::Own, []);
-        tally.count(&statements, &statement, &run(1.0));
+        count(&tally, &statements, &statement, 1.0);
         statements.reset(None, false);
         assert!(calls(&statements, &[&tally]).is_empty());
         tally.hand_over();
         assert!(calls(&statements, &[&tally]).is_empty());
         // A plan still has the statement: it is listed again, from the beginning.
-        tally.count(&statements, &statement, &run(3.0));
+        count(&tally, &statements, &statement, 3.0);
         assert_eq!(calls(&statements, &[&tally]), [("select $1".to_owned(), 1)]);
         // One made anew meanwhile counts with it.
         let again = statements.statement("SELECT 2", Parameters::Own, []);
         let other = Tally::default();
-        other.count(&statements, &again, &run(1.0));
+        count(&other, &statements, &again, 1.0);
         other.hand_over();
         statements.reset(Some(statement.id), true);
         let rows = statements.rows(|f| f(&tally));
         assert_eq!((rows[0].counts.calls, rows[0].counts.max), (2, 0.0));
-        tally.count(&statements, &statement, &run(2.0));
+        count(&tally, &statements, &statement, 2.0);
         let rows = statements.rows(|f| f(&tally));
         assert_eq!((rows[0].counts.calls, rows[0].counts.max), (3, 2.0));
     }
@@ -302,9 +306,9 @@ mod tests {
         let tally = Tally::default();
         let often = statements.statement("select often", Parameters::Own, []);
         for i in 0..1000 {
-            tally.count(&statements, &often, &run(1.0));
+            count(&tally, &statements, &often, 1.0);
             let other = statements.statement(&format!("select a{i}"), Parameters::Own, []);
-            tally.count(&statements, &other, &run(1.0));
+            count(&tally, &statements, &other, 1.0);
         }
         let seen = calls(&statements, &[&tally]);
         assert!(seen.len() <= 100 && seen.len() > 50, "{}", seen.len());

@@ -12,6 +12,10 @@ use super::{Counts, Run, Statement, Statements, Temporary};
 /// Statements that a session counts without handing over: more than a transaction of pgbench has.
 const SLOTS: usize = 8;
 
+/// A slot that is a statement's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place(usize);
+
 /// A session's slots. Only the session counts in them; anybody may look.
 #[derive(Default)]
 pub(crate) struct Tally {
@@ -188,8 +192,9 @@ impl Slots {
 }
 
 impl Tally {
-    /// Counts a run. For the session itself.
-    pub(crate) fn count(&self, statements: &Statements, statement: &Arc<Statement>, run: &Run) {
+    /// Where the runs of a statement are counted, until another's place is asked for. For the
+    /// session itself.
+    pub(crate) fn place(&self, statements: &Statements, statement: &Arc<Statement>) -> Place {
         let slots = self.slots.get_or_init(Box::default);
         let at = statement.serial as usize % SLOTS;
         let slot = &slots.slots[at];
@@ -199,7 +204,14 @@ impl Tally {
         if !is_ours {
             slots.take(at, statements, statement);
         }
-        slot.add(run);
+        Place(at)
+    }
+
+    /// Counts a run. For the session itself.
+    pub(crate) fn count(&self, place: Place, run: &Run) {
+        if let Some(slots) = self.slots.get() {
+            slots.slots[place.0].add(run);
+        }
     }
 
     /// Hands everything over. For the session itself, at its end.

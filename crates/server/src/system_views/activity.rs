@@ -30,11 +30,13 @@ fn wait_event(
 ) -> (Option<&'static str>, Option<&'static str>) {
     let locked =
         u32::try_from(pid).ok().and_then(|pid| core.server.database.locks().waited_for(pid));
-    if let Some(tag) = locked {
+    if let Some((tag, is_next)) = locked {
         return (
             Some("Lock"),
             Some(match tag {
                 LockTag::Relation(_) | LockTag::Leaves(_) => "relation",
+                // As in PostgreSQL: the next one waits for the row's owner, the others for it.
+                LockTag::Row(..) if is_next => "transactionid",
                 LockTag::Row(..) => "tuple",
                 LockTag::Transaction(_) => "transactionid",
                 LockTag::Session(_) => "virtualxid",

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
-use steppe_exec::accesses::{Accesses, forget_maintenance, totals};
+use steppe_exec::accesses::{Accesses, forget_maintenance, sum, totals};
 use steppe_storage::usage::Totals;
 use steppe_types::{Datum, Oid, Result, SqlState};
 
@@ -96,6 +96,8 @@ struct Reset {
     /// Microseconds since 2000-01-01 UTC.
     at: i64,
     relations: HashMap<Oid, Accesses>,
+    /// All of them, gone ones too.
+    tuples: Accesses,
     sessions: Sessions,
     pages: Totals,
 }
@@ -110,8 +112,8 @@ impl DatabaseStatistics {
     pub(super) fn reset(&self, core: &Core) {
         let sessions = self.all_sessions(core);
         forget_maintenance(|_| true);
-        let (relations, pages) = (totals(), by_clients());
-        *self.reset.lock() = Reset { at: now_micros(), relations, sessions, pages };
+        let (relations, tuples, pages) = (totals(), sum(), by_clients());
+        *self.reset.lock() = Reset { at: now_micros(), relations, tuples, sessions, pages };
     }
 
     /// Counts accesses to a relation from now on.
@@ -162,11 +164,9 @@ impl DatabaseStatistics {
 pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
     let statistics = &core.server.statistics.database;
     let sessions = statistics.all_sessions(core).since(&statistics.reset.lock().sessions);
-    let mut tuples = Accesses::default();
-    statistics.relations().values().for_each(|accesses| tuples.add(accesses));
-    let (at, before) = {
+    let (at, before, tuples) = {
         let reset = statistics.reset.lock();
-        (reset.at, reset.pages)
+        (reset.at, reset.pages, sum().since(&reset.tuples))
     };
     let pages = by_clients() - before;
     let backends = i32::try_from(core.server.backends.count()).unwrap_or(i32::MAX);

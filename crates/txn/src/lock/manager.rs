@@ -133,7 +133,7 @@ impl LockManager {
         self.shards.iter().map(Mutex::lock).collect()
     }
 
-    fn shard(&self, tag: &LockTag) -> MutexGuard<'_, Shard> {
+    pub(super) fn shard(&self, tag: &LockTag) -> MutexGuard<'_, Shard> {
         self.shards[shard_of(tag)].lock()
     }
 

@@ -104,8 +104,11 @@ impl LockManager {
         pids
     }
 
-    /// What a session waits for.
-    pub fn waited_for(&self, pid: u32) -> Option<LockTag> {
-        self.waiting().lock().get(&pid).map(|waiter| waiter.tag)
+    /// What a session waits for, and whether it is the next one to get it.
+    pub fn waited_for(&self, pid: u32) -> Option<(LockTag, bool)> {
+        let tag = self.waiting().lock().get(&pid)?.tag;
+        let shard = self.shard(&tag);
+        let next = shard.get(&tag).and_then(|entry| entry.waiters.front());
+        Some((tag, next.is_none_or(|waiter| waiter.pid == pid)))
     }
 }

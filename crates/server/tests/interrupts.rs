@@ -1,0 +1,158 @@
+//! Cancel and termination at every kind of wait, and the timeouts.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use support::{Raw, TestServer, query, rows, sqlstate};
+
+fn one(raw: &mut Raw, sql: &str) -> String {
+    let found = rows(&raw.query(sql));
+    let column = found.first().and_then(|row| row.first().cloned().flatten());
+    column.unwrap_or_else(|| "~".to_owned())
+}
+
+/// Until a session is at this wait.
+fn wait_for(raw: &mut Raw, pid: &str, wait: &str) {
+    let sql = format!(
+        "select wait_event_type || '/' || wait_event from pg_stat_activity where pid = {pid}"
+    );
+    let patience = Instant::now() + Duration::from_secs(20);
+    while one(raw, &sql) != wait {
+        assert!(Instant::now() < patience, "{wait}: {}", one(raw, &sql));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A statement and the wait that it comes to, while `holder` has done `held`.
+const WAITS: &[(&str, &str, &str)] = &[
+    ("update t set b = 2 where a = 1", "update t set b = 3 where a = 1", "Lock/transactionid"),
+    ("update t set b = 2 where a = 1", "update t set b = b + 1 where b > 0", "Lock/transactionid"),
+    ("lock table t", "select * from t where a = 1", "Lock/relation"),
+    ("lock table t", "insert into t values (9, 9)", "Lock/relation"),
+    ("select pg_advisory_xact_lock(7)", "select pg_advisory_lock(7)", "Lock/advisory"),
+    ("insert into t values (5, 5)", "insert into t values (5, 6)", "Lock/transactionid"),
+    ("select 1", "select pg_sleep(100)", "Timeout/PgSleep"),
+];
+
+#[test]
+fn every_wait_ends_by_a_cancel() {
+    let server = TestServer::start();
+    let (mut watcher, mut holder, mut waiter) = (server.raw(), server.raw(), server.raw());
+    watcher.query("create table t (a int primary key, b int); insert into t values (1, 1)");
+    let pid = one(&mut waiter, "select pg_backend_pid()");
+    for (held, sql, wait) in WAITS {
+        holder.query(&format!("begin; {held}"));
+        waiter.send(&query(sql));
+        wait_for(&mut watcher, &pid, wait);
+        assert_eq!(one(&mut watcher, &format!("select pg_cancel_backend({pid})")), "t", "{sql}");
+        assert_eq!(sqlstate(&waiter.until_ready()).as_deref(), Some("57014"), "{sql}");
+        holder.query("rollback");
+        assert_eq!(one(&mut waiter, "select 'lives'"), "lives", "{sql}");
+    }
+    assert_eq!(one(&mut watcher, "select count(*) from pg_locks where not granted"), "0");
+}
+
+#[test]
+fn every_wait_ends_by_termination() {
+    let server = TestServer::start();
+    let (mut watcher, mut holder) = (server.raw(), server.raw());
+    watcher.query("create table t (a int primary key, b int); insert into t values (1, 1)");
+    for (held, sql, wait) in WAITS {
+        let mut waiter = server.raw();
+        let pid = one(&mut waiter, "select pg_backend_pid()");
+        holder.query(&format!("begin; {held}"));
+        waiter.send(&query(sql));
+        wait_for(&mut watcher, &pid, wait);
+        assert_eq!(one(&mut watcher, &format!("select pg_terminate_backend({pid})")), "t");
+        let said: Vec<_> = std::iter::from_fn(|| waiter.receive()).collect();
+        assert_eq!(sqlstate(&said).as_deref(), Some("57P01"), "{sql}");
+        holder.query("rollback");
+    }
+    // One that waits for its client, in a transaction and not.
+    for sql in ["select 1", "begin; update t set b = 5"] {
+        let mut waiter = server.raw();
+        let pid = one(&mut waiter, "select pg_backend_pid()");
+        waiter.query(sql);
+        wait_for(&mut watcher, &pid, "Client/ClientRead");
+        // Nothing is there to be canceled.
+        assert_eq!(one(&mut watcher, &format!("select pg_cancel_backend({pid})")), "t");
+        assert_eq!(one(&mut waiter, "select 'lives'"), "lives");
+        assert_eq!(one(&mut watcher, &format!("select pg_terminate_backend({pid})")), "t");
+        let said: Vec<_> = std::iter::from_fn(|| waiter.receive()).collect();
+        assert_eq!(sqlstate(&said).as_deref(), Some("57P01"), "{sql}");
+    }
+    assert_eq!(one(&mut watcher, "select b from t where a = 1"), "1");
+}
+
+#[test]
+fn a_copy_that_waits_for_data_can_be_canceled() {
+    let server = TestServer::start();
+    let (mut watcher, mut copier) = (server.raw(), server.raw());
+    watcher.query("create table t (a int)");
+    let pid = one(&mut copier, "select pg_backend_pid()");
+    copier.send(&query("copy t from stdin"));
+    copier.send(&support::message(b'd', b"1\n2\n"));
+    wait_for(&mut watcher, &pid, "Client/ClientRead");
+    assert_eq!(one(&mut watcher, &format!("select pg_cancel_backend({pid})")), "t");
+    assert_eq!(sqlstate(&copier.until_ready()).as_deref(), Some("57014"));
+    assert_eq!(one(&mut copier, "select count(*) from t"), "0");
+}
+
+#[test]
+fn timeouts_have_postgresqls_codes() {
+    let server = TestServer::start();
+    let (mut holder, mut waiter) = (server.raw(), server.raw());
+    holder.query("create table t (a int primary key, b int); insert into t values (1, 1)");
+    holder.query("begin; lock table t; select pg_advisory_lock(1)");
+    for (setting, sql, code) in [
+        ("lock_timeout", "select * from t", "55P03"),
+        ("lock_timeout", "select pg_advisory_lock(1)", "55P03"),
+        ("statement_timeout", "select * from t", "57014"),
+        ("statement_timeout", "select pg_sleep(100)", "57014"),
+        ("statement_timeout", "select count(*) from generate_series(1, 1000000000000)", "57014"),
+    ] {
+        waiter.query(&format!("set {setting} = '30ms'"));
+        assert_eq!(sqlstate(&waiter.query(sql)).as_deref(), Some(code), "{setting}: {sql}");
+        waiter.query(&format!("reset {setting}"));
+        assert_eq!(one(&mut waiter, "select 1"), "1");
+    }
+    for (setting, before, sql, code) in [
+        ("transaction_timeout", "begin", "select pg_sleep(100)", "25P04"),
+        ("transaction_timeout", "begin", "", "25P04"),
+        ("idle_in_transaction_session_timeout", "begin", "", "25P03"),
+        ("idle_session_timeout", "select 1", "", "57P05"),
+    ] {
+        let mut session = server.raw();
+        session.query(&format!("set {setting} = '50ms'"));
+        session.query(before);
+        if !sql.is_empty() {
+            session.send(&query(sql));
+        }
+        let said: Vec<_> = std::iter::from_fn(|| session.receive()).collect();
+        assert_eq!(sqlstate(&said).as_deref(), Some(code), "{setting}: {before}; {sql}");
+    }
+}
+
+/// As in PostgreSQL: who is next waits for the transaction that has the row, the others for the
+/// row.
+#[test]
+fn those_behind_the_next_one_wait_for_the_row() {
+    let server = TestServer::start();
+    let (mut watcher, mut holder) = (server.raw(), server.raw());
+    let (mut next, mut behind) = (server.raw(), server.raw());
+    watcher.query("create table t (a int primary key, b int); insert into t values (1, 1)");
+    let (first, second) =
+        (one(&mut next, "select pg_backend_pid()"), one(&mut behind, "select pg_backend_pid()"));
+    holder.query("begin; update t set b = 2 where a = 1");
+    next.send(&query("update t set b = b + 10 where a = 1"));
+    wait_for(&mut watcher, &first, "Lock/transactionid");
+    behind.send(&query("update t set b = b + 100 where a = 1"));
+    wait_for(&mut watcher, &second, "Lock/tuple");
+    let blocking = format!("select pg_blocking_pids({second}) @> array[{first}]");
+    assert_eq!(one(&mut watcher, &blocking), "t");
+    holder.query("commit");
+    next.until_ready();
+    behind.until_ready();
+    assert_eq!(one(&mut watcher, "select b from t"), "112");
+}
