@@ -106,3 +106,29 @@ SET ROLE NONE;
 DISCARD PLANS;
 SET statement_timeout = 50;
 SELECT count(*) FROM generate_series(1, 100000000000) AS n;
+RESET statement_timeout;
+-- What was set for a moment.
+SHOW seed;
+SET seed = 0.5;
+SHOW seed;
+SHOW session_authorization;
+SELECT set_config('work_mem', '64kB', false);
+SELECT set_config('work_mem', NULL, false);
+SELECT set_config('my.setting', 'x', false), set_config('my.setting', NULL, false);
+-- A NULL in an array's text.
+SELECT '{null,1,"null"}'::text[], '{NULL}'::int[];
+SET array_nulls = off;
+SELECT '{null,1,"null"}'::text[];
+SELECT '{NULL}'::int[];
+RESET array_nulls;
+SELECT '{NULL}'::int[];
+-- How much may be written to temporary files.
+SET work_mem = '64kB';
+SET temp_file_limit = '1MB';
+SELECT count(*) FROM (SELECT g FROM generate_series(1, 200000) g ORDER BY g DESC) x;
+SELECT count(*) FROM (SELECT g FROM generate_series(1, 20000) g ORDER BY g DESC) x;
+RESET temp_file_limit;
+SELECT count(*) FROM (SELECT g FROM generate_series(1, 200000) g ORDER BY g DESC) x;
+SET CONSTRAINTS ALL DEFERRED;
+SELECT set_config('my.other', NULL, false), current_setting('my.other');
+SELECT set_config('nope', NULL, false);

@@ -170,6 +170,12 @@ pub struct Column {
     /// COMMENT ON COLUMN.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<Arc<str>>,
+    /// ALTER COLUMN … SET STATISTICS: how many values ANALYZE is to keep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statistics: Option<i16>,
+    /// ALTER COLUMN … SET STORAGE, where it is not the type's: pg_attribute.attstorage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<char>,
     /// From how many parents it is inherited, other than as a partition's column: see
     /// [`Relation::inherit_count`].
     #[serde(default, skip_serializing_if = "is_default")]
@@ -493,6 +499,8 @@ impl Column {
             identity: None,
             generated: false,
             comment: None,
+            statistics: None,
+            storage: None,
             inherit_count: 0,
             local: true,
         }

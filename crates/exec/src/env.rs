@@ -154,8 +154,8 @@ pub trait SessionServices: Send + Sync {
         Ok(None)
     }
 
-    /// set_config: returns the new value as shown.
-    fn set_setting(&self, name: &str, value: &str, local: bool) -> Result<String> {
+    /// set_config, `None` resets: returns the new value as shown.
+    fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<String> {
         let _ = (name, value, local);
         Err(Error::not_supported("set_config in this context"))
     }

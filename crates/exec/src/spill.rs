@@ -35,17 +35,57 @@ pub fn transferred() -> (u64, u64) {
     (READ.get(), WRITTEN.get())
 }
 
+/// What one session's spill files take together, and may take.
+#[derive(Default)]
+struct Quota {
+    used: AtomicU64,
+    /// In kilobytes, as the setting is; 0: any number, `n + 1`: at most `n`.
+    limit: AtomicU64,
+}
+
+impl Quota {
+    /// 53400 if so many bytes more would be too many. A session writes from one thread at a time.
+    fn take(&self, bytes: u64) -> Result<()> {
+        let used = self.used.load(Ordering::Relaxed) + bytes;
+        if let Some(limit) = self.limit.load(Ordering::Relaxed).checked_sub(1)
+            && used > limit.saturating_mul(1024)
+        {
+            let message = format!("temporary file size exceeds \"temp_file_limit\" ({limit}kB)");
+            return Err(Error::new(SqlState::CONFIGURATION_LIMIT_EXCEEDED, message));
+        }
+        self.used.store(used, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
 /// Where spill files go.
 pub struct TempSpace {
     vfs: Arc<dyn Vfs>,
     directory: PathBuf,
-    next_file: AtomicU64,
+    next_file: Arc<AtomicU64>,
+    quota: Arc<Quota>,
 }
 
 impl TempSpace {
     /// Spill files are made in `directory`, which must exist.
     pub fn new(vfs: Arc<dyn Vfs>, directory: impl Into<PathBuf>) -> TempSpace {
-        TempSpace { vfs, directory: directory.into(), next_file: AtomicU64::new(0) }
+        let (next_file, quota) = (Arc::default(), Arc::default());
+        TempSpace { vfs, directory: directory.into(), next_file, quota }
+    }
+
+    /// The same place for one session, whose files are counted by themselves.
+    pub fn for_session(&self) -> TempSpace {
+        TempSpace {
+            vfs: Arc::clone(&self.vfs),
+            directory: self.directory.clone(),
+            next_file: Arc::clone(&self.next_file),
+            quota: Arc::default(),
+        }
+    }
+
+    /// temp_file_limit, in kilobytes; `None`: no limit.
+    pub fn set_limit(&self, kilobytes: Option<u64>) {
+        self.quota.limit.store(kilobytes.map_or(0, |limit| limit + 1), Ordering::Relaxed);
     }
 
     /// How many files were made so far.
@@ -59,7 +99,7 @@ impl TempSpace {
         let path = self.directory.join(format!("spill.{}.{number}", std::process::id()));
         let file = self.vfs.open(&path, OpenMode::TRUNCATE).map_err(io_error)?;
         self.vfs.remove(&path).map_err(io_error)?;
-        Ok(SpillFile { file, flushed: 0, buffer: Vec::new() })
+        Ok(SpillFile { file, flushed: 0, buffer: Vec::new(), quota: Arc::clone(&self.quota) })
     }
 }
 
@@ -73,6 +113,13 @@ pub(crate) struct SpillFile {
     file: Arc<dyn File>,
     flushed: u64,
     buffer: Vec<u8>,
+    quota: Arc<Quota>,
+}
+
+impl Drop for SpillFile {
+    fn drop(&mut self) {
+        self.quota.used.fetch_sub(self.flushed, Ordering::Relaxed);
+    }
 }
 
 impl SpillFile {
@@ -99,8 +146,10 @@ impl SpillFile {
     /// Hands buffered bytes to the file.
     pub(crate) fn flush(&mut self) -> Result<()> {
         if !self.buffer.is_empty() {
-            self.file.write_at(&self.buffer, self.flushed).map_err(io_error)?;
+            self.quota.take(self.buffer.len() as u64)?;
+            let offset = self.flushed;
             self.flushed += self.buffer.len() as u64;
+            self.file.write_at(&self.buffer, offset).map_err(io_error)?;
             WRITTEN.with(|bytes| bytes.set(bytes.get() + self.buffer.len() as u64));
             self.buffer.clear();
         }

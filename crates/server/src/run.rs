@@ -173,6 +173,7 @@ impl Running {
             let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
             accept(&server, &workers, Listener::Tcp(listener)).await;
         });
+        self.show_addresses(config);
         let Some(dir) = &config.socket_dir else { return Ok(()) };
         let path = dir.join(format!(".s.PGSQL.{}", self.address.port()));
         // The data directory's lock says that no other server of ours is behind it;
@@ -191,6 +192,21 @@ impl Running {
             accept(&server, &workers, Listener::Unix(listener)).await;
         });
         Ok(())
+    }
+
+    /// Lets the settings say where clients connect, whatever the configuration file does.
+    fn show_addresses(&self, config: &Config) {
+        let mut settings = (*self.server.settings.current()).clone();
+        let socket_dir = config.socket_dir.as_ref().map(|dir| dir.to_string_lossy());
+        let shown = [
+            ("listen_addresses", self.address.ip().to_string()),
+            ("port", self.address.port().to_string()),
+            ("unix_socket_directories", socket_dir.unwrap_or_default().into_owned()),
+        ];
+        for (name, value) in shown {
+            set_own(&mut settings, name, &value, Source::CommandLine);
+        }
+        self.server.settings.replace(settings);
     }
 
     /// A checkpoint every checkpoint_timeout, and when max_wal_size has been written.
@@ -371,11 +387,10 @@ fn read_settings(config: &Config, data_dir: &DataDir) -> Result<ServerSettings, 
         let set = settings.set(name, value, Source::CommandLine);
         set.map_err(|error| error.message().to_owned())?;
     }
-    let directory = data_dir.path().to_string_lossy().into_owned();
-    let port = config.listen.port().max(1).to_string();
-    for (name, value) in [("data_directory", directory), ("port", port)] {
-        // The values are ours: a name that the table lacks is simply not shown.
-        let _ = settings.set(name, &value, Source::Override);
+    let configuration = data_dir.configuration_path();
+    for (name, path) in [("data_directory", data_dir.path()), ("config_file", &configuration)] {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        set_own(&mut settings, name, &path.to_string_lossy(), Source::Override);
     }
     Ok(settings)
 }
@@ -387,6 +402,11 @@ fn device(settings: &ServerSettings, data_dir: &DataDir) -> Arc<dyn Vfs> {
         Ok(0) | Err(_) => vfs,
         Ok(millis) => Arc::new(SlowSyncVfs::new(vfs, Duration::from_millis(millis))),
     }
+}
+
+/// A value that the server itself decides: a name that the table lacks is simply not shown.
+fn set_own(settings: &mut ServerSettings, name: &str, value: &str, source: Source) {
+    let _is_known = settings.set(name, value, source);
 }
 
 fn database_options(

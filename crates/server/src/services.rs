@@ -376,10 +376,18 @@ impl SessionServices for Core {
         Ok(self.settings.lock().show(name))
     }
 
-    fn set_setting(&self, name: &str, value: &str, local: bool) -> Result<String> {
+    fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<String> {
         let action = if local { Action::Local } else { Action::Set };
         let mut settings = self.settings.lock();
-        settings.set(name, value, action, self.level.load(Ordering::Relaxed), false)?;
+        let level = self.level.load(Ordering::Relaxed);
+        match value {
+            Some(value) => settings.set(name, value, action, level, false)?,
+            // A name that is set for the first time by taking its value away is one from now on.
+            None if settings.show(name).is_none() => {
+                settings.set(name, "", action, level, false)?;
+            }
+            None => settings.reset(name, action, level)?,
+        }
         Ok(settings.show(name).unwrap_or_default())
     }
 

@@ -17,7 +17,7 @@ use steppe_sql::bind::Params;
 use steppe_sql::planner::PlannerSettings;
 use steppe_txn::{IsolationLevel, LockReport, LockTag, RelationLockMode, Txn};
 use steppe_types::io::{IoContext, TypeCatalog};
-use steppe_types::{Oid, Result, SqlState};
+use steppe_types::{Datum, Oid, Result, SqlState};
 
 use crate::services::{Core, NameSpace};
 use crate::session::plan::{Planning, compile};
@@ -60,6 +60,16 @@ struct StatementNames {
 impl TypeCatalog for StatementNames {
     fn reg_input(&self, type_oid: Oid, text: &str) -> Result<Oid> {
         self.planned.reg_input(type_oid, text)
+    }
+
+    fn input(
+        &self,
+        type_oid: Oid,
+        typmod: i32,
+        text: &str,
+        context: &IoContext,
+    ) -> Option<Result<Datum>> {
+        self.planned.input(type_oid, typmod, text, context)
     }
 
     fn reg_output(&self, type_oid: Oid, value: Oid, out: &mut Vec<u8>) -> bool {

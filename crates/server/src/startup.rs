@@ -73,29 +73,34 @@ async fn begin(
     input: &mut BytesMut,
 ) -> Result<Option<Request>> {
     // One encryption request of each kind, as ProcessStartupPacket allows.
-    let mut refusals = 0;
+    let mut refused = Vec::new();
     loop {
         let step = match startup::peek(input)? {
             None => None,
-            Some((StartupPacket::SslRequest | StartupPacket::GssEncRequest, len)) => {
-                Some((None, len))
-            }
+            Some((StartupPacket::SslRequest, len)) => Some((Err(Encryption::Ssl), len)),
+            Some((StartupPacket::GssEncRequest, len)) => Some((Err(Encryption::Gss), len)),
             Some((StartupPacket::Cancel(cancel), _)) => {
                 server.backends.cancel(cancel.process_id, cancel.key);
                 return Ok(None);
             }
-            Some((StartupPacket::Startup(startup), len)) => Some((Some(request(&startup)?), len)),
+            Some((StartupPacket::Startup(startup), len)) => Some((Ok(request(&startup)?), len)),
         };
         match step {
-            Some((Some(request), len)) => {
+            Some((Ok(request), len)) => {
                 input.advance(len);
                 return Ok(Some(request));
             }
-            Some((None, len)) => {
+            Some((Err(encryption), len)) => {
                 input.advance(len);
-                refusals += 1;
-                if refusals > 2 || stream.write_all(b"N").await.is_err() {
+                if refused.contains(&encryption) {
+                    return Err(encryption.asked_twice());
+                }
+                refused.push(encryption);
+                if stream.write_all(b"N").await.is_err() {
                     return Ok(None);
+                }
+                if !input.is_empty() {
+                    return Err(encryption.not_awaited());
                 }
             }
             None => {
@@ -105,6 +110,41 @@ async fn begin(
                 }
             }
         }
+    }
+}
+
+/// What a client may ask for before it says who it is, and is refused.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Encryption {
+    Ssl,
+    Gss,
+}
+
+impl Encryption {
+    /// A second request is read as the version of the protocol, as its code is.
+    #[cold]
+    fn asked_twice(self) -> Error {
+        let minor = match self {
+            Encryption::Ssl => 5679,
+            Encryption::Gss => 5680,
+        };
+        let message =
+            format!("unsupported frontend protocol 1234.{minor}: server supports 3.0 to 3.2");
+        Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+    }
+
+    /// What came before the answer was not encrypted, whoever has sent it.
+    #[cold]
+    fn not_awaited(self) -> Error {
+        let what = match self {
+            Encryption::Ssl => "SSL",
+            Encryption::Gss => "GSSAPI encryption",
+        };
+        let message = format!("received unencrypted data after {what} request");
+        Error::new(SqlState::PROTOCOL_VIOLATION, message).detail(
+            "This could be either a client-software bug or evidence of an attempted \
+             man-in-the-middle attack.",
+        )
     }
 }
 
@@ -177,11 +217,12 @@ fn open_session(server: &Arc<Server>, stream: &Stream, request: Request) -> Resu
         return Err(fatal(SqlState::TOO_MANY_CONNECTIONS, "sorry, too many clients already"));
     }
     // From here on the session's drop takes the backend away again.
-    let identity = Identity::new(pid, request.user, request.database);
+    let identity = Identity::new(pid, Arc::clone(&request.user), request.database);
     let mut session = Session::new(Arc::clone(server), handle, control, identity);
     if server.phase() != Phase::Running {
         return Err(fatal(SqlState::CANNOT_CONNECT_NOW, "the database system is shutting down"));
     }
+    session.settings().override_value("session_authorization", &request.user);
     for (name, value) in &request.settings {
         session.settings().set(name, value, Action::Set, 0, true)?;
     }

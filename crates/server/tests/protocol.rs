@@ -20,6 +20,7 @@ fn a_connection_is_greeted() {
     let statuses: Vec<String> = greeting.iter().filter(|m| m.tag == b'S').map(text).collect();
     for expected in [
         "application_name\0test\0",
+        "session_authorization\0ann\0",
         "server_encoding\0UTF8\0",
         "integer_datetimes\0on\0",
         "standard_conforming_strings\0on\0",
@@ -31,6 +32,42 @@ fn a_connection_is_greeted() {
     let key = greeting.iter().find(|m| m.tag == b'K').unwrap();
     assert_eq!(key.body.len(), 8);
     assert_eq!(rows(&raw.query("show work_mem")), [[Some("2MB".to_owned())]]);
+}
+
+/// The codes of requests for encryption, as packets of their own.
+const SSL: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
+const GSS: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 48];
+
+#[test]
+fn encryption_is_refused_once_and_before_anything_else_is_said() {
+    let server = TestServer::start();
+    let refused = |raw: &mut Raw| {
+        let mut answer = [0];
+        std::io::Read::read_exact(&mut raw.stream, &mut answer).unwrap();
+        assert_eq!(&answer, b"N");
+    };
+    let ends = |raw: &mut Raw, sqlstate: &str, message: &str| {
+        let error = raw.receive().unwrap();
+        assert_eq!(error.field(b'C').as_deref(), Some(sqlstate));
+        assert_eq!(error.field(b'M').as_deref(), Some(message));
+        assert!(raw.receive().is_none());
+    };
+    let mut raw = server.connect();
+    raw.send(&[SSL, SSL].concat());
+    refused(&mut raw);
+    ends(&mut raw, "08P01", "received unencrypted data after SSL request");
+    let mut raw = server.connect();
+    raw.send(&[GSS, [0; 8]].concat());
+    refused(&mut raw);
+    ends(&mut raw, "08P01", "received unencrypted data after GSSAPI encryption request");
+    let mut raw = server.connect();
+    for request in [SSL, GSS] {
+        raw.send(&request);
+        refused(&mut raw);
+    }
+    raw.send(&SSL);
+    let message = "unsupported frontend protocol 1234.5679: server supports 3.0 to 3.2";
+    ends(&mut raw, "0A000", message);
 }
 
 #[test]
@@ -110,6 +147,81 @@ fn portals_suspend_and_go_on() {
     again.extend(sync());
     raw.send(&again);
     assert_eq!(sqlstate(&raw.until_ready()).as_deref(), Some("34000"));
+}
+
+#[test]
+fn a_mark_ends_text_but_not_csv() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    raw.query("create table t (a text)");
+    let mut copy = |options: &str, data: &[u8]| {
+        let mut batch = query(&format!("copy t from stdin {options}"));
+        batch.extend(message(b'd', data));
+        batch.extend(message(b'c', b""));
+        raw.send(&batch);
+        let answer = raw.until_ready();
+        (completions(&answer), sqlstate(&answer))
+    };
+    assert_eq!(copy("(format csv)", b"x\n\\.\ny\n"), (vec!["COPY 3".to_owned()], None));
+    assert_eq!(copy("", b"x\n\\.\ny\n"), (vec!["COPY 1".to_owned()], None));
+    assert_eq!(copy("", b"x\ny\\.\nz\n"), (Vec::new(), Some("22P04".to_owned())));
+}
+
+/// What an answer's CommandComplete messages say.
+fn completions(answer: &[Message]) -> Vec<String> {
+    let tags = answer.iter().filter(|message| message.tag == b'C');
+    tags.map(|tag| String::from_utf8_lossy(&tag.body[..tag.body.len() - 1]).into_owned()).collect()
+}
+
+#[test]
+fn each_execute_tells_what_it_has_done_itself() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    raw.query("create table t (a int)");
+    let mut pieces = |statement: &str, limits: &[i32]| {
+        let mut batch = parse("", statement);
+        batch.extend(bind("p", "", &[]));
+        limits.iter().for_each(|limit| batch.extend(execute("p", *limit)));
+        batch.extend(sync());
+        raw.send(&batch);
+        let answer = raw.until_ready();
+        (tags(&answer), completions(&answer), sqlstate(&answer))
+    };
+    let (seen, told, _) = pieces("select * from generate_series(1, 10) g", &[3, 3, 0, 0]);
+    assert_eq!(
+        (seen.as_str(), told),
+        ("12DDDsDDDsDDDDCCZ", vec!["SELECT 4".into(), "SELECT 0".into()])
+    );
+    let (seen, told, _) = pieces("insert into t values (1), (2), (3) returning a", &[2, 0, 0]);
+    assert_eq!(
+        (seen.as_str(), told),
+        ("12DDsDCCZ", vec!["INSERT 0 1".into(), "INSERT 0 0".into()])
+    );
+    // What gives no rows does all it has to do, and does it once.
+    let (seen, told, state) = pieces("insert into t values (4), (5)", &[1, 0]);
+    assert_eq!((seen.as_str(), told), ("12CEZ", vec!["INSERT 0 2".into()]));
+    assert_eq!(state.as_deref(), Some("55000"));
+    let (seen, told, _) =
+        pieces("explain (costs off) select * from t a, t b order by 1", &[2, 1, 0]);
+    assert!(seen.starts_with("12DDsDsD") && seen.ends_with("DCZ"), "{seen}");
+    assert_eq!(told, ["EXPLAIN"]);
+    let (seen, told, _) = pieces("show all", &[1, 2]);
+    assert_eq!((seen.as_str(), told.len()), ("12DsDDsZ", 0));
+    let (seen, _, state) = pieces("set work_mem = '4MB'", &[1, 1]);
+    assert_eq!((seen.as_str(), state.as_deref()), ("12CEZ", Some("55000")));
+}
+
+#[test]
+fn an_insert_is_done_when_its_first_rows_are_given() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    raw.query("create table t (a int)");
+    let mut batch = parse("", "insert into t values (1), (2), (3) returning a");
+    batch.extend(bind("", "", &[]));
+    batch.extend(execute("", 1));
+    batch.extend(sync());
+    assert_eq!(raw.tags(&batch), "12DsZ");
+    assert_eq!(rows(&raw.query("select count(*) from t")), [[Some("3".to_owned())]]);
 }
 
 #[test]

@@ -285,7 +285,7 @@ impl ArrayParser<'_> {
                     }
                     counts[depth - 1] += 1;
                     after_value = true;
-                    elements.push(if token == Token::Null {
+                    elements.push(if token == Token::Null && context.array_nulls {
                         Datum::Null
                     } else {
                         input(element_type, typmod, self.element_text()?, context)?

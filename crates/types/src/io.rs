@@ -54,6 +54,8 @@ pub struct IoContext {
     pub bytea_output: ByteaOutput,
     /// extra_float_digits; above 0 floats print their shortest exact digits.
     pub extra_float_digits: i32,
+    /// array_nulls: an unquoted NULL in an array's text is none.
+    pub array_nulls: bool,
     /// The catalog, where there is one.
     pub catalog: Option<Arc<dyn TypeCatalog>>,
 }
@@ -66,6 +68,7 @@ impl Default for IoContext {
             now: 0,
             bytea_output: ByteaOutput::default(),
             extra_float_digits: 1,
+            array_nulls: true,
             catalog: None,
         }
     }

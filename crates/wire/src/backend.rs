@@ -6,10 +6,10 @@
 use steppe_types::error::{ErrorFields, Severity};
 use steppe_types::{Error, Oid, Result};
 
-use crate::Format;
 use crate::message::{Message, put_str};
 use crate::row::put_int;
 use crate::startup::ProtocolVersion;
+use crate::{Format, too_many_columns};
 
 /// What ReadyForQuery says of the transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +145,7 @@ where
 {
     let mut message = Message::begin(buf, b'T');
     let count_at = message.buf.len();
-    let mut count = 0u16;
+    let mut count = 0u32;
     message.u16(0);
     for field in fields {
         count += 1;
@@ -158,6 +158,7 @@ where
             .i32(field.type_modifier)
             .i16(field.format.code());
     }
+    let count = i16::try_from(count).map_err(|_| too_many_columns(count))?;
     message.buf[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
     message.finish()
 }

@@ -83,6 +83,13 @@ impl Format {
     }
 }
 
+/// Messages count columns in 16 bits.
+#[cold]
+pub(crate) fn too_many_columns(columns: u32) -> Error {
+    let message = format!("number of columns ({columns}) exceeds limit ({})", i16::MAX);
+    Error::new(SqlState::TOO_MANY_COLUMNS, message)
+}
+
 /// 54000 as PostgreSQL's stringinfo.c words it.
 #[cold]
 pub(crate) fn too_large(have: usize, more: usize) -> Error {

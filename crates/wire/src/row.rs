@@ -4,7 +4,7 @@
 use steppe_types::Result;
 
 use crate::message::Message;
-use crate::{MAX_ALLOC_SIZE, too_large};
+use crate::{MAX_ALLOC_SIZE, too_large, too_many_columns};
 
 /// A DataRow being appended to a send buffer. Dropped unfinished (an output
 /// function failed), it takes itself back.
@@ -12,7 +12,7 @@ pub struct DataRow<'b> {
     message: Message<'b>,
     /// Where the column count goes.
     count_at: usize,
-    columns: u16,
+    columns: u32,
 }
 
 impl<'b> DataRow<'b> {
@@ -75,6 +75,7 @@ impl<'b> DataRow<'b> {
     #[inline]
     pub fn finish(self) -> Result<()> {
         let DataRow { message, count_at, columns } = self;
+        let columns = i16::try_from(columns).map_err(|_| too_many_columns(columns))?;
         message.buf[count_at..count_at + 2].copy_from_slice(&columns.to_be_bytes());
         message.finish()
     }

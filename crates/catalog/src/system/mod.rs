@@ -38,6 +38,11 @@ pub use rows::{RowsBuilder, rows};
 pub use session::{Role, SessionView, Setting, SystemContext};
 pub use shape::relations;
 
+/// How values of a type are stored that do not fit a row (pg_type.typstorage).
+pub fn type_storage(type_oid: steppe_types::Oid) -> u8 {
+    types::storage(type_oid).storage
+}
+
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub(super) fn schema_name(catalog: &Catalog, schema: Oid) -> Datum {
 /// pg_tables
 pub(super) fn pg_tables(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     let roles = roles(context);
-    for table in context.catalog.relations().filter(|r| relkind(r) == b'r') {
+    for table in context.catalog.relations().filter(|r| matches!(relkind(r), b'r' | b'p')) {
         out.row([
             ("schemaname", schema_name(context.catalog, table.schema)),
             ("tablename", Datum::Text(table.name.clone())),

@@ -1,6 +1,7 @@
 //! ALTER TABLE (tablecmds.c).
 
 use super::build::build;
+use super::column_hints;
 use super::constraint::{self, PendingConstraints};
 use super::depend;
 use super::index;
@@ -162,6 +163,8 @@ fn goes_down(command: &Command) -> bool {
             | Command::AlterColumnType { .. }
             | Command::DropNotNull(_)
             | Command::DropExpression { .. }
+            | Command::SetStatistics { .. }
+            | Command::SetStorage { .. }
     )
 }
 
@@ -384,11 +387,14 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
             table.options.retain(|(n, _)| !options.iter().any(|o| *o.name == **n));
             ctx.put(table)
         }
-        // One role owns everything in this version; statistics targets and storage hints have no
-        // effect on results.
-        Command::ChangeOwner(_) | Command::SetStatistics { .. } | Command::SetStorage { .. } => {
-            Ok(())
+        Command::SetStatistics { column, target } => {
+            column_hints::set_statistics(ctx, table, column, *target)
         }
+        Command::SetStorage { name, storage } => {
+            column_hints::set_storage(ctx, table, name, storage)
+        }
+        // One role owns everything in this version.
+        Command::ChangeOwner(_) => Ok(()),
         other => Err(Error::not_supported(format!("ALTER TABLE … {}", describe(other)))),
     }
 }
@@ -405,6 +411,10 @@ fn describe(command: &Command) -> &'static str {
         Command::Trigger { .. } => "TRIGGER",
         Command::SetTablespace(_) => "SET TABLESPACE",
         Command::ClusterOn(_) | Command::DropCluster => "CLUSTER",
+        Command::SetExpression { .. } => "ALTER COLUMN SET EXPRESSION",
+        Command::SetColumnOptions { .. } => "ALTER COLUMN SET (...)",
+        Command::ResetColumnOptions { .. } => "ALTER COLUMN RESET (...)",
+        Command::SetCompression { .. } => "ALTER COLUMN SET COMPRESSION",
         _ => "this action",
     }
 }

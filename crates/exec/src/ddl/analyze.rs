@@ -67,7 +67,19 @@ pub(crate) fn vacuum(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt) -> Result<&'st
         tables = ctx.catalog().relations().filter(wanted).cloned().collect();
     }
     for target in &stmt.relations {
-        tables.push(ctx.open_table(&target.relation, RelationLockMode::ShareUpdateExclusive)?);
+        let table = ctx.open(&target.relation, RelationLockMode::ShareUpdateExclusive)?;
+        if !matches!(table.kind, RelKind::Table | RelKind::PartitionedTable) {
+            let verb = if stmt.is_vacuum { "vacuum" } else { "analyze" };
+            ctx.warn(
+                SqlState::WARNING,
+                format!(
+                    "skipping \"{}\" --- cannot {verb} non-tables or special system tables",
+                    table.name
+                ),
+            );
+            continue;
+        }
+        tables.push(table);
         for name in &target.columns {
             if tables.last().is_some_and(|t| t.column_index(name).is_none()) {
                 return Err(Error::new(

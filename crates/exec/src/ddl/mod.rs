@@ -16,6 +16,7 @@ mod add_column;
 mod alter;
 mod analyze;
 mod build;
+mod column_hints;
 mod comment;
 mod constraint;
 mod depend;
@@ -239,6 +240,12 @@ impl DdlContext<'_> {
     /// Sends a notice.
     pub(crate) fn notice(&self, message: String) {
         self.notice_of(SqlState::SUCCESSFUL_COMPLETION, message);
+    }
+
+    /// Sends a warning.
+    pub(crate) fn warn(&self, sqlstate: SqlState, message: String) {
+        let warning = Error::new(sqlstate, message);
+        self.services.notice(warning.severity(steppe_types::error::Severity::Warning));
     }
 
     /// Sends a notice with a detail.

@@ -15,9 +15,9 @@ use steppe_sql::bind::parse_expression;
 use steppe_sql::bind::typename::{format_type, resolve_type_name};
 use steppe_sql::deparse::quote_identifier;
 use steppe_sql::expr::TypeRef;
-use steppe_types::io::TypeCatalog;
+use steppe_types::io::{IoContext, TypeCatalog};
 use steppe_types::text_io::truncate_name;
-use steppe_types::{Error, Oid, Result, SqlState, oid};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 /// A session's view of the names in one catalog version.
 #[derive(Clone)]
@@ -402,6 +402,15 @@ fn with_types(name: &str, types: impl IntoIterator<Item = Oid>) -> String {
 }
 
 impl TypeCatalog for CatalogNames {
+    /// Asked only for types that have no representation here: those that are PostgreSQL's are
+    /// named in the refusal.
+    fn input(&self, type_oid: Oid, _: i32, _: &str, _: &IoContext) -> Option<Result<Datum>> {
+        let ty = Builtins::get().ty(type_oid)?;
+        let is_pseudo = ty.category == b'P';
+        (!is_pseudo)
+            .then(|| Err(Error::not_supported(format!("type {}", format_type(type_oid, -1)))))
+    }
+
     fn reg_input(&self, type_oid: Oid, text: &str) -> Result<Oid> {
         let single = |text: &str| -> Result<String> {
             let invalid = || error(SqlState::INVALID_NAME, "invalid name syntax");

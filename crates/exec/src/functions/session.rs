@@ -268,8 +268,8 @@ fn set_config(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
         value => value.as_bool()?,
     };
     let value = match arg(args, 1)? {
-        Datum::Null => "",
-        value => value.as_text()?,
+        Datum::Null => None,
+        value => Some(&**value.as_text()?),
     };
     cx.services.set_setting(arg(args, 0)?.as_text()?, value, local).map(Datum::text)
 }

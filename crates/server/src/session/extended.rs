@@ -14,7 +14,7 @@ use steppe_wire::{Format, backend};
 use super::Session;
 use super::explain::BoundParams;
 use super::plan::{is_plannable, put_description, single};
-use super::portal::{Body, PlanPortal, Portal, PortalBody, Prepared};
+use super::portal::{Body, PlanPortal, Portal, PortalBody, Prepared, RowsLeft, UtilityRun};
 use super::run::Progress;
 use super::sink::ResultFormats;
 use super::statement_log::{level_of, level_of_command};
@@ -134,7 +134,7 @@ impl Session {
                 let formats = result_formats(&bind.result_formats, None)?;
                 let (values, bytes) = self.bind_params(bind, &prepared.declared)?;
                 let params = BoundParams { types: prepared.declared, values };
-                (PortalBody::Utility { statement, params, done: false }, bytes, formats)
+                (PortalBody::Utility { statement, params, ran: UtilityRun::NotYet }, bytes, formats)
             }
             Body::Plan(plan) => {
                 self.start_transaction()?;
@@ -278,43 +278,34 @@ impl Session {
         match &mut portal.body {
             PortalBody::Empty => backend::empty_query_response(&mut self.out),
             PortalBody::Plan(plan) => {
+                if plan.is_spent() {
+                    return Err(already_done(name));
+                }
                 self.start_transaction()?;
                 let progress = self.run_plan(plan, &portal.formats, max_rows).await?;
                 self.put_notices();
-                match (progress, &plan.done) {
+                match (progress, plan.tag()) {
                     (Progress::Done, Some(tag)) => tag.put(&mut self.out),
-                    _ => backend::portal_suspended(&mut self.out),
+                    _ => {
+                        plan.told += max_rows;
+                        backend::portal_suspended(&mut self.out);
+                    }
                 }
             }
             PortalBody::Cursor(_) => {
                 return Err(Error::not_supported("Execute of a cursor made by DECLARE"));
             }
-            PortalBody::Utility { statement, params, done } => {
-                if std::mem::replace(done, true) {
-                    return Err(already_done(name));
+            PortalBody::Utility { statement, params, ran } => match ran {
+                UtilityRun::Done => return Err(already_done(name)),
+                UtilityRun::Rows(left) => left.put(&mut self.out, max_rows),
+                UtilityRun::NotYet => {
+                    let statement = Arc::clone(statement);
+                    let formats = &portal.formats;
+                    *ran = self
+                        .execute_utility(&statement, &source, formats, params, max_rows)
+                        .await?;
                 }
-                let statement = Arc::clone(statement);
-                let outcome = match &*statement {
-                    ast::Statement::Explain(explain) => {
-                        self.start_transaction()?;
-                        self.refresh_names();
-                        let explained =
-                            self.explain(explain, &source, &portal.formats, false, params);
-                        Outcome::Tag(explained.await?)
-                    }
-                    _ => self.utility(&statement, &source, &portal.formats, false).await?,
-                };
-                match outcome {
-                    Outcome::Tag(tag) => {
-                        if matches!(&*statement, ast::Statement::Transaction(_)) {
-                            self.end_implicit()?;
-                        }
-                        self.put_notices();
-                        tag.put(&mut self.out);
-                    }
-                    Outcome::CopyIn(copy) => self.begin_copy_in(*copy, None),
-                }
-            }
+            },
         }
         self.log_end();
         self.xact.is_pipelined = self.xact.txn.is_some();
@@ -323,6 +314,46 @@ impl Session {
             self.portals.put_back(name, portal);
         }
         Ok(())
+    }
+
+    /// Runs what has no plan.
+    async fn execute_utility(
+        &mut self,
+        statement: &Arc<ast::Statement>,
+        source: &Arc<str>,
+        formats: &ResultFormats,
+        params: &BoundParams,
+        max_rows: u64,
+    ) -> Result<UtilityRun> {
+        let start = self.out.len();
+        let outcome = match &**statement {
+            ast::Statement::Explain(explain) => {
+                self.start_transaction()?;
+                self.refresh_names();
+                Outcome::Tag(self.explain(explain, source, formats, false, params).await?)
+            }
+            _ => self.utility(statement, source, formats, false).await?,
+        };
+        let tag = match outcome {
+            Outcome::Tag(tag) => tag,
+            Outcome::CopyIn(copy) => {
+                self.begin_copy_in(*copy, None);
+                return Ok(UtilityRun::Done);
+            }
+        };
+        // These put nothing but their rows there, and all at once.
+        let gives_rows =
+            matches!(&**statement, ast::Statement::Explain(_) | ast::Statement::Show(_));
+        let mut left = gives_rows.then(|| RowsLeft::take(&mut self.out, start, tag.clone()));
+        if matches!(&**statement, ast::Statement::Transaction(_)) {
+            self.end_implicit()?;
+        }
+        self.put_notices();
+        match &mut left {
+            Some(left) => left.put(&mut self.out, max_rows),
+            None => tag.put(&mut self.out),
+        }
+        Ok(left.map_or(UtilityRun::Done, UtilityRun::Rows))
     }
 
     /// Close.

@@ -137,10 +137,11 @@ impl Session {
         control: Arc<Control>,
         identity: Identity,
     ) -> Session {
-        let temp = Arc::clone(&server.temp);
+        let temp = Arc::new(server.temp.for_session());
         let server_generation = server.settings.generation();
         let core = Arc::new(Core::new(server, handle, Arc::clone(&control), identity));
         let live = Live::derive(&core.settings.lock());
+        temp.set_limit(live.temp_file_limit);
         let names = core.names();
         let env = ExecEnv {
             services: Arc::clone(&core) as Arc<dyn SessionServices>,
@@ -610,6 +611,7 @@ impl Session {
         shared.set_deadlock_timeout(self.live.deadlock_timeout);
         shared.set_lock_timeout(self.live.lock_timeout);
         self.env.work_mem_bytes = self.live.work_mem_bytes;
+        self.env.temp.set_limit(self.live.temp_file_limit);
         self.control.activity.set_application_name(&self.live.application_name);
         // The names are resolved again, and with them the I/O context is made anew.
         self.names_generation = 0;

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use steppe_exec::{Execution, LeafOfStatement};
 use steppe_sql::ast;
+use steppe_sql::query::Command;
 use steppe_storage::Usage;
 use steppe_txn::Snapshot;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
+use steppe_wire::backend;
 
 use super::cursor::Cursor;
 use super::explain::BoundParams;
@@ -179,6 +181,8 @@ pub(super) struct PlanPortal {
     pub(super) counted_rows: Option<u64>,
     /// Rows handed up so far.
     pub(super) handed_rows: u64,
+    /// Rows that were handed out by earlier Executes: the last one's tag does not count them.
+    pub(super) told: u64,
     /// RowDescription goes ahead of the rows (simple protocol).
     pub(super) describes: bool,
     /// A cursor's: it keeps its execution and snapshot at the end, to be run again.
@@ -199,9 +203,28 @@ impl PlanPortal {
             spilled: Temporary::default(),
             counted_rows: None,
             handed_rows: 0,
+            told: 0,
             describes: false,
             may_run_again: false,
         }
+    }
+
+    /// The tag of an Execute that came to the end. It counts only what this Execute has done.
+    pub(super) fn tag(&mut self) -> Option<CommandTag> {
+        let mut tag = self.done.clone()?;
+        if let CommandTag::Rows(_, rows) = &mut tag {
+            let told = std::mem::replace(&mut self.told, *rows);
+            *rows -= told.min(*rows);
+        }
+        Some(tag)
+    }
+
+    /// Whether it has run and may not be run again: one that gives rows has none left, others
+    /// would do their work twice.
+    pub(super) fn is_spent(&self) -> bool {
+        let gives_rows = !self.plan.description.is_empty()
+            || self.plan.compiled.planned().command == Command::Select;
+        self.done.is_some() && !gives_rows
     }
 
     /// Lets go of what a suspended execution holds.
@@ -213,14 +236,56 @@ impl PlanPortal {
     }
 }
 
+/// How far a portal has come whose statement has no plan.
+pub(super) enum UtilityRun {
+    /// It has not been run.
+    NotYet,
+    /// It has been run, and cannot be again.
+    Done,
+    /// It has been run, and gives its rows piece by piece.
+    Rows(RowsLeft),
+}
+
+/// Rows that a client has not asked for yet, as DataRow messages, and what follows them.
+pub(super) struct RowsLeft {
+    messages: Vec<u8>,
+    tag: CommandTag,
+}
+
+impl RowsLeft {
+    /// Takes the rows that a statement has put at the end of `out`, from `start` on.
+    pub(super) fn take(out: &mut Vec<u8>, start: usize, tag: CommandTag) -> RowsLeft {
+        RowsLeft { messages: out.split_off(start.min(out.len())), tag }
+    }
+
+    /// Gives `max_rows` rows (0: all), and the tag once there are no more.
+    pub(super) fn put(&mut self, out: &mut Vec<u8>, max_rows: u64) {
+        let (mut end, mut rows) = (0, 0);
+        while (max_rows == 0 || rows < max_rows)
+            && let Some((_, rest)) = self.messages.get(end..).and_then(<[u8]>::split_first)
+            && let Some(length) = rest.first_chunk::<4>()
+        {
+            // The length counts itself, not the type byte before it.
+            end += 1 + u32::from_be_bytes(*length) as usize;
+            rows += 1;
+        }
+        out.extend(self.messages.drain(..end.min(self.messages.len())));
+        if max_rows > 0 && rows == max_rows {
+            backend::portal_suspended(out);
+        } else {
+            self.tag.put(out);
+        }
+    }
+}
+
 /// What a portal runs.
 pub(super) enum PortalBody {
     /// Nothing.
     Empty,
     /// A plan.
     Plan(PlanPortal),
-    /// Anything else; done once it has run.
-    Utility { statement: Arc<ast::Statement>, params: BoundParams, done: bool },
+    /// Anything else.
+    Utility { statement: Arc<ast::Statement>, params: BoundParams, ran: UtilityRun },
     /// DECLARE's.
     Cursor(Cursor),
 }

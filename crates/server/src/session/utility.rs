@@ -92,7 +92,15 @@ impl Session {
     ) -> Result<CommandTag> {
         let tag = match &**statement {
             Statement::Set(set) => return self.set(set),
-            Statement::SetConstraints(_) => "SET CONSTRAINTS",
+            Statement::SetConstraints(_) => {
+                if !self.xact.in_block() {
+                    self.warn(
+                        SqlState::NO_ACTIVE_SQL_TRANSACTION,
+                        "SET CONSTRAINTS can only be used in transaction blocks",
+                    );
+                }
+                "SET CONSTRAINTS"
+            }
             Statement::Discard(target) => return self.discard(*target),
             Statement::Prepare(prepare) => {
                 self.prepare_statement(prepare, source)?;
@@ -116,6 +124,9 @@ impl Session {
             Statement::Unsupported(unsupported) => {
                 return Err(Error::not_supported(&unsupported.what)
                     .at(unsupported.location.position(source)));
+            }
+            Statement::Define(define) => {
+                return Err(Error::not_supported(format!("CREATE {}", define.kind.as_str())));
             }
             other if ddl::is_ddl(other) => return self.run_ddl(other, source),
             other => return Err(Error::not_supported(name_of(other))),
@@ -339,7 +350,10 @@ impl Session {
         if !is_plannable(&prepare.query) {
             return Err(Error::not_supported("PREPARE of this statement"));
         }
-        let types = prepare.arg_types.iter().map(|name| resolve_type_name(name).map(|ty| ty.oid));
+        let types = prepare.arg_types.iter().map(|name| {
+            let resolved = resolve_type_name(name).map(|ty| ty.oid);
+            resolved.map_err(|error| error.at(name.location.position(source)))
+        });
         let types = types.collect::<Result<Vec<Oid>>>()?;
         let statement = Arc::new((*prepare.query).clone());
         let plan = self.plan(&statement, source, Params::variable(&types), "")?;
@@ -465,6 +479,9 @@ fn name_of(statement: &Statement) -> &'static str {
         Statement::AlterEnum(_) => "ALTER TYPE",
         Statement::AlterFunction(_) => "ALTER FUNCTION",
         Statement::AlterSchema(_) => "ALTER SET SCHEMA",
+        Statement::AlterRoleSet(set) if set.role.is_none() && set.database.is_some() => {
+            "ALTER DATABASE"
+        }
         Statement::AlterRole(_) | Statement::AlterRoleSet(_) => "ALTER ROLE",
         Statement::AlterDatabase(_) => "ALTER DATABASE",
         Statement::AlterSystem(_) => "ALTER SYSTEM",

@@ -7,11 +7,22 @@ use steppe_types::{Error, Result, SqlState};
 use super::definition::{Definition, Kind};
 use super::value::{Value, invalid_value};
 
+/// Values that would change what statements mean, and do not here.
+const REFUSED: &[(&str, bool)] =
+    &[("standard_conforming_strings", false), ("transform_null_equals", true)];
+
 /// Reads a value and brings it into the form that SHOW prints. `current` is the
 /// value now, of which DateStyle may keep a half.
 pub fn check(definition: &Definition, text: &str, current: &Value) -> Result<Value> {
     if definition.kind != Kind::Text {
-        return Value::parse(definition, text);
+        let value = Value::parse(definition, text)?;
+        let refused =
+            REFUSED.iter().any(|(name, of)| *name == definition.name && value == Value::Bool(*of));
+        if refused {
+            let shown = value.show(definition);
+            return Err(Error::not_supported(format!("{} = {shown}", definition.name)));
+        }
+        return Ok(value);
     }
     let canonical = match definition.name {
         "client_encoding" => client_encoding(text)?,

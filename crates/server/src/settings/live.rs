@@ -120,6 +120,8 @@ pub struct Live {
     pub tracks_utility: bool,
     /// work_mem
     pub work_mem_bytes: usize,
+    /// temp_file_limit, in kilobytes; `None`: no limit.
+    pub temp_file_limit: Option<u64>,
     /// maintenance_work_mem
     pub maintenance_work_mem_bytes: usize,
     /// search_path as it was set.
@@ -168,6 +170,7 @@ impl Live {
             tracks_statements,
             tracks_utility: tracks_statements && reader.bool("pg_stat_statements.track_utility"),
             work_mem_bytes: reader.bytes("work_mem", 1024),
+            temp_file_limit: u64::try_from(reader.int("temp_file_limit")).ok(),
             maintenance_work_mem_bytes: reader.bytes("maintenance_work_mem", 1024),
             search_path: search_path.into(),
             io: Arc::new(io),
@@ -183,7 +186,8 @@ impl Live {
         let mut hasher = foldhash::quality::FixedState::default().build_hasher();
         self.search_path.hash(&mut hasher);
         format!("{:?}{:?}", self.io.datetime, self.planner).hash(&mut hasher);
-        (self.io.bytea_output as u8, self.io.extra_float_digits).hash(&mut hasher);
+        let io = &self.io;
+        (io.bytea_output as u8, io.extra_float_digits, io.array_nulls).hash(&mut hasher);
         hasher.finish()
     }
 
@@ -281,6 +285,7 @@ impl Reader<'_> {
                 _ => ByteaOutput::Hex,
             },
             extra_float_digits: self.int("extra_float_digits") as i32,
+            array_nulls: self.bool("array_nulls"),
             ..IoContext::default()
         }
     }

@@ -163,7 +163,9 @@ impl ServerSettings {
     /// Sets a value from the configuration file unless the command line has set it.
     fn set_from_file(&mut self, entry: &conf::Entry) -> Result<()> {
         let wins = match definition::index_of(&entry.name) {
-            Some(key) => self.values[key].source == Source::CommandLine,
+            Some(key) => {
+                matches!(self.values[key].source, Source::CommandLine | Source::Override)
+            }
             None => {
                 let found = self.custom.get(&entry.name.to_ascii_lowercase());
                 found.is_some_and(|(_, setting)| setting.source == Source::CommandLine)
@@ -337,7 +339,12 @@ impl SessionSettings {
     /// The value of a setting as SHOW prints it; `None` if there is no such setting.
     pub fn show(&self, name: &str) -> Option<String> {
         if let Some(index) = definition::index_of(name) {
-            return Some(self.setting(index).value.show(&definition::all()[index]));
+            let definition = &definition::all()[index];
+            // What it was set to has been used up.
+            if definition.name == "seed" {
+                return Some("unavailable".to_owned());
+            }
+            return Some(self.setting(index).value.show(definition));
         }
         if let Some(key) = self.key(name) {
             return Some(self.setting(key).value.setting());

@@ -89,7 +89,7 @@ impl Binder<'_> {
                 Ok(Expr::MinMax { greatest: false, args, ty })
             }
             ExprKind::Array(elements) => self.array(elements, None, place, location),
-            ExprKind::Row { fields, .. } => self.expr_list(fields, place).map(Expr::Row),
+            ExprKind::Row { fields, .. } => self.row_fields(fields, place, location).map(Expr::Row),
             ExprKind::SubLink(link) => self.sub_link(link, place, location),
             ExprKind::Indirection { arg, path } => self.indirection(arg, path, place, location),
             ExprKind::Collate { arg, collation } => self.collate(arg, collation, place, location),
@@ -181,7 +181,8 @@ impl Binder<'_> {
         if let ExprKind::Row { fields, .. } = &left.kind {
             match &right.kind {
                 ExprKind::Row { fields: others, .. } => {
-                    let (l, r) = (self.expr_list(fields, place)?, self.expr_list(others, place)?);
+                    let l = self.row_fields(fields, place, left.location)?;
+                    let r = self.row_fields(others, place, right.location)?;
                     return self.row_compare(op, l, r, location);
                 }
                 ExprKind::SubLink(link) if link.kind == ast::SubLinkKind::Expr => {

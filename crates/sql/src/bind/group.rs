@@ -1,6 +1,6 @@
 //! Function calls that are aggregates, and the rules of GROUP BY (parse_agg.c).
 
-use super::{Binder, ExprPlace};
+use super::{ARGUMENTS_MAX, Binder, ExprPlace};
 use crate::ast::{self, Location};
 use crate::expr::{Aggregate, CallSyntax, Expr, Place, SortKey, TypeRef};
 use crate::query::{Query, RteKind, WindowClause};
@@ -20,6 +20,10 @@ impl Binder<'_> {
         place: ExprPlace,
         location: Location,
     ) -> Result<Expr> {
+        if call.args.len() > ARGUMENTS_MAX {
+            let message = format!("cannot pass more than {ARGUMENTS_MAX} arguments to a function");
+            return Err(self.error(SqlState::TOO_MANY_ARGUMENTS, message, location));
+        }
         if call.within_group && call.over.is_none() {
             return self.ordered_set(call, place, location);
         }

@@ -57,6 +57,11 @@ pub use func::figure_column_name;
 pub use stored::{stored_checks, stored_expr, stored_generated, stored_key};
 pub use view::{CHECK_OPTION, view_update_refusal};
 
+/// How many columns a row may have that is not stored (MaxTupleAttributeNumber).
+const TARGETS_MAX: usize = 1664;
+/// How many arguments a call may have (FUNC_MAX_ARGS).
+const ARGUMENTS_MAX: usize = 100;
+
 /// Name and type of a system column by its (negative) attribute number.
 pub fn system_column(number: i32) -> Option<(&'static str, Oid)> {
     names::SYSTEM_COLUMNS.iter().find(|(_, n, _)| *n == number).map(|(name, _, ty)| (*name, *ty))

@@ -7,7 +7,7 @@
 //! INSERT) has NULL in all columns, and is NULL as a whole.
 
 use super::names::Found;
-use super::{Binder, ExprPlace};
+use super::{Binder, ExprPlace, TARGETS_MAX};
 use crate::ast::{self, Location, ReturningAlias};
 use crate::expr::{Expr, Place, TypeRef};
 use crate::plan::ROW_ID;
@@ -15,7 +15,7 @@ use crate::query::{Query, ReturningVersions};
 use crate::walk::for_each_level;
 use std::sync::Arc;
 use steppe_catalog::Relation;
-use steppe_types::{Datum, Result, SqlState, oid};
+use steppe_types::{Datum, Error, Result, SqlState, oid};
 
 impl Binder<'_> {
     /// Binds the list over the names in sight and the row's versions.
@@ -39,6 +39,11 @@ impl Binder<'_> {
             *version = self.version(relation, alias.as_ref(), default)?;
         }
         query.returning = self.targets(&returning.targets, ExprPlace::Returning)?;
+        if query.returning.len() > TARGETS_MAX {
+            let columns = query.returning.len();
+            let message = format!("number of columns ({columns}) exceeds limit ({TARGETS_MAX})");
+            return Err(Error::new(SqlState::TOO_MANY_COLUMNS, message));
+        }
         let mut is_used = false;
         for target in &mut query.returning {
             for_each_level(&mut target.expr, 0, &mut |e, depth| {

@@ -8,7 +8,7 @@ use super::coerce::element_of;
 use super::expr::{any_or_all, lost_operand};
 use super::names::Found;
 use super::typename::format_type;
-use super::{Binder, ExprPlace};
+use super::{Binder, ExprPlace, TARGETS_MAX};
 use crate::ast::{self, ExprKind, Location, ObjectName};
 use crate::expr::{CallSyntax, Expr, Place, RowCompareOp, SubLinkKind, TypeRef};
 use crate::query::{Query, Rte, RteColumn, RteKind, Target};
@@ -32,6 +32,21 @@ impl Binder<'_> {
                 Some(columns) => bound.extend(columns.into_iter().map(|target| target.expr)),
                 None => bound.push(self.expr(item, place)?),
             }
+        }
+        Ok(bound)
+    }
+
+    /// The fields of `ROW(…)` or `(…, …)`, which begins at `location` (transformRowExpr).
+    pub(super) fn row_fields(
+        &mut self,
+        fields: &[ast::Expr],
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<Vec<Expr>> {
+        let bound = self.expr_list(fields, place)?;
+        if bound.len() > TARGETS_MAX {
+            let message = format!("ROW expressions can have at most {TARGETS_MAX} entries");
+            return Err(self.error(SqlState::TOO_MANY_COLUMNS, message, location));
         }
         Ok(bound)
     }

@@ -2,7 +2,7 @@
 
 use super::from::output_columns;
 use super::func::figure_column_name;
-use super::{Binder, ExprPlace};
+use super::{Binder, ExprPlace, TARGETS_MAX};
 use crate::ast::{self, ExprKind, Literal, Location, RangeVar};
 use crate::expr::{Expr, Place, TypeRef};
 use crate::query::*;
@@ -61,11 +61,17 @@ impl Binder<'_> {
         if let Some(with) = &select.with {
             self.with_clause(with)?;
         }
-        match &select.body {
+        let query = match &select.body {
             ast::SelectBody::Select(core) => self.plain_select(select, core),
             ast::SelectBody::Values(rows) => self.values(select, rows),
             ast::SelectBody::SetOp(operation) => self.set_operation(select, operation),
+        }?;
+        // Those that only ORDER BY or GROUP BY names count too.
+        if query.targets.len() > TARGETS_MAX {
+            let message = format!("target lists can have at most {TARGETS_MAX} entries");
+            return Err(Error::new(SqlState::TOO_MANY_COLUMNS, message));
         }
+        Ok(query)
     }
 
     fn plain_select(&mut self, select: &ast::SelectStmt, core: &ast::SelectCore) -> Result<Query> {

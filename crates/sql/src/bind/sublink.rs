@@ -99,7 +99,7 @@ impl Binder<'_> {
             return Err(Error::internal("ANY/ALL sub-select without a left side"));
         };
         let left = match &test.kind {
-            ExprKind::Row { fields, .. } => self.expr_list(fields, place)?,
+            ExprKind::Row { fields, .. } => self.row_fields(fields, place, test.location)?,
             _ => vec![self.expr(test, place)?],
         };
         self.sub_select_test(op, left, columns, location)

@@ -4,10 +4,13 @@ use super::Binder;
 use crate::ast::{self, ExprKind, Literal, TypeName};
 use crate::expr::TypeRef;
 use steppe_catalog::Builtins;
-use steppe_types::{Oid, Result, SqlState, oid};
+use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 /// Offset that varchar, bpchar and numeric modifiers carry (VARHDRSZ).
 const VARHDRSZ: i32 = 4;
+/// The types of bit strings, which have no values here.
+const BIT: Oid = 1560;
+const VARBIT: Oid = 1562;
 /// numeric's greatest precision.
 const NUMERIC_MAX_PRECISION: i32 = 1000;
 /// interval's "all fields" range and "full precision" (src/include/utils/timestamp.h).
@@ -17,13 +20,23 @@ const INTERVAL_FULL_PRECISION: i32 = 0xFFFF;
 impl Binder<'_> {
     /// Resolves a type name with its modifier.
     pub(crate) fn type_name(&mut self, name: &TypeName) -> Result<TypeRef> {
-        resolve_type_name(name).map_err(|e| e.at(self.position(name.location)))
+        let resolved = match (resolve_type_name(name), name.name.schema()) {
+            (Err(error), Some(schema))
+                if error.sqlstate() == SqlState::UNDEFINED_OBJECT
+                    && schema != "information_schema"
+                    && self.ctx.catalog.schema_named(schema).is_none() =>
+            {
+                let message = format!("schema \"{schema}\" does not exist");
+                Err(Error::new(SqlState::INVALID_SCHEMA_NAME, message))
+            }
+            (resolved, _) => resolved,
+        };
+        resolved.map_err(|error| error.at(self.position(name.location)))
     }
 }
 
 /// Resolves a type name with its modifier: 42704 if there is none.
 pub fn resolve_type_name(name: &TypeName) -> Result<TypeRef> {
-    use steppe_types::Error;
     if name.percent_type {
         return Err(Error::not_supported("%TYPE references"));
     }
@@ -54,7 +67,6 @@ pub fn resolve_type_name(name: &TypeName) -> Result<TypeRef> {
 
 /// Packs `(n)` or `(p, s)` as the type's typmodin function does.
 fn type_modifier(ty: Oid, modifiers: &[ast::Expr]) -> Result<i32> {
-    use steppe_types::Error;
     if modifiers.is_empty() {
         return Ok(-1);
     }
@@ -127,6 +139,7 @@ fn type_modifier(ty: Oid, modifiers: &[ast::Expr]) -> Result<i32> {
         }
         (oid::NUMERIC, _) => Err(invalid("invalid NUMERIC type modifier".into())),
         (oid::VARCHAR | oid::BPCHAR, _) => Err(invalid("invalid type modifier".into())),
+        (BIT | VARBIT, _) => Err(Error::not_supported(format!("type {}", format_type(ty, -1)))),
         _ => Err(Error::new(
             SqlState::SYNTAX_ERROR,
             format!("type modifier is not allowed for type \"{}\"", format_type(ty, -1)),
@@ -185,8 +198,8 @@ pub fn format_type(type_oid: Oid, typmod: i32) -> String {
         oid::TIMESTAMP => precision("timestamp", " without time zone"),
         oid::TIMESTAMPTZ => precision("timestamp", " with time zone"),
         oid::INTERVAL => format!("interval{}", interval_modifier(typmod)),
-        1560 => "bit".into(),
-        1562 => "bit varying".into(),
+        BIT => "bit".into(),
+        VARBIT => "bit varying".into(),
         _ => ty.name.to_string(),
     }
 }

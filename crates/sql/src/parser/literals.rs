@@ -356,6 +356,8 @@ impl<'a> Pass<'a> {
                     Ok(value) => Some(LiftedLiteral::Int4(value)),
                     // The minus is part of the literal when PostgreSQL picks the type.
                     Err(_) if before == Before::Minus => None,
+                    // So it is in `-(2147483648)`, which is an integer.
+                    Err(_) if value == -i64::from(i32::MIN) => None,
                     Err(_) => Some(LiftedLiteral::Int8(value)),
                 },
                 None if before == Before::Minus => None,

@@ -1,5 +1,5 @@
 //! The text and CSV formats' lines: where one ends, what the newline style is,
-//! and the `\.` that ends the data. What is in a line is cut into fields by
+//! and the `\.` that ends the text format's data. What is in a line is cut into fields by
 //! [`super::text`] and [`super::csv`].
 
 use steppe_types::{Error, Result};
@@ -23,8 +23,8 @@ enum Found {
     Line { end: usize, next: usize },
     /// The line goes on past the data that is there.
     More,
-    /// The end-of-data mark, behind a last line up to `end`.
-    Mark { end: usize },
+    /// The end-of-data mark.
+    Mark,
 }
 
 /// What a backslash at `at` turned out to be.
@@ -246,10 +246,11 @@ impl LineDecoder {
                 self.done = self.ended && end == self.buf.len() && next == end && start == end;
                 end
             }
-            Found::Mark { end } => {
+            Found::Mark => {
                 self.done = true;
-                self.pos = self.buf.len();
-                end
+                self.in_line = false;
+                (self.pos, self.scanned) = (self.buf.len(), self.buf.len());
+                return Ok(None);
             }
         };
         self.scanned = self.pos;
@@ -284,7 +285,7 @@ impl LineDecoder {
                 return self.end_line(at);
             }
             match self.backslash(at)? {
-                Backslash::Mark => return Ok(Found::Mark { end: at }),
+                Backslash::Mark => return Ok(Found::Mark),
                 Backslash::More => return Ok(Found::More),
                 Backslash::NotMark if at + 1 >= self.buf.len() => return Ok(self.out_of_data()),
                 Backslash::NotMark => at += 2,
@@ -292,7 +293,8 @@ impl LineDecoder {
         }
     }
 
-    /// In the CSV format newlines between quotes are data.
+    /// In the CSV format newlines between quotes are data, and so is `\.`: a
+    /// client that marks the end of its own input with it takes it away.
     fn find_csv_end(&mut self) -> Result<Found> {
         let quote = self.options.quote;
         // An escape that is the quote needs no state of its own: a pair of quotes
@@ -300,13 +302,6 @@ impl LineDecoder {
         let escape = Some(self.options.escape).filter(|&escape| escape != quote);
         let needles = [b'\n', b'\r', quote, escape.unwrap_or(quote)];
         let mut at = self.scanned;
-        if at == self.pos && self.buf.get(at) == Some(&b'\\') {
-            match self.backslash(at)? {
-                Backslash::Mark => return Ok(Found::Mark { end: at }),
-                Backslash::More => return Ok(Found::More),
-                Backslash::NotMark => {}
-            }
-        }
         loop {
             let Some(step) = find(&self.buf[at..], needles) else {
                 self.after_escape &= at == self.buf.len();
@@ -380,11 +375,12 @@ impl LineDecoder {
         }
     }
 
-    /// Whether the backslash at `at` begins the end-of-data mark: `\.` and a
-    /// newline in the style of the lines before. In CSV, where `\.` may be data,
-    /// anything else is no mark; in text it is an error.
+    /// Whether the backslash at `at`, in the text format, begins the end-of-data
+    /// mark: `\.` alone on its line, which ends as the lines before did. Anywhere
+    /// else the pair is an error, so that no data behind it is lost in silence.
     fn backslash(&self, at: usize) -> Result<Backslash> {
-        let is_csv = self.options.format == CopyFormat::Csv;
+        const MISMATCH: &str = "end-of-copy marker does not match previous newline style";
+        const NOT_ALONE: &str = "end-of-copy marker is not alone on its line";
         let byte = |i: usize| match self.buf.get(at + i) {
             Some(&byte) => Some(byte),
             // PostgreSQL reads a NUL past the end of all data.
@@ -394,28 +390,23 @@ impl LineDecoder {
         if second != b'.' {
             return Ok(Backslash::NotMark);
         }
-        let not_mark = |message: &str| {
-            if is_csv { Ok(Backslash::NotMark) } else { Err(bad_format(message)) }
-        };
-        const MISMATCH: &str = "end-of-copy marker does not match previous newline style";
-        const CORRUPT: &str = "end-of-copy marker corrupt";
         let mut next = 2;
         if self.newline == Newline::CrLf {
             match byte(2) {
                 None => return Ok(Backslash::More),
                 Some(b'\r') => next = 3,
-                Some(b'\n') => return not_mark(MISMATCH),
-                Some(_) => return not_mark(CORRUPT),
+                Some(b'\n') => return Err(bad_format(MISMATCH)),
+                Some(_) => return Err(bad_format(NOT_ALONE)),
             }
         }
         let Some(last) = byte(next) else { return Ok(Backslash::More) };
         let expected = if self.newline == Newline::Cr { b'\r' } else { b'\n' };
         match last {
-            b'\r' | b'\n' if self.newline == Newline::Unknown || last == expected => {
-                Ok(Backslash::Mark)
+            b'\r' | b'\n' if self.newline != Newline::Unknown && last != expected => {
+                Err(bad_format(MISMATCH))
             }
-            b'\r' | b'\n' => Err(bad_format(MISMATCH)),
-            _ => not_mark(CORRUPT),
+            b'\r' | b'\n' if at == self.pos => Ok(Backslash::Mark),
+            _ => Err(bad_format(NOT_ALONE)),
         }
     }
 }

@@ -91,11 +91,25 @@ fn text_newline_styles() {
         failure(&csv(), 1, b"a\nb\rc\n"),
         ("unquoted carriage return found in data".into(), at(2))
     );
-    assert_eq!(failure(&text(), 1, b"a\n\\.x\n").0, "end-of-copy marker corrupt");
     assert_eq!(
         failure(&text(), 1, b"a\n\\.\r\n").0,
         "end-of-copy marker does not match previous newline style"
     );
+}
+
+#[test]
+fn an_end_mark_with_data_on_its_line_is_refused() {
+    let refused = |data: &[u8], line: u32| {
+        let (message, context) = failure(&text(), 1, data);
+        assert_eq!(message, "end-of-copy marker is not alone on its line");
+        assert_eq!(context, format!("COPY t, line {line}"));
+    };
+    refused(b"a\n\\.x\n", 2);
+    refused(b"a\n\\.", 2);
+    refused(b"a\\.\nb\n", 1);
+    refused(b"a\r\nb\\.\r\nc\r\n", 2);
+    refused(b"a\r\n\\.x\r\n", 2);
+    assert_eq!(decode(&text(), 1, b"a\r\n\\.\r\nb\r\n").len(), 1);
 }
 
 #[test]
@@ -125,7 +139,7 @@ fn text_refusals() {
 
 #[test]
 fn csv_quotes_and_nulls() {
-    let data = b"1,\"a,\"\"b\"\"\",\n\"x\ny\",\"\",z\"q\"w\n\\.\n";
+    let data = b"1,\"a,\"\"b\"\"\",\n\"x\ny\",\"\",z\"q\"w\n";
     assert_eq!(
         decode(&csv(), 3, data),
         [
@@ -133,7 +147,7 @@ fn csv_quotes_and_nulls() {
             fields(&[Some("x\ny"), Some(""), Some("zqw")]),
         ]
     );
-    assert_eq!(decode(&csv(), 1, b"\\.x\n\"\\.\"\n").len(), 2);
+    assert_eq!(decode(&csv(), 1, b"x\n\\.\n\"\\.\"\n\\.").len(), 4);
     let mut other = csv();
     (other.quote, other.escape, other.null) = (b'\'', b'\\', "nil".into());
     assert_eq!(

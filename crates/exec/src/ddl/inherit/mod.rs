@@ -79,7 +79,7 @@ pub(super) fn check_same_type(child: &Relation, own: &Column, column: &Column) -
 /// A column as a child has it that gets it from one parent: an identity is shared with partitions
 /// only.
 pub(super) fn inherited_column(column: &Column, is_partition: bool) -> Column {
-    let mut own = Column { missing: None, comment: None, ..column.clone() };
+    let mut own = Column { missing: None, comment: None, statistics: None, ..column.clone() };
     if is_partition {
         (own.inherit_count, own.local) = (0, true);
         return own;
