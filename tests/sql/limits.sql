@@ -21,10 +21,8 @@ SELECT 'SELECT 1 WHERE EXISTS (SELECT ' || string_agg('1', ',') || ')' FROM gene
 \gexec
 SELECT 'SELECT ' || string_agg('1', ',') || ' UNION ALL SELECT ' || string_agg('1', ',') FROM generate_series(1, 1665)
 \gexec
--- What only ORDER BY and GROUP BY name.
+-- What only ORDER BY names.
 SELECT 'SELECT 1 FROM wide ORDER BY ' || string_agg('a+' || g, ',' ORDER BY g) FROM generate_series(1, 1700) g
-\gexec
-SELECT 'SELECT 1 FROM wide GROUP BY ' || string_agg('a+' || g, ',' ORDER BY g) FROM generate_series(1, 1700) g
 \gexec
 -- Rows that are written.
 INSERT INTO thousand DEFAULT VALUES RETURNING *, thousand.*;

@@ -43,6 +43,7 @@ pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> 
         let ty = target.expr.ty();
         columns.push(Column::new(name, ty.oid, ty.typmod));
     }
+    super::table::check_columns(columns.len())?;
     let existing = match create.replace {
         true => ctx.try_open(&create.relation, RelationLockMode::AccessExclusive)?,
         false => None,

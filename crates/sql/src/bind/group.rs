@@ -20,7 +20,8 @@ impl Binder<'_> {
         place: ExprPlace,
         location: Location,
     ) -> Result<Expr> {
-        if call.args.len() > ARGUMENTS_MAX {
+        let sorted_by = if call.within_group { call.order_by.len() } else { 0 };
+        if call.args.len() + sorted_by > ARGUMENTS_MAX {
             let message = format!("cannot pass more than {ARGUMENTS_MAX} arguments to a function");
             return Err(self.error(SqlState::TOO_MANY_ARGUMENTS, message, location));
         }

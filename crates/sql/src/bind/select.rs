@@ -66,7 +66,7 @@ impl Binder<'_> {
             ast::SelectBody::Values(rows) => self.values(select, rows),
             ast::SelectBody::SetOp(operation) => self.set_operation(select, operation),
         }?;
-        // Those that only ORDER BY or GROUP BY names count too.
+        // Those that only ORDER BY names count too.
         if query.targets.len() > TARGETS_MAX {
             let message = format!("target lists can have at most {TARGETS_MAX} entries");
             return Err(Error::new(SqlState::TOO_MANY_COLUMNS, message));
