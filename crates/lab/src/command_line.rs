@@ -1,6 +1,7 @@
 //! Command lines of the binaries: `--name value` pairs.
 
 use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Reads a command line into `options`: `set` takes each pair, and refuses a name that it does not
 /// know with [`unknown`]. Fails with the exit status once the user has been told.
@@ -38,4 +39,28 @@ pub fn number(name: &str, value: &str) -> Result<u64, String> {
 /// A name that there is not.
 pub fn unknown(name: &str) -> Result<(), String> {
     Err(format!("unknown option {name}"))
+}
+
+/// A seed that another run does not have.
+pub fn seed_of_now() -> u64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    since_epoch.map_or(1, |time| time.as_secs())
+}
+
+/// Tells how a test ended: `success` is its last word if it passed.
+pub fn finish<E: std::fmt::Display>(
+    binary: &str,
+    success: &str,
+    result: Result<(), E>,
+) -> ExitCode {
+    match result {
+        Ok(()) => {
+            println!("{binary}: {success}");
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            eprintln!("{binary}: {failure}");
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -27,7 +27,6 @@ mod shapes;
 mod two_phase;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -39,6 +38,7 @@ use tokio::task::JoinSet;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, NoTls, Row, SimpleQueryMessage};
 
+use crate::failure::{Failure, Result};
 use crate::ledger::{Ledger, PARTS_PER_TRANSACTION, PARTS_WINDOW, Transfer};
 use crate::process::{ServerOptions, ServerProcess, TempDir};
 use shapes::Shapes;
@@ -78,45 +78,6 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// What went wrong.
-#[derive(Debug)]
-pub enum Failure {
-    /// A promise was broken: what, and where the data directory is kept.
-    Broken(String),
-    /// The test itself could not go on.
-    Io(io::Error),
-    /// The server refused a statement that it should run.
-    Sql(tokio_postgres::Error),
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failure::Broken(what) => f.write_str(what),
-            Failure::Io(error) => error.fmt(f),
-            Failure::Sql(error) => match error.as_db_error() {
-                Some(answer) => write!(f, "{}: {}", answer.code().code(), answer.message()),
-                None => error.fmt(f),
-            },
-        }
-    }
-}
-
-impl std::error::Error for Failure {}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Failure {
-        Failure::Io(error)
-    }
-}
-
-impl From<tokio_postgres::Error> for Failure {
-    fn from(error: tokio_postgres::Error) -> Failure {
-        Failure::Sql(error)
-    }
-}
-
-type Result<T> = std::result::Result<T, Failure>;
 type Ledgers = Vec<Arc<Mutex<Ledger>>>;
 
 /// Runs the cycles; `report` gets a line for each.

@@ -6,6 +6,7 @@
 //! - [`differential`]: random statements that both must answer alike.
 //! - [`ddl_load`]: leaves of partitioned tables come and go while clients read and write.
 //! - [`command_line`]: what the binaries of this crate are told.
+//! - [`failure`]: why they ended without success.
 //! - [`golden`]: SQL files whose expected output PostgreSQL wrote.
 //! - [`sessions`]: scripts that several sessions run in turn.
 //! - [`histories`]: is there an anomaly that an isolation level does not allow?
@@ -17,6 +18,7 @@ pub mod bench;
 pub mod command_line;
 pub mod ddl_load;
 pub mod differential;
+pub mod failure;
 pub mod golden;
 pub mod histories;
 pub mod kill9;

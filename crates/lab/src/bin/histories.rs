@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use steppe_lab::command_line::{self, number, unknown};
 use steppe_lab::histories::{self, Options};
@@ -25,27 +24,18 @@ fn set(options: &mut Options, name: &str, value: &str) -> Result<(), String> {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
     let default = Options {
         server: PathBuf::from("target/debug/steppe"),
         rounds: Some(3),
         clients: 6,
         load_ms: 500,
-        seed: since_epoch.map_or(1, |time| time.as_secs()),
+        seed: command_line::seed_of_now(),
     };
     let options = match command_line::read("histories", USAGE, default, set) {
         Ok(options) => options,
         Err(status) => return status,
     };
     println!("histories: seed {}", options.seed);
-    match histories::run(&options, |line| println!("  {line}")).await {
-        Ok(()) => {
-            println!("histories: no anomaly");
-            ExitCode::SUCCESS
-        }
-        Err(failure) => {
-            eprintln!("histories: {failure}");
-            ExitCode::FAILURE
-        }
-    }
+    let result = histories::run(&options, |line| println!("  {line}")).await;
+    command_line::finish("histories", "no anomaly", result)
 }

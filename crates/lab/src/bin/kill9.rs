@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use steppe_lab::command_line::{self, number, unknown};
 use steppe_lab::kill9::{self, Options};
@@ -25,27 +24,18 @@ fn set(options: &mut Options, name: &str, value: &str) -> Result<(), String> {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
     let default = Options {
         server: PathBuf::from("target/debug/steppe"),
         cycles: Some(20),
         clients: 6,
         load_ms_max: 1000,
-        seed: since_epoch.map_or(1, |time| time.as_secs()),
+        seed: command_line::seed_of_now(),
     };
     let options = match command_line::read("kill9", USAGE, default, set) {
         Ok(options) => options,
         Err(status) => return status,
     };
     println!("kill9: seed {}", options.seed);
-    match kill9::run(&options, |line| println!("  {line}")).await {
-        Ok(()) => {
-            println!("kill9: every promise was kept");
-            ExitCode::SUCCESS
-        }
-        Err(failure) => {
-            eprintln!("kill9: {failure}");
-            ExitCode::FAILURE
-        }
-    }
+    let result = kill9::run(&options, |line| println!("  {line}")).await;
+    command_line::finish("kill9", "every promise was kept", result)
 }

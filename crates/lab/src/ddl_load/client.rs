@@ -7,7 +7,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row, SimpleQueryMessage, Statement};
 
 use super::{ACCOUNTS, Allowed, BALANCE, REGIONS, Result, Shared, broken};
-use crate::kill9::Failure;
+use crate::failure::Failure;
 use crate::ledger::Transfer;
 use steppe_vfs::SeededRandom;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use tokio_postgres::Client;
 
 use super::{ACCOUNTS, BALANCE, Changes, REGIONS, Result, Shared, WINDOW};
-use crate::kill9::Failure;
+use crate::failure::Failure;
 use crate::leaves::Leaves;
 use steppe_vfs::SeededRandom;
 

@@ -31,7 +31,7 @@ use tokio::task::JoinSet;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, NoTls};
 
-use crate::kill9::Failure;
+use crate::failure::Failure;
 use crate::oracle::Oracle;
 use crate::process::{ServerOptions, ServerProcess, TempDir};
 use client::{Done, LoadClient};

@@ -9,7 +9,6 @@
 
 pub mod check;
 
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,6 +21,7 @@ use tokio::task::JoinSet;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
+use crate::failure::{Failure, Result};
 use crate::process::{ServerOptions, ServerProcess, TempDir};
 use check::{Element, End, Key, Level, Lists, Operation, Transaction, check};
 
@@ -44,45 +44,6 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// What went wrong.
-#[derive(Debug)]
-pub enum Failure {
-    /// An anomaly.
-    Anomaly(String),
-    /// The test itself could not go on.
-    Io(io::Error),
-    /// The server refused a statement that it should run.
-    Sql(tokio_postgres::Error),
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failure::Anomaly(what) => f.write_str(what),
-            Failure::Io(error) => error.fmt(f),
-            Failure::Sql(error) => match error.as_db_error() {
-                Some(answer) => write!(f, "{}: {}", answer.code().code(), answer.message()),
-                None => error.fmt(f),
-            },
-        }
-    }
-}
-
-impl std::error::Error for Failure {}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Failure {
-        Failure::Io(error)
-    }
-}
-
-impl From<tokio_postgres::Error> for Failure {
-    fn from(error: tokio_postgres::Error) -> Failure {
-        Failure::Sql(error)
-    }
-}
-
-type Result<T> = std::result::Result<T, Failure>;
 type Answer<T> = std::result::Result<T, tokio_postgres::Error>;
 
 fn sql_name(level: Level) -> &'static str {
@@ -111,7 +72,7 @@ pub async fn run(options: &Options, mut report: impl FnMut(&str)) -> Result<()> 
             let (transactions, lists) = history(options, &server_options, &random, level).await?;
             let name = sql_name(level);
             check(&transactions, &lists, level)
-                .map_err(|what| Failure::Anomaly(format!("{name}: {what}")))?;
+                .map_err(|what| Failure::Broken(format!("{name}: {what}")))?;
             let is_stricter = check(&transactions, &lists, Level::Serializable).is_ok();
             caught += u64::from(!is_stricter);
             report(&format!(
@@ -123,7 +84,7 @@ pub async fn run(options: &Options, mut report: impl FnMut(&str)) -> Result<()> 
     }
     // What is let through at the other levels shows that the load makes anomalies at all.
     match caught {
-        0 if round > 0 => Err(Failure::Anomaly("no history needed SERIALIZABLE".into())),
+        0 if round > 0 => Err(Failure::Broken("no history needed SERIALIZABLE".into())),
         _ => Ok(()),
     }
 }
