@@ -92,6 +92,8 @@ fn a_copy_that_waits_for_data_can_be_canceled() {
     watcher.query("create table t (a int)");
     let pid = one(&mut copier, "select pg_backend_pid()");
     copier.send(&query("copy t from stdin"));
+    // It waited for its client before, too: a cancel would have had nothing to end.
+    assert_eq!(copier.receive().map(|message| message.tag), Some(b'G'));
     copier.send(&support::message(b'd', b"1\n2\n"));
     wait_for(&mut watcher, &pid, "Client/ClientRead");
     assert_eq!(one(&mut watcher, &format!("select pg_cancel_backend({pid})")), "t");
