@@ -86,6 +86,13 @@ impl Place {
     }
 }
 
+impl Session {
+    /// Whether it has been sent something that it has not answered.
+    fn is_running(&self) -> bool {
+        self.pending.as_ref().is_some_and(|(answer, _)| !answer.is_finished())
+    }
+}
+
 /// The sessions of a script and what they have said.
 struct Stage {
     place: Place,
@@ -142,11 +149,9 @@ impl Stage {
 
     /// Whether each session has answered, or waits for another's lock unless it must answer.
     async fn is_settled(&self, must_answer: Option<&str>) -> io::Result<bool> {
-        let pending = self.sessions.iter().filter(|(_, session)| {
-            session.pending.as_ref().is_some_and(|(answer, _)| !answer.is_finished())
-        });
-        for (name, Session { pid, .. }) in pending {
-            if must_answer == Some(name) {
+        let pending: Vec<_> = self.sessions.iter().filter(|(_, s)| s.is_running()).collect();
+        for (name, Session { pid, .. }) in &pending {
+            if must_answer == Some(name.as_str()) {
                 return Ok(false);
             }
             let row =
@@ -156,7 +161,8 @@ impl Stage {
                 return Ok(false);
             }
         }
-        Ok(true)
+        // Whoever has answered meanwhile may have let go on those that were looked at before.
+        Ok(pending.iter().all(|(_, session)| session.is_running()))
     }
 
     async fn show(&mut self, name: &str) -> io::Result<()> {
