@@ -43,7 +43,7 @@ crash_simulation() {
     return "$bad"
 }
 
-step "unit and property tests" cargo test --workspace
+step "unit and property tests" cargo test --workspace --no-fail-fast
 step "crash simulation" crash_simulation
 # The tester itself: with a bug planted in the engine, the simulation must fail.
 step "planted bugs are caught" cargo test -p steppe-txn --features planted-bugs --test crash planted
