@@ -38,26 +38,38 @@ const SYNC_ALONE_MAX: Duration = Duration::from_micros(200);
 /// times what that costs.
 const HOLD_MAX: Duration = Duration::from_millis(2);
 
+/// It does so again after twice that time, four times, and so on up to this.
+const HOLD_AGAIN_MAX: Duration = Duration::from_millis(50);
+
 /// What is read in line with other sessions' messages.
 const TEXT_BYTES_MAX: usize = 16 * 1024;
+
+/// How long a thread has been at what is in hand.
+#[derive(Clone, Copy)]
+struct Busy {
+    /// Which message, by `WORK`.
+    work: u64,
+    /// When it was first asked about, or has handed the worker over last.
+    since: Instant,
+    /// When it hands the worker over (again).
+    limit: Duration,
+}
 
 thread_local! {
     /// Messages handled by this thread's sessions.
     static WORK: Cell<u64> = const { Cell::new(0) };
     /// Whose message was the last one, and how many before it were the same session's.
     static STREAK: Cell<(i32, u32)> = const { Cell::new((0, 0)) };
-    /// Of which message (by `WORK`) it was first asked how long it takes, and when that was;
-    /// `None`: the thread has no other sessions any more.
-    static SINCE: Cell<(u64, Option<Instant>)> = const { Cell::new((0, None)) };
+    static BUSY: Cell<Option<Busy>> = const { Cell::new(None) };
 }
 
 /// Lets another thread go on with this one's other sessions, until the session in hand waits for
 /// something; it is the other thread's from then on, too.
 pub(crate) fn hand_over() {
-    SINCE.set((WORK.get(), None));
     let Ok(runtime) = Handle::try_current() else { return };
-    // The runtime gives a worker back to who is done before another thread has taken it: so we
-    // are done when something has run there.
+    // The runtime gives a worker back to who is done while no other thread has it: so we are done
+    // when something has run there. (It may happen even then, if that thread hands it over just
+    // now: whoever goes on for long does this again.)
     let (taken, was_taken) = mpsc::channel();
     runtime.spawn(async move { taken.send(()) });
     // It fails where the runtime ends, which is as good.
@@ -71,17 +83,21 @@ pub(crate) fn hand_over_if_large(text: &str) {
     }
 }
 
-/// The same, if the session has worked on its message for a while.
+/// The same, if the session has worked on its message for a while: again and again, since the
+/// runtime may give the worker back.
 pub(crate) fn hand_over_if_long() {
-    match SINCE.get() {
-        (work, Some(since)) if work == WORK.get() => {
-            if since.elapsed() > HOLD_MAX {
-                hand_over();
+    let work = WORK.get();
+    let busy = match BUSY.get() {
+        Some(busy) if busy.work == work => {
+            if busy.since.elapsed() <= busy.limit {
+                return;
             }
+            hand_over();
+            Busy { limit: (busy.limit * 2).min(HOLD_AGAIN_MAX), since: Instant::now(), work }
         }
-        (work, None) if work == WORK.get() => {}
-        _ => SINCE.set((WORK.get(), Some(Instant::now()))),
-    }
+        _ => Busy { limit: HOLD_MAX, since: Instant::now(), work },
+    };
+    BUSY.set(Some(busy));
 }
 
 /// Says that a session of this thread handles a message.
