@@ -31,6 +31,9 @@ const CANCEL: &str = "\\cancel";
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often those that have not answered are looked at.
 const LOOK: Duration = Duration::from_millis(5);
+/// How many others a process waits for. The one who asks is none of them: its own snapshot may
+/// be what, for the moment of the question, DETACH PARTITION … FINALIZE waits for.
+const BLOCKERS: &str = "SELECT cardinality(array_remove(pg_blocking_pids($1), pg_backend_pid()))";
 
 type Answer = Result<Vec<SimpleQueryMessage>, tokio_postgres::Error>;
 
@@ -154,8 +157,7 @@ impl Stage {
             if must_answer == Some(name.as_str()) {
                 return Ok(false);
             }
-            let row =
-                self.observer.query_one("SELECT cardinality(pg_blocking_pids($1))", &[pid]).await;
+            let row = self.observer.query_one(BLOCKERS, &[pid]).await;
             let blockers: i32 = row.and_then(|row| row.try_get(0)).map_err(io::Error::other)?;
             if blockers == 0 {
                 return Ok(false);
