@@ -37,6 +37,10 @@ use steppe_types::Oid;
 
 /// The role that initialises the data directory.
 pub const BOOTSTRAP_SUPERUSER: Oid = 10;
+/// Its name: the one role that may connect.
+pub const SUPERUSER_NAME: &str = "postgres";
+/// The name of the one database.
+pub const DATABASE_NAME: &str = "postgres";
 /// pg_catalog
 pub const PG_CATALOG: Oid = 11;
 /// public

@@ -167,12 +167,12 @@ pub trait SessionServices: Send + Sync {
 
     /// current_database.
     fn database(&self) -> Arc<str> {
-        Arc::from("postgres")
+        Arc::from(steppe_catalog::DATABASE_NAME)
     }
 
     /// current_user and its OID.
     fn current_user(&self) -> (Arc<str>, Oid) {
-        (Arc::from("postgres"), steppe_catalog::BOOTSTRAP_SUPERUSER)
+        (Arc::from(steppe_catalog::SUPERUSER_NAME), steppe_catalog::BOOTSTRAP_SUPERUSER)
     }
 
     /// session_user.

@@ -66,8 +66,9 @@ The log goes to standard error, one line an event: time, level, key=value. What 
 logged: log_min_messages, log_connections, log_disconnections, log_statement,
 log_min_duration_statement.
 
-Only clients of this machine are let in, under any user and database name, until
-authentication is there.
+Only clients of this machine are let in, until authentication is there. There are one
+role and one database, both named postgres; clients that are not told otherwise take
+the name of the operating system's user, so say -U postgres.
 ";
 
 /// Reads the command line (without the program's name); an error says what is wrong.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
+use steppe_catalog::system::is_predefined_role;
+use steppe_catalog::{DATABASE_NAME, SUPERUSER_NAME};
 use steppe_types::error::Severity;
 use steppe_types::{Error, Result, SqlState};
 use steppe_wire::startup::{self, ProtocolVersion, Startup, StartupPacket, split_options};
@@ -217,8 +219,10 @@ fn open_session(server: &Arc<Server>, stream: &Stream, request: Request) -> Resu
         return Err(fatal(SqlState::TOO_MANY_CONNECTIONS, "sorry, too many clients already"));
     }
     // From here on the session's drop takes the backend away again.
-    let identity = Identity::new(pid, Arc::clone(&request.user), request.database);
+    let identity = Identity::new(pid, Arc::clone(&request.user), Arc::clone(&request.database));
     let mut session = Session::new(Arc::clone(server), handle, control, identity);
+    check_role(&request.user)?;
+    check_database(&request.database)?;
     if server.phase() != Phase::Running {
         return Err(fatal(SqlState::CANNOT_CONNECT_NOW, "the database system is shutting down"));
     }
@@ -234,6 +238,30 @@ fn open_session(server: &Arc<Server>, stream: &Stream, request: Request) -> Resu
         &cancel_key,
     );
     Ok(session)
+}
+
+/// 28000 unless the role may connect. Whoever names none comes under the name of the operating
+/// system's user: hence the hint.
+fn check_role(name: &str) -> Result<()> {
+    if name == SUPERUSER_NAME {
+        return Ok(());
+    }
+    let state = SqlState::INVALID_AUTHORIZATION_SPECIFICATION;
+    if is_predefined_role(name) {
+        return Err(Error::new(state, format!("role \"{name}\" is not permitted to log in")));
+    }
+    let hint = format!("Connect as \"{SUPERUSER_NAME}\": further roles are not supported yet.");
+    Err(Error::new(state, format!("role \"{name}\" does not exist")).hint(hint))
+}
+
+/// 3D000 unless there is such a database.
+fn check_database(name: &str) -> Result<()> {
+    if name == DATABASE_NAME {
+        return Ok(());
+    }
+    let hint = format!("Connect to \"{DATABASE_NAME}\": further databases are not supported yet.");
+    let message = format!("database \"{name}\" does not exist");
+    Err(Error::new(SqlState::INVALID_CATALOG_NAME, message).hint(hint))
 }
 
 fn greet(

@@ -53,7 +53,7 @@ impl Server {
         let patience = Instant::now() + Duration::from_secs(20);
         loop {
             let mut raw = Raw { stream: self.socket() };
-            raw.startup(&[("user", "tester")]);
+            raw.startup(&[("user", "postgres")]);
             if raw.until_ready().last().is_some_and(|message| message.tag == b'Z') {
                 return raw;
             }
@@ -94,7 +94,7 @@ impl Drop for Server {
 
 /// A start-up packet, whole.
 fn startup_packet() -> Vec<u8> {
-    let body = b"\0\x03\0\0user\0tester\0database\0test\0\0";
+    let body = b"\0\x03\0\0user\0postgres\0database\0postgres\0\0";
     [&(body.len() as u32 + 4).to_be_bytes()[..], body].concat()
 }
 
@@ -177,7 +177,7 @@ fn sessions_beyond_max_connections_are_refused_and_leave_room() {
     let mut sessions: Vec<Raw> = (0..5).map(|_| server.session()).collect();
     for _ in 0..100 {
         let mut raw = Raw { stream: server.socket() };
-        raw.startup(&[("user", "tester")]);
+        raw.startup(&[("user", "postgres")]);
         let refusal = raw.until_ready();
         assert_eq!(sqlstate(&refusal).as_deref(), Some("53300"));
         assert_eq!(refusal[0].field(b'S').as_deref(), Some("FATAL"));

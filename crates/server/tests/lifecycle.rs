@@ -38,7 +38,7 @@ impl Steppe {
     fn connect(&self) -> Raw {
         let stream = std::net::TcpStream::connect(("127.0.0.1", self.port)).expect("connects");
         let mut raw = Raw { stream };
-        raw.startup(&[("user", "tester")]);
+        raw.startup(&[("user", "postgres")]);
         raw.until_ready();
         raw
     }
@@ -159,7 +159,7 @@ fn the_log_tells_what_it_is_asked_to() {
     let pid: String = authorized.chars().take_while(char::is_ascii_digit).collect();
     let text = text.replace(&format!("pid={pid} "), "pid=1 ");
     for expected in [
-        "message=\"connection authorized\" pid=1 user=tester database=tester",
+        "message=\"connection authorized\" pid=1 user=postgres database=postgres",
         "message=statement statement=\"create table t (a int primary key)\"",
         "message=statement statement=\"insert into t values (1)\"",
         " ERROR pid=1 sqlstate=23505 message=\"duplicate key value violates unique constraint \\\"t_pkey\\\"\"",

@@ -13,14 +13,15 @@ fn a_connection_is_greeted() {
     let mut answer = [0];
     std::io::Read::read_exact(&mut raw.stream, &mut answer).unwrap();
     assert_eq!(&answer, b"N");
-    let options = [("user", "ann"), ("options", "-c work_mem=2MB"), ("application_name", "test")];
+    let options =
+        [("user", "postgres"), ("options", "-c work_mem=2MB"), ("application_name", "test")];
     raw.startup(&options);
     let greeting = raw.until_ready();
     let text = |message: &Message| String::from_utf8_lossy(&message.body).into_owned();
     let statuses: Vec<String> = greeting.iter().filter(|m| m.tag == b'S').map(text).collect();
     for expected in [
         "application_name\0test\0",
-        "session_authorization\0ann\0",
+        "session_authorization\0postgres\0",
         "server_encoding\0UTF8\0",
         "integer_datetimes\0on\0",
         "standard_conforming_strings\0on\0",
@@ -74,7 +75,7 @@ fn encryption_is_refused_once_and_before_anything_else_is_said() {
 fn newer_protocols_are_negotiated() {
     let server = TestServer::start();
     let mut raw = server.connect();
-    raw.startup_version(3 << 16 | 9, &[("user", "ann"), ("_pq_.magic", "1")]);
+    raw.startup_version(3 << 16 | 9, &[("user", "postgres"), ("_pq_.magic", "1")]);
     let greeting = raw.until_ready();
     let negotiated = greeting.iter().find(|m| m.tag == b'v').unwrap();
     assert_eq!(negotiated.body[..4], (3u32 << 16 | 2).to_be_bytes());
@@ -86,11 +87,40 @@ fn newer_protocols_are_negotiated() {
 fn unknown_settings_and_versions_are_refused() {
     let server = TestServer::start();
     let mut raw = server.connect();
-    raw.startup(&[("user", "ann"), ("nonsense", "1")]);
+    raw.startup(&[("user", "postgres"), ("nonsense", "1")]);
     assert_eq!(sqlstate(&raw.until_ready()).as_deref(), Some("42704"));
     let mut old = server.connect();
-    old.startup_version(2 << 16, &[("user", "ann")]);
+    old.startup_version(2 << 16, &[("user", "postgres")]);
     assert_eq!(sqlstate(&old.until_ready()).as_deref(), Some("0A000"));
+}
+
+#[test]
+fn whoever_names_another_role_or_database_is_not_let_in() {
+    let server = TestServer::start();
+    for (user, database, sqlstate, message) in [
+        ("ann", "postgres", "28000", "role \"ann\" does not exist"),
+        ("ann", "books", "28000", "role \"ann\" does not exist"),
+        ("pg_monitor", "books", "28000", "role \"pg_monitor\" is not permitted to log in"),
+        ("postgres", "books", "3D000", "database \"books\" does not exist"),
+        ("postgres", "template1", "3D000", "database \"template1\" does not exist"),
+    ] {
+        let mut raw = server.connect();
+        raw.startup(&[("user", user), ("database", database)]);
+        let error = raw.receive().unwrap();
+        assert_eq!(error.field(b'S').as_deref(), Some("FATAL"));
+        assert_eq!(error.field(b'C').as_deref(), Some(sqlstate));
+        assert_eq!(error.field(b'M').as_deref(), Some(message));
+        assert_eq!(raw.receive(), None, "the connection is closed");
+    }
+    // Who names no database means the one that is called as the role is.
+    let mut raw = server.connect();
+    raw.startup(&[("user", "postgres")]);
+    raw.until_ready();
+    assert_eq!(rows(&raw.query("select current_database()")), [[Some("postgres".to_owned())]]);
+    let roles = [("set role pg_monitor", "0A000"), ("set role ann", "22023")];
+    for (statement, state) in roles {
+        assert_eq!(sqlstate(&raw.query(statement)).as_deref(), Some(state), "{statement}");
+    }
 }
 
 #[test]
@@ -352,7 +382,7 @@ fn too_many_clients_are_told_so() {
     let server = TestServer::start_with(&[("max_connections", "3")]);
     let held: Vec<Raw> = (0..3).map(|_| server.raw()).collect();
     let mut one_more = server.connect();
-    one_more.startup(&[("user", "ann")]);
+    one_more.startup(&[("user", "postgres")]);
     assert_eq!(sqlstate(&one_more.until_ready()).as_deref(), Some("53300"));
     drop(held);
 }

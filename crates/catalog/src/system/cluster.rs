@@ -83,6 +83,11 @@ pub fn predefined_role(role: Oid) -> Option<&'static str> {
     PREDEFINED_ROLES.iter().find(|(oid, _)| *oid == role).map(|(_, name)| *name)
 }
 
+/// Whether a predefined role has this name.
+pub fn is_predefined_role(name: &str) -> bool {
+    PREDEFINED_ROLES.iter().any(|(_, role)| *role == name)
+}
+
 /// All roles: the session's and the predefined ones.
 pub(super) fn roles(context: &SystemContext<'_>) -> Vec<Role> {
     let mut roles = context.session.roles();

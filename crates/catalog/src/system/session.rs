@@ -1,8 +1,8 @@
 //! What the system catalogs need from the session that reads them.
 
-use crate::BOOTSTRAP_SUPERUSER;
 use crate::builtin::Builtins;
 use crate::snapshot::Catalog;
+use crate::{BOOTSTRAP_SUPERUSER, SUPERUSER_NAME};
 use std::borrow::Cow;
 use steppe_types::{Datum, Oid, Result};
 
@@ -31,7 +31,7 @@ pub trait SessionView {
     /// The roles that were created, the bootstrap superuser first. PostgreSQL's predefined roles
     /// are added to them.
     fn roles(&self) -> Vec<Role> {
-        vec![Role::superuser(BOOTSTRAP_SUPERUSER, "postgres")]
+        vec![Role::superuser(BOOTSTRAP_SUPERUSER, SUPERUSER_NAME)]
     }
 
     /// The last value a sequence gave out, if it gave out any.

@@ -80,7 +80,7 @@ impl TestServer {
     /// A tokio-postgres client.
     pub async fn client(&self) -> Client {
         let options =
-            format!("host=127.0.0.1 port={} user=tester dbname=test", self.address.port());
+            format!("host=127.0.0.1 port={} user=postgres dbname=postgres", self.address.port());
         let connected = tokio_postgres::connect(&options, tokio_postgres::NoTls).await;
         let (client, connection) = connected.expect("the client connects");
         tokio::spawn(async move {
@@ -93,7 +93,7 @@ impl TestServer {
     /// A raw connection past its start-up.
     pub fn raw(&self) -> Raw {
         let mut raw = self.connect();
-        raw.startup(&[("user", "tester"), ("database", "test")]);
+        raw.startup(&[("user", "postgres")]);
         raw.until_ready();
         raw
     }
