@@ -9,7 +9,7 @@ pub mod query;
 use crate::bind::typename::format_type_with_typmod;
 use crate::expr::{Aggregate, BoolTest, CallSyntax, Expr, RowCompareOp, TypeRef, WindowCall};
 use steppe_catalog::system::definitions;
-pub use steppe_catalog::system::definitions::quote_literal;
+pub use steppe_catalog::system::definitions::simple_quote_literal;
 use steppe_catalog::{Builtins, Relation};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, oid, text_io};
@@ -230,7 +230,7 @@ impl Deparser<'_> {
     fn cast(&self, arg: &Expr, ty: TypeRef, out: &mut String) {
         // A literal needs no parentheses, nor its own label of the same type.
         if let Expr::Const(Datum::Text(text), _) = arg {
-            out.push_str(&quote_literal(text));
+            out.push_str(&simple_quote_literal(text));
         } else {
             self.wrapped("(", arg, ")", out);
         }
@@ -378,7 +378,7 @@ fn constant(value: &Datum, ty: TypeRef, io: &IoContext, out: &mut String) {
         oid::INT4 if !negative => out.push_str(&text),
         oid::NUMERIC if !negative && text.contains('.') && ty.typmod < 0 => out.push_str(&text),
         _ => {
-            out.push_str(&quote_literal(&text));
+            out.push_str(&simple_quote_literal(&text));
             label(out);
         }
     }

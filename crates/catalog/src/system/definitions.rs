@@ -50,10 +50,10 @@ pub fn quote_identifier(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// A string constant (quote_literal: backslashes need an escape string).
-pub fn quote_literal(text: &str) -> String {
-    let escape = if text.contains('\\') { "E" } else { "" };
-    format!("{escape}'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+/// A string constant as definitions have it (simple_quote_literal): standard_conforming_strings is
+/// always on, so that a backslash is a character like any other.
+pub fn simple_quote_literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
 }
 
 /// `schema.name`, both quoted as needed.
@@ -108,7 +108,7 @@ pub fn index_definition(catalog: &Catalog, index: &Relation, style: Style<'_>) -
     }
     if !index.options.is_empty() {
         let option = |(name, value): &(Arc<str>, Arc<str>)| {
-            format!("{}={}", quote_identifier(name), quote_literal(value))
+            format!("{}={}", quote_identifier(name), simple_quote_literal(value))
         };
         let options = index.options.iter().map(option);
         out.push_str(&format!(" WITH ({})", options.collect::<Vec<_>>().join(", ")));
@@ -204,7 +204,7 @@ fn with_relation_names<'t>(catalog: &Catalog, text: &'t str, search_path: &[Oid]
             Some(relation) => {
                 let name = visible_name(catalog, relation, search_path);
                 out.push_str(&before[..digits - 1]);
-                out.push_str(&quote_literal(&name));
+                out.push_str(&simple_quote_literal(&name));
             }
             None => {
                 out.push_str(before);

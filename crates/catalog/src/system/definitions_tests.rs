@@ -22,8 +22,8 @@ fn names_are_quoted_where_needed() {
     ] {
         assert_eq!(quote_identifier(name), quoted);
     }
-    assert_eq!(quote_literal("it's"), "'it''s'");
-    assert_eq!(quote_literal("a\\b"), "E'a\\\\b'");
+    assert_eq!(simple_quote_literal("it's"), "'it''s'");
+    assert_eq!(simple_quote_literal("a\\b"), "'a\\b'");
 }
 
 #[test]

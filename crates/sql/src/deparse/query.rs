@@ -275,7 +275,7 @@ impl Printer<'_> {
                 let relation = (self.style.relation)(*value)?;
                 self.note(*value, 0);
                 let name = (self.style.relation_name)(&relation);
-                Some(format!("{}::regclass", super::quote_literal(&name)))
+                Some(format!("{}::regclass", super::simple_quote_literal(&name)))
             }
             Expr::Func { func, args, syntax: CallSyntax::Function, .. } => {
                 let schema = (self.style.function_schema)(*func)?;

@@ -25,7 +25,7 @@ use crate::context::ExecContext;
 use crate::ddl::{self, DdlContext};
 use crate::spi::Spi;
 use std::sync::Arc;
-use steppe_catalog::system::definitions::{qualified_name, quote_literal};
+use steppe_catalog::system::definitions::{qualified_name, simple_quote_literal};
 use steppe_catalog::{Pathman, Relation};
 use steppe_partition::{BoundValue, RangeDatum};
 use steppe_sql::bind::typename::format_type;
@@ -131,7 +131,7 @@ impl Growth {
         let (from, key_type) = (literal(type_oid, step.from.datum()), format_type(type_oid, -1));
         let by = if takes_intervals(type_oid) { "interval" } else { &key_type };
         let sign = if step.up { '+' } else { '-' };
-        let to = format!("(({from}) {sign} {}::{by})::{key_type}", quote_literal(interval));
+        let to = format!("(({from}) {sign} {}::{by})::{key_type}", simple_quote_literal(interval));
         let (lower, upper) = if step.up { (&from, &to) } else { (&to, &from) };
         let name = free_name(ctx, parent)?;
         let table = qualified_name(&ctx.catalog(), parent);
