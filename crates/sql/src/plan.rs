@@ -483,8 +483,8 @@ pub struct ModifyTable {
     /// RETURNING wanted.
     pub returning: bool,
     /// It names `old` or `new` (by these names): both versions follow *target row ‖ child's
-    /// output* (INSERT: *target row*), each with a last column that is NULL if there is no such
-    /// version.
+    /// output* (INSERT: *target row*), each with its `tableoid` as the last column, which is NULL if
+    /// there is no such version.
     pub returning_versions: Option<[Arc<str>; 2]>,
 }
 

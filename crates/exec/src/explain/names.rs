@@ -119,11 +119,17 @@ impl Builder<'_> {
                 let mut names = self.columns(&modify.rel, qualified);
                 if modify.command != Command::Insert {
                     names.extend(self.output(&modify.child, qualified));
+                } else if modify.rel.relation.partition_key.is_some() {
+                    let alias = quote_identifier(&modify.rel.alias);
+                    names.push(Name::column(match qualified {
+                        true => format!("{alias}.tableoid"),
+                        false => "tableoid".to_string(),
+                    }));
                 }
                 for alias in modify.returning_versions.iter().flatten() {
                     let version = ScanRelation { alias: alias.clone(), ..modify.rel.clone() };
                     names.extend(self.columns(&version, true));
-                    names.push(Name::column(quote_identifier(alias)));
+                    names.push(Name::column(format!("{}.tableoid", quote_identifier(alias))));
                 }
                 names
             }

@@ -104,6 +104,10 @@ impl Target {
 }
 
 impl Target {
+    fn oid(&self) -> Oid {
+        self.table.relation.oid
+    }
+
     /// A row of the statement's table as this one stores it.
     pub(crate) fn stored<'r>(&self, row: &'r [Datum]) -> Cow<'r, [Datum]> {
         match &self.columns {
@@ -188,6 +192,17 @@ pub(crate) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
     })
 }
 
+/// What an UPDATE or DELETE did to a row.
+struct Change<'s> {
+    changed: Changed,
+    /// The child's row, with the OID of the table that the row is in now.
+    source: Cow<'s, [Datum]>,
+    /// The table that it was in.
+    from: Oid,
+    /// The table that it is in.
+    to: Oid,
+}
+
 /// The versions of a changed row.
 pub(crate) enum Changed {
     Inserted(Vec<Datum>),
@@ -205,6 +220,13 @@ impl Changed {
         }
     }
 
+    /// The version before the change, and the one after it. `from`, `to`: the table that a row
+    /// was stored in, and is.
+    fn versions(&self, from: Oid, to: Oid) -> Versions<'_> {
+        let before = self.before().map(|row| (row, from));
+        (before, self.after().map(|row| (row, to)))
+    }
+
     fn before(&self) -> Option<&[Datum]> {
         match self {
             Changed::Inserted(_) => None,
@@ -220,6 +242,9 @@ impl Changed {
     }
 }
 
+/// A row's version before its change and the one after it, each with the table that it is in.
+type Versions<'r> = (Option<(&'r [Datum], Oid)>, Option<(&'r [Datum], Oid)>);
+
 /// Collects what RETURNING computes.
 pub(crate) struct Returning<'a> {
     plan: &'a CPlan,
@@ -228,16 +253,11 @@ pub(crate) struct Returning<'a> {
 }
 
 impl Returning<'_> {
-    /// A row was changed.
-    fn changed(&mut self, changed: &Changed, source: &[Datum], cx: &mut ExecContext) -> Result<()> {
-        self.row(changed.stored(), (changed.before(), changed.after()), source, cx)
-    }
-
     /// `target` is the row's new (for DELETE its old) version.
     fn row(
         &mut self,
         target: &[Datum],
-        (old, new): (Option<&[Datum]>, Option<&[Datum]>),
+        (old, new): Versions<'_>,
         source: &[Datum],
         cx: &mut ExecContext,
     ) -> Result<()> {
@@ -250,9 +270,9 @@ impl Returning<'_> {
         let mut versions = source.to_vec();
         for version in [old, new] {
             match version {
-                Some(row) => {
+                Some((row, table)) => {
                     versions.extend_from_slice(row);
-                    versions.push(Datum::Int8(1));
+                    versions.push(Datum::Oid(table));
                 }
                 None => versions.extend(std::iter::repeat_n(Datum::Null, target.len() + 1)),
             }
@@ -292,7 +312,8 @@ impl ModifyNode {
                     let row = placed.and_then(|placed| placed.row.as_deref()).unwrap_or(row);
                     check_views(&modify.target, row, cx)?;
                     let leaf = placed.map(|placed| Datum::Oid(placed.leaf));
-                    returning.row(row, (None, Some(row)), leaf.as_slice(), cx)?;
+                    let table = placed.map_or(modify.target.oid(), |placed| placed.leaf);
+                    returning.row(row, (None, Some((row, table))), leaf.as_slice(), cx)?;
                 }
             }
             (Command::Insert, Some(conflict)) => {
@@ -311,18 +332,20 @@ impl ModifyNode {
                     if let Some(done) = done {
                         changed += 1;
                         check_views(&modify.target, done.stored(), cx)?;
-                        let leaf = leaf.map(|(leaf, _)| Datum::Oid(leaf.table.relation.oid));
-                        returning.changed(&done, leaf.as_slice(), cx)?;
+                        let table = target.oid();
+                        let leaf = leaf.is_some().then_some(Datum::Oid(table));
+                        let versions = done.versions(table, table);
+                        returning.row(done.stored(), versions, leaf.as_slice(), cx)?;
                     }
                 }
             }
             (Command::Update | Command::Delete, _) => {
                 for row in self.incoming.iter() {
                     let done = modify.change(row, &mut self.open, &mut self.inserter, cx)?;
-                    if let Some((done, source)) = done {
+                    if let Some(Change { changed: done, source, from, to }) = done {
                         changed += 1;
                         check_views(&modify.target, done.stored(), cx)?;
-                        returning.changed(&done, &source, cx)?;
+                        returning.row(done.stored(), done.versions(from, to), &source, cx)?;
                     }
                 }
             }

@@ -10,7 +10,9 @@
 
 use super::constraints::partition_violation;
 use super::update::{Outcome, change_row};
-use super::{Changed, Inserter, ModifyPlan, Target, TargetRules, check_partition, check_row};
+use super::{
+    Change, Changed, Inserter, ModifyPlan, Target, TargetRules, check_partition, check_row,
+};
 use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
 use crate::env::FnContext;
@@ -345,15 +347,14 @@ impl ModifyPlan {
         Ok(Some((target, row)))
     }
 
-    /// UPDATE or DELETE of the row that a child's row names: what RETURNING is over, the row and
-    /// the child's. `None`: it was not changed.
+    /// UPDATE or DELETE of the row that a child's row names. `None`: it was not changed.
     pub(super) fn change<'s>(
         &self,
         source: &'s [Datum],
         open: &mut OpenLeaves,
         inserter: &mut Inserter,
         cx: &mut ExecContext,
-    ) -> Result<Option<(Changed, Cow<'s, [Datum]>)>> {
+    ) -> Result<Option<Change<'s>>> {
         let leaf = match &self.partitioned {
             None => None,
             Some(leaves) => match leaves.target_of(source, open, cx)? {
@@ -362,21 +363,26 @@ impl ModifyPlan {
             },
         };
         let target = leaf.as_deref().unwrap_or(&self.target);
+        let from = target.oid();
         match change_row(self, target, source, cx)? {
             Outcome::Kept => Ok(None),
-            Outcome::Done(changed) => Ok(Some((changed, Cow::Borrowed(source)))),
+            Outcome::Done(changed) => {
+                Ok(Some(Change { changed, source: Cow::Borrowed(source), from, to: from }))
+            }
             Outcome::Leaves { old, mut new } => {
                 self.target.generate(&mut new, cx)?;
                 let placed = self.insert(&[&new], open, inserter, cx)?.into_iter().next();
-                let mut source = source.to_vec();
+                let (mut source, mut to) = (source.to_vec(), from);
                 let at = self.partitioned.as_ref().and_then(|leaves| leaves.leaf);
                 if let (Some(place), Some(Placed { leaf, row })) =
                     (at.and_then(|at| source.get_mut(at)), placed)
                 {
                     *place = Datum::Oid(leaf);
+                    to = leaf;
                     new = row.unwrap_or(new);
                 }
-                Ok(Some((Changed::Updated { old, new }, Cow::Owned(source))))
+                let (changed, source) = (Changed::Updated { old, new }, Cow::Owned(source));
+                Ok(Some(Change { changed, source, from, to }))
             }
         }
     }

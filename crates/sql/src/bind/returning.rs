@@ -10,7 +10,7 @@ use super::names::Found;
 use super::{Binder, ExprPlace, TARGETS_MAX};
 use crate::ast::{self, Location, ReturningAlias};
 use crate::expr::{Expr, Place, TypeRef};
-use crate::plan::ROW_ID;
+use crate::plan::TABLE_OID;
 use crate::query::{Query, ReturningVersions};
 use crate::walk::for_each_level;
 use std::sync::Arc;
@@ -113,8 +113,8 @@ impl Binder<'_> {
 
 /// A value that is NULL where there is no such version of the row.
 fn if_it_is(version: usize, levels_up: usize, value: Expr, at: Place) -> Expr {
-    let mark = TypeRef::plain(oid::INT8);
-    let mark = Expr::Var { rte: version, column: ROW_ID.into(), levels_up, ty: mark, at };
+    let mark = TypeRef::plain(oid::OID);
+    let mark = Expr::Var { rte: version, column: TABLE_OID.into(), levels_up, ty: mark, at };
     let absent = Expr::IsNull { arg: Box::new(mark), negated: false };
     let ty = value.ty();
     let whens = vec![(absent, Expr::Const(Datum::Null, ty))];

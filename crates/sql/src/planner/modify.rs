@@ -13,7 +13,8 @@
 //! New values, the recheck of WHERE and RETURNING are over
 //! *target row (all columns) ‖ child's output*, so that they can be evaluated
 //! again on a newer version of the row. If RETURNING names `old` or `new`, both versions
-//! follow, each with a mark behind its columns that is NULL where there is no such version.
+//! follow, each with its `tableoid` behind its columns, which is NULL where there is no such
+//! version.
 
 use super::joinpath::output_names;
 use super::prep::{inline_ctes, prepare_change, pull_up_subqueries};
@@ -120,7 +121,7 @@ impl Planner<'_> {
             for rte in [versions.old, versions.new] {
                 let rte = rte.unwrap_or(NO_ENTRY);
                 layout.extend(row_layout(rte, relation));
-                layout.push((rte, ROW_ID));
+                layout.push((rte, TABLE_OID));
             }
         }
         let many = match query.command {
@@ -134,9 +135,10 @@ impl Planner<'_> {
             Expr::Var { rte, column, levels_up: 0, .. }
                 if (rte == target || versions_of(query).any(|version| version == rte))
                     && column < 0
-                    && column != i32::from(ROW_ID) =>
+                    && column != i32::from(TABLE_OID) =>
             {
-                Err(Error::not_supported("this system column in RETURNING"))
+                let name = crate::bind::system_column(column).map_or("?", |(name, _)| name);
+                Err(Error::not_supported(format!("system column \"{name}\" in RETURNING")))
             }
             other => Ok(other),
         };
