@@ -6,6 +6,7 @@
 //! is applied at the lowest join that has all its columns.
 
 use super::cost::{self, Estimator};
+use super::equivalence::{Fixed, imply_equalities};
 use super::joinpath::output_names;
 use super::lateral::lateral_references;
 use super::ordered::WantedOrder;
@@ -32,6 +33,8 @@ pub(crate) struct FromContext<'q> {
     pub(crate) columns: HashMap<usize, Vec<ColumnId>>,
     /// Columns of siblings that LATERAL entries refer to.
     pub(crate) lateral: HashMap<usize, Vec<Expr>>,
+    /// Expressions that a constant makes equal, whatever joins their tables.
+    pub(crate) fixed: Fixed,
 }
 
 /// A part of the FROM clause that joins as a whole.
@@ -75,7 +78,8 @@ impl Planner<'_> {
         if let Some(filter) = query.filter.take() {
             conjuncts(filter, &mut conditions);
         }
-        let items = std::mem::take(&mut query.from);
+        let mut items = std::mem::take(&mut query.from);
+        let fixed = imply_equalities(&mut items, &mut conditions);
         let (constant, conditions): (Vec<Expr>, Vec<Expr>) =
             conditions.into_iter().partition(|c| rtes_of(c).is_empty() && !super::is_volatile(c));
         let mut all_wanted = wanted;
@@ -92,7 +96,7 @@ impl Planner<'_> {
         // Ascending attribute numbers, so that rows are decoded from left to right.
         columns.values_mut().for_each(|c| c.sort_unstable());
         let rtes = std::mem::take(&mut query.rtes);
-        let from = FromContext { rtes: &rtes, columns, lateral };
+        let from = FromContext { rtes: &rtes, columns, lateral, fixed };
         let planned = self.join_or_ordered(&from, items, conditions, order);
         query.rtes = rtes;
         let (rel, sorted) = planned?;
@@ -477,8 +481,9 @@ impl Planner<'_> {
         best: &mut HashMap<u32, Rel>,
     ) -> Result<()> {
         for connected_only in [true, false] {
-            let mut left = (set - 1) & set;
-            while left != 0 {
+            // Of what costs the same the first is taken: the side that FROM has first is outer.
+            let mut left = set & set.wrapping_neg();
+            while left != set {
                 let right = set & !left;
                 if let (Some(l), Some(r)) = (best.get(&left), best.get(&right)) {
                     let rtes = l.rtes.union(&r.rtes);
@@ -496,7 +501,7 @@ impl Planner<'_> {
                         }
                     }
                 }
-                left = (left - 1) & set;
+                left = left.wrapping_sub(set) & set;
             }
             if best.contains_key(&set) {
                 break;

@@ -85,7 +85,8 @@ impl Planner<'_> {
             }
         }
         self.take_in_conditions(&mut item, &inside, &mut found)?;
-        let within = FromContext { rtes: &rtes, columns: from.columns.clone(), lateral };
+        let (columns, fixed) = (from.columns.clone(), from.fixed.clone());
+        let within = FromContext { rtes: &rtes, columns, lateral, fixed };
         let inner = self.join_items(&within, vec![item], conditions)?;
         let params = found.into_iter().map(|(id, e)| Ok((id, to_slots(e, &outer.layout)?)));
         Ok((inner, params.collect::<Result<_>>()?))

@@ -4,7 +4,8 @@
 //!   Query ── simple sub-selects merged, EXISTS and IN as joins  (prep)
 //!     │      other sub-selects planned (correlation becomes run-time parameters)
 //!     │
-//!     ├─ from     base relations: sequential or index scan   (scan, index)
+//!     ├─ from     what follows from equalities with constants (equivalence)
+//!     │           base relations: sequential or index scan   (scan, index)
 //!     │           join order and methods, cheapest first     (join)
 //!     │           or in an index's order                     (ordered)
 //!     │           partitioned tables: one leaf's scan for all (partition),
@@ -21,6 +22,7 @@
 //! their `Var`s into slots when they are attached to a node.
 
 mod cost;
+mod equivalence;
 mod exclusion;
 mod grouping;
 mod index;

@@ -19,6 +19,7 @@
 //! the same is found out once, when the statement is planned, and only with these settings
 //! on: that takes time by the number of leaves.
 
+use super::equivalence::Fixed;
 use super::grouping::Aggregation;
 use super::index::over_entry;
 use super::join::FromContext;
@@ -85,7 +86,8 @@ impl Planner<'_> {
             return Ok(None);
         };
         let keys = self.equi_keys(outer, inner, on);
-        let pairs: Vec<(Expr, Expr)> = keys.into_iter().map(|(a, b, ..)| (a, b)).collect();
+        let mut pairs: Vec<(Expr, Expr)> = keys.into_iter().map(|(a, b, ..)| (a, b)).collect();
+        pairs.extend(pairs_within(&from.fixed));
         if !self.is_joined_by_key(from.rtes, &left, &right, &pairs)? {
             return Ok(None);
         }
@@ -282,6 +284,15 @@ impl Planner<'_> {
         **template = made.plan;
         Ok(Rel { plan: scan, ..made })
     }
+}
+
+/// Every two expressions of the same value.
+fn pairs_within(fixed: &Fixed) -> impl Iterator<Item = (Expr, Expr)> {
+    let pairs = |same: &'_ Vec<Expr>| {
+        let pairs = same.iter().flat_map(|a| same.iter().map(|b| (a.clone(), b.clone())));
+        pairs.collect::<Vec<_>>()
+    };
+    fixed.iter().flat_map(pairs)
 }
 
 /// What is joined to the leading table of `left`.
