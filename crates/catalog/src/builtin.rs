@@ -4,8 +4,10 @@
 //! tools/extract-catalog.sh into data/*.tsv (COPY text format with a header
 //! line). They are compiled in and indexed once, on first use.
 
+mod collation;
 mod tsv;
 
+pub use collation::sorts_by_code_point;
 use hashbrown::HashMap;
 use std::sync::OnceLock;
 use steppe_types::Oid;

@@ -1,6 +1,7 @@
 //! What makes a table partitioned, and a table or index a partition
 //! (pg_partitioned_table, pg_inherits, pg_class.relpartbound).
 
+use crate::relation::Relation;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use steppe_partition::{PartitionBound, PartitionMap, PartitionStrategy};
@@ -28,6 +29,13 @@ pub struct PartitionColumn {
     pub collation: Oid,
     /// Operator class as written, if any.
     pub opclass: Option<Arc<str>>,
+}
+
+impl PartitionColumn {
+    /// The collation of the column or expression in its table, or 0.
+    pub fn source_collation(&self, table: &Relation) -> Oid {
+        table.collation_of_key(self.attnum, self.type_oid)
+    }
 }
 
 /// PARTITION OF.

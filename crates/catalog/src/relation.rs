@@ -10,6 +10,7 @@
 //! partition has like its parent they share ([`Relation::compact`]).
 
 use crate::Shared;
+use crate::builtin::Builtins;
 use crate::extension::Pathman;
 use crate::partition::{PartitionKey, PartitionOf};
 use serde::{Deserialize, Serialize};
@@ -286,6 +287,34 @@ pub struct IndexKey {
     /// Operator class name as written, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opclass: Option<Arc<str>>,
+    /// COLLATE, where it is another collation than the column's or the expression's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collation: Option<Oid>,
+}
+
+impl IndexKey {
+    /// A column in ascending order (or, as number 0, an expression that is yet to be said).
+    pub fn ascending(attnum: i16, type_oid: Oid) -> IndexKey {
+        IndexKey {
+            attnum,
+            expression: None,
+            type_oid,
+            descending: false,
+            nulls_first: false,
+            opclass: None,
+            collation: None,
+        }
+    }
+
+    /// The collation of the key's values in an index of this table, or 0.
+    pub fn collation(&self, table: &Relation) -> Oid {
+        self.collation.unwrap_or_else(|| self.source_collation(table))
+    }
+
+    /// The collation of the column or expression that the key is made of, or 0.
+    pub fn source_collation(&self, table: &Relation) -> Oid {
+        table.collation_of_key(self.attnum, self.type_oid)
+    }
 }
 
 /// What makes a relation a sequence (pg_sequence). The current value is in the
@@ -339,6 +368,12 @@ pub struct ColumnStatistics {
 }
 
 impl Relation {
+    /// The collation of a column, or that of an expression of a type (number 0); 0 for none.
+    pub fn collation_of_key(&self, attnum: i16, type_oid: Oid) -> Oid {
+        let column = usize::try_from(attnum - 1).ok().and_then(|i| self.columns.get(i));
+        column.map_or_else(|| Builtins::get().collation_of(type_oid), |c| c.collation)
+    }
+
     /// A relation with the given identity and nothing else.
     pub fn new(oid: Oid, schema: Oid, name: impl Into<Arc<str>>, kind: RelKind) -> Relation {
         Relation {
@@ -482,11 +517,6 @@ impl Constraint {
 impl Column {
     /// A nullable column without default.
     pub fn new(name: impl Into<Arc<str>>, type_oid: Oid, typmod: i32) -> Column {
-        let collation = match type_oid {
-            oid::TEXT | oid::VARCHAR | oid::BPCHAR => crate::DEFAULT_COLLATION,
-            oid::NAME => crate::C_COLLATION,
-            _ => 0,
-        };
         Column {
             name: name.into(),
             type_oid,
@@ -495,7 +525,7 @@ impl Column {
             default: None,
             dropped: false,
             missing: None,
-            collation,
+            collation: Builtins::get().collation_of(type_oid),
             identity: None,
             generated: false,
             comment: None,

@@ -32,15 +32,7 @@ fn catalog() -> Catalog {
         let mut relation = Relation::new(index, PUBLIC, name, RelKind::Index);
         relation.index = Some(Box::new(IndexInfo {
             table: 20000,
-            keys: vec![IndexKey {
-                attnum,
-                expression: None,
-                type_oid,
-                descending: false,
-                nulls_first: false,
-                opclass: None,
-            }]
-            .into(),
+            keys: vec![IndexKey::ascending(attnum, type_oid)].into(),
             include: Default::default(),
             unique: primary,
             primary,

@@ -183,9 +183,11 @@ fn index_columns(table: &Relation, info: &IndexInfo) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
     let table_column =
         |attnum: i16| usize::try_from(attnum - 1).ok().and_then(|i| table.columns.get(i));
-    let keys = info.keys.iter().map(|key| (key.attnum, key.type_oid, key.expression.as_deref()));
-    let included = info.include.iter().map(|attnum| (*attnum, 0, None));
-    for (attnum, type_oid, expression) in keys.chain(included) {
+    let keys = info.keys.iter().map(|key| (key.attnum, Some(key)));
+    let included = info.include.iter().map(|attnum| (*attnum, None));
+    for (attnum, key) in keys.chain(included) {
+        let expression = key.and_then(|key| key.expression.as_deref());
+        let type_oid = key.map_or(0, |key| key.type_oid);
         let mut column = match (table_column(attnum), expression) {
             (Some(own), None) => Column {
                 collation: own.collation,
@@ -193,6 +195,9 @@ fn index_columns(table: &Relation, info: &IndexInfo) -> Vec<Column> {
             },
             (_, expression) => Column::new(expression_name(expression), type_oid, -1),
         };
+        if let Some(key) = key {
+            column.collation = key.collation(table);
+        }
         let base = column.name.clone();
         let mut number = 0;
         while columns.iter().any(|c| c.name == column.name) {

@@ -6,7 +6,7 @@ use super::facts;
 use super::partitions;
 use super::rows::{RowsBuilder, array, optional, vector};
 use super::session::SystemContext;
-use crate::relation::{Column, Constraint, ConstraintKind, IndexInfo, IndexKey, Relation};
+use crate::relation::{Constraint, ConstraintKind, IndexInfo, IndexKey, Relation};
 use steppe_types::{Datum, Oid, oid};
 
 /// Bits of pg_index.indoption.
@@ -31,7 +31,7 @@ fn index_row(
 ) {
     let keys = &info.keys;
     let attnums = keys.iter().map(|k| k.attnum).chain(info.include.iter().copied());
-    let collation = |k: &IndexKey| Datum::Oid(key_collation(table, k));
+    let collation = |k: &IndexKey| Datum::Oid(k.collation(table));
     let opclass = |k: &IndexKey| Datum::Oid(key_opclass(k));
     let expressions: Vec<&str> = keys.iter().filter_map(|k| k.expression.as_deref()).collect();
     out.row([
@@ -56,14 +56,6 @@ fn index_row(
         ("indexprs", optional((!expressions.is_empty()).then(|| expressions.join(", ")))),
         ("indpred", optional(info.predicate.clone())),
     ]);
-}
-
-fn key_collation(table: &Relation, key: &IndexKey) -> Oid {
-    let position = usize::try_from(key.attnum - 1).ok();
-    match position.and_then(|i| table.columns.get(i)) {
-        Some(column) => column.collation,
-        None => Column::new("", key.type_oid, -1).collation,
-    }
 }
 
 fn key_opclass(key: &IndexKey) -> Oid {

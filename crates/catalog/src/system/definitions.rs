@@ -99,7 +99,7 @@ pub fn index_definition(catalog: &Catalog, index: &Relation, style: Style<'_>) -
         qualified_name(catalog, table)
     });
     out.push_str(" USING btree (");
-    let keys = info.keys.iter().map(|key| key_text(table, key, style) + &key_options(key));
+    let keys = info.keys.iter().map(|key| key_text(table, key, style) + &key_options(table, key));
     out.push_str(&keys.collect::<Vec<_>>().join(", "));
     out.push(')');
     out.push_str(&include_clause(table, info));
@@ -240,6 +240,12 @@ fn key_text(table: &Relation, key: &IndexKey, style: Style<'_>) -> String {
     key_part(table, key.attnum, key.expression.as_deref(), style)
 }
 
+/// ` COLLATE "C"`, unless the column or expression has this collation itself.
+pub fn collate_clause(collation: Oid, own: Oid) -> String {
+    let name = Builtins::get().collation_name(collation).filter(|_| collation != own);
+    name.map_or(String::new(), |name| format!(" COLLATE {}", quote_identifier(name)))
+}
+
 /// The columns and expressions of a partitioned table's key, as PARTITION BY has them.
 pub fn partition_key_columns(table: &Relation, style: Style<'_>) -> Option<Vec<String>> {
     let columns = table.partition_key.as_ref()?.columns.iter();
@@ -262,9 +268,9 @@ pub(super) fn key_part(
     }
 }
 
-/// Operator class (unless it is the type's default one) and order.
-fn key_options(key: &IndexKey) -> String {
-    let mut out = String::new();
+/// Collation and operator class (unless they are those of the key anyway) and order.
+fn key_options(table: &Relation, key: &IndexKey) -> String {
+    let mut out = collate_clause(key.collation(table), key.source_collation(table));
     if let Some(name) = key.opclass.as_deref() {
         let class = facts::btree_opclass_named(name);
         if class.is_none() || class != facts::default_btree_opclass(key.type_oid) {

@@ -32,14 +32,8 @@ pub(super) fn attach(catalogs: &mut [Relation]) -> Vec<Relation> {
 }
 
 fn index_of(catalog: &Relation, row: &Row<'_>) -> Relation {
-    let key = |attnum: i16| IndexKey {
-        attnum,
-        expression: None,
-        type_oid: catalog.columns[attnum as usize - 1].type_oid,
-        descending: false,
-        nulls_first: false,
-        opclass: None,
-    };
+    let key =
+        |attnum: i16| IndexKey::ascending(attnum, catalog.columns[attnum as usize - 1].type_oid);
     let name = row.get("relname").unwrap_or("");
     let oid = number(row, "indexrelid");
     let mut index = Relation::new(oid, catalog.schema, name, RelKind::Index);

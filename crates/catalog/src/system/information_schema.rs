@@ -202,12 +202,7 @@ pub(super) fn data_type(type_oid: Oid) -> Datum {
 
 /// The name of a collation other than the default one.
 fn collation_name(collation: Oid) -> Option<&'static str> {
-    if matches!(collation, 0 | DEFAULT_COLLATION) {
-        return None;
-    }
-    let table = Builtins::get().table("pg_collation")?;
-    let row = table.rows().find(|r| r.get("oid").and_then(|t| t.parse().ok()) == Some(collation));
-    row?.get("collname")
+    Builtins::get().collation_name(collation).filter(|_| collation != DEFAULT_COLLATION)
 }
 
 fn views(context: &SystemContext<'_>, out: &mut RowsBuilder) {

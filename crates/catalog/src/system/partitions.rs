@@ -1,13 +1,12 @@
 //! pg_inherits and pg_partitioned_table; partition keys and bounds as text.
 
-use super::definitions::{Style, key_part, quote_identifier};
+use super::definitions::{Style, collate_clause, key_part, quote_identifier};
 use super::facts;
 use super::rows::{RowsBuilder, optional, vector};
 use super::session::SystemContext;
 use crate::partition::{PartitionColumn, PartitionKey};
 use crate::relation::{RelKind, Relation};
 use crate::snapshot::Catalog;
-use crate::{C_COLLATION, DEFAULT_COLLATION};
 use std::borrow::Cow;
 use steppe_partition::PartitionStrategy;
 use steppe_types::io::IoContext;
@@ -89,9 +88,7 @@ pub fn partition_key_definition(table: &Relation) -> Option<String> {
 
 fn column_text(table: &Relation, key: &PartitionKey, column: &PartitionColumn) -> String {
     let mut text = key_part(table, column.attnum, column.expression.as_deref(), Style::PLAIN);
-    if column.collation == C_COLLATION && default_collation(table, column) != C_COLLATION {
-        text.push_str(" COLLATE \"C\"");
-    }
+    text.push_str(&collate_clause(column.collation, column.source_collation(table)));
     if let Some(opclass) = &column.opclass
         && key.strategy != PartitionStrategy::Hash
         && facts::btree_opclass_named(opclass) != facts::default_btree_opclass(column.type_oid)
@@ -100,11 +97,6 @@ fn column_text(table: &Relation, key: &PartitionKey, column: &PartitionColumn) -
         text.push_str(opclass);
     }
     text
-}
-
-fn default_collation(table: &Relation, column: &PartitionColumn) -> Oid {
-    let position = usize::try_from(column.attnum - 1).ok();
-    position.and_then(|i| table.columns.get(i)).map_or(DEFAULT_COLLATION, |c| c.collation)
 }
 
 /// A column of a key as an operand: its name, or the expression's canonical text.

@@ -35,14 +35,7 @@ fn text(s: &str) -> Option<Arc<str>> {
 }
 
 fn key(attnum: i16, type_oid: Oid) -> IndexKey {
-    IndexKey {
-        attnum,
-        expression: None,
-        type_oid,
-        descending: false,
-        nulls_first: false,
-        opclass: None,
-    }
+    IndexKey::ascending(attnum, type_oid)
 }
 
 fn index(oid: Oid, name: &str, keys: Vec<IndexKey>) -> Relation {

@@ -8,13 +8,13 @@ use super::index;
 use super::inherit::{self, Inheritor, invalid_table};
 use super::misc::system_catalog;
 use super::scan::{RowEvaluator, scan_batches};
-use super::table::{create_storage, default_text, storage_options};
+use super::table::{create_storage, default_text, storage_options, written_collation};
 use super::{DdlContext, add_column, drop, drop_column, files_of, partition};
 use super::{generated, identity};
 use crate::access::TableAccess;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;
-use steppe_catalog::{Catalog, Constraint, ConstraintKind, RelKind, Relation};
+use steppe_catalog::{Builtins, Catalog, Constraint, ConstraintKind, RelKind, Relation};
 use steppe_sql::ast::{
     AlterTableCommand as Command, AlterTableStmt, ConstraintKind as AstConstraint, Location,
     ObjectKind,
@@ -22,7 +22,7 @@ use steppe_sql::ast::{
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr, parse_expression};
 use steppe_sql::expr::{Expr, TypeRef};
 use steppe_txn::{NewRows, RelationLockMode, RowId};
-use steppe_types::{Datum, Error, Result, SqlState};
+use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// ALTER TABLE and its like; returns the command tag.
 pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Result<&'static str> {
@@ -366,12 +366,13 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
         }
         Command::ValidateConstraint(name) => validate_constraint(&table, name),
         Command::AlterColumnType { name, type_name, collation, using, location } => {
-            if collation.is_some() {
-                return Err(Error::not_supported("ALTER COLUMN TYPE with COLLATE"));
-            }
             let ty = steppe_sql::bind::typename::resolve_type_name(type_name)?;
             check_key(ctx, &table, name, *location)?;
-            alter_type(ctx, table, name, ty, using.as_ref())
+            let collation = match collation {
+                Some(clause) => written_collation(ctx, clause, ty.oid)?,
+                None => Builtins::get().collation_of(ty.oid),
+            };
+            alter_type(ctx, table, name, (ty, collation), using.as_ref())
         }
         Command::SetOptions(options) => {
             let mut table = table;
@@ -499,6 +500,7 @@ fn refresh_key_types(table: &Relation, index: &mut Relation) {
         {
             key.type_oid = source.type_oid;
             (column.type_oid, column.typmod) = (source.type_oid, source.typmod);
+            column.collation = key.collation(table);
         }
     }
 }
@@ -518,7 +520,7 @@ fn alter_type(
     ctx: &mut DdlContext<'_>,
     table: Relation,
     name: &str,
-    ty: TypeRef,
+    (ty, collation): (TypeRef, Oid),
     using: Option<&steppe_sql::ast::Expr>,
 ) -> Result<()> {
     let position = column_position(&table, name)?;
@@ -560,6 +562,7 @@ fn alter_type(
     let old_default = new.columns[position].default.take();
     new.columns[position].type_oid = ty.oid;
     new.columns[position].typmod = ty.typmod;
+    new.columns[position].collation = collation;
     new.columns[position].missing = None;
     if let Some(text) = old_default {
         let parsed = parse_expression(&text)?;

@@ -486,14 +486,7 @@ fn add_key(
             ));
         }
         columns.push(attnum);
-        keys.push(IndexKey {
-            attnum,
-            expression: None,
-            type_oid: relation.columns[position].type_oid,
-            descending: false,
-            nulls_first: false,
-            opclass: None,
-        });
+        keys.push(IndexKey::ascending(attnum, relation.columns[position].type_oid));
     }
     if key.primary {
         relation = set_not_null(ctx, relation, &columns, !only)?;

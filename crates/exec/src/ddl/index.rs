@@ -10,7 +10,8 @@ use steppe_sql::ast::{self, CreateIndexStmt, IndexElem, ReindexStmt, ReindexTarg
 use steppe_sql::bind::index::{IndexExprs, is_mutable};
 use steppe_sql::bind::typename::format_type;
 use steppe_sql::bind::{
-    ExprPlace, bind_table_condition, bind_table_expr, figure_column_name, is_system_column,
+    ExprPlace, bind_table_condition, bind_table_expr, collation, figure_column_name,
+    is_system_column,
 };
 use steppe_sql::deparse;
 use steppe_sql::expr::Expr;
@@ -164,11 +165,10 @@ fn index_key(
              for the data type.",
         ));
     }
-    if let Some(collation) = &elem.collation
-        && !matches!(collation.name(), "C" | "POSIX" | "default" | "ucs_basic")
-    {
-        return Err(Error::not_supported(format!("collation \"{}\"", collation.name())));
-    }
+    let collation = match &elem.collation {
+        Some(name) => Some(collation(&ctx.catalog(), name, type_oid)?),
+        None => None,
+    };
     let descending = elem.direction == ast::SortDirection::Desc;
     let nulls_first = match elem.nulls {
         ast::NullsOrder::Default => descending,
@@ -179,14 +179,17 @@ fn index_key(
     if let Some(name) = opclass {
         check_opclass(name, type_oid)?;
     }
-    Ok(IndexKey {
+    let mut key = IndexKey {
         attnum,
         expression,
         type_oid,
         descending,
         nulls_first,
         opclass: opclass.map(Arc::from),
-    })
+        collation: None,
+    };
+    key.collation = collation.filter(|collation| *collation != key.source_collation(table));
+    Ok(key)
 }
 
 fn over_system_column() -> Error {
@@ -342,8 +345,11 @@ pub(crate) fn create(
     index.partition_of =
         new.parent.map(|parent| PartitionOf { parent, bound: None, detach_pending: false });
     let key_column = |(key, name): (&IndexKey, String)| match key.attnum {
-        0 => Column::new(name, key.type_oid, -1),
-        attnum => column_like(&table.columns[attnum as usize - 1], name),
+        0 => Column { collation: key.collation(&table), ..Column::new(name, key.type_oid, -1) },
+        attnum => Column {
+            collation: key.collation(&table),
+            ..column_like(&table.columns[attnum as usize - 1], name)
+        },
     };
     index.columns = new.keys.iter().zip(new.key_names).map(key_column).collect();
     for attnum in &new.include {

@@ -51,6 +51,7 @@ pub(super) fn copy(
         check_column_name(relation, &column.name)?;
         let mut copy = Column::new(column.name.clone(), column.type_oid, column.typmod);
         copy.not_null = column.not_null;
+        copy.collation = column.collation;
         if column.identity.is_some() {
             if wanted.identity {
                 copy.identity = column.identity;

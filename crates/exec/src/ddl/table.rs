@@ -11,7 +11,7 @@ use steppe_sql::ast::{
     TableElement,
 };
 use steppe_sql::bind::typename::{format_type, resolve_type_name};
-use steppe_sql::bind::{ExprPlace, bind_assigned_expr};
+use steppe_sql::bind::{ExprPlace, bind_assigned_expr, collation};
 use steppe_sql::deparse;
 use steppe_sql::expr::{Expr, TypeRef};
 use steppe_sql::plan::ResultColumn;
@@ -257,6 +257,9 @@ pub(crate) fn add_column(
     generated::check_clauses(ctx, relation, def, serial.is_some())?;
     let position = relation.columns.len();
     let mut column = Column::new(name.as_str(), ty.oid, ty.typmod);
+    if let Some(clause) = &def.collation {
+        column.collation = written_collation(ctx, clause, ty.oid)?;
+    }
     if serial.is_some() {
         column.not_null = true;
         serials.push(SequenceOptions::serial(position, ty.oid));
@@ -267,6 +270,16 @@ pub(crate) fn add_column(
         column_constraint(relation, position, c, pending, serials)?;
     }
     Ok(())
+}
+
+/// The collation that COLLATE gives a column of this type.
+pub(super) fn written_collation(
+    ctx: &mut DdlContext<'_>,
+    clause: &ast::CollateClause,
+    type_oid: Oid,
+) -> Result<Oid> {
+    let found = collation(&ctx.catalog(), &clause.name, type_oid);
+    found.map_err(|error| error.at(clause.location.position(ctx.source)))
 }
 
 /// What PARTITION OF says about a column that comes from the parent.

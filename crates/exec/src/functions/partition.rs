@@ -5,8 +5,9 @@ use super::args::{int4, oid, text_datum, text_or_null};
 use super::{CallInfo, Entry, scalar, series, set, typed};
 use crate::env::FnContext;
 use std::sync::Arc;
+use steppe_catalog::system::definitions::collate_clause;
 use steppe_catalog::system::partitions::{key_name, partition_key_definition};
-use steppe_catalog::{Catalog, PartitionKey, Relation};
+use steppe_catalog::{Builtins, Catalog, PartitionKey, Relation};
 use steppe_partition::{BoundValue, PartitionBound, PartitionStrategy, RangeDatum};
 use steppe_sql::bind::typename::format_type;
 use steppe_sql::deparse;
@@ -216,6 +217,31 @@ impl Key<'_> {
         key_name(self.parent, &self.key.columns[i]).into_owned()
     }
 
+    /// A column as an operand of the key's comparisons: relabelled where the key's collation is not
+    /// its own.
+    fn operand(&self, i: usize) -> String {
+        let column = &self.key.columns[i];
+        if column.collation == column.source_collation(self.parent) {
+            return self.column(i);
+        }
+        format!("({})::{}", self.column(i), format_type(column.type_oid, -1))
+    }
+
+    /// A bound's value, or several as an array, with the key's collation where the type has
+    /// another one.
+    fn collated(&self, i: usize, value: String) -> String {
+        let column = &self.key.columns[i];
+        let own = Builtins::get().collation_of(column.type_oid);
+        value + &collate_clause(column.collation, own)
+    }
+
+    /// The value of a bound. It depends on no session's settings: it may be kept.
+    fn constant(&self, i: usize, value: &BoundValue) -> String {
+        let ty = TypeRef::plain(value.type_oid());
+        let shown = deparse::expression(&Expr::Const(value.datum().clone(), ty), &|_| None);
+        self.collated(i, shown)
+    }
+
     fn conditions(&self, bound: &PartitionBound, null_tests: bool) -> Result<Vec<String>> {
         Ok(match bound {
             PartitionBound::Hash { modulus, remainder } => {
@@ -248,8 +274,8 @@ impl Key<'_> {
         let some: Vec<&BoundValue> = values.iter().filter(|v| !v.datum().is_null()).collect();
         let equal = match some.as_slice() {
             [] => None,
-            [one] => Some(format!("({column} = {})", constant(one))),
-            _ => Some(self.equals_any(&column, &some)),
+            [one] => Some(format!("({} = {})", self.operand(0), self.constant(0, one))),
+            _ => Some(self.equals_any(&self.operand(0), &some)),
         };
         match (with_null, equal) {
             (true, None) => vec![format!("({column} IS NULL)")],
@@ -261,7 +287,7 @@ impl Key<'_> {
     }
 
     fn equals_any(&self, column: &str, values: &[&BoundValue]) -> String {
-        let all = || values.iter().map(|value| constant(value));
+        let all = || values.iter().map(|value| self.constant(0, value));
         let element = values.first().map_or(oid::UNKNOWN, |value| value.type_oid());
         // There are no arrays of arrays.
         let Some(array_type) = oid::array_type_of(element) else {
@@ -274,7 +300,7 @@ impl Key<'_> {
                 let dimensions = vec![(elements.len() as i32, 1)];
                 let array = Array { element_type: element, dimensions, elements };
                 let value = Expr::Const(Datum::Array(array.into()), TypeRef::plain(array_type));
-                deparse::expression(&value, &|_| None)
+                self.collated(0, deparse::expression(&value, &|_| None))
             }
         };
         format!("({column} = ANY ({array}))")
@@ -288,7 +314,7 @@ impl Key<'_> {
             (lower.get(start), upper.get(start))
             && l == u
         {
-            conditions.push(format!("({} = {})", self.column(start), constant(l)));
+            conditions.push(format!("({} = {})", self.operand(start), self.constant(start, l)));
             start += 1;
         }
         for (datums, side) in [(lower, Side::Lower), (upper, Side::Upper)] {
@@ -306,7 +332,7 @@ impl Key<'_> {
         let mut equal: Vec<String> = Vec::new();
         for i in start..datums.len() {
             let RangeDatum::Value(value) = &datums[i] else { break };
-            let (column, value) = (self.column(i), constant(value));
+            let (column, value) = (self.operand(i), self.constant(i, value));
             let inclusive = matches!(
                 (datums.get(i + 1), side),
                 (None | Some(RangeDatum::MinValue), Side::Lower)
@@ -354,10 +380,4 @@ impl Key<'_> {
 enum Side {
     Lower,
     Upper,
-}
-
-/// What a bound says depends on no session's settings: it may be kept.
-fn constant(value: &BoundValue) -> String {
-    let ty = TypeRef::plain(value.type_oid());
-    deparse::expression(&Expr::Const(value.datum().clone(), ty), &|_| None)
 }

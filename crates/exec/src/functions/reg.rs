@@ -371,22 +371,12 @@ fn regcollation_in(text: &str) -> Result<Oid> {
         [schema, name] if schema == "pg_catalog" => name,
         _ => text,
     };
-    let find = |row: steppe_catalog::builtin::Row<'_>| {
-        (row.get("collname") == Some(name)).then(|| row.get("oid")?.parse().ok()).flatten()
-    };
-    let table = Builtins::get().table("pg_collation");
-    table.and_then(|table| table.rows().find_map(find)).ok_or_else(|| {
+    Builtins::get().collation_named(name).ok_or_else(|| {
         error(
             SqlState::UNDEFINED_OBJECT,
             format!("collation \"{text}\" for encoding \"UTF8\" does not exist"),
         )
     })
-}
-
-fn collation_name(collation: Oid) -> Option<&'static str> {
-    let shown = collation.to_string();
-    let table = Builtins::get().table("pg_collation")?;
-    table.rows().find(|row| row.get("oid") == Some(&shown))?.get("collname")
 }
 
 /// `name`, or `pg_catalog.name` where the bare name is ambiguous.
@@ -465,7 +455,7 @@ impl TypeCatalog for CatalogNames {
             oid::REGOPERATOR => {
                 builtins.operator(value).map(|o| with_types(o.name, [o.left, o.right]))
             }
-            oid::REGCOLLATION => collation_name(value).map(quote_identifier),
+            oid::REGCOLLATION => Builtins::get().collation_name(value).map(quote_identifier),
             oid::REGNAMESPACE => self.catalog.schema(value).map(|s| quote_identifier(&s.name)),
             oid::REGROLE => self.role_name(value).map(quote_identifier),
             _ => None,

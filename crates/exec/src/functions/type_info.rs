@@ -79,7 +79,7 @@ fn column_size(args: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Dat
 
 fn collation_for(_: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Datum> {
     let type_oid = argument_type(call);
-    match Builtins::get().ty(type_oid).map_or(0, |ty| ty.collation) {
+    match Builtins::get().collation_of(type_oid) {
         0 if type_oid == oid::UNKNOWN => text_datum("\"default\""),
         0 => Err(Error::new(
             SqlState::DATATYPE_MISMATCH,

@@ -170,12 +170,9 @@ impl World {
                 let descending = k.starts_with('-');
                 let at = table.column_index(k.trim_start_matches('-')).expect("column exists");
                 IndexKey {
-                    attnum: at as i16 + 1,
-                    expression: None,
-                    type_oid: table.columns[at].type_oid,
                     descending,
                     nulls_first: descending,
-                    opclass: None,
+                    ..IndexKey::ascending(at as i16 + 1, table.columns[at].type_oid)
                 }
             };
             let keys: Vec<IndexKey> = keys.iter().map(key).collect();

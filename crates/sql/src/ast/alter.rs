@@ -1,8 +1,8 @@
 //! ALTER of every kind.
 
 use super::{
-    ColumnDef, Constraint, DefElem, DropBehavior, Expr, Location, ObjectKind, ObjectName,
-    ObjectRef, PartitionBound, RangeVar, RoleSpec, TypeName,
+    CollateClause, ColumnDef, Constraint, DefElem, DropBehavior, Expr, Location, ObjectKind,
+    ObjectName, ObjectRef, PartitionBound, RangeVar, RoleSpec, TypeName,
 };
 
 /// ALTER TABLE, and ALTER INDEX, SEQUENCE, VIEW … with table subcommands.
@@ -44,7 +44,7 @@ pub enum AlterTableCommand {
         /// The new type.
         type_name: TypeName,
         /// COLLATE.
-        collation: Option<ObjectName>,
+        collation: Option<CollateClause>,
         /// USING.
         using: Option<Expr>,
         /// Of the column's name.

@@ -42,6 +42,15 @@ pub enum TableElement {
     Like(LikeClause),
 }
 
+/// COLLATE of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CollateClause {
+    /// The collation.
+    pub name: ObjectName,
+    /// Of the word COLLATE.
+    pub location: Location,
+}
+
 /// A column definition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnDef {
@@ -50,7 +59,7 @@ pub struct ColumnDef {
     /// Type; `None` in OF type and PARTITION OF, where the parent gives it.
     pub type_name: Option<TypeName>,
     /// COLLATE.
-    pub collation: Option<ObjectName>,
+    pub collation: Option<CollateClause>,
     /// COMPRESSION.
     pub compression: Option<String>,
     /// STORAGE.

@@ -1,6 +1,6 @@
 //! Binding of expressions (parse_expr.c).
 
-use super::coerce::{category, element_of};
+use super::coerce::element_of;
 use super::group::MOVE_TO_LATERAL;
 use super::row::vector_element;
 use super::{Binder, ExprPlace};
@@ -501,29 +501,9 @@ impl Binder<'_> {
             oid::UNKNOWN => self.coerce_implicit(bound, TypeRef::plain(oid::TEXT))?,
             _ => bound,
         };
-        let ty = bound.ty().oid;
-        if category(ty) != b'S' {
-            return Err(self.error(
-                SqlState::DATATYPE_MISMATCH,
-                format!(
-                    "collations are not supported by type {}",
-                    super::typename::format_type(ty, -1)
-                ),
-                location,
-            ));
-        }
-        // Text compares bytewise here ("C"): only collations that mean that are accepted.
-        match collation.name() {
-            "C" | "POSIX" | "default" | "ucs_basic" | "pg_c_utf8" => Ok(bound),
-            name if name.ends_with("-x-icu") || matches!(name, "unicode" | "pg_unicode_fast") => {
-                Err(self.unsupported(&format!("collation \"{name}\""), location))
-            }
-            name => Err(self.error(
-                SqlState::UNDEFINED_OBJECT,
-                format!("collation \"{name}\" for encoding \"UTF8\" does not exist"),
-                location,
-            )),
-        }
+        let found = super::collation::collation(self.ctx.catalog, collation, bound.ty().oid);
+        found.map_err(|error| error.at(location.position(self.ctx.source)))?;
+        Ok(bound)
     }
 
     fn sql_value(&mut self, function: SqlValueFunction, precision: Option<i32>) -> Result<Expr> {

@@ -24,6 +24,7 @@
 //! untyped parameter (`$1`) gets the type of the place where it stands.
 
 mod coerce;
+mod collation;
 mod dml;
 mod expr;
 mod from;
@@ -53,6 +54,7 @@ use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 pub use coerce::CoercionContext;
+pub use collation::collation;
 pub use func::figure_column_name;
 pub use stored::{stored_checks, stored_expr, stored_generated, stored_key};
 pub use view::{CHECK_OPTION, view_update_refusal};

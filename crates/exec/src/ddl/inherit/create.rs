@@ -7,7 +7,7 @@ use super::super::table::add_column;
 use super::super::{DdlContext, truncate_name};
 use super::{check_parent, inherited_column, more_than_once, versus, wrong_type};
 use std::sync::Arc;
-use steppe_catalog::{Column, Constraint, ConstraintKind, RelKind, Relation};
+use steppe_catalog::{Builtins, Column, Constraint, ConstraintKind, RelKind, Relation};
 use steppe_sql::ast::{ColumnDef, ConstraintKind as AstConstraint, CreateTableStmt, TableElement};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
@@ -107,6 +107,7 @@ impl Merged {
             let message = format!("inherited column \"{name}\" has a type conflict");
             return Err(conflict(message, own, column));
         }
+        check_collation(own, column, format!("inherited column \"{name}\""))?;
         if own.generated != column.generated {
             let message = format!("inherited column \"{name}\" has a generation conflict");
             return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
@@ -167,6 +168,7 @@ impl Merged {
         if (own.type_oid, own.typmod) != (new.type_oid, new.typmod) {
             return Err(conflict(format!("column \"{name}\" has a type conflict"), own, &new));
         }
+        check_collation(own, &new, format!("column \"{name}\""))?;
         let says =
             |wanted: fn(&AstConstraint) -> bool| def.constraints.iter().any(|c| wanted(&c.kind));
         let defaults = says(|kind| matches!(kind, AstConstraint::Default(_)));
@@ -226,6 +228,17 @@ pub(in super::super) fn check_generation(own: &Column, def: &ColumnDef) -> Resul
 
 fn conflict(message: String, own: &Column, other: &Column) -> Error {
     Error::new(SqlState::DATATYPE_MISMATCH, message).detail(versus(own, other))
+}
+
+/// 42P21 unless both have one collation.
+fn check_collation(own: &Column, other: &Column, what: String) -> Result<()> {
+    if own.collation == other.collation {
+        return Ok(());
+    }
+    let [a, b] = [own, other]
+        .map(|column| Builtins::get().collation_name(column.collation).unwrap_or_default());
+    Err(Error::new(SqlState::COLLATION_MISMATCH, format!("{what} has a collation conflict"))
+        .detail(format!("\"{a}\" versus \"{b}\"")))
 }
 
 /// Gives a new table its parents' CHECK constraints, and the names of NOT NULL ones.

@@ -65,15 +65,18 @@ pub(super) fn inheritors(ctx: &mut DdlContext<'_>, table: Oid) -> Result<Vec<Inh
     }
 }
 
-/// Whether a child's column is of its parent's type: 42804.
+/// Whether a child's column is of its parent's type, 42804, and collation, 42P21.
 pub(super) fn check_same_type(child: &Relation, own: &Column, column: &Column) -> Result<()> {
-    if (own.type_oid, own.typmod) == (column.type_oid, column.typmod) {
+    let (state, what) = if (own.type_oid, own.typmod) != (column.type_oid, column.typmod) {
+        (SqlState::DATATYPE_MISMATCH, "type")
+    } else if own.collation != column.collation {
+        (SqlState::COLLATION_MISMATCH, "collation")
+    } else {
         return Ok(());
-    }
-    Err(Error::new(
-        SqlState::DATATYPE_MISMATCH,
-        format!("child table \"{}\" has different type for column \"{}\"", child.name, column.name),
-    ))
+    };
+    let (child, column) = (&child.name, &column.name);
+    let message = format!("child table \"{child}\" has different {what} for column \"{column}\"");
+    Err(Error::new(state, message))
 }
 
 /// A column as a child has it that gets it from one parent: an identity is shared with partitions

@@ -3,12 +3,14 @@
 use super::super::{DdlContext, index};
 use super::invalid;
 use std::sync::Arc;
-use steppe_catalog::{Builtins, C_COLLATION, Column, PartitionColumn, PartitionKey, Relation};
+use steppe_catalog::{Builtins, PartitionColumn, PartitionKey, Relation};
 use steppe_partition::PartitionStrategy;
 use steppe_sql::ast::{self, PartitionSpec};
 use steppe_sql::bind::index::{columns_of, is_mutable};
 use steppe_sql::bind::typename::format_type;
-use steppe_sql::bind::{ExprPlace, bind_table_expr, is_system_column, stored_expr, stored_key};
+use steppe_sql::bind::{
+    ExprPlace, bind_table_expr, collation, is_system_column, stored_expr, stored_key,
+};
 use steppe_sql::deparse;
 use steppe_sql::expr::Expr;
 use steppe_types::{Error, Oid, Result, SqlState, oid};
@@ -69,27 +71,17 @@ fn key_column(
     if type_oid != oid::RECORD {
         check_has_opclass(strategy, type_oid)?;
     }
-    if let Some(collation) = &elem.collation
-        && !matches!(collation.name(), "C" | "POSIX" | "default" | "ucs_basic")
-    {
-        return Err(Error::not_supported(format!("collation \"{}\"", collation.name())));
-    }
+    let collation = match &elem.collation {
+        Some(name) => collation(&ctx.catalog(), name, type_oid)?,
+        None => table.collation_of_key(attnum, type_oid),
+    };
     let opclass = elem.opclass.as_ref().map(|name| name.name());
     if let Some(name) = opclass
         && strategy != PartitionStrategy::Hash
     {
         index::check_opclass(name, type_oid)?;
     }
-    Ok(PartitionColumn {
-        attnum,
-        expression,
-        type_oid,
-        collation: match &elem.collation {
-            Some(name) if matches!(name.name(), "C" | "POSIX" | "ucs_basic") => C_COLLATION,
-            _ => Column::new("", type_oid, -1).collation,
-        },
-        opclass: opclass.map(Arc::from),
-    })
+    Ok(PartitionColumn { attnum, expression, type_oid, collation, opclass: opclass.map(Arc::from) })
 }
 
 /// 42P16 for a key of which no value can be stored.

@@ -3,6 +3,7 @@
 use pg_raw_parse::{Node, nodes};
 use steppe_types::SqlState;
 
+use super::ddl::collate_clause;
 use super::object::object_kind;
 use super::{
     Lower, Lowered, drop_behavior, object_name, optional, range_var, refused, role_spec, text,
@@ -137,16 +138,13 @@ impl Lower {
                 behavior: drop_behavior(cmd.behavior),
                 if_exists: cmd.missing_ok,
             },
-            (Type::AT_AlterColumnType, Node::ColumnDef(column)) => {
-                let collation = column.coll_clause().map(|clause| object_name(clause.collname()));
-                Command::AlterColumnType {
-                    name,
-                    type_name: self.type_name(column.type_name())?,
-                    collation: collation.transpose()?,
-                    using: self.optional_expr(column.raw_default())?,
-                    location: Location::from_raw(column.location),
-                }
-            }
+            (Type::AT_AlterColumnType, Node::ColumnDef(column)) => Command::AlterColumnType {
+                name,
+                type_name: self.type_name(column.type_name())?,
+                collation: column.coll_clause().map(collate_clause).transpose()?,
+                using: self.optional_expr(column.raw_default())?,
+                location: Location::from_raw(column.location),
+            },
             (Type::AT_ColumnDefault, expr) => {
                 Command::ColumnDefault { name, default: self.optional_expr(expr)? }
             }

@@ -64,11 +64,10 @@ impl Lower {
 
     /// A column definition.
     pub(super) fn column_def(&mut self, column: &nodes::ColumnDef) -> Lowered<ColumnDef> {
-        let collation = column.coll_clause().map(|clause| object_name(clause.collname()));
         Ok(ColumnDef {
             name: text(column.colname()),
             type_name: column.type_name().map(|name| self.type_name_of(name)).transpose()?,
-            collation: collation.transpose()?,
+            collation: column.coll_clause().map(collate_clause).transpose()?,
             compression: optional(column.compression()),
             storage: optional(column.storage_name()),
             constraints: self.column_constraints(column.constraints())?,
@@ -434,4 +433,10 @@ fn takes(kind: &ConstraintKind, attribute: nodes::ConstrType::Type) -> bool {
             | ConstraintKind::Exclude(_)
             | ConstraintKind::ForeignKey(_)
     )
+}
+
+/// COLLATE of a column.
+pub(super) fn collate_clause(clause: &nodes::CollateClause) -> Lowered<CollateClause> {
+    let location = Location::from_raw(clause.location);
+    Ok(CollateClause { name: object_name(clause.collname())?, location })
 }
