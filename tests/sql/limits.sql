@@ -56,3 +56,10 @@ SELECT 'SELECT greatest(' || string_agg('1', ',') || '), cardinality(ARRAY[' || 
 \gexec
 SELECT 'SELECT percentile_disc(0.1) WITHIN GROUP (ORDER BY ' || string_agg('1', ',') || ')' FROM generate_series(1, 101)
 \gexec
+-- What only GROUP BY and windows name; each counts once.
+SELECT 'SELECT count(*) FROM wide GROUP BY ' || string_agg('a+' || g % 1663, ',' ORDER BY g) FROM generate_series(1, 1700) g
+\gexec
+SELECT 'SELECT count(*) FROM wide GROUP BY ' || string_agg('a+' || g, ',' ORDER BY g) FROM generate_series(1, 1664) g
+\gexec
+SELECT 'SELECT sum(a) OVER (PARTITION BY ' || string_agg('a+' || g, ',' ORDER BY g) || ') FROM wide' FROM generate_series(1, 1664) g
+\gexec

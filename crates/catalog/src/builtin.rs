@@ -38,6 +38,8 @@ pub struct Type {
     pub input: Oid,
     /// typoutput function.
     pub output: Oid,
+    /// typreceive function, or 0.
+    pub receive: Oid,
 }
 
 impl Type {
@@ -371,6 +373,7 @@ fn load_types(table: &Table) -> HashMap<Oid, Type> {
         collation: row.number("typcollation"),
         input: row.number("typinput"),
         output: row.number("typoutput"),
+        receive: row.number("typreceive"),
     };
     table.rows().map(read).map(|t| (t.oid, t)).collect()
 }

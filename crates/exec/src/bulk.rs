@@ -238,6 +238,8 @@ fn parts(stmt: &CompiledStmt) -> Result<(&ModifyPlan, &[CExpr])> {
     match (&child.kind, &child.project) {
         (CNode::Result(_), Some(project)) => Ok((modify, project)),
         (CNode::Values(lists), None) if lists.len() == 1 => Ok((modify, &lists[0])),
+        // A table without columns.
+        (CNode::Result(_), None) => Ok((modify, &[])),
         _ => Err(other()),
     }
 }

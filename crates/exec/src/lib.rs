@@ -49,3 +49,4 @@ pub use partition::lock_mode;
 pub use spi::{DdlFn, FunctionDdl, FunctionFrame, Spi};
 pub use spill::{TempSpace, transferred};
 pub use statement::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, LeafOfStatement};
+pub use tuplestore::{StoreReader, TupleStore};

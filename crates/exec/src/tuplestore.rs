@@ -14,8 +14,8 @@ use steppe_types::{Datum, Error, Result, SqlState};
 /// Rows between remembered file offsets.
 const OFFSET_EVERY: u64 = 128;
 
-/// Rows in memory, or on disk past `memory_max` bytes.
-pub(crate) struct TupleStore {
+/// Rows of any one width, in memory, or on disk past `memory_max` bytes.
+pub struct TupleStore {
     width: usize,
     memory: Vec<Datum>,
     bytes: usize,
@@ -33,7 +33,7 @@ struct Spilled {
 
 /// A place in a store.
 #[derive(Default)]
-pub(crate) struct StoreReader {
+pub struct StoreReader {
     next: u64,
     /// Open on the file at row `next`, once the store has spilled.
     file: Option<SpillReader>,
@@ -48,12 +48,23 @@ impl StoreReader {
 
 impl TupleStore {
     /// An empty store for rows of `width` columns.
-    pub(crate) fn new(width: usize, bytes_max: usize, temp: Option<Arc<TempSpace>>) -> TupleStore {
+    pub fn new(width: usize, bytes_max: usize, temp: Option<Arc<TempSpace>>) -> TupleStore {
         TupleStore { width, memory: Vec::new(), bytes: 0, bytes_max, rows: 0, temp, file: None }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
         self.rows == 0
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows as usize
+    }
+
+    /// Appends a row's values. 53400 where temp_file_limit allows no more.
+    pub fn append(&mut self, row: &[Datum]) -> Result<()> {
+        self.push(Row::of(row))
     }
 
     /// Appends a row.
@@ -92,7 +103,7 @@ impl TupleStore {
 
     /// Appends the values of row number `index` to `out`. Rising indices read on; another order
     /// opens the file again.
-    pub(crate) fn read_at(
+    pub fn read_at(
         &mut self,
         reader: &mut StoreReader,
         index: usize,
@@ -130,11 +141,7 @@ impl TupleStore {
     }
 
     /// Appends the next row's values to `out`; false if there is none.
-    pub(crate) fn read_one(
-        &mut self,
-        reader: &mut StoreReader,
-        out: &mut Vec<Datum>,
-    ) -> Result<bool> {
+    pub fn read_one(&mut self, reader: &mut StoreReader, out: &mut Vec<Datum>) -> Result<bool> {
         if reader.next >= self.rows {
             return Ok(false);
         }

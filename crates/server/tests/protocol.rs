@@ -242,6 +242,84 @@ fn each_execute_tells_what_it_has_done_itself() {
 }
 
 #[test]
+fn execute_and_fetch_give_as_many_rows_as_are_asked_for() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    raw.query("create table t (a int)");
+    raw.query("prepare numbers as select g, repeat('x', 100) from generate_series(1, 5000) g");
+    raw.query("prepare writes as insert into t values (1), (2), (3) returning a");
+    raw.query("prepare quiet as delete from t where a > 1");
+    raw.query("begin; declare c cursor for select g from generate_series(1, 10) g");
+    let mut pieces = |statement: &str, limits: &[i32]| {
+        let mut batch = parse("", statement);
+        batch.extend(bind("p", "", &[]));
+        limits.iter().for_each(|limit| batch.extend(execute("p", *limit)));
+        batch.extend(message(b'C', b"Pp\0"));
+        batch.extend(sync());
+        raw.send(&batch);
+        let answer = raw.until_ready();
+        (tags(&answer), completions(&answer), rows(&answer), sqlstate(&answer))
+    };
+    let (seen, told, ..) = pieces("fetch 5 from c", &[2, 2, 2, 0]);
+    assert_eq!((seen.as_str(), told), ("12DDsDDsDCC3Z", vec!["FETCH 1".into(), "FETCH 0".into()]));
+    // All five had been taken from the cursor.
+    let (_, told, found, _) = pieces("fetch next from c", &[0, 0]);
+    assert_eq!(
+        (told, found),
+        (vec!["FETCH 1".into(), "FETCH 0".into()], vec![vec![Some("6".into())]])
+    );
+    let (seen, told, ..) = pieces("move 2 from c", &[1]);
+    assert_eq!((seen.as_str(), told), ("12C3Z", vec!["MOVE 2".to_owned()]));
+    let (seen, told, found, _) = pieces("execute numbers", &[3, 4990, 100, 0]);
+    assert!(seen.starts_with("12DDDsD") && seen.ends_with("DsDDDDDDDCC3Z"), "{}", seen.len());
+    assert_eq!(told, ["SELECT 7", "SELECT 0"]);
+    let numbers: Vec<_> = found.into_iter().filter_map(|row| row[0].clone()).collect();
+    assert!(numbers.iter().map(String::as_str).eq((1..=5000).map(|n| n.to_string())), "in order");
+    let (seen, told, ..) = pieces("execute writes", &[2, 2]);
+    assert_eq!((seen.as_str(), told), ("12DDsDC3Z", vec!["INSERT 0 1".to_owned()]));
+    let (seen, told, _, state) = pieces("execute quiet", &[1, 1]);
+    assert_eq!((seen.as_str(), told), ("12CEZ", vec!["DELETE 2".to_owned()]));
+    assert_eq!(state.as_deref(), Some("55000"));
+}
+
+#[test]
+fn a_type_without_a_binary_form_is_named() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    // aclitem
+    let mut batch = message(b'P', b"\0select $1\0\0\x01\0\0\x04\x09");
+    batch.extend(message(b'B', b"\0\0\0\x01\0\x01\0\x01\0\0\0\x01x\0\0"));
+    batch.extend(sync());
+    raw.send(&batch);
+    let answer = raw.until_ready();
+    let error = answer.iter().find(|message| message.tag == b'E').expect("it is refused");
+    assert_eq!(error.field(b'C').as_deref(), Some("42883"));
+    let message = "no binary input function available for type aclitem";
+    assert_eq!(error.field(b'M').as_deref(), Some(message));
+}
+
+#[test]
+fn rows_of_a_cursor_with_hold_spill_within_temp_file_limit() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    let declare = "declare c cursor with hold for
+        select g, repeat(md5(g::text), 30) from generate_series(1, 20000) g";
+    raw.query("set work_mem = '1MB'");
+    raw.query("set temp_file_limit = '10MB'");
+    let before = server.spill_files();
+    // As COMMIT fails, so does the transaction.
+    assert_eq!(sqlstate(&raw.query(declare)).as_deref(), Some("53400"));
+    raw.query("set temp_file_limit = -1");
+    assert_eq!(sqlstate(&raw.query(declare)), None);
+    assert!(server.spill_files() > before, "the rows take more than a megabyte");
+    let all = rows(&raw.query("fetch all from c"));
+    assert_eq!(all.len(), 20000);
+    let numbers = all.iter().map(|row| row[0].clone().unwrap_or_default());
+    assert!(numbers.eq((1..=20000).map(|n| n.to_string())), "in order");
+    assert_eq!(all[7][1].as_ref().map(String::len), Some(960));
+}
+
+#[test]
 fn an_insert_is_done_when_its_first_rows_are_given() {
     let server = TestServer::start();
     let mut raw = server.raw();

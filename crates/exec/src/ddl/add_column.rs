@@ -33,6 +33,9 @@ pub(super) fn add(
         }
         return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
     }
+    if let Some(ty) = &def.type_name {
+        ctx.warn_of_precision(ty, ty.location);
+    }
     let mut table = table;
     let (oid, position) = (table.oid, table.columns.len());
     let (mut pending, mut serials) = (PendingConstraints::default(), Vec::new());

@@ -367,6 +367,9 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
         Command::ValidateConstraint(name) => validate_constraint(&table, name),
         Command::AlterColumnType { name, type_name, collation, using, location } => {
             let ty = steppe_sql::bind::typename::resolve_type_name(type_name)?;
+            for at in [type_name.location, Location::NONE] {
+                ctx.warn_of_precision(type_name, at);
+            }
             check_key(ctx, &table, name, *location)?;
             let collation = match collation {
                 Some(clause) => written_collation(ctx, clause, ty.oid)?,

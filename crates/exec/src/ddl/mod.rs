@@ -52,6 +52,7 @@ use steppe_catalog::{
 };
 use steppe_sql::ast::{self, Location, RangeVar, Statement};
 use steppe_sql::bind::BindContext;
+use steppe_sql::bind::typename::reduced_precision;
 use steppe_txn::{RelFileNumber, RelationLockMode, Txn};
 use steppe_types::io::IoContext;
 use steppe_types::{Error, Oid, Result, SqlState};
@@ -246,6 +247,14 @@ impl DdlContext<'_> {
     pub(crate) fn warn(&self, sqlstate: SqlState, message: String) {
         let warning = Error::new(sqlstate, message);
         self.services.notice(warning.severity(steppe_types::error::Severity::Warning));
+    }
+
+    /// Warns of a precision that is reduced; with a place while the statement is looked at, and
+    /// once more when it is done, as PostgreSQL does.
+    pub(crate) fn warn_of_precision(&self, name: &ast::TypeName, at: Location) {
+        if let Some(warning) = reduced_precision(name) {
+            self.services.notice(warning.at(at.position(self.source)));
+        }
     }
 
     /// Sends a notice with a detail.

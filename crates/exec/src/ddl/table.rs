@@ -7,8 +7,8 @@ use super::{DdlContext, inherit, like, partition, truncate_name};
 use std::sync::Arc;
 use steppe_catalog::{Column, OnCommit, RelKind, Relation};
 use steppe_sql::ast::{
-    self, ColumnDef, ConstraintKind, CreateTableStmt, DefElem, DefValue, IntoClause, Persistence,
-    TableElement,
+    self, ColumnDef, ConstraintKind, CreateTableStmt, DefElem, DefValue, IntoClause, Location,
+    Persistence, TableElement,
 };
 use steppe_sql::bind::typename::{format_type, resolve_type_name};
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr, collation};
@@ -49,6 +49,13 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
     let mut merged = inherit::Merged::new(ctx, &parents, &mut relation, parent.is_some())?;
     let mut pending = PendingConstraints::of_new_table();
     let (mut serials, mut copied) = (Vec::new(), Vec::new());
+    for element in &create.elements {
+        if let TableElement::Column(column) = element
+            && let Some(ty) = &column.type_name
+        {
+            ctx.warn_of_precision(ty, ty.location);
+        }
+    }
     for element in &create.elements {
         match element {
             TableElement::Column(column) if parent.is_some() => {
@@ -253,6 +260,7 @@ pub(crate) fn add_column(
         None => resolve_type_name(type_name)
             .map_err(|e| e.at(type_name.location.position(ctx.source)))?,
     };
+    ctx.warn_of_precision(type_name, Location::NONE);
     check_column_type(&name, ty.oid)?;
     generated::check_clauses(ctx, relation, def, serial.is_some())?;
     let position = relation.columns.len();

@@ -2,14 +2,16 @@
 //! DoPortalRunFetch in src/backend/tcop/pquery.c).
 //!
 //! A cursor runs its plan as rows are asked for. One that is declared to go backward
-//! (SCROLL), or outlives its transaction (WITH HOLD), keeps the rows it has got. As in
+//! (SCROLL), or outlives its transaction (WITH HOLD), keeps the rows it has got, in a
+//! temporary file where they are more than work_mem. As in
 //! PostgreSQL, one that was not declared so may go backward all the same if its plan is
 //! simple enough: it begins to keep rows when it first does, by being run again up to
 //! where it is, at the same snapshot.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use steppe_exec::FetchStatus;
+use steppe_exec::{FetchStatus, RowSink, StoreReader, TupleStore};
 use steppe_sql::ast::{self, DeclareCursorStmt, FetchDirection, FetchStmt};
 use steppe_sql::bind::Params;
 use steppe_sql::plan::{Plan, PlanNode, ResultColumn};
@@ -19,19 +21,19 @@ use super::Session;
 use super::plan::put_description;
 use super::portal::{PlanPortal, Portal, PortalBody};
 use super::run::{self, Progress};
-use super::sink::{CollectingSink, NullSink, ResultFormats, WireSink};
+use super::sink::{KeepingSink, NullSink, ResultFormats, WireSink};
 use super::tag::CommandTag;
 
-/// Bytes that one cursor's kept rows may take.
-const KEPT_BYTES_MAX: usize = 256 << 20;
 /// Rows fetched at once to be kept.
 const KEEP_CHUNK_ROWS: u64 = 256;
+/// Rows read at once of what is kept: going backward, a piece of the file is read forward.
+const READ_CHUNK_ROWS: usize = 256;
 
 /// A cursor.
 pub(super) struct Cursor {
     pub(super) plan: PlanPortal,
     /// Rows kept, if it keeps them.
-    kept: Option<Kept>,
+    kept: Option<Box<Kept>>,
     /// WITH HOLD.
     hold: bool,
     /// It may go backward.
@@ -44,14 +46,24 @@ pub(super) struct Cursor {
     at_end: bool,
 }
 
-#[derive(Default)]
+/// Rows kept: in memory up to work_mem, then in a temporary file.
 struct Kept {
-    rows: Vec<Box<[Datum]>>,
+    rows: TupleStore,
+    reader: StoreReader,
     /// No more rows will come.
     complete: bool,
     /// 0: before the first row; n: on row n; one more than there are: after the last.
     position: usize,
-    bytes: usize,
+}
+
+impl Kept {
+    /// Appends the values of a range's rows, one row after the other, to `out`.
+    fn read(&mut self, rows: Range<usize>, out: &mut Vec<Datum>) -> Result<()> {
+        for row in rows {
+            self.rows.read_at(&mut self.reader, row, out)?;
+        }
+        Ok(())
+    }
 }
 
 impl Cursor {
@@ -103,9 +115,10 @@ impl Session {
         self.start_statement()?;
         self.start_execution(&mut plan)?;
         self.suspend(&mut plan)?;
+        let kept = keeps.then(|| self.nothing_kept(&plan));
         let cursor = Cursor {
             plan,
-            kept: keeps.then(Kept::default),
+            kept,
             hold: declare.hold,
             scroll,
             held_beyond: false,
@@ -169,7 +182,7 @@ impl Session {
             self.keep_from_now(cursor)?;
         }
         let fetched = if cursor.kept.is_some() {
-            self.fetch_kept(cursor, fetch, formats)
+            self.fetch_kept(cursor, fetch, formats).await
         } else {
             self.fetch_forward(cursor, fetch, formats).await
         };
@@ -184,6 +197,18 @@ impl Session {
         Ok(CommandTag::Rows(if fetch.is_move { "MOVE" } else { "FETCH" }, rows))
     }
 
+    /// What a cursor over this plan will keep its rows in.
+    fn nothing_kept(&self, portal: &PlanPortal) -> Box<Kept> {
+        let width = portal.plan.compiled.columns().len();
+        let temp = Some(Arc::clone(&self.env.temp));
+        Box::new(Kept {
+            rows: TupleStore::new(width, self.env.work_mem_bytes, temp),
+            reader: StoreReader::default(),
+            complete: false,
+            position: 0,
+        })
+    }
+
     /// Begins to keep rows: those up to here are fetched once more.
     fn keep_from_now(&mut self, cursor: &mut Cursor) -> Result<()> {
         let Some(execution) = &cursor.plan.execution else {
@@ -193,7 +218,7 @@ impl Session {
         cursor.plan.execution = Some(Box::new(again));
         cursor.plan.done = None;
         cursor.plan.may_run_again = false;
-        cursor.kept = Some(Kept::default());
+        cursor.kept = Some(self.nothing_kept(&cursor.plan));
         let at = usize::try_from(cursor.at).unwrap_or(usize::MAX);
         let position = at.saturating_add(usize::from(cursor.at_end));
         self.keep_until(cursor, position)?;
@@ -282,31 +307,57 @@ impl Session {
     }
 
     /// FETCH from a cursor that keeps its rows, in any direction.
-    fn fetch_kept(
+    async fn fetch_kept(
         &mut self,
         cursor: &mut Cursor,
         fetch: &FetchStmt,
         formats: &ResultFormats,
     ) -> Result<u64> {
-        let span = self.find_rows(cursor, fetch)?;
-        let Some(kept) = &cursor.kept else { return Ok(0) };
-        let rows: Vec<&[Datum]> = match span {
-            Span::Forward(range) => kept.rows[range].iter().map(|row| &row[..]).collect(),
-            Span::Backward(range) => kept.rows[range].iter().rev().map(|row| &row[..]).collect(),
+        let (mut range, backward) = match self.find_rows(cursor, fetch)? {
+            Span::Forward(range) => (range, false),
+            Span::Backward(range) => (range, true),
         };
-        if !fetch.is_move {
-            let mut sink = WireSink {
-                out: &mut self.out,
-                columns: cursor.plan.plan.compiled.columns(),
-                formats,
-                io: &self.env.io,
-                rows_at: None,
-            };
-            for row in &rows {
-                steppe_exec::RowSink::row(&mut sink, row)?;
-            }
+        let count = range.len() as u64;
+        if fetch.is_move {
+            return Ok(count);
         }
-        Ok(rows.len() as u64)
+        while !range.is_empty() {
+            self.core.handle.shared().check_interrupts()?;
+            let some = range.len().min(READ_CHUNK_ROWS);
+            let chunk = match backward {
+                false => range.start..range.start + some,
+                true => range.end - some..range.end,
+            };
+            range = match backward {
+                false => chunk.end..range.end,
+                true => range.start..chunk.start,
+            };
+            self.put_kept(cursor, chunk, backward, formats)?;
+            self.pass_rows_on().await?;
+        }
+        Ok(count)
+    }
+
+    /// Appends kept rows to the answer.
+    fn put_kept(
+        &mut self,
+        cursor: &mut Cursor,
+        rows: Range<usize>,
+        backward: bool,
+        formats: &ResultFormats,
+    ) -> Result<()> {
+        let Some(kept) = &mut cursor.kept else { return Ok(()) };
+        let (count, mut values) = (rows.len(), Vec::new());
+        tokio::task::block_in_place(|| kept.read(rows, &mut values))?;
+        let columns = cursor.plan.plan.compiled.columns();
+        let io = &self.env.io;
+        let mut sink = WireSink { out: &mut self.out, columns, formats, io, rows_at: None };
+        let width = columns.len();
+        for i in 0..count {
+            let at = width * if backward { count - 1 - i } else { i };
+            sink.row(&values[at..at + width])?;
+        }
+        Ok(())
     }
 
     /// Moves the position, and says which rows that passes.
@@ -385,17 +436,9 @@ impl Session {
                 return Ok(());
             }
             let missing = (wanted - kept.rows.len()) as u64;
-            let mut sink = CollectingSink::default();
+            let mut sink = KeepingSink(&mut kept.rows);
             let chunk = missing.min(KEEP_CHUNK_ROWS);
             let status = run::fetch(&mut cursor.plan, &mut self.xact.txn, chunk, &mut sink, true)?;
-            let Some(kept) = &mut cursor.kept else { return Ok(()) };
-            kept.bytes += sink.rows.iter().map(|row| row_bytes(row)).sum::<usize>();
-            kept.rows.append(&mut sink.rows);
-            if kept.bytes > KEPT_BYTES_MAX {
-                let message = "cursor keeps too many rows";
-                return Err(Error::new(SqlState::OUT_OF_MEMORY, message)
-                    .hint("Declare it without SCROLL and WITH HOLD."));
-            }
             if let FetchStatus::Done { rows } = status {
                 kept.complete = true;
                 self.finish_execution(&mut cursor.plan, rows);
@@ -446,15 +489,6 @@ fn goes_backward(plan: &Plan) -> bool {
 }
 
 enum Span {
-    Forward(std::ops::Range<usize>),
-    Backward(std::ops::Range<usize>),
-}
-
-fn row_bytes(row: &[Datum]) -> usize {
-    let values = row.iter().map(|value| match value {
-        Datum::Text(text) => text.len(),
-        Datum::Bytea(bytes) => bytes.len(),
-        _ => 0,
-    });
-    size_of_val(row) + values.sum::<usize>() + 16
+    Forward(Range<usize>),
+    Backward(Range<usize>),
 }

@@ -5,8 +5,11 @@
 
 use std::sync::Arc;
 
+use steppe_catalog::Builtins;
 use steppe_sql::ast;
+use steppe_sql::bind::typename::format_type;
 use steppe_sql::parser;
+use steppe_types::physical::Physical;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, binary_io, oid, text_io};
 use steppe_wire::frontend::{Bind, Formats, Parse, Target, text_param};
 use steppe_wire::{Format, backend};
@@ -14,7 +17,9 @@ use steppe_wire::{Format, backend};
 use super::Session;
 use super::explain::BoundParams;
 use super::plan::{is_plannable, put_description, single};
-use super::portal::{Body, PlanPortal, Portal, PortalBody, Prepared, RowsLeft, UtilityRun};
+use super::portal::{
+    Body, Gathering, PlanPortal, Portal, PortalBody, Prepared, RowsLeft, UtilityRun,
+};
 use super::run::Progress;
 use super::sink::ResultFormats;
 use super::statement_log::{level_of, level_of_command};
@@ -168,8 +173,9 @@ impl Session {
             bytes += value.len();
             *slot = match bind.formats.get(i)? {
                 Format::Text => text_io::input(*type_oid, -1, text_param(value)?, self.io())?,
-                Format::Binary => binary_io::receive(*type_oid, -1, value)
-                    .map_err(|error| binary_error(error, i))?,
+                Format::Binary => {
+                    receive(*type_oid, value).map_err(|error| binary_error(error, i))?
+                }
             };
         }
         Ok((params, bytes))
@@ -297,7 +303,7 @@ impl Session {
             }
             PortalBody::Utility { statement, params, ran } => match ran {
                 UtilityRun::Done => return Err(already_done(name)),
-                UtilityRun::Rows(left) => left.put(&mut self.out, max_rows),
+                UtilityRun::Rows(left) => self.put_rows_left(left, max_rows).await?,
                 UtilityRun::NotYet => {
                     let statement = Arc::clone(statement);
                     let formats = &portal.formats;
@@ -325,35 +331,76 @@ impl Session {
         params: &BoundParams,
         max_rows: u64,
     ) -> Result<UtilityRun> {
-        let start = self.out.len();
-        let outcome = match &**statement {
-            ast::Statement::Explain(explain) => {
-                self.start_transaction()?;
-                self.refresh_names();
-                Outcome::Tag(self.explain(explain, source, formats, false, params).await?)
-            }
-            _ => self.utility(statement, source, formats, false).await?,
-        };
-        let tag = match outcome {
+        // What has not run yet may be what makes the columns known: no error here.
+        let gives_rows = self.utility_columns(statement).is_ok_and(|columns| columns.is_some());
+        let is_short = matches!(&**statement, ast::Statement::Explain(_) | ast::Statement::Show(_));
+        if gives_rows && (max_rows > 0 || is_short) {
+            let rows = RowsLeft::new(&self.env);
+            self.gathering = Some(Box::new(Gathering { start: self.out.len(), rows }));
+        }
+        let outcome = self.run_utility(statement, source, formats, params).await;
+        let gathered = self.gathering.take();
+        let tag = match outcome? {
             Outcome::Tag(tag) => tag,
             Outcome::CopyIn(copy) => {
                 self.begin_copy_in(*copy, None);
                 return Ok(UtilityRun::Done);
             }
         };
-        // These put nothing but their rows there, and all at once.
-        let gives_rows =
-            matches!(&**statement, ast::Statement::Explain(_) | ast::Statement::Show(_));
-        let mut left = gives_rows.then(|| RowsLeft::take(&mut self.out, start, tag.clone()));
+        let mut left = match gathered {
+            None => None,
+            Some(gathered) => {
+                let Gathering { start, mut rows } = *gathered;
+                rows.take(&mut self.out, start)?;
+                rows.tag = tag.clone();
+                Some(rows)
+            }
+        };
         if matches!(&**statement, ast::Statement::Transaction(_)) {
             self.end_implicit()?;
         }
         self.put_notices();
         match &mut left {
-            Some(left) => left.put(&mut self.out, max_rows),
+            Some(left) => self.put_rows_left(left, max_rows).await?,
             None => tag.put(&mut self.out),
         }
-        Ok(left.map_or(UtilityRun::Done, UtilityRun::Rows))
+        if gives_rows && left.is_none() {
+            // It may be executed again: there are no rows any more.
+            let mut none = RowsLeft::new(&self.env);
+            none.tag = tag;
+            left = Some(none);
+        }
+        Ok(left.map_or(UtilityRun::Done, |left| UtilityRun::Rows(Box::new(left))))
+    }
+
+    async fn run_utility(
+        &mut self,
+        statement: &Arc<ast::Statement>,
+        source: &Arc<str>,
+        formats: &ResultFormats,
+        params: &BoundParams,
+    ) -> Result<Outcome> {
+        let ast::Statement::Explain(explain) = &**statement else {
+            return self.utility(statement, source, formats, false).await;
+        };
+        self.start_transaction()?;
+        self.refresh_names();
+        self.explain(explain, source, formats, false, params).await.map(Outcome::Tag)
+    }
+
+    /// Gives `max_rows` rows (0: all), and the tag, which counts these, once there are no more.
+    async fn put_rows_left(&mut self, left: &mut RowsLeft, max_rows: u64) -> Result<()> {
+        let mut rows = 0;
+        while (max_rows == 0 || rows < max_rows) && left.put_row(&mut self.out)? {
+            rows += 1;
+            self.pass_rows_on().await?;
+        }
+        if max_rows > 0 && rows == max_rows {
+            backend::portal_suspended(&mut self.out);
+        } else {
+            left.tag.of_rows(rows).put(&mut self.out);
+        }
+        Ok(())
     }
 
     /// Close.
@@ -393,6 +440,19 @@ fn already_done(name: &str) -> Error {
         SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
         format!("portal \"{name}\" cannot be run"),
     )
+}
+
+/// A value in binary form: 42883 for a type that has none.
+fn receive(type_oid: Oid, value: &[u8]) -> Result<Datum> {
+    if Physical::of(type_oid) != Physical::Any {
+        return binary_io::receive(type_oid, -1, value);
+    }
+    let ty = format_type(type_oid, -1);
+    if Builtins::get().ty(type_oid).is_some_and(|ty| ty.receive == 0) {
+        let message = format!("no binary input function available for type {ty}");
+        return Err(Error::new(SqlState::UNDEFINED_FUNCTION, message));
+    }
+    Err(Error::not_supported(format!("binary input of type {ty}")))
 }
 
 /// A binary value that is too short or too long for its type names its parameter.

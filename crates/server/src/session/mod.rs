@@ -74,7 +74,7 @@ use crate::workers;
 
 use copy_in::CopyIn;
 use counting::Counting;
-use portal::{Portals, Statements};
+use portal::{Gathering, Portals, Statements};
 use statement_log::StatementClock;
 use xact::Xact;
 
@@ -106,6 +106,8 @@ pub(crate) struct Session {
     lifter: Lifter,
     local_plans: LocalPlans,
     copy: Option<Box<CopyIn>>,
+    /// The running statement's rows are kept rather than sent.
+    gathering: Option<Box<Gathering>>,
     /// After an error in the extended protocol: up to the next Sync.
     skipping: bool,
     /// What [`Session::begin_message`] does is done for the message in hand.
@@ -170,6 +172,7 @@ impl Session {
             lifter: Lifter::new(),
             local_plans: LocalPlans::default(),
             copy: None,
+            gathering: None,
             skipping: false,
             has_begun: false,
             timer: None,
@@ -353,6 +356,18 @@ impl Session {
             .severity(Severity::Fatal)
     }
 
+    /// Lets the rows of the running statement out of the send buffer once it is large: to the
+    /// client, or to be kept where it has asked for a part of them only.
+    async fn pass_rows_on(&mut self) -> Result<()> {
+        if self.out.len() < SEND_AT_BYTES {
+            return Ok(());
+        }
+        match &mut self.gathering {
+            Some(gathering) => gathering.rows.take(&mut self.out, gathering.start),
+            None => self.send().await,
+        }
+    }
+
     /// Sends the answer so far, once all that it tells is durable.
     async fn send(&mut self) -> Result<()> {
         if self.out.is_empty() {
@@ -497,6 +512,7 @@ impl Session {
         }
         log::session_error(self.core.handle.pid(), &error, &self.control.activity.query());
         self.statement_clock = None;
+        self.gathering = None;
         self.counting.forget_running();
         self.has_begun = false;
         self.stop_timer();

@@ -4,13 +4,12 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use steppe_exec::{Execution, LeafOfStatement};
+use steppe_exec::{ExecEnv, Execution, LeafOfStatement, StoreReader, TupleStore};
 use steppe_sql::ast;
 use steppe_sql::query::Command;
 use steppe_storage::Usage;
 use steppe_txn::Snapshot;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
-use steppe_wire::backend;
 
 use super::cursor::Cursor;
 use super::explain::BoundParams;
@@ -243,39 +242,61 @@ pub(super) enum UtilityRun {
     /// It has been run, and cannot be again.
     Done,
     /// It has been run, and gives its rows piece by piece.
-    Rows(RowsLeft),
+    Rows(Box<RowsLeft>),
 }
 
 /// Rows that a client has not asked for yet, as DataRow messages, and what follows them.
 pub(super) struct RowsLeft {
-    messages: Vec<u8>,
-    tag: CommandTag,
+    /// One message each; past work_mem in a temporary file.
+    messages: TupleStore,
+    reader: StoreReader,
+    next: usize,
+    pub(super) tag: CommandTag,
 }
 
 impl RowsLeft {
-    /// Takes the rows that a statement has put at the end of `out`, from `start` on.
-    pub(super) fn take(out: &mut Vec<u8>, start: usize, tag: CommandTag) -> RowsLeft {
-        RowsLeft { messages: out.split_off(start.min(out.len())), tag }
+    /// None yet.
+    pub(super) fn new(env: &ExecEnv) -> RowsLeft {
+        let messages = TupleStore::new(1, env.work_mem_bytes, Some(Arc::clone(&env.temp)));
+        RowsLeft { messages, reader: StoreReader::default(), next: 0, tag: CommandTag::Empty }
     }
 
-    /// Gives `max_rows` rows (0: all), and the tag once there are no more.
-    pub(super) fn put(&mut self, out: &mut Vec<u8>, max_rows: u64) {
-        let (mut end, mut rows) = (0, 0);
-        while (max_rows == 0 || rows < max_rows)
-            && let Some((_, rest)) = self.messages.get(end..).and_then(<[u8]>::split_first)
-            && let Some(length) = rest.first_chunk::<4>()
+    /// Takes the rows that a statement has put at the end of `out`, from `start` on.
+    pub(super) fn take(&mut self, out: &mut Vec<u8>, start: usize) -> Result<()> {
+        let mut rest = out.get(start..).unwrap_or_default();
+        // The length counts itself, not the type byte before it.
+        while let Some(length) = rest.get(1..).and_then(<[u8]>::first_chunk::<4>)
+            && let Some((message, others)) =
+                rest.split_at_checked(1 + u32::from_be_bytes(*length) as usize)
         {
-            // The length counts itself, not the type byte before it.
-            end += 1 + u32::from_be_bytes(*length) as usize;
-            rows += 1;
+            self.messages.append(&[Datum::Bytea(message.into())])?;
+            rest = others;
         }
-        out.extend(self.messages.drain(..end.min(self.messages.len())));
-        if max_rows > 0 && rows == max_rows {
-            backend::portal_suspended(out);
-        } else {
-            self.tag.put(out);
-        }
+        out.truncate(start);
+        Ok(())
     }
+
+    /// Appends the next row to `out`; false if there is none.
+    pub(super) fn put_row(&mut self, out: &mut Vec<u8>) -> Result<bool> {
+        let mut row = Vec::with_capacity(1);
+        if self.next >= self.messages.len() {
+            return Ok(false);
+        }
+        self.messages.read_at(&mut self.reader, self.next, &mut row)?;
+        if let Some(Datum::Bytea(message)) = row.first() {
+            out.extend_from_slice(message);
+        }
+        self.next += 1;
+        Ok(true)
+    }
+}
+
+/// What the running statement's rows are put by for, instead of being sent: the client asked for
+/// a part of them.
+pub(super) struct Gathering {
+    /// Where they begin in the send buffer.
+    pub(super) start: usize,
+    pub(super) rows: RowsLeft,
 }
 
 /// What a portal runs.

@@ -263,7 +263,7 @@ impl Session {
             chunk = (SEND_AT_BYTES as u64 / row_bytes).clamp(1, CHUNK_ROWS_MAX);
             if self.out.len() >= SEND_AT_BYTES {
                 rows_at = None;
-                self.send().await?;
+                self.pass_rows_on().await?;
             }
         }
     }

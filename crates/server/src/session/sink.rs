@@ -1,6 +1,6 @@
 //! Rows to DataRow messages, in text or binary.
 
-use steppe_exec::RowSink;
+use steppe_exec::{RowSink, TupleStore};
 use steppe_sql::plan::ResultColumn;
 use steppe_types::io::IoContext;
 use steppe_types::physical::Physical;
@@ -141,6 +141,15 @@ impl RowSink for CollectingSink {
     fn row(&mut self, row: &[Datum]) -> Result<()> {
         self.rows.push(row.into());
         Ok(())
+    }
+}
+
+/// Keeps rows in a store.
+pub(super) struct KeepingSink<'a>(pub(super) &'a mut TupleStore);
+
+impl RowSink for KeepingSink<'_> {
+    fn row(&mut self, row: &[Datum]) -> Result<()> {
+        self.0.append(row)
     }
 }
 

@@ -28,6 +28,14 @@ impl CommandTag {
         )
     }
 
+    /// The tag of a part of the rows.
+    pub(super) fn of_rows(&self, rows: u64) -> CommandTag {
+        match self {
+            CommandTag::Rows(verb, _) => CommandTag::Rows(verb, rows),
+            other => other.clone(),
+        }
+    }
+
     /// Appends CommandComplete.
     pub(super) fn put(&self, out: &mut Vec<u8>) {
         match self {

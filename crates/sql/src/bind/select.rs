@@ -66,8 +66,7 @@ impl Binder<'_> {
             ast::SelectBody::Values(rows) => self.values(select, rows),
             ast::SelectBody::SetOp(operation) => self.set_operation(select, operation),
         }?;
-        // Those that only ORDER BY names count too.
-        if query.targets.len() > TARGETS_MAX {
+        if has_too_many_targets(&query) {
             let message = format!("target lists can have at most {TARGETS_MAX} entries");
             return Err(Error::new(SqlState::TOO_MANY_COLUMNS, message));
         }
@@ -838,6 +837,21 @@ impl Binder<'_> {
 fn coerce_output(query: &mut Query, target: usize, coerced: Expr) {
     query.targets[target].expr = coerced;
     query.targets[target].origin = None;
+}
+
+/// Whether there are more targets than there may be. Those that only ORDER BY, GROUP BY and windows
+/// name count too, each once.
+fn has_too_many_targets(query: &Query) -> bool {
+    let windows = query.windows.iter().flat_map(WindowClause::keys);
+    let keys: Vec<&Expr> = query.group_by.iter().chain(windows).collect();
+    let targets = query.targets.len();
+    if targets > TARGETS_MAX || targets + keys.len() <= TARGETS_MAX {
+        return targets > TARGETS_MAX;
+    }
+    let is_new = |(i, key): &(usize, &&Expr)| {
+        !keys[..*i].contains(*key) && !query.targets.iter().any(|target| target.expr == ***key)
+    };
+    targets + keys.iter().enumerate().filter(is_new).count() > TARGETS_MAX
 }
 
 /// The columns of each input of a set operation, from left to right.

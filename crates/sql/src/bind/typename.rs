@@ -4,6 +4,7 @@ use super::Binder;
 use crate::ast::{self, ExprKind, Literal, TypeName};
 use crate::expr::TypeRef;
 use steppe_catalog::Builtins;
+use steppe_types::error::Severity;
 use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 /// Offset that varchar, bpchar and numeric modifiers carry (VARHDRSZ).
@@ -11,6 +12,8 @@ const VARHDRSZ: i32 = 4;
 /// The types of bit strings, which have no values here.
 const BIT: Oid = 1560;
 const VARBIT: Oid = 1562;
+/// Digits of a second that types of dates and times have (MAX_TIMESTAMP_PRECISION).
+const PRECISION_MAX: i32 = 6;
 /// numeric's greatest precision.
 const NUMERIC_MAX_PRECISION: i32 = 1000;
 /// interval's "all fields" range and "full precision" (src/include/utils/timestamp.h).
@@ -63,6 +66,32 @@ pub fn resolve_type_name(name: &TypeName) -> Result<TypeRef> {
         ));
     }
     Ok(TypeRef { oid: ty.array, typmod })
+}
+
+/// The warning about a precision that is more than a type of dates and times has: it counts as
+/// the largest there is.
+pub fn reduced_precision(name: &TypeName) -> Option<Error> {
+    let ty = match name.name.parts() {
+        [ty] => ty,
+        [schema, ty] if schema == "pg_catalog" => ty,
+        _ => return None,
+    };
+    let precision = match name.typmods.last().map(|modifier| &modifier.kind) {
+        Some(ExprKind::Const(Literal::Integer(precision))) if *precision > PRECISION_MAX => {
+            precision
+        }
+        _ => return None,
+    };
+    let shown = match ty.as_str() {
+        "time" => format!("TIME({precision})"),
+        "timetz" => format!("TIME({precision}) WITH TIME ZONE"),
+        "timestamp" => format!("TIMESTAMP({precision})"),
+        "timestamptz" => format!("TIMESTAMP({precision}) WITH TIME ZONE"),
+        "interval" if name.typmods.len() == 2 => format!("INTERVAL({precision})"),
+        _ => return None,
+    };
+    let message = format!("{shown} precision reduced to maximum allowed, {PRECISION_MAX}");
+    Some(Error::new(SqlState::INVALID_PARAMETER_VALUE, message).severity(Severity::Warning))
 }
 
 /// Packs `(n)` or `(p, s)` as the type's typmodin function does.
@@ -123,7 +152,7 @@ fn type_modifier(ty: Oid, modifiers: &[ast::Expr]) -> Result<i32> {
                     "{kind}({precision}){zone} precision must not be negative"
                 )));
             }
-            Ok((*precision).min(6))
+            Ok((*precision).min(PRECISION_MAX))
         }
         (oid::INTERVAL, [range]) => {
             let range = if *range == INTERVAL_FULL_RANGE { return Ok(-1) } else { *range };
@@ -135,7 +164,7 @@ fn type_modifier(ty: Oid, modifiers: &[ast::Expr]) -> Result<i32> {
                     "INTERVAL({precision}) precision must not be negative"
                 )));
             }
-            Ok((range << 16) | (*precision).min(6))
+            Ok((range << 16) | (*precision).min(PRECISION_MAX))
         }
         (oid::NUMERIC, _) => Err(invalid("invalid NUMERIC type modifier".into())),
         (oid::VARCHAR | oid::BPCHAR, _) => Err(invalid("invalid type modifier".into())),
