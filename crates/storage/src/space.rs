@@ -121,7 +121,7 @@ impl Space {
             );
             return Err(StorageError::NoSpace(full));
         }
-        self.file.allocate(pages * PAGE_SIZE as u64)?;
+        self.file.reserve(pages * PAGE_SIZE as u64)?;
         crate::usage::extended(pages - state.file_pages);
         for bitmap in bitmap_pages(state.file_pages..pages) {
             make_bitmap(bitmap)?;

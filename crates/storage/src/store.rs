@@ -162,7 +162,7 @@ fn create(options: &StoreOptions, files: &Files) -> Result<()> {
         return Err(StorageError::Corrupt { file: files.control.clone(), page: None, what });
     }
     let data = vfs.open(&files.data, OpenMode::TRUNCATE)?;
-    data.allocate(INITIAL_PAGES * PAGE_SIZE as u64)?;
+    data.reserve(INITIAL_PAGES * PAGE_SIZE as u64)?;
     data.sync_all()?;
     let double = vfs.open(&files.double, OpenMode::TRUNCATE)?;
     double.allocate(writeback::FILE_BYTES)?;
@@ -396,7 +396,7 @@ impl Inner {
             what: "no valid checkpoint in it".into(),
         })?;
         let data = vfs.open(&files.data, OpenMode::READ_WRITE)?;
-        let double = vfs.open(&files.double, OpenMode::READ_WRITE)?;
+        let double = vfs.open(&files.double, OpenMode::READ_WRITE.direct())?;
         let restored = writeback::restore(&*data, &*double)?;
 
         let wal_options = wal_options(options, control.system_id, control.wal_segment_bytes);
@@ -429,7 +429,7 @@ impl Inner {
         let redone = recovery::redo(&pool, &control, &mut open_reader(), end, handler)?;
 
         let file_pages = (data.len()? / PAGE_SIZE as u64).max(redone.file_pages);
-        data.allocate(file_pages * PAGE_SIZE as u64)?;
+        data.reserve(file_pages * PAGE_SIZE as u64)?;
         let (words, missing) = recovery::read_bitmaps(&pool, file_pages)?;
         let space = Space::new(data, pool.max_pages(), file_pages, words);
         let summary = RecoverySummary {

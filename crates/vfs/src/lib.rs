@@ -22,17 +22,20 @@
 //!
 //! This crate knows nothing of pages, logs or rows.
 
+mod aligned;
 mod clock;
 mod crash;
 mod error;
 mod random;
 mod real;
+mod reserve;
 mod slow;
 mod stats;
 
 use std::path::Path;
 use std::sync::Arc;
 
+pub use aligned::{AlignedBuffer, DIRECT_ALIGNMENT};
 pub use clock::{Clock, ManualClock, RealClock};
 pub use crash::{CrashVfs, SECTOR_SIZE};
 pub use error::{Error, ErrorKind, Result};
@@ -54,12 +57,22 @@ pub struct OpenMode {
     pub create_new: bool,
     /// Cut the file to length 0. Needs `write`.
     pub truncate: bool,
+    /// Writes whose memory, offset and length are multiples of [`DIRECT_ALIGNMENT`] go to the
+    /// device past the page cache, if the file system can (O_DIRECT). Others, and reads, are as
+    /// usual, and all see one another. Says nothing of durability: that takes a sync as ever.
+    pub direct: bool,
 }
 
 impl OpenMode {
     /// Read an existing file.
-    pub const READ: OpenMode =
-        OpenMode { read: true, write: false, create: false, create_new: false, truncate: false };
+    pub const READ: OpenMode = OpenMode {
+        read: true,
+        write: false,
+        create: false,
+        create_new: false,
+        truncate: false,
+        direct: false,
+    };
     /// Read and write an existing file.
     pub const READ_WRITE: OpenMode = OpenMode { write: true, ..OpenMode::READ };
     /// Read and write a file, creating it if need be.
@@ -68,6 +81,12 @@ impl OpenMode {
     pub const CREATE_NEW: OpenMode = OpenMode { create_new: true, ..OpenMode::READ_WRITE };
     /// Read and write a file, created if need be, that starts empty.
     pub const TRUNCATE: OpenMode = OpenMode { truncate: true, ..OpenMode::CREATE };
+
+    /// The same, with writes past the page cache.
+    #[must_use]
+    pub const fn direct(self) -> OpenMode {
+        OpenMode { direct: true, ..self }
+    }
 }
 
 /// An open file. All methods take `&self`: offsets are explicit, so that any
@@ -93,16 +112,6 @@ pub trait File: Send + Sync {
     /// zeros between its old end and `offset`).
     fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()>;
 
-    /// Writes `parts` one after the other from `offset`.
-    fn write_vectored_at(&self, parts: &[&[u8]], offset: u64) -> Result<()> {
-        let mut position = offset;
-        for part in parts {
-            self.write_at(part, position)?;
-            position += part.len() as u64;
-        }
-        Ok(())
-    }
-
     /// Makes the file's bytes, and its length as far as they need it, durable (fdatasync).
     fn sync_data(&self) -> Result<()>;
 
@@ -125,6 +134,12 @@ pub trait File: Send + Sync {
     /// so that later writes below `len` neither meet a full disk nor change
     /// metadata. Not durable until synced.
     fn allocate(&self, len: u64) -> Result<()>;
+
+    /// Makes the file at least `len` bytes long, with zeros past its old end, so that
+    /// later writes below `len` do not meet a full disk. Unlike [`File::allocate`] it
+    /// writes nothing if the file system can promise the space, and the first write into
+    /// it changes metadata then. Not durable until synced.
+    fn reserve(&self, len: u64) -> Result<()>;
 }
 
 /// An exclusive lock on a path, held until dropped (or until the process ends).

@@ -1,10 +1,12 @@
 //! The operating system's files.
 
 use std::fs::{self, OpenOptions, TryLockError};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::aligned::is_aligned;
+use crate::reserve::reserve;
 use crate::{Error, ErrorKind, File, FileLock, IoStats, OpenMode, Result, Vfs, parent_dir};
 
 /// The operating system's file system.
@@ -26,11 +28,17 @@ impl RealVfs {
 }
 
 /// Zeros to write from when a file is preallocated.
-static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+static ZEROS: Zeros = Zeros([0; 1 << 20]);
+
+/// Aligned as [`crate::DIRECT_ALIGNMENT`] asks.
+#[repr(align(4096))]
+struct Zeros([u8; 1 << 20]);
 
 #[derive(Debug)]
 struct RealFile {
     file: fs::File,
+    /// The same file, for aligned writes past the page cache.
+    direct: Option<fs::File>,
     path: PathBuf,
     stats: Arc<IoStats>,
 }
@@ -38,6 +46,30 @@ struct RealFile {
 impl RealFile {
     fn error(&self, operation: &'static str, source: std::io::Error) -> Error {
         Error::from_io(operation, &self.path, source)
+    }
+
+    fn write(&self, bytes: &[u8], offset: u64) -> std::io::Result<()> {
+        self.stats.count_write(bytes.len() as u64);
+        if let Some(direct) = &self.direct
+            && is_aligned(bytes, offset)
+        {
+            match direct.write_all_at(bytes, offset) {
+                // The device wants it otherwise, or the rest of a short write is not aligned.
+                Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {}
+                written => return written,
+            }
+        }
+        self.file.write_all_at(bytes, offset)
+    }
+}
+
+/// The file once more, for writes past the page cache; none where the file system has no such
+/// thing (tmpfs).
+fn open_direct(path: &Path) -> std::io::Result<Option<fs::File>> {
+    match OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(None),
+        Err(e) => Err(e),
     }
 }
 
@@ -61,8 +93,7 @@ impl File for RealFile {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
-        self.stats.count_write(bytes.len() as u64);
-        self.file.write_all_at(bytes, offset).map_err(|e| self.error("write", e))
+        self.write(bytes, offset).map_err(|e| self.error("write", e))
     }
 
     fn sync_data(&self) -> Result<()> {
@@ -90,13 +121,27 @@ impl File for RealFile {
     fn allocate(&self, len: u64) -> Result<()> {
         let mut position = self.len()?;
         while position < len {
-            let count = (len - position).min(ZEROS.len() as u64);
-            let zeros = &ZEROS[..usize::try_from(count).expect("at most the size of ZEROS")];
-            self.stats.count_write(count);
-            self.file.write_all_at(zeros, position).map_err(|e| self.error("extend", e))?;
+            let all = &ZEROS.0;
+            // Up to a multiple of the length of ZEROS, so that what follows is aligned.
+            let room = all.len() as u64 - position % all.len() as u64;
+            let count = (len - position).min(room);
+            let zeros = &all[..usize::try_from(count).expect("at most the size of ZEROS")];
+            self.write(zeros, position).map_err(|e| self.error("extend", e))?;
             position += count;
         }
         Ok(())
+    }
+
+    fn reserve(&self, len: u64) -> Result<()> {
+        let end = self.len()?;
+        if end >= len {
+            return Ok(());
+        }
+        self.stats.count_write(0);
+        match reserve(&self.file, end, len).map_err(|e| self.error("extend", e))? {
+            true => Ok(()),
+            false => self.allocate(len),
+        }
     }
 }
 
@@ -110,7 +155,12 @@ impl Vfs for RealVfs {
             .truncate(mode.truncate)
             .open(path)
             .map_err(|e| Error::from_io("open", path, e))?;
-        Ok(Arc::new(RealFile { file, path: path.to_path_buf(), stats: Arc::clone(&self.stats) }))
+        let direct = match mode.direct && mode.write {
+            true => open_direct(path).map_err(|e| Error::from_io("open", path, e))?,
+            false => None,
+        };
+        let (path, stats) = (path.to_path_buf(), Arc::clone(&self.stats));
+        Ok(Arc::new(RealFile { file, direct, path, stats }))
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {

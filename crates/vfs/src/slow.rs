@@ -55,10 +55,6 @@ impl File for SlowFile {
         self.inner.write_at(bytes, offset)
     }
 
-    fn write_vectored_at(&self, parts: &[&[u8]], offset: u64) -> Result<()> {
-        self.inner.write_vectored_at(parts, offset)
-    }
-
     fn sync_data(&self) -> Result<()> {
         self.wait();
         self.inner.sync_data()
@@ -79,6 +75,10 @@ impl File for SlowFile {
 
     fn allocate(&self, len: u64) -> Result<()> {
         self.inner.allocate(len)
+    }
+
+    fn reserve(&self, len: u64) -> Result<()> {
+        self.inner.reserve(len)
     }
 }
 

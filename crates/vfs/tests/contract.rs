@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use steppe_vfs::{CrashVfs, ErrorKind, OpenMode, RealVfs, SlowSyncVfs, Vfs};
+use steppe_vfs::{
+    AlignedBuffer, CrashVfs, DIRECT_ALIGNMENT, ErrorKind, OpenMode, RealVfs, SlowSyncVfs, Vfs,
+};
 
 /// A directory that is removed at the end.
 struct TestDir(PathBuf);
@@ -39,7 +41,7 @@ fn check_contract(vfs: &dyn Vfs, base: &Path) {
     assert_eq!(kind(vfs.open(&path, OpenMode::CREATE_NEW)), Err(ErrorKind::AlreadyExists));
     assert!(file.is_empty().expect("asks"));
 
-    file.write_vectored_at(&[b"hello ", b"world"], 2).expect("writes");
+    file.write_at(b"hello world", 2).expect("writes");
     let mut bytes = [9; 20];
     assert_eq!(file.read_at(&mut bytes, 0).expect("reads"), 13);
     assert_eq!(&bytes[..13], b"\0\0hello world");
@@ -47,8 +49,10 @@ fn check_contract(vfs: &dyn Vfs, base: &Path) {
     file.set_len(4).expect("cuts");
     file.allocate(200_000).expect("extends");
     file.allocate(10).expect("never cuts");
-    assert_eq!(file.len().expect("length"), 200_000);
-    let mut all = vec![1; 200_000];
+    file.reserve(300_000).expect("extends");
+    file.reserve(10).expect("never cuts");
+    assert_eq!(file.len().expect("length"), 300_000);
+    let mut all = vec![1; 300_000];
     file.read_exact_at(&mut all, 0).expect("reads");
     assert_eq!(&all[..4], b"\0\0he");
     assert!(all[4..].iter().all(|&b| b == 0));
@@ -61,7 +65,7 @@ fn check_contract(vfs: &dyn Vfs, base: &Path) {
     vfs.sync_dir(&dir).expect("syncs");
     assert_eq!(vfs.list_dir(&dir).expect("lists"), ["moved"]);
     assert_eq!(vfs.list_dir(base).expect("lists"), ["a"]);
-    assert_eq!(file.len().expect("the handle follows the file"), 200_000);
+    assert_eq!(file.len().expect("the handle follows the file"), 300_000);
     assert_eq!(vfs.open(&moved, OpenMode::TRUNCATE).expect("opens").len().expect("length"), 0);
     vfs.remove(&moved).expect("removes");
     assert_eq!(vfs.remove(&moved).expect_err("is gone").kind(), ErrorKind::NotFound);
@@ -78,6 +82,53 @@ fn check_contract(vfs: &dyn Vfs, base: &Path) {
 fn the_real_file_system_keeps_the_contract() {
     let dir = TestDir::new("contract");
     check_contract(&RealVfs::new(), &dir.0);
+}
+
+/// Writes past the page cache and through it see one another, whatever their order.
+fn check_direct(vfs: &dyn Vfs, base: &Path) {
+    const BLOCK: usize = DIRECT_ALIGNMENT;
+    vfs.create_dir_all(base).expect("creates");
+    let path = base.join("direct");
+    let file = vfs.open(&path, OpenMode::CREATE_NEW.direct()).expect("opens");
+    file.allocate(5000).expect("extends");
+    file.allocate(64 * BLOCK as u64).expect("extends");
+    let mut expected = vec![0; 64 * BLOCK];
+    let mut aligned = AlignedBuffer::new(4 * BLOCK);
+    for round in 0..40_usize {
+        let fill = vec![round as u8 + 1; 1 + round * 1000 % (4 * BLOCK)];
+        aligned.clear();
+        aligned.extend_from_slice(&fill);
+        let at = (round * 7 % 60) * BLOCK;
+        if round % 3 == 0 {
+            // In the middle of what other rounds write whole blocks of.
+            file.write_at(&fill, at as u64 + 100).expect("writes");
+            expected[at + 100..at + 100 + fill.len()].copy_from_slice(&fill);
+        } else {
+            aligned.pad_to(fill.len().next_multiple_of(BLOCK));
+            file.write_at(&aligned, at as u64).expect("writes");
+            expected[at..at + aligned.len()].copy_from_slice(&aligned);
+        }
+        let mut all = vec![0; expected.len()];
+        file.read_exact_at(&mut all, 0).expect("reads");
+        assert!(all == expected, "round {round}");
+    }
+    file.sync_data().expect("syncs");
+    let mut all = vec![0; expected.len()];
+    let reader = vfs.open(&path, OpenMode::READ.direct()).expect("opens");
+    reader.read_exact_at(&mut all, 0).expect("reads");
+    assert!(all == expected);
+}
+
+#[test]
+fn writes_past_the_page_cache_are_seen_as_any() {
+    check_direct(&CrashVfs::new(1), Path::new("base"));
+    check_direct(&RealVfs::new(), &TestDir::new("direct").0);
+    // A file system in memory has no such thing.
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() {
+        let name = format!("steppe-vfs-{}", std::process::id());
+        check_direct(&RealVfs::new(), &TestDir(memory.join(name)).0);
+    }
 }
 
 #[test]

@@ -413,8 +413,8 @@ impl PageMut<'_> {
     }
 }
 
-/// A private page outside the pool.
-#[repr(C, align(64))]
+/// A private page outside the pool, where a device can take it from.
+#[repr(C, align(4096))]
 #[derive(Clone)]
 pub(crate) struct PageBuf([u8; PAGE_SIZE]);
 
@@ -447,6 +447,14 @@ impl PageBuf {
     #[inline]
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8; PAGE_SIZE] {
         &mut self.0
+    }
+
+    /// The bytes of pages that stand one after the other.
+    pub(crate) fn all_bytes(pages: &[PageBuf]) -> &[u8] {
+        const { assert!(size_of::<PageBuf>() == PAGE_SIZE, "nothing between two pages") }
+        // SAFETY: the pages are borrowed as long as the bytes are, they are nothing but their
+        // bytes, and nothing is between them.
+        unsafe { std::slice::from_raw_parts(pages.as_ptr().cast(), size_of_val(pages)) }
     }
 }
 

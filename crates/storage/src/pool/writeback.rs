@@ -151,15 +151,20 @@ impl WriteBack {
         for page in &mut batch.pages[1..=count] {
             page::seal(page);
         }
-        let parts: Vec<&[u8]> = batch.pages[..=count].iter().map(|p| &p.bytes()[..]).collect();
         let offset = area as u64 * AREA_BYTES;
-        self.fatal_unless_ok(self.double.write_vectored_at(&parts, offset))?;
+        let copies = PageBuf::all_bytes(&batch.pages[..=count]);
+        self.fatal_unless_ok(self.double.write_at(copies, offset))?;
         self.fatal_unless_ok(self.double.sync_data())?;
         crate::usage::data_synced();
         batch.unsynced[area] = true;
         batch.sequence += 1;
-        for (&(id, _), page) in batch.members.iter().zip(&parts[1..]) {
-            self.fatal_unless_ok(self.data.write_at(page, id.0 * PAGE_SIZE as u64))?;
+        let mut pages = &batch.pages[1..=count];
+        // Neighbours go together.
+        for run in batch.members.chunk_by(|(a, _), (b, _)| a.0 + 1 == b.0) {
+            let (these, rest) = pages.split_at(run.len());
+            let place = run[0].0.0 * PAGE_SIZE as u64;
+            self.fatal_unless_ok(self.data.write_at(PageBuf::all_bytes(these), place))?;
+            pages = rest;
         }
         self.pages_written.fetch_add(count as u64, Ordering::Relaxed);
         crate::usage::written(count);

@@ -19,16 +19,27 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
-use steppe_vfs::File;
+use steppe_vfs::{AlignedBuffer, File};
 
 use super::ring::{Consumer, Reservation, Ring};
-use super::segment::{BLOCK_SIZE, Segments};
+use super::segment::{BLOCK_BYTES, BLOCK_SIZE, Segments};
 use super::space::SpaceMaker;
 use super::waiters::{Waiters, thread_waker};
 use super::{Lsn, WalError, WalOptions};
 
 /// Writes up to this size are gathered into one buffer and written at once.
 const GATHER_LIMIT: u64 = 64 * 1024;
+
+/// So much is gathered at most, filled up to whole blocks at both ends.
+const GATHER_MAX: usize = GATHER_LIMIT as usize + 2 * BLOCK_BYTES;
+
+/// When so much is waiting in the ring, the flusher writes it, without sync: a commit then finds
+/// little left to write, and appenders find room.
+const WRITE_BEHIND: u64 = 1 << 20;
+
+/// What is written past the page cache takes as long as the device does: a caller who has better
+/// to do than wait writes no more than this.
+const SHORT_WRITE: u64 = 128 * 1024;
 
 /// How often a leader looks for appenders that are just copying before it goes
 /// without them.
@@ -44,7 +55,7 @@ pub(super) struct Writer {
     written: u64,
     /// Files written since they were last synced.
     dirty: DirtyFiles,
-    gather: Vec<u8>,
+    gather: AlignedBuffer,
 }
 
 /// What the log's handle, its threads and its futures share.
@@ -55,6 +66,10 @@ pub(super) struct Core {
     writer: Mutex<Writer>,
     flush_lock: Mutex<()>,
     durable: AtomicU64,
+    /// The writer's `written`, for those who do not hold the lock.
+    written: AtomicU64,
+    /// The flusher has been asked to write what is published.
+    write_wanted: AtomicBool,
     /// The furthest position that anybody wants durable.
     requested: AtomicU64,
     pub(super) waiters: Waiters,
@@ -68,8 +83,8 @@ pub(super) struct Core {
     flusher: OnceLock<Thread>,
     /// Whether the flusher is parked, or about to be.
     flusher_idle: AtomicBool,
-    /// How long a sync has taken lately, in nanoseconds.
-    sync_nanos: AtomicU64,
+    /// How long a flush of little has taken lately, in nanoseconds.
+    flush_nanos: AtomicU64,
     pub(super) stop: AtomicBool,
     counters: Counters,
 }
@@ -106,7 +121,12 @@ impl Core {
             return Err(segments.corrupt(start, "the block before the end of the log is missing"));
         }
         let (ring, consumer) = Ring::new(options.ring_size, start.0, &prefix);
-        let writer = Writer { consumer, written: start.0, dirty: Vec::new(), gather: Vec::new() };
+        let writer = Writer {
+            consumer,
+            written: start.0,
+            dirty: Vec::new(),
+            gather: AlignedBuffer::new(GATHER_MAX),
+        };
         let core = Core {
             options,
             segments,
@@ -114,6 +134,8 @@ impl Core {
             writer: Mutex::new(writer),
             flush_lock: Mutex::new(()),
             durable: AtomicU64::new(start.0),
+            written: AtomicU64::new(start.0),
+            write_wanted: AtomicBool::new(false),
             requested: AtomicU64::new(0),
             waiters: Waiters::default(),
             space: SpaceMaker::default(),
@@ -123,7 +145,7 @@ impl Core {
             failure: OnceLock::new(),
             flusher: OnceLock::new(),
             flusher_idle: AtomicBool::new(false),
-            sync_nanos: AtomicU64::new(0),
+            flush_nanos: AtomicU64::new(0),
             stop: AtomicBool::new(false),
             counters: Counters::default(),
         };
@@ -206,6 +228,7 @@ impl Core {
                 writer.dirty.push((segment, file));
             }
             writer.written = to;
+            self.written.store(to, Ordering::Release);
             // The last block stays: it is written again with what follows.
             writer.consumer.release(to / BLOCK_SIZE * BLOCK_SIZE);
         }
@@ -249,7 +272,7 @@ impl Core {
             writer.gather.extend_from_slice(head);
             writer.gather.extend_from_slice(tail);
             let padded = usize::try_from(padded).expect("a gathered write is small");
-            writer.gather.resize(padded, 0);
+            writer.gather.pad_to(padded);
             self.write_at(file, &writer.gather, position)?;
         }
         Ok(())
@@ -264,7 +287,7 @@ impl Core {
 
     /// Everything before this is in the files, though perhaps not durable.
     pub(super) fn written(&self) -> Lsn {
-        Lsn(self.writer.lock().written)
+        Lsn(self.written.load(Ordering::Acquire))
     }
 
     /// Brings the log to the files at least up to `lsn`, without sync, so that
@@ -323,14 +346,15 @@ impl Core {
     }
 
     /// Flushes in the calling thread what is published, if nobody else is flushing and
-    /// a sync has lately taken no longer than `at_most`. Says whether `lsn` is durable now.
+    /// a flush has lately taken no longer than `at_most`. Says whether `lsn` is durable now.
     pub(super) fn try_flush(&self, lsn: Lsn, at_most: Duration) -> Result<bool, WalError> {
         if self.check_durable(lsn)? {
             return Ok(true);
         }
         self.requested.fetch_max(lsn.0, Ordering::SeqCst);
-        let lately = Duration::from_nanos(self.sync_nanos.load(Ordering::Relaxed));
-        if lately > at_most || !self.options.threads {
+        let lately = Duration::from_nanos(self.flush_nanos.load(Ordering::Relaxed));
+        let waiting = lsn.0.saturating_sub(self.written().0);
+        if lately > at_most || waiting > SHORT_WRITE || !self.options.threads {
             return Ok(false);
         }
         let Some(leadership) = self.flush_lock.try_lock() else { return Ok(false) };
@@ -349,15 +373,14 @@ impl Core {
         led
     }
 
-    /// Has the flusher start when half of the ring is waiting for it, so that
-    /// appenders find room (unless it has been asked already).
-    pub(super) fn flush_ahead(&self, end: Lsn, durable: Lsn) {
-        let half = self.ring.size() as u64 / 2;
-        if end.0.saturating_sub(durable.0) > half
+    /// Has the flusher write when much is waiting (unless it has been asked already).
+    pub(super) fn write_behind(&self, end: Lsn) {
+        if end.0.saturating_sub(self.written().0) > WRITE_BEHIND
             && self.options.threads
-            && self.requested.load(Ordering::Relaxed) <= durable.0
+            && !self.write_wanted.load(Ordering::Relaxed)
+            && !self.write_wanted.swap(true, Ordering::SeqCst)
         {
-            self.request(Lsn(end.0 - half / 2));
+            self.wake_flusher();
         }
     }
 
@@ -415,13 +438,15 @@ impl Core {
     /// One flush: the holder of the flush lock is the leader.
     fn lead(&self, _leadership: &MutexGuard<'_, ()>) -> Result<(), WalError> {
         let requested = self.requested.load(Ordering::SeqCst);
+        let (before, start) = (self.written(), Instant::now());
         let (written, dirty) = self.write_group(requested)?;
         for (_, file) in &dirty {
             self.counters.syncs.fetch_add(1, Ordering::Relaxed);
             crate::usage::log_synced();
-            let start = Instant::now();
             file.sync_data().map_err(|e| self.fail(&e))?;
-            self.note_sync(start.elapsed());
+        }
+        if !dirty.is_empty() && written.saturating_sub(before.0) <= SHORT_WRITE {
+            self.note_flush(start.elapsed());
         }
         // The disk may have failed for another thread meanwhile, whose dropped
         // bytes would be below `written`.
@@ -431,11 +456,11 @@ impl Core {
         Ok(())
     }
 
-    /// Moves the usual duration of a sync an eighth of the way towards this one.
-    fn note_sync(&self, took: Duration) {
+    /// Moves the usual duration of a flush an eighth of the way towards this one.
+    fn note_flush(&self, took: Duration) {
         let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        let usual = self.sync_nanos.load(Ordering::Relaxed);
-        self.sync_nanos.store(usual - usual / 8 + took / 8, Ordering::Relaxed);
+        let usual = self.flush_nanos.load(Ordering::Relaxed);
+        self.flush_nanos.store(usual - usual / 8 + took / 8, Ordering::Relaxed);
     }
 
     /// Writes what is published, waiting a moment for appenders that are just
@@ -455,14 +480,15 @@ impl Core {
         Ok((writer.written, std::mem::take(&mut writer.dirty)))
     }
 
-    /// The flusher thread: flushes as long as there is demand, else sleeps; and
-    /// every `wal_writer_delay` flushes what nobody waits for.
+    /// The flusher thread: flushes as long as there is demand, else writes what is
+    /// much, else sleeps; and every `wal_writer_delay` flushes what nobody waits for.
     pub(super) fn run_flusher(&self) {
         crate::usage::work_as(crate::usage::Worker::WalWriter);
         if self.flusher.set(std::thread::current()).is_err() {
             return;
         }
         let wanted = || self.requested.load(Ordering::SeqCst) > self.durable().0;
+        let write_wanted = || self.write_wanted.load(Ordering::SeqCst);
         while !self.stop.load(Ordering::SeqCst) {
             if wanted() {
                 if self.flush_published().is_err() {
@@ -470,8 +496,14 @@ impl Core {
                 }
                 continue;
             }
+            if self.write_wanted.swap(false, Ordering::SeqCst) {
+                if self.write_out(&mut self.writer.lock()).is_err() {
+                    return;
+                }
+                continue;
+            }
             self.flusher_idle.store(true, Ordering::SeqCst);
-            if wanted() || self.stop.load(Ordering::SeqCst) {
+            if wanted() || write_wanted() || self.stop.load(Ordering::SeqCst) {
                 self.flusher_idle.store(false, Ordering::SeqCst);
                 continue;
             }

@@ -225,7 +225,7 @@ impl Wal {
         let total_len = u32::try_from(total_len).expect("the limit is below 4 GiB");
         let durable = core.durable();
         let header = encoder.finish(start, total_len, durable);
-        core.flush_ahead(end, durable);
+        core.write_behind(end);
         if body.len() < MAX_PARTS {
             let mut parts: [&[u8]; MAX_PARTS] = [&[]; MAX_PARTS];
             parts[0] = header;

@@ -41,6 +41,8 @@ use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use steppe_vfs::DIRECT_ALIGNMENT;
+
 /// An atomic word: [`AtomicU64`], or shuttle's in the test of the protocol.
 pub(super) trait Word: Send + Sync {
     fn new(value: u64) -> Self;
@@ -78,13 +80,17 @@ const LINK_GRAIN: u64 = 32;
 
 /// The shared part.
 pub(super) struct Ring<W: Word = AtomicU64> {
-    bytes: Box<[UnsafeCell<u8>]>,
+    /// The buffer, and what its alignment takes: it is the `size` cells from `first` on, where a
+    /// multiple of [`DIRECT_ALIGNMENT`] is, so that whole blocks are written from here as they are.
+    cells: Box<[UnsafeCell<u8>]>,
+    first: usize,
+    size: usize,
     links: Box<[W]>,
     reserved: Padded<W>,
     released: Padded<W>,
 }
 
-// SAFETY: all fields but `bytes` are `Sync` by themselves. Access to `bytes`
+// SAFETY: all fields but `cells` are `Sync` by themselves. Access to `cells`
 // goes through `Ring::fill` and `Consumer` only, which keep the invariant in the
 // module's header: no two threads touch one byte without an acquire/release
 // pair between them.
@@ -121,11 +127,15 @@ impl<W: Word> Ring<W> {
     pub(super) fn new(size: usize, start: u64, prefix: &[u8]) -> (Arc<Ring<W>>, Consumer<W>) {
         assert!(size.is_power_of_two() && size as u64 >= 2 * LINK_GRAIN, "size of the log ring");
         assert!(prefix.len() <= size && prefix.len() as u64 <= start, "prefix of the log ring");
-        let bytes: Box<[UnsafeCell<u8>]> = zeroed_cells(size);
+        let cells: Box<[UnsafeCell<u8>]> = zeroed_cells(size + DIRECT_ALIGNMENT);
+        let first = cells.as_ptr().align_offset(DIRECT_ALIGNMENT);
+        assert!(first <= DIRECT_ALIGNMENT, "bytes can be aligned");
         let links = (0..size as u64 / LINK_GRAIN).map(|_| W::new(0)).collect();
         let released = start - prefix.len() as u64;
         let ring = Ring {
-            bytes,
+            cells,
+            first,
+            size,
             links,
             reserved: Padded(W::new(start)),
             released: Padded(W::new(released)),
@@ -139,7 +149,13 @@ impl<W: Word> Ring<W> {
     }
 
     pub(super) fn size(&self) -> usize {
-        self.bytes.len()
+        self.size
+    }
+
+    /// The first byte of the buffer.
+    fn base(&self) -> *mut u8 {
+        // The pointer comes from the slice of cells, so that it may write all of them.
+        UnsafeCell::raw_get(self.cells[self.first..].as_ptr())
     }
 
     /// Where the next reservation starts.
@@ -198,8 +214,7 @@ impl<W: Word> Ring<W> {
         let offset = self.offset_of(position);
         let first = bytes.len().min(self.size() - offset);
         let (head, tail) = bytes.split_at(first);
-        // The pointer comes from the slice of cells, so that it may write all of them.
-        let base = UnsafeCell::raw_get(self.bytes.as_ptr());
+        let base = self.base();
         // SAFETY: `offset + head.len() <= size` and `tail.len() <= offset` hold
         // by construction (no range is longer than the ring), so both copies stay
         // in the buffer; `bytes` is a shared borrow of other memory. Exclusive
@@ -239,7 +254,7 @@ impl<W: Word> Consumer<W> {
         let len = usize::try_from(to - from).expect("at most the ring's size");
         let offset = self.ring.offset_of(from);
         let first = len.min(self.ring.size() - offset);
-        let base = self.ring.bytes.as_ptr().cast::<u8>();
+        let base = self.ring.base();
         // SAFETY: both parts lie in the buffer, as in `copy_in`. Nobody writes
         // them while the slices live: the range is below `published`, so its
         // reservations are gone, and the bytes' next lap waits for `release`,

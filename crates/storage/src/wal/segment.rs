@@ -25,16 +25,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use steppe_vfs::{ErrorKind, File, OpenMode, Vfs};
+use steppe_vfs::{AlignedBuffer, DIRECT_ALIGNMENT, ErrorKind, File, OpenMode, Vfs};
 
 use super::{Lsn, WalError};
 
 /// Where the log's bytes start in a segment file; also the unit of writes.
 pub(super) const BLOCK_SIZE: u64 = 4096;
+pub(super) const BLOCK_BYTES: usize = BLOCK_SIZE as usize;
+
+// So that whole blocks of the log may go past the page cache.
+const _: () = assert!(BLOCK_BYTES.is_multiple_of(DIRECT_ALIGNMENT));
 
 const MAGIC: [u8; 8] = *b"steppeWL";
 const VERSION: u32 = 1;
 const HEADER_LEN: usize = 44;
+
+/// How a segment is opened. The log is written once, in whole blocks, and read after a crash if
+/// ever: in the page cache it would only take the place, and a copy, of what is read.
+const WRITE: OpenMode = OpenMode::READ_WRITE.direct();
 
 /// A segment being made. Never read; overwritten by the next one.
 const TEMPORARY_NAME: &str = "walsegtemp";
@@ -172,7 +180,7 @@ impl Segments {
                 }
                 continue;
             };
-            let file = self.vfs.open(&path, OpenMode::READ_WRITE)?;
+            let file = self.vfs.open(&path, WRITE)?;
             let valid = self.layout.is_valid(&*file, segment)?;
             if valid && segment <= first {
                 file.sync_data()?;
@@ -256,7 +264,7 @@ impl Segments {
             return Ok(Some(Arc::clone(file)));
         }
         let path = self.dir.join(self.layout.file_name(segment));
-        let file = match self.vfs.open(&path, OpenMode::READ_WRITE) {
+        let file = match self.vfs.open(&path, WRITE) {
             Ok(file) => file,
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(e.into()),
@@ -338,12 +346,20 @@ impl Segments {
     }
 
     fn write_new(&self, path: &Path, segment: u64) -> Result<(), WalError> {
-        let file = self.vfs.open(path, OpenMode::TRUNCATE)?;
-        file.write_at(&self.layout.encode_header(segment), 0)?;
+        let file = self.vfs.open(path, OpenMode::TRUNCATE.direct())?;
+        self.write_header(&*file, segment)?;
         file.allocate(self.layout.file_size())?;
         file.sync_all()?;
         crate::usage::log_segment_made(self.layout.file_size());
         Ok(())
+    }
+
+    /// Writes the whole block before the log's bytes.
+    fn write_header(&self, file: &dyn File, segment: u64) -> Result<(), WalError> {
+        let mut block = AlignedBuffer::new(BLOCK_BYTES);
+        block.extend_from_slice(&self.layout.encode_header(segment));
+        block.pad_to(BLOCK_BYTES);
+        Ok(file.write_at(&block, 0)?)
     }
 
     /// Gives a complete file the name of the segment after the last one. The
@@ -352,7 +368,7 @@ impl Segments {
         let name = self.dir.join(self.layout.file_name(segment));
         self.vfs.rename(path, &name)?;
         self.vfs.sync_dir(&self.dir)?;
-        let file = self.vfs.open(&name, OpenMode::READ_WRITE)?;
+        let file = self.vfs.open(&name, WRITE)?;
         self.open.lock().insert(segment, file);
         self.capacity_end.store(self.layout.start_of(segment + 1).0, Ordering::Release);
         Ok(())
@@ -390,11 +406,11 @@ impl Segments {
     /// agree with its name is not a segment, and is removed at the next start.
     fn recycle(&self, path: &Path) -> Result<(), WalError> {
         let next = self.layout.segment_of(self.capacity_end());
-        let file = self.vfs.open(path, OpenMode::READ_WRITE)?;
+        let file = self.vfs.open(path, WRITE)?;
         if file.len()? != self.layout.file_size() {
             return Ok(self.vfs.remove(path)?);
         }
-        file.write_at(&self.layout.encode_header(next), 0)?;
+        self.write_header(&*file, next)?;
         file.sync_data()?;
         self.install(path, next)
     }

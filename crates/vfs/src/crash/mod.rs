@@ -241,6 +241,10 @@ impl File for CrashFile {
     fn allocate(&self, len: u64) -> Result<()> {
         if self.len()? >= len { Ok(()) } else { self.change_len("extend", len) }
     }
+
+    fn reserve(&self, len: u64) -> Result<()> {
+        self.allocate(len)
+    }
 }
 
 impl Vfs for CrashVfs {
