@@ -189,8 +189,12 @@ impl TableAccess {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let start = out.len();
-        let kept_slices: Vec<(usize, &[u8])> = kept.iter().map(|(i, p)| (*i, &p[..])).collect();
-        self.layout.encode_with_pointers(values, &kept_slices, out)?;
+        if kept.is_empty() {
+            self.layout.encode(values, out)?;
+        } else {
+            let kept: Vec<(usize, &[u8])> = kept.iter().map(|(i, p)| (*i, &p[..])).collect();
+            self.layout.encode_with_pointers(values, &kept, out)?;
+        }
         let length = out.len() - start;
         if self.is_short(length) {
             return Ok(());

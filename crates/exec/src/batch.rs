@@ -103,6 +103,22 @@ impl RowBatch {
         debug_assert_eq!(self.values.len(), self.rows * self.width);
     }
 
+    /// Counts the rows of one column that `produce` appends and says how many they are; none
+    /// if it fails.
+    pub(crate) fn fill<E>(
+        &mut self,
+        produce: impl FnOnce(&mut Vec<Datum>) -> Result<usize, E>,
+    ) -> Result<(), E> {
+        debug_assert!(self.width == 1 && self.values.len() == self.rows);
+        let produced = produce(&mut self.values);
+        match &produced {
+            Ok(rows) => self.rows += rows,
+            Err(_) => self.abandon_row(),
+        }
+        debug_assert_eq!(self.values.len(), self.rows);
+        produced.map(drop)
+    }
+
     /// Forgets a row that was begun.
     #[inline]
     pub(crate) fn abandon_row(&mut self) {

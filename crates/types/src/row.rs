@@ -86,10 +86,13 @@ pub struct RowLayout {
     columns: Vec<Column>,
     /// `prefixes[n]` describes a row of `n` columns; one longer than `columns`.
     prefixes: Vec<Prefix>,
+    /// What a row begins as: all before its payloads, with narrow offsets, and where what is.
+    blank: Box<[u8]>,
+    blank_shape: Shape,
 }
 
 /// What the header of one row says.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Shape {
     stored: usize,
     wide: bool,
@@ -121,7 +124,10 @@ impl RowLayout {
             columns.push(Column { physical, place, missing: Datum::Null });
             prefixes.push(prefix);
         }
-        RowLayout { columns, prefixes }
+        let blank_shape = shape(columns.len(), false, prefix);
+        let mut blank = vec![0; blank_shape.payload_at];
+        blank[..HEADER_BYTES].copy_from_slice(&(columns.len() as u16).to_le_bytes());
+        RowLayout { columns, prefixes, blank: blank.into(), blank_shape }
     }
 
     /// Number of columns.
@@ -154,6 +160,16 @@ impl RowLayout {
 
     /// Appends the row of `values`, one for each column, to `out`.
     pub fn encode(&self, values: &[Datum], out: &mut Vec<u8>) -> Result<()> {
+        if values.len() <= COLUMNS_MAX {
+            let start = out.len();
+            let mut writer = self.start_row(out);
+            let written = values.iter().try_for_each(|value| writer.push(value));
+            if let Ok(true) = written.and_then(|()| writer.finish()) {
+                return Ok(());
+            }
+            // It takes wide offsets, or is no row: then that is what is said below.
+            out.truncate(start);
+        }
         self.encode_with_pointers(values, &[], out)
     }
 
@@ -208,11 +224,7 @@ impl RowLayout {
         wide: bool,
         out: &mut Vec<u8>,
     ) -> Result<bool> {
-        let mut writer = self.writer(wide, out);
-        if pointers.is_empty() {
-            values.iter().try_for_each(|value| writer.push(value))?;
-            return writer.finish();
-        }
+        let mut writer = if wide { self.start_wide_row(out) } else { self.start_row(out) };
         for (i, value) in values.iter().enumerate() {
             match pointers.split_first() {
                 Some((&(at, pointer), rest)) if at == i => {
@@ -227,27 +239,27 @@ impl RowLayout {
 
     /// Begins a row at the end of `out`, to be written column by column. Its
     /// variable section must stay short (see [`RowWriter::finish`]).
+    #[inline]
     pub fn start_row<'a>(&'a self, out: &'a mut Vec<u8>) -> RowWriter<'a> {
-        self.writer(false, out)
+        let start = out.len();
+        out.extend_from_slice(&self.blank);
+        let (columns, shape) = (self.columns.iter(), self.blank_shape);
+        RowWriter { columns, out, start, shape, at: 0, reachable: true }
     }
 
-    fn writer<'a>(&'a self, wide: bool, out: &'a mut Vec<u8>) -> RowWriter<'a> {
+    /// As [`Self::start_row`], with wide offsets.
+    fn start_wide_row<'a>(&'a self, out: &'a mut Vec<u8>) -> RowWriter<'a> {
         let start = out.len();
         let stored = self.columns.len();
-        let shape = self.shape(stored, wide);
+        let shape = self.shape(stored, true);
         out.resize(start + shape.payload_at, 0);
-        let header = stored as u16 | if wide { HEADER_WIDE } else { 0 };
+        let header = stored as u16 | HEADER_WIDE;
         out[start..start + HEADER_BYTES].copy_from_slice(&header.to_le_bytes());
         RowWriter { columns: self.columns.iter(), out, start, shape, at: 0, reachable: true }
     }
 
     fn shape(&self, stored: usize, wide: bool) -> Shape {
-        let prefix = self.prefixes[stored];
-        let entry_bytes = if wide { 4 } else { 2 };
-        let fixed_at = HEADER_BYTES + stored.div_ceil(8);
-        let offsets_at = fixed_at + prefix.fixed_bytes as usize;
-        let payload_at = offsets_at + prefix.variable_columns as usize * entry_bytes;
-        Shape { stored, wide, fixed_at, offsets_at, payload_at }
+        shape(stored, wide, self.prefixes[stored])
     }
 
     /// Reads the header. On success the bitmap, the fixed section and the
@@ -397,6 +409,16 @@ impl RowLayout {
     pub fn same_bytes(&self, a: &[u8], b: &[u8], i: usize) -> Result<bool> {
         Ok(self.column_ref(a, i)? == self.column_ref(b, i)?)
     }
+}
+
+/// The shape of a row of `stored` columns, whose sections have these lengths.
+#[inline]
+fn shape(stored: usize, wide: bool, prefix: Prefix) -> Shape {
+    let entry_bytes = if wide { 4 } else { 2 };
+    let fixed_at = HEADER_BYTES + stored.div_ceil(8);
+    let offsets_at = fixed_at + prefix.fixed_bytes as usize;
+    let payload_at = offsets_at + prefix.variable_columns as usize * entry_bytes;
+    Shape { stored, wide, fixed_at, offsets_at, payload_at }
 }
 
 /// Writes one row, from the first column to the last.

@@ -87,10 +87,31 @@ pub struct CallInfo {
     pub variadic: bool,
 }
 
-/// The rows of a set-returning function, produced one at a time.
+/// The rows of a set-returning function, produced as they are asked for.
 pub trait SetRows: Send {
     /// Appends the columns of the next row to `out`; false at the end.
     fn next(&mut self, out: &mut Vec<Datum>, cx: &mut FnContext) -> Result<bool>;
+
+    /// Appends the next `wanted` rows, each as one value, and says how many there were:
+    /// fewer only at the end.
+    fn fill(&mut self, wanted: usize, out: &mut Vec<Datum>, cx: &mut FnContext) -> Result<usize> {
+        for count in 0..wanted {
+            let start = out.len();
+            if !self.next(out, cx)? {
+                return Ok(count);
+            }
+            as_one_value(out, start);
+        }
+        Ok(wanted)
+    }
+}
+
+/// Makes a record of the columns from `start` on unless there is just one.
+pub(crate) fn as_one_value(out: &mut Vec<Datum>, start: usize) {
+    if out.len() - start != 1 {
+        let columns: Vec<Datum> = out.drain(start..).collect();
+        out.push(Datum::Record(columns.into()));
+    }
 }
 
 /// An implementation.

@@ -51,6 +51,24 @@ impl SetRows for Integers {
         out.push(if self.wide { Datum::Int8(value) } else { Datum::Int4(value as i32) });
         Ok(true)
     }
+
+    fn fill(&mut self, wanted: usize, out: &mut Vec<Datum>, _: &mut FnContext) -> Result<usize> {
+        let Some(first) = self.next else { return Ok(0) };
+        let up = self.step > 0;
+        let (from, to) = if up { (first, self.stop) } else { (self.stop, first) };
+        let steps = (i128::from(to) - i128::from(from)).div_euclid(self.step.unsigned_abs().into());
+        // None if the first is past the stop already.
+        let left = usize::try_from(steps + 1).unwrap_or(if steps < 0 { 0 } else { usize::MAX });
+        let count = left.min(wanted);
+        // Values between start and stop do not overflow, however far apart those are.
+        let value = |i: usize| first.wrapping_add((i as i64).wrapping_mul(self.step));
+        match self.wide {
+            true => out.extend((0..count).map(|i| Datum::Int8(value(i)))),
+            false => out.extend((0..count).map(|i| Datum::Int4(value(i) as i32))),
+        }
+        self.next = (count < left).then(|| value(count));
+        Ok(count)
+    }
 }
 
 fn integers(args: &[Datum], _: &CallInfo, _: &mut FnContext) -> Result<Box<dyn SetRows>> {

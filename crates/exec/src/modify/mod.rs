@@ -91,6 +91,13 @@ impl std::ops::Deref for Target {
     }
 }
 
+impl TargetRules {
+    /// Whether there is anything that a row must satisfy to be stored.
+    pub(crate) fn is_constrained(&self) -> bool {
+        !self.not_null.is_empty() || !self.checks.is_empty() || self.partition.is_some()
+    }
+}
+
 impl Target {
     /// A table that is defined as this one is; the indexes are in the same order.
     pub(crate) fn open_alike(&self, database: &Database, leaf: &Definition) -> Result<Target> {
@@ -101,9 +108,7 @@ impl Target {
             indexes: indexes.map(|(i, new)| i.open_alike(database, new)).collect::<Result<_>>()?,
         })
     }
-}
 
-impl Target {
     fn oid(&self) -> Oid {
         self.table.relation.oid
     }
@@ -307,7 +312,8 @@ impl ModifyNode {
                 };
                 let placed = modify.insert(&rows, &mut self.open, &mut self.inserter, cx)?;
                 changed += rows.len() as u64;
-                for (i, row) in rows.iter().enumerate() {
+                let looked_at = modify.returning || !modify.target.view_checks.is_empty();
+                for (i, row) in rows.iter().enumerate().filter(|_| looked_at) {
                     let placed = placed.get(i);
                     let row = placed.and_then(|placed| placed.row.as_deref()).unwrap_or(row);
                     check_views(&modify.target, row, cx)?;

@@ -8,7 +8,7 @@ use super::{BoxedNode, CNode, CPlan, Input, Node};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row, SetCall, eval_args};
-use crate::functions::SetRows;
+use crate::functions::{SetRows, as_one_value};
 use std::sync::Arc;
 use steppe_types::{Datum, Error, Result};
 
@@ -64,12 +64,28 @@ impl Running {
             out.truncate(start);
             return Ok(false);
         }
-        if width == 1 && out.len() - start != 1 {
-            let columns: Vec<Datum> = out.drain(start..).collect();
-            out.push(Datum::Record(columns.into()));
+        if width == 1 {
+            as_one_value(out, start);
         }
         out.resize(start + width, Datum::Null);
         Ok(true)
+    }
+
+    /// Puts the next rows, of one column, into `out`; false when there are no more.
+    fn fill(&mut self, out: &mut RowBatch, cx: &mut ExecContext) -> Result<bool> {
+        let (wanted, start) = (out.room(), out.len());
+        if let Running::Set(rows) = self {
+            out.fill(|values| rows.fill(wanted, values, &mut cx.functions))?;
+        } else {
+            while !out.is_full() && self.next(1, out.open_row(), cx)? {
+                out.finish_row();
+            }
+        }
+        let more = out.len() - start == wanted;
+        if !more {
+            *self = Running::Ended;
+        }
+        Ok(more)
     }
 }
 
@@ -104,6 +120,13 @@ impl Node for FunctionScanNode {
         let Some(running) = &mut self.running else {
             return Err(Error::internal("function scan has no calls"));
         };
+        if let ([call], [(_, 1)], false) = (&mut running[..], &scan.calls[..], scan.ordinality)
+            && self.plan.is_plain()
+        {
+            cx.check_interrupts()?;
+            call.fill(out, cx)?;
+            return Ok(());
+        }
         let mut row = Vec::new();
         let mut produced = 0u32;
         while !out.is_full() {
@@ -213,6 +236,13 @@ impl Node for ProjectSetNode {
                     SetTarget::Scalar(_) => Ok(None),
                 };
                 self.running = Some(project.targets.iter().map(start).collect::<Result<Vec<_>>>()?);
+            }
+            if let Some([Some(call)]) = self.running.as_deref_mut() {
+                cx.check_interrupts()?;
+                if !call.fill(out, cx)? {
+                    self.running = None;
+                }
+                continue;
             }
             row.clear();
             if self.next_row(project, cx, &mut row)? {
