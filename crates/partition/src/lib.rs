@@ -9,7 +9,8 @@
 //! - `map`: a parent's partitions, over `range`, `list` and `hash`, in
 //!   `sorted` maps; `flat`: range bounds where many rows go; `route`: levels.
 //! - `prune`: predicates, their steps, sets of keys; `select`: the partitions that meet
-//!   a set; `same`: parents with the same bounds.
+//!   a set; `same`: parents with the same bounds; `merge`: parents whose partitions match
+//!   one by one though the bounds are others.
 
 mod bound;
 mod error;
@@ -18,6 +19,7 @@ mod hash;
 mod key;
 mod list;
 mod map;
+mod merge;
 mod prune;
 mod range;
 mod route;
@@ -28,6 +30,7 @@ mod sorted;
 pub use bound::{BoundValue, PartitionBound, RangeDatum};
 pub use error::{BoundError, BoundPlace};
 pub use map::{PartitionMap, PartitionStrategy, RoutedPartition};
+pub use merge::{JoinBounds, Pairs, RowsKept};
 pub use prune::{Comparison, KeySet, Operand, Predicate, PruningSteps};
 pub use route::{Route, route_to_leaf};
 pub use select::{KeyOrder, Selected};

@@ -11,6 +11,7 @@ pub mod expr;
 mod implies;
 pub mod negate;
 pub mod parser;
+pub mod partners;
 pub mod plan;
 pub mod planner;
 pub mod prune;

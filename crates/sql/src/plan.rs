@@ -16,6 +16,7 @@
 //! The node's output row is `project`, or the input row where it is `None`.
 
 use crate::expr::{Aggregate, ExecParamId, Expr, SortKey, TypeRef, WindowCall};
+use crate::partners::MatchedLeaves;
 use crate::query::{Command, ConflictUpdate, Frame, JoinKind, LockStrength, SetOp, WaitPolicy};
 use std::sync::Arc;
 use steppe_catalog::Relation;
@@ -199,8 +200,11 @@ pub enum PlanNode {
         /// rows come so from its scan. Leaves are read in the order of their bounds where that
         /// is it, else merged: which of the two is known when the scan starts.
         order: Vec<SortKey>,
-        /// Other tables with the same bounds, whose corresponding leaves the template joins.
+        /// Other tables with the same bounds, or some that match one by one, whose corresponding
+        /// leaves the template joins.
         partners: Vec<PartnerTable>,
+        /// Which leaves the template joins, if bounds are not the same.
+        matched: Option<Arc<MatchedLeaves>>,
     },
     /// Nested loop: for each outer row set `params`, then run the inner side.
     NestLoop {

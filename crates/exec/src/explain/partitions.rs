@@ -10,9 +10,8 @@ use super::names::Name;
 use super::plan::{Builder, Place};
 use crate::context::{Instrument, LeafRun};
 use crate::deps::count_nodes;
-use crate::partition::{
-    KnownValues, LeafMember, LeafSet, LeafTemplate, Stage, corresponding, order_of,
-};
+use crate::partition::{KnownValues, LeafMember, LeafSet, LeafTemplate, Stage, order_of};
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::iter::Peekable;
@@ -20,6 +19,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use steppe_catalog::Catalog;
 use steppe_sql::expr::SortKey;
+use steppe_sql::partners::{MatchedLeaves, partner};
 use steppe_sql::plan::{ModifyTable, Plan, PlanNode, ScanRelation};
 use steppe_sql::query::Command;
 use steppe_types::{Oid, Result};
@@ -54,8 +54,6 @@ pub(super) struct Leaves {
 struct Naming<'a> {
     /// The node above names their table.
     has_node_above: bool,
-    /// Leaves in the order of their bounds.
-    places: &'a [usize],
     shown: usize,
     total: usize,
     groups: &'a [Group],
@@ -122,7 +120,7 @@ impl LeavesOfScans {
         plan: &Plan,
         explained: Explained<'_>,
     ) -> Result<Option<Leaves>> {
-        let PlanNode::PartitionScan { rel, order, partners, .. } = &plan.node else {
+        let PlanNode::PartitionScan { rel, order, partners, matched, .. } = &plan.node else {
             return Ok(None);
         };
         let Some(template) = LeafTemplate::of(plan)? else { return Ok(None) };
@@ -143,14 +141,26 @@ impl LeavesOfScans {
         let shown = &known.oids[..known.oids.len().min(LEAVES_SHOWN_MAX)];
         let naming = Naming {
             has_node_above: considered != 1 && !matches!(template.plan.node, PlanNode::Agg { .. }),
-            places: &places,
             shown: shown.len(),
             total: known.oids.len(),
             groups: &groups,
         };
-        let tables = std::iter::once(rel).chain(partners.iter().map(|partner| &partner.rel));
-        let named: Vec<(&ScanRelation, Vec<Arc<str>>)> =
-            tables.map(|table| (table, self.aliases(table, &naming))).collect();
+        let catalog = explained.catalog;
+        let tables: Vec<&ScanRelation> =
+            std::iter::once(rel).chain(partners.iter().map(|partner| &partner.rel)).collect();
+        let joined = |leaf: &Oid| joined_leaves(catalog, matched.as_deref(), *leaf, &tables);
+        let mut named: Vec<(&ScanRelation, Vec<Arc<str>>)> = Vec::with_capacity(tables.len());
+        for (number, table) in tables.iter().enumerate() {
+            let places = match matched {
+                None => Cow::Borrowed(&places),
+                Some(_) => {
+                    let leaves = known.oids.iter().map(|leaf| Ok(joined(leaf)?[number]));
+                    let leaves = leaves.collect::<Result<Vec<Oid>>>()?;
+                    Cow::Owned(by_bounds(&leaves, &values.all_leaves(&table.relation)?))
+                }
+            };
+            named.push((table, self.aliases(table, &places, &naming)));
+        }
         let runs: HashMap<_, &LeafRun> = explained
             .leaf_runs
             .iter()
@@ -159,8 +169,12 @@ impl LeavesOfScans {
             .collect();
         let mut leaves = Vec::with_capacity(shown.len());
         for (place, oid) in shown.iter().enumerate() {
-            let members = members_of(explained.catalog, *oid, place, &named)?;
-            let plan = template.plan_of(explained.catalog, &LeafSet { members })?;
+            let member = |(leaf, (table, aliases)): (Oid, &(&ScanRelation, Vec<Arc<str>>))| {
+                let (leaf, alias) = (catalog.relation(leaf).cloned(), aliases[place].clone());
+                LeafMember { table: (*table).clone(), leaf, alias }
+            };
+            let members = joined(oid)?.into_iter().zip(&named).map(member).collect();
+            let plan = template.plan_of(catalog, &LeafSet { members })?;
             leaves.push(Leaf { plan, first_id: runs.get(oid).map_or(NEVER, |run| run.first) });
         }
         let (total, removed) = (known.oids.len(), considered.saturating_sub(known.oids.len()));
@@ -172,14 +186,19 @@ impl LeavesOfScans {
     /// Names for a table's leaves that are shown: `t_1`, `t_2` … by their bounds, whichever way
     /// they are read. The node above takes the name `t`, and what stands above a group of leaves
     /// another (select_rtable_names_for_explain).
-    fn aliases(&mut self, rel: &ScanRelation, naming: &Naming<'_>) -> Vec<Arc<str>> {
+    fn aliases(
+        &mut self,
+        rel: &ScanRelation,
+        by_bounds: &[usize],
+        naming: &Naming<'_>,
+    ) -> Vec<Arc<str>> {
         let is_target = self.targets.iter().any(|target| is_same(target, rel));
         if naming.has_node_above && !is_target {
             self.next_alias(&rel.alias);
         }
         let mut aliases = vec![rel.alias.clone(); naming.shown];
         let mut named = vec![false; naming.groups.len()];
-        for place in naming.places.iter().copied().filter(|place| *place < naming.shown) {
+        for place in by_bounds.iter().copied().filter(|place| *place < naming.shown) {
             for (group, named) in naming.groups.iter().zip(&mut named) {
                 let is_root = group.leaves.len() == naming.total;
                 if group.leaves.contains(&place) && !*named && !is_root {
@@ -356,23 +375,19 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// A leaf of the first table and those that correspond to it, with their names.
-fn members_of(
+/// A leaf of the first table and those of the others that are joined with it.
+fn joined_leaves(
     catalog: &Catalog,
+    matched: Option<&MatchedLeaves>,
     leaf: Oid,
-    place: usize,
-    named: &[(&ScanRelation, Vec<Arc<str>>)],
-) -> Result<Vec<LeafMember>> {
-    let root = named.first().map_or(leaf, |(first, _)| first.relation.oid);
-    let member = |(number, (table, aliases)): (usize, &(&ScanRelation, Vec<Arc<str>>))| {
-        let leaf = match number {
-            0 => leaf,
-            _ => corresponding(catalog, leaf, root, table.relation.oid)?,
-        };
-        let (leaf, alias) = (catalog.relation(leaf).cloned(), aliases[place].clone());
-        Ok(LeafMember { table: (*table).clone(), leaf, alias })
-    };
-    named.iter().enumerate().map(member).collect()
+    tables: &[&ScanRelation],
+) -> Result<Vec<Oid>> {
+    let Some((first, others)) = tables.split_first() else { return Ok(Vec::new()) };
+    let root = first.relation.oid;
+    let others = others.iter().enumerate().map(|(number, table)| {
+        partner(catalog, matched, (leaf, root), (number, table.relation.oid))
+    });
+    std::iter::once(Ok(leaf)).chain(others).collect()
 }
 
 /// The groups of leaves that are shown below nodes of their own.

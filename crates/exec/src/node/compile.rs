@@ -108,7 +108,7 @@ impl PlanCompiler<'_, '_> {
                     columns,
                 )?))
             }
-            PlanNode::PartitionScan { rel, template, conditions, order, partners } => {
+            PlanNode::PartitionScan { rel, template, conditions, order, partners, matched } => {
                 let template_id = self.next_id;
                 self.next_id += count_nodes(template);
                 let leaf = LeafTemplate::of(plan)?;
@@ -123,6 +123,7 @@ impl PlanCompiler<'_, '_> {
                     pruning: ScanPruning::new(&rel.relation, conditions, order),
                     is_parameterized: PartitionScanPlan::is_parameterized(conditions),
                     partners: partners.iter().map(Partner::new).collect(),
+                    matched: matched.clone(),
                 }))
             }
             PlanNode::NestLoop { kind, outer, inner, params, on } => {

@@ -23,8 +23,8 @@ use crate::deps::count_nodes;
 use crate::env::FnContext;
 use crate::expr::{Compiler, Row};
 use crate::partition::{
-    LeafCache, LeafMember, LeafSet, LeafTemplate, Leaves, LockedLeaf, ScanPruning, corresponding,
-    lock_leaf, lock_mode_of,
+    LeafCache, LeafMember, LeafSet, LeafTemplate, Leaves, LockedLeaf, ScanPruning, lock_leaf,
+    lock_mode_of,
 };
 use crate::sorter::SortColumn;
 use hashbrown::HashMap;
@@ -32,6 +32,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_sql::expr::Expr;
+use steppe_sql::partners::{MatchedLeaves, partner};
 use steppe_sql::plan::{PartnerTable, PlanNode, PlannedStmt, ScanRelation};
 use steppe_txn::{IsolationLevel, LeavesLockMode, RelationLockMode};
 use steppe_types::{Error, Oid, Result};
@@ -56,6 +57,8 @@ pub(crate) struct PartitionScanPlan {
     pub(crate) is_parameterized: bool,
     /// What is joined leaf by leaf.
     pub(crate) partners: Box<[Partner]>,
+    /// Which leaves are joined, if bounds are not the same.
+    pub(crate) matched: Option<Arc<MatchedLeaves>>,
 }
 
 /// What has been compiled for a leaf, and the versions of the partners' leaves that it is for.
@@ -149,10 +152,17 @@ impl PartitionScanPlan {
         tables.any(|rel| self.mode(rel) != RelationLockMode::AccessShare)
     }
 
-    /// The leaf of a table that is joined leaf by leaf.
-    fn corresponding(&self, cx: &ExecContext, leaf: Oid, table: &ScanRelation) -> Result<Oid> {
-        let (root, table) = (self.rel.relation.oid, table.relation.oid);
-        corresponding(&cx.functions.catalog, leaf, root, table)
+    /// The leaves of the other tables that are joined with a leaf, with their tables.
+    fn partners_of<'s>(
+        &'s self,
+        cx: &ExecContext,
+        leaf: Oid,
+    ) -> impl Iterator<Item = Result<(Oid, &'s ScanRelation)>> + use<'s> {
+        let (catalog, root) = (cx.functions.catalog.clone(), self.rel.relation.oid);
+        self.partners.iter().enumerate().map(move |(number, Partner { rel, .. })| {
+            let (matched, table) = (self.matched.as_deref(), (number, rel.relation.oid));
+            Ok((partner(&catalog, matched, (leaf, root), table)?, rel))
+        })
     }
 
     /// Locks leaves and what corresponds to them.
@@ -161,8 +171,8 @@ impl PartitionScanPlan {
         for leaf in leaves {
             cx.check_interrupts()?;
             is_changed |= lock_leaf(cx, *leaf, self.mode(&self.rel))?.is_some();
-            for Partner { rel, .. } in &self.partners {
-                let partner = self.corresponding(cx, *leaf, rel)?;
+            for partner in self.partners_of(cx, *leaf) {
+                let (partner, rel) = partner?;
                 is_changed |= lock_leaf(cx, partner, self.mode(rel))?.is_some();
             }
         }
@@ -196,8 +206,8 @@ impl PartitionScanPlan {
         };
         check_not_overtaken(&locked, cx)?;
         let mut partners = Vec::with_capacity(self.partners.len());
-        for Partner { rel, .. } in &self.partners {
-            let oid = self.corresponding(cx, leaf, rel)?;
+        for partner in self.partners_of(cx, leaf) {
+            let (oid, rel) = partner?;
             let partner = LockedLeaf::held(cx, oid, &rel.relation);
             partner.as_ref().map_or(Ok(()), |partner| check_not_overtaken(partner, cx))?;
             if let Some(newer) = partner.as_ref().filter(|partner| !partner.is_planned) {
@@ -279,12 +289,17 @@ impl PartitionScanPlan {
     /// The leaves, or the first `wanted` ones; of tables that are joined, those that can have
     /// rows in all that are needed.
     fn find_leaves(&self, cx: &mut ExecContext, wanted: usize) -> Result<Leaves> {
+        // Joins have an order of their own: none of them is known to be the first.
+        let wanted = if self.matched.is_some() { usize::MAX } else { wanted };
         let mut leaves = self.pruning.leaves(&self.stmt, cx, wanted)?;
-        for Partner { rel, pruning } in &self.partners {
+        let matched = self.matched.as_deref();
+        matched.into_iter().for_each(|matched| leaves.keep_matched(matched));
+        for (number, Partner { rel, pruning }) in self.partners.iter().enumerate() {
             let Some(pruning) = pruning else { continue };
             let kept = pruning.leaves(&self.stmt, cx, usize::MAX)?;
-            let tables = (self.rel.relation.oid, rel.relation.oid);
-            leaves.keep_corresponding(&cx.functions.catalog, tables, &kept)?;
+            let (root, table) = (self.rel.relation.oid, (number, rel.relation.oid));
+            let joined = |leaf| partner(&cx.functions.catalog, matched, (leaf, root), table);
+            leaves.keep_joined(joined, &kept)?;
         }
         Ok(leaves)
     }

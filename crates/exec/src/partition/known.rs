@@ -15,8 +15,9 @@ use std::sync::Arc;
 use steppe_catalog::{Builtins, Relation};
 use steppe_partition::PruningSteps;
 use steppe_sql::expr::{Expr, SortKey};
+use steppe_sql::partners::partner;
 use steppe_sql::plan::{Plan, PlanNode, PlannedStmt};
-use steppe_types::{Datum, Error, Result};
+use steppe_types::{Datum, Error, Oid, Result};
 
 /// When leaves are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,18 +40,27 @@ pub(crate) struct KnownValues<'a> {
 impl KnownValues<'_> {
     /// The leaves that a partitioned table's scan has, in the order wanted of it or by bounds.
     pub(crate) fn leaves_of(&self, scan: &Plan, stage: Stage, in_order: bool) -> Result<Leaves> {
-        let PlanNode::PartitionScan { rel, conditions, order, partners, .. } = &scan.node else {
+        let PlanNode::PartitionScan { rel, conditions, order, partners, matched, .. } = &scan.node
+        else {
             return Err(Error::internal("not a scan of a partitioned table"));
         };
+        let matched = matched.as_deref();
         let order = if in_order { &order[..] } else { &[] };
         let mut found = self.leaves(stage, &rel.relation, conditions, order)?;
-        for partner in partners.iter().filter(|partner| partner.is_needed) {
-            let table = &partner.rel.relation;
-            let kept = self.leaves(stage, table, &partner.conditions, &[])?;
-            let tables = (rel.relation.oid, table.oid);
-            found.keep_corresponding(&self.env.catalog, tables, &kept)?;
+        matched.into_iter().for_each(|matched| found.keep_matched(matched));
+        for (number, other) in partners.iter().enumerate().filter(|(_, other)| other.is_needed) {
+            let table = &other.rel.relation;
+            let kept = self.leaves(stage, table, &other.conditions, &[])?;
+            let (root, table) = (rel.relation.oid, (number, table.oid));
+            let joined = |leaf| partner(&self.env.catalog, matched, (leaf, root), table);
+            found.keep_joined(joined, &kept)?;
         }
         Ok(found)
+    }
+
+    /// All leaves of a table, in the order of their bounds.
+    pub(crate) fn all_leaves(&self, table: &Arc<Relation>) -> Result<Vec<Oid>> {
+        Ok(self.leaves(Stage::Plan, table, &[], &[])?.oids)
     }
 
     fn leaves(

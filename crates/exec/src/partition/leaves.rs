@@ -13,12 +13,12 @@
 //!
 //! Who stops early pays for what was read: at first only a few leaves are looked for.
 
-use super::partners::corresponding;
 use hashbrown::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
 use steppe_partition::{KeyOrder, KeySet, PartitionMap, Selected};
+use steppe_sql::partners::MatchedLeaves;
 use steppe_types::{Error, Oid, Result};
 
 /// What is left of a level.
@@ -57,24 +57,28 @@ impl Leaves {
 }
 
 impl Leaves {
-    /// Keeps the leaves of `root`, in no wanted order, whose corresponding ones of `table` are in
-    /// `kept`.
-    pub(crate) fn keep_corresponding(
+    /// Keeps the leaves, in no wanted order, whose partners are in `kept`.
+    pub(crate) fn keep_joined(
         &mut self,
-        catalog: &Catalog,
-        (root, table): (Oid, Oid),
+        partner: impl Fn(Oid) -> Result<Oid>,
         kept: &Leaves,
     ) -> Result<()> {
         debug_assert!(self.merged.is_empty() && self.nested.is_empty());
         let kept: HashSet<Oid> = kept.oids.iter().copied().collect();
         let mut left = Vec::with_capacity(self.oids.len());
         for leaf in self.oids.drain(..) {
-            if kept.contains(&corresponding(catalog, leaf, root, table)?) {
+            if kept.contains(&partner(leaf)?) {
                 left.push(leaf);
             }
         }
         self.oids = left;
         Ok(())
+    }
+
+    /// Keeps the leaves that have partners, in the order of their joins.
+    pub(crate) fn keep_matched(&mut self, matched: &MatchedLeaves) {
+        self.oids.retain(|leaf| matched.place(*leaf).is_some());
+        self.oids.sort_unstable_by_key(|leaf| matched.place(*leaf));
     }
 }
 

@@ -9,7 +9,6 @@
 //! | `leaf` | locking a leaf |
 //! | `pruning` | which leaves a scan's conditions leave |
 //! | `leaves` | in which order they are read |
-//! | `partners` | leaves that are joined with each other |
 //! | `known` | the same without running anything, for EXPLAIN |
 //! | `alike` | leaves that what is compiled for one of them serves |
 //! | `cache` | what has been compiled for leaves |
@@ -27,7 +26,6 @@ mod known;
 mod leaf;
 mod leaf_statement;
 mod leaves;
-mod partners;
 mod pruning;
 mod route;
 mod template;
@@ -39,7 +37,6 @@ pub(crate) use known::{KnownValues, Stage};
 pub(crate) use leaf::{LockedLeaf, index_above, leaf_in, lock_leaf, lock_mode_of};
 pub(crate) use leaf_statement::LeafStatements;
 pub(crate) use leaves::Leaves;
-pub(crate) use partners::corresponding;
 pub(crate) use pruning::ScanPruning;
 pub(crate) use route::{PartitionCheck, RouteBuffers, Router};
 pub(crate) use template::{LeafMember, LeafSet, LeafTemplate, order_of};

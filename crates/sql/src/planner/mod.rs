@@ -9,7 +9,7 @@
 //!     │           join order and methods, cheapest first     (join)
 //!     │           or in an index's order                     (ordered)
 //!     │           partitioned tables: one leaf's scan for all (partition),
-//!     │           joined and grouped leaf by leaf (partitionwise)
+//!     │           joined and grouped leaf by leaf (partitionwise, leaf_match)
 //!     │           tables that others inherit from: each one's scan (inherit)
 //!     ├─ upper    DISTINCT, ORDER BY, LIMIT, set operations;
 //!     │           grouping, window, project_set on the way
@@ -30,6 +30,7 @@ mod inherit;
 mod join;
 mod joinpath;
 mod lateral;
+mod leaf_match;
 mod modify;
 mod ordered;
 mod partition;

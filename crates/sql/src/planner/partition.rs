@@ -100,6 +100,7 @@ impl Planner<'_> {
             conditions,
             order,
             partners: Vec::new(),
+            matched: None,
         };
         Ok(Rel { plan: node(scan, types, names, cost), layout, rtes })
     }

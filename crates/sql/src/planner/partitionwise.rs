@@ -15,39 +15,44 @@
 //! Groups whose rows are in several leaves are made of states: each leaf's aggregation is
 //! partial, and one above finalizes.
 //!
-//! One template serves all pairs of leaves, however many there are. Whether bounds are
-//! the same is found out once, when the statement is planned, and only with these settings
+//! One template serves all pairs of leaves, however many there are. Which leaves correspond
+//! (`leaf_match`) is found out once, when the statement is planned, and only with these settings
 //! on: that takes time by the number of leaves.
 
 use super::equivalence::Fixed;
 use super::grouping::Aggregation;
 use super::index::over_entry;
 use super::join::FromContext;
+use super::leaf_match::{LeafJoin, Matching};
 use super::scan::clamp_rows;
 use super::{Planner, Rel, node};
 use crate::expr::{Aggregate, Expr, TypeRef};
+use crate::partners::MatchedLeaves;
 use crate::plan::*;
 use crate::prune::{KeyOfScan, is_same};
 use crate::query::{JoinKind, Query, Rte, RteKind};
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Relation};
+use steppe_partition::RowsKept;
 use steppe_types::{Oid, Result, oid};
 
 /// A scan of a partitioned table that does nothing besides its template.
-struct LeafByLeaf<'p> {
-    rel: &'p ScanRelation,
+pub(super) struct LeafByLeaf<'p> {
+    pub(super) rel: &'p ScanRelation,
     template: &'p Plan,
     conditions: &'p [Expr],
-    partners: &'p [PartnerTable],
+    pub(super) partners: &'p [PartnerTable],
+    pub(super) matched: Option<&'p MatchedLeaves>,
 }
 
 impl<'p> LeafByLeaf<'p> {
     fn of(plan: &'p Plan) -> Option<LeafByLeaf<'p>> {
         match &plan.node {
-            PlanNode::PartitionScan { rel, template, conditions, order, partners }
+            PlanNode::PartitionScan { rel, template, conditions, order, partners, matched }
                 if plan.is_plain() && template.project.is_none() && order.is_empty() =>
             {
-                Some(LeafByLeaf { rel, template, conditions, partners })
+                let matched = matched.as_deref();
+                Some(LeafByLeaf { rel, template, conditions, partners, matched })
             }
             _ => None,
         }
@@ -55,7 +60,7 @@ impl<'p> LeafByLeaf<'p> {
 
     /// The tables whose keys say where a row is: a row of an outer join's other side may be
     /// missing, and of a FULL JOIN either.
-    fn tables(&self) -> impl Iterator<Item = &'p ScanRelation> {
+    pub(super) fn tables(&self) -> impl Iterator<Item = &'p ScanRelation> {
         let is_full = self.partners.iter().any(|partner| partner.is_full);
         let needed = self.partners.iter().filter(|partner| partner.is_needed);
         let all = std::iter::once(self.rel).chain(needed.map(|partner| &partner.rel));
@@ -88,17 +93,23 @@ impl Planner<'_> {
         let keys = self.equi_keys(outer, inner, on);
         let mut pairs: Vec<(Expr, Expr)> = keys.into_iter().map(|(a, b, ..)| (a, b)).collect();
         pairs.extend(pairs_within(&from.fixed));
-        if !self.is_joined_by_key(from.rtes, &left, &right, &pairs)? {
-            return Ok(None);
-        }
+        let joined = LeafJoin { rtes: from.rtes, pairs: &pairs, kept: rows_kept(kind) };
+        let Some(matching) = self.matching(&joined, &left, &right)? else { return Ok(None) };
         let of_leaf = |rel: &Rel, template: &Plan| Rel { plan: template.clone(), ..rel.clone() };
         let (a, b) = (of_leaf(outer, left.template), of_leaf(inner, right.template));
         let before = std::mem::replace(&mut self.in_leaf, true);
         let joined = self.cheapest_join(from, kind, a, b, on.to_vec(), single.clone());
         self.in_leaf = before;
         let Rel { plan: template, layout, rtes } = joined?;
-        let leaves = self.partitioned_size(left.rel.relation.oid)?.leaves.max(1.0);
-        let mut cost = times(&template.cost, leaves);
+        let matched = match matching {
+            Matching::SameBounds => None,
+            Matching::Listed(matched) => Some(Arc::new(matched)),
+        };
+        let leaves = match &matched {
+            Some(matched) => matched.rows().len() as f64,
+            None => self.partitioned_size(left.rel.relation.oid)?.leaves,
+        };
+        let mut cost = times(&template.cost, leaves.max(1.0));
         cost.rows = clamp_rows(self.join_rows(from, kind, outer, inner, on));
         let (types, names) = (template.types.clone(), template.slot_names.clone());
         // Of a FULL JOIN either side's leaf may be the only one with rows.
@@ -109,41 +120,14 @@ impl Planner<'_> {
             conditions: if is_full { Vec::new() } else { left.conditions.to_vec() },
             order: Vec::new(),
             partners: partners(kind, &left, &right),
+            matched,
         };
         Ok(Some(Rel { plan: node(scan, types, names, cost), layout, rtes }))
     }
 
-    /// Whether every column of the partition keys is compared for equality, at all levels, and the
-    /// bounds are the same.
-    fn is_joined_by_key(
-        &self,
-        rtes: &[Rte],
-        left: &LeafByLeaf<'_>,
-        right: &LeafByLeaf<'_>,
-        pairs: &[(Expr, Expr)],
-    ) -> Result<bool> {
-        let is_pair =
-            |(a, b): (&Expr, &Expr)| pairs.iter().any(|(x, y)| is_same(x, a) && is_same(y, b));
-        let is_joined = |a: (&ScanRelation, Oid), b: (&ScanRelation, Oid)| {
-            let (a, b) = (self.key_over_entry(rtes, a)?, self.key_over_entry(rtes, b)?);
-            Ok(!a.is_empty() && a.len() == b.len() && a.iter().zip(&b).all(is_pair))
-        };
-        for a in left.tables() {
-            for b in right.tables() {
-                let (root_a, root_b) = (a.relation.oid, b.relation.oid);
-                if is_joined((a, root_a), (b, root_b))?
-                    && self.has_same_leaves(root_a, root_b, &|x, y| is_joined((a, x), (b, y)))?
-                {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
-    }
-
     /// The partition key of a table or of a partition of it over a query's entry; nothing if the
     /// entry is not found.
-    fn key_over_entry(
+    pub(super) fn key_over_entry(
         &self,
         rtes: &[Rte],
         (rel, level): (&ScanRelation, Oid),
@@ -163,46 +147,8 @@ impl Planner<'_> {
         Ok(key.exprs().map(|expr| over_entry(expr.clone(), entry)).collect())
     }
 
-    /// Whether partitions correspond one by one, down to the leaves; `is_joined` says it of the
-    /// keys of those that are partitioned again.
-    fn has_same_leaves(
-        &self,
-        left: Oid,
-        right: Oid,
-        is_joined: &dyn Fn(Oid, Oid) -> Result<bool>,
-    ) -> Result<bool> {
-        let catalog = self.ctx.catalog;
-        let (Some(a), Some(b)) = (catalog.partition_map(left)?, catalog.partition_map(right)?)
-        else {
-            return Ok(false);
-        };
-        if !a.has_same_bounds(b) {
-            return Ok(false);
-        }
-        let below = self.partitioned_again(left);
-        if below.len() != self.partitioned_again(right).len() {
-            return Ok(false);
-        }
-        for partition in below {
-            let of = catalog.relation(partition).and_then(|part| part.partition_of.as_ref());
-            let bound = of.and_then(|of| of.bound.as_ref());
-            let partner = bound.map_or(Ok(None), |bound| b.with_bound(bound))?;
-            let is_same = match partner {
-                Some(partner) => {
-                    is_joined(partition, partner)?
-                        && self.has_same_leaves(partition, partner, is_joined)?
-                }
-                None => false,
-            };
-            if !is_same {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
     /// The partitions that are partitioned again.
-    fn partitioned_again(&self, table: Oid) -> Vec<Oid> {
+    pub(super) fn partitioned_again(&self, table: Oid) -> Vec<Oid> {
         let catalog = self.ctx.catalog;
         let is_leaf = |oid| catalog.relation(oid).is_none_or(|part| part.partition_key.is_none());
         catalog.children(table).filter(|oid| !is_leaf(*oid)).collect()
@@ -283,6 +229,15 @@ impl Planner<'_> {
         scan.cost = times(&made.plan.cost, leaves);
         **template = made.plan;
         Ok(Rel { plan: scan, ..made })
+    }
+}
+
+/// Whose rows a join keeps though they find no partner.
+fn rows_kept(kind: JoinKind) -> RowsKept {
+    match kind {
+        JoinKind::Left | JoinKind::Anti => RowsKept::First,
+        JoinKind::Full => RowsKept::Both,
+        _ => RowsKept::None,
     }
 }
 
