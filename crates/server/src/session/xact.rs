@@ -282,7 +282,7 @@ impl Session {
     fn rollback_engine(&mut self) -> Result<()> {
         self.portals.end_transaction(&mut self.xact);
         self.xact.changes = None;
-        self.forget_function_changes();
+        self.forget_catalog_changes();
         match self.xact.txn.take() {
             Some(txn) => {
                 SessionCounts::add(&self.control.activity.counts.rollbacks, 1);
@@ -295,9 +295,11 @@ impl Session {
         }
     }
 
-    /// What functions changed in the catalog is taken back: they see it as the session does.
-    fn forget_function_changes(&mut self) {
-        if self.core.take_changes().is_some() {
+    /// What functions, or a statement that failed, changed in the catalog is taken back: who asks
+    /// for the catalog in force while a statement runs sees it as the session does.
+    fn forget_catalog_changes(&mut self) {
+        let were_seen = self.core.changes().is_some();
+        if self.core.take_changes().is_some() || were_seen {
             self.core.set_names(self.names.clone(), self.xact.changes.as_ref());
         }
     }
@@ -565,7 +567,7 @@ impl Session {
         if !keeps {
             self.xact.changes = None;
         }
-        self.forget_function_changes();
+        self.forget_catalog_changes();
         self.set_level();
         self.refresh_settings();
         Ok(())
