@@ -59,8 +59,8 @@ impl<'a> Statements<'a> {
             0..=8 => Case::Query(self.plain()),
             9 | 10 => self.ordered(),
             11 | 12 => Case::Query(self.joined()),
-            13 => Case::Query(self.with_itself()),
-            14..=16 => self.prepared(),
+            13 | 14 => Case::Query(self.by_leaf()),
+            15 | 16 => self.prepared(),
             _ => Case::Change(self.change()),
         }
     }
@@ -143,23 +143,27 @@ impl<'a> Statements<'a> {
         }
     }
 
-    /// Leaf by leaf, if the keys are the partition key and the planner may.
-    fn with_itself(&mut self) -> String {
+    /// Leaf by leaf, if the keys are the partition key, the bounds match and the planner may.
+    fn by_leaf(&mut self) -> String {
         let width = self.tables.columns.len() as u64;
         let first = self.random.below(width);
         let second = self.random.below(width);
         let kind = self.pick(&["JOIN", "LEFT JOIN", "FULL JOIN"]);
         let on = format!("p.k{first} = q.k{first} AND p.k{second} = q.k{second}");
         let predicate = self.predicate(1);
-        match self.chance(50) {
-            true => format!(
+        let (left, right) = (self.pick(&["p", "p", "s"]), self.pick(&["p", "s", "s"]));
+        let from = format!("FROM {left} p {kind} {right} q ON {on}");
+        match self.random.below(4) {
+            0 | 1 => format!(
                 "SELECT p.tableoid::regclass, p.id, q.tableoid::regclass, q.id \
-                 FROM p {kind} p q ON {on} WHERE {predicate}"
+                 {from} WHERE {predicate}"
             ),
-            false => format!(
-                "SELECT q.id, count(*), sum(p.v) FROM p {kind} p q ON {on} \
-                 WHERE {predicate} GROUP BY q.id"
-            ),
+            2 => format!("SELECT q.id, count(*), sum(p.v) {from} WHERE {predicate} GROUP BY q.id"),
+            _ => {
+                let third =
+                    format!("JOIN s r ON p.k{first} = r.k{first} AND q.k{second} = r.k{second}");
+                format!("SELECT p.id, q.id, r.id {from} {third} WHERE {predicate}")
+            }
         }
     }
 

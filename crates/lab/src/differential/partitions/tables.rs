@@ -1,4 +1,5 @@
-//! A random partitioned table `p`, a plain one `o` to join it with, and their rows.
+//! A random partitioned table `p`, one by the same key (`s`) and a plain one (`o`) to join it
+//! with, and their rows.
 //!
 //! Bounds come from the values of [`super::values`], mostly in order and side by side; now and
 //! then one that overlaps, is empty or has the wrong modulus, which both servers must refuse
@@ -89,6 +90,9 @@ impl Builder<'_> {
             "LIST" => self.lists(key[0].kind),
             _ => self.moduli(),
         };
+        if of.is_none() {
+            self.similar(strategy, &key, (&by, &bounds));
+        }
         for (nth, bound) in bounds.into_iter().enumerate() {
             let child = format!("{name}_{nth}");
             match level + 1 < LEVELS_MAX && self.chance(if level == 0 { 25 } else { 10 }) {
@@ -96,6 +100,21 @@ impl Builder<'_> {
                 false => self.table(&child, Some((name, &bound)), ""),
             }
             self.tables.partitions.push((name.to_owned(), child, bound));
+        }
+    }
+
+    /// `s`: some of the bounds of `p` and perhaps a default partition, or other bounds.
+    fn similar(&mut self, strategy: &str, key: &[KeyColumn], (by, of_p): (&str, &[String])) {
+        self.table("s", None, by);
+        let mut bounds: Vec<String> = of_p.iter().filter(|_| self.chance(80)).cloned().collect();
+        match strategy {
+            "RANGE" if self.chance(30) => bounds = self.ranges(key),
+            "LIST" if self.chance(30) => bounds = self.lists(key[0].kind),
+            "RANGE" | "LIST" if self.chance(20) => bounds.push("DEFAULT".into()),
+            _ => {}
+        }
+        for (nth, bound) in bounds.iter().enumerate() {
+            self.push(format!("CREATE TABLE s_{nth} PARTITION OF s {bound}"));
         }
     }
 
@@ -288,6 +307,10 @@ impl Builder<'_> {
         let count = [3, 25, 50, 80][self.random.below(4) as usize];
         for id in 0..count {
             let insert = self.insert("p", id);
+            self.push(insert);
+        }
+        for id in 0..count / 2 {
+            let insert = self.insert("s", 1000 + id);
             self.push(insert);
         }
     }
