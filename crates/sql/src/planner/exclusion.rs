@@ -2,7 +2,8 @@
 //! (constraint_exclusion).
 //!
 //! It is looked at for tables that are read as a parent's descendants, or for all; a partitioned
-//! table's leaves are found by their bounds instead, and only by these.
+//! table's leaves are found by their bounds instead, and only by these. Of a partition that the
+//! query names itself its own bound is a constraint, if it is looked at for all.
 
 use super::Planner;
 use super::index::over_entry;
@@ -10,9 +11,11 @@ use super::scan::ScanRequest;
 use crate::bind::index::is_mutable;
 use crate::bind::{ExprPlace, stored_expr};
 use crate::expr::{Expr, Place, TypeRef};
+use crate::prune::KeyOfScan;
 use crate::refutes::{Strength, refuted_by};
 use steppe_catalog::ConstraintKind;
-use steppe_types::Result;
+use steppe_partition::{PartitionStrategy, PruningSteps};
+use steppe_types::{Oid, Result};
 
 /// The setting constraint_exclusion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +52,36 @@ impl Planner<'_> {
         if refuted_by(&conditions, &conditions, Strength::NotTrue) {
             return Ok(true);
         }
-        Ok(refuted_by(&self.constraints(request)?, &conditions, Strength::False))
+        Ok(refuted_by(&self.constraints(request)?, &conditions, Strength::False)
+            || !is_member && self.is_outside_bounds(request, &conditions)?)
+    }
+
+    /// Whether the bound of the table, or of a partition that it is in, takes no row that
+    /// satisfies the conditions. Which hash a row has says nothing, as in PostgreSQL.
+    fn is_outside_bounds(&self, request: &ScanRequest<'_>, conditions: &[Expr]) -> Result<bool> {
+        let catalog = self.ctx.catalog;
+        let conditions: Vec<Expr> = conditions.iter().map(|c| over_entry(c.clone(), 0)).collect();
+        let mut partition = request.relation;
+        while let Some(of) = partition.partition_of.as_ref().filter(|of| !of.detach_pending) {
+            let Some(parent) = catalog.relation(of.parent) else { break };
+            let (Some(map), Some(key)) =
+                (catalog.partition_map(parent.oid)?, &parent.partition_key)
+            else {
+                break;
+            };
+            if map.strategy() != PartitionStrategy::Hash {
+                let key = KeyOfScan::new(catalog, request.relation, parent, key)?;
+                let said = key.pruning(&conditions).predicate;
+                let steps = PruningSteps::compile(&said, key.len());
+                let known = steps.evaluate(map, &|_| Ok(None), self.ctx.io)?;
+                let is_it = |found: Oid| found == partition.oid;
+                if !known.is_all() && !map.select(&known).any(is_it) {
+                    return Ok(true);
+                }
+            }
+            partition = parent;
+        }
+        Ok(false)
     }
 
     /// What is true, or NULL, for every row of a table.

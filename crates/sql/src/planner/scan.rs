@@ -28,7 +28,12 @@ impl Planner<'_> {
     /// The cheapest scan of a base relation.
     pub(crate) fn base_scan(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
         match (request.relation.kind, request.rtes[request.rte].inherit) {
-            (RelKind::PartitionedTable, true) if !self.in_leaf => self.partition_scan(request),
+            (RelKind::PartitionedTable, true) if !self.in_leaf => {
+                match self.is_excluded(request, false)? {
+                    true => self.no_rows(request),
+                    false => self.partition_scan(request),
+                }
+            }
             (RelKind::PartitionedTable, false) => self.no_rows(request),
             _ if self.is_inherited(&request.rtes[request.rte]) => self.inheritance_scan(request),
             (RelKind::Table, _) if self.is_excluded(request, false)? => self.no_rows(request),
