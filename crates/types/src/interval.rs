@@ -356,6 +356,21 @@ impl IntervalSum {
         Ok(())
     }
 
+    /// What was taken in: the sum of the finite values and their number, and how many were
+    /// infinite and negative infinite.
+    pub fn parts(&self) -> (Interval, [i64; 3]) {
+        (self.sum, [self.count, self.infinities, self.negative_infinities])
+    }
+
+    /// Takes in values by their [`Self::parts`]. 22008 if the sum is out of range.
+    pub fn add_parts(&mut self, sum: &Interval, [count, above, below]: [i64; 3]) -> Result<()> {
+        self.sum = self.sum.checked_add(sum)?;
+        self.count += count;
+        self.infinities += above;
+        self.negative_infinities += below;
+        Ok(())
+    }
+
     /// What the infinities among the values make of any result.
     fn infinity(&self) -> Result<Option<Interval>> {
         let sign = |positive: bool, count: i64| (count > 0).then_some(positive);

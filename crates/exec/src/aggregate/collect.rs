@@ -1,9 +1,11 @@
 //! Aggregates that keep their input: string_agg, array_agg.
 
 use super::AggKind;
+use super::partial::elements;
 use crate::expr::array::{one_dimensional, stack};
 use crate::spill::datum_bytes;
 use std::sync::Arc;
+use steppe_types::datum::Array;
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// The longest text or bytea (PostgreSQL's MaxAllocSize).
@@ -13,6 +15,8 @@ const VALUE_BYTES_MAX: usize = 0x3FFF_FFFF;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Collected {
     bytes: Vec<u8>,
+    /// The delimiter of the first value, which stands before it where others come before.
+    delimiter: Vec<u8>,
     values: Vec<Datum>,
     value_bytes: usize,
     any: bool,
@@ -39,11 +43,16 @@ impl Collected {
         if value.is_null() {
             return Ok(());
         }
-        if self.any && !delimiter.is_null() {
-            self.bytes.extend_from_slice(bytes_of(delimiter)?);
+        if !delimiter.is_null() {
+            let place = if self.any { &mut self.bytes } else { &mut self.delimiter };
+            place.extend_from_slice(bytes_of(delimiter)?);
         }
         self.any = true;
         self.bytes.extend_from_slice(bytes_of(value)?);
+        self.check_length()
+    }
+
+    fn check_length(&self) -> Result<()> {
         if self.bytes.len() > VALUE_BYTES_MAX {
             return Err(Error::new(
                 SqlState::PROGRAM_LIMIT_EXCEEDED,
@@ -51,6 +60,37 @@ impl Collected {
             ));
         }
         Ok(())
+    }
+
+    /// What string_agg has made so far, behind the delimiter that stands before it where others
+    /// come before.
+    pub(super) fn text_parts(self) -> Option<[Vec<u8>; 2]> {
+        self.any.then_some([self.delimiter, self.bytes])
+    }
+
+    /// Takes in what another state has collected (string_agg_combine, array_agg_combine).
+    pub(super) fn combine(&mut self, kind: &AggKind, part: &Datum) -> Result<()> {
+        match (kind, part) {
+            (AggKind::StringAgg | AggKind::ByteaAgg, _) => {
+                let [delimiter, made] = elements(part)?;
+                let (delimiter, made) = (bytes_of(delimiter)?, bytes_of(made)?);
+                let place = if self.any { &mut self.bytes } else { &mut self.delimiter };
+                place.extend_from_slice(delimiter);
+                self.any = true;
+                self.bytes.extend_from_slice(made);
+                self.check_length()
+            }
+            (AggKind::ArrayAgg { of_arrays, .. }, Datum::Array(array)) => {
+                let values = match of_arrays {
+                    false => array.elements.clone(),
+                    true => unstack(array),
+                };
+                self.value_bytes += values.iter().map(datum_bytes).sum::<usize>();
+                self.values.extend(values);
+                Ok(())
+            }
+            _ => Err(Error::internal("a partial state is of another aggregate")),
+        }
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -74,6 +114,21 @@ impl Collected {
             _ => Err(Error::internal("collected state of another aggregate")),
         }
     }
+}
+
+/// The arrays that an array is made of.
+fn unstack(array: &Array) -> Vec<Datum> {
+    let (Some((count, _)), Some(inner)) = (array.dimensions.first(), array.dimensions.get(1..))
+    else {
+        return Vec::new();
+    };
+    let each = array.elements.len() / (*count).max(1) as usize;
+    let (element_type, dimensions) = (array.element_type, inner.to_vec());
+    let one = |elements: &[Datum]| {
+        let (dimensions, elements) = (dimensions.clone(), elements.to_vec());
+        Datum::Array(Arc::new(Array { element_type, dimensions, elements }))
+    };
+    array.elements.chunks(each.max(1)).map(one).collect()
 }
 
 /// array_agg of arrays has rules of its own: no NULLs, no empty ones, equal dimensions.

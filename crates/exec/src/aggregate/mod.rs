@@ -5,7 +5,7 @@
 //! | `mod` | count, sum, avg, min, max, bool_*, bit_*, any_value |
 //! | `statistics` | variance and stddev over floats, corr, covar_*, regr_* |
 //! | `collect` | string_agg, array_agg |
-//! | `partial` | states as values, of all of the above but pairs and collections |
+//! | `partial` | states as values, of all of the above |
 //! | `ordered` | mode, percentile_cont, percentile_disc, rank and its kin WITHIN GROUP |
 //!
 //! DISTINCT, ORDER BY and FILTER are the Agg node's business: a state sees just

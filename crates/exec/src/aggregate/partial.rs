@@ -8,10 +8,15 @@
 //! | sum of bigint and numeric, avg of integers and numeric | sum, number of values |
 //! | variance and stddev of integers and numeric | sum, sum of squares, number of values |
 //! | avg, variance and stddev of floats | number of values, sum, sum of squared deviations |
+//! | corr, covar_* and regr_* but regr_count | the same of both variables, and sum of products |
+//! | sum and avg of intervals | number of values, infinities and negative ones; the sum's months, days, microseconds |
+//! | string_agg | first delimiter, what comes after it |
+//! | array_agg | the values, or the arrays as one |
 
-use super::{AggKind, AggState, float};
+use super::{AggKind, AggState, PairsResult, float};
 use std::sync::Arc;
 use steppe_types::datum::Array;
+use steppe_types::interval::Interval;
 use steppe_types::numeric::Numeric;
 use steppe_types::{Datum, Error, Oid, Result, oid};
 
@@ -30,9 +35,25 @@ impl AggKind {
             AggState::Moments(moments) => {
                 array(oid::FLOAT8, moments.parts().map(Datum::Float8).to_vec())
             }
-            AggState::Interval(_) | AggState::Pairs(_) | AggState::Collected(_) => {
-                return Err(Error::internal("an aggregate has no partial state"));
+            AggState::Interval(sum) => {
+                let (total, counts) = sum.parts();
+                let total = [i64::from(total.months), i64::from(total.days), total.micros];
+                let parts = counts.into_iter().chain(total).map(Datum::Int8);
+                array(oid::INT8, parts.collect())
             }
+            AggState::Pairs(pairs) => match self {
+                AggKind::Pairs(PairsResult::Count) => Datum::Int8(pairs.count()),
+                _ => array(oid::FLOAT8, pairs.parts().map(Datum::Float8).to_vec()),
+            },
+            AggState::Collected(collected) => match self {
+                AggKind::Ordered(_) => {
+                    return Err(Error::internal("an aggregate has no partial state"));
+                }
+                AggKind::ArrayAgg { .. } => collected.finish(self)?,
+                _ => collected.text_parts().map_or(Datum::Null, |parts| {
+                    array(oid::BYTEA, parts.map(|part| Datum::Bytea(part.into())).to_vec())
+                }),
+            },
             simple => self.finish(simple, ret)?,
         })
     }
@@ -56,6 +77,30 @@ impl AggKind {
                 let [n, sx, sxx] = elements(part)?;
                 moments.combine([float(n)?, float(sx)?, float(sxx)?])?;
             }
+            AggState::Interval(sum) => {
+                let parts: &[Datum; 6] = elements(part)?;
+                let [count, above, below, months, days, micros] =
+                    [0, 1, 2, 3, 4, 5].map(|at: usize| parts[at].as_int8());
+                let out_of_range = |_| Error::internal("a partial state has no interval");
+                let total = Interval {
+                    months: i32::try_from(months?).map_err(out_of_range)?,
+                    days: i32::try_from(days?).map_err(out_of_range)?,
+                    micros: micros?,
+                };
+                sum.add_parts(&total, [count?, above?, below?])?;
+            }
+            AggState::Pairs(pairs) => match self {
+                AggKind::Pairs(PairsResult::Count) => pairs.count_pairs(part.as_int8()?),
+                _ => {
+                    let parts: &[Datum; 6] = elements(part)?;
+                    let mut sums = [0.0; 6];
+                    for (sum, part) in sums.iter_mut().zip(parts) {
+                        *sum = float(part)?;
+                    }
+                    pairs.combine(sums)?;
+                }
+            },
+            AggState::Collected(collected) => collected.combine(self, part)?,
             simple => self.add(simple, std::slice::from_ref(part))?,
         }
         Ok(())
@@ -71,7 +116,7 @@ fn array(element_type: Oid, elements: Vec<Datum>) -> Datum {
     Datum::Array(Arc::new(Array { element_type, dimensions, elements }))
 }
 
-fn elements<const N: usize>(part: &Datum) -> Result<&[Datum; N]> {
+pub(super) fn elements<const N: usize>(part: &Datum) -> Result<&[Datum; N]> {
     let found = match part {
         Datum::Array(array) => array.elements.as_slice().try_into().ok(),
         _ => None,

@@ -186,9 +186,51 @@ impl Pairs {
         Ok(())
     }
 
+    /// The number of pairs, and the sums: of x, of its squared deviations, of y, of its squared
+    /// deviations, of the products of both deviations.
+    pub(super) fn parts(&self) -> [f64; 6] {
+        [self.n, self.sx, self.sxx, self.sy, self.syy, self.sxy]
+    }
+
+    /// Adds pairs by their parts (float8_regr_combine).
+    pub(super) fn combine(&mut self, [n, sx, sxx, sy, syy, sxy]: [f64; 6]) -> Result<()> {
+        if n == 0.0 {
+            return Ok(());
+        }
+        if self.n == 0.0 {
+            *self = Pairs { n, sx, sxx, sy, syy, sxy };
+            return Ok(());
+        }
+        let before = *self;
+        let total = before.n + n;
+        let (dx, dy) = (before.sx / before.n - sx / n, before.sy / before.n - sy / n);
+        *self = Pairs {
+            n: total,
+            sx: before.sx + sx,
+            sxx: before.sxx + sxx + before.n * n * dx * dx / total,
+            sy: before.sy + sy,
+            syy: before.syy + syy + before.n * n * dy * dy / total,
+            sxy: before.sxy + sxy + before.n * n * dx * dy / total,
+        };
+        let is_new = |result: f64, a: f64, b: f64| {
+            result.is_infinite() && !a.is_infinite() && !b.is_infinite()
+        };
+        let overflows = is_new(self.sx, before.sx, sx)
+            || is_new(self.sxx, before.sxx, sxx)
+            || is_new(self.sy, before.sy, sy)
+            || is_new(self.syy, before.syy, syy)
+            || is_new(self.sxy, before.sxy, sxy);
+        if overflows { Err(overflow()) } else { Ok(()) }
+    }
+
     /// Takes a pair in by number only.
     pub(super) fn count_pair(&mut self) {
         self.n += 1.0;
+    }
+
+    /// The same for several.
+    pub(super) fn count_pairs(&mut self, pairs: i64) {
+        self.n += pairs as f64;
     }
 
     pub(super) fn count(&self) -> i64 {

@@ -277,12 +277,18 @@ fn state_type(aggregate: &Aggregate) -> Option<TypeRef> {
     match function.name {
         "count" | "min" | "max" | "bool_and" | "bool_or" | "every" | "bit_and" | "bit_or"
         | "bit_xor" | "any_value" => Some(aggregate.ty),
-        "sum" | "avg" if first == oid::INTERVAL => None,
+        "sum" | "avg" if first == oid::INTERVAL => array(oid::INT8),
         "sum" if !matches!(first, oid::INT8 | oid::NUMERIC) => Some(aggregate.ty),
         "sum" => array(oid::NUMERIC),
         "avg" | "stddev" | "stddev_samp" | "stddev_pop" | "variance" | "var_samp" | "var_pop" => {
             array(if is_float { oid::FLOAT8 } else { oid::NUMERIC })
         }
+        "corr" | "covar_pop" | "covar_samp" | "regr_sxx" | "regr_syy" | "regr_sxy"
+        | "regr_avgx" | "regr_avgy" | "regr_r2" | "regr_slope" | "regr_intercept" => {
+            array(oid::FLOAT8)
+        }
+        "regr_count" | "array_agg" => Some(aggregate.ty),
+        "string_agg" => array(oid::BYTEA),
         _ => None,
     }
 }
