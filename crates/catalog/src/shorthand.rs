@@ -1,9 +1,9 @@
 //! Stored objects, written short.
 //!
 //! An object is stored as JSON, which goes on being readable when fields come and go, and
-//! most of which is the names of fields. A control character never stands in JSON as it is,
-//! so each can stand for a phrase that is frequent in the objects there are many of:
-//! tables, their partitions and indexes.
+//! most of which is the names of fields. A control character never stands in JSON as it is, nor
+//! do the bytes that UTF-8 has no use for, so each can stand for a phrase that is frequent in the
+//! objects there are many of: tables, their partitions and indexes.
 //!
 //! ```text
 //!   {"Relation":{"oid":16385,"schema":2200,"name":"t_1","kind":"Table", …
@@ -12,9 +12,9 @@
 
 use steppe_types::{Error, Result};
 
-/// Phrase `n` is written as the byte `n + 1`. What is stored depends on this list: a phrase
-/// may be added at its end, none changed.
-const PHRASES: [&str; 30] = [
+/// Phrases, each written as the byte that [`byte_of`] says. What is stored depends on this list: a
+/// phrase may be added at its end, none changed.
+const PHRASES: [&str; 36] = [
     "{\"Relation\":{\"oid\":",
     ",\"schema\":",
     ",\"name\":\"",
@@ -45,10 +45,35 @@ const PHRASES: [&str; 30] = [
     ",\"keys\":[{\"attnum\":",
     ",\"unique\":true",
     ",\"primary\":true",
+    ",\"type_oid\":",
+    "},{\"attnum\":",
+    "},\"storage\":",
+    ",\"default\":\"nextval('",
+    "'::regclass)\"",
+    "]}]}}}}}",
 ];
 
-/// The last byte that stands for a phrase.
-const LAST: u8 = PHRASES.len() as u8;
+/// Phrases whose bytes are control characters, from 1 on.
+const CONTROLS: u8 = b' ' - 1;
+/// The first of the bytes that no UTF-8 has, for the phrases after them.
+const NO_UTF8: u8 = 0xF8;
+const _: () = assert!(PHRASES.len() <= CONTROLS as usize + (0x100 - NO_UTF8 as usize));
+
+/// The byte that stands for a phrase.
+fn byte_of(phrase: u8) -> u8 {
+    if phrase < CONTROLS { phrase + 1 } else { NO_UTF8 + (phrase - CONTROLS) }
+}
+
+/// The phrase that a byte stands for. `None`: it is a byte of the JSON; an error: it stands for none.
+fn phrase_of(byte: u8) -> Result<Option<&'static str>> {
+    let phrase = match byte {
+        b' '..NO_UTF8 => return Ok(None),
+        NO_UTF8.. => Some(CONTROLS + (byte - NO_UTF8)),
+        _ => byte.checked_sub(1),
+    };
+    let phrase = phrase.and_then(|phrase| PHRASES.get(usize::from(phrase)).copied());
+    phrase.map(Some).ok_or_else(|| Error::internal("unreadable catalog row"))
+}
 
 /// Writes JSON short.
 pub(crate) fn shorten(json: &[u8]) -> Vec<u8> {
@@ -57,7 +82,7 @@ pub(crate) fn shorten(json: &[u8]) -> Vec<u8> {
     while let Some((first, after)) = rest.split_first() {
         match longest_phrase(rest) {
             Some(number) => {
-                short.push(number + 1);
+                short.push(byte_of(number));
                 rest = &rest[PHRASES[usize::from(number)].len()..];
             }
             None => {
@@ -69,24 +94,54 @@ pub(crate) fn shorten(json: &[u8]) -> Vec<u8> {
     short
 }
 
+/// A set of phrases, a bit each.
+type PhraseSet = u64;
+
+/// The phrases that have a byte at a place, by the byte.
+const fn with_byte_at(place: usize) -> [PhraseSet; 256] {
+    let mut sets = [0; 256];
+    let mut number = 0;
+    while number < PHRASES.len() {
+        sets[PHRASES[number].as_bytes()[place] as usize] |= 1 << number;
+        number += 1;
+    }
+    sets
+}
+
+/// Places whose bytes tell most phrases apart. No phrase ends before the last of them.
+const PLACES: [usize; 3] = [0, 2, 3];
+static BY_BYTE: [[PhraseSet; 256]; 3] =
+    [with_byte_at(PLACES[0]), with_byte_at(PLACES[1]), with_byte_at(PLACES[2])];
+
 /// The longest phrase that the text begins with.
 fn longest_phrase(text: &[u8]) -> Option<u8> {
-    // All begin with punctuation: most of the text is told by its first byte.
-    if !matches!(text.first(), Some(b'"' | b',' | b'{' | b'}' | b']')) {
-        return None;
+    let mut left = PhraseSet::MAX;
+    for (place, sets) in PLACES.iter().zip(&BY_BYTE) {
+        left &= sets[usize::from(*text.get(*place)?)];
+        if left == 0 {
+            return None;
+        }
     }
-    let fits = |number: &u8| text.starts_with(PHRASES[usize::from(*number)].as_bytes());
-    (0..LAST).filter(fits).max_by_key(|number| PHRASES[usize::from(*number)].len())
+    let mut longest: Option<u8> = None;
+    while left != 0 {
+        let number = left.trailing_zeros() as u8;
+        left &= left - 1;
+        let phrase = PHRASES[usize::from(number)];
+        let is_longer = longest.is_none_or(|n| PHRASES[usize::from(n)].len() < phrase.len());
+        if is_longer && text.starts_with(phrase.as_bytes()) {
+            longest = Some(number);
+        }
+    }
+    longest
 }
 
 /// The JSON that was written short, in the place of what `json` holds.
 pub(crate) fn expand(short: &[u8], json: &mut Vec<u8>) -> Result<()> {
     json.clear();
     for byte in short {
-        match byte {
-            1..=LAST => json.extend_from_slice(PHRASES[usize::from(byte - 1)].as_bytes()),
-            b' '.. => json.push(*byte),
-            _ => return Err(Error::internal("unreadable catalog row")),
+        match phrase_of(*byte)? {
+            Some(phrase) => json.extend_from_slice(phrase.as_bytes()),
+            None => json.push(*byte),
         }
     }
     Ok(())
@@ -112,14 +167,15 @@ mod tests {
             expand(&short, &mut expanded).expect("ours");
             assert_eq!(expanded, json);
         }
-        for unknown in [0, LAST + 1] {
+        let after_last = byte_of(PHRASES.len() as u8);
+        for unknown in [0, after_last, u8::MAX] {
             assert!(expand(&[unknown], &mut Vec::new()).is_err());
         }
     }
 
     #[test]
-    fn phrases_are_distinct_and_begin_with_punctuation() {
-        const { assert!(LAST < b' ') };
+    fn phrases_are_distinct() {
+        const { assert!(PHRASES.len() <= PhraseSet::BITS as usize) };
         for (number, phrase) in PHRASES.iter().enumerate() {
             let found = longest_phrase(phrase.as_bytes());
             assert_eq!(found.map(usize::from), Some(number), "{phrase}");
