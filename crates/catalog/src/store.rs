@@ -88,6 +88,8 @@ pub struct CatalogStore {
     /// Objects too long for a row.
     overflow: OverflowStore,
     published: ArcSwap<Catalog>,
+    /// Its epoch, which every statement asks for.
+    published_epoch: AtomicU64,
     /// Where the committed version of each object is stored.
     row_ids: Mutex<HashMap<ObjectId, RowId>>,
     /// Epochs are handed out to private versions too, so that no two versions share one.
@@ -118,6 +120,7 @@ impl CatalogStore {
             rows: TableStore::open(database, ROWS),
             overflow: OverflowStore::open(database, OVERFLOW),
             published: ArcSwap::from_pointee(Catalog::default()),
+            published_epoch: AtomicU64::new(0),
             row_ids: Mutex::default(),
             epoch: AtomicU64::new(1),
             oids: Mutex::new(OidRange { next: 0, end: 0 }),
@@ -138,7 +141,15 @@ impl CatalogStore {
 
     /// The epoch of the newest committed version, without taking a reference.
     pub fn published_epoch(&self) -> u64 {
-        self.published.load().epoch
+        self.published_epoch.load(Ordering::SeqCst)
+    }
+
+    /// Makes a version the newest committed one. (Who asks for the epoch in that very moment may
+    /// be told the one before, as if it had asked before.)
+    fn set_published(&self, catalog: Arc<Catalog>) {
+        let epoch = catalog.epoch;
+        self.published.store(catalog);
+        self.published_epoch.store(epoch, Ordering::SeqCst);
     }
 
     /// Reads the catalog again, after a commit whose changes nobody has in memory. Called while
@@ -165,7 +176,7 @@ impl CatalogStore {
         drop(cursor);
         txn.rollback()?;
         catalog.epoch = self.new_epoch();
-        self.published.store(Arc::new(catalog));
+        self.set_published(Arc::new(catalog));
         Ok(())
     }
 
@@ -372,7 +383,7 @@ impl CatalogStore {
         let published = self.published();
         if changes.base_epoch == published.epoch {
             // Nobody has published since: it is the version to publish.
-            self.published.store(changes.catalog.clone());
+            self.set_published(changes.catalog.clone());
             return;
         }
         let mut catalog = (*published).clone();
@@ -381,7 +392,7 @@ impl CatalogStore {
             transfer(&changes.catalog, &mut catalog, *id);
         }
         catalog.epoch = self.new_epoch();
-        self.published.store(Arc::new(catalog));
+        self.set_published(Arc::new(catalog));
     }
 }
 

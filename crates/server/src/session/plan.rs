@@ -68,6 +68,15 @@ impl Session {
         }
     }
 
+    /// As [`Self::refresh_names`], right after it and after waiting for locks: nothing but others'
+    /// commits can have changed what is in force.
+    pub(super) fn refresh_names_after_locks(&mut self) {
+        let published = self.core.server.catalog.published_epoch();
+        if self.xact.changes.is_some() || published != self.names.catalog.epoch {
+            self.refresh_names();
+        }
+    }
+
     /// What functions have changed in the catalog is the transaction's.
     pub(super) fn take_function_changes(&mut self) {
         let Some(Some(added)) = self.core.take_changes() else { return };

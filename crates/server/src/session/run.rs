@@ -40,7 +40,7 @@ impl Session {
                 }
             }
             // Whoever changed a table before we had its lock has moved the epoch.
-            self.refresh_names();
+            self.refresh_names_after_locks();
             if plan.epoch == self.names.catalog.epoch {
                 if plan.shows_session {
                     self.show_named();
@@ -58,7 +58,7 @@ impl Session {
             if let Some(wait) = self.xact.txn()?.lock_relation(leaf.oid(), mode)? {
                 wait.await?;
             }
-            self.refresh_names();
+            self.refresh_names_after_locks();
             if portal.plan.epoch == self.names.catalog.epoch {
                 portal.leaf = Some(leaf);
                 return Ok(());
