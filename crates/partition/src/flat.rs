@@ -35,6 +35,12 @@ pub(crate) struct Flat {
 }
 
 impl Flat {
+    /// The bounds, if they have been made.
+    #[inline]
+    pub(crate) fn known(&self) -> Option<&FlatRanges> {
+        self.ranges.get()?.as_ref()
+    }
+
     /// The bounds, if they have been made or if it is time to (`make`).
     #[inline]
     pub(crate) fn ranges(
@@ -87,9 +93,15 @@ impl FlatRanges {
     /// The partition that holds a key, and its place among them. `Err`: these bounds cannot tell.
     #[inline]
     pub(crate) fn route(&self, key: &Key) -> Result<Option<(Oid, u32)>, Undecided> {
-        let Some(hint) = key.value_hint().filter(|hint| *hint != u64::MAX) else {
+        key.value_hint().map_or(Err(Undecided), |hint| self.find(hint))
+    }
+
+    /// As [`Self::route`], of a key that begins with a value and has this hint.
+    #[inline]
+    pub(crate) fn find(&self, hint: u64) -> Result<Option<(Oid, u32)>, Undecided> {
+        if hint == u64::MAX {
             return Err(Undecided);
-        };
+        }
         let Some(block) = self.spine.partition_point(|first| *first <= hint).checked_sub(1) else {
             return Ok(None);
         };

@@ -91,6 +91,22 @@ impl Key {
         }
     }
 
+    /// The hint of the key of a row with one column, where that column is of an integer's or a time's
+    /// type: [`Key::from`] makes of it what [`encode_row`] would have.
+    #[inline]
+    pub(crate) fn hint_of_number(type_oid: Oid, value: &Datum) -> Option<u64> {
+        Some(match (type_oid, value) {
+            (oid::INT2, Datum::Int2(v)) => u64::from(*v as u16 ^ 1 << 15) << 48,
+            (oid::INT4, Datum::Int4(v)) | (oid::DATE, Datum::Date(v)) => {
+                u64::from(*v as u32 ^ 1 << 31) << 32
+            }
+            (oid::INT8, Datum::Int8(v))
+            | (oid::TIMESTAMP, Datum::Timestamp(v))
+            | (oid::TIMESTAMPTZ, Datum::TimestampTz(v)) => *v as u64 ^ 1 << 63,
+            _ => return None,
+        })
+    }
+
     /// The hint, if it says all: [`Key::from`] makes the key of it.
     #[inline]
     pub(crate) fn short(&self) -> Option<u64> {
@@ -221,5 +237,32 @@ impl EncodedBound {
             Some(at) => self.column_ends.partition_point(|end| *end <= at),
             None => 0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_the_keys_of_their_rows() {
+        for number in [0, 1, -1, 255, 256, -256, 32_767, -32_768] {
+            let wide = |v: i16| i64::from(v).wrapping_mul(0x1_0001_0001_0001);
+            for (type_oid, value) in [
+                (oid::INT2, Datum::Int2(number)),
+                (oid::INT4, Datum::Int4(i32::from(number).wrapping_mul(0x1_0001))),
+                (oid::DATE, Datum::Date(i32::from(number))),
+                (oid::INT8, Datum::Int8(wide(number))),
+                (oid::TIMESTAMP, Datum::Timestamp(wide(number))),
+                (oid::TIMESTAMPTZ, Datum::TimestampTz(i64::from(number))),
+            ] {
+                let mut bytes = Vec::new();
+                encode_row(&[type_oid], std::slice::from_ref(&value), &mut bytes).unwrap();
+                let hint = Key::hint_of_number(type_oid, &value);
+                assert_eq!(hint.map(Key::from), Some(Key::from(&bytes[..])), "{value:?}");
+            }
+        }
+        // What is not of the column's type is refused, elsewhere.
+        assert_eq!(Key::hint_of_number(oid::INT4, &Datum::Int8(1)), None);
     }
 }

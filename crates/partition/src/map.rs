@@ -139,6 +139,16 @@ impl PartitionMap {
         }
     }
 
+    /// Says why a partition could not be added, as [`Self::attach`] would.
+    pub fn check(&self, relation: Oid, bound: &PartitionBound) -> Result<(), BoundError> {
+        match (&self.partitions, bound) {
+            (Partitions::Range(partitions), PartitionBound::Range { lower, upper }) => {
+                partitions.check(&self.types, lower, upper).map(drop)
+            }
+            _ => self.clone().attach(relation, bound),
+        }
+    }
+
     /// Takes out a partition, given the bound it was added with.
     pub fn detach(&mut self, relation: Oid, bound: &PartitionBound) -> Result<()> {
         match (&mut self.partitions, bound) {
@@ -178,6 +188,12 @@ impl PartitionMap {
         if key.len() != self.types.len() {
             return Err(Error::internal("row's partition key has a wrong number of columns"));
         }
+        if let Partitions::Range(partitions) = &self.partitions
+            && let Some(hint) = self.hint_of_number(key)
+            && let Some(Some((relation, place))) = partitions.route_quickly(hint)
+        {
+            return Ok(Some(RoutedPartition { relation, place: Some(place) }));
+        }
         let found = match &self.partitions {
             Partitions::Range(_) if key.iter().any(Datum::is_null) => None,
             Partitions::Range(partitions) => {
@@ -197,7 +213,17 @@ impl PartitionMap {
         Ok(found.or(self.default.map(RoutedPartition::of)))
     }
 
+    #[inline]
+    fn hint_of_number(&self, key: &[Datum]) -> Option<u64> {
+        let ([type_oid], [value]) = (&self.types[..], key) else { return None };
+        Key::hint_of_number(*type_oid, value)
+    }
+
+    #[inline]
     fn row_key(&self, key: &[Datum], scratch: &mut Vec<u8>) -> Result<Key> {
+        if let Some(hint) = self.hint_of_number(key) {
+            return Ok(Key::from(hint));
+        }
         scratch.clear();
         encode_row(&self.types, key, scratch)?;
         Ok(Key::from(&scratch[..]))

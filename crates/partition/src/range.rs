@@ -51,6 +51,12 @@ impl RangePartitions {
         }
     }
 
+    /// The same for a key that is all in its hint, if that has become worth it.
+    #[inline]
+    pub(crate) fn route_quickly(&self, hint: u64) -> Option<Option<(Oid, u32)>> {
+        self.flat.known()?.find(hint).ok()
+    }
+
     fn find(&self, key: &Key) -> Option<Oid> {
         let partition = self.by_lower.value_at_or_below(key)?;
         partition.upper.is_above(key).then_some(partition.relation)
@@ -63,15 +69,21 @@ impl RangePartitions {
         lower: &[RangeDatum],
         upper: &[RangeDatum],
     ) -> Result<(), BoundError> {
-        let lower = EncodedBound::new(types, lower)?;
-        let upper = EncodedBound::new(types, upper)?;
-        self.check(&lower, &upper)?;
+        let (lower, upper) = self.check(types, lower, upper)?;
         self.flat = Arc::default();
         self.by_lower.insert(lower.key, RangePartition { upper: upper.key.into(), relation });
         Ok(())
     }
 
-    fn check(&self, lower: &EncodedBound, upper: &EncodedBound) -> Result<(), BoundError> {
+    /// The bounds of a partition that could be added.
+    pub(crate) fn check(
+        &self,
+        types: &[Oid],
+        lower: &[RangeDatum],
+        upper: &[RangeDatum],
+    ) -> Result<(EncodedBound, EncodedBound), BoundError> {
+        let lower = EncodedBound::new(types, lower)?;
+        let upper = EncodedBound::new(types, upper)?;
         if lower.key >= upper.key {
             let column = lower.column_of_difference(&upper.key);
             return Err(BoundError::EmptyRange { place: BoundPlace::Lower(column) });
@@ -88,7 +100,7 @@ impl RangePartitions {
             let place = BoundPlace::Upper(upper.column_of_difference(start));
             return Err(BoundError::Overlap { existing: partition.relation, place });
         }
-        Ok(())
+        Ok((lower, upper))
     }
 
     pub(crate) fn detach(

@@ -75,21 +75,21 @@ impl PruningSteps {
         scratch: &mut Vec<u8>,
     ) -> Result<Option<Option<RoutedPartition>>> {
         let Some(operands) = &self.key else { return Ok(None) };
+        if let ([operand], [type_oid]) = (&operands[..], map.types()) {
+            return match fixed(operand, *type_oid, slot)? {
+                Fixed::To(value) => map.route_to_place(&[value], scratch).map(Some),
+                Fixed::ToNull => Ok(Some(None)),
+                Fixed::Otherwise => Ok(None),
+            };
+        }
         let mut key = [const { Datum::Null }; ROUTED_COLUMNS_MAX];
         let Some(key) = key.get_mut(..operands.len()) else { return Ok(None) };
         for ((place, operand), type_oid) in key.iter_mut().zip(operands).zip(map.types()) {
-            let value = match operand {
-                Operand::Constant(value) => value.clone(),
-                Operand::Slot(number) => match slot(*number)? {
-                    Some(value) => value,
-                    None => return Ok(None),
-                },
-            };
-            if value.is_null() {
-                return Ok(Some(None));
+            match fixed(operand, *type_oid, slot)? {
+                Fixed::To(value) => *place = value,
+                Fixed::ToNull => return Ok(Some(None)),
+                Fixed::Otherwise => return Ok(None),
             }
-            let Some(value) = of_type(*type_oid, value) else { return Ok(None) };
-            *place = value;
         }
         map.route_to_place(key, scratch).map(Some)
     }
@@ -97,6 +97,32 @@ impl PruningSteps {
 
 /// How many columns a key may have to be routed without an allocation.
 const ROUTED_COLUMNS_MAX: usize = 4;
+
+/// What a column of the key is fixed to.
+enum Fixed {
+    /// A value of its type.
+    To(Datum),
+    ToNull,
+    /// It is not known, or of another type.
+    Otherwise,
+}
+
+#[inline]
+fn fixed(
+    operand: &Operand,
+    type_oid: Oid,
+    slot: &mut dyn FnMut(u32) -> Result<Option<Datum>>,
+) -> Result<Fixed> {
+    let value = match operand {
+        Operand::Constant(value) => Some(value.clone()),
+        Operand::Slot(number) => slot(*number)?,
+    };
+    Ok(match value {
+        None => Fixed::Otherwise,
+        Some(Datum::Null) => Fixed::ToNull,
+        Some(value) => of_type(type_oid, value).map_or(Fixed::Otherwise, Fixed::To),
+    })
+}
 
 /// A value as one of a type, if that is what it is or if integers are only of another
 /// width.

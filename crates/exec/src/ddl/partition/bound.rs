@@ -15,7 +15,7 @@ use steppe_partition::{
 use steppe_sql::ast::{self, Location, PartitionBoundSpec};
 use steppe_sql::bind::typename::format_type;
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr, stored_key};
-use steppe_sql::expr::TypeRef;
+use steppe_sql::expr::{Expr, TypeRef};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
@@ -151,8 +151,13 @@ impl Bounds<'_, '_> {
                 }
                 false => error,
             })?;
-        let mut evaluator = RowEvaluator::new(self.ctx, &[bound])?;
-        let datum = evaluator.evaluate(&[])?.first().cloned().unwrap_or(Datum::Null);
+        let datum = match bound {
+            Expr::Const(value, _) => value,
+            bound => {
+                let mut evaluator = RowEvaluator::new(self.ctx, &[bound])?;
+                evaluator.evaluate(&[])?.first().cloned().unwrap_or(Datum::Null)
+            }
+        };
         Ok(BoundValue::new(key.type_oid, datum))
     }
 }
@@ -199,11 +204,9 @@ fn check_fits(
 ) -> Result<()> {
     let catalog = ctx.catalog();
     // Older snapshots still have what is being detached.
-    let mut map = match catalog.map_with_pending(parent.oid)? {
-        Some(map) => map,
-        None => map_of(&catalog, parent.oid)?.clone(),
-    };
-    let Err(refused) = map.attach(partition.oid, bound) else { return Ok(()) };
+    let pending = catalog.map_with_pending(parent.oid)?;
+    let map = pending.as_ref().map_or_else(|| map_of(&catalog, parent.oid), Ok)?;
+    let Err(refused) = map.check(partition.oid, bound) else { return Ok(()) };
     let location = place_of(written, &refused);
     let name_of = |oid: Oid| catalog.relation(oid).map_or("?".into(), |r| r.name.to_string());
     let error = refused.report(&partition.name, bound, name_of, &ctx.io);
