@@ -27,7 +27,7 @@ use super::{LockTag, Mode, RelationLockMode};
 use crate::session::SessionShared;
 
 /// Relations that a session has on its fast path without a map: more than most statements use.
-const SLOTS: usize = 16;
+const SLOTS: usize = u16::BITS as usize;
 /// Room in the map that is worth keeping when it is empty.
 const MORE_KEPT: usize = 1024;
 
@@ -43,15 +43,30 @@ struct Slot {
 #[derive(Default)]
 pub(crate) struct FastLocks {
     slots: [Slot; SLOTS],
+    /// The slots that are not free, a bit each.
+    used: u16,
     /// Relations that are in no slot.
     more: HashMap<u32, u8, foldhash::fast::RandomState>,
 }
 
 impl FastLocks {
+    /// A relation's slot.
+    #[inline]
+    fn slot_of(&self, oid: u32) -> Option<usize> {
+        let mut left = self.used;
+        while left != 0 {
+            let at = left.trailing_zeros() as usize;
+            if self.slots[at].oid == oid {
+                return Some(at);
+            }
+            left &= left - 1;
+        }
+        None
+    }
+
     fn modes_of(&mut self, oid: u32) -> Option<&mut u8> {
-        let slot = self.slots.iter_mut().find(|slot| slot.oid == oid && slot.modes != 0);
-        match slot {
-            Some(slot) => Some(&mut slot.modes),
+        match self.slot_of(oid) {
+            Some(at) => Some(&mut self.slots[at].modes),
             None if self.more.is_empty() => None,
             None => self.more.get_mut(&oid),
         }
@@ -65,8 +80,12 @@ impl FastLocks {
             *modes |= bit;
             return is_new;
         }
-        match self.slots.iter_mut().find(|slot| slot.modes == 0) {
-            Some(free) => *free = Slot { oid, modes: bit },
+        let free = self.used.trailing_ones() as usize;
+        match self.slots.get_mut(free) {
+            Some(slot) => {
+                *slot = Slot { oid, modes: bit };
+                self.used |= 1 << free;
+            }
             None => drop(self.more.insert(oid, bit)),
         }
         true
@@ -84,14 +103,18 @@ impl FastLocks {
             return false;
         };
         *modes &= !bit;
-        if *modes == 0 && !self.more.is_empty() {
+        if *modes == 0 {
             self.forget(oid);
         }
         true
     }
 
-    /// Takes a relation out of the map, if it is there.
+    /// Takes out a relation that has no modes any more.
     fn forget(&mut self, oid: u32) {
+        if let Some(at) = self.slot_of(oid) {
+            self.used &= !(1 << at);
+            return;
+        }
         self.more.remove(&oid);
         if self.more.is_empty() && self.more.capacity() > MORE_KEPT {
             self.more = HashMap::default();
@@ -101,7 +124,7 @@ impl FastLocks {
     /// Drops all modes of a relation, and says which they were.
     fn take(&mut self, oid: u32) -> u8 {
         let modes = self.modes_of(oid).map_or(0, std::mem::take);
-        if modes != 0 && !self.more.is_empty() {
+        if modes != 0 {
             self.forget(oid);
         }
         modes
@@ -110,6 +133,7 @@ impl FastLocks {
     /// The relations, with masks of the modes held.
     pub(super) fn all(&self) -> impl Iterator<Item = (u32, u8)> {
         let used = self.slots.iter().filter(|slot| slot.modes != 0);
+        debug_assert_eq!(used.clone().count(), self.used.count_ones() as usize);
         let more = self.more.iter().map(|(oid, modes)| (*oid, *modes));
         used.map(|slot| (slot.oid, slot.modes)).chain(more)
     }

@@ -426,10 +426,13 @@ impl LockManager {
         }
         let mut released = std::mem::take(&mut held.order);
         held.order.extend(released.drain(..position.0));
-        let earlier: HashSet<(LockTag, Mode), foldhash::fast::RandomState> =
-            held.order.iter().copied().collect();
-        let keep = |key: &(LockTag, Mode)| held.session.contains_key(key) || earlier.contains(key);
-        released.retain(|key| !keep(key));
+        if !held.order.is_empty() || !held.session.is_empty() {
+            let earlier: HashSet<(LockTag, Mode), foldhash::fast::RandomState> =
+                held.order.iter().copied().collect();
+            let keep =
+                |key: &(LockTag, Mode)| held.session.contains_key(key) || earlier.contains(key);
+            released.retain(|key| !keep(key));
+        }
         released.retain(|&(tag, mode)| !held.fast.release(tag, mode));
         if released.is_empty() && held.order.is_empty() && released.capacity() <= ORDER_KEPT {
             // The session's next transaction finds the list's memory again.
