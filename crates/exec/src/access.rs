@@ -45,6 +45,8 @@ pub(crate) struct StatementTxn {
 pub(crate) struct TableAccess {
     pub(crate) layout: Arc<RowLayout>,
     rows: Option<TableStore>,
+    /// The relation's, which what runs for one of many leaves need not look at.
+    pub(crate) oid: Oid,
     pub(crate) relation: Arc<Relation>,
     overflow: Option<OverflowStore>,
 }
@@ -110,7 +112,7 @@ impl TableAccess {
     ) -> TableAccess {
         let rows = relation.storage.map(|file| TableStore::open(database, file));
         let overflow = relation.overflow.map(|file| OverflowStore::open(database, file));
-        TableAccess { layout, rows, relation: relation.clone(), overflow }
+        TableAccess { layout, rows, oid: relation.oid, relation: relation.clone(), overflow }
     }
 
     /// The rows; `None` if the relation has none of its own.
@@ -151,7 +153,7 @@ impl TableAccess {
                 ScanColumn::Stored(i) => self.decode_column(row, *i)?,
                 ScanColumn::RowId => Datum::Int8(id.0 as i64),
                 ScanColumn::Ctid => ctid(id),
-                ScanColumn::TableOid => Datum::Oid(self.relation.oid),
+                ScanColumn::TableOid => Datum::Oid(self.oid),
                 ScanColumn::Constant(v) => Datum::Oid(*v),
             });
         }
@@ -307,6 +309,8 @@ fn write_pointer(reference: OverflowRef) -> Vec<u8> {
 pub(crate) struct IndexAccess {
     keys: Arc<IndexKeys>,
     pub(crate) store: IndexStore,
+    /// As a table's.
+    pub(crate) oid: Oid,
     pub(crate) relation: Arc<Relation>,
 }
 
@@ -401,7 +405,7 @@ impl IndexAccess {
     ) -> Result<IndexAccess> {
         let storage = relation.storage.ok_or_else(|| Error::internal("index has no storage"))?;
         let store = IndexStore::open(database, storage, keys.unique);
-        Ok(IndexAccess { keys, store, relation: relation.clone() })
+        Ok(IndexAccess { keys, store, oid: relation.oid, relation: relation.clone() })
     }
 }
 

@@ -2,21 +2,27 @@
 //! pg_stat_all_tables and its kin.
 //!
 //! ```text
-//!   thread ── a few slots, written by the thread alone ──────┐
-//!   thread ── a few slots                                    ├─ totals(): read, summed
-//!   SHARDS ◄─ a slot's counts when another relation needs it ┘
+//!   thread ── a few slots, a list; written by the thread alone ─┐
+//!   thread ── a few slots, a list                               ├─ totals(): read, summed
+//!   SHARDS ◄─ a slot's counts when another relation needs it,   │
+//!             what is in the list when it is full              ─┘
 //! ```
 //!
 //! To count an access to a relation that the thread has met lately is an addition to memory that
-//! only the thread writes. Counts are kept by OID, for the process: it has one database. What a
-//! transaction did counts though it is rolled back, as in PostgreSQL.
+//! only the thread writes. Who accesses thousands of leaves in turn finds none of them there: such
+//! accesses are listed, and looked up by relation once there are many, one shard's together.
+//! Counts are kept by OID, for the process: it has one database. What a transaction did counts
+//! though it is rolled back, as in PostgreSQL.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use steppe_types::Oid;
+
+/// Counts of a relation, besides the time of the last scan.
+const COUNTERS: usize = 7;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -28,44 +34,17 @@ macro_rules! counters {
             pub last_scan: i64,
         }
 
-        #[derive(Default)]
-        #[repr(align(64))]
-        struct Slot {
-            relation: AtomicU32,
-            last_scan: AtomicI64,
-            $($name: AtomicU64,)*
-        }
-
-        impl Slot {
-            fn read(&self) -> Accesses {
-                Accesses {
-                    $($name: self.$name.load(Ordering::Relaxed),)*
-                    last_scan: self.last_scan.load(Ordering::Relaxed),
-                }
-            }
-
-            fn clear(&self) {
-                $(self.$name.store(0, Ordering::Relaxed);)*
-                self.last_scan.store(0, Ordering::Relaxed);
-            }
-        }
-
         impl Accesses {
             const NONE: Accesses = Accesses { $($name: 0,)* last_scan: 0 };
 
-            /// These and others.
-            pub fn add(&mut self, other: &Accesses) {
-                $(self.$name = self.$name.wrapping_add(other.$name);)*
-                self.last_scan = self.last_scan.max(other.last_scan);
+            #[inline(always)]
+            fn counts(&self) -> [u64; COUNTERS] {
+                [$(self.$name,)*]
             }
 
-            /// What has come since.
-            pub fn since(&self, before: &Accesses) -> Accesses {
-                let last = self.last_scan;
-                Accesses {
-                    $($name: self.$name.wrapping_sub(before.$name),)*
-                    last_scan: if last > before.last_scan { last } else { 0 },
-                }
+            fn of(counts: [u64; COUNTERS], last_scan: i64) -> Accesses {
+                let [$($name,)*] = counts;
+                Accesses { $($name,)* last_scan }
             }
         }
     };
@@ -88,15 +67,226 @@ counters! {
     deleted,
 }
 
+impl Accesses {
+    /// These and others.
+    pub fn add(&mut self, other: &Accesses) {
+        let (counts, others) = (self.counts(), other.counts());
+        let sums = std::array::from_fn(|i| counts[i].wrapping_add(others[i]));
+        *self = Accesses::of(sums, self.last_scan.max(other.last_scan));
+    }
+
+    /// What has come since.
+    pub fn since(&self, before: &Accesses) -> Accesses {
+        let (counts, others) = (self.counts(), before.counts());
+        let more = std::array::from_fn(|i| counts[i].wrapping_sub(others[i]));
+        let is_newer = self.last_scan > before.last_scan;
+        Accesses::of(more, if is_newer { self.last_scan } else { 0 })
+    }
+}
+
 /// Relations that a thread counts without handing over.
-const SLOTS: usize = 16;
+const SLOTS: usize = 64;
+/// Accesses to other relations that it lists before it hands them over.
+const LISTED_MAX: usize = 256;
+/// Of so many such accesses one gets its relation a slot: one that is accessed often has it soon.
+const TURNS: usize = 16;
 const SHARDS_COUNT: usize = 64;
 
+/// Counts of one relation.
 #[derive(Default)]
+#[repr(align(64))]
+struct Slot {
+    last_scan: AtomicI64,
+    counts: [AtomicU64; COUNTERS],
+}
+
+impl Slot {
+    fn read(&self) -> Accesses {
+        let counts = self.counts.each_ref().map(|count| count.load(Ordering::Relaxed));
+        Accesses::of(counts, self.last_scan.load(Ordering::Relaxed))
+    }
+
+    fn clear(&self) {
+        self.counts.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+        self.last_scan.store(0, Ordering::Relaxed);
+    }
+
+    /// Nobody else writes it.
+    #[inline(always)]
+    fn add(&self, accesses: &Accesses) {
+        for (count, more) in self.counts.iter().zip(accesses.counts()) {
+            if more != 0 {
+                let sum = count.load(Ordering::Relaxed).wrapping_add(more);
+                count.store(sum, Ordering::Relaxed);
+            }
+        }
+        if accesses.last_scan != 0 {
+            self.last_scan.store(accesses.last_scan, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Bits of a count in the list.
+const LISTED_BITS: u32 = 4;
+const LISTED_COUNT_MAX: u64 = (1 << LISTED_BITS) - 1;
+const _: () = assert!(COUNTERS as u32 * LISTED_BITS <= u32::BITS);
+
+/// An access in the list: to most relations there is one of a row or two.
+#[derive(Default)]
+struct Listed {
+    relation: AtomicU32,
+    /// The counts, [`LISTED_BITS`] each.
+    counts: AtomicU32,
+    last_scan: AtomicI64,
+}
+
+impl Listed {
+    /// The counts in one number; `None`: they are too large.
+    #[inline(always)]
+    fn pack(accesses: &Accesses) -> Option<u32> {
+        let counts = accesses.counts();
+        let all = counts.iter().fold(0, |all, count| all | count);
+        let packed = counts.iter().rev().fold(0, |p, count| p << LISTED_BITS | *count as u32);
+        (all <= LISTED_COUNT_MAX).then_some(packed)
+    }
+
+    fn read(&self) -> (Oid, Accesses) {
+        let packed = u64::from(self.counts.load(Ordering::Relaxed));
+        let count = |i: usize| packed >> (i as u32 * LISTED_BITS) & LISTED_COUNT_MAX;
+        let accesses =
+            Accesses::of(std::array::from_fn(count), self.last_scan.load(Ordering::Relaxed));
+        (self.relation.load(Ordering::Relaxed), accesses)
+    }
+}
+
 struct Slots {
+    /// Whose each slot is; 0: nobody's.
+    relations: [AtomicU32; SLOTS],
     slots: [Slot; SLOTS],
-    /// Held while a slot changes hands or is looked at, not to count.
+    list: [Listed; LISTED_MAX],
+    /// How many are listed.
+    listed: AtomicUsize,
+    /// Accesses to relations without a slot so far, to know whose turn it is.
+    others: AtomicUsize,
+    /// Held while a slot changes hands, the list is emptied or either is looked at, not to count.
     handing_over: Mutex<()>,
+}
+
+impl Default for Slots {
+    fn default() -> Slots {
+        Slots {
+            relations: std::array::from_fn(|_| AtomicU32::default()),
+            slots: std::array::from_fn(|_| Slot::default()),
+            list: std::array::from_fn(|_| Listed::default()),
+            listed: AtomicUsize::default(),
+            others: AtomicUsize::default(),
+            handing_over: Mutex::default(),
+        }
+    }
+}
+
+impl Slots {
+    /// The relation that has a slot now.
+    #[inline]
+    fn holder(&self, slot: usize) -> Oid {
+        self.relations[slot].load(Ordering::Relaxed)
+    }
+
+    /// Counts an access to a relation whose slot another one has.
+    #[inline(never)]
+    fn add_other(&self, slot: usize, relation: Oid, accesses: &Accesses) {
+        let others = self.others.load(Ordering::Relaxed).wrapping_add(1);
+        self.others.store(others, Ordering::Relaxed);
+        let gets_slot = others.is_multiple_of(TURNS) || self.holder(slot) == 0;
+        let packed = Listed::pack(accesses).filter(|_| !gets_slot);
+        let Some(packed) = packed else {
+            self.give(slot, relation);
+            return self.slots[slot].add(accesses);
+        };
+        let mut listed = self.listed.load(Ordering::Relaxed);
+        if listed == LISTED_MAX {
+            self.empty_list();
+            listed = 0;
+        }
+        let entry = &self.list[listed];
+        entry.relation.store(relation, Ordering::Relaxed);
+        entry.counts.store(packed, Ordering::Relaxed);
+        entry.last_scan.store(accesses.last_scan, Ordering::Relaxed);
+        // Who sees that it is listed sees what is listed.
+        self.listed.store(listed + 1, Ordering::Release);
+    }
+
+    /// Gives a slot to another relation.
+    #[cold]
+    fn give(&self, slot: usize, relation: Oid) {
+        let _held = self.handing_over.lock();
+        let before = self.holder(slot);
+        if before != 0 {
+            add_known(shard(before), [(before, self.slots[slot].read())]);
+        }
+        self.slots[slot].clear();
+        self.relations[slot].store(relation, Ordering::Relaxed);
+    }
+
+    /// Hands over what is listed.
+    #[cold]
+    fn empty_list(&self) {
+        let _held = self.handing_over.lock();
+        let list = &self.list[..self.listed.load(Ordering::Relaxed)];
+        let shard_of =
+            |listed: &Listed| listed.relation.load(Ordering::Relaxed) as usize % SHARDS_COUNT;
+        // Where each shard's entries end in the order of shards.
+        let mut ends = [0; SHARDS_COUNT];
+        list.iter().for_each(|listed| ends[shard_of(listed)] += 1);
+        let mut sum = 0;
+        for end in &mut ends {
+            sum += *end;
+            *end = sum;
+        }
+        let (mut in_order, mut begins) = ([0_u16; LISTED_MAX], ends);
+        for (at, listed) in list.iter().enumerate() {
+            let place = &mut begins[shard_of(listed)];
+            *place -= 1;
+            in_order[*place] = at as u16;
+        }
+        for (shard, (begin, end)) in begins.into_iter().zip(ends).enumerate() {
+            if begin < end {
+                let some = in_order[begin..end].iter();
+                add_known(&SHARDS[shard], some.map(|at| list[usize::from(*at)].read()));
+            }
+        }
+        self.listed.store(0, Ordering::Relaxed);
+    }
+
+    /// What is listed; `handing_over` is held.
+    fn in_list(&self) -> impl Iterator<Item = (Oid, Accesses)> {
+        self.list[..self.listed.load(Ordering::Acquire)].iter().map(Listed::read)
+    }
+
+    /// Adds all that is counted here.
+    fn add_to(&self, all: &mut HashMap<Oid, Accesses>) {
+        let _held = self.handing_over.lock();
+        for (at, slot) in self.slots.iter().enumerate() {
+            let relation = self.holder(at);
+            if relation != 0 {
+                all.entry(relation).or_default().add(&slot.read());
+            }
+        }
+        for (relation, accesses) in self.in_list() {
+            all.entry(relation).or_default().add(&accesses);
+        }
+    }
+
+    /// What is counted here of one relation.
+    fn of(&self, relation: Oid) -> Accesses {
+        let _held = self.handing_over.lock();
+        let slot = relation as usize % SLOTS;
+        let has_slot = self.holder(slot) == relation;
+        let mut sum = if has_slot { self.slots[slot].read() } else { Accesses::NONE };
+        let listed = self.in_list().filter(|(listed, _)| *listed == relation);
+        listed.for_each(|(_, accesses)| sum.add(&accesses));
+        sum
+    }
 }
 
 type Shard = Mutex<Option<HashMap<Oid, Accesses>>>;
@@ -141,70 +331,62 @@ fn shard(relation: Oid) -> &'static Shard {
     &SHARDS[relation as usize % SHARDS_COUNT]
 }
 
-#[cold]
-fn take(slots: &Slots, slot: &Slot, relation: Oid) {
-    let _held = slots.handing_over.lock();
-    let before = slot.relation.load(Ordering::Relaxed);
-    if before != 0 {
-        let mut shard = shard(before).lock();
-        shard.get_or_insert_default().entry(before).or_default().add(&slot.read());
+fn add_known(shard: &Shard, some: impl IntoIterator<Item = (Oid, Accesses)>) {
+    let mut shard = shard.lock();
+    let known = shard.get_or_insert_default();
+    for (relation, accesses) in some {
+        known.entry(relation).or_default().add(&accesses);
     }
-    slot.clear();
-    slot.relation.store(relation, Ordering::Relaxed);
 }
 
-#[inline]
-fn slot(relation: Oid) -> &'static Slot {
+/// Counts accesses to a relation.
+#[inline(always)]
+fn count(relation: Oid, accesses: Accesses) {
     let slots = CURRENT.get().unwrap_or_else(lease);
-    let slot = &slots.slots[relation as usize % SLOTS];
-    if slot.relation.load(Ordering::Relaxed) != relation {
-        take(slots, slot, relation);
+    let slot = relation as usize % SLOTS;
+    if slots.holder(slot) == relation {
+        slots.slots[slot].add(&accesses);
+    } else {
+        slots.add_other(slot, relation, &accesses);
     }
-    slot
-}
-
-/// Nobody else writes it.
-#[inline]
-fn add(counter: &AtomicU64, amount: u64) {
-    counter.store(counter.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
 }
 
 /// A relation is scanned so many times at `now`; what is found is counted apart.
 #[inline]
 pub(crate) fn scanned(relation: Oid, times: u64, now: i64) {
-    let slot = slot(relation);
-    add(&slot.scans, times);
-    slot.last_scan.store(now, Ordering::Relaxed);
+    count(relation, Accesses { scans: times, last_scan: now, ..Accesses::NONE });
 }
 
 /// A scan has found something.
 #[inline]
 pub(crate) fn found(relation: Oid, returned: u64, fetched: u64) {
-    let slot = slot(relation);
-    add(&slot.returned, returned);
-    add(&slot.fetched, fetched);
+    count(relation, Accesses { returned, fetched, ..Accesses::NONE });
+}
+
+/// An index is searched once at `now`, and that many entries are found and their rows fetched.
+#[inline]
+pub(crate) fn searched(index: Oid, hits: u64, now: i64) {
+    let found = Accesses { returned: hits, fetched: hits, ..Accesses::NONE };
+    count(index, Accesses { scans: 1, last_scan: now, ..found });
 }
 
 /// Rows are inserted.
 #[inline]
 pub(crate) fn inserted(table: Oid, rows: u64) {
-    add(&slot(table).inserted, rows);
+    count(table, Accesses { inserted: rows, ..Accesses::NONE });
 }
 
 /// A row is updated.
 #[inline]
 pub(crate) fn updated(table: Oid, key_changed: bool) {
-    let slot = slot(table);
-    add(&slot.updated, 1);
-    if !key_changed {
-        add(&slot.hot_updated, 1);
-    }
+    let hot_updated = u64::from(!key_changed);
+    count(table, Accesses { updated: 1, hot_updated, ..Accesses::NONE });
 }
 
 /// A row is deleted.
 #[inline]
 pub(crate) fn deleted(table: Oid) {
-    add(&slot(table).deleted, 1);
+    count(table, Accesses { deleted: 1, ..Accesses::NONE });
 }
 
 /// One relation's.
@@ -213,32 +395,18 @@ fn total(relation: Oid) -> Accesses {
     let mut sum =
         known.as_ref().and_then(|known| known.get(&relation).copied()).unwrap_or_default();
     drop(known);
-    for slots in &*THREADS.lock() {
-        let _held = slots.handing_over.lock();
-        let slot = &slots.slots[relation as usize % SLOTS];
-        if slot.relation.load(Ordering::Relaxed) == relation {
-            sum.add(&slot.read());
-        }
-    }
+    THREADS.lock().iter().for_each(|slots| sum.add(&slots.of(relation)));
     sum
 }
 
-/// All relations that were accessed. (A slot that changes hands in that very moment may be missed,
+/// All relations that were accessed. (What a thread hands over in that very moment may be missed,
 /// and is there the next time.)
 pub fn totals() -> HashMap<Oid, Accesses> {
     let mut all: HashMap<Oid, Accesses> = HashMap::new();
     for shard in &SHARDS {
         all.extend(shard.lock().iter().flatten().map(|(oid, counts)| (*oid, *counts)));
     }
-    for slots in &*THREADS.lock() {
-        let _held = slots.handing_over.lock();
-        for slot in &slots.slots {
-            let relation = slot.relation.load(Ordering::Relaxed);
-            if relation != 0 {
-                all.entry(relation).or_default().add(&slot.read());
-            }
-        }
-    }
+    THREADS.lock().iter().for_each(|slots| slots.add_to(&mut all));
     all
 }
 
@@ -350,11 +518,12 @@ mod tests {
             .map(|_| {
                 std::thread::spawn(|| {
                     for i in 0..1000 {
-                        // More relations than slots.
-                        let relation = BASE + i % 40;
+                        // More relations than slots, and now and then more than a list takes.
+                        let relation = BASE + i % 40 * 8;
                         scanned(relation, 1, 7);
                         found(relation, 2, 1);
-                        inserted(relation, 3);
+                        searched(relation, 0, 7);
+                        inserted(relation, if i % 100 < 40 { 300 } else { 3 });
                         updated(relation, i % 2 == 0);
                         deleted(relation);
                     }
@@ -363,14 +532,14 @@ mod tests {
             .collect();
         threads.into_iter().for_each(|thread| thread.join().expect("it only counts"));
         let all = totals();
-        let of = |i: Oid| all[&(BASE + i)];
+        let of = |i: Oid| all[&(BASE + i * 8)];
         let mut sum = Accesses::default();
         (0..40).for_each(|i| sum.add(&of(i)));
         let expected = Accesses {
-            scans: 4000,
+            scans: 8000,
             returned: 8000,
             fetched: 4000,
-            inserted: 12_000,
+            inserted: 4 * (400 * 300 + 600 * 3),
             updated: 4000,
             hot_updated: 2000,
             deleted: 4000,
@@ -378,5 +547,6 @@ mod tests {
         };
         assert_eq!(sum, expected);
         assert_eq!(of(3).since(&of(3)), Accesses::default());
+        assert_eq!((total(BASE + 3 * 8), total(BASE + 39 * 8)), (of(3), of(39)));
     }
 }

@@ -109,9 +109,8 @@ impl Scratch {
         }
         let (view, buffers) = (&cx.txn()?.view, (&mut self.postings, &mut self.row));
         let found = find_point(of.table, of.index, view, &self.key, buffers.0, buffers.1)?;
-        let (index, hits) = (of.index.relation.oid, u64::from(found.is_some()));
-        accesses::scanned(index, 1, cx.functions.statement_timestamp);
-        accesses::found(index, hits, hits);
+        let hits = u64::from(found.is_some());
+        accesses::searched(of.index.oid, hits, cx.functions.statement_timestamp);
         Ok(found)
     }
 }
@@ -173,7 +172,7 @@ impl PointPlan {
             return None;
         }
         let others = modify.target.indexes.iter();
-        let others = others.filter(|index| index.relation.oid != scan.index.relation.oid);
+        let others = others.filter(|index| index.oid != scan.index.oid);
         Some(PointPlan::Change { needed: needed.into(), others: others.cloned().collect() })
     }
 
@@ -361,13 +360,13 @@ fn change(
     cx.lend_txn(Some(txn));
     match outcome? {
         ModifyOutcome::Done if deletes => {
-            accesses::deleted(of.table.relation.oid);
+            accesses::deleted(of.table.oid);
             finish_delete(of, id, scratch, cx)?;
             Ok(PointOutcome::Done(1))
         }
         ModifyOutcome::Done => {
             // What is patched is part of no key.
-            accesses::updated(of.table.relation.oid, false);
+            accesses::updated(of.table.oid, false);
             Ok(PointOutcome::Done(1))
         }
         ModifyOutcome::Kept | ModifyOutcome::UpdatedConcurrently { .. } => match kept {

@@ -33,7 +33,7 @@ pub(crate) fn check_row(target: &Target, row: &[Datum], cx: &mut ExecContext) ->
 /// 23514 unless the row belongs into this partition.
 pub(crate) fn check_partition(target: &Target, row: &[Datum], cx: &mut ExecContext) -> Result<()> {
     match &target.partition {
-        Some(partition) if !partition.holds(target.table.relation.oid, row, cx)? => {
+        Some(partition) if !partition.holds(target.table.oid, row, cx)? => {
             Err(partition_violation(target, &target.table.relation, row, &cx.functions))
         }
         _ => Ok(()),

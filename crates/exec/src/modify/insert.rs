@@ -153,7 +153,7 @@ impl Inserter {
         } else {
             store.insert_batch(txn, rows, &mut self.ids)?;
         }
-        accesses::inserted(target.table.relation.oid, rows.len() as u64);
+        accesses::inserted(target.table.oid, rows.len() as u64);
         Ok(())
     }
 

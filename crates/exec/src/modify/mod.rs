@@ -110,7 +110,7 @@ impl Target {
     }
 
     fn oid(&self) -> Oid {
-        self.table.relation.oid
+        self.table.oid
     }
 
     /// A row of the statement's table as this one stores it.

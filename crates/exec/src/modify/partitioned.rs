@@ -82,7 +82,7 @@ impl Placed {
     fn new(target: &Target, stored: &[Datum]) -> Placed {
         let is_computed = !target.generated.is_empty();
         let row = is_computed.then(|| target.seen(stored.to_vec()));
-        Placed { leaf: target.table.relation.oid, row }
+        Placed { leaf: target.table.oid, row }
     }
 }
 
@@ -270,7 +270,7 @@ impl Partitioned {
         for row in rows {
             match self.route_checked(root, row, open, cx) {
                 Ok((target, stored)) => {
-                    let leaf = target.table.relation.oid;
+                    let leaf = target.table.oid;
                     placed.push(Placed::new(&target, &stored));
                     let group = *group_of.entry(leaf).or_insert_with(|| {
                         groups.push((target, Vec::new()));

@@ -143,7 +143,7 @@ fn leaves_partition(
 ) -> Result<bool> {
     let Some(partition) = &target.partition else { return Ok(false) };
     let touched = target.assigned(assignments).any(|column| partition.reads(column));
-    let table = target.table.relation.oid;
+    let table = target.table.oid;
     Ok(touched && !partition.holds(table, &target.stored(new), cx)?)
 }
 
@@ -313,7 +313,7 @@ fn finish_update(
             index.store.mark_deleted(&mut cx.txn()?.txn, &before, had_null, id)?;
         }
     }
-    accesses::updated(target.table.relation.oid, moved);
+    accesses::updated(target.table.oid, moved);
     for (i, pointer) in target.table.out_of_line(version)? {
         if assigned(i) {
             target.table.free(&mut cx.txn()?.txn, &pointer)?;
@@ -340,7 +340,7 @@ fn try_delete(
             index.store.mark_deleted(&mut cx.txn()?.txn, &key, has_null, id)?;
         }
     }
-    accesses::deleted(target.table.relation.oid);
+    accesses::deleted(target.table.oid);
     for (_, pointer) in target.table.out_of_line(version)? {
         target.table.free(&mut cx.txn()?.txn, &pointer)?;
     }
