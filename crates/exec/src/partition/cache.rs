@@ -35,6 +35,11 @@ impl<T> ByLeaf<T> {
         self.entries.read().get(&leaf).map(f)
     }
 
+    /// Takes out a leaf's entry.
+    pub(crate) fn take(&self, leaf: Oid) -> Option<T> {
+        self.entries.write().remove(&leaf)
+    }
+
     /// Keeps an entry, in the place of some other leaf's if there is no more room.
     pub(crate) fn put(&self, leaf: Oid, entry: T) {
         let mut entries = self.entries.write();
@@ -64,6 +69,11 @@ impl<T> ByPlace<T> {
         ByPlace { chunks: OnceLock::new(), leaves: leaves.min(HANDLES_MAX) }
     }
 
+    /// Whether there is room for a leaf.
+    pub(crate) fn has_room(&self, place: u32) -> bool {
+        (place as usize) < self.leaves
+    }
+
     /// What there is of a leaf.
     #[inline]
     pub(crate) fn get(&self, place: u32) -> Option<&T> {
@@ -71,16 +81,15 @@ impl<T> ByPlace<T> {
         self.chunks.get()?.get(place / CHUNK)?.get()?.get(place % CHUNK)?.get()
     }
 
-    /// Puts something there unless there is something; gives it back if there is no room.
-    pub(crate) fn put(&self, place: u32, value: T) -> Result<&T, T> {
+    /// Puts something there, where there is room, unless there is something.
+    pub(crate) fn put(&self, place: u32, value: T) -> &T {
         fn empty<T>(len: usize) -> Box<[OnceLock<T>]> {
             std::iter::repeat_with(OnceLock::new).take(len).collect()
         }
         let place = place as usize;
         let chunks = self.chunks.get_or_init(|| empty(self.leaves.div_ceil(CHUNK)));
-        let Some(chunk) = chunks.get(place / CHUNK) else { return Err(value) };
-        let chunk = chunk.get_or_init(|| empty(CHUNK));
-        Ok(chunk[place % CHUNK].get_or_init(|| value))
+        let chunk = chunks[place / CHUNK].get_or_init(|| empty(CHUNK));
+        chunk[place % CHUNK].get_or_init(|| value)
     }
 }
 
@@ -121,11 +130,19 @@ mod tests {
         let by_place = ByPlace::<u32>::new(130);
         for place in 0..130 {
             assert_eq!(by_place.get(place), None);
-            assert_eq!(by_place.put(place, place * 10), Ok(&(place * 10)));
-            assert_eq!(by_place.put(place, 7), Ok(&(place * 10)));
+            assert_eq!(by_place.put(place, place * 10), &(place * 10));
+            assert_eq!(by_place.put(place, 7), &(place * 10));
         }
         assert_eq!((by_place.get(129), by_place.get(130)), (Some(&1290), None));
-        assert_eq!(by_place.put(5000, 1), Err(1), "beyond the leaves that there are");
+        assert_eq!((by_place.has_room(129), by_place.has_room(130)), (true, false));
+    }
+
+    #[test]
+    fn gives_up_what_is_taken_out() {
+        let by_leaf = ByLeaf::default();
+        by_leaf.put(7, "seven");
+        assert_eq!((by_leaf.take(7), by_leaf.take(7)), (Some("seven"), None));
+        assert_eq!(by_leaf.get(7, |value| *value), None);
     }
 
     fn leaf(oid: Oid) -> Arc<Relation> {

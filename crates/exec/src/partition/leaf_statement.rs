@@ -46,7 +46,7 @@ pub(crate) struct LeafStatements {
     statements: ByLeaf<Option<Arc<CompiledStmt>>>,
     /// The same for point statements. `None`: the leaf's is none.
     points: ByPlace<Option<LeafPoint>>,
-    /// Those of leaves that have no place.
+    /// Those of leaves that have no place, or had none when they were met.
     other_points: ByLeaf<Option<Arc<LeafPoint>>>,
     models: Models<Arc<CompiledStmt>>,
 }
@@ -75,7 +75,7 @@ impl LeafPoint {
         };
         let open = |index: &IndexAccess| {
             let mut pairs = model.leaf.indexes.iter().zip(&leaf.indexes);
-            let found = pairs.find(|(its, _)| its.oid == index.relation.oid);
+            let found = pairs.find(|(its, _)| its.oid == index.oid);
             let (_, relation) = found.ok_or_else(|| Error::internal("leaf without an index"))?;
             index.open_alike(database, relation)
         };
@@ -158,11 +158,13 @@ impl LeafStatements {
         catalog: &Arc<Catalog>,
         value: &mut SlotValue<'_>,
     ) -> Result<Option<RoutedPartition>> {
-        let leaf = self.routing.leaf(stmt, catalog, value)?;
-        if let Some(Some(point)) = leaf.and_then(|leaf| self.points.get(leaf.place?)) {
-            point.prefetch();
-        }
-        Ok(leaf)
+        self.routing.leaf(stmt, catalog, value, &mut |found| {
+            let point = found.place.and_then(|place| self.points.get(place));
+            if let Some(Some(point)) = point {
+                point.prefetch();
+            }
+            point.is_some()
+        })
     }
 
     /// Runs `f` over the point statement about a leaf, if it is one.
@@ -174,24 +176,25 @@ impl LeafStatements {
         database: &Database,
         f: impl FnOnce(&LeafPoint) -> Result<Option<R>>,
     ) -> Result<Option<R>> {
-        let found = leaf.place.and_then(|place| self.points.get(place));
-        if let Some(found) = found {
+        let place = leaf.place.filter(|place| self.points.has_room(*place));
+        let Some(place) = place else {
+            if let Some(found) = self.other_points.get(leaf.relation, Clone::clone) {
+                return found.as_deref().map_or(Ok(None), f);
+            }
+            let made = self.make_point(stmt, leaf.relation, catalog, database)?.map(Arc::new);
+            self.other_points.put(leaf.relation, made.clone());
+            return made.as_deref().map_or(Ok(None), f);
+        };
+        if let Some(found) = self.points.get(place) {
             return found.as_ref().map_or(Ok(None), f);
         }
-        if let Some(found) = self.other_points.get(leaf.relation, Clone::clone) {
-            return found.as_deref().map_or(Ok(None), f);
-        }
-        let made = self.make_point(stmt, leaf.relation, catalog, database)?;
-        let made = match leaf.place {
-            None => made,
-            Some(place) => match self.points.put(place, made) {
-                Ok(found) => return found.as_ref().map_or(Ok(None), f),
-                Err(made) => made,
-            },
+        // It may have been met before places were known.
+        let met = self.other_points.take(leaf.relation).flatten().and_then(Arc::into_inner);
+        let made = match met {
+            None => self.make_point(stmt, leaf.relation, catalog, database)?,
+            met => met,
         };
-        let made = made.map(Arc::new);
-        self.other_points.put(leaf.relation, made.clone());
-        made.as_deref().map_or(Ok(None), f)
+        self.points.put(place, made).as_ref().map_or(Ok(None), f)
     }
 
     fn make_point(

@@ -55,16 +55,19 @@ impl LeafRouting {
     }
 
     /// The leaf that has all rows, if the conditions fix the key of every level and some leaf
-    /// takes such rows. `catalog` is the one that the statement was planned against.
+    /// takes such rows. `catalog` is the one that the statement was planned against; `is_leaf` says
+    /// of partitions that are known to be leaves that they are.
     pub(crate) fn leaf(
         &self,
         stmt: &PlannedStmt,
         catalog: &Arc<Catalog>,
         value: &mut SlotValue<'_>,
+        is_leaf: &mut dyn FnMut(RoutedPartition) -> bool,
     ) -> Result<Option<RoutedPartition>> {
         let mut key = ROUTED_KEY.take();
         let mut found = self.level.routed(&self.map, value, &mut key)?.flatten();
-        while let Some(RoutedPartition { relation: oid, .. }) = found
+        while let Some(partition @ RoutedPartition { relation: oid, .. }) = found
+            && !is_leaf(partition)
             && let Some(map) = catalog.partition_map(oid)?
         {
             let parent = catalog.relation(oid);
