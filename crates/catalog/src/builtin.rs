@@ -20,6 +20,8 @@ pub struct Type {
     pub oid: Oid,
     /// Internal name, e.g. `int4`.
     pub name: &'static str,
+    /// Whether it is in information_schema, not in pg_catalog.
+    pub in_information_schema: bool,
     /// Bytes, or -1 for variable width, -2 for C strings.
     pub len: i16,
     /// typtype: b base, c composite, d domain, e enum, p pseudo, r range, m multirange.
@@ -364,6 +366,7 @@ fn load_types(table: &Table) -> HashMap<Oid, Type> {
     let read = |row: Row<'_>| Type {
         oid: row.number("oid"),
         name: row.text("typname"),
+        in_information_schema: row.number::<Oid>("typnamespace") != crate::PG_CATALOG,
         len: row.number("typlen"),
         kind: row.byte("typtype"),
         category: row.byte("typcategory"),

@@ -1,9 +1,11 @@
-//! pg_relation_size and its kin: pages of a relation's files (dbsize.c).
+//! pg_relation_size and its kin: pages of a relation's files, and of all (dbsize.c).
 
-use steppe_catalog::Relation;
+use steppe_catalog::system::session::POSTGRES_DATABASE;
+use steppe_catalog::system::{PG_DEFAULT, TABLESPACES};
+use steppe_catalog::{DATABASE_NAME, Relation};
 use steppe_storage::PAGE_SIZE;
 use steppe_txn::RelFileNumber;
-use steppe_types::{Datum, Oid, Result};
+use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 use crate::services::Core;
 
@@ -46,6 +48,39 @@ pub(crate) fn size(core: &Core, relation: Oid, parts: Parts) -> Result<Datum> {
         }
     }
     Ok(Datum::Int8((pages * PAGE_SIZE as u64) as i64))
+}
+
+/// pg_database_size and pg_tablespace_size: bytes of the data file, which all relations are in;
+/// `None`: it is neither. 3D000 and 42704 where there is no such database or tablespace.
+pub(crate) fn size_of_all(core: &Core, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
+    let found = match (source, args) {
+        ("pg_database_size_name", [Datum::Text(name)]) => match &**name == DATABASE_NAME {
+            true => Ok(true),
+            false => Err((SqlState::INVALID_CATALOG_NAME, format!("database \"{name}\""))),
+        },
+        ("pg_database_size_oid", [Datum::Oid(oid)]) => match *oid == POSTGRES_DATABASE {
+            true => Ok(true),
+            false => Err((SqlState::UNDEFINED_OBJECT, format!("database with OID {oid}"))),
+        },
+        ("pg_tablespace_size_name", [Datum::Text(name)]) => {
+            let found = TABLESPACES.iter().find(|(_, tablespace)| *tablespace == &**name);
+            let found = found.map(|(oid, _)| *oid == PG_DEFAULT);
+            found.ok_or_else(|| (SqlState::UNDEFINED_OBJECT, format!("tablespace \"{name}\"")))
+        }
+        ("pg_tablespace_size_oid", [Datum::Oid(oid)]) => {
+            let found = TABLESPACES.iter().any(|(tablespace, _)| tablespace == oid);
+            let missing = || (SqlState::UNDEFINED_OBJECT, format!("tablespace with OID {oid}"));
+            found.then_some(*oid == PG_DEFAULT).ok_or_else(missing)
+        }
+        _ => return None,
+    };
+    Some(match found {
+        Ok(has_data) => {
+            let pages = core.server.database.store().stats().file_pages;
+            Ok(Datum::Int8(if has_data { (pages * PAGE_SIZE as u64) as i64 } else { 0 }))
+        }
+        Err((state, what)) => Err(Error::new(state, format!("{what} does not exist"))),
+    })
 }
 
 #[cfg(test)]

@@ -526,7 +526,8 @@ impl SessionServices for Core {
             (Some(parts), Some(Datum::Oid(relation))) => {
                 Some(relation_size::size(self, *relation, parts))
             }
-            _ => self.call_function(source, args),
+            _ => relation_size::size_of_all(self, source, args)
+                .or_else(|| self.call_function(source, args)),
         }
     }
 

@@ -6,8 +6,10 @@ use super::session::{Role, Setting, SystemContext};
 use crate::{BOOTSTRAP_SUPERUSER, LOCALE};
 use steppe_types::{Datum, Oid, oid};
 
-const PG_DEFAULT: Oid = 1663;
-const PG_GLOBAL: Oid = 1664;
+/// The tablespace pg_default, which all relations are in.
+pub const PG_DEFAULT: Oid = 1663;
+/// The tablespaces by OID and name.
+pub const TABLESPACES: [(Oid, &str); 2] = [(PG_DEFAULT, "pg_default"), (1664, "pg_global")];
 /// pg_database.encoding of UTF8.
 const UTF8: i32 = 6;
 
@@ -42,7 +44,7 @@ pub(super) fn pg_database(context: &SystemContext<'_>, out: &mut RowsBuilder) {
 
 /// pg_tablespace
 pub(super) fn pg_tablespace(_: &SystemContext<'_>, out: &mut RowsBuilder) {
-    for (oid, name) in [(PG_DEFAULT, "pg_default"), (PG_GLOBAL, "pg_global")] {
+    for (oid, name) in TABLESPACES {
         out.row([
             ("oid", Datum::Oid(oid)),
             ("spcname", text(name)),

@@ -4,6 +4,7 @@
 
 use super::shape::{self, Shape};
 use crate::builtin::{Builtins, Row};
+use crate::{INFORMATION_SCHEMA, PG_CATALOG};
 use hashbrown::HashMap;
 use std::sync::{Arc, OnceLock};
 use steppe_types::io::IoContext;
@@ -67,6 +68,10 @@ fn convert_field(row: &Row<'_>, column: &shape::ShapeColumn, context: &IoContext
     let name = if column.name == "proargdefaults" { "argdefaults" } else { column.name };
     match row.get(name) {
         None => Ok(Datum::Null),
+        // What is not in pg_catalog is in information_schema, which has another OID here.
+        Some(schema) if name.ends_with("namespace") && schema.parse() != Ok(PG_CATALOG) => {
+            Ok(Datum::Oid(INFORMATION_SCHEMA))
+        }
         Some(text) => text_io::input(column.type_oid, -1, &unescape(text), context),
     }
 }

@@ -32,7 +32,7 @@ mod types;
 mod views;
 
 pub(crate) use cluster::DATABASE_OWNER;
-pub use cluster::{is_predefined_role, predefined_role};
+pub use cluster::{PG_DEFAULT, TABLESPACES, is_predefined_role, predefined_role};
 pub use facts::Rows;
 pub use rows::{RowsBuilder, rows};
 pub use session::{Role, SessionView, Setting, SystemContext};

@@ -83,6 +83,7 @@ fn catalog_provider(name: &str) -> Option<Provider> {
 /// Catalogs of features that Steppe does not have, or not yet: no such object can exist, so no
 /// rows is the truth.
 const EMPTY: &[&str] = &[
+    "pg_conversion",
     "pg_db_role_setting",
     "pg_default_acl",
     "pg_enum",
@@ -130,6 +131,11 @@ const EMPTY: &[&str] = &[
     "pg_subscription_rel",
     "pg_transform",
     "pg_trigger",
+    "pg_ts_config",
+    "pg_ts_config_map",
+    "pg_ts_dict",
+    "pg_ts_parser",
+    "pg_ts_template",
     "pg_user_mapping",
     "pg_user_mappings",
 ];

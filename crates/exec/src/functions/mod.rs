@@ -22,6 +22,7 @@ mod date_operators;
 mod degrees;
 mod float;
 mod float_math;
+mod function_definition;
 mod hash;
 mod in_range;
 mod int;
@@ -187,6 +188,7 @@ const FAMILIES: &[&[Entry]] = &[
     degrees::TABLE,
     float::TABLE,
     float_math::TABLE,
+    function_definition::TABLE,
     hash::TABLE,
     in_range::TABLE,
     int::TABLE,

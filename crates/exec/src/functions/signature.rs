@@ -66,7 +66,8 @@ fn variadic_at(proc: &Proc, arguments: &[Argument]) -> Option<usize> {
     implied.then(|| proc.args.len().checked_sub(1)).flatten()
 }
 
-fn arguments(function: Oid, with_outputs: bool) -> Result<Datum> {
+/// The arguments as CREATE FUNCTION lists them.
+pub(super) fn arguments(function: Oid, with_outputs: bool) -> Result<Datum> {
     let Some(proc) = Builtins::get().proc(function) else { return Ok(Datum::Null) };
     let all = declared(function);
     let variadic = variadic_at(proc, all);
@@ -118,7 +119,8 @@ fn format_type_quoted(type_oid: Oid) -> String {
     }
 }
 
-fn result(function: Oid) -> Result<Datum> {
+/// The result as RETURNS has it; NULL for a procedure.
+pub(super) fn result(function: Oid) -> Result<Datum> {
     let Some(proc) = Builtins::get().proc(function) else { return Ok(Datum::Null) };
     let columns: Vec<String> = declared(function)
         .iter()

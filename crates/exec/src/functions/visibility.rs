@@ -1,19 +1,19 @@
 //! pg_…_is_visible: whether an object's bare name finds it (namespace.c).
 //!
-//! Only relations can be outside pg_catalog; a built-in object is always found,
-//! and an OID without an object is NULL.
+//! A built-in object of pg_catalog is always found, one of information_schema where
+//! the search path has that; an OID without an object is NULL.
 
 use super::args::oid;
 use super::reg::CatalogNames;
 use super::{Entry, scalar};
 use crate::env::FnContext;
-use steppe_catalog::{Builtins, PG_CATALOG, TEMPORARY_SCHEMA};
+use steppe_catalog::{Builtins, INFORMATION_SCHEMA, PG_CATALOG, TEMPORARY_SCHEMA};
 use steppe_types::{Datum, Result};
 
 /// Visibility functions by prosrc.
 pub(super) const TABLE: &[Entry] = &[
     ("pg_table_is_visible", scalar(relation)),
-    ("pg_type_is_visible", scalar(|a, _| builtin(Builtins::get().ty(oid(a, 0)?).is_some()))),
+    ("pg_type_is_visible", scalar(data_type)),
     ("pg_function_is_visible", scalar(function)),
     (
         "pg_operator_is_visible",
@@ -45,10 +45,24 @@ fn other_temporary_schema(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     Ok(Datum::Bool(temporary && schema != own_temporary_schema(cx)))
 }
 
+/// information_schema's domains are visible if it is in the search path.
+fn data_type(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let Some(ty) = Builtins::get().ty(oid(args, 0)?) else { return Ok(Datum::Null) };
+    let visible = !ty.in_information_schema || searches_information_schema(cx);
+    Ok(Datum::Bool(visible))
+}
+
+fn searches_information_schema(cx: &FnContext) -> bool {
+    CatalogNames::of(cx).path().contains(&INFORMATION_SCHEMA)
+}
+
 /// An extension's function is visible if its schema is in the search path.
 fn function(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let Some(proc) = Builtins::get().proc(oid(args, 0)?) else { return Ok(Datum::Null) };
-    let Some(extension) = proc.extension else { return Ok(Datum::Bool(true)) };
+    let Some(extension) = proc.extension else {
+        let visible = !proc.in_information_schema || searches_information_schema(cx);
+        return Ok(Datum::Bool(visible));
+    };
     let names = CatalogNames::of(cx);
     let installed = cx.catalog.extension_named(extension);
     Ok(installed.map_or(Datum::Null, |e| Datum::Bool(names.path().contains(&e.schema))))
