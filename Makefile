@@ -9,7 +9,7 @@ CRASH_SEEDS ?= 2000
 binaries := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format bench crash kill9 histories golden differential ddl-load set-up-build set-up-test
+.PHONY: help run test lint format bench crash fuzz kill9 histories golden differential ddl-load set-up-build set-up-test
 
 help: ## This list
 	@echo 'make COMMAND, where COMMAND is'
@@ -43,6 +43,9 @@ ifdef SEED
 else
 	STEPPE_ENDLESS=1 STEPPE_FIRST_SEED=$$(date +%s) cargo test -p steppe-txn --test crash -- --nocapture
 endif
+
+fuzz: set-up-build ## Decoders under random and changed bytes without end (SEED=n replays, ROUNDS=n, CASES=n)
+	@SEED=$(SEED) ROUNDS=$(ROUNDS) CASES=$(CASES) tools/fuzz.sh
 
 kill9: set-up-build ## kill -9 under load, CYCLES=n times or CYCLES=endless, against a ledger
 	cargo build --bin steppe --bin kill9

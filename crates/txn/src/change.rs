@@ -427,8 +427,30 @@ mod tests {
         }
 
         #[test]
-        fn decoding_never_panics(bytes: Vec<u8>) {
+        fn decoding_never_panics(
+            mut bytes: Vec<u8>,
+            kind in 0u8..32,
+            flips: Vec<(prop::sample::Index, u8)>,
+        ) {
             let _ = Change::decode(&bytes);
+            // Most of what is random is of no known kind.
+            bytes.insert(0, kind);
+            let _ = Change::decode(&bytes);
+            let tree = TreeId { root: PageId(7), generation: 8 };
+            let word = Word::new(9, 1);
+            let before = RowHeader { word, origin: Origin::Changed(10) };
+            for change in [
+                Change::RowUpdate { tree, row: 1, before, prefix: 2, suffix: 3, middle: &bytes },
+                Change::PostingInsert { tree, row: 1, unique: true, before: Some(word), key: &bytes },
+                Change::PostingBatch { tree, unique: false, entries: &bytes },
+            ] {
+                let mut changed = change.to_vec();
+                for (at, byte) in &flips {
+                    let at = at.index(changed.len());
+                    changed[at] = *byte;
+                }
+                let _ = Change::decode(&changed);
+            }
         }
 
         #[test]

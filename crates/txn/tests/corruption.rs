@@ -413,7 +413,10 @@ fn seeds(default_count: u64) -> std::ops::RangeInclusive<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
     match number("STEPPE_SEED") {
         Some(seed) => seed..=seed,
-        None => 1..=number("STEPPE_SEEDS").unwrap_or(default_count),
+        None => {
+            let first = number("STEPPE_FIRST_SEED").unwrap_or(1);
+            first..=first - 1 + number("STEPPE_SEEDS").unwrap_or(default_count)
+        }
     }
 }
 
@@ -424,7 +427,9 @@ fn all_cases(count: u64, damage: fn(&mut Image, &SeededRandom)) {
         noticed += u64::from(!report.errors.is_empty());
         internal.extend(report.errors.into_iter().filter(|e| e.starts_with("XX000")).take(1));
     }
-    assert!(noticed > 0, "no damage was ever noticed");
+    // A few seeds may do nothing but what changes nothing.
+    let enough = u64::try_from(seeds(count).count()).is_ok_and(|seeds| seeds >= count);
+    assert!(noticed > 0 || !enough, "no damage was ever noticed");
     internal.sort();
     internal.dedup();
     println!("{noticed} noticed; internal errors: {internal:#?}");

@@ -242,14 +242,36 @@ fn write_oid_like(type_oid: Oid, value: u32, context: &IoContext, out: &mut Vec<
 /// `(block,offset)`, read as leniently as tidin does: what follows `)` is ignored.
 fn parse_tid(text: &str) -> Result<Datum> {
     let parse = || {
-        let body = &text[text.find('(')? + 1..text.find(')')?];
-        let (block, offset) = body.split_once(',')?;
-        let number =
-            |s: &str| s.trim_start_matches(|c: char| c.is_ascii() && is_space(c as u8)).parse();
-        let (block, offset): (u32, u32) = (number(block).ok()?, number(offset).ok()?);
-        Some(Datum::Tid(block, u16::try_from(offset).ok()?))
+        // The parts begin behind the first parenthesis or comma, and behind the next comma.
+        let body = text.split_once(')').map_or(text, |(body, _)| body);
+        let start = body.find(['(', ','])? + 1;
+        let second = start + body[start..].find(',')? + 1;
+        let (block, rest) = strtoul(&text[start..])?;
+        // The block number may be written as a negative one.
+        let fits =
+            |number: u64| u32::try_from(number).is_ok() || number >= (i32::MIN as i64) as u64;
+        let block = Some(block as u32).filter(|_| fits(block) && rest.starts_with(','))?;
+        let (offset, rest) = strtoul(&text[second..])?;
+        let offset = u16::try_from(offset).ok().filter(|_| rest.starts_with(')'))?;
+        Some(Datum::Tid(block, offset))
     };
     parse().ok_or_else(|| invalid_syntax("tid", text))
+}
+
+/// C's strtoul with base 10: a number and what follows it; without digits 0 and the whole text.
+/// `None`: it is too large.
+fn strtoul(text: &str) -> Option<(u64, &str)> {
+    let body = text.trim_start_matches(|c: char| c.is_ascii() && is_space(c as u8));
+    let (negative, body) = match body.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, body.strip_prefix('+').unwrap_or(body)),
+    };
+    let digits = body.bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 {
+        return Some((0, text));
+    }
+    let number: u64 = body[..digits].parse().ok()?;
+    Some((if negative { number.wrapping_neg() } else { number }, &body[digits..]))
 }
 
 /// Reads a uuid: 32 hexadecimal digits, a hyphen allowed after every fourth, the

@@ -235,6 +235,28 @@ proptest! {
         prop_assert!(frame::read_ahead(&body) <= 8192.max(body.len()));
         let _ = frame::peek_backend(&body);
     }
+
+    #[test]
+    fn a_changed_session_is_read_or_refused(
+        changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        end in any::<prop::sample::Index>(),
+    ) {
+        let mut bytes = a_session();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        bytes.truncate(end.index(bytes.len()) + 1);
+        let mut buf = BytesMut::from(&bytes[..]);
+        let before = buf.capacity();
+        while let Ok(Some(frame)) = frame::next_message(&mut buf, Phase::Ready) {
+            if let Ok(FrontendMessage::Bind(bind)) = frontend::decode(frame.as_frame()) {
+                // What a message counts it holds: nothing is made room for that did not come.
+                prop_assert!(bind.params.iter().count() <= bytes.len());
+            }
+        }
+        prop_assert!(buf.capacity() <= before);
+    }
 }
 
 /// One of each message a client sends after start-up.

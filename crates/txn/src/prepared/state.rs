@@ -183,7 +183,8 @@ mod tests {
 
         #[test]
         fn states_round_trip(gid: String, note: Vec<u8>, first_lsn: u64, files: Vec<u64>,
-                             keys: Vec<(i32, i32, u8)>, reads: Option<Vec<u8>>) {
+                             keys: Vec<(i32, i32, u8)>, reads: Option<Vec<u8>>,
+                             flips: Vec<(prop::sample::Index, u8)>) {
             let lock = |(a, b, kind): (i32, i32, u8)| {
                 let tag = match kind % 5 {
                     0 => LockTag::Relation(a as u32),
@@ -198,7 +199,13 @@ mod tests {
                 drops: files.into_iter().map(RelFileNumber).collect(),
                 locks: keys.into_iter().map(lock).collect(),
             };
-            prop_assert_eq!(State::decode(&state.encode()).expect("decodes"), state);
+            let mut bytes = state.encode();
+            prop_assert_eq!(State::decode(&bytes).expect("decodes"), state);
+            for (at, byte) in flips {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+                let _ = State::decode(&bytes);
+            }
         }
     }
 }
