@@ -223,6 +223,7 @@ impl Generator {
     /// A FROM clause; what it names is added to the scope.
     fn from(&mut self, depth: u32, with: Option<&str>) -> String {
         let mut from = self.source(depth, with, false);
+        let leftmost = self.scope.len() - 1;
         for _ in 0..self.random.below(3) {
             let first = self.scope.len() - 1;
             if self.chance(25) {
@@ -234,7 +235,9 @@ impl Generator {
             }
             let kind = self.pick(&["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT JOIN"]);
             let source = self.source(depth, None, false);
-            let (left, right) = (self.scope[first].clone(), self.scope[first + 1].clone());
+            // Mostly with the one before, but also with one further left.
+            let with = if self.chance(30) { leftmost } else { first };
+            let (left, right) = (self.scope[with].clone(), self.scope[first + 1].clone());
             let column = |g: &Generator| g.pick(&["a", "b"]).to_owned();
             let mut on = format!("{left}.{} = {right}.{}", column(self), column(self));
             if kind != "FULL JOIN" && self.chance(40) {
@@ -332,7 +335,10 @@ impl Generator {
                 _ => format!("(NOT {left})"),
             };
         }
-        match self.random.below(13) {
+        match self.random.below(17) {
+            // What others follow from.
+            13 | 14 => format!("{} = {}::integer", self.column("ab"), self.small()),
+            15 => format!("{} = {}", self.column("ab"), self.column("ab")),
             0..=3 => {
                 let (left, right) = (self.integer(1, 0), self.integer(1, 0));
                 format!("{left} {} {right}", self.comparison())

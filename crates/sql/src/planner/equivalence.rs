@@ -54,12 +54,12 @@ fn rewrite(items: &mut [FromItem], conditions: &mut Vec<Expr>, is_top: bool, fix
             clause.expr = known;
         }
     }
-    let mut classes = domain.classes();
+    let classes = domain.classes();
     let mut parts = domain.rewritten(&classes, is_top);
     *conditions = std::mem::take(&mut parts[0]);
     let mut of_semi_joins = parts.into_iter().skip(1);
     items.iter_mut().for_each(|item| put_back(item, &mut of_semi_joins));
-    items.iter_mut().for_each(|item| below_outer_joins(item, &mut classes, fixed));
+    items.iter_mut().for_each(|item| below_outer_joins(item, &classes, fixed));
     fixed.extend(classes.into_iter().map(|class| class.members));
 }
 
@@ -237,7 +237,7 @@ fn put_back(item: &mut FromItem, of_semi_joins: &mut impl Iterator<Item = Vec<Ex
 
 /// Takes constants through ON to the sides of outer joins that are not kept, and rewrites what is
 /// there.
-fn below_outer_joins(item: &mut FromItem, classes: &mut [Class], fixed: &mut Fixed) {
+fn below_outer_joins(item: &mut FromItem, classes: &[Class], fixed: &mut Fixed) {
     let FromItem::Join { kind, left, right, on, .. } = item else { return };
     let (kept, other) = match kind {
         JoinKind::Inner | JoinKind::Semi => {
@@ -254,7 +254,7 @@ fn below_outer_joins(item: &mut FromItem, classes: &mut [Class], fixed: &mut Fix
     on.take().into_iter().for_each(|on| conjuncts(on, &mut conditions));
     let mut through = Vec::new();
     conditions.retain(|condition| {
-        let taken = taken_through(condition, (&of_kept, &of_other), classes);
+        let taken = taken_through(condition, (&of_kept, &of_other), classes, fixed);
         through.extend(taken.clone());
         taken.is_none()
     });
@@ -266,11 +266,13 @@ fn below_outer_joins(item: &mut FromItem, classes: &mut [Class], fixed: &mut Fix
 }
 
 /// `kept = other` with the constant that the kept side's expression has. The other side's shares
-/// it from now on.
+/// it, where its row is not padded: it is no member of the class, since to a join further out it
+/// may be NULL.
 fn taken_through(
     condition: &Expr,
     (of_kept, of_other): (&RteSet, &RteSet),
-    classes: &mut [Class],
+    classes: &[Class],
+    fixed: &mut Fixed,
 ) -> Option<Expr> {
     let (ordering, [a, b]) = equality(condition)?;
     let is_within = |expr: &Expr, rtes: &RteSet| {
@@ -285,10 +287,10 @@ fn taken_through(
     if !is_within(&kept, of_kept) || !is_within(&other, of_other) {
         return None;
     }
-    let is_its = |class: &&mut Class| same_ordering(class.ordering, ordering) && class.has(&kept);
-    let class = classes.iter_mut().find(is_its)?;
+    let is_its = |class: &&Class| same_ordering(class.ordering, ordering) && class.has(&kept);
+    let class = classes.iter().find(is_its)?;
     let through = equal(&other, class.constants.first()?)?;
-    class.add(other);
+    fixed.push(class.members.iter().cloned().chain([other]).collect());
     Some(through)
 }
 
