@@ -13,6 +13,7 @@ use std::sync::Arc;
 use steppe_catalog::Catalog;
 use steppe_sql::expr::ExecParamId;
 use steppe_storage::Usage;
+use steppe_txn::RowId;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// What one node did, for EXPLAIN ANALYZE.
@@ -147,6 +148,8 @@ pub(crate) struct ExecContext {
     pub(crate) leaf_runs: Vec<LeafRun>,
     /// Rows inserted, updated or deleted.
     pub(crate) processed: u64,
+    /// The only row that may be changed.
+    pub(crate) awaited: Option<RowId>,
     /// The statement must begin again at a younger snapshot; the error that says so is not for
     /// the client.
     pub(crate) is_overtaken: bool,
@@ -178,6 +181,7 @@ impl ExecContext {
             instruments: None,
             leaf_runs: Vec::new(),
             processed: 0,
+            awaited: None,
             is_overtaken: false,
         }
     }
@@ -219,6 +223,7 @@ impl ExecContext {
             instruments: None,
             leaf_runs: Vec::new(),
             processed: 0,
+            awaited: None,
             is_overtaken: false,
         }
     }

@@ -6,7 +6,7 @@
 //! need more (an out-of-line value, a NULL, a variable-width column), nothing has
 //! been done and the general way is taken. A statement that meets a held row lock
 //! has done nothing either: it hands the wait to the session, which awaits it and
-//! runs the statement again.
+//! runs the statement again over that row, whatever row may have the key by then.
 //!
 //! What is compiled names no table but by its definition: the handles are a
 //! [`PointTable`] of their own, so that partitions defined alike share the rest.
@@ -31,7 +31,8 @@ use steppe_types::{Datum, Error, Result};
 /// How a point statement ended.
 pub(crate) enum PointOutcome {
     Done(u64),
-    MustWait(LockWait),
+    /// For this row.
+    MustWait(LockWait, RowId),
     /// Nothing was done: run it as a general plan.
     General,
 }
@@ -185,11 +186,12 @@ impl PointPlan {
         }
     }
 
-    /// Runs the statement, perhaps over another table than the one that it was compiled for.
+    /// Runs the statement, perhaps over another table than the one that it was compiled for, and
+    /// over the row that it has waited for, if any.
     pub(crate) fn run(
         &self,
         root: &Arc<CPlan>,
-        over: Option<PointTable<'_>>,
+        (over, awaited): (Option<PointTable<'_>>, Option<RowId>),
         cx: &mut ExecContext,
         sink: &mut dyn RowSink,
     ) -> Result<PointOutcome> {
@@ -202,7 +204,8 @@ impl PointPlan {
                 let CNode::IndexScan(scan) = &modify.child.kind else {
                     return Err(Error::internal("point statement over another scan"));
                 };
-                Scratch::with(|scratch| change(modify, (scan, own(scan)), needed, scratch, cx))
+                let found = (own(scan), awaited);
+                Scratch::with(|scratch| change(modify, (scan, found), needed, scratch, cx))
             }
             (PointPlan::Insert, CNode::Modify(modify)) => insert(modify, cx),
             _ => Err(Error::internal("point plan over another node")),
@@ -321,12 +324,16 @@ enum Kept {
 
 fn change(
     modify: &ModifyPlan,
-    (scan, of): (&IndexPlan, PointTable<'_>),
+    (scan, (of, awaited)): (&IndexPlan, (PointTable<'_>, Option<RowId>)),
     needed: &[usize],
     scratch: &mut Scratch,
     cx: &mut ExecContext,
 ) -> Result<PointOutcome> {
-    let Some(id) = scratch.find(scan, of, cx)? else { return Ok(PointOutcome::Done(0)) };
+    let found = match awaited {
+        None => scratch.find(scan, of, cx)?,
+        awaited => awaited,
+    };
+    let Some(id) = found else { return Ok(PointOutcome::Done(0)) };
     let rows = of.table.rows_for_write()?;
     // Evaluation needs the context while the transaction is borrowed.
     let Some(mut txn) = cx.take_txn() else {
@@ -379,7 +386,7 @@ fn change(
         ModifyOutcome::NotFound
         | ModifyOutcome::DeletedConcurrently
         | ModifyOutcome::SelfUpdated => Ok(PointOutcome::Done(0)),
-        ModifyOutcome::MustWait(wait) => Ok(PointOutcome::MustWait(wait)),
+        ModifyOutcome::MustWait(wait) => Ok(PointOutcome::MustWait(wait, id)),
     }
 }
 

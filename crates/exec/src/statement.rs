@@ -23,7 +23,7 @@ use steppe_catalog::{Catalog, RelKind};
 use steppe_partition::RoutedPartition;
 use steppe_sql::plan::{Cost, Plan, PlanNode, PlannedStmt, ResultColumn};
 use steppe_sql::query::Command;
-use steppe_txn::{Database, LockWait, RelationLockMode, Txn, UndoPosition};
+use steppe_txn::{Database, LockWait, RelationLockMode, RowId, Txn, UndoPosition};
 use steppe_types::{Datum, Error, Oid, Result};
 
 /// A statement ready to run, shared between sessions.
@@ -80,8 +80,9 @@ pub enum ExecOutcome {
         /// Rows handed up or changed.
         rows: u64,
     },
-    /// A point statement met a lock; nothing was done. Await it and run the statement again.
-    MustWait(LockWait),
+    /// A point statement met a lock; nothing was done. Await it and run the statement again, over
+    /// this row.
+    MustWait(LockWait, RowId),
 }
 
 /// The one leaf of a partitioned table that an execution concerns.
@@ -222,27 +223,28 @@ impl CompiledStmt {
 
     /// Runs a statement over one row by its unique key: no plan nodes, no allocation for each
     /// row. `leaf`: the locked leaf that it concerns, if any; `env` then has the catalog that the
-    /// statement was planned against. `None`: the statement is not of that kind or this case needs
+    /// statement was planned against. `awaited`: the row that it has waited for. `None`: the statement is not of that kind or this case needs
     /// the general way; nothing was done.
     pub fn run_point(
         &self,
-        leaf: Option<LeafOfStatement>,
+        (leaf, awaited): (Option<LeafOfStatement>, Option<RowId>),
         params: &Arc<[Datum]>,
         (env, database): (&ExecEnv, &Database),
         txn: &mut Option<Txn>,
         sink: &mut dyn RowSink,
     ) -> Result<Option<ExecOutcome>> {
         let Some((leaves, LeafOfStatement(leaf))) = self.leaves.as_ref().zip(leaf) else {
-            return self.run_point_over(None, params, env, txn, sink);
+            return self.run_point_over((None, awaited), params, env, txn, sink);
         };
         leaves.with_point(&self.planned, leaf, &env.catalog, database, |point| {
-            point.statement().run_point_over(Some(point.table()), params, env, txn, sink)
+            let over = (Some(point.table()), awaited);
+            point.statement().run_point_over(over, params, env, txn, sink)
         })
     }
 
     fn run_point_over(
         &self,
-        over: Option<PointTable<'_>>,
+        over: (Option<PointTable<'_>>, Option<RowId>),
         params: &Arc<[Datum]>,
         env: &ExecEnv,
         txn: &mut Option<Txn>,
@@ -254,7 +256,7 @@ impl CompiledStmt {
         *txn = cx.take_txn().map(|t| t.txn);
         Ok(match outcome? {
             PointOutcome::Done(rows) => Some(ExecOutcome::Done { rows }),
-            PointOutcome::MustWait(wait) => Some(ExecOutcome::MustWait(wait)),
+            PointOutcome::MustWait(wait, row) => Some(ExecOutcome::MustWait(wait, row)),
             PointOutcome::General => None,
         })
     }
@@ -345,6 +347,12 @@ impl Execution {
         txn: &mut Option<Txn>,
     ) -> Result<Execution> {
         Self::start_inner(stmt, params, env, txn, false)
+    }
+
+    /// Has a change of one row by its key, which was begun as a point statement and has waited for
+    /// a row, change that one only: another may have the key by now.
+    pub fn change_only(&mut self, awaited: RowId) {
+        self.cx.awaited = Some(awaited);
     }
 
     /// Starts a statement whose nodes are counted and timed, for EXPLAIN ANALYZE.

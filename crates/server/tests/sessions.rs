@@ -350,31 +350,6 @@ fn many_sessions_on_one_row_lose_no_update() {
     });
 }
 
-/// Conditions that were planned as joins are checked again over a row that has changed.
-#[test]
-fn a_change_by_a_join_looks_at_the_newest_row() {
-    run(async {
-        let server = TestServer::start();
-        let (first, second) = (server.client().await, server.client().await);
-        let tables = "create table t (a int primary key, b int); create table u (b int);
-                      insert into t values (1, 1), (2, 2); insert into u values (1), (2), (3)";
-        first.batch_execute(tables).await.unwrap();
-        let change = "delete from t where b in (select b from u)";
-        let plan = column(&first, &format!("explain (costs off) {change}")).await;
-        assert!(plan.iter().any(|line| line.contains("Join")), "{plan:?}");
-
-        first.batch_execute("begin; update t set b = 3 where a = 1").await.unwrap();
-        first.batch_execute("update t set b = 4 where a = 2").await.unwrap();
-        let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'";
-        let deleted = tokio::spawn(async move { second.execute(change, &[]).await });
-        let observer = server.client().await;
-        while column(&observer, waiting).await == ["0"] {}
-        first.batch_execute("commit").await.unwrap();
-        assert_eq!(deleted.await.unwrap().unwrap(), 1);
-        assert_eq!(column(&first, "select a from t").await, ["2"]);
-    });
-}
-
 #[test]
 fn an_idle_transaction_is_ended() {
     run(async {

@@ -67,6 +67,9 @@ pub(super) fn change_row(
         Some(Datum::Null) => return Ok(Outcome::Kept),
         _ => return Err(Error::internal("modify node's input has no row id")),
     };
+    if cx.awaited.is_some_and(|awaited| awaited != id) {
+        return Ok(Outcome::Kept);
+    }
     let mut buffer = RowBuf::new();
     let rows = target.table.rows_for_write()?;
     if rows.get(&cx.txn()?.view, id, &mut buffer)?.is_none() {

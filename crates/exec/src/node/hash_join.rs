@@ -350,7 +350,7 @@ impl HashJoinNode {
             match join.kind {
                 JoinKind::Semi => {
                     self.outer_open = false;
-                    self.plan.emit(cx, Row::of(outer), out)?;
+                    self.plan.emit_semi(cx, (outer, self.table.row(i)), out)?;
                     return Ok(());
                 }
                 JoinKind::Anti => {

@@ -251,7 +251,7 @@ impl MergeJoinNode {
             self.outer_matched = true;
             match join.kind {
                 JoinKind::Semi => {
-                    self.plan.emit(cx, Row::of(self.outer.input.row()), out)?;
+                    self.plan.emit_semi(cx, (self.outer.input.row(), inner), out)?;
                     break;
                 }
                 JoinKind::Anti => break,

@@ -149,6 +149,19 @@ impl CPlan {
         Ok(true)
     }
 
+    /// [`Self::emit`] of a semi join: the outer row, with the inner one that it matched where that
+    /// is part of what is handed up.
+    #[inline]
+    pub(crate) fn emit_semi(
+        &self,
+        cx: &mut ExecContext,
+        (outer, inner): (&[Datum], &[Datum]),
+        out: &mut RowBatch,
+    ) -> Result<bool> {
+        let outer_alone = self.project.is_none() && self.width == outer.len();
+        self.emit(cx, if outer_alone { Row::of(outer) } else { Row::pair(outer, inner) }, out)
+    }
+
     #[inline]
     pub(crate) fn passes(&self, cx: &mut ExecContext, row: Row<'_>) -> Result<bool> {
         let Some(filter) = &self.filter else { return Ok(true) };

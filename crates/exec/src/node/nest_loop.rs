@@ -107,7 +107,8 @@ impl NestLoopNode {
             match join.kind {
                 JoinKind::Semi => {
                     self.open = false;
-                    self.plan.emit(cx, Row::of(self.outer.row()), out)?;
+                    let inner = self.batch.row(self.position - 1);
+                    self.plan.emit_semi(cx, (self.outer.row(), inner), out)?;
                     return Ok(());
                 }
                 JoinKind::Anti => {

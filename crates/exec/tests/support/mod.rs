@@ -296,11 +296,11 @@ impl World {
         let mut sink = Rows::of(stmt);
         let mut txn = self.txn.take();
         let within = (&env, &*self.database);
-        let point = stmt.run_point(None, &params, within, &mut txn, &mut sink);
+        let point = stmt.run_point((None, None), &params, within, &mut txn, &mut sink);
         let result = match point {
             Err(error) => Err(error),
             Ok(Some(ExecOutcome::Done { rows })) => Ok(rows),
-            Ok(Some(ExecOutcome::MustWait(wait))) => panic!("unexpected wait {wait:?}"),
+            Ok(Some(ExecOutcome::MustWait(wait, _))) => panic!("unexpected wait {wait:?}"),
             Ok(None) => {
                 let mut execution = Execution::start(stmt, params, &env, &mut txn)?;
                 match execution.fetch(&mut txn, 0, &mut sink) {

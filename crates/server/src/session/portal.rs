@@ -8,7 +8,7 @@ use steppe_exec::{ExecEnv, Execution, LeafOfStatement, StoreReader, TupleStore};
 use steppe_sql::ast;
 use steppe_sql::query::Command;
 use steppe_storage::Usage;
-use steppe_txn::Snapshot;
+use steppe_txn::{RowId, Snapshot};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 use super::cursor::Cursor;
@@ -168,6 +168,8 @@ pub(super) struct PlanPortal {
     pub(super) params: Arc<[Datum]>,
     /// The one leaf that the parameters leave; it is locked.
     pub(super) leaf: Option<LeafOfStatement>,
+    /// The row that it has waited for, as a point statement.
+    pub(super) awaited: Option<RowId>,
     pub(super) execution: Option<Box<Execution>>,
     /// The snapshot that a suspended execution goes on looking at.
     pub(super) held: Option<Snapshot>,
@@ -195,6 +197,7 @@ impl PlanPortal {
             plan,
             params,
             leaf: None,
+            awaited: None,
             execution: None,
             held: None,
             done: None,

@@ -160,9 +160,10 @@ impl Session {
                         portal.handed_rows = rows;
                         return Ok(true);
                     }
-                    ExecOutcome::MustWait(wait) => {
+                    ExecOutcome::MustWait(wait, row) => {
                         // Nothing was done: run again as the owner.
                         self.end_statement();
+                        portal.awaited = Some(row);
                         wait.await?;
                     }
                 }
@@ -200,7 +201,13 @@ impl Session {
         };
         let before = Usage::now();
         let txn = &mut self.xact.txn;
-        let outcome = compiled.run_point(portal.leaf, &portal.params, within, txn, &mut sink);
+        let outcome = compiled.run_point(
+            (portal.leaf, portal.awaited),
+            &portal.params,
+            within,
+            txn,
+            &mut sink,
+        );
         portal.spent += Usage::now() - before;
         outcome
     }
@@ -218,7 +225,10 @@ impl Session {
         }
         let params = Arc::clone(&portal.params);
         let compiled = of_leaf.as_ref().unwrap_or(&portal.plan.compiled);
-        let execution = Execution::start(compiled, params, &self.env, &mut self.xact.txn)?;
+        let mut execution = Execution::start(compiled, params, &self.env, &mut self.xact.txn)?;
+        if let Some(awaited) = portal.awaited {
+            execution.change_only(awaited);
+        }
         portal.execution = Some(Box::new(execution));
         Ok(())
     }

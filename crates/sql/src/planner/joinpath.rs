@@ -142,7 +142,7 @@ impl Planner<'_> {
         let (outer, inner) = (Box::new(outer.plan), Box::new(inner.plan));
         let join = PlanNode::HashJoin { kind, outer, inner, keys: slot_keys, on };
         let rel = Rel { plan: node(join, types, names, cost), layout, rtes };
-        Ok(outer_only(kind, width, rel))
+        Ok(self.handed_up(kind, width, rel))
     }
 
     fn merge_join(
@@ -202,7 +202,7 @@ impl Planner<'_> {
         let (outer, inner) = (Box::new(outer.plan), Box::new(inner.plan));
         let join = PlanNode::MergeJoin { kind, outer, inner, keys: slot_keys, on };
         let rel = Rel { plan: node(join, types, names, cost), layout, rtes };
-        Ok(Some(outer_only(kind, width, rel)))
+        Ok(Some(self.handed_up(kind, width, rel)))
     }
 
     /// A nested loop whose inner side is looked up in an index by the outer row's values.
@@ -302,7 +302,21 @@ impl Planner<'_> {
         let (outer, inner) = (Box::new(outer.plan), Box::new(inner.plan));
         let join = PlanNode::NestLoop { kind, outer, inner, params, on };
         let rel = Rel { plan: node(join, types, names, cost), layout, rtes };
-        Ok(outer_only(kind, width, rel))
+        Ok(self.handed_up(kind, width, rel))
+    }
+
+    /// Semi and anti joins hand up the outer row alone, unless what it was joined with is kept.
+    fn handed_up(&self, kind: JoinKind, outer: usize, rel: Rel) -> Rel {
+        match kind {
+            JoinKind::Anti => {}
+            JoinKind::Semi if !self.keeps_partners => {}
+            _ => return rel,
+        }
+        let Rel { mut plan, mut layout, rtes } = rel;
+        layout.truncate(outer);
+        plan.types.truncate(outer);
+        plan.slot_names = plan.slot_names.iter().take(outer).cloned().collect();
+        Rel { plan, layout, rtes }
     }
 
     pub(super) fn join_rows(
@@ -391,16 +405,4 @@ fn combine(outer: &Rel, inner: &Rel) -> (Vec<ColumnId>, Vec<TypeRef>, Arc<[Arc<s
 fn rest_of(on: &[Expr], keys: &[(Expr, Expr, Oid, usize)]) -> Vec<Expr> {
     let used = |i: usize| keys.iter().any(|k| k.3 == i);
     on.iter().enumerate().filter(|(i, _)| !used(*i)).map(|(_, e)| e.clone()).collect()
-}
-
-/// Semi and anti joins hand up the outer row alone.
-fn outer_only(kind: JoinKind, outer: usize, rel: Rel) -> Rel {
-    if !matches!(kind, JoinKind::Semi | JoinKind::Anti) {
-        return rel;
-    }
-    let Rel { mut plan, mut layout, rtes } = rel;
-    layout.truncate(outer);
-    plan.types.truncate(outer);
-    plan.slot_names = plan.slot_names.iter().take(outer).cloned().collect();
-    Rel { plan, layout, rtes }
 }

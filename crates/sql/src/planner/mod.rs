@@ -37,6 +37,7 @@ mod partition;
 mod partitionwise;
 mod prep;
 mod project_set;
+mod recheck;
 mod scan;
 mod subselect;
 mod upper;
@@ -252,6 +253,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) depends_on_literals: bool,
     /// The entry that the query changes, while its FROM is planned.
     changed: Option<usize>,
+    /// Semi joins hand up the inner rows, too, for what is looked at again (`recheck`).
+    keeps_partners: bool,
     /// What is planned is for a leaf: a partitioned table stands for its average one.
     in_leaf: bool,
     /// Partitioned tables' sizes, once they have been asked for.
@@ -270,6 +273,7 @@ impl<'a> Planner<'a> {
             work_tables: 0,
             depends_on_literals: false,
             changed: None,
+            keeps_partners: false,
             in_leaf: false,
             partitioned_sizes: HashMap::new(),
         }

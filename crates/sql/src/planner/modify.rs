@@ -17,7 +17,8 @@
 //! version.
 
 use super::joinpath::output_names;
-use super::prep::{inline_ctes, prepare_change, pull_up_subqueries};
+use super::prep::{inline_ctes, prepare, pull_up_subqueries};
+use super::recheck::Recheck;
 use super::{ColumnId, Planner, Rel, RteSet, and_all, collect_columns, node, to_slots};
 use crate::bind::{stored_checks, stored_generated};
 use crate::expr::{Expr, TypeRef};
@@ -68,13 +69,10 @@ impl Planner<'_> {
 
     fn update_or_delete_plan(&mut self, query: &mut Query) -> Result<Plan> {
         let (target, relation) = target_of(query)?;
-        let pulled = prepare_change(query);
+        prepare(query);
         self.plan_ctes(query)?;
         self.plan_sublinks(query)?;
-        let mut recheck: Vec<Expr> = query.filter.clone().into_iter().collect();
-        for condition in pulled {
-            recheck.push(self.replace_sublinks(condition)?);
-        }
+        let recheck = Recheck::of_change(query, target).conditions;
         // What later expressions need of other FROM items goes along with the row id.
         let mut needed = HashSet::new();
         query.assignments.iter().for_each(|(_, e)| collect_columns(e, &mut needed));
@@ -92,8 +90,11 @@ impl Planner<'_> {
         layout.extend(&columns);
         let wanted: HashSet<ColumnId> = columns.iter().copied().collect();
         self.changed = Some(target);
-        let (rel, _) = self.plan_from_and_where(query, wanted, None)?;
+        self.keeps_partners = true;
+        let planned = self.plan_from_and_where(query, wanted, None);
         self.changed = None;
+        self.keeps_partners = false;
+        let (rel, _) = planned?;
         let child = project_columns(rel, &columns)?;
 
         let assignments = std::mem::take(&mut query.assignments)

@@ -11,10 +11,11 @@
 
 use super::subselect::contains_sublink;
 use super::{and_all, conjuncts, is_volatile, returns_set};
-use crate::expr::{Expr, SubLinkKind};
+use crate::expr::{CallSyntax, Expr, SubLinkKind, TypeRef};
 use crate::query::*;
 use crate::walk;
 use hashbrown::HashMap;
+use steppe_types::oid;
 
 /// Merged entries: their columns as expressions of the query around.
 type Merged = HashMap<usize, Vec<Expr>>;
@@ -89,28 +90,11 @@ fn may_filter_on(query: &Query, column: &Expr) -> bool {
     grouped && parted && distinct && !is_volatile(column) && !contains_sublink(column)
 }
 
-/// Both rewrites. A query that locks rows keeps its sub-selects in WHERE, which are evaluated
-/// again over rows that have changed.
+/// All rewrites.
 pub(crate) fn prepare(query: &mut Query) {
     inline_ctes(query);
-    if query.row_locks.is_empty() {
-        pull_up_sublinks(query, None);
-    }
+    pull_up_sublinks(query);
     pull_up_subqueries(query);
-}
-
-/// Both rewrites of an UPDATE or DELETE. Returns the conditions that have become joins: they are
-/// evaluated again over rows that have changed.
-pub(crate) fn prepare_change(query: &mut Query) -> Vec<Expr> {
-    inline_ctes(query);
-    pull_up_subqueries(query);
-    // Over what is left after merging; it names none of the entries that are merged below.
-    let mut pulled = Vec::new();
-    pull_up_sublinks(query, Some(&mut pulled));
-    if !pulled.is_empty() {
-        pull_up_subqueries(query);
-    }
-    pulled
 }
 
 /// WITH queries that are read once, or are NOT MATERIALIZED, become sub-selects (inline_cte).
@@ -368,9 +352,8 @@ fn add_conditions(place: &mut Option<Expr>, conditions: Vec<Expr>) {
     *place = and_all(all);
 }
 
-/// EXISTS, NOT EXISTS and IN of sub-selects among the conditions of WHERE become joins; `pulled`
-/// gets them as they were.
-fn pull_up_sublinks(query: &mut Query, mut pulled: Option<&mut Vec<Expr>>) {
+/// EXISTS, NOT EXISTS and IN of sub-selects among the conditions of WHERE become joins.
+fn pull_up_sublinks(query: &mut Query) {
     if query.from.is_empty() {
         return;
     }
@@ -378,12 +361,8 @@ fn pull_up_sublinks(query: &mut Query, mut pulled: Option<&mut Vec<Expr>>) {
     query.filter.take().into_iter().for_each(|f| conjuncts(f, &mut conditions));
     let mut kept = Vec::with_capacity(conditions.len());
     for condition in conditions {
-        let original = pulled.is_some().then(|| condition.clone());
         match join_of(condition, query.rtes.len()) {
-            Ok(join) => {
-                pulled.iter_mut().for_each(|pulled| pulled.extend(original.clone()));
-                attach(query, join);
-            }
+            Ok(join) => attach(query, join),
             Err(condition) => kept.push(condition),
         }
     }
@@ -419,6 +398,9 @@ fn join_of(condition: Expr, offset: usize) -> Result<SubJoin, Expr> {
             other => Err(Expr::Not(Box::new(other))),
         },
         Expr::SubLink { kind: SubLinkKind::Any, test: Some(test), query, ty } => {
+            if let Some(probe) = probe_of_values(&test, &query) {
+                return Err(probe);
+            }
             in_join(query, test, offset).map_err(|(query, test)| Expr::SubLink {
                 kind: SubLinkKind::Any,
                 test: Some(test),
@@ -430,12 +412,50 @@ fn join_of(condition: Expr, offset: usize) -> Result<SubJoin, Expr> {
     }
 }
 
-/// `EXISTS (SELECT … FROM right WHERE on)`: only WHERE may refer to the query around, and must.
-fn exists_join(
+/// `x IN (VALUES …)` over constants and the like as `x = ANY (ARRAY[…])` (convert_VALUES_to_ANY).
+fn probe_of_values(test: &Expr, query: &Query) -> Option<Expr> {
+    let Expr::Func { func, args, syntax: syntax @ CallSyntax::Operator(_), .. } = test else {
+        return None;
+    };
+    let [left, Expr::SubLinkColumn { .. }] = args.as_slice() else { return None };
+    let ([FromItem::Rte(rte)], [Target { expr: Expr::Var { levels_up: 0, ty, .. }, .. }]) =
+        (query.from.as_slice(), query.targets.as_slice())
+    else {
+        return None;
+    };
+    let RteKind::Values(rows) = &query.rtes[*rte].kind else { return None };
+    let plain = |e: &Expr| !is_volatile(e) && !contains_sublink(e) && !has_columns(e);
+    let values: Vec<&Expr> = rows.iter().flatten().collect();
+    if !joins_only(query)
+        || query.filter.is_some()
+        || values.len() != rows.len()
+        || !values.iter().all(|e| plain(e))
+    {
+        return None;
+    }
+    let elements = values.into_iter().cloned().collect();
+    let array = TypeRef::plain(oid::array_type_of(ty.oid)?);
+    let array = Expr::Array { elements, element: ty.oid, multidim: false, ty: array };
+    let (left, array) = (Box::new(left.clone()), Box::new(array));
+    Some(Expr::ScalarArrayOp { func: *func, all: false, left, array, syntax: *syntax })
+}
+
+fn has_columns(expr: &Expr) -> bool {
+    matches!(expr, Expr::Var { .. }) || expr.children().into_iter().any(has_columns)
+}
+
+/// `EXISTS (SELECT … FROM right WHERE on)`.
+fn exists_join(query: Box<Query>, kind: JoinKind, offset: usize) -> Result<SubJoin, Box<Query>> {
+    flat_join(query, kind, offset).map(|(join, _)| join)
+}
+
+/// `SELECT … FROM right WHERE on` as a join, and what it selects: only WHERE may refer to the
+/// query around, and must.
+fn flat_join(
     mut query: Box<Query>,
     kind: JoinKind,
     offset: usize,
-) -> Result<SubJoin, Box<Query>> {
+) -> Result<(SubJoin, Vec<Target>), Box<Query>> {
     pull_up_subqueries(&mut query);
     let tables = |r: &Rte| match &r.kind {
         RteKind::Relation(_) | RteKind::Join { .. } => true,
@@ -454,15 +474,14 @@ fn exists_join(
     if !convertible {
         return Err(query);
     }
-    query.targets.clear();
     query.order_by.clear();
     take_level_away(&mut query, offset);
     let mut on = Vec::new();
     query.filter.take().into_iter().for_each(|f| conjuncts(f, &mut on));
-    Ok(SubJoin { kind, rtes: query.rtes, right: joined(query.from), on })
+    Ok((SubJoin { kind, rtes: query.rtes, right: joined(query.from), on }, query.targets))
 }
 
-/// `x IN (SELECT c …)`: the sub-select as an entry, if it does not refer to the query around.
+/// `x IN (SELECT c …)`: the sub-select as an entry, or merged if it refers to the query around.
 #[allow(clippy::type_complexity)]
 fn in_join(
     mut query: Box<Query>,
@@ -473,14 +492,12 @@ fn in_join(
     walk::for_each_node(&mut query, 0, &mut |e, depth| {
         correlated |= matches!(e, Expr::Var { levels_up, .. } if *levels_up > depth);
     });
-    walk::for_each_query(&mut query, 0, &mut |query, depth| {
-        let outside =
-            |r: &Rte| matches!(r.kind, RteKind::Cte { levels_up, .. } if levels_up > depth);
-        correlated |= query.rtes.iter().any(outside);
-    });
     let names_columns = super::rtes_of(&test);
-    if correlated || names_columns.is_empty() || is_volatile(&test) || contains_sublink(&test) {
+    if names_columns.is_empty() || is_volatile(&test) || contains_sublink(&test) {
         return Err((query, test));
+    }
+    if correlated {
+        return correlated_in_join(query, test, offset);
     }
     let columns: Vec<RteColumn> = query
         .targets
@@ -488,17 +505,9 @@ fn in_join(
         .filter(|t| !t.hidden)
         .map(|t| RteColumn { name: t.name.clone(), ty: t.expr.ty(), dropped: false })
         .collect();
-    let on = test.transform(&mut |e| {
-        Ok::<_, std::convert::Infallible>(match e {
-            Expr::SubLinkColumn { index, ty } => Expr::var(offset, index, ty),
-            other => other,
-        })
-    });
     let mut conditions = Vec::new();
-    match on {
-        Ok(on) => conjuncts(on, &mut conditions),
-        Err(never) => match never {},
-    }
+    let column = |index, ty| Expr::var(offset, index, ty);
+    conjuncts(over_columns(*test, &column), &mut conditions);
     let rte = Rte {
         alias: "ANY_subquery".into(),
         has_alias: false,
@@ -508,6 +517,45 @@ fn in_join(
     };
     let right = FromItem::Rte(offset);
     Ok(SubJoin { kind: JoinKind::Semi, rtes: vec![rte], right, on: conditions })
+}
+
+/// `x IN (SELECT c FROM right WHERE on)` with an `on` that refers to the query around: a join on it
+/// and `x = c`.
+#[allow(clippy::type_complexity)]
+fn correlated_in_join(
+    query: Box<Query>,
+    test: Box<Expr>,
+    offset: usize,
+) -> Result<SubJoin, (Box<Query>, Box<Expr>)> {
+    let plain = |t: &Target| !is_volatile(&t.expr) && !contains_sublink(&t.expr);
+    if !query.targets.iter().all(plain) {
+        return Err((query, test));
+    }
+    let (mut join, targets) = match flat_join(query, JoinKind::Semi, offset) {
+        Ok(join) => join,
+        Err(query) => return Err((query, test)),
+    };
+    let columns: Vec<Expr> = targets.into_iter().filter(|t| !t.hidden).map(|t| t.expr).collect();
+    let column = |index: usize, ty| match columns.get(index) {
+        Some(column) => column.clone(),
+        None => Expr::SubLinkColumn { index, ty },
+    };
+    conjuncts(over_columns(*test, &column), &mut join.on);
+    Ok(join)
+}
+
+/// A comparison with a sub-select's columns as one with what stands for them.
+fn over_columns(test: Expr, column: &dyn Fn(usize, TypeRef) -> Expr) -> Expr {
+    let over = test.transform(&mut |e| {
+        Ok::<_, std::convert::Infallible>(match e {
+            Expr::SubLinkColumn { index, ty } => column(index, ty),
+            other => other,
+        })
+    });
+    match over {
+        Ok(over) => over,
+        Err(never) => match never {},
+    }
 }
 
 /// Joins a sub-select to the smallest part of FROM that its condition names columns of.

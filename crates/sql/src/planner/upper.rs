@@ -2,15 +2,14 @@
 //! locks, set operations, WITH (planner.c).
 
 use super::cost;
-use super::join::item_rtes;
 use super::joinpath::{output_names, sort_rel};
 use super::ordered::WantedOrder;
 use super::prep;
 use super::project_set::project_sets;
+use super::recheck::Recheck;
 use super::scan::clamp_rows;
 use super::{
-    ColumnId, CtePlan, Planner, Rel, RteSet, collect_columns, conjuncts, node, returns_set,
-    to_slots,
+    ColumnId, CtePlan, Planner, Rel, RteSet, collect_columns, node, returns_set, to_slots,
 };
 use crate::expr::{Expr, SortKey, TypeRef};
 use crate::plan::*;
@@ -37,12 +36,17 @@ impl Planner<'_> {
             let rel = self.set_operation(operation)?;
             return self.finish_select(query, rel, false);
         }
-        let recheck = Recheck::of(query);
-        let wanted = self.wanted_columns(query);
+        let recheck = Recheck::of_locks(query);
+        let mut wanted = self.wanted_columns(query);
+        recheck.collect_columns(&mut wanted);
         let order = WantedOrder::of(query, limit_rows(query));
         let changed = self.changed.take();
-        let (rel, sorted) = self.plan_from_and_where(query, wanted, order)?;
+        let locks = !query.row_locks.is_empty();
+        let keeps_partners = std::mem::replace(&mut self.keeps_partners, locks);
+        let planned = self.plan_from_and_where(query, wanted, order);
         self.changed = changed;
+        self.keeps_partners = keeps_partners;
+        let (rel, sorted) = planned?;
         if query.row_locks.is_empty() {
             self.finish_select(query, rel, sorted)
         } else {
@@ -457,49 +461,4 @@ fn drop_hidden(query: &Query, plan: Plan) -> Plan {
 
 fn slots(visible: &[usize], types: &[TypeRef]) -> Vec<Expr> {
     visible.iter().zip(types).map(|(i, ty)| Expr::Slot { index: *i, ty: *ty }).collect()
-}
-
-/// What a locked row must still satisfy where it has changed meanwhile (EvalPlanQual): the rows
-/// that it was joined to stay the same.
-struct Recheck {
-    /// WHERE, and the conditions of inner joins.
-    conditions: Vec<Expr>,
-    /// Outer joins, innermost first: ON, and the entries that are NULL where it does not hold.
-    outer_joins: Vec<(Expr, RteSet)>,
-}
-
-impl Recheck {
-    fn of(query: &Query) -> Recheck {
-        let mut recheck = Recheck { conditions: Vec::new(), outer_joins: Vec::new() };
-        if !query.row_locks.is_empty() {
-            query.filter.iter().for_each(|f| conjuncts(f.clone(), &mut recheck.conditions));
-            query.from.iter().for_each(|item| recheck.add(item));
-        }
-        recheck
-    }
-
-    /// No table on an outer join's nullable side is locked: nothing changes in there.
-    fn add(&mut self, item: &FromItem) {
-        let FromItem::Join { kind, left, right, on, .. } = item else { return };
-        let padded = match kind {
-            JoinKind::Left => {
-                self.add(left);
-                right
-            }
-            JoinKind::Right => {
-                self.add(right);
-                left
-            }
-            JoinKind::Full => return,
-            _ => {
-                self.add(left);
-                self.add(right);
-                on.iter().for_each(|e| conjuncts(e.clone(), &mut self.conditions));
-                return;
-            }
-        };
-        if let Some(on) = on {
-            self.outer_joins.push((on.clone(), item_rtes(padded)));
-        }
-    }
 }
