@@ -57,3 +57,35 @@ B: UPDATE doctors SET on_call = false WHERE name = 'bob';
 B: COMMIT;
 A: COMMIT PREPARED 'x';
 S: SELECT * FROM doctors ORDER BY name;
+
+-- a session-level lock that was waited for is the session's, not the transaction's
+A: SELECT pg_advisory_lock(1);
+B: BEGIN;
+B: SELECT pg_advisory_lock(1), pg_advisory_lock(2);
+A: SELECT pg_advisory_unlock(1);
+B: PREPARE TRANSACTION 'x';
+A: SELECT pg_try_advisory_lock(1), pg_try_advisory_lock(2);
+B: SELECT pg_advisory_unlock(1), pg_advisory_unlock(1);
+A: SELECT pg_try_advisory_lock(1);
+A: SELECT pg_advisory_unlock_all();
+B: COMMIT PREPARED 'x';
+B: SELECT pg_advisory_unlock_all();
+
+-- … and unlocked in the block it is free; one that the wait for was canceled is nobody's
+A: SELECT pg_advisory_lock(1);
+B: BEGIN;
+B: SELECT pg_advisory_lock(1);
+A: SELECT pg_advisory_unlock(1);
+B: SELECT pg_advisory_unlock(1);
+A: SELECT pg_try_advisory_lock(1);
+B: SAVEPOINT s;
+B: SELECT pg_advisory_lock(1);
+B: \cancel
+B: ROLLBACK TO s;
+B: SELECT pg_advisory_xact_lock(2), pg_advisory_lock(2), pg_advisory_unlock(2);
+A: SELECT pg_try_advisory_lock(2), pg_advisory_unlock(1);
+B: SELECT pg_try_advisory_lock(1), pg_advisory_unlock(1);
+B: PREPARE TRANSACTION 'x';
+A: SELECT pg_try_advisory_lock(1), pg_try_advisory_lock(2);
+B: ROLLBACK PREPARED 'x';
+A: SELECT pg_try_advisory_lock(2);

@@ -56,6 +56,8 @@ pub(crate) struct HeldLocks {
     pub(crate) order: Vec<(LockTag, Mode)>,
     /// Session-level advisory locks, with counts.
     pub(crate) session: HashMap<(LockTag, Mode), u32, foldhash::fast::RandomState>,
+    /// The session-level lock that is waited for: last in `order` until it is counted.
+    pub(crate) awaited: Option<(LockTag, Mode)>,
     /// How many transactions have released their locks.
     pub(crate) ended: u64,
     /// Of a stand-in: the session whose transaction it has, and how many of that had ended then.

@@ -359,11 +359,22 @@ impl LockManager {
         let acquired = self.acquire(session, tag, mode, true, block);
         match acquired {
             Acquire::Granted => {
-                *session.held_locks().session.entry((tag, mode)).or_insert(0) += 1;
+                let mut held = session.held_locks();
+                *held.session.entry((tag, mode)).or_insert(0) += 1;
+                // The transaction has nothing to do with it any more.
+                if held.awaited.take() == Some((tag, mode)) {
+                    held.order.pop();
+                }
             }
             // Should the statement fail after the grant, the transaction's end
             // gives back what nobody has counted.
-            Acquire::Wait(_) => self.note(session, tag, mode)?,
+            Acquire::Wait(_) => {
+                let again = session.held_locks().awaited == Some((tag, mode));
+                if !again {
+                    self.note(session, tag, mode)?;
+                    session.held_locks().awaited = Some((tag, mode));
+                }
+            }
             _ => {}
         }
         Ok(acquired)
@@ -421,6 +432,7 @@ impl LockManager {
     pub(crate) fn release_to(&self, session: &SessionShared, position: LockPosition) {
         let mut held = session.held_locks();
         held.ended += u64::from(position.0 == 0);
+        held.awaited = None;
         if held.order.len() <= position.0 {
             return;
         }
