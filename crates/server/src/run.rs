@@ -11,7 +11,7 @@ use steppe_catalog::CatalogStore;
 use steppe_exec::ddl::{Sequences, drop_temporary_schemas};
 use steppe_exec::{TempSpace, accesses};
 use steppe_storage::usage::{Worker, working_as};
-use steppe_txn::{Database, DatabaseOptions};
+use steppe_txn::{Database, DatabaseOptions, LockOptions};
 use steppe_vfs::{Random, RealRandom, RealVfs, SlowSyncVfs, Vfs};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
@@ -404,6 +404,10 @@ fn device(settings: &ServerSettings, data_dir: &DataDir) -> Arc<dyn Vfs> {
     }
 }
 
+/// Locks that a unit of max_locks_per_transaction makes room for: rows that are locked explicitly
+/// are in the lock table, too. 64 of them are four million.
+const LOCKS_A_UNIT: usize = 65_536;
+
 /// A value that the server itself decides: a name that the table lacks is simply not shown.
 fn set_own(settings: &mut ServerSettings, name: &str, value: &str, source: Source) {
     let _is_known = settings.set(name, value, source);
@@ -415,6 +419,7 @@ fn database_options(
 ) -> DatabaseOptions {
     let positive = |name| usize::try_from(settings.int(name)).unwrap_or(0);
     let defaults = DatabaseOptions::default();
+    let max_locks = positive("max_locks_per_transaction").saturating_mul(LOCKS_A_UNIT);
     let pool_pages = positive("shared_buffers").max(64);
     // wal_buffers = -1: a share of shared_buffers, within PostgreSQL's spirit but larger.
     let wal_buffers_bytes = match settings.int("wal_buffers") {
@@ -426,6 +431,8 @@ fn database_options(
         wal_buffers_bytes,
         max_prepared_transactions: positive("max_prepared_transactions"),
         serializable_kept: positive("max_connections").saturating_mul(10),
+        locks: LockOptions { max_locks, ..defaults.locks },
+        undo_buffers_bytes: (positive("undo_buffers") as u64).saturating_mul(1 << 20),
         on_fatal: Some(on_fatal),
         on_progress: Some(Arc::new(|message: &str| log::info(message))),
         ..defaults

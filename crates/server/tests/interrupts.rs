@@ -158,3 +158,52 @@ fn those_behind_the_next_one_wait_for_the_row() {
     behind.until_ready();
     assert_eq!(one(&mut watcher, "select b from t"), "112");
 }
+
+/// As in PostgreSQL: once its commit is in the log a transaction has ended, whoever asks for what
+/// meanwhile. The client is told so before anything else.
+#[test]
+fn a_commit_that_waits_for_its_flush_is_not_interrupted() {
+    let server = TestServer::start_with(&[("debug_sync_delay", "300")]);
+    let mut watcher = server.raw();
+    watcher.query("create table t (a int primary key, b int); insert into t values (1, 0)");
+    let mut expected = 0;
+    for (before, last, tag) in [
+        ("begin; update t set b = b + 1", "commit", "COMMIT"),
+        ("select 1", "update t set b = b + 1", "UPDATE 1"),
+    ] {
+        let mut writer = server.raw();
+        let pid = one(&mut writer, "select pg_backend_pid()");
+        let mut commit = |how: &str, writer: &mut Raw| {
+            writer.query(before);
+            writer.send(&query(last));
+            if !how.is_empty() {
+                wait_for(&mut watcher, &pid, "IO/WalSync");
+                assert_eq!(one(&mut watcher, &format!("select {how}({pid})")), "t");
+            }
+        };
+        let done = |said: &[support::Message]| {
+            let complete = said.iter().find(|message| message.tag == b'C');
+            let text = complete.map(|message| String::from_utf8_lossy(&message.body).into_owned());
+            assert_eq!(text.as_deref().map(|text| text.trim_end_matches('\0')), Some(tag));
+        };
+
+        commit("pg_cancel_backend", &mut writer);
+        let said = writer.until_ready();
+        done(&said);
+        assert_eq!(sqlstate(&said), None, "{last}");
+        assert_eq!(one(&mut writer, "select 'lives'"), "lives", "the cancel had nothing to end");
+
+        writer.query("set statement_timeout = '50ms'");
+        commit("", &mut writer);
+        let said = writer.until_ready();
+        done(&said);
+        assert_eq!(sqlstate(&said), None, "{last}");
+
+        commit("pg_terminate_backend", &mut writer);
+        let said: Vec<_> = std::iter::from_fn(|| writer.receive()).collect();
+        done(&said);
+        assert_eq!(sqlstate(&said).as_deref(), Some("57P01"), "{last}");
+        expected += 3;
+        assert_eq!(one(&mut watcher, "select b from t"), expected.to_string());
+    }
+}

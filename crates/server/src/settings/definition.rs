@@ -275,9 +275,9 @@ fn extracted() -> Vec<Definition> {
     .collect()
 }
 
-/// Settings that pg_settings does not show. PostgreSQL does not have the last two:
+/// Settings that pg_settings does not show. PostgreSQL does not have the last three:
 /// `debug_sync_delay` makes each sync of a file take so much longer, as on a slow device;
-/// `xloginsert_locks`, once proposed for PostgreSQL, is taken and changes nothing, since
+/// `undo_buffers` is the memory for old versions, which go to a file beyond it; `xloginsert_locks`, once proposed for PostgreSQL, is taken and changes nothing, since
 /// the log here has no insertion lock.
 fn unlisted() -> Vec<Definition> {
     let text = |name, context, boot| definition(name, None, "", context, Kind::Text, boot);
@@ -296,6 +296,7 @@ fn unlisted() -> Vec<Definition> {
     };
     all.extend([
         number("debug_sync_delay", Some("ms"), 1000, "Developer Options", "0"),
+        number("undo_buffers", Some("MB"), 1 << 20, "Resource Usage / Memory", "256"),
         number("xloginsert_locks", None, 1000, "Write-Ahead Log / Settings", "8"),
     ]);
     for definition in &mut all {
@@ -313,7 +314,9 @@ fn of_modules() -> Vec<Definition> {
     let which = Kind::Enum(vec!["none", "top", "all"]);
     vec![
         of("pg_stat_statements.max", Context::Postmaster, at_most, "5000"),
+        of("pg_stat_statements.save", Context::Sighup, Kind::Bool, "off"),
         of("pg_stat_statements.track", Context::Superuser, which, "top"),
+        of("pg_stat_statements.track_planning", Context::Superuser, Kind::Bool, "off"),
         of("pg_stat_statements.track_utility", Context::Superuser, Kind::Bool, "on"),
     ]
 }

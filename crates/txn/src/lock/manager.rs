@@ -25,15 +25,16 @@ const STRONG_BUCKETS: usize = 1024;
 /// Settings of the lock manager.
 #[derive(Clone, Copy, Debug)]
 pub struct LockOptions {
-    /// Row and advisory locks one transaction may hold before 53200.
-    pub max_locks_per_transaction: usize,
+    /// Locks that there may be in the table before 53200, those of one session and those of all.
+    /// (What is entered on somebody's behalf always finds room.)
+    pub max_locks: usize,
     /// The oid that error details give for the database.
     pub database_oid: u32,
 }
 
 impl Default for LockOptions {
     fn default() -> LockOptions {
-        LockOptions { max_locks_per_transaction: 4 << 20, database_oid: 5 }
+        LockOptions { max_locks: 4 << 20, database_oid: 5 }
     }
 }
 
@@ -101,6 +102,13 @@ fn row_bucket(tag: &LockTag) -> usize {
 
 pub(super) fn is_strong(tag: &LockTag, mode: Mode) -> bool {
     matches!(tag, LockTag::Relation(_)) && mode > RelationLockMode::ShareUpdateExclusive as u8
+}
+
+/// 53200, with PostgreSQL's words.
+#[cold]
+fn full() -> Error {
+    Error::new(SqlState::OUT_OF_MEMORY, "out of shared memory")
+        .hint("You might need to increase \"max_locks_per_transaction\".")
 }
 
 impl LockManager {
@@ -274,6 +282,7 @@ impl LockManager {
         {
             return Ok(Acquire::Retry);
         }
+        self.holds_or_has_room(session.pid(), tag, mode as u8)?;
         self.note(session, tag, mode as u8)?;
         Ok(self.acquire(session, tag, mode as u8, true, block))
     }
@@ -286,7 +295,7 @@ impl LockManager {
         mode: RowLockMode,
     ) -> Result<bool> {
         let pid = session.pid();
-        if self.holds(pid, tag, mode as u8) {
+        if self.holds_or_has_room(pid, tag, mode as u8)? {
             return Ok(true);
         }
         self.note(session, tag, mode as u8)?;
@@ -317,12 +326,25 @@ impl LockManager {
     /// from another thread at any time.
     pub(super) fn note(&self, session: &SessionShared, tag: LockTag, mode: Mode) -> Result<()> {
         let mut held = session.held_locks();
-        if held.order.len() >= self.options.max_locks_per_transaction {
-            return Err(Error::new(SqlState::OUT_OF_MEMORY, "out of shared memory")
-                .hint("You might need to increase \"max_locks_per_transaction\"."));
+        if held.order.len() >= self.options.max_locks {
+            return Err(full());
         }
         held.order.push((tag, mode));
         Ok(())
+    }
+
+    /// Whether the session has the mode; 53200 if it has not, nobody has any on the tag, and the
+    /// table is full. Each shard is for its share of all locks, so that nobody counts them all.
+    fn holds_or_has_room(&self, pid: u32, tag: LockTag, mode: Mode) -> Result<bool> {
+        let shard = self.shard(&tag);
+        match shard.get(&tag) {
+            Some(entry) => {
+                let mut holders = entry.holders.iter();
+                Ok(holders.any(|h| h.pid == pid && h.explicit & (1 << mode) != 0))
+            }
+            None if shard.len() >= self.options.max_locks.div_ceil(SHARDS) => Err(full()),
+            None => Ok(false),
+        }
     }
 
     /// Locks the files of a partitioned table's leaves.
@@ -350,6 +372,7 @@ impl LockManager {
         block: bool,
     ) -> Result<Acquire> {
         let mode = mode as u8;
+        self.holds_or_has_room(session.pid(), tag, mode)?;
         if scope == AdvisoryScope::Transaction {
             self.note(session, tag, mode)?;
             return Ok(self.acquire(session, tag, mode, true, block));

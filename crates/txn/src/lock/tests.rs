@@ -379,6 +379,53 @@ fn session_advisory_locks_count_and_outlive_the_transaction() {
     assert_eq!(bench.manager.entry_count(), 0);
 }
 
+/// Each shard refuses what is beyond its share of all locks.
+#[test]
+fn the_table_is_bounded_for_all_sessions_together() {
+    let registry = Arc::new(SessionRegistry::new(1));
+    let options = LockOptions { max_locks: 640, ..LockOptions::default() };
+    let manager = LockManager::new(options, Arc::clone(&registry));
+    let sessions = [registry.add(), registry.add()];
+    let mut granted = 0;
+    let mut refused = 0;
+    for i in 0..2000 {
+        let tag = LockTag::Row(7, i);
+        match manager.try_lock_row(&sessions[i as usize % 2], tag, RowLockMode::Update) {
+            Ok(taken) => granted += u32::from(taken),
+            Err(error) => {
+                assert_eq!(error.sqlstate(), steppe_types::SqlState::OUT_OF_MEMORY);
+                refused += 1;
+            }
+        }
+    }
+    assert!(granted <= 640 && granted > 500, "{granted}");
+    assert_eq!(granted + refused, 2000);
+    let advisory = (LockTag::AdvisoryBig(1), SharedMode::Exclusive);
+    let ask = |scope| manager.lock_advisory(&sessions[0], advisory.0, advisory.1, scope, false);
+    assert!(ask(AdvisoryScope::Session).is_err() && ask(AdvisoryScope::Transaction).is_err());
+    sessions.iter().for_each(|session| manager.release_to(session, LockPosition(0)));
+    assert_eq!(manager.entry_count(), 0);
+    assert!(ask(AdvisoryScope::Session).is_ok());
+}
+
+/// A session-level lock that was waited for is in nobody's list once it is counted.
+#[test]
+fn a_session_level_lock_that_was_waited_for_is_the_sessions_alone() {
+    let bench = bench(2);
+    let (tag, exclusive) = (LockTag::AdvisoryBig(42), SharedMode::Exclusive);
+    let ask = |who: usize, scope| {
+        bench.manager.lock_advisory(&bench.sessions[who], tag, exclusive, scope, true)
+    };
+    assert!(matches!(ask(0, AdvisoryScope::Session), Ok(Acquire::Granted)));
+    let Ok(Acquire::Wait(wait)) = ask(1, AdvisoryScope::Session) else { panic!("it is held") };
+    assert!(bench.manager.unlock_advisory(&bench.sessions[0], tag, exclusive));
+    wait.wait_blocking().expect("it is free");
+    assert!(matches!(ask(1, AdvisoryScope::Session), Ok(Acquire::Granted)));
+    assert!(bench.manager.locks_to_keep(&bench.sessions[1]).expect("in one hand").is_empty());
+    assert!(bench.manager.unlock_advisory(&bench.sessions[1], tag, exclusive));
+    assert_eq!(bench.manager.entry_count(), 0);
+}
+
 /// Threads that lock random relations in random modes: no two hold what
 /// conflicts, and everybody gets through.
 #[test]
