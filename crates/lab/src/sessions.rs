@@ -33,7 +33,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(5);
 /// How many others a process waits for. The one who asks is none of them: its own snapshot may
 /// be what, for the moment of the question, DETACH PARTITION … FINALIZE waits for.
-const BLOCKERS: &str = "SELECT cardinality(array_remove(pg_blocking_pids($1), pg_backend_pid()))";
+const BLOCKERS: &str = "SELECT cardinality(array_remove(pg_blocking_pids($1), pg_backend_pid())) \
+                        + cardinality(pg_safe_snapshot_blocking_pids($1))";
 
 type Answer = Result<Vec<SimpleQueryMessage>, tokio_postgres::Error>;
 

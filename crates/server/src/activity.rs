@@ -4,8 +4,10 @@
 //! plain stores and, once a statement, an uncontended lock around the statement's text.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use steppe_types::Oid;
 use steppe_wire::TransactionStatus;
 
 /// pg_stat_activity.state
@@ -57,6 +59,16 @@ impl SessionCounts {
     }
 }
 
+/// How far a COPY is (pg_stat_progress_copy), written by its session alone.
+pub(crate) struct CopyProgress {
+    /// The table; 0: a query.
+    pub relation: Oid,
+    pub is_from: bool,
+    /// Of the data, less what the protocol adds.
+    pub bytes: AtomicU64,
+    pub rows: AtomicU64,
+}
+
 /// A session's doings.
 #[derive(Default)]
 pub(crate) struct Activity {
@@ -75,6 +87,8 @@ pub(crate) struct Activity {
     query_id: AtomicI64,
     query: Mutex<String>,
     application_name: Mutex<String>,
+    /// A COPY, as long as it is under way.
+    copy: Mutex<Weak<CopyProgress>>,
 }
 
 impl Activity {
@@ -142,7 +156,19 @@ impl Activity {
         name.clone_into(&mut self.application_name.lock());
     }
 
+    /// A COPY begins, and goes on as long as the answer lives.
+    pub(crate) fn begin_copy(&self, relation: Oid, is_from: bool) -> Arc<CopyProgress> {
+        let (bytes, rows) = (AtomicU64::new(0), AtomicU64::new(0));
+        let progress = Arc::new(CopyProgress { relation, is_from, bytes, rows });
+        *self.copy.lock() = Arc::downgrade(&progress);
+        progress
+    }
+
     // ----- for anybody -----
+
+    pub(crate) fn copy(&self) -> Option<Arc<CopyProgress>> {
+        self.copy.lock().upgrade()
+    }
 
     pub(crate) fn state(&self) -> State {
         match self.state.load(Ordering::Relaxed) {

@@ -96,6 +96,10 @@ impl Running {
             .build()
             .map_err(|error| format!("could not start threads: {error}"))?;
         let random = RealRandom::new().map_err(|error| format!("no randomness: {error}"))?;
+        // A number that a session has had does not come again.
+        let pid = || i32::try_from(database.new_session().pid()).unwrap_or(i32::MAX);
+        let background_kinds = [Worker::BackgroundWriter, Worker::Checkpointer, Worker::WalWriter];
+        let background_pids = background_kinds.map(|kind| (kind, pid())).to_vec();
         let temp = TempSpace::new(Arc::clone(data_dir.vfs()), data_dir.temporary());
         let max_connections = usize::try_from(settings.int("max_connections")).unwrap_or(1);
         let statements_max = usize::try_from(settings.int("pg_stat_statements.max"));
@@ -111,6 +115,7 @@ impl Running {
             plans: PlanCache::new(),
             sequences: Sequences::default(),
             backends: Backends::default(),
+            background: background_pids,
             timers: background.handle().clone(),
             random: Arc::new(random) as Arc<dyn Random>,
             started: now_micros(),

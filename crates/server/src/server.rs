@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use steppe_catalog::CatalogStore;
 use steppe_exec::TempSpace;
 use steppe_exec::ddl::Sequences;
+use steppe_storage::usage::Worker;
 use steppe_txn::{Database, Interrupt, SessionShared};
 use steppe_vfs::Random;
 use tokio::runtime::Handle;
@@ -58,6 +59,8 @@ pub struct Server {
     pub sequences: Sequences,
     /// Connected sessions by process id.
     pub backends: Backends,
+    /// The threads that work for all, by kind, with process ids that no session has.
+    pub(crate) background: Vec<(Worker, i32)>,
     /// Where timers run: never on a thread that runs statements.
     pub timers: Handle,
     /// Secrets and random().

@@ -151,3 +151,21 @@ fn settings_are_read_again() {
     raw.query("select pg_reload_conf()");
     assert_eq!(ask(&mut raw, "show work_mem"), ["4MB"]);
 }
+
+#[test]
+fn a_copy_tells_how_far_it_is() {
+    let server = TestServer::start();
+    let (mut watcher, mut copier) = (server.raw(), server.raw());
+    watcher.query("create table t (a int, b text)");
+    let progress = "select relid::regclass, command, type, bytes_processed, bytes_total, \
+                    tuples_processed, datname, tuples_skipped from pg_stat_progress_copy";
+    assert!(ask(&mut watcher, progress).is_empty());
+    copier.send(&query("copy t from stdin"));
+    assert_eq!(copier.receive().map(|message| message.tag), Some(b'G'));
+    // Rows count when they are stored, a thousand at a time.
+    copier.send(&support::message(b'd', "1\tx\n".repeat(1500).as_bytes()));
+    wait_for(&mut watcher, progress, &["t|COPY FROM|PIPE|6000|0|1000|postgres|0"]);
+    copier.send(&support::message(b'f', b"no more\0"));
+    copier.until_ready();
+    assert!(ask(&mut watcher, progress).is_empty());
+}

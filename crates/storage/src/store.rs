@@ -531,7 +531,8 @@ impl Inner {
                 std::thread::park_timeout(Duration::from_millis(5));
                 let Some(store) = store.upgrade() else { return };
                 // An error has poisoned the store, and reaches whoever uses it next.
-                if store.pool.keep_free(store.pool.low_water()).is_err() {
+                let keep_free = || store.pool.keep_free(store.pool.low_water());
+                if usage::at_work(usage::Worker::BackgroundWriter, keep_free).is_err() {
                     return;
                 }
             }

@@ -18,7 +18,7 @@
 
 use std::cell::Cell;
 use std::ops::{AddAssign, Sub};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
@@ -184,9 +184,30 @@ pub fn work_as(worker: Worker) -> Worker {
 /// Has the running thread work as another kind for the time of `f`.
 pub fn working_as<T>(worker: Worker, f: impl FnOnce() -> T) -> T {
     let before = work_as(worker);
-    let result = f();
+    let result = at_work(worker, f);
     work_as(before);
     result
+}
+
+/// Whether a kind of which there is one has something to do, on a line of its own.
+#[repr(align(128))]
+struct Gauge(AtomicBool);
+
+static AT_WORK: [Gauge; Worker::ALL.len()] =
+    [const { Gauge(AtomicBool::new(false)) }; Worker::ALL.len()];
+
+/// Says, for the time of `f`, that the only thread of a kind works.
+pub(crate) fn at_work<T>(worker: Worker, f: impl FnOnce() -> T) -> T {
+    let Gauge(gauge) = &AT_WORK[worker as usize];
+    gauge.store(true, Ordering::Relaxed);
+    let result = f();
+    gauge.store(false, Ordering::Relaxed);
+    result
+}
+
+/// Whether a kind of which there is one works just now, or else waits for work.
+pub fn is_at_work(worker: Worker) -> bool {
+    AT_WORK[worker as usize].0.load(Ordering::Relaxed)
 }
 
 /// What all threads of a kind have done since the process started.

@@ -56,6 +56,7 @@ pub use new_rows::NewRows;
 pub use overflow::{OverflowRef, OverflowStore};
 pub use prepared::{Attached, HeldPrepared, PreparedTransaction};
 pub use recovery::Progress;
+pub use serializable::{Granule, SireadReport};
 pub use session::{Interrupt, SessionShared};
 pub use steppe_storage::{Direction, Lsn, TreeId};
 pub use sweep::{Checkpoint, FindReferences};

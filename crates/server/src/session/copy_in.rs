@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::activity::{CopyProgress, SessionCounts};
 use crate::plan_cache::CachedPlan;
 use steppe_catalog::{RelKind, Relation};
 use steppe_exec::{BulkInsert, ExecEnv, Field};
@@ -83,6 +84,7 @@ pub(super) struct CopyIn {
     contexts: Vec<String>,
     batch_bytes: usize,
     rows: u64,
+    progress: Arc<CopyProgress>,
     /// The rest of the Query message; `None` in the extended protocol.
     query: Option<SimpleQuery>,
     is_simple: bool,
@@ -200,6 +202,7 @@ impl Session {
             contexts: Vec::new(),
             batch_bytes: 0,
             rows: 0,
+            progress: self.control.activity.begin_copy(relation.oid, true),
             query: None,
             is_simple: false,
         })))
@@ -279,6 +282,7 @@ impl Session {
         match message {
             FrontendMessage::CopyData(data) => {
                 let Some(mut copy) = self.copy.take() else { return Ok(()) };
+                SessionCounts::add(&copy.progress.bytes, data.len() as u64);
                 copy.decoder.feed(data);
                 let result = self.copy_rows(&mut copy, false);
                 // Put back in any case: it knows how the protocol goes on.
@@ -325,6 +329,7 @@ impl Session {
         }
         self.end_statement();
         copy.rows += copy.lines.len() as u64;
+        SessionCounts::add(&copy.progress.rows, copy.lines.len() as u64);
         copy.lines.clear();
         copy.contexts.clear();
         copy.batch_bytes = 0;

@@ -21,6 +21,7 @@ use super::run;
 use super::tag::CommandTag;
 use super::utility::Outcome;
 use super::{SEND_AT_BYTES, Session, copy_options};
+use crate::activity::{CopyProgress, SessionCounts};
 
 /// Rows fetched between two looks at the send buffer.
 const CHUNK_ROWS: u64 = 512;
@@ -98,6 +99,9 @@ impl Session {
         options.force_quote = parsed.force_quote.flags("FORCE_QUOTE", &names)?;
         let is_binary = options.format == CopyFormat::Binary;
         let encoder = CopyEncoder::new(parsed.options);
+        let table = copy.relation.as_ref().map(|name| self.find_relation(name)).transpose()?;
+        let relation = table.map_or(0, |table| table.oid);
+        let progress = self.control.activity.begin_copy(relation, false);
         self.start_statement()?;
         self.start_execution(&mut portal)?;
         let format = if is_binary { Format::Binary } else { Format::Text };
@@ -118,6 +122,7 @@ impl Session {
                 header: &mut header,
                 is_binary,
                 io: &self.env.io,
+                progress: &progress,
                 rows: 0,
             };
             let txn = &mut self.xact.txn;
@@ -199,6 +204,7 @@ struct CopySink<'a> {
     header: &'a mut Vec<u8>,
     is_binary: bool,
     io: &'a IoContext,
+    progress: &'a CopyProgress,
     rows: u64,
 }
 
@@ -208,7 +214,10 @@ impl RowSink for CopySink<'_> {
         let (encoder, columns) = (self.encoder, self.columns);
         let (is_binary, io) = (self.is_binary, self.io);
         let header = std::mem::take(self.header);
+        let progress = self.progress;
+        SessionCounts::add(&progress.rows, 1);
         backend::copy_data(self.out, |out| {
+            let before = out.len();
             out.extend_from_slice(&header);
             let mut row = encoder.begin_row(out, columns.len());
             for (value, column) in values.iter().zip(columns) {
@@ -220,6 +229,7 @@ impl RowSink for CopySink<'_> {
                 }
             }
             row.finish();
+            SessionCounts::add(&progress.bytes, (out.len() - before) as u64);
             Ok(())
         })
     }

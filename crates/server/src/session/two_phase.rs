@@ -11,8 +11,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use steppe_catalog::CatalogChanges;
 use steppe_catalog::system::RowsBuilder;
+use steppe_catalog::system::session::POSTGRES_DATABASE;
+use steppe_catalog::{BOOTSTRAP_SUPERUSER, CatalogChanges};
 use steppe_txn::{Attached, HeldPrepared};
 use steppe_types::{Datum, Error, Result, SqlState};
 
@@ -21,6 +22,7 @@ use super::tag::CommandTag;
 use crate::activity::SessionCounts;
 use crate::server::{Phase, Server};
 use crate::services::now_micros;
+use crate::system_views;
 
 /// What is noted with a prepared transaction.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -73,6 +75,25 @@ pub(crate) fn rows(server: &Server) -> Result<Vec<Vec<Datum>>> {
         ]);
     }
     builder.finish()
+}
+
+/// The rows of pg_prepared_xact(): the role and the database by their OIDs.
+pub(crate) fn records(server: &Server) -> Result<Datum> {
+    let mut elements = Vec::new();
+    for prepared in server.database.prepared_transactions() {
+        let note = Note::decode(&prepared.note)?;
+        elements.push(Datum::Record(
+            [
+                Datum::Oid(prepared.xid as u32),
+                Datum::text(&*prepared.gid),
+                Datum::TimestampTz(note.prepared_at),
+                Datum::Oid(BOOTSTRAP_SUPERUSER),
+                Datum::Oid(POSTGRES_DATABASE),
+            ]
+            .into(),
+        ));
+    }
+    Ok(system_views::records(elements))
 }
 
 impl Session {

@@ -7,19 +7,26 @@ use steppe_types::{Error, Result, SqlState};
 use super::definition::{Definition, Kind};
 use super::value::{Value, invalid_value};
 
-/// Values that would change what statements mean, and do not here.
-const REFUSED: &[(&str, bool)] =
-    &[("standard_conforming_strings", false), ("transform_null_equals", true)];
+/// Values that would change what statements mean, or what is measured, and do not here.
+const REFUSED: &[(&str, &str)] = &[
+    ("standard_conforming_strings", "off"),
+    ("transform_null_equals", "on"),
+    // Planning and reading are not timed, and counts do not outlive the server.
+    ("pg_stat_statements.save", "on"),
+    ("pg_stat_statements.track", "all"),
+    ("pg_stat_statements.track_planning", "on"),
+    ("track_cost_delay_timing", "on"),
+    ("track_io_timing", "on"),
+    ("track_wal_io_timing", "on"),
+];
 
 /// Reads a value and brings it into the form that SHOW prints. `current` is the
 /// value now, of which DateStyle may keep a half.
 pub fn check(definition: &Definition, text: &str, current: &Value) -> Result<Value> {
     if definition.kind != Kind::Text {
         let value = Value::parse(definition, text)?;
-        let refused =
-            REFUSED.iter().any(|(name, of)| *name == definition.name && value == Value::Bool(*of));
-        if refused {
-            let shown = value.show(definition);
+        let shown = value.show(definition);
+        if REFUSED.contains(&(definition.name, &shown)) {
             return Err(Error::not_supported(format!("{} = {shown}", definition.name)));
         }
         return Ok(value);

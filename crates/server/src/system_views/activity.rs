@@ -1,7 +1,11 @@
-//! pg_stat_activity: who is connected and what they do.
+//! pg_stat_activity: who is connected and what they do, and the threads that work for all;
+//! pg_stat_progress_copy.
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
+use steppe_storage::usage::{Worker, is_at_work};
 use steppe_txn::LockTag;
 use steppe_types::{Datum, Result};
 
@@ -28,6 +32,7 @@ fn wait_event(
     pid: i32,
     backend: &Backend,
 ) -> (Option<&'static str>, Option<&'static str>) {
+    let waits_for_safety = |pid| !core.server.database.blocking_safe_snapshot(pid).is_empty();
     let locked =
         u32::try_from(pid).ok().and_then(|pid| core.server.database.locks().waited_for(pid));
     if let Some((tag, is_next)) = locked {
@@ -39,6 +44,9 @@ fn wait_event(
                 LockTag::Row(..) if is_next => "transactionid",
                 LockTag::Row(..) => "tuple",
                 LockTag::Transaction(_) => "transactionid",
+                LockTag::Session(_) if waits_for_safety(pid as u32) => {
+                    return (Some("IPC"), Some("SafeSnapshot"));
+                }
                 LockTag::Session(_) => "virtualxid",
                 LockTag::AdvisoryBig(_) | LockTag::AdvisoryPair(..) => "advisory",
             }),
@@ -90,6 +98,46 @@ pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
             ("query_id", query_id(activity.query_id())),
             ("query", Datum::text(activity.query())),
             ("backend_type", Datum::text("client backend")),
+        ]);
+    });
+    for (worker, pid) in &core.server.background {
+        let (kind, idle) = match worker {
+            Worker::BackgroundWriter => ("background writer", "BgwriterMain"),
+            Worker::Checkpointer => ("checkpointer", "CheckpointerMain"),
+            Worker::WalWriter => ("walwriter", "WalWriterMain"),
+            Worker::ClientBackend | Worker::Startup => continue,
+        };
+        let is_idle = !is_at_work(*worker);
+        builder.row([
+            ("pid", Datum::Int4(*pid)),
+            ("backend_start", Datum::TimestampTz(core.server.started)),
+            ("wait_event_type", word(is_idle.then_some("Activity"))),
+            ("wait_event", word(is_idle.then_some(idle))),
+            ("query", Datum::text("")),
+            ("backend_type", Datum::text(kind)),
+        ]);
+    }
+    builder.finish()
+}
+
+/// The rows of pg_stat_progress_copy. Data come from the client and go there.
+pub(super) fn copies(core: &Core) -> Result<Vec<Vec<Datum>>> {
+    let mut builder = RowsBuilder::new("pg_stat_progress_copy")?;
+    core.server.backends.for_each(|pid, backend| {
+        let Some(copy) = backend.control.activity.copy() else { return };
+        let count = |of: &AtomicU64| Datum::Int8(of.load(Ordering::Relaxed) as i64);
+        builder.row([
+            ("pid", Datum::Int4(pid)),
+            ("datid", Datum::Oid(POSTGRES_DATABASE)),
+            ("datname", Datum::Text(backend.database.clone())),
+            ("relid", Datum::Oid(copy.relation)),
+            ("command", Datum::text(if copy.is_from { "COPY FROM" } else { "COPY TO" })),
+            ("type", Datum::text("PIPE")),
+            ("bytes_processed", count(&copy.bytes)),
+            ("bytes_total", Datum::Int8(0)),
+            ("tuples_processed", count(&copy.rows)),
+            ("tuples_excluded", Datum::Int8(0)),
+            ("tuples_skipped", Datum::Int8(0)),
         ]);
     });
     builder.finish()

@@ -1,10 +1,11 @@
-//! pg_locks: the lock table. Row locks are in it as long as somebody holds them explicitly
-//! (FOR UPDATE …) or waits for the row, with the row's ctid.
+//! pg_locks: the lock table, and SIREAD locks. Row locks are in it as long as somebody holds them explicitly
+//! (FOR UPDATE …) or waits for the row, with the row's ctid. What a serializable transaction has
+//! looked for in an index is a range of keys, not pages: it is shown as a page without a number.
 
 use hashbrown::HashMap;
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
-use steppe_txn::LockTag;
+use steppe_txn::{Granule, LockTag, RelFileNumber};
 use steppe_types::{Datum, Oid, Result};
 
 use crate::services::Core;
@@ -32,8 +33,7 @@ fn target(tag: LockTag, tables: &HashMap<u64, Oid>) -> Target {
             kind: "tuple",
             database,
             relation: tables.get(&root).copied(),
-            // As ctid shows a row id.
-            row: Some(((row >> 16) as i32, row as i16)),
+            row: place(row),
             ..Target::default()
         },
         LockTag::Transaction(xid) => {
@@ -62,6 +62,27 @@ fn tables(core: &Core) -> Result<HashMap<u64, Oid>> {
     Ok(tables)
 }
 
+/// The row of an id, as ctid shows it: page and place in it.
+fn place(row: u64) -> Option<(i32, i16)> {
+    Some(((row >> 16) as i32, row as i16))
+}
+
+/// What a SIREAD lock is on.
+fn read_target(granule: Granule, relation: Option<Oid>) -> Target {
+    let (kind, row) = match granule {
+        Granule::File => ("relation", None),
+        Granule::Row(row) => ("tuple", place(row)),
+        Granule::Range => ("page", None),
+    };
+    Target { kind, database: Some(POSTGRES_DATABASE), relation, row, ..Target::default() }
+}
+
+/// Relations by their file.
+fn files(core: &Core) -> HashMap<RelFileNumber, Oid> {
+    let catalog = core.names().catalog;
+    catalog.relations().filter_map(|r| Some((r.storage?, r.oid))).collect()
+}
+
 /// The rows of pg_locks.
 pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
     let locks = core.server.database.locks().report();
@@ -72,8 +93,17 @@ pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
     let prepared = |xid: u64| Datum::text(format!("-1/{}", xid as u32));
     let pid = |pid: u32| Datum::Int4(i32::try_from(pid).unwrap_or(i32::MAX));
     let oid = |oid: Option<Oid>| oid.map_or(Datum::Null, Datum::Oid);
-    for lock in locks {
-        let target = target(lock.tag, &tables);
+    let reads = core.server.database.siread_locks();
+    let files = if reads.is_empty() { HashMap::new() } else { files(core) };
+    let locks = locks.into_iter().map(|lock| {
+        let holder = (lock.prepared, lock.prepared.map_or(Some(lock.pid), |_| None));
+        (target(lock.tag, &tables), holder, lock.mode, lock.granted, lock.fast_path)
+    });
+    let reads = reads.into_iter().map(|lock| {
+        let target = read_target(lock.granule, files.get(&lock.file).copied());
+        (target, (lock.prepared, lock.pid), "SIReadLock", true, false)
+    });
+    for (target, (by_prepared, by), mode, granted, fast_path) in locks.chain(reads) {
         builder.row([
             ("locktype", Datum::text(target.kind)),
             ("database", oid(target.database)),
@@ -84,11 +114,11 @@ pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
             ("classid", oid(target.key.map(|key| key.0))),
             ("objid", oid(target.key.map(|key| key.1))),
             ("objsubid", target.key.map_or(Datum::Null, |key| Datum::Int2(key.2))),
-            ("virtualtransaction", lock.prepared.map_or(Datum::Null, prepared)),
-            ("pid", lock.prepared.map_or_else(|| pid(lock.pid), |_| Datum::Null)),
-            ("mode", Datum::text(lock.mode)),
-            ("granted", Datum::Bool(lock.granted)),
-            ("fastpath", Datum::Bool(lock.fast_path)),
+            ("virtualtransaction", by_prepared.map_or(Datum::Null, prepared)),
+            ("pid", by.map_or(Datum::Null, pid)),
+            ("mode", Datum::text(mode)),
+            ("granted", Datum::Bool(granted)),
+            ("fastpath", Datum::Bool(fast_path)),
         ]);
     }
     builder.finish()

@@ -103,6 +103,7 @@ impl SessionView for Core {
     fn rows(&self, relation: &str) -> Result<Option<Vec<Vec<Datum>>>> {
         match relation {
             "pg_stat_activity" => activity::rows(self).map(Some),
+            "pg_stat_progress_copy" => activity::copies(self).map(Some),
             "pg_locks" => locks::rows(self).map(Some),
             "pg_prepared_xacts" => two_phase::rows(&self.server).map(Some),
             "pg_cursors" => session::cursors(&self.named.lock()).map(Some),
@@ -125,6 +126,11 @@ impl Core {
             }
             ("pg_reload_conf", _) => Datum::Bool(self.server.reload()),
             ("pg_blocking_pids", [Datum::Int4(pid)]) => self.blocking_pids(*pid),
+            ("pg_safe_snapshot_blocking_pids", [Datum::Int4(pid)]) => {
+                let pid = u32::try_from(*pid).unwrap_or(0);
+                pids(&self.server.database.blocking_safe_snapshot(pid))
+            }
+            ("pg_prepared_xact", _) => return Some(two_phase::records(&self.server)),
             ("current_query", _) => Datum::text(self.control.activity.query()),
             ("pg_current_xact_id_if_assigned", _) => match self.handle.shared().xid() {
                 0 => Datum::Null,
@@ -150,14 +156,31 @@ impl Core {
     }
 
     fn blocking_pids(&self, pid: i32) -> Datum {
-        let pids = match u32::try_from(pid) {
-            Ok(pid) => self.server.database.locks().blocking(pid),
-            Err(_) => Vec::new(),
-        };
-        let elements: Vec<Datum> =
-            pids.iter().map(|pid| Datum::Int4(i32::try_from(*pid).unwrap_or(i32::MAX))).collect();
-        let dimensions =
-            if elements.is_empty() { Vec::new() } else { vec![(elements.len() as i32, 1)] };
-        Datum::Array(Arc::new(Array { element_type: oid::INT4, dimensions, elements }))
+        let database = &self.server.database;
+        match u32::try_from(pid) {
+            // Who waits for a safe snapshot is blocked by nobody's lock.
+            Ok(pid) if database.blocking_safe_snapshot(pid).is_empty() => {
+                pids(&database.locks().blocking(pid))
+            }
+            _ => pids(&[]),
+        }
     }
+}
+
+/// What a function that returns rows hands to the executor.
+pub(crate) fn records(elements: Vec<Datum>) -> Datum {
+    let dimensions = match elements.len() {
+        0 => Vec::new(),
+        rows => vec![(i32::try_from(rows).unwrap_or(i32::MAX), 1)],
+    };
+    Datum::Array(Arc::new(Array { element_type: oid::RECORD, dimensions, elements }))
+}
+
+/// An int4[].
+fn pids(pids: &[u32]) -> Datum {
+    let elements: Vec<Datum> =
+        pids.iter().map(|pid| Datum::Int4(i32::try_from(*pid).unwrap_or(i32::MAX))).collect();
+    let dimensions =
+        if elements.is_empty() { Vec::new() } else { vec![(elements.len() as i32, 1)] };
+    Datum::Array(Arc::new(Array { element_type: oid::INT4, dimensions, elements }))
 }

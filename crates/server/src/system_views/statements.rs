@@ -9,9 +9,8 @@ use std::sync::atomic::Ordering;
 use steppe_catalog::BOOTSTRAP_SUPERUSER;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
 use steppe_storage::PAGE_SIZE;
-use steppe_types::datum::Array;
 use steppe_types::numeric::Numeric;
-use steppe_types::{Datum, Oid, Result, oid};
+use steppe_types::{Datum, Oid, Result};
 
 use crate::services::Core;
 use crate::statements::Shown;
@@ -51,12 +50,7 @@ fn rows(core: &Core, with_text: bool) -> Datum {
     let shown = server.statements.rows(|add| {
         server.backends.for_each(|_, backend| add(&backend.control.tally));
     });
-    let elements: Vec<Datum> = shown.iter().map(|statement| row(statement, with_text)).collect();
-    let dimensions = match elements.len() {
-        0 => Vec::new(),
-        rows => vec![(i32::try_from(rows).unwrap_or(i32::MAX), 1)],
-    };
-    Datum::Array(Arc::new(Array { element_type: oid::RECORD, dimensions, elements }))
+    super::records(shown.iter().map(|statement| row(statement, with_text)).collect())
 }
 
 fn row(shown: &Shown, with_text: bool) -> Datum {

@@ -483,7 +483,9 @@ impl Core {
     /// The flusher thread: flushes as long as there is demand, else writes what is
     /// much, else sleeps; and every `wal_writer_delay` flushes what nobody waits for.
     pub(super) fn run_flusher(&self) {
-        crate::usage::work_as(crate::usage::Worker::WalWriter);
+        use crate::usage::{Worker, at_work, work_as};
+        work_as(Worker::WalWriter);
+        let flush = || at_work(Worker::WalWriter, || self.flush_published());
         if self.flusher.set(std::thread::current()).is_err() {
             return;
         }
@@ -491,7 +493,7 @@ impl Core {
         let write_wanted = || self.write_wanted.load(Ordering::SeqCst);
         while !self.stop.load(Ordering::SeqCst) {
             if wanted() {
-                if self.flush_published().is_err() {
+                if flush().is_err() {
                     return;
                 }
                 continue;
@@ -510,7 +512,7 @@ impl Core {
             std::thread::park_timeout(self.options.wal_writer_delay);
             let slept_through = self.flusher_idle.swap(false, Ordering::SeqCst);
             let behind = self.ring.reserved() > self.durable().0;
-            if slept_through && behind && self.flush_published().is_err() {
+            if slept_through && behind && flush().is_err() {
                 return;
             }
         }

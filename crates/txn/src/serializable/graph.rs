@@ -27,9 +27,9 @@ type Seq = u64;
 /// The number of the member that stands for all that were summarised.
 pub(super) const SUMMARY: u64 = 0;
 
-struct Node {
-    member: Arc<Member>,
-    pid: u32,
+pub(super) struct Node {
+    pub(super) member: Arc<Member>,
+    pub(super) pid: u32,
     /// It writes nothing.
     read_only: bool,
     /// The clock when it took its snapshot.
@@ -44,7 +44,7 @@ struct Node {
     /// Who has overwritten its reads: this →rw x.
     conflicts_out: Vec<u64>,
     /// READ ONLY: the writers that ran when it began and that decide whether it is safe.
-    depends_on: BTreeSet<u64>,
+    pub(super) depends_on: BTreeSet<u64>,
     /// READ ONLY: one of those has decided that it is not.
     is_unsafe: bool,
     /// The last commit among the summarised whose reads it has overwritten.
@@ -121,7 +121,7 @@ pub(super) struct Freed {
 pub(super) struct Graph {
     clock: Seq,
     next_number: u64,
-    nodes: Nodes,
+    pub(super) nodes: Nodes,
     by_xid: HashMap<u64, u64, foldhash::fast::RandomState>,
     /// The running ones by the clock of their snapshot.
     running: BTreeSet<(Seq, u64)>,
@@ -203,6 +203,11 @@ impl Graph {
 
     fn known<'a>(&'a self, numbers: &'a [u64]) -> impl Iterator<Item = &'a Node> {
         numbers.iter().filter_map(|number| self.nodes.get(number))
+    }
+
+    /// The sessions of transactions.
+    pub(super) fn known_of(&self, numbers: &BTreeSet<u64>) -> impl Iterator<Item = u32> {
+        numbers.iter().filter_map(|number| self.nodes.get(number)).map(|node| node.pid)
     }
 
     // ----- conflicts -----

@@ -33,6 +33,26 @@ pub(super) struct HeldOfFile {
     ranges: Vec<Range>,
 }
 
+/// What is locked of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Granule {
+    /// All there is in it, and will be.
+    File,
+    /// A row of a table.
+    Row(u64),
+    /// A range of an index's keys.
+    Range,
+}
+
+impl HeldOfFile {
+    /// All locks.
+    pub(super) fn granules(&self) -> impl Iterator<Item = Granule> {
+        let whole = self.whole.then_some(Granule::File);
+        let rows = self.rows.iter().map(|row| Granule::Row(*row));
+        whole.into_iter().chain(rows).chain(self.ranges.iter().map(|_| Granule::Range))
+    }
+}
+
 #[derive(Clone, PartialEq, Eq)]
 struct Range {
     lower: Bound<Vec<u8>>,

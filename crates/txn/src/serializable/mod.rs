@@ -37,6 +37,7 @@
 
 mod graph;
 mod locks;
+mod report;
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -48,6 +49,9 @@ use steppe_types::{Error, Result, SqlState};
 use crate::files::RelFileNumber;
 use graph::{Freed, Graph, SUMMARY};
 use locks::{Held, SireadLocks};
+
+pub use locks::Granule;
+pub use report::SireadReport;
 
 /// A serializable transaction, to those who look through its view.
 pub(crate) struct Member {
