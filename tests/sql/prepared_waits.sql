@@ -1,4 +1,5 @@
 -- Sessions: a prepared transaction keeps its locks; who waits for it waits until somebody ends it.
+-- Alone: pg_prepared_xacts shows every database's.
 S: CREATE TABLE t (id integer PRIMARY KEY, v integer);
 S: INSERT INTO t VALUES (1, 10), (2, 20);
 

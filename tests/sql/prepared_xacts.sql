@@ -1,4 +1,5 @@
 -- PREPARE TRANSACTION, COMMIT PREPARED, ROLLBACK PREPARED, as one session sees them.
+-- Alone: pg_prepared_xacts shows every database's.
 SHOW max_prepared_transactions;
 CREATE TABLE pxtest (foobar varchar(10), n integer PRIMARY KEY);
 INSERT INTO pxtest VALUES ('aaa', 1), ('bbb', 2);

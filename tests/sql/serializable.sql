@@ -1,5 +1,6 @@
 -- Sessions: SERIALIZABLE beyond the Hermitage collection: three transactions in a row, read-only
 -- ones, what a savepoint takes back, settings, and who is told what.
+-- Alone: safe snapshots wait for SERIALIZABLE transactions of any database.
 S: CREATE TABLE doctors (id integer PRIMARY KEY, on_call boolean NOT NULL);
 S: CREATE TABLE control (deposit integer NOT NULL);
 S: CREATE TABLE receipt (id integer PRIMARY KEY, deposit integer NOT NULL, amount integer NOT NULL);

@@ -1,4 +1,5 @@
 -- Sessions: what pg_locks shows of SERIALIZABLE, and who waits for a safe snapshot.
+-- Alone: pg_locks shows every database's locks, and safe snapshots wait for all.
 S: CREATE TABLE t (id integer PRIMARY KEY, v integer);
 S: CREATE TABLE u (id integer);
 S: INSERT INTO t VALUES (1, 10), (2, 20);

@@ -18,6 +18,10 @@
 //! - `pending.txt` names the files that Steppe does not pass yet, with the reason;
 //! - a line `-- PostgreSQL 15 differs: why` in a file says that this version's
 //!   answers are not those of the version that wrote the expected output (18).
+//!
+//! Files run beside one another, in PostgreSQL in databases of one server. One that looks at what
+//! a server's databases share (prepared transactions, SERIALIZABLE's locks and safe snapshots) has
+//! a line `-- Alone: why`, and has the server to itself after the others.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -57,6 +61,8 @@ pub struct Case {
     differs: Vec<(u32, String)>,
     /// Why Steppe does not pass it yet.
     pending: Option<String>,
+    /// No other runs beside it.
+    alone: bool,
 }
 
 /// How a case ended.
@@ -95,9 +101,11 @@ pub fn load(corpus: &Path, names: &[String]) -> io::Result<Vec<Case>> {
         if !names.is_empty() && !names.contains(&name) {
             continue;
         }
+        let text = fs::read_to_string(&script)?;
         cases.push(Case {
             expected: corpus.join("expected").join(&name).with_extension("out"),
-            differs: differing_versions(&fs::read_to_string(&script)?),
+            differs: differing_versions(&text),
+            alone: text.lines().any(|line| line.starts_with("-- Alone: ")),
             pending: reason,
             name,
             script,
@@ -131,7 +139,8 @@ fn differing_versions(script: &str) -> Vec<(u32, String)> {
     marks.filter_map(|(major, why)| Some((major.parse().ok()?, why.to_owned()))).collect()
 }
 
-/// Runs cases on `jobs` threads and hands each verdict to `report` as it comes.
+/// Runs cases on `jobs` threads, then those that run alone, and hands each verdict to `report` as
+/// it comes.
 pub fn run(
     cases: &[Case],
     subject: &Subject,
@@ -141,17 +150,22 @@ pub fn run(
 ) {
     let next = AtomicUsize::new(0);
     let report = Mutex::new(report);
+    let run_one = |case: &Case| {
+        let verdict = judge(case, subject, update);
+        let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
+        (*report)(case, &verdict);
+    };
+    let (alone, together): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| case.alone);
     std::thread::scope(|scope| {
         for _ in 0..jobs.max(1) {
             scope.spawn(|| {
-                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let verdict = judge(case, subject, update);
-                    let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
-                    (*report)(case, &verdict);
+                while let Some(case) = together.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    run_one(case);
                 }
             });
         }
     });
+    alone.into_iter().for_each(run_one);
 }
 
 fn judge(case: &Case, subject: &Subject, update: bool) -> Verdict {
