@@ -277,6 +277,22 @@ fn what_nobody_waits_for_is_flushed_after_the_delay() {
     block_on(wal.flush_async(next)).expect("flushes");
 }
 
+/// Nor does the flusher forget it when it is woken all the time to write, without sync, what is
+/// much for the ring.
+#[test]
+fn what_nobody_waits_for_is_flushed_while_much_is_appended() {
+    let vfs = CrashVfs::new(1);
+    let delay = Duration::from_millis(50);
+    let options = WalOptions { wal_writer_delay: delay, ..options(true) };
+    let wal = create(&vfs, &options);
+    let end = wal.append(record(1), &[b"nobody waits"]).expect("appends").end;
+    let start = Instant::now();
+    while !wal.is_durable(end) {
+        assert!(start.elapsed() < Duration::from_secs(20), "nobody flushed it");
+        wal.append(record(2), &[&[7; 1000]]).expect("appends");
+    }
+}
+
 #[test]
 fn a_wait_that_can_never_end_is_refused() {
     let vfs = CrashVfs::new(1);

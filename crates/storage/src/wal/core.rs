@@ -13,6 +13,7 @@
 //! Groups form by themselves: all that is published while one sync runs is
 //! written and synced by the next.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
@@ -33,8 +34,8 @@ const GATHER_LIMIT: u64 = 64 * 1024;
 /// So much is gathered at most, filled up to whole blocks at both ends.
 const GATHER_MAX: usize = GATHER_LIMIT as usize + 2 * BLOCK_BYTES;
 
-/// When so much is waiting in the ring, the flusher writes it, without sync: a commit then finds
-/// little left to write, and appenders find room.
+/// When so much is waiting in the ring, or half of it, the flusher writes it, without sync: a
+/// commit then finds little left to write, and appenders find room.
 const WRITE_BEHIND: u64 = 1 << 20;
 
 /// What is written past the page cache takes as long as the device does: a caller who has better
@@ -375,7 +376,8 @@ impl Core {
 
     /// Has the flusher write when much is waiting (unless it has been asked already).
     pub(super) fn write_behind(&self, end: Lsn) {
-        if end.0.saturating_sub(self.written().0) > WRITE_BEHIND
+        let much = WRITE_BEHIND.min(self.ring.size() as u64 / 2);
+        if end.0.saturating_sub(self.written().0) > much
             && self.options.threads
             && !self.write_wanted.load(Ordering::Relaxed)
             && !self.write_wanted.swap(true, Ordering::SeqCst)
@@ -481,11 +483,17 @@ impl Core {
     }
 
     /// The flusher thread: flushes as long as there is demand, else writes what is
-    /// much, else sleeps; and every `wal_writer_delay` flushes what nobody waits for.
+    /// much, else sleeps; and every `wal_writer_delay` flushes what nobody waits for,
+    /// however often it is woken to write.
     pub(super) fn run_flusher(&self) {
         use crate::usage::{Worker, at_work, work_as};
         work_as(Worker::WalWriter);
-        let flush = || at_work(Worker::WalWriter, || self.flush_published());
+        let flushed = Cell::new(Instant::now());
+        let flush = || {
+            flushed.set(Instant::now());
+            at_work(Worker::WalWriter, || self.flush_published())
+        };
+        let write = || at_work(Worker::WalWriter, || self.write_out(&mut self.writer.lock()));
         if self.flusher.set(std::thread::current()).is_err() {
             return;
         }
@@ -499,7 +507,8 @@ impl Core {
                 continue;
             }
             if self.write_wanted.swap(false, Ordering::SeqCst) {
-                if self.write_out(&mut self.writer.lock()).is_err() {
+                let is_due = flushed.get().elapsed() >= self.options.wal_writer_delay;
+                if (if is_due { flush() } else { write() }).is_err() {
                     return;
                 }
                 continue;
