@@ -156,10 +156,17 @@ impl Catalog {
     /// A relation by schema and name.
     pub fn relation_named(&self, schema: Oid, name: &str) -> Option<&Arc<Relation>> {
         let hash = name_hash(schema, name);
-        let so_called = self.relations_by_name.range((hash, 0)..=(hash, Oid::MAX));
-        so_called
-            .filter_map(|(_, oid)| self.relations.get(oid))
-            .find(|relation| relation.schema == schema && *relation.name == *name)
+        let mut from = 0;
+        loop {
+            // A range would find its end as well.
+            let (_, oid) =
+                *self.relations_by_name.get_next(&(hash, from)).filter(|n| n.0 == hash)?;
+            let relation = self.relations.get(&oid);
+            if relation.is_some_and(|found| found.schema == schema && *found.name == *name) {
+                return relation;
+            }
+            from = oid.checked_add(1)?;
+        }
     }
 
     /// All relations by OID.

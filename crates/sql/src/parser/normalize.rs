@@ -182,7 +182,8 @@ impl<'a> Pass<'a> {
             tokens,
             parameters,
             text: String::with_capacity(source.len()),
-            shape: String::with_capacity(source.len()),
+            // With a space after each token.
+            shape: String::with_capacity(source.len() + source.len() / 4),
             copied: tokens.first().map_or(0, |token| token.start),
             number,
             by_lists: vec![false],
@@ -193,12 +194,10 @@ impl<'a> Pass<'a> {
         self.tokens.get(at).map_or("", |token| &self.source[token.start..token.end])
     }
 
-    /// The token as a word in lower case; empty if it is none.
-    fn word(&self, at: usize) -> String {
-        match self.tokens.get(at) {
-            Some(token) if token.kind == TokenKind::Word => self.slice(at).to_ascii_lowercase(),
-            _ => String::new(),
-        }
+    /// Whether the token is this word (in lower case here).
+    fn is_word(&self, at: usize, word: &str) -> bool {
+        self.tokens.get(at).is_some_and(|token| token.kind == TokenKind::Word)
+            && self.slice(at).eq_ignore_ascii_case(word)
     }
 
     fn is_mark(&self, at: usize, mark: u8) -> bool {
@@ -206,7 +205,7 @@ impl<'a> Pass<'a> {
     }
 
     fn is_one_of(&self, at: usize, words: &[&str]) -> bool {
-        words.contains(&&*self.word(at))
+        words.iter().any(|word| self.is_word(at, word))
     }
 
     /// Whether the statement has expressions whose constants do not matter.
@@ -216,12 +215,13 @@ impl<'a> Pass<'a> {
             return true;
         }
         let is_query = |at: usize| {
-            self.word(at) == "as" && (self.is_one_of(at + 1, QUERIES) || self.is_mark(at + 1, b'('))
+            self.is_word(at, "as")
+                && (self.is_one_of(at + 1, QUERIES) || self.is_mark(at + 1, b'('))
         };
-        self.word(0) == "create"
+        self.is_word(0, "create")
             && !["view", "function", "procedure"]
                 .iter()
-                .any(|kind| (1..5).any(|at| self.word(at) == *kind))
+                .any(|kind| (1..5).any(|at| self.is_word(at, kind)))
             && (1..self.tokens.len()).any(is_query)
     }
 
@@ -256,15 +256,15 @@ impl<'a> Pass<'a> {
 
     /// SET's value and DEALLOCATE's name count as constants; nothing else does.
     fn run_utility(&mut self) {
-        let value = match &*self.word(0) {
-            "set" => (1..self.tokens.len())
-                .find(|at| self.word(*at) == "to" || self.slice(*at) == "=")
+        let mut rest = 1..self.tokens.len();
+        let value = if self.is_word(0, "set") {
+            rest.find(|at| self.is_word(*at, "to") || self.slice(*at) == "=")
                 .map(|at| at + 1)
-                .filter(|at| self.word(*at) != "default"),
-            "deallocate" => (1..self.tokens.len())
-                .find(|at| self.word(*at) != "prepare")
-                .filter(|at| self.word(*at) != "all"),
-            _ => None,
+                .filter(|at| !self.is_word(*at, "default"))
+        } else if self.is_word(0, "deallocate") {
+            rest.find(|at| !self.is_word(*at, "prepare")).filter(|at| !self.is_word(*at, "all"))
+        } else {
+            None
         };
         for at in 0..self.tokens.len() {
             if Some(at) == value { self.replace(at, at + 1, "") } else { self.keep(at) }
@@ -280,7 +280,7 @@ impl<'a> Pass<'a> {
             }
             TokenKind::Word => {
                 let is_by =
-                    self.word(at) == "by" && at > 0 && self.is_one_of(at - 1, &["order", "group"]);
+                    self.is_word(at, "by") && at > 0 && self.is_one_of(at - 1, &["order", "group"]);
                 let ends = self.is_one_of(at, AFTER_BY);
                 if let Some(list) = self.by_lists.last_mut()
                     && (is_by || ends)
@@ -323,9 +323,9 @@ impl<'a> Pass<'a> {
     /// `IN (` or `[` before two constants or more, and nothing else up to the end: where that is.
     fn constant_list(&self, at: usize) -> Option<usize> {
         let close = match self.tokens[at].kind {
-            TokenKind::Punctuation(b'(') if at > 0 && self.word(at - 1) == "in" => b')',
+            TokenKind::Punctuation(b'(') if at > 0 && self.is_word(at - 1, "in") => b')',
             TokenKind::Punctuation(b'[')
-                if at > 0 && (self.word(at - 1) == "array" || !self.ends_operand(at - 1)) =>
+                if at > 0 && (self.is_word(at - 1, "array") || !self.ends_operand(at - 1)) =>
             {
                 b']'
             }
@@ -352,8 +352,8 @@ impl<'a> Pass<'a> {
 
     /// How many tokens a cast to a plain type is.
     fn cast(&self, at: usize) -> usize {
-        let is_cast = self.tokens.get(at).is_some_and(|token| token.kind == TokenKind::TypeCast);
-        if is_cast && !self.word(at + 1).is_empty() { 2 } else { 0 }
+        let is = |at: usize, kind| self.tokens.get(at).is_some_and(|token| token.kind == kind);
+        if is(at, TokenKind::TypeCast) && is(at + 1, TokenKind::Word) { 2 } else { 0 }
     }
 
     /// How many tokens from here on are a constant that does not matter: 0, 1, or 2 with a minus.
@@ -389,16 +389,15 @@ impl<'a> Pass<'a> {
 
     /// TRUE, FALSE and NULL, unless they are part of IS … or NULLS ….
     fn is_constant_word(&self, at: usize) -> bool {
-        let before = |back: usize| at.checked_sub(back).map(|at| self.word(at)).unwrap_or_default();
-        self.is_one_of(at, &["true", "false", "null"])
-            && before(1) != "is"
-            && !(before(1) == "not" && before(2) == "is")
-            && before(1) != "on"
+        let follows = |back: usize, word| at >= back && self.is_word(at - back, word);
+        let is_part =
+            follows(1, "on") || follows(1, "is") || (follows(1, "not") && follows(2, "is"));
+        self.is_one_of(at, &["true", "false", "null"]) && !is_part
     }
 
     /// Whether an integer is the position of a column in ORDER BY or GROUP BY.
     fn is_position(&self, at: usize) -> bool {
-        let follows = at > 0 && (self.word(at - 1) == "by" || self.is_mark(at - 1, b','));
+        let follows = at > 0 && (self.is_word(at - 1, "by") || self.is_mark(at - 1, b','));
         let ends = match self.tokens.get(at + 1).map(|token| token.kind) {
             None | Some(TokenKind::Word) => true,
             Some(TokenKind::Punctuation(mark)) => matches!(mark, b',' | b')'),
@@ -422,7 +421,7 @@ impl<'a> Pass<'a> {
         let token = &self.tokens[at];
         let text = self.slice(at);
         match token.kind {
-            TokenKind::Word => self.shape.push_str(&text.to_ascii_lowercase()),
+            TokenKind::Word => self.shape.extend(text.chars().map(|c| c.to_ascii_lowercase())),
             TokenKind::QuotedIdentifier => self.shape.push_str(text.trim_matches('"')),
             _ => self.shape.push_str(text),
         }
