@@ -61,6 +61,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_stat_force_next_flush", scalar(|_, _| void())),
     ("pg_blocking_pids", typed(by_session)),
     ("pg_safe_snapshot_blocking_pids", typed(by_session)),
+    ("pg_isolation_test_session_is_blocked", typed(by_session)),
     ("pg_prepared_xact", set(rows_by_session)),
     ("pg_sequence_last_value", typed(by_session)),
     ("pg_export_snapshot", typed(by_session)),

@@ -125,10 +125,12 @@ impl Core {
                 Datum::TimestampTz(self.server.configured.load(Ordering::Relaxed))
             }
             ("pg_reload_conf", _) => Datum::Bool(self.server.reload()),
-            ("pg_blocking_pids", [Datum::Int4(pid)]) => self.blocking_pids(*pid),
+            ("pg_blocking_pids", [Datum::Int4(pid)]) => pids(&self.blocking_pids(*pid)),
             ("pg_safe_snapshot_blocking_pids", [Datum::Int4(pid)]) => {
-                let pid = u32::try_from(*pid).unwrap_or(0);
-                pids(&self.server.database.blocking_safe_snapshot(pid))
+                pids(&self.blocking_safe_snapshot(*pid))
+            }
+            ("pg_isolation_test_session_is_blocked", [Datum::Int4(pid), among]) => {
+                return Some(self.is_blocked(*pid, among));
             }
             ("pg_prepared_xact", _) => return Some(two_phase::records(&self.server)),
             ("current_query", _) => Datum::text(self.control.activity.query()),
@@ -155,15 +157,32 @@ impl Core {
         }))
     }
 
-    fn blocking_pids(&self, pid: i32) -> Datum {
-        let database = &self.server.database;
+    /// Whose locks the session waits for, held or asked for before it.
+    fn blocking_pids(&self, pid: i32) -> Vec<u32> {
         match u32::try_from(pid) {
             // Who waits for a safe snapshot is blocked by nobody's lock.
-            Ok(pid) if database.blocking_safe_snapshot(pid).is_empty() => {
-                pids(&database.locks().blocking(pid))
+            Ok(pid) if self.blocking_safe_snapshot(pid as i32).is_empty() => {
+                self.server.database.locks().blocking(pid)
             }
-            _ => pids(&[]),
+            _ => Vec::new(),
         }
+    }
+
+    /// Whose serializable transactions the session waits for to have a safe snapshot.
+    fn blocking_safe_snapshot(&self, pid: i32) -> Vec<u32> {
+        let pid = u32::try_from(pid).unwrap_or(0);
+        self.server.database.blocking_safe_snapshot(pid)
+    }
+
+    /// What PostgreSQL's isolation tester asks for: whether a session waits for a lock of one
+    /// `among` these, or for a safe snapshot.
+    fn is_blocked(&self, pid: i32, among: &Datum) -> Result<Datum> {
+        let among = &among.as_array()?.elements;
+        let is_among = |blocker: &u32| {
+            among.iter().any(|pid| matches!(pid, Datum::Int4(pid) if *pid as u32 == *blocker))
+        };
+        let by_lock = self.blocking_pids(pid).iter().any(is_among);
+        Ok(Datum::Bool(by_lock || !self.blocking_safe_snapshot(pid).is_empty()))
     }
 }
 

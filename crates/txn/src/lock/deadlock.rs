@@ -90,7 +90,8 @@ impl Search<'_, '_> {
     /// cannot be.
     fn dissolve(&mut self, start: u32) -> Result<(), Vec<Edge>> {
         let Some(cycle) = self.cycle(start) else { return Ok(()) };
-        for edge in cycle.iter().filter(|edge| edge.blocker.is_soft) {
+        // PostgreSQL finds a cycle's soft edges from its end.
+        for edge in cycle.iter().rev().filter(|edge| edge.blocker.is_soft) {
             self.attempts += 1;
             if self.attempts > ATTEMPTS_MAX {
                 break;

@@ -191,6 +191,7 @@ impl LockManager {
         block: bool,
     ) -> Acquire {
         let pid = session.pid();
+        let mut is_deadlock = false;
         let waiter = self.with_entry(tag, |entry| {
             if entry.held_by(pid) & (1 << mode) != 0 {
                 if hold {
@@ -207,6 +208,9 @@ impl LockManager {
             if !block {
                 return (Err(None), Vec::new());
             }
+            // A wait for a row is one for a transaction, which PostgreSQL looks at in its time.
+            let is_of_transaction = matches!(tag, LockTag::Row(..) | LockTag::Transaction(_));
+            is_deadlock = !is_of_transaction && entry.is_deadlock(tag, pid, mode);
             let waiter = Arc::new(Waiter::new(pid, tag, mode, hold));
             entry.waiters.insert(position, Arc::clone(&waiter));
             self.waiting.lock().insert(pid, Arc::clone(&waiter));
@@ -216,6 +220,9 @@ impl LockManager {
             Ok(()) => Acquire::Granted,
             Err(None) => Acquire::WouldBlock,
             Err(Some(waiter)) => {
+                if is_deadlock {
+                    self.check_deadlock(&waiter);
+                }
                 Acquire::Wait(LockWait::new(Arc::clone(self), Arc::clone(session), waiter))
             }
         }

@@ -72,6 +72,14 @@ impl Entry {
         }
     }
 
+    /// Whether a request of `pid` would wait for a waiter that waits for what `pid` has: no place
+    /// in the queue is one that both come out of.
+    pub(super) fn is_deadlock(&self, tag: LockTag, pid: u32, mode: Mode) -> bool {
+        let mine = self.held_by(pid);
+        let first = self.waiters.iter().find(|w| tag.conflicts(w.mode) & mine != 0);
+        first.is_some_and(|w| tag.conflicts(mode) & self.held_by(w.pid) != 0)
+    }
+
     pub(super) fn add_explicit(&mut self, pid: u32, mode: Mode) {
         match self.holders.iter_mut().find(|h| h.pid == pid) {
             Some(holder) => holder.explicit |= 1 << mode,

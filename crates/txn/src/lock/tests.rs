@@ -251,20 +251,43 @@ fn a_cycle_through_the_order_of_a_queue_is_dissolved() {
     late.wait_blocking().expect("is last");
 }
 
-/// Reordering one queue would only move the cycle: both requests want what the other one holds.
+/// No place in the queue is one that both come out of: each wants what the other one holds. The
+/// second is told at once.
 #[test]
-fn a_cycle_that_no_order_dissolves_is_an_error() {
+fn two_that_want_more_of_what_both_hold_are_a_deadlock_at_once() {
     let bench = bench(3);
     assert!(bench.relation(0, 7, RelationLockMode::Share).is_none());
     assert!(bench.relation(1, 7, RelationLockMode::Share).is_none());
     let first = bench.relation(0, 7, RelationLockMode::RowExclusive).expect("waits");
     let behind = bench.relation(2, 7, RelationLockMode::RowExclusive).expect("waits");
-    let second = bench.relation(1, 7, RelationLockMode::RowExclusive).expect("waits");
-    assert_eq!(bench.manager.check_all_deadlocks(), 1);
-    let failed = [first, second].into_iter().find(LockWait::is_finished).expect("one");
-    let error = failed.wait_blocking().expect_err("deadlock");
+    let second = bench.relation(1, 7, RelationLockMode::RowExclusive).expect("has failed");
+    assert!(second.is_finished());
+    let error = second.wait_blocking().expect_err("deadlock");
     assert_eq!(error.sqlstate().as_str(), "40P01");
-    assert!(!behind.is_finished());
+    let detail = error.fields().detail.as_deref().expect("has detail");
+    let expected = "Process 2 waits for RowExclusiveLock on relation 7 of database 5; blocked by \
+                    process 1.\nProcess 1 waits for RowExclusiveLock on relation 7 of database 5; \
+                    blocked by process 2.";
+    assert_eq!(detail, expected);
+    assert_eq!(bench.manager.check_all_deadlocks(), 0);
+    assert!(!first.is_finished() && !behind.is_finished());
+    bench.end(1);
+    first.wait_blocking().expect("is alone with the lock");
+}
+
+/// Reordering one queue would only move the cycle: each of three wants what the next one holds.
+#[test]
+fn a_cycle_that_no_order_dissolves_is_an_error() {
+    let bench = bench(3);
+    for who in 0..3 {
+        assert!(bench.relation(who, who as u32, RelationLockMode::AccessExclusive).is_none());
+    }
+    let waits: Vec<_> = (0..3)
+        .filter_map(|who| bench.relation(who, (who as u32 + 1) % 3, RelationLockMode::Share))
+        .collect();
+    assert_eq!((waits.len(), bench.manager.check_all_deadlocks()), (3, 1));
+    let failed = waits.into_iter().find(LockWait::is_finished).expect("one");
+    assert_eq!(failed.wait_blocking().expect_err("deadlock").sqlstate().as_str(), "40P01");
 }
 
 #[test]
