@@ -105,6 +105,7 @@ impl World {
         let ctx = PlannerContext {
             older: None,
             catalog: &self.catalog,
+            search_path: ctx.search_path,
             settings: &settings,
             sizes: &Sizes,
             io: &self.io,

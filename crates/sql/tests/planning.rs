@@ -69,6 +69,7 @@ fn planned(sql: &str) -> Result<PlannedStmt> {
     let ctx = PlannerContext {
         older: None,
         catalog: &catalog,
+        search_path: &search_path,
         settings: &settings,
         sizes: &Sizes,
         io: &io,

@@ -4,7 +4,6 @@
 //! written: see `depend`.
 
 use super::depend::{self, Object, kind_word};
-use super::inherit::inheritors;
 use super::misc::system_catalog;
 use super::{DdlContext, extension, files_of, partition};
 use std::sync::Arc;
@@ -311,7 +310,14 @@ pub(crate) fn truncate(ctx: &mut DdlContext<'_>, truncate: &TruncateStmt) -> Res
         }
         let mut tables = vec![table.clone()];
         if name.inherit {
-            tables.extend(inheritors(ctx, table.oid)?.into_iter().map(|below| below.table));
+            let catalog = ctx.catalog();
+            // Temporary tables of other sessions are left alone.
+            let is_ours =
+                |t: &Relation| !catalog.is_temporary(t) || ctx.search_path.contains(&t.schema);
+            for below in catalog.descendants(&table).into_iter().skip(1).filter(|t| is_ours(t)) {
+                ctx.lock(below.oid, RelationLockMode::AccessExclusive)?;
+                tables.push(below);
+            }
         }
         for table in &tables {
             if table.kind == RelKind::Table {

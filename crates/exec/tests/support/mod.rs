@@ -227,6 +227,7 @@ impl World {
         let ctx = PlannerContext {
             older: None,
             catalog: &self.catalog,
+            search_path: ctx.search_path,
             settings: &self.settings,
             sizes: &Sizes,
             io: &io,

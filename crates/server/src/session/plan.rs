@@ -348,7 +348,8 @@ pub(crate) fn compile(
     let mut bound = bind::bind_query(&context, statement, params)?;
     steppe_exec::fold_conditions(&mut bound.query, catalog);
     let sizes = &Sizes(database);
-    let context = PlannerContext { catalog, older, settings, sizes, io, interrupts };
+    let search_path = &names.path;
+    let context = PlannerContext { catalog, search_path, older, settings, sizes, io, interrupts };
     let planned = Arc::new(planner::plan(&context, bound)?);
     CompiledStmt::compile(planned, catalog, database)
 }

@@ -7,7 +7,7 @@
 //! when the statement is planned; all of them are locked before it runs.
 
 use super::scan::{ScanRequest, row_of};
-use super::{ColumnId, Planner, Rel, RteSet, cost, node};
+use super::{ColumnId, Planner, PlannerContext, Rel, RteSet, cost, node};
 use crate::expr::{Expr, SortKey, TypeRef};
 use crate::plan::*;
 use crate::query::{OrderBy, Rte, RteColumn, RteKind, Target};
@@ -37,9 +37,16 @@ impl Planner<'_> {
         if !self.is_inherited(entry) {
             return Vec::new();
         }
-        let members = self.ctx.catalog.descendants(relation).into_iter().enumerate();
+        let all = self.ctx.catalog.descendants(relation).into_iter();
+        let members = all.filter(|relation| !self.is_of_other_session(relation)).enumerate();
         let member = |(i, relation)| ScanRelation { relation, alias: member_alias(entry, i) };
         members.map(member).collect()
+    }
+
+    /// Whether it is a temporary table of another session, whose rows are for that one alone.
+    fn is_of_other_session(&self, relation: &Relation) -> bool {
+        let PlannerContext { catalog, search_path, .. } = *self.ctx;
+        catalog.is_temporary(relation) && !search_path.contains(&relation.schema)
     }
 
     /// The scan of a table with all that inherit from it, but for those that its constraints

@@ -120,6 +120,8 @@ pub trait TableSizes {
 pub struct PlannerContext<'a> {
     /// The catalog version the query was bound with.
     pub catalog: &'a Catalog,
+    /// Where names are looked for, the session's own temporary objects among them.
+    pub search_path: &'a [Oid],
     /// Settings.
     pub settings: &'a PlannerSettings,
     /// Sizes of tables.

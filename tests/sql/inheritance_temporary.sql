@@ -1,0 +1,25 @@
+-- Sessions: temporary tables that inherit from one that is for all.
+S: CREATE TABLE p (a integer);
+S: INSERT INTO p VALUES (1), (2);
+A: CREATE TEMPORARY TABLE of_a () INHERITS (p);
+A: INSERT INTO of_a VALUES (3), (4);
+B: CREATE TEMPORARY TABLE of_b () INHERITS (p);
+B: INSERT INTO of_b VALUES (5), (6);
+A: SELECT a FROM p ORDER BY a;
+B: SELECT a FROM p ORDER BY a;
+S: SELECT a FROM p ORDER BY a;
+S: SELECT count(*), max(a) FROM p;
+A: UPDATE p SET a = a + 10 WHERE a IN (1, 3, 5);
+B: SELECT a FROM of_b ORDER BY a;
+B: DELETE FROM p WHERE a IN (2, 4, 6);
+A: SELECT a FROM p ORDER BY a;
+A: SELECT a FROM p WHERE a > 2 ORDER BY a FOR UPDATE;
+A: BEGIN;
+A: TRUNCATE p;
+A: SELECT a FROM p;
+B: SELECT a FROM of_b;
+A: COMMIT;
+B: SELECT a FROM p;
+S: SELECT a FROM p;
+A: DROP TABLE of_a;
+B: DROP TABLE of_b;
