@@ -50,6 +50,8 @@ pub(crate) struct OpenLeaves {
     /// Mostly there is but one.
     first: Option<(Oid, Option<Arc<Target>>)>,
     others: HashMap<Oid, Option<Arc<Target>>>,
+    /// The catalog in force when a leaf was locked, if that was not the statement's any more.
+    newer: Option<Arc<Catalog>>,
     buffers: RouteBuffers,
 }
 
@@ -142,6 +144,11 @@ impl Partitioned {
         }
         let leaf = router.route(&catalog, row, &mut open.buffers, cx)?;
         if let Some(target) = self.open(leaf, open, cx)? {
+            if let Some(newer) = &open.newer
+                && let Some(default) = router.left_default(&catalog, newer, row, cx)?
+            {
+                return Err(partition_violation(root, &default, row, &cx.functions));
+            }
             return Ok(target);
         }
         // Detached since the statement was planned.
@@ -149,7 +156,7 @@ impl Partitioned {
             catalog = newer;
         }
         let leaf = router.route(&catalog, row, &mut open.buffers, cx)?;
-        let target = self.lock(leaf, cx)?;
+        let target = self.lock(leaf, open, cx)?;
         open.put(leaf, target.clone());
         target
             .ok_or_else(|| Error::internal("the catalog routes rows to a partition that has gone"))
@@ -164,14 +171,22 @@ impl Partitioned {
         if let Some(found) = open.get(leaf) {
             return Ok(found.clone());
         }
-        let target = self.lock(leaf, cx)?;
+        let target = self.lock(leaf, open, cx)?;
         open.put(leaf, target.clone());
         Ok(target)
     }
 
     /// Locks a leaf. `None`: it is no partition any more.
-    fn lock(&self, leaf: Oid, cx: &mut ExecContext) -> Result<Option<Arc<Target>>> {
+    fn lock(
+        &self,
+        leaf: Oid,
+        open: &mut OpenLeaves,
+        cx: &mut ExecContext,
+    ) -> Result<Option<Arc<Target>>> {
         let newer = lock_leaf(cx, leaf, RelationLockMode::RowExclusive)?;
+        if newer.is_some() {
+            open.newer.clone_from(&newer);
+        }
         let planned = &cx.functions.catalog;
         if newer.is_none() {
             let of_version = |(epoch, target): &(_, Arc<Target>)| {

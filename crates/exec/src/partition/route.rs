@@ -15,6 +15,10 @@ use steppe_catalog::{Catalog, PartitionKey, Relation};
 use steppe_partition::{Route, route_to_leaf};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
+/// What another map makes of a key from a partitioned table on: the partition that it chooses, if
+/// any; `None`: it has nothing to say.
+type OtherWay<'f> = dyn FnMut(Oid, &[Datum]) -> Result<Option<Option<Oid>>> + 'f;
+
 /// Finds the leaves of rows of one partitioned table.
 pub(crate) struct Router {
     table: Arc<Relation>,
@@ -85,6 +89,36 @@ impl Router {
         if !catalog.has_pending_detaches() {
             return Ok(None);
         }
+        self.default_on_path(catalog, row, cx, &mut |parent, key| {
+            let pending = catalog.map_with_pending(parent)?;
+            pending.map_or(Ok(None), |map| map.route(key, &mut Vec::new()).map(Some))
+        })
+    }
+
+    /// The default partition, of whatever level, that a row would be routed through although a
+    /// partition of a newer catalog has taken its key away.
+    #[cold]
+    pub(crate) fn left_default(
+        &self,
+        catalog: &Arc<Catalog>,
+        newer: &Catalog,
+        row: &[Datum],
+        cx: &mut ExecContext,
+    ) -> Result<Option<Arc<Relation>>> {
+        self.default_on_path(catalog, row, cx, &mut |parent, key| {
+            let map = newer.partition_map(parent)?;
+            map.map_or(Ok(None), |map| map.route(key, &mut Vec::new()).map(Some))
+        })
+    }
+
+    /// The first default partition on a row's way that `other` does not choose.
+    fn default_on_path(
+        &self,
+        catalog: &Arc<Catalog>,
+        row: &[Datum],
+        cx: &mut ExecContext,
+        other: &mut OtherWay<'_>,
+    ) -> Result<Option<Arc<Relation>>> {
         let (mut key, mut encoded) = (Vec::new(), Vec::new());
         let mut parent = self.table.oid;
         while let Some(map) = catalog.partition_map(parent)? {
@@ -92,8 +126,7 @@ impl Router {
             self.key(catalog, parent)?.append(row, cx, &mut key)?;
             let Some(child) = map.route(&key, &mut encoded)? else { break };
             if Some(child) == map.default_partition()
-                && let Some(pending) = catalog.map_with_pending(parent)?
-                && pending.route(&key, &mut encoded)? != Some(child)
+                && other(parent, &key)?.is_some_and(|chosen| chosen != Some(child))
             {
                 return Ok(catalog.relation(child).cloned());
             }

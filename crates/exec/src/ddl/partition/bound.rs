@@ -5,7 +5,7 @@
 
 use super::super::DdlContext;
 use super::super::scan::{RowEvaluator, scan_rows};
-use super::{invalid, leaves, map_of};
+use super::{children, invalid, leaves, map_of};
 use crate::access::TableAccess;
 use std::sync::Arc;
 use steppe_catalog::{PartitionKey, PartitionOf, Relation};
@@ -250,6 +250,15 @@ pub(in super::super) fn check_default_partition(
     })
 }
 
+/// Locks what is below a locked table: rows come to the leaves under locks on those alone.
+fn lock_below(ctx: &mut DdlContext<'_>, table: Oid) -> Result<()> {
+    for child in children(ctx, table)? {
+        ctx.lock(child.oid, RelationLockMode::AccessExclusive)?;
+        lock_below(ctx, child.oid)?;
+    }
+    Ok(())
+}
+
 /// Every row of `partition` must be routed to one of the parent's, itself or one above it, by the
 /// parent's map: 23514.
 pub(super) fn check_rows(
@@ -260,6 +269,7 @@ pub(super) fn check_rows(
 ) -> Result<()> {
     let key = parent.partition_key.as_ref();
     let key = key.ok_or_else(|| Error::internal("partitioned table without a key"))?;
+    lock_below(ctx, partition.oid)?;
     for leaf in leaves(ctx, partition)? {
         let exprs = stored_key(&ctx.catalog(), &leaf, parent, key)?;
         let mut evaluator = RowEvaluator::new(ctx, &exprs)?;
