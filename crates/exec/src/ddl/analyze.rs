@@ -20,9 +20,42 @@ use steppe_types::{Datum, Error, Result, SqlState, compare, text_io};
 /// Most common values and histogram buckets kept: the default statistics target.
 const TARGET: usize = 100;
 
+/// What to do to each table.
+#[derive(Clone, Copy)]
+struct Work {
+    vacuum: bool,
+    analyze: bool,
+    /// Tables that somebody else has locked are left out.
+    skip_locked: bool,
+}
+
+/// A table to work on. It is locked when its turn comes, and may have gone by then.
+struct WorkTarget {
+    table: Arc<Relation>,
+    /// As the statement names it; `None`: it is one of all.
+    name: Option<String>,
+}
+
 /// VACUUM and ANALYZE; returns the command tag.
 pub(crate) fn vacuum(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt) -> Result<&'static str> {
-    let mut analyze = !stmt.is_vacuum;
+    let work = work_of(ctx, stmt)?;
+    let targets = targets(ctx, stmt, work)?;
+    if work.vacuum {
+        ctx.store.database().purge_all()?;
+    }
+    for target in &targets {
+        if work.vacuum && !vacuum_target(ctx, target, work)? {
+            continue;
+        }
+        if work.analyze {
+            analyze_target(ctx, target, work)?;
+        }
+    }
+    Ok(if stmt.is_vacuum { "VACUUM" } else { "ANALYZE" })
+}
+
+fn work_of(ctx: &DdlContext<'_>, stmt: &VacuumStmt) -> Result<Work> {
+    let mut work = Work { vacuum: stmt.is_vacuum, analyze: !stmt.is_vacuum, skip_locked: false };
     for option in &stmt.options {
         let on = match &option.value {
             None => true,
@@ -33,12 +66,12 @@ pub(crate) fn vacuum(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt) -> Result<&'st
             ),
         };
         match option.name.to_ascii_lowercase().as_str() {
-            "analyze" => analyze |= on,
+            "analyze" => work.analyze |= on,
+            "skip_locked" => work.skip_locked = on,
             "full"
             | "freeze"
             | "verbose"
             | "disable_page_skipping"
-            | "skip_locked"
             | "index_cleanup"
             | "process_toast"
             | "process_main"
@@ -57,19 +90,35 @@ pub(crate) fn vacuum(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt) -> Result<&'st
             }
         }
     }
-    let mut tables: Vec<Arc<Relation>> = Vec::new();
+    Ok(work)
+}
+
+/// The tables that a statement names, or all of them, before any of them is locked.
+fn targets(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt, work: Work) -> Result<Vec<WorkTarget>> {
     if stmt.relations.is_empty() {
         // Partitions come with the table that they belong to.
         let wanted = |r: &&Arc<Relation>| {
             let kind = matches!(r.kind, RelKind::Table | RelKind::PartitionedTable);
             kind && r.partition_of.is_none()
         };
-        tables = ctx.catalog().relations().filter(wanted).cloned().collect();
+        let tables = ctx.catalog().relations().filter(wanted).cloned().collect::<Vec<_>>();
+        return Ok(tables.into_iter().map(|table| WorkTarget { table, name: None }).collect());
     }
+    let verb = if work.vacuum { "vacuum" } else { "analyze" };
+    let mut targets = Vec::new();
     for target in &stmt.relations {
-        let table = ctx.open(&target.relation, RelationLockMode::ShareUpdateExclusive)?;
+        let name = &target.relation;
+        let table = ctx.find(name)?.ok_or_else(|| {
+            let message = format!("relation \"{}\" does not exist", name.object_name());
+            Error::new(SqlState::UNDEFINED_TABLE, message)
+        })?;
+        if work.skip_locked
+            && !ctx.txn.try_lock_relation(table.oid, RelationLockMode::AccessShare)?
+        {
+            warn_locked(ctx, verb, &name.name);
+            continue;
+        }
         if !matches!(table.kind, RelKind::Table | RelKind::PartitionedTable) {
-            let verb = if stmt.is_vacuum { "vacuum" } else { "analyze" };
             ctx.warn(
                 SqlState::WARNING,
                 format!(
@@ -79,53 +128,75 @@ pub(crate) fn vacuum(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt) -> Result<&'st
             );
             continue;
         }
-        tables.push(table);
-        for name in &target.columns {
-            if tables.last().is_some_and(|t| t.column_index(name).is_none()) {
-                return Err(Error::new(
-                    SqlState::UNDEFINED_COLUMN,
-                    format!(
-                        "column \"{name}\" of relation \"{}\" does not exist",
-                        target.relation.name
-                    ),
-                ));
-            }
+        if let Some(unknown) = target.columns.iter().find(|name| table.column_index(name).is_none())
+        {
+            return Err(Error::new(
+                SqlState::UNDEFINED_COLUMN,
+                format!("column \"{unknown}\" of relation \"{}\" does not exist", name.name),
+            ));
+        }
+        targets.push(WorkTarget { table, name: Some(name.name.clone()) });
+    }
+    Ok(targets)
+}
+
+fn warn_locked(ctx: &DdlContext<'_>, verb: &str, name: &str) {
+    let message = format!("skipping {verb} of \"{name}\" --- lock not available");
+    ctx.warn(SqlState::LOCK_NOT_AVAILABLE, message);
+}
+
+/// Locks a table whose turn has come; `None`: it cannot be had, which whoever has named it is
+/// told (vacuum_open_relation).
+fn open_target(
+    ctx: &mut DdlContext<'_>,
+    table: &Relation,
+    (verb, name): (&str, Option<&str>),
+    work: Work,
+) -> Result<Option<Arc<Relation>>> {
+    let mode = RelationLockMode::ShareUpdateExclusive;
+    if !work.skip_locked {
+        ctx.lock(table.oid, mode)?;
+    } else if !ctx.txn.try_lock_relation(table.oid, mode)? {
+        name.inspect(|name| warn_locked(ctx, verb, name));
+        return Ok(None);
+    }
+    let found = ctx.catalog().relation(table.oid).cloned();
+    if let (None, Some(name)) = (&found, name) {
+        let message = format!("skipping {verb} of \"{name}\" --- relation no longer exists");
+        ctx.warn(SqlState::UNDEFINED_TABLE, message);
+    }
+    Ok(found)
+}
+
+/// Sweeps a table, or each leaf of a partitioned one; false if the table cannot be had.
+fn vacuum_target(ctx: &mut DdlContext<'_>, target: &WorkTarget, work: Work) -> Result<bool> {
+    let is_partitioned = target.table.kind == RelKind::PartitionedTable;
+    let name = target.name.as_deref().filter(|_| !is_partitioned);
+    let mut found = is_partitioned;
+    for leaf in partition::leaves(ctx, &target.table)? {
+        if let Some(leaf) = open_target(ctx, &leaf, ("vacuum", name), work)? {
+            vacuum_table(ctx, &leaf)?;
+            found = true;
         }
     }
-    if stmt.is_vacuum {
-        ctx.store.database().purge_all()?;
-        for table in &tables {
-            for leaf in partition::leaves(ctx, table)? {
-                vacuum_table(ctx, &leaf)?;
-            }
-        }
-    }
-    if analyze {
-        for table in tables {
-            analyze_target(ctx, &table)?;
-        }
-    }
-    Ok(if stmt.is_vacuum { "VACUUM" } else { "ANALYZE" })
+    Ok(found)
 }
 
 /// Sweeps a table, its indexes and its out-of-line values.
 fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
-    ctx.lock(table.oid, RelationLockMode::ShareUpdateExclusive)?;
-    // It may have been dropped while we waited.
-    let Some(table) = ctx.catalog().relation(table.oid).cloned() else { return Ok(()) };
     let begun = ctx.services.clock_timestamp();
     let catalog = ctx.catalog();
     let database = ctx.store.database();
     let services = Arc::clone(&ctx.services);
     let check = &mut || services.check_interrupts();
-    for index in catalog.indexes_of(&table) {
+    for index in catalog.indexes_of(table) {
         let unique = index.index.as_ref().is_some_and(|info| info.unique);
         if let Some(storage) = index.storage {
             let store = IndexStore::open(database, storage, unique);
             database.sweep_index(&store, check)?;
         }
     }
-    let access = TableAccess::open(database, &table)?;
+    let access = TableAccess::open(database, table)?;
     let Some(rows) = access.rows() else { return Ok(()) };
     database.sweep_rows(rows, check)?;
     if let Some(values) = access.values() {
@@ -137,35 +208,41 @@ fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
 }
 
 /// Statistics of a table, or of each leaf of a partitioned one and then of all their rows.
-fn analyze_target(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
-    let leaves = partition::leaves(ctx, table)?;
+fn analyze_target(ctx: &mut DdlContext<'_>, target: &WorkTarget, work: Work) -> Result<()> {
+    let WorkTarget { table, name } = target;
+    let named = ("analyze", name.as_deref());
     if table.kind != RelKind::PartitionedTable {
-        return leaves.iter().try_for_each(|table| analyze_table(ctx, table).map(drop));
+        if let Some(table) = open_target(ctx, table, named, work)? {
+            analyze_table(ctx, &table)?;
+        }
+        return Ok(());
     }
     let (mut all, services) = (Sample::default(), ctx.services.clone());
-    for leaf in leaves {
-        if let Some(sample) = analyze_table(ctx, &leaf)? {
+    for leaf in partition::leaves(ctx, table)? {
+        if let Some(leaf) = open_target(ctx, &leaf, ("analyze", None), work)? {
+            let sample = analyze_table(ctx, &leaf)?;
             let columns = ColumnMap::new(table, &leaf)?;
             all.add_leaf(sample, columns.as_ref(), &*services);
         }
     }
-    put_statistics(ctx, table, &all)
+    // Last: a lock that is held while leaves are waited for would keep them from being dropped.
+    match open_target(ctx, table, named, work)? {
+        Some(table) => put_statistics(ctx, &table, &all),
+        None => Ok(()),
+    }
 }
 
 /// Samples a table and stores its statistics.
-fn analyze_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<Option<Sample>> {
-    ctx.lock(table.oid, RelationLockMode::ShareUpdateExclusive)?;
-    // It may have been dropped while we waited.
-    let Some(table) = ctx.catalog().relation(table.oid).cloned() else { return Ok(None) };
+fn analyze_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<Sample> {
     let begun = ctx.services.clock_timestamp();
     let pages = match table.storage {
         Some(file) => pages_of(ctx.store.database(), file)?,
         None => 0,
     };
-    let sample = Sample::of_table(ctx, &table, pages)?;
-    put_statistics(ctx, &table, &sample)?;
+    let sample = Sample::of_table(ctx, table, pages)?;
+    put_statistics(ctx, table, &sample)?;
     accesses::analyzed(table.oid, sample.rows as f64, begun, ctx.services.clock_timestamp());
-    Ok(Some(sample))
+    Ok(sample)
 }
 
 fn put_statistics(ctx: &mut DdlContext<'_>, table: &Arc<Relation>, sample: &Sample) -> Result<()> {
