@@ -24,6 +24,8 @@ use steppe_types::{Datum, Oid};
 
 /// Attribute number by which a scan is asked for the hidden row id, as a bigint.
 pub const ROW_ID: i16 = -100;
+/// Attribute number of `ctid`.
+pub const CTID: i16 = -1;
 /// Attribute number of `tableoid`.
 pub const TABLE_OID: i16 = -6;
 

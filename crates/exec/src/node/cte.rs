@@ -43,20 +43,15 @@ impl Node for CteScanNode {
             if current.is_none_or(|cte| !cte.versions.current(cx)) {
                 crate::expr::advance_cte(cx, scan.plan, &self.plan.dependencies)?;
             }
-            // Taken out while filters run, which may read other CTEs.
-            let Some(mut cte) = cx.subplans[scan.plan].cte.take() else {
+            let Some(cte) = &cx.subplans[scan.plan].cte else {
                 return Err(Error::internal("CTE has no rows"));
             };
             if self.generation != cte.generation {
                 self.generation = cte.generation;
                 self.reader.rewind();
             }
-            let result = self.read(&mut cte.store, cx, out);
-            let exhausted = out.is_empty();
-            let finished = cte.finished;
-            cx.subplans[scan.plan].cte = Some(cte);
-            result?;
-            if !exhausted || finished {
+            let finished = self.read(scan.plan, cx, out)?;
+            if !out.is_empty() || finished {
                 return Ok(());
             }
             crate::expr::advance_cte(cx, scan.plan, &self.plan.dependencies)?;
@@ -71,18 +66,18 @@ impl Node for CteScanNode {
 }
 
 impl CteScanNode {
-    fn read(
-        &mut self,
-        store: &mut TupleStore,
-        cx: &mut ExecContext,
-        out: &mut RowBatch,
-    ) -> Result<()> {
-        self.scratch.clear();
-        while !out.is_full() && store.read_one(&mut self.reader, &mut self.scratch)? {
-            self.plan.emit_owned(cx, &mut self.scratch, out)?;
+    /// Reads what is there; true if nothing more will come. The CTE's rows are let go of for each
+    /// row: what is computed from it may read the same CTE, and bring more of them.
+    fn read(&mut self, plan: SubPlanId, cx: &mut ExecContext, out: &mut RowBatch) -> Result<bool> {
+        while !out.is_full() {
             self.scratch.clear();
+            let Some(cte) = &mut cx.subplans[plan].cte else { return Ok(false) };
+            if !cte.store.read_one(&mut self.reader, &mut self.scratch)? {
+                return Ok(cte.finished);
+            }
+            self.plan.emit_owned(cx, &mut self.scratch, out)?;
         }
-        Ok(())
+        Ok(false)
     }
 }
 

@@ -77,14 +77,15 @@ impl Planner<'_> {
         let mut needed = HashSet::new();
         query.assignments.iter().for_each(|(_, e)| collect_columns(e, &mut needed));
         recheck.iter().for_each(|e| collect_columns(e, &mut needed));
+        let of_place = of_place(target, &needed)?;
         query.returning.iter().for_each(|t| collect_columns(&t.expr, &mut needed));
         let not_from = |rte| rte == target || versions_of(query).any(|version| version == rte);
-        let mut others: Vec<ColumnId> = needed.into_iter().filter(|c| !not_from(c.0)).collect();
-        others.sort_unstable();
-
-        let mut columns = vec![(target, ROW_ID)];
         let many = self.is_in_many_tables(&query.rtes[target]);
+        let mut columns = vec![(target, ROW_ID)];
         columns.extend(many.then_some((target, TABLE_OID)));
+        let mut others: Vec<ColumnId> = needed.into_iter().filter(|c| !not_from(c.0)).collect();
+        others.extend(of_place.into_iter().filter(|c| !columns.contains(c)));
+        others.sort_unstable();
         columns.extend(&others);
         let mut layout = row_layout(target, &relation);
         layout.extend(&columns);
@@ -226,6 +227,22 @@ fn view_checks(query: &Query, target: usize, relation: &Relation) -> Result<Vec<
 
 /// Stands for a version's entry where its name means something else: nothing refers to it.
 const NO_ENTRY: usize = usize::MAX;
+
+/// The system columns that conditions and values need of the target. Where a row is no change by
+/// others changes; of what does change (xmin), the row that a change waits for would have to be
+/// asked again: 0A000.
+fn of_place(target: usize, needed: &HashSet<ColumnId>) -> Result<Vec<ColumnId>> {
+    let system = needed.iter().filter(|c| c.0 == target && c.1 < 0).copied();
+    system
+        .map(|id| match id.1 {
+            CTID | TABLE_OID => Ok(id),
+            column => {
+                let name = crate::bind::system_column(column.into()).map_or("?", |(name, _)| name);
+                Err(Error::not_supported(format!("system column \"{name}\" in UPDATE or DELETE")))
+            }
+        })
+        .collect()
+}
 
 /// The entries of RETURNING's `old` and `new`.
 fn versions_of(query: &Query) -> impl Iterator<Item = usize> + use<> {
