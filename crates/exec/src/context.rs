@@ -13,6 +13,7 @@ use std::sync::Arc;
 use steppe_catalog::Catalog;
 use steppe_sql::expr::ExecParamId;
 use steppe_storage::Usage;
+use steppe_storage::usage::IoTimes;
 use steppe_txn::RowId;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
@@ -37,6 +38,8 @@ pub struct Instrument {
     pub spill_read_bytes: u64,
     /// Bytes they wrote to spill files.
     pub spill_written_bytes: u64,
+    /// What reading and writing took, with track_io_timing.
+    pub io_times: IoTimes,
     /// Descents of the index.
     pub searches: u64,
     /// Rows of the table that an index-only scan had to look at.
@@ -93,12 +96,14 @@ pub struct LeafRun {
 pub(crate) struct Resources {
     usage: Usage,
     spill: (u64, u64),
+    io_times: IoTimes,
 }
 
 impl Resources {
     /// Until now.
     pub(crate) fn now() -> Resources {
-        Resources { usage: Usage::now(), spill: crate::spill::transferred() }
+        let (usage, spill) = (Usage::now(), crate::spill::transferred());
+        Resources { usage, spill, io_times: IoTimes::now() }
     }
 }
 
@@ -107,6 +112,7 @@ impl Instrument {
     pub(crate) fn add_used_since(&mut self, before: Resources) {
         let now = Resources::now();
         self.usage += now.usage - before.usage;
+        self.io_times += now.io_times - before.io_times;
         self.spill_read_bytes += now.spill.0 - before.spill.0;
         self.spill_written_bytes += now.spill.1 - before.spill.1;
     }

@@ -17,6 +17,7 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use steppe_storage::usage::{Io, timed};
 use steppe_types::physical::Physical;
 use steppe_types::{Datum, Error, Result, SqlState, stored};
 use steppe_vfs::{File, OpenMode, Vfs};
@@ -149,7 +150,7 @@ impl SpillFile {
             self.quota.take(self.buffer.len() as u64)?;
             let offset = self.flushed;
             self.flushed += self.buffer.len() as u64;
-            self.file.write_at(&self.buffer, offset).map_err(io_error)?;
+            timed(Io::SpillWrite, || self.file.write_at(&self.buffer, offset)).map_err(io_error)?;
             WRITTEN.with(|bytes| bytes.set(bytes.get() + self.buffer.len() as u64));
             self.buffer.clear();
         }
@@ -194,7 +195,8 @@ impl SpillReader {
         self.position = 0;
         let more = (count.max(BUFFER_BYTES) as u64).min(left) as usize;
         self.buffer.resize(unread + more, 0);
-        self.file.read_exact_at(&mut self.buffer[unread..], self.offset).map_err(io_error)?;
+        let read = || self.file.read_exact_at(&mut self.buffer[unread..], self.offset);
+        timed(Io::SpillRead, read).map_err(io_error)?;
         self.offset += more as u64;
         READ.with(|bytes| bytes.set(bytes.get() + more as u64));
         if self.buffer.len() < count {

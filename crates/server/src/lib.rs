@@ -21,6 +21,7 @@
 mod activity;
 pub mod cli;
 pub mod data_dir;
+mod io_timing;
 pub mod log;
 pub mod plan_cache;
 mod relation_size;

@@ -25,7 +25,7 @@ use crate::statements::Statements;
 use crate::stream::Accepted;
 use crate::system_views::ServerStatistics;
 use crate::workers::Workers;
-use crate::{log, startup};
+use crate::{io_timing, log, startup};
 
 /// How a server is started.
 #[derive(Clone, Debug)]
@@ -122,6 +122,7 @@ impl Running {
             starting: AtomicUsize::new(0),
             phase,
         });
+        io_timing::follow(&server.settings);
         let workers = Workers::start(max_connections)
             .map_err(|error| format!("could not start threads: {error}"))?;
         let mut running = Running {

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 
 use crate::activity::Activity;
 use crate::data_dir::DataDir;
+use crate::io_timing;
 use crate::log;
 use crate::plan_cache::PlanCache;
 use crate::services::now_micros;
@@ -98,6 +99,7 @@ impl Server {
         }
         log::set_threshold(&settings.get("log_min_messages").setting());
         self.settings.replace(settings);
+        io_timing::follow(&self.settings);
         self.configured.store(now_micros(), Ordering::Relaxed);
         true
     }

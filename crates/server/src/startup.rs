@@ -49,7 +49,10 @@ pub(crate) async fn serve(server: Arc<Server>, mut stream: Stream) {
     };
     drop(starting);
     match open_session(&server, &stream, request) {
-        Ok(session) => Box::pin(session.run(stream, input)).await,
+        Ok(session) => {
+            let timing = session.io_timing();
+            Box::pin(timing.during(session.run(stream, input))).await;
+        }
         Err(error) => refuse(&mut stream, error).await,
     }
 }

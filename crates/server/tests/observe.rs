@@ -169,3 +169,31 @@ fn a_copy_tells_how_far_it_is() {
     copier.until_ready();
     assert!(ask(&mut watcher, progress).is_empty());
 }
+
+#[test]
+fn reading_and_writing_is_timed_where_it_is_asked_for() {
+    let server = TestServer::start();
+    let (mut timed, mut other) = (server.raw(), server.raw());
+    let spilt = "explain (analyze, costs off, timing off, summary off) \
+                 select * from generate_series(1, 20000) as g order by g";
+    let fill = "create table t as select g from generate_series(1, 50000) as g; \
+                insert into t select g from generate_series(1, 50000) as g; drop table t";
+    let extended = "select extends > 0, extend_time > 0 from pg_stat_io \
+                    where backend_type = 'client backend' and object = 'relation'";
+    for raw in [&mut timed, &mut other] {
+        raw.query("set work_mem = '64kB'");
+    }
+    other.query(fill);
+    assert_eq!(ask(&mut other, extended), ["t|f"]);
+    timed.query("set track_io_timing = on");
+    let has_times = |plan: Vec<String>| plan.iter().any(|line| line.contains("I/O Timings: temp"));
+    assert!(has_times(ask(&mut timed, spilt)));
+    // The two may share a thread: each has its own.
+    assert!(!has_times(ask(&mut other, spilt)));
+    timed.query(fill);
+    timed.query(&fill.replace("50000", "200000"));
+    assert_eq!(ask(&mut timed, extended), ["t|t"]);
+    assert_eq!(ask(&mut timed, "select blk_write_time > 0 from pg_stat_database"), ["t"]);
+    timed.query("reset track_io_timing");
+    assert!(!has_times(ask(&mut timed, spilt)));
+}

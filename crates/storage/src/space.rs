@@ -121,7 +121,8 @@ impl Space {
             );
             return Err(StorageError::NoSpace(full));
         }
-        self.file.reserve(pages * PAGE_SIZE as u64)?;
+        let bytes = pages * PAGE_SIZE as u64;
+        crate::usage::timed(crate::usage::Io::Extend, || self.file.reserve(bytes))?;
         crate::usage::extended(pages - state.file_pages);
         for bitmap in bitmap_pages(state.file_pages..pages) {
             make_bitmap(bitmap)?;

@@ -13,12 +13,16 @@
 //! it on the thread that does it; who wants to know what all have done asks [`totals`]. They
 //! count for the process: a second store in it counts along.
 //!
+//! What I/O takes is measured where it is asked for: track_io_timing and track_wal_io_timing, by
+//! the session that a thread works for ([`time_io`]), or else the server's.
+//!
 //! A thread begins as a client's backend; [`work_as`] says what else it is. What it did as one
 //! kind stays with that kind.
 
 use std::cell::Cell;
 use std::ops::{AddAssign, Sub};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
@@ -120,6 +124,33 @@ counters! {
     log_segments,
     /// Their bytes.
     log_segment_bytes,
+    /// Nanoseconds that reads of pages took, as far as they were timed; so the others below.
+    read_time,
+    /// Writes of pages and of the doublewrite area.
+    write_time,
+    /// Making the data file longer.
+    extend_time,
+    /// Syncs of the data file and the doublewrite area.
+    data_sync_time,
+    /// Writes to the log's segments.
+    log_write_time,
+    /// Syncs of them.
+    log_sync_time,
+    /// Making segments.
+    log_segment_time,
+    /// Reads of temporary files.
+    spill_read_time,
+    /// Writes of them.
+    spill_write_time,
+}
+
+/// Which I/O a thread times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// Of pages: track_io_timing.
+    pub pages: bool,
+    /// Of the log: track_wal_io_timing.
+    pub log: bool,
 }
 
 /// All counters there are, by kind.
@@ -134,6 +165,84 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry { all: Vec::new(), free: 
 thread_local! {
     static CURRENT: Cell<Option<&'static Counters>> = const { Cell::new(None) };
     static LEASE: Lease = const { Lease(Cell::new(None)) };
+    static TIMING: Cell<Option<Timing>> = const { Cell::new(None) };
+}
+
+/// What threads time that work for no session: seldom written, and read where there is I/O.
+static TIMED_PAGES: AtomicBool = AtomicBool::new(false);
+static TIMED_LOG: AtomicBool = AtomicBool::new(false);
+
+/// Says which I/O threads time that are not told anything else.
+pub fn time_io_by_default(timing: Timing) {
+    TIMED_PAGES.store(timing.pages, Ordering::Relaxed);
+    TIMED_LOG.store(timing.log, Ordering::Relaxed);
+}
+
+/// Says which I/O the running thread times from now on; `None`: that of the default.
+#[inline]
+pub fn time_io(timing: Option<Timing>) {
+    TIMING.set(timing);
+}
+
+fn timing() -> Timing {
+    TIMING.get().unwrap_or_else(|| Timing {
+        pages: TIMED_PAGES.load(Ordering::Relaxed),
+        log: TIMED_LOG.load(Ordering::Relaxed),
+    })
+}
+
+/// Whether the running thread times I/O of pages.
+pub fn times_pages() -> bool {
+    timing().pages
+}
+
+/// I/O that can be timed.
+#[derive(Clone, Copy, Debug)]
+pub enum Io {
+    /// Reading a page.
+    Read,
+    /// Writing pages, to their places or to the doublewrite area.
+    Write,
+    /// Making the data file longer.
+    Extend,
+    /// Syncing the data file or the doublewrite area.
+    DataSync,
+    /// Writing to a segment of the log.
+    LogWrite,
+    /// Syncing it.
+    LogSync,
+    /// Making a segment.
+    LogSegment,
+    /// Reading a temporary file.
+    SpillRead,
+    /// Writing one.
+    SpillWrite,
+}
+
+/// Does I/O, and counts what it takes if that is asked for.
+#[inline]
+pub fn timed<T>(io: Io, work: impl FnOnce() -> T) -> T {
+    let timing = timing();
+    let is_of_log = matches!(io, Io::LogWrite | Io::LogSync | Io::LogSegment);
+    if !(if is_of_log { timing.log } else { timing.pages }) {
+        return work();
+    }
+    let begun = Instant::now();
+    let result = work();
+    let counters = current();
+    let counter = match io {
+        Io::Read => &counters.read_time,
+        Io::Write => &counters.write_time,
+        Io::Extend => &counters.extend_time,
+        Io::DataSync => &counters.data_sync_time,
+        Io::LogWrite => &counters.log_write_time,
+        Io::LogSync => &counters.log_sync_time,
+        Io::LogSegment => &counters.log_segment_time,
+        Io::SpillRead => &counters.spill_read_time,
+        Io::SpillWrite => &counters.spill_write_time,
+    };
+    add(counter, begun.elapsed().as_nanos() as u64);
+    result
 }
 
 /// Gives a thread's counters to the next thread of the kind when it ends: they are never freed,
@@ -369,6 +478,55 @@ impl AddAssign for Usage {
         self.written += other.written;
         self.log_records += other.log_records;
         self.log_bytes += other.log_bytes;
+    }
+}
+
+/// What I/O took, in nanoseconds, as far as it was timed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IoTimes {
+    /// Reading pages.
+    pub read: u64,
+    /// Writing pages, and making the data file longer.
+    pub write: u64,
+    /// Reading temporary files.
+    pub spill_read: u64,
+    /// Writing them.
+    pub spill_write: u64,
+}
+
+impl IoTimes {
+    /// All that this thread has taken so far.
+    pub fn now() -> IoTimes {
+        let counters = current();
+        let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        IoTimes {
+            read: value(&counters.read_time),
+            write: value(&counters.write_time).wrapping_add(value(&counters.extend_time)),
+            spill_read: value(&counters.spill_read_time),
+            spill_write: value(&counters.spill_write_time),
+        }
+    }
+}
+
+impl Sub for IoTimes {
+    type Output = IoTimes;
+
+    fn sub(self, before: IoTimes) -> IoTimes {
+        IoTimes {
+            read: self.read.wrapping_sub(before.read),
+            write: self.write.wrapping_sub(before.write),
+            spill_read: self.spill_read.wrapping_sub(before.spill_read),
+            spill_write: self.spill_write.wrapping_sub(before.spill_write),
+        }
+    }
+}
+
+impl AddAssign for IoTimes {
+    fn add_assign(&mut self, other: IoTimes) {
+        self.read += other.read;
+        self.write += other.write;
+        self.spill_read += other.spill_read;
+        self.spill_write += other.spill_write;
     }
 }
 

@@ -1,6 +1,9 @@
 //! A plan as a tree of labelled values: what both the text and the structured formats print.
 
+use super::milliseconds;
+use std::time::Duration;
 use steppe_storage::Usage;
+use steppe_storage::usage::{IoTimes, times_pages};
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,12 +70,18 @@ impl Node {
     }
 }
 
+fn nanos(nanoseconds: u64) -> Duration {
+    Duration::from_nanos(nanoseconds)
+}
+
 /// Pages and spill files as BUFFERS shows them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Buffers {
     pub(super) shared: Usage,
     /// Blocks of spill files read and written.
     pub(super) temp: (u64, u64),
+    /// What that took, with track_io_timing.
+    pub(super) times: IoTimes,
 }
 
 impl Buffers {
@@ -98,6 +107,36 @@ impl Buffers {
             groups.push(format!("temp{temp}"));
         }
         (!groups.is_empty()).then(|| format!("Buffers: {}", groups.join(", ")))
+    }
+
+    /// The text format's line of times; `None` if there are none.
+    pub(super) fn times_line(&self) -> Option<String> {
+        let figures = |name: &str, read: u64, write: u64| {
+            let shown = [("read", read), ("write", write)].into_iter().filter(|(_, ns)| *ns > 0);
+            let shown: String =
+                shown.map(|(what, ns)| format!(" {what}={}", milliseconds(nanos(ns)))).collect();
+            (!shown.is_empty()).then(|| format!("{name}{shown}"))
+        };
+        let IoTimes { read, write, spill_read, spill_write } = self.times;
+        let groups = [figures("shared", read, write), figures("temp", spill_read, spill_write)];
+        let groups: Vec<String> = groups.into_iter().flatten().collect();
+        (!groups.is_empty()).then(|| format!("I/O Timings: {}", groups.join(", ")))
+    }
+
+    /// The structured formats' times; none unless I/O is timed.
+    pub(super) fn times_details(&self) -> Vec<(&'static str, Value)> {
+        if !times_pages() {
+            return Vec::new();
+        }
+        let time = |ns| Value::Number(milliseconds(nanos(ns)));
+        vec![
+            ("Shared I/O Read Time", time(self.times.read)),
+            ("Shared I/O Write Time", time(self.times.write)),
+            ("Local I/O Read Time", time(0)),
+            ("Local I/O Write Time", time(0)),
+            ("Temp I/O Read Time", time(self.times.spill_read)),
+            ("Temp I/O Write Time", time(self.times.spill_write)),
+        ]
     }
 
     /// The structured formats' properties. There are no session-local buffers.

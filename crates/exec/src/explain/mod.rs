@@ -23,6 +23,7 @@ use std::time::Duration;
 use steppe_catalog::Catalog;
 use steppe_sql::plan::PlannedStmt;
 use steppe_storage::Usage;
+use steppe_storage::usage::IoTimes;
 use steppe_types::Datum;
 
 /// How the plan is written.
@@ -97,13 +98,19 @@ pub struct Surroundings {
     /// VERBOSE with compute_query_id: what pg_stat_statements knows the statement by.
     pub query_id: Option<i64>,
     /// BUFFERS: what planning did.
-    pub planning: Option<Usage>,
+    pub planning: Option<(Usage, IoTimes)>,
     /// SUMMARY: how long planning took.
     pub planning_time: Option<Duration>,
     /// SERIALIZE
     pub serialization: Option<Serialization>,
     /// SUMMARY with ANALYZE: how long the statement took.
     pub execution_time: Option<Duration>,
+}
+
+impl Surroundings {
+    fn planning_buffers(&self) -> Option<document::Buffers> {
+        self.planning.map(|(shared, times)| document::Buffers { shared, temp: (0, 0), times })
+    }
 }
 
 /// What making the rows' wire form cost.

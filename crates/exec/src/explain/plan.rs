@@ -204,12 +204,19 @@ impl<'a> Builder<'a> {
                     done.spill_read_bytes.div_ceil(BLOCK_BYTES),
                     done.spill_written_bytes.div_ceil(BLOCK_BYTES),
                 ),
+                times: done.io_times,
             });
             if let Some(line) = buffers.line() {
                 node.line(line);
             }
+            if let Some(line) = buffers.times_line() {
+                node.line(line);
+            }
             for (label, count) in buffers.details() {
                 node.detail(label, count);
+            }
+            for (label, time) in buffers.times_details() {
+                node.detail(label, time);
             }
         }
         if self.options.wal {

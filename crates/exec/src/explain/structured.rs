@@ -1,6 +1,6 @@
 //! EXPLAIN's JSON, XML and YAML formats (explain_format.c).
 
-use super::document::{Buffers, Item, Node, Value};
+use super::document::{Item, Node, Value};
 use super::{ExplainOptions, Format, Surroundings, milliseconds};
 use crate::functions::escape_json;
 use std::fmt::Write;
@@ -54,10 +54,13 @@ fn surroundings(around: &Surroundings, options: ExplainOptions, out: &mut Writer
     if let Some(id) = around.query_id {
         out.value("Query Identifier", &Value::Number(id.to_string()));
     }
-    if let Some(shared) = around.planning {
+    if let Some(buffers) = around.planning_buffers() {
         out.open("Planning", Some("Planning"), true);
-        for (label, count) in (Buffers { shared, temp: (0, 0) }).details() {
+        for (label, count) in buffers.details() {
             out.value(label, &Value::from(count));
+        }
+        for (label, time) in buffers.times_details() {
+            out.value(label, &time);
         }
         out.close("Planning", true);
     }

@@ -1,6 +1,6 @@
 //! EXPLAIN's text format.
 
-use super::document::{Buffers, Item, Node, Value};
+use super::document::{Item, Node, Value};
 use super::{Surroundings, milliseconds};
 
 /// Prints a plan and what surrounds it, without a newline at the end.
@@ -57,10 +57,12 @@ fn surroundings(around: &Surroundings, lines: &mut Vec<String>) {
     if let Some(id) = around.query_id {
         lines.push(format!("Query Identifier: {id}"));
     }
-    let buffers = around.planning.map(|shared| Buffers { shared, temp: (0, 0) });
-    if let Some(line) = buffers.and_then(|buffers| buffers.line()) {
+    if let Some(buffers) = around.planning_buffers()
+        && let Some(line) = buffers.line()
+    {
         lines.push("Planning:".to_owned());
         lines.push(format!("  {line}"));
+        lines.extend(buffers.times_line().map(|line| format!("  {line}")));
     }
     if let Some(time) = around.planning_time {
         lines.push(format!("Planning Time: {} ms", milliseconds(time)));

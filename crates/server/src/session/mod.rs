@@ -62,6 +62,7 @@ use steppe_wire::{Phase, backend};
 use tokio::task::JoinHandle;
 
 use crate::activity::{SessionCounts, Wait};
+use crate::io_timing::IoTiming;
 use crate::log;
 use crate::plan_cache::LocalPlans;
 use crate::server::{Control, Server};
@@ -91,6 +92,7 @@ pub(crate) struct Session {
     /// The answer so far.
     out: Vec<u8>,
     live: Live,
+    io_timing: IoTiming,
     names: NameSpace,
     /// The settings that `names` was resolved under.
     names_generation: u64,
@@ -160,6 +162,7 @@ impl Session {
             stream: None,
             out: Vec::new(),
             // Not yet the settings of the start-up packet.
+            io_timing: IoTiming::new(live.io_timing),
             live: Live { generation: 0, ..live },
             names,
             names_generation: 0,
@@ -189,6 +192,11 @@ impl Session {
     /// The settings.
     pub(crate) fn settings(&self) -> MutexGuard<'_, SessionSettings> {
         self.core.settings.lock()
+    }
+
+    /// What of its I/O is timed.
+    pub(crate) fn io_timing(&self) -> IoTiming {
+        self.io_timing.clone()
     }
 
     /// The process id.
@@ -628,6 +636,7 @@ impl Session {
         shared.set_lock_timeout(self.live.lock_timeout);
         self.env.work_mem_bytes = self.live.work_mem_bytes;
         self.env.temp.set_limit(self.live.temp_file_limit);
+        self.io_timing.set(self.live.io_timing);
         self.control.activity.set_application_name(&self.live.application_name);
         // The names are resolved again, and with them the I/O context is made anew.
         self.names_generation = 0;

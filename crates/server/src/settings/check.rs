@@ -11,13 +11,11 @@ use super::value::{Value, invalid_value};
 const REFUSED: &[(&str, &str)] = &[
     ("standard_conforming_strings", "off"),
     ("transform_null_equals", "on"),
-    // Planning and reading are not timed, and counts do not outlive the server.
+    // Planning is not timed, and counts do not outlive the server.
     ("pg_stat_statements.save", "on"),
     ("pg_stat_statements.track", "all"),
     ("pg_stat_statements.track_planning", "on"),
     ("track_cost_delay_timing", "on"),
-    ("track_io_timing", "on"),
-    ("track_wal_io_timing", "on"),
 ];
 
 /// Reads a value and brings it into the form that SHOW prints. `current` is the

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steppe_sql::planner::{ConstraintExclusion, PlannerSettings};
+use steppe_storage::usage::Timing;
 use steppe_types::datetime::{DateTimeConfig, IntervalStyle, TimeZone};
 use steppe_types::error::Severity;
 use steppe_types::io::{ByteaOutput, IoContext};
@@ -130,6 +131,8 @@ pub struct Live {
     pub io: Arc<IoContext>,
     /// What plans depend on; the search path's OIDs are filled in by the session.
     pub planner: PlannerSettings,
+    /// track_io_timing and track_wal_io_timing
+    pub io_timing: Timing,
     /// A hash of everything that a cached plan depends on.
     pub fingerprint: u64,
 }
@@ -175,6 +178,10 @@ impl Live {
             search_path: search_path.into(),
             io: Arc::new(io),
             planner,
+            io_timing: Timing {
+                pages: reader.bool("track_io_timing"),
+                log: reader.bool("track_wal_io_timing"),
+            },
             fingerprint: 0,
         };
         live.fingerprint = live.fingerprint();

@@ -11,7 +11,7 @@ use steppe_exec::accesses::{Accesses, forget_maintenance, sum, totals};
 use steppe_storage::usage::Totals;
 use steppe_types::{Datum, Oid, Result, SqlState};
 
-use super::io::by_clients;
+use super::io::{by_clients, nanoseconds};
 use crate::activity::Activity;
 use crate::services::{Core, now_micros};
 
@@ -160,7 +160,7 @@ impl DatabaseStatistics {
     }
 }
 
-/// The rows of pg_stat_database. Times of I/O are not taken, spill files not counted.
+/// The rows of pg_stat_database. Times are of I/O that was timed; spill files are not counted.
 pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
     let statistics = &core.server.statistics.database;
     let sessions = statistics.all_sessions(core).since(&statistics.reset.lock().sessions);
@@ -188,8 +188,8 @@ pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
         ("tup_deleted", count(tuples.deleted)),
         ("conflicts", Datum::Int8(0)),
         ("deadlocks", count(sessions.deadlocks)),
-        ("blk_read_time", Datum::Float8(0.0)),
-        ("blk_write_time", Datum::Float8(0.0)),
+        ("blk_read_time", nanoseconds(pages.read_time)),
+        ("blk_write_time", nanoseconds(pages.write_time + pages.extend_time)),
         ("session_time", milliseconds(sessions.session_time)),
         ("active_time", milliseconds(sessions.active)),
         ("idle_in_transaction_time", milliseconds(sessions.idle_in_transaction)),

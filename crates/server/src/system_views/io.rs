@@ -174,6 +174,11 @@ fn milliseconds(time: Duration) -> Datum {
     Datum::Float8(time.as_secs_f64() * 1e3)
 }
 
+/// Nanoseconds, as milliseconds.
+pub(super) fn nanoseconds(time: u64) -> Datum {
+    milliseconds(Duration::from_nanos(time))
+}
+
 /// The log is not archived.
 fn archiver(core: &Core, builder: &mut RowsBuilder) {
     builder.row([
@@ -263,7 +268,8 @@ fn backend_type(worker: Worker) -> &'static str {
 }
 
 /// Pages and the log, by who did it. There is one way to use the buffer pool, so that there is
-/// one context of relations; times are not taken (track_io_timing is off).
+/// one context of relations. Times are those of I/O that was timed (track_io_timing,
+/// track_wal_io_timing).
 fn io(core: &Core, builder: &mut RowsBuilder) {
     let since = core.server.statistics.resets.lock().io;
     for ((worker, now), before) in Worker::ALL.iter().zip(all_totals()).zip(since.counters) {
@@ -282,26 +288,25 @@ fn relation_row(worker: Worker, done: Totals, reset: Datum, builder: &mut RowsBu
     // What only those do who use pages themselves.
     let reads_pages = matches!(worker, Worker::ClientBackend | Worker::Startup);
     let by_users = |value: Datum| if reads_pages { value } else { Datum::Null };
-    let time = || Datum::Float8(0.0);
     builder.row([
         ("backend_type", Datum::text(backend_type(worker))),
         ("object", Datum::text("relation")),
         ("context", Datum::text("normal")),
         ("reads", by_users(count(done.read))),
         ("read_bytes", by_users(pages(done.read))),
-        ("read_time", by_users(time())),
+        ("read_time", by_users(nanoseconds(done.read_time))),
         ("writes", count(done.written)),
         ("write_bytes", pages(done.written)),
-        ("write_time", time()),
+        ("write_time", nanoseconds(done.write_time)),
         ("writebacks", Datum::Int8(0)),
-        ("writeback_time", time()),
+        ("writeback_time", Datum::Float8(0.0)),
         ("extends", by_users(count(done.extended))),
         ("extend_bytes", by_users(pages(done.extended_pages))),
-        ("extend_time", by_users(time())),
+        ("extend_time", by_users(nanoseconds(done.extend_time))),
         ("hits", by_users(count(done.hit))),
         ("evictions", by_users(count(done.evicted))),
         ("fsyncs", count(done.data_syncs)),
-        ("fsync_time", time()),
+        ("fsync_time", nanoseconds(done.data_sync_time)),
         ("stats_reset", reset),
     ]);
 }
@@ -312,16 +317,18 @@ fn log_rows(worker: Worker, done: Totals, reset: Datum, builder: &mut RowsBuilde
         ("init", done.log_segments, done.log_segment_bytes, done.log_segments),
         ("normal", done.log_writes, done.log_bytes_written, done.log_syncs),
     ];
-    for (context, writes, written, syncs) in kinds {
+    // A segment's making is timed as a whole.
+    let times = [(done.log_segment_time, 0), (done.log_write_time, done.log_sync_time)];
+    for ((context, writes, written, syncs), (write, sync)) in kinds.into_iter().zip(times) {
         builder.row([
             ("backend_type", Datum::text(backend_type(worker))),
             ("object", Datum::text("wal")),
             ("context", Datum::text(context)),
             ("writes", count(writes)),
             ("write_bytes", bytes(written)),
-            ("write_time", Datum::Float8(0.0)),
+            ("write_time", nanoseconds(write)),
             ("fsyncs", count(syncs)),
-            ("fsync_time", Datum::Float8(0.0)),
+            ("fsync_time", nanoseconds(sync)),
             ("stats_reset", reset.clone()),
         ]);
     }

@@ -291,7 +291,8 @@ impl Pool {
         let id = guard.id;
         // Verified before it is where readers look.
         let mut buffer = ScratchPage::new();
-        let read = self.file.read_at(buffer.bytes_mut(), id.0 * PAGE_SIZE as u64)?;
+        let place = id.0 * PAGE_SIZE as u64;
+        let read = usage::timed(usage::Io::Read, || self.file.read_at(buffer.bytes_mut(), place))?;
         // A file that ends before the page reads as zeros.
         buffer.bytes_mut()[read..].fill(0);
         self.counters.read.fetch_add(1, Ordering::Relaxed);

@@ -30,6 +30,7 @@ use crate::error::{Result, StorageError};
 use crate::options::FatalCallback;
 use crate::page;
 use crate::types::{PAGE_SIZE, PageId};
+use crate::usage::{self, Io};
 use crate::wal::{Lsn, Wal};
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -129,8 +130,8 @@ impl WriteBack {
     }
 
     fn sync_locked(&self, batch: &mut Batch) -> Result<()> {
-        self.fatal_unless_ok(self.data.sync_data())?;
-        crate::usage::data_synced();
+        self.fatal_unless_ok(usage::timed(Io::DataSync, || self.data.sync_data()))?;
+        usage::data_synced();
         batch.unsynced = [false; AREAS];
         Ok(())
     }
@@ -153,9 +154,9 @@ impl WriteBack {
         }
         let offset = area as u64 * AREA_BYTES;
         let copies = PageBuf::all_bytes(&batch.pages[..=count]);
-        self.fatal_unless_ok(self.double.write_at(copies, offset))?;
-        self.fatal_unless_ok(self.double.sync_data())?;
-        crate::usage::data_synced();
+        self.fatal_unless_ok(usage::timed(Io::Write, || self.double.write_at(copies, offset)))?;
+        self.fatal_unless_ok(usage::timed(Io::DataSync, || self.double.sync_data()))?;
+        usage::data_synced();
         batch.unsynced[area] = true;
         batch.sequence += 1;
         let mut pages = &batch.pages[1..=count];
@@ -163,11 +164,12 @@ impl WriteBack {
         for run in batch.members.chunk_by(|(a, _), (b, _)| a.0 + 1 == b.0) {
             let (these, rest) = pages.split_at(run.len());
             let place = run[0].0.0 * PAGE_SIZE as u64;
-            self.fatal_unless_ok(self.data.write_at(PageBuf::all_bytes(these), place))?;
+            let bytes = PageBuf::all_bytes(these);
+            self.fatal_unless_ok(usage::timed(Io::Write, || self.data.write_at(bytes, place)))?;
             pages = rest;
         }
         self.pages_written.fetch_add(count as u64, Ordering::Relaxed);
-        crate::usage::written(count);
+        usage::written(count);
         Ok(())
     }
 }

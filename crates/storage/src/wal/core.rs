@@ -27,6 +27,7 @@ use super::segment::{BLOCK_BYTES, BLOCK_SIZE, Segments};
 use super::space::SpaceMaker;
 use super::waiters::{Waiters, thread_waker};
 use super::{Lsn, WalError, WalOptions};
+use crate::usage::{Io, timed};
 
 /// Writes up to this size are gathered into one buffer and written at once.
 const GATHER_LIMIT: u64 = 64 * 1024;
@@ -283,7 +284,8 @@ impl Core {
         self.counters.writes.fetch_add(1, Ordering::Relaxed);
         self.counters.bytes_written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         crate::usage::log_written(bytes.len());
-        file.write_at(bytes, self.segments.layout().offset_of(Lsn(lsn)))
+        let place = self.segments.layout().offset_of(Lsn(lsn));
+        timed(Io::LogWrite, || file.write_at(bytes, place))
     }
 
     /// Everything before this is in the files, though perhaps not durable.
@@ -445,7 +447,7 @@ impl Core {
         for (_, file) in &dirty {
             self.counters.syncs.fetch_add(1, Ordering::Relaxed);
             crate::usage::log_synced();
-            file.sync_data().map_err(|e| self.fail(&e))?;
+            timed(Io::LogSync, || file.sync_data()).map_err(|e| self.fail(&e))?;
         }
         if !dirty.is_empty() && written.saturating_sub(before.0) <= SHORT_WRITE {
             self.note_flush(start.elapsed());

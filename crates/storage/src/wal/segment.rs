@@ -28,6 +28,7 @@ use parking_lot::Mutex;
 use steppe_vfs::{AlignedBuffer, DIRECT_ALIGNMENT, ErrorKind, File, OpenMode, Vfs};
 
 use super::{Lsn, WalError};
+use crate::usage::{Io, timed};
 
 /// Where the log's bytes start in a segment file; also the unit of writes.
 pub(super) const BLOCK_SIZE: u64 = 4096;
@@ -346,10 +347,12 @@ impl Segments {
     }
 
     fn write_new(&self, path: &Path, segment: u64) -> Result<(), WalError> {
-        let file = self.vfs.open(path, OpenMode::TRUNCATE.direct())?;
-        self.write_header(&*file, segment)?;
-        file.allocate(self.layout.file_size())?;
-        file.sync_all()?;
+        timed(Io::LogSegment, || {
+            let file = self.vfs.open(path, OpenMode::TRUNCATE.direct())?;
+            self.write_header(&*file, segment)?;
+            file.allocate(self.layout.file_size())?;
+            Ok::<_, WalError>(file.sync_all()?)
+        })?;
         crate::usage::log_segment_made(self.layout.file_size());
         Ok(())
     }
