@@ -4,6 +4,7 @@
 //! [`ExecEnv`] for each execution, whose [`SessionServices`] answer the functions
 //! that look outside (nextval, current_setting, advisory locks …).
 
+use crate::progress::Progress;
 use crate::spi::{DdlFn, FunctionDdl, FunctionFrame};
 use crate::spill::TempSpace;
 use crate::statement::CompiledStmt;
@@ -68,6 +69,11 @@ pub trait SessionServices: Send + Sync {
     /// Waits for a lock in place, letting other sessions of the worker go on.
     fn block_on(&self, wait: LockWait) -> Result<()> {
         wait.wait_blocking()
+    }
+
+    /// A command begins whose progress is shown as long as the answer lives.
+    fn begin_progress(&self, progress: Progress) -> Arc<Progress> {
+        Arc::new(progress)
     }
 
     /// Does what may take long, letting other sessions of the worker go on.

@@ -35,6 +35,7 @@ mod modify;
 mod node;
 mod partition;
 mod point;
+pub mod progress;
 mod sorter;
 mod spi;
 mod spill;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use steppe_exec::progress::Progress;
 use steppe_types::Oid;
 use steppe_wire::TransactionStatus;
 
@@ -89,6 +90,8 @@ pub(crate) struct Activity {
     application_name: Mutex<String>,
     /// A COPY, as long as it is under way.
     copy: Mutex<Weak<CopyProgress>>,
+    /// Another long command, likewise.
+    progress: Mutex<Weak<Progress>>,
 }
 
 impl Activity {
@@ -164,7 +167,18 @@ impl Activity {
         progress
     }
 
+    /// A command begins, and goes on as long as the answer lives.
+    pub(crate) fn begin_progress(&self, progress: Progress) -> Arc<Progress> {
+        let progress = Arc::new(progress);
+        *self.progress.lock() = Arc::downgrade(&progress);
+        progress
+    }
+
     // ----- for anybody -----
+
+    pub(crate) fn progress(&self) -> Option<Arc<Progress>> {
+        self.progress.lock().upgrade()
+    }
 
     pub(crate) fn copy(&self) -> Option<Arc<CopyProgress>> {
         self.copy.lock().upgrade()

@@ -13,6 +13,7 @@ use steppe_catalog::{
     BOOTSTRAP_SUPERUSER, Catalog, CatalogChanges, OnCommit, PG_CATALOG, RelKind, Relation,
     TEMPORARY_SCHEMA,
 };
+use steppe_exec::progress::Progress;
 use steppe_exec::{
     AdvisoryKey, AdvisoryMode, CompiledStmt, DdlFn, FunctionDdl, FunctionFrame, SessionServices,
     TempSpace,
@@ -275,6 +276,10 @@ impl SessionServices for Core {
     fn check_interrupts(&self) -> Result<()> {
         workers::hand_over_if_long();
         self.handle.check_interrupts()
+    }
+
+    fn begin_progress(&self, progress: Progress) -> Arc<Progress> {
+        self.control.activity.begin_progress(progress)
     }
 
     fn block_on(&self, wait: LockWait) -> Result<()> {

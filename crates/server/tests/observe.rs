@@ -197,3 +197,51 @@ fn reading_and_writing_is_timed_where_it_is_asked_for() {
     timed.query("reset track_io_timing");
     assert!(!has_times(ask(&mut timed, spilt)));
 }
+
+/// Each of the commands is seen at work, in a phase of its own, and no more when it is done.
+#[test]
+fn long_commands_tell_how_far_they_are() {
+    let server = TestServer::start();
+    let (mut worker, mut watcher) = (server.raw(), server.raw());
+    worker.query(
+        "create table t (a int, b text); \
+         insert into t select g, repeat('x', 100) from generate_series(1, 100000) as g; \
+         create index t_a on t (a)",
+    );
+    let commands = [
+        (
+            "create index t_b on t (b, a)",
+            "create_index",
+            "blocks_done <= blocks_total",
+            "building index: ",
+        ),
+        ("reindex index t_a", "create_index", "tuples_done <= tuples_total", "building index: "),
+        ("analyze t", "analyze", "sample_blks_scanned > 0", ""),
+        ("vacuum t", "vacuum", "heap_blks_scanned <= heap_blks_total", "vacuuming "),
+    ];
+    for (command, view, truth, phase) in commands {
+        let view = format!("pg_stat_progress_{view}");
+        let seen = format!(
+            "select relid::regclass, datname, {truth} from {view} where phase like '{phase}%'"
+        );
+        let patience = Instant::now() + Duration::from_secs(30);
+        let mut done = false;
+        // A round may be too short to be seen.
+        while !done {
+            assert!(Instant::now() < patience, "{command} is not seen");
+            worker.send(&query(command));
+            for _ in 0..20 {
+                let found = ask(&mut watcher, &seen);
+                if found.iter().any(|row| row == "t|postgres|t") {
+                    done = true;
+                    break;
+                }
+            }
+            worker.until_ready();
+            if command.starts_with("create") {
+                worker.query("drop index t_b");
+            }
+        }
+        assert_eq!(ask(&mut watcher, &format!("select count(*) from {view}")), ["0"]);
+    }
+}

@@ -176,7 +176,7 @@ impl RowsBuilder {
     }
 
     /// Adds a row.
-    pub fn row<const N: usize>(&mut self, fields: [(&'static str, Datum); N]) {
+    pub fn row(&mut self, fields: impl IntoIterator<Item = (&'static str, Datum)>) {
         let mut row = self.template.clone();
         for (i, (name, value)) in fields.into_iter().enumerate() {
             match self.position(i, name) {

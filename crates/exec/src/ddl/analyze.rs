@@ -10,6 +10,7 @@ use super::{DdlContext, partition};
 use crate::access::TableAccess;
 use crate::accesses;
 use crate::partition::ColumnMap;
+use crate::progress::{Phase, Progress, Utility};
 use std::collections::HashMap;
 use std::sync::Arc;
 use steppe_catalog::{ColumnStatistics, RelKind, Relation, Statistics};
@@ -189,16 +190,27 @@ fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
     let database = ctx.store.database();
     let services = Arc::clone(&ctx.services);
     let check = &mut || services.check_interrupts();
+    let progress = services.begin_progress(Progress::new(Utility::Vacuum, table.oid));
+    progress.enter(Phase::VacuumingIndexes);
+    progress.indexes.begin(table.indexes.len() as u64);
     for index in catalog.indexes_of(table) {
         let unique = index.index.as_ref().is_some_and(|info| info.unique);
         if let Some(storage) = index.storage {
             let store = IndexStore::open(database, storage, unique);
             database.sweep_index(&store, check)?;
         }
+        progress.indexes.advance(1);
     }
     let access = TableAccess::open(database, table)?;
     let Some(rows) = access.rows() else { return Ok(()) };
-    database.sweep_rows(rows, check)?;
+    progress.enter(Phase::VacuumingHeap);
+    progress.pages.begin(pages_of_table(database, table)?);
+    let count = &mut || {
+        progress.pages.advance(1);
+        services.check_interrupts()
+    };
+    database.sweep_rows(rows, count)?;
+    progress.enter(Phase::FinalCleanup);
     if let Some(values) = access.values() {
         let references = &mut |row: &[u8], out: &mut Vec<_>| access.references(row, out);
         database.sweep_values(rows, values, references, check)?;
@@ -235,10 +247,7 @@ fn analyze_target(ctx: &mut DdlContext<'_>, target: &WorkTarget, work: Work) -> 
 /// Samples a table and stores its statistics.
 fn analyze_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<Sample> {
     let begun = ctx.services.clock_timestamp();
-    let pages = match table.storage {
-        Some(file) => pages_of(ctx.store.database(), file)?,
-        None => 0,
-    };
+    let pages = pages_of_table(ctx.store.database(), table)?;
     let sample = Sample::of_table(ctx, table, pages)?;
     put_statistics(ctx, table, &sample)?;
     accesses::analyzed(table.oid, sample.rows as f64, begun, ctx.services.clock_timestamp());
@@ -246,6 +255,10 @@ fn analyze_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<Samp
 }
 
 fn put_statistics(ctx: &mut DdlContext<'_>, table: &Arc<Relation>, sample: &Sample) -> Result<()> {
+    let progress = ctx.services.begin_progress(Progress::new(Utility::Analyze, table.oid));
+    progress.enter(Phase::ComputingStatistics);
+    progress.pages.begin(sample.pages);
+    progress.pages.advance(sample.pages);
     let Sample { rows, pages, sampled } = sample;
     let columns = (0..table.columns.len())
         .map(|i| match table.columns[i].dropped {
@@ -352,6 +365,11 @@ fn correlation(values: &[&Datum]) -> f64 {
     let sum_xy: f64 = order.iter().enumerate().map(|(rank, at)| rank as f64 * *at as f64).sum();
     let (sum_x, sum_x2) = (n * (n - 1.0) / 2.0, n * (n - 1.0) * (2.0 * n - 1.0) / 6.0);
     (n * sum_xy - sum_x * sum_x) / (n * sum_x2 - sum_x * sum_x)
+}
+
+/// Pages of a table's tree; none if it stores nothing.
+pub(super) fn pages_of_table(database: &Database, table: &Relation) -> Result<u64> {
+    table.storage.map_or(Ok(0), |file| pages_of(database, file))
 }
 
 fn pages_of(database: &Database, file: RelFileNumber) -> Result<u64> {

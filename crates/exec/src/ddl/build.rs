@@ -9,11 +9,12 @@
 //! written to the tree before all rows have been read.
 
 use super::DdlContext;
-use super::scan::scan_rows;
+use super::scan::scan_pages;
 use crate::access::{IndexAccess, TableAccess};
 use crate::env::FnContext;
 use crate::expr::{Compiler, Row};
 use crate::modify::shown_key;
+use crate::progress::{Phase, Progress, Utility};
 use crate::sorter::{SortColumn, Sorter};
 use std::sync::Arc;
 use steppe_catalog::{IndexInfo, Relation};
@@ -31,6 +32,16 @@ pub(crate) fn build(
     table: &Relation,
     index: &mut Relation,
 ) -> Result<()> {
+    build_for(ctx, table, index, "CREATE INDEX")
+}
+
+/// As [`build`], for a command that pg_stat_progress_create_index calls so.
+pub(super) fn build_for(
+    ctx: &mut DdlContext<'_>,
+    table: &Relation,
+    index: &mut Relation,
+    command: &'static str,
+) -> Result<()> {
     let unique = index.index.as_ref().is_some_and(|i| i.unique);
     let store = IndexStore::create(ctx.txn, unique)?;
     index.storage = Some(store.file());
@@ -45,14 +56,23 @@ pub(crate) fn build(
     let mut compiler = Compiler::new(&stmt, FnContext::pure(catalog));
     let access = IndexAccess::open(&database, &table, &Arc::new(index.clone()), &mut compiler)?;
     let mut sorter = sorter(ctx);
-    scan_rows(ctx, &rows, &mut |id, values| {
+    let utility = Utility::BuildIndex { index: index.oid, command };
+    let progress = ctx.services.begin_progress(Progress::new(utility, table.oid));
+    progress.enter(Phase::ScanningTable);
+    progress.pages.begin(super::analyze::pages_of_table(&database, &table)?);
+    let mut entries = 0;
+    scan_pages(ctx, &rows, &mut || progress.pages.advance(1), &mut |id, values| {
         let mut key = Vec::new();
         let Some(has_null) = access.key_of(values, &mut key)? else { return Ok(()) };
         let entry = [Datum::Bytea(key.into()), Datum::Bool(has_null), Datum::Int8(id.0 as i64)];
+        entries += 1;
         sorter.push(Row::of(&entry))
     })?;
+    progress.enter(Phase::SortingTuples);
+    progress.entries.begin(entries);
     sorter.finish()?;
-    insert_sorted(ctx, &rows, &access, &mut sorter)
+    progress.enter(Phase::LoadingTuples);
+    insert_sorted(ctx, &rows, &access, &mut sorter, &progress)
 }
 
 /// Whether the table never had a row, and the index has no expression that might be refused.
@@ -87,6 +107,7 @@ fn insert_sorted(
     table: &TableAccess,
     index: &IndexAccess,
     sorter: &mut Sorter,
+    progress: &Progress,
 ) -> Result<()> {
     let mut values: Vec<Datum> = Vec::with_capacity(BATCH_ENTRIES * SORTED_COLUMNS);
     loop {
@@ -101,7 +122,7 @@ fn insert_sorted(
         let entries = values.chunks(SORTED_COLUMNS).map(entry).collect::<Result<Vec<_>>>()?;
         let done = index.store.insert_batch(ctx.txn, &entries)?;
         match done.stopped {
-            IndexInsert::Done => {}
+            IndexInsert::Done => progress.entries.advance(entries.len() as u64),
             IndexInsert::Duplicate(_) => {
                 let row = entries[done.consumed].row;
                 return Err(not_unique(ctx, table, index, row)?);

@@ -1,6 +1,6 @@
 //! CREATE INDEX and REINDEX (indexcmds.c).
 
-use super::build::build;
+use super::build::{build, build_for};
 use super::inherit::{Inheritor, inheritors};
 use super::{DdlContext, partition, truncate_name};
 use std::sync::Arc;
@@ -465,7 +465,7 @@ pub(crate) fn rebuild(ctx: &mut DdlContext<'_>, oid: Oid) -> Result<()> {
         .ok_or_else(|| Error::internal("index without a table"))?;
     let old = super::files_of(index);
     let mut index = (**index).clone();
-    build(ctx, table, &mut index)?;
+    build_for(ctx, table, &mut index, "REINDEX")?;
     ctx.txn.drop_files_at_commit(&old);
     ctx.put(index)
 }

@@ -1,10 +1,11 @@
 //! Samples of tables' rows, for ANALYZE.
 
 use super::DdlContext;
-use super::scan::scan_rows;
+use super::scan::scan_pages;
 use crate::access::TableAccess;
 use crate::env::SessionServices;
 use crate::partition::ColumnMap;
+use crate::progress::{Phase, Progress, Utility};
 use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_types::{Datum, Result};
@@ -30,7 +31,10 @@ impl Sample {
         let access = TableAccess::open(ctx.store.database(), table)?;
         let services = ctx.services.clone();
         let (mut count, mut sample) = (0u64, Vec::<(u64, Vec<Datum>)>::new());
-        scan_rows(ctx, &access, &mut |_, values| {
+        let progress = services.begin_progress(Progress::new(Utility::Analyze, table.oid));
+        progress.enter(Phase::AcquiringSampleRows);
+        progress.pages.begin(pages);
+        scan_pages(ctx, &access, &mut || progress.pages.advance(1), &mut |_, values| {
             count += 1;
             if sample.len() < SAMPLE_ROWS {
                 sample.push((count, values.to_vec()));

@@ -19,6 +19,16 @@ pub(crate) fn scan_rows(
     table: &TableAccess,
     f: &mut dyn FnMut(RowId, &[Datum]) -> Result<()>,
 ) -> Result<()> {
+    scan_pages(ctx, table, &mut || {}, f)
+}
+
+/// As [`scan_rows`], with `page` called after each page.
+pub(crate) fn scan_pages(
+    ctx: &mut DdlContext<'_>,
+    table: &TableAccess,
+    page: &mut dyn FnMut(),
+    f: &mut dyn FnMut(RowId, &[Datum]) -> Result<()>,
+) -> Result<()> {
     let Some(rows) = table.rows() else { return Ok(()) };
     if rows.tree()?.is_none() {
         return Ok(());
@@ -34,6 +44,7 @@ pub(crate) fn scan_rows(
             table.decode_all(row, &mut values)?;
             f(id, &values)
         })?;
+        page();
         if !more {
             return Ok(());
         }

@@ -1,8 +1,6 @@
 //! pg_stat_activity: who is connected and what they do, and the threads that work for all;
 //! pg_stat_progress_copy.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
 use steppe_storage::usage::{Worker, is_at_work};
@@ -117,28 +115,5 @@ pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
             ("backend_type", Datum::text(kind)),
         ]);
     }
-    builder.finish()
-}
-
-/// The rows of pg_stat_progress_copy. Data come from the client and go there.
-pub(super) fn copies(core: &Core) -> Result<Vec<Vec<Datum>>> {
-    let mut builder = RowsBuilder::new("pg_stat_progress_copy")?;
-    core.server.backends.for_each(|pid, backend| {
-        let Some(copy) = backend.control.activity.copy() else { return };
-        let count = |of: &AtomicU64| Datum::Int8(of.load(Ordering::Relaxed) as i64);
-        builder.row([
-            ("pid", Datum::Int4(pid)),
-            ("datid", Datum::Oid(POSTGRES_DATABASE)),
-            ("datname", Datum::Text(backend.database.clone())),
-            ("relid", Datum::Oid(copy.relation)),
-            ("command", Datum::text(if copy.is_from { "COPY FROM" } else { "COPY TO" })),
-            ("type", Datum::text("PIPE")),
-            ("bytes_processed", count(&copy.bytes)),
-            ("bytes_total", Datum::Int8(0)),
-            ("tuples_processed", count(&copy.rows)),
-            ("tuples_excluded", Datum::Int8(0)),
-            ("tuples_skipped", Datum::Int8(0)),
-        ]);
-    });
     builder.finish()
 }

@@ -5,6 +5,7 @@ mod activity;
 mod database;
 mod io;
 mod locks;
+mod progress;
 pub(crate) mod session;
 mod statements;
 mod statistics;
@@ -103,7 +104,10 @@ impl SessionView for Core {
     fn rows(&self, relation: &str) -> Result<Option<Vec<Vec<Datum>>>> {
         match relation {
             "pg_stat_activity" => activity::rows(self).map(Some),
-            "pg_stat_progress_copy" => activity::copies(self).map(Some),
+            "pg_stat_progress_copy" => progress::copies(self).map(Some),
+            "pg_stat_progress_vacuum" => progress::rows(self, relation).map(Some),
+            "pg_stat_progress_analyze" => progress::rows(self, relation).map(Some),
+            "pg_stat_progress_create_index" => progress::rows(self, relation).map(Some),
             "pg_locks" => locks::rows(self).map(Some),
             "pg_prepared_xacts" => two_phase::rows(&self.server).map(Some),
             "pg_cursors" => session::cursors(&self.named.lock()).map(Some),

@@ -1,0 +1,145 @@
+//! How far a long utility command is, for pg_stat_progress_vacuum and its kin.
+//!
+//! The command's thread alone writes; who looks reads the numbers one after the other.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use steppe_types::Oid;
+
+/// What is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Utility {
+    /// VACUUM of a table.
+    Vacuum,
+    /// ANALYZE of a table.
+    Analyze,
+    /// An index is filled.
+    BuildIndex {
+        /// The index.
+        index: Oid,
+        /// `CREATE INDEX` or `REINDEX`.
+        command: &'static str,
+    },
+}
+
+/// PostgreSQL's phases, as they apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Of all of them.
+    Initializing,
+    /// VACUUM sweeps an index.
+    VacuumingIndexes,
+    /// It sweeps rows.
+    VacuumingHeap,
+    /// It sweeps out-of-line values.
+    FinalCleanup,
+    /// ANALYZE reads rows.
+    AcquiringSampleRows,
+    /// It makes statistics of them.
+    ComputingStatistics,
+    /// An index's table is read.
+    ScanningTable,
+    /// Its entries are sorted.
+    SortingTuples,
+    /// They are put into the tree.
+    LoadingTuples,
+}
+
+impl Phase {
+    const ALL: [Phase; 9] = [
+        Phase::Initializing,
+        Phase::VacuumingIndexes,
+        Phase::VacuumingHeap,
+        Phase::FinalCleanup,
+        Phase::AcquiringSampleRows,
+        Phase::ComputingStatistics,
+        Phase::ScanningTable,
+        Phase::SortingTuples,
+        Phase::LoadingTuples,
+    ];
+
+    /// As the views show it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Phase::Initializing => "initializing",
+            Phase::VacuumingIndexes => "vacuuming indexes",
+            Phase::VacuumingHeap => "vacuuming heap",
+            Phase::FinalCleanup => "performing final cleanup",
+            Phase::AcquiringSampleRows => "acquiring sample rows",
+            Phase::ComputingStatistics => "computing statistics",
+            Phase::ScanningTable => "building index: scanning table",
+            Phase::SortingTuples => "building index: sorting live tuples",
+            Phase::LoadingTuples => "building index: loading tuples in tree",
+        }
+    }
+}
+
+/// A number that grows, and where it will end.
+#[derive(Debug, Default)]
+pub struct Course {
+    total: AtomicU64,
+    done: AtomicU64,
+}
+
+impl Course {
+    /// There is so much to do.
+    pub(crate) fn begin(&self, total: u64) {
+        self.total.store(total, Ordering::Relaxed);
+        self.done.store(0, Ordering::Relaxed);
+    }
+
+    /// So much more is done.
+    pub(crate) fn advance(&self, more: u64) {
+        self.done.store(self.done() + more, Ordering::Relaxed);
+    }
+
+    /// How much there is to do; 0 as long as that is not known.
+    pub fn total(&self) -> u64 {
+        self.total.load(Ordering::Relaxed)
+    }
+
+    /// How much is done.
+    pub fn done(&self) -> u64 {
+        self.done.load(Ordering::Relaxed)
+    }
+}
+
+/// A command's progress.
+#[derive(Debug)]
+pub struct Progress {
+    /// What it is.
+    pub utility: Utility,
+    /// The table.
+    pub relation: Oid,
+    phase: AtomicU8,
+    /// Pages of the table.
+    pub pages: Course,
+    /// Entries of the index that is filled.
+    pub entries: Course,
+    /// Indexes of the table.
+    pub indexes: Course,
+}
+
+impl Progress {
+    /// It begins.
+    pub(crate) fn new(utility: Utility, relation: Oid) -> Progress {
+        Progress {
+            utility,
+            relation,
+            phase: AtomicU8::new(Phase::Initializing as u8),
+            pages: Course::default(),
+            entries: Course::default(),
+            indexes: Course::default(),
+        }
+    }
+
+    /// It comes to another phase.
+    pub(crate) fn enter(&self, phase: Phase) {
+        self.phase.store(phase as u8, Ordering::Relaxed);
+    }
+
+    /// Where it is.
+    pub fn phase(&self) -> Phase {
+        Phase::ALL[usize::from(self.phase.load(Ordering::Relaxed))]
+    }
+}
