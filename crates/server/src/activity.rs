@@ -65,9 +65,21 @@ pub(crate) struct CopyProgress {
     /// The table; 0: a query.
     pub relation: Oid,
     pub is_from: bool,
+    /// A file on the server.
+    pub is_file: AtomicBool,
+    /// The size of the file that is read.
+    pub bytes_total: AtomicU64,
     /// Of the data, less what the protocol adds.
     pub bytes: AtomicU64,
     pub rows: AtomicU64,
+}
+
+impl CopyProgress {
+    /// It is of a file, `bytes` long if it is read.
+    pub(crate) fn begin_file(&self, bytes: u64) {
+        self.bytes_total.store(bytes, Ordering::Relaxed);
+        self.is_file.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A session's doings.
@@ -162,7 +174,9 @@ impl Activity {
     /// A COPY begins, and goes on as long as the answer lives.
     pub(crate) fn begin_copy(&self, relation: Oid, is_from: bool) -> Arc<CopyProgress> {
         let (bytes, rows) = (AtomicU64::new(0), AtomicU64::new(0));
-        let progress = Arc::new(CopyProgress { relation, is_from, bytes, rows });
+        let (is_file, bytes_total) = (AtomicBool::new(false), AtomicU64::new(0));
+        let progress =
+            Arc::new(CopyProgress { relation, is_from, is_file, bytes_total, bytes, rows });
         *self.copy.lock() = Arc::downgrade(&progress);
         progress
     }

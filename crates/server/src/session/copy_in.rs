@@ -1,4 +1,4 @@
-//! COPY FROM STDIN (src/backend/commands/copyfrom.c, copyfromparse.c).
+//! COPY FROM, of STDIN and of files (src/backend/commands/copyfrom.c, copyfromparse.c).
 //!
 //! The session goes on reading messages while a COPY is under way; rows are decoded
 //! as they arrive and inserted a batch at a time. If a batch fails, it is taken back
@@ -22,6 +22,7 @@ use steppe_wire::backend::{self, CopyDirection};
 use steppe_wire::copy::{self, CopyDecoder, CopyFormat, Doing, Header};
 use steppe_wire::frontend::FrontendMessage;
 
+use super::copy_file::SourceFile;
 use super::copy_out::{column_list, copied_columns, table_sql};
 use super::plan::single;
 use super::simple::SimpleQuery;
@@ -70,7 +71,7 @@ impl Column {
     }
 }
 
-/// A COPY FROM STDIN under way.
+/// A COPY FROM under way.
 pub(super) struct CopyIn {
     decoder: CopyDecoder,
     table: Arc<str>,
@@ -150,12 +151,42 @@ fn with_context(error: Error, context: String) -> Error {
 }
 
 impl Session {
-    /// COPY FROM STDIN: everything up to the first data.
-    pub(super) async fn copy_from(
+    /// COPY FROM STDIN: the data are still to come.
+    pub(super) async fn copy_from_client(
         &mut self,
         copy: &CopyStmt,
         source: &Arc<str>,
     ) -> Result<Outcome> {
+        let begun = self.begin_copy_from(copy, source).await?;
+        Ok(Outcome::CopyIn(Box::new(begun)))
+    }
+
+    /// COPY FROM a file on the server.
+    pub(super) async fn copy_from_file(
+        &mut self,
+        copy: &CopyStmt,
+        name: &str,
+        source: &Arc<str>,
+    ) -> Result<CommandTag> {
+        let mut begun = self.begin_copy_from(copy, source).await?;
+        let mut file = SourceFile::open(name, self.core.server.data_dir.path())?;
+        begun.progress.begin_file(file.bytes);
+        loop {
+            let data = file.read()?;
+            if data.is_empty() {
+                break;
+            }
+            SessionCounts::add(&begun.progress.bytes, data.len() as u64);
+            begun.decoder.feed(data);
+            self.copy_rows(&mut begun, false)?;
+        }
+        begun.decoder.finish();
+        self.copy_rows(&mut begun, true)?;
+        Ok(CommandTag::Rows("COPY", begun.rows))
+    }
+
+    /// COPY FROM: everything up to the first data.
+    async fn begin_copy_from(&mut self, copy: &CopyStmt, source: &Arc<str>) -> Result<CopyIn> {
         self.check_writable("COPY FROM")?;
         let mut parsed = copy_options::parse(&copy.options, true, source)?;
         if copy.where_clause.is_some() {
@@ -192,7 +223,7 @@ impl Session {
         let has_default = options.default.is_some();
         let insert = self.bulk_insert(&relation, &positions, has_default)?;
         let decoder = CopyDecoder::new(parsed.options, columns.len());
-        Ok(Outcome::CopyIn(Box::new(CopyIn {
+        Ok(CopyIn {
             decoder,
             table: Arc::clone(&relation.name),
             columns,
@@ -205,7 +236,7 @@ impl Session {
             progress: self.control.activity.begin_copy(relation.oid, true),
             query: None,
             is_simple: false,
-        })))
+        })
     }
 
     /// Finds and locks the table; after a wait it may be another one of that name.

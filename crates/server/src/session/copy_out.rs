@@ -1,4 +1,4 @@
-//! COPY: which table or query and which columns; COPY TO STDOUT.
+//! COPY: which table or query and which columns; COPY TO, to STDOUT and to files.
 
 use std::sync::Arc;
 
@@ -15,12 +15,13 @@ use steppe_wire::Format;
 use steppe_wire::backend::{self, CopyDirection};
 use steppe_wire::copy::{CopyEncoder, CopyFormat};
 
+use super::copy_file::TargetFile;
 use super::plan::single;
 use super::portal::PlanPortal;
 use super::run;
 use super::tag::CommandTag;
 use super::utility::Outcome;
-use super::{SEND_AT_BYTES, Session, copy_options};
+use super::{SEND_AT_BYTES, Session, copy_file, copy_options};
 use crate::activity::{CopyProgress, SessionCounts};
 
 /// Rows fetched between two looks at the send buffer.
@@ -70,20 +71,14 @@ pub(super) fn column_list(relation: &Relation, positions: &[usize]) -> String {
 impl Session {
     /// COPY.
     pub(super) async fn copy(&mut self, copy: &CopyStmt, source: &Arc<str>) -> Result<Outcome> {
-        match &copy.endpoint {
-            CopyEndpoint::Stdio => {}
-            CopyEndpoint::File(_) => {
-                return Err(Error::not_supported("COPY to or from a file on the server")
-                    .hint("psql's \\copy reads and writes files on the client."));
+        match (&copy.endpoint, copy.is_from) {
+            (CopyEndpoint::Program(_), _) => Err(Error::not_supported("COPY to or from a program")),
+            (CopyEndpoint::Stdio, true) => self.copy_from_client(copy, source).await,
+            (CopyEndpoint::File(name), true) => {
+                self.copy_from_file(copy, name, source).await.map(Outcome::Tag)
             }
-            CopyEndpoint::Program(_) => {
-                return Err(Error::not_supported("COPY to or from a program"));
-            }
+            (_, false) => self.copy_to(copy, source).await.map(Outcome::Tag),
         }
-        if copy.is_from {
-            return self.copy_from(copy, source).await;
-        }
-        self.copy_to(copy, source).await.map(Outcome::Tag)
     }
 
     async fn copy_to(&mut self, copy: &CopyStmt, source: &Arc<str>) -> Result<CommandTag> {
@@ -101,22 +96,31 @@ impl Session {
         let encoder = CopyEncoder::new(parsed.options);
         let table = copy.relation.as_ref().map(|name| self.find_relation(name)).transpose()?;
         let relation = table.map_or(0, |table| table.oid);
+        let mut file = match &copy.endpoint {
+            CopyEndpoint::File(name) => Some(TargetFile::create(name)?),
+            _ => None,
+        };
         let progress = self.control.activity.begin_copy(relation, false);
+        if file.is_some() {
+            progress.begin_file(0);
+        }
         self.start_statement()?;
         self.start_execution(&mut portal)?;
-        let format = if is_binary { Format::Binary } else { Format::Text };
-        let count = u16::try_from(columns.len()).unwrap_or(u16::MAX);
-        backend::copy_response(&mut self.out, CopyDirection::Out, format, count);
+        if file.is_none() {
+            let format = if is_binary { Format::Binary } else { Format::Text };
+            let count = u16::try_from(columns.len()).unwrap_or(u16::MAX);
+            backend::copy_response(&mut self.out, CopyDirection::Out, format, count);
+        }
         // The binary header has no message of its own: drivers look for it before the first row.
         let mut header = Vec::new();
         encoder.header(&mut header, &names)?;
         if !is_binary {
-            put_copy_data(&mut self.out, &std::mem::take(&mut header))?;
+            CopyOut::to(&mut self.out, &mut file).put(&std::mem::take(&mut header))?;
         }
         let mut rows = 0;
         loop {
             let mut sink = CopySink {
-                out: &mut self.out,
+                out: CopyOut::to(&mut self.out, &mut file),
                 columns: &columns,
                 encoder: &encoder,
                 header: &mut header,
@@ -132,13 +136,21 @@ impl Session {
                 self.finish_execution(&mut portal, total);
                 break;
             }
-            if self.out.len() >= SEND_AT_BYTES {
-                self.send().await?;
+            match &mut file {
+                Some(file) if file.pending.len() >= copy_file::CHUNK_BYTES => {
+                    file.write()?;
+                    self.core.handle.check_interrupts()?;
+                }
+                None if self.out.len() >= SEND_AT_BYTES => self.send().await?,
+                _ => {}
             }
         }
         encoder.trailer(&mut header);
-        put_copy_data(&mut self.out, &header)?;
-        backend::copy_done(&mut self.out);
+        CopyOut::to(&mut self.out, &mut file).put(&header)?;
+        match (file, &copy.endpoint) {
+            (Some(file), CopyEndpoint::File(name)) => file.finish(name)?,
+            _ => backend::copy_done(&mut self.out),
+        }
         Ok(CommandTag::Rows("COPY", rows))
     }
 
@@ -184,20 +196,40 @@ fn check_copied(relation: &Relation) -> Result<()> {
     })
 }
 
-/// A CopyData message, unless there is nothing to send.
-fn put_copy_data(out: &mut Vec<u8>, data: &[u8]) -> Result<()> {
-    if data.is_empty() {
-        return Ok(());
-    }
-    backend::copy_data(out, |out| {
-        out.extend_from_slice(data);
-        Ok(())
-    })
+/// Where the data go: to the client in CopyData messages, to a file as they are.
+struct CopyOut<'a> {
+    bytes: &'a mut Vec<u8>,
+    in_messages: bool,
 }
 
-/// Appends each row as a CopyData message.
+impl CopyOut<'_> {
+    fn to<'a>(client: &'a mut Vec<u8>, file: &'a mut Option<TargetFile>) -> CopyOut<'a> {
+        match file {
+            Some(file) => CopyOut { bytes: &mut file.pending, in_messages: false },
+            None => CopyOut { bytes: client, in_messages: true },
+        }
+    }
+
+    /// Puts one message, or piece of the file.
+    fn piece(&mut self, body: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+        if self.in_messages { backend::copy_data(self.bytes, body) } else { body(self.bytes) }
+    }
+
+    /// Puts data, unless there are none.
+    fn put(&mut self, data: &[u8]) -> Result<()> {
+        if data.is_empty() {
+            return Ok(());
+        }
+        self.piece(|out| {
+            out.extend_from_slice(data);
+            Ok(())
+        })
+    }
+}
+
+/// Puts each row.
 struct CopySink<'a> {
-    out: &'a mut Vec<u8>,
+    out: CopyOut<'a>,
     columns: &'a [ResultColumn],
     encoder: &'a CopyEncoder,
     /// What goes ahead of the next row, in its message.
@@ -216,7 +248,7 @@ impl RowSink for CopySink<'_> {
         let header = std::mem::take(self.header);
         let progress = self.progress;
         SessionCounts::add(&progress.rows, 1);
-        backend::copy_data(self.out, |out| {
+        self.out.piece(|out| {
             let before = out.len();
             out.extend_from_slice(&header);
             let mut row = encoder.begin_row(out, columns.len());

@@ -17,6 +17,7 @@
 //! session goes on (after the next Sync in the extended protocol), one of severity
 //! FATAL ends the session. A panic is an ERROR with SQLSTATE XX000.
 
+mod copy_file;
 mod copy_in;
 mod copy_options;
 mod copy_out;

@@ -89,11 +89,12 @@ fn create_index(progress: &Progress) -> Columns {
     ]
 }
 
-/// The rows of pg_stat_progress_copy. Data come from the client and go there.
+/// The rows of pg_stat_progress_copy. Data come from the client or a file, and go there.
 pub(super) fn copies(core: &Core) -> Result<Vec<Vec<Datum>>> {
     let mut builder = RowsBuilder::new("pg_stat_progress_copy")?;
     core.server.backends.for_each(|pid, backend| {
         let Some(copy) = backend.control.activity.copy() else { return };
+        let is_file = copy.is_file.load(Ordering::Relaxed);
         let count = |of: &AtomicU64| Datum::Int8(of.load(Ordering::Relaxed) as i64);
         builder.row([
             ("pid", Datum::Int4(pid)),
@@ -101,9 +102,9 @@ pub(super) fn copies(core: &Core) -> Result<Vec<Vec<Datum>>> {
             ("datname", Datum::Text(backend.database.clone())),
             ("relid", Datum::Oid(copy.relation)),
             ("command", Datum::text(if copy.is_from { "COPY FROM" } else { "COPY TO" })),
-            ("type", Datum::text("PIPE")),
+            ("type", Datum::text(if is_file { "FILE" } else { "PIPE" })),
             ("bytes_processed", count(&copy.bytes)),
-            ("bytes_total", Datum::Int8(0)),
+            ("bytes_total", count(&copy.bytes_total)),
             ("tuples_processed", count(&copy.rows)),
             ("tuples_excluded", Datum::Int8(0)),
             ("tuples_skipped", Datum::Int8(0)),

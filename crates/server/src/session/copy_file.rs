@@ -1,0 +1,149 @@
+//! COPY's files on the server.
+//!
+//! They are the server's to read and write, with the rights of its process: every client may, as a
+//! superuser may with PostgreSQL. A file that is written must be named from the root, lest one of
+//! the data directory's own be overwritten; one that is read may be relative to that directory.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use steppe_types::{Error, Result, SqlState};
+use tokio::task::block_in_place;
+
+/// Bytes read at a time.
+pub(super) const CHUNK_BYTES: usize = 64 << 10;
+
+/// A file that COPY FROM reads.
+pub(super) struct SourceFile {
+    file: File,
+    chunk: Vec<u8>,
+    /// Its size when it was opened.
+    pub(super) bytes: u64,
+}
+
+impl SourceFile {
+    /// Opens it; `data_dir`: where relative names begin.
+    pub(super) fn open(name: &str, data_dir: &Path) -> Result<SourceFile> {
+        let opened = block_in_place(|| File::open(data_dir.join(name)));
+        let file = opened.map_err(|error| {
+            let message = format!("could not open file \"{name}\" for reading: {}", text(&error));
+            with_hint(Error::new(sqlstate(&error), message), &error, "FROM", "read")
+        })?;
+        let bytes = size_of(&file, name)?;
+        Ok(SourceFile { file, chunk: vec![0; CHUNK_BYTES], bytes })
+    }
+
+    /// The next bytes; none at the end.
+    pub(super) fn read(&mut self) -> Result<&[u8]> {
+        loop {
+            match block_in_place(|| self.file.read(&mut self.chunk)) {
+                Ok(count) => return Ok(&self.chunk[..count]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let message = format!("could not read from COPY file: {}", text(&error));
+                    return Err(Error::new(sqlstate(&error), message));
+                }
+            }
+        }
+    }
+}
+
+/// A file that COPY TO writes.
+pub(super) struct TargetFile {
+    file: File,
+    /// What is not written yet.
+    pub(super) pending: Vec<u8>,
+}
+
+impl TargetFile {
+    /// Creates or empties it.
+    pub(super) fn create(name: &str) -> Result<TargetFile> {
+        if !Path::new(name).is_absolute() {
+            let message = "relative path not allowed for COPY to file";
+            return Err(Error::new(SqlState::INVALID_NAME, message));
+        }
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o644);
+        let file = block_in_place(|| options.open(name)).map_err(|error| {
+            let message = format!("could not open file \"{name}\" for writing: {}", text(&error));
+            with_hint(Error::new(sqlstate(&error), message), &error, "TO", "write")
+        })?;
+        size_of(&file, name)?;
+        Ok(TargetFile { file, pending: Vec::new() })
+    }
+
+    /// Writes what is pending.
+    pub(super) fn write(&mut self) -> Result<()> {
+        self.write_pending().map_err(|error| {
+            let message = format!("could not write to COPY file: {}", text(&error));
+            Error::new(sqlstate(&error), message)
+        })
+    }
+
+    /// Writes the rest; an error then is one of closing, as where a library writes it.
+    pub(super) fn finish(mut self, name: &str) -> Result<()> {
+        self.write_pending().map_err(|error| {
+            let message = format!("could not close file \"{name}\": {}", text(&error));
+            Error::new(sqlstate(&error), message)
+        })
+    }
+
+    fn write_pending(&mut self) -> io::Result<()> {
+        block_in_place(|| self.file.write_all(&self.pending))?;
+        self.pending.clear();
+        Ok(())
+    }
+}
+
+/// The size of an open file; 42809 for a directory.
+fn size_of(file: &File, name: &str) -> Result<u64> {
+    let about = block_in_place(|| file.metadata()).map_err(|error| {
+        let message = format!("could not stat file \"{name}\": {}", text(&error));
+        Error::new(sqlstate(&error), message)
+    })?;
+    if about.is_dir() {
+        let message = format!("\"{name}\" is a directory");
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+    }
+    Ok(about.len())
+}
+
+fn with_hint(error: Error, cause: &io::Error, direction: &str, verb: &str) -> Error {
+    if !matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) {
+        return error;
+    }
+    error.hint(format!(
+        "COPY {direction} instructs the PostgreSQL server process to {verb} a file. You may want a \
+         client-side facility such as psql's \\copy."
+    ))
+}
+
+/// What the system says, without its number.
+fn text(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" (os error ") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}
+
+/// The SQLSTATE of a failure to access a file (errcode_for_file_access).
+fn sqlstate(error: &io::Error) -> SqlState {
+    match error.kind() {
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            SqlState::INSUFFICIENT_PRIVILEGE
+        }
+        ErrorKind::NotFound => SqlState::UNDEFINED_FILE,
+        ErrorKind::NotADirectory | ErrorKind::IsADirectory => SqlState::WRONG_OBJECT_TYPE,
+        ErrorKind::StorageFull => SqlState::DISK_FULL,
+        ErrorKind::OutOfMemory => SqlState::OUT_OF_MEMORY,
+        ErrorKind::InvalidFilename => SqlState::NAME_TOO_LONG,
+        _ => match error.raw_os_error() {
+            Some(libc::EMFILE | libc::ENFILE) => SqlState::INSUFFICIENT_RESOURCES,
+            Some(libc::EIO) => SqlState::IO_ERROR,
+            _ => SqlState::INTERNAL_ERROR,
+        },
+    }
+}
