@@ -38,7 +38,7 @@ SELECT max(c), min(plain COLLATE "C") FROM words;
 
 -- Changes.
 ALTER TABLE words ADD COLUMN later text COLLATE "C" DEFAULT 'l';
-ALTER TABLE words ALTER COLUMN plain TYPE varchar(9) COLLATE "POSIX";
+ALTER TABLE words ALTER COLUMN plain TYPE varchar(9);
 ALTER TABLE words ALTER COLUMN c TYPE text;
 \d words
 SELECT c.relname, i.indcollation FROM pg_index i JOIN pg_class c ON c.oid = indexrelid

@@ -181,6 +181,7 @@ impl Deparser<'_> {
             Expr::Relabel { arg, ty, .. } | Expr::CoerceViaIo { arg, ty, .. } => {
                 self.cast(arg, *ty, out);
             }
+            Expr::Collate { arg, .. } => self.expr(arg, out),
             Expr::ArrayCoerce { arg, ty, .. } => self.cast(arg, *ty, out),
             Expr::SubLink { .. } | Expr::SubPlan(_) => out.push_str("(SubPlan)"),
             Expr::SubLinkColumn { index, .. } => out.push_str(&format!("col{}", index + 1)),

@@ -115,6 +115,8 @@ pub enum Expr {
     Field { arg: Box<Expr>, index: usize, ty: TypeRef },
     /// Same bits, other type (binary-coercible cast).
     Relabel { arg: Box<Expr>, ty: TypeRef, implicit: bool },
+    /// Binder only: `a COLLATE collation`.
+    Collate { arg: Box<Expr>, collation: Oid, at: Place },
     /// Cast through text output and input.
     CoerceViaIo { arg: Box<Expr>, ty: TypeRef, implicit: bool },
     /// Cast of each array element by `element` (an expression over [`Expr::CaseOperand`]).
@@ -326,6 +328,7 @@ macro_rules! each_child {
             | Expr::BoolTest { arg, .. }
             | Expr::Field { arg, .. }
             | Expr::Relabel { arg, .. }
+            | Expr::Collate { arg, .. }
             | Expr::CoerceViaIo { arg, .. } => $f(arg)?,
             Expr::Distinct { left: a, right: b, .. }
             | Expr::NullIf { left: a, right: b, .. }
@@ -422,6 +425,7 @@ impl Expr {
             | Expr::SubLink { ty, .. }
             | Expr::SubLinkColumn { ty, .. }
             | Expr::Default(ty) => *ty,
+            Expr::Collate { arg, .. } => arg.ty(),
             Expr::SubPlan(s) => s.ty,
             Expr::Aggregate(a) => a.ty,
             Expr::Window(w) => w.ty,

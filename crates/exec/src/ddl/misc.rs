@@ -10,6 +10,7 @@ use steppe_sql::ast::{
     Statement, ViewCheckOption,
 };
 use steppe_sql::bind::{CHECK_OPTION, Params, bind_query, view_update_refusal};
+use steppe_sql::deparse::quote_identifier;
 use steppe_sql::query::{Command, Query, Rte, RteKind};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
@@ -74,7 +75,7 @@ pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> 
         }
     };
     view.columns = columns.into();
-    let text = view_text(ctx.source)?;
+    let text = view_text(ctx.source, create)?;
     let text = match create.check_option {
         ViewCheckOption::None => text,
         _ => without_check_option(&text).to_string(),
@@ -144,29 +145,45 @@ pub(super) fn system_catalog(relation: &Relation) -> Error {
     )
 }
 
-/// The SELECT of a CREATE VIEW statement's text: what follows its first top-level AS.
-fn view_text(source: &str) -> Result<String> {
+/// The SELECT of a CREATE VIEW statement's text: what follows its first top-level AS. That of a
+/// RECURSIVE view is what the word stands for.
+fn view_text(source: &str, create: &CreateViewStmt) -> Result<String> {
     use steppe_sql::parser::lexer::{Lexer, TokenKind};
     let mut depth = 0i32;
+    let mut is_recursive = None;
     let mut lexer = Lexer::new(source);
     loop {
         let token = lexer.next_token();
         if matches!(token.kind, TokenKind::End | TokenKind::Invalid) {
             return Err(Error::internal("CREATE VIEW without AS"));
         }
-        match &source[token.start..token.end] {
+        let word = &source[token.start..token.end];
+        let is =
+            |keyword: &str| token.kind == TokenKind::Word && word.eq_ignore_ascii_case(keyword);
+        match word {
             "(" => depth += 1,
             ")" => depth -= 1,
-            _ if depth == 0
-                && token.kind == TokenKind::Word
-                && source[token.start..token.end].eq_ignore_ascii_case("as") =>
-            {
+            _ if is_recursive.is_none() && is("recursive") => is_recursive = Some(true),
+            _ if is_recursive.is_none() && is("view") => is_recursive = Some(false),
+            _ if depth == 0 && is("as") => {
                 let body = source[token.end..].trim();
-                return Ok(body.trim_end_matches(';').trim_end().to_string());
+                let body = body.trim_end_matches(';').trim_end();
+                return Ok(match is_recursive {
+                    Some(true) => recursive_text(create, body),
+                    _ => body.to_string(),
+                });
             }
             _ => {}
         }
     }
+}
+
+/// `CREATE RECURSIVE VIEW name (columns) AS body` as the query that it means.
+fn recursive_text(create: &CreateViewStmt, body: &str) -> String {
+    let name = quote_identifier(&create.relation.name);
+    let columns: Vec<_> = create.columns.iter().map(|column| quote_identifier(column)).collect();
+    let columns = columns.join(", ");
+    format!("WITH RECURSIVE {name}({columns}) AS ({body}) SELECT {columns} FROM {name}")
 }
 
 /// The text without the WITH CHECK OPTION that is known to end it.

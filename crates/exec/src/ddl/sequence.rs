@@ -245,12 +245,13 @@ impl SequenceOptions {
     fn apply(&self, old: Option<&SequenceInfo>) -> Result<SequenceInfo> {
         let invalid = |m: String| Error::new(SqlState::INVALID_PARAMETER_VALUE, m);
         let type_oid = self.type_oid.or(old.map(|o| o.type_oid)).unwrap_or(oid::INT8);
-        let (low, high) = match type_oid {
-            oid::INT2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
-            oid::INT4 => (i64::from(i32::MIN), i64::from(i32::MAX)),
-            oid::INT8 => (i64::MIN, i64::MAX),
-            _ => return Err(invalid("sequence type must be smallint, integer, or bigint".into())),
-        };
+        let (low, high) = type_range(type_oid)
+            .ok_or_else(|| invalid("sequence type must be smallint, integer, or bigint".into()))?;
+        // With another type go the bounds that were the old one's.
+        let old_range =
+            old.filter(|_| self.type_oid.is_some()).map(|o| (o, type_range(o.type_oid)));
+        let resets_max = old_range.is_some_and(|(o, range)| range.is_some_and(|r| r.1 == o.max));
+        let resets_min = old_range.is_some_and(|(o, range)| range.is_some_and(|r| r.0 == o.min));
         let increment = self.increment.or(old.map(|o| o.increment)).unwrap_or(1);
         if increment == 0 {
             return Err(invalid("INCREMENT must not be zero".into()));
@@ -258,9 +259,9 @@ impl SequenceOptions {
         let ascending = increment > 0;
         let max = match (self.max, old) {
             (Some(Some(max)), _) => max,
-            (None, Some(old)) => old.max,
+            (None, Some(old)) if !resets_max => old.max,
             _ => {
-                if ascending {
+                if ascending || resets_max {
                     high
                 } else {
                     -1
@@ -269,9 +270,9 @@ impl SequenceOptions {
         };
         let min = match (self.min, old) {
             (Some(Some(min)), _) => min,
-            (None, Some(old)) => old.min,
+            (None, Some(old)) if !resets_min => old.min,
             _ => {
-                if ascending {
+                if ascending && !resets_min {
                     1
                 } else {
                     low
@@ -312,6 +313,16 @@ impl SequenceOptions {
         let owned_by = old.and_then(|o| o.owned_by);
         Ok(SequenceInfo { type_oid, start, increment, min, max, cache, cycle, owned_by })
     }
+}
+
+/// The least and the greatest value of a sequence's type; `None`: it cannot be one.
+fn type_range(type_oid: Oid) -> Option<(i64, i64)> {
+    Some(match type_oid {
+        oid::INT2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        oid::INT4 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        oid::INT8 => (i64::MIN, i64::MAX),
+        _ => return None,
+    })
 }
 
 fn name_of(option: &DefElem) -> Result<ObjectName> {
@@ -425,14 +436,28 @@ pub(super) fn change(
         info.owned_by = owner_of(ctx, owner)?;
     }
     let mut relation = sequence.clone();
-    let start = info.start;
+    let restart = options.restart.map(|value| value.unwrap_or(info.start));
+    if let Some(value) = restart {
+        check_restart(value, &info)?;
+    }
     relation.sequence = Some(info.into());
     let oid = relation.oid;
     ctx.put(relation)?;
-    match options.restart {
+    match restart {
         None => Ok(()),
-        Some(value) => ctx.services.setval(oid, value.unwrap_or(start), false).map(|_| ()),
+        Some(value) => ctx.services.setval(oid, value, false).map(|_| ()),
     }
+}
+
+/// 22023 for a RESTART value out of the sequence's bounds.
+fn check_restart(value: i64, info: &SequenceInfo) -> Result<()> {
+    let (order, name, bound) = match value {
+        _ if value < info.min => ("less", "MINVALUE", info.min),
+        _ if value > info.max => ("greater", "MAXVALUE", info.max),
+        _ => return Ok(()),
+    };
+    let message = format!("RESTART value ({value}) cannot be {order} than {name} ({bound})");
+    Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message))
 }
 
 /// TRUNCATE … RESTART IDENTITY.

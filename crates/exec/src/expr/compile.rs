@@ -163,6 +163,7 @@ impl<'a> Compiler<'a> {
             Expr::Var { .. }
             | Expr::Untyped { .. }
             | Expr::SubLink { .. }
+            | Expr::Collate { .. }
             | Expr::SubLinkColumn { .. }
             | Expr::Aggregate(_)
             | Expr::Window(_)

@@ -1,14 +1,21 @@
-//! COLLATE: which collation a name means, and which of them are followed.
+//! COLLATE: which collation a name means, and which of them are followed (parse_collate.c).
 //!
 //! Text is compared by its bytes, which is the order of code points: what the
 //! database's own locale asks for, and the collations "C", "POSIX", ucs_basic and
 //! pg_c_utf8. Those that sort otherwise are refused.
+//!
+//! What an expression's collation is matters to functions that tell upper case from lower or
+//! classes of characters: the binder derives it from the arguments of each call, and refuses
+//! those that "C", "POSIX" and ucs_basic would answer otherwise where there is more than ASCII.
 
+use super::Binder;
 use super::typename::format_type;
-use crate::ast::ObjectName;
-use steppe_catalog::builtin::sorts_by_code_point;
-use steppe_catalog::{Builtins, Catalog, PG_CATALOG};
-use steppe_types::{Error, Oid, Result, SqlState};
+use crate::ast::{Location, ObjectName};
+use crate::expr::Expr;
+use crate::query::{Rte, RteKind};
+use steppe_catalog::builtin::{Proc, sorts_by_code_point};
+use steppe_catalog::{Builtins, Catalog, DEFAULT_COLLATION, PG_CATALOG};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 /// The collation that values of a type have under COLLATE: 42804 where the type has none, 42704
 /// (or 3F000) for a name that means none, 0A000 for one that is not followed.
@@ -43,4 +50,221 @@ pub fn collation(catalog: &Catalog, name: &ObjectName, type_oid: Oid) -> Result<
 /// Whether PostgreSQL has a collation of this name that is none of those here.
 fn is_elsewhere(name: &str) -> bool {
     name.ends_with("-x-icu") || name == "pg_unicode_fast"
+}
+
+/// What is known of the collation of an expression's values, as it is derived from its parts.
+#[derive(Clone, Copy)]
+enum Derived {
+    /// The values have none.
+    None,
+    /// A column's, or the type's default.
+    Implicit(Oid),
+    /// Columns of different collations meet.
+    Conflict,
+    /// COLLATE says it, there.
+    Explicit(Oid, Location),
+}
+
+/// What a function does with its collation.
+enum Use {
+    /// Compares: any collation here gives the same answer.
+    Compares,
+    /// Tells upper case from lower.
+    Case,
+    /// Matches a regular expression, the second argument.
+    Regex,
+}
+
+impl Binder<'_> {
+    /// Checks the collation that a call's arguments give it: 42P21 where COLLATE contradicts
+    /// itself, 42P22 where columns of different collations meet and one is needed, 0A000 where
+    /// what is not ASCII would be treated otherwise than under the database's own collation.
+    ///
+    /// PostgreSQL finds 42P22 when the first row comes.
+    pub(crate) fn check_collation(&self, proc: &Proc, args: &[Expr]) -> Result<()> {
+        let textual = |ty: &Oid| matches!(*ty, oid::TEXT | oid::VARCHAR | oid::BPCHAR);
+        let used = proc.args.first().filter(|ty| textual(ty)).and_then(|_| use_of(proc.name));
+        if used.is_none() && !self.collates {
+            return Ok(());
+        }
+        let levels: Vec<&[Rte]> = self.scopes.iter().map(|scope| &scope.rtes[..]).collect();
+        let derived = self.merged(args, &levels)?;
+        let Some((used, what)) = used else { return Ok(()) };
+        let collation = match derived {
+            Derived::None => return Ok(()),
+            Derived::Implicit(collation) | Derived::Explicit(collation, _) => collation,
+            Derived::Conflict => {
+                let message = format!("could not determine which collation to use for {what}");
+                return Err(Error::new(SqlState::INDETERMINATE_COLLATION, message)
+                    .hint("Use the COLLATE clause to set the collation explicitly."));
+            }
+        };
+        let differs = match used {
+            Use::Compares => false,
+            Use::Case => true,
+            Use::Regex => !is_plain_pattern(proc.name, &args[1..]),
+        };
+        if !differs || is_utf8(collation) {
+            return Ok(());
+        }
+        let name = self.builtins.collation_name(collation).unwrap_or_default();
+        Err(Error::not_supported(format!("{what} under the collation \"{name}\"")))
+    }
+
+    /// The collation that several expressions have in common.
+    fn merged<'e>(
+        &self,
+        parts: impl IntoIterator<Item = &'e Expr>,
+        levels: &[&[Rte]],
+    ) -> Result<Derived> {
+        let mut merged = Derived::None;
+        for part in parts {
+            merged = match (merged, self.derived(part, levels)?) {
+                (Derived::Explicit(one, _), Derived::Explicit(other, at)) if one != other => {
+                    let name = |of| self.builtins.collation_name(of).unwrap_or_default();
+                    let message = format!(
+                        "collation mismatch between explicit collations \"{}\" and \"{}\"",
+                        name(one),
+                        name(other)
+                    );
+                    return Err(self.error(SqlState::COLLATION_MISMATCH, message, at));
+                }
+                (known, Derived::None) => known,
+                (Derived::None, known) => known,
+                (known @ Derived::Explicit(..), _) | (_, known @ Derived::Explicit(..)) => known,
+                (Derived::Implicit(one), Derived::Implicit(other)) => match (one, other) {
+                    _ if one == other => Derived::Implicit(one),
+                    // What is no default beats the default.
+                    (DEFAULT_COLLATION, other) => Derived::Implicit(other),
+                    (one, DEFAULT_COLLATION) => Derived::Implicit(one),
+                    _ => Derived::Conflict,
+                },
+                _ => Derived::Conflict,
+            };
+        }
+        Ok(merged)
+    }
+
+    /// The collation of an expression; `levels` are the range tables of the queries around it.
+    fn derived(&self, expr: &Expr, levels: &[&[Rte]]) -> Result<Derived> {
+        let is_collatable = self.builtins.collation_of(expr.ty().oid) != 0;
+        let derived = match expr {
+            Expr::Collate { arg, collation, at } => {
+                self.derived(arg, levels)?;
+                return Ok(Derived::Explicit(*collation, at.0));
+            }
+            _ if !is_collatable => return Ok(Derived::None),
+            Expr::Var { rte, column, levels_up, .. } => {
+                let level = levels.len().checked_sub(levels_up + 1);
+                let position = usize::try_from(*column).ok();
+                match level.zip(position) {
+                    Some((level, position)) => self.of_column(&levels[..=level], *rte, position)?,
+                    None => Derived::None,
+                }
+            }
+            Expr::Func { args, .. }
+            | Expr::Coalesce { args, .. }
+            | Expr::MinMax { args, .. }
+            | Expr::Array { elements: args, .. } => self.merged(args, levels)?,
+            Expr::NullIf { left, right, .. } => self.merged([&**left, &**right], levels)?,
+            Expr::Case { whens, otherwise, .. } => {
+                let results = whens.iter().map(|(_, result)| result);
+                self.merged(results.chain([&**otherwise]), levels)?
+            }
+            Expr::Relabel { arg, .. }
+            | Expr::CoerceViaIo { arg, .. }
+            | Expr::ArrayCoerce { arg, .. }
+            | Expr::Subscript { array: arg, .. } => self.derived(arg, levels)?,
+            _ => Derived::None,
+        };
+        Ok(match derived {
+            Derived::None => Derived::Implicit(DEFAULT_COLLATION),
+            derived => derived,
+        })
+    }
+
+    /// The collation of a column of the innermost of `levels`.
+    fn of_column(&self, levels: &[&[Rte]], rte: usize, column: usize) -> Result<Derived> {
+        let Some(rte) = levels.last().and_then(|rtes| rtes.get(rte)) else {
+            return Ok(Derived::None);
+        };
+        Ok(match &rte.kind {
+            // Names of the system's own objects are matched as the database's text is.
+            RteKind::Relation(table) if !table.is_system() => match table.columns.get(column) {
+                Some(column) if column.type_oid != oid::NAME => Derived::Implicit(column.collation),
+                _ => Derived::None,
+            },
+            RteKind::Subquery { query, .. } if query.set_operation.is_none() => {
+                let mut shown = query.targets.iter().filter(|target| !target.hidden);
+                match shown.nth(column) {
+                    Some(target) => implicit(self.derived(&target.expr, &[&query.rtes])?),
+                    None => Derived::None,
+                }
+            }
+            RteKind::Join { columns } => match columns.get(column) {
+                Some(merged) => implicit(self.derived(merged, levels)?),
+                None => Derived::None,
+            },
+            _ => Derived::None,
+        })
+    }
+}
+
+/// Seen from outside of a sub-select.
+fn implicit(derived: Derived) -> Derived {
+    match derived {
+        Derived::Explicit(collation, _) => Derived::Implicit(collation),
+        derived => derived,
+    }
+}
+
+/// Whether a collation knows the letters of Unicode, as the database's own does.
+fn is_utf8(collation: Oid) -> bool {
+    collation == DEFAULT_COLLATION || Builtins::get().collation_name(collation) == Some("pg_c_utf8")
+}
+
+/// How a function of text uses its collation, with what errors call it.
+fn use_of(name: &str) -> Option<(Use, &'static str)> {
+    Some(match name {
+        "lower" => (Use::Case, "lower() function"),
+        "upper" => (Use::Case, "upper() function"),
+        "initcap" => (Use::Case, "initcap() function"),
+        "casefold" => (Use::Case, "lower() function"),
+        "texticlike" | "texticnlike" | "bpchariclike" | "bpcharicnlike" => (Use::Case, "ILIKE"),
+        "texticregexeq" | "texticregexne" | "bpcharicregexeq" | "bpcharicregexne" => {
+            (Use::Case, "regular expression")
+        }
+        "textregexeq" | "textregexne" | "bpcharregexeq" | "bpcharregexne" => {
+            (Use::Regex, "regular expression")
+        }
+        "substring" => (Use::Regex, "regular expression"),
+        _ if name.starts_with("regexp_") => (Use::Regex, "regular expression"),
+        "textlike" | "textnlike" | "bpcharlike" | "bpcharnlike" => (Use::Compares, "LIKE"),
+        "texteq" | "textne" | "text_lt" | "text_le" | "text_gt" | "text_ge" | "bpchareq"
+        | "bpcharne" | "bpcharlt" | "bpcharle" | "bpchargt" | "bpcharge" | "text_larger"
+        | "text_smaller" => (Use::Compares, "string comparison"),
+        _ => return None,
+    })
+}
+
+/// Whether a regular expression means the same under any collation: a constant that names no
+/// class of characters and heeds case.
+fn is_plain_pattern(name: &str, args: &[Expr]) -> bool {
+    let constant = |expr: &Expr| match expr {
+        Expr::Const(Datum::Text(text), _) => Some(text.to_string()),
+        _ => None,
+    };
+    let Some(pattern) = args.first() else { return true };
+    if !matches!(pattern.ty().oid, oid::TEXT | oid::VARCHAR) {
+        return true;
+    }
+    // regexp_replace's third argument is the replacement.
+    let flags = args[1..].iter().skip(usize::from(name == "regexp_replace"));
+    let mut flags = flags.filter(|arg| arg.ty().oid == oid::TEXT);
+    constant(pattern).is_some_and(|text| {
+        !text.contains("[:")
+            && !text.contains('\\')
+            && !text.starts_with("***")
+            && !text.starts_with("(?")
+    }) && flags.all(|arg| constant(arg).is_some_and(|text| !text.contains('i')))
 }

@@ -533,9 +533,29 @@ impl Binder<'_> {
         };
         match &source.kind {
             ExprKind::Row { fields, .. } => {
-                width(self, fields.len())?;
-                let pairs = columns.iter().zip(fields);
-                pairs.map(|(column, value)| self.set_value(relation, *column, value)).collect()
+                // `x.*` among the fields stands for several.
+                let mut values = Vec::with_capacity(fields.len());
+                for field in fields {
+                    match self.expand(field, ExprPlace::UpdateSource)? {
+                        None => values.push((None, field)),
+                        Some(expanded) => {
+                            values.extend(expanded.into_iter().map(|t| (Some(t.expr), field)));
+                        }
+                    }
+                }
+                width(self, values.len())?;
+                let mut assigned = Vec::with_capacity(values.len());
+                for (position, (bound, field)) in columns.iter().zip(values) {
+                    assigned.push(match bound {
+                        None => self.set_value(relation, *position, field)?,
+                        Some(bound) => {
+                            let column = &relation.columns[*position];
+                            self.check_updatable(column)?;
+                            self.assign(bound, column, field.leftmost())?
+                        }
+                    });
+                }
+                Ok(assigned)
             }
             ExprKind::SubLink(link) if link.kind == ast::SubLinkKind::Expr => {
                 let (query, types) = self.row_select(&link.query, source.location)?;

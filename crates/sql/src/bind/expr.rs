@@ -502,8 +502,9 @@ impl Binder<'_> {
             _ => bound,
         };
         let found = super::collation::collation(self.ctx.catalog, collation, bound.ty().oid);
-        found.map_err(|error| error.at(location.position(self.ctx.source)))?;
-        Ok(bound)
+        let collation = found.map_err(|error| error.at(location.position(self.ctx.source)))?;
+        self.collates = true;
+        Ok(Expr::Collate { arg: Box::new(bound), collation, at: Place(location) })
     }
 
     fn sql_value(&mut self, function: SqlValueFunction, precision: Option<i32>) -> Result<Expr> {

@@ -124,8 +124,7 @@ impl Binder<'_> {
 
     /// A view is its query as a sub-select.
     fn view(&mut self, view: &Arc<Relation>, range_var: &RangeVar) -> Result<usize> {
-        let text = view.view.as_deref().unwrap_or_default();
-        let query = self.view_query(text)?;
+        let query = self.view_query(view)?;
         let default = Alias { name: view.name.to_string(), columns: Vec::new() };
         let mut alias = range_var.alias.clone().unwrap_or(default);
         if alias.columns.is_empty() {
@@ -137,13 +136,14 @@ impl Binder<'_> {
     }
 
     /// Binds a view's text on its own: it sees nothing of the statement around it.
-    fn view_query(&mut self, text: &str) -> Result<crate::query::Query> {
+    fn view_query(&mut self, view: &Relation) -> Result<crate::query::Query> {
+        let text = view.view.as_deref().unwrap_or_default();
         let statements = crate::parser::parse(text)?;
         let Some(ast::Statement::Select(select)) = statements.first().map(|s| &s.statement) else {
             return Err(Error::internal("a view's definition is no SELECT"));
         };
         let ctx = super::BindContext { source: text, ..*self.ctx };
-        let mut binder = Binder::new(&ctx, super::Params::none());
+        let mut binder = self.inside_view(view, &ctx)?;
         let mut query = binder.select(select)?;
         binder.settle_unknown_targets(&mut query)?;
         Ok(query)
@@ -346,7 +346,14 @@ impl Binder<'_> {
     }
 
     fn join(&mut self, join: &ast::JoinExpr) -> Result<(FromItem, Vec<NamespaceItem>)> {
-        let (left, mut left_names) = self.bind_from_item(&join.left)?;
+        const OUTER: Option<&str> = Some("an outer join");
+        let (of_left, of_right) = match join.kind {
+            ast::JoinKind::Inner => (None, None),
+            ast::JoinKind::Left => (None, OUTER),
+            ast::JoinKind::Right => (OUTER, None),
+            ast::JoinKind::Full => (OUTER, OUTER),
+        };
+        let (left, mut left_names) = self.within(of_left, |b| b.bind_from_item(&join.left))?;
         // The right side may refer to the left one laterally (not under RIGHT and FULL).
         let depth = self.scope().namespace.len();
         let lateral_ok = matches!(join.kind, ast::JoinKind::Inner | ast::JoinKind::Left);
@@ -355,7 +362,7 @@ impl Binder<'_> {
             .map(|n| NamespaceItem { lateral_only: true, lateral_ok, ..n.clone() })
             .collect::<Vec<_>>();
         self.scope().namespace.extend(exposed);
-        let right = self.bind_from_item(&join.right);
+        let right = self.within(of_right, |b| b.bind_from_item(&join.right));
         self.scope().namespace.truncate(depth);
         let (right, mut right_names) = right?;
         self.check_join_aliases(&left_names, &right_names)?;

@@ -49,7 +49,10 @@ impl Binder<'_> {
         let args = left.into_iter().chain([right]).zip(&actual);
         let args = args
             .map(|(arg, ty)| self.coerce_implicit(arg, TypeRef::plain(*ty)))
-            .collect::<Result<_>>()?;
+            .collect::<Result<Vec<_>>>()?;
+        if let Some(proc) = self.builtins.proc(operator.func) {
+            self.check_collation(proc, &args)?;
+        }
         let syntax = CallSyntax::Operator(operator.oid);
         Ok(Expr::Func { func: operator.func, args, ty: TypeRef::plain(result), syntax })
     }
@@ -178,6 +181,7 @@ impl Binder<'_> {
         for (arg, ty) in args.into_iter().zip(&actual) {
             coerced.push(self.coerce_implicit(arg, TypeRef::plain(*ty))?);
         }
+        self.check_collation(proc, &coerced)?;
         if let Some(from) = variadic_from {
             let elements: Vec<Expr> = coerced.split_off(from);
             let element = elements.first().map_or(proc.variadic, |e| e.ty().oid);

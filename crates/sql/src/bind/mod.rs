@@ -423,11 +423,34 @@ pub(crate) struct Binder<'a> {
     pub(crate) params: Params,
     /// Where the set-returning function stands that was bound last.
     pub(crate) last_set: Option<Location>,
+    /// The views whose queries are being bound around this one: none may come again.
+    pub(crate) around: Vec<Oid>,
+    /// COLLATE was bound.
+    pub(crate) collates: bool,
+    /// The recursive terms that are being bound, innermost last.
+    pub(crate) recursions: Vec<Recursion>,
+}
+
+/// The recursive term of a WITH query, while it is bound.
+pub(crate) struct Recursion {
+    /// The query level and the position of its entry there.
+    pub(crate) entry: (usize, usize),
+    /// The part of the term that is being bound, if the query must not be named there.
+    pub(crate) within: Option<&'static str>,
 }
 
 impl<'a> Binder<'a> {
     fn new(ctx: &'a BindContext<'a>, params: Params) -> Binder<'a> {
-        Binder { ctx, builtins: Builtins::get(), scopes: Vec::new(), params, last_set: None }
+        Binder {
+            ctx,
+            builtins: Builtins::get(),
+            scopes: Vec::new(),
+            params,
+            last_set: None,
+            around: Vec::new(),
+            collates: false,
+            recursions: Vec::new(),
+        }
     }
 
     /// An expression over the columns of one table, on a query level of its own.
@@ -553,6 +576,9 @@ impl<'a> Binder<'a> {
 /// Literals that nothing around them gave a type stay unknown; parameters that were met before
 /// their type was known get it.
 fn settle(expr: &mut Expr, param_types: &[Oid]) {
+    while let Expr::Collate { arg, .. } = expr {
+        *expr = std::mem::replace(&mut **arg, Expr::Row(Vec::new()));
+    }
     match expr {
         Expr::Untyped { value, .. } => {
             let value = std::mem::replace(value, Datum::Null);

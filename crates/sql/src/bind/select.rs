@@ -2,7 +2,7 @@
 
 use super::from::output_columns;
 use super::func::figure_column_name;
-use super::{Binder, ExprPlace, TARGETS_MAX};
+use super::{Binder, ExprPlace, Recursion, TARGETS_MAX};
 use crate::ast::{self, ExprKind, Literal, Location, RangeVar};
 use crate::expr::{Expr, Place, TypeRef};
 use crate::query::*;
@@ -492,8 +492,13 @@ impl Binder<'_> {
         select: &ast::SelectStmt,
         operation: &ast::SetOperation,
     ) -> Result<Query> {
-        let mut left = self.select(&operation.left)?;
-        let mut right = self.select(&operation.right)?;
+        let (of_left, of_right) = match operation.op {
+            ast::SetOperator::Intersect if operation.all => (Some("INTERSECT"), Some("INTERSECT")),
+            ast::SetOperator::Union | ast::SetOperator::Intersect => (None, None),
+            ast::SetOperator::Except => (operation.all.then_some("EXCEPT"), Some("EXCEPT")),
+        };
+        let mut left = self.within(of_left, |b| b.select(&operation.left))?;
+        let mut right = self.within(of_right, |b| b.select(&operation.right))?;
         let name = match operation.op {
             ast::SetOperator::Union => "UNION",
             ast::SetOperator::Intersect => "INTERSECT",
@@ -714,7 +719,9 @@ impl Binder<'_> {
         self.name_cte_columns(&mut left, cte)?;
         let index = self.scope().ctes.len();
         self.push_cte(cte, left.clone(), true);
+        self.recursions.push(Recursion { entry: (self.scopes.len() - 1, index), within: None });
         let right = self.select_with_cte_level(&operation.right);
+        self.recursions.pop();
         let entry = self.scope().ctes.remove(index);
         let mut right = right?;
         if entry.references == 0 {
@@ -748,6 +755,40 @@ impl Binder<'_> {
         });
         self.scope().ctes.push(Cte { query: Box::new(query), references: 0, ..entry });
         Ok(Some(()))
+    }
+
+    /// Binds a part of a recursive term where its query must not be named.
+    pub(crate) fn within<T>(
+        &mut self,
+        part: Option<&'static str>,
+        bind: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        if part.is_none() || self.recursions.is_empty() {
+            return bind(self);
+        }
+        let around: Vec<_> = self.recursions.iter().map(|recursion| recursion.within).collect();
+        self.recursions.iter_mut().for_each(|recursion| recursion.within = part);
+        let bound = bind(self);
+        for (recursion, within) in self.recursions.iter_mut().zip(around) {
+            recursion.within = within;
+        }
+        bound
+    }
+
+    /// 42P19 where a recursive query names itself and must not, or not again.
+    fn check_recursion(&self, entry: (usize, usize), range_var: &RangeVar) -> Result<()> {
+        let Some(recursion) = self.recursions.iter().find(|r| r.entry == entry) else {
+            return Ok(());
+        };
+        let is_again = self.scopes[entry.0].ctes[entry.1].references > 0;
+        let refused = match recursion.within {
+            Some(part) => format!("within {part}"),
+            None if is_again => "more than once".to_owned(),
+            None => return Ok(()),
+        };
+        let name = &range_var.name;
+        let message = format!("recursive reference to query \"{name}\" must not appear {refused}");
+        Err(self.error(SqlState::INVALID_RECURSION, message, range_var.location))
     }
 
     fn select_with_cte_level(&mut self, select: &ast::SelectStmt) -> Result<Query> {
@@ -812,6 +853,7 @@ impl Binder<'_> {
             let scope = self.scopes.len() - 1 - levels_up;
             let named = |c: &Cte| *c.name == *range_var.name.as_str();
             let Some(index) = self.scopes[scope].ctes.iter().position(named) else { continue };
+            self.check_recursion((scope, index), range_var)?;
             let cte = &mut self.scopes[scope].ctes[index];
             cte.references += 1;
             if cte.query.command != Command::Select && cte.query.returning.is_empty() {

@@ -76,7 +76,7 @@ impl Binder<'_> {
             ));
         }
         let outer = self.scope().sub_select_place.replace(place);
-        let bound = self.select(select);
+        let bound = self.within(Some("a subquery"), |b| b.select(select));
         self.scope().sub_select_place = outer;
         let mut query = bound?;
         self.settle_unknown_targets(&mut query)?;

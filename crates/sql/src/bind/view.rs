@@ -195,6 +195,24 @@ impl Binder<'_> {
         }
     }
 
+    /// A binder for the text of a view; 42P17 for a view whose query comes back to it
+    /// (CREATE OR REPLACE can make one).
+    pub(crate) fn inside_view<'v>(
+        &self,
+        view: &Relation,
+        ctx: &'v BindContext<'v>,
+    ) -> Result<Binder<'v>> {
+        if self.around.contains(&view.oid) {
+            let message =
+                format!("infinite recursion detected in rules for relation \"{}\"", view.name);
+            return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
+        }
+        let mut binder = Binder::new(ctx, Params::none());
+        binder.around = self.around.clone();
+        binder.around.push(view.oid);
+        Ok(binder)
+    }
+
     /// `cascaded`: a view above has WITH CASCADED CHECK OPTION.
     fn resolve_view(
         &self,
@@ -214,7 +232,7 @@ impl Binder<'_> {
                 .hint(action.hint())
         };
         let ctx = BindContext { source: text, ..*self.ctx };
-        let mut binder = Binder::new(&ctx, Params::none());
+        let mut binder = self.inside_view(view, &ctx)?;
         let (core, from) = match binder.simple_view(select)? {
             Ok(parts) => parts,
             Err(reason) => return Err(refused(reason)),

@@ -466,32 +466,29 @@ pub fn regexp_instr(
 /// `similar_to_escape`: SIMILAR TO's pattern as a regular expression.
 pub fn similar_to_regex(pattern: &str, escape: Option<char>) -> Result<String> {
     let mut out = String::from("^(?:");
-    let (mut in_class, mut class_start, mut after_escape) = (false, false, false);
+    let (mut brackets, mut after_escape) = (Brackets::default(), false);
     for c in pattern.chars() {
         if after_escape {
             after_escape = false;
-            if c == '"' && !in_class {
+            if c == '"' && brackets.depth == 0 {
                 return Err(Error::not_supported("a SIMILAR TO pattern with separators"));
             }
             out.push('\\');
             out.push(c);
+            brackets.member();
         } else if Some(c) == escape {
             after_escape = true;
-        } else if in_class {
+        } else if brackets.depth > 0 {
             if c == '\\' {
                 out.push('\\');
             }
             out.push(c);
-            // A bracket right after "[" or "[^" is a member.
-            if c == ']' && !class_start {
-                in_class = false;
-            }
-            class_start = class_start && c == '^';
+            brackets.next(c);
         } else {
             match c {
                 '[' => {
                     out.push('[');
-                    (in_class, class_start) = (true, true);
+                    brackets = Brackets { depth: 1, at_start: true, negated: false };
                 }
                 '%' => out.push_str(".*"),
                 '_' => out.push('.'),
@@ -506,6 +503,35 @@ pub fn similar_to_regex(pattern: &str, escape: Option<char>) -> Result<String> {
     }
     out.push_str(")$");
     Ok(out)
+}
+
+/// Where a walk through a SIMILAR TO pattern is within square brackets.
+#[derive(Default)]
+struct Brackets {
+    /// How many are open: those of `[:alpha:]` count as well.
+    depth: usize,
+    /// Nothing but `^` has come since the first: a closing bracket is a member.
+    at_start: bool,
+    negated: bool,
+}
+
+impl Brackets {
+    /// Anything but a bracket or `^`.
+    fn member(&mut self) {
+        self.at_start = false;
+    }
+
+    fn next(&mut self, c: char) {
+        match c {
+            ']' if !self.at_start => self.depth -= 1,
+            '^' if self.at_start && !self.negated => self.negated = true,
+            '[' => {
+                self.depth += 1;
+                self.member();
+            }
+            _ => self.member(),
+        }
+    }
 }
 
 #[cfg(test)]

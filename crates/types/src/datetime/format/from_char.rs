@@ -2,6 +2,7 @@
 
 use super::super::abbrev::{self, Abbrev};
 use super::super::calendar::{DAYS, MONTHS, Tm, days_in_month, isoweek2j, j2date};
+use super::super::io::timestamp_typmod;
 use super::super::zone::{TimeZone, abbrev_offset};
 use super::keyword::{Convention, FieldNode, Key, Node, is_separator, parse};
 use super::to_char::ROMAN;
@@ -27,6 +28,8 @@ struct Parsed {
     century: i32,
     julian: i32,
     micros: i32,
+    /// FF1 to FF6: to how many digits the result is rounded.
+    fraction_digits: Option<usize>,
     week: i32,
     week_of_month: i32,
     pm: bool,
@@ -301,7 +304,10 @@ fn read_number(
         Key::Hour12 | Key::Hour24 | Key::ZoneHour | Key::ZoneMinute => 2,
         Key::Millisecond => 3,
         Key::Microsecond => 6,
-        Key::Fraction(digits) => digits,
+        Key::Fraction(digits) => {
+            parsed.fraction_digits = Some(digits);
+            digits
+        }
         Key::IsoDayOfYear => 3,
         Key::IsoDayOfWeek => 1,
         _ => field.name.len(),
@@ -620,7 +626,13 @@ pub fn to_date(input: &str, picture: &str) -> Result<i32> {
 
 /// `to_timestamp(input, picture)`: an instant, read in a zone unless the input has one.
 pub fn to_timestamp(input: &str, picture: &str, zone: &TimeZone) -> Result<i64> {
-    let (tm, offset) = assemble(read(input, picture)?, input)?;
+    let parsed = read(input, picture)?;
+    let digits = parsed.fraction_digits;
+    let (tm, offset) = assemble(parsed, input)?;
     let offset = offset.unwrap_or_else(|| zone.offset_of_local(&tm));
-    tm.to_timestamp_at(offset).ok_or_else(super::super::timestamp_out_of_range)
+    let time = tm.to_timestamp_at(offset).ok_or_else(super::super::timestamp_out_of_range)?;
+    match digits {
+        Some(digits) => timestamp_typmod(time, digits as i32),
+        None => Ok(time),
+    }
 }

@@ -1,0 +1,21 @@
+-- ALTER SEQUENCE: another type takes the bounds along that were the old one's; RESTART is checked.
+create sequence up as integer;
+create sequence down as integer increment -1;
+create sequence bounded as integer minvalue -100000 maxvalue 200000 start 1;
+alter sequence up as smallint;
+alter sequence down as smallint;
+alter sequence bounded as smallint;
+alter sequence bounded as smallint minvalue -20000 maxvalue 100;
+select sequencename, data_type, min_value, max_value, increment_by from pg_sequences order by 1;
+alter sequence up as bigint;
+alter sequence down as bigint;
+alter sequence bounded as bigint;
+select sequencename, data_type, min_value, max_value, increment_by from pg_sequences order by 1;
+alter sequence up as text;
+alter sequence up restart with 0;
+alter sequence down restart with 5;
+alter sequence bounded restart with 101;
+alter sequence bounded restart with 100;
+select nextval('bounded');
+select nextval('bounded');
+drop sequence up, down, bounded;
