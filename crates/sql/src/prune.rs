@@ -94,9 +94,18 @@ impl KeyOfScan {
         self.column(expr).filter(|column| self.columns[*column].1 == oid::BOOL)
     }
 
+    /// The key column that is NOT an expression.
+    fn opposite(&self, expr: &Expr) -> Option<usize> {
+        let is_it = |key: &Expr| matches!(key, Expr::Not(arg) if is_same(expr, arg));
+        self.columns.iter().position(|(key, _)| is_it(key))
+    }
+
     fn predicate(&self, condition: &Expr, slots: &mut Vec<Expr>) -> Predicate {
         if let Some(column) = self.boolean(condition) {
             return Predicate::IsBool { column, value: true, negated: false };
+        }
+        if let Some(column) = self.opposite(condition) {
+            return Predicate::IsBool { column, value: false, negated: false };
         }
         let found = match condition {
             Expr::Const(Datum::Bool(value), _) => Some(Predicate::Constant(*value)),

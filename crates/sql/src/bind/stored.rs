@@ -37,7 +37,9 @@ pub fn stored_key(
             let named = parent.columns.get(column.attnum as usize - 1);
             let at = named.and_then(|named| table.column_index(&named.name));
             let at = at.ok_or_else(|| Error::internal("partition key has no column"))?;
-            let (ty, column) = (TypeRef::plain(column.type_oid), at as i32);
+            // As the scan's conditions name it: with what its type is limited to.
+            let ty = TypeRef { oid: column.type_oid, typmod: table.columns[at].typmod };
+            let column = at as i32;
             Ok(Expr::Var { rte: 0, column, levels_up: 0, ty, at: Place::NONE })
         }
     });

@@ -1,0 +1,36 @@
+-- Keys whose types have a length, a precision or a scale prune as those without; a key that is NOT a column as well.
+CREATE TABLE letters (a char(1), b varchar(10), n numeric(6,2), t timestamp(0)) PARTITION BY LIST (a);
+CREATE TABLE letters_ab PARTITION OF letters FOR VALUES IN ('a', 'b');
+CREATE TABLE letters_c PARTITION OF letters FOR VALUES IN ('c');
+CREATE TABLE letters_null PARTITION OF letters FOR VALUES IN (NULL);
+CREATE TABLE letters_rest PARTITION OF letters DEFAULT PARTITION BY RANGE (b);
+CREATE TABLE letters_rest_low PARTITION OF letters_rest FOR VALUES FROM ('a') TO ('m');
+CREATE TABLE letters_rest_high PARTITION OF letters_rest FOR VALUES FROM ('m') TO ('z') PARTITION BY RANGE (n);
+CREATE TABLE letters_rest_high_1 PARTITION OF letters_rest_high FOR VALUES FROM (0) TO (10);
+CREATE TABLE letters_rest_high_2 PARTITION OF letters_rest_high FOR VALUES FROM (10) TO (20);
+INSERT INTO letters VALUES ('a', 'x', 1, '2020-01-01'), ('c', 'y', 2, '2020-01-01'), (NULL, 'z', 3, '2020-01-01'),
+    ('d', 'b', 4, '2020-01-01'), ('e', 'n', 5.5, '2020-01-01'), ('f', 'o', 15.25, '2020-01-01');
+EXPLAIN (COSTS OFF) SELECT * FROM letters WHERE a = 'a';
+EXPLAIN (COSTS OFF) SELECT * FROM letters WHERE a IS NULL;
+EXPLAIN (COSTS OFF) SELECT * FROM letters WHERE a IN ('b', 'c');
+EXPLAIN (COSTS OFF) SELECT * FROM letters WHERE a = 'd' AND b = 'b';
+EXPLAIN (COSTS OFF) SELECT * FROM letters WHERE a = 'd' AND b > 'q' AND n < 10;
+EXPLAIN (COSTS OFF) SELECT * FROM letters WHERE a = 'd' AND b > 'q' AND n >= 10.5;
+SELECT tableoid::regclass, * FROM letters WHERE a = 'a' OR n > 5 ORDER BY n;
+SELECT tableoid::regclass, * FROM letters WHERE a IS NULL;
+CREATE TABLE moments (t timestamp(0)) PARTITION BY RANGE (t);
+CREATE TABLE moments_20 PARTITION OF moments FOR VALUES FROM ('2020-01-01') TO ('2021-01-01');
+CREATE TABLE moments_21 PARTITION OF moments FOR VALUES FROM ('2021-01-01') TO ('2022-01-01');
+INSERT INTO moments SELECT '2020-11-30'::timestamp + i * interval '10 days' FROM generate_series(0, 9) i;
+EXPLAIN (COSTS OFF) SELECT * FROM moments WHERE t >= '2021-03-01';
+EXPLAIN (COSTS OFF) SELECT * FROM moments ORDER BY t;
+SELECT count(*) FROM moments WHERE t < '2021-01-01';
+CREATE TABLE turned (a boolean) PARTITION BY LIST ((NOT a));
+CREATE TABLE turned_true PARTITION OF turned FOR VALUES IN (true);
+CREATE TABLE turned_false PARTITION OF turned FOR VALUES IN (false);
+CREATE TABLE turned_null PARTITION OF turned DEFAULT;
+INSERT INTO turned VALUES (true), (false), (NULL);
+EXPLAIN (COSTS OFF) SELECT * FROM turned WHERE a;
+EXPLAIN (COSTS OFF) SELECT * FROM turned WHERE NOT a;
+SELECT tableoid::regclass, a FROM turned WHERE a;
+SELECT tableoid::regclass, a FROM turned WHERE NOT a;
