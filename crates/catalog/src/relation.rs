@@ -220,6 +220,9 @@ pub struct Constraint {
     /// The constraint of the partitioned parent that it belongs to (conparentid).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Oid>,
+    /// NOT VALID: rows that were there before it may break it (not pg_constraint.convalidated).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub not_valid: bool,
 }
 
 /// Kinds of constraints.
@@ -492,6 +495,7 @@ impl Constraint {
             local: true,
             no_inherit: false,
             parent: None,
+            not_valid: false,
         }
     }
 

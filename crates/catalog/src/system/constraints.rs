@@ -93,7 +93,7 @@ fn constraint_row(table: &Relation, constraint: &Constraint, out: &mut RowsBuild
         ("connamespace", Datum::Oid(table.schema)),
         ("contype", Datum::Char(kind)),
         ("conenforced", Datum::Bool(true)),
-        ("convalidated", Datum::Bool(true)),
+        ("convalidated", Datum::Bool(!constraint.not_valid)),
         ("conrelid", Datum::Oid(table.oid)),
         ("conindid", Datum::Oid(index)),
         ("confupdtype", Datum::Char(b' ')),

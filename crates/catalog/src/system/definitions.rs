@@ -162,7 +162,8 @@ pub fn constraint_definition(
         ConstraintKind::Unique { index } => key_constraint(*index, "UNIQUE"),
         ConstraintKind::Check { expression } => {
             let no_inherit = if constraint.no_inherit { " NO INHERIT" } else { "" };
-            format!("CHECK ({}){no_inherit}", style.expression(expression))
+            let not_valid = if constraint.not_valid { " NOT VALID" } else { "" };
+            format!("CHECK ({}){no_inherit}{not_valid}", style.expression(expression))
         }
         ConstraintKind::NotNull => format!("NOT NULL {}", column_list(table, &constraint.columns)),
     }

@@ -3,15 +3,15 @@
 //! A constant default is stored as the missing value of old rows; a volatile one rewrites the
 //! table.
 
-use super::alter::rewrite;
 use super::constraint::{self, PendingConstraints};
-use super::inherit::{check_same_type, inherited_column};
+use super::inherit::{check_same_type, inherited_column, invalid_table};
+use super::retype::rewrite;
 use super::scan::RowEvaluator;
 use super::table::{add_column, bind_column_default};
 use super::{DdlContext, generated, partition, sequence};
 use std::sync::Arc;
-use steppe_catalog::{Column, Relation};
-use steppe_sql::ast::ColumnDef;
+use steppe_catalog::{Column, RelKind, Relation};
+use steppe_sql::ast::{self, ColumnDef};
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr, parse_expression};
 use steppe_sql::expr::{Expr, TypeRef};
 use steppe_txn::RelationLockMode;
@@ -33,6 +33,14 @@ pub(super) fn add(
         }
         return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
     }
+    let is_identity = |c: &ast::Constraint| matches!(c.kind, ast::ConstraintKind::Identity { .. });
+    if table.kind == RelKind::Table
+        && def.constraints.iter().any(is_identity)
+        && ctx.catalog().children(table.oid).next().is_some()
+    {
+        let message = "cannot recursively add identity column to table that has child tables";
+        return Err(invalid_table(message));
+    }
     if let Some(ty) = &def.type_name {
         ctx.warn_of_precision(ty, ty.location);
     }
@@ -44,29 +52,24 @@ pub(super) fn add(
         sequence::create_owned(ctx, &mut table, serial)?;
     }
     bind_column_default(ctx, &mut table, position, def)?;
-    generated::bind_expression(ctx, &mut table, position, def)?;
+    generated::bind_expression(ctx, &mut table, position, def).map_err(Error::without_position)?;
     // The rows are checked when the column is there in all tables.
     let not_null = std::mem::replace(&mut table.columns[position].not_null, false);
     let column = table.columns[position].clone();
     fill(ctx, table)?;
     add_below(ctx, oid, &column)?;
-    let mut table = (*current(ctx, oid)?).clone();
+    let mut table = (*ctx.lock_current(oid, RelationLockMode::AccessExclusive)?).clone();
     if not_null {
         table = constraint::set_not_null(ctx, table, &[position as i16 + 1], true)?;
     }
     constraint::add_all(ctx, table, pending)
 }
 
-fn current(ctx: &mut DdlContext<'_>, table: Oid) -> Result<Arc<Relation>> {
-    let found = ctx.catalog().relation(table).cloned();
-    found.ok_or_else(|| Error::internal("table has gone"))
-}
-
 /// Gives the children of a table its new column, and theirs.
 fn add_below(ctx: &mut DdlContext<'_>, table: Oid, column: &Column) -> Result<()> {
     for child in partition::children(ctx, table)? {
-        ctx.lock(child.oid, RelationLockMode::AccessExclusive)?;
-        let mut child = (*current(ctx, child.oid)?).clone();
+        let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
+        let mut child = (*child).clone();
         if let Some(at) = child.column_index(&column.name) {
             check_same_type(&child, &child.columns[at], column)?;
             child.columns[at].inherit_count += 1;
@@ -114,7 +117,7 @@ fn fill(ctx: &mut DdlContext<'_>, table: Relation) -> Result<()> {
         }
         Some(expr) => {
             let new = table.clone();
-            rewrite(ctx, table, new, position, expr)
+            rewrite(ctx, table, new, vec![(position, expr)])
         }
     }
 }

@@ -1,28 +1,19 @@
 //! ALTER TABLE (tablecmds.c).
 
-use super::build::build;
 use super::column_hints;
 use super::constraint::{self, PendingConstraints};
-use super::depend;
-use super::index;
 use super::inherit::{self, Inheritor, invalid_table};
 use super::misc::system_catalog;
-use super::scan::{RowEvaluator, scan_batches};
-use super::table::{create_storage, default_text, storage_options, written_collation};
-use super::{DdlContext, add_column, drop, drop_column, files_of, partition};
-use super::{generated, identity};
-use crate::access::TableAccess;
+use super::table::{default_text, storage_options};
+use super::{DdlContext, add_column, drop, drop_column, partition};
+use super::{generated, identity, retype, validate};
 use std::sync::Arc;
-use steppe_catalog::system::definitions::visible_name;
-use steppe_catalog::{Builtins, Catalog, Constraint, ConstraintKind, RelKind, Relation};
+use steppe_catalog::{Catalog, Constraint, ConstraintKind, RelKind, Relation};
 use steppe_sql::ast::{
-    AlterTableCommand as Command, AlterTableStmt, ConstraintKind as AstConstraint, Location,
-    ObjectKind,
+    AlterTableCommand as Command, AlterTableStmt, ConstraintKind as AstConstraint, ObjectKind,
 };
-use steppe_sql::bind::{ExprPlace, bind_assigned_expr, parse_expression};
-use steppe_sql::expr::{Expr, TypeRef};
-use steppe_txn::{NewRows, RelationLockMode, RowId};
-use steppe_types::{Datum, Error, Oid, Result, SqlState};
+use steppe_txn::RelationLockMode;
+use steppe_types::{Error, Result, SqlState};
 
 /// ALTER TABLE and its like; returns the command tag.
 pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Result<&'static str> {
@@ -35,7 +26,9 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
     let is_light = |c: &Command| {
         matches!(
             c,
-            Command::AttachPartition { .. } | Command::DetachPartition { finalize: true, .. }
+            Command::AttachPartition { .. }
+                | Command::DetachPartition { finalize: true, .. }
+                | Command::ValidateConstraint(_)
         )
     };
     let mode = match stmt.commands.iter().all(is_light) {
@@ -43,13 +36,16 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
         false => RelationLockMode::AccessExclusive,
     };
     let Some(relation) = open_altered(ctx, stmt, mode)? else { return Ok(tag) };
-    for command in &stmt.commands {
+    let read = retype::columns_read(ctx, &relation, &stmt.commands);
+    let mut commands: Vec<&Command> = stmt.commands.iter().collect();
+    commands.sort_by_key(|command| pass(command, &read));
+    for group in commands.chunk_by(|a, b| is_type_change(a) && is_type_change(b)) {
         let catalog = ctx.catalog();
         let relation = catalog
             .relation(relation.oid)
             .ok_or_else(|| Error::internal("the table being altered has gone"))?;
         let only = !stmt.relation.inherit;
-        let done = run(ctx, (**relation).clone(), command, only);
+        let done = run(ctx, (**relation).clone(), group, only);
         ctx.naming(relation, done)?;
     }
     Ok(tag)
@@ -75,7 +71,38 @@ pub(super) fn open_altered(
     }
 }
 
-fn run(ctx: &mut DdlContext<'_>, table: Relation, command: &Command, only: bool) -> Result<()> {
+fn is_type_change(command: &Command) -> bool {
+    matches!(command, Command::AlterColumnType { .. })
+}
+
+/// When a part of an ALTER TABLE has its turn, whatever was written first (AlterTablePass): what
+/// goes, types, columns, what is said of columns, the rest. A column that is dropped is still there
+/// for the USING that reads it.
+fn pass(command: &Command, read: &[Arc<str>]) -> u8 {
+    match command {
+        Command::DropColumn { name, .. } if read.iter().any(|column| **column == *name) => 2,
+        Command::DropColumn { .. }
+        | Command::DropConstraint { .. }
+        | Command::DropNotNull(_)
+        | Command::DropExpression { .. }
+        | Command::DropIdentity { .. }
+        | Command::ColumnDefault { default: None, .. } => 0,
+        Command::AlterColumnType { .. } => 1,
+        Command::AddColumn { .. } => 3,
+        Command::SetNotNull(_) => 4,
+        Command::AddConstraint(c) => match c.kind {
+            AstConstraint::NotNull { .. } => 4,
+            AstConstraint::Check(_) => 6,
+            _ => 5,
+        },
+        Command::ColumnDefault { .. } | Command::AddIdentity { .. } => 6,
+        _ => 7,
+    }
+}
+
+/// Runs a command, or several that change types: those are one change of the table.
+fn run(ctx: &mut DdlContext<'_>, table: Relation, group: &[&Command], only: bool) -> Result<()> {
+    let Some(command) = group.first().copied() else { return Ok(()) };
     match command {
         Command::AttachPartition { partition, bound: Some(bound) } => {
             partition::require_partitioned(&table, "ATTACH PARTITION")?;
@@ -99,13 +126,20 @@ fn run(ctx: &mut DdlContext<'_>, table: Relation, command: &Command, only: bool)
             Command::ChangeOwner(_) | Command::SetOptions(_) | Command::ResetOptions(_)
         )
     {
-        return Err(Error::new(
-            SqlState::WRONG_OBJECT_TYPE,
-            format!("ALTER action cannot be performed on relation \"{}\"", table.name),
-        ));
+        if table.kind == RelKind::View && matches!(command, Command::ColumnDefault { .. }) {
+            return Err(Error::not_supported("ALTER VIEW … ALTER COLUMN SET DEFAULT"));
+        }
+        let is_index = matches!(table.kind, RelKind::Index | RelKind::PartitionedIndex);
+        if is_index && matches!(command, Command::SetStatistics { .. }) {
+            return Err(Error::not_supported("ALTER INDEX … SET STATISTICS"));
+        }
+        return Err(partition::wrong_kind(&table, describe(command)));
     }
-    check_lineage(ctx, &table, command, only)?;
+    for command in group {
+        check_lineage(ctx, &table, command, only)?;
+    }
     match command {
+        Command::AlterColumnType { .. } => retype::change(ctx, table, group, only),
         Command::AddColumn { column, if_not_exists } => {
             add_column::add(ctx, table, column, *if_not_exists)
         }
@@ -127,6 +161,7 @@ fn run(ctx: &mut DdlContext<'_>, table: Relation, command: &Command, only: bool)
             let position = column_position(&table, name)?;
             constraint::set_not_null(ctx, table, &[position as i16 + 1], !only).map(|_| ())
         }
+        Command::ValidateConstraint(name) => validate::constraint(ctx, table, name, only),
         Command::Inherit(parent) => inherit::add_parent(ctx, table, parent),
         Command::NoInherit(parent) => inherit::remove_parent(ctx, table, parent),
         command => {
@@ -134,7 +169,6 @@ fn run(ctx: &mut DdlContext<'_>, table: Relation, command: &Command, only: bool)
                 true => inherit::inheritors(ctx, table.oid)?,
                 false => Vec::new(),
             };
-            check_inheritors(&below, command)?;
             run_here(ctx, table, command)?;
             for Inheritor { table, .. } in below {
                 let done = run_below(ctx, &table, command);
@@ -160,27 +194,11 @@ fn goes_down(command: &Command) -> bool {
     matches!(
         command,
         Command::ColumnDefault { .. }
-            | Command::AlterColumnType { .. }
             | Command::DropNotNull(_)
             | Command::DropExpression { .. }
             | Command::SetStatistics { .. }
             | Command::SetStorage { .. }
     )
-}
-
-/// A type changes for all parents of a column at once: 42P16.
-fn check_inheritors(below: &[Inheritor], command: &Command) -> Result<()> {
-    let Command::AlterColumnType { name, .. } = command else { return Ok(()) };
-    for Inheritor { table, parents } in below {
-        let position = table.column_index(name);
-        if position.is_some_and(|position| table.inherit_count(position) > *parents) {
-            return Err(invalid_table(format!(
-                "cannot alter inherited column \"{name}\" of relation \"{}\"",
-                table.name
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// Repeats a command on a table that inherits.
@@ -313,24 +331,6 @@ fn is_not_null(table: &Relation, column: &str) -> bool {
     table.column_index(column).is_some_and(|position| table.columns[position].not_null)
 }
 
-/// A partition key's columns keep their types: 42P16.
-fn check_key(
-    ctx: &mut DdlContext<'_>,
-    table: &Relation,
-    name: &str,
-    location: Location,
-) -> Result<()> {
-    let Some(position) = table.column_index(name) else { return Ok(()) };
-    if !partition::key_reads(ctx, table, position as i16 + 1)? {
-        return Ok(());
-    }
-    let message = format!(
-        "cannot alter column \"{name}\" because it is part of the partition key of relation \"{}\"",
-        table.name
-    );
-    Err(ctx.error(SqlState::INVALID_TABLE_DEFINITION, message, location))
-}
-
 fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Result<()> {
     match command {
         Command::ColumnDefault { name, default } => {
@@ -340,9 +340,13 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
                 let column = &table.columns[position];
                 return Err(generated::refuse_default(&table, column, instead));
             }
+            if table.columns[position].identity.is_some() {
+                return Err(identity::refuse_default(&table, position, default.is_some()));
+            }
             let mut table = table;
             table.columns[position].default = match default {
-                Some(expr) => default_text(ctx, &table.columns[position].clone(), expr)?,
+                Some(expr) => default_text(ctx, &table.columns[position].clone(), expr)
+                    .map_err(Error::without_position)?,
                 None => None,
             };
             ctx.put(table)
@@ -363,19 +367,6 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
         Command::DropIdentity { name, if_exists } => {
             let position = column_position(&table, name)?;
             identity::drop(ctx, table, position, *if_exists)
-        }
-        Command::ValidateConstraint(name) => validate_constraint(&table, name),
-        Command::AlterColumnType { name, type_name, collation, using, location } => {
-            let ty = steppe_sql::bind::typename::resolve_type_name(type_name)?;
-            for at in [type_name.location, Location::NONE] {
-                ctx.warn_of_precision(type_name, at);
-            }
-            check_key(ctx, &table, name, *location)?;
-            let collation = match collation {
-                Some(clause) => written_collation(ctx, clause, ty.oid)?,
-                None => Builtins::get().collation_of(ty.oid),
-            };
-            alter_type(ctx, table, name, (ty, collation), using.as_ref())
         }
         Command::SetOptions(options) => {
             let mut table = table;
@@ -403,9 +394,26 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
     }
 }
 
-/// A subcommand's name for the 0A000 message.
+/// A subcommand's name in messages: of 0A000, and that it is none for a kind of relation.
 fn describe(command: &Command) -> &'static str {
     match command {
+        Command::AddColumn { .. } => "ADD COLUMN",
+        Command::DropColumn { .. } => "DROP COLUMN",
+        Command::ColumnDefault { .. } => "ALTER COLUMN ... SET DEFAULT",
+        Command::SetNotNull(_) => "ALTER COLUMN ... SET NOT NULL",
+        Command::DropNotNull(_) => "ALTER COLUMN ... DROP NOT NULL",
+        Command::DropExpression { .. } => "ALTER COLUMN ... DROP EXPRESSION",
+        Command::SetStatistics { .. } => "ALTER COLUMN ... SET STATISTICS",
+        Command::SetStorage { .. } => "ALTER COLUMN ... SET STORAGE",
+        Command::AlterColumnType { .. } => "ALTER COLUMN ... SET DATA TYPE",
+        Command::AddIdentity { .. } => "ALTER COLUMN ... ADD IDENTITY",
+        Command::SetIdentity { .. } => "ALTER COLUMN ... SET",
+        Command::DropIdentity { .. } => "ALTER COLUMN ... DROP IDENTITY",
+        Command::AddConstraint(_) => "ADD CONSTRAINT",
+        Command::DropConstraint { .. } => "DROP CONSTRAINT",
+        Command::ValidateConstraint(_) => "VALIDATE CONSTRAINT",
+        Command::Inherit(_) => "INHERIT",
+        Command::NoInherit(_) => "NO INHERIT",
         Command::AttachPartition { .. } => "ATTACH PARTITION",
         Command::DetachPartition { .. } => "DETACH PARTITION",
         Command::AlterConstraint { .. } => "ALTER CONSTRAINT",
@@ -439,150 +447,6 @@ pub(super) fn column_position(table: &Relation, name: &str) -> Result<usize> {
     ))
 }
 
-/// Writes every row into new trees, with the column at `position` computed by `expr` over the old
-/// row; rebuilds the indexes. Rows pass through in batches of a page.
-pub(super) fn rewrite(
-    ctx: &mut DdlContext<'_>,
-    old: Relation,
-    new: Relation,
-    position: usize,
-    expr: Expr,
-) -> Result<()> {
-    if old.kind == RelKind::PartitionedTable {
-        return retype_indexes(ctx, new);
-    }
-    let mut doomed = files_of(&old);
-    let mut new = new;
-    create_storage(ctx, &mut new)?;
-    let database = ctx.store.database().clone();
-    let mut source = old;
-    source.columns.truncate(new.columns.len());
-    let source = TableAccess::open(&database, &Arc::new(source))?;
-    let target = TableAccess::open(&database, &Arc::new(new.clone()))?;
-    let mut evaluator = RowEvaluator::new(ctx, &[expr])?;
-    scan_batches(ctx, &source, &mut |ctx, mut rows| {
-        for row in &mut rows {
-            let value = evaluator.evaluate(row)?.first().cloned().unwrap_or_default();
-            row[position] = value;
-        }
-        write_rows(ctx, &target, &rows)
-    })?;
-    ctx.put(new.clone())?;
-    let catalog = ctx.catalog();
-    let shared = Arc::new(new.clone());
-    for index in catalog.indexes_of(&new) {
-        doomed.extend(files_of(index));
-        let mut index = (**index).clone();
-        refresh_key_types(&new, &mut index);
-        index::reprint(ctx, &shared, &new, &mut index)?;
-        build(ctx, &new, &mut index)?;
-        ctx.put(index)?;
-    }
-    ctx.txn.drop_files_at_commit(&doomed);
-    Ok(())
-}
-
-/// A partitioned table has no rows to write: its indexes follow the new types.
-fn retype_indexes(ctx: &mut DdlContext<'_>, new: Relation) -> Result<()> {
-    ctx.put(new.clone())?;
-    let catalog = ctx.catalog();
-    let shared = Arc::new(new);
-    for index in catalog.indexes_of(&shared) {
-        let mut index = (**index).clone();
-        refresh_key_types(&shared, &mut index);
-        index::reprint(ctx, &shared, &shared, &mut index)?;
-        ctx.put(index)?;
-    }
-    Ok(())
-}
-
-fn refresh_key_types(table: &Relation, index: &mut Relation) {
-    let Some(info) = &mut index.index else { return };
-    for (key, column) in info.keys.iter_mut().zip(&mut index.columns) {
-        if let Some(source) = key.attnum.checked_sub(1).and_then(|i| table.columns.get(i as usize))
-        {
-            key.type_oid = source.type_oid;
-            (column.type_oid, column.typmod) = (source.type_oid, source.typmod);
-            column.collation = key.collation(table);
-        }
-    }
-}
-
-fn write_rows(ctx: &mut DdlContext<'_>, target: &TableAccess, rows: &[Vec<Datum>]) -> Result<()> {
-    ctx.services.check_interrupts()?;
-    let mut encoded = NewRows::default();
-    for row in rows {
-        encoded.push_with(|out| target.append_row(ctx.txn, row, &[], out))?;
-    }
-    let mut ids: Vec<RowId> = Vec::with_capacity(rows.len());
-    target.rows_for_write()?.insert_batch(ctx.txn, &mut encoded, &mut ids)
-}
-
-/// ALTER COLUMN TYPE: rewrites the table.
-fn alter_type(
-    ctx: &mut DdlContext<'_>,
-    table: Relation,
-    name: &str,
-    (ty, collation): (TypeRef, Oid),
-    using: Option<&steppe_sql::ast::Expr>,
-) -> Result<()> {
-    let position = column_position(&table, name)?;
-    let catalog = ctx.catalog();
-    if let Some(view) = depend::readers(&catalog, table.oid, position as i16 + 1).next() {
-        return Err(Error::new(
-            SqlState::FEATURE_NOT_SUPPORTED,
-            "cannot alter type of a column used by a view or rule",
-        )
-        .detail(format!(
-            "rule _RETURN on view {} depends on column \"{name}\"",
-            visible_name(&catalog, view, &ctx.search_path)
-        )));
-    }
-    generated::check_retype(ctx, &table, position)?;
-    let shared = Arc::new(table.clone());
-    let place = ExprPlace::AlterType;
-    let column_ref = parse_expression(&steppe_sql::deparse::quote_identifier(name))?;
-    let source = using.unwrap_or(&column_ref);
-    let bound = ctx
-        .binding(|b| bind_assigned_expr(b, Some(&shared), source, place, ty, name))
-        .map_err(|e| match e.sqlstate() {
-            SqlState::DATATYPE_MISMATCH => {
-                let shown = steppe_sql::bind::typename::format_type(ty.oid, ty.typmod);
-                let error = Error::new(
-                    SqlState::DATATYPE_MISMATCH,
-                    format!("column \"{name}\" cannot be cast automatically to type {shown}"),
-                );
-                match using {
-                    None => {
-                        error.hint(format!("You might need to specify \"USING {name}::{shown}\"."))
-                    }
-                    Some(_) => error,
-                }
-            }
-            _ => e,
-        })?;
-    let mut new = table.clone();
-    let old_default = new.columns[position].default.take();
-    new.columns[position].type_oid = ty.oid;
-    new.columns[position].typmod = ty.typmod;
-    new.columns[position].collation = collation;
-    new.columns[position].missing = None;
-    if let Some(text) = old_default {
-        let parsed = parse_expression(&text)?;
-        let column = new.columns[position].clone();
-        new.columns[position].default = default_text(ctx, &column, &parsed).map_err(|_| {
-            let shown = steppe_sql::bind::typename::format_type(ty.oid, ty.typmod);
-            Error::new(
-                SqlState::DATATYPE_MISMATCH,
-                format!(
-                    "default for column \"{name}\" cannot be cast automatically to type {shown}"
-                ),
-            )
-        })?;
-    }
-    rewrite(ctx, table, new, position, bound)
-}
-
 fn drop_constraint(
     ctx: &mut DdlContext<'_>,
     table: Relation,
@@ -608,7 +472,7 @@ fn drop_constraint(
         )));
     }
     for child in partition::children(ctx, table.oid)? {
-        ctx.lock(child.oid, RelationLockMode::AccessExclusive)?;
+        let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
         drop_from_child(ctx, &child, &constraint, scope.only)?;
     }
     if let ConstraintKind::NotNull = constraint.kind {
@@ -650,24 +514,6 @@ fn drop_from_child(
     own.inherit_count -= 1;
     own.local |= only;
     ctx.put(child)
-}
-
-/// VALIDATE CONSTRAINT: there are none that the rows do not satisfy.
-fn validate_constraint(table: &Relation, name: &str) -> Result<()> {
-    let Some(constraint) = table.constraints.iter().find(|c| *c.name == *name) else {
-        return Err(Error::new(
-            SqlState::UNDEFINED_OBJECT,
-            format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name),
-        ));
-    };
-    match constraint.kind {
-        ConstraintKind::Check { .. } | ConstraintKind::NotNull => Ok(()),
-        _ => Err(Error::new(
-            SqlState::WRONG_OBJECT_TYPE,
-            format!("cannot validate constraint \"{name}\" of relation \"{}\"", table.name),
-        )
-        .detail("This operation is not supported for this type of constraint.")),
-    }
 }
 
 fn drop_not_null(ctx: &mut DdlContext<'_>, table: Relation, name: &str) -> Result<()> {

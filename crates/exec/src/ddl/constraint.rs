@@ -2,8 +2,8 @@
 
 use super::index::{self, NewIndex};
 use super::inherit::invalid_table;
-use super::scan::{RowEvaluator, scan_rows};
-use super::{DdlContext, partition, truncate_name};
+use super::scan::scan_rows;
+use super::{DdlContext, partition, truncate_name, validate};
 use crate::access::TableAccess;
 use std::sync::Arc;
 use steppe_catalog::{Constraint, ConstraintKind, IndexKey, Relation};
@@ -41,10 +41,10 @@ struct PendingKey {
 
 struct PendingCheck {
     name: Option<String>,
-    /// The column of a column constraint: it names the constraint.
-    column: Option<String>,
     expr: ast::Expr,
     not_valid: bool,
+    /// The rows are known to satisfy it.
+    is_known: bool,
     comment: Option<Arc<str>>,
     /// It comes from a parent.
     inherited: bool,
@@ -78,17 +78,17 @@ impl PendingConstraints {
         &mut self,
         name: &str,
         expr: ast::Expr,
-        comment: Option<Arc<str>>,
+        (comment, no_inherit): (Option<Arc<str>>, bool),
     ) {
         let name = Some(name.to_string());
         self.checks.push(PendingCheck {
             name,
-            column: None,
             expr,
             not_valid: false,
+            is_known: false,
             comment,
             inherited: false,
-            no_inherit: false,
+            no_inherit,
             merges: self.is_new,
         });
     }
@@ -129,9 +129,10 @@ impl PendingConstraints {
             ast::ConstraintKind::Check(expr) => {
                 self.checks.push(PendingCheck {
                     name,
-                    column: column.map(str::to_string),
                     expr: expr.clone(),
-                    not_valid: c.not_valid,
+                    // A new table has no rows that could break it.
+                    not_valid: c.not_valid && !self.is_new,
+                    is_known: false,
                     comment: None,
                     inherited: false,
                     no_inherit: c.no_inherit,
@@ -183,7 +184,7 @@ pub(crate) fn add_all(
     let mut relation = relation;
     let had_primary = relation.primary_key().is_some();
     for check in pending.checks {
-        relation = add_check(ctx, relation, check)?;
+        relation = add_check(ctx, relation, check, pending.is_new)?;
     }
     for (position, name) in pending.not_null_names {
         let oid = ctx.store.new_oid()?;
@@ -201,7 +202,7 @@ pub(crate) fn add_all(
         if pending.only && key.primary {
             check_children_not_null(ctx, &relation, &key.columns)?;
         }
-        relation = add_key(ctx, relation, key, (had_primary, pending.only))?;
+        relation = add_key(ctx, relation, key, (had_primary, pending.only, pending.is_new))?;
     }
     Ok(())
 }
@@ -272,26 +273,30 @@ pub(crate) fn add_implied(
     }
     let check = PendingCheck {
         name: None,
-        column: None,
         expr,
-        not_valid: true,
+        not_valid: false,
+        is_known: true,
         comment: None,
         inherited: false,
         no_inherit: false,
         merges: false,
     };
-    add_check(ctx, relation, check).map(drop)
+    add_check(ctx, relation, check, false).map(drop)
 }
 
+/// An error of the condition says where, if it `has_position`, as CREATE TABLE does.
 fn add_check(
     ctx: &mut DdlContext<'_>,
     relation: Relation,
     check: PendingCheck,
+    has_position: bool,
 ) -> Result<Relation> {
     let mut relation = relation;
     let shared = Arc::new(relation.clone());
     let place = ExprPlace::Check;
-    let expr = ctx.binding(|b| bind_table_condition(b, &shared, &check.expr, "CHECK", place))?;
+    let expr = ctx
+        .binding(|b| bind_table_condition(b, &shared, &check.expr, "CHECK", place))
+        .map_err(|error| if has_position { error } else { error.without_position() })?;
     let columns = columns_of(&expr);
     if check.no_inherit && relation.partition_key.is_some() {
         return Err(invalid_table(format!(
@@ -310,10 +315,9 @@ fn add_check(
             name.clone()
         }
         None => {
-            // One column names it; a table constraint over several does not.
-            let column = match (&check.column, columns.as_slice()) {
-                (Some(column), _) => column.clone(),
-                (None, [only]) => relation.columns[*only as usize - 1].name.to_string(),
+            // The column that it reads names it, if that is only one.
+            let column = match columns.as_slice() {
+                [only] => relation.columns[*only as usize - 1].name.to_string(),
                 _ => String::new(),
             };
             let taken: Vec<Arc<str>> =
@@ -321,13 +325,14 @@ fn add_check(
             ctx.choose_name(relation.schema, &relation.name, &column, "check", &taken)?
         }
     };
-    if !check.not_valid {
-        validate_check(ctx, &shared, &name, &expr)?;
+    if !check.not_valid && !check.is_known {
+        validate::check(ctx, &shared, &name, &expr)?;
     }
     let own = Constraint::new(ctx.store.new_oid()?, name.as_str(), kind.clone(), columns);
     let own = if check.inherited { own.inherited() } else { own };
     let (comment, no_inherit) = (check.comment.clone(), check.no_inherit);
-    relation.constraints.push(Constraint { comment, no_inherit, ..own });
+    let not_valid = check.not_valid;
+    relation.constraints.push(Constraint { comment, no_inherit, not_valid, ..own });
     ctx.put(relation.clone())?;
     let ConstraintKind::Check { expression } = &kind else {
         return Err(Error::internal("a CHECK constraint is of another kind"));
@@ -336,19 +341,19 @@ fn add_check(
         return Ok(relation);
     }
     for child in partition::children(ctx, relation.oid)? {
-        ctx.lock(child.oid, RelationLockMode::AccessExclusive)?;
+        let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
         let check = PendingCheck {
             name: Some(name.clone()),
-            column: None,
             // The parent's name does not stand for the child.
             expr: parse_expression(expression)?,
             not_valid: check.not_valid,
+            is_known: check.is_known,
             comment: None,
             inherited: true,
             no_inherit: false,
             merges: true,
         };
-        let done = add_check(ctx, (*child).clone(), check);
+        let done = add_check(ctx, (*child).clone(), check, false);
         ctx.naming(&child, done)?;
     }
     Ok(relation)
@@ -384,6 +389,9 @@ fn merge_check(
     if own.is_inherited() && check.no_inherit {
         return conflicts("inherited");
     }
+    if own.not_valid && !check.not_valid {
+        return conflicts("NOT VALID");
+    }
     ctx.notice(format!("merging constraint \"{}\" with inherited definition", own.name));
     if is_partition {
         (own.inherit_count, own.local) = (1, false);
@@ -403,28 +411,6 @@ pub(crate) fn columns_in(
 ) -> Result<Vec<i16>> {
     let columns = constraint.columns.iter();
     columns.map(|attnum| partition::attnum_in(child, parent, *attnum as usize - 1)).collect()
-}
-
-/// Existing rows must satisfy a new CHECK: 23514.
-fn validate_check(
-    ctx: &mut DdlContext<'_>,
-    relation: &Arc<Relation>,
-    name: &str,
-    expr: &steppe_sql::expr::Expr,
-) -> Result<()> {
-    let mut evaluator = RowEvaluator::new(ctx, std::slice::from_ref(expr))?;
-    let table = TableAccess::open(ctx.store.database(), relation)?;
-    scan_rows(ctx, &table, &mut |_, values| match evaluator.evaluate(values)?.first() {
-        Some(steppe_types::Datum::Bool(false)) => Err(Error::new(
-            SqlState::CHECK_VIOLATION,
-            format!(
-                "check constraint \"{name}\" of relation \"{}\" is violated by some row",
-                relation.name
-            ),
-        )
-        .constraint(name)),
-        _ => Ok(()),
-    })
 }
 
 /// A primary key of ONLY a parent makes its children's columns no NOT NULL: they must be.
@@ -451,7 +437,7 @@ fn add_key(
     ctx: &mut DdlContext<'_>,
     relation: Relation,
     key: PendingKey,
-    (had_primary, only): (bool, bool),
+    (had_primary, only, is_new): (bool, bool, bool),
 ) -> Result<Relation> {
     if key.using_index.is_some() {
         return Err(Error::not_supported("constraints USING INDEX"));
@@ -470,10 +456,16 @@ fn add_key(
     let mut columns = Vec::with_capacity(key.columns.len());
     for name in &key.columns {
         let Some(position) = relation.column_index(name) else {
+            if key.primary && !is_new {
+                // NOT NULL would come first.
+                let message =
+                    format!("column \"{name}\" of relation \"{}\" does not exist", relation.name);
+                return Err(Error::new(SqlState::UNDEFINED_COLUMN, message));
+            }
             return Err(ctx.error(
                 SqlState::UNDEFINED_COLUMN,
                 format!("column \"{name}\" named in key does not exist"),
-                key.location,
+                if is_new { key.location } else { ast::Location::NONE },
             ));
         };
         let attnum = position as i16 + 1;
@@ -503,13 +495,24 @@ fn add_key(
                     format!("relation \"{name}\" already exists"),
                 ));
             }
+            if relation.constraints.iter().any(|own| *own.name == *name) {
+                return Err(Error::new(
+                    SqlState::DUPLICATE_OBJECT,
+                    format!(
+                        "constraint \"{name}\" for relation \"{}\" already exists",
+                        relation.name
+                    ),
+                ));
+            }
             name
         }
         None => {
             let names: Vec<&str> =
                 key.columns.iter().chain(&key.include).map(String::as_str).collect();
             let middle = if key.primary { String::new() } else { names.join("_") };
-            ctx.choose_name(relation.schema, &relation.name, &middle, label, &[])?
+            let taken: Vec<Arc<str>> =
+                relation.constraints.iter().map(|c| c.name.clone()).collect();
+            ctx.choose_name(relation.schema, &relation.name, &middle, label, &taken)?
         }
     };
     let new = NewIndex {
@@ -564,14 +567,7 @@ pub(crate) fn set_not_null(
         &table,
         &mut |_, values| match positions.iter().find(|p| values[**p].is_null()) {
             None => Ok(()),
-            Some(p) => Err(Error::new(
-                SqlState::NOT_NULL_VIOLATION,
-                format!(
-                    "column \"{}\" of relation \"{}\" contains null values",
-                    shared.columns[*p].name, shared.name
-                ),
-            )
-            .column(&shared.columns[*p].name)),
+            Some(p) => Err(validate::contains_nulls(&shared, *p)),
         },
     )?;
     for &position in &positions {
@@ -580,7 +576,7 @@ pub(crate) fn set_not_null(
     ctx.put(relation.clone())?;
     let children = if goes_down { partition::children(ctx, relation.oid)? } else { Vec::new() };
     for child in children {
-        ctx.lock(child.oid, RelationLockMode::AccessExclusive)?;
+        let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
         let places = positions.iter().map(|p| partition::attnum_in(&child, &relation, *p));
         let places = places.collect::<Result<Vec<i16>>>()?;
         let done = set_not_null(ctx, (*child).clone(), &places, true);

@@ -8,7 +8,9 @@ use super::misc::system_catalog;
 use super::{DdlContext, extension, files_of, partition};
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
-use steppe_sql::ast::{DropStmt, ObjectKind, ObjectName, ObjectRef, RangeVar, TruncateStmt};
+use steppe_sql::ast::{
+    DropBehavior, DropStmt, ObjectKind, ObjectName, ObjectRef, RangeVar, TruncateStmt,
+};
 use steppe_txn::{LeavesLockMode, RelationLockMode};
 use steppe_types::{Error, Oid, Result, SqlState};
 
@@ -25,10 +27,23 @@ pub(crate) fn drop_objects(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<
         }
         other => return Err(Error::not_supported(format!("DROP {}", other.as_str()))),
     };
+    let refused = |message: String| Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    if drop.concurrently && drop.objects.len() > 1 {
+        return refused(
+            "DROP INDEX CONCURRENTLY does not support dropping multiple objects".into(),
+        );
+    }
+    if drop.concurrently && drop.behavior == DropBehavior::Cascade {
+        return refused("DROP INDEX CONCURRENTLY does not support CASCADE".into());
+    }
     let mut doomed: Vec<Arc<Relation>> = Vec::new();
     for object in &drop.objects {
         let name = range_var(object)?;
         let Some(relation) = find_to_drop(ctx, &name, kind, drop.if_exists)? else { continue };
+        if drop.concurrently && relation.kind == RelKind::PartitionedIndex {
+            let name = &relation.name;
+            return refused(format!("cannot drop partitioned index \"{name}\" concurrently"));
+        }
         if !doomed.iter().any(|d| d.oid == relation.oid) {
             doomed.push(relation);
         }

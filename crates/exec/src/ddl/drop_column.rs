@@ -45,7 +45,7 @@ pub(super) fn drop_column(
     let oid = table.oid;
     remove(ctx, table, position)?;
     for child in partition::children(ctx, oid)? {
-        ctx.lock(child.oid, RelationLockMode::AccessExclusive)?;
+        let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
         drop_from_child(ctx, (*child).clone(), name, behavior, scope.only)?;
     }
     Ok(())

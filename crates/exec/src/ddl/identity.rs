@@ -65,12 +65,7 @@ pub(super) fn add(
         return Err(Error::internal("ADD IDENTITY without an identity"));
     };
     let column = &table.columns[position];
-    if !matches!(column.type_oid, oid::INT2 | oid::INT4 | oid::INT8) {
-        return Err(Error::new(
-            SqlState::INVALID_PARAMETER_VALUE,
-            "identity column type must be smallint, integer, or bigint",
-        ));
-    }
+    check_type(column.type_oid)?;
     let refused = |what: &str| {
         let named = format!("column \"{}\" of relation \"{}\"", column.name, table.name);
         Err(not_in_state(format!("{named} {what}")))
@@ -147,6 +142,41 @@ pub(super) fn drop(
     table.columns[position].default = None;
     put(ctx, table, position)?;
     drop::drop_relation(ctx, sequence)
+}
+
+/// 42601: an identity column has no other default.
+pub(super) fn refuse_default(table: &Relation, position: usize, sets: bool) -> Error {
+    let column = &table.columns[position].name;
+    let message =
+        format!("column \"{column}\" of relation \"{}\" is an identity column", table.name);
+    let error = Error::new(SqlState::SYNTAX_ERROR, message);
+    match sets {
+        true => error,
+        false => error.hint("Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead."),
+    }
+}
+
+/// The sequence of an identity column is of the column's type.
+pub(super) fn retype_sequence(
+    ctx: &mut DdlContext<'_>,
+    table: &Relation,
+    position: usize,
+    type_oid: Oid,
+) -> Result<()> {
+    check_type(type_oid)?;
+    let sequence = sequence_of(ctx, table.oid, position)?;
+    sequence::change(ctx, &sequence, &SequenceOptions::of_type(type_oid))
+}
+
+/// 22023 for an identity of another type than the integers.
+pub(super) fn check_type(type_oid: Oid) -> Result<()> {
+    match type_oid {
+        oid::INT2 | oid::INT4 | oid::INT8 => Ok(()),
+        _ => Err(Error::new(
+            SqlState::INVALID_PARAMETER_VALUE,
+            "identity column type must be smallint, integer, or bigint",
+        )),
+    }
 }
 
 fn no_identity(table: &Relation, position: usize) -> Error {

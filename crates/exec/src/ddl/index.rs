@@ -50,6 +50,12 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
         });
     }
     let table = ctx.open_table(&create.relation, RelationLockMode::Share)?;
+    if create.concurrently && table.kind == RelKind::PartitionedTable {
+        return Err(Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            format!("cannot create index on partitioned table \"{}\" concurrently", table.name),
+        ));
+    }
     if create.elements.len() > KEYS_MAX {
         return Err(Error::new(
             SqlState::TOO_MANY_COLUMNS,

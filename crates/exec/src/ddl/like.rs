@@ -75,7 +75,8 @@ pub(super) fn copy(
             ConstraintKind::Check { expression } if wanted.constraints => {
                 let comment = constraint.comment.clone().filter(|_| wanted.comments);
                 let expr = parse_expression(expression)?;
-                pending.add_copied_check(&constraint.name, expr, comment);
+                let also = (comment, constraint.no_inherit);
+                pending.add_copied_check(&constraint.name, expr, also);
             }
             ConstraintKind::NotNull => {
                 let column = constraint.columns.first().copied().unwrap_or_default();

@@ -30,12 +30,14 @@ mod inherit;
 mod like;
 mod misc;
 pub(crate) mod partition;
+mod retype;
 mod sample;
 mod scan;
 mod sequence;
 mod set_schema;
 mod table;
 mod temporary;
+mod validate;
 mod view;
 
 pub use index::reindexes_many;
@@ -189,6 +191,17 @@ impl DdlContext<'_> {
     /// The transaction's catalog version, on top of the newest published one.
     pub(crate) fn catalog(&mut self) -> Arc<Catalog> {
         self.store.changes(self.pending).catalog().clone()
+    }
+
+    /// A relation, locked, as it is by now: this statement may have changed it on another way down.
+    pub(crate) fn lock_current(
+        &mut self,
+        oid: Oid,
+        mode: RelationLockMode,
+    ) -> Result<Arc<Relation>> {
+        self.lock(oid, mode)?;
+        let found = self.catalog().relation(oid).cloned();
+        found.ok_or_else(|| Error::internal("a relation has gone"))
     }
 
     /// Adds or replaces a relation.

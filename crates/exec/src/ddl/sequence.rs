@@ -211,6 +211,11 @@ impl SequenceOptions {
         }
     }
 
+    /// AS another type, all else as it is.
+    pub(super) fn of_type(type_oid: Oid) -> SequenceOptions {
+        SequenceOptions { type_oid: Some(type_oid), ..SequenceOptions::default() }
+    }
+
     pub(super) fn parse(options: &[DefElem]) -> Result<SequenceOptions> {
         let mut out = SequenceOptions::default();
         for option in options {
@@ -369,6 +374,21 @@ pub(crate) fn create_sequence(ctx: &mut DdlContext<'_>, create: &CreateSequenceS
     ctx.put(new_sequence(oid, schema, &name, info))
 }
 
+/// 0A000 for another owner of the sequence of an identity column.
+fn check_is_free(ctx: &mut DdlContext<'_>, sequence: &Relation) -> Result<()> {
+    let Some((table, attnum)) = sequence.sequence.as_ref().and_then(|info| info.owned_by) else {
+        return Ok(());
+    };
+    let catalog = ctx.catalog();
+    let Some(table) = catalog.relation(table) else { return Ok(()) };
+    if table.columns[attnum as usize - 1].identity.is_none() {
+        return Ok(());
+    }
+    let message = "cannot change ownership of identity sequence";
+    Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+        .detail(format!("Sequence \"{}\" is linked to table \"{}\".", sequence.name, table.name)))
+}
+
 /// OWNED BY table.column, or NONE.
 fn owner_of(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Result<Option<(Oid, i16)>> {
     let Some((column, table)) = name.parts().split_last().filter(|(_, t)| !t.is_empty()) else {
@@ -433,6 +453,7 @@ pub(super) fn change(
 ) -> Result<()> {
     let mut info = options.apply(Some(sequence_info(sequence)?))?;
     if let Some(owner) = &options.owned_by {
+        check_is_free(ctx, sequence)?;
         info.owned_by = owner_of(ctx, owner)?;
     }
     let mut relation = sequence.clone();

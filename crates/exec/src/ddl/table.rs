@@ -1,9 +1,9 @@
 //! CREATE TABLE (tablecmds.c, parse_utilcmd.c).
 
 use super::constraint::{self, PendingConstraints, check_not_null_is_plain};
-use super::generated;
 use super::sequence::{self, SequenceOptions};
 use super::{DdlContext, inherit, like, partition, truncate_name};
+use super::{generated, identity};
 use std::sync::Arc;
 use steppe_catalog::{Column, OnCommit, RelKind, Relation};
 use steppe_sql::ast::{
@@ -274,6 +274,7 @@ pub(crate) fn add_column(
     }
     relation.columns.push(column);
     check_nullness(ctx, relation, position, serial.is_some(), &def.constraints)?;
+    check_one_default(ctx, relation, position, serial.is_some(), &def.constraints)?;
     for c in &def.constraints {
         column_constraint(relation, position, c, pending, serials)?;
     }
@@ -316,6 +317,7 @@ fn refine_column(
         relation.columns[position].default = None;
     }
     check_nullness(ctx, relation, position, false, &def.constraints)?;
+    check_one_default(ctx, relation, position, false, &def.constraints)?;
     for c in &def.constraints {
         column_constraint(relation, position, c, pending, serials)?;
     }
@@ -349,6 +351,38 @@ fn check_column_type(name: &str, ty: Oid) -> Result<()> {
     }
     if Physical::of(ty) == Physical::Any {
         return Err(Error::not_supported(format!("columns of type {}", format_type(ty, -1))));
+    }
+    Ok(())
+}
+
+/// A column has one identity, or one DEFAULT: 42601.
+fn check_one_default(
+    ctx: &DdlContext<'_>,
+    relation: &Relation,
+    position: usize,
+    serial: bool,
+    constraints: &[ast::Constraint],
+) -> Result<()> {
+    let (mut default, mut identity) = (serial, false);
+    for c in constraints {
+        let is_identity = matches!(c.kind, ConstraintKind::Identity { .. });
+        let what = match (&c.kind, identity) {
+            (ConstraintKind::Identity { .. }, true) => Some("multiple identity specifications"),
+            (ConstraintKind::Identity { .. }, false) if default => {
+                Some("both default and identity specified")
+            }
+            (ConstraintKind::Default(_), true) => Some("both default and identity specified"),
+            _ => None,
+        };
+        if let Some(what) = what {
+            let column = &relation.columns[position].name;
+            let message = format!("{what} for column \"{column}\" of table \"{}\"", relation.name);
+            // A serial column's default is nowhere to be pointed at.
+            let location = if serial { ast::Location::NONE } else { c.location };
+            return Err(ctx.error(SqlState::SYNTAX_ERROR, message, location));
+        }
+        identity |= is_identity;
+        default |= matches!(c.kind, ConstraintKind::Default(_));
     }
     Ok(())
 }
@@ -411,12 +445,7 @@ fn column_constraint(
             relation.columns[position].not_null = true;
             relation.columns[position].identity = Some(if *always { 'a' } else { 'd' });
             let ty = relation.columns[position].type_oid;
-            if !matches!(ty, oid::INT2 | oid::INT4 | oid::INT8) {
-                return Err(Error::new(
-                    SqlState::INVALID_PARAMETER_VALUE,
-                    "identity column type must be smallint, integer, or bigint",
-                ));
-            }
+            identity::check_type(ty)?;
             serials.push(SequenceOptions::identity(position, ty, options)?);
         }
         // Bound when all columns are known.

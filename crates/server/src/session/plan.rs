@@ -86,11 +86,16 @@ impl Session {
         }
     }
 
-    fn resolve_names(&mut self) {
-        let catalog: Arc<Catalog> = match &self.xact.changes {
+    /// The catalog with what the transaction has changed.
+    pub(super) fn newest_catalog(&self) -> Arc<Catalog> {
+        match &self.xact.changes {
             Some(changes) => Arc::clone(changes.catalog()),
             None => self.server().catalog.published(),
-        };
+        }
+    }
+
+    fn resolve_names(&mut self) {
+        let catalog = self.newest_catalog();
         self.names_older = self.xact.older_snapshot(catalog.epoch);
         let then = self.xact.snapshot_catalog.as_deref().filter(|_| self.names_older.is_some());
         // The plans are not others': `names_older` is part of what they are kept by.

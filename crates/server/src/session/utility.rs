@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use steppe_exec::ddl::{self, DdlContext};
-use steppe_sql::ast::{self, AlterTableStmt, DiscardTarget, ReindexStmt, Statement};
+use steppe_sql::ast::{
+    self, AlterTableStmt, DiscardTarget, ReindexStmt, SetConstraintsStmt, Statement,
+};
 use steppe_sql::bind::typename::resolve_type_name;
 use steppe_sql::bind::{self, BindContext, Params};
 use steppe_sql::expr::TypeRef;
@@ -92,13 +94,14 @@ impl Session {
     ) -> Result<CommandTag> {
         let tag = match &**statement {
             Statement::Set(set) => return self.set(set),
-            Statement::SetConstraints(_) => {
+            Statement::SetConstraints(set) => {
                 if !self.xact.in_block() {
                     self.warn(
                         SqlState::NO_ACTIVE_SQL_TRANSACTION,
                         "SET CONSTRAINTS can only be used in transaction blocks",
                     );
                 }
+                self.check_constraints(set)?;
                 "SET CONSTRAINTS"
             }
             Statement::Discard(target) => return self.discard(*target),
@@ -134,6 +137,24 @@ impl Session {
         Ok(CommandTag::Plain(tag))
     }
 
+    /// SET CONSTRAINTS: 42704 for one that is not there, 42809 to defer one: none is deferrable.
+    fn check_constraints(&self, set: &SetConstraintsStmt) -> Result<()> {
+        let catalog = self.newest_catalog();
+        for name in &set.constraints {
+            let wanted = name.name.as_str();
+            let mut known = catalog.relations().flat_map(|table| &table.constraints);
+            if !known.any(|constraint| *constraint.name == *wanted) {
+                let message = format!("constraint \"{wanted}\" does not exist");
+                return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+            }
+            if set.deferred {
+                let message = format!("constraint \"{wanted}\" is not deferrable");
+                return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+            }
+        }
+        Ok(())
+    }
+
     /// DDL, VACUUM, ANALYZE: where waiting holds up nobody.
     fn run_ddl(&mut self, statement: &Statement, source: &str) -> Result<CommandTag> {
         if let Some(alter) = ddl::detaches_concurrently(statement) {
@@ -145,6 +166,15 @@ impl Session {
             }
         } else {
             self.check_writable(ddl::command_name(statement))?;
+        }
+        match statement {
+            Statement::CreateIndex(create) if create.concurrently => {
+                self.prevent_in_block("CREATE INDEX CONCURRENTLY")?;
+            }
+            Statement::Drop(drop) if drop.concurrently => {
+                self.prevent_in_block("DROP INDEX CONCURRENTLY")?;
+            }
+            _ => {}
         }
         self.start_statement()?;
         if let Statement::Reindex(reindex) = statement {

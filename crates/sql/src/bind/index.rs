@@ -61,12 +61,20 @@ fn collect(expr: &Expr, out: &mut Vec<i16>) {
     expr.for_each_child(&mut |child| collect(child, out));
 }
 
+/// `text || anynonarray` and `anynonarray || text`.
+const TEXTANYCAT: steppe_types::Oid = 2003;
+const ANYTEXTCAT: steppe_types::Oid = 2004;
+
 /// Whether an expression calls a function that is not immutable: an index may not be over it.
 pub fn is_mutable(expr: &Expr) -> bool {
     let builtins = steppe_catalog::Builtins::get();
     let mutable =
         |func: &steppe_types::Oid| builtins.proc(*func).is_none_or(|proc| proc.volatility != b'i');
     let here = match expr {
+        // What is written beside a text is as immutable as its text is.
+        Expr::Func { func, args, .. } if [ANYTEXTCAT, TEXTANYCAT].contains(func) => {
+            args.iter().any(|arg| builtins.ty(arg.ty().oid).is_none_or(|t| mutable(&t.output)))
+        }
         Expr::Func { func, .. } => mutable(func),
         Expr::Distinct { eq, .. } | Expr::NullIf { eq, .. } => mutable(eq),
         Expr::ScalarArrayOp { func, .. } => mutable(func),

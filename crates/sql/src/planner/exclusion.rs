@@ -88,7 +88,7 @@ impl Planner<'_> {
     fn constraints(&self, request: &ScanRequest<'_>) -> Result<Vec<Expr>> {
         let table = request.relation;
         let mut known = Vec::new();
-        for constraint in &table.constraints {
+        for constraint in table.constraints.iter().filter(|constraint| !constraint.not_valid) {
             let ConstraintKind::Check { expression } = &constraint.kind else { continue };
             let bound = stored_expr(self.ctx.catalog, table, expression, ExprPlace::Check)?;
             if !is_mutable(&bound) {

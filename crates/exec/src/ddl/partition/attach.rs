@@ -27,6 +27,10 @@ pub(in super::super) fn attach(
     if !table.inherits.is_empty() {
         return Err(wrong_type("cannot attach inheritance child as partition"));
     }
+    if table.kind != RelKind::PartitionedTable && ctx.catalog().children(table.oid).next().is_some()
+    {
+        return Err(wrong_type("cannot attach inheritance parent as partition"));
+    }
     if is_below(ctx, &parent, table.oid) {
         return Err(Error::new(SqlState::DUPLICATE_TABLE, "circular inheritance not allowed")
             .detail(format!("\"{}\" is already a child of \"{}\".", parent.name, table.name)));
@@ -34,9 +38,10 @@ pub(in super::super) fn attach(
     check_persistence(ctx, &parent, &table, "attach")?;
     check_columns(&parent, &table)?;
     let mut partition = (*table).clone();
+    let of = partition_of(ctx, &parent, &partition, written)?;
     adopt_constraints(&parent, &mut partition)?;
     identity::share(&parent, &mut partition)?;
-    partition.partition_of = Some(partition_of(ctx, &parent, &partition, written)?);
+    partition.partition_of = Some(of);
     let oid = partition.oid;
     ctx.put(partition)?;
     let catalog = ctx.catalog();
@@ -132,6 +137,15 @@ pub(in super::super) fn adopt_constraints(parent: &Relation, table: &mut Relatio
                 ),
             ));
         }
+        if own.not_valid && !constraint.not_valid {
+            return Err(Error::new(
+                SqlState::INVALID_OBJECT_DEFINITION,
+                format!(
+                    "constraint \"{}\" conflicts with NOT VALID constraint on child table \"{}\"",
+                    constraint.name, table.name
+                ),
+            ));
+        }
         own.inherit_count += 1;
         own.local &= !is_partition;
     }
@@ -151,15 +165,15 @@ pub(in super::super) fn attach_index(
     if own.partition_of.as_ref().is_some_and(|of| of.parent == parent.oid) {
         return Ok(());
     }
+    let message =
+        format!("cannot attach index \"{}\" as a partition of index \"{}\"", own.name, parent.name);
     let refused = |detail: String| {
-        Err(Error::new(
-            SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!(
-                "cannot attach index \"{}\" as a partition of index \"{}\"",
-                own.name, parent.name
-            ),
-        )
-        .detail(detail))
+        let state = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
+        Err(Error::new(state, message.clone()).detail(detail))
+    };
+    let differs = |detail: String| {
+        let state = SqlState::INVALID_OBJECT_DEFINITION;
+        Err(Error::new(state, message.clone()).detail(detail))
     };
     if own.partition_of.is_some() {
         return refused(format!("Index \"{}\" is already attached to another index.", own.name));
@@ -185,7 +199,16 @@ pub(in super::super) fn attach_index(
         }
     }
     if !is_counterpart(parent_table, parent_info, table, info)? {
-        return refused("The index definitions do not match.".into());
+        return differs("The index definitions do not match.".into());
+    }
+    if index::constraint_of(parent_table, parent.oid).is_some()
+        && index::constraint_of(table, own.oid).is_none()
+    {
+        return differs(format!(
+            "The index \"{}\" belongs to a constraint in table \"{}\" but no constraint exists for \
+             index \"{}\".",
+            parent.name, parent_table.name, own.name
+        ));
     }
     take_over(ctx, parent, parent_table, &own, table)
 }
@@ -213,7 +236,8 @@ pub(super) fn is_counterpart(
     for (own, model) in info.keys.iter().zip(&parent_info.keys) {
         let same = own.attnum == moved(model.attnum)?
             && own.expression == model.expression
-            && own.opclass == model.opclass;
+            && own.opclass == model.opclass
+            && own.collation(table) == model.collation(parent);
         if !same {
             return Ok(false);
         }
@@ -285,17 +309,22 @@ fn mismatch(message: impl Into<String>) -> Error {
 
 /// 42809 for ATTACH and DETACH PARTITION of what is not partitioned.
 pub(in super::super) fn require_partitioned(table: &Relation, action: &str) -> Result<()> {
+    match table.kind {
+        RelKind::PartitionedTable => Ok(()),
+        _ => Err(wrong_kind(table, action)),
+    }
+}
+
+/// 42809: no action for such a kind of relation.
+pub(in super::super) fn wrong_kind(table: &Relation, action: &str) -> Error {
     let kind = match table.kind {
-        RelKind::PartitionedTable => return Ok(()),
+        RelKind::PartitionedTable => "partitioned tables",
         RelKind::Table | RelKind::Virtual => "tables",
         RelKind::View => "views",
         RelKind::Sequence => "sequences",
         RelKind::Index => "indexes",
         RelKind::PartitionedIndex => "partitioned indexes",
     };
-    Err(wrong_type(format!(
-        "ALTER action {action} cannot be performed on relation \"{}\"",
-        table.name
-    ))
-    .detail(format!("This operation is not supported for {kind}.")))
+    wrong_type(format!("ALTER action {action} cannot be performed on relation \"{}\"", table.name))
+        .detail(format!("This operation is not supported for {kind}."))
 }

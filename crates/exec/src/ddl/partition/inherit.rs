@@ -1,5 +1,6 @@
 //! The indexes that a partition has from its parent.
 
+use super::super::inherit::invalid_table;
 use super::super::{DdlContext, index};
 use super::attach::{find_counterpart, take_over};
 use super::key::check_unique_covers_key;
@@ -64,6 +65,12 @@ fn index_partition(
             RelKind::PartitionedIndex => spread_index(ctx, partition, own.oid),
             _ => Ok(()),
         };
+    }
+    if info.primary && partition.primary_key().is_some() {
+        return Err(invalid_table(format!(
+            "multiple primary keys for table \"{}\" are not allowed",
+            partition.name
+        )));
     }
     let moved = |attnum: i16| match attnum {
         0 => Ok(0),

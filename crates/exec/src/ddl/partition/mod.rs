@@ -13,7 +13,7 @@ mod detach;
 mod inherit;
 mod key;
 
-pub(super) use attach::{adopt_constraints, attach, attach_index, require_partitioned};
+pub(super) use attach::{adopt_constraints, attach, attach_index, require_partitioned, wrong_kind};
 pub(super) use bound::{check_default_partition, partition_of};
 pub use detach::{Detaching, begin_detach, detaches_concurrently, finish_detach};
 pub(super) use detach::{detach, finalize};
