@@ -35,6 +35,7 @@ mod options;
 mod page;
 mod pool;
 mod recovery;
+mod smo;
 mod space;
 mod store;
 mod tree;

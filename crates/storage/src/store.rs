@@ -1,15 +1,13 @@
-//! The store: opening, checkpoints, trees by id, and the carrying out of
-//! structure modifications.
+//! The store: opening, checkpoints, trees by id.
 
 use crate::control::{self, Control};
 use crate::error::{Result, StorageError};
-use crate::ops::{self, OpsBuffer, kind};
+use crate::ops::kind;
 use crate::options::StoreOptions;
-use crate::page;
-use crate::page::bitmap;
+use crate::pool::Pool;
 use crate::pool::writeback::{self, WriteBack};
-use crate::pool::{PageGuard, Pool};
 use crate::recovery::{self, LogRecord, RecoveryHandler, RecoverySummary};
+use crate::smo::Smo;
 use crate::space::Space;
 use crate::tree::{self, Tree};
 use crate::types::{FIRST_USER_KIND, LogHeader, PAGE_SIZE, PageId, TreeId};
@@ -472,7 +470,7 @@ impl Inner {
     }
 
     /// Makes a bitmap page. Runs under the allocator's mutex when the file grows.
-    fn make_bitmap(&self, id: PageId) -> Result<()> {
+    pub(crate) fn make_bitmap(&self, id: PageId) -> Result<()> {
         let mut smo = Smo::new(self, Priority::MustSucceed);
         smo.guards.push(self.pool.latch_fresh(id)?);
         smo.ops.bitmap_init(id);
@@ -560,132 +558,6 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.stop_cleaner();
-    }
-}
-
-/// A structure modification: latched pages, and what one log record says about
-/// them. Dropped without [`Smo::commit`], nothing has happened.
-pub(crate) struct Smo<'s> {
-    store: &'s Inner,
-    priority: Priority,
-    pub(crate) ops: OpsBuffer,
-    pub(crate) guards: Vec<PageGuard<'s>>,
-    allocated: Vec<PageId>,
-    freed: Vec<PageId>,
-}
-
-impl<'s> Smo<'s> {
-    pub(crate) fn new(store: &'s Inner, priority: Priority) -> Smo<'s> {
-        let mut ops = OpsBuffer::default();
-        ops.clear();
-        Smo {
-            store,
-            priority,
-            ops,
-            guards: Vec::with_capacity(4),
-            allocated: Vec::new(),
-            freed: Vec::new(),
-        }
-    }
-
-    /// Reserves and latches a page. Best called before anything else is latched: it
-    /// may have to extend the file and to evict. The modification must format it.
-    pub(crate) fn allocate(&mut self) -> Result<PageId> {
-        let store = self.store;
-        let id = store.space.reserve(self.priority, &mut |id| store.make_bitmap(id))?;
-        self.allocated.push(id);
-        self.guards.push(store.pool.latch_fresh(id)?);
-        Ok(id)
-    }
-
-    /// Says that the modification frees a page.
-    pub(crate) fn free(&mut self, id: PageId) {
-        self.freed.push(id);
-    }
-
-    /// Logs the modification and carries it out.
-    pub(crate) fn commit(mut self, kind: u8, log: LogHeader, payload: &[u8]) -> Result<Appended> {
-        self.latch_bitmaps()?;
-        for guard in &mut self.guards {
-            guard.will_change();
-        }
-        let log = LogHeader { priority: self.priority, ..log };
-        let appended = self.store.append(kind, log, &[self.ops.finish(), payload])?;
-        self.apply(appended);
-        self.guards.clear();
-        self.allocated.clear();
-        if !self.freed.is_empty() {
-            self.store.space.release(&self.freed);
-        }
-        Ok(appended)
-    }
-
-    /// Adds the bitmap changes, bitmap pages in ascending order.
-    fn latch_bitmaps(&mut self) -> Result<()> {
-        let mut changes: Vec<(PageId, u16, bool)> = Vec::new();
-        for (ids, used) in [(&self.allocated, true), (&self.freed, false)] {
-            changes.extend(ids.iter().map(|&id| {
-                let (page, bit) = bitmap::locate(id);
-                (page, bit, used)
-            }));
-        }
-        changes.sort_unstable_by_key(|&(page, bit, used)| (page, used, bit));
-        for group in changes.chunk_by(|a, b| a.0 == b.0) {
-            let page = group[0].0;
-            debug_assert!(
-                group.iter().all(|change| change.2 == group[0].2),
-                "one operation a page: a modification allocates or frees"
-            );
-            let mut runs: Vec<(u16, u16)> = Vec::new();
-            for &(_, bit, _) in group {
-                match runs.last_mut() {
-                    Some((first, count)) if *first + *count == bit => *count += 1,
-                    _ => runs.push((bit, 1)),
-                }
-            }
-            let used = group[0].2;
-            let guard = self.store.pool.latch(page)?;
-            let agrees = page::kind(guard.page()) == Some(page::Kind::Bitmap)
-                && runs.iter().all(|&(first, n)| bitmap::is_run(guard.page(), first, n, used));
-            if !agrees {
-                let what = "allocation bitmap does not agree with the trees";
-                return Err(self.store.pool.corrupt(page, what));
-            }
-            self.ops.bitmap_runs(page, used, &runs);
-            self.guards.push(guard);
-        }
-        Ok(())
-    }
-
-    /// Applies the logged operations. They were computed from these very pages under
-    /// these latches, so a misfit is a bug: the store stops before it can spread.
-    fn apply(&mut self, appended: Appended) {
-        let guards = &mut self.guards;
-        let bytes = self.ops.finish();
-        let applied = ops::for_each(&bytes[ops::PREFIX_LEN..], |op| {
-            let guard = guards.iter_mut().find(|guard| guard.id() == op.page);
-            let guard = guard.ok_or("operation on a page that is not latched")?;
-            let mut page = guard.page_mut();
-            ops::apply(&mut page, &op)?;
-            page::set_lsn(&mut page, appended.end);
-            Ok::<(), &'static str>(())
-        });
-        if let Err(what) = applied {
-            debug_assert!(false, "{what}");
-            self.store.pool.writeback.fail(format_args!(
-                "internal error: log record at {} does not fit: {what}",
-                appended.start
-            ));
-        }
-    }
-}
-
-impl Drop for Smo<'_> {
-    fn drop(&mut self) {
-        self.guards.clear();
-        if !self.allocated.is_empty() {
-            self.store.space.release(&self.allocated);
-        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::page::edit::{self, NodeHeader, common_prefix};
 use crate::page::node;
 use crate::pool::PageGuard;
 use crate::pool::memory::{PageBuf, PageRef};
-use crate::store::Smo;
+use crate::smo::Smo;
 use crate::types::LogHeader;
 use crate::wal::Priority;
 

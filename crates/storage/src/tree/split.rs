@@ -31,7 +31,7 @@ use crate::page::edit::{self, NodeHeader, common_prefix};
 use crate::page::node;
 use crate::pool::Backoff;
 use crate::pool::memory::{PageBuf, PageRef};
-use crate::store::Smo;
+use crate::smo::Smo;
 use crate::types::{LogHeader, PageId};
 use crate::wal::Priority;
 use steppe_types::key::prefix_successor;
