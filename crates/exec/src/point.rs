@@ -2,8 +2,10 @@
 //!
 //! Such a statement needs no plan nodes and no batches. A SELECT hands the row to
 //! the sink as it is stored; an UPDATE patches fixed-width columns in the row
-//! under one leaf latch, and a DELETE marks it there. Where a case turns out to
-//! need more (an out-of-line value, a NULL, a variable-width column), nothing has
+//! under one leaf latch, and a DELETE marks it there. Columns of indexes and those of
+//! variable width may be assigned what they hold already, as an ORM does that writes a
+//! whole object back: no index is touched. Where a case turns out to
+//! need more (another value there, one out of line, a NULL), nothing has
 //! been done and the general way is taken. A statement that meets a held row lock
 //! has done nothing either: it hands the wait to the session, which awaits it and
 //! runs the statement again over that row, whatever row may have the key by then.
@@ -20,6 +22,7 @@ use crate::modify::{Inserter, ModifyPlan, OpenLeaves};
 use crate::node::{CNode, CPlan, IndexPlan, find_point, moved_concurrently, serialization};
 use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use steppe_catalog::Builtins;
 use steppe_sql::expr::Expr;
 use steppe_sql::plan::{ModifyTable, Plan, PlanNode};
@@ -49,8 +52,38 @@ pub(crate) enum PointPlan {
         needed: Box<[usize]>,
         /// The table's other indexes, for a DELETE to take the row out of.
         others: Box<[IndexAccess]>,
+        /// For each assignment: whether its column may be given another value in place.
+        patched: Box<[bool]>,
+        /// Whether it is worth trying, if one may not.
+        hope: Hope,
     },
     Insert,
+}
+
+/// Statements that take the general way after one whose row would not keep its keys: what a try
+/// costs is lost then, and the next ones are likely to be like it.
+const WITHOUT_HOPE: u32 = 32;
+
+/// Statements that are still to take the general way at once. (Two sessions may count one of them
+/// once: it is no more than a guess.)
+#[derive(Default)]
+pub(crate) struct Hope(AtomicU32);
+
+impl Hope {
+    /// Whether to try.
+    fn is_left(&self) -> bool {
+        match self.0.load(Ordering::Relaxed) {
+            0 => true,
+            left => {
+                self.0.store(left - 1, Ordering::Relaxed);
+                false
+            }
+        }
+    }
+
+    fn lose(&self) {
+        self.0.store(WITHOUT_HOPE, Ordering::Relaxed);
+    }
 }
 
 /// The table that a statement finds its row in.
@@ -75,6 +108,8 @@ struct Scratch {
     row: RowBuf,
     /// A row that has been deleted.
     deleted: Vec<u8>,
+    /// What an assigned value is stored as.
+    stored: Vec<u8>,
     values: Vec<Datum>,
 }
 
@@ -145,10 +180,7 @@ impl PointPlan {
             }
             (Command::Update, CNode::IndexScan(scan)) if is_point(scan) => {
                 let may_patch = modify.target.checks.is_empty()
-                    && planned
-                        .assignments
-                        .iter()
-                        .all(|(c, e)| is_patched(modify, *c) && is_calm(e));
+                    && planned.assignments.iter().all(|(_, e)| is_calm(e));
                 may_patch.then(|| Self::change(planned, modify, scan)).flatten()
             }
             (Command::Delete, CNode::IndexScan(scan)) if is_point(scan) => {
@@ -174,7 +206,13 @@ impl PointPlan {
         }
         let others = modify.target.indexes.iter();
         let others = others.filter(|index| index.oid != scan.index.oid);
-        Some(PointPlan::Change { needed: needed.into(), others: others.cloned().collect() })
+        let patched = planned.assignments.iter().map(|(column, _)| is_patched(modify, *column));
+        Some(PointPlan::Change {
+            needed: needed.into(),
+            others: others.cloned().collect(),
+            patched: patched.collect(),
+            hope: Hope::default(),
+        })
     }
 
     /// The scan that finds the row of a compiled point statement.
@@ -200,12 +238,21 @@ impl PointPlan {
             (PointPlan::Select { columns }, CNode::IndexScan(scan)) => Scratch::with(|scratch| {
                 select(root, (scan, own(scan)), columns.as_deref(), scratch, cx, sink)
             }),
-            (PointPlan::Change { needed, .. }, CNode::Modify(modify)) => {
+            (PointPlan::Change { needed, patched, hope, .. }, CNode::Modify(modify)) => {
                 let CNode::IndexScan(scan) = &modify.child.kind else {
                     return Err(Error::internal("point statement over another scan"));
                 };
+                let is_sure = !patched.contains(&false);
+                if !is_sure && !hope.is_left() {
+                    return Ok(PointOutcome::General);
+                }
+                let change = Change { modify, needed, patched };
                 let found = (own(scan), awaited);
-                Scratch::with(|scratch| change(modify, (scan, found), needed, scratch, cx))
+                let outcome = Scratch::with(|scratch| change.run((scan, found), scratch, cx))?;
+                if !is_sure && matches!(outcome, PointOutcome::General) {
+                    hope.lose();
+                }
+                Ok(outcome)
             }
             (PointPlan::Insert, CNode::Modify(modify)) => insert(modify, cx),
             _ => Err(Error::internal("point plan over another node")),
@@ -222,8 +269,8 @@ impl PointPlan {
     }
 }
 
-/// Whether a column may be assigned to in place: it has a fixed width, and no index and no bound
-/// depends on it.
+/// Whether a column may be given another value in place: it has a fixed width, and no index and no
+/// bound depends on it.
 fn is_patched(modify: &ModifyPlan, column: usize) -> bool {
     let target = &modify.target;
     let is_key = target.indexes.iter().any(|index| index.reads(column))
@@ -322,71 +369,122 @@ enum Kept {
     TooNew,
 }
 
-fn change(
-    modify: &ModifyPlan,
-    (scan, (of, awaited)): (&IndexPlan, (PointTable<'_>, Option<RowId>)),
-    needed: &[usize],
-    scratch: &mut Scratch,
-    cx: &mut ExecContext,
-) -> Result<PointOutcome> {
-    let found = match awaited {
-        None => scratch.find(scan, of, cx)?,
-        awaited => awaited,
-    };
-    let Some(id) = found else { return Ok(PointOutcome::Done(0)) };
-    let rows = of.table.rows_for_write()?;
-    // Evaluation needs the context while the transaction is borrowed.
-    let Some(mut txn) = cx.take_txn() else {
-        return Err(Error::internal("statement needs a transaction and has none"));
-    };
-    let repeatable = txn.txn.isolation() != IsolationLevel::ReadCommitted;
-    let deletes = modify.command == Command::Delete;
-    let mut kept = None;
-    let Scratch { values, deleted, .. } = scratch;
-    values.resize(of.table.layout.len(), Datum::Null);
-    let outcome = rows.modify(&mut txn.txn, id, &mut |current, out| {
-        kept = if repeatable && !current.visible_to_snapshot {
-            Some(Kept::TooNew)
-        } else {
-            let kept = recheck(modify, &of.table.layout, needed, current, values, cx)?;
-            match kept {
-                None if !deletes => patch(modify, &of.table.layout, current, values, out, cx)?,
-                kept => kept,
-            }
+/// An UPDATE or DELETE of one row.
+struct Change<'a> {
+    modify: &'a ModifyPlan,
+    needed: &'a [usize],
+    patched: &'a [bool],
+}
+
+impl Change<'_> {
+    fn run(
+        &self,
+        (scan, (of, awaited)): (&IndexPlan, (PointTable<'_>, Option<RowId>)),
+        scratch: &mut Scratch,
+        cx: &mut ExecContext,
+    ) -> Result<PointOutcome> {
+        let found = match awaited {
+            None => scratch.find(scan, of, cx)?,
+            awaited => awaited,
         };
-        Ok(match kept {
-            Some(_) => Action::Keep,
-            None if deletes => {
-                deleted.clear();
-                deleted.extend_from_slice(current.row);
-                Action::Delete
+        let Some(id) = found else { return Ok(PointOutcome::Done(0)) };
+        let (rows, layout) = (of.table.rows_for_write()?, &of.table.layout);
+        // Evaluation needs the context while the transaction is borrowed.
+        let Some(mut txn) = cx.take_txn() else {
+            return Err(Error::internal("statement needs a transaction and has none"));
+        };
+        let repeatable = txn.txn.isolation() != IsolationLevel::ReadCommitted;
+        let deletes = self.modify.command == Command::Delete;
+        let mut kept = None;
+        scratch.values.resize(layout.len(), Datum::Null);
+        let outcome = rows.modify(&mut txn.txn, id, &mut |current, out| {
+            kept = if repeatable && !current.visible_to_snapshot {
+                Some(Kept::TooNew)
+            } else {
+                match self.recheck(layout, current, &mut scratch.values, cx)? {
+                    None if !deletes => self.patch(layout, current, scratch, out, cx)?,
+                    kept => kept,
+                }
+            };
+            Ok(match kept {
+                Some(_) => Action::Keep,
+                None if deletes => {
+                    scratch.deleted.clear();
+                    scratch.deleted.extend_from_slice(current.row);
+                    Action::Delete
+                }
+                None => Action::Replace { key_changed: false },
+            })
+        });
+        cx.lend_txn(Some(txn));
+        match outcome? {
+            ModifyOutcome::Done if deletes => {
+                accesses::deleted(of.table.oid);
+                finish_delete(of, id, scratch, cx)?;
+                Ok(PointOutcome::Done(1))
             }
-            None => Action::Replace { key_changed: false },
-        })
-    });
-    cx.lend_txn(Some(txn));
-    match outcome? {
-        ModifyOutcome::Done if deletes => {
-            accesses::deleted(of.table.oid);
-            finish_delete(of, id, scratch, cx)?;
-            Ok(PointOutcome::Done(1))
+            ModifyOutcome::Done => {
+                // What has changed is part of no key.
+                accesses::updated(of.table.oid, false);
+                Ok(PointOutcome::Done(1))
+            }
+            ModifyOutcome::Kept | ModifyOutcome::UpdatedConcurrently { .. } => match kept {
+                Some(Kept::Unpatchable) => Ok(PointOutcome::General),
+                Some(Kept::TooNew) => Err(serialization("update")),
+                Some(Kept::Filtered) | None => Ok(PointOutcome::Done(0)),
+            },
+            ModifyOutcome::DeletedConcurrently if repeatable => Err(serialization("delete")),
+            ModifyOutcome::MovedConcurrently => Err(moved_concurrently(repeatable)),
+            ModifyOutcome::NotFound
+            | ModifyOutcome::DeletedConcurrently
+            | ModifyOutcome::SelfUpdated => Ok(PointOutcome::Done(0)),
+            ModifyOutcome::MustWait(wait) => Ok(PointOutcome::MustWait(wait, id)),
         }
-        ModifyOutcome::Done => {
-            // What is patched is part of no key.
-            accesses::updated(of.table.oid, false);
-            Ok(PointOutcome::Done(1))
+    }
+
+    /// Why the statement is not about the row as it is now, if so; else its needed values.
+    fn recheck(
+        &self,
+        layout: &RowLayout,
+        current: Current<'_>,
+        values: &mut [Datum],
+        cx: &mut ExecContext,
+    ) -> Result<Option<Kept>> {
+        for column in self.needed {
+            // Out-of-line values may not be fetched under a latch.
+            if matches!(layout.column_ref(current.row, *column)?, ColumnRef::OutOfLine(_)) {
+                return Ok(Some(Kept::Unpatchable));
+            }
+            values[*column] = layout.decode_column(current.row, *column)?;
         }
-        ModifyOutcome::Kept | ModifyOutcome::UpdatedConcurrently { .. } => match kept {
-            Some(Kept::Unpatchable) => Ok(PointOutcome::General),
-            Some(Kept::TooNew) => Err(serialization("update")),
-            Some(Kept::Filtered) | None => Ok(PointOutcome::Done(0)),
-        },
-        ModifyOutcome::DeletedConcurrently if repeatable => Err(serialization("delete")),
-        ModifyOutcome::MovedConcurrently => Err(moved_concurrently(repeatable)),
-        ModifyOutcome::NotFound
-        | ModifyOutcome::DeletedConcurrently
-        | ModifyOutcome::SelfUpdated => Ok(PointOutcome::Done(0)),
-        ModifyOutcome::MustWait(wait) => Ok(PointOutcome::MustWait(wait, id)),
+        let holds = match &self.modify.recheck {
+            Some(recheck) => recheck.holds(cx, Row::of(values))?,
+            None => true,
+        };
+        Ok((!holds).then_some(Kept::Filtered))
+    }
+
+    /// Writes the changed row to `out`, or says why not.
+    fn patch(
+        &self,
+        layout: &RowLayout,
+        current: Current<'_>,
+        Scratch { values, stored, .. }: &mut Scratch,
+        out: &mut Vec<u8>,
+        cx: &mut ExecContext,
+    ) -> Result<Option<Kept>> {
+        out.extend_from_slice(current.row);
+        for ((column, expr), patched) in self.modify.assignments.iter().zip(self.patched) {
+            let value = expr.eval(cx, Row::of(values))?;
+            // A row may be older than a NOT NULL constraint.
+            let is_allowed = !value.is_null() || !self.modify.target.not_null.contains(column);
+            let is_done = (*patched && layout.patch_fixed(out, *column, &value))
+                || (is_allowed && layout.holds(current.row, *column, &value, stored)?);
+            if !is_done {
+                return Ok(Some(Kept::Unpatchable));
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -408,48 +506,6 @@ fn finish_delete(
         of.table.free(&mut cx.txn()?.txn, &pointer)?;
     }
     Ok(())
-}
-
-/// Why the statement is not about the row as it is now, if so; else its needed values.
-fn recheck(
-    modify: &ModifyPlan,
-    layout: &RowLayout,
-    needed: &[usize],
-    current: Current<'_>,
-    values: &mut [Datum],
-    cx: &mut ExecContext,
-) -> Result<Option<Kept>> {
-    for column in needed {
-        // Out-of-line values may not be fetched under a latch.
-        if matches!(layout.column_ref(current.row, *column)?, ColumnRef::OutOfLine(_)) {
-            return Ok(Some(Kept::Unpatchable));
-        }
-        values[*column] = layout.decode_column(current.row, *column)?;
-    }
-    let holds = match &modify.recheck {
-        Some(recheck) => recheck.holds(cx, Row::of(values))?,
-        None => true,
-    };
-    Ok((!holds).then_some(Kept::Filtered))
-}
-
-/// Writes the changed row to `out`, or says why not.
-fn patch(
-    modify: &ModifyPlan,
-    layout: &RowLayout,
-    current: Current<'_>,
-    values: &[Datum],
-    out: &mut Vec<u8>,
-    cx: &mut ExecContext,
-) -> Result<Option<Kept>> {
-    out.extend_from_slice(current.row);
-    for (column, expr) in &modify.assignments {
-        let value = expr.eval(cx, Row::of(values))?;
-        if !layout.patch_fixed(out, *column, &value) {
-            return Ok(Some(Kept::Unpatchable));
-        }
-    }
-    Ok(None)
 }
 
 fn insert(modify: &ModifyPlan, cx: &mut ExecContext) -> Result<PointOutcome> {

@@ -403,6 +403,35 @@ impl RowLayout {
         stored::write_fixed(value, &mut row[at..at + width as usize]).is_ok()
     }
 
+    /// Whether column `i` of the row holds the very bytes that `value` is stored as: then, and
+    /// not only then, to assign it changes nothing. `scratch` is overwritten.
+    pub fn holds(
+        &self,
+        row: &[u8],
+        i: usize,
+        value: &Datum,
+        scratch: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let stored = match self.column_ref(row, i)? {
+            ColumnRef::Bytes(bytes) => bytes,
+            ColumnRef::Null => return Ok(value.is_null()),
+            ColumnRef::Missing | ColumnRef::OutOfLine(_) => return Ok(false),
+        };
+        let column = &self.columns[i];
+        if value.is_null() || !column.physical.accepts(value) {
+            return Ok(false);
+        }
+        scratch.clear();
+        match column.place {
+            Place::Fixed { width, .. } => {
+                scratch.resize(width as usize, 0);
+                stored::write_fixed(value, scratch)?;
+            }
+            Place::Variable { .. } => stored::write_variable(column.physical, value, scratch)?,
+        }
+        Ok(scratch == stored)
+    }
+
     /// Whether column `i` of both rows is stored with the same bytes: then, and
     /// not only then, it holds the same value. Lets an update skip an index
     /// without decoding.

@@ -107,13 +107,32 @@ proptest! {
         let mut row = Vec::new();
         layout.encode(&values, &mut row).unwrap();
         prop_assert!(!layout.patch_fixed(&mut row, i, &other.1), "NULL has no bytes to patch");
+        let holds = layout.holds(&row, i, &other.1, &mut Vec::new()).unwrap();
+        prop_assert_eq!(holds, other.1.is_null());
         values[i] = other.1.clone();
         let mut expected = Vec::new();
         layout.encode(&values, &mut expected).unwrap();
         let mut patched = expected.clone();
         let patches = layout.is_fixed(i) && !other.1.is_null();
         prop_assert_eq!(layout.patch_fixed(&mut patched, i, &other.1), patches);
+        prop_assert!(layout.holds(&patched, i, &other.1, &mut Vec::new()).unwrap());
         prop_assert_eq!(patched, expected);
+    }
+
+    #[test]
+    fn a_row_holds_a_value_iff_encoding_it_changes_nothing(
+        ty_and_values in column().prop_flat_map(|(ty, value)| {
+            (Just(ty), Just(value), column().prop_map(move |other| (other.0 == ty).then_some(other.1)))
+        }),
+    ) {
+        let (ty, value, other) = ty_and_values;
+        let layout = RowLayout::new(&[ty]);
+        let other = other.unwrap_or_else(|| value.clone());
+        let (mut row, mut anew) = (Vec::new(), Vec::new());
+        layout.encode(&[value], &mut row).unwrap();
+        layout.encode(std::slice::from_ref(&other), &mut anew).unwrap();
+        let holds = layout.holds(&row, 0, &other, &mut Vec::new()).unwrap();
+        prop_assert_eq!(holds, row == anew);
     }
 
     #[test]
