@@ -340,6 +340,10 @@ pub struct SequenceInfo {
     pub cycle: bool,
     /// OWNED BY table, attribute number.
     pub owned_by: Option<(Oid, i16)>,
+    /// Which of its durable cells has the current value: ALTER SEQUENCE goes on in another one, so
+    /// that it is undone with the version that names that one (PostgreSQL's relfilenode).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cell: u32,
 }
 
 /// What ANALYZE found about a table (pg_class.reltuples, pg_stats).

@@ -4,6 +4,7 @@
 //! [`ExecEnv`] for each execution, whose [`SessionServices`] answer the functions
 //! that look outside (nextval, current_setting, advisory locks …).
 
+use crate::ddl::Sequences;
 use crate::progress::Progress;
 use crate::spi::{DdlFn, FunctionDdl, FunctionFrame};
 use crate::spill::TempSpace;
@@ -131,7 +132,13 @@ pub trait SessionServices: Send + Sync {
         let _ = catalog;
     }
 
-    /// nextval by the sequence's OID.
+    /// The states of the sequences, for DDL that has locked the sequence that it changes.
+    fn sequences(&self) -> Result<&Sequences> {
+        Err(Error::not_supported("sequences in this context"))
+    }
+
+    /// nextval by the sequence's OID. It, currval and setval wait for a transaction that changes the
+    /// sequence, and keep others from changing it until this one ends.
     fn nextval(&self, sequence: Oid) -> Result<i64> {
         let _ = sequence;
         Err(Error::not_supported("nextval in this context"))

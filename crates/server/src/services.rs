@@ -13,13 +13,16 @@ use steppe_catalog::{
     BOOTSTRAP_SUPERUSER, Catalog, CatalogChanges, OnCommit, PG_CATALOG, RelKind, Relation,
     TEMPORARY_SCHEMA,
 };
+use steppe_exec::ddl::Sequences;
 use steppe_exec::progress::Progress;
 use steppe_exec::{
     AdvisoryKey, AdvisoryMode, CompiledStmt, DdlFn, FunctionDdl, FunctionFrame, SessionServices,
     TempSpace,
 };
 use steppe_sql::ast::Statement;
-use steppe_txn::{AdvisoryScope, Interrupt, LockTag, LockWait, SessionHandle, SharedMode};
+use steppe_txn::{
+    AdvisoryScope, Interrupt, LockTag, LockWait, RelationLockMode, SessionHandle, SharedMode,
+};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 use crate::activity::Wait;
@@ -212,19 +215,41 @@ impl Core {
         *self.sequences.lock() = SequenceValues::default();
     }
 
+    /// A sequence as it is in force, locked against others' changes until the transaction ends
+    /// (lock_and_open_sequence).
     fn sequence(&self, oid: Oid) -> Result<Arc<Relation>> {
-        let names = self.names.lock();
-        let relation = names.catalog.relation(oid).cloned();
-        drop(names);
-        let relation = relation.ok_or_else(|| {
+        let missing = || {
             let message = format!("could not open relation with OID {oid}");
             Error::new(SqlState::UNDEFINED_TABLE, message)
-        })?;
+        };
+        let names = self.names.lock();
+        let (relation, epoch) = (names.catalog.relation(oid).cloned(), names.catalog.epoch);
+        drop(names);
+        let relation = relation.ok_or_else(missing)?;
         if relation.kind != RelKind::Sequence {
             let message = format!("\"{}\" is not a sequence", relation.name);
             return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
         }
-        Ok(relation)
+        let wait = self.handle.lock_relation(oid, RelationLockMode::RowExclusive)?;
+        let waited = wait.is_some();
+        if let Some(wait) = wait {
+            self.wait_in_place(wait)?;
+        }
+        let catalogs = &self.server.catalog;
+        // What the transaction has itself made of the sequence is known under its own lock only.
+        let has_changed = || {
+            use RelationLockMode::{AccessExclusive, ShareRowExclusive};
+            [ShareRowExclusive, AccessExclusive].iter().any(|m| self.handle.holds_relation(oid, *m))
+        };
+        if catalogs.published_epoch() == epoch || has_changed() {
+            return Ok(relation);
+        }
+        match catalogs.published().relation(oid) {
+            Some(now) => Ok(Arc::clone(now)),
+            None if waited => Err(missing()),
+            // The transaction has made it.
+            None => Ok(relation),
+        }
     }
 
     /// What was written beside transactions so far must be durable before an answer.
@@ -329,6 +354,10 @@ impl SessionServices for Core {
         f: &mut DdlFn<'_>,
     ) -> Result<bool> {
         self.run_ddl_apart(table, services, temp, f)
+    }
+
+    fn sequences(&self) -> Result<&Sequences> {
+        Ok(&self.server.sequences)
     }
 
     fn nextval(&self, oid: Oid) -> Result<i64> {

@@ -17,7 +17,8 @@ use steppe_vfs::Vfs;
 use crate::change::{Change, put_u64};
 use crate::files::{DroppedFile, Files, RelFileNumber};
 use crate::lock::{
-    Acquire, AdvisoryScope, LockManager, LockOptions, LockTag, LockWait, SharedMode,
+    Acquire, AdvisoryScope, LockManager, LockOptions, LockTag, LockWait, RelationLockMode,
+    SharedMode,
 };
 use crate::prepared::{self, PreparedTransactions};
 use crate::recovery::{self, RECORD_ACTIVE};
@@ -478,6 +479,22 @@ impl SessionHandle {
     /// Fails if an interrupt is pending.
     pub fn check_interrupts(&self) -> Result<()> {
         self.0.shared.check_interrupts()
+    }
+
+    /// Locks a relation until the transaction ends, as [`crate::Txn::lock_relation`], for a caller
+    /// that has lent its transaction out.
+    pub fn lock_relation(&self, oid: u32, mode: RelationLockMode) -> Result<Option<LockWait>> {
+        let acquired = self.0.database.locks.lock_relation(self.shared(), oid, mode, true)?;
+        Ok(match acquired {
+            Acquire::Wait(wait) => Some(wait),
+            _ => None,
+        })
+    }
+
+    /// Whether the session has locked a relation in this mode, which is stronger than
+    /// ROW EXCLUSIVE.
+    pub fn holds_relation(&self, oid: u32, mode: RelationLockMode) -> bool {
+        self.0.database.locks.holds(self.pid(), LockTag::Relation(oid), mode as u8)
     }
 
     /// pg_advisory_lock and friends, as [`crate::Txn::lock_advisory`], for a caller that

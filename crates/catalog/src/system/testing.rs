@@ -148,6 +148,7 @@ pub(super) fn accounts() -> Catalog {
         cache: 3,
         cycle: true,
         owned_by: None,
+        cell: 0,
     };
     catalog.put_relation(sequence(SEQ, "s", plain.clone()));
     let serial = SequenceInfo {

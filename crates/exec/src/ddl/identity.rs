@@ -8,6 +8,7 @@ use super::{DdlContext, drop, partition};
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_sql::ast::{ConstraintKind, DefElem, DefValue};
+use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 fn not_in_state(message: String) -> Error {
@@ -112,7 +113,7 @@ pub(super) fn set(
     });
     let of_sequence: Vec<DefElem> = options.iter().filter(|o| !is_kind(o)).cloned().collect();
     if !of_sequence.is_empty() {
-        let sequence = sequence_of(ctx, table.oid, position)?;
+        let sequence = lock_sequence_of(ctx, table.oid, position)?;
         sequence::change(ctx, &sequence, &SequenceOptions::parse(&of_sequence)?)?;
     }
     if let Some(kind) = kind {
@@ -164,7 +165,7 @@ pub(super) fn retype_sequence(
     type_oid: Oid,
 ) -> Result<()> {
     check_type(type_oid)?;
-    let sequence = sequence_of(ctx, table.oid, position)?;
+    let sequence = lock_sequence_of(ctx, table.oid, position)?;
     sequence::change(ctx, &sequence, &SequenceOptions::of_type(type_oid))
 }
 
@@ -185,6 +186,18 @@ fn no_identity(table: &Relation, position: usize) -> Error {
         "column \"{column}\" of relation \"{}\" is not an identity column",
         table.name
     ))
+}
+
+/// The sequence of an identity column, locked as ALTER SEQUENCE does.
+fn lock_sequence_of(
+    ctx: &mut DdlContext<'_>,
+    table: Oid,
+    position: usize,
+) -> Result<Arc<Relation>> {
+    let sequence = sequence_of(ctx, table, position)?;
+    ctx.lock(sequence.oid, RelationLockMode::ShareRowExclusive)?;
+    // It may have been changed before it was locked.
+    sequence_of(ctx, table, position)
 }
 
 fn sequence_of(ctx: &mut DdlContext<'_>, table: Oid, position: usize) -> Result<Arc<Relation>> {

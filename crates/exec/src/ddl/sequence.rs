@@ -4,6 +4,13 @@
 //! durable cell outside transactions: nextval is never undone. As in
 //! PostgreSQL the state is logged some values ahead, so that a crash may skip
 //! values but never repeats one.
+//!
+//! A sequence has several cells, and its definition says which of them counts.
+//! What ALTER SEQUENCE does to the state it does in a cell that no version of the
+//! definition names which may come into force again: commit, ROLLBACK, ROLLBACK TO
+//! and a crash decide between the cells with the definition. The lock of ALTER
+//! SEQUENCE keeps others from nextval meanwhile, and they keep it out until their
+//! transactions end.
 
 use super::table::def_text;
 use super::{DdlContext, drop};
@@ -17,12 +24,22 @@ use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 /// Values logged ahead (PostgreSQL's SEQ_LOG_VALS).
 const LOGGED_AHEAD: i64 = 32;
-/// Sequence cells follow the catalog's own.
-const CELL_BASE: u64 = 1 << 32;
 
-/// The durable cell of a sequence.
-fn sequence_cell(sequence: Oid) -> u64 {
-    CELL_BASE + u64::from(sequence)
+/// The key of the durable cell that counts. The keys follow the catalog's own.
+fn cell_key(sequence: Oid, info: &SequenceInfo) -> u64 {
+    (u64::from(info.cell) + 1) << 32 | u64::from(sequence)
+}
+
+/// A cell that a transaction may write to: neither the committed one, if there is one, nor one
+/// that it has itself gone on in since, to which ROLLBACK TO may lead back. Cells that earlier
+/// transactions have left are taken again.
+fn free_cell(committed: Option<u32>, current: u32) -> u32 {
+    match committed {
+        Some(committed) if committed == current => u32::from(committed == 0),
+        // The transaction's cells but for the first ascend from the committed one.
+        Some(committed) => committed.max(current) + 1,
+        None => current + 1,
+    }
 }
 
 /// The shared state of one sequence.
@@ -43,7 +60,7 @@ impl SequenceState {
     /// Reads a sequence's state.
     pub fn load(database: &Database, sequence: &Relation) -> Result<SequenceState> {
         let info = sequence_info(sequence)?;
-        let position = match database.cell_get(sequence_cell(sequence.oid))? {
+        let position = match database.cell_get(cell_key(sequence.oid, info))? {
             Some(bytes) => decode(&bytes)?,
             None => Position { last: info.start, called: false, ahead: 0 },
         };
@@ -60,7 +77,7 @@ impl SequenceState {
         };
         if position.ahead == 0 {
             let logged = logged_ahead(info, value);
-            store(database, sequence.oid, logged.last, true)?;
+            store(database, cell_key(sequence.oid, info), logged.last, true)?;
             position.ahead = logged.ahead;
         } else {
             position.ahead -= 1;
@@ -89,7 +106,7 @@ impl SequenceState {
             ));
         }
         let mut position = self.inner.lock();
-        store(database, sequence.oid, value, called)?;
+        store(database, cell_key(sequence.oid, info), value, called)?;
         *position = Position { last: value, called, ahead: 0 };
         Ok(())
     }
@@ -114,10 +131,10 @@ fn decode(bytes: &[u8]) -> Result<Position> {
     Ok(Position { last: i64::from_le_bytes(*value), called: called == [1], ahead: 0 })
 }
 
-fn store(database: &Database, sequence: Oid, last: i64, called: bool) -> Result<()> {
+fn store(database: &Database, cell: u64, last: i64, called: bool) -> Result<()> {
     let mut bytes = last.to_le_bytes().to_vec();
     bytes.push(u8::from(called));
-    database.cell_put(sequence_cell(sequence), &bytes).map(|_| ())
+    database.cell_put(cell, &bytes).map(|_| ())
 }
 
 /// The value after `last`: wraps around with CYCLE, else 2200H.
@@ -316,7 +333,20 @@ impl SequenceOptions {
         }
         let cycle = self.cycle.or(old.map(|o| o.cycle)).unwrap_or(false);
         let owned_by = old.and_then(|o| o.owned_by);
-        Ok(SequenceInfo { type_oid, start, increment, min, max, cache, cycle, owned_by })
+        let cell = old.map_or(0, |o| o.cell);
+        Ok(SequenceInfo { type_oid, start, increment, min, max, cache, cycle, owned_by, cell })
+    }
+
+    /// Whether anything but the owner is to change.
+    fn change_parameters(&self) -> bool {
+        self.type_oid.is_some()
+            || self.increment.is_some()
+            || self.min.is_some()
+            || self.max.is_some()
+            || self.start.is_some()
+            || self.restart.is_some()
+            || self.cache.is_some()
+            || self.cycle.is_some()
     }
 }
 
@@ -445,7 +475,7 @@ pub(crate) fn alter_sequence(ctx: &mut DdlContext<'_>, alter: &AlterSequenceStmt
     change(ctx, &relation, &SequenceOptions::parse(&alter.options)?)
 }
 
-/// Changes a sequence's options.
+/// Changes the options of a sequence that is locked against others' nextval.
 pub(super) fn change(
     ctx: &mut DdlContext<'_>,
     sequence: &Relation,
@@ -456,22 +486,38 @@ pub(super) fn change(
         check_is_free(ctx, sequence)?;
         info.owned_by = owner_of(ctx, owner)?;
     }
-    let mut relation = sequence.clone();
-    let restart = options.restart.map(|value| value.unwrap_or(info.start));
-    if let Some(value) = restart {
-        check_restart(value, &info)?;
+    if !options.change_parameters() {
+        let mut relation = sequence.clone();
+        relation.sequence = Some(info.into());
+        return ctx.put(relation);
     }
-    relation.sequence = Some(info.into());
-    let oid = relation.oid;
-    ctx.put(relation)?;
-    match restart {
-        None => Ok(()),
-        Some(value) => ctx.services.setval(oid, value, false).map(|_| ()),
-    }
+    let (last, called) = match options.restart {
+        Some(value) => (value.unwrap_or(info.start), false),
+        None => ctx.services.sequences()?.get(ctx.txn.database(), sequence)?.position(),
+    };
+    check_last(last, &info)?;
+    put_at(ctx, sequence, info, (last, called))
 }
 
-/// 22023 for a RESTART value out of the sequence's bounds.
-fn check_restart(value: i64, info: &SequenceInfo) -> Result<()> {
+/// Replaces a sequence that is locked against others' nextval by one that goes on from
+/// (last_value, is_called) if the transaction commits.
+fn put_at(
+    ctx: &mut DdlContext<'_>,
+    sequence: &Relation,
+    mut info: SequenceInfo,
+    (last, called): (i64, bool),
+) -> Result<()> {
+    let published = ctx.store.published();
+    let committed = published.relation(sequence.oid).and_then(|r| r.sequence.as_ref());
+    info.cell = free_cell(committed.map(|info| info.cell), info.cell);
+    let mut relation = sequence.clone();
+    relation.sequence = Some(info.into());
+    ctx.services.sequences()?.begin_at(ctx.txn.database(), &relation, last, called)?;
+    ctx.put(relation)
+}
+
+/// 22023 for a value to go on from, of RESTART or the present one, out of the sequence's bounds.
+fn check_last(value: i64, info: &SequenceInfo) -> Result<()> {
     let (order, name, bound) = match value {
         _ if value < info.min => ("less", "MINVALUE", info.min),
         _ if value > info.max => ("greater", "MAXVALUE", info.max),
@@ -483,13 +529,18 @@ fn check_restart(value: i64, info: &SequenceInfo) -> Result<()> {
 
 /// TRUNCATE … RESTART IDENTITY.
 pub(crate) fn restart_owned(ctx: &mut DdlContext<'_>, table: Oid) -> Result<()> {
-    let catalog = ctx.catalog();
-    for relation in catalog.referrers(table) {
-        if let Some(info) =
-            relation.sequence.as_ref().filter(|s| s.owned_by.is_some_and(|o| o.0 == table))
-        {
-            ctx.services.setval(relation.oid, info.start, false)?;
-        }
+    let is_owned = |relation: &Relation| {
+        relation.sequence.as_ref().is_some_and(|s| s.owned_by.is_some_and(|o| o.0 == table))
+    };
+    let owned: Vec<Oid> =
+        ctx.catalog().referrers(table).filter(|r| is_owned(r)).map(|r| r.oid).collect();
+    for oid in owned {
+        ctx.lock(oid, RelationLockMode::AccessExclusive)?;
+        // It may have been changed or dropped before it was locked.
+        let Some(sequence) = ctx.catalog().relation(oid).cloned() else { continue };
+        let info = sequence_info(&sequence)?.clone();
+        let start = info.start;
+        put_at(ctx, &sequence, info, (start, false))?;
     }
     Ok(())
 }
@@ -497,18 +548,64 @@ pub(crate) fn restart_owned(ctx: &mut DdlContext<'_>, table: Oid) -> Result<()> 
 /// The states of all sequences in use, shared by the server's sessions.
 #[derive(Default)]
 pub struct Sequences {
-    states: Mutex<std::collections::HashMap<Oid, Arc<SequenceState>>>,
+    /// By the key of the cell.
+    states: Mutex<std::collections::HashMap<u64, Arc<SequenceState>>>,
 }
 
 impl Sequences {
     /// The state of a sequence, read on first use.
     pub fn get(&self, database: &Database, sequence: &Relation) -> Result<Arc<SequenceState>> {
+        let cell = cell_key(sequence.oid, sequence_info(sequence)?);
         let mut states = self.states.lock();
-        if let Some(state) = states.get(&sequence.oid) {
+        if let Some(state) = states.get(&cell) {
             return Ok(state.clone());
         }
         let state = Arc::new(SequenceState::load(database, sequence)?);
-        states.insert(sequence.oid, state.clone());
+        states.insert(cell, state.clone());
         Ok(state)
+    }
+
+    /// Writes the state of a sequence to a cell that no one else knows of yet.
+    fn begin_at(
+        &self,
+        database: &Database,
+        sequence: &Relation,
+        last: i64,
+        called: bool,
+    ) -> Result<()> {
+        let cell = cell_key(sequence.oid, sequence_info(sequence)?);
+        store(database, cell, last, called)?;
+        let position = Position { last, called, ahead: 0 };
+        let state = SequenceState { inner: Mutex::new(position) };
+        self.states.lock().insert(cell, Arc::new(state));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::free_cell;
+
+    #[test]
+    fn a_transaction_writes_to_no_cell_that_it_may_return_to() {
+        for committed in 0..4 {
+            let mut cells = vec![committed];
+            for _ in 0..5 {
+                let current = cells[cells.len() - 1];
+                let free = free_cell(Some(committed), current);
+                assert!(!cells.contains(&free), "{free} after {cells:?}");
+                cells.push(free);
+            }
+        }
+        assert_eq!(free_cell(None, 0), 1, "a sequence that the transaction has made");
+    }
+
+    #[test]
+    fn transactions_one_after_the_other_need_two_cells() {
+        let mut committed = 7;
+        for expected in [0, 1, 0, 1] {
+            committed = free_cell(Some(committed), committed);
+            assert_eq!(committed, expected);
+        }
     }
 }

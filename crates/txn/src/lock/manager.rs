@@ -445,7 +445,7 @@ impl LockManager {
     // ----- release -----
 
     /// Whether the session has asked for and got the mode.
-    pub(super) fn holds(&self, pid: u32, tag: LockTag, mode: Mode) -> bool {
+    pub(crate) fn holds(&self, pid: u32, tag: LockTag, mode: Mode) -> bool {
         let shard = self.shard(&tag);
         shard.get(&tag).is_some_and(|entry| {
             entry.holders.iter().any(|h| h.pid == pid && h.explicit & (1 << mode) != 0)
