@@ -38,7 +38,8 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
     let Some(relation) = open_altered(ctx, stmt, mode)? else { return Ok(tag) };
     let read = retype::columns_read(ctx, &relation, &stmt.commands);
     let mut commands: Vec<&Command> = stmt.commands.iter().collect();
-    commands.sort_by_key(|command| pass(command, &read));
+    let made: Vec<&str> = commands.iter().filter_map(|command| has_made(command)).collect();
+    commands.sort_by_key(|command| pass(command, &read, &made));
     for group in commands.chunk_by(|a, b| is_type_change(a) && is_type_change(b)) {
         let catalog = ctx.catalog();
         let relation = catalog
@@ -75,11 +76,22 @@ fn is_type_change(command: &Command) -> bool {
     matches!(command, Command::AlterColumnType { .. })
 }
 
+/// The column that a part makes an identity column, or may.
+fn has_made(command: &Command) -> Option<&str> {
+    match command {
+        Command::AddColumn { column, .. } => Some(&column.name),
+        Command::AddIdentity { name, .. } => Some(name),
+        _ => None,
+    }
+}
+
 /// When a part of an ALTER TABLE has its turn, whatever was written first (AlterTablePass): what
 /// goes, types, columns, what is said of columns, the rest. A column that is dropped is still there
-/// for the USING that reads it.
-fn pass(command: &Command, read: &[Arc<str>]) -> u8 {
+/// for the USING that reads it; a sequence restarts before the values of new columns ask it
+/// (PostgreSQL computes those when all parts are done).
+fn pass(command: &Command, read: &[Arc<str>], made: &[&str]) -> u8 {
     match command {
+        Command::SetIdentity { name, .. } if !made.contains(&name.as_str()) => 2,
         Command::DropColumn { name, .. } if read.iter().any(|column| **column == *name) => 2,
         Command::DropColumn { .. }
         | Command::DropConstraint { .. }
