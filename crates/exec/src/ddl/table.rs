@@ -355,6 +355,18 @@ fn check_column_type(name: &str, ty: Oid) -> Result<()> {
     Ok(())
 }
 
+/// 42601 for what a column's definition says twice, or against itself.
+fn conflict(
+    ctx: &DdlContext<'_>,
+    what: &str,
+    (relation, position): (&Relation, usize),
+    location: ast::Location,
+) -> Error {
+    let column = &relation.columns[position].name;
+    let message = format!("{what} for column \"{column}\" of table \"{}\"", relation.name);
+    ctx.error(SqlState::SYNTAX_ERROR, message, location)
+}
+
 /// A column has one identity, or one DEFAULT: 42601.
 fn check_one_default(
     ctx: &DdlContext<'_>,
@@ -375,11 +387,9 @@ fn check_one_default(
             _ => None,
         };
         if let Some(what) = what {
-            let column = &relation.columns[position].name;
-            let message = format!("{what} for column \"{column}\" of table \"{}\"", relation.name);
             // A serial column's default is nowhere to be pointed at.
             let location = if serial { ast::Location::NONE } else { c.location };
-            return Err(ctx.error(SqlState::SYNTAX_ERROR, message, location));
+            return Err(conflict(ctx, what, (relation, position), location));
         }
         identity |= is_identity;
         default |= matches!(c.kind, ConstraintKind::Default(_));
@@ -403,16 +413,8 @@ fn check_nullness(
             _ => continue,
         }
         if null && not_null {
-            let column = &relation.columns[position].name;
-            let table = &relation.name;
-            return Err(ctx.error(
-                SqlState::SYNTAX_ERROR,
-                format!(
-                    "conflicting NULL/NOT NULL declarations for column \"{column}\" of table \
-                     \"{table}\""
-                ),
-                c.location,
-            ));
+            let what = "conflicting NULL/NOT NULL declarations";
+            return Err(conflict(ctx, what, (relation, position), c.location));
         }
     }
     Ok(())

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use steppe_catalog::{Constraint, ConstraintKind, Relation};
 use steppe_sql::bind::{ExprPlace, bind_table_condition, parse_expression};
 use steppe_sql::deparse;
+use steppe_sql::expr::Expr;
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
 
@@ -25,7 +26,7 @@ pub(super) fn check(
     ctx: &mut DdlContext<'_>,
     relation: &Arc<Relation>,
     name: &str,
-    expr: &steppe_sql::expr::Expr,
+    expr: &Expr,
 ) -> Result<()> {
     let mut evaluator = RowEvaluator::new(ctx, std::slice::from_ref(expr))?;
     let table = TableAccess::open(ctx.store.database(), relation)?;
@@ -96,10 +97,14 @@ fn stored_check(
     name: &str,
     expression: &str,
 ) -> Result<()> {
-    let parsed = parse_expression(expression)?;
-    let place = ExprPlace::Check;
-    let bound = ctx.binding(|b| bind_table_condition(b, table, &parsed, "CHECK", place))?;
+    let bound = bound_check(ctx, table, expression)?;
     check(ctx, table, name, &bound)
+}
+
+/// A CHECK constraint's stored condition.
+fn bound_check(ctx: &mut DdlContext<'_>, table: &Arc<Relation>, expression: &str) -> Result<Expr> {
+    let parsed = parse_expression(expression)?;
+    ctx.binding(|b| bind_table_condition(b, table, &parsed, "CHECK", ExprPlace::Check))
 }
 
 /// The CHECK constraints that read columns whose types have changed, as they are over the new one:
@@ -112,11 +117,7 @@ pub(super) fn retype_checks(
     let shared = Arc::new(table.clone());
     for constraint in table.constraints.iter_mut().filter(|c| reads(c, attnums)) {
         let ConstraintKind::Check { expression } = &constraint.kind else { continue };
-        let parsed = parse_expression(expression)?;
-        let place = ExprPlace::Check;
-        let bound = ctx
-            .binding(|b| bind_table_condition(b, &shared, &parsed, "CHECK", place))
-            .map_err(Error::without_position)?;
+        let bound = bound_check(ctx, &shared, expression).map_err(Error::without_position)?;
         let expression = deparse::table_expression(&bound, Some(&shared)).into();
         constraint.kind = ConstraintKind::Check { expression };
     }

@@ -28,8 +28,8 @@ impl SourceFile {
     pub(super) fn open(name: &str, data_dir: &Path) -> Result<SourceFile> {
         let opened = block_in_place(|| File::open(data_dir.join(name)));
         let file = opened.map_err(|error| {
-            let message = format!("could not open file \"{name}\" for reading: {}", text(&error));
-            with_hint(Error::new(sqlstate(&error), message), &error, "FROM", "read")
+            let doing = format!("could not open file \"{name}\" for reading");
+            with_hint(failure(&doing, &error), &error, "FROM", "read")
         })?;
         let bytes = size_of(&file, name)?;
         Ok(SourceFile { file, chunk: vec![0; CHUNK_BYTES], bytes })
@@ -41,10 +41,7 @@ impl SourceFile {
             match block_in_place(|| self.file.read(&mut self.chunk)) {
                 Ok(count) => return Ok(&self.chunk[..count]),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => {
-                    let message = format!("could not read from COPY file: {}", text(&error));
-                    return Err(Error::new(sqlstate(&error), message));
-                }
+                Err(error) => return Err(failure("could not read from COPY file", &error)),
             }
         }
     }
@@ -67,8 +64,8 @@ impl TargetFile {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o644);
         let file = block_in_place(|| options.open(name)).map_err(|error| {
-            let message = format!("could not open file \"{name}\" for writing: {}", text(&error));
-            with_hint(Error::new(sqlstate(&error), message), &error, "TO", "write")
+            let doing = format!("could not open file \"{name}\" for writing");
+            with_hint(failure(&doing, &error), &error, "TO", "write")
         })?;
         size_of(&file, name)?;
         Ok(TargetFile { file, pending: Vec::new() })
@@ -76,18 +73,13 @@ impl TargetFile {
 
     /// Writes what is pending.
     pub(super) fn write(&mut self) -> Result<()> {
-        self.write_pending().map_err(|error| {
-            let message = format!("could not write to COPY file: {}", text(&error));
-            Error::new(sqlstate(&error), message)
-        })
+        self.write_pending().map_err(|error| failure("could not write to COPY file", &error))
     }
 
     /// Writes the rest; an error then is one of closing, as where a library writes it.
     pub(super) fn finish(mut self, name: &str) -> Result<()> {
-        self.write_pending().map_err(|error| {
-            let message = format!("could not close file \"{name}\": {}", text(&error));
-            Error::new(sqlstate(&error), message)
-        })
+        let closed = self.write_pending();
+        closed.map_err(|error| failure(&format!("could not close file \"{name}\""), &error))
     }
 
     fn write_pending(&mut self) -> io::Result<()> {
@@ -99,15 +91,18 @@ impl TargetFile {
 
 /// The size of an open file; 42809 for a directory.
 fn size_of(file: &File, name: &str) -> Result<u64> {
-    let about = block_in_place(|| file.metadata()).map_err(|error| {
-        let message = format!("could not stat file \"{name}\": {}", text(&error));
-        Error::new(sqlstate(&error), message)
-    })?;
+    let about = block_in_place(|| file.metadata())
+        .map_err(|error| failure(&format!("could not stat file \"{name}\""), &error))?;
     if about.is_dir() {
         let message = format!("\"{name}\" is a directory");
         return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
     }
     Ok(about.len())
+}
+
+/// What could not be done, and why.
+fn failure(doing: &str, cause: &io::Error) -> Error {
+    Error::new(sqlstate(cause), format!("{doing}: {}", text(cause)))
 }
 
 fn with_hint(error: Error, cause: &io::Error, direction: &str, verb: &str) -> Error {
