@@ -123,6 +123,12 @@ impl Catalog {
         self.schema(relation.schema).is_some_and(|schema| schema.is_temporary())
     }
 
+    /// Whether it is a temporary table of another session than the one whose search path this is:
+    /// its rows are for that one alone.
+    pub fn is_of_other_session(&self, relation: &Relation, path: &[Oid]) -> bool {
+        self.is_temporary(relation) && !path.contains(&relation.schema)
+    }
+
     /// The relations of a schema, by OID.
     pub fn relations_in(&self, schema: Oid) -> impl Iterator<Item = &Arc<Relation>> {
         self.relations.values().filter(move |relation| relation.schema == schema)

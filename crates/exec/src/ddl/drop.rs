@@ -326,10 +326,10 @@ pub(crate) fn truncate(ctx: &mut DdlContext<'_>, truncate: &TruncateStmt) -> Res
         let mut tables = vec![table.clone()];
         if name.inherit {
             let catalog = ctx.catalog();
-            // Temporary tables of other sessions are left alone.
-            let is_ours =
-                |t: &Relation| !catalog.is_temporary(t) || ctx.search_path.contains(&t.schema);
-            for below in catalog.descendants(&table).into_iter().skip(1).filter(|t| is_ours(t)) {
+            for below in catalog.descendants(&table).into_iter().skip(1) {
+                if catalog.is_of_other_session(&below, &ctx.search_path) {
+                    continue;
+                }
                 ctx.lock(below.oid, RelationLockMode::AccessExclusive)?;
                 tables.push(below);
             }

@@ -37,16 +37,11 @@ impl Planner<'_> {
         if !self.is_inherited(entry) {
             return Vec::new();
         }
-        let all = self.ctx.catalog.descendants(relation).into_iter();
-        let members = all.filter(|relation| !self.is_of_other_session(relation)).enumerate();
+        let PlannerContext { catalog, search_path, .. } = *self.ctx;
+        let all = catalog.descendants(relation).into_iter();
+        let members = all.filter(|t| !catalog.is_of_other_session(t, search_path)).enumerate();
         let member = |(i, relation)| ScanRelation { relation, alias: member_alias(entry, i) };
         members.map(member).collect()
-    }
-
-    /// Whether it is a temporary table of another session, whose rows are for that one alone.
-    fn is_of_other_session(&self, relation: &Relation) -> bool {
-        let PlannerContext { catalog, search_path, .. } = *self.ctx;
-        catalog.is_temporary(relation) && !search_path.contains(&relation.schema)
     }
 
     /// The scan of a table with all that inherit from it, but for those that its constraints
