@@ -28,6 +28,9 @@ pub const ROW_ID: i16 = -100;
 pub const CTID: i16 = -1;
 /// Attribute number of `tableoid`.
 pub const TABLE_OID: i16 = -6;
+/// Attribute number that the binder gives a column that is NULL only where an outer join has no
+/// row of the entry. The planner replaces it by one that the entry has.
+pub const ROW_MARK: i16 = -101;
 
 /// A planned statement.
 #[derive(Clone, Debug)]

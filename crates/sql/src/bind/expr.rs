@@ -207,8 +207,15 @@ impl Binder<'_> {
         let is_null = |e: &ast::Expr| matches!(e.kind, ExprKind::Const(Literal::Null));
         if is_null(right) || is_null(left) {
             let tested = if is_null(right) { left } else { right };
-            let arg = Box::new(self.expr(tested, place)?);
-            return Ok(Expr::IsNull { arg, negated: !negated });
+            let left = Box::new(self.expr(tested, place)?);
+            let ty = left.ty();
+            // Of a row it is not: IS NULL asks the columns.
+            if ty.oid != oid::RECORD {
+                return Ok(Expr::IsNull { arg: left, negated: !negated });
+            }
+            let null = || Expr::Const(Datum::Null, ty);
+            let (eq, _) = self.equality_args(null(), null(), location)?;
+            return Ok(Expr::Distinct { eq, left, right: Box::new(null()), negated });
         }
         if let (ExprKind::Row { fields: l, .. }, ExprKind::Row { fields: r, .. }) =
             (&left.kind, &right.kind)

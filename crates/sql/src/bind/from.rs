@@ -434,6 +434,13 @@ impl Binder<'_> {
         right: Vec<NamespaceItem>,
         merged: Option<Vec<(Arc<str>, Expr)>>,
     ) -> Result<(FromItem, Vec<NamespaceItem>)> {
+        let filled = |side: &[NamespaceItem]| side.iter().map(|n| n.rte).collect::<Vec<_>>();
+        if matches!(join.kind, ast::JoinKind::Right | ast::JoinKind::Full) {
+            self.scope().nullable.extend(filled(&left));
+        }
+        if matches!(join.kind, ast::JoinKind::Left | ast::JoinKind::Full) {
+            self.scope().nullable.extend(filled(&right));
+        }
         let joined = |name| NamespaceItem { joined: true, ..name };
         let mut names: Vec<NamespaceItem> = left.into_iter().chain(right).map(joined).collect();
         if let Some(alias) = &join.alias {

@@ -3,6 +3,7 @@
 use super::{ARGUMENTS_MAX, Binder, ExprPlace};
 use crate::ast::{self, Location};
 use crate::expr::{Aggregate, CallSyntax, Expr, Place, SortKey, TypeRef};
+use crate::plan::ROW_MARK;
 use crate::query::{Query, RteKind, WindowClause};
 use crate::walk::visit_levels;
 use steppe_catalog::ConstraintKind;
@@ -384,6 +385,7 @@ impl Binder<'_> {
         let entry = &self.scope().rtes[rte];
         let name = match usize::try_from(column) {
             Ok(i) => entry.columns[i].name.to_string(),
+            Err(_) if column == i32::from(ROW_MARK) => "*".to_owned(),
             Err(_) => super::system_column(column).map_or("?", |(name, _)| name).to_string(),
         };
         let alias = entry.alias.clone();

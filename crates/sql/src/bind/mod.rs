@@ -405,6 +405,8 @@ pub(crate) struct Scope {
     pub(crate) target_view: Option<view::ViewTarget>,
     /// RETURNING's `old` and `new`: the entry that names see, and that of the table's row.
     pub(crate) returning_versions: Vec<(usize, usize)>,
+    /// Entries that an outer join fills with NULLs where it has no row of theirs.
+    pub(crate) nullable: Vec<usize>,
     /// Arguments of GROUPING, which GROUP BY must have.
     pub(crate) grouping_args: Vec<(Expr, Location)>,
     /// The WINDOW clause, then the definitions of OVER clauses.

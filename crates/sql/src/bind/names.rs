@@ -6,11 +6,13 @@
 //! passed over, not refused, unless LATERAL is in force: the error then says what
 //! was found out of reach ([`super::misspelt`]).
 
+use super::returning::if_version;
 use super::{Binder, ExprPlace, NamespaceItem};
 use crate::ast::{self, Location};
 use crate::expr::{Expr, Place, TypeRef};
+use crate::plan::ROW_MARK;
 use crate::query::{Rte, RteKind};
-use steppe_types::{Error, Result, SqlState, oid};
+use steppe_types::{Datum, Error, Result, SqlState, oid};
 
 /// System columns with their attribute numbers and types.
 pub(crate) const SYSTEM_COLUMNS: [(&str, i32, steppe_types::Oid); 6] = [
@@ -268,6 +270,32 @@ impl Binder<'_> {
         }
     }
 
+    /// A reference to a whole row: NULL for a version of it that there is not, and where an
+    /// outer join has none.
+    fn row_value(&self, found: Found, at: Place) -> Expr {
+        let row = self.whole_row(found, at);
+        let Found { levels, rte } = found;
+        let scope = &self.scopes[self.scopes.len() - 1 - levels];
+        let mut versions = scope.returning_versions.iter();
+        if let Some((_, version)) = versions.find(|(shown, _)| *shown == rte) {
+            return if_version(*version, levels, row, at);
+        }
+        if !scope.nullable.contains(&rte) || !matches!(row, Expr::Row(_)) {
+            return row;
+        }
+        let mut rtes = vec![rte];
+        if let RteKind::Join { columns } = &self.entry(found).kind {
+            rtes = columns.iter().flat_map(rtes_of).collect();
+            rtes.sort_unstable();
+            rtes.dedup();
+        }
+        let ty = TypeRef::plain(oid::BOOL);
+        let column = ROW_MARK.into();
+        let marks =
+            rtes.into_iter().map(|rte| Expr::Var { rte, column, levels_up: levels, ty, at });
+        unless_null(marks, row)
+    }
+
     /// `t` as a value: the row of its columns.
     pub(crate) fn whole_row(&self, found: Found, at: Place) -> Expr {
         let Found { levels, rte } = found;
@@ -282,6 +310,24 @@ impl Binder<'_> {
         let live = entry.columns.iter().enumerate().filter(|(_, c)| !c.dropped);
         Expr::Row(live.map(|(i, _)| rte_column(entry, rte, i, levels, at)).collect())
     }
+}
+
+/// The entries whose columns occur in a join's column.
+fn rtes_of(column: &Expr) -> Vec<usize> {
+    match column {
+        Expr::Var { rte, .. } => vec![*rte],
+        other => other.children().into_iter().flat_map(rtes_of).collect(),
+    }
+}
+
+/// A value that is NULL where all of `marks` are.
+pub(super) fn unless_null(marks: impl Iterator<Item = Expr>, value: Expr) -> Expr {
+    let is_null = |mark| Expr::IsNull { arg: Box::new(mark), negated: false };
+    let mut absent: Vec<Expr> = marks.map(is_null).collect();
+    let absent = if absent.len() == 1 { absent.remove(0) } else { Expr::And(absent) };
+    let ty = value.ty();
+    let whens = vec![(absent, Expr::Const(Datum::Null, ty))];
+    Expr::Case { operand: None, whens, otherwise: Box::new(value), ty }
 }
 
 /// A column of an entry as an expression: merged join columns are what they stand for.

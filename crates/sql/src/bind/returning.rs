@@ -6,7 +6,7 @@
 //! a query that names neither does not have them. A version that there is not (`old` of an
 //! INSERT) has NULL in all columns, and is NULL as a whole.
 
-use super::names::Found;
+use super::names::unless_null;
 use super::{Binder, ExprPlace, TARGETS_MAX};
 use crate::ast::{self, Location, ReturningAlias};
 use crate::expr::{Expr, Place, TypeRef};
@@ -15,7 +15,7 @@ use crate::query::{Query, ReturningVersions};
 use crate::walk::for_each_level;
 use std::sync::Arc;
 use steppe_catalog::Relation;
-use steppe_types::{Datum, Error, Result, SqlState, oid};
+use steppe_types::{Error, Result, SqlState, oid};
 
 impl Binder<'_> {
     /// Binds the list over the names in sight and the row's versions.
@@ -80,7 +80,7 @@ impl Binder<'_> {
         let shown = match self.scope().target_view.clone() {
             Some(view) => self.view_version(&view, version, &alias, |column| match column {
                 Expr::Var { .. } => column,
-                computed => if_it_is(version, 0, computed, Place::NONE),
+                computed => if_version(version, 0, computed, Place::NONE),
             })?,
             None => version,
         };
@@ -93,17 +93,6 @@ impl Binder<'_> {
         Ok(Some(version))
     }
 
-    /// A reference to a whole row: a version that there is not is NULL.
-    pub(super) fn row_value(&self, found: Found, at: Place) -> Expr {
-        let row = self.whole_row(found, at);
-        let scope = &self.scopes[self.scopes.len() - 1 - found.levels];
-        let mut versions = scope.returning_versions.iter();
-        let Some((_, version)) = versions.find(|(shown, _)| *shown == found.rte) else {
-            return row;
-        };
-        if_it_is(*version, found.levels, row, at)
-    }
-
     /// Whether a name means a FROM item of this level.
     fn names_item(&mut self, name: &str) -> Result<bool> {
         let found = self.find_relation(None, name, Location::NONE)?;
@@ -112,11 +101,8 @@ impl Binder<'_> {
 }
 
 /// A value that is NULL where there is no such version of the row.
-fn if_it_is(version: usize, levels_up: usize, value: Expr, at: Place) -> Expr {
-    let mark = TypeRef::plain(oid::OID);
-    let mark = Expr::Var { rte: version, column: TABLE_OID.into(), levels_up, ty: mark, at };
-    let absent = Expr::IsNull { arg: Box::new(mark), negated: false };
-    let ty = value.ty();
-    let whens = vec![(absent, Expr::Const(Datum::Null, ty))];
-    Expr::Case { operand: None, whens, otherwise: Box::new(value), ty }
+pub(super) fn if_version(version: usize, levels_up: usize, value: Expr, at: Place) -> Expr {
+    let ty = TypeRef::plain(oid::OID);
+    let column = TABLE_OID.into();
+    unless_null(std::iter::once(Expr::Var { rte: version, column, levels_up, ty, at }), value)
 }

@@ -38,6 +38,7 @@ mod partitionwise;
 mod prep;
 mod project_set;
 mod recheck;
+mod row_mark;
 mod scan;
 mod subselect;
 mod upper;

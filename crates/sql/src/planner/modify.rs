@@ -19,6 +19,7 @@
 use super::joinpath::output_names;
 use super::prep::{inline_ctes, prepare, pull_up_subqueries};
 use super::recheck::Recheck;
+use super::row_mark::replace_row_marks;
 use super::{ColumnId, Planner, Rel, RteSet, and_all, collect_columns, node, to_slots};
 use crate::bind::{stored_checks, stored_generated};
 use crate::expr::{Expr, TypeRef};
@@ -40,6 +41,7 @@ impl Planner<'_> {
 
     fn insert_plan(&mut self, query: &mut Query) -> Result<Plan> {
         let (target, relation) = target_of(query)?;
+        replace_row_marks(query);
         inline_ctes(query);
         pull_up_subqueries(query);
         self.plan_ctes(query)?;

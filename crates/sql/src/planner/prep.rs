@@ -9,6 +9,7 @@
 //! Merging takes one query level away: columns of the merged level are renumbered,
 //! references from inside it to levels further out get one level shorter.
 
+use super::row_mark::replace_row_marks;
 use super::subselect::contains_sublink;
 use super::{and_all, conjuncts, is_volatile, returns_set};
 use crate::expr::{CallSyntax, Expr, SubLinkKind, TypeRef};
@@ -92,6 +93,7 @@ fn may_filter_on(query: &Query, column: &Expr) -> bool {
 
 /// All rewrites.
 pub(crate) fn prepare(query: &mut Query) {
+    replace_row_marks(query);
     inline_ctes(query);
     pull_up_sublinks(query);
     pull_up_subqueries(query);
