@@ -207,3 +207,41 @@ fn a_commit_that_waits_for_its_flush_is_not_interrupted() {
         assert_eq!(one(&mut watcher, "select b from t"), expected.to_string());
     }
 }
+
+/// A change in a block may go by what is not durable yet, and its tag comes at once all the same:
+/// it is COMMIT that waits, and every answer that shows rows, or that there is none.
+#[test]
+fn a_tag_of_a_change_in_a_block_waits_for_no_flush() {
+    let server = TestServer::start_with(&[("debug_sync_delay", "500")]);
+    let mut watcher = server.raw();
+    watcher.query("create table t (a int primary key, b int); insert into t values (1, 0)");
+    let mut reader = server.raw();
+    let mut writer = server.raw();
+    let writing = one(&mut writer, "select pg_backend_pid()");
+    let event = format!("select wait_event from pg_stat_activity where pid = {writing}");
+    // Whether the writer's commit was durable when the answer to a statement after it came.
+    let mut comes_after_flush = |statement: &str| {
+        reader.query("begin");
+        writer.send(&query("update t set b = b + 1 where a = 1"));
+        wait_for(&mut watcher, &writing, "IO/WalSync");
+        let said = reader.query(statement);
+        assert_eq!(sqlstate(&said), None, "{statement}");
+        let is_durable = one(&mut watcher, &event) != "WalSync";
+        reader.query("commit");
+        assert_ne!(one(&mut watcher, &event), "WalSync", "COMMIT has waited: {statement}");
+        writer.until_ready();
+        is_durable
+    };
+    for statement in [
+        "update t set b = b + 1 where a = 1 returning b",
+        "update t set b = b + 1 where a = 1 and b < 0",
+        "delete from t where a = 1 and b < 0",
+        "select b from t where a = 1",
+        "select b from t where a = 1 and b < 0",
+    ] {
+        assert!(comes_after_flush(statement), "{statement}");
+    }
+    // The machine may be too busy to answer within half a second, but not each time.
+    let mut tries = 0..20;
+    assert!(tries.any(|_| !comes_after_flush("update t set b = b + 1 where a = 1")));
+}

@@ -426,13 +426,18 @@ impl Session {
     }
 
     /// Design D7: nothing is told before it is durable. synchronous_commit = off gives
-    /// that up for this session's commits and what it reads.
+    /// that up for this session's commits and what it reads. Tags of changes in a block
+    /// do not wait for what the changes went by: COMMIT will
+    /// (docs/decisions/2026-11-21-what-an-answer-waits-for.md).
     async fn wait_durable(&mut self) -> Result<()> {
         if !self.live.synchronous_commit {
             return Ok(());
         }
         let flush_to = self.core.flush_to.load(Ordering::Acquire);
-        let lsn = self.core.handle.observed_lsn().max(Lsn(flush_to));
+        let mut lsn = self.core.handle.observed_lsn().max(Lsn(flush_to));
+        if self.xact.in_block() && tag::only_tags_of_changes(&self.out) {
+            lsn = Lsn(flush_to);
+        }
         let wal = self.core.server.database.wal();
         if wal.is_durable(lsn) {
             return Ok(());
