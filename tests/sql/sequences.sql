@@ -99,3 +99,28 @@ DROP SEQUENCE elsewhere.renamed;
 DROP TABLE elsewhere.kept;
 DROP SEQUENCE elsewhere.renamed CASCADE;
 \d elsewhere.uses
+-- A READ ONLY transaction changes temporary sequences alone.
+CREATE SEQUENCE kept;
+CREATE TEMPORARY SEQUENCE passing;
+SELECT nextval('kept');
+BEGIN READ ONLY;
+SELECT nextval('passing'), setval('passing', 5), currval('kept'), lastval();
+SELECT nextval('kept');
+ROLLBACK;
+BEGIN READ ONLY;
+SELECT setval('kept', 1, false);
+ROLLBACK;
+BEGIN;
+SET TRANSACTION READ ONLY;
+SELECT setval('kept', 1);
+ROLLBACK;
+SELECT nextval('kept');
+-- A sequence that is dropped has no last value.
+BEGIN;
+DROP SEQUENCE kept;
+SELECT lastval();
+ROLLBACK;
+SELECT lastval();
+DROP SEQUENCE kept;
+SELECT lastval();
+DROP SEQUENCE passing;

@@ -149,6 +149,8 @@ pub(crate) struct Core {
     /// What statements need that functions run.
     pub function_settings: Mutex<FunctionSettings>,
     sequences: Mutex<SequenceValues>,
+    /// The transaction is READ ONLY.
+    read_only: AtomicBool,
     /// State of random(), seeded from the system.
     random: Mutex<u64>,
 }
@@ -183,6 +185,7 @@ impl Core {
             changed_by_function: AtomicBool::new(false),
             function_settings: Mutex::new(FunctionSettings::initial()),
             sequences: Mutex::default(),
+            read_only: AtomicBool::new(false),
             random: Mutex::new(u64::from_le_bytes(seed)),
         }
     }
@@ -213,6 +216,22 @@ impl Core {
     /// DISCARD SEQUENCES.
     pub(crate) fn forget_sequences(&self) {
         *self.sequences.lock() = SequenceValues::default();
+    }
+
+    /// Whether the transaction is READ ONLY from now on.
+    pub(crate) fn set_read_only(&self, read_only: bool) {
+        self.read_only.store(read_only, Ordering::Relaxed);
+    }
+
+    /// 25006 where a READ ONLY transaction would change a sequence that is not temporary.
+    fn check_sequence_writable(&self, sequence: &Relation, function: &str) -> Result<()> {
+        if !self.read_only.load(Ordering::Relaxed)
+            || self.names.lock().catalog.is_temporary(sequence)
+        {
+            return Ok(());
+        }
+        let message = format!("cannot execute {function} in a read-only transaction");
+        Err(Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, message))
     }
 
     /// A sequence as it is in force, locked against others' changes until the transaction ends
@@ -362,6 +381,7 @@ impl SessionServices for Core {
 
     fn nextval(&self, oid: Oid) -> Result<i64> {
         let sequence = self.sequence(oid)?;
+        self.check_sequence_writable(&sequence, "nextval()")?;
         let state = self.server.sequences.get(&self.server.database, &sequence)?;
         let value = state.next(&self.server.database, &sequence)?;
         self.flush_written();
@@ -386,7 +406,9 @@ impl SessionServices for Core {
 
     fn lastval(&self) -> Result<i64> {
         let values = self.sequences.lock();
-        let last = values.last.and_then(|oid| values.last_by_sequence.get(&oid).copied());
+        // It may have been dropped since.
+        let last = values.last.filter(|oid| self.names.lock().catalog.relation(*oid).is_some());
+        let last = last.and_then(|oid| values.last_by_sequence.get(&oid).copied());
         last.ok_or_else(|| {
             Error::new(
                 SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -397,6 +419,7 @@ impl SessionServices for Core {
 
     fn setval(&self, oid: Oid, value: i64, is_called: bool) -> Result<i64> {
         let sequence = self.sequence(oid)?;
+        self.check_sequence_writable(&sequence, "setval()")?;
         let state = self.server.sequences.get(&self.server.database, &sequence)?;
         state.set(&self.server.database, &sequence, value, is_called)?;
         self.flush_written();

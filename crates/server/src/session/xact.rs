@@ -45,6 +45,13 @@ pub(super) enum Block {
     Failed,
 }
 
+/// A savepoint.
+struct Savepoint {
+    name: String,
+    /// Whether the transaction was READ ONLY there: it is again when this level ends.
+    read_only: bool,
+}
+
 /// A session's transaction.
 #[derive(Default)]
 pub(super) struct Xact {
@@ -53,8 +60,8 @@ pub(super) struct Xact {
     pub(super) txn: Option<Txn>,
     /// Its catalog changes.
     pub(super) changes: Option<CatalogChanges>,
-    /// Names of the savepoints, outermost first.
-    pub(super) savepoints: Vec<String>,
+    /// The savepoints, outermost first.
+    savepoints: Vec<Savepoint>,
     isolation: Option<Isolation>,
     read_only: bool,
     deferrable: bool,
@@ -166,6 +173,7 @@ impl Session {
         self.xact.queried = false;
         self.core.level.store(1, Ordering::Relaxed);
         let level = engine_level(isolation);
+        self.core.set_read_only(self.xact.read_only);
         self.xact.txn = Some(Txn::begin(&self.core.handle, level, self.xact.read_only));
         self.env.transaction_timestamp = self.env.statement_timestamp;
         self.control.activity.set_xact_start(self.env.transaction_timestamp);
@@ -334,7 +342,8 @@ impl Session {
             Block::Failed => Ok(()),
             Block::Explicit => {
                 self.xact.block = Block::Failed;
-                match (self.xact.savepoints.last().cloned(), &mut self.xact.txn) {
+                let innermost = self.xact.savepoints.last().map(|savepoint| savepoint.name.clone());
+                match (innermost, &mut self.xact.txn) {
                     // A panic may have taken the transaction along: then all is undone.
                     (Some(innermost), Some(_)) => self.rollback_to_name(&innermost),
                     _ => {
@@ -435,13 +444,21 @@ impl Session {
 
     /// transaction_read_only.
     pub(super) fn set_read_only(&mut self, read_only: bool) -> Result<()> {
-        if !read_only && self.xact.read_only && self.xact.queried {
-            return Err(Error::new(
-                SqlState::ACTIVE_SQL_TRANSACTION,
-                "transaction read-write mode must be set before any query",
-            ));
+        if !read_only && self.xact.read_only {
+            let message = match self.xact.depth() {
+                0 => "transaction read-write mode must be set before any query",
+                _ => "cannot set transaction read-write mode inside a read-only transaction",
+            };
+            if self.xact.depth() > 0 || self.xact.queried {
+                return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
+            }
         }
+        self.put_read_only(read_only)
+    }
+
+    fn put_read_only(&mut self, read_only: bool) -> Result<()> {
         self.xact.read_only = read_only;
+        self.core.set_read_only(read_only);
         self.xact.txn()?.set_read_only(read_only);
         Ok(())
     }
@@ -502,7 +519,8 @@ impl Session {
         self.require_block("SAVEPOINT")?;
         self.take_function_changes();
         self.xact.txn()?.savepoint(name);
-        self.xact.savepoints.push(name.to_owned());
+        let read_only = self.xact.read_only;
+        self.xact.savepoints.push(Savepoint { name: name.to_owned(), read_only });
         let depth = self.xact.depth();
         if let Some(changes) = &mut self.xact.changes {
             changes.mark(depth);
@@ -518,7 +536,7 @@ impl Session {
     }
 
     fn find_savepoint(&self, name: &str) -> Result<usize> {
-        self.xact.savepoints.iter().rposition(|savepoint| savepoint == name).ok_or_else(|| {
+        self.xact.savepoints.iter().rposition(|savepoint| savepoint.name == name).ok_or_else(|| {
             Error::new(
                 SqlState::INVALID_SAVEPOINT_SPECIFICATION,
                 format!("savepoint \"{name}\" does not exist"),
@@ -531,6 +549,7 @@ impl Session {
         let at = self.find_savepoint(name)?;
         self.xact.txn()?.release(name)?;
         self.end_settings_levels(at, true);
+        self.put_read_only(self.xact.savepoints[at].read_only)?;
         self.xact.savepoints.truncate(at);
         self.portals.lower_depth(at);
         if let Some(changes) = &mut self.xact.changes {
@@ -562,6 +581,7 @@ impl Session {
         self.end_settings_levels(at, false);
         self.portals.drop_deeper(at, &mut self.xact);
         self.xact.txn()?.rollback_to(name)?;
+        self.put_read_only(self.xact.savepoints[at].read_only)?;
         self.xact.savepoints.truncate(at + 1);
         let keeps = self.xact.changes.as_mut().is_none_or(|changes| changes.rollback_to(at + 1));
         if !keeps {
