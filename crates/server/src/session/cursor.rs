@@ -235,18 +235,30 @@ impl Session {
         fetch: &FetchStmt,
         formats: &ResultFormats,
     ) -> Result<u64> {
-        let (skip, count) = match (fetch.direction, fetch.count) {
+        // The row that it is on, one more after the last.
+        let position = cursor.at + u64::from(cursor.at_end);
+        let is_on_row = position > 0 && !cursor.at_end;
+        let direction = match fetch.direction {
+            FetchDirection::Backward if fetch.count < 0 => FetchDirection::Forward,
+            FetchDirection::Forward if fetch.count < 0 => FetchDirection::Backward,
+            direction => direction,
+        };
+        let wanted = match direction {
+            FetchDirection::Forward => fetch.count.saturating_abs(),
+            _ => fetch.count,
+        };
+        let (skip, count) = match (direction, wanted) {
+            (FetchDirection::Absolute, 0) if position == 0 => return Ok(0),
+            (FetchDirection::Absolute, 0) => return Err(only_forward()),
+            (_, 0) if fetch.is_move => return Ok(u64::from(is_on_row)),
+            (FetchDirection::Forward | FetchDirection::Relative, 0) if !is_on_row => return Ok(0),
             (FetchDirection::Forward, ast::FETCH_ALL) => (0, None),
             (FetchDirection::Forward, n @ 1..) => (0, Some(n as u64)),
             (FetchDirection::Relative, n @ 1..) => (n as u64 - 1, Some(1)),
-            (FetchDirection::Absolute, n) if n > 0 && n as u64 > cursor.at => {
-                (n as u64 - cursor.at - 1, Some(1))
+            (FetchDirection::Absolute, n) if n > 0 && n as u64 > position => {
+                (n as u64 - position - 1, Some(1))
             }
-            _ => {
-                let message = "cursor can only scan forward";
-                return Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
-                    .hint("Declare it with SCROLL option to enable backward scan."));
-            }
+            _ => return Err(only_forward()),
         };
         if skip > 0 {
             self.skip_rows(cursor, skip)?;
@@ -458,6 +470,13 @@ impl Session {
         self.portals = portals;
         kept
     }
+}
+
+/// 55000 for a FETCH that would have a NO SCROLL cursor go back.
+fn only_forward() -> Error {
+    let message = "cursor can only scan forward";
+    Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+        .hint("Declare it with SCROLL option to enable backward scan.")
 }
 
 /// Whether a FETCH goes on from row `at`.
