@@ -55,3 +55,19 @@ SELECT cast(1 AS nope);
 SELECT 1::integer(5);
 SELECT 'x'::varchar(-1);
 SELECT 1::numeric(5, 2, 1);
+-- A cast to the plain type takes length and scale from the type.
+CREATE TABLE measured (n numeric(10, 2), v varchar(5), c char(4), s timestamp(2), i interval hour to minute, a numeric(5, 1)[]);
+INSERT INTO measured VALUES (1.5, 'abc', 'ab', '2020-02-03 04:05:06.789', '3:04:05', '{1.25}');
+CREATE TABLE plain AS SELECT n::numeric, v::varchar, c::bpchar, s::timestamp, i::interval, a::numeric[],
+  n AS kept, n::numeric(10, 2) AS same, n::numeric(10, 2)::numeric AS twice, cast(n AS numeric(4, 1)) AS less, coalesce(n, n) AS both, coalesce(n, n::numeric) AS mixed FROM measured;
+SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'plain'::regclass AND attnum > 0 ORDER BY attnum;
+SELECT * FROM plain;
+SELECT n::numeric * 1.001, v::varchar || 'x', c::bpchar || 'x', pg_typeof(n::numeric) FROM measured WHERE n::numeric = 1.5 AND v::varchar = 'abc';
+CREATE VIEW as_plain AS SELECT n::numeric, v::varchar, s::timestamp AS s FROM measured;
+SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'as_plain'::regclass ORDER BY attnum;
+CREATE INDEX ON measured (n);
+SET enable_seqscan = off;
+SELECT v FROM measured WHERE n::numeric = 1.5;
+RESET enable_seqscan;
+DROP VIEW as_plain;
+DROP TABLE measured, plain;

@@ -388,8 +388,12 @@ impl Binder<'_> {
         syntax: CallSyntax,
     ) -> Result<Option<Expr>> {
         let from = expr.ty();
-        if from.oid == to.oid && (to.typmod < 0 || from.typmod == to.typmod) {
+        if from == to || from.oid == to.oid && to.typmod < 0 && syntax != CallSyntax::ExplicitCast {
             return Ok(Some(expr));
+        }
+        // A cast to the plain type takes its length or scale from a value's type.
+        if from.oid == to.oid && to.typmod < 0 {
+            return Ok(Some(Expr::Relabel { arg: Box::new(expr), ty: to, implicit: false }));
         }
         // A literal takes the type (and its modifier) directly: no run-time cast.
         if from.oid == oid::UNKNOWN {
