@@ -462,7 +462,13 @@ impl Binder<'_> {
         let mut query = Query::new(parts.command);
         let relation = self.target_table(parts.relation, action, &mut query)?;
         self.show_target(&query);
+        let scope = self.scope();
+        scope.target = query.result_relation;
+        for name in &mut scope.namespace {
+            (name.lateral_only, name.lateral_ok) = (true, false);
+        }
         query.from = self.bind_from(parts.from)?;
+        self.scope().target = None;
         query.from.splice(0..0, query.result_relation.map(FromItem::Rte));
         let (assignments, sources) = self.set_clauses(&relation, parts.set)?;
         query.assignments = assignments;

@@ -401,6 +401,9 @@ pub(crate) struct Scope {
     pub(crate) namespace: Vec<NamespaceItem>,
     pub(crate) ctes: Vec<Cte>,
     pub(crate) has_aggregates: bool,
+    /// The entry whose rows the statement changes, while its FROM is bound: nothing there may
+    /// refer to it.
+    pub(crate) target: Option<usize>,
     /// The view that the statement changes rows through.
     pub(crate) target_view: Option<view::ViewTarget>,
     /// RETURNING's `old` and `new`: the entry that names see, and that of the table's row.

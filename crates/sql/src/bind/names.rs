@@ -186,7 +186,8 @@ impl Binder<'_> {
         Ok(None)
     }
 
-    /// Refuses a LATERAL reference from the wrong side of a join (check_lateral_ref_ok).
+    /// Refuses a LATERAL reference from the wrong side of a join, or from FROM to the table that
+    /// the statement changes (check_lateral_ref_ok).
     fn check_lateral(&self, levels: usize, item: &NamespaceItem, location: Location) -> Result<()> {
         if !item.lateral_only || item.lateral_ok {
             return Ok(());
@@ -198,7 +199,14 @@ impl Binder<'_> {
             format!("invalid reference to FROM-clause entry for table \"{alias}\""),
             location,
         );
-        Err(error.detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference."))
+        Err(match scope.target {
+            Some(target) if target == item.rte => error.hint(format!(
+                "There is an entry for table \"{alias}\", but it cannot be referenced from this \
+                 part of the query."
+            )),
+            _ => error
+                .detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference."),
+        })
     }
 
     fn in_schema(&self, rte: &Rte, schema: Option<&str>) -> bool {
