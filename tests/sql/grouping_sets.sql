@@ -24,3 +24,7 @@ SELECT a FROM q WHERE grouping(a) = 0;
 SELECT a, c FROM q GROUP BY ROLLUP (a);
 CREATE TABLE p (id integer PRIMARY KEY, v text);
 SELECT id, v FROM p GROUP BY ROLLUP (id);
+-- Direct arguments of ordered-set aggregates are keys, which a set may leave out.
+SELECT a, rank(a) WITHIN GROUP (ORDER BY c NULLS FIRST), rank(a) WITHIN GROUP (ORDER BY c NULLS LAST) FROM q GROUP BY ROLLUP (a) ORDER BY grouping(a), a;
+SELECT a, rank(a + 1) WITHIN GROUP (ORDER BY c), dense_rank(coalesce(a, 45)) WITHIN GROUP (ORDER BY c) FROM q GROUP BY CUBE (a) ORDER BY grouping(a), a;
+SELECT a, b, rank(b) WITHIN GROUP (ORDER BY b NULLS LAST), count(*) FROM q GROUP BY GROUPING SETS ((a), (b), ()) ORDER BY grouping(a, b), a, b;

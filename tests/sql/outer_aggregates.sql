@@ -26,3 +26,15 @@ SELECT sum((SELECT count(o.x))) FROM o;
 SELECT (SELECT sum(sum(o.x))) FROM o;
 SELECT * FROM o JOIN i ON (SELECT count(o.x)) = 1;
 SELECT (SELECT count(o.x) FROM i WHERE i.x = o.x) FROM o;
+-- Such an aggregate with sub-selects of its own.
+CREATE TABLE p (g integer, x integer);
+CREATE TABLE q (x integer, w integer);
+INSERT INTO p VALUES (1, 1), (1, 2), (2, 3), (2, NULL), (3, 9);
+INSERT INTO q VALUES (1, 10), (2, 20), (3, 30);
+SELECT (SELECT max((SELECT q.w FROM q WHERE q.x = p.x))) FROM p;
+SELECT g, (SELECT max((SELECT q.w FROM q WHERE q.x = p.x)) + g) FROM p GROUP BY g ORDER BY g;
+SELECT (SELECT count((SELECT q.w FROM q WHERE q.x = p.x)) FILTER (WHERE p.x < 3)) FROM p;
+SELECT (SELECT sum((SELECT q.w FROM q WHERE q.x = p.x)) FROM q LIMIT 1) FROM p;
+SELECT g FROM p GROUP BY g HAVING EXISTS (SELECT 1 FROM q WHERE q.w = max((SELECT q.w FROM q WHERE q.x = p.x))) ORDER BY g;
+SELECT (SELECT (SELECT string_agg((SELECT q.w FROM q WHERE q.x = p.x)::text, ',' ORDER BY p.x))) FROM p;
+DROP TABLE p, q;

@@ -14,6 +14,7 @@ use super::cost;
 use super::joinpath::{output_names, sort_rel};
 use super::project_set::{project_sets, row_and};
 use super::scan::{clamp_rows, type_width};
+use super::subselect::replace_keys;
 use super::{ColumnId, Planner, Rel, RteSet, node, returns_set, to_slots};
 use crate::expr::{Aggregate, Expr, SortKey, TypeRef};
 use crate::plan::*;
@@ -152,18 +153,20 @@ impl Planner<'_> {
         let Rel { plan: child, layout, .. } = rel;
         let to_slots = |e: &Expr| to_slots(e.clone(), &layout);
         let mut keys = wanted.keys.iter().map(to_slots).collect::<Result<Vec<_>>>()?;
-        let aggregates = wanted
-            .aggregates
-            .iter()
-            .map(|a| aggregate_to_slots(a.clone(), &layout))
-            .collect::<Result<Vec<_>>>()?;
+        let mut aggregates = wanted.aggregates.clone();
         let mut child = multiplied(child, &mut keys);
         let mut empty_groups = Vec::new();
         if let Some(sets) = &query.grouping_sets {
             let expand = Expand::of(&wanted, sets);
             empty_groups = expand.empty_groups(&wanted);
             child = expanded(child, &mut keys, expand, wanted.groupings.len());
+            // Direct arguments are of a group, which lacks the keys that its set leaves out.
+            let slots: Vec<_> = wanted.keys.iter().cloned().zip(keys.iter().cloned()).collect();
+            let ordered_sets = aggregates.iter_mut().filter(|a| a.is_ordered_set());
+            ordered_sets.flat_map(|a| &mut a.args).for_each(|arg| replace_keys(arg, &slots));
         }
+        let to_slots = |a: Aggregate| aggregate_to_slots(a, &layout);
+        let aggregates = aggregates.into_iter().map(to_slots).collect::<Result<Vec<_>>>()?;
         let types = wanted.types();
         let mut all = Aggregation {
             mode: AggMode::Simple,

@@ -58,6 +58,13 @@ impl Planner<'_> {
     ) -> Result<Expr> {
         let mut args = Correlation::new();
         self.extract_correlation(&mut query, &|_| true, &mut args);
+        // An aggregate of the query around it may have sub-selects of its own.
+        for (_, outer) in &mut args {
+            if contains_sublink(outer) {
+                let taken = std::mem::replace(outer, Expr::Default(TypeRef::plain(0)));
+                *outer = self.replace_sublinks(taken)?;
+            }
+        }
         if kind == SubLinkKind::Exists {
             simplify_exists(&mut query);
         }
@@ -166,8 +173,8 @@ pub(crate) fn contains_sublink(expr: &Expr) -> bool {
     matches!(expr, Expr::SubLink { .. }) || expr.children().into_iter().any(contains_sublink)
 }
 
-/// Replaces keys as they were written by their planned forms.
-fn replace_keys(expr: &mut Expr, keys: &[(Expr, Expr)]) {
+/// Replaces keys as they were written by what stands for them.
+pub(super) fn replace_keys(expr: &mut Expr, keys: &[(Expr, Expr)]) {
     if let Some((_, planned)) = keys.iter().find(|(written, _)| written == expr) {
         *expr = planned.clone();
         return;
