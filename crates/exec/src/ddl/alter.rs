@@ -5,10 +5,10 @@ use super::constraint::{self, PendingConstraints};
 use super::inherit::{self, Inheritor, invalid_table};
 use super::misc::system_catalog;
 use super::table::{default_text, storage_options};
-use super::{DdlContext, add_column, drop, drop_column, partition};
+use super::{DdlContext, add_column, drop, drop_column, not_null, partition};
 use super::{generated, identity, retype, validate};
 use std::sync::Arc;
-use steppe_catalog::{Catalog, Constraint, ConstraintKind, RelKind, Relation};
+use steppe_catalog::{Constraint, ConstraintKind, RelKind, Relation};
 use steppe_sql::ast::{
     AlterTableCommand as Command, AlterTableStmt, ConstraintKind as AstConstraint, ObjectKind,
 };
@@ -173,6 +173,7 @@ fn run(ctx: &mut DdlContext<'_>, table: Relation, group: &[&Command], only: bool
             let position = column_position(&table, name)?;
             constraint::set_not_null(ctx, table, &[position as i16 + 1], !only).map(|_| ())
         }
+        Command::DropNotNull(name) => not_null::drop(ctx, table, name, only),
         Command::ValidateConstraint(name) => validate::constraint(ctx, table, name, only),
         Command::Inherit(parent) => inherit::add_parent(ctx, table, parent),
         Command::NoInherit(parent) => inherit::remove_parent(ctx, table, parent),
@@ -183,7 +184,10 @@ fn run(ctx: &mut DdlContext<'_>, table: Relation, group: &[&Command], only: bool
             };
             run_here(ctx, table, command)?;
             for Inheritor { table, .. } in below {
-                let done = run_below(ctx, &table, command);
+                let catalog = ctx.catalog();
+                let below = catalog.relation(table.oid);
+                let below = below.ok_or_else(|| Error::internal("a child has gone"))?;
+                let done = run_here(ctx, (**below).clone(), command);
                 ctx.naming(&table, done)?;
             }
             Ok(())
@@ -206,27 +210,10 @@ fn goes_down(command: &Command) -> bool {
     matches!(
         command,
         Command::ColumnDefault { .. }
-            | Command::DropNotNull(_)
             | Command::DropExpression { .. }
             | Command::SetStatistics { .. }
             | Command::SetStorage { .. }
     )
-}
-
-/// Repeats a command on a table that inherits.
-fn run_below(ctx: &mut DdlContext<'_>, table: &Relation, command: &Command) -> Result<()> {
-    let catalog = ctx.catalog();
-    let table = catalog.relation(table.oid).ok_or_else(|| Error::internal("a child has gone"))?;
-    if let Command::DropNotNull(name) = command {
-        let position = column_position(table, name)?;
-        if table.partition_of.is_none() && table.is_local(position)
-            || not_null_of_parent(&catalog, table, position).is_some()
-        {
-            // It has NOT NULL from elsewhere, too.
-            return Ok(());
-        }
-    }
-    run_here(ctx, (**table).clone(), command)
 }
 
 /// What a child may not do by itself, and a parent not alone: 42P16.
@@ -264,7 +251,7 @@ fn check_lineage(
         }
         Command::DropNotNull(name) => {
             let position = table.column_index(name);
-            let found = position.and_then(|at| not_null_of_parent(&catalog, table, at));
+            let found = position.and_then(|at| not_null::of_parent(&catalog, table, at));
             if let (Some(at), Some(_), Some(_)) = (position, &table.partition_of, &found)
                 && table.columns[at].not_null
             {
@@ -284,23 +271,6 @@ fn check_lineage(
         check_only(table, command)?;
     }
     Ok(())
-}
-
-/// The name of the constraint that makes a column NOT NULL in a parent.
-fn not_null_of_parent(catalog: &Catalog, table: &Relation, position: usize) -> Option<String> {
-    let name = &table.columns[position].name;
-    for parent in table.parents().filter_map(|parent| catalog.relation(parent)) {
-        let Some(at) = parent.column_index(name).filter(|at| parent.columns[*at].not_null) else {
-            continue;
-        };
-        let is_named =
-            |c: &&Constraint| c.kind == ConstraintKind::NotNull && c.columns == [at as i16 + 1];
-        let named = parent.constraints.iter().find(is_named).map(|c| c.name.to_string());
-        let above = || not_null_of_parent(catalog, parent, at);
-        let own = || format!("{}_{name}_not_null", parent.name);
-        return Some(named.or_else(above).unwrap_or_else(own));
-    }
-    None
 }
 
 /// What ONLY a parent cannot do: 42P16.
@@ -363,7 +333,6 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
             };
             ctx.put(table)
         }
-        Command::DropNotNull(name) => drop_not_null(ctx, table, name),
         Command::DropExpression { name, if_exists } => {
             let position = column_position(&table, name)?;
             generated::drop_expression(ctx, table, position, *if_exists)
@@ -459,7 +428,7 @@ pub(super) fn column_position(table: &Relation, name: &str) -> Result<usize> {
     ))
 }
 
-fn drop_constraint(
+pub(super) fn drop_constraint(
     ctx: &mut DdlContext<'_>,
     table: Relation,
     name: &str,
@@ -477,20 +446,28 @@ fn drop_constraint(
     };
     let mut table = table;
     let constraint = table.constraints.remove(at);
-    if constraint.is_inherited() && !scope.recursing {
+    let not_null = match constraint.kind {
+        ConstraintKind::NotNull => constraint.columns.first().map(|attnum| *attnum as usize - 1),
+        _ => None,
+    };
+    let catalog = ctx.catalog();
+    let is_inherited = constraint.is_inherited()
+        || not_null.is_some_and(|at| not_null::of_parent(&catalog, &table, at).is_some());
+    if is_inherited && !scope.recursing {
         return Err(invalid_table(format!(
             "cannot drop inherited constraint \"{name}\" of relation \"{}\"",
             table.name
         )));
     }
+    if let Some(position) = not_null {
+        not_null::check_droppable(&table, position)?;
+        table.columns[position].not_null = false;
+        ctx.put(table.clone())?;
+        return not_null::drop_below(ctx, &table, position, scope.only);
+    }
     for child in partition::children(ctx, table.oid)? {
         let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
         drop_from_child(ctx, &child, &constraint, scope.only)?;
-    }
-    if let ConstraintKind::NotNull = constraint.kind {
-        for attnum in &constraint.columns {
-            table.columns[*attnum as usize - 1].not_null = false;
-        }
     }
     ctx.put(table)?;
     if let Some(index) = constraint.index() {
@@ -526,25 +503,4 @@ fn drop_from_child(
     own.inherit_count -= 1;
     own.local |= only;
     ctx.put(child)
-}
-
-fn drop_not_null(ctx: &mut DdlContext<'_>, table: Relation, name: &str) -> Result<()> {
-    let position = column_position(&table, name)?;
-    let attnum = position as i16 + 1;
-    if table.primary_key().is_some_and(|k| k.columns.contains(&attnum)) {
-        return Err(Error::new(
-            SqlState::INVALID_TABLE_DEFINITION,
-            format!("column \"{name}\" is in a primary key"),
-        ));
-    }
-    if table.columns[position].identity.is_some() {
-        return Err(Error::new(
-            SqlState::SYNTAX_ERROR,
-            format!("column \"{name}\" of relation \"{}\" is an identity column", table.name),
-        ));
-    }
-    let mut table = table;
-    table.columns[position].not_null = false;
-    table.constraints.retain(|c| c.kind != ConstraintKind::NotNull || c.columns != [attnum]);
-    ctx.put(table)
 }

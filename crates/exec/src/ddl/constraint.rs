@@ -3,7 +3,7 @@
 use super::index::{self, NewIndex};
 use super::inherit::invalid_table;
 use super::scan::scan_rows;
-use super::{DdlContext, partition, truncate_name, validate};
+use super::{DdlContext, not_null, partition, truncate_name, validate};
 use crate::access::TableAccess;
 use std::sync::Arc;
 use steppe_catalog::{Constraint, ConstraintKind, IndexKey, Relation};
@@ -187,14 +187,15 @@ pub(crate) fn add_all(
         relation = add_check(ctx, relation, check, pending.is_new)?;
     }
     for (position, name) in pending.not_null_names {
-        let oid = ctx.store.new_oid()?;
-        let columns = vec![position as i16 + 1];
-        let kind = ConstraintKind::NotNull;
-        relation.constraints.push(Constraint::new(oid, name, kind, columns));
-        ctx.put(relation.clone())?;
+        not_null::name_written(ctx, &mut relation, position, &name)?;
     }
     for (name, column) in pending.not_nulls {
-        relation = add_not_null(ctx, relation, name, &column, !pending.only)?;
+        let parts = (name.as_deref().filter(|_| !pending.is_new), column.as_str());
+        relation = not_null::add(ctx, relation, parts, !pending.only)?;
+        if let Some(name) = name.filter(|_| pending.is_new) {
+            let position = not_null::existing_column(&relation, &column)?;
+            not_null::name_written(ctx, &mut relation, position, &name)?;
+        }
     }
     // The primary key comes first, as its index does.
     let (primary, others): (Vec<_>, Vec<_>) = pending.keys.into_iter().partition(|k| k.primary);
@@ -213,47 +214,6 @@ pub(crate) fn check_not_null_is_plain(c: &ast::Constraint) -> Result<()> {
         (true, _) => Err(Error::not_supported("NOT NULL with NO INHERIT")),
         (_, true) => Err(Error::not_supported("NOT NULL with NOT VALID")),
         _ => Ok(()),
-    }
-}
-
-/// `CONSTRAINT name NOT NULL column`.
-fn add_not_null(
-    ctx: &mut DdlContext<'_>,
-    relation: Relation,
-    name: Option<String>,
-    column: &str,
-    goes_down: bool,
-) -> Result<Relation> {
-    let position = relation.column_index(column).ok_or_else(|| {
-        let message =
-            format!("column \"{column}\" of relation \"{}\" does not exist", relation.name);
-        Error::new(SqlState::UNDEFINED_COLUMN, message)
-    })?;
-    let columns = vec![position as i16 + 1];
-    let mut relation = set_not_null(ctx, relation, &columns, goes_down)?;
-    let is_of_column =
-        |c: &&Constraint| c.kind == ConstraintKind::NotNull && *c.columns == *columns;
-    let existing = relation.constraints.iter().find(is_of_column).map(|c| c.name.clone());
-    match (name, existing) {
-        (None, _) => Ok(relation),
-        (Some(name), Some(existing)) if *name == *existing => Ok(relation),
-        (Some(name), Some(existing)) => Err(Error::new(
-            SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!(
-                "cannot create not-null constraint \"{name}\" on column \"{column}\" of table \"{}\"",
-                relation.name
-            ),
-        )
-        .detail(format!(
-            "A not-null constraint named \"{existing}\" already exists for this column."
-        ))),
-        (Some(name), None) => {
-            let oid = ctx.store.new_oid()?;
-            let kind = ConstraintKind::NotNull;
-            relation.constraints.push(Constraint::new(oid, name, kind, columns));
-            ctx.put(relation.clone())?;
-            Ok(relation)
-        }
     }
 }
 

@@ -29,6 +29,7 @@ mod index;
 mod inherit;
 mod like;
 mod misc;
+mod not_null;
 pub(crate) mod partition;
 mod retype;
 mod sample;

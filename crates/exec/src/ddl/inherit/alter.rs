@@ -2,7 +2,7 @@
 
 use super::super::{DdlContext, partition};
 use super::{check_parent, check_same_type, inheritors, more_than_once, wrong_type};
-use steppe_catalog::{Column, ConstraintKind, RelKind, Relation};
+use steppe_catalog::{Column, Constraint, ConstraintKind, RelKind, Relation};
 use steppe_sql::ast::RangeVar;
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
@@ -62,11 +62,18 @@ pub(in super::super) fn remove_parent(
         }
     }
     for own in table.constraints.iter_mut().filter(|own| own.is_inherited()) {
-        let is_same = |kind: &ConstraintKind| match kind {
-            ConstraintKind::Check { .. } => matches!(own.kind, ConstraintKind::Check { .. }),
-            kind => *kind == ConstraintKind::NotNull && own.kind == *kind,
+        let is_check = |c: &Constraint| matches!(c.kind, ConstraintKind::Check { .. });
+        let is_theirs = match own.kind {
+            ConstraintKind::NotNull => own.columns.iter().any(|attnum| {
+                let name = &table.columns[*attnum as usize - 1].name;
+                parent.column_index(name).is_some_and(|at| parent.columns[at].not_null)
+            }),
+            _ => {
+                is_check(own)
+                    && parent.constraints.iter().any(|c| c.name == own.name && is_check(c))
+            }
         };
-        if parent.constraints.iter().any(|c| c.name == own.name && is_same(&c.kind)) {
+        if is_theirs {
             own.inherit_count -= 1;
             own.local |= own.inherit_count == 0;
         }

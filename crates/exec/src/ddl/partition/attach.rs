@@ -4,7 +4,7 @@
 //! types and NOT NULL, its CHECK constraints, and rows within the bound. Indexes that it lacks
 //! are made; those it has are taken over.
 
-use super::super::{DdlContext, identity, index, inherit};
+use super::super::{DdlContext, identity, index, inherit, not_null};
 use super::bound::check_rows;
 use super::{attnum_in, check_default_partition, check_persistence, inherit_indexes, partition_of};
 use std::sync::Arc;
@@ -112,8 +112,10 @@ fn check_columns(parent: &Relation, table: &Relation) -> Result<()> {
     live.try_for_each(|column| inherit::matching_column(table, column).map(drop))
 }
 
-/// The parent's CHECK constraints, which the table must have, are the parent's from now on.
+/// The parent's CHECK constraints, which the table must have, and what names its columns' NOT NULL
+/// are the parent's from now on.
 pub(in super::super) fn adopt_constraints(parent: &Relation, table: &mut Relation) -> Result<()> {
+    not_null::adopt(parent, table);
     let is_partition = parent.partition_key.is_some();
     for constraint in parent.constraints.iter().filter(|theirs| !theirs.no_inherit) {
         let ConstraintKind::Check { expression } = &constraint.kind else { continue };
