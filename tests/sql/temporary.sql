@@ -110,3 +110,14 @@ SET search_path = pg_temp;
 CREATE TABLE made_first (a integer);
 SELECT relpersistence FROM pg_class WHERE relname = 'made_first';
 SELECT current_schema() LIKE 'pg_temp%';
+-- What goes with its parent at the end is not emptied first.
+BEGIN;
+CREATE TEMP TABLE going (a int) PARTITION BY LIST (a) ON COMMIT DROP;
+CREATE TEMP TABLE going_1 PARTITION OF going FOR VALUES IN (1) ON COMMIT DELETE ROWS;
+CREATE TEMP TABLE going_2 PARTITION OF going FOR VALUES IN (2) ON COMMIT DROP;
+INSERT INTO going VALUES (1), (2);
+CREATE TEMP TABLE leaving (a int) ON COMMIT DROP;
+CREATE TEMP TABLE leaving_1 () INHERITS (leaving) ON COMMIT DELETE ROWS;
+INSERT INTO leaving_1 VALUES (1);
+COMMIT;
+SELECT relname FROM pg_class WHERE relname ~ '^(going|leaving)';

@@ -52,6 +52,8 @@ impl DdlContext<'_> {
 /// What the end of a transaction does to the session's temporary tables (PreCommit_on_commit_actions).
 pub fn on_commit(ctx: &mut DdlContext<'_>) -> Result<()> {
     for table in ctx.temporary_relations() {
+        // It may have gone with another one already, or its parent have changed it.
+        let Some(table) = ctx.catalog().relation(table.oid).cloned() else { continue };
         match table.on_commit {
             OnCommit::PreserveRows => {}
             OnCommit::DeleteRows => {
