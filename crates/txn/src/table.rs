@@ -31,7 +31,7 @@ use crate::files::{NumberedFile, RelFileNumber};
 use crate::lock::{Acquire, LockTag, LockWait, RowLockMode, RowOwner};
 use crate::new_rows::NewRows;
 use crate::status::TxnStatus;
-use crate::txn::Txn;
+use crate::txn::{IsolationLevel, Txn};
 use crate::view::{RowBuf, RowMeta, View};
 
 /// The number of a row in its table; never changes, and never is another row's.
@@ -103,7 +103,8 @@ pub enum WaitPolicy {
 /// What [`TableStore::lock_row`] came to.
 #[derive(Debug)]
 pub enum LockOutcome {
-    /// Locked, and the newest version is the one that the snapshot sees.
+    /// Locked, and the newest version is the one that the snapshot sees; or, in mode KEY SHARE,
+    /// it has the same key.
     Locked,
     /// The snapshot sees no such row.
     NotFound,
@@ -262,6 +263,8 @@ fn standing(view: &View, header: RowHeader) -> Result<Standing> {
 /// Why nothing was done under the latch.
 enum Blocked {
     By(Option<RowOwner>, RowLockMode),
+    /// By a transaction whose lock would let this one in, but whose version is wanted.
+    UntilEnd(RowOwner),
 }
 
 enum Step<T> {
@@ -308,6 +311,17 @@ impl TableStore {
             return Ok(None);
         }
         view.resolve(buffer)
+    }
+
+    /// Whether nobody has committed a version of a row, or its deletion, that the snapshot does
+    /// not see.
+    pub fn is_current(&self, view: &View, row: RowId) -> Result<bool> {
+        view.reads(|all, member| all.read_row(member, self.file.number(), row.0));
+        let (Some(tree), mut value) = (self.file.tree()?, Vec::new()) else { return Ok(true) };
+        if !tree.read(&row.0.to_be_bytes(), &mut value)? {
+            return Ok(true);
+        }
+        view.is_current(RowHeader::split(&value)?.0)
     }
 
     /// Scans the visible rows with ids in a range.
@@ -425,11 +439,11 @@ impl TableStore {
         txn.reads(|all, member| all.read_row(member, self.file.number(), row.0));
         loop {
             let step = self.modify_once(txn, row, f)?;
-            let Blocked::By(owner, mode) = match step {
+            let blocked = match step {
                 Step::Done(outcome) => return Ok(outcome),
                 Step::Blocked(blocked) => blocked,
             };
-            match self.queue(txn, row, mode, owner, true)? {
+            match self.queue(txn, row, blocked, WaitPolicy::Block)? {
                 Acquire::Granted | Acquire::Retry => continue,
                 Acquire::Wait(wait) => return Ok(ModifyOutcome::MustWait(wait)),
                 Acquire::WouldBlock => {
@@ -443,15 +457,25 @@ impl TableStore {
         &self,
         txn: &Txn,
         row: RowId,
-        mode: RowLockMode,
-        owner: Option<RowOwner>,
-        block: bool,
+        blocked: Blocked,
+        policy: WaitPolicy,
     ) -> Result<Acquire> {
-        let database = txn.database();
-        let still_running =
-            || owner.is_none_or(|owner| database.status.is_run_by(owner.xid, owner.pid));
-        let (shared, tag) = (txn.shared(), row_tag(self.file.tree_of_entry()?, row));
-        database.locks.lock_row_slow(shared, tag, mode, owner, block, still_running)
+        let (database, shared) = (txn.database(), txn.shared());
+        let is_running = |owner: RowOwner| database.status.is_run_by(owner.xid, owner.pid);
+        let block = policy == WaitPolicy::Block;
+        match blocked {
+            Blocked::By(owner, mode) => {
+                let still_running = || owner.is_none_or(is_running);
+                let tag = row_tag(self.file.tree_of_entry()?, row);
+                database.locks.lock_row_slow(shared, tag, mode, owner, block, still_running)
+            }
+            Blocked::UntilEnd(_) if !block => Ok(Acquire::WouldBlock),
+            Blocked::UntilEnd(owner) => {
+                let still_running = || is_running(owner);
+                let of = (owner.pid, owner.xid);
+                Ok(database.locks.wait_for_transaction(shared, of, still_running))
+            }
+        }
     }
 
     fn modify_once(
@@ -531,7 +555,8 @@ impl TableStore {
         Ok(step)
     }
 
-    /// SELECT … FOR UPDATE and its kin: locks the newest version of a row.
+    /// SELECT … FOR UPDATE and its kin: locks the newest version of a row. To KEY SHARE versions
+    /// with the same key are one: it is content with the snapshot's.
     pub fn lock_row(
         &self,
         txn: &mut Txn,
@@ -542,11 +567,11 @@ impl TableStore {
         txn.assign_xid();
         txn.reads(|all, member| all.read_row(member, self.file.number(), row.0));
         loop {
-            let owner = match self.lock_once(txn, row, mode)? {
+            let blocked = match self.lock_once(txn, row, mode)? {
                 Step::Done(outcome) => return Ok(outcome),
-                Step::Blocked(Blocked::By(owner, _)) => owner,
+                Step::Blocked(blocked) => blocked,
             };
-            match self.queue(txn, row, mode, owner, policy == WaitPolicy::Block)? {
+            match self.queue(txn, row, blocked, policy)? {
                 Acquire::Granted | Acquire::Retry => continue,
                 Acquire::Wait(wait) => return Ok(LockOutcome::MustWait(wait)),
                 Acquire::WouldBlock => return Ok(LockOutcome::WouldBlock),
@@ -560,12 +585,13 @@ impl TableStore {
         };
         let (view, tag) = (txn.view(), row_tag(tree, row));
         let mut step = Step::Done(LockOutcome::NotFound);
+        let mut unseen = None;
         txn.write(tree, &row.0.to_be_bytes(), |value, _keep| {
-            step = Step::Done(LockOutcome::NotFound);
+            (step, unseen) = (Step::Done(LockOutcome::NotFound), None);
             let Some(value) = value else { return Ok(()) };
             let (header, bytes) = RowHeader::split(value)?;
-            let visible = match standing(&view, header)? {
-                Standing::Free { visible, .. } => visible,
+            let (visible, running) = match standing(&view, header)? {
+                Standing::Free { visible, .. } => (visible, None),
                 Standing::Running(owner) => {
                     let compatible = tag.conflicts(mode as u8) & (1 << owner.mode as u8) == 0;
                     if !compatible || matches!(header.origin, Origin::Inserted(_)) {
@@ -573,7 +599,7 @@ impl TableStore {
                         step = Step::Blocked(blocked);
                         return Ok(());
                     }
-                    true
+                    (false, Some(owner))
                 }
                 other => {
                     step = match refuse(other) {
@@ -598,10 +624,22 @@ impl TableStore {
             } else if visible {
                 Step::Done(LockOutcome::Locked)
             } else {
+                unseen = (mode == RowLockMode::KeyShare).then_some((header, running));
                 Step::Done(LockOutcome::UpdatedConcurrently { newest: bytes.to_vec() })
             };
             Ok(())
         })?;
+        // The lock keeps the key from here on: what it was before may be read without the latch.
+        if let Some((header, running)) = unseen {
+            if view.has_key_of(header)? {
+                return Ok(Step::Done(LockOutcome::Locked));
+            }
+            if let Some(owner) = running
+                && txn.isolation() == IsolationLevel::ReadCommitted
+            {
+                return Ok(Step::Blocked(Blocked::UntilEnd(owner)));
+            }
+        }
         Ok(step)
     }
 

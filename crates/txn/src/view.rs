@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use steppe_storage::Lsn;
-use steppe_types::Result;
+use steppe_types::{Error, Result};
 
-use crate::change::{Change, Origin, RowHeader, Word, apply_delta, corrupt};
+use crate::change::{Change, DELETED, KEY_CHANGED, Origin, RowHeader, Word, apply_delta, corrupt};
 use crate::database::{Database, SessionInner};
 use crate::serializable::{Member, Serializable};
+use crate::status::TxnStatus;
+use crate::undo::UndoPtr;
 
 /// A moment in the database's history, seen by one transaction's command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,12 +158,52 @@ impl View {
                     before
                 }
                 Change::RowDelete { before, .. } => before,
-                _ => return Err(corrupt("undo record: a row's chain leads to another kind")),
+                _ => return Err(strange_chain()),
             };
             if self.sees(header)? {
                 return Ok((!header.word.is_deleted()).then_some((header, false)));
             }
             self.met_unseen(header)?;
+        }
+    }
+
+    /// Whether the version of a row that the snapshot sees has the key of its newest one: no
+    /// change in between is of the key, or a deletion.
+    pub(crate) fn has_key_of(&self, newest: RowHeader) -> Result<bool> {
+        let (mut header, mut scratch) = (newest, Vec::new());
+        while !self.sees(header)? {
+            let Origin::Changed(undo) = header.origin else { return Ok(false) };
+            if header.word.flags() & (KEY_CHANGED | DELETED) != 0 {
+                return Ok(false);
+            }
+            header = self.before(undo, &mut scratch)?;
+        }
+        Ok(true)
+    }
+
+    /// Whether nobody has committed a version that the snapshot does not see, given the newest.
+    pub(crate) fn is_current(&self, newest: RowHeader) -> Result<bool> {
+        let (mut header, mut scratch) = (newest, Vec::new());
+        loop {
+            let xid = header.word.xid();
+            let status = &self.database().status;
+            if (xid == self.snapshot.xid && xid != 0) || self.sees_xid(xid) {
+                return Ok(true);
+            }
+            if let TxnStatus::Committed(_) = status.status(xid) {
+                return Ok(false);
+            }
+            let Origin::Changed(undo) = header.origin else { return Ok(true) };
+            header = self.before(undo, &mut scratch)?;
+        }
+    }
+
+    /// The header of the version that one took the place of.
+    fn before(&self, undo: UndoPtr, scratch: &mut Vec<u8>) -> Result<RowHeader> {
+        self.database().undo.read(undo, scratch)?;
+        match Change::decode(scratch)? {
+            Change::RowUpdate { before, .. } | Change::RowDelete { before, .. } => Ok(before),
+            _ => Err(strange_chain()),
         }
     }
 
@@ -188,6 +230,11 @@ impl View {
         buffer.start = 0;
         Ok(found.map(|(header, _)| meta(header)))
     }
+}
+
+#[cold]
+fn strange_chain() -> Error {
+    corrupt("undo record: a row's chain leads to another kind")
 }
 
 pub(crate) fn meta(header: RowHeader) -> RowMeta {

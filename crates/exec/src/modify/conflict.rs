@@ -64,7 +64,12 @@ impl ConflictPlan {
                 }
                 Some((assignments, filter)) => {
                     let filter = filter.as_ref();
-                    let Some(version) = lock_conflicting(target, conflict, stored, cx)? else {
+                    let mode = match target.sets_key(assignments) {
+                        true => RowLockMode::Update,
+                        false => RowLockMode::NoKeyUpdate,
+                    };
+                    let locked = lock_conflicting(target, (conflict, mode), stored, cx)?;
+                    let Some(version) = locked else {
                         look_first = false;
                         continue;
                     };
@@ -139,30 +144,14 @@ impl ConflictPlan {
         Ok(Attempt::Inserted)
     }
 
-    /// REPEATABLE READ may not silently skip a row because of one that it cannot see.
+    /// REPEATABLE READ may not silently skip a row because of one that it does not see as it is.
     fn check_visible(&self, target: &Target, id: RowId, cx: &mut ExecContext) -> Result<()> {
-        let txn = cx.txn()?;
-        if txn.txn.isolation() == IsolationLevel::ReadCommitted {
+        let txn = &cx.txn()?.txn;
+        let rows = target.table.rows_for_write()?;
+        if txn.isolation() == IsolationLevel::ReadCommitted || rows.is_current(&txn.view(), id)? {
             return Ok(());
         }
-        let rows = target.table.rows_for_write()?;
-        // A row of this very command is not in the view either, and is no reason to fail.
-        let current = txn.txn.view();
-        let mut buffer = RowBuf::new();
-        if rows.get(&current, id, &mut buffer)?.is_none()
-            && matches!(
-                rows.lock_row(
-                    &mut txn.txn,
-                    id,
-                    RowLockMode::KeyShare,
-                    steppe_txn::WaitPolicy::DontWait
-                )?,
-                LockOutcome::UpdatedConcurrently { .. }
-            )
-        {
-            return Err(serialization("update"));
-        }
-        Ok(())
+        Err(serialization("update"))
     }
 }
 
@@ -176,7 +165,7 @@ enum Resolved {
 /// that is in the way no more.
 fn lock_conflicting(
     target: &Target,
-    id: RowId,
+    (id, mode): (RowId, RowLockMode),
     stored: &[Datum],
     cx: &mut ExecContext,
 ) -> Result<Option<Vec<u8>>> {
@@ -185,7 +174,7 @@ fn lock_conflicting(
         let txn = cx.txn()?;
         let repeatable = txn.txn.isolation() != IsolationLevel::ReadCommitted;
         let policy = steppe_txn::WaitPolicy::Block;
-        match rows.lock_row(&mut txn.txn, id, RowLockMode::NoKeyUpdate, policy)? {
+        match rows.lock_row(&mut txn.txn, id, mode, policy)? {
             LockOutcome::Locked => {
                 let mut buffer = RowBuf::new();
                 let found = rows.get(&txn.view, id, &mut buffer)?.is_some();

@@ -21,11 +21,12 @@ mod update;
 use crate::access::{IndexAccess, TableAccess};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
-use crate::expr::{CExpr, Row};
+use crate::expr::{CExpr, Compiler, Row};
 use crate::node::{BoxedNode, CNode, CPlan, Node, start as start_node};
 use crate::partition::{ColumnMap, Definition, PartitionCheck};
 use std::borrow::Cow;
 use std::sync::Arc;
+use steppe_sql::expr::Expr;
 use steppe_sql::query::Command;
 use steppe_txn::Database;
 use steppe_types::{Datum, Error, Oid, Result};
@@ -65,14 +66,50 @@ pub(crate) struct Target {
     pub(crate) indexes: Box<[IndexAccess]>,
 }
 
+/// A column whose value is computed from others.
+pub(crate) struct GeneratedColumn {
+    column: usize,
+    /// Over the new row.
+    value: CExpr,
+    /// The columns that it is computed from.
+    reads: Box<[usize]>,
+}
+
+impl GeneratedColumn {
+    pub(crate) fn compile_all(
+        columns: &[(usize, Expr)],
+        compiler: &mut Compiler<'_>,
+    ) -> Result<Box<[GeneratedColumn]>> {
+        fn collect(expr: &Expr, out: &mut Vec<usize>) {
+            if let Expr::Slot { index, .. } = expr {
+                out.push(*index);
+            }
+            expr.for_each_child(&mut |child| collect(child, out));
+        }
+        let compiled = columns.iter().map(|(column, expr)| {
+            let mut reads = Vec::new();
+            collect(expr, &mut reads);
+            let value = compiler.expr(expr)?;
+            Ok(GeneratedColumn { column: *column, value, reads: reads.into() })
+        });
+        compiled.collect()
+    }
+
+    fn compute(&self, row: &mut [Datum], cx: &mut ExecContext) -> Result<()> {
+        let value = self.value.eval(cx, Row::of(row))?;
+        let place = row.get_mut(self.column);
+        *place.ok_or_else(|| Error::internal("generated column that is not there"))? = value;
+        Ok(())
+    }
+}
+
 /// What the rows of a table must satisfy, and how they are made so.
 pub(crate) struct TargetRules {
     /// ON CONFLICT: positions of the indexes that decide.
     pub(crate) arbiters: Box<[usize]>,
     /// Positions of NOT NULL columns.
     pub(crate) not_null: Box<[usize]>,
-    /// Generated columns: position and expression over the new row.
-    pub(crate) generated: Box<[(usize, CExpr)]>,
+    pub(crate) generated: Box<[GeneratedColumn]>,
     /// CHECK constraints over the new row.
     pub(crate) checks: Box<[(Arc<str>, CExpr)]>,
     /// WITH CHECK OPTION: views' names and conditions over the new row.
@@ -138,24 +175,49 @@ impl Target {
     }
 
     /// The places here of the columns that an UPDATE writes: those that it assigns to, and
-    /// generated ones.
-    fn assigned(&self, assignments: &[(usize, CExpr)]) -> impl Iterator<Item = usize> {
-        let place = |(column, _): &(usize, CExpr)| match &self.columns {
+    /// those that are generated from them (PostgreSQL's ExecGetAllUpdatedCols).
+    pub(crate) fn assigned(&self, assignments: &[(usize, CExpr)]) -> impl Iterator<Item = usize> {
+        let generated = self.generated_from(assignments).map(|generated| generated.column);
+        self.set_by(assignments).chain(generated)
+    }
+
+    /// The places here of the columns that an UPDATE assigns to.
+    fn set_by(&self, assignments: &[(usize, CExpr)]) -> impl Iterator<Item = usize> {
+        assignments.iter().filter_map(|(column, _)| match &self.columns {
             None => Some(*column),
             Some(map) => map.in_leaf(*column).ok(),
-        };
-        let generated = self.generated.iter().map(|(column, _)| *column);
-        assignments.iter().filter_map(place).chain(generated)
+        })
+    }
+
+    fn generated_from(
+        &self,
+        assignments: &[(usize, CExpr)],
+    ) -> impl Iterator<Item = &GeneratedColumn> {
+        let depends =
+            |g: &&GeneratedColumn| self.set_by(assignments).any(|set| g.reads.contains(&set));
+        self.generated.iter().filter(depends)
+    }
+
+    /// Whether an UPDATE sets a column of a key that foreign keys may refer to, be it to what it
+    /// was: its row lock is in mode UPDATE (PostgreSQL's ExecUpdateLockMode).
+    fn sets_key(&self, assignments: &[(usize, CExpr)]) -> bool {
+        let mut keys = self.indexes.iter().flat_map(|i| i.referable_columns());
+        keys.any(|(key, _)| self.assigned(assignments).any(|column| column == key))
     }
 
     /// Computes the generated columns of a new row, whose other columns are known.
     pub(crate) fn generate(&self, row: &mut [Datum], cx: &mut ExecContext) -> Result<()> {
-        for (column, expr) in &self.generated {
-            let value = expr.eval(cx, Row::of(row))?;
-            let place = row.get_mut(*column);
-            *place.ok_or_else(|| Error::internal("generated column that is not there"))? = value;
-        }
-        Ok(())
+        self.generated.iter().try_for_each(|generated| generated.compute(row, cx))
+    }
+
+    /// Computes those that are generated from what an UPDATE sets; the others stay as they are.
+    fn generate_again(
+        &self,
+        assignments: &[(usize, CExpr)],
+        row: &mut [Datum],
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        self.generated_from(assignments).try_for_each(|generated| generated.compute(row, cx))
     }
 
     /// The rows of a batch with their generated columns, if the table has any.

@@ -11,7 +11,8 @@
 use super::constraints::partition_violation;
 use super::update::{Outcome, change_row};
 use super::{
-    Change, Changed, Inserter, ModifyPlan, Target, TargetRules, check_partition, check_row,
+    Change, Changed, GeneratedColumn, Inserter, ModifyPlan, Target, TargetRules, check_partition,
+    check_row,
 };
 use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
@@ -245,13 +246,11 @@ impl Partitioned {
         };
         let arbiters = indexes.iter().enumerate().filter(|(_, i)| i.unique && is_arbiter(i));
         let checks = stored_checks(catalog, leaf)?.into_iter();
-        let generated = stored_generated(catalog, leaf)?.into_iter();
+        let generated = stored_generated(catalog, leaf)?;
         let rules = TargetRules {
             arbiters: arbiters.map(|(at, _)| at).collect(),
             not_null: super::not_null_columns(leaf),
-            generated: generated
-                .map(|(at, e)| Ok((at, compiler.expr(&e)?)))
-                .collect::<Result<_>>()?,
+            generated: GeneratedColumn::compile_all(&generated, &mut compiler)?,
             checks: checks
                 .map(|(name, e)| Ok((name, compiler.expr(&e)?)))
                 .collect::<Result<_>>()?,

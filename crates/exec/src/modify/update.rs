@@ -213,7 +213,7 @@ fn prepare(
             (old[*at], new[*at]) = (stored[*at].clone(), stored[*at].clone());
         }
     }
-    target.generate(&mut new, cx)?;
+    target.generate_again(assignments, &mut new, cx)?;
     check_row(target, &new, cx)?;
     let assigned = |i: usize| target.assigned(assignments).any(|column| column == i);
     let mut kept = target.table.out_of_line(version)?;

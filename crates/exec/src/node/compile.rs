@@ -25,7 +25,8 @@ use crate::aggregate::AggKind;
 use crate::deps::count_nodes;
 use crate::expr::{CExpr, Compiler};
 use crate::modify::{
-    ConflictPlan, ModifyPlan, Partitioned, Target, TargetRules, arbiters, not_null_columns,
+    ConflictPlan, GeneratedColumn, ModifyPlan, Partitioned, Target, TargetRules, arbiters,
+    not_null_columns,
 };
 use crate::partition::{LeafCache, LeafTemplate, PartitionCheck, ScanPruning};
 use crate::sorter::SortColumn;
@@ -558,7 +559,7 @@ impl PlanCompiler<'_, '_> {
             partition: PartitionCheck::new(relation, self.exprs)?,
             columns: None,
             not_null: not_null_columns(relation),
-            generated: self.assignments(&modify.generated)?,
+            generated: GeneratedColumn::compile_all(&modify.generated, self.exprs)?,
             checks: modify
                 .checks
                 .iter()

@@ -297,6 +297,6 @@ fn stays_in_leaf(modify: &ModifyTable, compiled: &ModifyPlan) -> bool {
 fn moves_rows(root: &CPlan) -> bool {
     let CNode::Modify(modify) = &root.kind else { return false };
     let Some(partition) = modify.target.partition.as_ref() else { return false };
-    let assigned = modify.assignments.iter().chain(&modify.target.generated);
-    modify.command == Command::Update && assigned.into_iter().any(|(at, _)| partition.reads(*at))
+    let mut assigned = modify.target.assigned(&modify.assignments);
+    modify.command == Command::Update && assigned.any(|at| partition.reads(at))
 }

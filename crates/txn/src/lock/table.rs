@@ -54,7 +54,8 @@ impl Entry {
     /// Where a request of `pid` belongs in the queue, and whether it need not
     /// queue at all (`None`). A session that already holds what some waiter
     /// waits for goes before that waiter: behind it, both would wait for ever
-    /// (PostgreSQL's ProcSleep).
+    /// (PostgreSQL's ProcSleep). A row that none has in a way that conflicts is had
+    /// at once, whoever waits for it (heap_lock_tuple).
     pub(super) fn queue_position(&self, tag: LockTag, pid: u32, mode: Mode) -> Option<usize> {
         let conflicts = tag.conflicts(mode);
         let mine = self.held_by(pid);
@@ -64,7 +65,10 @@ impl Entry {
             position = self.waiters.iter().position(blocked_by_me).unwrap_or(position);
         }
         let ahead = self.waiters.iter().take(position).filter(|w| w.pid != pid);
-        let wanted_ahead = ahead.fold(0, |mask, w| mask | 1 << w.mode);
+        let wanted_ahead = match tag {
+            LockTag::Row(..) => 0,
+            _ => ahead.fold(0, |mask, w| mask | 1 << w.mode),
+        };
         if conflicts & (self.held_by_others(pid) | wanted_ahead) == 0 {
             None
         } else {

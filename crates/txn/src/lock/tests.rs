@@ -177,17 +177,23 @@ fn rows_are_handed_over_first_in_first_out() {
     }
 }
 
-/// A share request does not overtake an update request, though it would be
-/// compatible with the holder.
+/// A share request goes ahead of an update request if it is compatible with all holders; once
+/// it has to wait, it stays behind.
 #[test]
-fn nobody_overtakes() {
-    let bench = bench(4);
+fn shares_overtake_for_others_that_share_only() {
+    let bench = bench(5);
     assert!(bench.row(0, 1, RowLockMode::Share).is_none());
     let update = bench.row(1, 1, RowLockMode::Update).expect("waits");
-    let share = bench.row(2, 1, RowLockMode::Share).expect("waits behind it");
+    assert!(bench.row(2, 1, RowLockMode::Share).is_none());
     bench.end(0);
-    assert!(update.is_finished() && !share.is_finished());
+    assert!(!update.is_finished());
+    bench.end(2);
+    assert!(update.is_finished());
+    let second = bench.row(4, 1, RowLockMode::Update).expect("waits");
+    let share = bench.row(2, 1, RowLockMode::Share).expect("waits behind it");
     bench.end(1);
+    assert!(second.is_finished() && !share.is_finished());
+    bench.end(4);
     assert!(share.is_finished());
     // The holder itself goes first: behind a waiter it would wait for itself.
     let update = bench.row(3, 1, RowLockMode::Update).expect("waits");
@@ -198,10 +204,13 @@ fn nobody_overtakes() {
 
 #[test]
 fn a_waiter_that_gives_up_lets_those_behind_through() {
-    let bench = bench(3);
-    assert!(bench.row(0, 1, RowLockMode::Share).is_none());
+    let bench = bench(4);
+    assert!(bench.row(0, 1, RowLockMode::KeyShare).is_none());
+    assert!(bench.row(3, 1, RowLockMode::NoKeyUpdate).is_none());
     let update = bench.row(1, 1, RowLockMode::Update).expect("waits");
     let share = bench.row(2, 1, RowLockMode::Share).expect("waits behind it");
+    bench.end(3);
+    assert!(!update.is_finished() && !share.is_finished());
     drop(update);
     assert!(share.is_finished());
 }
