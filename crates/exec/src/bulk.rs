@@ -27,6 +27,13 @@ pub enum Field<'a> {
     Value(Datum),
     /// The value of a column of type text or varchar, of any length.
     Text(&'a str),
+    /// The value of a column of type char(n).
+    Padded {
+        /// Without the blanks at its end.
+        text: &'a str,
+        /// How many those are.
+        blanks: usize,
+    },
     /// The column's default.
     Default,
 }
@@ -36,6 +43,9 @@ impl Field<'_> {
         match self {
             Field::Value(value) => Ok(value),
             Field::Text(text) => Ok(Datum::text(text)),
+            Field::Padded { text, blanks } => {
+                Ok(Datum::text(text.to_owned() + &" ".repeat(blanks)))
+            }
             Field::Default => Err(Error::internal("bulk insert does not know the defaults")),
         }
     }
@@ -269,6 +279,7 @@ fn append_row<'a>(
             Source::Field(i) => match field(*i)? {
                 Field::Value(value) => writer.push(&value)?,
                 Field::Text(text) => writer.push_text(text)?,
+                Field::Padded { text, blanks } => writer.push_padded(text, blanks)?,
                 other => writer.push(&other.into_datum()?)?,
             },
         }

@@ -507,20 +507,27 @@ impl<'a> RowWriter<'a> {
     /// Writes the next column, of a text type, without a datum in between.
     #[inline]
     pub fn push_text(&mut self, text: &str) -> Result<()> {
-        self.push_bytes(text.as_bytes(), false)
+        self.push_padded(text, 0)
+    }
+
+    /// The same, with so many blanks after the text.
+    #[inline]
+    pub fn push_padded(&mut self, text: &str, blanks: usize) -> Result<()> {
+        self.push_bytes(text.as_bytes(), blanks, false)
     }
 
     /// Writes a pointer to the next column's value, which is kept out of line.
     fn push_pointer(&mut self, pointer: &[u8]) -> Result<()> {
-        self.push_bytes(pointer, true)
+        self.push_bytes(pointer, 0, true)
     }
 
     #[inline]
-    fn push_bytes(&mut self, bytes: &[u8], out_of_line: bool) -> Result<()> {
+    fn push_bytes(&mut self, bytes: &[u8], blanks: usize, out_of_line: bool) -> Result<()> {
         let Place::Variable { index } = self.next_column()?.place else {
             return Err(Error::internal("fixed-width column cannot hold a payload"));
         };
         self.out.extend_from_slice(bytes);
+        self.out.resize(self.out.len() + blanks, b' ');
         self.end_entry(index, out_of_line);
         Ok(())
     }

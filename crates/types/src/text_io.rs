@@ -370,7 +370,16 @@ pub fn fit_varchar(text: &str, typmod: i32, explicit: bool) -> Result<&str> {
 
 /// Fits a value to `char(n)`: as [`fit_varchar`], and padded with blanks.
 pub fn fit_bpchar(text: &str, typmod: i32, explicit: bool) -> Result<String> {
-    let Some(length) = typmod_length(typmod) else { return Ok(text.to_string()) };
+    let (kept, blanks) = split_bpchar(text, typmod, explicit)?;
+    let mut padded = String::with_capacity(kept.len() + blanks);
+    padded.push_str(kept);
+    padded.extend(std::iter::repeat_n(' ', blanks));
+    Ok(padded)
+}
+
+/// What of a text `char(n)` keeps, and how many blanks follow it: [`fit_bpchar`] in parts.
+pub fn split_bpchar(text: &str, typmod: i32, explicit: bool) -> Result<(&str, usize)> {
+    let Some(length) = typmod_length(typmod) else { return Ok((text, 0)) };
     let (kept, lost) = split_at_char(text, length);
     if !explicit && !lost.bytes().all(|b| b == b' ') {
         return Err(Error::new(
@@ -378,10 +387,7 @@ pub fn fit_bpchar(text: &str, typmod: i32, explicit: bool) -> Result<String> {
             format!("value too long for type character({length})"),
         ));
     }
-    let mut padded = kept.to_string();
-    let missing = length - kept.chars().count();
-    padded.extend(std::iter::repeat_n(' ', missing));
-    Ok(padded)
+    Ok((kept, length - kept.chars().count()))
 }
 
 /// Reads a bytea in either format.

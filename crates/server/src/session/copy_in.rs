@@ -12,6 +12,7 @@ use steppe_catalog::{RelKind, Relation};
 use steppe_exec::{BulkInsert, ExecEnv, Field};
 use steppe_sql::ast::CopyStmt;
 use steppe_sql::bind::Params;
+use steppe_sql::expr::TypeRef;
 use steppe_sql::parser;
 use steppe_txn::RelationLockMode;
 use steppe_types::io::IoContext;
@@ -41,8 +42,6 @@ struct Column {
     type_oid: Oid,
     typmod: i32,
     physical: Physical,
-    /// Any text is a value as it stands.
-    is_plain_text: bool,
     has_default: bool,
 }
 
@@ -64,10 +63,42 @@ impl Column {
             return binary_io::receive(self.type_oid, self.typmod, bytes).map(Field::Value);
         }
         let text = row.text(i)?.unwrap_or_default();
-        if self.is_plain_text {
-            return Ok(Field::Text(text));
-        }
-        text_io::input_as(self.physical, self.type_oid, self.typmod, text, io).map(Field::Value)
+        Ok(match self.type_oid {
+            oid::TEXT => Field::Text(text),
+            oid::VARCHAR => Field::Text(text_io::fit_varchar(text, self.typmod, false)?),
+            oid::BPCHAR => {
+                let (text, blanks) = text_io::split_bpchar(text, self.typmod, false)?;
+                Field::Padded { text, blanks }
+            }
+            type_oid => {
+                let value = text_io::input_as(self.physical, type_oid, self.typmod, text, io)?;
+                Field::Value(value)
+            }
+        })
+    }
+}
+
+/// A field that could not be read.
+struct Unread {
+    column: usize,
+    shown: Option<String>,
+    error: Error,
+}
+
+impl Unread {
+    /// The first of a row, in the order of COPY's columns (they are taken in the table's).
+    fn find(
+        columns: &[Column],
+        row: &copy::Row<'_>,
+        is_binary: bool,
+        io: &IoContext,
+    ) -> Option<Unread> {
+        let mut columns = columns.iter().enumerate().take(row.len());
+        columns.find_map(|(i, column)| {
+            let error = column.field(row, i, is_binary, io).err()?;
+            let shown = row.get(i).map(|f| String::from_utf8_lossy(f).into_owned());
+            Some(Unread { column: i, shown, error })
+        })
     }
 }
 
@@ -105,8 +136,9 @@ impl CopyIn {
             Err(error) => return Err(self.in_row(error)),
         };
         if row.len() < self.columns.len() && !self.columns.is_empty() {
-            let error = copy::missing_data(&self.columns[row.len()].name);
-            return Err(self.in_row(error));
+            let missing = copy::missing_data(&self.columns[row.len()].name);
+            let unread = Unread::find(&self.columns, &row, self.is_binary, &env.io);
+            return Err(self.row_error(unread, missing));
         }
         let mut defaulted = (0..row.len()).filter(|i| row.is_default(*i));
         if let Some(i) = defaulted.find(|i| !self.columns[*i].has_default) {
@@ -114,23 +146,11 @@ impl CopyIn {
             return Err(self.in_row(error));
         }
         let (columns, is_binary) = (&self.columns, self.is_binary);
-        let mut failed = None;
-        let field = |i: usize| {
-            let converted = columns[i].field(&row, i, is_binary, &env.io);
-            if converted.is_err() {
-                failed = Some((i, row.get(i).map(|f| String::from_utf8_lossy(f).into_owned())));
-            }
-            converted
-        };
+        let field = |i: usize| columns[i].field(&row, i, is_binary, &env.io);
         let bytes: usize = row.iter().flatten().map(<[u8]>::len).sum();
         if let Err(error) = self.insert.push(field, env) {
-            return Err(match failed {
-                Some((i, shown)) => {
-                    let doing = Doing::Column(&self.columns[i].name, shown.as_deref());
-                    with_context(error, self.decoder.context(&self.table, doing))
-                }
-                None => self.in_row(error),
-            });
+            let unread = Unread::find(&self.columns, &row, self.is_binary, &env.io);
+            return Err(self.row_error(unread, error));
         }
         self.batch_bytes += bytes;
         self.lines.push(self.decoder.line_number());
@@ -138,6 +158,17 @@ impl CopyIn {
             self.contexts.push(self.decoder.context(&self.table, Doing::Row));
         }
         Ok(true)
+    }
+
+    /// What is wrong with a row: a field, or else `other`.
+    fn row_error(&self, unread: Option<Unread>, other: Error) -> Error {
+        match unread {
+            Some(Unread { column, shown, error }) => {
+                let doing = Doing::Column(&self.columns[column].name, shown.as_deref());
+                with_context(error, self.decoder.context(&self.table, doing))
+            }
+            None => self.in_row(other),
+        }
     }
 
     fn in_row(&self, error: Error) -> Error {
@@ -206,8 +237,6 @@ impl Session {
                     type_oid: column.type_oid,
                     typmod: column.typmod,
                     physical: Physical::of(column.type_oid),
-                    is_plain_text: matches!(column.type_oid, oid::TEXT | oid::VARCHAR)
-                        && column.typmod == -1,
                     has_default: column.default.is_some() && !column.generated,
                 }
             })
@@ -262,9 +291,14 @@ impl Session {
         positions: &[usize],
         has_default: bool,
     ) -> Result<BulkInsert> {
-        let types: Vec<Oid> = positions.iter().map(|at| relation.columns[*at].type_oid).collect();
+        // Input functions see to lengths, as PostgreSQL's do.
+        let types = positions.iter().map(|at| {
+            let column = &relation.columns[*at];
+            TypeRef { oid: column.type_oid, typmod: column.typmod }
+        });
+        let types: Vec<TypeRef> = types.collect();
         let values = (1..=positions.len()).map(|n| format!("${n}"));
-        let plan = self.plan_row(relation, positions, values, Params::fixed(&types))?;
+        let plan = self.plan_row(relation, positions, values, Params::fitted(&types))?;
         let insert = BulkInsert::new(&plan.compiled, positions.len())?;
         if !has_default {
             return Ok(insert);

@@ -85,6 +85,8 @@ pub struct BindContext<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Params {
     types: Vec<Oid>,
+    /// What their values are known to fit; none beyond the last.
+    typmods: Vec<i32>,
     /// Undeclared parameters may appear (extended protocol, PREPARE).
     variable: bool,
 }
@@ -97,12 +99,22 @@ impl Params {
 
     /// The declared types (0 or UNKNOWN: to be found out); more may appear.
     pub fn variable(declared: &[Oid]) -> Params {
-        Params { types: declared.to_vec(), variable: true }
+        Params { types: declared.to_vec(), variable: true, ..Params::default() }
     }
 
     /// Exactly these types.
     pub fn fixed(types: &[Oid]) -> Params {
-        Params { types: types.to_vec(), variable: false }
+        Params { types: types.to_vec(), ..Params::default() }
+    }
+
+    /// Exactly these types, whose values have been read with these lengths, precisions and
+    /// scales: they go into columns of the same type as they are.
+    pub fn fitted(types: &[TypeRef]) -> Params {
+        Params {
+            types: types.iter().map(|ty| ty.oid).collect(),
+            typmods: types.iter().map(|ty| ty.typmod).collect(),
+            variable: false,
+        }
     }
 }
 
@@ -523,11 +535,12 @@ impl<'a> Binder<'a> {
             }
             self.params.types.resize(index + 1, oid::UNKNOWN);
         }
-        let ty = match self.params.types[index] {
+        let oid = match self.params.types[index] {
             0 => oid::UNKNOWN,
             ty => ty,
         };
-        Ok(Expr::Param { index, ty: TypeRef::plain(ty), at: Place(location) })
+        let typmod = self.params.typmods.get(index).copied().unwrap_or(-1);
+        Ok(Expr::Param { index, ty: TypeRef { oid, typmod }, at: Place(location) })
     }
 
     /// Gives an untyped parameter its type; a second, different one is an error.
