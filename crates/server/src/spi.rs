@@ -31,6 +31,8 @@ pub(crate) struct FunctionSettings {
     pub planner: PlannerSettings,
     /// maintenance_work_mem
     pub maintenance_work_mem_bytes: usize,
+    /// default_statistics_target
+    pub statistics_target: usize,
     /// What text input and output depend on, with the names of the catalog in force.
     pub io: Arc<IoContext>,
     /// The catalog that the transaction's snapshot was taken under, if that is an older one.
@@ -44,6 +46,7 @@ impl FunctionSettings {
             search_path: Arc::from([]),
             planner: PlannerSettings::default(),
             maintenance_work_mem_bytes: 0,
+            statistics_target: 0,
             io: Arc::default(),
             older: None,
         }
@@ -175,6 +178,7 @@ impl Core {
             source: call.source,
             services: call.services,
             maintenance_work_mem_bytes: settings.maintenance_work_mem_bytes,
+            statistics_target: settings.statistics_target,
             temp: call.temp,
             parent_lock: RelationLockMode::AccessExclusive,
         }

@@ -40,6 +40,14 @@ impl RowCursor {
         RowCursor { cursor, view, version: Vec::new(), scratch: Vec::new() }
     }
 
+    /// Goes to the page that `row` is on, or would be: the next batch is its rows from there.
+    pub fn seek(&mut self, row: RowId) {
+        if let Some(cursor) = &mut self.cursor {
+            let key = row.0.to_be_bytes();
+            cursor.reset(Bound::Included(&key), Bound::Unbounded, Direction::Forward);
+        }
+    }
+
     /// Shows the visible rows of the next leaf to `f`, without copying those
     /// whose newest version is the visible one. False at the end of the scan.
     /// `f` may stop the scan with an error.

@@ -341,6 +341,19 @@ impl TableStore {
         self.scan(view, Bound::Unbounded, Bound::Unbounded, Direction::Forward)
     }
 
+    /// Calls `f` with the row id that each page of rows begins with, in order, without reading
+    /// those pages.
+    pub fn page_starts(&self, f: &mut dyn FnMut(RowId) -> Result<()>) -> Result<()> {
+        let Some(tree) = self.file.tree()? else { return Ok(()) };
+        tree.leaf_starts(&mut |key| {
+            // Separators are cut short; zeros make them the least id that they can mean.
+            let mut id = [0; 8];
+            let length = key.len().min(id.len());
+            id[..length].copy_from_slice(&key[..length]);
+            f(RowId(u64::from_be_bytes(id)))
+        })
+    }
+
     /// Cuts the present row ids into at most `parts` ranges of similar width.
     pub fn split_ranges(&self, parts: u64) -> Result<Vec<(Bound<RowId>, Bound<RowId>)>> {
         let whole = vec![(Bound::Unbounded, Bound::Unbounded)];

@@ -4,7 +4,7 @@
 //! runs the purge at once, and sweeps tables for what a crash has made it forget.
 //! ANALYZE samples rows (`sample`) and stores what the planner's estimates need.
 
-use super::sample::Sample;
+use super::sample::{Sample, sample_rows};
 use super::table::def_text;
 use super::{DdlContext, partition};
 use crate::access::TableAccess;
@@ -17,9 +17,6 @@ use steppe_catalog::{ColumnStatistics, RelKind, Relation, Statistics};
 use steppe_sql::ast::{DefValue, VacuumStmt};
 use steppe_txn::{Database, IndexStore, RelFileNumber, RelationLockMode};
 use steppe_types::{Datum, Error, Result, SqlState, compare, text_io};
-
-/// Most common values and histogram buckets kept: the default statistics target.
-const TARGET: usize = 100;
 
 /// What to do to each table.
 #[derive(Clone, Copy)]
@@ -234,7 +231,7 @@ fn analyze_target(ctx: &mut DdlContext<'_>, target: &WorkTarget, work: Work) -> 
         if let Some(leaf) = open_target(ctx, &leaf, ("analyze", None), work)? {
             let sample = analyze_table(ctx, &leaf)?;
             let columns = ColumnMap::new(table, &leaf)?;
-            all.add_leaf(sample, columns.as_ref(), &*services);
+            all.add_leaf(sample_rows(ctx.statistics_target), sample, columns.as_ref(), &*services);
         }
     }
     // Last: a lock that is held while leaves are waited for would keep them from being dropped.
@@ -300,11 +297,12 @@ fn column_statistics(
     let mut by_count: Vec<usize> = (0..runs.len()).filter(|i| runs[*i].1 > 1).collect();
     by_count.sort_by_key(|i| std::cmp::Reverse(runs[*i].1));
     let average = values.len() as f64 / runs.len().max(1) as f64;
-    let keep_all = runs.len() <= TARGET;
+    let target = ctx.statistics_target;
+    let keep_all = runs.len() <= target;
     let common: Vec<usize> = by_count
         .into_iter()
         .filter(|i| keep_all || runs[*i].1 as f64 > average * 1.25)
-        .take(TARGET)
+        .take(target)
         .collect();
     let most_common = common
         .iter()
@@ -317,7 +315,7 @@ fn column_statistics(
         .filter(|(i, _)| !is_common.contains_key(i))
         .flat_map(|(_, (v, n))| std::iter::repeat_n(*v, *n))
         .collect();
-    let histogram = if rest.len() < 2 { Vec::new() } else { bounds(&rest, &text)? };
+    let histogram = if rest.len() < 2 { Vec::new() } else { bounds(&rest, target, &text)? };
     let distinct = distinct_estimate(&runs, values.len(), rows, sample.len());
     Ok(ColumnStatistics {
         null_fraction,
@@ -329,8 +327,12 @@ fn column_statistics(
     })
 }
 
-fn bounds(sorted: &[&Datum], text: &dyn Fn(&Datum) -> Result<Arc<str>>) -> Result<Vec<Arc<str>>> {
-    let buckets = TARGET.min(sorted.len() - 1);
+fn bounds(
+    sorted: &[&Datum],
+    target: usize,
+    text: &dyn Fn(&Datum) -> Result<Arc<str>>,
+) -> Result<Vec<Arc<str>>> {
+    let buckets = target.min(sorted.len() - 1);
     (0..=buckets).map(|i| text(sorted[i * (sorted.len() - 1) / buckets])).collect()
 }
 

@@ -31,6 +31,7 @@ mod like;
 mod misc;
 mod not_null;
 pub(crate) mod partition;
+mod reservoir;
 mod retype;
 mod sample;
 mod scan;
@@ -87,6 +88,9 @@ pub struct DdlContext<'a> {
     pub services: Arc<dyn SessionServices>,
     /// maintenance_work_mem in bytes: what the build of an index may keep in memory.
     pub maintenance_work_mem_bytes: usize,
+    /// default_statistics_target: how many values of a column, and bounds between them, ANALYZE
+    /// keeps at most.
+    pub statistics_target: usize,
     /// Where the rest of it goes.
     pub temp: Arc<TempSpace>,
     /// The lock on a partitioned table under which partitions are added to it.

@@ -1,65 +1,94 @@
 //! Samples of tables' rows, for ANALYZE.
+//!
+//! As in PostgreSQL (src/backend/commands/analyze.c, `acquire_sample_rows`), in two stages at once:
+//! so many pages by chance, and of their rows so many by chance. The time that takes is bounded,
+//! however large the table. Where pages begin is known from the tree's inner pages, a few
+//! hundredths of all.
 
 use super::DdlContext;
-use super::scan::scan_pages;
+use super::reservoir::Reservoir;
 use crate::access::TableAccess;
 use crate::env::SessionServices;
 use crate::partition::ColumnMap;
 use crate::progress::{Phase, Progress, Utility};
 use std::sync::Arc;
 use steppe_catalog::Relation;
+use steppe_txn::{RowId, TableStore};
 use steppe_types::{Datum, Result};
 
-/// Rows sampled: 300 × the default statistics target, as PostgreSQL.
-const SAMPLE_ROWS: usize = 30_000;
+/// Rows to sample, and pages to read, for what statistics are to hold: as many as PostgreSQL's
+/// `std_typanalyze` wants (after Chaudhuri, Motwani and Narasayya, 1998).
+pub(super) fn sample_rows(statistics_target: usize) -> usize {
+    300 * statistics_target
+}
 
 /// A uniform sample of a table's rows, and how much there is of it.
 #[derive(Default)]
 pub(super) struct Sample {
+    /// All rows, estimated if not all pages were read.
     pub(super) rows: u64,
     pub(super) pages: u64,
     pub(super) sampled: Vec<Vec<Datum>>,
 }
 
 impl Sample {
-    /// All rows counted, and some of them in their stored order (Vitter's algorithm R).
+    /// Some of a table's rows in their stored order.
     pub(super) fn of_table(
         ctx: &mut DdlContext<'_>,
         table: &Arc<Relation>,
         pages: u64,
     ) -> Result<Sample> {
         let access = TableAccess::open(ctx.store.database(), table)?;
-        let services = ctx.services.clone();
-        let (mut count, mut sample) = (0u64, Vec::<(u64, Vec<Datum>)>::new());
+        let none = Sample { rows: 0, pages, sampled: Vec::new() };
+        let Some(store) = access.rows() else { return Ok(none) };
+        if store.tree()?.is_none() {
+            return Ok(none);
+        }
+        ctx.txn.start_statement()?;
+        let services = Arc::clone(&ctx.services);
         let progress = services.begin_progress(Progress::new(Utility::Analyze, table.oid));
         progress.enter(Phase::AcquiringSampleRows);
-        progress.pages.begin(pages);
-        scan_pages(ctx, &access, &mut || progress.pages.advance(1), &mut |_, values| {
-            count += 1;
-            if sample.len() < SAMPLE_ROWS {
-                sample.push((count, values.to_vec()));
-            } else {
-                let at = (services.random() * count as f64) as usize;
-                if let Some(slot) = sample.get_mut(at) {
-                    *slot = (count, values.to_vec());
-                }
+        let mut sampled = Vec::new();
+        let wanted = sample_rows(ctx.statistics_target);
+        let mut sample = || {
+            let starts = some_pages(store, wanted, &*services)?;
+            progress.pages.begin(starts.taken.len() as u64);
+            let mut cursor = store.scan_all(ctx.txn.view())?;
+            let mut rows = Reservoir::new(wanted);
+            for start in &starts.taken {
+                services.check_interrupts()?;
+                cursor.seek(*start);
+                cursor.next_batch(&mut |_, row| {
+                    rows.offer(|| row.to_vec(), || services.random());
+                    Ok(())
+                })?;
+                progress.pages.advance(1);
             }
-            Ok(())
-        })?;
-        sample.sort_by_key(|(at, _)| *at);
-        let sampled = sample.into_iter().map(|(_, row)| row).collect();
-        Ok(Sample { rows: count, pages, sampled })
+            let (seen, rows) = rows.into_parts();
+            for row in rows {
+                let mut values = Vec::new();
+                access.decode_all(&row, &mut values)?;
+                sampled.push(values);
+            }
+            let share = starts.taken.len().max(1) as f64 / starts.of.max(1) as f64;
+            Ok((seen as f64 / share).round() as u64)
+        };
+        let mut rows: Result<u64> = Ok(0);
+        services.in_place(&mut || rows = sample());
+        Ok(Sample { rows: rows?, pages, sampled })
     }
 
-    /// Adds a leaf's sample to its partitioned table's: each has its share by its rows.
+    /// Adds a leaf's sample to its partitioned table's, which is to have `wanted` rows: each has
+    /// its share by its rows.
     pub(super) fn add_leaf(
         &mut self,
+        wanted: usize,
         leaf: Sample,
         columns: Option<&ColumnMap>,
         services: &dyn SessionServices,
     ) {
         let mut added = leaf.sampled;
-        let room = SAMPLE_ROWS.min(self.sampled.len() + added.len());
+        let room = wanted.min(self.sampled.len() + added.len());
         let total = self.rows + leaf.rows;
         let share = (room as f64 * leaf.rows as f64 / total.max(1) as f64).round() as usize;
         let least = room.saturating_sub(self.sampled.len());
@@ -73,6 +102,26 @@ impl Sample {
         self.rows = total;
         self.pages += leaf.pages;
     }
+}
+
+/// Pages taken by chance, by the rows that they begin with, of so many.
+struct SomePages {
+    taken: Vec<RowId>,
+    of: u64,
+}
+
+fn some_pages(
+    store: &TableStore,
+    wanted: usize,
+    services: &dyn SessionServices,
+) -> Result<SomePages> {
+    let mut starts = Reservoir::new(wanted);
+    store.page_starts(&mut |start| {
+        starts.offer(|| start, || services.random());
+        services.check_interrupts()
+    })?;
+    let (of, taken) = starts.into_parts();
+    Ok(SomePages { taken, of })
 }
 
 /// Leaves `wanted` of the rows, each with the same chance.
@@ -93,22 +142,24 @@ mod tests {
     use super::*;
     use crate::env::NoServices;
 
+    const WANTED: usize = 30_000;
+
     fn sample(rows: u64) -> Sample {
-        let sampled = (0..rows.min(SAMPLE_ROWS as u64)).map(|i| vec![Datum::Int8(i as i64)]);
+        let sampled = (0..rows.min(WANTED as u64)).map(|i| vec![Datum::Int8(i as i64)]);
         Sample { rows, pages: rows, sampled: sampled.collect() }
     }
 
     #[test]
     fn leaves_have_their_share() {
         let mut all = Sample::default();
-        all.add_leaf(sample(0), None, &NoServices);
-        all.add_leaf(sample(10), None, &NoServices);
+        all.add_leaf(WANTED, sample(0), None, &NoServices);
+        all.add_leaf(WANTED, sample(10), None, &NoServices);
         assert_eq!((all.rows, all.sampled.len()), (10, 10));
-        all.add_leaf(sample(90_000), None, &NoServices);
-        assert_eq!((all.rows, all.pages, all.sampled.len()), (90_010, 90_010, SAMPLE_ROWS));
-        let marked = Sample { sampled: vec![vec![Datum::Null]; SAMPLE_ROWS], ..sample(90_010) };
-        all.add_leaf(marked, None, &NoServices);
+        all.add_leaf(WANTED, sample(90_000), None, &NoServices);
+        assert_eq!((all.rows, all.pages, all.sampled.len()), (90_010, 90_010, WANTED));
+        let marked = Sample { sampled: vec![vec![Datum::Null]; WANTED], ..sample(90_010) };
+        all.add_leaf(WANTED, marked, None, &NoServices);
         let of_last = all.sampled.iter().filter(|row| row[0].is_null()).count();
-        assert_eq!((all.sampled.len(), of_last), (SAMPLE_ROWS, SAMPLE_ROWS / 2));
+        assert_eq!((all.sampled.len(), of_last), (WANTED, WANTED / 2));
     }
 }

@@ -114,6 +114,7 @@ impl Session {
             search_path: Arc::clone(&self.live.search_path),
             planner: self.live.planner.clone(),
             maintenance_work_mem_bytes: self.live.maintenance_work_mem_bytes,
+            statistics_target: self.live.statistics_target,
             io: io_of(&io, &self.names, &self.core.identity.user),
             older: self.names_older.and(self.xact.snapshot_catalog.clone()),
         };

@@ -245,6 +245,7 @@ impl Session {
             source,
             services: Arc::clone(&self.env.services),
             maintenance_work_mem_bytes: self.live.maintenance_work_mem_bytes,
+            statistics_target: self.live.statistics_target,
             temp: Arc::clone(&self.env.temp),
             parent_lock: RelationLockMode::AccessExclusive,
         };

@@ -125,6 +125,8 @@ pub struct Live {
     pub temp_file_limit: Option<u64>,
     /// maintenance_work_mem
     pub maintenance_work_mem_bytes: usize,
+    /// default_statistics_target
+    pub statistics_target: usize,
     /// search_path as it was set.
     pub search_path: Arc<[String]>,
     /// What input and output depend on.
@@ -175,6 +177,7 @@ impl Live {
             work_mem_bytes: reader.bytes("work_mem", 1024),
             temp_file_limit: u64::try_from(reader.int("temp_file_limit")).ok(),
             maintenance_work_mem_bytes: reader.bytes("maintenance_work_mem", 1024),
+            statistics_target: reader.bytes("default_statistics_target", 1),
             search_path: search_path.into(),
             io: Arc::new(io),
             planner,

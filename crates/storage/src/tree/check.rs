@@ -1,4 +1,4 @@
-//! Checks of whole trees, and their sizes.
+//! Checks of whole trees, their sizes, and where their leaves begin.
 
 use super::{Target, Tree};
 use crate::error::{Result, StorageError};
@@ -48,28 +48,64 @@ impl Tree {
         Ok(pages)
     }
 
+    /// Calls `f` with a lower bound of each leaf's keys, from left to right: what a scan begins
+    /// with that is to read that leaf. Reads inner pages only, none if there is but one leaf.
+    pub fn leaf_starts<E: From<StorageError>>(
+        &self,
+        f: &mut dyn FnMut(&[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        if self.height()? == 0 {
+            return f(&[]);
+        }
+        let mut key = Vec::new();
+        self.walk_level(1, &mut |page| {
+            f(&node::lower_fence_key(page))?;
+            for slot in 0..node::slot_count(page) {
+                key.clear();
+                if !node::full_key(page, slot, &mut key) {
+                    return Err(self.pool().corrupt(self.id.root, "entry outside the page").into());
+                }
+                f(&key)?;
+            }
+            Ok(())
+        })
+    }
+
     /// The root's level.
     fn height(&self) -> Result<u8> {
         Ok(node::level(self.copy_of(Target::Last, u8::MAX)?.page()))
     }
 
-    /// The children of all nodes of a level, counted from left to right.
+    /// The children of all nodes of a level.
     fn children_of_level(&self, level: u8) -> Result<u64> {
-        let (mut children, mut key) = (0, Vec::new());
+        let mut children = 0;
+        self.walk_level::<StorageError>(level, &mut |page| {
+            children += node::slot_count(page) as u64 + 1;
+            Ok(())
+        })?;
+        Ok(children)
+    }
+
+    /// Calls `f` with a copy of each node of a level, from left to right.
+    fn walk_level<E: From<StorageError>>(
+        &self,
+        level: u8,
+        f: &mut dyn FnMut(PageRef<'_>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let mut key = Vec::new();
         loop {
             let page = self.copy_of(Target::Key(&key), level)?;
             if node::level(page.page()) == level {
-                children += node::slot_count(page.page()) as u64 + 1;
+                f(page.page())?;
             }
             match node::upper_fence_key(page.page()) {
                 Some(fence) if fence > key => key = fence,
                 Some(_) => {
                     let what = "a walk cannot get past the page's fences";
-                    return Err(self
-                        .pool()
-                        .corrupt(PageId(page.page().u64_at(page::PAGE_ID)), what));
+                    let id = PageId(page.page().u64_at(page::PAGE_ID));
+                    return Err(self.pool().corrupt(id, what).into());
                 }
-                None => return Ok(children),
+                None => return Ok(()),
             }
         }
     }

@@ -1,0 +1,28 @@
+-- ANALYZE reads some of a large table's pages: 300 for each value that statistics are to keep.
+CREATE TABLE wide (id int, ten int, pad text, nothing int);
+ALTER TABLE wide ALTER pad SET STORAGE PLAIN;
+INSERT INTO wide SELECT g, g % 10, repeat('x', 900), null FROM generate_series(1, 20000) AS g;
+SET default_statistics_target = 1;
+ANALYZE wide;
+SELECT relpages > 1000 AS more_than_read, reltuples BETWEEN 18000 AND 22000 AS estimated FROM pg_class WHERE relname = 'wide';
+SELECT attname, CASE attname WHEN 'ten' THEN n_distinct = 10 WHEN 'id' THEN n_distinct = -1 END AS counted, null_frac,
+       CASE attname WHEN 'id' THEN correlation > 0.999 END AS in_order,
+       cardinality(histogram_bounds::text::text[]) AS bounds
+FROM pg_stats WHERE tablename = 'wide' AND attname <> 'pad' ORDER BY attname;
+-- Both ends of the table are met, and what is between them.
+SELECT bool_and(bound[1]::int < 3000 AND bound[2]::int > 17000)
+FROM (SELECT histogram_bounds::text::text[] AS bound FROM pg_stats WHERE tablename = 'wide' AND attname = 'id') AS bounds;
+DELETE FROM wide WHERE id % 4 <> 0;
+VACUUM wide;
+SET default_statistics_target = 2;
+ANALYZE wide;
+SELECT reltuples BETWEEN 4400 AND 5600 AS estimated FROM pg_class WHERE relname = 'wide';
+SELECT cardinality(histogram_bounds::text::text[]) AS bounds, n_distinct FROM pg_stats WHERE tablename = 'wide' AND attname = 'id';
+-- All of a small one is read, and all counted.
+RESET default_statistics_target;
+ANALYZE wide;
+SELECT reltuples FROM pg_class WHERE relname = 'wide';
+SELECT attname, n_distinct, cardinality(most_common_vals::text::text[]) AS common, cardinality(histogram_bounds::text::text[]) AS bounds
+FROM pg_stats WHERE tablename = 'wide' AND attname IN ('id', 'ten') ORDER BY attname;
+SET default_statistics_target = 0;
+SET default_statistics_target = 10001;
