@@ -75,3 +75,10 @@ SELECT count(DISTINCT n % 3000) FROM generate_series(1, 20000) AS n;
 RESET work_mem;
 SELECT shop, item, sum(qty) FROM sale GROUP BY ROLLUP (shop, item) ORDER BY 1, 2, 3;
 SELECT shop, item, sum(qty), grouping(shop, item) FROM sale GROUP BY GROUPING SETS ((shop), (item), ()) ORDER BY 4, 1, 2;
+
+-- ORDER BY names the argument as it was before it was coerced.
+create table short(c varchar(10), n smallint);
+insert into short values ('b', 2), ('a', 1), ('b', 2);
+select string_agg(distinct c, ',' order by c), string_agg(c, ',' order by c desc), sum(distinct n order by n) from short;
+select string_agg(distinct c, ',' order by n) from short;
+drop table short;

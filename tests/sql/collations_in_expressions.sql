@@ -31,3 +31,11 @@ select d ilike 'é', u ilike 'Z' from words order by d;
 select c ~ '^b', c ~ 'é' from words order by d;
 select lower(n), n ~* 'X' from words order by d;
 drop table words;
+
+-- Views keep it.
+create table kept(c text, d varchar(5) collate "C");
+create view keeps as select c collate "C" as c, length(d) as l from kept where c collate "POSIX" > 'a' order by d || c collate "C";
+select pg_get_viewdef('keeps');
+select pg_get_viewdef('keeps', true);
+drop view keeps;
+drop table kept;

@@ -28,3 +28,14 @@ SELECT id, v FROM p GROUP BY ROLLUP (id);
 SELECT a, rank(a) WITHIN GROUP (ORDER BY c NULLS FIRST), rank(a) WITHIN GROUP (ORDER BY c NULLS LAST) FROM q GROUP BY ROLLUP (a) ORDER BY grouping(a), a;
 SELECT a, rank(a + 1) WITHIN GROUP (ORDER BY c), dense_rank(coalesce(a, 45)) WITHIN GROUP (ORDER BY c) FROM q GROUP BY CUBE (a) ORDER BY grouping(a), a;
 SELECT a, b, rank(b) WITHIN GROUP (ORDER BY b NULLS LAST), count(*) FROM q GROUP BY GROUPING SETS ((a), (b), ()) ORDER BY grouping(a, b), a, b;
+
+-- GROUPING of an outer query's keys, and in sub-selects.
+create table outer_keys(a int, b int);
+insert into outer_keys values (1, 1), (1, 2), (2, 1);
+select a, (select grouping(outer_keys.a)) from outer_keys group by rollup(a) order by 1;
+select a, (select count(*) from outer_keys i where grouping(outer_keys.a) = 0) from outer_keys group by rollup(a) order by 1;
+select a, b, (select max(i.b) + grouping(outer_keys.a, outer_keys.b) from outer_keys i where i.a = outer_keys.a) from outer_keys group by cube(a, b) order by 1, 2;
+select (select grouping(outer_keys.a)) from outer_keys;
+select a from outer_keys where (select grouping(outer_keys.a)) = 0 group by a;
+select sum(grouping(a)) from outer_keys group by a;
+drop table outer_keys;

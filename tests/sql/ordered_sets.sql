@@ -51,3 +51,9 @@ SELECT mode() WITHIN GROUP (ORDER BY x COLLATE "C") FROM (VALUES ('a'),('b')) v(
 SELECT mode() WITHIN GROUP (ORDER BY x), pg_typeof(mode() WITHIN GROUP (ORDER BY x)) FROM (VALUES ('a'::varchar(3)),('b')) v(x);
 SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY x) AS p, percentile_disc(ARRAY[0.5]) WITHIN GROUP (ORDER BY x) AS q FROM (VALUES ('a'::bpchar),('b')) v(x);
 SELECT (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY v.x + w.y) FROM (VALUES (1),(2)) w(y)) FROM (VALUES (10),(20)) v(x);
+
+-- A group that no row made has its keys, too.
+create table none(a int, b int);
+select b, rank(b) within group (order by a), percentile_cont(0.5) within group (order by a) from none group by rollup(b);
+select rank(grouping(b)) within group (order by a) from none group by grouping sets ((), (b));
+drop table none;

@@ -7,3 +7,12 @@ update pairs set (a, b, c) = (v.*, default) from (values (7, 8)) v(i, j);
 table pairs;
 update pairs set (a, b) = row(v.*) from (values (1, 2, 3)) v;
 drop table pairs;
+
+-- Rows whose columns are of other types are not compared.
+create table alike(a int, b text);
+insert into alike values (1, 'x');
+select alike = row(1, 'x'::text) from alike;
+select alike = row(1::bigint, 'x'::text) from alike;
+select alike = row('1', 'x') from alike;
+select (alike.*)::text from alike;
+drop table alike;

@@ -41,8 +41,8 @@ pub struct CachedPlan {
     pub description: Box<[u8]>,
     /// Likely to take long: the worker's other sessions go elsewhere meanwhile.
     pub is_heavy: bool,
-    /// It changes rows or locks them: not in a READ ONLY transaction.
-    pub writes: Option<&'static str>,
+    /// It changes rows of a lasting table or locks them: what a READ ONLY transaction refuses it as.
+    pub refused_read_only: Option<&'static str>,
     /// Whether it is over partitioned tables, which may gain partitions before it runs.
     pub reads_partitions: bool,
     /// It reads the views of what the session has named.

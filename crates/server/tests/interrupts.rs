@@ -218,17 +218,18 @@ fn a_tag_of_a_change_in_a_block_waits_for_no_flush() {
     let mut reader = server.raw();
     let mut writer = server.raw();
     let writing = one(&mut writer, "select pg_backend_pid()");
-    let event = format!("select wait_event from pg_stat_activity where pid = {writing}");
     // Whether the writer's commit was durable when the answer to a statement after it came.
     let mut comes_after_flush = |statement: &str| {
         reader.query("begin");
         writer.send(&query("update t set b = b + 1 where a = 1"));
         wait_for(&mut watcher, &writing, "IO/WalSync");
+        let end = one(&mut watcher, "select pg_current_wal_insert_lsn()");
+        let durable = format!("select pg_current_wal_flush_lsn() >= '{end}'");
         let said = reader.query(statement);
         assert_eq!(sqlstate(&said), None, "{statement}");
-        let is_durable = one(&mut watcher, &event) != "WalSync";
+        let is_durable = one(&mut watcher, &durable) == "t";
         reader.query("commit");
-        assert_ne!(one(&mut watcher, &event), "WalSync", "COMMIT has waited: {statement}");
+        assert_eq!(one(&mut watcher, &durable), "t", "COMMIT has waited: {statement}");
         writer.until_ready();
         is_durable
     };

@@ -181,7 +181,10 @@ impl Deparser<'_> {
             Expr::Relabel { arg, ty, .. } | Expr::CoerceViaIo { arg, ty, .. } => {
                 self.cast(arg, *ty, out);
             }
-            Expr::Collate { arg, .. } => self.expr(arg, out),
+            Expr::Collate { arg, collation, .. } => {
+                let name = self.builtins.collation_name(*collation).unwrap_or_default();
+                self.wrapped("(", arg, &format!(" COLLATE {})", quote_identifier(name)), out);
+            }
             Expr::ArrayCoerce { arg, ty, .. } => self.cast(arg, *ty, out),
             Expr::SubLink { .. } | Expr::SubPlan(_) => out.push_str("(SubPlan)"),
             Expr::SubLinkColumn { index, .. } => out.push_str(&format!("col{}", index + 1)),
@@ -190,7 +193,7 @@ impl Deparser<'_> {
                 self.window(call, out);
                 out.push_str(" OVER (?)");
             }
-            Expr::Grouping(args) => self.named_list("GROUPING(", args, ")", out),
+            Expr::Grouping { args, .. } => self.named_list("GROUPING(", args, ")", out),
             Expr::Default(_) => out.push_str("DEFAULT"),
         }
     }

@@ -136,8 +136,9 @@ pub enum Expr {
     Aggregate(Box<Aggregate>),
     /// Binder: a call over a window. The planner replaces it by the WindowAgg node's output slot.
     Window(Box<WindowCall>),
-    /// Binder: `GROUPING(…)` over expressions of GROUP BY. The planner replaces it, too.
-    Grouping(Vec<Expr>),
+    /// Binder: `GROUPING(…)` over expressions of the GROUP BY `levels_up` query levels out. The
+    /// planner replaces it, too.
+    Grouping { args: Vec<Expr>, levels_up: usize, at: Place },
     /// Default of a column in INSERT … VALUES (DEFAULT); replaced by the binder.
     Default(TypeRef),
 }
@@ -317,7 +318,7 @@ macro_rules! each_child {
             | Expr::Coalesce { args, .. }
             | Expr::MinMax { args, .. }
             | Expr::Row(args)
-            | Expr::Grouping(args)
+            | Expr::Grouping { args, .. }
             | Expr::Array { elements: args, .. } => {
                 for arg in args {
                     $f(arg)?;
@@ -429,7 +430,7 @@ impl Expr {
             Expr::SubPlan(s) => s.ty,
             Expr::Aggregate(a) => a.ty,
             Expr::Window(w) => w.ty,
-            Expr::Grouping(_) => TypeRef::plain(oid::INT4),
+            Expr::Grouping { .. } => TypeRef::plain(oid::INT4),
             Expr::Untyped { .. } => TypeRef::plain(oid::UNKNOWN),
             Expr::Row(_) => TypeRef::plain(oid::RECORD),
             Expr::And(_)

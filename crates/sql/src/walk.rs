@@ -190,3 +190,14 @@ fn levels_of_query(query: &Query, depth: usize, f: &mut dyn FnMut(&Expr, usize) 
         levels_of_query(&cte.query, depth + 1, f);
     }
 }
+
+/// An expression that is all about queries at least `by` levels out, as it reads there.
+pub(crate) fn moved_out(mut expr: Expr, by: usize) -> Expr {
+    for_each_level(&mut expr, 0, &mut |node, depth| match node {
+        Expr::Var { levels_up, .. } if *levels_up >= depth + by => *levels_up -= by,
+        Expr::Aggregate(call) if call.levels_up >= depth + by => call.levels_up -= by,
+        Expr::Grouping { levels_up, .. } if *levels_up >= depth + by => *levels_up -= by,
+        _ => {}
+    });
+    expr
+}

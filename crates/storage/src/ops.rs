@@ -24,6 +24,8 @@ pub(crate) mod kind {
     pub(crate) const STRUCTURE: u8 = 2;
     /// A new tree, with the caller's payload.
     pub(crate) const CREATE_TREE: u8 = 3;
+    /// Nothing: it fills the rest of a segment.
+    pub(crate) const FILLER: u8 = 4;
 }
 
 const INSERT: u8 = 1;

@@ -119,6 +119,9 @@ pub(crate) fn split_record(kind: u8, start: Lsn, body: &[u8]) -> Result<(&[u8], 
     if kind >= FIRST_USER_KIND {
         return Ok((&[], body));
     }
+    if kind == ops::kind::FILLER {
+        return Ok((&[], &[]));
+    }
     ops::split_body(body)
         .ok_or_else(|| StorageError::CorruptLog { lsn: start, what: "body is too short".into() })
 }

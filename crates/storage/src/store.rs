@@ -12,7 +12,7 @@ use crate::space::Space;
 use crate::tree::{self, Tree};
 use crate::types::{FIRST_USER_KIND, LogHeader, PAGE_SIZE, PageId, TreeId};
 use crate::usage;
-use crate::wal::{Appended, Lsn, Priority, RecordHeader, Wal, WalOptions, WalReader};
+use crate::wal::{Appended, HEADER_LEN, Lsn, Priority, RecordHeader, Wal, WalOptions, WalReader};
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -38,6 +38,8 @@ pub(crate) struct Inner {
     checkpoints: Mutex<CheckpointTotals>,
     redo: AtomicU64,
     next_generation: AtomicU64,
+    /// Where the log stood when a segment was last filled.
+    switched: AtomicU64,
     min_wal_bytes: u64,
     summary: RecoverySummary,
     stop: Arc<AtomicBool>,
@@ -278,6 +280,34 @@ impl Store {
         self.inner.append(kind, log, &[payload])
     }
 
+    /// Fills the segment of the log that is being written, so that what comes goes to the next one,
+    /// and waits until all of it is on stable storage (pg_switch_wal). Returns where the log had
+    /// come to; where a segment has just begun nothing is done, and that is where.
+    pub fn switch_segment(&self) -> Result<Lsn> {
+        const FILLER_BYTES: u64 = 64 << 10;
+        static ZEROS: [u8; FILLER_BYTES as usize] = [0; FILLER_BYTES as usize];
+        let wal = &self.inner.wal;
+        let came_to = wal.insert_position();
+        if came_to.0 == self.inner.switched.load(Ordering::Relaxed) {
+            return Ok(came_to);
+        }
+        let (_, offset) = wal.segment_of(came_to);
+        let end = came_to.0 - offset + wal.options().segment_size;
+        // Others append meanwhile: the last filler may run on into the next segment.
+        let mut position = came_to;
+        while position.0 < end {
+            let left = (end - position.0).saturating_sub(HEADER_LEN as u64);
+            let most = FILLER_BYTES.min((wal.options().max_record_len() - HEADER_LEN) as u64);
+            let body = left.min(most);
+            let none = LogHeader::default();
+            let appended = self.inner.append(kind::FILLER, none, &[&ZEROS[..body as usize]])?;
+            position = appended.end;
+        }
+        wal.flush(position)?;
+        self.inner.switched.store(position.0, Ordering::Relaxed);
+        Ok(came_to)
+    }
+
     /// Reads back the record that starts at `lsn` (as long as a checkpoint's
     /// `oldest_needed` has kept it) and shows it to `f`. For undo after a crash.
     pub fn read_record<T>(
@@ -448,6 +478,7 @@ impl Inner {
             control: Mutex::new(control),
             checkpoints: Mutex::default(),
             next_generation: AtomicU64::new(redone.next_generation),
+            switched: AtomicU64::new(0),
             min_wal_bytes: options.min_wal_bytes,
             summary,
             stop: Arc::new(AtomicBool::new(false)),

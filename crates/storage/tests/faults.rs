@@ -191,3 +191,35 @@ fn a_second_opener_is_refused() {
     drop(store);
     Store::open(options(&vfs, 64), &mut ()).unwrap();
 }
+
+#[test]
+fn a_segment_that_was_filled_is_read_past() {
+    let vfs = Arc::new(CrashVfs::new(11));
+    let small_log =
+        StoreOptions { wal_segment_bytes: 64 << 10, min_wal_bytes: 0, ..options(&vfs, 64) };
+    let store = Store::open(small_log.clone(), &mut ()).unwrap();
+    let tree = new_tree(&store);
+    let mut model = Model::new();
+    for n in 0..40 {
+        put(&tree, &key(n), &[n as u8; 100]).unwrap();
+        model.insert(key(n).to_vec(), vec![n as u8; 100]);
+        if n % 3 == 0 {
+            let before = store.wal().insert_position();
+            let came_to = store.switch_segment().unwrap();
+            let now = store.wal().insert_position();
+            assert_eq!(came_to, before, "nobody else appends");
+            let (before, _) = store.wal().segment_of(before);
+            assert_ne!(store.wal().segment_of(now), (before, 0), "in the next segment");
+            assert!(store.wal().segment_of(now).1 < 64, "at its beginning");
+            assert!(store.wal().is_durable(now));
+            assert_eq!(store.switch_segment().unwrap(), now, "nothing has come since");
+            assert_eq!(store.wal().insert_position(), now);
+        }
+    }
+    let id = tree.id();
+    drop((tree, store));
+    let vfs = Arc::new(vfs.crash());
+    let store = Store::open(StoreOptions { vfs, ..small_log }, &mut ()).unwrap();
+    // The last fill waited for all of them.
+    assert_same(&store.tree(id), &model);
+}

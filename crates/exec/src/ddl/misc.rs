@@ -9,7 +9,7 @@ use steppe_sql::ast::{
     AlterOwnerStmt, CreateSchemaStmt, CreateViewStmt, DefValue, ObjectKind, ObjectRef, RenameStmt,
     Statement, ViewCheckOption,
 };
-use steppe_sql::bind::{CHECK_OPTION, Params, bind_query, view_update_refusal};
+use steppe_sql::bind::{CHECK_OPTION, bind_view_query, view_update_refusal};
 use steppe_sql::deparse::quote_identifier;
 use steppe_sql::query::{Command, Query, Rte, RteKind};
 use steppe_txn::RelationLockMode;
@@ -18,14 +18,14 @@ use steppe_types::{Error, Result, SqlState};
 /// CREATE [OR REPLACE] VIEW.
 pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> Result<()> {
     let statement = Statement::Select(Box::new(create.query.clone()));
-    let bound = ctx.binding(|b| bind_query(b, &statement, Params::none()))?;
-    if bound.query.ctes.iter().any(|c| c.query.command != Command::Select) {
+    let query = ctx.binding(|b| bind_view_query(b, &statement))?;
+    if query.ctes.iter().any(|c| c.query.command != Command::Select) {
         return Err(Error::new(
             SqlState::FEATURE_NOT_SUPPORTED,
             "views must not contain data-modifying statements in WITH",
         ));
     }
-    let targets: Vec<_> = bound.query.targets.iter().filter(|t| !t.hidden).collect();
+    let targets: Vec<_> = query.targets.iter().filter(|t| !t.hidden).collect();
     if create.columns.len() > targets.len() {
         return Err(Error::new(
             SqlState::SYNTAX_ERROR,
@@ -63,7 +63,7 @@ pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> 
         None => {
             let mut name = create.relation.clone();
             let catalog = ctx.catalog();
-            let reads_temporary = reads_temporary(&catalog, &bound.query);
+            let reads_temporary = reads_temporary(&catalog, &query);
             if reads_temporary && name.schema.is_none() && name.persistence != Temporary {
                 name.persistence = Temporary;
                 ctx.notice(format!("view \"{}\" will be a temporary view", name.name));
@@ -82,7 +82,7 @@ pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> 
     };
     let check_option = check_option(ctx, create)?;
     view.options = check_option.into_iter().map(|o| (CHECK_OPTION.into(), o.into())).collect();
-    super::view::keep(ctx, &mut view, &bound.query, text)?;
+    super::view::keep(ctx, &mut view, &query, text)?;
     ctx.put(view)
 }
 

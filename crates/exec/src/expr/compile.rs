@@ -167,7 +167,7 @@ impl<'a> Compiler<'a> {
             | Expr::SubLinkColumn { .. }
             | Expr::Aggregate(_)
             | Expr::Window(_)
-            | Expr::Grouping(_)
+            | Expr::Grouping { .. }
             | Expr::Default(_) => {
                 return Err(Error::internal("expression was not planned"));
             }

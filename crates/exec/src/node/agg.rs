@@ -171,6 +171,24 @@ impl AggPlan {
         Ok(())
     }
 
+    /// Evaluates direct arguments for a group that no row made: they know its key, which is what the
+    /// child's rows end in.
+    fn know_empty_group(
+        &self,
+        states: &mut [CallState],
+        key: &[Datum],
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        let mut row = vec![Datum::Null; self.child.width.saturating_sub(key.len())];
+        row.extend_from_slice(key);
+        for (aggregate, state) in self.aggregates.iter().zip(states) {
+            if let CallState::Ordered(call) = state {
+                call.direct = Some(aggregate.direct_values(Row::of(&row), cx)?);
+            }
+        }
+        Ok(())
+    }
+
     /// Appends the results of a group's calls to `out`.
     fn finish_group(
         &self,
@@ -385,6 +403,7 @@ impl AggNode {
         for key in &agg.empty_groups {
             let (mut row, mut states) = (key.clone(), Vec::new());
             agg.start_group(cx, &mut states)?;
+            agg.know_empty_group(&mut states, key, cx)?;
             agg.finish_group(states.into_iter(), &mut row, cx)?;
             self.plan.emit_owned(cx, &mut row, out)?;
         }

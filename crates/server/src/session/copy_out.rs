@@ -84,7 +84,7 @@ impl Session {
     async fn copy_to(&mut self, copy: &CopyStmt, source: &Arc<str>) -> Result<CommandTag> {
         let mut parsed = copy_options::parse(&copy.options, false, source)?;
         let mut portal = self.copied_plan(copy, source)?;
-        if let Some(command) = portal.plan.writes {
+        if let Some(command) = portal.plan.refused_read_only {
             self.check_writable(command)?;
         }
         self.lock_plan(&mut portal.plan).await?;

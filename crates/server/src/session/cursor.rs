@@ -18,7 +18,7 @@ use steppe_sql::plan::{Plan, PlanNode, ResultColumn};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 use super::Session;
-use super::plan::put_description;
+use super::plan::{put_description, writes};
 use super::portal::{PlanPortal, Portal, PortalBody};
 use super::run::{self, Progress};
 use super::sink::{KeepingSink, NullSink, ResultFormats, WireSink};
@@ -100,14 +100,18 @@ impl Session {
             return Err(Error::new(SqlState::INVALID_CURSOR_DEFINITION, message));
         }
         let plan = self.plan(&statement, source, Params::none(), "")?;
-        if plan.writes.is_some() && (declare.hold || declare.scroll == Some(true)) {
+        if let Some(command) = plan.refused_read_only {
+            self.check_writable(command)?;
+        }
+        let locks = writes(plan.compiled.planned());
+        if locks && (declare.hold || declare.scroll == Some(true)) {
             let what = if declare.hold { "WITH HOLD" } else { "SCROLL" };
             let message = format!("DECLARE {what} CURSOR ... FOR UPDATE is not supported");
             return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
-        let scroll = declare.scroll.unwrap_or_else(|| {
-            plan.writes.is_none() && goes_backward(&plan.compiled.planned().plan)
-        });
+        let scroll = declare
+            .scroll
+            .unwrap_or_else(|| !locks && goes_backward(&plan.compiled.planned().plan));
         let keeps = declare.hold || declare.scroll == Some(true);
         let mut plan = PlanPortal::new(plan, Arc::from([]));
         plan.may_run_again = scroll && !keeps;

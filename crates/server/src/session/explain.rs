@@ -170,7 +170,7 @@ impl Session {
         portal: &mut PlanPortal,
         options: &Options,
     ) -> Result<(Execution, Option<Serialization>)> {
-        if let Some(command) = portal.plan.writes {
+        if let Some(command) = portal.plan.refused_read_only {
             self.check_writable(command)?;
         }
         self.lock_plan(&mut portal.plan).await?;

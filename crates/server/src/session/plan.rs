@@ -11,7 +11,7 @@ use steppe_sql::parser::literals::LiftedLiteral;
 use steppe_sql::parser::{self, ParsedStatement};
 use steppe_sql::plan::{Plan, PlanNode, PlannedStmt, RelationLock};
 use steppe_sql::planner::{self, PlannerContext, PlannerSettings, TableSizes};
-use steppe_sql::query::Command;
+use steppe_sql::query::{Command, LockStrength};
 use steppe_txn::Database;
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
@@ -316,7 +316,7 @@ impl Session {
             counted: OnceLock::new(),
             description: describe(&planned)?,
             is_heavy: planned.plan.cost.total > HEAVY_COST,
-            writes: written_by(&planned),
+            refused_read_only: refused_read_only(&planned, &self.names.catalog),
             reads_partitions: reads_partitions(&planned, &self.names.catalog),
             shows_session: compiled.reads_virtual(crate::system_views::session::VIEWS),
             depends_on_literals: planned.depends_on_literals,
@@ -413,20 +413,46 @@ pub(super) fn put_description(
     backend::row_description(out, fields)
 }
 
-/// What a READ ONLY transaction would refuse the plan as.
-fn written_by(planned: &PlannedStmt) -> Option<&'static str> {
-    match planned.command {
-        Command::Insert => Some("INSERT"),
-        Command::Update => Some("UPDATE"),
-        Command::Delete => Some("DELETE"),
-        Command::Select => {
-            let locks = planned.relations.iter().any(|(_, lock)| *lock == RelationLock::RowShare);
-            match planned.subplans.iter().any(modifies) {
-                true => Some("SELECT"),
-                false => locks.then_some("SELECT FOR UPDATE"),
-            }
-        }
+/// What a READ ONLY transaction would refuse the plan as: temporary tables may be written there
+/// (execMain.c, ExecCheckXactReadOnly).
+fn refused_read_only(planned: &PlannedStmt, catalog: &Catalog) -> Option<&'static str> {
+    let is_temporary = |oid| catalog.relation(oid).is_some_and(|r| catalog.is_temporary(r));
+    let lasts = |(oid, lock): &(Oid, RelationLock)| {
+        *lock != RelationLock::AccessShare && !is_temporary(*oid)
+    };
+    if !planned.relations.iter().any(lasts) {
+        return None;
     }
+    Some(match planned.command {
+        Command::Insert => "INSERT",
+        Command::Update => "UPDATE",
+        Command::Delete => "DELETE",
+        Command::Select if planned.subplans.iter().any(modifies) => "SELECT",
+        Command::Select => match lock_strength(&planned.plan) {
+            LockStrength::KeyShare => "SELECT FOR KEY SHARE",
+            LockStrength::Share => "SELECT FOR SHARE",
+            LockStrength::NoKeyUpdate => "SELECT FOR NO KEY UPDATE",
+            LockStrength::Update => "SELECT FOR UPDATE",
+        },
+    })
+}
+
+/// How a SELECT locks rows.
+fn lock_strength(plan: &Plan) -> LockStrength {
+    match &plan.node {
+        PlanNode::Limit { child, .. } | PlanNode::Result { child: Some(child), .. } => {
+            lock_strength(child)
+        }
+        PlanNode::LockRows { locks, .. } => {
+            locks.first().map_or(LockStrength::Update, |lock| lock.strength)
+        }
+        _ => LockStrength::Update,
+    }
+}
+
+/// Whether a statement locks rows or changes some.
+pub(super) fn writes(planned: &PlannedStmt) -> bool {
+    planned.relations.iter().any(|(_, lock)| *lock != RelationLock::AccessShare)
 }
 
 fn reads_partitions(planned: &PlannedStmt, catalog: &Catalog) -> bool {

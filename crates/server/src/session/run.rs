@@ -141,7 +141,7 @@ impl Session {
         formats: &ResultFormats,
         max_rows: u64,
     ) -> Result<bool> {
-        if let Some(command) = portal.plan.writes {
+        if let Some(command) = portal.plan.refused_read_only {
             self.check_writable(command)?;
         }
         self.lock_plan(&mut portal.plan).await?;

@@ -22,6 +22,10 @@ pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Result<D
         ("pg_current_wal_lsn", _) => position(wal.written_lsn()),
         ("pg_current_wal_insert_lsn", _) => position(wal.insert_position()),
         ("pg_current_wal_flush_lsn", _) => position(wal.durable_lsn()),
+        ("pg_switch_wal", _) => match database.store().switch_segment() {
+            Ok(lsn) => position(lsn),
+            Err(error) => return Some(Err(error.into())),
+        },
         ("pg_walfile_name", [Datum::PgLsn(lsn)]) => Datum::text(wal.segment_of(Lsn(*lsn)).0),
         ("pg_walfile_name_offset", [Datum::PgLsn(lsn)]) => {
             let (name, offset) = wal.segment_of(Lsn(*lsn));

@@ -53,6 +53,9 @@ impl Binder<'_> {
         if let Some(proc) = self.builtins.proc(operator.func) {
             self.check_collation(proc, &args)?;
         }
+        if let [left, right] = args.as_slice() {
+            self.check_record_columns(left, right)?;
+        }
         let syntax = CallSyntax::Operator(operator.oid);
         Ok(Expr::Func { func: operator.func, args, ty: TypeRef::plain(result), syntax })
     }
@@ -330,11 +333,13 @@ impl Binder<'_> {
     /// 3F000 for a qualified function's or operator's schema that is not there.
     fn check_schema(&self, name: &ObjectName, location: Location) -> Result<()> {
         match name.schema() {
-            Some(schema) if self.ctx.catalog.schema_named(schema).is_none() => Err(self.error(
-                SqlState::INVALID_SCHEMA_NAME,
-                format!("schema \"{schema}\" does not exist"),
-                location,
-            )),
+            Some(schema) if self.ctx.catalog.schema_in(schema, self.ctx.search_path).is_none() => {
+                Err(self.error(
+                    SqlState::INVALID_SCHEMA_NAME,
+                    format!("schema \"{schema}\" does not exist"),
+                    location,
+                ))
+            }
             _ => Ok(()),
         }
     }
@@ -553,7 +558,7 @@ pub fn figure_column_name(expr: &ast::Expr) -> String {
 fn figure(expr: &ast::Expr) -> (Option<String>, u8) {
     use ast::{ExprKind, Indirection, SqlValueFunction as F, SubLinkKind};
     match &expr.kind {
-        ExprKind::ColumnRef(c) if !c.star => (c.parts.last().cloned(), 2),
+        ExprKind::ColumnRef(c) if !c.parts.is_empty() => (c.parts.last().cloned(), 2),
         ExprKind::Indirection { arg, path } => {
             let field = path.iter().rev().find_map(|p| match p {
                 Indirection::Field(name) => Some(name.clone()),

@@ -198,13 +198,18 @@ impl Binder<'_> {
         let items = if call.within_group { &[][..] } else { &call.order_by };
         for item in items {
             let expr = self.expr(&item.expr, ExprPlace::OrderBy)?;
-            if call.distinct && !args.contains(&expr) {
-                return Err(self.error(
-                    SqlState::INVALID_COLUMN_REFERENCE,
-                    "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
-                    item.location,
-                ));
-            }
+            let same = |arg: &&Expr| **arg == expr || *without_implicit_cast(arg) == expr;
+            let expr = match args.iter().find(same) {
+                Some(arg) => arg.clone(),
+                None if call.distinct => {
+                    return Err(self.error(
+                        SqlState::INVALID_COLUMN_REFERENCE,
+                        "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
+                        item.expr.leftmost(),
+                    ));
+                }
+                None => expr,
+            };
             order_by.push(sort_key(item, expr));
         }
         let filter = match &call.filter {
@@ -243,19 +248,21 @@ impl Binder<'_> {
         let (mut columns, mut nested): (Option<usize>, Option<(usize, Place)>) = (None, None);
         for expr in exprs {
             visit_levels(expr, 0, &mut |node, depth| {
+                let mut call_found = |levels_up: usize, at: Place| {
+                    if let Some(level) = levels_up.checked_sub(depth)
+                        && nested.is_none_or(|(least, _)| level < least)
+                    {
+                        nested = Some((level, at));
+                    }
+                };
                 match node {
                     Expr::Var { levels_up, .. } => {
                         if let Some(level) = levels_up.checked_sub(depth) {
                             columns = Some(columns.map_or(level, |least| least.min(level)));
                         }
                     }
-                    Expr::Aggregate(inner) => {
-                        if let Some(level) = inner.levels_up.checked_sub(depth)
-                            && nested.is_none_or(|(least, _)| level < least)
-                        {
-                            nested = Some((level, inner.at));
-                        }
-                    }
+                    Expr::Aggregate(inner) => call_found(inner.levels_up, inner.at),
+                    Expr::Grouping { levels_up, at, .. } => call_found(*levels_up, *at),
                     _ => {}
                 }
                 true
@@ -342,7 +349,7 @@ impl Binder<'_> {
                 return false;
             }
             match node {
-                Expr::Grouping(_) => return false,
+                Expr::Grouping { .. } => return false,
                 // Direct arguments are the same for a whole group.
                 Expr::Aggregate(call) if call.levels_up == depth && call.is_ordered_set() => {
                     let mut args = call.args.iter();
@@ -442,4 +449,17 @@ pub(super) fn own_column(expr: &Expr) -> Option<Place> {
         true
     });
     found
+}
+
+/// What an argument was before it was coerced to what the function takes
+/// (nodeFuncs.c, strip_implicit_coercions).
+fn without_implicit_cast(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Func { args, syntax: CallSyntax::ImplicitCast, .. } if !args.is_empty() => {
+            without_implicit_cast(&args[0])
+        }
+        Expr::Relabel { arg, implicit: true, .. }
+        | Expr::CoerceViaIo { arg, implicit: true, .. } => without_implicit_cast(arg),
+        other => other,
+    }
 }

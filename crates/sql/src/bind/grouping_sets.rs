@@ -6,8 +6,9 @@
 
 use super::{Binder, ExprPlace};
 use crate::ast::{self, ExprKind, Location};
-use crate::expr::Expr;
+use crate::expr::{Expr, Place};
 use crate::query::*;
+use crate::walk::{moved_out, visit_levels};
 use steppe_types::{Error, Result, SqlState};
 
 const SETS_MAX: usize = 4096;
@@ -143,6 +144,39 @@ impl Binder<'_> {
         place: ExprPlace,
         location: Location,
     ) -> Result<Expr> {
+        if args.len() > GROUPING_ARGS_MAX {
+            return Err(self.error(
+                SqlState::TOO_MANY_ARGUMENTS,
+                "GROUPING must have fewer than 32 arguments",
+                location,
+            ));
+        }
+        let bound = args.iter().map(|arg| self.expr(arg, place)).collect::<Result<Vec<_>>>()?;
+        let levels_up = bound.iter().filter_map(level_of).min().unwrap_or(0);
+        self.check_grouping_place(levels_up, place, location)?;
+        let index = self.scopes.len() - 1 - levels_up;
+        let scope = &mut self.scopes[index];
+        scope.has_aggregates = true;
+        for (expr, arg) in bound.iter().zip(args) {
+            scope.grouping_args.push((moved_out(expr.clone(), levels_up), arg.location));
+        }
+        Ok(Expr::Grouping { args: bound, levels_up, at: Place(location) })
+    }
+
+    /// GROUPING stands where its query level allows aggregates.
+    fn check_grouping_place(
+        &self,
+        level: usize,
+        place: ExprPlace,
+        location: Location,
+    ) -> Result<()> {
+        let place = match level {
+            0 => place,
+            _ => match self.scopes[self.scopes.len() - 1 - level].sub_select_place {
+                Some(place) => place,
+                None => ExprPlace::FromFunction,
+            },
+        };
         let allowed = matches!(
             place,
             ExprPlace::Targets
@@ -167,21 +201,7 @@ impl Binder<'_> {
                 location,
             ));
         }
-        if args.len() > GROUPING_ARGS_MAX {
-            return Err(self.error(
-                SqlState::TOO_MANY_ARGUMENTS,
-                "GROUPING must have fewer than 32 arguments",
-                location,
-            ));
-        }
-        let mut bound = Vec::with_capacity(args.len());
-        for arg in args {
-            let expr = self.expr(arg, place)?;
-            self.scope().grouping_args.push((expr.clone(), arg.location));
-            bound.push(expr);
-        }
-        self.scope().has_aggregates = true;
-        Ok(Expr::Grouping(bound))
+        Ok(())
     }
 
     /// The arguments of GROUPING must be keys.
@@ -208,4 +228,18 @@ fn union(a: &[usize], b: &[usize]) -> Set {
         }
     }
     out
+}
+
+/// How many levels out the innermost column of an expression is.
+fn level_of(expr: &Expr) -> Option<usize> {
+    let mut level = None;
+    visit_levels(expr, 0, &mut |node, depth| {
+        if let Expr::Var { levels_up, .. } = node
+            && let Some(out) = levels_up.checked_sub(depth)
+        {
+            level = Some(level.map_or(out, |least: usize| least.min(out)));
+        }
+        true
+    });
+    level
 }

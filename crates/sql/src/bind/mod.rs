@@ -127,12 +127,23 @@ pub struct Bound {
     pub param_types: Vec<Oid>,
 }
 
-/// Binds a SELECT, INSERT, UPDATE or DELETE.
+/// Binds a SELECT, INSERT, UPDATE or DELETE to be planned.
 pub fn bind_query(
     ctx: &BindContext<'_>,
     statement: &ast::Statement,
     params: Params,
 ) -> Result<Bound> {
+    let mut bound = bind_whole(ctx, statement, params)?;
+    crate::walk::for_each_expr(&mut bound.query, &mut drop_collation);
+    Ok(bound)
+}
+
+/// Binds the SELECT of a view, with its COLLATE clauses, to be printed.
+pub fn bind_view_query(ctx: &BindContext<'_>, select: &ast::Statement) -> Result<Query> {
+    Ok(bind_whole(ctx, select, Params::none())?.query)
+}
+
+fn bind_whole(ctx: &BindContext<'_>, statement: &ast::Statement, params: Params) -> Result<Bound> {
     let mut binder = Binder::new(ctx, params);
     let mut query = match statement {
         ast::Statement::Select(select) => binder.select(select)?,
@@ -157,7 +168,7 @@ pub fn bind_view(catalog: &Catalog, search_path: &[Oid], text: &str) -> Result<Q
     };
     let io = IoContext::default();
     let ctx = BindContext { catalog, search_path, io: &io, source: text };
-    Ok(bind_query(&ctx, &statement, Params::none())?.query)
+    bind_view_query(&ctx, &statement)
 }
 
 /// Binds an expression over the columns of one table (CHECK, index expressions,
@@ -208,6 +219,7 @@ pub fn bind_assigned_expr(
 fn settled(expr: Expr) -> Expr {
     let settled: std::result::Result<Expr, std::convert::Infallible> =
         expr.transform(&mut |mut e| {
+            drop_collation(&mut e);
             settle(&mut e, &[]);
             Ok(e)
         });
@@ -594,9 +606,6 @@ impl<'a> Binder<'a> {
 /// Literals that nothing around them gave a type stay unknown; parameters that were met before
 /// their type was known get it.
 fn settle(expr: &mut Expr, param_types: &[Oid]) {
-    while let Expr::Collate { arg, .. } = expr {
-        *expr = std::mem::replace(&mut **arg, Expr::Row(Vec::new()));
-    }
     match expr {
         Expr::Untyped { value, .. } => {
             let value = std::mem::replace(value, Datum::Null);
@@ -604,5 +613,12 @@ fn settle(expr: &mut Expr, param_types: &[Oid]) {
         }
         Expr::Param { index, ty, .. } if ty.oid == oid::UNKNOWN => ty.oid = param_types[*index],
         _ => {}
+    }
+}
+
+/// COLLATE has done its part once an expression is bound: see [`collation`].
+fn drop_collation(expr: &mut Expr) {
+    while let Expr::Collate { arg, .. } = expr {
+        *expr = std::mem::replace(&mut **arg, Expr::Row(Vec::new()));
     }
 }

@@ -390,6 +390,29 @@ impl Binder<'_> {
         self.shape_among(row, &entry)
     }
 
+    /// 42804 where two rows that an operator compares have columns of different types, which
+    /// PostgreSQL finds when it comes to them (record_eq).
+    pub(super) fn check_record_columns(&self, left: &Expr, right: &Expr) -> Result<()> {
+        let is_record = |e: &Expr| e.ty().oid == oid::RECORD;
+        if !is_record(left) || !is_record(right) {
+            return Ok(());
+        }
+        let (Some(left), Some(right)) = (self.row_shape(left), self.row_shape(right)) else {
+            return Ok(());
+        };
+        for (i, ((_, l), (_, r))) in left.columns.iter().zip(&right.columns).enumerate() {
+            if l.oid != r.oid {
+                let (l, r) = (format_type(l.oid, -1), format_type(r.oid, -1));
+                let message = format!(
+                    "cannot compare dissimilar column types {l} and {r} at record column {}",
+                    i + 1
+                );
+                return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
+            }
+        }
+        Ok(())
+    }
+
     /// The shape of a row whose columns come from the entries that `entry` finds.
     fn shape_among<'q>(
         &self,

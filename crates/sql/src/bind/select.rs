@@ -405,6 +405,13 @@ impl Binder<'_> {
                 )),
             }
         };
+        let is_null = |e: &ast::Expr| matches!(e.kind, ExprKind::Const(Literal::Null));
+        if select.with_ties && select.limit.as_deref().is_some_and(is_null) {
+            return Err(Error::new(
+                SqlState::INVALID_ROW_COUNT_IN_LIMIT_CLAUSE,
+                "row count cannot be null in FETCH FIRST ... WITH TIES clause",
+            ));
+        }
         query.limit = bind(&select.limit, ExprPlace::Limit)?;
         query.offset = bind(&select.offset, ExprPlace::Offset)?;
         query.with_ties = select.with_ties;

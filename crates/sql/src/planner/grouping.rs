@@ -65,8 +65,8 @@ impl Wanted {
                     self.aggregates.push((**a).clone());
                 }
             }
-            Expr::Grouping(args) => {
-                if !self.groupings.contains(args) {
+            Expr::Grouping { args, levels_up, .. } => {
+                if *levels_up == 0 && !self.groupings.contains(args) {
                     self.groupings.push(args.clone());
                 }
             }
@@ -100,7 +100,7 @@ impl Wanted {
                 }
                 return;
             }
-            Expr::Grouping(args) => {
+            Expr::Grouping { args, levels_up: 0, .. } => {
                 let ty = TypeRef::plain(oid::INT4);
                 let found = self.groupings.iter().position(|g| g == args);
                 *expr = match found.filter(|_| self.sets) {
@@ -349,7 +349,7 @@ fn expanded(child: Plan, keys: &mut Vec<Expr>, expand: Expand, groupings: usize)
 /// Columns outside the keys: they depend on a grouped primary key.
 fn ungrouped_columns(expr: &Expr, keys: &[Expr], out: &mut Vec<Expr>) {
     let known = keys.contains(expr) || out.contains(expr);
-    if known || matches!(expr, Expr::Aggregate(_) | Expr::Grouping(_)) {
+    if known || matches!(expr, Expr::Aggregate(_) | Expr::Grouping { .. }) {
         return;
     }
     if matches!(expr, Expr::Var { levels_up: 0, .. }) {

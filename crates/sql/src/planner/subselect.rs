@@ -136,7 +136,12 @@ impl Planner<'_> {
     ) {
         walk::for_each_node(query, 1, &mut |e, depth| {
             let outer = match e {
-                Expr::Aggregate(call) if call.levels_up == depth => moved_out(e.clone(), depth),
+                Expr::Aggregate(call) if call.levels_up == depth => {
+                    walk::moved_out(e.clone(), depth)
+                }
+                Expr::Grouping { levels_up, .. } if *levels_up == depth => {
+                    walk::moved_out(e.clone(), depth)
+                }
                 Expr::Var { rte, column, levels_up, ty, at } if *levels_up == depth && of(*rte) => {
                     Expr::Var { rte: *rte, column: *column, levels_up: 0, ty: *ty, at: *at }
                 }
@@ -156,16 +161,6 @@ impl Planner<'_> {
         found.push((id, outer));
         Expr::ExecParam { id, ty }
     }
-}
-
-/// An expression that is all about queries at least `by` levels out, as it reads there.
-fn moved_out(mut expr: Expr, by: usize) -> Expr {
-    walk::for_each_level(&mut expr, 0, &mut |node, depth| match node {
-        Expr::Var { levels_up, .. } if *levels_up >= depth + by => *levels_up -= by,
-        Expr::Aggregate(call) if call.levels_up >= depth + by => call.levels_up -= by,
-        _ => {}
-    });
-    expr
 }
 
 /// Whether a sub-select occurs that is yet to be planned.

@@ -5,11 +5,12 @@ use super::cost;
 use super::joinpath::{output_names, sort_rel};
 use super::ordered::WantedOrder;
 use super::prep;
-use super::project_set::project_sets;
+use super::project_set::{project_sets, row_and};
 use super::recheck::Recheck;
 use super::scan::clamp_rows;
 use super::{
-    ColumnId, CtePlan, Planner, Rel, RteSet, collect_columns, node, returns_set, to_slots,
+    ColumnId, CtePlan, Planner, Rel, RteSet, collect_columns, is_volatile, node, returns_set,
+    to_slots,
 };
 use crate::expr::{Expr, SortKey, TypeRef};
 use crate::plan::*;
@@ -126,28 +127,53 @@ impl Planner<'_> {
             true => (rel, sorted),
             false => (self.windows(query, rel)?, false),
         };
-        let (rel, sorted) = match sorted || !sets_after_sort(query) {
-            true => (rel, sorted),
-            false => (self.order_input(query, rel)?, true),
-        };
-        let rel = self.project_targets(query, rel)?;
-        let rel = self.distinct(query, rel)?;
-        let presorted = sorted || matches!(query.distinct, Distinct::On(_));
-        let rel = match presorted || query.order_by.is_empty() {
-            true => rel,
-            false => self.order(query, rel),
+        let rel = match sorted {
+            true => self.project_targets(query, rel)?,
+            false => self.project_sorted(query, rel)?,
         };
         let plan = self.limit(query, rel.plan)?;
         Ok(drop_hidden(query, plan))
     }
 
+    /// Targets, DISTINCT and ORDER BY: what may be is computed before rows are sorted, the rest
+    /// ([`late_targets`]) of rows that are kept.
+    fn project_sorted(&mut self, query: &Query, rel: Rel) -> Result<Rel> {
+        let late = late_targets(query);
+        if !late.contains(&true) {
+            let rel = self.project_targets(query, rel)?;
+            let targets = row_and(&rel.plan, []);
+            let rel = distinct(query, rel, &targets);
+            return Ok(order(query, rel, &targets, sort_bound(query)));
+        }
+        let to_slot = |t: &Target| to_slots(t.expr.clone(), &rel.layout);
+        let mut targets = query.targets.iter().map(to_slot).collect::<Result<Vec<_>>>()?;
+        // The row that is sorted: what late targets read, then what the others compute.
+        let mut columns = row_and(&rel.plan, []);
+        for (target, _) in targets.iter_mut().zip(&late).filter(|(_, late)| !**late) {
+            if !matches!(target, Expr::Slot { .. }) {
+                let slot = Expr::Slot { index: columns.len(), ty: target.ty() };
+                columns.push(std::mem::replace(target, slot));
+            }
+        }
+        let rel = match columns.len() > rel.plan.types.len() {
+            true => Rel { plan: project_sets(rel.plan, columns), ..rel },
+            false => rel,
+        };
+        // Sets computed late: how many sorted rows LIMIT needs is not known.
+        let sets = targets.iter().zip(&late).any(|(target, late)| *late && returns_set(target));
+        let bound = if sets { None } else { sort_bound(query) };
+        let rel = order(query, distinct(query, rel, &targets), &targets, bound);
+        self.project(targets, rel)
+    }
+
     /// Computes all targets, hidden ones too; slots are then target positions.
-    fn project_targets(&mut self, query: &Query, mut rel: Rel) -> Result<Rel> {
-        let exprs = query
-            .targets
-            .iter()
-            .map(|t| to_slots(t.expr.clone(), &rel.layout))
-            .collect::<Result<Vec<_>>>()?;
+    fn project_targets(&mut self, query: &Query, rel: Rel) -> Result<Rel> {
+        let to_slot = |t: &Target| to_slots(t.expr.clone(), &rel.layout);
+        let exprs = query.targets.iter().map(to_slot).collect::<Result<Vec<_>>>()?;
+        self.project(exprs, rel)
+    }
+
+    fn project(&mut self, exprs: Vec<Expr>, mut rel: Rel) -> Result<Rel> {
         let types: Vec<TypeRef> = exprs.iter().map(Expr::ty).collect();
         if exprs.iter().any(returns_set) {
             let plan = project_sets(rel.plan, exprs);
@@ -172,40 +198,6 @@ impl Planner<'_> {
         }
         // From here on slots are addressed by position.
         Ok(Rel { layout: Vec::new(), rtes: RteSet::default(), ..rel })
-    }
-
-    fn distinct(&mut self, query: &Query, rel: Rel) -> Result<Rel> {
-        let slot = |i: usize, rel: &Rel| Expr::Slot { index: i, ty: rel.plan.types[i] };
-        match &query.distinct {
-            Distinct::No => Ok(rel),
-            Distinct::All => {
-                let keys: Vec<Expr> = (0..rel.plan.types.len()).map(|i| slot(i, &rel)).collect();
-                Ok(hash_distinct(rel, keys))
-            }
-            Distinct::On(on) => {
-                let mut keys = order_keys(query, &rel);
-                for target in on {
-                    if !query.order_by.iter().any(|o| o.target == *target) {
-                        let expr = slot(*target, &rel);
-                        keys.push(SortKey { expr, descending: false, nulls_first: false });
-                    }
-                }
-                let sorted = sort_rel(rel, keys);
-                let (types, names) = (sorted.plan.types.clone(), output_names(&sorted.plan));
-                let cost = sorted.plan.cost;
-                let unique = PlanNode::Unique { child: Box::new(sorted.plan), columns: on.clone() };
-                Ok(Rel { plan: node(unique, types, names, cost), ..sorted })
-            }
-        }
-    }
-
-    fn order(&mut self, query: &Query, rel: Rel) -> Rel {
-        let keys = order_keys(query, &rel);
-        let bound = sort_bound(query);
-        let cost = cost::sort_cost(&rel.plan.cost, limit_rows(query));
-        let (types, names) = (rel.plan.types.clone(), output_names(&rel.plan));
-        let sort = PlanNode::Sort { child: Box::new(rel.plan), keys, bound };
-        Rel { plan: node(sort, types, names, cost), ..rel }
     }
 
     /// Sorts the rows that the targets are computed from.
@@ -361,6 +353,43 @@ impl Planner<'_> {
     }
 }
 
+/// DISTINCT; `targets` are the select list over the row of `rel`.
+fn distinct(query: &Query, rel: Rel, targets: &[Expr]) -> Rel {
+    let on = match &query.distinct {
+        Distinct::No => return rel,
+        Distinct::All => return hash_distinct(rel, targets.to_vec()),
+        Distinct::On(on) => on,
+    };
+    let mut keys = order_keys(query, targets);
+    for target in on.iter().filter(|t| !query.order_by.iter().any(|o| o.target == **t)) {
+        let expr = targets[*target].clone();
+        keys.push(SortKey { expr, descending: false, nulls_first: false });
+    }
+    let sorted = sort_rel(rel, keys);
+    let (types, names) = (sorted.plan.types.clone(), output_names(&sorted.plan));
+    let cost = sorted.plan.cost;
+    let slot = |target: &usize| match &targets[*target] {
+        Expr::Slot { index, .. } => Some(*index),
+        _ => None,
+    };
+    let columns = on.iter().filter_map(slot).collect();
+    let unique = PlanNode::Unique { child: Box::new(sorted.plan), columns };
+    Rel { plan: node(unique, types, names, cost), ..sorted }
+}
+
+/// ORDER BY, where DISTINCT ON has not sorted already.
+fn order(query: &Query, rel: Rel, targets: &[Expr], bound: Option<Expr>) -> Rel {
+    if query.order_by.is_empty() || matches!(query.distinct, Distinct::On(_)) {
+        return rel;
+    }
+    let keys = order_keys(query, targets);
+    let rows = if bound.is_some() { limit_rows(query) } else { None };
+    let cost = cost::sort_cost(&rel.plan.cost, rows);
+    let (types, names) = (rel.plan.types.clone(), output_names(&rel.plan));
+    let sort = PlanNode::Sort { child: Box::new(rel.plan), keys, bound };
+    Rel { plan: node(sort, types, names, cost), ..rel }
+}
+
 fn lost_level() -> Error {
     Error::internal("the planner lost track of query levels")
 }
@@ -383,17 +412,28 @@ pub(super) fn hash_distinct(rel: Rel, keys: Vec<Expr>) -> Rel {
     Rel { plan: node(agg, types, names, cost), ..rel }
 }
 
-/// Whether rows are sorted before set-returning functions multiply them: none is in ORDER BY.
-fn sets_after_sort(query: &Query) -> bool {
-    !query.order_by.is_empty()
-        && matches!(query.distinct, Distinct::No)
-        && query.targets.iter().any(|t| returns_set(&t.expr))
-        && !query.order_by.iter().any(|o| returns_set(&query.targets[o.target].expr))
+/// Which targets are computed after sorting, of the rows that are kept: calls of volatile functions
+/// and sub-selects that ORDER BY and DISTINCT do not look at, and set-returning functions if it
+/// looks at none of these (planner.c, make_sort_input_target).
+fn late_targets(query: &Query) -> Vec<bool> {
+    let sorted = |i: usize| match &query.distinct {
+        Distinct::All => true,
+        Distinct::On(on) => on.contains(&i) || query.order_by.iter().any(|o| o.target == i),
+        Distinct::No => query.order_by.iter().any(|o| o.target == i),
+    };
+    let is_set = |i: usize| returns_set(&query.targets[i].expr);
+    let late_sets = !(0..query.targets.len()).any(|i| sorted(i) && is_set(i));
+    let late = |i: usize| match is_set(i) {
+        true => late_sets,
+        false => is_volatile(&query.targets[i].expr),
+    };
+    let has_order = !query.order_by.is_empty();
+    (0..query.targets.len()).map(|i| has_order && !sorted(i) && late(i)).collect()
 }
 
-fn order_keys(query: &Query, rel: &Rel) -> Vec<SortKey> {
+fn order_keys(query: &Query, targets: &[Expr]) -> Vec<SortKey> {
     let key = |o: &OrderBy| SortKey {
-        expr: Expr::Slot { index: o.target, ty: rel.plan.types[o.target] },
+        expr: targets[o.target].clone(),
         descending: o.descending,
         nulls_first: o.nulls_first,
     };

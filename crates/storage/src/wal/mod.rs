@@ -51,6 +51,8 @@ pub use reader::{OwnedRecord, Record, WalReader};
 pub use record::{RecordHeader, USER_FLAGS};
 pub use space::Priority;
 
+pub(crate) use record::HEADER_LEN;
+
 use self::core::Core;
 use record::{Encoder, MAX_RECORD_LEN};
 use segment::{BLOCK_SIZE, Layout, Segments};

@@ -48,7 +48,7 @@ const HAS_UNDO_NEXT: u8 = 0x80;
 pub(super) const ALIGNMENT: u64 = 8;
 
 /// Bytes of a header without `undo next`.
-pub(super) const HEADER_LEN: usize = 36;
+pub(crate) const HEADER_LEN: usize = 36;
 
 /// Bytes of the longest header.
 pub(super) const MAX_HEADER_LEN: usize = HEADER_LEN + 8;

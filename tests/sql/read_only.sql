@@ -1,0 +1,42 @@
+-- READ ONLY transactions: what they refuse, and that temporary tables may be written.
+create table lasting(a int);
+insert into lasting values (1), (2);
+create temp table passing(a int);
+
+begin read only;
+insert into passing values (1), (2);
+update passing set a = a + 1;
+select * from passing order by a for update;
+with gone as (delete from passing returning a) select count(*) from gone;
+select * from lasting for share;
+rollback;
+begin read only;
+select * from lasting limit 1 for no key update;
+rollback;
+begin read only;
+select * from (select * from lasting for key share) s;
+rollback;
+begin read only;
+insert into lasting values (3);
+rollback;
+begin read only;
+insert into lasting select * from passing;
+rollback;
+begin read only;
+with more as (insert into lasting values (3) returning a) select * from more;
+rollback;
+begin read only;
+with more as (insert into passing values (3) returning a) select * from more;
+rollback;
+begin read only;
+declare c cursor for select * from lasting for update;
+rollback;
+begin read only;
+declare c cursor for select * from passing for update;
+rollback;
+begin read only;
+explain (costs off) update lasting set a = 1;
+explain (analyze, costs off, timing off, summary off) update lasting set a = 1;
+rollback;
+
+drop table lasting, passing;
