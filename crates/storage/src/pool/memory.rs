@@ -241,6 +241,14 @@ fn in_page(offset: usize, len: usize) -> bool {
 }
 
 impl<'a> PageRef<'a> {
+    /// Asks the processor to load what is at `offset` (masked into the page) and the next line.
+    #[inline]
+    pub(crate) fn prefetch(self, offset: usize) {
+        let line = self.base.wrapping_add(offset & (PAGE_SIZE - 1));
+        prefetch_line(line);
+        prefetch_line(line.wrapping_add(64));
+    }
+
     /// Copies `len` bytes at `offset` to `target`. The bytes may be torn (M5).
     ///
     /// # Safety
