@@ -26,3 +26,14 @@ SELECT attname, n_distinct, cardinality(most_common_vals::text::text[]) AS commo
 FROM pg_stats WHERE tablename = 'wide' AND attname IN ('id', 'ten') ORDER BY attname;
 SET default_statistics_target = 0;
 SET default_statistics_target = 10001;
+
+-- VACUUM counts them.
+CREATE TABLE counted (a int PRIMARY KEY);
+SELECT reltuples FROM pg_class WHERE relname = 'counted';
+VACUUM counted;
+SELECT relpages, reltuples FROM pg_class WHERE relname = 'counted';
+INSERT INTO counted SELECT generate_series(1, 5000);
+DELETE FROM counted WHERE a % 5 = 0;
+VACUUM counted;
+SELECT relpages > 10 AS pages, reltuples FROM pg_class WHERE relname = 'counted';
+DROP TABLE counted;

@@ -59,7 +59,7 @@ pub use recovery::Progress;
 pub use serializable::{Granule, SireadReport};
 pub use session::{Interrupt, SessionShared};
 pub use steppe_storage::{Direction, Lsn, TreeId};
-pub use sweep::{Checkpoint, FindReferences};
+pub use sweep::{Checkpoint, FindReferences, Swept};
 pub use table::{Action, Current, LockOutcome, ModifyOutcome, RowId, TableStore, WaitPolicy};
 pub use txn::{CommitWait, IsolationLevel, Txn, UndoPosition};
 pub use view::{RowBuf, RowMeta, Snapshot, View};

@@ -37,19 +37,50 @@ pub type Checkpoint<'a> = &'a mut dyn FnMut() -> Result<()>;
 /// Appends the out-of-line values that a row refers to.
 pub type FindReferences<'a> = &'a mut dyn FnMut(&[u8], &mut Vec<OverflowRef>) -> Result<()>;
 
-/// Whether an entry of a tree can go.
-type IsDead<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<bool>;
+/// What a sweep does with an entry of a tree.
+type Judge<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<Fate>;
+
+/// What is known of an entry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It is not deleted.
+    Live,
+    /// Its deletion is not everybody's yet.
+    Deleted,
+    /// It can go.
+    Dead,
+}
+
+impl Fate {
+    /// What is deleted, or not, by the transaction `xid`.
+    fn of(is_deleted: bool, xid: u64, horizon: u64) -> Fate {
+        match is_deleted {
+            true if xid < horizon => Fate::Dead,
+            true => Fate::Deleted,
+            false => Fate::Live,
+        }
+    }
+}
+
+/// What a sweep has found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Entries removed.
+    pub removed: u64,
+    /// Entries that nobody has deleted, whether or not who inserted them has committed.
+    pub live: u64,
+}
 
 /// Ids that one pass over the table covers: 16 MiB of bits.
 const IDS_PER_PASS: u64 = 1 << 27;
 
 impl Database {
-    /// Removes the rows whose deletion everybody sees; returns how many.
-    pub fn sweep_rows(&self, table: &TableStore, check: Checkpoint<'_>) -> Result<u64> {
+    /// Removes the rows whose deletion everybody sees.
+    pub fn sweep_rows(&self, table: &TableStore, check: Checkpoint<'_>) -> Result<Swept> {
         let horizon = self.newest_horizon()?;
         self.sweep(table.tree()?, check, &mut |_, value| {
             let word = RowHeader::split(value)?.0.word;
-            Ok(word.is_deleted() && word.xid() < horizon)
+            Ok(Fate::of(word.is_deleted(), word.xid(), horizon))
         })
     }
 
@@ -57,10 +88,10 @@ impl Database {
     pub fn sweep_index(&self, index: &IndexStore, check: Checkpoint<'_>) -> Result<u64> {
         let horizon = self.newest_horizon()?;
         let mut crowded: Vec<Vec<u8>> = Vec::new();
-        let removed = self.sweep(index.tree()?, check, &mut |key, value| {
+        let Swept { removed, .. } = self.sweep(index.tree()?, check, &mut |key, value| {
             if !index.is_unique() || value.len() == PLAIN_LEN {
                 let word = plain_word(value)?;
-                return Ok(word.is_deleted() && word.xid() < horizon);
+                return Ok(Fate::of(word.is_deleted(), word.xid(), horizon));
             }
             let mut postings = Postings::parse(value)?;
             let before = postings.len();
@@ -69,7 +100,7 @@ impl Database {
             if some_left && crowded.last().is_none_or(|last| last != key) {
                 crowded.push(key.to_vec());
             }
-            Ok(postings.len() == 0)
+            Ok(if postings.len() == 0 { Fate::Dead } else { Fate::Live })
         })?;
         let Some(tree) = index.tree()? else { return Ok(removed) };
         for key in crowded {
@@ -98,10 +129,12 @@ impl Database {
         while from < ids_end {
             let mut used = IdSet::new(from, ids_end.min(from.saturating_add(IDS_PER_PASS)));
             self.collect_references(table, xids_end, references, check, &mut used)?;
-            removed += self.sweep(values.tree()?, check, &mut |key, _| {
+            let swept = self.sweep(values.tree()?, check, &mut |key, _| {
                 let id = key.first_chunk::<8>().map(|id| u64::from_be_bytes(*id));
-                Ok(id.is_some_and(|id| used.covers(id) && !used.contains(id)))
+                let is_dead = id.is_some_and(|id| used.covers(id) && !used.contains(id));
+                Ok(if is_dead { Fate::Dead } else { Fate::Live })
             })?;
+            removed += swept.removed;
             from = used.end;
         }
         Ok(Some(removed))
@@ -171,24 +204,20 @@ impl Database {
         }
     }
 
-    /// Removes the entries of a tree that `is_dead` names. It is asked without a latch
+    /// Removes the entries of a tree that can go, as `judge` has it. It is asked without a latch
     /// first: a leaf where nothing is dead costs a look.
-    fn sweep(
-        &self,
-        tree: Option<&Tree>,
-        check: Checkpoint<'_>,
-        is_dead: IsDead<'_>,
-    ) -> Result<u64> {
-        let mut removed = 0;
-        let Some(tree) = tree else { return Ok(0) };
+    fn sweep(&self, tree: Option<&Tree>, check: Checkpoint<'_>, judge: Judge<'_>) -> Result<Swept> {
+        let mut swept = Swept::default();
+        let Some(tree) = tree else { return Ok(swept) };
         let mut cursor = tree.scan(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
         while cursor.next_page()? {
             check()?;
             let mut first_dead = None;
             while let Some((key, value)) = cursor.next() {
-                if is_dead(key, value)? {
-                    first_dead = Some(key.to_vec());
-                    break;
+                match judge(key, value)? {
+                    Fate::Live => swept.live += 1,
+                    Fate::Dead if first_dead.is_none() => first_dead = Some(key.to_vec()),
+                    Fate::Deleted | Fate::Dead => {}
                 }
             }
             let Some(first_dead) = first_dead else { continue };
@@ -196,16 +225,16 @@ impl Database {
             let pruned = tree.prune_leaf::<Gone>(
                 &first_dead,
                 LogHeader::default(),
-                |key, value| Ok(is_dead(key, value)?),
+                |key, value| Ok(judge(key, value)? == Fate::Dead),
                 |_, _| {},
             );
             match pruned {
-                Ok(pruned) => removed += pruned.removed as u64,
-                Err(Gone::Tree) => return Ok(removed),
+                Ok(pruned) => swept.removed += pruned.removed as u64,
+                Err(Gone::Tree) => return Ok(swept),
                 Err(Gone::Other(error)) => return Err(error),
             }
         }
-        Ok(removed)
+        Ok(swept)
     }
 }
 

@@ -199,21 +199,38 @@ fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
         progress.indexes.advance(1);
     }
     let access = TableAccess::open(database, table)?;
-    let Some(rows) = access.rows() else { return Ok(()) };
+    let Some(rows) = access.rows() else {
+        accesses::vacuumed(table.oid, begun, ctx.services.clock_timestamp());
+        return put_size(ctx, table, 0);
+    };
     progress.enter(Phase::VacuumingHeap);
     progress.pages.begin(pages_of_table(database, table)?);
     let count = &mut || {
         progress.pages.advance(1);
         services.check_interrupts()
     };
-    database.sweep_rows(rows, count)?;
+    let swept = database.sweep_rows(rows, count)?;
     progress.enter(Phase::FinalCleanup);
     if let Some(values) = access.values() {
         let references = &mut |row: &[u8], out: &mut Vec<_>| access.references(row, out);
         database.sweep_values(rows, values, references, check)?;
     }
     accesses::vacuumed(table.oid, begun, ctx.services.clock_timestamp());
-    Ok(())
+    put_size(ctx, table, swept.live)
+}
+
+/// pg_class.reltuples and relpages, which VACUUM has counted.
+fn put_size(ctx: &mut DdlContext<'_>, table: &Arc<Relation>, rows: u64) -> Result<()> {
+    let pages = pages_of_table(ctx.store.database(), table)?;
+    let known = table.statistics.as_deref();
+    let (rows, columns) = (rows as f64, known.map(|known| known.columns.clone()));
+    if known.is_some_and(|known| known.rows == rows && known.pages == pages) {
+        return Ok(());
+    }
+    let mut vacuumed = (**table).clone();
+    let columns = columns.unwrap_or_default();
+    vacuumed.statistics = Some(Arc::new(Statistics { rows, pages, columns }));
+    ctx.put(vacuumed)
 }
 
 /// Statistics of a table, or of each leaf of a partitioned one and then of all their rows.
