@@ -21,6 +21,7 @@
 mod activity;
 pub mod cli;
 pub mod data_dir;
+mod homes;
 mod io_timing;
 pub mod log;
 pub mod plan_cache;

@@ -353,9 +353,10 @@ async fn accept(server: &Arc<Server>, workers: &Workers, listener: Listener) {
         match accepted {
             Ok(accepted) => {
                 let server = Arc::clone(server);
-                workers.deal(async move {
-                    if let Ok(stream) = accepted.open() {
-                        startup::serve(server, stream).await;
+                workers.deal(accepted.incoming_cpu(), |home| async move {
+                    match accepted.open() {
+                        Ok(stream) => startup::serve(server, stream, home).await,
+                        Err(_) => None,
                     }
                 });
             }

@@ -13,6 +13,7 @@ use steppe_wire::startup::{self, ProtocolVersion, Startup, StartupPacket, split_
 use steppe_wire::{TransactionStatus, backend};
 use tokio::time::timeout;
 
+use crate::homes::{Home, Moving};
 use crate::log;
 use crate::server::{Backend, Control, Phase, Server, Starting};
 use crate::session::{Identity, Session};
@@ -35,25 +36,31 @@ struct Request {
     settings: Vec<(String, String)>,
 }
 
-/// Serves a connection from its first byte to its last.
-pub(crate) async fn serve(server: Arc<Server>, mut stream: Stream) {
-    let Some(starting) = Starting::begin(&server, STARTING_MAX) else { return };
+/// Serves a connection from its first byte to its last, or to where it moves on.
+pub(crate) async fn serve(server: Arc<Server>, mut stream: Stream, home: Home) -> Option<Moving> {
+    let starting = Starting::begin(&server, STARTING_MAX)?;
     let limit = u64::try_from(server.settings.int("authentication_timeout")).unwrap_or(60);
     let mut input = BytesMut::new();
     let begun = timeout(Duration::from_secs(limit), begin(&server, &mut stream, &mut input));
     // Only the packet is awaited: a client that says nothing holds a socket, no session.
     let request = match begun.await {
         Ok(Ok(Some(request))) => request,
-        Ok(Ok(None)) | Err(_) => return,
-        Ok(Err(error)) => return refuse(&mut stream, error).await,
+        Ok(Ok(None)) | Err(_) => return None,
+        Ok(Err(error)) => {
+            refuse(&mut stream, error).await;
+            return None;
+        }
     };
     drop(starting);
     match open_session(&server, &stream, request) {
         Ok(session) => {
             let timing = session.io_timing();
-            Box::pin(timing.during(session.run(stream, input))).await;
+            Box::pin(timing.during(session.run(stream, input, home))).await
         }
-        Err(error) => refuse(&mut stream, error).await,
+        Err(error) => {
+            refuse(&mut stream, error).await;
+            None
+        }
     }
 }
 

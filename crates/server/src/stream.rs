@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::BytesMut;
+use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 
@@ -18,73 +19,100 @@ pub(crate) enum Accepted {
 }
 
 impl Accepted {
+    /// The processor that the client's packets come in on.
+    pub(crate) fn incoming_cpu(&self) -> Option<usize> {
+        match self {
+            Accepted::Tcp(socket, _) => SockRef::from(socket).cpu_affinity().ok(),
+            Accepted::Unix(_) => None,
+        }
+    }
+
     /// Takes the socket to the runtime of the calling task.
     pub(crate) fn open(self) -> Result<Stream> {
         match self {
             Accepted::Tcp(socket, peer) => {
                 socket.set_nonblocking(true)?;
                 socket.set_nodelay(true)?;
-                Ok(Stream { socket: Socket::Tcp(TcpStream::from_std(socket)?), peer: Some(peer) })
+                Ok(Stream::Tcp(TcpStream::from_std(socket)?, peer))
             }
             Accepted::Unix(socket) => {
                 socket.set_nonblocking(true)?;
-                Ok(Stream { socket: Socket::Unix(UnixStream::from_std(socket)?), peer: None })
+                Ok(Stream::Unix(UnixStream::from_std(socket)?))
             }
         }
     }
 }
 
-enum Socket {
-    Tcp(TcpStream),
+/// A client's socket.
+pub(crate) enum Stream {
+    /// TCP, with the client's address.
+    Tcp(TcpStream, SocketAddr),
+    /// Unix.
     Unix(UnixStream),
 }
 
-/// A client's socket.
-pub(crate) struct Stream {
-    socket: Socket,
-    peer: Option<SocketAddr>,
-}
-
 impl Stream {
+    /// Takes the socket off its worker's runtime, for another one.
+    pub(crate) fn leave(self) -> Result<Accepted> {
+        Ok(match self {
+            Stream::Tcp(socket, peer) => Accepted::Tcp(socket.into_std()?, peer),
+            Stream::Unix(socket) => Accepted::Unix(socket.into_std()?),
+        })
+    }
+
+    /// The processor that the client's packets come in on.
+    pub(crate) fn incoming_cpu(&self) -> Option<usize> {
+        match self {
+            Stream::Tcp(socket, _) => SockRef::from(socket).cpu_affinity().ok(),
+            Stream::Unix(_) => None,
+        }
+    }
+
     /// Whether the client is on this machine.
     pub(crate) fn is_local(&self) -> bool {
-        self.peer.is_none_or(|peer| peer.ip().to_canonical().is_loopback())
+        match self {
+            Stream::Tcp(_, peer) => peer.ip().to_canonical().is_loopback(),
+            Stream::Unix(_) => true,
+        }
     }
 
     /// The client's port; -1 on a Unix socket.
     pub(crate) fn client_port(&self) -> i32 {
-        self.peer.map_or(-1, |peer| i32::from(peer.port()))
+        match self {
+            Stream::Tcp(_, peer) => i32::from(peer.port()),
+            Stream::Unix(_) => -1,
+        }
     }
 
     /// Reads what has arrived, at least a byte; 0 at the end.
     pub(crate) async fn read(&mut self, buffer: &mut BytesMut) -> Result<usize> {
-        match &mut self.socket {
-            Socket::Tcp(socket) => socket.read_buf(buffer).await,
-            Socket::Unix(socket) => socket.read_buf(buffer).await,
+        match self {
+            Stream::Tcp(socket, _) => socket.read_buf(buffer).await,
+            Stream::Unix(socket) => socket.read_buf(buffer).await,
         }
     }
 
     /// Writes everything.
     pub(crate) async fn write_all(&mut self, bytes: &[u8]) -> Result<()> {
-        match &mut self.socket {
-            Socket::Tcp(socket) => socket.write_all(bytes).await,
-            Socket::Unix(socket) => socket.write_all(bytes).await,
+        match self {
+            Stream::Tcp(socket, _) => socket.write_all(bytes).await,
+            Stream::Unix(socket) => socket.write_all(bytes).await,
         }
     }
 
     /// Polls to write.
     pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
-        match &mut self.socket {
-            Socket::Tcp(socket) => Pin::new(socket).poll_write(cx, bytes),
-            Socket::Unix(socket) => Pin::new(socket).poll_write(cx, bytes),
+        match self {
+            Stream::Tcp(socket, _) => Pin::new(socket).poll_write(cx, bytes),
+            Stream::Unix(socket) => Pin::new(socket).poll_write(cx, bytes),
         }
     }
 
     /// Says that nothing more comes, so that the client reads the last error.
     pub(crate) async fn shutdown(&mut self) {
-        let _already_gone = match &mut self.socket {
-            Socket::Tcp(socket) => socket.shutdown().await,
-            Socket::Unix(socket) => socket.shutdown().await,
+        let _already_gone = match self {
+            Stream::Tcp(socket, _) => socket.shutdown().await,
+            Stream::Unix(socket) => socket.shutdown().await,
         };
     }
 }

@@ -1,7 +1,7 @@
 //! The threads that run sessions.
 //!
 //! Each worker is a runtime of its own with one thread, to which sessions are dealt
-//! for their life: a message is read, its statement run and its answer written
+//! (and where they stay, but see [`crate::homes`]): a message is read, its statement run and its answer written
 //! without a wake-up between threads, which measures faster than one work-stealing
 //! runtime. A statement that may take long, or waits in place, hands its thread's
 //! other sessions over first ([`tokio::task::block_in_place`]), and one that turns out
@@ -10,11 +10,13 @@
 
 use std::cell::Cell;
 use std::future::Future;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::homes::{Home, Homes, Moving};
 
 /// Address space for the deepest expressions that pass the parser's limit; pages
 /// are taken only as they are touched.
@@ -133,7 +135,8 @@ pub(crate) async fn others_first(is_done: impl Fn() -> bool) {
 
 /// The workers.
 pub(crate) struct Workers {
-    workers: Vec<(Runtime, Arc<AtomicUsize>)>,
+    runtimes: Vec<Runtime>,
+    homes: Arc<Homes>,
 }
 
 impl Workers {
@@ -141,45 +144,34 @@ impl Workers {
     pub(crate) fn start(max_connections: usize) -> std::io::Result<Workers> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let make = |_| {
-            let runtime = Builder::new_multi_thread()
+            Builder::new_multi_thread()
                 .worker_threads(1)
                 .max_blocking_threads(max_connections + 16)
                 .thread_name("steppe-worker")
                 .thread_stack_size(STACK_BYTES)
                 .enable_all()
-                .build()?;
-            Ok((runtime, Arc::default()))
+                .build()
         };
-        Ok(Workers { workers: (0..cores).map(make).collect::<std::io::Result<_>>()? })
+        let runtimes = (0..cores).map(make).collect::<std::io::Result<Vec<_>>>()?;
+        let worker = |runtime: &Runtime| (runtime.handle().clone(), AtomicUsize::default());
+        let homes = Arc::new(Homes(runtimes.iter().map(worker).collect()));
+        Ok(Workers { runtimes, homes })
     }
 
-    /// Gives a session to the worker that has the fewest.
-    pub(crate) fn deal<F>(&self, session: F)
+    /// Gives a session to a worker; `cpu` is where its client's packets come in.
+    pub(crate) fn deal<F>(&self, cpu: Option<usize>, session: impl FnOnce(Home) -> F)
     where
-        F: Future<Output = ()> + Send + 'static,
+        F: Future<Output = Option<Moving>> + Send + 'static,
     {
-        let load = |worker: &&(Runtime, Arc<AtomicUsize>)| worker.1.load(Ordering::Relaxed);
-        let Some((runtime, load)) = self.workers.iter().min_by_key(load) else { return };
-        load.fetch_add(1, Ordering::Relaxed);
-        let load = Loaded(Arc::clone(load));
-        runtime.spawn(async move {
-            let _load = load;
-            session.await;
-        });
+        let place = self.homes.take(self.homes.for_new(cpu));
+        let home = Home::new(&place);
+        self.homes.run(place, session(home));
     }
 
     /// Stops without waiting for sessions: they have ended, or are not to be waited for.
     pub(crate) fn stop(self) {
-        for (runtime, _) in self.workers {
+        for runtime in self.runtimes {
             runtime.shutdown_background();
         }
-    }
-}
-
-struct Loaded(Arc<AtomicUsize>);
-
-impl Drop for Loaded {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

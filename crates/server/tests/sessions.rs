@@ -444,3 +444,52 @@ fn a_statement_about_one_leaf_sees_what_it_has_waited_for() {
         assert_eq!(row.unwrap().get::<_, i32>(0), 11);
     });
 }
+
+/// Two clients' threads with ten sessions each, which they exchange: sessions may come to live on
+/// other workers, and have everything with them.
+#[test]
+fn sessions_have_all_they_had_wherever_they_live() {
+    const TURNS: i32 = 600;
+    let server = TestServer::start();
+    server.raw().query("create table t (a int primary key, b int)");
+    let mut halves = [0, 1].map(|half| {
+        let session = |n| {
+            let mut raw = server.raw();
+            raw.query(&format!("set application_name = 'session {half} {n}'"));
+            raw.query(&format!("create temp table own as select {n} as n, 0 as turns"));
+            raw.query("prepare p as update own set turns = turns + 1 returning n, turns");
+            raw.query(&format!("insert into t values ({}, 0)", 100 * half + n));
+            (n, raw)
+        };
+        (0..10).map(session).collect::<Vec<_>>()
+    });
+    for round in 0..3 {
+        std::thread::scope(|scope| {
+            for (half, sessions) in halves.iter_mut().enumerate() {
+                scope.spawn(move || {
+                    for turn in 1..=TURNS {
+                        for (n, raw) in sessions.iter_mut() {
+                            let said = raw.query("execute p");
+                            let turns = (round * TURNS + turn).to_string();
+                            let expected = vec![vec![Some(n.to_string()), Some(turns)]];
+                            assert_eq!(support::rows(&said), expected, "half {half}");
+                        }
+                    }
+                });
+            }
+        });
+        for (_, raw) in halves.iter_mut().flatten() {
+            raw.query("begin; update t set b = b + 1 where a % 100 = 0; commit");
+        }
+        // The other thread goes on with them.
+        halves.swap(0, 1);
+    }
+    for (half, sessions) in halves.iter_mut().rev().enumerate() {
+        for (n, raw) in sessions {
+            let said = raw.query("select current_setting('application_name')");
+            assert_eq!(support::rows(&said), [[Some(format!("session {half} {n}"))]]);
+        }
+    }
+    let said = server.raw().query("select sum(b) from t");
+    assert_eq!(support::rows(&said), [[Some("120".to_owned())]]);
+}

@@ -39,10 +39,10 @@ pub(crate) mod two_phase;
 mod utility;
 mod xact;
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
@@ -63,6 +63,7 @@ use steppe_wire::{Phase, backend};
 use tokio::task::JoinHandle;
 
 use crate::activity::{SessionCounts, Wait};
+use crate::homes::{Home, Moving, Place};
 use crate::io_timing::IoTiming;
 use crate::log;
 use crate::plan_cache::LocalPlans;
@@ -70,7 +71,7 @@ use crate::server::{Control, Server};
 pub(crate) use crate::services::Identity;
 use crate::services::{Core, NameSpace, micros_of, now_nanos};
 use crate::settings::{Live, SessionSettings};
-use crate::stream::Stream;
+use crate::stream::{Accepted, Stream};
 use crate::system_views::SessionEnd;
 use crate::workers;
 
@@ -214,14 +215,62 @@ impl Session {
         &self.core.server
     }
 
-    /// Serves the client until it goes or is sent away.
-    pub(crate) async fn run(mut self, stream: Stream, mut input: BytesMut) {
+    /// Serves the client until it goes, is sent away or is to be served by another worker.
+    pub(crate) async fn run(
+        mut self,
+        stream: Stream,
+        input: BytesMut,
+        home: Home,
+    ) -> Option<Moving> {
         if self.logs_connections() {
             self.log_connection("connection authorized");
         }
-        self.stream = Some(stream);
         self.refresh_settings();
-        let ended = self.serve(&mut input).await;
+        self.go_on(stream, input, home).await
+    }
+
+    async fn go_on(
+        mut self,
+        stream: Stream,
+        mut input: BytesMut,
+        mut home: Home,
+    ) -> Option<Moving> {
+        self.stream = Some(stream);
+        let ended = match self.serve(&mut input, &mut home).await {
+            Ok(None) => Ok(()),
+            Ok(Some(to)) => match self.stream.take().map(Stream::leave) {
+                Some(Ok(socket)) => {
+                    return Some(Moving { to, session: self.continued(socket, input, home) });
+                }
+                // As if the client had gone.
+                Some(Err(_)) | None => Ok(()),
+            },
+            Err(error) => Err(error),
+        };
+        self.finish(ended).await;
+        None
+    }
+
+    /// What is left of the session, on another worker.
+    fn continued(
+        self,
+        socket: Accepted,
+        input: BytesMut,
+        home: Home,
+    ) -> Pin<Box<dyn Future<Output = Option<Moving>> + Send>> {
+        let timing = self.io_timing();
+        Box::pin(timing.during(async move {
+            match socket.open() {
+                Ok(stream) => self.go_on(stream, input, home).await,
+                Err(_) => {
+                    self.finish(Ok(())).await;
+                    None
+                }
+            }
+        }))
+    }
+
+    async fn finish(mut self, ended: Result<()>) {
         self.stop_timer();
         self.close_transaction();
         self.drop_temporary();
@@ -289,14 +338,14 @@ impl Session {
         }
     }
 
-    /// Ok: the client has gone. An error ends the session.
-    async fn serve(&mut self, input: &mut BytesMut) -> Result<()> {
+    /// Ok: the client has gone, or where to go on. An error ends the session.
+    async fn serve(&mut self, input: &mut BytesMut, home: &mut Home) -> Result<Option<Place>> {
         loop {
             let mut used = 0;
             while let Some(frame) = frame::peek(&input[used..], Phase::Ready)? {
                 used += frame.wire_len();
                 if !self.message(frame).await? {
-                    return Ok(());
+                    return Ok(None);
                 }
             }
             input.advance(used);
@@ -306,11 +355,20 @@ impl Session {
             self.send().await?;
             let now = self.answered_at.take().unwrap_or_else(now_nanos);
             self.control.activity.set_idle(self.xact.status(), micros_of(now));
+            if let Some(place) = self.elsewhere(input, home) {
+                return Ok(Some(place));
+            }
             if !self.receive(input).await? {
                 self.end = SessionEnd::Abandoned;
-                return Ok(());
+                return Ok(None);
             }
         }
+    }
+
+    /// Where the session is to go on, if nothing of it is under way and that is not here.
+    fn elsewhere(&self, input: &BytesMut, home: &mut Home) -> Option<Place> {
+        let is_idle = input.is_empty() && self.copy.is_none() && !self.xact.in_block();
+        self.stream.as_ref().filter(|_| is_idle).and_then(|stream| home.elsewhere(stream))
     }
 
     /// Reads more; false: the client has gone.

@@ -1,0 +1,275 @@
+//! Which worker a session lives on: where its client's packets come in, as far as that leaves the
+//! workers even.
+//!
+//! The kernel takes in a packet on one processor, and wakes the worker that waits for it there. If
+//! the clients of one processor are all served by one worker, the two soon share that processor:
+//! its caches have what both need, and nobody is woken across. If each worker serves clients of
+//! all processors, every message crosses, and a fifth of the throughput is lost (select-only of
+//! pgbench, whose two threads have eight clients each).
+//!
+//! A new session goes to the worker with the fewest, its processor's among equals. Now and then
+//! one that is between transactions looks where its packets come in by now (SO_INCOMING_CPU), and
+//! moves if it finds twice in a row that this is another worker's processor. It then leaves its
+//! runtime with its socket, and goes on as a task of the other one:
+//!
+//! ```text
+//!   worker 0: Homes::run ── session … Moving ─┐
+//!   worker 1:                                 └─ Homes::run ── session …
+//! ```
+//!
+//! Processors stand for workers by their number, so that this is about who is together with whom;
+//! no thread is bound to a processor.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::runtime::Handle;
+
+use crate::stream::Stream;
+
+/// How many answers a session gives between two looks.
+const LOOK_EVERY: u32 = 256;
+
+/// Workers with so many sessions may come to differ by two for the sake of who is with whom: with
+/// fewer that would leave one idle while the other has too much to do.
+const CROWD: usize = 8;
+
+/// Sessions of each worker.
+pub(crate) struct Homes(pub(crate) Vec<(Handle, AtomicUsize)>);
+
+/// A session's place on a worker, where it is counted.
+pub(crate) struct Place {
+    homes: Arc<Homes>,
+    worker: usize,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.homes.0[self.worker].1.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A session that goes on elsewhere.
+pub(crate) struct Moving {
+    /// Where.
+    pub to: Place,
+    /// What is left of it.
+    pub session: Pin<Box<dyn Future<Output = Option<Moving>> + Send>>,
+}
+
+impl Homes {
+    fn load(&self, worker: usize) -> usize {
+        self.0[worker].1.load(Ordering::Relaxed)
+    }
+
+    /// The worker of a processor.
+    fn of_cpu(&self, cpu: usize) -> usize {
+        cpu % self.0.len()
+    }
+
+    /// The worker for a new session.
+    pub(crate) fn for_new(&self, cpu: Option<usize>) -> usize {
+        let own = cpu.map(|cpu| self.of_cpu(cpu));
+        let key = |worker: &usize| (self.load(*worker), own != Some(*worker));
+        (0..self.0.len()).min_by_key(key).unwrap_or(0)
+    }
+
+    /// Whether a session may leave one worker for another.
+    fn may_move(&self, from: usize, to: usize) -> bool {
+        let (here, there) = (self.load(from), self.load(to));
+        there + 1 < here || (here >= CROWD && there <= here)
+    }
+
+    /// Counts a session on a worker.
+    pub(crate) fn take(self: &Arc<Homes>, worker: usize) -> Place {
+        self.0[worker].1.fetch_add(1, Ordering::Relaxed);
+        Place { homes: Arc::clone(self), worker }
+    }
+
+    /// Runs a session on a worker, then where it moves to.
+    pub(crate) fn run(
+        self: &Arc<Homes>,
+        place: Place,
+        session: impl Future<Output = Option<Moving>> + Send + 'static,
+    ) {
+        let homes = Arc::clone(self);
+        let (handle, _) = &self.0[place.worker];
+        handle.spawn(async move {
+            let moving = session.await;
+            drop(place);
+            if let Some(Moving { to, session }) = moving {
+                homes.run(to, session);
+            }
+        });
+    }
+}
+
+/// What a session knows of where it lives.
+pub(crate) struct Home {
+    homes: Arc<Homes>,
+    worker: usize,
+    /// Answers since the last look.
+    answers: u32,
+    /// Where its packets came in at the last look, if that was another worker's.
+    seen: Option<usize>,
+}
+
+impl Home {
+    pub(crate) fn new(place: &Place) -> Home {
+        let Place { homes, worker } = place;
+        Home { homes: Arc::clone(homes), worker: *worker, answers: 0, seen: None }
+    }
+
+    /// Called between transactions: whether, and where, the session is to go on elsewhere.
+    #[inline]
+    pub(crate) fn elsewhere(&mut self, stream: &Stream) -> Option<Place> {
+        self.answers += 1;
+        if self.answers < LOOK_EVERY {
+            return None;
+        }
+        self.answers = 0;
+        self.look(stream.incoming_cpu())
+    }
+
+    #[cold]
+    fn look(&mut self, cpu: Option<usize>) -> Option<Place> {
+        let own = cpu.map(|cpu| self.homes.of_cpu(cpu));
+        let other = own.filter(|own| *own != self.worker);
+        let again = other.filter(|_| other == self.seen);
+        self.seen = other;
+        let to = again.filter(|to| self.homes.may_move(self.worker, *to))?;
+        (self.worker, self.seen) = (to, None);
+        Some(self.homes.take(to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::time::Duration;
+    use tokio::runtime::{Builder, Runtime};
+
+    fn workers(count: usize) -> (Vec<Runtime>, Arc<Homes>) {
+        let make = |at: usize| {
+            let builder = &mut Builder::new_multi_thread();
+            builder.worker_threads(1).thread_name(format!("worker {at}")).build().expect("starts")
+        };
+        let runtimes: Vec<Runtime> = (0..count).map(make).collect();
+        let worker = |runtime: &Runtime| (runtime.handle().clone(), AtomicUsize::default());
+        let homes = Homes(runtimes.iter().map(worker).collect());
+        (runtimes, Arc::new(homes))
+    }
+
+    fn loads(homes: &Homes) -> Vec<usize> {
+        (0..homes.0.len()).map(|worker| homes.load(worker)).collect()
+    }
+
+    fn dealt(homes: &Arc<Homes>, cpus: &[usize]) -> Vec<(Place, Home)> {
+        let deal = |cpu: &usize| {
+            let place = homes.take(homes.for_new(Some(*cpu)));
+            let home = Home::new(&place);
+            (place, home)
+        };
+        cpus.iter().map(deal).collect()
+    }
+
+    /// Looks of all sessions, their packets where they were, until none moves any more.
+    fn settle(sessions: &mut [(Place, Home)], cpus: &[usize]) -> usize {
+        let mut moves = 0;
+        loop {
+            let before = moves;
+            for ((place, home), cpu) in sessions.iter_mut().zip(cpus) {
+                assert!(
+                    home.seen.is_some() || home.look(Some(*cpu)).is_none(),
+                    "at the first look"
+                );
+                if let Some(to) = home.look(Some(*cpu)) {
+                    (*place, moves) = (to, moves + 1);
+                }
+            }
+            if moves == before {
+                return moves;
+            }
+        }
+    }
+
+    #[test]
+    fn new_sessions_go_where_there_are_fewest_then_to_their_processor() {
+        let (_runtimes, homes) = workers(2);
+        let sessions = dealt(&homes, &[1, 1, 1, 0, 2]);
+        let places: Vec<usize> = sessions.iter().map(|(place, _)| place.worker).collect();
+        assert_eq!(places, [1, 0, 1, 0, 0]);
+        assert_eq!(loads(&homes), [3, 2]);
+        drop(sessions);
+        assert_eq!(loads(&homes), [0, 0]);
+    }
+
+    #[test]
+    fn a_crowd_is_sorted_by_processors() {
+        let (_runtimes, homes) = workers(2);
+        // Eight each that came in the worst order: each worker has half of each.
+        let cpus: Vec<usize> = (0..16).map(|at| usize::from(at % 4 >= 2)).collect();
+        let mut sessions = dealt(&homes, &cpus);
+        settle(&mut sessions, &cpus);
+        assert_eq!(loads(&homes), [8, 8]);
+        for ((place, home), cpu) in sessions.iter().zip(&cpus) {
+            assert_eq!((place.worker, home.worker), (*cpu, *cpu));
+        }
+    }
+
+    #[test]
+    fn workers_stay_even() {
+        let (_runtimes, homes) = workers(2);
+        for (sessions, most_apart) in [(2, 0), (9, 1), (40, 2)] {
+            let cpus = vec![0; sessions];
+            let mut sessions = dealt(&homes, &cpus);
+            settle(&mut sessions, &cpus);
+            let loads = loads(&homes);
+            assert!(loads[0] - loads[1] <= most_apart, "{loads:?}");
+        }
+    }
+
+    #[test]
+    fn a_session_without_a_processor_stays() {
+        let (_runtimes, homes) = workers(2);
+        let mut sessions = dealt(&homes, &[0; 20]);
+        for (_, home) in &mut sessions {
+            assert!((0..3).all(|_| home.look(None).is_none()));
+        }
+        // Twice in a row, not twice.
+        let (_, home) = &mut sessions[1];
+        assert_eq!(home.worker, 1);
+        assert!(
+            [Some(0), Some(1), Some(0), None, Some(0)]
+                .map(|cpu| home.look(cpu))
+                .iter()
+                .all(Option::is_none)
+        );
+    }
+
+    #[test]
+    fn what_moves_goes_on_on_the_other_worker() {
+        let (runtimes, homes) = workers(2);
+        let (said, heard) = mpsc::channel();
+        let thread = || std::thread::current().name().map(str::to_owned);
+        let (first, to) = (homes.take(0), homes.take(1));
+        let session = async move {
+            let _ = said.send(thread());
+            let rest = async move {
+                let _ = said.send(thread());
+                None
+            };
+            Some(Moving { to, session: Box::pin(rest) })
+        };
+        homes.run(first, session);
+        let names: Vec<_> = heard.iter().collect();
+        assert_eq!(names, [Some("worker 0".to_owned()), Some("worker 1".to_owned())]);
+        for runtime in runtimes {
+            runtime.shutdown_timeout(Duration::from_secs(10));
+        }
+        assert_eq!(loads(&homes), [0, 0]);
+    }
+}
