@@ -23,6 +23,7 @@ mod bulk;
 mod context;
 pub mod ddl;
 mod deps;
+mod entries;
 pub mod env;
 pub mod explain;
 mod expr;

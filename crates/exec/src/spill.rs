@@ -144,6 +144,16 @@ impl SpillFile {
         Ok(())
     }
 
+    /// Appends a row that is no more than bytes.
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.buffer.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= BUFFER_BYTES {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
     /// Hands buffered bytes to the file.
     pub(crate) fn flush(&mut self) -> Result<()> {
         if !self.buffer.is_empty() {
@@ -159,14 +169,13 @@ impl SpillFile {
 
     /// Reads rows from `offset` up to what is written now.
     pub(crate) fn reader(&mut self, offset: u64) -> Result<SpillReader> {
+        self.reader_between(offset, self.len())
+    }
+
+    /// Reads rows from `offset` up to `end`.
+    pub(crate) fn reader_between(&mut self, offset: u64, end: u64) -> Result<SpillReader> {
         self.flush()?;
-        Ok(SpillReader {
-            file: self.file.clone(),
-            offset,
-            end: self.flushed,
-            buffer: Vec::new(),
-            position: 0,
-        })
+        Ok(SpillReader { file: self.file.clone(), offset, end, buffer: Vec::new(), position: 0 })
     }
 }
 
@@ -217,6 +226,20 @@ impl SpillReader {
             out.push(read_value(&mut rest)?);
         }
         self.position += 4 + length;
+        Ok(true)
+    }
+
+    /// Puts the next row, which is no more than bytes, into `out`; false at the end.
+    pub(crate) fn read_bytes(&mut self, out: &mut Vec<u8>) -> Result<bool> {
+        out.clear();
+        if !self.fill(4)? {
+            return Ok(false);
+        }
+        let length = self.peek_length();
+        self.fill(4 + length)?;
+        let begin = self.position + 4;
+        out.extend_from_slice(&self.buffer[begin..begin + length]);
+        self.position = begin + length;
         Ok(true)
     }
 

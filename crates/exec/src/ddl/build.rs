@@ -1,30 +1,26 @@
 //! Filling an index from the rows that its table has (nbtsort.c).
 //!
 //! ```text
-//!   rows ──▶ (key, has NULL, row id) ──▶ external sort ──▶ batches of entries ──▶ new tree
+//!   rows ──▶ entries ──▶ sorted as bytes (entries.rs) ──▶ batches ──▶ new tree
 //! ```
 //!
-//! Keys are sorted as bytes, which is their order in the tree, within
-//! maintenance_work_mem; what does not fit goes to temporary files. Nothing is
-//! written to the tree before all rows have been read.
+//! Nothing is written to the tree before all rows have been read.
 
 use super::DdlContext;
-use super::scan::scan_pages;
+use super::scan::scan_stored;
 use crate::access::{IndexAccess, TableAccess};
+use crate::entries::{EntrySorter, SortedEntries};
 use crate::env::FnContext;
-use crate::expr::{Compiler, Row};
+use crate::expr::Compiler;
 use crate::modify::shown_key;
 use crate::progress::{Phase, Progress, Utility};
-use crate::sorter::{SortColumn, Sorter};
 use std::sync::Arc;
 use steppe_catalog::{IndexInfo, Relation};
 use steppe_txn::{Database, IndexEntry, IndexInsert, IndexStore, RowId, TableStore};
-use steppe_types::{Datum, Error, Result, SqlState, oid};
+use steppe_types::{Error, Result, SqlState};
 
 /// Entries handed to the tree at once.
 const BATCH_ENTRIES: usize = 4096;
-/// Columns of a row of the sort: key, whether it has a NULL, row id.
-const SORTED_COLUMNS: usize = 3;
 
 /// Makes an index's file and fills it from the table's rows.
 pub(crate) fn build(
@@ -55,24 +51,23 @@ pub(super) fn build_for(
     let stmt = crate::statement::no_plan(catalog.epoch);
     let mut compiler = Compiler::new(&stmt, FnContext::pure(catalog));
     let access = IndexAccess::open(&database, &table, &Arc::new(index.clone()), &mut compiler)?;
-    let mut sorter = sorter(ctx);
+    let mut sorter = EntrySorter::new(ctx.maintenance_work_mem_bytes, ctx.temp.clone());
     let utility = Utility::BuildIndex { index: index.oid, command };
     let progress = ctx.services.begin_progress(Progress::new(utility, table.oid));
     progress.enter(Phase::ScanningTable);
     progress.pages.begin(super::analyze::pages_of_table(&database, &table)?);
-    let mut entries = 0;
-    scan_pages(ctx, &rows, &mut || progress.pages.advance(1), &mut |id, values| {
-        let mut key = Vec::new();
-        let Some(has_null) = access.key_of(values, &mut key)? else { return Ok(()) };
-        let entry = [Datum::Bytea(key.into()), Datum::Bool(has_null), Datum::Int8(id.0 as i64)];
+    let (mut entries, mut key) = (0, Vec::new());
+    scan_stored(ctx, &rows, &mut || progress.pages.advance(1), &mut |id, row| {
+        key.clear();
+        let Some(has_null) = access.key_of_row(&rows, row, &mut key)? else { return Ok(()) };
         entries += 1;
-        sorter.push(Row::of(&entry))
+        sorter.push(&IndexEntry { key: &key, has_null, row: id })
     })?;
     progress.enter(Phase::SortingTuples);
     progress.entries.begin(entries);
-    sorter.finish()?;
+    let sorted = sorter.finish()?;
     progress.enter(Phase::LoadingTuples);
-    insert_sorted(ctx, &rows, &access, &mut sorter, &progress)
+    insert_sorted(ctx, &rows, &access, sorted, &progress)
 }
 
 /// Whether the table never had a row, and the index has no expression that might be refused.
@@ -89,58 +84,30 @@ fn needs_no_entries(database: &Database, table: &Relation, index: &Relation) -> 
     }
 }
 
-/// Sorts entries by key, those of one key by row id.
-fn sorter(ctx: &DdlContext<'_>) -> Sorter {
-    let column = |index: usize, type_oid| SortColumn {
-        index,
-        type_oid,
-        descending: false,
-        nulls_first: false,
-    };
-    let keys = [column(0, oid::BYTEA), column(2, oid::INT8)];
-    let memory = ctx.maintenance_work_mem_bytes;
-    Sorter::new(Arc::new(keys), SORTED_COLUMNS, None, memory, ctx.temp.clone())
-}
-
 fn insert_sorted(
     ctx: &mut DdlContext<'_>,
     table: &TableAccess,
     index: &IndexAccess,
-    sorter: &mut Sorter,
+    sorted: SortedEntries,
     progress: &Progress,
 ) -> Result<()> {
-    let mut values: Vec<Datum> = Vec::with_capacity(BATCH_ENTRIES * SORTED_COLUMNS);
-    loop {
+    sorted.in_batches(BATCH_ENTRIES, &mut |entries| {
         ctx.services.check_interrupts()?;
-        values.clear();
-        while values.len() < BATCH_ENTRIES * SORTED_COLUMNS
-            && sorter.next(SORTED_COLUMNS, &mut values)?
-        {}
-        if values.is_empty() {
-            return Ok(());
-        }
-        let entries = values.chunks(SORTED_COLUMNS).map(entry).collect::<Result<Vec<_>>>()?;
-        let done = index.store.insert_batch(ctx.txn, &entries)?;
+        let done = index.store.insert_batch(ctx.txn, entries)?;
         match done.stopped {
-            IndexInsert::Done => progress.entries.advance(entries.len() as u64),
+            IndexInsert::Done => {
+                progress.entries.advance(entries.len() as u64);
+                Ok(())
+            }
             IndexInsert::Duplicate(_) => {
                 let row = entries[done.consumed].row;
-                return Err(not_unique(ctx, table, index, row)?);
+                Err(not_unique(ctx, table, index, row)?)
             }
             IndexInsert::MustWait(_) => {
-                return Err(Error::internal("a new index is in another transaction's hands"));
+                Err(Error::internal("a new index is in another transaction's hands"))
             }
         }
-    }
-}
-
-fn entry(row: &[Datum]) -> Result<IndexEntry<'_>> {
-    match row {
-        [Datum::Bytea(key), Datum::Bool(has_null), Datum::Int8(id)] => {
-            Ok(IndexEntry { key, has_null: *has_null, row: RowId(*id as u64) })
-        }
-        _ => Err(Error::internal("an index build sorted something else than entries")),
-    }
+    })
 }
 
 /// 23505 `could not create unique index`.

@@ -19,15 +19,20 @@ pub(crate) fn scan_rows(
     table: &TableAccess,
     f: &mut dyn FnMut(RowId, &[Datum]) -> Result<()>,
 ) -> Result<()> {
-    scan_pages(ctx, table, &mut || {}, f)
+    let mut values = Vec::new();
+    scan_stored(ctx, table, &mut || {}, &mut |id, row| {
+        values.clear();
+        table.decode_all(row, &mut values)?;
+        f(id, &values)
+    })
 }
 
-/// As [`scan_rows`], with `page` called after each page.
-pub(crate) fn scan_pages(
+/// As [`scan_rows`], with rows as they are stored, and `page` called after each page.
+pub(crate) fn scan_stored(
     ctx: &mut DdlContext<'_>,
     table: &TableAccess,
     page: &mut dyn FnMut(),
-    f: &mut dyn FnMut(RowId, &[Datum]) -> Result<()>,
+    f: &mut dyn FnMut(RowId, &[u8]) -> Result<()>,
 ) -> Result<()> {
     let Some(rows) = table.rows() else { return Ok(()) };
     if rows.tree()?.is_none() {
@@ -35,15 +40,10 @@ pub(crate) fn scan_pages(
     }
     ctx.txn.start_statement()?;
     let mut cursor = rows.scan_all(ctx.txn.view())?;
-    let mut values = Vec::new();
     let services = Arc::clone(&ctx.services);
     let mut scan = || loop {
         services.check_interrupts()?;
-        let more = cursor.next_batch(&mut |id, row| {
-            values.clear();
-            table.decode_all(row, &mut values)?;
-            f(id, &values)
-        })?;
+        let more = cursor.next_batch(f)?;
         page();
         if !more {
             return Ok(());
