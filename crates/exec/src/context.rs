@@ -13,7 +13,6 @@ use std::sync::Arc;
 use steppe_catalog::Catalog;
 use steppe_sql::expr::ExecParamId;
 use steppe_storage::Usage;
-use steppe_storage::usage::IoTimes;
 use steppe_txn::RowId;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
@@ -38,8 +37,6 @@ pub struct Instrument {
     pub spill_read_bytes: u64,
     /// Bytes they wrote to spill files.
     pub spill_written_bytes: u64,
-    /// What reading and writing took, with track_io_timing.
-    pub io_times: IoTimes,
     /// Descents of the index.
     pub searches: u64,
     /// Rows of the table that an index-only scan had to look at.
@@ -96,14 +93,12 @@ pub struct LeafRun {
 pub(crate) struct Resources {
     usage: Usage,
     spill: (u64, u64),
-    io_times: IoTimes,
 }
 
 impl Resources {
     /// Until now.
     pub(crate) fn now() -> Resources {
-        let (usage, spill) = (Usage::now(), crate::spill::transferred());
-        Resources { usage, spill, io_times: IoTimes::now() }
+        Resources { usage: Usage::now(), spill: crate::spill::transferred() }
     }
 }
 
@@ -112,7 +107,6 @@ impl Instrument {
     pub(crate) fn add_used_since(&mut self, before: Resources) {
         let now = Resources::now();
         self.usage += now.usage - before.usage;
-        self.io_times += now.io_times - before.io_times;
         self.spill_read_bytes += now.spill.0 - before.spill.0;
         self.spill_written_bytes += now.spill.1 - before.spill.1;
     }

@@ -151,3 +151,21 @@ fn it_can_be_turned_off_and_the_number_is_the_activitys() {
     let gone = raw.query("select * from pg_stat_statements");
     assert!(rows(&gone).is_empty());
 }
+
+#[test]
+fn times_of_io_are_shown_if_they_are_taken() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    raw.query("create extension pg_stat_statements");
+    raw.query("set work_mem = '64kB'");
+    let sort = "select g from generate_series(1, 60000) as g order by g desc offset 59999";
+    let shown = "select temp_blks_written > 0, temp_blk_write_time > 0, temp_blk_read_time > 0 \
+                 from pg_stat_statements where query like '%generate_series%offset%'";
+    for (timed, expected) in [("off", ["t", "f", "f"]), ("on", ["t", "t", "t"])] {
+        raw.query("select pg_stat_statements_reset()");
+        raw.query(&format!("set track_io_timing = {timed}"));
+        assert_eq!(rows(&raw.query(sort)), [[Some("1".to_owned())]]);
+        let expected = expected.map(|value| Some(value.to_owned()));
+        assert_eq!(rows(&raw.query(shown)), [expected], "{timed}");
+    }
+}

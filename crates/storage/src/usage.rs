@@ -437,6 +437,8 @@ pub struct Usage {
     pub log_records: u64,
     /// Their bytes.
     pub log_bytes: u64,
+    /// What I/O took.
+    pub times: IoTimes,
 }
 
 impl Usage {
@@ -451,6 +453,7 @@ impl Usage {
             written: value(&counters.written),
             log_records: value(&counters.log_records),
             log_bytes: value(&counters.log_bytes),
+            times: IoTimes::of(counters),
         }
     }
 }
@@ -466,6 +469,7 @@ impl Sub for Usage {
             written: self.written.wrapping_sub(before.written),
             log_records: self.log_records.wrapping_sub(before.log_records),
             log_bytes: self.log_bytes.wrapping_sub(before.log_bytes),
+            times: self.times - before.times,
         }
     }
 }
@@ -478,6 +482,7 @@ impl AddAssign for Usage {
         self.written += other.written;
         self.log_records += other.log_records;
         self.log_bytes += other.log_bytes;
+        self.times += other.times;
     }
 }
 
@@ -495,9 +500,7 @@ pub struct IoTimes {
 }
 
 impl IoTimes {
-    /// All that this thread has taken so far.
-    pub fn now() -> IoTimes {
-        let counters = current();
+    fn of(counters: &Counters) -> IoTimes {
         let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         IoTimes {
             read: value(&counters.read_time),

@@ -80,8 +80,6 @@ pub(super) struct Buffers {
     pub(super) shared: Usage,
     /// Blocks of spill files read and written.
     pub(super) temp: (u64, u64),
-    /// What that took, with track_io_timing.
-    pub(super) times: IoTimes,
 }
 
 impl Buffers {
@@ -117,7 +115,7 @@ impl Buffers {
                 shown.map(|(what, ns)| format!(" {what}={}", milliseconds(nanos(ns)))).collect();
             (!shown.is_empty()).then(|| format!("{name}{shown}"))
         };
-        let IoTimes { read, write, spill_read, spill_write } = self.times;
+        let IoTimes { read, write, spill_read, spill_write } = self.shared.times;
         let groups = [figures("shared", read, write), figures("temp", spill_read, spill_write)];
         let groups: Vec<String> = groups.into_iter().flatten().collect();
         (!groups.is_empty()).then(|| format!("I/O Timings: {}", groups.join(", ")))
@@ -130,12 +128,12 @@ impl Buffers {
         }
         let time = |ns| Value::Number(milliseconds(nanos(ns)));
         vec![
-            ("Shared I/O Read Time", time(self.times.read)),
-            ("Shared I/O Write Time", time(self.times.write)),
+            ("Shared I/O Read Time", time(self.shared.times.read)),
+            ("Shared I/O Write Time", time(self.shared.times.write)),
             ("Local I/O Read Time", time(0)),
             ("Local I/O Write Time", time(0)),
-            ("Temp I/O Read Time", time(self.times.spill_read)),
-            ("Temp I/O Write Time", time(self.times.spill_write)),
+            ("Temp I/O Read Time", time(self.shared.times.spill_read)),
+            ("Temp I/O Write Time", time(self.shared.times.spill_write)),
         ]
     }
 

@@ -23,7 +23,6 @@ use std::time::Duration;
 use steppe_catalog::Catalog;
 use steppe_sql::plan::PlannedStmt;
 use steppe_storage::Usage;
-use steppe_storage::usage::IoTimes;
 use steppe_types::Datum;
 
 /// How the plan is written.
@@ -98,7 +97,7 @@ pub struct Surroundings {
     /// VERBOSE with compute_query_id: what pg_stat_statements knows the statement by.
     pub query_id: Option<i64>,
     /// BUFFERS: what planning did.
-    pub planning: Option<(Usage, IoTimes)>,
+    pub planning: Option<Usage>,
     /// SUMMARY: how long planning took.
     pub planning_time: Option<Duration>,
     /// SERIALIZE
@@ -109,7 +108,7 @@ pub struct Surroundings {
 
 impl Surroundings {
     fn planning_buffers(&self) -> Option<document::Buffers> {
-        self.planning.map(|(shared, times)| document::Buffers { shared, temp: (0, 0), times })
+        self.planning.map(|shared| document::Buffers { shared, temp: (0, 0) })
     }
 }
 

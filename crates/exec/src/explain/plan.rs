@@ -204,7 +204,6 @@ impl<'a> Builder<'a> {
                     done.spill_read_bytes.div_ceil(BLOCK_BYTES),
                     done.spill_written_bytes.div_ceil(BLOCK_BYTES),
                 ),
-                times: done.io_times,
             });
             if let Some(line) = buffers.line() {
                 node.line(line);

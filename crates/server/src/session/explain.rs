@@ -14,7 +14,6 @@ use steppe_sql::parser::normalize::{Parameters, explained};
 use steppe_sql::plan::{Cost, Plan, PlanNode, PlannedStmt, ResultColumn};
 use steppe_sql::query::Command;
 use steppe_storage::Usage;
-use steppe_storage::usage::IoTimes;
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
@@ -70,13 +69,13 @@ impl Session {
         bound: &BoundParams,
     ) -> Result<CommandTag> {
         let options = options(&stmt.options, source)?;
-        let (used, times, begin) = (Usage::now(), IoTimes::now(), Instant::now());
+        let (used, begin) = (Usage::now(), Instant::now());
         let mut portal = self.explained(&stmt.query, source, &options, bound)?;
         let planning_time = begin.elapsed();
         let mut around = Surroundings {
             settings: options.settings.then(|| self.settings().explained()),
             query_id: self.explained_id(&portal, source, &options),
-            planning: options.plan.buffers.then(|| (Usage::now() - used, IoTimes::now() - times)),
+            planning: options.plan.buffers.then(|| Usage::now() - used),
             planning_time: options.summary.then_some(planning_time),
             ..Surroundings::default()
         };

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use steppe_storage::Usage;
+use steppe_storage::usage::IoTimes;
 
 use super::{Counts, Run, Statement, Statements, Temporary};
 
@@ -49,6 +50,7 @@ struct Slot {
     written: AtomicU64,
     log_records: AtomicU64,
     log_bytes: AtomicU64,
+    times: Times,
     temp_read: AtomicU64,
     temp_written: AtomicU64,
 }
@@ -68,6 +70,15 @@ fn set_float(cell: &AtomicU64, value: f64) {
     cell.store(value.to_bits(), Ordering::Relaxed);
 }
 
+/// What I/O took, in nanoseconds.
+#[derive(Default)]
+struct Times {
+    read: AtomicU64,
+    write: AtomicU64,
+    spill_read: AtomicU64,
+    spill_write: AtomicU64,
+}
+
 impl Slot {
     fn add(&self, run: &Run) {
         if run.goes_on {
@@ -76,13 +87,14 @@ impl Slot {
             self.add_call(run.milliseconds);
         }
         add(&self.rows, run.rows);
-        let Usage { hit, read, dirtied, written, log_records, log_bytes } = run.usage;
+        let Usage { hit, read, dirtied, written, log_records, log_bytes, times } = run.usage;
         add(&self.hit, hit);
         add(&self.read, read);
         add(&self.dirtied, dirtied);
         add(&self.written, written);
         add(&self.log_records, log_records);
         add(&self.log_bytes, log_bytes);
+        self.times.add(&times);
         add(&self.temp_read, run.temp.read);
         add(&self.temp_written, run.temp.written);
     }
@@ -127,6 +139,7 @@ impl Slot {
                 written: value(&self.written),
                 log_records: value(&self.log_records),
                 log_bytes: value(&self.log_bytes),
+                times: self.times.read(),
             },
             temp: Temporary { read: value(&self.temp_read), written: value(&self.temp_written) },
             score: 0.0,
@@ -163,7 +176,31 @@ impl Slot {
             &self.temp_read,
             &self.temp_written,
         ];
-        cells.into_iter().for_each(|cell| cell.store(0, Ordering::Relaxed));
+        let times = self.times.cells();
+        cells.into_iter().chain(times).for_each(|cell| cell.store(0, Ordering::Relaxed));
+    }
+}
+
+impl Times {
+    fn cells(&self) -> [&AtomicU64; 4] {
+        [&self.read, &self.write, &self.spill_read, &self.spill_write]
+    }
+
+    fn add(&self, times: &IoTimes) {
+        // Mostly none is timed.
+        if *times == IoTimes::default() {
+            return;
+        }
+        let IoTimes { read, write, spill_read, spill_write } = *times;
+        for (cell, amount) in self.cells().into_iter().zip([read, write, spill_read, spill_write]) {
+            add(cell, amount);
+        }
+    }
+
+    fn read(&self) -> IoTimes {
+        let [read, write, spill_read, spill_write] =
+            self.cells().map(|cell| cell.load(Ordering::Relaxed));
+        IoTimes { read, write, spill_read, spill_write }
     }
 }
 

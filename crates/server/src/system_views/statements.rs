@@ -85,8 +85,12 @@ fn row(shown: &Shown, with_text: bool) -> Datum {
     row.extend(none(4));
     let blocks = |bytes: u64| count(bytes.div_ceil(PAGE_SIZE as u64));
     row.extend([blocks(counts.temp.read), blocks(counts.temp.written)]);
-    // times of I/O
-    row.extend(no_time(6));
+    let times = counts.usage.times;
+    let took = |nanos: u64| Datum::Float8(nanos as f64 / 1e6);
+    row.extend([took(times.read), took(times.write)]);
+    // local blocks' times
+    row.extend(no_time(2));
+    row.extend([took(times.spill_read), took(times.spill_write)]);
     row.extend([
         count(counts.usage.log_records),
         Datum::Int8(0),
