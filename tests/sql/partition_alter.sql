@@ -75,3 +75,17 @@ alter table p drop constraint uq;
 select * from indexes;
 drop table p, x, y cascade;
 create unlogged table never (a int) partition by list (a);
+
+-- Indexes that lack parts: ATTACH makes a new one beside them; an index of a leaf takes no parts.
+create table lacking(a int, b int) partition by range (a);
+create index lacking_i on lacking(b);
+create table lacking1(a int, b int) partition by range (a);
+create table lacking11 partition of lacking1 for values from (0) to (5);
+create index lacking1_i on only lacking1(b);
+alter table lacking attach partition lacking1 for values from (0) to (10);
+select c.relname, i.indisvalid, inhparent::regclass from pg_index i join pg_class c on c.oid = i.indexrelid
+left join pg_inherits on inhrelid = c.oid where c.relname like 'lacking%' order by 1;
+create table lacking2(a int, b int);
+create index lacking2_i on lacking2(b);
+alter index lacking11_b_idx attach partition lacking2_i;
+drop table lacking, lacking2;

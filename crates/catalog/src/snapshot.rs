@@ -2,7 +2,7 @@
 
 use crate::extension::Extension;
 use crate::partition::{PartitionKey, PartitionOf};
-use crate::relation::Relation;
+use crate::relation::{RelKind, Relation};
 use crate::{BOOTSTRAP_SUPERUSER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC};
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
@@ -261,6 +261,17 @@ impl Catalog {
     /// The partitions of a table or index, or the tables that inherit from it, by OID.
     pub fn children(&self, parent: Oid) -> impl DoubleEndedIterator<Item = Oid> {
         self.children.range((parent, 0)..=(parent, Oid::MAX)).map(|(_, child)| *child)
+    }
+
+    /// pg_index.indisvalid: an index of a partitioned table is valid when each partition has its
+    /// part.
+    pub fn is_valid_index(&self, index: &Relation) -> bool {
+        let (RelKind::PartitionedIndex, Some(info)) = (index.kind, &index.index) else {
+            return true;
+        };
+        let parts = self.children(index.oid).filter_map(|part| self.relation(part));
+        let valid = parts.filter(|part| self.is_valid_index(part)).count();
+        valid == self.children(info.table).count()
     }
 
     /// The partitions of a table that DETACH PARTITION … CONCURRENTLY has marked. They are in no

@@ -3,7 +3,6 @@
 use super::classes::{PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE};
 use super::extensions::{PG_EXTENSION, members};
 use super::facts;
-use super::partitions;
 use super::rows::{RowsBuilder, array, optional, vector};
 use super::session::SystemContext;
 use crate::relation::{Constraint, ConstraintKind, IndexInfo, IndexKey, Relation};
@@ -18,7 +17,7 @@ pub(super) fn pg_index(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for index in context.catalog.relations() {
         let Some(info) = &index.index else { continue };
         let Some(table) = context.catalog.relation(info.table) else { continue };
-        let valid = partitions::is_valid_index(context.catalog, index);
+        let valid = context.catalog.is_valid_index(index);
         index_row(table, (index.oid, valid), info, out);
     }
 }

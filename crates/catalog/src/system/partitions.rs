@@ -5,8 +5,7 @@ use super::facts;
 use super::rows::{RowsBuilder, optional, vector};
 use super::session::SystemContext;
 use crate::partition::{PartitionColumn, PartitionKey};
-use crate::relation::{RelKind, Relation};
-use crate::snapshot::Catalog;
+use crate::relation::Relation;
 use std::borrow::Cow;
 use steppe_partition::PartitionStrategy;
 use steppe_types::io::IoContext;
@@ -113,12 +112,4 @@ pub fn key_name<'t>(table: &'t Relation, column: &'t PartitionColumn) -> Cow<'t,
 pub(super) fn bound_text(relation: &Relation) -> Option<String> {
     let bound = relation.partition_of.as_ref()?.bound.as_ref()?;
     bound.text(&IoContext::default()).ok()
-}
-
-/// pg_index.indisvalid: an index of a partitioned table is valid when each partition has its part.
-pub(super) fn is_valid_index(catalog: &Catalog, index: &Relation) -> bool {
-    let (RelKind::PartitionedIndex, Some(info)) = (index.kind, &index.index) else { return true };
-    let parts = catalog.children(index.oid).filter_map(|part| catalog.relation(part));
-    let valid = parts.filter(|part| is_valid_index(catalog, part)).count();
-    valid == catalog.children(info.table).count()
 }

@@ -236,6 +236,7 @@ pub(super) fn drop_dependents(ctx: &mut DdlContext<'_>, dependents: &[Object]) -
 pub(crate) fn drop_relation(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -> Result<()> {
     // It may have gone with another one already.
     let Some(relation) = ctx.catalog().relation(relation.oid).cloned() else { return Ok(()) };
+    ctx.services.check_interrupts()?;
     let children = partition::children(ctx, relation.oid)?;
     // What inherits from it goes by itself.
     for child in children.into_iter().filter(|child| child.partition_of.is_some()) {

@@ -121,15 +121,20 @@ pub fn is_ddl(statement: &Statement) -> bool {
 }
 
 /// Whether a statement does nothing that takes long but what it does in place: it makes an object
-/// that has no rows yet.
+/// that has no rows yet, or takes objects away, whose storage goes later, and asks for interrupts
+/// between many of them.
 pub fn is_brief(statement: &Statement) -> bool {
-    matches!(
-        statement,
+    use ast::ObjectKind::{Index, Sequence, Table, View};
+    match statement {
         Statement::CreateTable(_)
-            | Statement::CreateSequence(_)
-            | Statement::CreateView(_)
-            | Statement::CreateSchema(_)
-    )
+        | Statement::CreateSequence(_)
+        | Statement::CreateView(_)
+        | Statement::CreateSchema(_) => true,
+        Statement::Drop(drop) => {
+            !drop.concurrently && matches!(drop.kind, Index | Sequence | Table | View)
+        }
+        _ => false,
+    }
 }
 
 /// What a DDL statement is called in messages.

@@ -160,6 +160,9 @@ pub(in super::super) fn attach_index(
     parent: &Relation,
     name: &RangeVar,
 ) -> Result<()> {
+    if parent.kind == RelKind::Index {
+        return Err(wrong_kind(parent, "ATTACH PARTITION"));
+    }
     let own = ctx.open(name, RelationLockMode::AccessExclusive)?;
     let (Some(info), Some(parent_info)) = (&own.index, &parent.index) else {
         return Err(wrong_type(format!("\"{}\" is not an index", own.name)));
@@ -282,6 +285,7 @@ pub(super) fn find_counterpart(
     parent: &Relation,
     parent_index: &Relation,
     table: &Relation,
+    valid_only: bool,
 ) -> Result<Option<Arc<Relation>>> {
     let Some(parent_info) = &parent_index.index else { return Ok(None) };
     let wants_constraint = index::constraint_of(parent, parent_index.oid).is_some();
@@ -291,7 +295,8 @@ pub(super) fn find_counterpart(
             continue;
         };
         let serves = index::constraint_of(table, own.oid).is_some();
-        if info.primary == parent_info.primary
+        if (!valid_only || catalog.is_valid_index(own))
+            && info.primary == parent_info.primary
             && (serves || !wants_constraint)
             && is_counterpart(parent, parent_info, table, info)?
         {

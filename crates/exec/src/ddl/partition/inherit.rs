@@ -24,7 +24,8 @@ pub(in super::super) fn inherit_indexes(
         let (Some(index), Some(partition)) = found else {
             return Err(Error::internal("a partition or its parent's index has gone"));
         };
-        index_partition(ctx, parent, &index, &partition)?;
+        // An index that lacks parts of its own would make the parent's invalid, too.
+        index_partition(ctx, parent, &index, &partition, true)?;
     }
     Ok(())
 }
@@ -45,21 +46,24 @@ pub(in super::super) fn spread_index(
         let catalog = ctx.catalog();
         let child = catalog.relation(child.oid);
         let child = child.ok_or_else(|| Error::internal("a partition has gone"))?;
-        index_partition(ctx, table, index, child)?;
+        index_partition(ctx, table, index, child, false)?;
     }
     Ok(())
 }
 
-/// Gives a partition the counterpart of one of its parent's indexes.
+/// Gives a partition the counterpart of one of its parent's indexes: one of its own, perhaps only
+/// if that is valid, or a new one.
 fn index_partition(
     ctx: &mut DdlContext<'_>,
     parent: &Relation,
     parent_index: &Relation,
     partition: &Arc<Relation>,
+    valid_only: bool,
 ) -> Result<()> {
     let info = parent_index.index.as_ref();
     let info = info.ok_or_else(|| Error::internal("relation is not an index"))?;
-    if let Some(own) = find_counterpart(ctx, parent, parent_index, partition)? {
+    let own = find_counterpart(ctx, parent, parent_index, partition, valid_only)?;
+    if let Some(own) = own {
         take_over(ctx, parent_index, parent, &own, partition)?;
         return match own.kind {
             RelKind::PartitionedIndex => spread_index(ctx, partition, own.oid),
