@@ -55,7 +55,7 @@ pub(crate) async fn serve(server: Arc<Server>, mut stream: Stream, home: Home) -
     match open_session(&server, &stream, request) {
         Ok(session) => {
             let timing = session.io_timing();
-            Box::pin(timing.during(session.run(stream, input, home))).await
+            Box::pin(timing.during(Box::new(session).run(stream, input, home))).await
         }
         Err(error) => {
             refuse(&mut stream, error).await;

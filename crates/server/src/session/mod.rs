@@ -216,8 +216,10 @@ impl Session {
     }
 
     /// Serves the client until it goes, is sent away or is to be served by another worker.
+    ///
+    /// It is boxed, as what is passed on to a future takes room in each that it passes through.
     pub(crate) async fn run(
-        mut self,
+        mut self: Box<Session>,
         stream: Stream,
         input: BytesMut,
         home: Home,
@@ -230,7 +232,7 @@ impl Session {
     }
 
     async fn go_on(
-        mut self,
+        mut self: Box<Session>,
         stream: Stream,
         mut input: BytesMut,
         mut home: Home,
@@ -253,7 +255,7 @@ impl Session {
 
     /// What is left of the session, on another worker.
     fn continued(
-        self,
+        self: Box<Session>,
         socket: Accepted,
         input: BytesMut,
         home: Home,
@@ -270,7 +272,7 @@ impl Session {
         }))
     }
 
-    async fn finish(mut self, ended: Result<()>) {
+    async fn finish(mut self: Box<Session>, ended: Result<()>) {
         self.stop_timer();
         self.close_transaction();
         self.drop_temporary();
