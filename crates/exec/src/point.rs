@@ -8,7 +8,8 @@
 //! need more (another value there, one out of line, a NULL), nothing has
 //! been done and the general way is taken. A statement that meets a held row lock
 //! has done nothing either: it hands the wait to the session, which awaits it and
-//! runs the statement again over that row, whatever row may have the key by then.
+//! runs the statement again over that row, whatever row may have the key by then. A SELECT …
+//! FOR that cannot lock its row at once, in the version that it sees, takes the general way.
 //!
 //! What is compiled names no table but by its definition: the handles are a
 //! [`PointTable`] of their own, so that partitions defined alike share the rest.
@@ -19,7 +20,9 @@ use crate::context::ExecContext;
 use crate::env::RowSink;
 use crate::expr::{CExpr, Row};
 use crate::modify::{Inserter, ModifyPlan, OpenLeaves};
-use crate::node::{CNode, CPlan, IndexPlan, find_point, moved_concurrently, serialization};
+use crate::node::{
+    CNode, CPlan, IndexPlan, LockRowsPlan, find_point, moved_concurrently, serialization,
+};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,7 +30,10 @@ use steppe_catalog::Builtins;
 use steppe_sql::expr::Expr;
 use steppe_sql::plan::{ModifyTable, Plan, PlanNode};
 use steppe_sql::query::Command;
-use steppe_txn::{Action, Current, IsolationLevel, LockWait, ModifyOutcome, RowBuf, RowId};
+use steppe_txn::{
+    Action, Current, IsolationLevel, LockOutcome, LockWait, ModifyOutcome, RowBuf, RowId,
+    RowLockMode, WaitPolicy,
+};
 use steppe_types::row::{ColumnRef, RowLayout};
 use steppe_types::{Datum, Error, Result};
 
@@ -45,6 +51,12 @@ pub(crate) enum PointPlan {
     Select {
         /// Output columns by position in the table, if all are plain.
         columns: Option<Box<[usize]>>,
+    },
+    /// SELECT … FOR UPDATE and its kin.
+    Lock {
+        /// Output columns by position in the table.
+        columns: Box<[usize]>,
+        mode: RowLockMode,
     },
     /// UPDATE or DELETE.
     Change {
@@ -158,9 +170,20 @@ impl PointPlan {
             CNode::IndexScan(scan) if is_point(scan) => {
                 Some(PointPlan::Select { columns: plain_columns(compiled, scan) })
             }
+            CNode::LockRows(lock) => Self::of_lock(compiled, lock),
             CNode::Modify(modify) => Self::of_modify(plan, modify),
             _ => None,
         }
+    }
+
+    fn of_lock(root: &CPlan, lock: &LockRowsPlan) -> Option<PointPlan> {
+        let (CNode::IndexScan(scan), [one]) = (&lock.child.kind, &lock.locks[..]) else {
+            return None;
+        };
+        let is_bare = lock.child.filter.is_none() && lock.child.project.is_none();
+        let is_one_row = is_point(scan) && one.leaf.is_none() && lock.outer_joins.is_empty();
+        (is_bare && is_one_row).then_some(())?;
+        Some(PointPlan::Lock { columns: plain_columns(root, scan)?, mode: one.mode })
     }
 
     fn of_modify(plan: &Plan, modify: &ModifyPlan) -> Option<PointPlan> {
@@ -219,6 +242,7 @@ impl PointPlan {
     pub(crate) fn scan(root: &CPlan) -> Option<&IndexPlan> {
         match &root.kind {
             CNode::IndexScan(scan) => Some(scan),
+            CNode::LockRows(lock) => PointPlan::scan(&lock.child),
             CNode::Modify(modify) => PointPlan::scan(&modify.child),
             _ => None,
         }
@@ -238,6 +262,15 @@ impl PointPlan {
             (PointPlan::Select { columns }, CNode::IndexScan(scan)) => Scratch::with(|scratch| {
                 select(root, (scan, own(scan)), columns.as_deref(), scratch, cx, sink)
             }),
+            // A leaf is to be locked for it as the general way does.
+            (PointPlan::Lock { .. }, _) if over.is_some() => Ok(PointOutcome::General),
+            (PointPlan::Lock { columns, mode }, CNode::LockRows(rows)) => {
+                let CNode::IndexScan(scan) = &rows.child.kind else {
+                    return Err(Error::internal("point statement over another scan"));
+                };
+                let found = (&**scan, own(scan));
+                Scratch::with(|scratch| lock(found, (columns, *mode), scratch, cx, sink))
+            }
             (PointPlan::Change { needed, patched, hope, .. }, CNode::Modify(modify)) => {
                 let CNode::IndexScan(scan) = &modify.child.kind else {
                     return Err(Error::internal("point statement over another scan"));
@@ -263,7 +296,7 @@ impl PointPlan {
     fn own_table<'a>(&'a self, scan: &'a IndexPlan) -> PointTable<'a> {
         let others = match self {
             PointPlan::Change { others, .. } => &others[..],
-            PointPlan::Select { .. } | PointPlan::Insert => &[],
+            PointPlan::Select { .. } | PointPlan::Lock { .. } | PointPlan::Insert => &[],
         };
         PointTable { table: &scan.table, index: &scan.index, others }
     }
@@ -355,6 +388,27 @@ fn select(
             let row = project.iter().map(|e| e.eval(cx, Row::of(input)));
             sink.row(&row.collect::<Result<Vec<_>>>()?)?;
         }
+    }
+    Ok(PointOutcome::Done(1))
+}
+
+/// Locks the row, if that is done at once.
+fn lock(
+    (scan, of): (&IndexPlan, PointTable<'_>),
+    (columns, mode): (&[usize], RowLockMode),
+    scratch: &mut Scratch,
+    cx: &mut ExecContext,
+    sink: &mut dyn RowSink,
+) -> Result<PointOutcome> {
+    let Some(id) = scratch.find(scan, of, cx)? else { return Ok(PointOutcome::Done(0)) };
+    let rows = of.table.rows_for_write()?;
+    let outcome = rows.lock_row(&mut cx.txn()?.txn, id, mode, WaitPolicy::DontWait)?;
+    // Held by another one, changed or gone since: the general way knows what to do.
+    let LockOutcome::Locked = outcome else { return Ok(PointOutcome::General) };
+    let row = scratch.row.row();
+    if !sink.raw_row(row, &of.table.layout, columns)? {
+        let values = columns.iter().map(|column| of.table.decode_column(row, *column));
+        sink.row(&values.collect::<Result<Vec<_>>>()?)?;
     }
     Ok(PointOutcome::Done(1))
 }

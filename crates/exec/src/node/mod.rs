@@ -45,7 +45,7 @@ use steppe_types::{Datum, Result};
 
 pub(crate) use compile::{PlanCompiler, compile_plan};
 pub(crate) use index_scan::{IndexPlan, find_point};
-pub(crate) use lock_rows::{moved_concurrently, serialization};
+pub(crate) use lock_rows::{LockRowsPlan, moved_concurrently, serialization};
 
 /// A running plan node.
 pub(crate) trait Node: Send {
