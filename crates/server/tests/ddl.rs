@@ -128,7 +128,7 @@ fn builds_that_do_not_fit_in_memory_spill() {
         rows(
             &client,
             "CREATE TABLE big AS SELECT i AS a, 'text number ' || i AS b
-               FROM generate_series(1, 20000) AS i",
+               FROM generate_series(1, 60000) AS i",
         )
         .await;
         rows(&client, "SET maintenance_work_mem = '1MB'").await;
@@ -142,7 +142,7 @@ fn builds_that_do_not_fit_in_memory_spill() {
         rows(&client, "ALTER TABLE big ALTER a TYPE bigint").await;
         assert!(server.spill_files() > built, "the index is built again");
         let counted = rows(&client, "SELECT count(*) FROM big WHERE upper(b) > 'TEXT'").await;
-        assert_eq!(counted, ["20000"]);
+        assert_eq!(counted, ["60000"]);
         rows(&client, "SET maintenance_work_mem = '64MB'").await;
         let before = server.spill_files();
         rows(&client, "REINDEX INDEX big_b").await;
