@@ -341,10 +341,15 @@ mod tests {
                 key.extend_from_slice(&random.below(keys).to_be_bytes());
                 key
             };
-            let entry = |row| (key(row), row, random.chance(1, 3));
+            let entry = |n| {
+                let row = random.below(40);
+                (key(n), row, row.is_multiple_of(3))
+            };
             let mut entries: Vec<Owned> = (0..random.below(300)).map(entry).collect();
-            if round % 4 == 0 {
-                entries.sort();
+            match round % 4 {
+                0 => entries.sort(),
+                1 => entries.sort_by(|a, b| a.0.cmp(&b.0)),
+                _ => {}
             }
             let memory = [0, 500, 4000, usize::MAX][round % 3 + usize::from(round % 5 == 0)];
             let found = sorted(memory, &entries, 1 + random.below(40) as usize);
