@@ -242,7 +242,6 @@ impl PointPlan {
     pub(crate) fn scan(root: &CPlan) -> Option<&IndexPlan> {
         match &root.kind {
             CNode::IndexScan(scan) => Some(scan),
-            CNode::LockRows(lock) => PointPlan::scan(&lock.child),
             CNode::Modify(modify) => PointPlan::scan(&modify.child),
             _ => None,
         }
@@ -262,8 +261,6 @@ impl PointPlan {
             (PointPlan::Select { columns }, CNode::IndexScan(scan)) => Scratch::with(|scratch| {
                 select(root, (scan, own(scan)), columns.as_deref(), scratch, cx, sink)
             }),
-            // A leaf is to be locked for it as the general way does.
-            (PointPlan::Lock { .. }, _) if over.is_some() => Ok(PointOutcome::General),
             (PointPlan::Lock { columns, mode }, CNode::LockRows(rows)) => {
                 let CNode::IndexScan(scan) = &rows.child.kind else {
                     return Err(Error::internal("point statement over another scan"));

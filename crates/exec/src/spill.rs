@@ -214,44 +214,38 @@ impl SpillReader {
         Ok(true)
     }
 
-    /// Appends the next row's values to `out`; false at the end.
-    pub(crate) fn read(&mut self, out: &mut Vec<Datum>) -> Result<bool> {
+    /// The next row's bytes; `None` at the end.
+    fn next_row(&mut self) -> Result<Option<&[u8]>> {
         if !self.fill(4)? {
-            return Ok(false);
+            return Ok(None);
         }
         let length = self.peek_length();
         self.fill(4 + length)?;
-        let mut rest = &self.buffer[self.position + 4..self.position + 4 + length];
+        let begin = self.position + 4;
+        self.position = begin + length;
+        Ok(Some(&self.buffer[begin..self.position]))
+    }
+
+    /// Appends the next row's values to `out`; false at the end.
+    pub(crate) fn read(&mut self, out: &mut Vec<Datum>) -> Result<bool> {
+        let Some(mut rest) = self.next_row()? else { return Ok(false) };
         while !rest.is_empty() {
             out.push(read_value(&mut rest)?);
         }
-        self.position += 4 + length;
         Ok(true)
     }
 
     /// Puts the next row, which is no more than bytes, into `out`; false at the end.
     pub(crate) fn read_bytes(&mut self, out: &mut Vec<u8>) -> Result<bool> {
         out.clear();
-        if !self.fill(4)? {
-            return Ok(false);
-        }
-        let length = self.peek_length();
-        self.fill(4 + length)?;
-        let begin = self.position + 4;
-        out.extend_from_slice(&self.buffer[begin..begin + length]);
-        self.position = begin + length;
-        Ok(true)
+        let row = self.next_row()?;
+        row.inspect(|row| out.extend_from_slice(row));
+        Ok(row.is_some())
     }
 
     /// Passes over the next row; false at the end.
     pub(crate) fn skip(&mut self) -> Result<bool> {
-        if !self.fill(4)? {
-            return Ok(false);
-        }
-        let length = self.peek_length();
-        self.fill(4 + length)?;
-        self.position += 4 + length;
-        Ok(true)
+        Ok(self.next_row()?.is_some())
     }
 
     fn peek_length(&self) -> usize {

@@ -1,9 +1,9 @@
 //! The threads that run sessions.
 //!
 //! Each worker is a runtime of its own with one thread, to which sessions are dealt
-//! (and where they stay, but see [`crate::homes`]): a message is read, its statement run and its answer written
-//! without a wake-up between threads, which measures faster than one work-stealing
-//! runtime. A statement that may take long, or waits in place, hands its thread's
+//! (and where they mostly stay, see [`crate::homes`]): a message is read, its statement
+//! run and its answer written without a wake-up between threads, which measures faster
+//! than one work-stealing runtime. A statement that may take long, or waits in place, hands its thread's
 //! other sessions over first ([`tokio::task::block_in_place`]), and one that turns out
 //! to take long does so when it looks for interrupts ([`hand_over_if_long`]), so that it
 //! holds up nobody.

@@ -69,14 +69,7 @@ struct Deparser<'a> {
 impl Deparser<'_> {
     /// An expression whose own implicit cast, if it is one, is hidden.
     fn expr(&self, expr: &Expr, out: &mut String) {
-        match expr {
-            Expr::Func { args, syntax: CallSyntax::ImplicitCast, .. } if !args.is_empty() => {
-                self.expr(&args[0], out);
-            }
-            Expr::Relabel { arg, implicit: true, .. }
-            | Expr::CoerceViaIo { arg, implicit: true, .. } => self.expr(arg, out),
-            other => self.arg(other, out),
-        }
+        self.arg(expr.without_implicit_cast(), out);
     }
 
     /// An expression with implicit casts shown.

@@ -402,6 +402,19 @@ macro_rules! each_child {
 }
 
 impl Expr {
+    /// The expression without the casts around it that the binder put in
+    /// (nodeFuncs.c, strip_implicit_coercions).
+    pub(crate) fn without_implicit_cast(&self) -> &Expr {
+        match self {
+            Expr::Func { args, syntax: CallSyntax::ImplicitCast, .. } if !args.is_empty() => {
+                args[0].without_implicit_cast()
+            }
+            Expr::Relabel { arg, implicit: true, .. }
+            | Expr::CoerceViaIo { arg, implicit: true, .. } => arg.without_implicit_cast(),
+            other => other,
+        }
+    }
+
     /// The expression's type.
     pub fn ty(&self) -> TypeRef {
         use steppe_types::oid;

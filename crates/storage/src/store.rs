@@ -293,12 +293,11 @@ impl Store {
         }
         let (_, offset) = wal.segment_of(came_to);
         let end = came_to.0 - offset + wal.options().segment_size;
+        let most = FILLER_BYTES.min((wal.options().max_record_len() - HEADER_LEN) as u64);
         // Others append meanwhile: the last filler may run on into the next segment.
         let mut position = came_to;
         while position.0 < end {
-            let left = (end - position.0).saturating_sub(HEADER_LEN as u64);
-            let most = FILLER_BYTES.min((wal.options().max_record_len() - HEADER_LEN) as u64);
-            let body = left.min(most);
+            let body = (end - position.0).saturating_sub(HEADER_LEN as u64).min(most);
             let none = LogHeader::default();
             let appended = self.inner.append(kind::FILLER, none, &[&ZEROS[..body as usize]])?;
             position = appended.end;

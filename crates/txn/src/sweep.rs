@@ -216,18 +216,23 @@ impl Database {
             while let Some((key, value)) = cursor.next() {
                 match judge(key, value)? {
                     Fate::Live => swept.live += 1,
-                    Fate::Dead if first_dead.is_none() => first_dead = Some(key.to_vec()),
-                    Fate::Deleted | Fate::Dead => {}
+                    Fate::Deleted => {}
+                    Fate::Dead => {
+                        first_dead = Some(key.to_vec());
+                        break;
+                    }
                 }
             }
             let Some(first_dead) = first_dead else { continue };
             let _not_freed_meanwhile = self.tree_gate.read();
-            let pruned = tree.prune_leaf::<Gone>(
-                &first_dead,
-                LogHeader::default(),
-                |key, value| Ok(judge(key, value)? == Fate::Dead),
-                |_, _| {},
-            );
+            // It looks at the rest of the leaf.
+            let is_dead = |key: &[u8], value: &[u8]| {
+                let fate = judge(key, value)?;
+                swept.live += u64::from(fate == Fate::Live);
+                Ok(fate == Fate::Dead)
+            };
+            let log = LogHeader::default();
+            let pruned = tree.prune_leaf::<Gone>(&first_dead, log, is_dead, |_, _| {});
             match pruned {
                 Ok(pruned) => swept.removed += pruned.removed as u64,
                 Err(Gone::Tree) => return Ok(swept),

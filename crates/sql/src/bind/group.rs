@@ -198,7 +198,7 @@ impl Binder<'_> {
         let items = if call.within_group { &[][..] } else { &call.order_by };
         for item in items {
             let expr = self.expr(&item.expr, ExprPlace::OrderBy)?;
-            let same = |arg: &&Expr| **arg == expr || *without_implicit_cast(arg) == expr;
+            let same = |arg: &&Expr| **arg == expr || *arg.without_implicit_cast() == expr;
             let expr = match args.iter().find(same) {
                 Some(arg) => arg.clone(),
                 None if call.distinct => {
@@ -449,17 +449,4 @@ pub(super) fn own_column(expr: &Expr) -> Option<Place> {
         true
     });
     found
-}
-
-/// What an argument was before it was coerced to what the function takes
-/// (nodeFuncs.c, strip_implicit_coercions).
-fn without_implicit_cast(expr: &Expr) -> &Expr {
-    match expr {
-        Expr::Func { args, syntax: CallSyntax::ImplicitCast, .. } if !args.is_empty() => {
-            without_implicit_cast(&args[0])
-        }
-        Expr::Relabel { arg, implicit: true, .. }
-        | Expr::CoerceViaIo { arg, implicit: true, .. } => without_implicit_cast(arg),
-        other => other,
-    }
 }

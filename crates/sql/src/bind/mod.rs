@@ -133,17 +133,21 @@ pub fn bind_query(
     statement: &ast::Statement,
     params: Params,
 ) -> Result<Bound> {
-    let mut bound = bind_whole(ctx, statement, params)?;
-    crate::walk::for_each_expr(&mut bound.query, &mut drop_collation);
-    Ok(bound)
+    bind_whole(ctx, statement, params, drop_collation)
 }
 
 /// Binds the SELECT of a view, with its COLLATE clauses, to be printed.
 pub fn bind_view_query(ctx: &BindContext<'_>, select: &ast::Statement) -> Result<Query> {
-    Ok(bind_whole(ctx, select, Params::none())?.query)
+    Ok(bind_whole(ctx, select, Params::none(), |_| ())?.query)
 }
 
-fn bind_whole(ctx: &BindContext<'_>, statement: &ast::Statement, params: Params) -> Result<Bound> {
+/// Each bound expression goes through `finish`.
+fn bind_whole(
+    ctx: &BindContext<'_>,
+    statement: &ast::Statement,
+    params: Params,
+    finish: fn(&mut Expr),
+) -> Result<Bound> {
     let mut binder = Binder::new(ctx, params);
     let mut query = match statement {
         ast::Statement::Select(select) => binder.select(select)?,
@@ -155,7 +159,10 @@ fn bind_whole(ctx: &BindContext<'_>, statement: &ast::Statement, params: Params)
     };
     binder.settle_unknown_targets(&mut query)?;
     let param_types = binder.finish_params()?;
-    crate::walk::for_each_expr(&mut query, &mut |expr| settle(expr, &param_types));
+    crate::walk::for_each_expr(&mut query, &mut |expr| {
+        finish(expr);
+        settle(expr, &param_types);
+    });
     Ok(Bound { query, param_types })
 }
 

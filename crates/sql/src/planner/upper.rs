@@ -145,8 +145,7 @@ impl Planner<'_> {
             let rel = distinct(query, rel, &targets);
             return Ok(order(query, rel, &targets, sort_bound(query)));
         }
-        let to_slot = |t: &Target| to_slots(t.expr.clone(), &rel.layout);
-        let mut targets = query.targets.iter().map(to_slot).collect::<Result<Vec<_>>>()?;
+        let mut targets = targets_over(query, &rel.layout)?;
         // The row that is sorted: what late targets read, then what the others compute.
         let mut columns = row_and(&rel.plan, []);
         for (target, _) in targets.iter_mut().zip(&late).filter(|(_, late)| !**late) {
@@ -168,8 +167,7 @@ impl Planner<'_> {
 
     /// Computes all targets, hidden ones too; slots are then target positions.
     fn project_targets(&mut self, query: &Query, rel: Rel) -> Result<Rel> {
-        let to_slot = |t: &Target| to_slots(t.expr.clone(), &rel.layout);
-        let exprs = query.targets.iter().map(to_slot).collect::<Result<Vec<_>>>()?;
+        let exprs = targets_over(query, &rel.layout)?;
         self.project(exprs, rel)
     }
 
@@ -200,28 +198,11 @@ impl Planner<'_> {
         Ok(Rel { layout: Vec::new(), rtes: RteSet::default(), ..rel })
     }
 
-    /// Sorts the rows that the targets are computed from.
-    fn order_input(&mut self, query: &Query, rel: Rel) -> Result<Rel> {
-        let key = |o: &OrderBy| {
-            let expr = to_slots(query.targets[o.target].expr.clone(), &rel.layout)?;
-            Ok(SortKey { expr, descending: o.descending, nulls_first: o.nulls_first })
-        };
-        let keys = query.order_by.iter().map(key).collect::<Result<_>>()?;
-        Ok(sort_rel(rel, keys))
-    }
-
     fn limit(&mut self, query: &Query, plan: Plan) -> Result<Plan> {
         if query.limit.is_none() && query.offset.is_none() {
             return Ok(plan);
         }
-        let ties = query.with_ties.then(|| {
-            let key = |o: &OrderBy| SortKey {
-                expr: Expr::Slot { index: o.target, ty: plan.types[o.target] },
-                descending: o.descending,
-                nulls_first: o.nulls_first,
-            };
-            query.order_by.iter().map(key).collect()
-        });
+        let ties = query.with_ties.then(|| order_keys(query, &row_and(&plan, [])));
         let mut cost = plan.cost;
         if let Some(rows) = limit_rows(query) {
             let share = (rows / cost.rows.max(1.0)).min(1.0);
@@ -255,20 +236,16 @@ impl Planner<'_> {
             .map(|(on, rtes)| Ok((to_slots(on, &layout)?, padded(&rtes))))
             .collect::<Result<_>>()?;
         let names = output_names(&rel.plan);
+        let exprs = targets_over(query, &layout)?;
         let rel = match sorted || query.order_by.is_empty() {
             true => rel,
-            false => self.order_input(query, rel)?,
+            false => sort_rel(rel, order_keys(query, &exprs)),
         };
         let locks = self.row_locks(query, &layout)?;
         let cost = rel.plan.cost;
         let types = rel.plan.types.clone();
         let lock = PlanNode::LockRows { child: Box::new(rel.plan), locks, recheck, outer_joins };
         let mut plan = node(lock, types, names, cost);
-        let exprs = query
-            .targets
-            .iter()
-            .map(|t| to_slots(t.expr.clone(), &layout))
-            .collect::<Result<Vec<_>>>()?;
         plan.types = exprs.iter().map(Expr::ty).collect();
         plan.project = Some(exprs);
         let plan = self.limit(query, plan)?;
@@ -351,6 +328,11 @@ impl Planner<'_> {
             }
         }
     }
+}
+
+/// The select list over a plan's row.
+fn targets_over(query: &Query, layout: &[ColumnId]) -> Result<Vec<Expr>> {
+    query.targets.iter().map(|t| to_slots(t.expr.clone(), layout)).collect()
 }
 
 /// DISTINCT; `targets` are the select list over the row of `rel`.
