@@ -64,6 +64,8 @@ pub(crate) struct HeldLocks {
     pub(crate) stands_for: Option<(u32, u64)>,
     /// Weak relation locks on the fast path; see `lock::fastpath`.
     pub(crate) fast: crate::lock::FastLocks,
+    /// Rows that it shares without an entry in the table; see `lock::sharers`.
+    pub(crate) rows: crate::lock::SharedRows,
 }
 
 /// The part of a session that other threads see.

@@ -28,7 +28,7 @@ use crate::change::{
 use crate::cursor::RowCursor;
 use crate::database::Database;
 use crate::files::{NumberedFile, RelFileNumber};
-use crate::lock::{Acquire, LockTag, LockWait, RowLockMode, RowOwner};
+use crate::lock::{Acquire, LockTag, LockWait, RowLockMode, RowOwner, Sharing};
 use crate::new_rows::NewRows;
 use crate::status::TxnStatus;
 use crate::txn::{IsolationLevel, Txn};
@@ -579,6 +579,9 @@ impl TableStore {
     ) -> Result<LockOutcome> {
         txn.assign_xid();
         txn.reads(|all, member| all.read_row(member, self.file.number(), row.0));
+        if mode <= RowLockMode::Share && self.share_row(txn, row, mode)? {
+            return Ok(LockOutcome::Locked);
+        }
         loop {
             let blocked = match self.lock_once(txn, row, mode)? {
                 Step::Done(outcome) => return Ok(outcome),
@@ -590,6 +593,30 @@ impl TableStore {
                 Acquire::WouldBlock => return Ok(LockOutcome::WouldBlock),
             }
         }
+    }
+
+    /// Shares a row that has the version of the snapshot, if nobody stands in the way: no page is
+    /// latched for it. False: nothing has been done.
+    fn share_row(&self, txn: &mut Txn, row: RowId, mode: RowLockMode) -> Result<bool> {
+        let Some(tree) = self.file.tree()? else { return Ok(false) };
+        let (view, tag) = (txn.view(), row_tag(tree, row));
+        let sharing = txn.database().locks.share_row(txn.shared(), tag, mode);
+        if sharing == Sharing::InTable {
+            return Ok(false);
+        }
+        // From here on nobody writes it without having seen that it is shared.
+        let mut value = std::mem::take(&mut txn.row);
+        let found = tree.read(&row.0.to_be_bytes(), &mut value).map_err(Error::from);
+        let now = found.and_then(|found| match found {
+            true => standing(&view, RowHeader::split(&value)?.0),
+            false => Ok(Standing::Absent),
+        });
+        txn.row = value;
+        let is_as_seen = matches!(now, Ok(Standing::Free { visible: true, .. }));
+        if !is_as_seen && sharing == Sharing::Noted {
+            txn.database().locks.release_row(txn.shared(), tag, mode);
+        }
+        now.map(|_| is_as_seen)
     }
 
     fn lock_once(&self, txn: &Txn, row: RowId, mode: RowLockMode) -> Result<Step<LockOutcome>> {

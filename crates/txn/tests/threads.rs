@@ -248,3 +248,71 @@ fn put_or_take(
         }
     }
 }
+
+/// A row that is locked FOR SHARE keeps its value, whoever writes it as soon as it may; and
+/// whoever waits for it gets it.
+#[test]
+fn nobody_writes_a_row_that_is_shared() {
+    let database = open(true);
+    let (table, ids) = accounts(&database);
+    let hot = ids[0];
+    let stop = Arc::new(AtomicBool::new(false));
+    let locked = |txn: &mut Txn, mode: RowLockMode| loop {
+        match table.lock_row(txn, hot, mode, WaitPolicy::Block).expect("locks") {
+            LockOutcome::Locked => return true,
+            LockOutcome::MustWait(wait) => wait.wait_blocking().expect("is granted"),
+            LockOutcome::UpdatedConcurrently { .. } => return false,
+            other => panic!("unexpected outcome {other:?}"),
+        }
+    };
+    std::thread::scope(|scope| {
+        for reader in 0..3_u64 {
+            let (database, table, stop) = (&database, &table, &stop);
+            scope.spawn(move || {
+                let session = database.new_session();
+                let mut round = reader;
+                while !stop.load(Ordering::Relaxed) {
+                    round += 1;
+                    let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
+                    txn.start_statement().expect("starts");
+                    let mode = [RowLockMode::Share, RowLockMode::KeyShare][round as usize % 2];
+                    if locked(&mut txn, mode) && mode == RowLockMode::Share {
+                        let mut row = RowBuf::new();
+                        let mut read = |txn: &mut Txn| {
+                            txn.start_statement().expect("starts");
+                            let found = table.get(&txn.view(), hot, &mut row).expect("reads");
+                            found.map(|_| balance(row.row()))
+                        };
+                        let before = read(&mut txn);
+                        (0..round % 3).for_each(|_| std::thread::yield_now());
+                        assert_eq!(read(&mut txn), before, "somebody has written it");
+                    }
+                    let _ = txn.commit().expect("commits");
+                }
+            });
+        }
+        let writers: Vec<_> = (0..2)
+            .map(|writer| {
+                let (database, table) = (&database, &table);
+                scope.spawn(move || {
+                    let session = database.new_session();
+                    for n in 0..3000 {
+                        let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
+                        txn.start_statement().expect("starts");
+                        if (n + writer) % 4 == 0 {
+                            locked(&mut txn, RowLockMode::Update);
+                        }
+                        add(&mut txn, table, hot, 1).expect("writes");
+                        // Who takes the row for shared now is found out when this commits.
+                        (0..n % 3).for_each(|_| std::thread::yield_now());
+                        let _ = txn.commit().expect("commits");
+                    }
+                })
+            })
+            .collect();
+        writers.into_iter().for_each(|writer| writer.join().expect("writes"));
+        stop.store(true, Ordering::Relaxed);
+    });
+    let session = database.new_session();
+    assert_eq!(sum(&session, &table), ACCOUNTS as i64 * MONEY + 6000);
+}

@@ -16,7 +16,7 @@ impl LockManager {
     /// a lock for the session, too, which cannot be in two hands.
     pub(crate) fn locks_to_keep(&self, session: &SessionShared) -> Result<Vec<(LockTag, Mode)>> {
         let mut held = session.held_locks();
-        let HeldLocks { order, session: by_session, fast, .. } = &mut *held;
+        let HeldLocks { order, session: by_session, fast, rows, .. } = &mut *held;
         let mut seen = Keys::default();
         let mut kept = Vec::new();
         for &(tag, mode) in order.iter() {
@@ -31,8 +31,9 @@ impl LockManager {
                      on the same object",
                 ));
             }
-            let is_fast = matches!(tag, LockTag::Relation(oid) if fast.has(oid, mode));
-            if is_fast || self.holds(session.pid(), tag, mode) {
+            let is_own =
+                rows.has(tag, mode) || matches!(tag, LockTag::Relation(oid) if fast.has(oid, mode));
+            if is_own || self.holds(session.pid(), tag, mode) {
                 kept.push((tag, mode));
             }
         }
@@ -66,6 +67,8 @@ impl LockManager {
             }
             if held.fast.release(tag, mode) {
                 self.transfer(to.pid(), tag, mode);
+                taken.order.push((tag, mode));
+            } else if self.hand_over_shared(&mut held.rows, to.pid(), (tag, mode)) {
                 taken.order.push((tag, mode));
             } else if self.change_owner(from.pid(), to.pid(), tag, mode) {
                 taken.order.push((tag, mode));

@@ -10,15 +10,16 @@ use parking_lot::{Mutex, MutexGuard};
 use steppe_types::{Error, Result, SqlState};
 
 use super::monitor::{Monitor, Watch};
+use super::sharers::Sharers;
 use super::table::Shard;
 use super::wait::{LockWait, WaitState, Waiter};
 use super::{LeavesLockMode, LockTag, Mode, RelationLockMode, RowLockMode, SharedMode};
-use crate::session::{SessionRegistry, SessionShared};
+use crate::session::{HeldLocks, SessionRegistry, SessionShared};
 
 const SHARDS: usize = 64;
 /// Entries of a session's list of locks whose memory is worth keeping when it is empty.
 const ORDER_KEPT: usize = 1024;
-const ROW_BUCKETS: usize = 4096;
+pub(super) const ROW_BUCKETS: usize = 4096;
 /// Buckets of PostgreSQL's FastPathStrongRelationLocks.
 const STRONG_BUCKETS: usize = 1024;
 
@@ -79,6 +80,8 @@ pub struct LockManager {
     /// Row entries by hash of the tag: zero means that no lock needs to be
     /// looked up, which is what nearly every row write finds.
     row_buckets: Box<[AtomicU32]>,
+    /// Row locks that are not in the table.
+    sharers: Sharers,
     /// Strong relation locks held or wanted, by hash of the oid.
     strong: Box<[AtomicU32]>,
     waiting: Mutex<HashMap<u32, Arc<Waiter>, foldhash::fast::RandomState>>,
@@ -96,7 +99,7 @@ pub(super) fn shard_of(tag: &LockTag) -> usize {
     (hash_of(tag) >> 48) as usize % SHARDS
 }
 
-fn row_bucket(tag: &LockTag) -> usize {
+pub(super) fn row_bucket(tag: &LockTag) -> usize {
     (hash_of(tag) >> 20) as usize % ROW_BUCKETS
 }
 
@@ -118,6 +121,7 @@ impl LockManager {
             sessions,
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             row_buckets: (0..ROW_BUCKETS).map(|_| AtomicU32::new(0)).collect(),
+            sharers: Sharers::new(),
             strong: (0..STRONG_BUCKETS).map(|_| AtomicU32::new(0)).collect(),
             waiting: Mutex::default(),
             monitor: Monitor::default(),
@@ -291,6 +295,7 @@ impl LockManager {
         }
         self.holds_or_has_room(session.pid(), tag, mode as u8)?;
         self.note(session, tag, mode as u8)?;
+        let _claim = (mode > RowLockMode::Share).then(|| self.claim_row(&tag));
         Ok(self.acquire(session, tag, mode as u8, true, block))
     }
 
@@ -306,6 +311,7 @@ impl LockManager {
             return Ok(true);
         }
         self.note(session, tag, mode as u8)?;
+        let _claim = (mode > RowLockMode::Share).then(|| self.claim_row(&tag));
         Ok(self.with_entry(tag, |entry| {
             let held = entry.held_by(pid) & (1 << mode as u8) != 0;
             let free = held || entry.queue_position(tag, pid, mode as u8).is_none();
@@ -317,9 +323,11 @@ impl LockManager {
     }
 
     /// Under the leaf's latch: whether the session may write the row in `mode`
-    /// as far as explicit locks and queues go. One load if there are none.
+    /// as far as explicit locks and queues go. A few loads if there are none.
     pub(crate) fn row_is_free(&self, pid: u32, tag: LockTag, mode: RowLockMode) -> bool {
-        if self.row_buckets[row_bucket(&tag)].load(Ordering::Acquire) == 0 {
+        let bucket = row_bucket(&tag);
+        self.settle_sharers(bucket);
+        if self.row_buckets[bucket].load(Ordering::Acquire) == 0 {
             return true;
         }
         let shard = self.shard(&tag);
@@ -475,7 +483,8 @@ impl LockManager {
                 |key: &(LockTag, Mode)| held.session.contains_key(key) || earlier.contains(key);
             released.retain(|key| !keep(key));
         }
-        released.retain(|&(tag, mode)| !held.fast.release(tag, mode));
+        let HeldLocks { fast, rows, .. } = &mut *held;
+        released.retain(|&(tag, mode)| !fast.release(tag, mode) && !self.unshare(rows, tag, mode));
         if released.is_empty() && held.order.is_empty() && released.capacity() <= ORDER_KEPT {
             // The session's next transaction finds the list's memory again.
             held.order = released;
@@ -518,7 +527,8 @@ impl LockManager {
         let mut held = session.held_locks();
         if let Some(at) = held.order.iter().rposition(|key| *key == (tag, mode as u8)) {
             held.order.remove(at);
-            if held.order.contains(&(tag, mode as u8)) {
+            let is_wanted = held.order.contains(&(tag, mode as u8));
+            if is_wanted || self.unshare(&mut held.rows, tag, mode as u8) {
                 return;
             }
             drop(held);
@@ -557,6 +567,18 @@ impl LockManager {
 
     pub(super) fn strong_bucket(&self, oid: u32) -> &AtomicU32 {
         self.strong_count(oid)
+    }
+
+    pub(super) fn row_buckets(&self) -> &[AtomicU32] {
+        &self.row_buckets
+    }
+
+    pub(super) fn sharers(&self) -> &Sharers {
+        &self.sharers
+    }
+
+    pub(super) fn locks_max(&self) -> usize {
+        self.options.max_locks
     }
 
     pub(super) fn sessions(&self) -> &SessionRegistry {

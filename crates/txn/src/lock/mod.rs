@@ -31,10 +31,13 @@ mod hand_over;
 mod manager;
 mod monitor;
 mod report;
+mod sharers;
 mod table;
 mod users;
 mod wait;
 
+#[cfg(test)]
+mod sharers_model;
 #[cfg(test)]
 mod tests;
 
@@ -42,6 +45,7 @@ pub(crate) use fastpath::FastLocks;
 pub(crate) use manager::{Acquire, LockPosition, RowOwner};
 pub use manager::{AdvisoryScope, LockManager, LockOptions};
 pub use report::LockReport;
+pub(crate) use sharers::{SharedRows, Sharing};
 pub use users::RelationUsers;
 pub use wait::LockWait;
 pub(crate) use wait::Waiter;

@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 
 use super::manager::LockManager;
-use super::{LockTag, SharedMode};
+use super::{LockTag, Mode, SharedMode};
 use crate::session::is_stand_in;
 
 /// A lock that a session holds or waits for.
@@ -39,7 +39,10 @@ impl LockManager {
             let pid = session.pid();
             let stands_for = session.is_stand_in().then(|| session.xid());
             prepared.extend(stands_for.map(|xid| (pid, xid)));
-            let fast: Vec<_> = session.held_locks().fast.all().collect();
+            let held = session.held_locks();
+            let (fast, shared): (Vec<_>, Vec<_>) =
+                (held.fast.all().collect(), held.rows.all().collect());
+            drop(held);
             let lock = |tag, mode, fast_path| LockReport {
                 pid,
                 prepared: stands_for,
@@ -52,6 +55,9 @@ impl LockManager {
                 let tag = LockTag::Relation(oid);
                 found.extend(modes(tag, mask).map(|mode| lock(tag, mode, true)));
             }
+            // PostgreSQL has no fast path for them.
+            let row = |(tag, mode): (LockTag, Mode)| lock(tag, tag.mode_name(mode), false);
+            found.extend(shared.into_iter().map(row));
             let xid = session.xid();
             if xid != 0 {
                 // Every transaction has a lock on its own end.

@@ -53,6 +53,21 @@ impl Bench {
         }
     }
 
+    /// As a row is locked or written when nobody may wait.
+    fn try_row(&self, who: usize, row: u64, mode: RowLockMode) -> bool {
+        let tag = LockTag::Row(9, row);
+        match self.manager.share_row(&self.sessions[who], tag, mode) {
+            Sharing::Noted | Sharing::Had => true,
+            Sharing::InTable => {
+                self.manager.try_lock_row(&self.sessions[who], tag, mode).expect("no bound")
+            }
+        }
+    }
+
+    fn may_write(&self, who: usize, row: u64, mode: RowLockMode) -> bool {
+        self.manager.row_is_free(self.sessions[who].pid(), LockTag::Row(9, row), mode)
+    }
+
     fn end(&self, who: usize) {
         self.manager.release_to(&self.sessions[who], LockPosition(0));
     }
@@ -99,6 +114,75 @@ fn row_modes_conflict_as_documented() {
             assert_eq!(bench.manager.entry_count(), 0);
         }
     }
+}
+
+#[test]
+fn row_modes_conflict_as_documented_on_lists_and_in_the_table() {
+    use RowLockMode::*;
+    let modes = [KeyShare, Share, NoKeyUpdate, Update];
+    for (held, row) in modes.into_iter().zip(ROW_TABLE) {
+        for (wanted, cell) in modes.into_iter().zip(row.chars()) {
+            let bench = bench(2);
+            assert!(bench.try_row(0, 5, held) && bench.try_row(0, 5, held));
+            assert_eq!(bench.manager.entry_count(), usize::from(held > Share));
+            if wanted > Share {
+                assert_eq!(bench.may_write(1, 5, wanted), cell == '.', "{held:?} {wanted:?}");
+            }
+            assert_eq!(bench.try_row(1, 5, wanted), cell == '.', "{held:?} {wanted:?}");
+            assert!(bench.may_write(1, 6, Update) && bench.try_row(1, 6, Update), "another row");
+            bench.end(0);
+            assert!(bench.try_row(1, 5, wanted), "after release");
+            bench.end(1);
+            assert_eq!(bench.manager.entry_count(), 0);
+            assert!(bench.may_write(0, 5, Update), "nothing is counted any more");
+        }
+    }
+}
+
+#[test]
+fn a_shared_row_is_in_the_table_from_the_first_writer_on() {
+    use RowLockMode::{Share, Update};
+    let bench = bench(3);
+    assert!(bench.try_row(0, 5, Share) && bench.try_row(1, 5, Share));
+    assert_eq!(bench.manager.report().len(), 2, "they are told of");
+    assert_eq!(bench.manager.entry_count(), 0);
+    let wait = bench.row(2, 5, Update).expect("waits for both");
+    assert_eq!((bench.manager.entry_count(), bench.manager.report().len()), (1, 3));
+    assert_eq!(bench.manager.blocking(bench.sessions[2].pid()).len(), 2);
+    bench.end(0);
+    assert!(!wait.is_finished());
+    bench.end(1);
+    assert!(wait.is_finished());
+    assert!(!bench.try_row(0, 5, Share), "the table knows of an owner");
+    bench.end(2);
+    assert!(bench.try_row(0, 5, Share));
+    assert_eq!(bench.manager.entry_count(), 0, "and then it is nobody's");
+}
+
+#[test]
+fn a_shared_row_is_upgraded_kept_and_given_back() {
+    use RowLockMode::{KeyShare, Share, Update};
+    let bench = bench(2);
+    assert!(bench.try_row(0, 5, KeyShare));
+    let savepoint = bench.manager.position(&bench.sessions[0]);
+    assert!(bench.try_row(0, 5, KeyShare) && bench.try_row(0, 5, Share));
+    assert!(bench.try_row(0, 6, Share));
+    bench.manager.release_to(&bench.sessions[0], savepoint);
+    assert!(bench.may_write(1, 6, Update), "released with the savepoint");
+    assert!(bench.may_write(1, 5, RowLockMode::NoKeyUpdate), "SHARE is released");
+    assert!(!bench.may_write(1, 5, Update), "KEY SHARE is not");
+    assert!(bench.try_row(0, 5, Update), "its only holder may have more");
+    bench.end(0);
+    assert!(bench.try_row(0, 7, Share));
+    bench.manager.release_row(&bench.sessions[0], LockTag::Row(9, 7), Share);
+    assert!(bench.may_write(1, 7, Update));
+    // More rows than a list has room for.
+    for row in 0..100 {
+        assert!(bench.try_row(0, row, Share));
+    }
+    assert!((0..100).all(|row| !bench.may_write(1, row, Update)));
+    bench.end(0);
+    assert!((0..100).all(|row| bench.may_write(1, row, Update)));
 }
 
 #[test]
