@@ -40,6 +40,7 @@ const BITMAP_RUNS: u8 = 9;
 const BITMAP_INIT: u8 = 10;
 const EMPTY_NODE: u8 = 11;
 const REMOVE_MANY: u8 = 12;
+const SPLICE_BEHIND: u8 = 13;
 
 /// Bytes of the length word before the operations.
 pub(crate) const PREFIX_LEN: usize = 4;
@@ -93,19 +94,22 @@ impl OpsBuffer {
         self.bytes(value);
     }
 
-    /// New bytes inside the value of slot `index`.
+    /// New bytes inside the value of slot `index`, behind a new beginning of it if `head` is not
+    /// empty.
     pub(crate) fn splice(
         &mut self,
         page: PageId,
         index: usize,
-        offset: usize,
-        old_len: usize,
-        new: &[u8],
+        (offset, old_len): (usize, usize),
+        (head, new): (&[u8], &[u8]),
     ) {
-        self.begin(SPLICE, page);
+        self.begin(if head.is_empty() { SPLICE } else { SPLICE_BEHIND }, page);
         self.u16(index);
         self.u16(offset);
         self.u16(old_len);
+        if !head.is_empty() {
+            self.bytes(head);
+        }
         self.bytes(new);
     }
 
@@ -280,6 +284,11 @@ fn next_op<'a>(reader: &mut Reader<'a>) -> Option<Op<'a>> {
             reader.take(6)?;
             reader.bytes()?;
         }
+        SPLICE_BEHIND => {
+            reader.take(6)?;
+            reader.bytes()?;
+            reader.bytes()?;
+        }
         REMOVE => drop(reader.u16()?),
         REMOVE_MANY => {
             let runs = reader.u16()?;
@@ -340,7 +349,7 @@ fn apply_checked(page: &mut PageMut<'_>, op: &Op<'_>) -> Option<()> {
             let fits = fits && has_value_len(**page, value.len());
             fits.then(|| edit::replace(page, index, value))
         }
-        SPLICE => apply_splice(page, &mut reader),
+        SPLICE | SPLICE_BEHIND => apply_splice(page, op.opcode == SPLICE_BEHIND, &mut reader),
         REMOVE => {
             let index = reader.u16()?;
             (index < count).then(|| edit::remove(page, index))
@@ -396,19 +405,20 @@ fn truncate_fits(page: PageRef<'_>, at: usize, upper: &[u8]) -> bool {
     size <= edit::CAPACITY
 }
 
-fn apply_splice(page: &mut PageMut<'_>, reader: &mut Reader<'_>) -> Option<()> {
+fn apply_splice(page: &mut PageMut<'_>, has_head: bool, reader: &mut Reader<'_>) -> Option<()> {
     let (index, offset, old_len) = (reader.u16()?, reader.u16()?, reader.u16()?);
+    let head = if has_head { reader.bytes()? } else { &[] };
     let new = reader.bytes()?;
     if index >= node::slot_count(**page) {
         return None;
     }
     let value_len = node::entry(**page, index)?.value_len;
-    if offset + old_len > value_len {
+    if offset + old_len > value_len || head.len() > offset {
         return None;
     }
     let new_len = value_len - old_len + new.len();
     let fits = has_value_len(**page, new_len) && edit::fits_value(**page, index, new_len);
-    fits.then(|| edit::splice(page, index, offset, old_len, new))
+    fits.then(|| edit::splice(page, index, (offset, old_len), (head, new)))
 }
 
 /// What all of them begin with.

@@ -68,7 +68,9 @@ fn apply(tree: &Tree, model: &mut Model, seed: usize, op: Op) {
         }
         Op::Splice(index, offset, old_len, new_len) => {
             let Some(key) = nth_key(model, index) else { return };
-            splice(tree, model, &key, offset, old_len, &value(seed, new_len));
+            // Every other one with a head, some of them too long.
+            let head = value(seed + 1, if seed % 2 == 0 { 0 } else { seed % 40 });
+            splice(tree, model, &key, (offset, old_len), (&head, &value(seed, new_len)));
         }
         Op::Remove(index) => {
             let Some(key) = nth_key(model, index) else { return };
@@ -92,16 +94,25 @@ fn nth_key(model: &Model, index: prop::sample::Index) -> Option<Vec<u8>> {
     (!model.is_empty()).then(|| model.keys().nth(index.index(model.len())).unwrap().clone())
 }
 
-fn splice(tree: &Tree, model: &mut Model, key: &[u8], offset: usize, old_len: usize, new: &[u8]) {
+fn splice(
+    tree: &Tree,
+    model: &mut Model,
+    key: &[u8],
+    (offset, old_len): (usize, usize),
+    (head, new): (&[u8], &[u8]),
+) {
     let result = tree.write(key, LogHeader::default(), |_, op| {
         op.splice(offset, old_len, new);
+        op.with_head(head);
         Ok::<(), StorageError>(())
     });
     let value = model.get_mut(key).unwrap();
-    let fits =
-        offset + old_len <= value.len() && key.len() + value.len() - old_len + new.len() <= 2700;
+    let fits = offset + old_len <= value.len()
+        && key.len() + value.len() - old_len + new.len() <= 2700
+        && head.len() <= offset;
     assert_eq!(result.is_ok(), fits);
     if fits {
+        value[..head.len()].copy_from_slice(head);
         value.splice(offset..offset + old_len, new.iter().copied());
     }
 }

@@ -195,13 +195,16 @@ impl Run {
         let (header, number) = self.log();
         let value = vec![number as u8; self.rng.below(900) as usize];
         let spliced = self.rng.one_in(3);
+        let head = vec![!number as u8; self.rng.below(2) as usize];
         let mut new = value.clone();
         let appended = store.tree(id).write(&key, header, |old, op| {
             op.payload().extend_from_slice(&number.to_le_bytes());
             match old {
                 Some(old) if spliced && old.len() >= 4 => {
                     op.splice(1, 2, &value[..value.len().min(5)]);
-                    new = [&old[..1], &value[..value.len().min(5)], &old[3..]].concat();
+                    op.with_head(&head);
+                    let rest = &old[head.len()..1];
+                    new = [&head, rest, &value[..value.len().min(5)], &old[3..]].concat();
                 }
                 _ => {
                     op.put(&value);

@@ -21,7 +21,7 @@ use crate::lock::LockTag;
 use crate::overflow::chunk_key;
 use crate::recovery::RECORD_NOTE;
 use crate::session::SessionShared;
-use crate::table::row_id_of;
+use crate::table::{row_id_of, splice_row};
 use crate::undo::UndoPtr;
 
 /// Takes back the changes of one transaction.
@@ -253,11 +253,8 @@ impl<'a> Undoer<'a> {
             if header.word.xid() == self.xid {
                 let mut old = bytes.to_vec();
                 apply_delta(&mut old, prefix, suffix, middle)?;
-                let changed = value.len() - suffix as usize;
-                let kept = old.len() - suffix as usize;
-                let mut new = before.to_bytes().to_vec();
-                new.extend_from_slice(&old[..kept]);
-                op.splice(0, changed, &new);
+                let (now_end, kept) = (bytes.len() - suffix as usize, old.len() - suffix as usize);
+                splice_row(op, &before, &old[..kept], prefix as usize, now_end);
             }
             Ok(())
         })?;

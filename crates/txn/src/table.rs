@@ -760,10 +760,31 @@ fn change_row(
     let key_flag = if mode == RowLockMode::Update { KEY_CHANGED } else { 0 };
     let word = Word::new(xid, key_flag | own_flags & KEY_CHANGED);
     let header = RowHeader { word, origin: Origin::Changed(undo) };
-    let bytes = op.splice_with(0, ROW_HEADER_LEN + old.len() - suffix);
-    bytes.extend_from_slice(&header.to_bytes());
-    bytes.extend_from_slice(&new[..new.len() - suffix]);
+    splice_row(op, &header, &new[..new.len() - suffix], prefix, old.len() - suffix);
     Ok(undo)
+}
+
+/// From so many bytes between a row's header and what changes on, the two are spliced apart: about
+/// what the second splice takes in the log.
+const APART_FROM: usize = 24;
+
+/// Puts a row's header and its bytes `prefix..` in place of what stands there up to `old_end`.
+/// `new` is the new row up to where the rows are alike again.
+pub(crate) fn splice_row(
+    op: &mut WriteOp,
+    header: &RowHeader,
+    new: &[u8],
+    prefix: usize,
+    old_end: usize,
+) {
+    if prefix < APART_FROM {
+        let bytes = op.splice_with(0, ROW_HEADER_LEN + old_end);
+        bytes.extend_from_slice(&header.to_bytes());
+        bytes.extend_from_slice(new);
+        return;
+    }
+    op.splice(ROW_HEADER_LEN + prefix, old_end - prefix, &new[prefix..]);
+    op.with_head(&header.to_bytes());
 }
 
 fn refuse(standing: Standing) -> Step<ModifyOutcome> {

@@ -197,16 +197,19 @@ pub(crate) fn replace(page: &mut PageMut<'_>, index: usize, value: &[u8]) {
     page.put_u16(LAST_INSERT, last_insert);
 }
 
-/// Replaces `old_len` bytes at `offset` of the value of slot `index`.
+/// Puts `head` over the beginning of the value of slot `index`, and `new` in place of `old_len`
+/// bytes at `offset`.
 pub(crate) fn splice(
     page: &mut PageMut<'_>,
     index: usize,
-    offset: usize,
-    old_len: usize,
-    new: &[u8],
+    (offset, old_len): (usize, usize),
+    (head, new): (&[u8], &[u8]),
 ) {
     let entry = checked_entry(**page, index);
-    assert!(offset + old_len <= entry.value_len);
+    assert!(head.len() <= offset && offset + old_len <= entry.value_len);
+    if !head.is_empty() {
+        page.write(entry.value_offset, head);
+    }
     if old_len == new.len() {
         page.write(entry.value_offset + offset, new);
         return;

@@ -71,6 +71,8 @@ pub enum Direction {
 pub struct WriteOp {
     change: Change,
     value: Vec<u8>,
+    /// With a splice: what is put over the value's beginning, before the spliced range.
+    head: Vec<u8>,
     payload: Vec<u8>,
 }
 
@@ -122,7 +124,14 @@ impl WriteOp {
     pub fn splice_with(&mut self, offset: usize, old_len: usize) -> &mut Vec<u8> {
         self.change = Change::Splice { offset, old_len };
         self.value.clear();
+        self.head.clear();
         &mut self.value
+    }
+
+    /// Besides the splice, which must lie behind it: puts `head` over as many bytes at the value's
+    /// beginning. What is between the two is neither written nor logged.
+    pub fn with_head(&mut self, head: &[u8]) {
+        self.head.extend_from_slice(head);
     }
 
     /// Removes the entry (no change if it does not exist).
@@ -427,7 +436,7 @@ impl Tree {
             f(current, &mut scratch.op)?;
         }
         let value_len = entry.map(|e| e.value_len);
-        let WriteOp { change, value, payload } = &scratch.op;
+        let WriteOp { change, value, head, payload } = &scratch.op;
         let suffix = node::suffix_of(page, key);
         scratch.ops.clear();
         match (*change, value_len) {
@@ -449,10 +458,13 @@ impl Tree {
             (Change::Splice { offset, old_len }, current) => {
                 let new_len = spliced_len(current, offset, old_len, value.len())?;
                 check_len(key.len(), new_len)?;
+                if head.len() > offset {
+                    return Err(StorageError::Invalid("splice within the new head".into()).into());
+                }
                 if !edit::fits_value(page, slot, new_len) {
                     return Ok(Outcome::NoRoom { inserting: false });
                 }
-                scratch.ops.splice(id, slot, offset, old_len, value);
+                scratch.ops.splice(id, slot, (offset, old_len), (head, value));
             }
             (Change::Remove, Some(_)) => scratch.ops.remove(id, slot),
         }
@@ -465,7 +477,7 @@ impl Tree {
             (Change::Put, None) => edit::insert(&mut page, slot, suffix, value),
             (Change::Put, Some(_)) => edit::replace(&mut page, slot, value),
             (Change::Splice { offset, old_len }, _) => {
-                edit::splice(&mut page, slot, offset, old_len, value);
+                edit::splice(&mut page, slot, (offset, old_len), (head, value));
             }
             (Change::Remove, _) => edit::remove(&mut page, slot),
             (Change::Keep, _) => {}
