@@ -95,6 +95,10 @@ impl FastLocks {
         self.modes_of(oid).is_some_and(|modes| *modes & (1 << mode) != 0)
     }
 
+    pub(super) fn holds(&mut self, tag: LockTag, mode: Mode) -> bool {
+        matches!(tag, LockTag::Relation(oid) if self.has(oid, mode))
+    }
+
     /// Drops a mode; false if it is not here.
     pub(super) fn release(&mut self, tag: LockTag, mode: Mode) -> bool {
         let LockTag::Relation(oid) = tag else { return false };

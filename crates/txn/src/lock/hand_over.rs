@@ -31,8 +31,7 @@ impl LockManager {
                      on the same object",
                 ));
             }
-            let is_own =
-                rows.has(tag, mode) || matches!(tag, LockTag::Relation(oid) if fast.has(oid, mode));
+            let is_own = rows.has(tag, mode) || fast.holds(tag, mode);
             if is_own || self.holds(session.pid(), tag, mode) {
                 kept.push((tag, mode));
             }

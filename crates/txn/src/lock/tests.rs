@@ -441,6 +441,30 @@ fn an_awaited_wait_times_out_too() {
     panic!("the wait never ended");
 }
 
+/// Taken on the fast path, moved into the table by a request that comes to nothing, and taken on the
+/// fast path again after a savepoint.
+#[test]
+fn a_lock_in_two_places_is_left_in_neither() {
+    for again_before in [false, true] {
+        let bench = bench(2);
+        let mode = RelationLockMode::RowExclusive;
+        assert!(bench.relation(0, 7, mode).is_none());
+        drop(bench.relation(1, 7, RelationLockMode::AccessExclusive).expect("waits"));
+        assert_eq!(bench.manager.entry_count(), 1, "moved");
+        if again_before {
+            assert!(bench.relation(0, 7, mode).is_none());
+        }
+        let position = bench.manager.position(&bench.sessions[0]);
+        assert!(bench.relation(0, 7, mode).is_none());
+        bench.manager.release_to(&bench.sessions[0], position);
+        assert!(!bench.manager.report().is_empty(), "still held");
+        bench.end(0);
+        assert_eq!(bench.manager.entry_count(), 0, "left behind");
+        assert!(bench.try_relation(1, 7, RelationLockMode::AccessExclusive));
+        bench.end(1);
+    }
+}
+
 #[test]
 fn savepoints_release_what_came_after_them() {
     let bench = bench(2);
