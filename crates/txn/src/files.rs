@@ -27,10 +27,11 @@ use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
-use steppe_storage::{Direction, LogHeader, Priority, Store, Tree, TreeId};
+use steppe_storage::{Direction, LogHeader, Priority, StorageError, Store, Tree, TreeId};
 use steppe_types::{Error, Result};
 
 use crate::change::{Change, Reader, corrupt};
+use crate::rollback::Gone;
 use crate::table::TableShared;
 
 /// The number of a file. Those below [`RelFileNumber::FIRST_FREE`] belong to the layer
@@ -209,8 +210,9 @@ impl Files {
         Ok(())
     }
 
-    /// What the sessions share about the rows in a tree.
-    fn table_shared(&self, tree: &Tree) -> Result<Arc<TableShared>> {
+    /// What the sessions share about the rows in a tree. From the first call on, no number in it
+    /// comes again before the next start.
+    pub(crate) fn table_shared(&self, tree: &Tree) -> Result<Arc<TableShared>, Gone> {
         let mut tables = self.tables.lock();
         if let Some(shared) = tables.get(&tree.id()) {
             return Ok(Arc::clone(shared));
@@ -313,7 +315,10 @@ impl NumberedFile {
         if let Some(shared) = self.shared.get() {
             return Ok(shared);
         }
-        let shared = self.file.files.table_shared(tree)?;
+        let shared = self.file.files.table_shared(tree).map_err(|gone| match gone {
+            Gone::Tree => StorageError::NoSuchTree(tree.id()).into(),
+            Gone::Other(error) => error,
+        })?;
         Ok(self.shared.get_or_init(|| shared))
     }
 }

@@ -68,6 +68,7 @@ impl Database {
             }),
             Change::OverflowFree { tree, id, chunks } => {
                 let (first, last) = (chunk_key(id, 0), chunk_key(id, chunks.saturating_sub(1)));
+                self.keep_number_used(tree)?;
                 self.remove_range(tree, &first, &last)
             }
             _ => Ok(()),
@@ -86,6 +87,17 @@ impl Database {
             }
             Ok(())
         })
+    }
+
+    /// A value that goes has had its number until the next start: a recovery from this log removes
+    /// again what is under that number. Numbers begin above the greatest that is there when the
+    /// first is asked for, so that it is found before it goes.
+    fn keep_number_used(&self, tree: TreeId) -> Result<()> {
+        let _not_freed_meanwhile = self.tree_gate.read();
+        match self.files.table_shared(&self.store.tree(tree)) {
+            Ok(_) | Err(Gone::Tree) => Ok(()),
+            Err(Gone::Other(error)) => Err(error),
+        }
     }
 
     /// Removes the entries between two keys, both included.

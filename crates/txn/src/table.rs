@@ -30,6 +30,7 @@ use crate::database::Database;
 use crate::files::{NumberedFile, RelFileNumber};
 use crate::lock::{Acquire, LockTag, LockWait, RowLockMode, RowOwner, Sharing};
 use crate::new_rows::NewRows;
+use crate::rollback::Gone;
 use crate::status::TxnStatus;
 use crate::txn::{IsolationLevel, Txn};
 use crate::view::{RowBuf, RowMeta, View};
@@ -133,7 +134,7 @@ pub(crate) struct TableShared {
 
 impl TableShared {
     /// The next id is above the first eight bytes of the greatest key.
-    pub(crate) fn open(tree: &Tree) -> Result<TableShared> {
+    pub(crate) fn open(tree: &Tree) -> Result<TableShared, Gone> {
         let last = tree.last_key()?;
         let last = last.map(|key| row_id_of(key.get(..8).unwrap_or(&key))).transpose()?;
         Ok(TableShared { next_row: AtomicU64::new(last.map_or(1, |row| row.0 + 1)) })

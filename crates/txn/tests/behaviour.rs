@@ -401,3 +401,38 @@ fn a_table_that_is_rolled_back_takes_its_pages_along() {
     assert_ne!(other, file);
     let _ = txn.commit().expect("commits");
 }
+
+/// The log says that the first value goes until a checkpoint comes: what has its number by then
+/// would go with it.
+#[test]
+fn recovery_leaves_values_alone_that_came_after_one_was_removed() {
+    let durable = |txn: Txn| {
+        let database = Arc::clone(txn.database());
+        let wait = txn.commit().expect("commits");
+        database.wait_durable(wait.lsn).expect("flushes");
+    };
+    let vfs = CrashVfs::new(1);
+    let session = open(&vfs).new_session();
+    let mut txn = begin(&session);
+    let file = OverflowStore::create(&mut txn).expect("creates").file();
+    let values = OverflowStore::open(session.database(), file);
+    let first = values.put(&mut txn, b"first").expect("puts");
+    durable(txn);
+    // After the next start nothing has been asked for a number when the value goes.
+    let vfs = vfs.crash();
+    let database = open(&vfs);
+    let session = database.new_session();
+    let values = OverflowStore::open(&database, file);
+    let mut txn = begin(&session);
+    values.free(&mut txn, first).expect("frees");
+    durable(txn);
+    database.purge_all().expect("purges");
+    let mut found = Vec::new();
+    assert!(values.get(first, &mut found).is_err(), "it has gone");
+    let mut txn = begin(&session);
+    let second = values.put(&mut txn, b"second").expect("puts");
+    durable(txn);
+    let database = open(&vfs.crash());
+    OverflowStore::open(&database, file).get(second, &mut found).expect("is there");
+    assert_eq!(found, b"second");
+}
