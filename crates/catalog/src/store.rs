@@ -15,8 +15,8 @@
 //! ```
 //!
 //! Two transactions that change the same object exclude each other by the
-//! relation's lock (or the name's, [`CatalogStore::lock_name`]); changes to
-//! different objects merge. A private version is rebased on the newest
+//! relation's lock (or the name's, [`CatalogStore::lock_name`], or the object's,
+//! [`CatalogStore::lock_object`]); changes to different objects merge. A private version is rebased on the newest
 //! published one when a DDL statement starts.
 //!
 //! A statement may change an object many times (a new table, then with its
@@ -48,7 +48,7 @@ const OVERFLOW: RelFileNumber = RelFileNumber(2);
 const OID_CELL: u64 = 1;
 /// OIDs reserved at once: a crash skips at most so many.
 const OIDS_RESERVED_AT_ONCE: u32 = 1024;
-/// Relation locks with this bit stand for names, not for relations.
+/// Relation locks with this bit stand for names and stored objects, not for relations.
 const NAME_LOCK_BIT: u32 = 0x8000_0000;
 /// Longer objects go out of line.
 const INLINE_BYTES_MAX: usize = 2000;
@@ -231,6 +231,13 @@ impl CatalogStore {
     pub fn lock_name(&self, txn: &Txn, schema: Oid, name: &str) -> Result<Option<LockWait>> {
         let hash = name_hash(schema, name) as u32;
         txn.lock_relation(hash | NAME_LOCK_BIT, RelationLockMode::AccessExclusive)
+    }
+
+    /// Excludes other transactions from changing a relation's object until this one ends: for those
+    /// that hold the relation in SHARE, as CREATE INDEX does, which keeps nobody else from doing so.
+    /// `None`: granted. (A name's lock may be the same one by chance: then one more waits.)
+    pub fn lock_object(&self, txn: &Txn, relation: Oid) -> Result<Option<LockWait>> {
+        txn.lock_relation(relation | NAME_LOCK_BIT, RelationLockMode::AccessExclusive)
     }
 
     /// Adds or replaces a relation.

@@ -1,5 +1,6 @@
 //! Indexes of every kind against the table itself under random changes, builds that do not fit in
-//! memory, and temporary objects of several sessions.
+//! memory, those that several sessions make of one table, and temporary objects of several
+//! sessions.
 
 mod support;
 
@@ -147,6 +148,36 @@ fn builds_that_do_not_fit_in_memory_spill() {
         let before = server.spill_files();
         rows(&client, "REINDEX INDEX big_b").await;
         assert_eq!(server.spill_files(), before, "now they fit");
+    });
+}
+
+/// A table's object has the list of its indexes, which neither session's may be missing from.
+#[test]
+fn indexes_that_are_made_at_the_same_time_are_all_kept() {
+    run(async {
+        let server = TestServer::start();
+        let (one, two) = (server.client().await, server.client().await);
+        rows(
+            &one,
+            "CREATE TABLE p (a int, b int) PARTITION BY RANGE (a);
+             CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10)",
+        )
+        .await;
+        // Of the parent and of the leaf: both are of the leaf.
+        for (n, tables) in [["p", "p"], ["p", "p1"], ["p1", "p1"]].into_iter().enumerate() {
+            rows(&one, &format!("BEGIN; CREATE INDEX one_{n} ON {} (b)", tables[0])).await;
+            let second = format!("CREATE INDEX two_{n} ON {} (b)", tables[1]);
+            tokio::join!(rows(&two, &second), async {
+                let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+                while rows(&one, waits).await != ["1"] {}
+                rows(&one, "COMMIT").await
+            });
+        }
+        let count = "SELECT count(*) FROM pg_index WHERE indrelid = 'p1'::regclass";
+        assert_eq!(rows(&one, count).await, ["6"]);
+        rows(&one, "DROP TABLE p").await;
+        let left = "SELECT relname FROM pg_class WHERE relname ~ '^(one|two|p|p1)_'";
+        assert_eq!(rows(&one, left).await, Vec::<String>::new(), "left behind");
     });
 }
 

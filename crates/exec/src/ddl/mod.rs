@@ -214,6 +214,16 @@ impl DdlContext<'_> {
         found.ok_or_else(|| Error::internal("a relation has gone"))
     }
 
+    /// A table that gets an index, locked, as it is by now. SHARE lets others make indexes of it at
+    /// the same time; the table's object has the list of them, which one changes after the other.
+    pub(crate) fn lock_to_index(&mut self, oid: Oid) -> Result<Arc<Relation>> {
+        self.lock(oid, RelationLockMode::Share)?;
+        if let Some(wait) = self.store.lock_object(self.txn, oid)? {
+            self.services.block_on(wait)?;
+        }
+        self.lock_current(oid, RelationLockMode::Share)
+    }
+
     /// Adds or replaces a relation.
     pub(crate) fn put(&mut self, relation: impl Into<Arc<Relation>>) -> Result<()> {
         self.store.put_relation(self.store.changes(self.pending), relation);

@@ -6,7 +6,7 @@ use super::attach::{find_counterpart, take_over};
 use super::key::check_unique_covers_key;
 use super::{attnum_in, children};
 use std::sync::Arc;
-use steppe_catalog::{Constraint, ConstraintKind, IndexKey, RelKind, Relation};
+use steppe_catalog::{Catalog, Constraint, ConstraintKind, IndexKey, RelKind, Relation};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result};
 
@@ -42,13 +42,17 @@ pub(in super::super) fn spread_index(
     let catalog = ctx.catalog();
     let index = catalog.relation(index).ok_or_else(|| Error::internal("index has gone"))?;
     for child in children(ctx, table.oid)? {
-        ctx.lock(child.oid, RelationLockMode::Share)?;
-        let catalog = ctx.catalog();
-        let child = catalog.relation(child.oid);
-        let child = child.ok_or_else(|| Error::internal("a partition has gone"))?;
-        index_partition(ctx, table, index, child, false)?;
+        let child = ctx.lock_to_index(child.oid)?;
+        index_partition(ctx, table, index, &child, false)?;
     }
     Ok(())
+}
+
+/// Whether a partition has its part of an index already: the index is one that was taken over with
+/// what it has below it.
+fn has_part(catalog: &Catalog, parent_index: &Relation, partition: &Relation) -> bool {
+    let mut of = catalog.indexes_of(partition).filter_map(|own| own.partition_of.as_ref());
+    of.any(|of| of.parent == parent_index.oid)
 }
 
 /// Gives a partition the counterpart of one of its parent's indexes: one of its own, perhaps only
@@ -62,8 +66,13 @@ fn index_partition(
 ) -> Result<()> {
     let info = parent_index.index.as_ref();
     let info = info.ok_or_else(|| Error::internal("relation is not an index"))?;
+    if has_part(&ctx.catalog(), parent_index, partition) {
+        return Ok(());
+    }
     let own = find_counterpart(ctx, parent, parent_index, partition, valid_only)?;
     if let Some(own) = own {
+        // REINDEX may be giving it another file.
+        let own = ctx.lock_current(own.oid, RelationLockMode::Share)?;
         take_over(ctx, parent_index, parent, &own, partition)?;
         return match own.kind {
             RelKind::PartitionedIndex => spread_index(ctx, partition, own.oid),
