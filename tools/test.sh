@@ -2,7 +2,7 @@
 # Every test, step by step, with a summary at the end: what `make test` runs.
 #
 # All steps are run even if one fails; the exit status says whether all passed.
-# CRASH_SEEDS, CYCLES: how many seeds of the crash simulation, how many kill -9.
+# CRASH_SEEDS, CYCLES: how many seeds of the crash simulation (of SQL's a quarter), how many kill -9.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 crash_seeds=${CRASH_SEEDS:-2000}
@@ -25,21 +25,32 @@ step() {
     summary+=("$(printf '%-6s %5ds  %-28s %s' "$outcome" $((SECONDS - started)) "$name" "$words")")
 }
 
-# Seeds beyond those that the unit tests run, divided among the cores.
-crash_simulation() {
-    local shards seeds first=1001 pids=() pid bad=0
+# sharded SEEDS TEST…: a crash simulation over so many seeds from $first on, divided among the cores.
+sharded() {
+    local shards seeds=$1 pids=() pid bad=0
+    shift
     shards=$(nproc)
-    seeds=$(((crash_seeds + shards - 1) / shards))
-    cargo test -p steppe-txn --test crash --no-run || return 1
+    seeds=$(((seeds + shards - 1) / shards))
+    cargo test "$@" --no-run || return 1
     for ((shard = 0; shard < shards; shard++)); do
         STEPPE_FIRST_SEED=$((first + shard * seeds)) STEPPE_SEEDS=$seeds \
-            cargo test -q -p steppe-txn --test crash every_recovery &
+            cargo test -q "$@" every_recovery &
         pids+=($!)
     done
     for pid in "${pids[@]}"; do wait "$pid" || bad=1; done
+    return "$bad"
+}
+
+# Seeds beyond those that the unit tests run.
+crash_simulation() {
+    local first=1001 bad=0
+    sharded "$crash_seeds" -p steppe-txn --test crash || bad=1
+    # These are longer: whole schemas.
+    sharded $((crash_seeds / 4)) -p steppe-exec --test ddl_crash || bad=1
     STEPPE_CRASH_SEEDS="$first..$((first + crash_seeds))" \
         cargo test -q -p steppe-storage --test crash || bad=1
-    echo "crash simulation: seeds $first to $((first + crash_seeds - 1)), of trees and of transactions"
+    echo "crash simulation: seeds $first to $((first + crash_seeds - 1)), of trees and of transactions," \
+        "and to $((first + crash_seeds / 4 - 1)), of SQL"
     return "$bad"
 }
 

@@ -1,0 +1,155 @@
+//! Power cuts at random operations, in the middle of SQL that changes schemas: tables are made,
+//! partitioned, attached, detached, altered, truncated and dropped, while rows go to their leaves
+//! and from one leaf to another, with savepoints, rollbacks and several sessions.
+//!
+//! ```text
+//!   a life:  open ─ statements, commits ─ power cut ─ recovery (cut, too) ─ checks ─┐
+//!             ▲                                                                     │
+//!             └─────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! After each power cut:
+//!
+//! - rows and catalog are those after some number of commits, in their order, and no fewer than
+//!   were acknowledged; the catalog is so in every detail, down to files and statistics;
+//! - each leaf's rows are within its bounds, and are found in that leaf over all leaves, over those
+//!   that pruning leaves over, and by primary key;
+//! - each index has the entries of its table's rows and no other, and each index of a partitioned
+//!   table one part in every partition;
+//! - no file has pages that no relation owns, no two relations share one, every tree is sound,
+//!   every page accounted for;
+//! - and the next life goes on from there.
+//!
+//! All is one thread's, in an order that the seed decides (`session` says what becomes of waits).
+//! Reading order: `model`, `statement`, `ddl` and `dml`, `world`, `check`; `session` stands for
+//! the server.
+
+#![allow(missing_docs)]
+
+mod check;
+mod ddl;
+mod dml;
+mod model;
+mod session;
+#[path = "../../../txn/tests/support/simulation.rs"]
+#[allow(unreachable_pub)] // it is shared
+mod simulation;
+mod statement;
+mod world;
+
+use std::sync::Arc;
+
+use steppe_txn::DatabaseOptions;
+use steppe_vfs::{CrashVfs, SeededRandom};
+
+use check::{first_difference, same_catalog};
+use session::Engine;
+use world::{Config, Version, World, differences};
+
+/// What the database may be after recovery.
+struct Expected {
+    /// The version of which everything was acknowledged, then those that may be lost, but only
+    /// from the end.
+    versions: Vec<Version>,
+}
+
+impl Expected {
+    fn of(before: Version, world: &mut World<'_>) -> Expected {
+        let mut versions = vec![before];
+        versions.extend(world.commits.drain(..).map(|(_, version)| version));
+        versions.drain(..world.acknowledged);
+        versions.extend(world.in_doubt.take());
+        Expected { versions }
+    }
+
+    fn check(&self, recovered: &Version) {
+        let mut of_state = self.versions.iter().filter(|known| known.state == recovered.state);
+        if of_state.clone().any(|known| same_catalog(&known.catalog, &recovered.catalog)) {
+            return;
+        }
+        if let Some(known) = of_state.next_back() {
+            let difference = first_difference(&recovered.catalog, &known.catalog);
+            panic!("the rows are right; found and expected in the catalog: {difference:#?}");
+        }
+        let last = self.versions.last().expect("at least the one before");
+        let nearest = self.versions.iter().min_by_key(|known| {
+            recovered.state.lines().symmetric_difference(&known.state.lines()).count()
+        });
+        panic!(
+            "the recovered state is none of the {} possible ones; the nearest differs in\n{}",
+            self.versions.len(),
+            differences(&recovered.state, &nearest.unwrap_or(last).state)
+        );
+    }
+}
+
+/// Opens the database, cutting the power during recovery a few times.
+fn recover(
+    mut vfs: CrashVfs,
+    random: &SeededRandom,
+    options: &DatabaseOptions,
+) -> (CrashVfs, Arc<Engine>) {
+    for _ in 0..random.below(4) {
+        vfs.cut_power_at(1 + random.below(60));
+        let opened = Engine::open(&vfs, options);
+        if let Err(error) = &opened {
+            assert!(!vfs.is_powered(), "recovery failed by itself: {error}");
+        }
+        drop(opened);
+        vfs = vfs.crash();
+    }
+    let engine = Engine::open(&vfs, options).expect("recovers");
+    (vfs, engine)
+}
+
+/// Runs one life of the database, up to a power cut.
+fn live(world: &mut World<'_>, vfs: &CrashVfs, random: &SeededRandom) -> Expected {
+    let before = world.committed.clone();
+    vfs.cut_power_at(1 + random.below(if random.chance(1, 2) { 80 } else { 600 }));
+    for _ in 0..250 {
+        if let Err(error) = world.step() {
+            assert!(!vfs.is_powered(), "a step failed by itself: {error}");
+            break;
+        }
+    }
+    Expected::of(before, world)
+}
+
+fn run(seed: u64) {
+    let random = SeededRandom::new(seed);
+    let options = simulation::options(&random);
+    let config = Config {
+        sessions: 1 + random.below(3) as usize,
+        ddl: 10 + random.below(50),
+        memory_bytes: 1 << (10 + random.below(8)),
+    };
+    let mut vfs = CrashVfs::new(seed);
+    let mut engine = Engine::open(&vfs, &options).expect("opens");
+    for _ in 0..2 + random.below(3) {
+        let mut world = World::open(&vfs, &engine, &random, config).expect("opens");
+        let expected = live(&mut world, &vfs, &random);
+        vfs.cut_power();
+        drop(world);
+        (vfs, engine) = recover(vfs.crash(), &random, &options);
+        let mut world = World::open(&vfs, &engine, &random, config).expect("is readable");
+        expected.check(&world.committed);
+        world.check().expect("is sound");
+    }
+    go_on_quietly(&vfs, &engine, &random, config);
+}
+
+/// What was recovered last is worked with once more, ended in order, and sound then.
+fn go_on_quietly(vfs: &CrashVfs, engine: &Arc<Engine>, random: &SeededRandom, config: Config) {
+    let mut world = World::open(vfs, engine, random, config).expect("opens");
+    for _ in 0..60 {
+        world.step().expect("nothing fails");
+    }
+    world.finish().expect("ends");
+    world.acknowledge().expect("is durable");
+    world.check().expect("is sound");
+}
+
+#[test]
+fn every_recovery_gives_a_prefix_of_the_commits() {
+    simulation::for_each_seed(120, run);
+}

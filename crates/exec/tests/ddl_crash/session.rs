@@ -1,0 +1,331 @@
+//! SQL in this thread, as a server's session runs it but for the wire: parser, binder, planner,
+//! executor; DDL with the transaction's catalog changes; savepoints; the new catalog version
+//! published by the commit. What the server awaits is an error here ([`WOULD_WAIT`]): there is no
+//! other thread that could end the wait.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use steppe_catalog::{Catalog, CatalogChanges, CatalogStore, PG_CATALOG, PUBLIC, Relation};
+use steppe_exec::ddl::{self, DdlContext};
+use steppe_exec::{
+    CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, RowSink, SessionServices,
+    TempSpace, lock_mode,
+};
+use steppe_sql::ast::Statement;
+use steppe_sql::bind::{BindContext, Params, bind_query};
+use steppe_sql::parser;
+use steppe_sql::planner::{PlannerContext, PlannerSettings, TableSizes, plan};
+use steppe_txn::{
+    CommitWait, Database, DatabaseOptions, IsolationLevel, LockWait, RelationLockMode,
+    SessionHandle, Txn,
+};
+use steppe_types::io::IoContext;
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
+use steppe_vfs::{CrashVfs, Vfs};
+
+use crate::simulation;
+
+const SEARCH_PATH: [Oid; 2] = [PG_CATALOG, PUBLIC];
+const TEMPORARY: &str = "temporary";
+/// The SQLSTATE of a statement that met another session's lock.
+pub(crate) const WOULD_WAIT: SqlState = SqlState::OBJECT_IN_USE;
+/// A wait that does not come to [`Services`] would be for ever.
+const WAITS_MAX: Duration = Duration::from_secs(20);
+
+/// An open database with its catalog.
+pub(crate) struct Engine {
+    pub(crate) database: Arc<Database>,
+    pub(crate) catalog: CatalogStore,
+    temp: Arc<TempSpace>,
+}
+
+impl Engine {
+    /// Opens them as a server's start does: what was spilled before goes, the database recovers,
+    /// the catalog is read.
+    pub(crate) fn open(vfs: &CrashVfs, options: &DatabaseOptions) -> Result<Arc<Engine>> {
+        let directory = Path::new(TEMPORARY);
+        let failed = |error: steppe_vfs::Error| Error::internal(error.to_string());
+        vfs.create_dir_all(directory).map_err(failed)?;
+        for name in vfs.list_dir(directory).map_err(failed)? {
+            vfs.remove(&directory.join(name)).map_err(failed)?;
+        }
+        let database = simulation::open(vfs, options)?;
+        let catalog = CatalogStore::open(&database)?;
+        let temp = Arc::new(TempSpace::new(Arc::new(vfs.clone()), TEMPORARY));
+        Ok(Arc::new(Engine { database, catalog, temp }))
+    }
+}
+
+/// Refuses to wait.
+struct Services;
+
+impl SessionServices for Services {
+    fn block_on(&self, wait: LockWait) -> Result<()> {
+        Err(would_wait(wait))
+    }
+}
+
+fn would_wait(wait: LockWait) -> Error {
+    drop(wait); // It leaves the queue.
+    Error::new(WOULD_WAIT, "another session's lock is in the way")
+}
+
+fn not_waiting(wait: Option<LockWait>) -> Result<()> {
+    wait.map_or(Ok(()), |wait| Err(would_wait(wait)))
+}
+
+/// Sizes that make plans with indexes worth their while.
+struct Sizes;
+
+impl TableSizes for Sizes {
+    fn size(&self, _: &Relation) -> (f64, f64) {
+        (10_000.0, 100.0)
+    }
+}
+
+/// What a statement came to: its rows, and the number of its command tag.
+#[derive(Default)]
+pub(crate) struct Answer {
+    pub(crate) rows: Vec<Vec<Datum>>,
+    pub(crate) count: u64,
+}
+
+impl RowSink for Answer {
+    fn row(&mut self, row: &[Datum]) -> Result<()> {
+        self.rows.push(row.to_vec());
+        Ok(())
+    }
+}
+
+/// A session.
+pub(crate) struct Session {
+    pub(crate) engine: Arc<Engine>,
+    handle: SessionHandle,
+    services: Arc<dyn SessionServices>,
+    pub(crate) settings: PlannerSettings,
+    /// Of sorts, index builds among them, before they spill.
+    memory_bytes: usize,
+    pub(crate) txn: Option<Txn>,
+    changes: Option<CatalogChanges>,
+    savepoints: Vec<String>,
+}
+
+impl Session {
+    pub(crate) fn new(engine: &Arc<Engine>, memory_bytes: usize) -> Session {
+        let handle = engine.database.new_session();
+        handle.shared().set_lock_timeout(Some(WAITS_MAX));
+        Session {
+            engine: Arc::clone(engine),
+            handle,
+            services: Arc::new(Services),
+            settings: PlannerSettings::default(),
+            memory_bytes,
+            txn: None,
+            changes: None,
+            savepoints: Vec::new(),
+        }
+    }
+
+    /// The catalog that the next statement sees: the transaction's changes on top of what is
+    /// published.
+    pub(crate) fn catalog(&mut self) -> Arc<Catalog> {
+        let store = &self.engine.catalog;
+        match &self.changes {
+            Some(_) => Arc::clone(store.changes(&mut self.changes).catalog()),
+            None => store.published(),
+        }
+    }
+
+    // ----- transactions -----
+
+    pub(crate) fn begin(&mut self) {
+        let level = IsolationLevel::ReadCommitted;
+        self.txn = Some(Txn::begin(&self.handle, level, false));
+    }
+
+    pub(crate) fn txn(&mut self) -> &mut Txn {
+        self.txn.as_mut().expect("begun")
+    }
+
+    /// COMMIT, not yet durable.
+    pub(crate) fn commit(&mut self) -> Result<CommitWait> {
+        let txn = self.txn.take().expect("begun");
+        self.savepoints.clear();
+        match self.changes.take().filter(|changes| !changes.is_empty()) {
+            None => txn.commit(),
+            Some(changes) => txn.commit_with(|| self.engine.catalog.publish(&changes)),
+        }
+    }
+
+    pub(crate) fn rollback(&mut self) -> Result<()> {
+        self.savepoints.clear();
+        self.changes = None;
+        self.txn.take().expect("begun").rollback()
+    }
+
+    pub(crate) fn savepoint(&mut self, name: &str) {
+        self.txn().savepoint(name);
+        self.savepoints.push(name.to_owned());
+        let depth = self.savepoints.len();
+        if let Some(changes) = &mut self.changes {
+            changes.mark(depth);
+        }
+    }
+
+    fn find_savepoint(&self, name: &str) -> usize {
+        self.savepoints.iter().rposition(|known| known == name).expect("the savepoint exists")
+    }
+
+    pub(crate) fn release(&mut self, name: &str) -> Result<()> {
+        let at = self.find_savepoint(name);
+        self.txn().release(name)?;
+        self.savepoints.truncate(at);
+        if let Some(changes) = &mut self.changes {
+            changes.release(at + 1);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn rollback_to(&mut self, name: &str) -> Result<()> {
+        let at = self.find_savepoint(name);
+        self.txn().rollback_to(name)?;
+        self.savepoints.truncate(at + 1);
+        let keeps = self.changes.as_mut().is_none_or(|changes| changes.rollback_to(at + 1));
+        if !keeps {
+            self.changes = None;
+        }
+        Ok(())
+    }
+
+    // ----- statements -----
+
+    /// Runs a statement. After an error the transaction is to be rolled back, wholly or to a
+    /// savepoint.
+    pub(crate) fn run(&mut self, text: &str) -> Result<Answer> {
+        let parsed = parser::parse(text)?;
+        let statement = &parsed[0].statement;
+        if ddl::is_ddl(statement) {
+            return self.run_ddl(statement, text).map(|()| Answer::default());
+        }
+        let compiled = self.compile(text, &[])?;
+        self.run_compiled(&compiled, &[])
+    }
+
+    fn run_ddl(&mut self, statement: &Statement, text: &str) -> Result<()> {
+        let engine = Arc::clone(&self.engine);
+        self.txn().start_statement()?;
+        let mut context = DdlContext {
+            store: &engine.catalog,
+            txn: self.txn.as_mut().expect("begun"),
+            pending: &mut self.changes,
+            search_path: SEARCH_PATH.to_vec(),
+            creation_schema: Some(PUBLIC),
+            temporary_schema: "pg_temp_1",
+            creates_temporary: false,
+            io: Arc::new(IoContext::default()),
+            source: text,
+            services: Arc::clone(&self.services),
+            maintenance_work_mem_bytes: self.memory_bytes,
+            statistics_target: 10,
+            temp: Arc::clone(&engine.temp),
+            parent_lock: RelationLockMode::AccessExclusive,
+        };
+        context.run(|context| ddl::execute(statement, context))?;
+        if self.changes.as_ref().is_some_and(CatalogChanges::is_empty) {
+            self.changes = None;
+        }
+        self.txn().end_statement();
+        Ok(())
+    }
+
+    /// Plans a statement over integer parameters.
+    pub(crate) fn compile(&mut self, text: &str, params: &[Oid]) -> Result<Arc<CompiledStmt>> {
+        let (catalog, io) = (self.catalog(), IoContext::default());
+        let parsed = parser::parse(text)?;
+        let search_path = &SEARCH_PATH;
+        let context = BindContext { catalog: &catalog, search_path, io: &io, source: text };
+        let params = if params.is_empty() { Params::none() } else { Params::fixed(params) };
+        let bound = bind_query(&context, &parsed[0].statement, params)?;
+        let context = PlannerContext {
+            older: None,
+            catalog: &catalog,
+            search_path,
+            settings: &self.settings,
+            sizes: &Sizes,
+            io: &io,
+            interrupts: &|| Ok(()),
+        };
+        let planned = Arc::new(plan(&context, bound)?);
+        CompiledStmt::compile(planned, &catalog, &self.engine.database).map(Arc::new)
+    }
+
+    fn env(&mut self) -> ExecEnv {
+        ExecEnv {
+            services: Arc::clone(&self.services),
+            io: Arc::new(IoContext::default()),
+            catalog: self.catalog(),
+            statement_timestamp: 0,
+            transaction_timestamp: 0,
+            work_mem_bytes: self.memory_bytes,
+            temp: Arc::clone(&self.engine.temp),
+        }
+    }
+
+    /// Runs a planned statement: of one leaf if it concerns only one, by the point path if it can.
+    pub(crate) fn run_compiled(
+        &mut self,
+        stmt: &Arc<CompiledStmt>,
+        params: &[i32],
+    ) -> Result<Answer> {
+        let (engine, env) = (Arc::clone(&self.engine), self.env());
+        let params: Arc<[Datum]> = params.iter().copied().map(Datum::Int4).collect();
+        for (relation, lock) in &stmt.planned().relations {
+            not_waiting(self.txn().lock_relation(*relation, lock_mode(*lock))?)?;
+        }
+        let leaf = stmt.leaf(&params, &env)?;
+        if let Some((leaf, mode)) = leaf {
+            not_waiting(self.txn().lock_relation(leaf.oid(), mode)?)?;
+        }
+        let leaf = leaf.map(|(leaf, _)| leaf);
+        self.txn().start_statement()?;
+        let mut answer = Answer::default();
+        let within = (&env, &*engine.database);
+        let point = stmt.run_point((leaf, None), &params, within, &mut self.txn, &mut answer)?;
+        answer.count = match point {
+            Some(ExecOutcome::Done { rows }) => rows,
+            Some(ExecOutcome::MustWait(wait, _)) => return Err(would_wait(wait)),
+            None => {
+                let of_leaf = match leaf {
+                    Some(leaf) => stmt.of_leaf(leaf, &env, &engine.database)?,
+                    None => None,
+                };
+                let stmt = of_leaf.as_ref().unwrap_or(stmt);
+                self.execute(stmt, params, &env, &mut answer)?
+            }
+        };
+        self.txn().end_statement();
+        Ok(answer)
+    }
+
+    fn execute(
+        &mut self,
+        stmt: &Arc<CompiledStmt>,
+        params: Arc<[Datum]>,
+        env: &ExecEnv,
+        answer: &mut Answer,
+    ) -> Result<u64> {
+        let mut execution = Execution::start(stmt, params, env, &mut self.txn)?;
+        match execution.fetch(&mut self.txn, 0, answer)? {
+            FetchStatus::Done { rows } => Ok(rows),
+            FetchStatus::Suspended { .. } => panic!("suspended without a limit"),
+        }
+    }
+
+    /// The rows of a query over integer parameters, as its text and they say.
+    pub(crate) fn query(&mut self, text: &str, params: &[i32]) -> Result<Vec<Vec<Datum>>> {
+        let compiled = self.compile(text, &vec![oid::INT4; params.len()])?;
+        Ok(self.run_compiled(&compiled, params)?.rows)
+    }
+}
