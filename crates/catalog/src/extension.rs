@@ -5,6 +5,7 @@
 //! OIDs of their own; the relations that the script makes are members, which go with the
 //! extension and not without it.
 
+use crate::RareText;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use steppe_types::Oid;
@@ -74,7 +75,7 @@ pub struct Extension {
     /// The relations that it made.
     pub members: Vec<Oid>,
     /// COMMENT ON EXTENSION.
-    pub comment: Option<Arc<str>>,
+    pub comment: Option<RareText>,
 }
 
 /// What pg_pathman keeps of a table that its functions partitioned (pathman_config and

@@ -14,6 +14,9 @@
 
 pub mod builtin;
 pub mod extension;
+mod names;
+mod not_null;
+mod oids;
 pub mod partition;
 pub mod relation;
 mod shared;
@@ -24,12 +27,14 @@ pub mod system;
 
 pub use builtin::Builtins;
 pub use extension::{AvailableExtension, Extension, PATHMAN, Pathman};
+pub use names::{NAME_BYTES_MAX, object_name};
+pub use oids::Oids;
 pub use partition::{PartitionColumn, PartitionKey, PartitionOf};
 pub use relation::{
     Column, ColumnStatistics, Constraint, ConstraintKind, IndexInfo, IndexKey, OnCommit, RelKind,
     Relation, SequenceInfo, Statistics,
 };
-pub use shared::Shared;
+pub use shared::{RareText, Shared};
 pub use snapshot::{Catalog, Schema, TEMPORARY_SCHEMA};
 pub use store::{CatalogChanges, CatalogStore};
 

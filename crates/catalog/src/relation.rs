@@ -9,10 +9,10 @@
 //! few objects have is boxed and not stored where it is absent, and what a
 //! partition has like its parent they share ([`Relation::compact`]).
 
-use crate::Shared;
 use crate::builtin::Builtins;
 use crate::extension::Pathman;
 use crate::partition::{PartitionKey, PartitionOf};
+use crate::{Oids, RareText, Shared};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use steppe_txn::RelFileNumber;
@@ -56,8 +56,8 @@ pub struct Relation {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constraints: Vec<Constraint>,
     /// Index OIDs of a table, primary key first, else by OID.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub indexes: Vec<Oid>,
+    #[serde(default, skip_serializing_if = "Oids::is_empty")]
+    pub indexes: Oids,
     /// What makes it an index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<Box<IndexInfo>>,
@@ -66,7 +66,7 @@ pub struct Relation {
     pub sequence: Option<Box<SequenceInfo>>,
     /// The SELECT text of a view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub view: Option<Arc<str>>,
+    pub view: Option<RareText>,
     /// What a view reads: relations (attribute number 0) and columns of them.
     #[serde(default, skip_serializing_if = "Shared::is_empty")]
     pub reads: Shared<(Oid, i16)>,
@@ -96,7 +96,7 @@ pub struct Relation {
     pub options: Shared<(Arc<str>, Arc<str>)>,
     /// COMMENT ON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub comment: Option<Arc<str>>,
+    pub comment: Option<RareText>,
     /// What a commit does to a temporary table.
     #[serde(default, skip_serializing_if = "is_default")]
     pub on_commit: OnCommit,
@@ -147,7 +147,7 @@ pub struct Column {
     pub type_oid: Oid,
     /// Type modifier or -1.
     pub typmod: i32,
-    /// NOT NULL
+    /// NOT NULL. In a user's table a constraint says the same.
     #[serde(default, skip_serializing_if = "is_default")]
     pub not_null: bool,
     /// DEFAULT expression as SQL text.
@@ -170,7 +170,7 @@ pub struct Column {
     pub generated: bool,
     /// COMMENT ON COLUMN.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub comment: Option<Arc<str>>,
+    pub comment: Option<RareText>,
     /// ALTER COLUMN … SET STATISTICS: how many values ANALYZE is to keep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statistics: Option<i16>,
@@ -207,7 +207,7 @@ pub struct Constraint {
     pub columns: Shared<i16>,
     /// COMMENT ON CONSTRAINT.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub comment: Option<Arc<str>>,
+    pub comment: Option<RareText>,
     /// From how many parents it is inherited (pg_constraint.coninhcount).
     #[serde(default, skip_serializing_if = "is_default")]
     pub inherit_count: i16,
@@ -217,9 +217,9 @@ pub struct Constraint {
     /// NO INHERIT
     #[serde(default, skip_serializing_if = "is_default")]
     pub no_inherit: bool,
-    /// The constraint of the partitioned parent that it belongs to (conparentid).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<Oid>,
+    /// The key of the partitioned parent that it belongs to (conparentid), or 0.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub parent: Oid,
     /// NOT VALID: rows that were there before it may break it (not pg_constraint.convalidated).
     #[serde(default, skip_serializing_if = "is_default")]
     pub not_valid: bool,
@@ -241,9 +241,9 @@ pub enum ConstraintKind {
     /// CHECK (expression as SQL text).
     Check {
         /// The expression.
-        expression: Arc<str>,
+        expression: RareText,
     },
-    /// A named NOT NULL constraint (PostgreSQL 18 catalogues them).
+    /// What makes its one column NOT NULL.
     NotNull,
 }
 
@@ -391,7 +391,7 @@ impl Relation {
             owner: crate::BOOTSTRAP_SUPERUSER,
             columns: Shared::default(),
             constraints: Vec::new(),
-            indexes: Vec::new(),
+            indexes: Oids::default(),
             index: None,
             sequence: None,
             view: None,
@@ -422,6 +422,20 @@ impl Relation {
     /// The primary key's constraint.
     pub fn primary_key(&self) -> Option<&Constraint> {
         self.constraints.iter().find(|c| matches!(c.kind, ConstraintKind::Primary { .. }))
+    }
+
+    /// Where a table has the constraint that makes the column at a position NOT NULL. There is one
+    /// exactly if the column is marked so.
+    pub fn not_null_constraint(&self, position: usize) -> Option<usize> {
+        self.constraints.iter().position(|own| own.not_null_column() == Some(position))
+    }
+
+    /// The constraint that makes the column at a position NOT NULL in what inherits from the table,
+    /// too.
+    pub fn inheritable_not_null(&self, position: usize) -> Option<&Constraint> {
+        let at = self.columns.get(position).filter(|column| column.not_null);
+        let found = &self.constraints[at.and_then(|_| self.not_null_constraint(position))?];
+        Some(found).filter(|constraint| !constraint.no_inherit)
     }
 
     /// The tables it is a partition or an inheriting child of; of an index, the parent's index.
@@ -455,7 +469,6 @@ impl Relation {
     pub(crate) fn compact(&mut self, parent: Option<&Relation>) {
         self.columns.shrink();
         self.constraints.shrink_to_fit();
-        self.indexes.shrink_to_fit();
         if let Some(bound) = self.partition_of.as_mut().and_then(|of| of.bound.as_mut()) {
             bound.shrink_to_fit();
         }
@@ -465,11 +478,14 @@ impl Relation {
             own.keys.share_with(&of_parent.keys);
         }
         for own in &mut self.constraints {
-            let same = |c: &&Constraint| own.name == c.name || own.parent == Some(c.oid);
+            let same = |c: &&Constraint| own.name == c.name || own.parent == c.oid;
             let Some(of_parent) = parent.constraints.iter().find(same) else { continue };
             own.columns.share_with(&of_parent.columns);
             if own.name == of_parent.name {
                 own.name = of_parent.name.clone();
+            }
+            if own.kind == of_parent.kind {
+                own.kind = of_parent.kind.clone();
             }
         }
     }
@@ -498,7 +514,7 @@ impl Constraint {
             inherit_count: 0,
             local: true,
             no_inherit: false,
-            parent: None,
+            parent: 0,
             not_valid: false,
         }
     }
@@ -509,6 +525,12 @@ impl Constraint {
             ConstraintKind::Primary { index } | ConstraintKind::Unique { index } => Some(index),
             ConstraintKind::Check { .. } | ConstraintKind::NotNull => None,
         }
+    }
+
+    /// The position of the column that it makes NOT NULL, if that is what it does.
+    pub fn not_null_column(&self) -> Option<usize> {
+        let column = self.columns.first().filter(|_| self.kind == ConstraintKind::NotNull);
+        column.map(|attnum| *attnum as usize - 1)
     }
 
     /// Whether a parent has it, too.
@@ -542,5 +564,51 @@ impl Column {
             inherit_count: 0,
             local: true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::Catalog;
+    use steppe_types::oid;
+
+    /// What a partition costs, of which there may be a hundred thousand: its table, its key's index
+    /// and its two constraints.
+    #[test]
+    fn what_there_are_many_of_is_small() {
+        assert_eq!((size_of::<Relation>(), size_of::<Constraint>()), (248, 64));
+    }
+
+    #[test]
+    fn a_partition_shares_what_it_has_like_its_parent() {
+        let mut parent = Relation::new(20_000, 2200, "parent", RelKind::PartitionedTable);
+        parent.columns = vec![Column::new("a", oid::INT4, -1)].into();
+        parent.columns[0].not_null = true;
+        let check = ConstraintKind::Check { expression: "(a > 0)".to_string().into() };
+        parent.constraints = vec![
+            Constraint::new(20_001, "parent_a_not_null", ConstraintKind::NotNull, vec![1]),
+            Constraint::new(20_002, "parent_a_check", check, vec![1]),
+        ];
+        // As it comes from the disk.
+        let json = serde_json::to_string(&parent).expect("serializable");
+        let mut leaf: Relation = serde_json::from_str(&json).expect("readable");
+        (leaf.oid, leaf.name) = (20_003, "leaf".into());
+        leaf.partition_of =
+            Some(PartitionOf { parent: 20_000, bound: None, detach_pending: false });
+        let mut catalog = Catalog::default();
+        catalog.put_relation(parent);
+        catalog.put_relation(leaf);
+        let [parent, leaf] = [20_000, 20_003].map(|oid| catalog.relation(oid).expect("there"));
+        assert_eq!(parent.columns.as_ptr(), leaf.columns.as_ptr());
+        for (theirs, own) in parent.constraints.iter().zip(&leaf.constraints) {
+            assert!(Arc::ptr_eq(&theirs.name, &own.name), "{}", own.name);
+            assert_eq!(theirs.columns.as_ptr(), own.columns.as_ptr());
+        }
+        let expressions = [parent, leaf].map(|table| match &table.constraints[1].kind {
+            ConstraintKind::Check { expression } => expression.as_ptr(),
+            kind => panic!("{kind:?}"),
+        });
+        assert_eq!(expressions[0], expressions[1]);
     }
 }

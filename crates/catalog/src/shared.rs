@@ -4,6 +4,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+/// A text that few objects have. Where it is absent it takes half the room of an `Arc<str>`.
+pub type RareText = Arc<String>;
+
 /// A list that many objects have alike, such as the columns of a table's partitions, or that
 /// most have empty. Whoever changes it gets a copy of its own.
 #[derive(Clone, Debug)]

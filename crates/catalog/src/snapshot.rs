@@ -3,7 +3,7 @@
 use crate::extension::Extension;
 use crate::partition::{PartitionKey, PartitionOf};
 use crate::relation::{RelKind, Relation};
-use crate::{BOOTSTRAP_SUPERUSER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC};
+use crate::{BOOTSTRAP_SUPERUSER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, RareText};
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -22,7 +22,7 @@ pub struct Schema {
     pub owner: Oid,
     /// COMMENT ON SCHEMA.
     #[serde(default)]
-    pub comment: Option<Arc<str>>,
+    pub comment: Option<RareText>,
 }
 
 impl Schema {
@@ -52,6 +52,9 @@ pub struct Catalog {
     relations: OrdMap<Oid, Arc<Relation>>,
     /// (hash of schema and name, relation). A hash map's nodes would be many times as large.
     relations_by_name: OrdSet<(u64, Oid)>,
+    /// How many constraints have a name, by the hash of schema and name. A partition's are mostly
+    /// called like its parent's. Keys are not counted: their indexes are called the same.
+    constraint_names: OrdMap<u64, u32>,
     /// (parent, child) for partitions of tables and of indexes, and for INHERITS.
     children: OrdSet<(Oid, Oid)>,
     /// (parent, partition) of partitions that are being detached concurrently.
@@ -80,6 +83,7 @@ impl Catalog {
             extensions: OrdMap::new(),
             relations: OrdMap::new(),
             relations_by_name: OrdSet::new(),
+            constraint_names: OrdMap::new(),
             children: OrdSet::new(),
             pending_detaches: OrdSet::new(),
             referrers: OrdSet::new(),
@@ -226,6 +230,7 @@ impl Catalog {
                 self.relations_by_name.insert(name);
             }
         }
+        self.count_names(old.as_deref(), Some(&relation));
         self.link(old.as_deref(), Some(&relation));
     }
 
@@ -245,8 +250,43 @@ impl Catalog {
     pub fn remove_relation(&mut self, oid: Oid) -> Option<Arc<Relation>> {
         let old = self.relations.remove(&oid)?;
         self.relations_by_name.remove(&name_of(&old));
+        self.count_names(Some(&old), None);
         self.link(Some(&old), None);
         Some(old)
+    }
+
+    /// Whether a CHECK or NOT NULL of some table in a schema has a name.
+    pub fn has_condition(&self, schema: Oid, name: &str) -> bool {
+        self.constraint_names.contains_key(&name_hash(schema, name))
+    }
+
+    /// Whether a constraint of some table in a schema has a name.
+    pub fn has_constraint(&self, schema: Oid, name: &str) -> bool {
+        self.has_condition(schema, name)
+            || self.relation_named(schema, name).is_some_and(|index| self.serves_key(index))
+    }
+
+    /// Whether an index is that of a primary key or a unique constraint.
+    fn serves_key(&self, index: &Relation) -> bool {
+        let table = index.index.as_ref().and_then(|info| self.relations.get(&info.table));
+        table.is_some_and(|table| table.constraints.iter().any(|c| c.index() == Some(index.oid)))
+    }
+
+    /// Keeps `constraint_names` in step with a relation's version.
+    fn count_names(&mut self, old: Option<&Relation>, new: Option<&Relation>) {
+        if old.into_iter().flat_map(counted_names).eq(new.into_iter().flat_map(counted_names)) {
+            return;
+        }
+        for (schema, name) in old.into_iter().flat_map(counted_names) {
+            let hash = name_hash(schema, name);
+            match self.constraint_names.get_mut(&hash) {
+                Some(count) if *count > 1 => *count -= 1,
+                _ => drop(self.constraint_names.remove(&hash)),
+            }
+        }
+        for (schema, name) in new.into_iter().flat_map(counted_names) {
+            *self.constraint_names.entry(name_hash(schema, name)).or_default() += 1;
+        }
     }
 
     /// The views that read a relation or a column of it, and the sequences that belong to it,
@@ -452,6 +492,12 @@ pub(crate) fn name_hash(schema: Oid, name: &str) -> u64 {
 /// An entry of `relations_by_name`.
 fn name_of(relation: &Relation) -> (u64, Oid) {
     (name_hash(relation.schema, &relation.name), relation.oid)
+}
+
+/// The names of a relation's constraints that are not found as those of indexes.
+fn counted_names(relation: &Relation) -> impl Iterator<Item = (Oid, &str)> {
+    let counted = relation.constraints.iter().filter(|constraint| constraint.index().is_none());
+    counted.map(|constraint| (relation.schema, &*constraint.name))
 }
 
 /// What says whose child a relation is.

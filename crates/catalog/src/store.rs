@@ -24,6 +24,7 @@
 //! ([`CatalogStore::write`]), once for each object.
 
 use crate::extension::Extension;
+use crate::not_null;
 use crate::relation::Relation;
 use crate::shorthand::{expand, shorten};
 use crate::snapshot::{Catalog, Schema, name_hash};
@@ -175,6 +176,7 @@ impl CatalogStore {
         })? {}
         drop(cursor);
         txn.rollback()?;
+        not_null::complete(&mut catalog, &mut || self.new_oid())?;
         catalog.epoch = self.new_epoch();
         self.set_published(Arc::new(catalog));
         Ok(())
@@ -307,6 +309,9 @@ impl CatalogStore {
         (id, row): (ObjectId, Option<RowId>),
         object: &StoredObject,
     ) -> Result<()> {
+        if let StoredObject::Relation(relation) = object {
+            debug_assert!(not_null::is_complete(relation), "NOT NULL of {}", relation.name);
+        }
         let json = serde_json::to_vec(object)
             .map_err(|e| Error::internal(format!("catalog object cannot be stored: {e}")))?;
         let short = shorten(&json);

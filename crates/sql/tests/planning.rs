@@ -23,7 +23,7 @@ fn catalog() -> Catalog {
     ]
     .into();
     t.columns[0].not_null = true;
-    t.indexes = vec![20001, 20002];
+    t.indexes = vec![20001, 20002].into();
     let key = ConstraintKind::Primary { index: 20001 };
     t.constraints = vec![Constraint::new(20003, "t_pkey", key, vec![1])];
     for (index, name, attnum, type_oid, primary) in

@@ -6,10 +6,10 @@ use super::facts::BTREE_AM;
 use super::rows::{RowsBuilder, array, optional, text, text_array};
 use super::session::SystemContext;
 use super::{partitions, pretty, shape, types};
-use crate::Shared;
 use crate::relation::{Column, ConstraintKind, IndexInfo, RelKind, Relation};
 use crate::snapshot::Catalog;
-use std::sync::{Arc, OnceLock};
+use crate::{RareText, Shared};
+use std::sync::OnceLock;
 use steppe_types::{Datum, Oid, oid};
 
 /// OID of pg_class itself: the class of tables, indexes, sequences and views elsewhere.
@@ -303,20 +303,20 @@ pub(super) fn pg_rewrite(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             ("ev_enabled", Datum::Char(b'O')),
             ("is_instead", Datum::Bool(true)),
             ("ev_qual", text("<>")),
-            ("ev_action", Datum::Text(query.clone())),
+            ("ev_action", text(query.as_str())),
         ]);
     }
 }
 
 /// pg_description: comments on schemas, relations, columns and constraints.
 pub(super) fn pg_description(context: &SystemContext<'_>, out: &mut RowsBuilder) {
-    let mut row = |object: Oid, class: Oid, attnum: i32, comment: &Option<Arc<str>>| {
+    let mut row = |object: Oid, class: Oid, attnum: i32, comment: &Option<RareText>| {
         let Some(comment) = comment else { return };
         out.row([
             ("objoid", Datum::Oid(object)),
             ("classoid", Datum::Oid(class)),
             ("objsubid", Datum::Int4(attnum)),
-            ("description", Datum::Text(comment.clone())),
+            ("description", text(comment.as_str())),
         ]);
     };
     for schema in context.catalog.schemas() {

@@ -80,12 +80,12 @@ fn constraint_row(table: &Relation, constraint: &Constraint, out: &mut RowsBuild
     let (kind, index, check) = match &constraint.kind {
         ConstraintKind::Primary { index } => (b'p', *index, None),
         ConstraintKind::Unique { index } => (b'u', *index, None),
-        ConstraintKind::Check { expression } => (b'c', 0, Some(expression.clone())),
+        ConstraintKind::Check { expression } => (b'c', 0, Some(expression.as_str())),
         ConstraintKind::NotNull => (b'n', 0, None),
     };
     let key: Vec<Datum> = constraint.columns.iter().map(|c| Datum::Int2(*c)).collect();
     let is_key = matches!(kind, b'p' | b'u');
-    let no_inherit = constraint.no_inherit || is_key && constraint.parent.is_none();
+    let no_inherit = constraint.no_inherit || is_key && constraint.parent == 0;
     out.row([
         ("oid", Datum::Oid(constraint.oid)),
         ("conname", Datum::Text(constraint.name.clone())),
@@ -98,7 +98,7 @@ fn constraint_row(table: &Relation, constraint: &Constraint, out: &mut RowsBuild
         ("confupdtype", Datum::Char(b' ')),
         ("confdeltype", Datum::Char(b' ')),
         ("confmatchtype", Datum::Char(b' ')),
-        ("conparentid", Datum::Oid(constraint.parent.unwrap_or(0))),
+        ("conparentid", Datum::Oid(constraint.parent)),
         ("conislocal", Datum::Bool(constraint.local)),
         ("coninhcount", Datum::Int2(constraint.inherit_count)),
         ("connoinherit", Datum::Bool(no_inherit)),

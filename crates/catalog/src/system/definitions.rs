@@ -157,15 +157,18 @@ pub fn constraint_definition(
             info.map_or(String::new(), |i| include_clause(table, i)),
         )
     };
+    let no_inherit = if constraint.no_inherit { " NO INHERIT" } else { "" };
+    let not_valid = if constraint.not_valid { " NOT VALID" } else { "" };
     match &constraint.kind {
         ConstraintKind::Primary { index } => key_constraint(*index, "PRIMARY KEY"),
         ConstraintKind::Unique { index } => key_constraint(*index, "UNIQUE"),
         ConstraintKind::Check { expression } => {
-            let no_inherit = if constraint.no_inherit { " NO INHERIT" } else { "" };
-            let not_valid = if constraint.not_valid { " NOT VALID" } else { "" };
             format!("CHECK ({}){no_inherit}{not_valid}", style.expression(expression))
         }
-        ConstraintKind::NotNull => format!("NOT NULL {}", column_list(table, &constraint.columns)),
+        ConstraintKind::NotNull => {
+            let column = column_list(table, &constraint.columns);
+            format!("NOT NULL {column}{no_inherit}{not_valid}")
+        }
     }
 }
 

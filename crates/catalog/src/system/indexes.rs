@@ -17,7 +17,7 @@ pub(super) fn attach(catalogs: &mut [Relation]) -> Vec<Relation> {
         let Some(catalog) = catalogs.iter_mut().find(|c| c.oid == oid) else { continue };
         let index = index_of(catalog, &row);
         match index.index.as_ref().is_some_and(|info| info.primary) {
-            true => catalog.indexes.insert(0, index.oid),
+            true => catalog.indexes.push_front(index.oid),
             false => catalog.indexes.push(index.oid),
         }
         indexes.push(index);

@@ -16,7 +16,7 @@
 
 use crate::relation::*;
 use crate::snapshot::Catalog;
-use crate::{C_COLLATION, PUBLIC};
+use crate::{C_COLLATION, PUBLIC, RareText};
 use std::sync::Arc;
 use steppe_types::{Oid, oid};
 
@@ -29,6 +29,10 @@ pub(super) const ACC_NND: Oid = 16409;
 pub(super) const IDENT: Oid = 16411;
 pub(super) const VIEW: Oid = 16417;
 pub(super) const SEQ: Oid = 16421;
+
+fn rare(text: &str) -> Option<RareText> {
+    Some(text.to_string().into())
+}
 
 fn text(s: &str) -> Option<Arc<str>> {
     Some(s.into())
@@ -65,7 +69,7 @@ fn sequence(oid: Oid, name: &str, info: SequenceInfo) -> Relation {
 fn acc() -> Relation {
     let mut acc = Relation::new(ACC, PUBLIC, "acc", RelKind::Table);
     let mut note = Column::new("note", oid::TEXT, -1);
-    note.comment = text("a note");
+    note.comment = rare("a note");
     let default = |mut column: Column, expression: &str, not_null| {
         column.default = text(expression);
         column.not_null = not_null;
@@ -84,7 +88,7 @@ fn acc() -> Relation {
     .into();
     let constraint =
         |oid, name: &str, kind, columns: &[i16]| Constraint::new(oid, name, kind, columns.to_vec());
-    let check = "(balance > (0)::numeric)".into();
+    let check = "(balance > (0)::numeric)".to_string().into();
     acc.constraints = vec![
         constraint(16397, "acc_balance_check", ConstraintKind::Check { expression: check }, &[3]),
         constraint(16400, "acc_id_not_null", ConstraintKind::NotNull, &[1]),
@@ -92,8 +96,8 @@ fn acc() -> Relation {
         constraint(16405, "acc_pkey", ConstraintKind::Primary { index: ACC_PKEY }, &[1]),
         constraint(16407, "acc_a_b_key", ConstraintKind::Unique { index: ACC_KEY }, &[5, 6]),
     ];
-    acc.indexes = vec![ACC_PKEY, ACC_KEY, ACC_EXPR, ACC_NND];
-    acc.comment = text("accounts");
+    acc.indexes = vec![ACC_PKEY, ACC_KEY, ACC_EXPR, ACC_NND].into();
+    acc.comment = rare("accounts");
     acc
 }
 
@@ -137,7 +141,7 @@ pub(super) fn accounts() -> Catalog {
     let mut view = Relation::new(VIEW, PUBLIC, "v", RelKind::View);
     view.columns =
         vec![Column::new("id", oid::INT4, -1), Column::new("note", oid::TEXT, -1)].into();
-    view.view = text("SELECT id, note FROM acc WHERE (a > 1)");
+    view.view = rare("SELECT id, note FROM acc WHERE (a > 1)");
     catalog.put_relation(view);
     let plain = SequenceInfo {
         type_oid: oid::INT8,

@@ -53,15 +53,11 @@ pub(super) fn add(
     }
     bind_column_default(ctx, &mut table, position, def)?;
     generated::bind_expression(ctx, &mut table, position, def).map_err(Error::without_position)?;
-    // The rows are checked when the column is there in all tables.
-    let not_null = std::mem::replace(&mut table.columns[position].not_null, false);
     let column = table.columns[position].clone();
     fill(ctx, table)?;
     add_below(ctx, oid, &column)?;
-    let mut table = (*ctx.lock_current(oid, RelationLockMode::AccessExclusive)?).clone();
-    if not_null {
-        table = constraint::set_not_null(ctx, table, &[position as i16 + 1], true)?;
-    }
+    // The rows are checked when the column is there in all tables.
+    let table = (*ctx.lock_current(oid, RelationLockMode::AccessExclusive)?).clone();
     constraint::add_all(ctx, table, pending)
 }
 

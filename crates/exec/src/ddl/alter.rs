@@ -8,7 +8,7 @@ use super::table::{default_text, storage_options};
 use super::{DdlContext, add_column, drop, drop_column, not_null, partition};
 use super::{generated, identity, retype, validate};
 use std::sync::Arc;
-use steppe_catalog::{Constraint, ConstraintKind, RelKind, Relation};
+use steppe_catalog::{Constraint, RelKind, Relation};
 use steppe_sql::ast::{
     AlterTableCommand as Command, AlterTableStmt, ConstraintKind as AstConstraint, ObjectKind,
 };
@@ -171,7 +171,7 @@ fn run(ctx: &mut DdlContext<'_>, table: Relation, group: &[&Command], only: bool
         }
         Command::SetNotNull(name) => {
             let position = column_position(&table, name)?;
-            constraint::set_not_null(ctx, table, &[position as i16 + 1], !only).map(|_| ())
+            not_null::set(ctx, table, position, only).map(|_| ())
         }
         Command::DropNotNull(name) => not_null::drop(ctx, table, name, only),
         Command::ValidateConstraint(name) => validate::constraint(ctx, table, name, only),
@@ -248,22 +248,6 @@ fn check_lineage(
         Command::DropExpression { name, .. } if is_inherited(name) => {
             let message = "cannot drop generation expression from inherited column";
             return Err(invalid_table(message));
-        }
-        Command::DropNotNull(name) => {
-            let position = table.column_index(name);
-            let found = position.and_then(|at| not_null::of_parent(&catalog, table, at));
-            if let (Some(at), Some(_), Some(_)) = (position, &table.partition_of, &found)
-                && table.columns[at].not_null
-            {
-                let message = format!("column \"{name}\" is marked NOT NULL in parent table");
-                return Err(invalid_table(message));
-            }
-            if let Some(constraint) = found {
-                return Err(invalid_table(format!(
-                    "cannot drop inherited constraint \"{constraint}\" of relation \"{}\"",
-                    table.name
-                )));
-            }
         }
         _ => {}
     }
@@ -446,28 +430,19 @@ pub(super) fn drop_constraint(
     };
     let mut table = table;
     let constraint = table.constraints.remove(at);
-    let not_null = match constraint.kind {
-        ConstraintKind::NotNull => constraint.columns.first().map(|attnum| *attnum as usize - 1),
-        _ => None,
-    };
-    let catalog = ctx.catalog();
-    let is_inherited = constraint.is_inherited()
-        || not_null.is_some_and(|at| not_null::of_parent(&catalog, &table, at).is_some());
-    if is_inherited && !scope.recursing {
+    if constraint.is_inherited() && !scope.recursing {
         return Err(invalid_table(format!(
             "cannot drop inherited constraint \"{name}\" of relation \"{}\"",
             table.name
         )));
     }
-    if let Some(position) = not_null {
+    if let Some(position) = constraint.not_null_column() {
         not_null::check_droppable(&table, position)?;
         table.columns[position].not_null = false;
-        ctx.put(table.clone())?;
-        return not_null::drop_below(ctx, &table, position, scope.only);
     }
     for child in partition::children(ctx, table.oid)? {
         let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
-        drop_from_child(ctx, &child, &constraint, scope.only)?;
+        drop_from_child(ctx, &child, (&table, &constraint), scope.only)?;
     }
     ctx.put(table)?;
     if let Some(index) = constraint.index() {
@@ -484,16 +459,22 @@ pub(super) fn drop_constraint(
 fn drop_from_child(
     ctx: &mut DdlContext<'_>,
     child: &Relation,
-    theirs: &Constraint,
+    (parent, theirs): (&Relation, &Constraint),
     only: bool,
 ) -> Result<()> {
     let belongs = |own: &Constraint| match own.parent {
-        Some(parent) => parent == theirs.oid,
-        None => own.is_inherited() && own.name == theirs.name,
+        0 => own.is_inherited() && own.name == theirs.name && own.not_null_column().is_none(),
+        parent => parent == theirs.oid,
     };
-    let Some(at) = child.constraints.iter().position(belongs).filter(|_| !theirs.no_inherit) else {
-        return Ok(());
+    let at = match theirs.not_null_column() {
+        // Whatever it is called there.
+        Some(position) => {
+            let place = partition::attnum_in(child, parent, position)? as usize - 1;
+            child.not_null_constraint(place)
+        }
+        None => child.constraints.iter().position(belongs),
     };
+    let Some(at) = at.filter(|_| !theirs.no_inherit) else { return Ok(()) };
     let mut child = child.clone();
     let own = &mut child.constraints[at];
     if !only && own.inherit_count == 1 && !own.local {
@@ -501,6 +482,6 @@ fn drop_from_child(
         return drop_constraint(ctx, child, &name, false, scope);
     }
     own.inherit_count -= 1;
-    own.local |= only;
+    own.local |= only && own.inherit_count == 0;
     ctx.put(child)
 }

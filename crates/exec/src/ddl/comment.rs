@@ -3,8 +3,7 @@
 use super::depend::kind_word;
 use super::drop::relation_name;
 use super::{DdlContext, misc};
-use std::sync::Arc;
-use steppe_catalog::{Builtins, RelKind, Relation};
+use steppe_catalog::{Builtins, RareText, RelKind, Relation};
 use steppe_sql::ast::{CommentStmt, ObjectKind, ObjectName, ObjectRef, ObjectWithArgs};
 use steppe_sql::bind::typename::{format_type, resolve_type_name};
 use steppe_txn::RelationLockMode;
@@ -12,7 +11,11 @@ use steppe_types::{Error, Result, SqlState};
 
 /// COMMENT ON.
 pub(crate) fn comment(ctx: &mut DdlContext<'_>, stmt: &CommentStmt) -> Result<()> {
-    let text = stmt.comment.as_deref().filter(|c| !c.is_empty()).map(Arc::<str>::from);
+    let text = stmt
+        .comment
+        .as_deref()
+        .filter(|c| !c.is_empty())
+        .map(|text| RareText::new(text.to_string()));
     let unsupported = || Error::not_supported(format!("COMMENT ON {}", stmt.kind.as_str()));
     let name = match &stmt.object {
         ObjectRef::Name(name) => name,
@@ -73,7 +76,7 @@ fn on_relation(
     ctx: &mut DdlContext<'_>,
     name: &ObjectName,
     kind: RelKind,
-    text: Option<Arc<str>>,
+    text: Option<RareText>,
 ) -> Result<()> {
     let mut relation = open(ctx, &relation_name(name))?;
     if relation.kind != kind {
@@ -103,7 +106,7 @@ fn part_of(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Result<(String, Relat
     Ok((part.clone(), open(ctx, &relation_name(&ObjectName(table.to_vec())))?))
 }
 
-fn on_column(ctx: &mut DdlContext<'_>, name: &ObjectName, text: Option<Arc<str>>) -> Result<()> {
+fn on_column(ctx: &mut DdlContext<'_>, name: &ObjectName, text: Option<RareText>) -> Result<()> {
     let (column, mut relation) = part_of(ctx, name)?;
     if !matches!(relation.kind, RelKind::Table | RelKind::View) {
         return Err(Error::new(
@@ -128,7 +131,7 @@ fn on_column(ctx: &mut DdlContext<'_>, name: &ObjectName, text: Option<Arc<str>>
 fn on_constraint(
     ctx: &mut DdlContext<'_>,
     name: &ObjectName,
-    text: Option<Arc<str>>,
+    text: Option<RareText>,
 ) -> Result<()> {
     let (wanted, mut relation) = part_of(ctx, name)?;
     let table = relation.name.clone();
@@ -142,7 +145,7 @@ fn on_constraint(
     ctx.put(relation)
 }
 
-fn on_schema(ctx: &mut DdlContext<'_>, name: &ObjectName, text: Option<Arc<str>>) -> Result<()> {
+fn on_schema(ctx: &mut DdlContext<'_>, name: &ObjectName, text: Option<RareText>) -> Result<()> {
     let name = name.name();
     let Some(schema) = ctx.catalog().schema_named(name).cloned() else {
         return Err(Error::new(

@@ -2,11 +2,10 @@
 
 use super::index::{self, NewIndex};
 use super::inherit::invalid_table;
-use super::scan::scan_rows;
-use super::{DdlContext, not_null, partition, truncate_name, validate};
-use crate::access::TableAccess;
+use super::not_null::{self, PendingNotNull};
+use super::{DdlContext, partition, truncate_name, validate};
 use std::sync::Arc;
-use steppe_catalog::{Constraint, ConstraintKind, IndexKey, Relation};
+use steppe_catalog::{Constraint, ConstraintKind, IndexKey, RareText, Relation};
 use steppe_sql::ast;
 use steppe_sql::bind::index::columns_of;
 use steppe_sql::bind::{ExprPlace, bind_table_condition, parse_expression};
@@ -23,9 +22,7 @@ pub(crate) struct PendingConstraints {
     pub(crate) only: bool,
     keys: Vec<PendingKey>,
     checks: Vec<PendingCheck>,
-    not_null_names: Vec<(usize, String)>,
-    /// NOT NULL as a table constraint: its name and its column.
-    not_nulls: Vec<(Option<String>, String)>,
+    not_nulls: Vec<PendingNotNull>,
 }
 
 struct PendingKey {
@@ -45,7 +42,7 @@ struct PendingCheck {
     not_valid: bool,
     /// The rows are known to satisfy it.
     is_known: bool,
-    comment: Option<Arc<str>>,
+    comment: Option<RareText>,
     /// It comes from a parent.
     inherited: bool,
     no_inherit: bool,
@@ -78,7 +75,7 @@ impl PendingConstraints {
         &mut self,
         name: &str,
         expr: ast::Expr,
-        (comment, no_inherit): (Option<Arc<str>>, bool),
+        (comment, no_inherit): (Option<RareText>, bool),
     ) {
         let name = Some(name.to_string());
         self.checks.push(PendingCheck {
@@ -112,9 +109,24 @@ impl PendingConstraints {
         });
     }
 
-    /// `CONSTRAINT name NOT NULL`.
-    pub(crate) fn name_not_null(&mut self, position: usize, name: &str) {
-        self.not_null_names.push((position, truncate_name(name).to_string()));
+    /// A column that is NOT NULL, whoever says so.
+    pub(crate) fn add_not_null(&mut self, not_null: PendingNotNull) {
+        self.not_nulls.push(not_null);
+    }
+
+    /// The NOT NULLs, which are not pending any more.
+    pub(super) fn take_not_nulls(&mut self) -> Vec<PendingNotNull> {
+        std::mem::take(&mut self.not_nulls)
+    }
+
+    /// What CHECKs have been called.
+    pub(super) fn check_names(&self) -> impl Iterator<Item = Arc<str>> {
+        self.checks.iter().filter_map(|check| check.name.as_deref().map(Arc::from))
+    }
+
+    /// The columns of the primary key.
+    pub(super) fn primary_columns(&self) -> impl Iterator<Item = &String> {
+        self.keys.iter().filter(|key| key.primary).flat_map(|key| &key.columns)
     }
 
     fn add(&mut self, c: &ast::Constraint, column: Option<&str>) -> Result<()> {
@@ -149,8 +161,7 @@ impl PendingConstraints {
                 return Err(Error::not_supported("exclusion constraints"));
             }
             ast::ConstraintKind::NotNull { column: Some(column) } => {
-                check_not_null_is_plain(c)?;
-                self.not_nulls.push((name, truncate_name(column).to_string()));
+                self.not_nulls.push(PendingNotNull::written(truncate_name(column), c)?);
                 return Ok(());
             }
             _ => return Err(Error::internal("unexpected table constraint")),
@@ -186,35 +197,15 @@ pub(crate) fn add_all(
     for check in pending.checks {
         relation = add_check(ctx, relation, check, pending.is_new)?;
     }
-    for (position, name) in pending.not_null_names {
-        not_null::name_written(ctx, &mut relation, position, &name)?;
-    }
-    for (name, column) in pending.not_nulls {
-        let parts = (name.as_deref().filter(|_| !pending.is_new), column.as_str());
-        relation = not_null::add(ctx, relation, parts, !pending.only)?;
-        if let Some(name) = name.filter(|_| pending.is_new) {
-            let position = not_null::existing_column(&relation, &column)?;
-            not_null::name_written(ctx, &mut relation, position, &name)?;
-        }
+    for not_null in pending.not_nulls {
+        relation = not_null::add(ctx, relation, not_null)?;
     }
     // The primary key comes first, as its index does.
     let (primary, others): (Vec<_>, Vec<_>) = pending.keys.into_iter().partition(|k| k.primary);
     for key in primary.into_iter().chain(others) {
-        if pending.only && key.primary {
-            check_children_not_null(ctx, &relation, &key.columns)?;
-        }
         relation = add_key(ctx, relation, key, (had_primary, pending.only, pending.is_new))?;
     }
     Ok(())
-}
-
-/// NOT NULL holds for all that inherit, and for the rows that there are.
-pub(crate) fn check_not_null_is_plain(c: &ast::Constraint) -> Result<()> {
-    match (c.no_inherit, c.not_valid) {
-        (true, _) => Err(Error::not_supported("NOT NULL with NO INHERIT")),
-        (_, true) => Err(Error::not_supported("NOT NULL with NOT VALID")),
-        _ => Ok(()),
-    }
 }
 
 /// Adds a CHECK that the rows are known to satisfy, unless the table has it.
@@ -264,7 +255,7 @@ fn add_check(
             relation.name
         )));
     }
-    let expression: Arc<str> = deparse::table_expression(&expr, Some(&relation)).into();
+    let expression: RareText = deparse::table_expression(&expr, Some(&relation)).into();
     let kind = ConstraintKind::Check { expression };
     let name = match &check.name {
         Some(name) => {
@@ -280,9 +271,8 @@ fn add_check(
                 [only] => relation.columns[*only as usize - 1].name.to_string(),
                 _ => String::new(),
             };
-            let taken: Vec<Arc<str>> =
-                relation.constraints.iter().map(|c| c.name.clone()).collect();
-            ctx.choose_name(relation.schema, &relation.name, &column, "check", &taken)?
+            let parts = (&*relation.name, &*column, "check");
+            ctx.catalog().free_constraint_name(relation.schema, parts, &[])
         }
     };
     if !check.not_valid && !check.is_known {
@@ -373,26 +363,6 @@ pub(crate) fn columns_in(
     columns.map(|attnum| partition::attnum_in(child, parent, *attnum as usize - 1)).collect()
 }
 
-/// A primary key of ONLY a parent makes its children's columns no NOT NULL: they must be.
-fn check_children_not_null(
-    ctx: &mut DdlContext<'_>,
-    relation: &Relation,
-    columns: &[String],
-) -> Result<()> {
-    for child in partition::children(ctx, relation.oid)? {
-        let is_nullable = |name: &&String| {
-            child.column_index(name).is_some_and(|position| !child.columns[position].not_null)
-        };
-        if let Some(name) = columns.iter().find(is_nullable) {
-            return Err(Error::internal(format!(
-                "column \"{name}\" of table \"{}\" is not marked NOT NULL",
-                child.name
-            )));
-        }
-    }
-    Ok(())
-}
-
 fn add_key(
     ctx: &mut DdlContext<'_>,
     relation: Relation,
@@ -441,7 +411,7 @@ fn add_key(
         keys.push(IndexKey::ascending(attnum, relation.columns[position].type_oid));
     }
     if key.primary {
-        relation = set_not_null(ctx, relation, &columns, !only)?;
+        relation = not_null::of_key(ctx, relation, &columns, only)?;
     }
     let include = index::include_columns(&relation, &key.include)?;
     let label = if key.primary { "pkey" } else { "key" };
@@ -470,9 +440,7 @@ fn add_key(
             let names: Vec<&str> =
                 key.columns.iter().chain(&key.include).map(String::as_str).collect();
             let middle = if key.primary { String::new() } else { names.join("_") };
-            let taken: Vec<Arc<str>> =
-                relation.constraints.iter().map(|c| c.name.clone()).collect();
-            ctx.choose_name(relation.schema, &relation.name, &middle, label, &taken)?
+            ctx.choose_key_name(relation.schema, (&relation.name, &middle, label))?
         }
     };
     let new = NewIndex {
@@ -499,48 +467,6 @@ fn add_key(
     ctx.put(relation.clone())?;
     if !only {
         partition::spread_index(ctx, &relation, index_oid)?;
-    }
-    Ok(relation)
-}
-
-/// Makes columns NOT NULL, of what inherits from the table too if it `goes_down`; existing rows
-/// must comply: 23502.
-pub(crate) fn set_not_null(
-    ctx: &mut DdlContext<'_>,
-    relation: Relation,
-    columns: &[i16],
-    goes_down: bool,
-) -> Result<Relation> {
-    let mut relation = relation;
-    let positions: Vec<usize> = columns
-        .iter()
-        .map(|a| *a as usize - 1)
-        .filter(|p| !relation.columns[*p].not_null)
-        .collect();
-    if positions.is_empty() {
-        return Ok(relation);
-    }
-    let shared = Arc::new(relation.clone());
-    let table = TableAccess::open(ctx.store.database(), &shared)?;
-    scan_rows(
-        ctx,
-        &table,
-        &mut |_, values| match positions.iter().find(|p| values[**p].is_null()) {
-            None => Ok(()),
-            Some(p) => Err(validate::contains_nulls(&shared, *p)),
-        },
-    )?;
-    for &position in &positions {
-        relation.columns[position].not_null = true;
-    }
-    ctx.put(relation.clone())?;
-    let children = if goes_down { partition::children(ctx, relation.oid)? } else { Vec::new() };
-    for child in children {
-        let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
-        let places = positions.iter().map(|p| partition::attnum_in(&child, &relation, *p));
-        let places = places.collect::<Result<Vec<i16>>>()?;
-        let done = set_not_null(ctx, (*child).clone(), &places, true);
-        ctx.naming(&child, done)?;
     }
     Ok(relation)
 }

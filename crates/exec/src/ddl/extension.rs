@@ -48,7 +48,7 @@ pub(super) fn create_extension(
         schema,
         version: available.version.into(),
         members,
-        comment: Some(available.comment.into()),
+        comment: Some(available.comment.to_string().into()),
     };
     ctx.store.put_extension(ctx.store.changes(ctx.pending), extension);
     Ok(())

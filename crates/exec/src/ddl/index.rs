@@ -104,7 +104,7 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
         None => {
             // Included columns name it, too.
             let names: Vec<&str> = key_names.iter().chain(&included).map(String::as_str).collect();
-            ctx.choose_name(table.schema, &table.name, &names.join("_"), "idx", &[])?
+            ctx.choose_name(table.schema, (&table.name, &names.join("_"), "idx"))?
         }
     };
     let new = NewIndex {
@@ -379,7 +379,7 @@ pub(crate) fn create(
     }
     ctx.put(index)?;
     if new.primary {
-        table.indexes.insert(0, oid);
+        table.indexes.push_front(oid);
     } else {
         table.indexes.push(oid);
     }
@@ -450,9 +450,9 @@ pub(crate) fn reindex(ctx: &mut DdlContext<'_>, reindex: &ReindexStmt) -> Result
             let table = ctx.open_table(name, RelationLockMode::Share)?;
             for leaf in partition::leaves(ctx, &table)? {
                 ctx.lock(leaf.oid, RelationLockMode::Share)?;
-                for index in leaf.indexes.clone() {
-                    ctx.lock(index, RelationLockMode::AccessExclusive)?;
-                    rebuild(ctx, index)?;
+                for index in &leaf.indexes {
+                    ctx.lock(*index, RelationLockMode::AccessExclusive)?;
+                    rebuild(ctx, *index)?;
                 }
             }
             Ok(())

@@ -7,6 +7,7 @@
 use super::DdlContext;
 use super::constraint::PendingConstraints;
 use super::index::{self, NewIndex};
+use super::not_null::PendingNotNull;
 use super::sequence::SequenceOptions;
 use super::table::check_column_name;
 use std::sync::Arc;
@@ -50,7 +51,6 @@ pub(super) fn copy(
     for (column, attnum) in model.columns.iter().zip(1..).filter(|(c, _)| !c.dropped) {
         check_column_name(relation, &column.name)?;
         let mut copy = Column::new(column.name.clone(), column.type_oid, column.typmod);
-        copy.not_null = column.not_null;
         copy.collation = column.collation;
         if column.identity.is_some() {
             if wanted.identity {
@@ -80,10 +80,9 @@ pub(super) fn copy(
             }
             ConstraintKind::NotNull => {
                 let column = constraint.columns.first().copied().unwrap_or_default();
-                let name = &model.columns[column as usize - 1].name;
-                if let Some(position) = relation.column_index(name) {
-                    pending.name_not_null(position, &constraint.name);
-                }
+                let comment = constraint.comment.clone().filter(|_| wanted.comments);
+                let name = column_name(&model, column);
+                pending.add_not_null(PendingNotNull::copied(&name, constraint, comment));
             }
             _ => {}
         }
@@ -164,7 +163,7 @@ fn like_index(
     let include = info.include.iter().map(|a| attnum(*a)).collect::<Result<_>>()?;
     let mut key_names: Vec<String> =
         copy.index.columns.iter().map(|c| c.name.to_string()).collect();
-    let name = ctx.choose_name(table.schema, &table.name, &key_names.join("_"), "idx", &[])?;
+    let name = ctx.choose_name(table.schema, (&table.name, &key_names.join("_"), "idx"))?;
     key_names.truncate(keys.len());
     Ok(NewIndex {
         name,

@@ -373,7 +373,7 @@ fn rename_inherited_constraint(
     let itself = Inheritor { table: relation.clone(), parents: 0 };
     for Inheritor { table, parents } in below.into_iter().chain([itself]) {
         let own = table.constraints.iter().find(|c| *c.name == *constraint);
-        if own.is_some_and(|own| own.parent.is_none() && own.inherit_count > parents) {
+        if own.is_some_and(|own| own.parent == 0 && own.inherit_count > parents) {
             return Err(inherited("constraint", constraint));
         }
         rename_constraint(ctx, &table, constraint, new.clone())?;

@@ -52,7 +52,8 @@ use crate::env::{FnContext, SessionServices};
 use crate::spill::TempSpace;
 use std::sync::Arc;
 use steppe_catalog::{
-    Catalog, CatalogChanges, CatalogStore, PG_CATALOG, RelKind, Relation, TEMPORARY_SCHEMA,
+    Catalog, CatalogChanges, CatalogStore, NAME_BYTES_MAX, PG_CATALOG, RelKind, Relation,
+    TEMPORARY_SCHEMA, object_name,
 };
 use steppe_sql::ast::{self, Location, RangeVar, Statement};
 use steppe_sql::bind::BindContext;
@@ -60,9 +61,6 @@ use steppe_sql::bind::typename::reduced_precision;
 use steppe_txn::{RelFileNumber, RelationLockMode, Txn};
 use steppe_types::io::IoContext;
 use steppe_types::{Error, Oid, Result, SqlState};
-
-/// PostgreSQL's NAMEDATALEN - 1: longer names are cut.
-const NAME_BYTES_MAX: usize = 63;
 
 /// What a DDL statement runs with.
 pub struct DdlContext<'a> {
@@ -365,25 +363,35 @@ impl DdlContext<'_> {
     }
 
     /// A free name made of parts, as PostgreSQL's ChooseRelationName: `t_a_key`, `t_a_key1` ….
-    pub(crate) fn choose_name(
+    pub(crate) fn choose_name(&mut self, schema: Oid, parts: (&str, &str, &str)) -> Result<String> {
+        self.choose_free_name(schema, parts, false)
+    }
+
+    /// As [`DdlContext::choose_name`], for the index of a constraint that is called the same.
+    pub(crate) fn choose_key_name(
         &mut self,
         schema: Oid,
-        first: &str,
-        second: &str,
-        label: &str,
-        taken: &[Arc<str>],
+        parts: (&str, &str, &str),
+    ) -> Result<String> {
+        self.choose_free_name(schema, parts, true)
+    }
+
+    fn choose_free_name(
+        &mut self,
+        schema: Oid,
+        (first, second, label): (&str, &str, &str),
+        is_key: bool,
     ) -> Result<String> {
         for pass in 0u32.. {
             let label = match pass {
                 0 => label.to_string(),
                 n => format!("{label}{n}"),
             };
-            let name = make_object_name(first, second, &label);
-            if taken.iter().any(|t| **t == *name) {
-                continue;
-            }
+            let name = object_name(first, second, &label);
             self.lock_name(schema, &name)?;
-            if self.catalog().relation_named(schema, &name).is_none() {
+            let catalog = self.catalog();
+            let is_taken = is_key && catalog.has_condition(schema, &name);
+            if !is_taken && catalog.relation_named(schema, &name).is_none() {
                 return Ok(name);
             }
         }
@@ -502,28 +510,6 @@ pub(crate) fn truncate_name(name: &str) -> &str {
     }
     let end = (0..=NAME_BYTES_MAX).rev().find(|i| name.is_char_boundary(*i)).unwrap_or(0);
     &name[..end]
-}
-
-/// `first_second_label` within 63 bytes: the longer of the first two is cut (makeObjectName).
-fn make_object_name(first: &str, second: &str, label: &str) -> String {
-    let underscores = usize::from(!second.is_empty()) + usize::from(!label.is_empty());
-    let available = NAME_BYTES_MAX.saturating_sub(label.len() + underscores);
-    let (mut a, mut b) = (first.len(), second.len());
-    while a + b > available {
-        if a > b { a -= 1 } else { b -= 1 }
-    }
-    let cut = |s: &str, n: usize| -> String {
-        let end = (0..=n).rev().find(|i| s.is_char_boundary(*i)).unwrap_or(0);
-        s[..end].to_string()
-    };
-    let mut name = cut(first, a);
-    for part in [cut(second, b), label.to_string()] {
-        if !part.is_empty() {
-            name.push('_');
-            name.push_str(&part);
-        }
-    }
-    name
 }
 
 /// The files that belong to a relation.

@@ -1,67 +1,262 @@
-//! NOT NULL constraints that have names, and how they and columns that are NOT NULL without one
-//! go down to what inherits from a table.
+//! NOT NULL constraints (heap.c: AddRelationNotNullConstraints, AdjustNotNullInheritance;
+//! tablecmds.c: ATExecSetNotNull, ATExecDropNotNull).
 //!
-//! A column is NOT NULL by its mark. A constraint of the column gives that a name, and counts the
-//! parents whose column is NOT NULL, too, as far as they were so when it met them. A column has
-//! one such constraint at most; a child's has the name that the child gave it, or its parent's.
+//! A column that is NOT NULL has a mark and one constraint, and they come and go together: whatever
+//! makes a column NOT NULL, be it a key, an identity or a parent, ends here. A constraint counts
+//! the parents that have it, too; it goes down to children unless it is NO INHERIT, and is called
+//! there as the parent's is, or as the child has called its own.
 
 use super::alter::{Scope, column_position, drop_constraint};
-use super::constraint::set_not_null;
-use super::{DdlContext, partition};
-use steppe_catalog::{Catalog, Constraint, ConstraintKind, Relation};
+use super::constraint::PendingConstraints;
+use super::inherit::invalid_table;
+use super::scan::scan_rows;
+use super::{DdlContext, partition, truncate_name, validate};
+use crate::access::TableAccess;
+use std::sync::Arc;
+use steppe_catalog::{Constraint, ConstraintKind, RareText, Relation};
+use steppe_sql::ast;
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
 
-/// Where a table has the constraint that names a column's NOT NULL.
-pub(super) fn named(table: &Relation, attnum: i16) -> Option<usize> {
-    let is_of_column = |c: &Constraint| c.kind == ConstraintKind::NotNull && c.columns == [attnum];
-    table.constraints.iter().position(is_of_column)
+/// A column that is to be NOT NULL.
+pub(crate) struct PendingNotNull {
+    name: Option<Arc<str>>,
+    column: String,
+    no_inherit: bool,
+    comment: Option<RareText>,
 }
 
-/// The parents of a table that have a column, too, as NOT NULL, and where they have it.
-fn parents_with<'c>(
-    catalog: &'c Catalog,
-    table: &Relation,
-    position: usize,
-) -> impl Iterator<Item = (&'c Relation, usize)> {
-    let name = table.columns[position].name.clone();
-    table.parents().filter_map(move |parent| {
-        let parent = catalog.relation(parent)?;
-        let at = parent.column_index(&name).filter(|at| parent.columns[*at].not_null)?;
-        Some((&**parent, at))
-    })
-}
-
-/// The name of the constraint that makes a column NOT NULL in a parent.
-pub(super) fn of_parent(catalog: &Catalog, table: &Relation, position: usize) -> Option<String> {
-    let (parent, at) = parents_with(catalog, table, position).next()?;
-    if let Some(named) = named(parent, at as i16 + 1) {
-        return Some(parent.constraints[named].name.to_string());
+impl PendingNotNull {
+    /// Of a column that is NOT NULL for another reason than that it was written.
+    pub(crate) fn implied(column: &str) -> PendingNotNull {
+        PendingNotNull { name: None, column: column.to_string(), no_inherit: false, comment: None }
     }
-    of_parent(catalog, parent, at).or_else(|| Some(default_name(parent, at)))
+
+    /// `[CONSTRAINT name] NOT NULL` of a column. 0A000 for NOT VALID: plans rely on the mark.
+    pub(crate) fn written(column: &str, c: &ast::Constraint) -> Result<PendingNotNull> {
+        if c.not_valid {
+            return Err(Error::not_supported("NOT NULL with NOT VALID"));
+        }
+        let name = c.name.as_deref().map(|name| truncate_name(name).into());
+        Ok(PendingNotNull { name, no_inherit: c.no_inherit, ..PendingNotNull::implied(column) })
+    }
+
+    /// As another table has it.
+    pub(crate) fn copied(
+        column: &str,
+        model: &Constraint,
+        comment: Option<RareText>,
+    ) -> PendingNotNull {
+        let (name, column) = (Some(model.name.clone()), column.to_string());
+        PendingNotNull { name, column, no_inherit: model.no_inherit, comment }
+    }
+
+    /// Takes over what another one says of the same column.
+    fn merge(&mut self, other: PendingNotNull) -> Result<()> {
+        if self.no_inherit != other.no_inherit {
+            return Err(conflicting_inheritance(&self.column));
+        }
+        match (&self.name, &other.name) {
+            (Some(own), Some(other)) if own != other => {
+                let message =
+                    format!("conflicting not-null constraint names \"{own}\" and \"{other}\"");
+                return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+            }
+            _ => {}
+        }
+        self.name = self.name.take().or(other.name);
+        self.comment = self.comment.take().or(other.comment);
+        Ok(())
+    }
 }
 
-/// What PostgreSQL calls the constraint that got no name.
-fn default_name(table: &Relation, position: usize) -> String {
-    format!("{}_{}_not_null", table.name, table.columns[position].name)
+fn conflicting_inheritance(column: &str) -> Error {
+    let message = format!(
+        "conflicting NO INHERIT declaration for not-null constraint on column \"{column}\""
+    );
+    Error::new(SqlState::SYNTAX_ERROR, message)
 }
 
-/// `[CONSTRAINT name] NOT NULL column` of ALTER TABLE, here and, if it `goes_down`, below.
+/// What a partitioned table has its partitions have: 0A000.
+pub(super) fn check_partitioned(is_partitioned: bool, no_inherit: bool) -> Result<()> {
+    let message = "not-null constraints on partitioned tables cannot be NO INHERIT";
+    match is_partitioned && no_inherit {
+        true => Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)),
+        false => Ok(()),
+    }
+}
+
+// ----- new tables -----
+
+/// Gives a new table the NOT NULLs that were written, those of its primary key and its parents'.
+pub(super) fn create(
+    ctx: &mut DdlContext<'_>,
+    relation: &mut Relation,
+    parents: &[Arc<Relation>],
+    pending: &mut PendingConstraints,
+) -> Result<()> {
+    let written = once_each(relation, pending)?;
+    let mut inherited = of_parents(relation, parents)?;
+    let mut taken: Vec<Arc<str>> = relation.constraints.iter().map(|c| c.name.clone()).collect();
+    taken.extend(pending.check_names());
+    let mut given: Vec<Arc<str>> = Vec::new();
+    for not_null in written {
+        let position = existing_column(relation, &not_null.column)?;
+        let from = inherited.len();
+        inherited.retain(|(at, _)| *at != position);
+        let inherit_count = (from - inherited.len()) as i16;
+        if not_null.no_inherit && inherit_count > 0 {
+            return Err(has_inherited(&not_null.column));
+        }
+        if let Some(name) = &not_null.name {
+            if given.contains(name) {
+                return Err(already_exists(relation, name));
+            }
+            given.push(name.clone());
+        }
+        let name = not_null.name.unwrap_or_else(|| free_name(ctx, relation, position, &taken));
+        taken.push(name.clone());
+        let own = new_constraint(ctx, name, position)?;
+        let (no_inherit, comment) = (not_null.no_inherit, not_null.comment);
+        store(relation, position, Constraint { inherit_count, no_inherit, comment, ..own });
+    }
+    while let Some((position, name)) = inherited.first().cloned() {
+        let from = inherited.len();
+        inherited.retain(|(at, _)| *at != position);
+        let inherit_count = (from - inherited.len()) as i16;
+        let name = match taken.contains(&name) {
+            true => free_name(ctx, relation, position, &taken),
+            false => name,
+        };
+        taken.push(name.clone());
+        let own = new_constraint(ctx, name, position)?;
+        store(relation, position, Constraint { inherit_count, ..own.inherited() });
+    }
+    Ok(())
+}
+
+/// What was written, once for each column, and the columns of the primary key.
+fn once_each(relation: &Relation, pending: &mut PendingConstraints) -> Result<Vec<PendingNotNull>> {
+    let mut written: Vec<PendingNotNull> = Vec::new();
+    for not_null in pending.take_not_nulls() {
+        check_partitioned(relation.partition_key.is_some(), not_null.no_inherit)?;
+        match written.iter_mut().find(|known| known.column == not_null.column) {
+            Some(known) => known.merge(not_null)?,
+            None => written.push(not_null),
+        }
+    }
+    // One that is not there is found to be missing with its key.
+    let columns = pending.primary_columns().filter(|name| relation.column_index(name).is_some());
+    for column in columns {
+        match written.iter().find(|known| known.column == *column) {
+            Some(known) if known.no_inherit => return Err(conflicting_inheritance(column)),
+            Some(_) => {}
+            None => written.push(PendingNotNull::implied(column)),
+        }
+    }
+    Ok(written)
+}
+
+/// The NOT NULLs that a new table has from its parents: where its columns are, and their names.
+fn of_parents(relation: &Relation, parents: &[Arc<Relation>]) -> Result<Vec<(usize, Arc<str>)>> {
+    let mut found = Vec::new();
+    for parent in parents {
+        for at in 0..parent.columns.len() {
+            if let Some(theirs) = parent.inheritable_not_null(at) {
+                let position = partition::attnum_in(relation, parent, at)? as usize - 1;
+                found.push((position, theirs.name.clone()));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn has_inherited(column: &str) -> Error {
+    let message =
+        format!("cannot define not-null constraint with NO INHERIT on column \"{column}\"");
+    Error::new(SqlState::DATATYPE_MISMATCH, message)
+        .detail("The column has an inherited not-null constraint.")
+}
+
+// ----- what the constraint is -----
+
+/// The position of a column: 42703 if it is not there.
+fn existing_column(relation: &Relation, column: &str) -> Result<usize> {
+    if let Some(position) = relation.column_index(column) {
+        return Ok(position);
+    }
+    let (state, message) = match steppe_sql::bind::is_system_column(column) {
+        true => (
+            SqlState::FEATURE_NOT_SUPPORTED,
+            format!("cannot add not-null constraint on system column \"{column}\""),
+        ),
+        false => (
+            SqlState::UNDEFINED_COLUMN,
+            format!("column \"{column}\" of relation \"{}\" does not exist", relation.name),
+        ),
+    };
+    Err(Error::new(state, message))
+}
+
+fn already_exists(relation: &Relation, name: &str) -> Error {
+    let message =
+        format!("constraint \"{name}\" for relation \"{}\" already exists", relation.name);
+    Error::new(SqlState::DUPLICATE_OBJECT, message)
+}
+
+fn free_name(
+    ctx: &mut DdlContext<'_>,
+    relation: &Relation,
+    position: usize,
+    taken: &[Arc<str>],
+) -> Arc<str> {
+    let parts = (&*relation.name, &*relation.columns[position].name, "not_null");
+    ctx.catalog().free_constraint_name(relation.schema, parts, taken).into()
+}
+
+fn new_constraint(ctx: &DdlContext<'_>, name: Arc<str>, position: usize) -> Result<Constraint> {
+    let columns = vec![position as i16 + 1];
+    Ok(Constraint::new(ctx.store.new_oid()?, name, ConstraintKind::NotNull, columns))
+}
+
+/// The constraint and the mark.
+fn store(relation: &mut Relation, position: usize, constraint: Constraint) {
+    relation.constraints.push(constraint);
+    relation.columns[position].not_null = true;
+}
+
+// ----- tables that are there -----
+
+/// A column of a table, or of one below it, that is to be NOT NULL.
+struct Wanted {
+    position: usize,
+    name: Option<Arc<str>>,
+    no_inherit: bool,
+}
+
+/// Who wants it.
+#[derive(Clone, Copy, PartialEq)]
+enum Source {
+    /// ADD CONSTRAINT, ADD COLUMN, or a primary key.
+    Add,
+    /// SET NOT NULL.
+    Set,
+}
+
+/// `[CONSTRAINT name] NOT NULL column` of ALTER TABLE, and of a new column.
 pub(super) fn add(
     ctx: &mut DdlContext<'_>,
     relation: Relation,
-    (name, column): (Option<&str>, &str),
-    goes_down: bool,
+    pending: PendingNotNull,
 ) -> Result<Relation> {
-    let position = existing_column(&relation, column)?;
-    let attnum = position as i16 + 1;
-    let Some(name) = name else { return set_not_null(ctx, relation, &[attnum], goes_down) };
-    let existing = match named(&relation, attnum) {
-        Some(at) => Some(relation.constraints[at].name.to_string()),
-        None => relation.columns[position].not_null.then(|| default_name(&relation, position)),
-    };
-    match existing {
-        Some(existing) if existing != name => Err(Error::new(
+    let PendingNotNull { name, column, no_inherit, .. } = pending;
+    check_partitioned(relation.partition_key.is_some(), no_inherit)?;
+    let position = existing_column(&relation, &column)?;
+    let existing = relation.not_null_constraint(position).map(|at| &relation.constraints[at].name);
+    if let (Some(name), Some(existing)) = (&name, existing)
+        && name != existing
+    {
+        return Err(Error::new(
             SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
             format!(
                 "cannot create not-null constraint \"{name}\" on column \"{column}\" of table \"{}\"",
@@ -70,112 +265,182 @@ pub(super) fn add(
         )
         .detail(format!(
             "A not-null constraint named \"{existing}\" already exists for this column."
-        ))),
-        _ => add_named(ctx, relation, (name, position), goes_down, false),
+        )));
     }
+    require(ctx, relation, vec![Wanted { position, name, no_inherit }], (Source::Add, false))
 }
 
-/// 42703 for a column that is not there.
-pub(super) fn existing_column(relation: &Relation, column: &str) -> Result<usize> {
-    relation.column_index(column).ok_or_else(|| {
-        let message =
-            format!("column \"{column}\" of relation \"{}\" does not exist", relation.name);
-        Error::new(SqlState::UNDEFINED_COLUMN, message)
-    })
-}
-
-fn add_named(
+/// SET NOT NULL.
+pub(super) fn set(
     ctx: &mut DdlContext<'_>,
     relation: Relation,
-    (name, position): (&str, usize),
-    goes_down: bool,
-    inherited: bool,
+    position: usize,
+    only: bool,
 ) -> Result<Relation> {
-    let attnum = position as i16 + 1;
-    let was_marked = relation.columns[position].not_null;
-    let mut relation = set_not_null(ctx, relation, &[attnum], false)?;
-    if let Some(at) = named(&relation, attnum) {
-        let own = &mut relation.constraints[at];
-        match inherited {
-            true => own.inherit_count += 1,
-            false => own.local = true,
+    let existing = relation.not_null_constraint(position);
+    // What is asked of ONLY the parent of others is not theirs. (A partitioned one cannot ask.)
+    let no_inherit = match existing {
+        Some(at) => only && relation.constraints[at].no_inherit,
+        None => only && !partition::children(ctx, relation.oid)?.is_empty(),
+    };
+    let wanted = vec![Wanted { position, name: None, no_inherit }];
+    require(ctx, relation, wanted, (Source::Set, false))
+}
+
+/// The columns of a primary key. If it is one of ONLY a parent, those of its children must be NOT
+/// NULL already.
+pub(super) fn of_key(
+    ctx: &mut DdlContext<'_>,
+    relation: Relation,
+    columns: &[i16],
+    only: bool,
+) -> Result<Relation> {
+    let mut wanted: Vec<Wanted> = Vec::new();
+    for position in columns.iter().map(|attnum| *attnum as usize - 1) {
+        match relation.not_null_constraint(position) {
+            Some(at) => check_for_key(&relation, position, at)?,
+            None => wanted.push(Wanted { position, name: None, no_inherit: false }),
         }
-        ctx.put(relation.clone())?;
-        return Ok(relation);
     }
-    // What was NOT NULL without a name goes on so: it is the table's own.
-    if !(inherited && was_marked) {
-        let own = new_constraint(ctx, &relation, name, attnum)?;
-        relation.constraints.push(if inherited { own.inherited() } else { own });
-        ctx.put(relation.clone())?;
+    let below = match only && !wanted.is_empty() {
+        true => partition::children(ctx, relation.oid)?,
+        false => Vec::new(),
+    };
+    for (child, Wanted { position, .. }) in
+        below.iter().flat_map(|child| wanted.iter().map(move |wanted| (child, wanted)))
+    {
+        let position = partition::attnum_in(child, &relation, *position)? as usize - 1;
+        let Some(at) = child.not_null_constraint(position) else {
+            let (column, table) = (&child.columns[position].name, &child.name);
+            let message =
+                format!("column \"{column}\" of table \"{table}\" is not marked NOT NULL");
+            return Err(Error::internal(message));
+        };
+        check_for_key(child, position, at)?;
     }
-    let children = if goes_down { partition::children(ctx, relation.oid)? } else { Vec::new() };
-    for child in children {
-        let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
-        let place = partition::attnum_in(&child, &relation, position)? as usize - 1;
-        let done = add_named(ctx, (*child).clone(), (name, place), true, true);
-        ctx.naming(&child, done)?;
+    match wanted.is_empty() {
+        true => Ok(relation),
+        false => require(ctx, relation, wanted, (Source::Add, false)),
+    }
+}
+
+/// 55000 for a primary key over a column that children may have as NULL.
+fn check_for_key(table: &Relation, position: usize, at: usize) -> Result<()> {
+    let constraint = &table.constraints[at];
+    if !constraint.no_inherit {
+        return Ok(());
+    }
+    let (column, name) = (&table.columns[position].name, &constraint.name);
+    let message = format!("cannot create primary key on column \"{column}\"");
+    Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+        .detail(format!(
+            "The constraint \"{name}\" on column \"{column}\" of table \"{}\", marked NO INHERIT, is \
+             incompatible with a primary key.",
+            table.name
+        ))
+        .hint(MAKE_INHERITABLE))
+}
+
+const MAKE_INHERITABLE: &str = "You might need to make the existing constraint inheritable using \
+    ALTER TABLE ... ALTER CONSTRAINT ... INHERIT.";
+
+/// Makes columns NOT NULL, or knows one more reason why they are; here and below.
+fn require(
+    ctx: &mut DdlContext<'_>,
+    relation: Relation,
+    wanted: Vec<Wanted>,
+    (source, inherited): (Source, bool),
+) -> Result<Relation> {
+    let mut relation = relation;
+    let mut new: Vec<Wanted> = Vec::new();
+    for wanted in wanted {
+        match relation.not_null_constraint(wanted.position) {
+            Some(at) => adjust(&mut relation, at, &wanted, (source, inherited))?,
+            None => new.push(wanted),
+        }
+    }
+    check_rows(ctx, &relation, &new)?;
+    for wanted in &mut new {
+        let name = match wanted.name.take() {
+            Some(name) if relation.constraints.iter().any(|own| own.name == name) => {
+                return Err(already_exists(&relation, &name));
+            }
+            Some(name) => name,
+            None => free_name(ctx, &relation, wanted.position, &[]),
+        };
+        wanted.name = Some(name.clone());
+        let own = new_constraint(ctx, name, wanted.position)?;
+        let own = if inherited { own.inherited() } else { own };
+        let own = Constraint { no_inherit: wanted.no_inherit, ..own };
+        store(&mut relation, wanted.position, own);
+    }
+    ctx.put(relation.clone())?;
+    new.retain(|wanted| !wanted.no_inherit);
+    if !new.is_empty() {
+        require_below(ctx, &relation, &new, source)?;
     }
     Ok(relation)
 }
 
-/// The constraint of that name; 42710 if the table has one already.
-fn new_constraint(
+fn require_below(
     ctx: &mut DdlContext<'_>,
-    table: &Relation,
-    name: &str,
-    attnum: i16,
-) -> Result<Constraint> {
-    if table.constraints.iter().any(|c| *c.name == *name) {
-        return Err(Error::new(
-            SqlState::DUPLICATE_OBJECT,
-            format!("constraint \"{name}\" for relation \"{}\" already exists", table.name),
-        ));
-    }
-    Ok(Constraint::new(ctx.store.new_oid()?, name, ConstraintKind::NotNull, vec![attnum]))
-}
-
-/// The name that the definition of a new column gives its NOT NULL, be it inherited or not; 42601
-/// if it gave another one before.
-pub(super) fn name_written(
-    ctx: &mut DdlContext<'_>,
-    relation: &mut Relation,
-    position: usize,
-    name: &str,
+    relation: &Relation,
+    new: &[Wanted],
+    source: Source,
 ) -> Result<()> {
-    let attnum = position as i16 + 1;
-    let at = named(relation, attnum);
-    if let Some(own) = at.map(|at| &relation.constraints[at]).filter(|own| own.local) {
-        if *own.name == *name {
-            return Ok(());
-        }
-        let message =
-            format!("conflicting not-null constraint names \"{}\" and \"{name}\"", own.name);
-        return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+    for child in partition::children(ctx, relation.oid)? {
+        let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
+        let theirs = |wanted: &Wanted| -> Result<Wanted> {
+            let position = partition::attnum_in(&child, relation, wanted.position)? as usize - 1;
+            Ok(Wanted { position, name: wanted.name.clone(), no_inherit: false })
+        };
+        let theirs = new.iter().map(theirs).collect::<Result<Vec<_>>>()?;
+        let done = require(ctx, (*child).clone(), theirs, (source, true));
+        ctx.naming(&child, done)?;
     }
-    // The parents' constraint, if they name it, is called as it was written here.
-    let inherited = at.map(|at| relation.constraints.remove(at));
-    let own = new_constraint(ctx, relation, name, attnum)?;
-    let inherit_count = match inherited {
-        Some(inherited) => inherited.inherit_count,
-        None => parents_with(&ctx.catalog(), relation, position).count() as i16,
-    };
-    relation.constraints.push(Constraint { inherit_count, ..own });
-    ctx.put(relation.clone())
+    Ok(())
 }
 
-/// A table that gets a parent: the constraints of its columns that are the parent's, too.
-pub(super) fn adopt(parent: &Relation, table: &mut Relation) {
-    let is_partition = parent.partition_key.is_some();
-    for column in parent.columns.iter().filter(|column| column.not_null && !column.dropped) {
-        let position = table.column_index(&column.name);
-        let Some(at) = position.and_then(|position| named(table, position as i16 + 1)) else {
-            continue;
-        };
-        let own = &mut table.constraints[at];
-        own.inherit_count += 1;
-        own.local &= !is_partition;
+/// A constraint that is there has one more reason (AdjustNotNullInheritance).
+fn adjust(
+    relation: &mut Relation,
+    at: usize,
+    wanted: &Wanted,
+    (source, inherited): (Source, bool),
+) -> Result<()> {
+    let table = relation.name.clone();
+    let own = &mut relation.constraints[at];
+    if own.no_inherit != wanted.no_inherit {
+        let error = Error::new(
+            SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!(
+                "cannot change NO INHERIT status of NOT NULL constraint \"{}\" on relation \"{table}\"",
+                own.name
+            ),
+        );
+        return Err(if source == Source::Add { error.hint(MAKE_INHERITABLE) } else { error });
     }
+    match inherited {
+        true => own.inherit_count += 1,
+        false => own.local = true,
+    }
+    Ok(())
+}
+
+/// Rows that are there must comply: 23502.
+fn check_rows(ctx: &mut DdlContext<'_>, relation: &Relation, wanted: &[Wanted]) -> Result<()> {
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let shared = Arc::new(relation.clone());
+    let table = TableAccess::open(ctx.store.database(), &shared)?;
+    scan_rows(ctx, &table, &mut |_, values| match wanted
+        .iter()
+        .find(|wanted| values[wanted.position].is_null())
+    {
+        None => Ok(()),
+        Some(wanted) => Err(validate::contains_nulls(&shared, wanted.position)),
+    })
 }
 
 /// DROP NOT NULL.
@@ -186,36 +451,30 @@ pub(super) fn drop(
     only: bool,
 ) -> Result<()> {
     let position = column_position(&table, column)?;
-    refuse_identity(&table, position, SqlState::SYNTAX_ERROR)?;
-    let scope = Scope { only, recursing: false };
-    match named(&table, position as i16 + 1) {
-        Some(at) => {
-            let name = table.constraints[at].name.clone();
-            drop_constraint(ctx, table, &name, false, scope)
-        }
-        // Children may be NOT NULL for themselves.
-        None if !table.columns[position].not_null => Ok(()),
-        None => drop_mark(ctx, table, position, only),
+    if !table.columns[position].not_null {
+        return Ok(());
     }
-}
-
-/// A column that may be NULL from now on; those of children that were NOT NULL for its sake, too.
-fn drop_mark(ctx: &mut DdlContext<'_>, table: Relation, position: usize, only: bool) -> Result<()> {
-    check_droppable(&table, position)?;
-    let mut table = table;
-    table.columns[position].not_null = false;
-    ctx.put(table.clone())?;
-    drop_below(ctx, &table, position, only)
+    refuse_identity(&table, position, SqlState::SYNTAX_ERROR)?;
+    let catalog = ctx.catalog();
+    let parent = table.partition_of.as_ref().and_then(|of| catalog.relation(of.parent));
+    let is_theirs = |parent: &Arc<Relation>| {
+        parent.column_index(column).is_some_and(|at| parent.columns[at].not_null)
+    };
+    if parent.is_some_and(is_theirs) {
+        let message = format!("column \"{column}\" is marked NOT NULL in parent table");
+        return Err(invalid_table(message));
+    }
+    let at = table.not_null_constraint(position);
+    let at = at.ok_or_else(|| Error::internal("NOT NULL without a constraint"))?;
+    let name = table.constraints[at].name.clone();
+    drop_constraint(ctx, table, &name, false, Scope { only, recursing: false })
 }
 
 /// A primary key's and an identity's columns stay NOT NULL.
 pub(super) fn check_droppable(table: &Relation, position: usize) -> Result<()> {
     let name = &table.columns[position].name;
     if table.primary_key().is_some_and(|k| k.columns.contains(&(position as i16 + 1))) {
-        return Err(Error::new(
-            SqlState::INVALID_TABLE_DEFINITION,
-            format!("column \"{name}\" is in a primary key"),
-        ));
+        return Err(invalid_table(format!("column \"{name}\" is in a primary key")));
     }
     refuse_identity(table, position, SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE)
 }
@@ -225,50 +484,4 @@ fn refuse_identity(table: &Relation, position: usize, state: SqlState) -> Result
     let message =
         format!("column \"{}\" of relation \"{}\" is an identity column", column.name, table.name);
     if column.identity.is_some() { Err(Error::new(state, message)) } else { Ok(()) }
-}
-
-/// What the loss of a column's NOT NULL, which the catalog knows of, does to the table's children.
-pub(super) fn drop_below(
-    ctx: &mut DdlContext<'_>,
-    table: &Relation,
-    position: usize,
-    only: bool,
-) -> Result<()> {
-    for child in partition::children(ctx, table.oid)? {
-        let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
-        let place = partition::attnum_in(&child, table, position)? as usize - 1;
-        let done = drop_from_child(ctx, (*child).clone(), place, only);
-        ctx.naming(&child, done)?;
-    }
-    Ok(())
-}
-
-/// A child keeps what is its own, what another parent has, and all if ONLY the parent loses it.
-fn drop_from_child(
-    ctx: &mut DdlContext<'_>,
-    child: Relation,
-    position: usize,
-    only: bool,
-) -> Result<()> {
-    let has_elsewhere = of_parent(&ctx.catalog(), &child, position).is_some();
-    let Some(at) = named(&child, position as i16 + 1) else {
-        let is_own = child.partition_of.is_none() && child.is_local(position);
-        let keeps = only || is_own || has_elsewhere || !child.columns[position].not_null;
-        return if keeps { Ok(()) } else { drop_mark(ctx, child, position, false) };
-    };
-    let mut child = child;
-    let own = &mut child.constraints[at];
-    if !own.is_inherited() {
-        return Ok(());
-    }
-    if !only && own.inherit_count == 1 && !own.local {
-        if has_elsewhere {
-            return Ok(());
-        }
-        let name = own.name.clone();
-        return drop_constraint(ctx, child, &name, false, Scope { only, recursing: true });
-    }
-    own.inherit_count -= 1;
-    own.local |= only;
-    ctx.put(child)
 }

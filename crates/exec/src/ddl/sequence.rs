@@ -447,7 +447,7 @@ pub(crate) fn create_owned(
 ) -> Result<()> {
     let position = options.position.ok_or_else(|| Error::internal("sequence without a column"))?;
     let column = table.columns[position].name.clone();
-    let name = ctx.choose_name(table.schema, &table.name, &column, "seq", &[])?;
+    let name = ctx.choose_name(table.schema, (&table.name, &column, "seq"))?;
     let mut info = options.apply(None)?;
     info.owned_by = Some((table.oid, position as i16 + 1));
     let oid = ctx.store.new_oid()?;

@@ -1,6 +1,7 @@
 //! CREATE TABLE (tablecmds.c, parse_utilcmd.c).
 
-use super::constraint::{self, PendingConstraints, check_not_null_is_plain};
+use super::constraint::{self, PendingConstraints};
+use super::not_null::{self, PendingNotNull};
 use super::sequence::{self, SequenceOptions};
 use super::{DdlContext, inherit, like, partition, truncate_name};
 use super::{generated, identity};
@@ -92,11 +93,12 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
         sequence::create_owned(ctx, &mut relation, serial)?;
     }
     bind_defaults(ctx, &mut relation, &create.elements)?;
+    inherit::merge_checks(ctx, &parents, &mut relation)?;
+    not_null::create(ctx, &mut relation, &parents, &mut pending)?;
     ctx.put(relation.clone())?;
     if let Some(parent) = &parent {
         partition::check_default_partition(ctx, parent, |default, _| default)?;
     }
-    relation = inherit::merge_constraints(ctx, &parents, relation)?;
     constraint::add_all(ctx, relation, pending)?;
     if let Some(parent) = &parent {
         partition::inherit_indexes(ctx, parent, oid)?;
@@ -269,7 +271,7 @@ pub(crate) fn add_column(
         column.collation = written_collation(ctx, clause, ty.oid)?;
     }
     if serial.is_some() {
-        column.not_null = true;
+        pending.add_not_null(PendingNotNull::implied(&name));
         serials.push(SequenceOptions::serial(position, ty.oid));
     }
     relation.columns.push(column);
@@ -431,20 +433,14 @@ fn column_constraint(
     match &c.kind {
         ConstraintKind::Null => {}
         ConstraintKind::NotNull { .. } => {
-            if c.no_inherit && relation.kind == RelKind::PartitionedTable {
-                let message = "not-null constraints on partitioned tables cannot be NO INHERIT";
-                return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
-            }
-            check_not_null_is_plain(c)?;
-            relation.columns[position].not_null = true;
-            if let Some(name) = &c.name {
-                pending.name_not_null(position, name);
-            }
+            let is_partitioned = relation.kind == RelKind::PartitionedTable;
+            not_null::check_partitioned(is_partitioned, c.no_inherit)?;
+            pending.add_not_null(PendingNotNull::written(&column, c)?);
         }
         // Bound when all columns are known.
         ConstraintKind::Default(_) => {}
         ConstraintKind::Identity { always, options } => {
-            relation.columns[position].not_null = true;
+            pending.add_not_null(PendingNotNull::implied(&column));
             relation.columns[position].identity = Some(if *always { 'a' } else { 'd' });
             let ty = relation.columns[position].type_oid;
             identity::check_type(ty)?;

@@ -112,7 +112,7 @@ pub(super) fn follow_rename(ctx: &mut DdlContext<'_>, renamed: &Arc<Relation>) -
                 renamed.name, view.name
             ))
         };
-        let text = view.view.as_deref().unwrap_or_default();
+        let text = view.view.as_deref().map_or("", String::as_str);
         let names: Vec<Arc<str>> = view.columns.iter().map(|c| c.name.clone()).collect();
         let query = bind_view(&catalog, &[PG_CATALOG], text).map_err(|_| refused())?;
         // The condition of USING names columns that may be called differently now.

@@ -222,15 +222,16 @@ pub(super) fn object_description(args: &[Datum], cx: &mut FnContext) -> Result<D
     let relation = of_class("pg_class").then(relation).flatten();
     let schema = of_class("pg_namespace").then(schema).flatten();
     let constraint = of_class("pg_constraint").then(constraint).flatten();
-    text_or_null(relation.or(schema).or(constraint))
+    text_or_null(relation.or(schema).or(constraint).as_deref().map(String::as_str))
 }
 
 /// `col_description(table, column number)`; number 0 is the table.
 pub(super) fn column_description(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let Some(relation) = relation_at(args, 0, cx)? else { return Ok(Datum::Null) };
-    text_or_null(match usize::try_from(int4(args, 1)?) {
-        Ok(0) => relation.comment.clone(),
-        Ok(number) => relation.columns.get(number - 1).and_then(|c| c.comment.clone()),
+    let comment = match usize::try_from(int4(args, 1)?) {
+        Ok(0) => relation.comment.as_ref(),
+        Ok(number) => relation.columns.get(number - 1).and_then(|c| c.comment.as_ref()),
         Err(_) => None,
-    })
+    };
+    text_or_null(comment.map(|comment| comment.as_str()))
 }

@@ -85,7 +85,7 @@ fn below(of: Option<&PartitionOf>) -> Option<(Oid, bool)> {
 
 fn checks(table: &Relation) -> impl Iterator<Item = (&str, &str)> {
     table.constraints.iter().filter_map(|constraint| match &constraint.kind {
-        ConstraintKind::Check { expression } => Some((&*constraint.name, &**expression)),
+        ConstraintKind::Check { expression } => Some((&*constraint.name, expression.as_str())),
         _ => None,
     })
 }

@@ -208,7 +208,7 @@ impl World {
         let oid = self.oid();
         let found = self.catalog.relation_named(PUBLIC, table).expect("table exists");
         let mut relation = (**found).clone();
-        let kind = ConstraintKind::Check { expression: expression.into() };
+        let kind = ConstraintKind::Check { expression: expression.to_string().into() };
         relation.constraints.push(Constraint::new(oid, name, kind, Vec::new()));
         self.catalog.put_relation(relation);
     }

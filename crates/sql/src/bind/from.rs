@@ -137,7 +137,7 @@ impl Binder<'_> {
 
     /// Binds a view's text on its own: it sees nothing of the statement around it.
     fn view_query(&mut self, view: &Relation) -> Result<crate::query::Query> {
-        let text = view.view.as_deref().unwrap_or_default();
+        let text = view.view.as_deref().map_or("", String::as_str);
         let statements = crate::parser::parse(text)?;
         let Some(ast::Statement::Select(select)) = statements.first().map(|s| &s.statement) else {
             return Err(Error::internal("a view's definition is no SELECT"));

@@ -220,7 +220,7 @@ impl Binder<'_> {
         action: ViewAction,
         cascaded: bool,
     ) -> Result<Resolved> {
-        let text = view.view.as_deref().unwrap_or_default();
+        let text = view.view.as_deref().map_or("", String::as_str);
         let statements = crate::parser::parse(text)?;
         let Some(ast::Statement::Select(select)) = statements.first().map(|s| &s.statement) else {
             return Err(Error::internal("a view's definition is no SELECT"));

@@ -29,8 +29,8 @@ pub(in super::super) fn add_parent(
         return Err(more_than_once(&parent));
     }
     let mut table = table;
-    for column in parent.columns.iter().filter(|column| !column.dropped) {
-        let at = matching_column(&table, column)?;
+    for (position, _) in parent.columns.iter().enumerate().filter(|(_, column)| !column.dropped) {
+        let at = matching_column(&table, &parent, position)?;
         table.columns[at].inherit_count += 1;
     }
     partition::adopt_constraints(&parent, &mut table)?;
@@ -64,9 +64,9 @@ pub(in super::super) fn remove_parent(
     for own in table.constraints.iter_mut().filter(|own| own.is_inherited()) {
         let is_check = |c: &Constraint| matches!(c.kind, ConstraintKind::Check { .. });
         let is_theirs = match own.kind {
-            ConstraintKind::NotNull => own.columns.iter().any(|attnum| {
-                let name = &table.columns[*attnum as usize - 1].name;
-                parent.column_index(name).is_some_and(|at| parent.columns[at].not_null)
+            ConstraintKind::NotNull => own.not_null_column().is_some_and(|position| {
+                let at = parent.column_index(&table.columns[position].name);
+                at.is_some_and(|at| parent.inheritable_not_null(at).is_some())
             }),
             _ => {
                 is_check(own)
@@ -90,15 +90,20 @@ fn check_is_no_partition(table: &Relation) -> Result<()> {
 
 /// The position of a table's column that is its parent-to-be's: 42804
 /// (MergeAttributesIntoExisting).
-pub(in super::super) fn matching_column(table: &Relation, column: &Column) -> Result<usize> {
+pub(in super::super) fn matching_column(
+    table: &Relation,
+    parent: &Relation,
+    position: usize,
+) -> Result<usize> {
+    let column = &parent.columns[position];
     let name = &column.name;
     let mismatch = |message| Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
-    let Some(position) = table.column_index(name) else {
+    let Some(at) = table.column_index(name) else {
         return mismatch(format!("child table is missing column \"{name}\""));
     };
-    let own = &table.columns[position];
+    let own = &table.columns[at];
     check_same_type(table, own, column)?;
-    if column.not_null && !own.not_null {
+    if !own.not_null && parent.inheritable_not_null(position).is_some() {
         return mismatch(format!(
             "column \"{name}\" in child table \"{}\" must be marked NOT NULL",
             table.name
@@ -111,6 +116,6 @@ pub(in super::super) fn matching_column(table: &Relation, column: &Column) -> Re
         (false, true) => {
             mismatch(format!("column \"{name}\" in child table must not be a generated column"))
         }
-        _ => Ok(position),
+        _ => Ok(at),
     }
 }

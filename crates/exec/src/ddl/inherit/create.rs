@@ -113,7 +113,6 @@ impl Merged {
             return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
         }
         own.inherit_count += 1;
-        own.not_null |= column.not_null;
         let default = column.default.as_ref().filter(|_| column.identity.is_none());
         match (&own.default, default) {
             (None, Some(_)) => own.default = default.cloned(),
@@ -179,7 +178,6 @@ impl Merged {
             self.conflicts.retain(|position| *position != at);
         }
         own.identity = new.identity;
-        own.not_null |= new.not_null;
         own.local = true;
         Ok(())
     }
@@ -241,41 +239,30 @@ fn check_collation(own: &Column, other: &Column, what: String) -> Result<()> {
         .detail(format!("\"{a}\" versus \"{b}\"")))
 }
 
-/// Gives a new table its parents' CHECK constraints, and the names of NOT NULL ones.
-pub(in super::super) fn merge_constraints(
+/// Gives a new table its parents' CHECK constraints.
+pub(in super::super) fn merge_checks(
     ctx: &mut DdlContext<'_>,
     parents: &[Arc<Relation>],
-    relation: Relation,
-) -> Result<Relation> {
-    let mut relation = relation;
-    let mut has_changed = false;
+    relation: &mut Relation,
+) -> Result<()> {
     for parent in parents {
         for theirs in parent.constraints.iter().filter(|theirs| !theirs.no_inherit) {
-            if matches!(theirs.kind, ConstraintKind::Check { .. } | ConstraintKind::NotNull) {
-                merge_constraint(ctx, parent, theirs, &mut relation)?;
-                has_changed = true;
+            if matches!(theirs.kind, ConstraintKind::Check { .. }) {
+                merge_check(ctx, parent, theirs, relation)?;
             }
         }
     }
-    if has_changed {
-        ctx.put(relation.clone())?;
-    }
-    Ok(relation)
+    Ok(())
 }
 
-fn merge_constraint(
+fn merge_check(
     ctx: &mut DdlContext<'_>,
     parent: &Relation,
     theirs: &Constraint,
     relation: &mut Relation,
 ) -> Result<()> {
     let columns = columns_in(relation, parent, theirs)?;
-    let is_check = matches!(theirs.kind, ConstraintKind::Check { .. });
-    let same = |own: &&mut Constraint| match is_check {
-        true => own.name == theirs.name,
-        false => own.kind == ConstraintKind::NotNull && own.columns == columns,
-    };
-    if let Some(own) = relation.constraints.iter_mut().find(same) {
+    if let Some(own) = relation.constraints.iter_mut().find(|own| own.name == theirs.name) {
         if own.kind != theirs.kind {
             return Err(Error::new(
                 SqlState::DUPLICATE_OBJECT,

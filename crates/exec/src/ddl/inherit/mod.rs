@@ -12,7 +12,7 @@ mod create;
 
 pub(super) use alter::{add_parent, matching_column, remove_parent};
 pub(super) use create::{
-    Merged, check_generation, check_written_once, merge_constraints, parents_of_new,
+    Merged, check_generation, check_written_once, merge_checks, parents_of_new,
 };
 
 use super::{DdlContext, partition};
@@ -79,10 +79,16 @@ pub(super) fn check_same_type(child: &Relation, own: &Column, column: &Column) -
     Err(Error::new(state, message))
 }
 
-/// A column as a child has it that gets it from one parent: an identity is shared with partitions
-/// only.
+/// A column as a child has it that gets it from one parent, but for NOT NULL: an identity is shared
+/// with partitions only.
 pub(super) fn inherited_column(column: &Column, is_partition: bool) -> Column {
-    let mut own = Column { missing: None, comment: None, statistics: None, ..column.clone() };
+    let mut own = Column {
+        not_null: false,
+        missing: None,
+        comment: None,
+        statistics: None,
+        ..column.clone()
+    };
     if is_partition {
         (own.inherit_count, own.local) = (0, true);
         return own;

@@ -4,7 +4,7 @@
 //! types and NOT NULL, its CHECK constraints, and rows within the bound. Indexes that it lacks
 //! are made; those it has are taken over.
 
-use super::super::{DdlContext, identity, index, inherit, not_null};
+use super::super::{DdlContext, identity, index, inherit};
 use super::bound::check_rows;
 use super::{attnum_in, check_default_partition, check_persistence, inherit_indexes, partition_of};
 use std::sync::Arc;
@@ -108,50 +108,59 @@ fn check_columns(parent: &Relation, table: &Relation) -> Result<()> {
             .detail("The new partition may contain only the columns present in parent."));
         }
     }
-    let mut live = parent.columns.iter().filter(|column| !column.dropped);
-    live.try_for_each(|column| inherit::matching_column(table, column).map(drop))
+    let mut live = parent.columns.iter().enumerate().filter(|(_, column)| !column.dropped);
+    live.try_for_each(|(at, _)| inherit::matching_column(table, parent, at).map(drop))
 }
 
-/// The parent's CHECK constraints, which the table must have, and what names its columns' NOT NULL
-/// are the parent's from now on.
+/// The parent's CHECK and NOT NULL constraints, which the table must have, are the parent's from
+/// now on (MergeConstraintsIntoExisting).
 pub(in super::super) fn adopt_constraints(parent: &Relation, table: &mut Relation) -> Result<()> {
-    not_null::adopt(parent, table);
     let is_partition = parent.partition_key.is_some();
     for constraint in parent.constraints.iter().filter(|theirs| !theirs.no_inherit) {
-        let ConstraintKind::Check { expression } = &constraint.kind else { continue };
-        let found = table.constraints.iter_mut().find(|own| own.name == constraint.name);
-        let Some(own) = found else {
-            let message = format!("child table is missing constraint \"{}\"", constraint.name);
-            return Err(mismatch(message));
+        let at = match constraint.kind {
+            ConstraintKind::Check { .. } => own_check(table, constraint)?,
+            ConstraintKind::NotNull => own_not_null(table, parent, constraint)?,
+            ConstraintKind::Primary { .. } | ConstraintKind::Unique { .. } => continue,
         };
-        if !matches!(&own.kind, ConstraintKind::Check { expression: e } if e == expression) {
-            return Err(mismatch(format!(
-                "child table \"{}\" has different definition for check constraint \"{}\"",
-                table.name, constraint.name
-            )));
-        }
+        let own = &mut table.constraints[at];
+        let conflicts = |with: &str| {
+            let message = format!("constraint \"{}\" conflicts with {with} constraint", own.name);
+            let message = format!("{message} on child table \"{}\"", table.name);
+            Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message))
+        };
         if own.no_inherit {
-            return Err(Error::new(
-                SqlState::INVALID_OBJECT_DEFINITION,
-                format!(
-                    "constraint \"{}\" conflicts with non-inherited constraint on child table \"{}\"",
-                    constraint.name, table.name
-                ),
-            ));
+            return conflicts("non-inherited");
         }
         if own.not_valid && !constraint.not_valid {
-            return Err(Error::new(
-                SqlState::INVALID_OBJECT_DEFINITION,
-                format!(
-                    "constraint \"{}\" conflicts with NOT VALID constraint on child table \"{}\"",
-                    constraint.name, table.name
-                ),
-            ));
+            return conflicts("NOT VALID");
         }
         own.inherit_count += 1;
         own.local &= !is_partition;
     }
     Ok(())
+}
+
+/// Where a table has its parent-to-be's CHECK: 42804 if it has not.
+fn own_check(table: &Relation, theirs: &Constraint) -> Result<usize> {
+    let at = table.constraints.iter().position(|own| own.name == theirs.name);
+    let Some(at) = at else {
+        return Err(mismatch(format!("child table is missing constraint \"{}\"", theirs.name)));
+    };
+    if table.constraints[at].kind != theirs.kind {
+        return Err(mismatch(format!(
+            "child table \"{}\" has different definition for check constraint \"{}\"",
+            table.name, theirs.name
+        )));
+    }
+    Ok(at)
+}
+
+/// Where a table has its parent-to-be's NOT NULL, which [`inherit::matching_column`] has seen to.
+fn own_not_null(table: &Relation, parent: &Relation, theirs: &Constraint) -> Result<usize> {
+    let position = theirs.not_null_column();
+    let place = position.map(|position| attnum_in(table, parent, position)).transpose()?;
+    let found = place.and_then(|attnum| table.not_null_constraint(attnum as usize - 1));
+    found.ok_or_else(|| Error::internal("NOT NULL without a constraint"))
 }
 
 /// ALTER INDEX … ATTACH PARTITION.
@@ -273,7 +282,7 @@ pub(super) fn take_over(
     for constraint in &mut table.constraints {
         if serves(&&*constraint, own.oid) {
             (constraint.inherit_count, constraint.local) = (1, false);
-            constraint.parent = Some(model.oid);
+            constraint.parent = model.oid;
         }
     }
     ctx.put(table)

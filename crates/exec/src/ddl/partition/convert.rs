@@ -73,8 +73,8 @@ pub(crate) fn make_partitioned(
     relation.pathman = Some(Arc::new(pathman));
     let indexes = relation.indexes.clone();
     ctx.put(relation)?;
-    for index in indexes {
-        let index = ctx.catalog().relation(index).cloned();
+    for index in &indexes {
+        let index = ctx.catalog().relation(*index).cloned();
         let index = index.ok_or_else(|| Error::internal("a table's index has gone"))?;
         ctx.txn.drop_files_at_commit(&files_of(&index));
         let kind = RelKind::PartitionedIndex;
@@ -85,11 +85,12 @@ pub(crate) fn make_partitioned(
 
 /// A new table with the rows of one that gives them up.
 fn keep_rows(ctx: &mut DdlContext<'_>, plain: &Relation) -> Result<Oid> {
-    let name = ctx.choose_name(plain.schema, &plain.name, "", "rows", &[])?;
+    let name = ctx.choose_name(plain.schema, (&plain.name, "", "rows"))?;
     let mut rows = Relation::new(ctx.store.new_oid()?, plain.schema, name, RelKind::Table);
     rows.columns = plain.columns.clone();
     for column in &mut rows.columns {
         (column.default, column.identity, column.generated) = (None, None, false);
+        column.not_null = false;
     }
     (rows.storage, rows.overflow) = (plain.storage, plain.overflow);
     let oid = rows.oid;

@@ -156,7 +156,7 @@ fn cut(ctx: &mut DdlContext<'_>, partition: &Arc<Relation>) -> Result<()> {
     }
     for constraint in &mut table.constraints {
         (constraint.inherit_count, constraint.local) = (0, true);
-        constraint.parent = None;
+        constraint.parent = 0;
     }
     ctx.put(table)?;
     for index in &partition.indexes {

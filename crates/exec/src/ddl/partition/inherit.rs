@@ -105,7 +105,11 @@ fn index_partition(
         (false, Some(_)) => (names.join("_"), "key"),
         (false, None) => (names.join("_"), "idx"),
     };
-    let name = ctx.choose_name(partition.schema, &partition.name, &middle, label, &[])?;
+    let (schema, parts) = (partition.schema, (&*partition.name, &*middle, label));
+    let name = match constraint {
+        Some(_) => ctx.choose_key_name(schema, parts)?,
+        None => ctx.choose_name(schema, parts)?,
+    };
     let new = index::NewIndex {
         name: name.clone(),
         key_names: names.iter().take(keys.len()).map(|name| name.to_string()).collect(),
@@ -127,7 +131,7 @@ fn index_partition(
         let columns = constraint.columns.iter().map(|attnum| moved(*attnum));
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let copy = Constraint::new(ctx.store.new_oid()?, name, kind, columns);
-        table.constraints.push(Constraint { parent: Some(constraint.oid), ..copy.inherited() });
+        table.constraints.push(Constraint { parent: constraint.oid, ..copy.inherited() });
         ctx.put(table.clone())?;
     }
     spread_index(ctx, &table, oid)
