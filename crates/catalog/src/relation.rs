@@ -438,6 +438,13 @@ impl Relation {
         Some(found).filter(|constraint| !constraint.no_inherit)
     }
 
+    /// Whether the column at a position is NOT NULL here and in all that inherits from the table.
+    pub fn is_not_null_below(&self, position: usize) -> bool {
+        let is_local = |c: &Constraint| c.no_inherit && c.not_null_column() == Some(position);
+        self.columns.get(position).is_some_and(|column| column.not_null)
+            && !self.constraints.iter().any(is_local)
+    }
+
     /// The tables it is a partition or an inheriting child of; of an index, the parent's index.
     pub fn parents(&self) -> impl Iterator<Item = Oid> {
         let parent = self.partition_of.iter().map(|of| of.parent);

@@ -175,6 +175,12 @@ fn run(ctx: &mut DdlContext<'_>, table: Relation, group: &[&Command], only: bool
         }
         Command::DropNotNull(name) => not_null::drop(ctx, table, name, only),
         Command::ValidateConstraint(name) => validate::constraint(ctx, table, name, only),
+        Command::AlterConstraint { name, deferrable, enforced, no_inherit, .. } => {
+            let (deferrability, enforceability) = (deferrable.is_some(), enforced.is_some());
+            let no_inherit = *no_inherit;
+            let changes = not_null::Changes { deferrability, enforceability, no_inherit };
+            not_null::alter_constraint(ctx, table, name, changes)
+        }
         Command::Inherit(parent) => inherit::add_parent(ctx, table, parent),
         Command::NoInherit(parent) => inherit::remove_parent(ctx, table, parent),
         command => {
@@ -228,6 +234,10 @@ fn check_lineage(
         table.column_index(name).is_some_and(|position| table.inherit_count(position) > 0)
     };
     match command {
+        Command::AlterConstraint { .. } if only && table.kind == RelKind::PartitionedTable => {
+            let message = "constraint must be altered in child tables too";
+            return Err(invalid_table(message).hint("Do not specify the ONLY keyword."));
+        }
         Command::AddColumn { .. } if table.partition_of.is_some() => {
             let message = "cannot add column to a partition";
             return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
@@ -412,6 +422,12 @@ pub(super) fn column_position(table: &Relation, name: &str) -> Result<usize> {
     ))
 }
 
+/// 42704
+pub(super) fn no_constraint(table: &Relation, name: &str) -> Error {
+    let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name);
+    Error::new(SqlState::UNDEFINED_OBJECT, message)
+}
+
 pub(super) fn drop_constraint(
     ctx: &mut DdlContext<'_>,
     table: Relation,
@@ -420,13 +436,12 @@ pub(super) fn drop_constraint(
     scope: Scope,
 ) -> Result<()> {
     let Some(at) = table.constraints.iter().position(|c| *c.name == *name) else {
-        let message =
-            format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name);
+        let error = no_constraint(&table, name);
         if if_exists {
-            ctx.notice(format!("{message}, skipping"));
+            ctx.notice(format!("{}, skipping", error.message()));
             return Ok(());
         }
-        return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+        return Err(error);
     };
     let mut table = table;
     let constraint = table.constraints.remove(at);

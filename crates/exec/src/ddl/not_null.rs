@@ -6,14 +6,14 @@
 //! the parents that have it, too; it goes down to children unless it is NO INHERIT, and is called
 //! there as the parent's is, or as the child has called its own.
 
-use super::alter::{Scope, column_position, drop_constraint};
+use super::alter::{Scope, column_position, drop_constraint, no_constraint};
 use super::constraint::PendingConstraints;
 use super::inherit::invalid_table;
 use super::scan::scan_rows;
 use super::{DdlContext, partition, truncate_name, validate};
 use crate::access::TableAccess;
 use std::sync::Arc;
-use steppe_catalog::{Constraint, ConstraintKind, RareText, Relation};
+use steppe_catalog::{Constraint, ConstraintKind, RareText, RelKind, Relation};
 use steppe_sql::ast;
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
@@ -22,23 +22,31 @@ use steppe_types::{Error, Result, SqlState};
 pub(crate) struct PendingNotNull {
     name: Option<Arc<str>>,
     column: String,
+    /// The column's own definition says so.
+    in_definition: bool,
     no_inherit: bool,
     comment: Option<RareText>,
 }
 
 impl PendingNotNull {
-    /// Of a column that is NOT NULL for another reason than that it was written.
-    pub(crate) fn implied(column: &str) -> PendingNotNull {
-        PendingNotNull { name: None, column: column.to_string(), no_inherit: false, comment: None }
+    /// Of a column whose primary key, identity or the like implies it.
+    pub(crate) fn implied(column: &str, in_definition: bool) -> PendingNotNull {
+        let (name, column) = (None, column.to_string());
+        PendingNotNull { name, column, in_definition, no_inherit: false, comment: None }
     }
 
     /// `[CONSTRAINT name] NOT NULL` of a column. 0A000 for NOT VALID: plans rely on the mark.
-    pub(crate) fn written(column: &str, c: &ast::Constraint) -> Result<PendingNotNull> {
+    pub(crate) fn written(
+        column: &str,
+        c: &ast::Constraint,
+        in_definition: bool,
+    ) -> Result<PendingNotNull> {
         if c.not_valid {
             return Err(Error::not_supported("NOT NULL with NOT VALID"));
         }
         let name = c.name.as_deref().map(|name| truncate_name(name).into());
-        Ok(PendingNotNull { name, no_inherit: c.no_inherit, ..PendingNotNull::implied(column) })
+        let implied = PendingNotNull::implied(column, in_definition);
+        Ok(PendingNotNull { name, no_inherit: c.no_inherit, ..implied })
     }
 
     /// As another table has it.
@@ -47,14 +55,15 @@ impl PendingNotNull {
         model: &Constraint,
         comment: Option<RareText>,
     ) -> PendingNotNull {
-        let (name, column) = (Some(model.name.clone()), column.to_string());
-        PendingNotNull { name, column, no_inherit: model.no_inherit, comment }
+        let (name, no_inherit) = (Some(model.name.clone()), model.no_inherit);
+        PendingNotNull { name, no_inherit, comment, ..PendingNotNull::implied(column, false) }
     }
 
     /// Takes over what another one says of the same column.
     fn merge(&mut self, other: PendingNotNull) -> Result<()> {
         if self.no_inherit != other.no_inherit {
-            return Err(conflicting_inheritance(&self.column));
+            let in_definition = self.in_definition && other.in_definition;
+            return Err(conflicting_inheritance(&self.column, in_definition));
         }
         match (&self.name, &other.name) {
             (Some(own), Some(other)) if own != other => {
@@ -70,17 +79,19 @@ impl PendingNotNull {
     }
 }
 
-fn conflicting_inheritance(column: &str) -> Error {
-    let message = format!(
-        "conflicting NO INHERIT declaration for not-null constraint on column \"{column}\""
-    );
+fn conflicting_inheritance(column: &str, in_definition: bool) -> Error {
+    let what = match in_definition {
+        true => "declarations for not-null constraints",
+        false => "declaration for not-null constraint",
+    };
+    let message = format!("conflicting NO INHERIT {what} on column \"{column}\"");
     Error::new(SqlState::SYNTAX_ERROR, message)
 }
 
-/// What a partitioned table has its partitions have: 0A000.
-pub(super) fn check_partitioned(is_partitioned: bool, no_inherit: bool) -> Result<()> {
+/// What is written of a partitioned table is its partitions', too: 0A000.
+pub(super) fn check_partitioned(table: &Relation, no_inherit: bool) -> Result<()> {
     let message = "not-null constraints on partitioned tables cannot be NO INHERIT";
-    match is_partitioned && no_inherit {
+    match table.kind == RelKind::PartitionedTable && no_inherit {
         true => Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)),
         false => Ok(()),
     }
@@ -139,7 +150,6 @@ pub(super) fn create(
 fn once_each(relation: &Relation, pending: &mut PendingConstraints) -> Result<Vec<PendingNotNull>> {
     let mut written: Vec<PendingNotNull> = Vec::new();
     for not_null in pending.take_not_nulls() {
-        check_partitioned(relation.partition_key.is_some(), not_null.no_inherit)?;
         match written.iter_mut().find(|known| known.column == not_null.column) {
             Some(known) => known.merge(not_null)?,
             None => written.push(not_null),
@@ -149,9 +159,9 @@ fn once_each(relation: &Relation, pending: &mut PendingConstraints) -> Result<Ve
     let columns = pending.primary_columns().filter(|name| relation.column_index(name).is_some());
     for column in columns {
         match written.iter().find(|known| known.column == *column) {
-            Some(known) if known.no_inherit => return Err(conflicting_inheritance(column)),
+            Some(known) if known.no_inherit => return Err(conflicting_inheritance(column, false)),
             Some(_) => {}
-            None => written.push(PendingNotNull::implied(column)),
+            None => written.push(PendingNotNull::implied(column, false)),
         }
     }
     Ok(written)
@@ -250,23 +260,8 @@ pub(super) fn add(
     pending: PendingNotNull,
 ) -> Result<Relation> {
     let PendingNotNull { name, column, no_inherit, .. } = pending;
-    check_partitioned(relation.partition_key.is_some(), no_inherit)?;
+    check_partitioned(&relation, no_inherit)?;
     let position = existing_column(&relation, &column)?;
-    let existing = relation.not_null_constraint(position).map(|at| &relation.constraints[at].name);
-    if let (Some(name), Some(existing)) = (&name, existing)
-        && name != existing
-    {
-        return Err(Error::new(
-            SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!(
-                "cannot create not-null constraint \"{name}\" on column \"{column}\" of table \"{}\"",
-                relation.name
-            ),
-        )
-        .detail(format!(
-            "A not-null constraint named \"{existing}\" already exists for this column."
-        )));
-    }
     require(ctx, relation, vec![Wanted { position, name, no_inherit }], (Source::Add, false))
 }
 
@@ -332,7 +327,7 @@ fn check_for_key(table: &Relation, position: usize, at: usize) -> Result<()> {
     }
     let (column, name) = (&table.columns[position].name, &constraint.name);
     let message = format!("cannot create primary key on column \"{column}\"");
-    Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+    Err(not_in_state(message)
         .detail(format!(
             "The constraint \"{name}\" on column \"{column}\" of table \"{}\", marked NO INHERIT, is \
              incompatible with a primary key.",
@@ -411,20 +406,99 @@ fn adjust(
     let table = relation.name.clone();
     let own = &mut relation.constraints[at];
     if own.no_inherit != wanted.no_inherit {
-        let error = Error::new(
-            SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!(
-                "cannot change NO INHERIT status of NOT NULL constraint \"{}\" on relation \"{table}\"",
-                own.name
-            ),
-        );
+        let error = not_in_state(format!(
+            "cannot change NO INHERIT status of NOT NULL constraint \"{}\" on relation \"{table}\"",
+            own.name
+        ));
         return Err(if source == Source::Add { error.hint(MAKE_INHERITABLE) } else { error });
     }
-    match inherited {
-        true => own.inherit_count += 1,
-        false => own.local = true,
+    if inherited {
+        own.inherit_count += 1;
+        return Ok(());
+    }
+    if let Some(name) = wanted.name.as_ref().filter(|name| **name != own.name) {
+        let column = &relation.columns[wanted.position].name;
+        let message =
+            format!("cannot create not-null constraint \"{name}\" on column \"{column}\"");
+        return Err(not_in_state(format!("{message} of table \"{table}\"")).detail(format!(
+            "A not-null constraint named \"{}\" already exists for this column.",
+            own.name
+        )));
+    }
+    own.local = true;
+    Ok(())
+}
+
+fn not_in_state(message: String) -> Error {
+    Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+}
+
+/// ALTER CONSTRAINT … [NO] INHERIT. There are no foreign keys, which all else is for.
+pub(super) fn alter_constraint(
+    ctx: &mut DdlContext<'_>,
+    table: Relation,
+    name: &str,
+    changes: Changes,
+) -> Result<()> {
+    let refused = |what: String| Err(Error::new(SqlState::WRONG_OBJECT_TYPE, what));
+    let Some(at) = table.constraints.iter().position(|own| *own.name == *name) else {
+        return Err(no_constraint(&table, name));
+    };
+    let named = format!("constraint \"{name}\" of relation \"{}\"", table.name);
+    if changes.deferrability {
+        return refused(format!("{named} is not a foreign key constraint"));
+    }
+    if changes.enforceability {
+        return refused(format!("cannot alter enforceability of {named}"));
+    }
+    let Some(no_inherit) = changes.no_inherit else { return Ok(()) };
+    let constraint = &table.constraints[at];
+    let Some(position) = constraint.not_null_column() else {
+        return refused(format!("{named} is not a not-null constraint"));
+    };
+    if no_inherit && constraint.is_inherited() {
+        return Err(not_in_state(format!(
+            "cannot alter inherited constraint \"{name}\" on relation \"{}\"",
+            table.name
+        )));
+    }
+    if no_inherit == constraint.no_inherit {
+        return Ok(());
+    }
+    let mut table = table;
+    table.constraints[at].no_inherit = no_inherit;
+    ctx.put(table.clone())?;
+    if no_inherit {
+        return leave_to_children(ctx, &table, position);
+    }
+    let name = Some(table.constraints[at].name.clone());
+    let theirs = Wanted { position, name, no_inherit: false };
+    require_below(ctx, &table, &[theirs], Source::Set)
+}
+
+/// What an ALTER CONSTRAINT changes.
+pub(super) struct Changes {
+    pub(super) deferrability: bool,
+    pub(super) enforceability: bool,
+    pub(super) no_inherit: Option<bool>,
+}
+
+/// What has become NO INHERIT is the children's own from now on.
+fn leave_to_children(ctx: &mut DdlContext<'_>, table: &Relation, position: usize) -> Result<()> {
+    for child in partition::children(ctx, table.oid)? {
+        let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
+        let place = partition::attnum_in(&child, table, position)? as usize - 1;
+        let mut child = (*child).clone();
+        let at = child.not_null_constraint(place).ok_or_else(lacks_constraint)?;
+        child.constraints[at].inherit_count -= 1;
+        child.constraints[at].local = true;
+        ctx.put(child)?;
     }
     Ok(())
+}
+
+fn lacks_constraint() -> Error {
+    Error::internal("NOT NULL without a constraint")
 }
 
 /// Rows that are there must comply: 23502.
@@ -464,8 +538,7 @@ pub(super) fn drop(
         let message = format!("column \"{column}\" is marked NOT NULL in parent table");
         return Err(invalid_table(message));
     }
-    let at = table.not_null_constraint(position);
-    let at = at.ok_or_else(|| Error::internal("NOT NULL without a constraint"))?;
+    let at = table.not_null_constraint(position).ok_or_else(lacks_constraint)?;
     let name = table.constraints[at].name.clone();
     drop_constraint(ctx, table, &name, false, Scope { only, recursing: false })
 }

@@ -68,7 +68,11 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
                     add_column(ctx, &mut relation, column, &mut pending, &mut serials)?;
                 }
             }
-            TableElement::Constraint(c) => pending.add_table_constraint(c)?,
+            TableElement::Constraint(c) => {
+                let is_not_null = matches!(c.kind, ConstraintKind::NotNull { .. });
+                not_null::check_partitioned(&relation, is_not_null && c.no_inherit)?;
+                pending.add_table_constraint(c)?;
+            }
             TableElement::Like(like) => {
                 let parts = (&mut pending, &mut serials);
                 copied.extend(like::copy(ctx, &mut relation, like, parts)?);
@@ -271,7 +275,7 @@ pub(crate) fn add_column(
         column.collation = written_collation(ctx, clause, ty.oid)?;
     }
     if serial.is_some() {
-        pending.add_not_null(PendingNotNull::implied(&name));
+        pending.add_not_null(PendingNotNull::implied(&name, true));
         serials.push(SequenceOptions::serial(position, ty.oid));
     }
     relation.columns.push(column);
@@ -433,14 +437,13 @@ fn column_constraint(
     match &c.kind {
         ConstraintKind::Null => {}
         ConstraintKind::NotNull { .. } => {
-            let is_partitioned = relation.kind == RelKind::PartitionedTable;
-            not_null::check_partitioned(is_partitioned, c.no_inherit)?;
-            pending.add_not_null(PendingNotNull::written(&column, c)?);
+            not_null::check_partitioned(relation, c.no_inherit)?;
+            pending.add_not_null(PendingNotNull::written(&column, c, true)?);
         }
         // Bound when all columns are known.
         ConstraintKind::Default(_) => {}
         ConstraintKind::Identity { always, options } => {
-            pending.add_not_null(PendingNotNull::implied(&column));
+            pending.add_not_null(PendingNotNull::implied(&column, true));
             relation.columns[position].identity = Some(if *always { 'a' } else { 'd' });
             let ty = relation.columns[position].type_oid;
             identity::check_type(ty)?;
@@ -448,9 +451,13 @@ fn column_constraint(
         }
         // Bound when all columns are known.
         ConstraintKind::Generated { .. } => relation.columns[position].generated = true,
-        ConstraintKind::Check(_)
-        | ConstraintKind::PrimaryKey(_)
-        | ConstraintKind::Unique { .. } => pending.add_column_constraint(&column, c)?,
+        ConstraintKind::PrimaryKey(_) => {
+            pending.add_not_null(PendingNotNull::implied(&column, true));
+            pending.add_column_constraint(&column, c)?;
+        }
+        ConstraintKind::Check(_) | ConstraintKind::Unique { .. } => {
+            pending.add_column_constraint(&column, c)?;
+        }
         ConstraintKind::Exclude(_) => return Err(Error::not_supported("exclusion constraints")),
         ConstraintKind::ForeignKey(_) => return Err(Error::not_supported("foreign keys")),
     }

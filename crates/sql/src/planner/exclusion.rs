@@ -95,8 +95,13 @@ impl Planner<'_> {
                 known.push(over_entry(bound, request.rte));
             }
         }
+        // A partitioned table's rows are those of its partitions.
+        let is_marked = |at: usize| match &table.partition_key {
+            Some(_) => table.is_not_null_below(at),
+            None => table.columns[at].not_null,
+        };
         let columns = table.columns.iter().enumerate();
-        for (at, column) in columns.filter(|(_, column)| column.not_null && !column.dropped) {
+        for (at, column) in columns.filter(|(at, column)| is_marked(*at) && !column.dropped) {
             // A row of NULLs is NULL to a test, and yet no NULL.
             if self.builtins.ty(column.type_oid).is_none() {
                 continue;

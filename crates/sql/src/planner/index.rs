@@ -122,7 +122,7 @@ impl CandidateIndex {
                 return None;
             }
             let not_null = match key.source {
-                Source::Column(attnum) => request.relation.columns[attnum as usize - 1].not_null,
+                Source::Column(attnum) => request.relation.is_not_null_below(attnum as usize - 1),
                 Source::Expr(_) => false,
             };
             let same_nulls = stored.nulls_first == order.nulls_first || not_null;

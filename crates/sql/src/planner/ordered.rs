@@ -273,12 +273,11 @@ fn replace_extremes(expr: &mut Expr, one_end: &dyn Fn(&Expr, TypeRef, bool) -> E
     }
 }
 
-/// Whether a table's column is declared so.
+/// Whether a table's column is declared so, and theirs that are read with it.
 fn is_not_null(table: &Rte, column: &Expr) -> bool {
     let RteKind::Relation(relation) = &table.kind else { return false };
     let Expr::Var { column, .. } = column else { return false };
-    let column = usize::try_from(*column).ok().and_then(|column| relation.columns.get(column));
-    column.is_some_and(|column| column.not_null)
+    usize::try_from(*column).is_ok_and(|column| relation.is_not_null_below(column))
 }
 
 /// `(SELECT column FROM table WHERE column IS NOT NULL AND filter ORDER BY column LIMIT 1)`
