@@ -7,12 +7,13 @@
 use super::DdlContext;
 use super::constraint::PendingConstraints;
 use super::index::{self, NewIndex};
+use super::inherit::Merged;
 use super::not_null::PendingNotNull;
 use super::sequence::SequenceOptions;
 use super::table::check_column_name;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Column, ConstraintKind, IndexInfo, RelKind, Relation};
-use steppe_sql::ast::LikeClause;
+use steppe_sql::ast::{LikeClause, LikeOptions};
 use steppe_sql::bind::parse_expression;
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState};
@@ -30,6 +31,7 @@ pub(super) fn copy(
     relation: &mut Relation,
     like: &LikeClause,
     (pending, serials): (&mut PendingConstraints, &mut Vec<SequenceOptions>),
+    merged: &mut Merged,
 ) -> Result<Vec<CopiedIndex>> {
     let found = ctx.try_open(&like.relation, RelationLockMode::AccessShare)?;
     let model = found.ok_or_else(|| {
@@ -49,26 +51,20 @@ pub(super) fn copy(
     let wanted = &like.including;
     let catalog = ctx.catalog();
     for (column, attnum) in model.columns.iter().zip(1..).filter(|(c, _)| !c.dropped) {
-        check_column_name(relation, &column.name)?;
-        let mut copy = Column::new(column.name.clone(), column.type_oid, column.typmod);
-        copy.collation = column.collation;
-        if column.identity.is_some() {
-            if wanted.identity {
-                copy.identity = column.identity;
-                let info = owned_sequence(&catalog, model.oid, attnum)?;
-                serials.push(SequenceOptions::like(relation.columns.len(), info));
+        let copy = copied_column(column, wanted)?;
+        let has_identity = copy.identity.is_some();
+        let position = match merged.merge_copied(ctx, relation, &copy)? {
+            Some(position) => position,
+            None => {
+                check_column_name(relation, &copy.name)?;
+                relation.columns.push(copy);
+                relation.columns.len() - 1
             }
-        } else if column.generated {
-            if wanted.generated {
-                return Err(Error::not_supported("LIKE … INCLUDING GENERATED"));
-            }
-        } else if wanted.defaults {
-            copy.default = column.default.clone();
+        };
+        if has_identity {
+            let info = owned_sequence(&catalog, model.oid, attnum)?;
+            serials.push(SequenceOptions::like(position, info));
         }
-        if wanted.comments {
-            copy.comment = column.comment.clone();
-        }
-        relation.columns.push(copy);
     }
     for constraint in &model.constraints {
         match &constraint.kind {
@@ -103,6 +99,25 @@ pub(super) fn copy(
         }
     }
     Ok(copied)
+}
+
+/// A column as LIKE copies it, but for NOT NULL.
+fn copied_column(column: &Column, wanted: &LikeOptions) -> Result<Column> {
+    let mut copy = Column::new(column.name.clone(), column.type_oid, column.typmod);
+    copy.collation = column.collation;
+    if column.identity.is_some() {
+        copy.identity = column.identity.filter(|_| wanted.identity);
+    } else if column.generated {
+        if wanted.generated {
+            return Err(Error::not_supported("LIKE … INCLUDING GENERATED"));
+        }
+    } else if wanted.defaults {
+        copy.default = column.default.clone();
+    }
+    if wanted.comments {
+        copy.comment = column.comment.clone();
+    }
+    Ok(copy)
 }
 
 fn owned_sequence(

@@ -46,7 +46,7 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
     let mut parents = inherit::parents_of_new(ctx, create, &relation)?;
     relation.inherits = parents.iter().map(|parent| parent.oid).collect();
     parents.extend(parent.clone());
-    inherit::check_written_once(&create.elements)?;
+    inherit::check_written_once(ctx, &create.elements)?;
     let mut merged = inherit::Merged::new(ctx, &parents, &mut relation, parent.is_some())?;
     let mut pending = PendingConstraints::of_new_table();
     let (mut serials, mut copied) = (Vec::new(), Vec::new());
@@ -75,7 +75,7 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
             }
             TableElement::Like(like) => {
                 let parts = (&mut pending, &mut serials);
-                copied.extend(like::copy(ctx, &mut relation, like, parts)?);
+                copied.extend(like::copy(ctx, &mut relation, like, parts, &mut merged)?);
             }
         }
     }

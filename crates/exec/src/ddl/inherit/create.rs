@@ -47,17 +47,28 @@ pub(in super::super) fn parents_of_new(
     Ok(parents)
 }
 
-/// No column may be written twice: 42701.
-pub(in super::super) fn check_written_once(elements: &[TableElement]) -> Result<()> {
-    let mut names: Vec<&str> = Vec::new();
+/// No column may be written or copied twice, which is seen before any is merged: 42701.
+pub(in super::super) fn check_written_once(
+    ctx: &mut DdlContext<'_>,
+    elements: &[TableElement],
+) -> Result<()> {
+    let mut names: Vec<Arc<str>> = Vec::new();
     for element in elements {
-        let TableElement::Column(def) = element else { continue };
-        let name = truncate_name(&def.name);
-        if names.contains(&name) {
+        let start = names.len();
+        match element {
+            TableElement::Column(def) => names.push(truncate_name(&def.name).into()),
+            TableElement::Like(like) => {
+                let model = ctx.find(&like.relation)?;
+                let columns = model.iter().flat_map(|model| model.columns.iter());
+                names.extend(columns.filter(|c| !c.dropped).map(|column| column.name.clone()));
+            }
+            TableElement::Constraint(_) => {}
+        }
+        let (before, new) = names.split_at(start);
+        if let Some(name) = new.iter().find(|name| before.contains(name)) {
             let message = format!("column \"{name}\" specified more than once");
             return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
         }
-        names.push(name);
     }
     Ok(())
 }
@@ -130,10 +141,7 @@ impl Merged {
         def: &ColumnDef,
         (pending, serials): (&mut PendingConstraints, &mut Vec<SequenceOptions>),
     ) -> Result<bool> {
-        self.written += 1;
-        let name = truncate_name(&def.name);
-        let found = relation.column_index(name).filter(|at| *at < self.count);
-        let Some(at) = found.filter(|at| !relation.columns[*at].local) else { return Ok(false) };
+        let Some(at) = self.next(relation, truncate_name(&def.name)) else { return Ok(false) };
         // As if the column were written in the parent's place.
         let mut written = relation.clone();
         written.columns.truncate(at);
@@ -143,6 +151,20 @@ impl Merged {
         let Some(new) = written.columns.pop() else {
             return Err(Error::internal("a written column was not added"));
         };
+        self.say(ctx, (&new, at));
+        self.adopt((&mut relation.columns[at], at), new, def, has_sequence)?;
+        Ok(true)
+    }
+
+    /// Where the next column that the statement names has been inherited.
+    fn next(&mut self, relation: &Relation, name: &str) -> Option<usize> {
+        self.written += 1;
+        let found = relation.column_index(name).filter(|at| *at < self.count);
+        found.filter(|at| !relation.columns[*at].local)
+    }
+
+    fn say(&self, ctx: &DdlContext<'_>, (new, at): (&Column, usize)) {
+        let name = &new.name;
         if self.written == at + 1 {
             ctx.notice(format!("merging column \"{name}\" with inherited definition"));
         } else {
@@ -151,8 +173,40 @@ impl Merged {
                 "User-specified column moved to the position of the inherited column.".into(),
             );
         }
-        self.adopt((&mut relation.columns[at], at), new, def, has_sequence)?;
-        Ok(true)
+    }
+
+    /// A column that LIKE copies, if it is one of a parent's: where that is. `None`: it is none.
+    ///
+    /// The copied default comes after all else: it takes the place of the parents', but does not
+    /// settle what they disagree about.
+    pub(in super::super) fn merge_copied(
+        &mut self,
+        ctx: &DdlContext<'_>,
+        relation: &mut Relation,
+        copied: &Column,
+    ) -> Result<Option<usize>> {
+        let Some(at) = self.next(relation, &copied.name) else { return Ok(None) };
+        self.say(ctx, (copied, at));
+        let table = relation.name.clone();
+        let own = &mut relation.columns[at];
+        check_agreement(own, copied)?;
+        if own.generated && copied.identity.is_some() {
+            return Err(specifies_identity(own));
+        }
+        if own.generated && copied.default.is_some() {
+            let column = format!("column {} of table {table}", own.name);
+            let message =
+                format!("cannot drop default value for {column} because {column} requires it");
+            return Err(Error::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, message)
+                .hint(format!("You can drop {column} instead.")));
+        }
+        own.identity = copied.identity;
+        own.local = true;
+        own.comment = copied.comment.clone();
+        if copied.default.is_some() {
+            own.default = copied.default.clone();
+        }
+        Ok(Some(at))
     }
 
     /// What the statement says about an inherited column.
@@ -163,11 +217,7 @@ impl Merged {
         def: &ColumnDef,
         has_sequence: bool,
     ) -> Result<()> {
-        let name = own.name.clone();
-        if (own.type_oid, own.typmod) != (new.type_oid, new.typmod) {
-            return Err(conflict(format!("column \"{name}\" has a type conflict"), own, &new));
-        }
-        check_collation(own, &new, format!("column \"{name}\""))?;
+        check_agreement(own, &new)?;
         let says =
             |wanted: fn(&AstConstraint) -> bool| def.constraints.iter().any(|c| wanted(&c.kind));
         let defaults = says(|kind| matches!(kind, AstConstraint::Default(_)));
@@ -199,18 +249,33 @@ impl Merged {
     }
 }
 
+/// What the statement says of an inherited column is of its type, 42804, and collation, 42P21.
+fn check_agreement(own: &Column, new: &Column) -> Result<()> {
+    let name = &own.name;
+    if (own.type_oid, own.typmod) != (new.type_oid, new.typmod) {
+        return Err(conflict(format!("column \"{name}\" has a type conflict"), own, new));
+    }
+    check_collation(own, new, format!("column \"{name}\""))
+}
+
+fn specifies_identity(own: &Column) -> Error {
+    let message =
+        format!("column \"{}\" inherits from generated column but specifies identity", own.name);
+    Error::new(SqlState::INVALID_COLUMN_DEFINITION, message)
+}
+
 /// A column is generated exactly if its parent's is: 42611.
 pub(in super::super) fn check_generation(own: &Column, def: &ColumnDef) -> Result<()> {
     let name = &own.name;
     for constraint in &def.constraints {
         let refused = |message| Error::new(SqlState::INVALID_COLUMN_DEFINITION, message);
-        let inherits = || format!("column \"{name}\" inherits from generated column");
         match (&constraint.kind, own.generated) {
             (AstConstraint::Default(_), true) => {
-                return Err(refused(format!("{} but specifies default", inherits())));
+                let inherits = format!("column \"{name}\" inherits from generated column");
+                return Err(refused(format!("{inherits} but specifies default")));
             }
             (AstConstraint::Identity { .. }, true) => {
-                return Err(refused(format!("{} but specifies identity", inherits())));
+                return Err(specifies_identity(own));
             }
             (AstConstraint::Generated { .. }, false) => {
                 let message = format!("child column \"{name}\" specifies generation expression");
