@@ -1,7 +1,6 @@
 //! Names that nobody wrote, as PostgreSQL makes them up.
 
 use crate::snapshot::Catalog;
-use std::sync::Arc;
 use steppe_types::Oid;
 
 /// PostgreSQL's NAMEDATALEN - 1: longer names are cut.
@@ -36,11 +35,11 @@ impl Catalog {
         &self,
         schema: Oid,
         (table, column, label): (&str, &str, &str),
-        taken: &[Arc<str>],
+        taken: &[&str],
     ) -> String {
         let mut name = object_name(table, column, label);
         let mut pass = 0;
-        while taken.iter().any(|taken| **taken == *name) || self.has_constraint(schema, &name) {
+        while taken.contains(&&*name) || self.has_constraint(schema, &name) {
             pass += 1;
             name = object_name(table, column, &format!("{label}{pass}"));
         }

@@ -78,8 +78,8 @@ fn missing(
         parent.inheritable_not_null(parent.column_index(column)?)
     });
     let names: Vec<&Arc<str>> = theirs.map(|constraint| &constraint.name).collect();
-    let taken: Vec<Arc<str>> = relation.constraints.iter().map(|c| c.name.clone()).collect();
-    let name = match names.first().filter(|name| !taken.contains(name)) {
+    let taken: Vec<&str> = relation.constraints.iter().map(|own| &*own.name).collect();
+    let name = match names.first().filter(|name| !taken.contains(&&****name)) {
         Some(name) => Arc::clone(name),
         None => {
             let parts = (&*relation.name, &**column, "not_null");

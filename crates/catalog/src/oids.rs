@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::Deref;
+use steppe_partition::make_exact;
 use steppe_types::Oid;
 
 /// As many as are kept in place.
@@ -38,7 +39,7 @@ impl Deref for Oids {
 impl From<Vec<Oid>> for Oids {
     fn from(mut list: Vec<Oid>) -> Oids {
         if list.len() > IN_PLACE_MAX {
-            list.shrink_to_fit();
+            make_exact(&mut list);
             return Oids(List::Elsewhere(Box::new(list)));
         }
         let mut oids = [0; IN_PLACE_MAX];

@@ -15,6 +15,7 @@ use crate::partition::{PartitionKey, PartitionOf};
 use crate::{Oids, RareText, Shared};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use steppe_partition::make_exact;
 use steppe_txn::RelFileNumber;
 use steppe_types::{Oid, oid};
 
@@ -475,7 +476,7 @@ impl Relation {
     /// Gives up memory that it does not use, and shares with its parent what it has like it.
     pub(crate) fn compact(&mut self, parent: Option<&Relation>) {
         self.columns.shrink();
-        self.constraints.shrink_to_fit();
+        make_exact(&mut self.constraints);
         if let Some(bound) = self.partition_of.as_mut().and_then(|of| of.bound.as_mut()) {
             bound.shrink_to_fit();
         }
@@ -485,7 +486,9 @@ impl Relation {
             own.keys.share_with(&of_parent.keys);
         }
         for own in &mut self.constraints {
-            let same = |c: &&Constraint| own.name == c.name || own.parent == c.oid;
+            let is_named_so =
+                |c: &Constraint| Arc::ptr_eq(&own.name, &c.name) || own.name == c.name;
+            let same = |c: &&Constraint| is_named_so(c) || own.parent == c.oid;
             let Some(of_parent) = parent.constraints.iter().find(same) else { continue };
             own.columns.share_with(&of_parent.columns);
             if own.name == of_parent.name {

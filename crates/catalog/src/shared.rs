@@ -3,6 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+use steppe_partition::make_exact;
 
 /// A text that few objects have. Where it is absent it takes half the room of an `Arc<str>`.
 pub type RareText = Arc<String>;
@@ -45,7 +46,11 @@ impl<T> Shared<T> {
 impl<T: PartialEq> Shared<T> {
     /// Keeps `other` instead of a list of its own that is equal.
     pub fn share_with(&mut self, other: &Shared<T>) {
-        if **self == **other {
+        let is_one = match (&self.0, &other.0) {
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+            _ => false,
+        };
+        if !is_one && **self == **other {
             self.0 = other.0.clone();
         }
     }
@@ -57,7 +62,7 @@ impl<T: Clone> Shared<T> {
         match &mut self.0 {
             Some(list) if list.is_empty() => self.0 = None,
             // One that others have, too, has been through this.
-            Some(list) => Arc::get_mut(list).into_iter().for_each(Vec::shrink_to_fit),
+            Some(list) => Arc::get_mut(list).into_iter().for_each(make_exact),
             None => {}
         }
     }

@@ -14,7 +14,7 @@ use steppe_types::{Error, Result};
 
 /// Phrases, each written as the byte that [`byte_of`] says. What is stored depends on this list: a
 /// phrase may be added at its end, none changed.
-const PHRASES: [&str; 36] = [
+const PHRASES: [&str; 37] = [
     "{\"Relation\":{\"oid\":",
     ",\"schema\":",
     ",\"name\":\"",
@@ -51,6 +51,7 @@ const PHRASES: [&str; 36] = [
     ",\"default\":\"nextval('",
     "'::regclass)\"",
     "]}]}}}}}",
+    "_not_null\",\"kind\":\"NotNull\",\"columns\":[",
 ];
 
 /// Phrases whose bytes are control characters, from 1 on.

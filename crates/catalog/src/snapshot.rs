@@ -2,7 +2,7 @@
 
 use crate::extension::Extension;
 use crate::partition::{PartitionKey, PartitionOf};
-use crate::relation::{RelKind, Relation};
+use crate::relation::{Constraint, RelKind, Relation};
 use crate::{BOOTSTRAP_SUPERUSER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, RareText};
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
@@ -165,7 +165,10 @@ impl Catalog {
 
     /// A relation by schema and name.
     pub fn relation_named(&self, schema: Oid, name: &str) -> Option<&Arc<Relation>> {
-        let hash = name_hash(schema, name);
+        self.relation_hashed(name_hash(schema, name), schema, name)
+    }
+
+    fn relation_hashed(&self, hash: u64, schema: Oid, name: &str) -> Option<&Arc<Relation>> {
         let mut from = 0;
         loop {
             // A range would find its end as well.
@@ -255,15 +258,18 @@ impl Catalog {
         Some(old)
     }
 
-    /// Whether a CHECK or NOT NULL of some table in a schema has a name.
-    pub fn has_condition(&self, schema: Oid, name: &str) -> bool {
-        self.constraint_names.contains_key(&name_hash(schema, name))
-    }
-
     /// Whether a constraint of some table in a schema has a name.
     pub fn has_constraint(&self, schema: Oid, name: &str) -> bool {
-        self.has_condition(schema, name)
-            || self.relation_named(schema, name).is_some_and(|index| self.serves_key(index))
+        let hash = name_hash(schema, name);
+        self.constraint_names.contains_key(&hash)
+            || self.relation_hashed(hash, schema, name).is_some_and(|index| self.serves_key(index))
+    }
+
+    /// Whether no relation in a schema has a name, nor any constraint.
+    pub fn is_free_for_key(&self, schema: Oid, name: &str) -> bool {
+        let hash = name_hash(schema, name);
+        !self.constraint_names.contains_key(&hash)
+            && self.relation_hashed(hash, schema, name).is_none()
     }
 
     /// Whether an index is that of a primary key or a unique constraint.
@@ -274,18 +280,23 @@ impl Catalog {
 
     /// Keeps `constraint_names` in step with a relation's version.
     fn count_names(&mut self, old: Option<&Relation>, new: Option<&Relation>) {
-        if old.into_iter().flat_map(counted_names).eq(new.into_iter().flat_map(counted_names)) {
+        let [before, after] =
+            [old, new].map(|relation| relation.map_or(&[][..], |r| &r.constraints));
+        let is_moved = old.map(|relation| relation.schema) != new.map(|relation| relation.schema);
+        let is_same = !is_moved && counted_names(before).eq(counted_names(after));
+        if is_same || before.is_empty() && after.is_empty() {
             return;
         }
-        for (schema, name) in old.into_iter().flat_map(counted_names) {
-            let hash = name_hash(schema, name);
+        for name in counted_names(before) {
+            let hash = name_hash(old.map_or(0, |relation| relation.schema), name);
             match self.constraint_names.get_mut(&hash) {
                 Some(count) if *count > 1 => *count -= 1,
                 _ => drop(self.constraint_names.remove(&hash)),
             }
         }
-        for (schema, name) in new.into_iter().flat_map(counted_names) {
-            *self.constraint_names.entry(name_hash(schema, name)).or_default() += 1;
+        for name in counted_names(after) {
+            let hash = name_hash(new.map_or(0, |relation| relation.schema), name);
+            *self.constraint_names.entry(hash).or_default() += 1;
         }
     }
 
@@ -494,10 +505,9 @@ fn name_of(relation: &Relation) -> (u64, Oid) {
     (name_hash(relation.schema, &relation.name), relation.oid)
 }
 
-/// The names of a relation's constraints that are not found as those of indexes.
-fn counted_names(relation: &Relation) -> impl Iterator<Item = (Oid, &str)> {
-    let counted = relation.constraints.iter().filter(|constraint| constraint.index().is_none());
-    counted.map(|constraint| (relation.schema, &*constraint.name))
+/// The names of constraints that are not found as those of indexes.
+fn counted_names(constraints: &[Constraint]) -> impl Iterator<Item = &str> {
+    constraints.iter().filter(|own| own.index().is_none()).map(|constraint| &*constraint.name)
 }
 
 /// What says whose child a relation is.

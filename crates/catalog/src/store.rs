@@ -53,6 +53,8 @@ const OIDS_RESERVED_AT_ONCE: u32 = 1024;
 const NAME_LOCK_BIT: u32 = 0x8000_0000;
 /// Longer objects go out of line.
 const INLINE_BYTES_MAX: usize = 2000;
+/// Most objects are shorter before they are shortened.
+const JSON_BYTES: usize = 2048;
 /// First byte of a row: the object follows, or a pointer to it.
 const INLINE: u8 = 0;
 const OUT_OF_LINE: u8 = 1;
@@ -312,7 +314,8 @@ impl CatalogStore {
         if let StoredObject::Relation(relation) = object {
             debug_assert!(not_null::is_complete(relation), "NOT NULL of {}", relation.name);
         }
-        let json = serde_json::to_vec(object)
+        let mut json = Vec::with_capacity(JSON_BYTES);
+        serde_json::to_writer(&mut json, object)
             .map_err(|e| Error::internal(format!("catalog object cannot be stored: {e}")))?;
         let short = shorten(&json);
         if let Some(row) = row {

@@ -1,5 +1,6 @@
 //! What FOR VALUES says: the bound of one partition, its stored form and its text.
 
+use crate::exact::make_exact;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use steppe_types::io::IoContext;
 use steppe_types::oid::{self, Oid};
@@ -38,10 +39,10 @@ impl PartitionBound {
     pub fn shrink_to_fit(&mut self) {
         match self {
             PartitionBound::Range { lower, upper } => {
-                lower.shrink_to_fit();
-                upper.shrink_to_fit();
+                make_exact(lower);
+                make_exact(upper);
             }
-            PartitionBound::List { values } => values.shrink_to_fit(),
+            PartitionBound::List { values } => make_exact(values),
             PartitionBound::Hash { .. } | PartitionBound::Default => {}
         }
     }

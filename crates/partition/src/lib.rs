@@ -14,6 +14,7 @@
 
 mod bound;
 mod error;
+mod exact;
 mod flat;
 mod hash;
 mod key;
@@ -29,6 +30,7 @@ mod sorted;
 
 pub use bound::{BoundValue, PartitionBound, RangeDatum};
 pub use error::{BoundError, BoundPlace};
+pub use exact::make_exact;
 pub use map::{PartitionMap, PartitionStrategy, RoutedPartition};
 pub use merge::{JoinBounds, Pairs, RowsKept};
 pub use prune::{Comparison, KeySet, Operand, Predicate, PruningSteps};

@@ -120,8 +120,8 @@ impl PendingConstraints {
     }
 
     /// What CHECKs have been called.
-    pub(super) fn check_names(&self) -> impl Iterator<Item = Arc<str>> {
-        self.checks.iter().filter_map(|check| check.name.as_deref().map(Arc::from))
+    pub(super) fn check_names(&self) -> impl Iterator<Item = &str> {
+        self.checks.iter().filter_map(|check| check.name.as_deref())
     }
 
     /// The columns of the primary key.

@@ -124,6 +124,7 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
         partition::check_unique_covers_key(&table, &attnums, "UNIQUE")?;
     }
     let (table, oid) = self::create(ctx, (*table).clone(), new)?;
+    ctx.put(table.clone())?;
     match create.relation.inherit {
         true => partition::spread_index(ctx, &table, oid),
         false => Ok(()),
@@ -335,8 +336,8 @@ pub(crate) fn include_columns(table: &Relation, names: &[String]) -> Result<Vec<
         .collect()
 }
 
-/// Creates an index with its entries and enters it in its table; returns the table's new version
-/// and the index's OID.
+/// Creates an index with its entries; returns its table's new version, which is to be stored with
+/// what else is new in it, and the index's OID.
 pub(crate) fn create(
     ctx: &mut DdlContext<'_>,
     table: Relation,
@@ -383,7 +384,6 @@ pub(crate) fn create(
     } else {
         table.indexes.push(oid);
     }
-    ctx.put(table.clone())?;
     Ok((table, oid))
 }
 

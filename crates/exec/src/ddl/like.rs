@@ -145,7 +145,8 @@ pub(super) fn create_indexes(
         let found = catalog.relation(table).ok_or_else(|| Error::internal("table has gone"))?;
         let Some(info) = &copy.index.index else { continue };
         let new = like_index(ctx, found, &copy, info)?;
-        let (_, oid) = index::create(ctx, (**found).clone(), new)?;
+        let (table, oid) = index::create(ctx, (**found).clone(), new)?;
+        ctx.put(table)?;
         if let Some(comment) = copy.index.comment.as_ref().filter(|_| copy.comments) {
             let catalog = ctx.catalog();
             if let Some(index) = catalog.relation(oid) {

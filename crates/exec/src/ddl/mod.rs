@@ -390,8 +390,11 @@ impl DdlContext<'_> {
             let name = object_name(first, second, &label);
             self.lock_name(schema, &name)?;
             let catalog = self.catalog();
-            let is_taken = is_key && catalog.has_condition(schema, &name);
-            if !is_taken && catalog.relation_named(schema, &name).is_none() {
+            let is_free = match is_key {
+                true => catalog.is_free_for_key(schema, &name),
+                false => catalog.relation_named(schema, &name).is_none(),
+            };
+            if is_free {
                 return Ok(name);
             }
         }

@@ -106,16 +106,11 @@ pub(super) fn create(
     parents: &[Arc<Relation>],
     pending: &mut PendingConstraints,
 ) -> Result<()> {
-    let written = once_each(relation, pending)?;
     let mut inherited = of_parents(relation, parents)?;
-    let mut taken: Vec<Arc<str>> = relation.constraints.iter().map(|c| c.name.clone()).collect();
-    taken.extend(pending.check_names());
     let mut given: Vec<Arc<str>> = Vec::new();
-    for not_null in written {
+    for not_null in once_each(relation, pending)? {
         let position = existing_column(relation, &not_null.column)?;
-        let from = inherited.len();
-        inherited.retain(|(at, _)| *at != position);
-        let inherit_count = (from - inherited.len()) as i16;
+        let inherit_count = take_column(&mut inherited, position);
         if not_null.no_inherit && inherit_count > 0 {
             return Err(has_inherited(&not_null.column));
         }
@@ -125,25 +120,33 @@ pub(super) fn create(
             }
             given.push(name.clone());
         }
-        let name = not_null.name.unwrap_or_else(|| free_name(ctx, relation, position, &taken));
-        taken.push(name.clone());
+        let name = match not_null.name {
+            Some(name) => name,
+            None => free_name(ctx, relation, position, pending),
+        };
         let own = new_constraint(ctx, name, position)?;
         let (no_inherit, comment) = (not_null.no_inherit, not_null.comment);
         store(relation, position, Constraint { inherit_count, no_inherit, comment, ..own });
     }
-    while let Some((position, name)) = inherited.first().cloned() {
-        let from = inherited.len();
-        inherited.retain(|(at, _)| *at != position);
-        let inherit_count = (from - inherited.len()) as i16;
-        let name = match taken.contains(&name) {
-            true => free_name(ctx, relation, position, &taken),
-            false => name,
+    while let Some((position, theirs)) = inherited.first().copied() {
+        let inherit_count = take_column(&mut inherited, position);
+        let is_taken = relation.constraints.iter().any(|own| own.name == theirs.name)
+            || pending.check_names().any(|name| *name == *theirs.name);
+        let name = match is_taken {
+            true => free_name(ctx, relation, position, pending),
+            false => theirs.name.clone(),
         };
-        taken.push(name.clone());
         let own = new_constraint(ctx, name, position)?;
         store(relation, position, Constraint { inherit_count, ..own.inherited() });
     }
     Ok(())
+}
+
+/// Takes a column out of those that are inherited: from how many parents.
+fn take_column(inherited: &mut Vec<(usize, &Constraint)>, position: usize) -> i16 {
+    let before = inherited.len();
+    inherited.retain(|(at, _)| *at != position);
+    (before - inherited.len()) as i16
 }
 
 /// What was written, once for each column, and the columns of the primary key.
@@ -167,14 +170,17 @@ fn once_each(relation: &Relation, pending: &mut PendingConstraints) -> Result<Ve
     Ok(written)
 }
 
-/// The NOT NULLs that a new table has from its parents: where its columns are, and their names.
-fn of_parents(relation: &Relation, parents: &[Arc<Relation>]) -> Result<Vec<(usize, Arc<str>)>> {
+/// The NOT NULLs that a new table has from its parents, and where its columns are.
+fn of_parents<'p>(
+    relation: &Relation,
+    parents: &'p [Arc<Relation>],
+) -> Result<Vec<(usize, &'p Constraint)>> {
     let mut found = Vec::new();
     for parent in parents {
         for at in 0..parent.columns.len() {
             if let Some(theirs) = parent.inheritable_not_null(at) {
                 let position = partition::attnum_in(relation, parent, at)? as usize - 1;
-                found.push((position, theirs.name.clone()));
+                found.push((position, theirs));
             }
         }
     }
@@ -218,10 +224,12 @@ fn free_name(
     ctx: &mut DdlContext<'_>,
     relation: &Relation,
     position: usize,
-    taken: &[Arc<str>],
+    pending: &PendingConstraints,
 ) -> Arc<str> {
     let parts = (&*relation.name, &*relation.columns[position].name, "not_null");
-    ctx.catalog().free_constraint_name(relation.schema, parts, taken).into()
+    let own = relation.constraints.iter().map(|own| &*own.name);
+    let taken: Vec<&str> = own.chain(pending.check_names()).collect();
+    ctx.catalog().free_constraint_name(relation.schema, parts, &taken).into()
 }
 
 fn new_constraint(ctx: &DdlContext<'_>, name: Arc<str>, position: usize) -> Result<Constraint> {
@@ -361,7 +369,7 @@ fn require(
                 return Err(already_exists(&relation, &name));
             }
             Some(name) => name,
-            None => free_name(ctx, &relation, wanted.position, &[]),
+            None => free_name(ctx, &relation, wanted.position, &PendingConstraints::default()),
         };
         wanted.name = Some(name.clone());
         let own = new_constraint(ctx, name, wanted.position)?;

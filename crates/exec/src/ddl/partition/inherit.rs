@@ -132,7 +132,7 @@ fn index_partition(
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let copy = Constraint::new(ctx.store.new_oid()?, name, kind, columns);
         table.constraints.push(Constraint { parent: constraint.oid, ..copy.inherited() });
-        ctx.put(table.clone())?;
     }
+    ctx.put(table.clone())?;
     spread_index(ctx, &table, oid)
 }
