@@ -13,10 +13,12 @@ use crate::snapshot::Catalog;
 use std::sync::Arc;
 use steppe_types::{Oid, Result};
 
-/// Whether each mark has its constraint, and each constraint its mark.
+/// Whether each mark has its constraint, and each constraint its mark. No column has two.
 pub(crate) fn is_complete(relation: &Relation) -> bool {
-    let constrained = relation.constraints.iter().filter(|c| c.kind == ConstraintKind::NotNull);
-    lacking(relation).next().is_none() && constrained.count() == marked(relation).count()
+    let mut constrained = relation.constraints.iter().filter_map(Constraint::not_null_column);
+    let is_marked = |at: usize| relation.columns.get(at).is_some_and(|column| column.not_null);
+    let count = constrained.clone().count();
+    count == marked(relation).count() && constrained.all(is_marked)
 }
 
 /// The positions of marks in a user's table.
@@ -36,7 +38,7 @@ pub(crate) fn complete(
     catalog: &mut Catalog,
     new_oid: &mut dyn FnMut() -> Result<Oid>,
 ) -> Result<()> {
-    let incomplete = |relation: &&Arc<Relation>| lacking(relation).next().is_some();
+    let incomplete = |relation: &&Arc<Relation>| !is_complete(relation);
     let tables: Vec<Oid> = catalog.relations().filter(incomplete).map(|r| r.oid).collect();
     tables.into_iter().try_for_each(|table| complete_table(catalog, table, new_oid))
 }

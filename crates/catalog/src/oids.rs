@@ -1,5 +1,6 @@
 //! A few OIDs.
 
+use crate::Shared;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::Deref;
 use steppe_partition::make_exact;
@@ -16,7 +17,7 @@ pub struct Oids(List);
 #[derive(Clone, Debug)]
 enum List {
     InPlace { len: u8, oids: [Oid; IN_PLACE_MAX] },
-    Elsewhere(Box<Vec<Oid>>),
+    Elsewhere(Shared<Oid>),
 }
 
 impl Default for Oids {
@@ -40,7 +41,7 @@ impl From<Vec<Oid>> for Oids {
     fn from(mut list: Vec<Oid>) -> Oids {
         if list.len() > IN_PLACE_MAX {
             make_exact(&mut list);
-            return Oids(List::Elsewhere(Box::new(list)));
+            return Oids(List::Elsewhere(list.into()));
         }
         let mut oids = [0; IN_PLACE_MAX];
         oids[..list.len()].copy_from_slice(&list);

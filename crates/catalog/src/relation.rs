@@ -434,9 +434,8 @@ impl Relation {
     /// The constraint that makes the column at a position NOT NULL in what inherits from the table,
     /// too.
     pub fn inheritable_not_null(&self, position: usize) -> Option<&Constraint> {
-        let at = self.columns.get(position).filter(|column| column.not_null);
-        let found = &self.constraints[at.and_then(|_| self.not_null_constraint(position))?];
-        Some(found).filter(|constraint| !constraint.no_inherit)
+        let own = &self.constraints[self.not_null_constraint(position)?];
+        Some(own).filter(|own| !own.no_inherit)
     }
 
     /// Whether the column at a position is NOT NULL here and in all that inherits from the table.
@@ -485,11 +484,16 @@ impl Relation {
         if let (Some(own), Some(of_parent)) = (&mut self.index, &parent.index) {
             own.keys.share_with(&of_parent.keys);
         }
+        let mut next = 0;
         for own in &mut self.constraints {
             let is_named_so =
                 |c: &Constraint| Arc::ptr_eq(&own.name, &c.name) || own.name == c.name;
             let same = |c: &&Constraint| is_named_so(c) || own.parent == c.oid;
-            let Some(of_parent) = parent.constraints.iter().find(same) else { continue };
+            // They are mostly in one order.
+            let (before, after) = parent.constraints.split_at(next);
+            let found = (next..).zip(after).chain((0..).zip(before)).find(|(_, c)| same(c));
+            let Some((at, of_parent)) = found else { continue };
+            next = at + 1;
             own.columns.share_with(&of_parent.columns);
             if own.name == of_parent.name {
                 own.name = of_parent.name.clone();

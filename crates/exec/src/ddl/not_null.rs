@@ -107,20 +107,16 @@ pub(super) fn create(
     pending: &mut PendingConstraints,
 ) -> Result<()> {
     let mut inherited = of_parents(relation, parents)?;
-    let mut given: Vec<Arc<str>> = Vec::new();
     for not_null in once_each(relation, pending)? {
         let position = existing_column(relation, &not_null.column)?;
         let inherit_count = take_column(&mut inherited, position);
         if not_null.no_inherit && inherit_count > 0 {
             return Err(has_inherited(&not_null.column));
         }
-        if let Some(name) = &not_null.name {
-            if given.contains(name) {
-                return Err(already_exists(relation, name));
-            }
-            given.push(name.clone());
-        }
         let name = match not_null.name {
+            Some(name) if relation.constraints.iter().any(|own| own.name == name) => {
+                return Err(already_exists(relation, &name));
+            }
             Some(name) => name,
             None => free_name(ctx, relation, position, pending),
         };
@@ -177,8 +173,8 @@ fn of_parents<'p>(
 ) -> Result<Vec<(usize, &'p Constraint)>> {
     let mut found = Vec::new();
     for parent in parents {
-        for at in 0..parent.columns.len() {
-            if let Some(theirs) = parent.inheritable_not_null(at) {
+        for theirs in parent.constraints.iter().filter(|theirs| !theirs.no_inherit) {
+            if let Some(at) = theirs.not_null_column() {
                 let position = partition::attnum_in(relation, parent, at)? as usize - 1;
                 found.push((position, theirs));
             }
@@ -414,11 +410,14 @@ fn adjust(
     let table = relation.name.clone();
     let own = &mut relation.constraints[at];
     if own.no_inherit != wanted.no_inherit {
-        let error = not_in_state(format!(
+        let message = format!(
             "cannot change NO INHERIT status of NOT NULL constraint \"{}\" on relation \"{table}\"",
             own.name
-        ));
-        return Err(if source == Source::Add { error.hint(MAKE_INHERITABLE) } else { error });
+        );
+        return Err(match source {
+            Source::Add => not_in_state(message).hint(MAKE_INHERITABLE),
+            Source::Set => Error::new(SqlState::FEATURE_NOT_SUPPORTED, message),
+        });
     }
     if inherited {
         own.inherit_count += 1;

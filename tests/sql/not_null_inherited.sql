@@ -1,0 +1,100 @@
+-- NOT NULL constraints between parents and children: ATTACH and DETACH, INHERIT and NO INHERIT, names that children have used, and what plans know of NO INHERIT.
+-- PostgreSQL 15 differs: NOT NULL is no constraint there
+-- What is NO INHERIT says nothing of the partitions, whose rows are the table's.
+create table p (a int not null, b int) partition by list (b);
+create table p1 partition of p for values in (1);
+create table p2 partition of p for values in (2);
+create index on p (a);
+alter table p alter constraint p_a_not_null no inherit;
+alter table p1 alter a drop not null;
+insert into p values (null, 1), (3, 1), (4, 2);
+select min(a), max(a) from p;
+select * from p order by a nulls first;
+select * from p order by a desc nulls last limit 2;
+select * from p where a is null;
+set constraint_exclusion = on;
+select * from p where a is null;
+reset constraint_exclusion;
+create table p3 partition of p for values in (3);
+insert into p values (null, 3);
+create table q (like p including all) partition by list (b);
+select conrelid::regclass, conname, conislocal, coninhcount, connoinherit from pg_constraint where contype = 'n' and conrelid in (select oid from pg_class where relname in ('p', 'p1', 'p2', 'p3', 'q')) order by conrelid::regclass::text;
+-- A child in the middle that keeps it for itself.
+create table a1 (x int);
+create table a2 (x int not null no inherit) inherits (a1);
+create table a3 () inherits (a2);
+alter table a1 alter x set not null;
+alter table a1 add not null x;
+alter table a1 add constraint c not null x no inherit;
+alter table a2 add constraint c not null x;
+alter table a2 drop constraint a2_x_not_null;
+alter table a1 alter x set not null;
+select conrelid::regclass, conname, conislocal, coninhcount, connoinherit from pg_constraint where conrelid in ('a1'::regclass, 'a2'::regclass, 'a3'::regclass) order by 1;
+-- INHERIT and NO INHERIT.
+create table b1 (x int not null, y int not null);
+create table b2 (y int, x int constraint foo not null);
+alter table b2 inherit b1;
+alter table b2 alter y set not null;
+alter table b2 inherit b1;
+select conname, conislocal, coninhcount from pg_constraint where conrelid = 'b2'::regclass order by 1;
+alter table b1 drop constraint b1_x_not_null;
+select conname, conislocal, coninhcount from pg_constraint where conrelid = 'b2'::regclass order by 1;
+alter table b2 no inherit b1;
+select conname, conislocal, coninhcount from pg_constraint where conrelid = 'b2'::regclass order by 1;
+-- Names that a child has used.
+create table e1 (a int, b int);
+create table e2 () inherits (e1);
+alter table e1 add constraint dup check (a > 0);
+alter table e2 add constraint nn not null a;
+alter table e2 add constraint nnb check (b > 1);
+alter table e1 add constraint nnb not null a;
+alter table e1 add constraint nnb not null b;
+alter table e1 add constraint dup not null b;
+alter table e1 add column c int not null;
+insert into e2 values (1, 2, 3);
+alter table e1 add column d int not null;
+alter table e1 add column d int not null default 4;
+alter table e2 add column f int constraint ff not null default 1;
+alter table e1 add column f int default 2 not null;
+select conrelid::regclass, conname, conislocal, coninhcount from pg_constraint where conrelid in ('e1'::regclass, 'e2'::regclass) order by conrelid::regclass::text, 2;
+-- A column that goes leaves the child's as it is.
+create table d1 (a int not null, b int);
+create table d2 (a int) inherits (d1);
+alter table d1 drop column a;
+select conname, conislocal, coninhcount from pg_constraint where conrelid = 'd2'::regclass;
+-- Partitions of partitions.
+create table n (a int not null, b int not null) partition by list (a);
+create table n1 (a int not null, b int not null) partition by list (b);
+create table n11 partition of n1 for values in (1);
+create table n12 (b int constraint qq not null, a int not null);
+create table n13 (a int, b int not null);
+create table n14 (a int not null no inherit, b int not null);
+alter table n1 attach partition n12 for values in (2);
+alter table n1 attach partition n13 for values in (3);
+alter table n1 attach partition n14 for values in (4);
+alter table n attach partition n1 for values in (1);
+select conrelid::regclass, conname, conislocal, coninhcount from pg_constraint where conrelid in ('n'::regclass, 'n1'::regclass, 'n11'::regclass, 'n12'::regclass) order by conrelid::regclass::text, 2;
+alter table n alter b drop not null;
+alter table n detach partition n1;
+alter table n1 alter a drop not null;
+select conrelid::regclass, conname, conislocal, coninhcount from pg_constraint where conrelid in ('n'::regclass, 'n1'::regclass, 'n11'::regclass, 'n12'::regclass) order by conrelid::regclass::text, 2;
+-- Identities, keys, and what is not there.
+create temp table tt (a int primary key, b int not null);
+select conname from pg_constraint where conrelid = 'tt'::regclass order by 1;
+create table made as select 1 as a;
+alter table made add primary key (a);
+alter table made alter a drop not null;
+alter table made drop constraint made_pkey, alter a drop not null;
+select count(*) from pg_constraint where conrelid = 'made'::regclass;
+alter table made alter nope set not null;
+alter table made alter ctid set not null;
+alter table made alter ctid drop not null;
+alter table made add constraint z not null nope;
+alter table made drop constraint nope;
+alter table made drop constraint if exists nope;
+create table numbered (a int generated always as identity);
+alter table numbered alter a drop not null;
+alter table numbered alter a drop identity, alter a drop not null;
+alter table numbered alter a add generated always as identity;
+alter table numbered alter a set not null, alter a add generated always as identity;
+select conname from pg_constraint where conrelid = 'numbered'::regclass;
