@@ -477,16 +477,16 @@ impl LockManager {
         let mut released = std::mem::take(&mut held.order);
         held.order.extend(released.drain(..position.0));
         if !held.order.is_empty() || !held.session.is_empty() {
-            let HeldLocks { order, session: by_session, fast, .. } = &mut *held;
+            let HeldLocks { order, session: by_session, fast, rows, .. } = &mut *held;
             let earlier: HashSet<(LockTag, Mode), foldhash::fast::RandomState> =
                 order.iter().copied().collect();
             released.retain(|&(tag, mode)| {
                 let is_earlier = earlier.contains(&(tag, mode));
-                // A lock that a strong request has moved from the fast path into the table may have
-                // been taken on the fast path again. The end of the transaction looks for what is
-                // listed once in one place.
-                if is_earlier && fast.holds(tag, mode) && self.holds(session.pid(), tag, mode) {
-                    fast.release(tag, mode);
+                // A lock that is in the table may be on one of the session's own lists, too: by
+                // another way of asking for it, or since it was moved. The end of the transaction
+                // looks for what is listed once in one place.
+                if is_earlier && self.holds(session.pid(), tag, mode) {
+                    let _ = fast.release(tag, mode) || self.unshare(rows, tag, mode);
                 }
                 !is_earlier && !by_session.contains_key(&(tag, mode))
             });

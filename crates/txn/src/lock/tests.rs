@@ -465,6 +465,23 @@ fn a_lock_in_two_places_is_left_in_neither() {
     }
 }
 
+/// A row that a session shares on its own list, and after a savepoint asks the table for, as it does
+/// when it has written the row in between.
+#[test]
+fn a_shared_row_in_two_places_is_left_in_neither() {
+    let bench = bench(2);
+    let mode = RowLockMode::Share;
+    assert!(bench.try_row(0, 1, mode));
+    assert_eq!(bench.manager.entry_count(), 0, "on its own list");
+    let position = bench.manager.position(&bench.sessions[0]);
+    assert!(bench.row(0, 1, mode).is_none());
+    bench.manager.release_to(&bench.sessions[0], position);
+    assert!(!bench.manager.report().is_empty(), "still held");
+    bench.end(0);
+    assert_eq!(bench.manager.entry_count(), 0, "left behind");
+    assert!(bench.may_write(1, 1, RowLockMode::Update));
+}
+
 #[test]
 fn savepoints_release_what_came_after_them() {
     let bench = bench(2);
