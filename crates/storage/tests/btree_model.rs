@@ -69,7 +69,7 @@ fn apply(tree: &Tree, model: &mut Model, seed: usize, op: Op) {
         Op::Splice(index, offset, old_len, new_len) => {
             let Some(key) = nth_key(model, index) else { return };
             // Every other one with a head, some of them too long.
-            let head = value(seed + 1, if seed % 2 == 0 { 0 } else { seed % 40 });
+            let head = value(seed + 1, if seed.is_multiple_of(2) { 0 } else { seed % 40 });
             splice(tree, model, &key, (offset, old_len), (&head, &value(seed, new_len)));
         }
         Op::Remove(index) => {

@@ -64,12 +64,14 @@ impl LockManager {
             if held.session.contains_key(&(tag, mode)) {
                 continue;
             }
-            if held.fast.release(tag, mode) {
+            let is_fast = held.fast.release(tag, mode);
+            if is_fast {
                 self.transfer(to.pid(), tag, mode);
-                taken.order.push((tag, mode));
-            } else if self.hand_over_shared(&mut held.rows, to.pid(), (tag, mode)) {
-                taken.order.push((tag, mode));
-            } else if self.change_owner(from.pid(), to.pid(), tag, mode) {
+            }
+            if is_fast
+                || self.hand_over_shared(&mut held.rows, to.pid(), (tag, mode))
+                || self.change_owner(from.pid(), to.pid(), tag, mode)
+            {
                 taken.order.push((tag, mode));
             }
         }
