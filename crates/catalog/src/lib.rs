@@ -14,6 +14,7 @@
 
 pub mod builtin;
 pub mod extension;
+mod history;
 mod names;
 mod not_null;
 mod oids;
@@ -27,6 +28,7 @@ pub mod system;
 
 pub use builtin::Builtins;
 pub use extension::{AvailableExtension, Extension, PATHMAN, Pathman};
+pub use history::Mentions;
 pub use names::{NAME_BYTES_MAX, object_name};
 pub use oids::Oids;
 pub use partition::{PartitionColumn, PartitionKey, PartitionOf};

@@ -22,8 +22,12 @@
 //! A statement may change an object many times (a new table, then with its
 //! constraints, then with its index): in memory at once, on disk when it ends
 //! ([`CatalogStore::write`]), once for each object.
+//!
+//! What publications have touched is remembered for a while, so that plans may outlive those that
+//! have nothing to do with them (`history.rs`).
 
 use crate::extension::Extension;
+use crate::history::{History, Mentions};
 use crate::not_null;
 use crate::relation::Relation;
 use crate::shorthand::{expand, shorten};
@@ -93,6 +97,8 @@ pub struct CatalogStore {
     published: ArcSwap<Catalog>,
     /// Its epoch, which every statement asks for.
     published_epoch: AtomicU64,
+    /// What led to it.
+    history: Mutex<History>,
     /// Where the committed version of each object is stored.
     row_ids: Mutex<HashMap<ObjectId, RowId>>,
     /// Epochs are handed out to private versions too, so that no two versions share one.
@@ -124,6 +130,7 @@ impl CatalogStore {
             overflow: OverflowStore::open(database, OVERFLOW),
             published: ArcSwap::from_pointee(Catalog::default()),
             published_epoch: AtomicU64::new(0),
+            history: Mutex::default(),
             row_ids: Mutex::default(),
             epoch: AtomicU64::new(1),
             oids: Mutex::new(OidRange { next: 0, end: 0 }),
@@ -180,6 +187,7 @@ impl CatalogStore {
         txn.rollback()?;
         not_null::complete(&mut catalog, &mut || self.new_oid())?;
         catalog.epoch = self.new_epoch();
+        self.history.lock().start_anew(catalog.epoch);
         self.set_published(Arc::new(catalog));
         Ok(())
     }
@@ -398,8 +406,7 @@ impl CatalogStore {
         let published = self.published();
         if changes.base_epoch == published.epoch {
             // Nobody has published since: it is the version to publish.
-            self.set_published(changes.catalog.clone());
-            return;
+            return self.follow(&published, changes.catalog.clone(), changes);
         }
         let mut catalog = (*published).clone();
         unlink_moved(changes, &mut catalog);
@@ -407,7 +414,21 @@ impl CatalogStore {
             transfer(&changes.catalog, &mut catalog, *id);
         }
         catalog.epoch = self.new_epoch();
-        self.set_published(Arc::new(catalog));
+        self.follow(&published, Arc::new(catalog), changes);
+    }
+
+    /// Publishes what follows the published version. Who sees its epoch finds what was touched.
+    fn follow(&self, published: &Catalog, next: Arc<Catalog>, changes: &CatalogChanges) {
+        if next.epoch != published.epoch {
+            self.history.lock().add(published, &next, changes.changed.iter());
+        }
+        self.set_published(next);
+    }
+
+    /// Whether what a plan was made of is in the published version `now` as it was in the published
+    /// version `then`. False if that is not known (any more).
+    pub fn is_untouched(&self, then: u64, now: u64, mentions: &Mentions) -> bool {
+        self.history.lock().is_untouched(then, now, mentions)
     }
 }
 

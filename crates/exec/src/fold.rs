@@ -117,7 +117,7 @@ fn junction(args: &mut Vec<Expr>, neutral: bool) -> Option<Expr> {
 /// A call of an immutable function, or an array, of constants.
 fn evaluate(call: &Expr, catalog: &Arc<Catalog>) -> Option<Expr> {
     let ty = call.ty();
-    let stmt = no_plan(catalog.epoch);
+    let stmt = no_plan();
     match Compiler::new(&stmt, FnContext::pure(Arc::clone(catalog))).expr(call) {
         Ok(CExpr::Const(value)) => Some(Expr::Const(value, ty)),
         _ => None,

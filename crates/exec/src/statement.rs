@@ -294,7 +294,7 @@ impl ExecEnv {
 }
 
 /// A statement with no plan, for compiling expressions that stand alone.
-pub(crate) fn no_plan(catalog_epoch: u64) -> PlannedStmt {
+pub(crate) fn no_plan() -> PlannedStmt {
     let plan = Plan {
         node: PlanNode::Result { one_time_filter: None, child: None },
         filter: None,
@@ -312,7 +312,7 @@ pub(crate) fn no_plan(catalog_epoch: u64) -> PlannedStmt {
         columns: Vec::new(),
         relations: Vec::new(),
         depends_on_literals: false,
-        catalog_epoch,
+        mentions: Vec::new(),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Plans shared between sessions, by statement shape (design D11).
 //!
 //! A key is the statement's text, with the types of its parameters; an entry is
-//! valid for one catalog version and one set of the settings that plans depend on.
-//! A stale entry is replaced by the next session that plans the statement anew.
+//! valid for one set of the settings that plans depend on, and for the catalog version that it was
+//! made for and those that have followed without touching what it was made of. A stale entry is replaced by the next session that plans the statement anew.
 //! Each session keeps what it used lately in a table of its own, so that the shared
 //! one is asked once for each statement and session.
 
@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
+use steppe_catalog::{CatalogStore, Mentions};
 use steppe_exec::CompiledStmt;
 use steppe_sql::ast;
 use steppe_sql::parser::normalize::Parameters;
@@ -25,6 +26,11 @@ pub struct CachedPlan {
     pub key: Box<str>,
     /// The catalog version it was planned for.
     pub epoch: u64,
+    /// A published version, that one or a later one, by which nothing had touched what it was
+    /// made of.
+    pub(crate) good_until: AtomicU64,
+    /// What it was made of, if it may be good for later versions.
+    pub(crate) mentions: Option<Mentions>,
     /// Settings and search path it was planned under.
     pub fingerprint: u64,
     /// The syntax tree, for planning it again.
@@ -55,6 +61,24 @@ impl CachedPlan {
     /// Types of the parameters.
     pub fn param_types(&self) -> &[Oid] {
         &self.compiled.planned().param_types
+    }
+
+    /// Whether it is what planning would come to for a published version of the catalog.
+    #[inline]
+    pub(crate) fn is_good_for(&self, version: u64, catalogs: &CatalogStore) -> bool {
+        self.epoch == version || self.has_outlived(version, catalogs)
+    }
+
+    fn has_outlived(&self, version: u64, catalogs: &CatalogStore) -> bool {
+        let Some(mentions) = self.mentions.as_ref().filter(|_| self.epoch < version) else {
+            return false;
+        };
+        let known = self.good_until.load(Ordering::Relaxed);
+        let is_good = version <= known || catalogs.is_untouched(known, version, mentions);
+        if is_good && version > known {
+            self.good_until.fetch_max(version, Ordering::Relaxed);
+        }
+        is_good
     }
 
     /// What counts its runs.

@@ -4,19 +4,8 @@
 
 mod support;
 
-use support::{TestServer, rows_of as rows, run};
+use support::{Random, TestServer, rows_of as rows, run};
 use tokio_postgres::Client;
-
-/// A small random generator, so that a failure can be had again.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
-    }
-}
 
 /// Queries that each can use one of the indexes.
 const QUERIES: &[&str] = &[

@@ -52,8 +52,8 @@ pub struct PlannedStmt {
     /// With other constants in the statement's text the best plan might be another one that
     /// parameters cannot stand for (a partial index): do not lift literals.
     pub depends_on_literals: bool,
-    /// The catalog version that it is valid for.
-    pub catalog_epoch: u64,
+    /// The relations that its names stand for, and those it reads or changes.
+    pub mentions: Vec<Oid>,
 }
 
 /// Relation lock a statement takes.

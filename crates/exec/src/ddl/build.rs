@@ -48,7 +48,7 @@ pub(super) fn build_for(
     let table = Arc::new(table.clone());
     let rows = TableAccess::open(&database, &table)?;
     let catalog = ctx.catalog();
-    let stmt = crate::statement::no_plan(catalog.epoch);
+    let stmt = crate::statement::no_plan();
     let mut compiler = Compiler::new(&stmt, FnContext::pure(catalog));
     let access = IndexAccess::open(&database, &table, &Arc::new(index.clone()), &mut compiler)?;
     let mut sorter = EntrySorter::new(ctx.maintenance_work_mem_bytes, ctx.temp.clone());

@@ -96,7 +96,7 @@ impl RowEvaluator {
     pub(crate) fn new(ctx: &mut DdlContext<'_>, exprs: &[Expr]) -> Result<RowEvaluator> {
         let catalog = ctx.catalog();
         let functions = ctx.functions();
-        let stmt = no_plan(catalog.epoch);
+        let stmt = no_plan();
         let slots = exprs.iter().cloned().map(over_row).collect::<Result<Vec<_>>>()?;
         let exprs = Compiler::new(&stmt, FnContext::pure(catalog)).list(&slots)?;
         Ok(RowEvaluator { exprs, context: ExecContext::for_folding(functions), out: Vec::new() })

@@ -234,7 +234,7 @@ impl Partitioned {
         database: &Database,
     ) -> Result<Target> {
         let Definition { table: leaf, indexes } = leaf;
-        let stmt = no_plan(catalog.epoch);
+        let stmt = no_plan();
         let mut compiler = Compiler::new(&stmt, FnContext::pure(catalog.clone()));
         let indexes = indexes.iter();
         let indexes = indexes.map(|index| IndexAccess::open(database, leaf, index, &mut compiler));

@@ -161,7 +161,7 @@ impl Router {
         if let Some(found) = self.keys.get(parent) {
             return Ok(found);
         }
-        let stmt = no_plan(catalog.epoch);
+        let stmt = no_plan();
         let mut compiler = Compiler::new(&stmt, FnContext::pure(catalog.clone()));
         let made = Arc::new(KeyOfRow::new(parent, key, &self.table, &mut compiler)?);
         self.keys.put(parent, &made);

@@ -358,7 +358,7 @@ pub(super) fn boolean(option: &DefElem) -> Result<bool> {
 }
 
 /// A plan of one row of expressions that stand alone.
-pub(super) fn plan_of_values(exprs: Vec<Expr>, catalog_epoch: u64) -> PlannedStmt {
+pub(super) fn plan_of_values(exprs: Vec<Expr>) -> PlannedStmt {
     let types: Vec<_> = exprs.iter().map(Expr::ty).collect();
     let columns = types
         .iter()
@@ -380,6 +380,6 @@ pub(super) fn plan_of_values(exprs: Vec<Expr>, catalog_epoch: u64) -> PlannedStm
         columns,
         relations: Vec::new(),
         depends_on_literals: false,
-        catalog_epoch,
+        mentions: Vec::new(),
     }
 }

@@ -1,9 +1,10 @@
 //! From a statement to a plan: the catalog in force, the plan cache, planning.
 
 use std::hash::BuildHasher;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
-use steppe_catalog::{Catalog, RelKind, Relation};
+use steppe_catalog::{Catalog, Mentions, RelKind, Relation};
 use steppe_exec::{CompiledStmt, SessionServices};
 use steppe_sql::ast;
 use steppe_sql::bind::{self, BindContext, Params};
@@ -123,7 +124,18 @@ impl Session {
 
     /// Whether a plan is good for the catalog and settings in force.
     fn is_current(&self, plan: &CachedPlan) -> bool {
-        plan.epoch == self.names.catalog.epoch && plan.fingerprint == self.fingerprint
+        plan.fingerprint == self.fingerprint && self.is_as_planned(plan)
+    }
+
+    /// Whether a plan is good for the catalog in force. A transaction's own version is like no
+    /// other.
+    #[inline]
+    pub(super) fn is_as_planned(&self, plan: &CachedPlan) -> bool {
+        let version = self.names.catalog.epoch;
+        match self.may_share() {
+            true => plan.is_good_for(version, &self.core.server.catalog),
+            false => plan.epoch == version,
+        }
     }
 
     /// Whether others have published a catalog that the session's is not based on.
@@ -152,11 +164,11 @@ impl Session {
             _ => {}
         }
         let cached = self.core.server.plans.get(hash, key, self.fingerprint)?;
-        let epoch = match &cached {
-            Cached::Plan(plan) => plan.epoch,
-            Cached::NotLiftable { epoch } => *epoch,
+        let is_current = match &cached {
+            Cached::Plan(plan) => self.is_as_planned(plan),
+            Cached::NotLiftable { epoch } => *epoch == self.names.catalog.epoch,
         };
-        if epoch != self.names.catalog.epoch {
+        if !is_current {
             return None;
         }
         self.local_plans.put(hash, cached.clone());
@@ -309,6 +321,8 @@ impl Session {
         Ok(Arc::new(CachedPlan {
             key: key.into(),
             epoch: self.names.catalog.epoch,
+            good_until: AtomicU64::new(self.names.catalog.epoch),
+            mentions: Mentions::of(&planned.mentions, &self.names.catalog),
             fingerprint: self.fingerprint,
             statement: Arc::clone(statement),
             source: Arc::clone(source),

@@ -41,7 +41,7 @@ impl Session {
             }
             // Whoever changed a table before we had its lock has moved the epoch.
             self.refresh_names_after_locks();
-            if plan.epoch == self.names.catalog.epoch {
+            if self.is_as_planned(plan) {
                 if plan.shows_session {
                     self.show_named();
                 }
@@ -59,7 +59,7 @@ impl Session {
                 wait.await?;
             }
             self.refresh_names_after_locks();
-            if portal.plan.epoch == self.names.catalog.epoch {
+            if self.is_as_planned(&portal.plan) {
                 portal.leaf = Some(leaf);
                 return Ok(());
             }
@@ -84,7 +84,7 @@ impl Session {
                     }
                 }
                 self.refresh_names();
-                if plan.epoch == self.names.catalog.epoch {
+                if self.is_as_planned(plan) {
                     break;
                 }
             }

@@ -458,7 +458,7 @@ impl Session {
         if exprs.is_empty() {
             return Ok(Arc::from([]));
         }
-        let planned = super::explain::plan_of_values(exprs, self.names.catalog.epoch);
+        let planned = super::explain::plan_of_values(exprs);
         let catalog = &self.names.catalog;
         let compiled =
             steppe_exec::CompiledStmt::compile_without_tables(Arc::new(planned), catalog)?;

@@ -17,9 +17,25 @@ pub fn run(test: impl Future<Output = ()>) {
     runtime.expect("a runtime").block_on(test);
 }
 
+/// A small random generator, so that a failure can be had again.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}
+
 /// The rows of a simple query, columns joined by `|`.
 pub async fn rows_of(client: &Client, sql: &str) -> Vec<String> {
-    let messages = client.simple_query(sql).await.unwrap_or_else(|e| panic!("{sql}: {e:?}"));
+    try_rows_of(client, sql).await.unwrap_or_else(|e| panic!("{sql}: {e:?}"))
+}
+
+/// As [`rows_of`], of a query that may fail.
+pub async fn try_rows_of(client: &Client, sql: &str) -> Result<Vec<String>, tokio_postgres::Error> {
+    let messages = client.simple_query(sql).await?;
     let row = |message: &SimpleQueryMessage| match message {
         SimpleQueryMessage::Row(row) => {
             let columns = (0..row.len()).map(|i| row.get(i).unwrap_or("NULL"));
@@ -27,7 +43,7 @@ pub async fn rows_of(client: &Client, sql: &str) -> Vec<String> {
         }
         _ => None,
     };
-    messages.iter().filter_map(row).collect()
+    Ok(messages.iter().filter_map(row).collect())
 }
 
 /// A directory that goes away.

@@ -166,6 +166,14 @@ impl Binder<'_> {
 
     /// Looks a (qualified) name up along the search path.
     pub(crate) fn lookup_relation_parts(&self, parts: &[String]) -> Result<Option<Arc<Relation>>> {
+        let found = self.relation_of_parts(parts)?;
+        if let Some(relation) = &found {
+            self.mentions(relation.oid);
+        }
+        Ok(found)
+    }
+
+    fn relation_of_parts(&self, parts: &[String]) -> Result<Option<Arc<Relation>>> {
         let catalog = self.ctx.catalog;
         match parts {
             [name] => Ok(self

@@ -48,6 +48,7 @@ mod window;
 use crate::ast::{self, Location};
 use crate::expr::{Expr, Place, TypeRef};
 use crate::query::{Cte, Query, Rte};
+use std::cell::RefCell;
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog, Relation};
 use steppe_types::io::IoContext;
@@ -125,6 +126,8 @@ pub struct Bound {
     pub query: Query,
     /// Types of `$1 …`.
     pub param_types: Vec<Oid>,
+    /// The relations that its names stand for.
+    pub mentioned: Vec<Oid>,
 }
 
 /// Binds a SELECT, INSERT, UPDATE or DELETE to be planned.
@@ -163,7 +166,7 @@ fn bind_whole(
         finish(expr);
         settle(expr, &param_types);
     });
-    Ok(Bound { query, param_types })
+    Ok(Bound { query, param_types, mentioned: binder.mentioned.into_inner() })
 }
 
 /// Binds the stored text of a view.
@@ -465,6 +468,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) collates: bool,
     /// The recursive terms that are being bound, innermost last.
     pub(crate) recursions: Vec<Recursion>,
+    /// The relations that names were found to stand for (not in views' queries, which others bind).
+    mentioned: RefCell<Vec<Oid>>,
 }
 
 /// The recursive term of a WITH query, while it is bound.
@@ -486,6 +491,7 @@ impl<'a> Binder<'a> {
             around: Vec::new(),
             collates: false,
             recursions: Vec::new(),
+            mentioned: RefCell::default(),
         }
     }
 
@@ -502,6 +508,11 @@ impl<'a> Binder<'a> {
             self.make_visible(rte);
         }
         self.expr(expr, place)
+    }
+
+    /// Remembers that a name stands for a relation.
+    pub(crate) fn mentions(&self, relation: Oid) {
+        self.mentioned.borrow_mut().push(relation);
     }
 
     pub(crate) fn push_scope(&mut self) {

@@ -155,6 +155,10 @@ pub fn plan(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Result<Plann
     let command = bound.query.command;
     let columns = result_columns(&bound.query);
     let plan = planner.statement(bound.query)?;
+    let mut mentions = bound.mentioned;
+    mentions.extend(planner.relations.iter().map(|(oid, _)| *oid));
+    mentions.sort_unstable();
+    mentions.dedup();
     Ok(PlannedStmt {
         command,
         plan,
@@ -164,7 +168,7 @@ pub fn plan(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Result<Plann
         columns,
         relations: planner.relations,
         depends_on_literals: planner.depends_on_literals,
-        catalog_epoch: ctx.catalog.epoch,
+        mentions,
     })
 }
 
