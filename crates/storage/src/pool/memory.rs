@@ -31,6 +31,9 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering::Relaxed};
 
+/// What the processor loads at once, on the machines we know.
+const CACHE_LINE: usize = 64;
+
 /// An anonymous mapping of zeros.
 struct Mapping {
     base: NonNull<u8>,
@@ -161,14 +164,25 @@ impl PageMemory {
     }
 
     /// Asks the processor to load a page's state word, header and first slots.
+    ///
+    /// No more than that: the rest of a long slot array is asked for once a key's likely
+    /// position is known, and trees of a row or two, as leaves of a partitioned table often
+    /// are, have no rest. A line asked for in vain drives another one out of the cache.
     #[inline]
     pub(crate) fn prefetch(&self, id: PageId) {
         if id.0 < self.max_pages {
-            let page = self.page(id);
             prefetch_line(std::ptr::from_ref(self.state(id)).cast());
-            for line in 0..9 {
-                prefetch_line(page.base.wrapping_add(line * 64));
-            }
+            self.page(id).prefetch(0);
+        }
+    }
+
+    /// As [`PageMemory::prefetch`], and the page's end, where the first entries lie: all there
+    /// is to a tree of a row or two.
+    #[inline]
+    pub(crate) fn prefetch_with_entries(&self, id: PageId) {
+        if id.0 < self.max_pages {
+            self.prefetch(id);
+            self.page(id).prefetch(PAGE_SIZE - 2 * CACHE_LINE);
         }
     }
 }
@@ -246,7 +260,7 @@ impl<'a> PageRef<'a> {
     pub(crate) fn prefetch(self, offset: usize) {
         let line = self.base.wrapping_add(offset & (PAGE_SIZE - 1));
         prefetch_line(line);
-        prefetch_line(line.wrapping_add(64));
+        prefetch_line(line.wrapping_add(CACHE_LINE));
     }
 
     /// Copies `len` bytes at `offset` to `target`. The bytes may be torn (M5).

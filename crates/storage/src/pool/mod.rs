@@ -165,6 +165,12 @@ impl Pool {
         self.memory.prefetch(id);
     }
 
+    /// As [`Pool::prefetch`], and the page's first entries.
+    #[inline]
+    pub(crate) fn prefetch_with_entries(&self, id: PageId) {
+        self.memory.prefetch_with_entries(id);
+    }
+
     /// The page's version, once it is in memory and unlatched.
     #[inline]
     pub(crate) fn optimistic(&self, id: PageId) -> Result<Version> {

@@ -246,7 +246,7 @@ impl Tree {
     /// Starts loading what a descent looks at first, for one that is about to come.
     #[inline]
     pub fn prefetch_root(&self) {
-        self.pool().prefetch(self.id.root);
+        self.pool().prefetch_with_entries(self.id.root);
     }
 
     #[inline]
