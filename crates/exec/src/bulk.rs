@@ -18,37 +18,16 @@ use crate::statement::{CompiledStmt, ExecEnv};
 use std::sync::Arc;
 use steppe_sql::query::Command;
 use steppe_txn::{NewRows, Txn};
+use steppe_types::row::RowWriter;
 use steppe_types::{Datum, Error, Result};
 
-/// A field as it is handed in.
-#[derive(Debug)]
-pub enum Field<'a> {
-    /// Its value.
-    Value(Datum),
-    /// The value of a column of type text or varchar, of any length.
-    Text(&'a str),
-    /// The value of a column of type char(n).
-    Padded {
-        /// Without the blanks at its end.
-        text: &'a str,
-        /// How many those are.
-        blanks: usize,
-    },
-    /// The column's default.
-    Default,
-}
+/// The fields of a row that is handed in, which read themselves: one may be asked for again.
+pub trait Fields {
+    /// Writes field `i` as the row's next column: no datum is made where none is needed.
+    fn write(&self, i: usize, row: &mut RowWriter<'_>) -> Result<()>;
 
-impl Field<'_> {
-    fn into_datum(self) -> Result<Datum> {
-        match self {
-            Field::Value(value) => Ok(value),
-            Field::Text(text) => Ok(Datum::text(text)),
-            Field::Padded { text, blanks } => {
-                Ok(Datum::text(text.to_owned() + &" ".repeat(blanks)))
-            }
-            Field::Default => Err(Error::internal("bulk insert does not know the defaults")),
-        }
-    }
+    /// The value of field `i`; `None`: the column's default.
+    fn value(&self, i: usize) -> Result<Option<Datum>>;
 }
 
 /// Inserts many rows through one compiled INSERT.
@@ -59,7 +38,7 @@ pub struct BulkInsert {
     defaults: Option<Defaults>,
 }
 
-/// What [`Field::Default`] stands for.
+/// What fields stand for that ask for the column's default.
 struct Defaults {
     /// `INSERT INTO t (a, b) VALUES (DEFAULT, DEFAULT)`.
     stmt: Arc<CompiledStmt>,
@@ -116,8 +95,8 @@ impl BulkInsert {
         Ok(BulkInsert { stmt: stmt.clone(), inserter, pending, defaults: None })
     }
 
-    /// Lets fields be [`Field::Default`]: `stmt` inserts nothing but defaults, and field `i`
-    /// goes to the table's column `columns[i]`.
+    /// Lets fields ask for defaults: `stmt` inserts nothing but those, and field `i` goes to the
+    /// table's column `columns[i]`.
     pub fn with_defaults(mut self, stmt: &Arc<CompiledStmt>, columns: &[usize]) -> BulkInsert {
         self.pending = Pending::Values { fields: columns.len(), rows: Vec::new() };
         self.defaults = Some(Defaults { stmt: stmt.clone(), columns: columns.into() });
@@ -134,27 +113,18 @@ impl BulkInsert {
         self.pending.len()
     }
 
-    /// Adds a row, whose fields `field` converts. It may be asked for a field again.
+    /// Adds a row.
     ///
-    /// Besides what `field` answers, 23502 for a NULL where there may be none (other
+    /// Besides what `fields` answer, 23502 for a NULL where there may be none (other
     /// constraints are looked at when the rows are stored).
-    pub fn push<'a>(
-        &mut self,
-        mut field: impl FnMut(usize) -> Result<Field<'a>>,
-        env: &ExecEnv,
-    ) -> Result<()> {
+    pub fn push(&mut self, fields: &impl Fields, env: &ExecEnv) -> Result<()> {
         match &mut self.pending {
-            Pending::Values { fields, rows } => {
-                let mut row =
-                    HeldRow { values: Vec::with_capacity(*fields), defaulted: Vec::new() };
-                for i in 0..*fields {
-                    row.values.push(match field(i)? {
-                        Field::Default => {
-                            row.defaulted.push(i);
-                            Datum::Null
-                        }
-                        other => other.into_datum()?,
-                    });
+            Pending::Values { fields: count, rows } => {
+                let mut row = HeldRow { values: Vec::with_capacity(*count), defaulted: Vec::new() };
+                for i in 0..*count {
+                    let value = fields.value(i)?;
+                    row.defaulted.extend(value.is_none().then_some(i));
+                    row.values.push(value.unwrap_or(Datum::Null));
                 }
                 rows.push(row);
                 Ok(())
@@ -163,7 +133,7 @@ impl BulkInsert {
                 let target = &parts(&self.stmt)?.0.target;
                 rows.push_with(|out| {
                     let start = out.len();
-                    append_row(target, sources, &mut field, env, out)?;
+                    append_row(target, sources, fields, env, out)?;
                     *long |= !target.table.is_short(out.len() - start);
                     Ok(())
                 })
@@ -263,10 +233,10 @@ fn is_stored_as_given(modify: &ModifyPlan) -> bool {
 }
 
 /// Appends the row that the fields make.
-fn append_row<'a>(
+fn append_row(
     target: &Target,
     sources: &[Source],
-    field: &mut impl FnMut(usize) -> Result<Field<'a>>,
+    fields: &impl Fields,
     env: &ExecEnv,
     out: &mut Vec<u8>,
 ) -> Result<()> {
@@ -276,12 +246,7 @@ fn append_row<'a>(
     for source in sources {
         match source {
             Source::Constant(value) => writer.push(value)?,
-            Source::Field(i) => match field(*i)? {
-                Field::Value(value) => writer.push(&value)?,
-                Field::Text(text) => writer.push_text(text)?,
-                Field::Padded { text, blanks } => writer.push_padded(text, blanks)?,
-                other => writer.push(&other.into_datum()?)?,
-            },
+            Source::Field(i) => fields.write(*i, &mut writer)?,
         }
     }
     let complete = writer.finish()?;
@@ -292,7 +257,7 @@ fn append_row<'a>(
     // A long row, or one that may not be: not worth being quick about.
     let values = sources.iter().map(|source| match source {
         Source::Constant(value) => Ok(value.clone()),
-        Source::Field(i) => field(*i)?.into_datum(),
+        Source::Field(i) => fields.value(*i)?.ok_or_else(no_defaults),
     });
     let values = values.collect::<Result<Vec<_>>>()?;
     if let Some(column) = target.not_null.iter().find(|i| values[**i].is_null()) {
@@ -300,6 +265,10 @@ fn append_row<'a>(
     }
     out.truncate(start);
     layout.encode(&values, out)
+}
+
+fn no_defaults() -> Error {
+    Error::internal("bulk insert does not know the defaults")
 }
 
 /// Appends a row that was encoded whole, moving what is long out of line.

@@ -43,7 +43,7 @@ mod spill;
 mod statement;
 mod tuplestore;
 
-pub use bulk::{BulkInsert, Field};
+pub use bulk::{BulkInsert, Fields};
 pub use context::{Instrument, LeafRun, Note};
 pub use env::{AdvisoryKey, AdvisoryMode, FnContext, NoServices, RowSink, SessionServices};
 pub use fold::fold_conditions;

@@ -4,6 +4,7 @@
 
 mod support;
 
+use steppe_types::row::RowWriter;
 use steppe_types::{Datum, oid};
 use support::{World, int4};
 
@@ -211,6 +212,19 @@ fn for_update_locks_the_newest_version() {
     assert_eq!(worker.join().expect("no panic"), ["1|99", "2|20"]);
 }
 
+/// A row of two fields to load.
+struct Values([Datum; 2]);
+
+impl steppe_exec::Fields for Values {
+    fn write(&self, i: usize, row: &mut RowWriter<'_>) -> steppe_types::Result<()> {
+        row.push(&self.0[i])
+    }
+
+    fn value(&self, i: usize) -> steppe_types::Result<Option<Datum>> {
+        Ok(Some(self.0[i].clone()))
+    }
+}
+
 #[test]
 fn bulk_loading_fills_defaults_and_checks_constraints() {
     // Computed columns go by values, plain ones are encoded as they come.
@@ -220,10 +234,8 @@ fn bulk_loading_fills_defaults_and_checks_constraints() {
 }
 
 fn bulk_insert_with(expression: &str, expected: &str) {
-    use steppe_exec::{BulkInsert, Field};
-    fn field(i: i32) -> impl FnMut(usize) -> steppe_types::Result<Field<'static>> {
-        move |_| Ok(Field::Value(Datum::Int4(i)))
-    }
+    use steppe_exec::BulkInsert;
+    let same = |i| Values([Datum::Int4(i), Datum::Int4(i)]);
     let mut w = accounts();
     let sql = format!("insert into t (id, v) values ($1, {expression})");
     let stmt = w.compile(&sql, &[oid::INT4, oid::INT4]).expect("compiles");
@@ -232,7 +244,7 @@ fn bulk_insert_with(expression: &str, expected: &str) {
     w.txn.as_mut().expect("open").start_statement().expect("statement");
     let env = w.env();
     for i in 0..2500 {
-        bulk.push(field(i), &env).expect("push");
+        bulk.push(&same(i), &env).expect("push");
     }
     assert_eq!(bulk.pending_rows(), 2500);
     bulk.flush(&env, &mut w.txn).expect("flush");
@@ -243,8 +255,8 @@ fn bulk_insert_with(expression: &str, expected: &str) {
     w.begin();
     w.txn.as_mut().expect("open").start_statement().expect("statement");
     let position = w.txn.as_ref().expect("open").undo_position();
-    bulk.push(field(2500), &env).expect("push");
-    bulk.push(field(5), &env).expect("push");
+    bulk.push(&same(2500), &env).expect("push");
+    bulk.push(&same(5), &env).expect("push");
     bulk.flush(&env, &mut w.txn).expect_err("duplicate");
     w.txn.as_mut().expect("open").rollback_to_position(position).expect("takes back");
     bulk.store_row(0, &env, &mut w.txn).expect("the first is good");
@@ -255,7 +267,7 @@ fn bulk_insert_with(expression: &str, expected: &str) {
 
 #[test]
 fn bulk_insert_of_long_rows_and_nulls() {
-    use steppe_exec::{BulkInsert, Field};
+    use steppe_exec::BulkInsert;
     let mut w = World::new();
     w.table("t", &["id int4 not-null", "s text"], &[("t_pkey", true, &["id"])]);
     let stmt = w
@@ -268,10 +280,9 @@ fn bulk_insert_of_long_rows_and_nulls() {
     // In the row, out of line, and past what narrow offsets reach.
     for (id, length) in [(1, 100), (2, 5000), (3, 100_000)] {
         let text = "x".repeat(length);
-        let row = |i| Ok(if i == 0 { Field::Value(Datum::Int4(id)) } else { Field::Text(&text) });
-        bulk.push(row, &env).expect("push");
+        bulk.push(&Values([Datum::Int4(id), Datum::text(&*text)]), &env).expect("push");
     }
-    let null = bulk.push(|_| Ok(Field::Value(Datum::Null)), &env).expect_err("not null");
+    let null = bulk.push(&Values([Datum::Null, Datum::Null]), &env).expect_err("not null");
     assert_eq!(null.sqlstate(), steppe_types::SqlState::NOT_NULL_VIOLATION);
     bulk.flush(&env, &mut w.txn).expect("flush");
     w.commit();

@@ -504,6 +504,29 @@ impl<'a> RowWriter<'a> {
         Ok(())
     }
 
+    /// Writes the next column, stored as an i32, without a datum in between.
+    #[inline]
+    pub fn push_i32(&mut self, value: i32) -> Result<()> {
+        self.push_fixed(value.to_le_bytes())
+    }
+
+    /// Writes the next column, stored as an i64, without a datum in between.
+    #[inline]
+    pub fn push_i64(&mut self, value: i64) -> Result<()> {
+        self.push_fixed(value.to_le_bytes())
+    }
+
+    #[inline]
+    fn push_fixed<const N: usize>(&mut self, bytes: [u8; N]) -> Result<()> {
+        let wrong = || Error::internal("fixed-width value does not fit its column");
+        let Place::Fixed { offset, width } = self.next_column()?.place else { return Err(wrong()) };
+        let at = self.start + self.shape.fixed_at + offset as usize;
+        let slot: &mut [u8; N] =
+            (&mut self.out[at..at + width as usize]).try_into().map_err(|_| wrong())?;
+        *slot = bytes;
+        Ok(())
+    }
+
     /// Writes the next column, of a text type, without a datum in between.
     #[inline]
     pub fn push_text(&mut self, text: &str) -> Result<()> {

@@ -13,6 +13,7 @@ use crate::number_io::{self, invalid_syntax, is_space, trim_spaces, write_int64,
 use crate::numeric::Numeric;
 use crate::oid::{self, Oid, element_type_of};
 use crate::physical::Physical;
+use crate::row::RowWriter;
 use crate::{Datum, Error, Result, SqlState, array_io, pg_lsn};
 use std::sync::Arc;
 
@@ -72,6 +73,33 @@ pub fn input_as(
             },
         },
         Physical::Any => input_from_catalog(type_oid, typmod, text, context),
+    }
+}
+
+/// As [`input_as`], but writes the value as the next column of a row. Where there are many rows
+/// of the usual types, making a datum first would be a good part of the work.
+pub fn input_into(
+    row: &mut RowWriter<'_>,
+    physical: Physical,
+    type_oid: Oid,
+    typmod: i32,
+    text: &str,
+    context: &IoContext,
+) -> Result<()> {
+    match type_oid {
+        oid::INT4 => row.push_i32(number_io::parse_int4(text)?),
+        oid::INT8 => row.push_i64(number_io::parse_int8(text)?),
+        oid::TIMESTAMP => {
+            let (config, now) = (&context.datetime, context.now);
+            row.push_i64(datetime::timestamp_in(text, typmod, config, now)?)
+        }
+        oid::TEXT => row.push_text(text),
+        oid::VARCHAR => row.push_text(fit_varchar(text, typmod, false)?),
+        oid::BPCHAR => {
+            let (text, blanks) = split_bpchar(text, typmod, false)?;
+            row.push_padded(text, blanks)
+        }
+        _ => row.push(&input_as(physical, type_oid, typmod, text, context)?),
     }
 }
 

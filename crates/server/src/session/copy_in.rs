@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::activity::{CopyProgress, SessionCounts};
 use crate::plan_cache::CachedPlan;
 use steppe_catalog::{RelKind, Relation};
-use steppe_exec::{BulkInsert, ExecEnv, Field};
+use steppe_exec::{BulkInsert, ExecEnv, Fields};
 use steppe_sql::ast::CopyStmt;
 use steppe_sql::bind::Params;
 use steppe_sql::expr::TypeRef;
@@ -17,7 +17,8 @@ use steppe_sql::parser;
 use steppe_txn::RelationLockMode;
 use steppe_types::io::IoContext;
 use steppe_types::physical::Physical;
-use steppe_types::{Datum, Error, Oid, Result, SqlState, binary_io, oid, text_io};
+use steppe_types::row::RowWriter;
+use steppe_types::{Datum, Error, Oid, Result, SqlState, binary_io, text_io};
 use steppe_wire::Format;
 use steppe_wire::backend::{self, CopyDirection};
 use steppe_wire::copy::{self, CopyDecoder, CopyFormat, Doing, Header};
@@ -45,36 +46,39 @@ struct Column {
     has_default: bool,
 }
 
-impl Column {
-    /// Field `i` of a row, as this column's value.
+/// A row's fields, with the columns that they are for.
+struct RowFields<'a> {
+    columns: &'a [Column],
+    row: copy::Row<'a>,
+    is_binary: bool,
+    io: &'a IoContext,
+}
+
+impl Fields for RowFields<'_> {
     #[inline]
-    fn field<'a>(
-        &self,
-        row: &copy::Row<'a>,
-        i: usize,
-        is_binary: bool,
-        io: &IoContext,
-    ) -> Result<Field<'a>> {
-        let Some(bytes) = row.get(i) else {
-            let is_default = row.is_default(i);
-            return Ok(if is_default { Field::Default } else { Field::Value(Datum::Null) });
-        };
-        if is_binary {
-            return binary_io::receive(self.type_oid, self.typmod, bytes).map(Field::Value);
+    fn write(&self, i: usize, row: &mut RowWriter<'_>) -> Result<()> {
+        let Column { physical, type_oid, typmod, .. } = self.columns[i];
+        if self.is_binary
+            && let Some(bytes) = self.row.get(i)
+        {
+            return row.push(&binary_io::receive(type_oid, typmod, bytes)?);
         }
-        let text = row.text(i)?.unwrap_or_default();
-        Ok(match self.type_oid {
-            oid::TEXT => Field::Text(text),
-            oid::VARCHAR => Field::Text(text_io::fit_varchar(text, self.typmod, false)?),
-            oid::BPCHAR => {
-                let (text, blanks) = text_io::split_bpchar(text, self.typmod, false)?;
-                Field::Padded { text, blanks }
-            }
-            type_oid => {
-                let value = text_io::input_as(self.physical, type_oid, self.typmod, text, io)?;
-                Field::Value(value)
-            }
-        })
+        match self.row.text(i)? {
+            Some(text) => text_io::input_into(row, physical, type_oid, typmod, text, self.io),
+            None => row.push_null(),
+        }
+    }
+
+    fn value(&self, i: usize) -> Result<Option<Datum>> {
+        let Column { physical, type_oid, typmod, .. } = self.columns[i];
+        let Some(bytes) = self.row.get(i) else {
+            return Ok((!self.row.is_default(i)).then_some(Datum::Null));
+        };
+        if self.is_binary {
+            return binary_io::receive(type_oid, typmod, bytes).map(Some);
+        }
+        let text = self.row.text(i)?.unwrap_or_default();
+        text_io::input_as(physical, type_oid, typmod, text, self.io).map(Some)
     }
 }
 
@@ -87,15 +91,10 @@ struct Unread {
 
 impl Unread {
     /// The first of a row, in the order of COPY's columns (they are taken in the table's).
-    fn find(
-        columns: &[Column],
-        row: &copy::Row<'_>,
-        is_binary: bool,
-        io: &IoContext,
-    ) -> Option<Unread> {
-        let mut columns = columns.iter().enumerate().take(row.len());
-        columns.find_map(|(i, column)| {
-            let error = column.field(row, i, is_binary, io).err()?;
+    fn find(fields: &RowFields<'_>) -> Option<Unread> {
+        let (row, columns) = (&fields.row, fields.columns.iter());
+        columns.enumerate().take(row.len()).find_map(|(i, _)| {
+            let error = fields.value(i).err()?;
             let shown = row.get(i).map(|f| String::from_utf8_lossy(f).into_owned());
             Some(Unread { column: i, shown, error })
         })
@@ -135,9 +134,11 @@ impl CopyIn {
             Ok(None) => return Ok(false),
             Err(error) => return Err(self.in_row(error)),
         };
-        if row.len() < self.columns.len() && !self.columns.is_empty() {
-            let missing = copy::missing_data(&self.columns[row.len()].name);
-            let unread = Unread::find(&self.columns, &row, self.is_binary, &env.io);
+        let (columns, is_binary) = (&*self.columns, self.is_binary);
+        let fields = RowFields { columns, row, is_binary, io: &env.io };
+        if row.len() < columns.len() && !columns.is_empty() {
+            let missing = copy::missing_data(&columns[row.len()].name);
+            let unread = Unread::find(&fields);
             return Err(self.row_error(unread, missing));
         }
         let mut defaulted = (0..row.len()).filter(|i| row.is_default(*i));
@@ -145,11 +146,9 @@ impl CopyIn {
             let error = copy::no_default(&self.columns[i].name);
             return Err(self.in_row(error));
         }
-        let (columns, is_binary) = (&self.columns, self.is_binary);
-        let field = |i: usize| columns[i].field(&row, i, is_binary, &env.io);
         let bytes: usize = row.iter().flatten().map(<[u8]>::len).sum();
-        if let Err(error) = self.insert.push(field, env) {
-            let unread = Unread::find(&self.columns, &row, self.is_binary, &env.io);
+        if let Err(error) = self.insert.push(&fields, env) {
+            let unread = Unread::find(&fields);
             return Err(self.row_error(unread, error));
         }
         self.batch_bytes += bytes;

@@ -154,10 +154,11 @@ impl LineDecoder {
         Some((start, end, count))
     }
 
-    /// The line, checked as UTF-8, as a row of the fields it was cut into.
+    /// The line, which has no NUL, checked as UTF-8, as a row of the fields it was cut into.
     #[inline]
     fn plain_row(&mut self, start: usize, end: usize) -> Result<Row<'_>> {
-        let line = crate::text::verify(&self.buf[start..end]).inspect_err(|_| self.line = None)?;
+        let line = crate::text::verify_no_nul(&self.buf[start..end]);
+        let line = line.inspect_err(|_| self.line = None)?;
         Ok(Row { raw: Raw::Line(line), scratch: &self.scratch, fields: &self.fields })
     }
 
