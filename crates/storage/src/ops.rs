@@ -13,7 +13,8 @@
 
 use crate::page::edit::{self, NodeHeader};
 use crate::page::{self, Kind, bitmap, node};
-use crate::pool::memory::{PageBuf, PageMut, PageRef};
+use crate::pool::memory::{PageMut, PageRef};
+use crate::pool::scratch::ScratchPage;
 use crate::types::{PAGE_SIZE, PageId, TreeId};
 
 /// Record kinds of storage (below [`crate::FIRST_USER_KIND`]).
@@ -477,7 +478,7 @@ fn apply_image(page: &mut PageMut<'_>, id: PageId, reader: &mut Reader<'_>) -> O
     if slots_end > heap_start || heap_start > PAGE_SIZE || slots_end < node::SLOTS {
         return None;
     }
-    let mut image = PageBuf::zeroed();
+    let mut image = ScratchPage::zeroed();
     image.bytes_mut()[..slots_end].copy_from_slice(reader.take(slots_end)?);
     image.bytes_mut()[heap_start..].copy_from_slice(reader.take(PAGE_SIZE - heap_start)?);
     let view = image.page();
@@ -508,8 +509,8 @@ mod tests {
 
     const ID: PageId = PageId(3);
 
-    fn leaf(keys: &[Vec<u8>]) -> Box<PageBuf> {
-        let mut page = PageBuf::zeroed();
+    fn leaf(keys: &[Vec<u8>]) -> ScratchPage {
+        let mut page = ScratchPage::zeroed();
         let tree = TreeId { root: ID, generation: 1 };
         let header = NodeHeader {
             id: ID,
@@ -582,7 +583,7 @@ mod tests {
         let body = [ops.finish(), b"payload"].concat();
         let (operations, payload) = split_body(&body).unwrap();
         assert_eq!(payload, b"payload");
-        let mut other = PageBuf::zeroed();
+        let mut other = ScratchPage::zeroed();
         for_each(operations, |op| apply(&mut other.page_mut(), &op)).unwrap();
         assert!(other.bytes() == page.bytes());
     }

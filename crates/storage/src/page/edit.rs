@@ -8,7 +8,8 @@ use super::node::{
     MAX_SLOTS, NO_FENCE, PREFIX_LEN, SLOT_SIZE, SLOTS, UPPER_LEN, UPPER_OFFSET,
 };
 use super::{GENERATION, Kind, LEVEL, ROOT, SLOT_COUNT, format};
-use crate::pool::memory::{PageBuf, PageMut, PageRef};
+use crate::pool::memory::{PageMut, PageRef};
+use crate::pool::scratch::ScratchPage;
 use crate::types::{PAGE_SIZE, PageId, TreeId};
 
 /// `last insert` when there was none: no slot follows it.
@@ -225,7 +226,7 @@ fn compact(page: &mut PageMut<'_>) {
     let header = NodeHeader { lower: &lower, upper: upper.as_deref(), ..header };
     let last_insert = page.u16_at(LAST_INSERT);
     let lsn = super::lsn(**page);
-    let mut fresh = PageBuf::zeroed();
+    let mut fresh = ScratchPage::zeroed();
     init(&mut fresh.page_mut(), header);
     fresh.page_mut().put_u16(PREFIX_LEN, page.u16_at(PREFIX_LEN));
     append_range(&mut fresh.page_mut(), **page, 0..node::slot_count(**page));
@@ -337,7 +338,7 @@ pub(crate) fn truncate(page: &mut PageMut<'_>, at: usize, upper: &[u8]) {
     let (header, lower, _) = parts(**page);
     let header = NodeHeader { lower: &lower, upper: Some(upper), ..header };
     let lsn = super::lsn(**page);
-    let mut fresh = PageBuf::zeroed();
+    let mut fresh = ScratchPage::zeroed();
     init(&mut fresh.page_mut(), header);
     append_range(&mut fresh.page_mut(), **page, 0..at);
     page.copy_from(&fresh);

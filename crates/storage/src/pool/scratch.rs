@@ -1,4 +1,5 @@
-//! Private pages for scans and for reading the file, whose memory threads use again.
+//! Private pages for scans, for reading the file and for rewriting nodes, whose memory threads use
+//! again: it begins at a multiple of its own size, and such memory is dear to allocate.
 
 use super::memory::PageBuf;
 use std::cell::RefCell;
@@ -19,6 +20,13 @@ impl ScratchPage {
     pub(crate) fn new() -> ScratchPage {
         let spare = SPARES.try_with(|spares| spares.borrow_mut().pop());
         ScratchPage(Some(spare.ok().flatten().unwrap_or_else(PageBuf::zeroed)))
+    }
+
+    /// A page of zeros.
+    pub(crate) fn zeroed() -> ScratchPage {
+        let mut page = ScratchPage::new();
+        page.bytes_mut().fill(0);
+        page
     }
 }
 
@@ -63,5 +71,6 @@ mod tests {
         assert_ne!(other.bytes().as_ptr(), place);
         drop(one);
         assert_eq!(ScratchPage::new().bytes().as_ptr(), place);
+        assert_eq!(ScratchPage::zeroed().bytes(), &[0; crate::types::PAGE_SIZE]);
     }
 }

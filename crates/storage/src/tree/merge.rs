@@ -16,7 +16,8 @@ use crate::ops::kind;
 use crate::page::edit::{self, NodeHeader, common_prefix};
 use crate::page::node;
 use crate::pool::PageGuard;
-use crate::pool::memory::{PageBuf, PageRef};
+use crate::pool::memory::PageRef;
+use crate::pool::scratch::ScratchPage;
 use crate::smo::Smo;
 use crate::types::LogHeader;
 use crate::wal::Priority;
@@ -154,7 +155,7 @@ impl Tree {
 }
 
 /// Two neighbours, and the node that they become.
-type Mergeable<'a> = (Pair<'a>, Box<PageBuf>);
+type Mergeable<'a> = (Pair<'a>, ScratchPage);
 
 /// Two neighbours and their parent, latched.
 struct Pair<'a> {
@@ -171,7 +172,7 @@ impl<'a> Pair<'a> {
     }
 
     /// What the left node becomes, if both fit one page well.
-    fn merge(&mut self) -> Option<Box<PageBuf>> {
+    fn merge(&mut self) -> Option<ScratchPage> {
         let (left, right) = (self.left.page(), self.right.page());
         let (header, lower, _) = edit::parts(left);
         let (_, _, upper) = edit::parts(right);

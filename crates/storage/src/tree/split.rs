@@ -30,7 +30,8 @@ use crate::ops::kind;
 use crate::page::edit::{self, NodeHeader, common_prefix};
 use crate::page::node;
 use crate::pool::Backoff;
-use crate::pool::memory::{PageBuf, PageRef};
+use crate::pool::memory::PageRef;
+use crate::pool::scratch::ScratchPage;
 use crate::smo::Smo;
 use crate::types::{LogHeader, PageId};
 use crate::wal::Priority;
@@ -145,7 +146,7 @@ impl Tree {
             0..cut.slot,
         );
         let right = right_half(root, right_id, &cut);
-        let mut above = PageBuf::zeroed();
+        let mut above = ScratchPage::zeroed();
         let new_root = NodeHeader { level: header.level + 1, first_child: left_id, ..header };
         edit::init(&mut above.page_mut(), new_root);
         edit::append(&mut above.page_mut(), &cut.separator, &edit::child_bytes(right_id));
@@ -310,7 +311,7 @@ fn cut_inner(page: PageRef<'_>, key: &[u8]) -> Option<Cut> {
 }
 
 /// The node that the upper part of `page` becomes.
-fn right_half(page: PageRef<'_>, id: PageId, cut: &Cut) -> Box<PageBuf> {
+fn right_half(page: PageRef<'_>, id: PageId, cut: &Cut) -> ScratchPage {
     let (header, _, upper) = edit::parts(page);
     let count = node::slot_count(page);
     let header = NodeHeader { id, lower: &cut.separator, upper: upper.as_deref(), ..header };
@@ -327,8 +328,8 @@ pub(super) fn node_with(
     header: NodeHeader<'_>,
     source: PageRef<'_>,
     slots: std::ops::Range<usize>,
-) -> Box<PageBuf> {
-    let mut page = PageBuf::zeroed();
+) -> ScratchPage {
+    let mut page = ScratchPage::zeroed();
     edit::init(&mut page.page_mut(), header);
     edit::append_range(&mut page.page_mut(), source, slots);
     page
