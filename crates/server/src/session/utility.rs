@@ -78,6 +78,10 @@ impl Session {
                 return self.select_into(select, source).await.map(Outcome::Tag);
             }
             Statement::Lock(lock) => return self.lock_tables(lock).await.map(Outcome::Tag),
+            Statement::Prepare(prepare) => {
+                self.prepare_statement(prepare, source).await?;
+                return Ok(Outcome::Tag(CommandTag::Plain("PREPARE")));
+            }
             Statement::Show(name) => {
                 return self.show(name, formats, describe).map(Outcome::Tag);
             }
@@ -105,10 +109,6 @@ impl Session {
                 "SET CONSTRAINTS"
             }
             Statement::Discard(target) => return self.discard(*target),
-            Statement::Prepare(prepare) => {
-                self.prepare_statement(prepare, source)?;
-                "PREPARE"
-            }
             Statement::Deallocate(deallocate) => return self.deallocate(deallocate),
             Statement::Close(name) => return self.close_cursor(name.as_deref()),
             Statement::Checkpoint => {
@@ -372,7 +372,13 @@ impl Session {
 
     // ----- PREPARE, EXECUTE, DEALLOCATE -----
 
-    fn prepare_statement(&mut self, prepare: &ast::PrepareStmt, source: &Arc<str>) -> Result<()> {
+    /// As PostgreSQL's parse analysis, it locks the tables until the transaction's end, and takes
+    /// the snapshot of a transaction that has one.
+    async fn prepare_statement(
+        &mut self,
+        prepare: &ast::PrepareStmt,
+        source: &Arc<str>,
+    ) -> Result<()> {
         if prepare.name.is_empty() {
             let message = "invalid statement name: must not be empty";
             return Err(Error::new(SqlState(*b"42P14"), message));
@@ -387,7 +393,12 @@ impl Session {
         });
         let types = types.collect::<Result<Vec<Oid>>>()?;
         let statement = Arc::new((*prepare.query).clone());
-        let plan = self.plan(&statement, source, Params::variable(&types), "")?;
+        let mut plan = self.plan(&statement, source, Params::variable(&types), "")?;
+        if self.xact.in_block() {
+            self.lock_plan(&mut plan).await?;
+            self.start_statement()?;
+            self.end_statement();
+        }
         let prepared = Prepared {
             text: Arc::clone(source),
             body: Body::Plan(plan),
