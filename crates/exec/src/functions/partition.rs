@@ -40,14 +40,18 @@ fn in_tree(catalog: &Catalog, oid: Oid) -> Option<&Arc<Relation>> {
     catalog.relation(oid).filter(|r| r.partition_of.is_some() || partitioned(r))
 }
 
+/// What a relation is a partition of; one that is being detached is none any more.
+fn parent_of(relation: &Relation) -> Option<Oid> {
+    relation.partition_of.as_ref().filter(|of| !of.detach_pending).map(|of| of.parent)
+}
+
 /// A relation and what it is a partition of, upwards.
 fn ancestors(catalog: &Catalog, relation: Oid) -> Vec<Oid> {
     let mut found = Vec::new();
     let mut at = in_tree(catalog, relation);
     while let Some(relation) = at {
         found.push(relation.oid);
-        let parent = relation.partition_of.as_ref().map(|of| of.parent);
-        at = parent.and_then(|parent| catalog.relation(parent));
+        at = parent_of(relation).and_then(|parent| catalog.relation(parent));
     }
     found
 }
@@ -70,7 +74,7 @@ fn tree(args: &[Datum], cx: &FnContext) -> Result<Vec<Vec<Datum>>> {
     for depth in 0.. {
         let mut below = Vec::new();
         for relation in level.iter().filter_map(|oid| catalog.relation(*oid)) {
-            let parent = relation.partition_of.as_ref().map(|of| Datum::Oid(of.parent));
+            let parent = parent_of(relation).map(Datum::Oid);
             use steppe_catalog::RelKind::{PartitionedIndex, PartitionedTable};
             let leaf = !matches!(relation.kind, PartitionedTable | PartitionedIndex);
             rows.push(vec![
@@ -356,7 +360,7 @@ impl Key<'_> {
     fn default_conditions(&self, catalog: &Catalog, default: Oid) -> Result<Vec<String>> {
         let mut values: Vec<BoundValue> = Vec::new();
         let mut ranges: Vec<String> = Vec::new();
-        for sibling in catalog.children(self.parent.oid).filter(|oid| *oid != default) {
+        for sibling in catalog.all_children(self.parent.oid).filter(|oid| *oid != default) {
             let sibling = catalog.relation(sibling).and_then(|r| r.partition_of.as_ref());
             match sibling.and_then(|of| of.bound.as_ref()) {
                 Some(PartitionBound::List { values: some }) => values.extend(some.iter().cloned()),
