@@ -309,15 +309,8 @@ impl Catalog {
 
     // ----- partitions and inheritance -----
 
-    /// The partitions of a table or index, or the tables that inherit from it, by OID. What DETACH
-    /// PARTITION … CONCURRENTLY has marked is none any more (find_inheritance_children).
+    /// The partitions of a table or index, or the tables that inherit from it, by OID.
     pub fn children(&self, parent: Oid) -> impl DoubleEndedIterator<Item = Oid> {
-        let is_pending = move |child| self.pending_detaches.contains(&(parent, child));
-        self.all_children(parent).filter(move |child| !is_pending(*child))
-    }
-
-    /// The same with what is being detached: it still goes with its parent.
-    pub fn all_children(&self, parent: Oid) -> impl DoubleEndedIterator<Item = Oid> {
         self.children.range((parent, 0)..=(parent, Oid::MAX)).map(|(_, child)| *child)
     }
 
@@ -328,12 +321,8 @@ impl Catalog {
             return true;
         };
         let parts = self.children(index.oid).filter_map(|part| self.relation(part));
-        let valid = parts.filter(|part| self.is_valid_index(part));
-        // The part of a partition that is being detached stays until that has gone.
-        let is_pending = |table| self.pending_detaches.contains(&(info.table, table));
-        let of =
-            valid.filter_map(|part| part.index.as_ref()).filter(|info| !is_pending(info.table));
-        of.count() == self.children(info.table).count()
+        let valid = parts.filter(|part| self.is_valid_index(part)).count();
+        valid == self.children(info.table).count()
     }
 
     /// The partitions of a table that DETACH PARTITION … CONCURRENTLY has marked. They are in no

@@ -115,7 +115,6 @@ fn pass(command: &Command, read: &[Arc<str>], made: &[&str]) -> u8 {
 /// Runs a command, or several that change types: those are one change of the table.
 fn run(ctx: &mut DdlContext<'_>, table: Relation, group: &[&Command], only: bool) -> Result<()> {
     let Some(command) = group.first().copied() else { return Ok(()) };
-    partition::check_not_pending(&table, command)?;
     match command {
         Command::AttachPartition { partition, bound: Some(bound) } => {
             partition::require_partitioned(&table, "ATTACH PARTITION")?;

@@ -118,7 +118,7 @@ impl Search<'_> {
             self.collect_silently(Object::Relation(sequence));
         }
         if let Object::Relation(parent) = on {
-            let children = self.catalog.all_children(parent);
+            let children = self.catalog.children(parent);
             for partition in children.filter(|child| !inherits(self.catalog, *child)) {
                 self.collect_silently(Object::Relation(partition));
             }

@@ -360,7 +360,7 @@ impl Key<'_> {
     fn default_conditions(&self, catalog: &Catalog, default: Oid) -> Result<Vec<String>> {
         let mut values: Vec<BoundValue> = Vec::new();
         let mut ranges: Vec<String> = Vec::new();
-        for sibling in catalog.all_children(self.parent.oid).filter(|oid| *oid != default) {
+        for sibling in catalog.children(self.parent.oid).filter(|oid| *oid != default) {
             let sibling = catalog.relation(sibling).and_then(|r| r.partition_of.as_ref());
             match sibling.and_then(|of| of.bound.as_ref()) {
                 Some(PartitionBound::List { values: some }) => values.extend(some.iter().cloned()),

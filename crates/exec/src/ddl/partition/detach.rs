@@ -183,19 +183,6 @@ fn partition_of<'p>(parent: &Relation, partition: &'p Relation) -> Result<&'p Pa
     })
 }
 
-/// 55000 for all but the end of the detaching, if the table is a partition that is being detached.
-pub(in super::super) fn check_not_pending(
-    table: &Relation,
-    command: &AlterTableCommand,
-) -> Result<()> {
-    let is_pending = table.partition_of.as_ref().is_some_and(|of| of.detach_pending);
-    if !is_pending || matches!(command, AlterTableCommand::DetachPartition { finalize: true, .. }) {
-        return Ok(());
-    }
-    let message = format!("cannot alter partition \"{}\" with an incomplete detach", table.name);
-    Err(not_in_state(message).hint(FINALIZE))
-}
-
 const FINALIZE: &str =
     "Use ALTER TABLE ... DETACH PARTITION ... FINALIZE to complete the pending detach operation.";
 

@@ -16,7 +16,7 @@ mod key;
 pub(super) use attach::{adopt_constraints, attach, attach_index, require_partitioned, wrong_kind};
 pub(super) use bound::{check_default_partition, partition_of};
 pub use detach::{Detaching, begin_detach, detaches_concurrently, finish_detach};
-pub(super) use detach::{check_not_pending, detach, finalize};
+pub(super) use detach::{detach, finalize};
 pub(super) use inherit::{inherit_indexes, spread_index};
 pub(super) use key::{check_unique_covers_key, key_reads, partition_key, rename_in_key};
 
@@ -95,25 +95,10 @@ fn map_of(catalog: &Catalog, table: Oid) -> Result<&PartitionMap> {
     map.ok_or_else(|| Error::internal(format!("relation {table} has no partition map")))
 }
 
-/// The partitions of a table or of an index, or what inherits from a table, but for partitions
-/// that are being detached.
+/// The partitions of a table or of an index, or what inherits from a table.
 pub(super) fn children(ctx: &mut DdlContext<'_>, parent: Oid) -> Result<Vec<Arc<Relation>>> {
     let catalog = ctx.catalog();
-    found(&catalog, parent, catalog.children(parent))
-}
-
-/// The same with those: what goes with the parent.
-pub(super) fn all_children(ctx: &mut DdlContext<'_>, parent: Oid) -> Result<Vec<Arc<Relation>>> {
-    let catalog = ctx.catalog();
-    found(&catalog, parent, catalog.all_children(parent))
-}
-
-fn found(
-    catalog: &Catalog,
-    parent: Oid,
-    children: impl Iterator<Item = Oid>,
-) -> Result<Vec<Arc<Relation>>> {
-    let children = children.map(|child| {
+    let children = catalog.children(parent).map(|child| {
         let found = catalog.relation(child).cloned();
         found.ok_or_else(|| {
             Error::internal(format!("relation {parent} has a child {child} that is not there"))
