@@ -451,6 +451,11 @@ impl Relation {
         parent.chain(self.inherits.iter().copied())
     }
 
+    /// Whether it is a partition that DETACH CONCURRENTLY has marked, and not yet cut off.
+    pub fn is_detaching(&self) -> bool {
+        self.partition_of.as_ref().is_some_and(|of| of.detach_pending)
+    }
+
     /// From how many parents the column at a position is inherited (pg_attribute.attinhcount). A
     /// partition has all of its columns from its parent.
     pub fn inherit_count(&self, position: usize) -> i16 {

@@ -291,7 +291,12 @@ fn add_check(
         return Ok(relation);
     }
     for child in partition::children(ctx, relation.oid)? {
-        let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
+        // Where no row is looked at, nobody who writes some is in the way.
+        let mode = match check.is_known {
+            true => RelationLockMode::ShareUpdateExclusive,
+            false => RelationLockMode::AccessExclusive,
+        };
+        let child = ctx.lock_current(child.oid, mode)?;
         let check = PendingCheck {
             name: Some(name.clone()),
             // The parent's name does not stand for the child.

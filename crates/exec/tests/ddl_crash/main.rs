@@ -21,13 +21,14 @@
 //! - and the next life goes on from there.
 //!
 //! All is one thread's, in an order that the seed decides (`session` says what becomes of waits).
-//! Reading order: `model`, `statement`, `ddl` and `dml`, `world`, `check`; `session` stands for
-//! the server.
+//! Reading order: `model`, `statement`, `ddl` and `dml`, `world`, `detaching`, `check`; `session`
+//! stands for the server.
 
 #![allow(missing_docs)]
 
 mod check;
 mod ddl;
+mod detaching;
 mod dml;
 mod model;
 mod session;

@@ -105,9 +105,23 @@ pub(crate) struct Table {
     pub(crate) added: BTreeMap<String, Option<i32>>,
     /// PARTITION OF.
     pub(crate) of: Option<(String, Bound)>,
+    /// It is being detached CONCURRENTLY.
+    pub(crate) detaching: bool,
+    /// The keys that CHECKs admit which came of that.
+    pub(crate) only: Option<BTreeSet<i32>>,
 }
 
 impl Table {
+    /// A table with rows, or a partitioned one.
+    pub(crate) fn new(kind: Kind, added: BTreeMap<String, Option<i32>>) -> Table {
+        Table { kind, added, of: None, detaching: false, only: None }
+    }
+
+    /// Whether its CHECKs admit a key.
+    pub(crate) fn checks(&self, k: i32) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(&k))
+    }
+
     pub(crate) fn rows(&self) -> Option<&BTreeMap<Key, Row>> {
         match &self.kind {
             Kind::Rows(rows) => Some(rows),
@@ -134,7 +148,8 @@ impl State {
         self.tables.get(name).unwrap_or_else(|| panic!("no table {name}"))
     }
 
-    /// The partitions of a table, with their bounds.
+    /// The partitions of a table, with their bounds; also of what is being detached, which are
+    /// taken as long as that lasts.
     pub(crate) fn children<'s>(
         &'s self,
         parent: &str,
@@ -145,13 +160,27 @@ impl State {
         })
     }
 
-    /// A table and all below it.
+    /// A table and all below it that a statement of it is about.
     pub(crate) fn tree(&self, name: &str) -> Vec<String> {
+        self.tree_of(name, &|table| !table.detaching)
+    }
+
+    /// A table and all below it, what is being detached, too.
+    pub(crate) fn whole_tree(&self, name: &str) -> Vec<String> {
+        self.tree_of(name, &|_| true)
+    }
+
+    fn tree_of(&self, name: &str, wanted: &dyn Fn(&Table) -> bool) -> Vec<String> {
         let mut found = vec![name.to_owned()];
-        for (child, _) in self.children(name) {
-            found.extend(self.tree(child));
+        for (child, _) in self.children(name).filter(|(child, _)| wanted(self.table(child))) {
+            found.extend(self.tree_of(child, wanted));
         }
         found
+    }
+
+    /// The partition of a table that is being detached.
+    pub(crate) fn detaching(&self, parent: &str) -> Option<&str> {
+        self.children(parent).map(|(child, _)| child).find(|child| self.table(child).detaching)
     }
 
     /// The tables below (or at) one that have rows.
@@ -171,12 +200,13 @@ impl State {
         rows.collect()
     }
 
-    /// The child of a partitioned table that takes a key.
+    /// The child of a partitioned table that takes a key. One that is being detached takes none,
+    /// and leaves none of its own to DEFAULT.
     fn child_for<'s>(&'s self, parent: &str, k: i32) -> Option<&'s str> {
         let mut default = None;
         for (child, bound) in self.children(parent) {
             if bound.admits(k) {
-                return Some(child);
+                return Some(child).filter(|child| !self.table(child).detaching);
             }
             if *bound == Bound::Default {
                 default = Some(child);
@@ -195,15 +225,28 @@ impl State {
 
     /// Whether a table's own place among partitions, at all levels, takes a key.
     pub(crate) fn accepts(&self, name: &str, k: i32) -> bool {
-        match &self.table(name).of {
-            Some((parent, _)) => self.child_for(parent, k) == Some(name) && self.accepts(parent, k),
+        let table = self.table(name);
+        let is_here = match &table.of {
+            Some((_, bound)) if table.detaching => bound.admits(k),
+            Some((parent, _)) => self.child_for(parent, k) == Some(name),
             None => true,
-        }
+        };
+        let above = table.of.as_ref().is_none_or(|(parent, _)| self.accepts(parent, k));
+        is_here && above && table.checks(k)
     }
 
     /// The leaf that a row comes to which a statement gives to a table. `None`: it is refused.
     pub(crate) fn place(&self, name: &str, k: i32) -> Option<String> {
-        self.route(name, k).filter(|_| self.accepts(name, k))
+        let leaf = self.route(name, k).filter(|_| self.accepts(name, k))?;
+        Some(leaf).filter(|leaf| self.table(leaf).checks(k))
+    }
+
+    /// What a partition's CHECK admits when it is to be detached. `None`: it gets none, since what
+    /// hashes come to cannot be told without the table that they are of.
+    pub(crate) fn own_keys(&self, name: &str) -> Option<BTreeSet<i32>> {
+        let (parent, _) = self.table(name).of.as_ref().expect("it is a partition");
+        let is_hash = self.table(parent).kind == Kind::Partitioned(PartitionStrategy::Hash);
+        (!is_hash).then(|| (0..KEYS).filter(|k| self.accepts(name, *k)).collect())
     }
 
     /// How many levels of partitioned tables are above a table.
@@ -230,7 +273,9 @@ impl State {
                 Kind::Partitioned(strategy) => format!("by {strategy:?}"),
             };
             let of = &table.of;
-            lines.insert(format!("table {name}: {kind}, added {:?}, of {of:?}", table.added));
+            let (added, only) = (&table.added, &table.only);
+            let of = format!("{of:?}{}", if table.detaching { ", detaching" } else { "" });
+            lines.insert(format!("table {name}: {kind}, added {added:?}, of {of}, only {only:?}"));
             for (key, row) in table.rows().into_iter().flatten() {
                 let (head, bytes) = (row.t.get(..8).unwrap_or(&row.t), row.t.len());
                 let added = &row.added;
@@ -249,6 +294,8 @@ pub(crate) enum Op {
     Rename(String, String),
     /// ATTACH or DETACH.
     Place(String, Option<(String, Bound)>),
+    /// The first half of DETACH CONCURRENTLY, and what a CHECK admits from then on.
+    Mark(String, Option<BTreeSet<i32>>),
     AddColumn(String, String, Option<i32>),
     DropColumn(String, String),
     Truncate(String),
@@ -271,7 +318,11 @@ impl Op {
                 assert!(state.tables.remove(name).is_some(), "table {name} is not there");
             }
             Op::Rename(from, to) => rename(state, from, to),
-            Op::Place(name, of) => change(name, &|table| table.of.clone_from(of)),
+            Op::Place(name, of) => change(name, &|table| {
+                table.of.clone_from(of);
+                table.detaching = false;
+            }),
+            Op::Mark(name, only) => mark(state, name, only.as_ref()),
             Op::AddColumn(name, column, value) => change(name, &|table| {
                 table.added.insert(column.clone(), *value);
                 for row in table.rows_mut().into_iter().flat_map(BTreeMap::values_mut) {
@@ -295,6 +346,18 @@ impl Op {
                 assert!(before.is_some(), "no row {key:?} in {name}");
             }),
         }
+    }
+}
+
+fn mark(state: &mut State, name: &str, only: Option<&BTreeSet<i32>>) {
+    for below in state.tree(name) {
+        let table = Rc::make_mut(state.tables.get_mut(&below).expect("the table is there"));
+        table.detaching |= below == name;
+        let Some(only) = only else { continue };
+        table.only = Some(match &table.only {
+            Some(before) => before & only,
+            None => only.clone(),
+        });
     }
 }
 

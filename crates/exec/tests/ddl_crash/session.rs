@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steppe_catalog::{Catalog, CatalogChanges, CatalogStore, PG_CATALOG, PUBLIC, Relation};
-use steppe_exec::ddl::{self, DdlContext};
+use steppe_exec::ddl::{self, DdlContext, Detaching};
 use steppe_exec::{
     CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, RowSink, SessionServices,
     TempSpace, lock_mode,
@@ -213,7 +213,28 @@ impl Session {
         self.run_compiled(&compiled, &[])
     }
 
+    /// The first transaction's part of DETACH PARTITION … CONCURRENTLY.
+    pub(crate) fn begin_detach(&mut self, text: &str) -> Result<Detaching> {
+        let parsed = parser::parse(text)?;
+        let alter = ddl::detaches_concurrently(&parsed[0].statement).expect("it is one");
+        let begun = self.with_ddl(text, |context| ddl::begin_detach(context, alter))?;
+        Ok(begun.expect("the table is there"))
+    }
+
+    /// The second transaction's.
+    pub(crate) fn finish_detach(&mut self, detaching: &Detaching) -> Result<()> {
+        self.with_ddl("", |context| ddl::finish_detach(context, detaching))
+    }
+
     fn run_ddl(&mut self, statement: &Statement, text: &str) -> Result<()> {
+        self.with_ddl(text, |context| ddl::execute(statement, context).map(drop))
+    }
+
+    fn with_ddl<T>(
+        &mut self,
+        text: &str,
+        f: impl FnOnce(&mut DdlContext<'_>) -> Result<T>,
+    ) -> Result<T> {
         let engine = Arc::clone(&self.engine);
         self.txn().start_statement()?;
         let mut context = DdlContext {
@@ -232,12 +253,12 @@ impl Session {
             temp: Arc::clone(&engine.temp),
             parent_lock: RelationLockMode::AccessExclusive,
         };
-        context.run(|context| ddl::execute(statement, context))?;
+        let done = context.run(f)?;
         if self.changes.as_ref().is_some_and(CatalogChanges::is_empty) {
             self.changes = None;
         }
         self.txn().end_statement();
-        Ok(())
+        Ok(done)
     }
 
     /// Plans a statement over integer parameters.

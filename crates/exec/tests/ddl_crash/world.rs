@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use steppe_catalog::Catalog;
 use steppe_storage::Lsn;
-use steppe_types::Result;
+use steppe_types::{Result, SqlState};
 use steppe_vfs::{CrashVfs, SeededRandom};
 
 use crate::check::{self, first_difference};
+use crate::detaching::Begun;
 use crate::model::{Op, State};
 use crate::session::{Engine, Session, WOULD_WAIT};
-use crate::statement::{Look, Statement};
+use crate::statement::{Effect, Look, Statement};
 use crate::{ddl, dml};
 
 /// A committed version of the database: its tables, and the catalog in every detail.
@@ -30,10 +31,12 @@ struct Savepoint {
 }
 
 /// A session, and what its transaction has done.
-struct Client {
-    session: Session,
+pub(crate) struct Client {
+    pub(crate) session: Session,
     ops: Vec<Op>,
     savepoints: Vec<Savepoint>,
+    /// It is between the transactions of a DETACH CONCURRENTLY.
+    pub(crate) begun: Option<Begun>,
 }
 
 /// How a world behaves.
@@ -50,9 +53,9 @@ pub(crate) struct Config {
 pub(crate) struct World<'a> {
     engine: Arc<Engine>,
     vfs: CrashVfs,
-    random: &'a SeededRandom,
+    pub(crate) random: &'a SeededRandom,
     config: Config,
-    clients: Vec<Client>,
+    pub(crate) clients: Vec<Client>,
     pub(crate) committed: Version,
     /// Commits since the world was opened, in order, with their positions.
     pub(crate) commits: Vec<(Lsn, Version)>,
@@ -76,6 +79,7 @@ impl<'a> World<'a> {
             session: Session::new(engine, config.memory_bytes),
             ops: Vec::new(),
             savepoints: Vec::new(),
+            begun: None,
         };
         let mut clients: Vec<Client> = (0..config.sessions).map(new_client).collect();
         let reader = &mut clients[0].session;
@@ -121,12 +125,12 @@ impl<'a> World<'a> {
         session.rollback()
     }
 
-    fn is_open(&self, who: usize) -> bool {
+    pub(crate) fn is_open(&self, who: usize) -> bool {
         self.clients[who].session.txn.is_some()
     }
 
     /// What a session's next statement sees.
-    fn state_of(&self, who: usize) -> State {
+    pub(crate) fn state_of(&self, who: usize) -> State {
         let mut state = self.committed.state.clone();
         self.clients[who].ops.iter().for_each(|op| op.apply(&mut state));
         state
@@ -135,10 +139,16 @@ impl<'a> World<'a> {
     /// One random step of a random session.
     pub(crate) fn step(&mut self) -> Result<()> {
         let who = self.random.below(self.clients.len() as u64) as usize;
+        if self.clients[who].begun.is_some() {
+            return self.go_on_detaching(who);
+        }
         if self.random.chance(1, 12) {
             return self.maintain(who);
         }
         if !self.is_open(who) {
+            if self.random.chance(1, 8) {
+                return self.begin_detach(who);
+            }
             self.clients[who].session.begin();
         }
         match self.random.below(100) {
@@ -175,7 +185,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn tell(&self, who: usize, what: &str) {
+    pub(crate) fn tell(&self, who: usize, what: &str) {
         if self.tells {
             println!("{who}: {}", what.get(..200).unwrap_or(what));
         }
@@ -207,14 +217,26 @@ impl<'a> World<'a> {
     /// Runs a statement: it must come to what was foretold, unless it meets another session's lock.
     fn run(&mut self, who: usize, statement: Statement) -> Result<()> {
         self.tell(who, &statement.sql);
-        let client = &mut self.clients[who];
-        let sql = &statement.sql;
-        match (client.session.run(sql), statement.outcome) {
-            (Ok(answer), Ok(effect)) => {
-                if let Some(count) = effect.count {
-                    assert_eq!(answer.count, count, "rows changed by {sql}");
+        let done = self.clients[who].session.run(&statement.sql);
+        let count = done.map(|answer| Some(answer.count));
+        self.settle(who, &statement.sql, count, statement.outcome)
+    }
+
+    /// Compares what a statement came to, the number of its command tag if it was asked for, with
+    /// what was foretold.
+    pub(crate) fn settle(
+        &mut self,
+        who: usize,
+        sql: &str,
+        done: Result<Option<u64>>,
+        outcome: Result<Effect, SqlState>,
+    ) -> Result<()> {
+        match (done, outcome) {
+            (Ok(count), Ok(effect)) => {
+                if effect.count.is_some() {
+                    assert_eq!(count, effect.count, "rows changed by {sql}");
                 }
-                client.ops.extend(effect.ops);
+                self.clients[who].ops.extend(effect.ops);
                 Ok(())
             }
             (Ok(_), Err(state)) => panic!("no error {state} from {sql}"),
@@ -317,7 +339,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn commit(&mut self, who: usize) -> Result<()> {
+    pub(crate) fn commit(&mut self, who: usize) -> Result<()> {
         self.tell(who, "COMMIT");
         let state = self.state_of(who);
         let client = &mut self.clients[who];
@@ -336,7 +358,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn roll_back(&mut self, who: usize) -> Result<()> {
+    pub(crate) fn roll_back(&mut self, who: usize) -> Result<()> {
         self.tell(who, "ROLLBACK");
         let client = &mut self.clients[who];
         client.ops.clear();
