@@ -296,7 +296,7 @@ pub(crate) fn begin_detach(look: &Look<'_>) -> Option<Statement> {
         return Some(Statement::refused(sql, SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE));
     }
     let only = state.own_keys(&table);
-    if only.is_some() && !has_lasting_bound(state, parent) {
+    if !has_lasting_bound(state, parent) {
         return None;
     }
     Some(Statement::done(sql, Effect::of(vec![Op::Mark(table, only)])))

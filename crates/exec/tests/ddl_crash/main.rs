@@ -21,8 +21,8 @@
 //! - and the next life goes on from there.
 //!
 //! All is one thread's, in an order that the seed decides (`session` says what becomes of waits).
-//! Reading order: `model`, `statement`, `ddl` and `dml`, `world`, `detaching`, `check`; `session`
-//! stands for the server.
+//! Reading order: `model`, `statement`, `ddl` and `dml`, `world`, `detaching`, `snapshot`,
+//! `check`; `session` stands for the server.
 
 #![allow(missing_docs)]
 
@@ -35,6 +35,7 @@ mod session;
 #[path = "../../../txn/tests/support/simulation.rs"]
 #[allow(unreachable_pub)] // it is shared
 mod simulation;
+mod snapshot;
 mod statement;
 mod world;
 

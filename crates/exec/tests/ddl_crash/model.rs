@@ -223,16 +223,20 @@ impl State {
         }
     }
 
-    /// Whether a table's own place among partitions, at all levels, takes a key.
+    /// Whether a table's own place among partitions, at all levels, takes a key, and its CHECKs.
+    /// (Those of what is above are its own, too, unless it is being detached.)
     pub(crate) fn accepts(&self, name: &str, k: i32) -> bool {
+        self.is_place_of(name, k) && self.table(name).checks(k)
+    }
+
+    fn is_place_of(&self, name: &str, k: i32) -> bool {
         let table = self.table(name);
         let is_here = match &table.of {
             Some((_, bound)) if table.detaching => bound.admits(k),
             Some((parent, _)) => self.child_for(parent, k) == Some(name),
             None => true,
         };
-        let above = table.of.as_ref().is_none_or(|(parent, _)| self.accepts(parent, k));
-        is_here && above && table.checks(k)
+        is_here && table.of.as_ref().is_none_or(|(parent, _)| self.is_place_of(parent, k))
     }
 
     /// The leaf that a row comes to which a statement gives to a table. `None`: it is refused.
@@ -262,6 +266,15 @@ impl State {
                 assert!(self.accepts(name, *k), "a row with k = {k} in {name}");
             }
         }
+    }
+
+    /// Whether some rows are where others have since made no place for them.
+    pub(crate) fn has_misplaced_rows(&self) -> bool {
+        let is_misplaced = |name: &str, table: &Table| {
+            let mut keys = table.rows().into_iter().flatten().map(|(key, _)| key.1);
+            keys.any(|k| !self.accepts(name, k))
+        };
+        self.tables.iter().any(|(name, table)| is_misplaced(name, table))
     }
 
     /// A line for each table and row, for whoever compares two states.

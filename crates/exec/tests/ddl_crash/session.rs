@@ -110,6 +110,8 @@ pub(crate) struct Session {
     pub(crate) txn: Option<Txn>,
     changes: Option<CatalogChanges>,
     savepoints: Vec<String>,
+    is_repeatable: bool,
+    snapshot_catalog: Option<Arc<Catalog>>,
 }
 
 impl Session {
@@ -125,11 +127,34 @@ impl Session {
             txn: None,
             changes: None,
             savepoints: Vec::new(),
+            is_repeatable: false,
+            snapshot_catalog: None,
         }
     }
 
-    /// The catalog that the next statement sees: the transaction's changes on top of what is
-    /// published.
+    /// The catalog that the next query sees: partitions that were marked after its snapshot was
+    /// taken are still in their places.
+    fn seen_catalog(&mut self) -> Arc<Catalog> {
+        let catalog = self.catalog();
+        let then = self.snapshot_catalog.as_ref().filter(|then| then.epoch != catalog.epoch);
+        let seen = then.and_then(|then| catalog.with_partitions_of(then));
+        seen.map_or(catalog, Arc::new)
+    }
+
+    /// The catalog as it was when the transaction's one snapshot was taken, if it has one.
+    pub(crate) fn snapshot_catalog(&self) -> Option<&Arc<Catalog>> {
+        self.snapshot_catalog.as_ref()
+    }
+
+    fn start_statement(&mut self) -> Result<()> {
+        if self.is_repeatable {
+            let catalog = self.catalog();
+            self.snapshot_catalog.get_or_insert(catalog);
+        }
+        self.txn().start_statement()
+    }
+
+    /// The catalog that the next DDL sees: the transaction's changes on top of what is published.
     pub(crate) fn catalog(&mut self) -> Arc<Catalog> {
         let store = &self.engine.catalog;
         match &self.changes {
@@ -141,7 +166,12 @@ impl Session {
     // ----- transactions -----
 
     pub(crate) fn begin(&mut self) {
-        let level = IsolationLevel::ReadCommitted;
+        self.begin_at(IsolationLevel::ReadCommitted);
+    }
+
+    pub(crate) fn begin_at(&mut self, level: IsolationLevel) {
+        self.is_repeatable = level == IsolationLevel::RepeatableRead;
+        self.snapshot_catalog = None;
         self.txn = Some(Txn::begin(&self.handle, level, false));
     }
 
@@ -236,7 +266,7 @@ impl Session {
         f: impl FnOnce(&mut DdlContext<'_>) -> Result<T>,
     ) -> Result<T> {
         let engine = Arc::clone(&self.engine);
-        self.txn().start_statement()?;
+        self.start_statement()?;
         let mut context = DdlContext {
             store: &engine.catalog,
             txn: self.txn.as_mut().expect("begun"),
@@ -263,14 +293,15 @@ impl Session {
 
     /// Plans a statement over integer parameters.
     pub(crate) fn compile(&mut self, text: &str, params: &[Oid]) -> Result<Arc<CompiledStmt>> {
-        let (catalog, io) = (self.catalog(), IoContext::default());
+        let (catalog, io) = (self.seen_catalog(), IoContext::default());
         let parsed = parser::parse(text)?;
         let search_path = &SEARCH_PATH;
         let context = BindContext { catalog: &catalog, search_path, io: &io, source: text };
         let params = if params.is_empty() { Params::none() } else { Params::fixed(params) };
         let bound = bind_query(&context, &parsed[0].statement, params)?;
+        let epoch = self.catalog().epoch;
         let context = PlannerContext {
-            older: None,
+            older: self.snapshot_catalog.as_deref().filter(|then| then.epoch != epoch),
             catalog: &catalog,
             search_path,
             settings: &self.settings,
@@ -286,7 +317,7 @@ impl Session {
         ExecEnv {
             services: Arc::clone(&self.services),
             io: Arc::new(IoContext::default()),
-            catalog: self.catalog(),
+            catalog: self.seen_catalog(),
             statement_timestamp: 0,
             transaction_timestamp: 0,
             work_mem_bytes: self.memory_bytes,
@@ -310,7 +341,7 @@ impl Session {
             not_waiting(self.txn().lock_relation(leaf.oid(), mode)?)?;
         }
         let leaf = leaf.map(|(leaf, _)| leaf);
-        self.txn().start_statement()?;
+        self.start_statement()?;
         let mut answer = Answer::default();
         let within = (&env, &*engine.database);
         let point = stmt.run_point((leaf, None), &params, within, &mut self.txn, &mut answer)?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use steppe_catalog::Catalog;
 use steppe_storage::Lsn;
+use steppe_txn::IsolationLevel;
 use steppe_types::{Result, SqlState};
 use steppe_vfs::{CrashVfs, SeededRandom};
 
@@ -11,6 +12,7 @@ use crate::check::{self, first_difference};
 use crate::detaching::Begun;
 use crate::model::{Op, State};
 use crate::session::{Engine, Session, WOULD_WAIT};
+use crate::snapshot::{self, Snapshot};
 use crate::statement::{Effect, Look, Statement};
 use crate::{ddl, dml};
 
@@ -37,6 +39,8 @@ pub(crate) struct Client {
     savepoints: Vec<Savepoint>,
     /// It is between the transactions of a DETACH CONCURRENTLY.
     pub(crate) begun: Option<Begun>,
+    /// REPEATABLE READ, from the first statement on.
+    snapshot: Option<Snapshot>,
 }
 
 /// How a world behaves.
@@ -80,6 +84,7 @@ impl<'a> World<'a> {
             ops: Vec::new(),
             savepoints: Vec::new(),
             begun: None,
+            snapshot: None,
         };
         let mut clients: Vec<Client> = (0..config.sessions).map(new_client).collect();
         let reader = &mut clients[0].session;
@@ -129,7 +134,33 @@ impl<'a> World<'a> {
         self.clients[who].session.txn.is_some()
     }
 
-    /// What a session's next statement sees.
+    /// What a session's next query sees.
+    fn seen_by(&mut self, who: usize) -> State {
+        let own = self.clients[who].session.catalog();
+        let client = &self.clients[who];
+        let Some(snapshot) = &client.snapshot else { return self.state_of(who) };
+        let Version { state, catalog } = &self.committed;
+        snapshot::seen(snapshot, (state, catalog), &client.ops, &own)
+    }
+
+    /// Keeps what a session's snapshot is of, when it has just been taken.
+    fn keep_snapshot(&mut self, who: usize) {
+        let client = &mut self.clients[who];
+        let Some(catalog) = client.session.snapshot_catalog() else { return };
+        client.snapshot.get_or_insert_with(|| Snapshot {
+            state: self.committed.state.clone(),
+            catalog: Arc::clone(catalog),
+            commits: self.commits.len(),
+        });
+    }
+
+    /// Whether others have committed since a session's snapshot was taken.
+    fn is_stale(&self, who: usize) -> bool {
+        let snapshot = self.clients[who].snapshot.as_ref();
+        snapshot.is_some_and(|snapshot| snapshot.commits != self.commits.len())
+    }
+
+    /// What a session's next DDL sees, which is of the moment.
     pub(crate) fn state_of(&self, who: usize) -> State {
         let mut state = self.committed.state.clone();
         self.clients[who].ops.iter().for_each(|op| op.apply(&mut state));
@@ -149,7 +180,12 @@ impl<'a> World<'a> {
             if self.random.chance(1, 8) {
                 return self.begin_detach(who);
             }
-            self.clients[who].session.begin();
+            let level = match self.random.chance(1, 4) {
+                true => IsolationLevel::RepeatableRead,
+                false => IsolationLevel::ReadCommitted,
+            };
+            self.tell(who, &format!("BEGIN {level:?}"));
+            self.clients[who].session.begin_at(level);
         }
         match self.random.below(100) {
             0..5 => self.check_some_table(who),
@@ -196,7 +232,7 @@ impl<'a> World<'a> {
     fn statement(&mut self, who: usize) -> Result<()> {
         match self.random.below(100) < self.config.ddl {
             true => self.run_some(who, ddl::any),
-            false => self.run_some(who, dml::any),
+            false => self.change_rows(who),
         }
     }
 
@@ -214,11 +250,38 @@ impl<'a> World<'a> {
         }
     }
 
+    /// Draws an INSERT, UPDATE or DELETE and runs it. Where others have committed since the
+    /// snapshot, it may come to rows that they have changed, or to keys that it cannot see.
+    fn change_rows(&mut self, who: usize) -> Result<()> {
+        let (state, catalog) = (self.seen_by(who), self.clients[who].session.catalog());
+        let look = Look { random: self.random, state: &state, catalog: &catalog };
+        let Some(statement) = dml::any(&look) else { return Ok(()) };
+        if !self.is_stale(who) {
+            return self.run(who, statement);
+        }
+        // A key that is seen may be free by now, and a row be where it would not go any more.
+        if statement.outcome.is_err() || state.has_misplaced_rows() {
+            return Ok(());
+        }
+        self.tell(who, &statement.sql);
+        let done = self.clients[who].session.run(&statement.sql).map(|answer| Some(answer.count));
+        let state = done.as_ref().err().map(|error| error.sqlstate());
+        match state {
+            Some(SqlState::SERIALIZATION_FAILURE | SqlState::UNIQUE_VIOLATION)
+                if self.vfs.is_powered() =>
+            {
+                self.abort(who)
+            }
+            _ => self.settle(who, &statement.sql, done, statement.outcome),
+        }
+    }
+
     /// Runs a statement: it must come to what was foretold, unless it meets another session's lock.
     fn run(&mut self, who: usize, statement: Statement) -> Result<()> {
         self.tell(who, &statement.sql);
         let done = self.clients[who].session.run(&statement.sql);
         let count = done.map(|answer| Some(answer.count));
+        self.keep_snapshot(who);
         self.settle(who, &statement.sql, count, statement.outcome)
     }
 
@@ -263,17 +326,19 @@ impl<'a> World<'a> {
 
     /// A session sees what others have committed and what it has done itself.
     fn check_some_table(&mut self, who: usize) -> Result<()> {
-        let (state, catalog) = (self.state_of(who), self.clients[who].session.catalog());
+        let (state, catalog) = (self.seen_by(who), self.clients[who].session.catalog());
         let look = Look { random: self.random, state: &state, catalog: &catalog };
         let Some(table) = look.some_table(|_| true) else { return Ok(()) };
         let all = || (String::new(), state.rows(&table));
-        let (condition, expected) = match self.random.chance(1, 2) {
+        let (condition, expected) = match self.random.chance(1, 2) && !state.has_misplaced_rows() {
             true => dml::condition(&look, &table).unwrap_or_else(all),
             false => all(),
         };
         let added = &state.table(&table).added;
         let session = &mut self.clients[who].session;
-        let mut found = match check::read_rows(session, &table, added, &condition) {
+        let found = check::read_rows(session, &table, added, &condition);
+        self.keep_snapshot(who);
+        let mut found = match found {
             Ok(found) => found,
             Err(error) if !self.vfs.is_powered() => return Err(error),
             Err(error) if error.sqlstate() == WOULD_WAIT && self.has_others(who) => {
@@ -343,6 +408,7 @@ impl<'a> World<'a> {
         self.tell(who, "COMMIT");
         let state = self.state_of(who);
         let client = &mut self.clients[who];
+        client.snapshot = None;
         client.ops.clear();
         client.savepoints.clear();
         self.in_doubt = Some(Version { state: state.clone(), catalog: client.session.catalog() });
@@ -361,6 +427,7 @@ impl<'a> World<'a> {
     pub(crate) fn roll_back(&mut self, who: usize) -> Result<()> {
         self.tell(who, "ROLLBACK");
         let client = &mut self.clients[who];
+        client.snapshot = None;
         client.ops.clear();
         client.savepoints.clear();
         client.session.rollback()
