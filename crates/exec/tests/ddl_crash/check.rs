@@ -13,7 +13,7 @@ use steppe_txn::{IndexStore, RelFileNumber, TreeId, Visibility};
 use steppe_types::key::{KeyPart, encode_key};
 use steppe_types::{Datum, Oid, Result};
 
-use crate::model::{Bound, KEYS, Key, Kind, Row, State, Table};
+use crate::model::{Bound, KEYS, Key, Kind, Row, State, Table, Used};
 use crate::session::{Engine, Session};
 
 /// The catalog's own files.
@@ -87,7 +87,7 @@ fn tables(catalog: &Catalog) -> impl Iterator<Item = &Arc<Relation>> {
 /// What the session's next statement sees.
 pub(crate) fn read_state(session: &mut Session) -> Result<State> {
     let catalog = session.catalog();
-    let mut state = State::default();
+    let mut state = State { sequences: sequences_of(session, &catalog)?, ..State::default() };
     for table in tables(&catalog) {
         let added = added_to(table);
         let strategy = table.partition_key.as_ref().map(|key| key.strategy);
@@ -107,6 +107,17 @@ pub(crate) fn read_state(session: &mut Session) -> Result<State> {
         state.tables.insert(table.name.to_string(), table_of.into());
     }
     Ok(state)
+}
+
+/// The sequences, with the values before those that they give next.
+fn sequences_of(session: &Session, catalog: &Catalog) -> Result<BTreeMap<String, Used>> {
+    let engine = &session.engine;
+    let sequences = catalog.relations_in(PUBLIC).filter(|r| r.kind == RelKind::Sequence);
+    let sequences = sequences.map(|sequence| {
+        let (last, called) = engine.sequences.get(&engine.database, sequence)?.position();
+        Ok((sequence.name.to_string(), Used(if called { last } else { last - 1 })))
+    });
+    sequences.collect()
 }
 
 /// The keys that a table's CHECKs admit; `None`: it has none.

@@ -8,6 +8,7 @@ use steppe_types::SqlState;
 
 use crate::check::strategy_sql;
 use crate::model::{Bound, KEYS, Kind, MODULUS_MAX, Op, State, Table};
+use crate::sequences;
 use crate::statement::{Effect, Look, Statement};
 
 /// So many names that they are soon used again.
@@ -29,7 +30,8 @@ pub(crate) fn any(look: &Look<'_>) -> Option<Statement> {
         return create_partitioned(look);
     }
     match look.random.below(100) {
-        0..26 => create_partition(look),
+        0..23 => create_partition(look),
+        23..26 => sequences::any(look),
         26..32 => create_plain(look),
         32..44 => attach(look),
         44..52 => detach(look),

@@ -137,10 +137,24 @@ impl Table {
     }
 }
 
-/// All tables by name.
+/// The last value of a sequence that has been used. A crash may skip values: how far a sequence
+/// has come is no difference between states.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Used(pub(crate) i64);
+
+impl PartialEq for Used {
+    fn eq(&self, _: &Used) -> bool {
+        true
+    }
+}
+
+impl Eq for Used {}
+
+/// All tables and sequences by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) tables: BTreeMap<String, Rc<Table>>,
+    pub(crate) sequences: BTreeMap<String, Used>,
 }
 
 impl State {
@@ -279,7 +293,11 @@ impl State {
 
     /// A line for each table and row, for whoever compares two states.
     pub(crate) fn lines(&self) -> BTreeSet<String> {
-        let mut lines = BTreeSet::new();
+        let mut lines: BTreeSet<String> = self
+            .sequences
+            .iter()
+            .map(|(name, used)| format!("sequence {name}: {used:?}"))
+            .collect();
         for (name, table) in &self.tables {
             let kind = match &table.kind {
                 Kind::Rows(rows) => format!("{} rows", rows.len()),
@@ -314,6 +332,11 @@ pub(crate) enum Op {
     Truncate(String),
     Put(String, Key, Row),
     Remove(String, Key),
+    /// CREATE SEQUENCE and RESTART: what comes first.
+    Restart(String, i64),
+    /// A value of a sequence has been used.
+    Use(String, i64),
+    DropSequence(String),
 }
 
 impl Op {
@@ -329,6 +352,16 @@ impl Op {
             }
             Op::Drop(name) => {
                 assert!(state.tables.remove(name).is_some(), "table {name} is not there");
+            }
+            Op::Restart(name, first) => {
+                state.sequences.insert(name.clone(), Used(first - 1));
+            }
+            Op::Use(name, value) => {
+                let used = state.sequences.get_mut(name).expect("the sequence is there");
+                used.0 = used.0.max(*value);
+            }
+            Op::DropSequence(name) => {
+                assert!(state.sequences.remove(name).is_some(), "no sequence {name}");
             }
             Op::Rename(from, to) => rename(state, from, to),
             Op::Place(name, of) => change(name, &|table| {

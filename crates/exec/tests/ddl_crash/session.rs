@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steppe_catalog::{Catalog, CatalogChanges, CatalogStore, PG_CATALOG, PUBLIC, Relation};
-use steppe_exec::ddl::{self, DdlContext, Detaching};
+use steppe_exec::ddl::{self, DdlContext, Detaching, Sequences};
 use steppe_exec::{
     CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, RowSink, SessionServices,
     TempSpace, lock_mode,
@@ -38,6 +38,7 @@ const WAITS_MAX: Duration = Duration::from_secs(20);
 pub(crate) struct Engine {
     pub(crate) database: Arc<Database>,
     pub(crate) catalog: CatalogStore,
+    pub(crate) sequences: Sequences,
     temp: Arc<TempSpace>,
 }
 
@@ -54,14 +55,19 @@ impl Engine {
         let database = simulation::open(vfs, options)?;
         let catalog = CatalogStore::open(&database)?;
         let temp = Arc::new(TempSpace::new(Arc::new(vfs.clone()), TEMPORARY));
-        Ok(Arc::new(Engine { database, catalog, temp }))
+        let sequences = Sequences::default();
+        Ok(Arc::new(Engine { database, catalog, sequences, temp }))
     }
 }
 
 /// Refuses to wait.
-struct Services;
+struct Services(Arc<Engine>);
 
 impl SessionServices for Services {
+    fn sequences(&self) -> Result<&Sequences> {
+        Ok(&self.0.sequences)
+    }
+
     fn block_on(&self, wait: LockWait) -> Result<()> {
         Err(would_wait(wait))
     }
@@ -121,7 +127,7 @@ impl Session {
         Session {
             engine: Arc::clone(engine),
             handle,
-            services: Arc::new(Services),
+            services: Arc::new(Services(Arc::clone(engine))),
             settings: PlannerSettings::default(),
             memory_bytes,
             txn: None,
@@ -289,6 +295,16 @@ impl Session {
         }
         self.txn().end_statement();
         Ok(done)
+    }
+
+    /// nextval, as the server's sessions compute it.
+    pub(crate) fn nextval(&mut self, name: &str) -> Result<i64> {
+        let engine = Arc::clone(&self.engine);
+        let oid = self.catalog().relation_named(PUBLIC, name).expect("is there").oid;
+        not_waiting(self.txn().lock_relation(oid, RelationLockMode::RowExclusive)?)?;
+        let catalog = self.catalog();
+        let sequence = catalog.relation(oid).expect("is locked");
+        engine.sequences.get(&engine.database, sequence)?.next(&engine.database, sequence)
     }
 
     /// Plans a statement over integer parameters.

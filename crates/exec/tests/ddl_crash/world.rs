@@ -193,6 +193,7 @@ impl<'a> World<'a> {
             10..16 => self.rollback_to(who),
             16..30 => self.commit(who),
             30..33 => self.roll_back(who),
+            33..36 => self.draw_values(who),
             _ => self.statement(who),
         }
     }
