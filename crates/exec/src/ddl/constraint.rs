@@ -161,7 +161,7 @@ impl PendingConstraints {
                 return Err(Error::not_supported("exclusion constraints"));
             }
             ast::ConstraintKind::NotNull { column: Some(column) } => {
-                self.not_nulls.push(PendingNotNull::written(truncate_name(column), c, false)?);
+                self.not_nulls.push(PendingNotNull::written(truncate_name(column), c, false));
                 return Ok(());
             }
             _ => return Err(Error::internal("unexpected table constraint")),
