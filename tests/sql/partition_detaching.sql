@@ -57,3 +57,67 @@ S: insert into l values ('c');
 S: alter table l detach partition l1 finalize;
 T: insert into l values ('b'), (null);
 T: select tableoid::regclass, a from l order by a;
+-- What goes down from the parent does not come to what is being detached; what goes away goes there, too.
+S: drop table p, p1;
+S: create table p (a int, b text, primary key (a)) partition by range (a);
+S: create table p1 partition of p for values from (0) to (10);
+S: create table p2 partition of p for values from (10) to (20);
+S: create index pb on p (b);
+S: insert into p values (1, 'x'), (11, 'y');
+A: begin;
+A: select count(*) from p;
+B: alter table p detach partition p1 concurrently;
+B: \cancel
+A: commit;
+S: select relid, parentrelid, isleaf, level from pg_partition_tree('p');
+S: create index pba on p (b, a);
+S: alter table p add constraint c check (a < 1000);
+S: alter table p alter b set not null;
+S: truncate p;
+S: select count(*) from p1;
+S: select indisvalid from pg_index where indexrelid = 'pba'::regclass;
+S: select c.relname from pg_index i join pg_class c on c.oid = indexrelid where indrelid = 'p1'::regclass order by 1;
+S: select conname from pg_constraint where conrelid = 'p1'::regclass and contype = 'c' order by 1;
+S: alter table p drop constraint c, alter b drop not null;
+S: drop index p1_b_idx;
+S: drop index pb;
+S: select c.relname from pg_index i join pg_class c on c.oid = indexrelid where indrelid = 'p1'::regclass order by 1;
+S: alter table p1 add column c int;
+S: alter table p1 drop column b;
+S: alter table p1 alter b set default 'z';
+S: alter table p detach partition p2 finalize;
+S: alter table p1 rename to p0;
+S: update p0 set a = 15;
+S: insert into p0 values (15, 'x');
+S: alter table p detach partition p0 finalize;
+S: alter table p0 add column c int;
+S: drop table p, p0;
+-- Its own partitions are altered no more than it is; the constraint goes to them.
+S: create table p (a int, b text) partition by range (a);
+S: create table p1 partition of p for values from (0) to (10) partition by list (a);
+S: create table p11 partition of p1 for values in (1, 2, 3);
+A: begin;
+A: select count(*) from p;
+B: alter table p detach partition p1 concurrently;
+B: \cancel
+A: commit;
+S: alter table p1 detach partition p11;
+S: alter table p1 detach partition p11 concurrently;
+S: create table p12 partition of p1 for values in (4, 40);
+S: insert into p1 values (4, 'x');
+S: insert into p1 values (40, 'x');
+S: insert into p12 values (40, 'x');
+S: drop table p;
+S: select count(*) from p12;
+-- The hash that a row has is checked to the end, and no longer.
+S: create table h (a int) partition by hash (a);
+S: create table h0 partition of h for values with (modulus 2, remainder 0);
+S: create table h1 partition of h for values with (modulus 2, remainder 1);
+A: begin;
+A: select count(*) from h;
+B: alter table h detach partition h0 concurrently;
+B: \cancel
+A: commit;
+S: insert into h0 select g from generate_series(1, 9) g;
+S: alter table h detach partition h0 finalize;
+S: insert into h0 select g from generate_series(1, 9) g;

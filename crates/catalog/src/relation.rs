@@ -438,17 +438,34 @@ impl Relation {
         Some(own).filter(|own| !own.no_inherit)
     }
 
-    /// Whether the column at a position is NOT NULL here and in all that inherits from the table.
+    /// Whether no row of the table itself has a NULL in the column at a position: it is NOT NULL,
+    /// and not only for rows that have come since (NOT VALID).
+    pub fn is_never_null(&self, position: usize) -> bool {
+        self.is_marked_but(position, |constraint| constraint.not_valid)
+    }
+
+    /// Whether no row has a NULL in it here and in all that inherits from the table.
     pub fn is_not_null_below(&self, position: usize) -> bool {
-        let is_local = |c: &Constraint| c.no_inherit && c.not_null_column() == Some(position);
+        self.is_marked_but(position, |constraint| constraint.no_inherit || constraint.not_valid)
+    }
+
+    /// Whether a column is marked NOT NULL, and its constraint (system catalogs have none) is not
+    /// such a one.
+    fn is_marked_but(&self, position: usize, limited: impl Fn(&Constraint) -> bool) -> bool {
+        let is_limited = |c: &Constraint| limited(c) && c.not_null_column() == Some(position);
         self.columns.get(position).is_some_and(|column| column.not_null)
-            && !self.constraints.iter().any(is_local)
+            && !self.constraints.iter().any(is_limited)
     }
 
     /// The tables it is a partition or an inheriting child of; of an index, the parent's index.
     pub fn parents(&self) -> impl Iterator<Item = Oid> {
         let parent = self.partition_of.iter().map(|of| of.parent);
         parent.chain(self.inherits.iter().copied())
+    }
+
+    /// Whether it is a partition that DETACH CONCURRENTLY has marked, and not yet cut off.
+    pub fn is_detaching(&self) -> bool {
+        self.partition_of.as_ref().is_some_and(|of| of.detach_pending)
     }
 
     /// From how many parents the column at a position is inherited (pg_attribute.attinhcount). A

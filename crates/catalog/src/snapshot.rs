@@ -320,9 +320,11 @@ impl Catalog {
         let (RelKind::PartitionedIndex, Some(info)) = (index.kind, &index.index) else {
             return true;
         };
+        let is_in = |table: Oid| self.relation(table).is_some_and(|table| !table.is_detaching());
+        let is_part = |part: &&Arc<Relation>| part.index.as_ref().is_some_and(|i| is_in(i.table));
         let parts = self.children(index.oid).filter_map(|part| self.relation(part));
-        let valid = parts.filter(|part| self.is_valid_index(part)).count();
-        valid == self.children(info.table).count()
+        let valid = parts.filter(is_part).filter(|part| self.is_valid_index(part)).count();
+        valid == self.children(info.table).filter(|child| is_in(*child)).count()
     }
 
     /// The partitions of a table that DETACH PARTITION … CONCURRENTLY has marked. They are in no
@@ -376,14 +378,16 @@ impl Catalog {
         seen
     }
 
-    /// A table and all that inherit from it, level by level, each once (find_all_inheritors).
+    /// A table and all that inherit from it, level by level, each once (find_all_inheritors); not
+    /// what is being detached.
     pub fn descendants(&self, table: &Arc<Relation>) -> Vec<Arc<Relation>> {
         let mut found = vec![table.clone()];
         let mut at = 0;
         while let Some(parent) = found.get(at).map(|relation| relation.oid) {
             for child in self.children(parent) {
                 let known = found.iter().any(|relation| relation.oid == child);
-                found.extend(self.relations.get(&child).filter(|_| !known).cloned());
+                let child = self.relations.get(&child).filter(|child| !child.is_detaching());
+                found.extend(child.filter(|_| !known).cloned());
             }
             at += 1;
         }

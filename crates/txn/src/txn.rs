@@ -294,6 +294,27 @@ impl Txn {
         View { session, snapshot: self.snapshot(), member }
     }
 
+    /// Starts a statement that works on all rows there are, whatever the isolation: what DDL
+    /// writes anew, indexes or checks is not only what an older snapshot of the transaction's
+    /// sees. Needs one [`Txn::release_snapshot`].
+    pub fn hold_newest(&mut self) -> Result<Snapshot> {
+        self.start_statement()?;
+        let mut newest = self.snapshot();
+        if self.isolation != IsolationLevel::ReadCommitted {
+            // The transaction's own is published, and protects what is younger.
+            newest.lsn = Lsn(self.database().insert_position());
+        }
+        self.hold_snapshot(newest);
+        self.publish_held();
+        Ok(newest)
+    }
+
+    /// What is held, ready to look through. Nobody is told that it was read: who changes what a
+    /// serializable transaction's DDL has read waits for the table.
+    pub fn view_of(&self, held: Snapshot) -> View {
+        View { session: Arc::clone(&self.session), snapshot: held, member: None }
+    }
+
     /// Keeps a snapshot valid beyond its statement, for an open portal. Each
     /// call needs one [`Txn::release_snapshot`].
     pub fn hold_snapshot(&mut self, snapshot: Snapshot) {

@@ -36,6 +36,7 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
         false => RelationLockMode::AccessExclusive,
     };
     let Some(relation) = open_altered(ctx, stmt, mode)? else { return Ok(tag) };
+    partition::check_not_detaching(&relation)?;
     let read = retype::columns_read(ctx, &relation, &stmt.commands);
     let mut commands: Vec<&Command> = stmt.commands.iter().collect();
     let made: Vec<&str> = commands.iter().filter_map(|command| has_made(command)).collect();

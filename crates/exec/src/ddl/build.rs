@@ -7,7 +7,7 @@
 //! Nothing is written to the tree before all rows have been read.
 
 use super::DdlContext;
-use super::scan::scan_stored;
+use super::scan::{scan_stored, with_newest};
 use crate::access::{IndexAccess, TableAccess};
 use crate::entries::{EntrySorter, SortedEntries};
 use crate::env::FnContext;
@@ -123,7 +123,8 @@ fn not_unique(
             .constraint(name);
     let mut buffer = steppe_txn::RowBuf::new();
     let Some(rows) = table.rows() else { return Ok(error) };
-    if rows.get(&ctx.txn.view(), row, &mut buffer)?.is_none() {
+    let found = with_newest(ctx, |_, view| Ok(rows.get(&view, row, &mut buffer)?.is_some()))?;
+    if !found {
         return Ok(error);
     }
     let mut values = Vec::new();

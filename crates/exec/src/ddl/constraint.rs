@@ -161,7 +161,7 @@ impl PendingConstraints {
                 return Err(Error::not_supported("exclusion constraints"));
             }
             ast::ConstraintKind::NotNull { column: Some(column) } => {
-                self.not_nulls.push(PendingNotNull::written(truncate_name(column), c, false)?);
+                self.not_nulls.push(PendingNotNull::written(truncate_name(column), c, false));
                 return Ok(());
             }
             _ => return Err(Error::internal("unexpected table constraint")),
@@ -291,7 +291,12 @@ fn add_check(
         return Ok(relation);
     }
     for child in partition::children(ctx, relation.oid)? {
-        let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
+        // Where no row is looked at, nobody who writes some is in the way.
+        let mode = match check.is_known {
+            true => RelationLockMode::ShareUpdateExclusive,
+            false => RelationLockMode::AccessExclusive,
+        };
+        let child = ctx.lock_current(child.oid, mode)?;
         let check = PendingCheck {
             name: Some(name.clone()),
             // The parent's name does not stand for the child.

@@ -149,7 +149,7 @@ fn lock_above(ctx: &mut DdlContext<'_>, name: &RangeVar) -> Result<()> {
 
 fn lock_tree(ctx: &mut DdlContext<'_>, table: Oid) -> Result<()> {
     ctx.lock(table, RelationLockMode::AccessExclusive)?;
-    for child in partition::children(ctx, table)? {
+    for child in partition::all_children(ctx, table)? {
         lock_tree(ctx, child.oid)?;
     }
     Ok(())
@@ -237,7 +237,7 @@ pub(crate) fn drop_relation(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -
     // It may have gone with another one already.
     let Some(relation) = ctx.catalog().relation(relation.oid).cloned() else { return Ok(()) };
     ctx.services.check_interrupts()?;
-    let children = partition::children(ctx, relation.oid)?;
+    let children = partition::all_children(ctx, relation.oid)?;
     // What inherits from it goes by itself.
     for child in children.into_iter().filter(|child| child.partition_of.is_some()) {
         ctx.lock(child.oid, RelationLockMode::AccessExclusive)?;

@@ -4,7 +4,7 @@
 
 use super::inherit::{Inheritor, inheritors, invalid_table};
 use super::sequence::{self, SequenceOptions};
-use super::{DdlContext, drop, partition};
+use super::{DdlContext, drop, not_null, partition};
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_sql::ast::{ConstraintKind, DefElem, DefValue};
@@ -74,6 +74,7 @@ pub(super) fn add(
     if !column.not_null {
         return refused("must be declared NOT NULL before identity can be added");
     }
+    not_null::check_valid(&table, position)?;
     if column.identity.is_some() {
         return refused("is already an identity column");
     }

@@ -1,7 +1,6 @@
 //! CREATE INDEX and REINDEX (indexcmds.c).
 
 use super::build::{build, build_for};
-use super::inherit::{Inheritor, inheritors};
 use super::{DdlContext, partition, truncate_name};
 use std::sync::Arc;
 use steppe_catalog::system::definitions;
@@ -425,6 +424,10 @@ pub fn reindexes_many(
 pub(crate) fn reindex(ctx: &mut DdlContext<'_>, reindex: &ReindexStmt) -> Result<()> {
     match &reindex.target {
         ReindexTarget::Index(name) => {
+            // Its table first, as whoever drops the index does.
+            if let Some(info) = ctx.find(name)?.and_then(|found| found.index.clone()) {
+                ctx.lock(info.table, RelationLockMode::Share)?;
+            }
             let index = ctx.open(name, RelationLockMode::AccessExclusive)?;
             let Some(info) = &index.index else {
                 return Err(Error::new(
@@ -433,31 +436,34 @@ pub(crate) fn reindex(ctx: &mut DdlContext<'_>, reindex: &ReindexStmt) -> Result
                 ));
             };
             ctx.lock(info.table, RelationLockMode::Share)?;
-            if index.kind == RelKind::Index {
-                return rebuild(ctx, index.oid);
-            }
-            for Inheritor { table: part, .. } in inheritors(ctx, index.oid)? {
+            let parts = ctx.catalog().descendants(&index);
+            parts.iter().filter(|part| part.kind == RelKind::Index).try_for_each(|part| {
                 let table = part.index.as_ref().map(|info| info.table);
                 let table = table.ok_or_else(|| Error::internal("a part is no index"))?;
-                if part.kind == RelKind::Index {
-                    ctx.lock(table, RelationLockMode::Share)?;
-                    rebuild(ctx, part.oid)?;
-                }
-            }
-            Ok(())
+                ctx.lock(table, RelationLockMode::Share)?;
+                lock_and_rebuild(ctx, part.oid)
+            })
         }
         ReindexTarget::Table(name) => {
             let table = ctx.open_table(name, RelationLockMode::Share)?;
             for leaf in partition::leaves(ctx, &table)? {
                 ctx.lock(leaf.oid, RelationLockMode::Share)?;
-                for index in &leaf.indexes {
-                    ctx.lock(*index, RelationLockMode::AccessExclusive)?;
-                    rebuild(ctx, *index)?;
-                }
+                // Which indexes it has is known from now on, and whether it is there still.
+                let Some(leaf) = ctx.catalog().relation(leaf.oid).cloned() else { continue };
+                leaf.indexes.iter().try_for_each(|index| lock_and_rebuild(ctx, *index))?;
             }
             Ok(())
         }
         _ => Err(Error::not_supported("REINDEX of a whole schema or database")),
+    }
+}
+
+/// Rebuilds an index of a locked table, unless it went before that was locked.
+fn lock_and_rebuild(ctx: &mut DdlContext<'_>, index: Oid) -> Result<()> {
+    ctx.lock(index, RelationLockMode::AccessExclusive)?;
+    match ctx.catalog().relation(index).is_some() {
+        true => rebuild(ctx, index),
+        false => Ok(()),
     }
 }
 

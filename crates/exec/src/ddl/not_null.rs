@@ -25,6 +25,8 @@ pub(crate) struct PendingNotNull {
     /// The column's own definition says so.
     in_definition: bool,
     no_inherit: bool,
+    /// The rows that are there need not comply.
+    not_valid: bool,
     comment: Option<RareText>,
 }
 
@@ -32,21 +34,20 @@ impl PendingNotNull {
     /// Of a column whose primary key, identity or the like implies it.
     pub(crate) fn implied(column: &str, in_definition: bool) -> PendingNotNull {
         let (name, column) = (None, column.to_string());
-        PendingNotNull { name, column, in_definition, no_inherit: false, comment: None }
+        let (no_inherit, not_valid, comment) = (false, false, None);
+        PendingNotNull { name, column, in_definition, no_inherit, not_valid, comment }
     }
 
-    /// `[CONSTRAINT name] NOT NULL` of a column. 0A000 for NOT VALID: plans rely on the mark.
+    /// `[CONSTRAINT name] NOT NULL` of a column. (A new table has no rows for NOT VALID.)
     pub(crate) fn written(
         column: &str,
         c: &ast::Constraint,
         in_definition: bool,
-    ) -> Result<PendingNotNull> {
-        if c.not_valid {
-            return Err(Error::not_supported("NOT NULL with NOT VALID"));
-        }
+    ) -> PendingNotNull {
         let name = c.name.as_deref().map(|name| truncate_name(name).into());
+        let (no_inherit, not_valid) = (c.no_inherit, c.not_valid);
         let implied = PendingNotNull::implied(column, in_definition);
-        Ok(PendingNotNull { name, no_inherit: c.no_inherit, ..implied })
+        PendingNotNull { name, no_inherit, not_valid, ..implied }
     }
 
     /// As another table has it.
@@ -246,6 +247,14 @@ struct Wanted {
     position: usize,
     name: Option<Arc<str>>,
     no_inherit: bool,
+    /// The rows that are there need not comply.
+    not_valid: bool,
+}
+
+impl Wanted {
+    fn new(position: usize) -> Wanted {
+        Wanted { position, name: None, no_inherit: false, not_valid: false }
+    }
 }
 
 /// Who wants it.
@@ -263,10 +272,11 @@ pub(super) fn add(
     relation: Relation,
     pending: PendingNotNull,
 ) -> Result<Relation> {
-    let PendingNotNull { name, column, no_inherit, .. } = pending;
+    let PendingNotNull { name, column, no_inherit, not_valid, .. } = pending;
     check_partitioned(&relation, no_inherit)?;
     let position = existing_column(&relation, &column)?;
-    require(ctx, relation, vec![Wanted { position, name, no_inherit }], (Source::Add, false))
+    let wanted = Wanted { position, name, no_inherit, not_valid };
+    require(ctx, relation, vec![wanted], (Source::Add, false))
 }
 
 /// SET NOT NULL.
@@ -282,7 +292,11 @@ pub(super) fn set(
         Some(at) => only && relation.constraints[at].no_inherit,
         None => only && !partition::children(ctx, relation.oid)?.is_empty(),
     };
-    let wanted = vec![Wanted { position, name: None, no_inherit }];
+    let relation = match existing.filter(|at| relation.constraints[*at].not_valid) {
+        Some(at) => validate::at(ctx, relation, at, only)?,
+        None => relation,
+    };
+    let wanted = vec![Wanted { no_inherit, ..Wanted::new(position) }];
     require(ctx, relation, wanted, (Source::Set, false))
 }
 
@@ -298,7 +312,7 @@ pub(super) fn of_key(
     for position in columns.iter().map(|attnum| *attnum as usize - 1) {
         match relation.not_null_constraint(position) {
             Some(at) => check_for_key(&relation, position, at)?,
-            None => wanted.push(Wanted { position, name: None, no_inherit: false }),
+            None => wanted.push(Wanted::new(position)),
         }
     }
     let below = match only && !wanted.is_empty() {
@@ -323,22 +337,42 @@ pub(super) fn of_key(
     }
 }
 
-/// 55000 for a primary key over a column that children may have as NULL.
+/// 55000 for a primary key over a column that rows or children may have as NULL.
 fn check_for_key(table: &Relation, position: usize, at: usize) -> Result<()> {
     let constraint = &table.constraints[at];
-    if !constraint.no_inherit {
-        return Ok(());
-    }
+    let (marked, hint) = match (constraint.no_inherit, constraint.not_valid) {
+        (true, _) => ("NO INHERIT", MAKE_INHERITABLE),
+        (false, true) => ("NOT VALID", MAKE_VALID),
+        (false, false) => return Ok(()),
+    };
     let (column, name) = (&table.columns[position].name, &constraint.name);
     let message = format!("cannot create primary key on column \"{column}\"");
     Err(not_in_state(message)
         .detail(format!(
-            "The constraint \"{name}\" on column \"{column}\" of table \"{}\", marked NO INHERIT, is \
+            "The constraint \"{name}\" on column \"{column}\" of table \"{}\", marked {marked}, is \
              incompatible with a primary key.",
             table.name
         ))
-        .hint(MAKE_INHERITABLE))
+        .hint(hint))
 }
+
+/// 55000 if a column is NOT NULL only for rows that have come since.
+pub(super) fn check_valid(table: &Relation, position: usize) -> Result<()> {
+    let Some(own) = table.not_null_constraint(position).map(|at| &table.constraints[at]) else {
+        return Ok(());
+    };
+    match own.not_valid {
+        true => {
+            let (name, table) = (&own.name, &table.name);
+            let message =
+                format!("incompatible NOT VALID constraint \"{name}\" on relation \"{table}\"");
+            Err(not_in_state(message).hint(MAKE_VALID))
+        }
+        false => Ok(()),
+    }
+}
+
+const MAKE_VALID: &str = "You might need to validate it using ALTER TABLE ... VALIDATE CONSTRAINT.";
 
 const MAKE_INHERITABLE: &str = "You might need to make the existing constraint inheritable using \
     ALTER TABLE ... ALTER CONSTRAINT ... INHERIT.";
@@ -354,11 +388,19 @@ fn require(
     let mut new: Vec<Wanted> = Vec::new();
     for wanted in wanted {
         match relation.not_null_constraint(wanted.position) {
-            Some(at) => adjust(&mut relation, at, &wanted, (source, inherited))?,
+            Some(at) => {
+                // What is SET on a parent holds for all rows below: PostgreSQL counts such a one
+                // as it is, and then misses the NULLs that are there.
+                if source == Source::Set && relation.constraints[at].not_valid {
+                    relation = validate::at(ctx, relation, at, false)?;
+                }
+                adjust(&mut relation, at, &wanted, (source, inherited))?;
+            }
             None => new.push(wanted),
         }
     }
-    check_rows(ctx, &relation, &new)?;
+    let checked = new.iter().filter(|wanted| !wanted.not_valid).map(|wanted| wanted.position);
+    check_rows(ctx, &relation, &checked.collect::<Vec<_>>())?;
     for wanted in &mut new {
         let name = match wanted.name.take() {
             Some(name) if relation.constraints.iter().any(|own| own.name == name) => {
@@ -370,8 +412,8 @@ fn require(
         wanted.name = Some(name.clone());
         let own = new_constraint(ctx, name, wanted.position)?;
         let own = if inherited { own.inherited() } else { own };
-        let own = Constraint { no_inherit: wanted.no_inherit, ..own };
-        store(&mut relation, wanted.position, own);
+        let (no_inherit, not_valid) = (wanted.no_inherit, wanted.not_valid);
+        store(&mut relation, wanted.position, Constraint { no_inherit, not_valid, ..own });
     }
     ctx.put(relation.clone())?;
     new.retain(|wanted| !wanted.no_inherit);
@@ -391,7 +433,8 @@ fn require_below(
         let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
         let theirs = |wanted: &Wanted| -> Result<Wanted> {
             let position = partition::attnum_in(&child, relation, wanted.position)? as usize - 1;
-            Ok(Wanted { position, name: wanted.name.clone(), no_inherit: false })
+            let (name, not_valid) = (wanted.name.clone(), wanted.not_valid);
+            Ok(Wanted { name, not_valid, ..Wanted::new(position) })
         };
         let theirs = new.iter().map(theirs).collect::<Result<Vec<_>>>()?;
         let done = require(ctx, (*child).clone(), theirs, (source, true));
@@ -408,7 +451,7 @@ fn adjust(
     (source, inherited): (Source, bool),
 ) -> Result<()> {
     let table = relation.name.clone();
-    let own = &mut relation.constraints[at];
+    let own = &relation.constraints[at];
     if own.no_inherit != wanted.no_inherit {
         let message = format!(
             "cannot change NO INHERIT status of NOT NULL constraint \"{}\" on relation \"{table}\"",
@@ -419,6 +462,10 @@ fn adjust(
             Source::Set => Error::new(SqlState::FEATURE_NOT_SUPPORTED, message),
         });
     }
+    if !wanted.not_valid {
+        check_valid(relation, wanted.position)?;
+    }
+    let own = &mut relation.constraints[at];
     if inherited {
         own.inherit_count += 1;
         return Ok(());
@@ -479,7 +526,7 @@ pub(super) fn alter_constraint(
         return leave_to_children(ctx, &table, position);
     }
     let name = Some(table.constraints[at].name.clone());
-    let theirs = Wanted { position, name, no_inherit: false };
+    let theirs = Wanted { name, ..Wanted::new(position) };
     require_below(ctx, &table, &[theirs], Source::Set)
 }
 
@@ -508,20 +555,25 @@ fn lacks_constraint() -> Error {
     Error::internal("NOT NULL without a constraint")
 }
 
-/// Rows that are there must comply: 23502.
-fn check_rows(ctx: &mut DdlContext<'_>, relation: &Relation, wanted: &[Wanted]) -> Result<()> {
-    if wanted.is_empty() {
+/// No row has a NULL at these positions: 23502.
+pub(super) fn check_rows(
+    ctx: &mut DdlContext<'_>,
+    relation: &Relation,
+    positions: &[usize],
+) -> Result<()> {
+    if positions.is_empty() {
         return Ok(());
     }
     let shared = Arc::new(relation.clone());
     let table = TableAccess::open(ctx.store.database(), &shared)?;
-    scan_rows(ctx, &table, &mut |_, values| match wanted
-        .iter()
-        .find(|wanted| values[wanted.position].is_null())
-    {
-        None => Ok(()),
-        Some(wanted) => Err(validate::contains_nulls(&shared, wanted.position)),
-    })
+    scan_rows(
+        ctx,
+        &table,
+        &mut |_, values| match positions.iter().find(|at| values[**at].is_null()) {
+            None => Ok(()),
+            Some(at) => Err(validate::contains_nulls(&shared, *at)),
+        },
+    )
 }
 
 /// DROP NOT NULL.

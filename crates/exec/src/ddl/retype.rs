@@ -238,7 +238,7 @@ pub(super) fn rewrite(
         for row in &mut rows {
             let found = evaluator.evaluate(row)?.to_vec();
             for (position, value) in positions.iter().zip(found) {
-                if value.is_null() && new.columns[*position].not_null {
+                if value.is_null() && new.is_never_null(*position) {
                     return Err(validate::contains_nulls(&new, *position));
                 }
                 row[*position] = value;

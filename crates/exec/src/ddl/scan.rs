@@ -9,7 +9,7 @@ use crate::statement::no_plan;
 use std::sync::Arc;
 use steppe_sql::bind::over_row;
 use steppe_sql::expr::Expr;
-use steppe_txn::RowId;
+use steppe_txn::{RowId, View};
 use steppe_types::{Datum, Result};
 
 /// Calls `f` on every visible row with its values, in place. Earlier commands of the transaction
@@ -38,19 +38,33 @@ pub(crate) fn scan_stored(
     if rows.tree()?.is_none() {
         return Ok(());
     }
-    ctx.txn.start_statement()?;
-    let mut cursor = rows.scan_all(ctx.txn.view())?;
-    let services = Arc::clone(&ctx.services);
-    let mut scan = || loop {
-        services.check_interrupts()?;
-        let more = cursor.next_batch(f)?;
-        page();
-        if !more {
-            return Ok(());
-        }
-    };
-    let mut done = Ok(());
-    services.in_place(&mut || done = scan());
+    with_newest(ctx, |ctx, view| {
+        let mut cursor = rows.scan_all(view)?;
+        let services = Arc::clone(&ctx.services);
+        let mut scan = || loop {
+            services.check_interrupts()?;
+            let more = cursor.next_batch(f)?;
+            page();
+            if !more {
+                return Ok(());
+            }
+        };
+        let mut done = Ok(());
+        services.in_place(&mut || done = scan());
+        done
+    })
+}
+
+/// Looks at all rows that are committed or the transaction's own, also where its snapshot is an
+/// older one (GetLatestSnapshot).
+pub(super) fn with_newest<T>(
+    ctx: &mut DdlContext<'_>,
+    f: impl FnOnce(&mut DdlContext<'_>, View) -> Result<T>,
+) -> Result<T> {
+    let newest = ctx.txn.hold_newest()?;
+    let view = ctx.txn.view_of(newest);
+    let done = f(ctx, view);
+    ctx.txn.release_snapshot(newest);
     done
 }
 
@@ -64,24 +78,25 @@ pub(crate) fn scan_batches(
     f: &mut BatchFn<'_>,
 ) -> Result<()> {
     let Some(rows) = table.rows() else { return Ok(()) };
-    ctx.txn.start_statement()?;
-    let mut cursor = rows.scan_all(ctx.txn.view())?;
-    loop {
-        ctx.services.check_interrupts()?;
-        let mut batch = Vec::new();
-        let more = cursor.next_batch(&mut |_, row| {
-            let mut values = Vec::new();
-            table.decode_all(row, &mut values)?;
-            batch.push(values);
-            Ok(())
-        })?;
-        if !batch.is_empty() {
-            f(ctx, batch)?;
+    with_newest(ctx, |ctx, view| {
+        let mut cursor = rows.scan_all(view)?;
+        loop {
+            ctx.services.check_interrupts()?;
+            let mut batch = Vec::new();
+            let more = cursor.next_batch(&mut |_, row| {
+                let mut values = Vec::new();
+                table.decode_all(row, &mut values)?;
+                batch.push(values);
+                Ok(())
+            })?;
+            if !batch.is_empty() {
+                f(ctx, batch)?;
+            }
+            if !more {
+                return Ok(());
+            }
         }
-        if !more {
-            return Ok(());
-        }
-    }
+    })
 }
 
 /// Evaluates expressions over a table's rows.

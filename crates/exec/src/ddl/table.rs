@@ -438,7 +438,7 @@ fn column_constraint(
         ConstraintKind::Null => {}
         ConstraintKind::NotNull { .. } => {
             not_null::check_partitioned(relation, c.no_inherit)?;
-            pending.add_not_null(PendingNotNull::written(&column, c, true)?);
+            pending.add_not_null(PendingNotNull::written(&column, c, true));
         }
         // Bound when all columns are known.
         ConstraintKind::Default(_) => {}

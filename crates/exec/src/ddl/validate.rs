@@ -3,7 +3,7 @@
 
 use super::inherit::invalid_table;
 use super::scan::{RowEvaluator, scan_rows};
-use super::{DdlContext, partition};
+use super::{DdlContext, not_null, partition};
 use crate::access::TableAccess;
 use std::sync::Arc;
 use steppe_catalog::{Constraint, ConstraintKind, Relation};
@@ -57,22 +57,30 @@ pub(super) fn constraint(
             format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name),
         ));
     };
-    let found = &table.constraints[at];
-    let expression = match &found.kind {
-        ConstraintKind::Check { expression } => expression.clone(),
-        ConstraintKind::NotNull => return Ok(()),
-        _ => {
-            return Err(Error::new(
-                SqlState::WRONG_OBJECT_TYPE,
-                format!("cannot validate constraint \"{name}\" of relation \"{}\"", table.name),
-            )
-            .detail("This operation is not supported for this type of constraint."));
+    match &table.constraints[at].kind {
+        ConstraintKind::Check { .. } | ConstraintKind::NotNull => {
+            self::at(ctx, table, at, only).map(drop)
         }
-    };
-    if !found.not_valid {
-        return Ok(());
+        _ => Err(Error::new(
+            SqlState::WRONG_OBJECT_TYPE,
+            format!("cannot validate constraint \"{name}\" of relation \"{}\"", table.name),
+        )
+        .detail("This operation is not supported for this type of constraint.")),
     }
-    let children = match found.no_inherit {
+}
+
+/// Validates a CHECK or NOT NULL, unless it is valid.
+pub(super) fn at(
+    ctx: &mut DdlContext<'_>,
+    table: Relation,
+    at: usize,
+    only: bool,
+) -> Result<Relation> {
+    let own = &table.constraints[at];
+    if !own.not_valid {
+        return Ok(table);
+    }
+    let children = match own.no_inherit {
         true => Vec::new(),
         false => partition::children(ctx, table.oid)?,
     };
@@ -81,14 +89,38 @@ pub(super) fn constraint(
     }
     for child in children {
         let child = ctx.lock_current(child.oid, RelationLockMode::ShareUpdateExclusive)?;
-        let done = constraint(ctx, (*child).clone(), name, false);
+        let place = place_in(&child, &table, own)?;
+        let done = self::at(ctx, (*child).clone(), place, false);
         ctx.naming(&child, done)?;
     }
-    let shared = Arc::new(table.clone());
-    stored_check(ctx, &shared, name, &expression)?;
+    match &own.kind {
+        ConstraintKind::Check { expression } => {
+            stored_check(ctx, &Arc::new(table.clone()), &own.name, expression)?;
+        }
+        _ => {
+            let column: Vec<usize> = own.not_null_column().into_iter().collect();
+            not_null::check_rows(ctx, &table, &column)?;
+        }
+    }
     let mut table = table;
     table.constraints[at].not_valid = false;
-    ctx.put(table)
+    ctx.put(table.clone())?;
+    Ok(table)
+}
+
+/// Where a child has its parent's constraint: a NOT NULL may have another name there.
+fn place_in(child: &Relation, parent: &Relation, theirs: &Constraint) -> Result<usize> {
+    let found = match theirs.not_null_column() {
+        Some(column) => {
+            let column = partition::attnum_in(child, parent, column)? as usize - 1;
+            child.not_null_constraint(column)
+        }
+        None => child.constraints.iter().position(|own| own.name == theirs.name),
+    };
+    found.ok_or_else(|| {
+        let (child, name) = (&child.name, &theirs.name);
+        Error::internal(format!("\"{child}\" has not inherited constraint \"{name}\""))
+    })
 }
 
 fn stored_check(

@@ -83,7 +83,9 @@ fn tree(args: &[Datum], cx: &FnContext) -> Result<Vec<Vec<Datum>>> {
                 Datum::Bool(leaf),
                 Datum::Int4(depth),
             ]);
-            below.extend(catalog.children(relation.oid));
+            let is_detaching =
+                |child: &Oid| catalog.relation(*child).is_some_and(|child| child.is_detaching());
+            below.extend(catalog.children(relation.oid).filter(|child| !is_detaching(child)));
         }
         if below.is_empty() {
             break;

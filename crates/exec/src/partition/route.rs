@@ -12,7 +12,7 @@ use crate::functions::pathman::grow;
 use crate::statement::no_plan;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, PartitionKey, Relation};
-use steppe_partition::{Route, route_to_leaf};
+use steppe_partition::{PartitionBound, PartitionMap, Route, route_to_leaf};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// What another map makes of a key from a partitioned table on: the partition that it chooses, if
@@ -169,6 +169,13 @@ impl Router {
     }
 }
 
+/// A map in which a partition is the only one.
+fn map_of_one(key: &PartitionKey, child: Oid, bound: &PartitionBound) -> Result<PartitionMap> {
+    let mut map = key.empty_map()?;
+    map.attach(child, bound).map_err(|_| Error::internal("a single bound overlaps"))?;
+    Ok(map)
+}
+
 fn partitioned(catalog: &Catalog, table: Oid) -> Result<(&Arc<Relation>, &PartitionKey)> {
     let relation = catalog.relation(table);
     let found = relation.and_then(|relation| Some((relation, relation.partition_key.as_deref()?)));
@@ -201,6 +208,8 @@ pub(crate) struct PartitionCheck {
 struct Level {
     parent: Oid,
     key: KeyOfRow,
+    /// The bound of a partition that is being detached: it is in no map, and holds to the end.
+    detaching: Option<PartitionMap>,
 }
 
 impl PartitionCheck {
@@ -212,11 +221,14 @@ impl PartitionCheck {
         let catalog = compiler.catalog().clone();
         let mut levels = Vec::new();
         let mut child = table;
-        // What is being detached has its bound as a CHECK constraint.
-        while let Some(of) = child.partition_of.as_ref().filter(|of| !of.detach_pending) {
+        while let Some(of) = &child.partition_of {
             let (parent, key) = partitioned(&catalog, of.parent)?;
+            let detaching = match &of.bound {
+                Some(bound) if of.detach_pending => Some(map_of_one(key, child.oid, bound)?),
+                _ => None,
+            };
             let key = KeyOfRow::new(parent, key, table, compiler)?;
-            levels.push(Level { parent: parent.oid, key });
+            levels.push(Level { parent: parent.oid, key, detaching });
             child = parent;
         }
         Ok((!levels.is_empty()).then(|| PartitionCheck { levels: levels.into() }))
@@ -230,7 +242,10 @@ impl PartitionCheck {
         for level in &self.levels {
             key.clear();
             level.key.append(row, cx, &mut key)?;
-            let map = catalog.partition_map(level.parent)?;
+            let map = match &level.detaching {
+                Some(own) => Some(own),
+                None => catalog.partition_map(level.parent)?,
+            };
             let map = map.ok_or_else(|| Error::internal("parent has no partition map"))?;
             if map.route(&key, &mut encoded)? != Some(child) {
                 return Ok(false);

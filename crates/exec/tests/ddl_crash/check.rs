@@ -4,18 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::Unbounded;
 use std::sync::Arc;
 
-use steppe_catalog::{Catalog, PUBLIC, RelKind, Relation};
+use steppe_catalog::system::session::POSTGRES_DATABASE;
+use steppe_catalog::system::{self, SessionView, SystemContext};
+use steppe_catalog::{Catalog, ConstraintKind, PUBLIC, RelKind, Relation};
 use steppe_partition::{BoundValue, PartitionBound, PartitionStrategy, RangeDatum};
 use steppe_storage::Direction;
 use steppe_txn::{IndexStore, RelFileNumber, TreeId, Visibility};
 use steppe_types::key::{KeyPart, encode_key};
 use steppe_types::{Datum, Oid, Result};
 
-use crate::model::{Bound, KEYS, Key, Kind, Row, State, Table};
+use crate::model::{Bound, KEYS, Key, Kind, Row, State, Table, Used};
 use crate::session::{Engine, Session};
 
 /// The catalog's own files.
 const CATALOG_FILES: [RelFileNumber; 2] = [RelFileNumber(1), RelFileNumber(2)];
+/// The catalog of who is whose partition.
+const PG_INHERITS: Oid = 2611;
 /// What the entries of files in the system tree begin with.
 const FILE_ENTRY: u8 = b'f';
 
@@ -83,7 +87,7 @@ fn tables(catalog: &Catalog) -> impl Iterator<Item = &Arc<Relation>> {
 /// What the session's next statement sees.
 pub(crate) fn read_state(session: &mut Session) -> Result<State> {
     let catalog = session.catalog();
-    let mut state = State::default();
+    let mut state = State { sequences: sequences_of(session, &catalog)?, ..State::default() };
     for table in tables(&catalog) {
         let added = added_to(table);
         let strategy = table.partition_key.as_ref().map(|key| key.strategy);
@@ -98,9 +102,37 @@ pub(crate) fn read_state(session: &mut Session) -> Result<State> {
             let bound = of.bound.as_ref().expect("a table's partition has a bound");
             (name_of(&catalog, of.parent), bound_of(bound))
         });
-        state.tables.insert(table.name.to_string(), Table { kind, added, of }.into());
+        let (detaching, only) = (table.is_detaching(), keys_admitted(session, table)?);
+        let table_of = Table { kind, added, of, detaching, only };
+        state.tables.insert(table.name.to_string(), table_of.into());
     }
     Ok(state)
+}
+
+/// The sequences, with the values before those that they give next.
+fn sequences_of(session: &Session, catalog: &Catalog) -> Result<BTreeMap<String, Used>> {
+    let engine = &session.engine;
+    let sequences = catalog.relations_in(PUBLIC).filter(|r| r.kind == RelKind::Sequence);
+    let sequences = sequences.map(|sequence| {
+        let (last, called) = engine.sequences.get(&engine.database, sequence)?.position();
+        Ok((sequence.name.to_string(), Used(if called { last } else { last - 1 })))
+    });
+    sequences.collect()
+}
+
+/// The keys that a table's CHECKs admit; `None`: it has none.
+fn keys_admitted(session: &mut Session, table: &Relation) -> Result<Option<BTreeSet<i32>>> {
+    let checks = table.constraints.iter().filter_map(|constraint| match &constraint.kind {
+        ConstraintKind::Check { expression } => Some(format!("({expression})")),
+        _ => None,
+    });
+    let checks: Vec<String> = checks.collect();
+    if checks.is_empty() {
+        return Ok(None);
+    }
+    let from = format!("SELECT k FROM generate_series(0, {}) AS k", KEYS - 1);
+    let rows = session.query(&format!("{from} WHERE {}", checks.join(" AND ")), &[])?;
+    Ok(Some(rows.iter().filter_map(|row| int(&row[0])).collect()))
 }
 
 /// The rows of a table that meet a condition, with the leaves they are said to be in.
@@ -130,6 +162,7 @@ pub(crate) fn read_rows(
 pub(crate) fn check_all(session: &mut Session, state: &State) -> Result<()> {
     let catalog = session.catalog();
     state.check_placement();
+    check_inherits(&catalog, state)?;
     for table in tables(&catalog) {
         match table.kind {
             RelKind::PartitionedTable => {
@@ -145,10 +178,36 @@ pub(crate) fn check_all(session: &mut Session, state: &State) -> Result<()> {
     check_structure(&engine, &owned)
 }
 
-/// Each index of a partitioned table has exactly one part in each partition.
+/// What pg_inherits needs to know of a session.
+struct NoSession;
+
+impl SessionView for NoSession {}
+
+/// pg_inherits has each partition, and whether it is being detached.
+fn check_inherits(catalog: &Catalog, state: &State) -> Result<()> {
+    let (database, session) = ("postgres", &NoSession);
+    let context = SystemContext { catalog, database, database_oid: POSTGRES_DATABASE, session };
+    let rows = system::rows(PG_INHERITS, &context)?.expect("they can be told");
+    let is_table = |row: &&Vec<Datum>| tables(catalog).any(|t| t.oid == oid_of(&row[0]));
+    let found = rows.iter().filter(is_table).map(|row| {
+        let is_detaching = row[3] == Datum::Bool(true);
+        (name_of(catalog, oid_of(&row[0])), name_of(catalog, oid_of(&row[1])), is_detaching)
+    });
+    let expected = state.tables.iter().filter_map(|(name, table)| {
+        let (parent, _) = table.of.as_ref()?;
+        Some((name.clone(), parent.clone(), table.detaching))
+    });
+    assert_eq!(found.collect::<BTreeSet<_>>(), expected.collect(), "pg_inherits");
+    Ok(())
+}
+
+/// Each index of a partitioned table has exactly one part in each partition; it may have one in
+/// what is being detached.
 fn check_partitions(catalog: &Catalog, table: &Relation) {
     let map = catalog.partition_map(table.oid).expect("is without contradictions");
-    let children: BTreeSet<Oid> = catalog.children(table.oid).collect();
+    let all: BTreeSet<Oid> = catalog.children(table.oid).collect();
+    let mut children = all.clone();
+    children.retain(|child| catalog.relation(*child).is_some_and(|child| !child.is_detaching()));
     assert_eq!(map.expect("there is a map").len(), children.len(), "the map of {}", table.name);
     for index in catalog.indexes_of(table) {
         assert_eq!(index.kind, RelKind::PartitionedIndex, "{}", index.name);
@@ -159,7 +218,8 @@ fn check_partitions(catalog: &Catalog, table: &Relation) {
         let parts: Vec<Oid> = parts.collect();
         let distinct: BTreeSet<Oid> = parts.iter().copied().collect();
         assert_eq!(parts.len(), distinct.len(), "two parts of {} in one table", index.name);
-        assert_eq!(distinct, children, "the parts of {}", index.name);
+        let (is_whole, is_foreign) = (children.is_subset(&distinct), !distinct.is_subset(&all));
+        assert!(is_whole && !is_foreign, "the parts of {}: {distinct:?}", index.name);
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use steppe_catalog::{PUBLIC, RelKind};
+use steppe_catalog::{Catalog, ConstraintKind, PUBLIC, RelKind};
 use steppe_partition::PartitionStrategy;
 use steppe_types::SqlState;
 
 use crate::check::strategy_sql;
 use crate::model::{Bound, KEYS, Kind, MODULUS_MAX, Op, State, Table};
+use crate::sequences;
 use crate::statement::{Effect, Look, Statement};
 
 /// So many names that they are soon used again.
@@ -29,11 +30,13 @@ pub(crate) fn any(look: &Look<'_>) -> Option<Statement> {
         return create_partitioned(look);
     }
     match look.random.below(100) {
-        0..26 => create_partition(look),
+        0..23 => create_partition(look),
+        23..26 => sequences::any(look),
         26..32 => create_plain(look),
         32..44 => attach(look),
         44..52 => detach(look),
-        52..60 => drop_table(look),
+        52..54 => meddle(look),
+        54..60 => drop_table(look),
         60..67 => truncate(look),
         67..75 => add_column(look),
         75..81 => drop_column(look),
@@ -71,7 +74,7 @@ fn create_partitioned(look: &Look<'_>) -> Option<Statement> {
     let name = new_table(look)?;
     let (strategy, by) = partition_by(look);
     let columns = "id int NOT NULL, k int NOT NULL, v int, t text, PRIMARY KEY (id, k)";
-    let table = Table { kind: Kind::Partitioned(strategy), added: BTreeMap::new(), of: None };
+    let table = Table::new(Kind::Partitioned(strategy), BTreeMap::new());
     let effect = Effect::of(vec![Op::Create(name.clone(), table)]);
     Some(Statement::done(format!("CREATE TABLE {name} ({columns}){by}"), effect))
 }
@@ -92,8 +95,10 @@ fn create_partition(look: &Look<'_>) -> Option<Statement> {
     if takes_from_default(look.state, &parent, &bound) {
         return Some(Statement::refused(sql, SqlState::CHECK_VIOLATION));
     }
-    let added = look.state.table(&parent).added.clone();
-    let table = Table { kind, added, of: Some((parent, bound)) };
+    let above = look.state.table(&parent);
+    let (added, only) = (above.added.clone(), above.only.clone());
+    let of = Some((parent, bound));
+    let table = Table { of, only, ..Table::new(kind, added) };
     Some(Statement::done(sql, Effect::of(vec![Op::Create(name, table)])))
 }
 
@@ -111,7 +116,7 @@ fn create_plain(look: &Look<'_>) -> Option<Statement> {
     columns.extend(added.iter().map(|(column, default)| column_sql(column, *default)));
     look.shuffle(&mut columns);
     let sql = format!("CREATE TABLE {name} ({}, PRIMARY KEY (id, k))", columns.join(", "));
-    let table = Table { kind: Kind::Rows(BTreeMap::new()), added, of: None };
+    let table = Table::new(Kind::Rows(BTreeMap::new()), added);
     Some(Statement::done(sql, Effect::of(vec![Op::Create(name, table)])))
 }
 
@@ -119,7 +124,7 @@ fn drop_table(look: &Look<'_>) -> Option<Statement> {
     // Mostly leaves: with a parent goes everything.
     let wants_leaf = look.random.chance(3, 4);
     let table = look.some_table(|table| table.rows().is_some() == wants_leaf)?;
-    let tree = look.state.tree(&table).into_iter();
+    let tree = look.state.whole_tree(&table).into_iter();
     Some(Statement::done(format!("DROP TABLE {table}"), Effect::of(tree.map(Op::Drop).collect())))
 }
 
@@ -199,10 +204,15 @@ fn takes_from_default(state: &State, parent: &str, bound: &Bound) -> bool {
 fn attach(look: &Look<'_>) -> Option<Statement> {
     let state = look.state;
     let parent = some_parent(look)?;
+    // What is being detached below it would stay as it is, whatever it were attached to.
+    let is_whole = |name: &str| state.whole_tree(name) == state.tree(name);
     let above = |name: &str| state.tree(name).contains(&parent);
     let columns = state.table(&parent).added.keys();
     let fits = |name: &str, table: &Table| {
-        table.of.is_none() && table.added.keys().eq(columns.clone()) && !above(name)
+        table.of.is_none()
+            && table.added.keys().eq(columns.clone())
+            && is_whole(name)
+            && !above(name)
     };
     let table = look.some_table_named(&fits)?;
     let rows = state.rows(&table);
@@ -225,6 +235,12 @@ fn attach(look: &Look<'_>) -> Option<Statement> {
         belongs = all.iter().all(|k| state.accepts(&parent, *k));
     }
     let sql = format!("ALTER TABLE {parent} ATTACH PARTITION {table} {}", bound.sql());
+    if state.table(&parent).detaching {
+        return Some(Statement::refused(sql, SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE));
+    }
+    if lacks_checks(look.catalog, &table, &parent) {
+        return Some(Statement::refused(sql, SqlState::DATATYPE_MISMATCH));
+    }
     if !belongs || takes_from_default(state, &parent, &bound) {
         return Some(Statement::refused(sql, SqlState::CHECK_VIOLATION));
     }
@@ -244,11 +260,74 @@ fn bound_around(look: &Look<'_>, parent: &str, keys: &BTreeSet<i32>) -> Option<B
     is_free.then_some(bound)
 }
 
+/// Whether a table has CHECKs that another one has not.
+fn lacks_checks(catalog: &Catalog, table: &str, of: &str) -> bool {
+    let checks = |name: &str| -> BTreeSet<String> {
+        let table = catalog.relation_named(PUBLIC, name).expect("the table is there");
+        let checks = table.constraints.iter().filter_map(|constraint| match &constraint.kind {
+            ConstraintKind::Check { expression } => Some((&constraint.name, expression)),
+            _ => None,
+        });
+        checks.map(|check| format!("{check:?}")).collect()
+    };
+    !checks(of).is_subset(&checks(table))
+}
+
+/// DETACH, and FINALIZE where there is something to it; sometimes where it is refused.
 fn detach(look: &Look<'_>) -> Option<Statement> {
     let table = look.some_table(|table| table.of.is_some())?;
     let (parent, _) = look.state.table(&table).of.as_ref()?;
-    let sql = format!("ALTER TABLE {parent} DETACH PARTITION {table}");
+    let is_begun = look.state.table(&table).detaching;
+    let finalizes = if is_begun { look.random.chance(3, 4) } else { look.random.chance(1, 10) };
+    let how = if finalizes { " FINALIZE" } else { "" };
+    let sql = format!("ALTER TABLE {parent} DETACH PARTITION {table}{how}");
+    if finalizes != is_begun || look.state.table(parent).detaching {
+        return Some(Statement::refused(sql, SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE));
+    }
     Some(Statement::done(sql, Effect::of(vec![Op::Place(table, None)])))
+}
+
+/// DETACH CONCURRENTLY, up to its first commit.
+pub(crate) fn begin_detach(look: &Look<'_>) -> Option<Statement> {
+    let state = look.state;
+    let table = look.some_table(|table| table.of.is_some())?;
+    let (parent, _) = state.table(&table).of.as_ref()?;
+    let sql = format!("ALTER TABLE {parent} DETACH PARTITION {table} CONCURRENTLY");
+    let has_default = state.children(parent).any(|(_, bound)| *bound == Bound::Default);
+    if has_default || state.detaching(parent).is_some() || state.table(parent).detaching {
+        return Some(Statement::refused(sql, SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE));
+    }
+    let only = state.own_keys(&table);
+    if !has_lasting_bound(state, parent) {
+        return None;
+    }
+    Some(Statement::done(sql, Effect::of(vec![Op::Mark(table, only)])))
+}
+
+/// Whether a table's bound is one that does not change with others, nor depends on others to be
+/// told, at all levels.
+fn has_lasting_bound(state: &State, table: &str) -> bool {
+    match &state.table(table).of {
+        None => true,
+        Some((_, Bound::Default | Bound::Hash(..))) => false,
+        Some((parent, _)) => has_lasting_bound(state, parent),
+    }
+}
+
+/// A change of what is being detached, which is refused, or a bound that it still takes.
+fn meddle(look: &Look<'_>) -> Option<Statement> {
+    let table = look.some_table(|table| table.detaching)?;
+    let (parent, bound) = look.state.table(&table).of.as_ref()?;
+    Some(match look.random.chance(1, 2) {
+        true => Statement::refused(
+            format!("ALTER TABLE {table} ADD COLUMN lost int"),
+            SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+        ),
+        false => Statement::refused(
+            format!("CREATE TABLE lost PARTITION OF {parent} {}", bound.sql()),
+            SqlState::INVALID_OBJECT_DEFINITION,
+        ),
+    })
 }
 
 // ----- columns -----

@@ -21,19 +21,22 @@
 //! - and the next life goes on from there.
 //!
 //! All is one thread's, in an order that the seed decides (`session` says what becomes of waits).
-//! Reading order: `model`, `statement`, `ddl` and `dml`, `world`, `check`; `session` stands for
-//! the server.
+//! Reading order: `model`, `statement`, `ddl` and `dml`, `world`, `detaching`, `snapshot`,
+//! `sequences`, `check`; `session` stands for the server.
 
 #![allow(missing_docs)]
 
 mod check;
 mod ddl;
+mod detaching;
 mod dml;
 mod model;
+mod sequences;
 mod session;
 #[path = "../../../txn/tests/support/simulation.rs"]
 #[allow(unreachable_pub)] // it is shared
 mod simulation;
+mod snapshot;
 mod statement;
 mod world;
 
@@ -43,6 +46,7 @@ use steppe_txn::DatabaseOptions;
 use steppe_vfs::{CrashVfs, SeededRandom};
 
 use check::{first_difference, same_catalog};
+use sequences::have_come_as_far;
 use session::Engine;
 use world::{Config, Version, World, differences};
 
@@ -64,8 +68,14 @@ impl Expected {
 
     fn check(&self, recovered: &Version) {
         let mut of_state = self.versions.iter().filter(|known| known.state == recovered.state);
-        if of_state.clone().any(|known| same_catalog(&known.catalog, &recovered.catalog)) {
+        let mut same =
+            of_state.clone().filter(|known| same_catalog(&known.catalog, &recovered.catalog));
+        if same.clone().any(|known| have_come_as_far(&recovered.state, &known.state)) {
             return;
+        }
+        if let Some(known) = same.next() {
+            let difference = differences(&recovered.state, &known.state);
+            panic!("a sequence has fallen back;\n{difference}");
         }
         if let Some(known) = of_state.next_back() {
             let difference = first_difference(&recovered.catalog, &known.catalog);

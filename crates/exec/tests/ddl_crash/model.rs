@@ -105,9 +105,23 @@ pub(crate) struct Table {
     pub(crate) added: BTreeMap<String, Option<i32>>,
     /// PARTITION OF.
     pub(crate) of: Option<(String, Bound)>,
+    /// It is being detached CONCURRENTLY.
+    pub(crate) detaching: bool,
+    /// The keys that CHECKs admit which came of that.
+    pub(crate) only: Option<BTreeSet<i32>>,
 }
 
 impl Table {
+    /// A table with rows, or a partitioned one.
+    pub(crate) fn new(kind: Kind, added: BTreeMap<String, Option<i32>>) -> Table {
+        Table { kind, added, of: None, detaching: false, only: None }
+    }
+
+    /// Whether its CHECKs admit a key.
+    pub(crate) fn checks(&self, k: i32) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(&k))
+    }
+
     pub(crate) fn rows(&self) -> Option<&BTreeMap<Key, Row>> {
         match &self.kind {
             Kind::Rows(rows) => Some(rows),
@@ -123,10 +137,24 @@ impl Table {
     }
 }
 
-/// All tables by name.
+/// The last value of a sequence that has been used. A crash may skip values: how far a sequence
+/// has come is no difference between states.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Used(pub(crate) i64);
+
+impl PartialEq for Used {
+    fn eq(&self, _: &Used) -> bool {
+        true
+    }
+}
+
+impl Eq for Used {}
+
+/// All tables and sequences by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) tables: BTreeMap<String, Rc<Table>>,
+    pub(crate) sequences: BTreeMap<String, Used>,
 }
 
 impl State {
@@ -134,7 +162,8 @@ impl State {
         self.tables.get(name).unwrap_or_else(|| panic!("no table {name}"))
     }
 
-    /// The partitions of a table, with their bounds.
+    /// The partitions of a table, with their bounds; also of what is being detached, which are
+    /// taken as long as that lasts.
     pub(crate) fn children<'s>(
         &'s self,
         parent: &str,
@@ -145,13 +174,27 @@ impl State {
         })
     }
 
-    /// A table and all below it.
+    /// A table and all below it that a statement of it is about.
     pub(crate) fn tree(&self, name: &str) -> Vec<String> {
+        self.tree_of(name, &|table| !table.detaching)
+    }
+
+    /// A table and all below it, what is being detached, too.
+    pub(crate) fn whole_tree(&self, name: &str) -> Vec<String> {
+        self.tree_of(name, &|_| true)
+    }
+
+    fn tree_of(&self, name: &str, wanted: &dyn Fn(&Table) -> bool) -> Vec<String> {
         let mut found = vec![name.to_owned()];
-        for (child, _) in self.children(name) {
-            found.extend(self.tree(child));
+        for (child, _) in self.children(name).filter(|(child, _)| wanted(self.table(child))) {
+            found.extend(self.tree_of(child, wanted));
         }
         found
+    }
+
+    /// The partition of a table that is being detached.
+    pub(crate) fn detaching(&self, parent: &str) -> Option<&str> {
+        self.children(parent).map(|(child, _)| child).find(|child| self.table(child).detaching)
     }
 
     /// The tables below (or at) one that have rows.
@@ -171,12 +214,13 @@ impl State {
         rows.collect()
     }
 
-    /// The child of a partitioned table that takes a key.
+    /// The child of a partitioned table that takes a key. One that is being detached takes none,
+    /// and leaves none of its own to DEFAULT.
     fn child_for<'s>(&'s self, parent: &str, k: i32) -> Option<&'s str> {
         let mut default = None;
         for (child, bound) in self.children(parent) {
             if bound.admits(k) {
-                return Some(child);
+                return Some(child).filter(|child| !self.table(child).detaching);
             }
             if *bound == Bound::Default {
                 default = Some(child);
@@ -193,17 +237,34 @@ impl State {
         }
     }
 
-    /// Whether a table's own place among partitions, at all levels, takes a key.
+    /// Whether a table's own place among partitions, at all levels, takes a key, and its CHECKs.
+    /// (Those of what is above are its own, too, unless it is being detached.)
     pub(crate) fn accepts(&self, name: &str, k: i32) -> bool {
-        match &self.table(name).of {
-            Some((parent, _)) => self.child_for(parent, k) == Some(name) && self.accepts(parent, k),
+        self.is_place_of(name, k) && self.table(name).checks(k)
+    }
+
+    fn is_place_of(&self, name: &str, k: i32) -> bool {
+        let table = self.table(name);
+        let is_here = match &table.of {
+            Some((_, bound)) if table.detaching => bound.admits(k),
+            Some((parent, _)) => self.child_for(parent, k) == Some(name),
             None => true,
-        }
+        };
+        is_here && table.of.as_ref().is_none_or(|(parent, _)| self.is_place_of(parent, k))
     }
 
     /// The leaf that a row comes to which a statement gives to a table. `None`: it is refused.
     pub(crate) fn place(&self, name: &str, k: i32) -> Option<String> {
-        self.route(name, k).filter(|_| self.accepts(name, k))
+        let leaf = self.route(name, k).filter(|_| self.accepts(name, k))?;
+        Some(leaf).filter(|leaf| self.table(leaf).checks(k))
+    }
+
+    /// What a partition's CHECK admits when it is to be detached. `None`: it gets none, since what
+    /// hashes come to cannot be told without the table that they are of.
+    pub(crate) fn own_keys(&self, name: &str) -> Option<BTreeSet<i32>> {
+        let (parent, _) = self.table(name).of.as_ref().expect("it is a partition");
+        let is_hash = self.table(parent).kind == Kind::Partitioned(PartitionStrategy::Hash);
+        (!is_hash).then(|| (0..KEYS).filter(|k| self.accepts(name, *k)).collect())
     }
 
     /// How many levels of partitioned tables are above a table.
@@ -221,16 +282,31 @@ impl State {
         }
     }
 
+    /// Whether some rows are where others have since made no place for them.
+    pub(crate) fn has_misplaced_rows(&self) -> bool {
+        let is_misplaced = |name: &str, table: &Table| {
+            let mut keys = table.rows().into_iter().flatten().map(|(key, _)| key.1);
+            keys.any(|k| !self.accepts(name, k))
+        };
+        self.tables.iter().any(|(name, table)| is_misplaced(name, table))
+    }
+
     /// A line for each table and row, for whoever compares two states.
     pub(crate) fn lines(&self) -> BTreeSet<String> {
-        let mut lines = BTreeSet::new();
+        let mut lines: BTreeSet<String> = self
+            .sequences
+            .iter()
+            .map(|(name, used)| format!("sequence {name}: {used:?}"))
+            .collect();
         for (name, table) in &self.tables {
             let kind = match &table.kind {
                 Kind::Rows(rows) => format!("{} rows", rows.len()),
                 Kind::Partitioned(strategy) => format!("by {strategy:?}"),
             };
             let of = &table.of;
-            lines.insert(format!("table {name}: {kind}, added {:?}, of {of:?}", table.added));
+            let (added, only) = (&table.added, &table.only);
+            let of = format!("{of:?}{}", if table.detaching { ", detaching" } else { "" });
+            lines.insert(format!("table {name}: {kind}, added {added:?}, of {of}, only {only:?}"));
             for (key, row) in table.rows().into_iter().flatten() {
                 let (head, bytes) = (row.t.get(..8).unwrap_or(&row.t), row.t.len());
                 let added = &row.added;
@@ -249,11 +325,18 @@ pub(crate) enum Op {
     Rename(String, String),
     /// ATTACH or DETACH.
     Place(String, Option<(String, Bound)>),
+    /// The first half of DETACH CONCURRENTLY, and what a CHECK admits from then on.
+    Mark(String, Option<BTreeSet<i32>>),
     AddColumn(String, String, Option<i32>),
     DropColumn(String, String),
     Truncate(String),
     Put(String, Key, Row),
     Remove(String, Key),
+    /// CREATE SEQUENCE and RESTART: what comes first.
+    Restart(String, i64),
+    /// A value of a sequence has been used.
+    Use(String, i64),
+    DropSequence(String),
 }
 
 impl Op {
@@ -270,8 +353,22 @@ impl Op {
             Op::Drop(name) => {
                 assert!(state.tables.remove(name).is_some(), "table {name} is not there");
             }
+            Op::Restart(name, first) => {
+                state.sequences.insert(name.clone(), Used(first - 1));
+            }
+            Op::Use(name, value) => {
+                let used = state.sequences.get_mut(name).expect("the sequence is there");
+                used.0 = used.0.max(*value);
+            }
+            Op::DropSequence(name) => {
+                assert!(state.sequences.remove(name).is_some(), "no sequence {name}");
+            }
             Op::Rename(from, to) => rename(state, from, to),
-            Op::Place(name, of) => change(name, &|table| table.of.clone_from(of)),
+            Op::Place(name, of) => change(name, &|table| {
+                table.of.clone_from(of);
+                table.detaching = false;
+            }),
+            Op::Mark(name, only) => mark(state, name, only.as_ref()),
             Op::AddColumn(name, column, value) => change(name, &|table| {
                 table.added.insert(column.clone(), *value);
                 for row in table.rows_mut().into_iter().flat_map(BTreeMap::values_mut) {
@@ -295,6 +392,18 @@ impl Op {
                 assert!(before.is_some(), "no row {key:?} in {name}");
             }),
         }
+    }
+}
+
+fn mark(state: &mut State, name: &str, only: Option<&BTreeSet<i32>>) {
+    for below in state.tree(name) {
+        let table = Rc::make_mut(state.tables.get_mut(&below).expect("the table is there"));
+        table.detaching |= below == name;
+        let Some(only) = only else { continue };
+        table.only = Some(match &table.only {
+            Some(before) => before & only,
+            None => only.clone(),
+        });
     }
 }
 

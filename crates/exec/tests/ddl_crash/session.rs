@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steppe_catalog::{Catalog, CatalogChanges, CatalogStore, PG_CATALOG, PUBLIC, Relation};
-use steppe_exec::ddl::{self, DdlContext};
+use steppe_exec::ddl::{self, DdlContext, Detaching, Sequences};
 use steppe_exec::{
     CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, RowSink, SessionServices,
     TempSpace, lock_mode,
@@ -38,6 +38,7 @@ const WAITS_MAX: Duration = Duration::from_secs(20);
 pub(crate) struct Engine {
     pub(crate) database: Arc<Database>,
     pub(crate) catalog: CatalogStore,
+    pub(crate) sequences: Sequences,
     temp: Arc<TempSpace>,
 }
 
@@ -54,14 +55,19 @@ impl Engine {
         let database = simulation::open(vfs, options)?;
         let catalog = CatalogStore::open(&database)?;
         let temp = Arc::new(TempSpace::new(Arc::new(vfs.clone()), TEMPORARY));
-        Ok(Arc::new(Engine { database, catalog, temp }))
+        let sequences = Sequences::default();
+        Ok(Arc::new(Engine { database, catalog, sequences, temp }))
     }
 }
 
 /// Refuses to wait.
-struct Services;
+struct Services(Arc<Engine>);
 
 impl SessionServices for Services {
+    fn sequences(&self) -> Result<&Sequences> {
+        Ok(&self.0.sequences)
+    }
+
     fn block_on(&self, wait: LockWait) -> Result<()> {
         Err(would_wait(wait))
     }
@@ -110,6 +116,8 @@ pub(crate) struct Session {
     pub(crate) txn: Option<Txn>,
     changes: Option<CatalogChanges>,
     savepoints: Vec<String>,
+    is_repeatable: bool,
+    snapshot_catalog: Option<Arc<Catalog>>,
 }
 
 impl Session {
@@ -119,17 +127,40 @@ impl Session {
         Session {
             engine: Arc::clone(engine),
             handle,
-            services: Arc::new(Services),
+            services: Arc::new(Services(Arc::clone(engine))),
             settings: PlannerSettings::default(),
             memory_bytes,
             txn: None,
             changes: None,
             savepoints: Vec::new(),
+            is_repeatable: false,
+            snapshot_catalog: None,
         }
     }
 
-    /// The catalog that the next statement sees: the transaction's changes on top of what is
-    /// published.
+    /// The catalog that the next query sees: partitions that were marked after its snapshot was
+    /// taken are still in their places.
+    fn seen_catalog(&mut self) -> Arc<Catalog> {
+        let catalog = self.catalog();
+        let then = self.snapshot_catalog.as_ref().filter(|then| then.epoch != catalog.epoch);
+        let seen = then.and_then(|then| catalog.with_partitions_of(then));
+        seen.map_or(catalog, Arc::new)
+    }
+
+    /// The catalog as it was when the transaction's one snapshot was taken, if it has one.
+    pub(crate) fn snapshot_catalog(&self) -> Option<&Arc<Catalog>> {
+        self.snapshot_catalog.as_ref()
+    }
+
+    fn start_statement(&mut self) -> Result<()> {
+        if self.is_repeatable {
+            let catalog = self.catalog();
+            self.snapshot_catalog.get_or_insert(catalog);
+        }
+        self.txn().start_statement()
+    }
+
+    /// The catalog that the next DDL sees: the transaction's changes on top of what is published.
     pub(crate) fn catalog(&mut self) -> Arc<Catalog> {
         let store = &self.engine.catalog;
         match &self.changes {
@@ -141,7 +172,12 @@ impl Session {
     // ----- transactions -----
 
     pub(crate) fn begin(&mut self) {
-        let level = IsolationLevel::ReadCommitted;
+        self.begin_at(IsolationLevel::ReadCommitted);
+    }
+
+    pub(crate) fn begin_at(&mut self, level: IsolationLevel) {
+        self.is_repeatable = level == IsolationLevel::RepeatableRead;
+        self.snapshot_catalog = None;
         self.txn = Some(Txn::begin(&self.handle, level, false));
     }
 
@@ -213,9 +249,30 @@ impl Session {
         self.run_compiled(&compiled, &[])
     }
 
+    /// The first transaction's part of DETACH PARTITION … CONCURRENTLY.
+    pub(crate) fn begin_detach(&mut self, text: &str) -> Result<Detaching> {
+        let parsed = parser::parse(text)?;
+        let alter = ddl::detaches_concurrently(&parsed[0].statement).expect("it is one");
+        let begun = self.with_ddl(text, |context| ddl::begin_detach(context, alter))?;
+        Ok(begun.expect("the table is there"))
+    }
+
+    /// The second transaction's.
+    pub(crate) fn finish_detach(&mut self, detaching: &Detaching) -> Result<()> {
+        self.with_ddl("", |context| ddl::finish_detach(context, detaching))
+    }
+
     fn run_ddl(&mut self, statement: &Statement, text: &str) -> Result<()> {
+        self.with_ddl(text, |context| ddl::execute(statement, context).map(drop))
+    }
+
+    fn with_ddl<T>(
+        &mut self,
+        text: &str,
+        f: impl FnOnce(&mut DdlContext<'_>) -> Result<T>,
+    ) -> Result<T> {
         let engine = Arc::clone(&self.engine);
-        self.txn().start_statement()?;
+        self.start_statement()?;
         let mut context = DdlContext {
             store: &engine.catalog,
             txn: self.txn.as_mut().expect("begun"),
@@ -232,24 +289,35 @@ impl Session {
             temp: Arc::clone(&engine.temp),
             parent_lock: RelationLockMode::AccessExclusive,
         };
-        context.run(|context| ddl::execute(statement, context))?;
+        let done = context.run(f)?;
         if self.changes.as_ref().is_some_and(CatalogChanges::is_empty) {
             self.changes = None;
         }
         self.txn().end_statement();
-        Ok(())
+        Ok(done)
+    }
+
+    /// nextval, as the server's sessions compute it.
+    pub(crate) fn nextval(&mut self, name: &str) -> Result<i64> {
+        let engine = Arc::clone(&self.engine);
+        let oid = self.catalog().relation_named(PUBLIC, name).expect("is there").oid;
+        not_waiting(self.txn().lock_relation(oid, RelationLockMode::RowExclusive)?)?;
+        let catalog = self.catalog();
+        let sequence = catalog.relation(oid).expect("is locked");
+        engine.sequences.get(&engine.database, sequence)?.next(&engine.database, sequence)
     }
 
     /// Plans a statement over integer parameters.
     pub(crate) fn compile(&mut self, text: &str, params: &[Oid]) -> Result<Arc<CompiledStmt>> {
-        let (catalog, io) = (self.catalog(), IoContext::default());
+        let (catalog, io) = (self.seen_catalog(), IoContext::default());
         let parsed = parser::parse(text)?;
         let search_path = &SEARCH_PATH;
         let context = BindContext { catalog: &catalog, search_path, io: &io, source: text };
         let params = if params.is_empty() { Params::none() } else { Params::fixed(params) };
         let bound = bind_query(&context, &parsed[0].statement, params)?;
+        let epoch = self.catalog().epoch;
         let context = PlannerContext {
-            older: None,
+            older: self.snapshot_catalog.as_deref().filter(|then| then.epoch != epoch),
             catalog: &catalog,
             search_path,
             settings: &self.settings,
@@ -265,7 +333,7 @@ impl Session {
         ExecEnv {
             services: Arc::clone(&self.services),
             io: Arc::new(IoContext::default()),
-            catalog: self.catalog(),
+            catalog: self.seen_catalog(),
             statement_timestamp: 0,
             transaction_timestamp: 0,
             work_mem_bytes: self.memory_bytes,
@@ -289,7 +357,7 @@ impl Session {
             not_waiting(self.txn().lock_relation(leaf.oid(), mode)?)?;
         }
         let leaf = leaf.map(|(leaf, _)| leaf);
-        self.txn().start_statement()?;
+        self.start_statement()?;
         let mut answer = Answer::default();
         let within = (&env, &*engine.database);
         let point = stmt.run_point((leaf, None), &params, within, &mut self.txn, &mut answer)?;

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use steppe_catalog::Catalog;
 use steppe_storage::Lsn;
-use steppe_types::Result;
+use steppe_txn::IsolationLevel;
+use steppe_types::{Result, SqlState};
 use steppe_vfs::{CrashVfs, SeededRandom};
 
 use crate::check::{self, first_difference};
+use crate::detaching::Begun;
 use crate::model::{Op, State};
 use crate::session::{Engine, Session, WOULD_WAIT};
-use crate::statement::{Look, Statement};
+use crate::snapshot::{self, Snapshot};
+use crate::statement::{Effect, Look, Statement};
 use crate::{ddl, dml};
 
 /// A committed version of the database: its tables, and the catalog in every detail.
@@ -30,10 +33,14 @@ struct Savepoint {
 }
 
 /// A session, and what its transaction has done.
-struct Client {
-    session: Session,
+pub(crate) struct Client {
+    pub(crate) session: Session,
     ops: Vec<Op>,
     savepoints: Vec<Savepoint>,
+    /// It is between the transactions of a DETACH CONCURRENTLY.
+    pub(crate) begun: Option<Begun>,
+    /// REPEATABLE READ, from the first statement on.
+    snapshot: Option<Snapshot>,
 }
 
 /// How a world behaves.
@@ -50,9 +57,9 @@ pub(crate) struct Config {
 pub(crate) struct World<'a> {
     engine: Arc<Engine>,
     vfs: CrashVfs,
-    random: &'a SeededRandom,
+    pub(crate) random: &'a SeededRandom,
     config: Config,
-    clients: Vec<Client>,
+    pub(crate) clients: Vec<Client>,
     pub(crate) committed: Version,
     /// Commits since the world was opened, in order, with their positions.
     pub(crate) commits: Vec<(Lsn, Version)>,
@@ -76,6 +83,8 @@ impl<'a> World<'a> {
             session: Session::new(engine, config.memory_bytes),
             ops: Vec::new(),
             savepoints: Vec::new(),
+            begun: None,
+            snapshot: None,
         };
         let mut clients: Vec<Client> = (0..config.sessions).map(new_client).collect();
         let reader = &mut clients[0].session;
@@ -121,12 +130,38 @@ impl<'a> World<'a> {
         session.rollback()
     }
 
-    fn is_open(&self, who: usize) -> bool {
+    pub(crate) fn is_open(&self, who: usize) -> bool {
         self.clients[who].session.txn.is_some()
     }
 
-    /// What a session's next statement sees.
-    fn state_of(&self, who: usize) -> State {
+    /// What a session's next query sees.
+    fn seen_by(&mut self, who: usize) -> State {
+        let own = self.clients[who].session.catalog();
+        let client = &self.clients[who];
+        let Some(snapshot) = &client.snapshot else { return self.state_of(who) };
+        let Version { state, catalog } = &self.committed;
+        snapshot::seen(snapshot, (state, catalog), &client.ops, &own)
+    }
+
+    /// Keeps what a session's snapshot is of, when it has just been taken.
+    fn keep_snapshot(&mut self, who: usize) {
+        let client = &mut self.clients[who];
+        let Some(catalog) = client.session.snapshot_catalog() else { return };
+        client.snapshot.get_or_insert_with(|| Snapshot {
+            state: self.committed.state.clone(),
+            catalog: Arc::clone(catalog),
+            commits: self.commits.len(),
+        });
+    }
+
+    /// Whether others have committed since a session's snapshot was taken.
+    fn is_stale(&self, who: usize) -> bool {
+        let snapshot = self.clients[who].snapshot.as_ref();
+        snapshot.is_some_and(|snapshot| snapshot.commits != self.commits.len())
+    }
+
+    /// What a session's next DDL sees, which is of the moment.
+    pub(crate) fn state_of(&self, who: usize) -> State {
         let mut state = self.committed.state.clone();
         self.clients[who].ops.iter().for_each(|op| op.apply(&mut state));
         state
@@ -135,11 +170,22 @@ impl<'a> World<'a> {
     /// One random step of a random session.
     pub(crate) fn step(&mut self) -> Result<()> {
         let who = self.random.below(self.clients.len() as u64) as usize;
+        if self.clients[who].begun.is_some() {
+            return self.go_on_detaching(who);
+        }
         if self.random.chance(1, 12) {
             return self.maintain(who);
         }
         if !self.is_open(who) {
-            self.clients[who].session.begin();
+            if self.random.chance(1, 8) {
+                return self.begin_detach(who);
+            }
+            let level = match self.random.chance(1, 4) {
+                true => IsolationLevel::RepeatableRead,
+                false => IsolationLevel::ReadCommitted,
+            };
+            self.tell(who, &format!("BEGIN {level:?}"));
+            self.clients[who].session.begin_at(level);
         }
         match self.random.below(100) {
             0..5 => self.check_some_table(who),
@@ -147,6 +193,7 @@ impl<'a> World<'a> {
             10..16 => self.rollback_to(who),
             16..30 => self.commit(who),
             30..33 => self.roll_back(who),
+            33..36 => self.draw_values(who),
             _ => self.statement(who),
         }
     }
@@ -175,7 +222,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn tell(&self, who: usize, what: &str) {
+    pub(crate) fn tell(&self, who: usize, what: &str) {
         if self.tells {
             println!("{who}: {}", what.get(..200).unwrap_or(what));
         }
@@ -186,7 +233,7 @@ impl<'a> World<'a> {
     fn statement(&mut self, who: usize) -> Result<()> {
         match self.random.below(100) < self.config.ddl {
             true => self.run_some(who, ddl::any),
-            false => self.run_some(who, dml::any),
+            false => self.change_rows(who),
         }
     }
 
@@ -204,17 +251,56 @@ impl<'a> World<'a> {
         }
     }
 
+    /// Draws an INSERT, UPDATE or DELETE and runs it. Where others have committed since the
+    /// snapshot, it may come to rows that they have changed, or to keys that it cannot see.
+    fn change_rows(&mut self, who: usize) -> Result<()> {
+        let (state, catalog) = (self.seen_by(who), self.clients[who].session.catalog());
+        let look = Look { random: self.random, state: &state, catalog: &catalog };
+        let Some(statement) = dml::any(&look) else { return Ok(()) };
+        if !self.is_stale(who) {
+            return self.run(who, statement);
+        }
+        // A key that is seen may be free by now, and a row be where it would not go any more.
+        if statement.outcome.is_err() || state.has_misplaced_rows() {
+            return Ok(());
+        }
+        self.tell(who, &statement.sql);
+        let done = self.clients[who].session.run(&statement.sql).map(|answer| Some(answer.count));
+        let state = done.as_ref().err().map(|error| error.sqlstate());
+        match state {
+            Some(SqlState::SERIALIZATION_FAILURE | SqlState::UNIQUE_VIOLATION)
+                if self.vfs.is_powered() =>
+            {
+                self.abort(who)
+            }
+            _ => self.settle(who, &statement.sql, done, statement.outcome),
+        }
+    }
+
     /// Runs a statement: it must come to what was foretold, unless it meets another session's lock.
     fn run(&mut self, who: usize, statement: Statement) -> Result<()> {
         self.tell(who, &statement.sql);
-        let client = &mut self.clients[who];
-        let sql = &statement.sql;
-        match (client.session.run(sql), statement.outcome) {
-            (Ok(answer), Ok(effect)) => {
-                if let Some(count) = effect.count {
-                    assert_eq!(answer.count, count, "rows changed by {sql}");
+        let done = self.clients[who].session.run(&statement.sql);
+        let count = done.map(|answer| Some(answer.count));
+        self.keep_snapshot(who);
+        self.settle(who, &statement.sql, count, statement.outcome)
+    }
+
+    /// Compares what a statement came to, the number of its command tag if it was asked for, with
+    /// what was foretold.
+    pub(crate) fn settle(
+        &mut self,
+        who: usize,
+        sql: &str,
+        done: Result<Option<u64>>,
+        outcome: Result<Effect, SqlState>,
+    ) -> Result<()> {
+        match (done, outcome) {
+            (Ok(count), Ok(effect)) => {
+                if effect.count.is_some() {
+                    assert_eq!(count, effect.count, "rows changed by {sql}");
                 }
-                client.ops.extend(effect.ops);
+                self.clients[who].ops.extend(effect.ops);
                 Ok(())
             }
             (Ok(_), Err(state)) => panic!("no error {state} from {sql}"),
@@ -241,17 +327,19 @@ impl<'a> World<'a> {
 
     /// A session sees what others have committed and what it has done itself.
     fn check_some_table(&mut self, who: usize) -> Result<()> {
-        let (state, catalog) = (self.state_of(who), self.clients[who].session.catalog());
+        let (state, catalog) = (self.seen_by(who), self.clients[who].session.catalog());
         let look = Look { random: self.random, state: &state, catalog: &catalog };
         let Some(table) = look.some_table(|_| true) else { return Ok(()) };
         let all = || (String::new(), state.rows(&table));
-        let (condition, expected) = match self.random.chance(1, 2) {
+        let (condition, expected) = match self.random.chance(1, 2) && !state.has_misplaced_rows() {
             true => dml::condition(&look, &table).unwrap_or_else(all),
             false => all(),
         };
         let added = &state.table(&table).added;
         let session = &mut self.clients[who].session;
-        let mut found = match check::read_rows(session, &table, added, &condition) {
+        let found = check::read_rows(session, &table, added, &condition);
+        self.keep_snapshot(who);
+        let mut found = match found {
             Ok(found) => found,
             Err(error) if !self.vfs.is_powered() => return Err(error),
             Err(error) if error.sqlstate() == WOULD_WAIT && self.has_others(who) => {
@@ -317,10 +405,11 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn commit(&mut self, who: usize) -> Result<()> {
+    pub(crate) fn commit(&mut self, who: usize) -> Result<()> {
         self.tell(who, "COMMIT");
         let state = self.state_of(who);
         let client = &mut self.clients[who];
+        client.snapshot = None;
         client.ops.clear();
         client.savepoints.clear();
         self.in_doubt = Some(Version { state: state.clone(), catalog: client.session.catalog() });
@@ -336,9 +425,10 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn roll_back(&mut self, who: usize) -> Result<()> {
+    pub(crate) fn roll_back(&mut self, who: usize) -> Result<()> {
         self.tell(who, "ROLLBACK");
         let client = &mut self.clients[who];
+        client.snapshot = None;
         client.ops.clear();
         client.savepoints.clear();
         client.session.rollback()

@@ -98,7 +98,7 @@ impl Planner<'_> {
         // A partitioned table's rows are those of its partitions.
         let is_marked = |at: usize| match &table.partition_key {
             Some(_) => table.is_not_null_below(at),
-            None => table.columns[at].not_null,
+            None => table.is_never_null(at),
         };
         let columns = table.columns.iter().enumerate();
         for (at, column) in columns.filter(|(at, column)| is_marked(*at) && !column.dropped) {

@@ -31,8 +31,9 @@ pub(crate) fn check_convertible(
     let key = partition_key(ctx, &relation, spec)?;
     for expr in stored_key(&ctx.catalog(), &relation, &relation, &key)? {
         for attnum in columns_of(&expr) {
-            let column = &relation.columns[attnum as usize - 1];
-            if !column.not_null {
+            let position = attnum as usize - 1;
+            let column = &relation.columns[position];
+            if !relation.is_never_null(position) {
                 return Err(Error::new(
                     SqlState::NOT_NULL_VIOLATION,
                     format!("column \"{}\" should be marked NOT NULL", column.name),

@@ -3,7 +3,9 @@
 //! CONCURRENTLY it goes in two transactions, so that nobody is kept waiting. The first takes the
 //! partition out of its parent's map and gives it its bound as a CHECK constraint; statements
 //! that start from then on do not know it. The second waits for whoever used the parent before,
-//! and cuts the tie. If it does not come to that, FINALIZE does.
+//! and cuts the tie. If it does not come to that, FINALIZE does. What the parent gets in between
+//! the partition does not get: PostgreSQL refuses to cut a tie to columns or constraints that it
+//! does not find there, and so for ever; here it is cut.
 
 use super::super::{DdlContext, constraint};
 use super::{map_of, require_partitioned};
@@ -74,6 +76,7 @@ pub fn begin_detach(ctx: &mut DdlContext<'_>, alter: &AlterTableStmt) -> Result<
     let Some(parent) = super::super::alter::open_altered(ctx, alter, mode)? else {
         return Ok(None);
     };
+    check_not_detaching(&parent)?;
     require_partitioned(&parent, "DETACH PARTITION")?;
     let catalog = ctx.catalog();
     if map_of(&catalog, parent.oid)?.default_partition().is_some() {
@@ -128,8 +131,9 @@ pub fn finish_detach(ctx: &mut DdlContext<'_>, detaching: &Detaching) -> Result<
     }
     let partition = ctx.catalog().relation(detaching.partition).cloned();
     let partition = partition.ok_or_else(|| Error::internal("the partition has gone"))?;
-    // Somebody's FINALIZE may have been first.
-    match partition.partition_of.as_ref().is_some_and(|of| of.detach_pending) {
+    // Somebody's FINALIZE may have been first, and the partition another table's since.
+    let is_theirs = |of: &PartitionOf| of.detach_pending && of.parent == detaching.parent;
+    match partition.partition_of.as_ref().is_some_and(is_theirs) {
         true => finish(ctx, detaching.parent, &partition),
         false => Ok(()),
     }
@@ -181,6 +185,19 @@ fn partition_of<'p>(parent: &Relation, partition: &'p Relation) -> Result<&'p Pa
             ),
         )
     })
+}
+
+/// 55000 for an ALTER TABLE of what is being detached: only FINALIZE, which is of its parent, goes
+/// on from there.
+pub(in super::super) fn check_not_detaching(table: &Relation) -> Result<()> {
+    match table.is_detaching() {
+        true => Err(not_in_state(format!(
+            "cannot alter partition \"{}\" with an incomplete detach",
+            table.name
+        ))
+        .hint(FINALIZE)),
+        false => Ok(()),
+    }
 }
 
 const FINALIZE: &str =

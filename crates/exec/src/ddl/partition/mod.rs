@@ -16,7 +16,7 @@ mod key;
 pub(super) use attach::{adopt_constraints, attach, attach_index, require_partitioned, wrong_kind};
 pub(super) use bound::{check_default_partition, partition_of};
 pub use detach::{Detaching, begin_detach, detaches_concurrently, finish_detach};
-pub(super) use detach::{detach, finalize};
+pub(super) use detach::{check_not_detaching, detach, finalize};
 pub(super) use inherit::{inherit_indexes, spread_index};
 pub(super) use key::{check_unique_covers_key, key_reads, partition_key, rename_in_key};
 
@@ -95,8 +95,16 @@ fn map_of(catalog: &Catalog, table: Oid) -> Result<&PartitionMap> {
     map.ok_or_else(|| Error::internal(format!("relation {table} has no partition map")))
 }
 
-/// The partitions of a table or of an index, or what inherits from a table.
+/// The partitions of a table or of an index, or what inherits from a table: what goes down from a
+/// parent goes to these. A partition that is being detached gets nothing any more.
 pub(super) fn children(ctx: &mut DdlContext<'_>, parent: Oid) -> Result<Vec<Arc<Relation>>> {
+    let mut children = all_children(ctx, parent)?;
+    children.retain(|child| !child.is_detaching());
+    Ok(children)
+}
+
+/// The same with what is being detached, which goes with its parent nevertheless.
+pub(super) fn all_children(ctx: &mut DdlContext<'_>, parent: Oid) -> Result<Vec<Arc<Relation>>> {
     let catalog = ctx.catalog();
     let children = catalog.children(parent).map(|child| {
         let found = catalog.relation(child).cloned();
