@@ -4,11 +4,18 @@
 //! An UPDATE never moves a row (n_tup_newpage_upd is 0), and old versions are not in tables
 //! (n_dead_tup is 0). Rows are counted as live if they were inserted, whatever became of that
 //! transaction, until the next ANALYZE counts them.
+//!
+//! pg_stat_xact_all_tables and its kin show what the session's own transaction has counted, if it
+//! is one of BEGIN or of several statements sent as one text: what is one statement (or is sent as
+//! Executes without BEGIN) is not counted apart. Other than in PostgreSQL, pg_stat_all_tables
+//! shows that, too, while the transaction goes on; and what a TRUNCATE empties has been inserted.
+
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::{Catalog, INFORMATION_SCHEMA, PG_CATALOG, RelKind, Relation};
-use steppe_exec::accesses::{Accesses, Maintenance, Rounds, maintenance, totals};
+use steppe_exec::accesses::{Accesses, Maintenance, Rounds, maintenance, of_transaction, totals};
 use steppe_types::{Datum, Oid, Result};
 
 use crate::services::Core;
@@ -38,16 +45,20 @@ pub(super) fn rows(core: &Core, view: &str) -> Result<Option<Vec<Vec<Datum>>>> {
         "pg_stat_all_indexes" | "pg_statio_all_indexes" => (RelKind::Index, Whose::All),
         "pg_stat_user_indexes" | "pg_statio_user_indexes" => (RelKind::Index, Whose::Users),
         "pg_stat_sys_indexes" | "pg_statio_sys_indexes" => (RelKind::Index, Whose::Systems),
+        "pg_stat_xact_all_tables" => return of_own_transaction(core, view, Whose::All).map(Some),
+        "pg_stat_xact_user_tables" => {
+            return of_own_transaction(core, view, Whose::Users).map(Some);
+        }
+        "pg_stat_xact_sys_tables" => {
+            return of_own_transaction(core, view, Whose::Systems).map(Some);
+        }
         _ => return Ok(None),
     };
     let catalog = core.names().catalog;
     let mut builder = RowsBuilder::new(view)?;
-    let mut shown: Vec<_> =
-        catalog.relations().filter(|r| is_shown(r, kind, view) && whose.owns(r)).collect();
-    shown.sort_unstable_by_key(|relation| relation.oid);
     let accesses = core.server.statistics.database.relations();
     let known = Known { accesses, totals: totals(), maintenance: maintenance() };
-    for relation in shown {
+    for relation in shown(&catalog, kind, view, whose) {
         match (kind, view.starts_with("pg_statio")) {
             (RelKind::Index, is_io) => {
                 index_row(&catalog, relation, &known, is_io, &mut builder);
@@ -61,6 +72,47 @@ pub(super) fn rows(core: &Core, view: &str) -> Result<Option<Vec<Vec<Datum>>>> {
         }
     }
     builder.finish().map(Some)
+}
+
+/// The rows of pg_stat_xact_all_tables and its kin.
+fn of_own_transaction(core: &Core, view: &str, whose: Whose) -> Result<Vec<Vec<Datum>>> {
+    let catalog = core.names().catalog;
+    let mut builder = RowsBuilder::new(view)?;
+    let accesses = of_transaction();
+    for table in shown(&catalog, RelKind::Table, view, whose) {
+        let own = accesses.get(&table.oid).copied().unwrap_or_default();
+        let indexes = by_indexes(&catalog, table, &accesses);
+        let of_indexes =
+            |f: fn(&Accesses) -> u64| indexes.as_ref().map_or(Datum::Null, |sum| count(f(sum)));
+        builder.row([
+            ("relid", Datum::Oid(table.oid)),
+            ("schemaname", schema_name(&catalog, table)),
+            ("relname", Datum::Text(table.name.clone())),
+            ("seq_scan", count(own.scans)),
+            ("seq_tup_read", count(own.returned)),
+            ("idx_scan", of_indexes(|sum| sum.scans)),
+            ("idx_tup_fetch", of_indexes(|sum| sum.fetched)),
+            ("n_tup_ins", count(own.inserted)),
+            ("n_tup_upd", count(own.updated)),
+            ("n_tup_del", count(own.deleted)),
+            ("n_tup_hot_upd", count(own.hot_updated)),
+            ("n_tup_newpage_upd", Datum::Int8(0)),
+        ]);
+    }
+    builder.finish()
+}
+
+/// The relations that a view shows, in order.
+fn shown<'a>(
+    catalog: &'a Catalog,
+    kind: RelKind,
+    view: &str,
+    whose: Whose,
+) -> Vec<&'a Arc<Relation>> {
+    let mut shown: Vec<_> =
+        catalog.relations().filter(|r| is_shown(r, kind, view) && whose.owns(r)).collect();
+    shown.sort_unstable_by_key(|relation| relation.oid);
+    shown
 }
 
 /// A partitioned table has a row of its own, though nothing is read from it itself.
@@ -140,17 +192,22 @@ fn index_row(
 }
 
 /// What was done through a table's indexes; `None`: it has none.
-fn by_indexes(catalog: &Catalog, table: &Relation, known: &Known) -> Option<Accesses> {
+fn by_indexes(
+    catalog: &Catalog,
+    table: &Relation,
+    accesses: &HashMap<Oid, Accesses>,
+) -> Option<Accesses> {
     let mut indexes = catalog.indexes_of(table).peekable();
     indexes.peek()?;
     let mut sum = Accesses::default();
-    indexes.for_each(|index| sum.add(&known.of(index)));
+    let known = indexes.filter_map(|index| accesses.get(&index.oid));
+    known.for_each(|counts| sum.add(counts));
     Some(sum)
 }
 
 fn table_row(catalog: &Catalog, table: &Relation, known: &Known, builder: &mut RowsBuilder) {
     let own = known.of(table);
-    let indexes = by_indexes(catalog, table, known);
+    let indexes = by_indexes(catalog, table, &known.accesses);
     let of_indexes = |f: fn(&Accesses) -> Datum| indexes.as_ref().map_or(Datum::Null, f);
     let kept = known.maintenance.get(&table.oid).copied();
     // A reset forgets what was done before, so that the rest counts from there, too.
