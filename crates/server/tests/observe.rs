@@ -198,6 +198,42 @@ fn reading_and_writing_is_timed_where_it_is_asked_for() {
     assert!(!has_times(ask(&mut timed, spilt)));
 }
 
+/// Of a partitioned index all partitions count, those that are partitioned too; done are those
+/// before the leaf whose lock is awaited.
+#[test]
+fn an_index_tells_on_how_many_partitions_it_is() {
+    let server = TestServer::start();
+    let (mut worker, mut watcher) = (server.raw(), server.raw());
+    worker.query(
+        "create table p (a int, b int) partition by range (a); \
+         create table p1 partition of p for values from (0) to (10); \
+         create table p2 partition of p for values from (10) to (20) partition by list (b); \
+         create table p21 partition of p2 for values in (1); \
+         create table p22 partition of p2 for values in (2); \
+         create table p3 partition of p for values from (20) to (30); \
+         create table p4 partition of p for values from (30) to (40); \
+         insert into p select g, 1 + g % 2 from generate_series(0, 39) as g; \
+         create index p1_b on p1 (b); \
+         create index p3_b on p3 (b)",
+    );
+    let progress = "select relid::regclass, command, index_relid::oid, phase <> 'initializing', \
+                    partitions_total, partitions_done, blocks_total - blocks_done, \
+                    tuples_total - tuples_done from pg_stat_progress_create_index";
+    let commands = [
+        ("create index p_b on p (b)", "p|CREATE INDEX|0|t|6|4|0|0"),
+        // Its partitions' indexes are all new: that of p3 waits for its lock.
+        ("alter table p add constraint p_ab unique (a, b)", "p|CREATE INDEX|0|t|6|4|0|0"),
+    ];
+    for (command, waiting) in commands {
+        watcher.query("begin; lock table p3 in row exclusive mode");
+        worker.send(&query(command));
+        wait_for(&mut watcher, progress, &[waiting]);
+        watcher.query("commit");
+        worker.until_ready();
+        assert!(ask(&mut watcher, progress).is_empty());
+    }
+}
+
 /// Each of the commands is seen at work, in a phase of its own, and no more when it is done.
 #[test]
 fn long_commands_tell_how_far_they_are() {

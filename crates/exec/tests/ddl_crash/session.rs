@@ -231,6 +231,7 @@ impl Session {
             statistics_target: 10,
             temp: Arc::clone(&engine.temp),
             parent_lock: RelationLockMode::AccessExclusive,
+            spreading: None,
         };
         context.run(|context| ddl::execute(statement, context))?;
         if self.changes.as_ref().is_some_and(CatalogChanges::is_empty) {
