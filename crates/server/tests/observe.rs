@@ -198,6 +198,51 @@ fn reading_and_writing_is_timed_where_it_is_asked_for() {
     assert!(!has_times(ask(&mut timed, spilt)));
 }
 
+/// What is read from disk counts for whom it is read, once, and goes on counting when the relation
+/// is given new files or would have been.
+#[test]
+fn pages_read_from_disk_count_for_their_relations() {
+    let mut server = TestServer::start();
+    server.raw().query(
+        "create table t (a int primary key, b text); \
+         create table other (a int); \
+         insert into t select g, repeat('x', 100) from generate_series(1, 20000) as g; \
+         insert into t select 0, string_agg(md5(g::text), '') from generate_series(1, 500) as g; \
+         insert into other select g from generate_series(1, 1000) as g",
+    );
+    server.restart();
+    let mut raw = server.raw();
+    let tables = "select relname, heap_blks_read, idx_blks_read, toast_blks_read, heap_blks_hit, \
+                  idx_blks_hit from pg_statio_user_tables order by relname";
+    assert_eq!(ask(&mut raw, tables), ["other|0|~|~|~|~", "t|0|0|0|~|~"]);
+    raw.query("set enable_indexscan = off; set enable_bitmapscan = off");
+    // Twice: the second time it is in memory.
+    for _ in 0..2 {
+        raw.query("select count(*) from t where a is null");
+    }
+    let is_all = "select heap_blks_read = pg_relation_size('t') / 8192, heap_blks_read > 200, \
+                  idx_blks_read, toast_blks_read from pg_statio_user_tables where relname = 't'";
+    assert_eq!(ask(&mut raw, is_all), ["t|t|0|0"]);
+    raw.query("reset enable_indexscan; select length(b) from t where a = 0");
+    let found = "select i.idx_blks_read, t.idx_blks_read, toast_blks_read > 0 \
+                 from pg_statio_user_indexes as i join pg_statio_user_tables as t using (relid) \
+                 where indexrelname = 't_pkey'";
+    assert_eq!(ask(&mut raw, found), ["2|2|t"]);
+    for command in ["begin; reindex table t; rollback", "reindex table t", "truncate t"] {
+        raw.query(command);
+        let goes_on = "select heap_blks_read > 200, idx_blks_read >= 2, toast_blks_read > 0 \
+                       from pg_statio_user_tables where relname = 't'";
+        assert_eq!(ask(&mut raw, goes_on), ["t|t|t"], "{command}");
+    }
+    let is_part = "select sum(heap_blks_read + idx_blks_read + toast_blks_read) <= \
+                   (select blks_read from pg_stat_database) from pg_statio_user_tables";
+    assert_eq!(ask(&mut raw, is_part), ["t"]);
+    raw.query("select pg_stat_reset_single_table_counters('t'::regclass)");
+    assert_eq!(ask(&mut raw, is_all), ["t|f|2|0"]);
+    raw.query("select pg_stat_reset()");
+    assert_eq!(ask(&mut raw, tables), ["other|0|~|~|~|~", "t|0|0|0|~|~"]);
+}
+
 /// Of a partitioned index all partitions count, those that are partitioned too; done are those
 /// before the leaf whose lock is awaited.
 #[test]

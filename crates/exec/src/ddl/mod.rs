@@ -227,6 +227,10 @@ impl DdlContext<'_> {
 
     /// Adds or replaces a relation.
     pub(crate) fn put(&mut self, relation: impl Into<Arc<Relation>>) -> Result<()> {
+        let relation = relation.into();
+        if let Some(old) = self.catalog().relation(relation.oid) {
+            crate::blocks::replaced(self.store.database(), old, &relation)?;
+        }
         self.store.put_relation(self.store.changes(self.pending), relation);
         Ok(())
     }
