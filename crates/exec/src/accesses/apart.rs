@@ -139,9 +139,11 @@ impl Slots {
         }
         self.in_list().for_each(|(relation, counts)| own.count(relation, &counts));
         self.listed.store(0, Ordering::Relaxed);
-        let rest = kept.replace(Known::new()).unwrap_or_default();
+        let rest = kept.as_mut().filter(|kept| !kept.is_empty()).map(std::mem::take);
         drop(kept);
-        settle_rest(rest);
+        if let Some(rest) = rest {
+            settle_rest(rest);
+        }
         put_spare(self);
     }
 }
