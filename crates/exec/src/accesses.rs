@@ -5,14 +5,19 @@
 //!   thread ── a few slots, a list; written by the thread alone ─┐
 //!   thread ── a few slots, a list                               ├─ totals(): read, summed
 //!   SHARDS ◄─ a slot's counts when another relation needs it,   │
-//!             what is in the list when it is full              ─┘
+//!             what is in the list when it is full              ─┤
+//!   transaction block ── the same, its own until it ends       ─┘
 //! ```
 //!
 //! To count an access to a relation that the thread has met lately is an addition to memory that
 //! only the thread writes. Who accesses thousands of leaves in turn finds none of them there: such
 //! accesses are listed, and looked up by relation once there are many, one shard's together.
 //! Counts are kept by OID, for the process: it has one database. What a transaction did counts
-//! though it is rolled back, as in PostgreSQL.
+//! though it is rolled back, as in PostgreSQL. A block counts apart from its thread ([`apart`]).
+
+mod apart;
+
+pub use apart::{Apart, count_apart, of_transaction, settle};
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -84,8 +89,11 @@ impl Accesses {
     }
 }
 
+type Known = HashMap<Oid, Accesses>;
+
 /// Relations that a thread counts without handing over.
 const SLOTS: usize = 64;
+const _: () = assert!(SLOTS == u64::BITS as usize);
 /// Accesses to other relations that it lists before it hands them over.
 const LISTED_MAX: usize = 256;
 /// Of so many such accesses one gets its relation a slot: one that is accessed often has it soon.
@@ -162,6 +170,8 @@ impl Listed {
 struct Slots {
     /// Whose each slot is; 0: nobody's.
     relations: [AtomicU32; SLOTS],
+    /// The slots that are somebody's, a bit each.
+    held: AtomicU64,
     slots: [Slot; SLOTS],
     list: [Listed; LISTED_MAX],
     /// How many are listed.
@@ -169,13 +179,15 @@ struct Slots {
     /// Accesses to relations without a slot so far, to know whose turn it is.
     others: AtomicUsize,
     /// Held while a slot changes hands, the list is emptied or either is looked at, not to count.
-    handing_over: Mutex<()>,
+    /// What a transaction block's slots hand over stays here: `None`, it goes to `SHARDS`.
+    handing_over: Mutex<Option<Known>>,
 }
 
 impl Default for Slots {
     fn default() -> Slots {
         Slots {
             relations: std::array::from_fn(|_| AtomicU32::default()),
+            held: AtomicU64::default(),
             slots: std::array::from_fn(|_| Slot::default()),
             list: std::array::from_fn(|_| Listed::default()),
             listed: AtomicUsize::default(),
@@ -190,6 +202,17 @@ impl Slots {
     #[inline]
     fn holder(&self, slot: usize) -> Oid {
         self.relations[slot].load(Ordering::Relaxed)
+    }
+
+    /// Counts accesses to a relation.
+    #[inline(always)]
+    fn count(&self, relation: Oid, accesses: &Accesses) {
+        let slot = relation as usize % SLOTS;
+        if self.holder(slot) == relation {
+            self.slots[slot].add(accesses);
+        } else {
+            self.add_other(slot, relation, accesses);
+        }
     }
 
     /// Counts an access to a relation whose slot another one has.
@@ -219,19 +242,35 @@ impl Slots {
     /// Gives a slot to another relation.
     #[cold]
     fn give(&self, slot: usize, relation: Oid) {
-        let _held = self.handing_over.lock();
+        let mut kept = self.handing_over.lock();
         let before = self.holder(slot);
         if before != 0 {
-            add_known(shard(before), [(before, self.slots[slot].read())]);
+            let counts = self.slots[slot].read();
+            match &mut *kept {
+                Some(kept) => kept.entry(before).or_default().add(&counts),
+                None => add_known(shard(before), [(before, counts)]),
+            }
         }
         self.slots[slot].clear();
         self.relations[slot].store(relation, Ordering::Relaxed);
+        self.held.store(self.held.load(Ordering::Relaxed) | 1 << slot, Ordering::Relaxed);
     }
 
     /// Hands over what is listed.
     #[cold]
     fn empty_list(&self) {
-        let _held = self.handing_over.lock();
+        let mut kept = self.handing_over.lock();
+        match &mut *kept {
+            Some(kept) => {
+                self.in_list().for_each(|(r, counts)| kept.entry(r).or_default().add(&counts))
+            }
+            None => self.list_to_shards(),
+        }
+        self.listed.store(0, Ordering::Relaxed);
+    }
+
+    /// Adds what is listed to `SHARDS`; `handing_over` is held.
+    fn list_to_shards(&self) {
         let list = &self.list[..self.listed.load(Ordering::Relaxed)];
         let shard_of =
             |listed: &Listed| listed.relation.load(Ordering::Relaxed) as usize % SHARDS_COUNT;
@@ -255,7 +294,6 @@ impl Slots {
                 add_known(&SHARDS[shard], some.map(|at| list[usize::from(*at)].read()));
             }
         }
-        self.listed.store(0, Ordering::Relaxed);
     }
 
     /// What is listed; `handing_over` is held.
@@ -264,32 +302,35 @@ impl Slots {
     }
 
     /// Adds all that is counted here.
-    fn add_to(&self, all: &mut HashMap<Oid, Accesses>) {
-        let _held = self.handing_over.lock();
+    fn add_to(&self, all: &mut Known) {
+        let kept = self.handing_over.lock();
         for (at, slot) in self.slots.iter().enumerate() {
             let relation = self.holder(at);
             if relation != 0 {
                 all.entry(relation).or_default().add(&slot.read());
             }
         }
-        for (relation, accesses) in self.in_list() {
+        let kept = kept.iter().flatten().map(|(relation, accesses)| (*relation, *accesses));
+        for (relation, accesses) in self.in_list().chain(kept) {
             all.entry(relation).or_default().add(&accesses);
         }
     }
 
     /// What is counted here of one relation.
     fn of(&self, relation: Oid) -> Accesses {
-        let _held = self.handing_over.lock();
+        let kept = self.handing_over.lock();
         let slot = relation as usize % SLOTS;
         let has_slot = self.holder(slot) == relation;
         let mut sum = if has_slot { self.slots[slot].read() } else { Accesses::NONE };
         let listed = self.in_list().filter(|(listed, _)| *listed == relation);
         listed.for_each(|(_, accesses)| sum.add(&accesses));
+        let kept = kept.as_ref().and_then(|kept| kept.get(&relation));
+        kept.into_iter().for_each(|accesses| sum.add(accesses));
         sum
     }
 }
 
-type Shard = Mutex<Option<HashMap<Oid, Accesses>>>;
+type Shard = Mutex<Option<Known>>;
 
 static SHARDS: [Shard; SHARDS_COUNT] = [const { Mutex::new(None) }; SHARDS_COUNT];
 /// Relations that are forgotten.
@@ -342,13 +383,7 @@ fn add_known(shard: &Shard, some: impl IntoIterator<Item = (Oid, Accesses)>) {
 /// Counts accesses to a relation.
 #[inline(always)]
 fn count(relation: Oid, accesses: Accesses) {
-    let slots = CURRENT.get().unwrap_or_else(lease);
-    let slot = relation as usize % SLOTS;
-    if slots.holder(slot) == relation {
-        slots.slots[slot].add(&accesses);
-    } else {
-        slots.add_other(slot, relation, &accesses);
-    }
+    CURRENT.get().unwrap_or_else(lease).count(relation, &accesses);
 }
 
 /// A relation is scanned so many times at `now`; what is found is counted apart.
@@ -368,6 +403,13 @@ pub(crate) fn found(relation: Oid, returned: u64, fetched: u64) {
 pub(crate) fn searched(index: Oid, hits: u64, now: i64) {
     let found = Accesses { returned: hits, fetched: hits, ..Accesses::NONE };
     count(index, Accesses { scans: 1, last_scan: now, ..found });
+}
+
+/// A search that found a row was for nothing: it is done, and counted, again.
+#[cold]
+pub(crate) fn searches_again(index: Oid) {
+    let less = 1_u64.wrapping_neg();
+    count(index, Accesses { scans: less, returned: less, fetched: less, ..Accesses::NONE });
 }
 
 /// Rows are inserted.
@@ -396,17 +438,20 @@ fn total(relation: Oid) -> Accesses {
         known.as_ref().and_then(|known| known.get(&relation).copied()).unwrap_or_default();
     drop(known);
     THREADS.lock().iter().for_each(|slots| sum.add(&slots.of(relation)));
+    apart::for_each(|slots| sum.add(&slots.of(relation)));
     sum
 }
 
 /// All relations that were accessed. (What a thread hands over in that very moment may be missed,
-/// and is there the next time.)
+/// and is there the next time. Nothing is counted twice: where counts go is read before where they
+/// come from.)
 pub fn totals() -> HashMap<Oid, Accesses> {
-    let mut all: HashMap<Oid, Accesses> = HashMap::new();
+    let mut all = Known::new();
     for shard in &SHARDS {
         all.extend(shard.lock().iter().flatten().map(|(oid, counts)| (*oid, *counts)));
     }
     THREADS.lock().iter().for_each(|slots| slots.add_to(&mut all));
+    apart::for_each(|slots| slots.add_to(&mut all));
     all
 }
 

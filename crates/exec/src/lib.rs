@@ -19,6 +19,7 @@ mod access;
 pub mod accesses;
 mod aggregate;
 mod batch;
+pub mod blocks;
 mod bulk;
 mod context;
 pub mod ddl;

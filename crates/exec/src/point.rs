@@ -401,7 +401,10 @@ fn lock(
     let rows = of.table.rows_for_write()?;
     let outcome = rows.lock_row(&mut cx.txn()?.txn, id, mode, WaitPolicy::DontWait)?;
     // Held by another one, changed or gone since: the general way knows what to do.
-    let LockOutcome::Locked = outcome else { return Ok(PointOutcome::General) };
+    let LockOutcome::Locked = outcome else {
+        accesses::searches_again(of.index.oid);
+        return Ok(PointOutcome::General);
+    };
     let row = scratch.row.row();
     if !sink.raw_row(row, &of.table.layout, columns)? {
         let values = columns.iter().map(|column| of.table.decode_column(row, *column));
@@ -480,7 +483,12 @@ impl Change<'_> {
                 Ok(PointOutcome::Done(1))
             }
             ModifyOutcome::Kept | ModifyOutcome::UpdatedConcurrently { .. } => match kept {
-                Some(Kept::Unpatchable) => Ok(PointOutcome::General),
+                Some(Kept::Unpatchable) => {
+                    if awaited.is_none() {
+                        accesses::searches_again(of.index.oid);
+                    }
+                    Ok(PointOutcome::General)
+                }
                 Some(Kept::TooNew) => Err(serialization("update")),
                 Some(Kept::Filtered) | None => Ok(PointOutcome::Done(0)),
             },

@@ -109,7 +109,7 @@ impl Course {
 pub struct Progress {
     /// What it is.
     pub utility: Utility,
-    /// The table.
+    /// The table; that of a partitioned index, while its leaves' are built.
     pub relation: Oid,
     phase: AtomicU8,
     /// Pages of the table.
@@ -118,6 +118,8 @@ pub struct Progress {
     pub entries: Course,
     /// Indexes of the table.
     pub indexes: Course,
+    /// Partitions that get an index of their own, at all levels.
+    pub partitions: Course,
 }
 
 impl Progress {
@@ -130,6 +132,7 @@ impl Progress {
             pages: Course::default(),
             entries: Course::default(),
             indexes: Course::default(),
+            partitions: Course::default(),
         }
     }
 

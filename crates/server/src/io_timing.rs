@@ -1,11 +1,12 @@
 //! track_io_timing and track_wal_io_timing of a session: whichever thread goes on with it times
-//! its I/O as it wants.
+//! its I/O as it wants (and counts what the session's transaction does with the rest of it).
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use steppe_exec::accesses::Apart;
 use steppe_storage::usage::{Timing, time_io, time_io_by_default};
 
 use crate::settings::SharedSettings;
@@ -37,10 +38,10 @@ impl IoTiming {
 
     /// The session's work, which any thread may go on with.
     pub(crate) async fn during<T>(self, work: impl Future<Output = T>) -> T {
-        let mut work = pin!(work);
+        let (mut work, mut counted) = (pin!(work), Apart::default());
         poll_fn(|cx| {
             time_io(Some(self.get()));
-            let polled = work.as_mut().poll(cx);
+            let polled = counted.during(|| work.as_mut().poll(cx));
             time_io(None);
             polled
         })

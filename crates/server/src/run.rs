@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use steppe_catalog::CatalogStore;
 use steppe_exec::ddl::{Sequences, drop_temporary_schemas};
-use steppe_exec::{TempSpace, accesses};
+use steppe_exec::{TempSpace, accesses, blocks};
 use steppe_storage::usage::{Worker, working_as};
 use steppe_txn::{Database, DatabaseOptions, LockOptions};
 use steppe_vfs::{Random, RealRandom, RealVfs, SlowSyncVfs, Vfs};
@@ -103,6 +103,7 @@ impl Running {
         let temp = TempSpace::new(Arc::clone(data_dir.vfs()), data_dir.temporary());
         let max_connections = usize::try_from(settings.int("max_connections")).unwrap_or(1);
         let statements_max = usize::try_from(settings.int("pg_stat_statements.max"));
+        let statistics = ServerStatistics::new(&database);
         let server = Arc::new(Server {
             database,
             catalog: Arc::new(catalog),
@@ -110,7 +111,7 @@ impl Running {
             data_dir,
             configured: AtomicI64::new(now_micros()),
             statements: Statements::new(statements_max.unwrap_or(usize::MAX)),
-            statistics: ServerStatistics::new(),
+            statistics,
             temp: Arc::new(temp),
             plans: PlanCache::new(),
             sequences: Sequences::default(),
@@ -245,7 +246,10 @@ impl Running {
                 let database = Arc::clone(&server.database);
                 let done = tokio::task::spawn_blocking(move || database.checkpoint()).await;
                 let catalog = server.catalog.published();
-                accesses::forget_all_but(|relation| catalog.relation(relation).is_some());
+                let exists = |relation| catalog.relation(relation).is_some();
+                accesses::forget_all_but(exists);
+                // What cannot be told apart now can the next time.
+                let _ = blocks::forget_all_but(&server.database, exists);
                 match done {
                     Ok(Ok(stats)) if server.settings.is_on("log_checkpoints") => {
                         let ms = last.elapsed().as_millis();

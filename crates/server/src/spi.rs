@@ -181,6 +181,7 @@ impl Core {
             statistics_target: settings.statistics_target,
             temp: call.temp,
             parent_lock: RelationLockMode::AccessExclusive,
+            spreading: None,
         }
     }
 

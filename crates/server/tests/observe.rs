@@ -198,6 +198,87 @@ fn reading_and_writing_is_timed_where_it_is_asked_for() {
     assert!(!has_times(ask(&mut timed, spilt)));
 }
 
+/// What is read from disk counts for whom it is read, once, and goes on counting when the relation
+/// is given new files or would have been.
+#[test]
+fn pages_read_from_disk_count_for_their_relations() {
+    let mut server = TestServer::start();
+    server.raw().query(
+        "create table t (a int primary key, b text); \
+         create table other (a int); \
+         insert into t select g, repeat('x', 100) from generate_series(1, 20000) as g; \
+         insert into t select 0, string_agg(md5(g::text), '') from generate_series(1, 500) as g; \
+         insert into other select g from generate_series(1, 1000) as g",
+    );
+    server.restart();
+    let mut raw = server.raw();
+    let tables = "select relname, heap_blks_read, idx_blks_read, toast_blks_read, heap_blks_hit, \
+                  idx_blks_hit from pg_statio_user_tables order by relname";
+    assert_eq!(ask(&mut raw, tables), ["other|0|~|~|~|~", "t|0|0|0|~|~"]);
+    raw.query("set enable_indexscan = off; set enable_bitmapscan = off");
+    // Twice: the second time it is in memory.
+    for _ in 0..2 {
+        raw.query("select count(*) from t where a is null");
+    }
+    let is_all = "select heap_blks_read = pg_relation_size('t') / 8192, heap_blks_read > 200, \
+                  idx_blks_read, toast_blks_read from pg_statio_user_tables where relname = 't'";
+    assert_eq!(ask(&mut raw, is_all), ["t|t|0|0"]);
+    raw.query("reset enable_indexscan; select length(b) from t where a = 0");
+    let found = "select i.idx_blks_read, t.idx_blks_read, toast_blks_read > 0 \
+                 from pg_statio_user_indexes as i join pg_statio_user_tables as t using (relid) \
+                 where indexrelname = 't_pkey'";
+    assert_eq!(ask(&mut raw, found), ["2|2|t"]);
+    for command in ["begin; reindex table t; rollback", "reindex table t", "truncate t"] {
+        raw.query(command);
+        let goes_on = "select heap_blks_read > 200, idx_blks_read >= 2, toast_blks_read > 0 \
+                       from pg_statio_user_tables where relname = 't'";
+        assert_eq!(ask(&mut raw, goes_on), ["t|t|t"], "{command}");
+    }
+    let is_part = "select sum(heap_blks_read + idx_blks_read + toast_blks_read) <= \
+                   (select blks_read from pg_stat_database) from pg_statio_user_tables";
+    assert_eq!(ask(&mut raw, is_part), ["t"]);
+    raw.query("select pg_stat_reset_single_table_counters('t'::regclass)");
+    assert_eq!(ask(&mut raw, is_all), ["t|f|2|0"]);
+    raw.query("select pg_stat_reset()");
+    assert_eq!(ask(&mut raw, tables), ["other|0|~|~|~|~", "t|0|0|0|~|~"]);
+}
+
+/// Of a partitioned index all partitions count, those that are partitioned too; done are those
+/// before the leaf whose lock is awaited.
+#[test]
+fn an_index_tells_on_how_many_partitions_it_is() {
+    let server = TestServer::start();
+    let (mut worker, mut watcher) = (server.raw(), server.raw());
+    worker.query(
+        "create table p (a int, b int) partition by range (a); \
+         create table p1 partition of p for values from (0) to (10); \
+         create table p2 partition of p for values from (10) to (20) partition by list (b); \
+         create table p21 partition of p2 for values in (1); \
+         create table p22 partition of p2 for values in (2); \
+         create table p3 partition of p for values from (20) to (30); \
+         create table p4 partition of p for values from (30) to (40); \
+         insert into p select g, 1 + g % 2 from generate_series(0, 39) as g; \
+         create index p1_b on p1 (b); \
+         create index p3_b on p3 (b)",
+    );
+    let progress = "select relid::regclass, command, index_relid::oid, phase <> 'initializing', \
+                    partitions_total, partitions_done, blocks_total - blocks_done, \
+                    tuples_total - tuples_done from pg_stat_progress_create_index";
+    let commands = [
+        ("create index p_b on p (b)", "p|CREATE INDEX|0|t|6|4|0|0"),
+        // Its partitions' indexes are all new: that of p3 waits for its lock.
+        ("alter table p add constraint p_ab unique (a, b)", "p|CREATE INDEX|0|t|6|4|0|0"),
+    ];
+    for (command, waiting) in commands {
+        watcher.query("begin; lock table p3 in row exclusive mode");
+        worker.send(&query(command));
+        wait_for(&mut watcher, progress, &[waiting]);
+        watcher.query("commit");
+        worker.until_ready();
+        assert!(ask(&mut watcher, progress).is_empty());
+    }
+}
+
 /// Each of the commands is seen at work, in a phase of its own, and no more when it is done.
 #[test]
 fn long_commands_tell_how_far_they_are() {

@@ -14,6 +14,7 @@ use crate::types::{FIRST_USER_KIND, LogHeader, PAGE_SIZE, PageId, TreeId};
 use crate::usage;
 use crate::wal::{Appended, HEADER_LEN, Lsn, Priority, RecordHeader, Wal, WalOptions, WalReader};
 use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -383,6 +384,16 @@ impl Store {
             file_pages,
             allocated_pages,
         }
+    }
+
+    /// How many pages of each tree were read from the data file, recovery's reads included.
+    pub fn page_reads(&self) -> HashMap<TreeId, u64> {
+        self.inner.pool.counters.reads_of_trees.all()
+    }
+
+    /// Forgets that count of other trees.
+    pub fn forget_page_reads(&self, stays: impl Fn(TreeId) -> bool) {
+        self.inner.pool.counters.reads_of_trees.retain(stays);
     }
 
     /// An error if an earlier write or sync failed.

@@ -1,6 +1,6 @@
 //! The database: store, status table, undo and locks under one roof.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -378,6 +378,11 @@ impl Database {
     /// The tree of a file, if anything was ever written to it.
     pub fn tree_of(&self, file: RelFileNumber) -> Result<Option<TreeId>> {
         self.files.tree_of(file)
+    }
+
+    /// The trees of all files.
+    pub fn trees(&self) -> Result<HashSet<TreeId>> {
+        self.files.all_trees()
     }
 
     /// Of these files, those that have trees to be freed.

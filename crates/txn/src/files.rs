@@ -22,6 +22,7 @@
 //!   checkpoint lists it. Nobody writes to a file meanwhile: whoever makes or drops it
 //!   holds ACCESS EXCLUSIVE on what it belongs to.
 
+use std::collections::HashSet;
 use std::ops::{Bound, Range};
 use std::sync::{Arc, OnceLock};
 
@@ -132,6 +133,11 @@ impl Files {
     /// A file's tree, if it has one yet.
     pub(crate) fn tree_of(&self, file: RelFileNumber) -> Result<Option<TreeId>> {
         Ok(self.trees()?.read().get(&file).copied())
+    }
+
+    /// All trees there are.
+    pub(crate) fn all_trees(&self) -> Result<HashSet<TreeId>> {
+        Ok(self.trees()?.read().values().copied().collect())
     }
 
     /// Nobody enters or removes a tree while they are read: both come here first.

@@ -52,9 +52,12 @@ pub(super) fn build_for(
     let mut compiler = Compiler::new(&stmt, FnContext::pure(catalog));
     let access = IndexAccess::open(&database, &table, &Arc::new(index.clone()), &mut compiler)?;
     let mut sorter = EntrySorter::new(ctx.maintenance_work_mem_bytes, ctx.temp.clone());
-    let utility = Utility::BuildIndex { index: index.oid, command };
-    let progress = ctx.services.begin_progress(Progress::new(utility, table.oid));
+    let progress = ctx.spreading.clone().unwrap_or_else(|| {
+        let utility = Utility::BuildIndex { index: index.oid, command };
+        ctx.services.begin_progress(Progress::new(utility, table.oid))
+    });
     progress.enter(Phase::ScanningTable);
+    progress.entries.begin(0);
     progress.pages.begin(super::analyze::pages_of_table(&database, &table)?);
     let (mut entries, mut key) = (0, Vec::new());
     scan_stored(ctx, &rows, &mut || progress.pages.advance(1), &mut |id, row| {

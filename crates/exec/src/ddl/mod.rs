@@ -49,6 +49,7 @@ pub use table::create_table_as;
 pub use temporary::{discard_temporary, drop_temporary_schemas, on_commit};
 
 use crate::env::{FnContext, SessionServices};
+use crate::progress::Progress;
 use crate::spill::TempSpace;
 use std::sync::Arc;
 use steppe_catalog::{
@@ -93,6 +94,8 @@ pub struct DdlContext<'a> {
     pub temp: Arc<TempSpace>,
     /// The lock on a partitioned table under which partitions are added to it.
     pub parent_lock: RelationLockMode,
+    /// That of an index which is being created on partitions: what is built for them is part of it.
+    pub spreading: Option<Arc<Progress>>,
 }
 
 /// Whether a statement is DDL that [`execute`] runs.
@@ -224,6 +227,10 @@ impl DdlContext<'_> {
 
     /// Adds or replaces a relation.
     pub(crate) fn put(&mut self, relation: impl Into<Arc<Relation>>) -> Result<()> {
+        let relation = relation.into();
+        if let Some(old) = self.catalog().relation(relation.oid) {
+            crate::blocks::replaced(self.store.database(), old, &relation)?;
+        }
         self.store.put_relation(self.store.changes(self.pending), relation);
         Ok(())
     }

@@ -44,10 +44,10 @@ pub(crate) fn scan_stored(
         let mut scan = || loop {
             services.check_interrupts()?;
             let more = cursor.next_batch(f)?;
-            page();
             if !more {
                 return Ok(());
             }
+            page();
         };
         let mut done = Ok(());
         services.in_place(&mut || done = scan());

@@ -288,6 +288,7 @@ impl Session {
             statistics_target: 10,
             temp: Arc::clone(&engine.temp),
             parent_lock: RelationLockMode::AccessExclusive,
+            spreading: None,
         };
         let done = context.run(f)?;
         if self.changes.as_ref().is_some_and(CatalogChanges::is_empty) {

@@ -248,6 +248,7 @@ impl Session {
             statistics_target: self.live.statistics_target,
             temp: Arc::clone(&self.env.temp),
             parent_lock: RelationLockMode::AccessExclusive,
+            spreading: None,
         };
         let done = context.run(f);
         if done.is_err() {

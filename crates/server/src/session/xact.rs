@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use steppe_catalog::{Catalog, CatalogChanges};
+use steppe_exec::accesses;
 use steppe_sql::ast::{self, TransactionModes, TransactionStmt};
 use steppe_txn::{Interrupt, IsolationLevel, Txn};
 use steppe_types::{Error, Result, SqlState};
@@ -160,7 +161,12 @@ impl Session {
     pub(super) fn start_transaction(&mut self) -> Result<()> {
         match self.xact.block {
             Block::Failed => return Err(failed_block()),
-            Block::Idle => self.xact.block = Block::Implicit,
+            Block::Idle => {
+                self.xact.block = Block::Implicit;
+                if self.xact.is_one_of_several {
+                    accesses::count_apart();
+                }
+            }
             Block::Implicit | Block::Explicit => {}
         }
         if self.xact.txn.is_some() {
@@ -327,6 +333,7 @@ impl Session {
         self.xact.is_one_of_several = false;
         self.xact.is_pipelined = false;
         self.control.activity.set_xact_start(0);
+        accesses::settle();
         self.xact.savepoints.clear();
         self.xact.changes = None;
         self.core.settings.lock().end_level(1, committed);
@@ -397,6 +404,7 @@ impl Session {
                 self.xact.block = Block::Idle;
                 return Err(error);
             }
+            accesses::count_apart();
         }
         if let Err(error) = self.set_transaction_modes(modes) {
             if self.xact.txn.as_ref().is_some_and(|txn| txn.xid() == 0) && !self.xact.queried {
@@ -505,6 +513,7 @@ impl Session {
         if chain {
             self.xact.block = Block::Explicit;
             self.start_transaction()?;
+            accesses::count_apart();
             let (isolation, read_only, deferrable) = modes;
             if let Some(isolation) = isolation {
                 self.set_isolation(isolation)?;

@@ -8,7 +8,9 @@ use parking_lot::Mutex;
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
 use steppe_exec::accesses::{Accesses, forget_maintenance, sum, totals};
+use steppe_exec::blocks::Blocks;
 use steppe_storage::usage::Totals;
+use steppe_txn::Database;
 use steppe_types::{Datum, Oid, Result, SqlState};
 
 use super::io::{by_clients, nanoseconds};
@@ -100,12 +102,14 @@ struct Reset {
     tuples: Accesses,
     sessions: Sessions,
     pages: Totals,
+    blocks: Blocks,
 }
 
 impl DatabaseStatistics {
     /// Counts from now on, before there are sessions.
-    pub(super) fn begin(&self, at: i64) {
-        *self.reset.lock() = Reset { at, pages: by_clients(), ..Reset::default() };
+    pub(super) fn begin(&self, at: i64, database: &Database) {
+        let (pages, blocks) = (by_clients(), Blocks::now(database));
+        *self.reset.lock() = Reset { at, pages, blocks, ..Reset::default() };
     }
 
     /// Counts from now on.
@@ -113,16 +117,27 @@ impl DatabaseStatistics {
         let sessions = self.all_sessions(core);
         forget_maintenance(|_| true);
         let (relations, tuples, pages) = (totals(), sum(), by_clients());
-        *self.reset.lock() = Reset { at: now_micros(), relations, tuples, sessions, pages };
+        let blocks = Blocks::now(&core.server.database);
+        *self.reset.lock() = Reset { at: now_micros(), relations, tuples, sessions, pages, blocks };
     }
 
     /// Counts accesses to a relation from now on.
-    pub(super) fn reset_relation(&self, relation: Oid) {
+    pub(super) fn reset_relation(&self, core: &Core, relation: Oid) -> Result<()> {
         let now = totals().get(&relation).copied().unwrap_or_default();
         forget_maintenance(|table| table == relation);
         let mut reset = self.reset.lock();
         reset.relations.insert(relation, now);
         reset.at = now_micros();
+        let database = &core.server.database;
+        match core.names().catalog.relation(relation) {
+            Some(relation) => reset.blocks.copy_of(&Blocks::now(database), database, relation),
+            None => Ok(()),
+        }
+    }
+
+    /// Pages read for relations.
+    pub(super) fn blocks(&self, core: &Core) -> Blocks {
+        Blocks::now(&core.server.database).since(&self.reset.lock().blocks)
     }
 
     /// A session has ended.

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use steppe_catalog::system::RowsBuilder;
 use steppe_storage::usage::{Totals, Worker, totals};
 use steppe_storage::{CheckpointTotals, PAGE_SIZE};
+use steppe_txn::Database;
 use steppe_types::numeric::Numeric;
 use steppe_types::{Datum, Error, Result, SqlState};
 
@@ -81,7 +82,7 @@ const TARGETS: [&str; 7] =
 
 impl ServerStatistics {
     /// Counting from now on.
-    pub(crate) fn new() -> ServerStatistics {
+    pub(crate) fn new(database: &Database) -> ServerStatistics {
         let statistics = ServerStatistics::default();
         let now = now_micros();
         let mut resets = statistics.resets.lock();
@@ -91,7 +92,7 @@ impl ServerStatistics {
         resets.checkpointer.at = now;
         resets.others = [now; 3];
         drop(resets);
-        statistics.database.begin(now);
+        statistics.database.begin(now, database);
         statistics
     }
 

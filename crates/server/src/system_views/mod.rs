@@ -147,8 +147,8 @@ impl Core {
                 Datum::text("")
             }
             ("pg_stat_reset_single_table_counters", [Datum::Oid(relation)]) => {
-                self.server.statistics.database.reset_relation(*relation);
-                Datum::text("")
+                let reset = self.server.statistics.database.reset_relation(self, *relation);
+                return Some(reset.map(|()| Datum::text("")));
             }
             ("pg_stat_reset_shared", [Datum::Null]) => return Some(io::reset_shared(self, None)),
             ("pg_stat_reset_shared", [Datum::Text(target)]) => {

@@ -26,7 +26,9 @@ pub(super) fn rows(core: &Core, view: &str) -> Result<Vec<Vec<Datum>>> {
             (Utility::Analyze, "pg_stat_progress_analyze") => analyze(&progress),
             (Utility::BuildIndex { index, command }, "pg_stat_progress_create_index") => {
                 let mut own = create_index(&progress);
-                own.push(("index_relid", Datum::Oid(index)));
+                // An index that is not there yet for others has no OID, as in PostgreSQL.
+                let shown = if command == "REINDEX" { index } else { 0 };
+                own.push(("index_relid", Datum::Oid(shown)));
                 own.push(("command", Datum::text(command)));
                 own
             }
@@ -84,8 +86,8 @@ fn create_index(progress: &Progress) -> Columns {
         ("blocks_done", count(progress.pages.done())),
         ("tuples_total", count(progress.entries.total())),
         ("tuples_done", count(progress.entries.done())),
-        ("partitions_total", count(0)),
-        ("partitions_done", count(0)),
+        ("partitions_total", count(progress.partitions.total())),
+        ("partitions_done", count(progress.partitions.done())),
     ]
 }
 

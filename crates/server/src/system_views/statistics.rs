@@ -1,14 +1,25 @@
 //! pg_stat_all_tables, pg_stat_all_indexes and their kin: what was read from relations and written
-//! to them ([`steppe_exec::accesses`]). Visits of pages are not counted by relation: NULL.
+//! to them ([`steppe_exec::accesses`]); pg_statio_all_tables, pg_statio_all_indexes and their kin:
+//! what was read from disk for them ([`steppe_exec::blocks`]). Visits of pages in memory are not
+//! counted by relation: NULL. Out-of-line values have no index.
 //!
 //! An UPDATE never moves a row (n_tup_newpage_upd is 0), and old versions are not in tables
 //! (n_dead_tup is 0). Rows are counted as live if they were inserted, whatever became of that
 //! transaction, until the next ANALYZE counts them.
+//!
+//! pg_stat_xact_all_tables and its kin show what the session's own transaction has counted, if it
+//! is one of BEGIN or of several statements sent as one text: what is one statement (or is sent as
+//! Executes without BEGIN) is not counted apart. Other than in PostgreSQL, pg_stat_all_tables
+//! shows that, too, while the transaction goes on; and what a TRUNCATE empties has been inserted.
+
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::{Catalog, INFORMATION_SCHEMA, PG_CATALOG, RelKind, Relation};
-use steppe_exec::accesses::{Accesses, Maintenance, Rounds, maintenance, totals};
+use steppe_exec::accesses::{Accesses, Maintenance, Rounds, maintenance, of_transaction, totals};
+use steppe_exec::blocks::{Blocks, Part};
+use steppe_txn::Database;
 use steppe_types::{Datum, Oid, Result};
 
 use crate::services::Core;
@@ -32,35 +43,142 @@ impl Known {
 pub(super) fn rows(core: &Core, view: &str) -> Result<Option<Vec<Vec<Datum>>>> {
     let (kind, whose) = match view {
         "pg_stat_database" => return super::database::rows(core).map(Some),
-        "pg_stat_all_tables" | "pg_statio_all_tables" => (RelKind::Table, Whose::All),
-        "pg_stat_user_tables" | "pg_statio_user_tables" => (RelKind::Table, Whose::Users),
-        "pg_stat_sys_tables" | "pg_statio_sys_tables" => (RelKind::Table, Whose::Systems),
-        "pg_stat_all_indexes" | "pg_statio_all_indexes" => (RelKind::Index, Whose::All),
-        "pg_stat_user_indexes" | "pg_statio_user_indexes" => (RelKind::Index, Whose::Users),
-        "pg_stat_sys_indexes" | "pg_statio_sys_indexes" => (RelKind::Index, Whose::Systems),
-        _ => return Ok(None),
+        "pg_stat_all_tables" => (RelKind::Table, Whose::All),
+        "pg_stat_user_tables" => (RelKind::Table, Whose::Users),
+        "pg_stat_sys_tables" => (RelKind::Table, Whose::Systems),
+        "pg_stat_all_indexes" => (RelKind::Index, Whose::All),
+        "pg_stat_user_indexes" => (RelKind::Index, Whose::Users),
+        "pg_stat_sys_indexes" => (RelKind::Index, Whose::Systems),
+        "pg_stat_xact_all_tables" => return of_own_transaction(core, view, Whose::All).map(Some),
+        "pg_stat_xact_user_tables" => {
+            return of_own_transaction(core, view, Whose::Users).map(Some);
+        }
+        "pg_stat_xact_sys_tables" => {
+            return of_own_transaction(core, view, Whose::Systems).map(Some);
+        }
+        _ => return of_blocks(core, view),
     };
     let catalog = core.names().catalog;
     let mut builder = RowsBuilder::new(view)?;
-    let mut shown: Vec<_> =
-        catalog.relations().filter(|r| is_shown(r, kind, view) && whose.owns(r)).collect();
-    shown.sort_unstable_by_key(|relation| relation.oid);
     let accesses = core.server.statistics.database.relations();
     let known = Known { accesses, totals: totals(), maintenance: maintenance() };
-    for relation in shown {
-        match (kind, view.starts_with("pg_statio")) {
-            (RelKind::Index, is_io) => {
-                index_row(&catalog, relation, &known, is_io, &mut builder);
-            }
-            (_, true) => builder.row([
-                ("relid", Datum::Oid(relation.oid)),
-                ("schemaname", schema_name(&catalog, relation)),
-                ("relname", Datum::Text(relation.name.clone())),
-            ]),
-            (_, false) => table_row(&catalog, relation, &known, &mut builder),
+    for relation in shown(&catalog, kind, view, whose) {
+        match kind {
+            RelKind::Index => index_row(&catalog, relation, &known, &mut builder),
+            _ => table_row(&catalog, relation, &known, &mut builder),
         }
     }
     builder.finish().map(Some)
+}
+
+/// The rows of pg_stat_xact_all_tables and its kin.
+fn of_own_transaction(core: &Core, view: &str, whose: Whose) -> Result<Vec<Vec<Datum>>> {
+    let catalog = core.names().catalog;
+    let mut builder = RowsBuilder::new(view)?;
+    let accesses = of_transaction();
+    for table in shown(&catalog, RelKind::Table, view, whose) {
+        let own = accesses.get(&table.oid).copied().unwrap_or_default();
+        let indexes = by_indexes(&catalog, table, &accesses);
+        let of_indexes =
+            |f: fn(&Accesses) -> u64| indexes.as_ref().map_or(Datum::Null, |sum| count(f(sum)));
+        builder.row([
+            ("relid", Datum::Oid(table.oid)),
+            ("schemaname", schema_name(&catalog, table)),
+            ("relname", Datum::Text(table.name.clone())),
+            ("seq_scan", count(own.scans)),
+            ("seq_tup_read", count(own.returned)),
+            ("idx_scan", of_indexes(|sum| sum.scans)),
+            ("idx_tup_fetch", of_indexes(|sum| sum.fetched)),
+            ("n_tup_ins", count(own.inserted)),
+            ("n_tup_upd", count(own.updated)),
+            ("n_tup_del", count(own.deleted)),
+            ("n_tup_hot_upd", count(own.hot_updated)),
+            ("n_tup_newpage_upd", Datum::Int8(0)),
+        ]);
+    }
+    builder.finish()
+}
+
+/// The rows of pg_statio_all_tables, pg_statio_all_indexes and their kin; `None`: it is no such
+/// view.
+fn of_blocks(core: &Core, view: &str) -> Result<Option<Vec<Vec<Datum>>>> {
+    let (kind, whose) = match view {
+        "pg_statio_all_tables" => (RelKind::Table, Whose::All),
+        "pg_statio_user_tables" => (RelKind::Table, Whose::Users),
+        "pg_statio_sys_tables" => (RelKind::Table, Whose::Systems),
+        "pg_statio_all_indexes" => (RelKind::Index, Whose::All),
+        "pg_statio_user_indexes" => (RelKind::Index, Whose::Users),
+        "pg_statio_sys_indexes" => (RelKind::Index, Whose::Systems),
+        _ => return Ok(None),
+    };
+    let catalog = core.names().catalog;
+    let blocks = core.server.statistics.database.blocks(core);
+    let read = (&blocks, &*core.server.database);
+    let mut builder = RowsBuilder::new(view)?;
+    for relation in shown(&catalog, kind, view, whose) {
+        match kind {
+            RelKind::Index => index_blocks(&catalog, relation, read, &mut builder)?,
+            _ => table_blocks(&catalog, relation, read, &mut builder)?,
+        }
+    }
+    builder.finish().map(Some)
+}
+
+fn index_blocks(
+    catalog: &Catalog,
+    index: &Relation,
+    (blocks, database): (&Blocks, &Database),
+    builder: &mut RowsBuilder,
+) -> Result<()> {
+    let Some(table) = table_of(catalog, index) else { return Ok(()) };
+    builder.row([
+        ("relid", Datum::Oid(table.oid)),
+        ("indexrelid", Datum::Oid(index.oid)),
+        ("schemaname", schema_name(catalog, index)),
+        ("relname", Datum::Text(table.name.clone())),
+        ("indexrelname", Datum::Text(index.name.clone())),
+        ("idx_blks_read", count(blocks.of(database, index, Part::Rows)?.unwrap_or(0))),
+    ]);
+    Ok(())
+}
+
+fn table_blocks(
+    catalog: &Catalog,
+    table: &Relation,
+    (blocks, database): (&Blocks, &Database),
+    builder: &mut RowsBuilder,
+) -> Result<()> {
+    let mut of_indexes = None;
+    for index in catalog.indexes_of(table) {
+        *of_indexes.get_or_insert(0) += blocks.of(database, index, Part::Rows)?.unwrap_or(0);
+    }
+    let optional = |reads: Option<u64>| reads.map_or(Datum::Null, count);
+    builder.row([
+        ("relid", Datum::Oid(table.oid)),
+        ("schemaname", schema_name(catalog, table)),
+        ("relname", Datum::Text(table.name.clone())),
+        ("heap_blks_read", count(blocks.of(database, table, Part::Rows)?.unwrap_or(0))),
+        ("idx_blks_read", optional(of_indexes)),
+        ("toast_blks_read", optional(blocks.of(database, table, Part::Overflow)?)),
+    ]);
+    Ok(())
+}
+
+fn table_of<'a>(catalog: &'a Catalog, index: &Relation) -> Option<&'a Arc<Relation>> {
+    catalog.relation(index.index.as_ref()?.table)
+}
+
+/// The relations that a view shows, in order.
+fn shown<'a>(
+    catalog: &'a Catalog,
+    kind: RelKind,
+    view: &str,
+    whose: Whose,
+) -> Vec<&'a Arc<Relation>> {
+    let mut shown: Vec<_> =
+        catalog.relations().filter(|r| is_shown(r, kind, view) && whose.owns(r)).collect();
+    shown.sort_unstable_by_key(|relation| relation.oid);
+    shown
 }
 
 /// A partitioned table has a row of its own, though nothing is read from it itself.
@@ -106,25 +224,8 @@ fn milliseconds(rounds: &Rounds) -> Datum {
     Datum::Float8(rounds.microseconds as f64 / 1e3)
 }
 
-fn index_row(
-    catalog: &Catalog,
-    index: &Relation,
-    known: &Known,
-    is_io: bool,
-    builder: &mut RowsBuilder,
-) {
-    let table = index.index.as_ref().and_then(|info| catalog.relation(info.table));
-    let Some(table) = table else { return };
-    if is_io {
-        builder.row([
-            ("relid", Datum::Oid(table.oid)),
-            ("indexrelid", Datum::Oid(index.oid)),
-            ("schemaname", schema_name(catalog, index)),
-            ("relname", Datum::Text(table.name.clone())),
-            ("indexrelname", Datum::Text(index.name.clone())),
-        ]);
-        return;
-    }
+fn index_row(catalog: &Catalog, index: &Relation, known: &Known, builder: &mut RowsBuilder) {
+    let Some(table) = table_of(catalog, index) else { return };
     let accesses = known.of(index);
     builder.row([
         ("relid", Datum::Oid(table.oid)),
@@ -140,17 +241,22 @@ fn index_row(
 }
 
 /// What was done through a table's indexes; `None`: it has none.
-fn by_indexes(catalog: &Catalog, table: &Relation, known: &Known) -> Option<Accesses> {
+fn by_indexes(
+    catalog: &Catalog,
+    table: &Relation,
+    accesses: &HashMap<Oid, Accesses>,
+) -> Option<Accesses> {
     let mut indexes = catalog.indexes_of(table).peekable();
     indexes.peek()?;
     let mut sum = Accesses::default();
-    indexes.for_each(|index| sum.add(&known.of(index)));
+    let known = indexes.filter_map(|index| accesses.get(&index.oid));
+    known.for_each(|counts| sum.add(counts));
     Some(sum)
 }
 
 fn table_row(catalog: &Catalog, table: &Relation, known: &Known, builder: &mut RowsBuilder) {
     let own = known.of(table);
-    let indexes = by_indexes(catalog, table, known);
+    let indexes = by_indexes(catalog, table, &known.accesses);
     let of_indexes = |f: fn(&Accesses) -> Datum| indexes.as_ref().map_or(Datum::Null, f);
     let kept = known.maintenance.get(&table.oid).copied();
     // A reset forgets what was done before, so that the rest counts from there, too.

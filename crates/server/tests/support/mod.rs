@@ -71,6 +71,7 @@ impl Drop for TestDir {
 pub struct TestServer {
     pub address: SocketAddr,
     running: Option<Running>,
+    config: Config,
     _dir: TestDir,
 }
 
@@ -90,7 +91,15 @@ impl TestServer {
         config.settings.push(("log_min_messages".into(), "panic".into()));
         config.settings.extend(settings.iter().map(|(n, v)| ((*n).into(), (*v).into())));
         let running = Running::start(&config).expect("the server starts");
-        TestServer { address: running.address(), running: Some(running), _dir: dir }
+        TestServer { address: running.address(), running: Some(running), config, _dir: dir }
+    }
+
+    /// Stops, and runs again on the same data.
+    pub fn restart(&mut self) {
+        self.stop_now();
+        let running = Running::start(&self.config).expect("the server starts again");
+        self.address = running.address();
+        self.running = Some(running);
     }
 
     /// A tokio-postgres client.

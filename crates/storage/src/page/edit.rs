@@ -235,11 +235,16 @@ fn compact(page: &mut PageMut<'_>) {
     super::set_lsn(page, lsn);
 }
 
+/// The tree that a node is of.
+pub(crate) fn tree_of(page: PageRef<'_>) -> TreeId {
+    TreeId { root: PageId(page.u64_at(ROOT)), generation: page.u64_at(GENERATION) }
+}
+
 /// The header and fences of a node (the header's own fences are empty).
 pub(crate) fn parts(page: PageRef<'_>) -> (NodeHeader<'static>, Vec<u8>, Option<Vec<u8>>) {
     let header = NodeHeader {
         id: PageId(page.u64_at(super::PAGE_ID)),
-        tree: TreeId { root: PageId(page.u64_at(ROOT)), generation: page.u64_at(GENERATION) },
+        tree: tree_of(page),
         level: node::level(page),
         lower: &[],
         upper: None,

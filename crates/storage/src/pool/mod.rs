@@ -19,6 +19,7 @@ mod latch;
 #[cfg(test)]
 mod latch_model;
 pub(crate) mod memory;
+mod reads;
 pub(crate) mod scratch;
 mod state;
 pub(crate) mod writeback;
@@ -29,6 +30,7 @@ use crate::types::{PAGE_SIZE, PageId};
 use crate::usage;
 use memory::{PageMemory, PageMut, PageRef};
 use parking_lot::Mutex;
+use reads::TreeReads;
 use scratch::ScratchPage;
 use state::{EVICTED, LATCHED, REFERENCED, UNLATCHED, with_latch};
 use std::path::Path;
@@ -59,6 +61,7 @@ pub(crate) struct Pool {
 #[derive(Default)]
 pub(crate) struct Counters {
     pub(crate) read: AtomicU64,
+    pub(crate) reads_of_trees: TreeReads,
     pub(crate) evicted: AtomicU64,
 }
 
@@ -304,7 +307,10 @@ impl Pool {
         self.counters.read.fetch_add(1, Ordering::Relaxed);
         usage::read();
         match (page::verify(&buffer, id), load) {
-            (Ok(()), _) => guard.page_mut().copy_from(&buffer),
+            (Ok(()), _) => {
+                guard.page_mut().copy_from(&buffer);
+                self.counters.reads_of_trees.count(guard.page());
+            }
             (Err(Bad::NeverWritten), Load::Redo { .. })
             | (Err(_), Load::Redo { formatted: true }) => {}
             (Err(bad), _) => return Err(self.corrupt(id, bad.what())),

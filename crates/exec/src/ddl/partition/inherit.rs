@@ -5,6 +5,7 @@ use super::super::{DdlContext, index};
 use super::attach::{find_counterpart, take_over};
 use super::key::check_unique_covers_key;
 use super::{attnum_in, children};
+use crate::progress::{Progress, Utility};
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Constraint, ConstraintKind, IndexKey, RelKind, Relation};
 use steppe_txn::RelationLockMode;
@@ -30,7 +31,8 @@ pub(in super::super) fn inherit_indexes(
     Ok(())
 }
 
-/// Creates an index that a partitioned table has got on its partitions, too.
+/// Creates an index that a partitioned table has got on its partitions, too: a command whose
+/// progress is shown.
 pub(in super::super) fn spread_index(
     ctx: &mut DdlContext<'_>,
     table: &Relation,
@@ -39,11 +41,32 @@ pub(in super::super) fn spread_index(
     if table.kind != RelKind::PartitionedTable {
         return Ok(());
     }
+    let utility = Utility::BuildIndex { index, command: "CREATE INDEX" };
+    let progress = ctx.services.begin_progress(Progress::new(utility, table.oid));
+    progress.partitions.begin(partitions_below(&ctx.catalog(), table.oid));
+    ctx.spreading = Some(progress);
+    let spread = spread_to_children(ctx, table, index);
+    ctx.spreading = None;
+    spread
+}
+
+/// How many partitions there are below a table, those that are partitioned included.
+fn partitions_below(catalog: &Catalog, table: Oid) -> u64 {
+    catalog.children(table).map(|child| 1 + partitions_below(catalog, child)).sum()
+}
+
+fn spread_to_children(ctx: &mut DdlContext<'_>, table: &Relation, index: Oid) -> Result<()> {
+    if table.kind != RelKind::PartitionedTable {
+        return Ok(());
+    }
     let catalog = ctx.catalog();
     let index = catalog.relation(index).ok_or_else(|| Error::internal("index has gone"))?;
     for child in children(ctx, table.oid)? {
         let child = ctx.lock_to_index(child.oid)?;
         index_partition(ctx, table, index, &child, false)?;
+        if let Some(progress) = &ctx.spreading {
+            progress.partitions.advance(1);
+        }
     }
     Ok(())
 }
@@ -75,7 +98,7 @@ fn index_partition(
         let own = ctx.lock_current(own.oid, RelationLockMode::Share)?;
         take_over(ctx, parent_index, parent, &own, partition)?;
         return match own.kind {
-            RelKind::PartitionedIndex => spread_index(ctx, partition, own.oid),
+            RelKind::PartitionedIndex => spread_to_children(ctx, partition, own.oid),
             _ => Ok(()),
         };
     }
@@ -134,5 +157,5 @@ fn index_partition(
         table.constraints.push(Constraint { parent: constraint.oid, ..copy.inherited() });
     }
     ctx.put(table.clone())?;
-    spread_index(ctx, &table, oid)
+    spread_to_children(ctx, &table, oid)
 }
