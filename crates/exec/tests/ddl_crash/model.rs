@@ -291,6 +291,18 @@ impl State {
         self.tables.iter().any(|(name, table)| is_misplaced(name, table))
     }
 
+    /// Whether a partition has other columns than its parent: one that an older snapshot has in its
+    /// place still, where the parent has changed since it was marked.
+    pub(crate) fn has_strange_columns(&self) -> bool {
+        let is_strange = |table: &Table| match &table.of {
+            Some((parent, _)) if !table.detaching => {
+                !table.added.keys().eq(self.table(parent).added.keys())
+            }
+            _ => false,
+        };
+        self.tables.values().any(|table| is_strange(table))
+    }
+
     /// A line for each table and row, for whoever compares two states.
     pub(crate) fn lines(&self) -> BTreeSet<String> {
         let mut lines: BTreeSet<String> = self

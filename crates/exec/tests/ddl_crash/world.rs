@@ -261,7 +261,8 @@ impl<'a> World<'a> {
             return self.run(who, statement);
         }
         // A key that is seen may be free by now, and a row be where it would not go any more.
-        if statement.outcome.is_err() || state.has_misplaced_rows() {
+        let is_strange = state.has_misplaced_rows() || state.has_strange_columns();
+        if statement.outcome.is_err() || is_strange {
             return Ok(());
         }
         self.tell(who, &statement.sql);
@@ -328,6 +329,9 @@ impl<'a> World<'a> {
     /// A session sees what others have committed and what it has done itself.
     fn check_some_table(&mut self, who: usize) -> Result<()> {
         let (state, catalog) = (self.seen_by(who), self.clients[who].session.catalog());
+        if state.has_strange_columns() {
+            return Ok(()); // Such a query is refused, unless the partition is pruned.
+        }
         let look = Look { random: self.random, state: &state, catalog: &catalog };
         let Some(table) = look.some_table(|_| true) else { return Ok(()) };
         let all = || (String::new(), state.rows(&table));
