@@ -39,51 +39,80 @@ impl Known {
     }
 }
 
+/// What the views of a family tell.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Family {
+    /// pg_stat_all_tables, pg_stat_all_indexes: what was done to relations.
+    Accesses,
+    /// pg_stat_xact_all_tables: the same, by the session's own transaction.
+    OwnTransaction,
+    /// pg_statio_all_tables, pg_statio_all_indexes: pages.
+    Blocks,
+}
+
+/// A view by its name: what it tells, of which kind of relations, and whose.
+fn named(view: &str) -> Option<(Family, RelKind, Whose)> {
+    let of = |family, prefix| Some((family, view.strip_prefix(prefix)?));
+    let (family, rest) = of(Family::Blocks, "pg_statio_")
+        .or_else(|| of(Family::OwnTransaction, "pg_stat_xact_"))
+        .or_else(|| of(Family::Accesses, "pg_stat_"))?;
+    let (whose, kind) = match rest.split_once('_')? {
+        ("all", kind) => (Whose::All, kind),
+        ("user", kind) => (Whose::Users, kind),
+        ("sys", kind) => (Whose::Systems, kind),
+        _ => return None,
+    };
+    match kind {
+        "tables" => Some((family, RelKind::Table, whose)),
+        "indexes" if family != Family::OwnTransaction => Some((family, RelKind::Index, whose)),
+        _ => None,
+    }
+}
+
 /// The rows of one of the views; `None`: it is none of them.
 pub(super) fn rows(core: &Core, view: &str) -> Result<Option<Vec<Vec<Datum>>>> {
-    let (kind, whose) = match view {
-        "pg_stat_database" => return super::database::rows(core).map(Some),
-        "pg_stat_all_tables" => (RelKind::Table, Whose::All),
-        "pg_stat_user_tables" => (RelKind::Table, Whose::Users),
-        "pg_stat_sys_tables" => (RelKind::Table, Whose::Systems),
-        "pg_stat_all_indexes" => (RelKind::Index, Whose::All),
-        "pg_stat_user_indexes" => (RelKind::Index, Whose::Users),
-        "pg_stat_sys_indexes" => (RelKind::Index, Whose::Systems),
-        "pg_stat_xact_all_tables" => return of_own_transaction(core, view, Whose::All).map(Some),
-        "pg_stat_xact_user_tables" => {
-            return of_own_transaction(core, view, Whose::Users).map(Some);
-        }
-        "pg_stat_xact_sys_tables" => {
-            return of_own_transaction(core, view, Whose::Systems).map(Some);
-        }
-        _ => return of_blocks(core, view),
-    };
+    if view == "pg_stat_database" {
+        return super::database::rows(core).map(Some);
+    }
+    let Some((family, kind, whose)) = named(view) else { return Ok(None) };
     let catalog = core.names().catalog;
+    let shown = shown(&catalog, family, kind, whose);
     let mut builder = RowsBuilder::new(view)?;
-    let accesses = core.server.statistics.database.relations();
-    let known = Known { accesses, totals: totals(), maintenance: maintenance() };
-    for relation in shown(&catalog, kind, view, whose) {
-        match kind {
-            RelKind::Index => index_row(&catalog, relation, &known, &mut builder),
-            _ => table_row(&catalog, relation, &known, &mut builder),
-        }
+    match family {
+        Family::Accesses => accesses(core, &catalog, kind, &shown, &mut builder),
+        Family::OwnTransaction => own_transaction(&catalog, &shown, &mut builder),
+        Family::Blocks => blocks(core, &catalog, kind, &shown, &mut builder)?,
     }
     builder.finish().map(Some)
 }
 
-/// The rows of pg_stat_xact_all_tables and its kin.
-fn of_own_transaction(core: &Core, view: &str, whose: Whose) -> Result<Vec<Vec<Datum>>> {
-    let catalog = core.names().catalog;
-    let mut builder = RowsBuilder::new(view)?;
+fn accesses(
+    core: &Core,
+    catalog: &Catalog,
+    kind: RelKind,
+    shown: &[&Arc<Relation>],
+    builder: &mut RowsBuilder,
+) {
+    let accesses = core.server.statistics.database.relations();
+    let known = Known { accesses, totals: totals(), maintenance: maintenance() };
+    for relation in shown {
+        match kind {
+            RelKind::Index => index_row(catalog, relation, &known, builder),
+            _ => table_row(catalog, relation, &known, builder),
+        }
+    }
+}
+
+fn own_transaction(catalog: &Catalog, tables: &[&Arc<Relation>], builder: &mut RowsBuilder) {
     let accesses = of_transaction();
-    for table in shown(&catalog, RelKind::Table, view, whose) {
+    for table in tables {
         let own = accesses.get(&table.oid).copied().unwrap_or_default();
-        let indexes = by_indexes(&catalog, table, &accesses);
+        let indexes = by_indexes(catalog, table, &accesses);
         let of_indexes =
             |f: fn(&Accesses) -> u64| indexes.as_ref().map_or(Datum::Null, |sum| count(f(sum)));
         builder.row([
             ("relid", Datum::Oid(table.oid)),
-            ("schemaname", schema_name(&catalog, table)),
+            ("schemaname", schema_name(catalog, table)),
             ("relname", Datum::Text(table.name.clone())),
             ("seq_scan", count(own.scans)),
             ("seq_tup_read", count(own.returned)),
@@ -96,32 +125,21 @@ fn of_own_transaction(core: &Core, view: &str, whose: Whose) -> Result<Vec<Vec<D
             ("n_tup_newpage_upd", Datum::Int8(0)),
         ]);
     }
-    builder.finish()
 }
 
-/// The rows of pg_statio_all_tables, pg_statio_all_indexes and their kin; `None`: it is no such
-/// view.
-fn of_blocks(core: &Core, view: &str) -> Result<Option<Vec<Vec<Datum>>>> {
-    let (kind, whose) = match view {
-        "pg_statio_all_tables" => (RelKind::Table, Whose::All),
-        "pg_statio_user_tables" => (RelKind::Table, Whose::Users),
-        "pg_statio_sys_tables" => (RelKind::Table, Whose::Systems),
-        "pg_statio_all_indexes" => (RelKind::Index, Whose::All),
-        "pg_statio_user_indexes" => (RelKind::Index, Whose::Users),
-        "pg_statio_sys_indexes" => (RelKind::Index, Whose::Systems),
-        _ => return Ok(None),
-    };
-    let catalog = core.names().catalog;
+fn blocks(
+    core: &Core,
+    catalog: &Catalog,
+    kind: RelKind,
+    shown: &[&Arc<Relation>],
+    builder: &mut RowsBuilder,
+) -> Result<()> {
     let blocks = core.server.statistics.database.blocks(core);
     let read = (&blocks, &*core.server.database);
-    let mut builder = RowsBuilder::new(view)?;
-    for relation in shown(&catalog, kind, view, whose) {
-        match kind {
-            RelKind::Index => index_blocks(&catalog, relation, read, &mut builder)?,
-            _ => table_blocks(&catalog, relation, read, &mut builder)?,
-        }
-    }
-    builder.finish().map(Some)
+    shown.iter().try_for_each(|relation| match kind {
+        RelKind::Index => index_blocks(catalog, relation, read, builder),
+        _ => table_blocks(catalog, relation, read, builder),
+    })
 }
 
 fn index_blocks(
@@ -169,22 +187,17 @@ fn table_of<'a>(catalog: &'a Catalog, index: &Relation) -> Option<&'a Arc<Relati
 }
 
 /// The relations that a view shows, in order.
-fn shown<'a>(
-    catalog: &'a Catalog,
-    kind: RelKind,
-    view: &str,
-    whose: Whose,
-) -> Vec<&'a Arc<Relation>> {
+fn shown(catalog: &Catalog, family: Family, kind: RelKind, whose: Whose) -> Vec<&Arc<Relation>> {
     let mut shown: Vec<_> =
-        catalog.relations().filter(|r| is_shown(r, kind, view) && whose.owns(r)).collect();
+        catalog.relations().filter(|r| is_shown(r, family, kind) && whose.owns(r)).collect();
     shown.sort_unstable_by_key(|relation| relation.oid);
     shown
 }
 
 /// A partitioned table has a row of its own, though nothing is read from it itself.
-fn is_shown(relation: &Relation, kind: RelKind, view: &str) -> bool {
+fn is_shown(relation: &Relation, family: Family, kind: RelKind) -> bool {
     let has_no_rows = relation.kind == RelKind::PartitionedTable;
-    relation.kind == kind || (has_no_rows && kind == RelKind::Table && view.starts_with("pg_stat_"))
+    relation.kind == kind || (has_no_rows && kind == RelKind::Table && family != Family::Blocks)
 }
 
 /// Whose relations a view shows.
