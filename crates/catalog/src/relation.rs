@@ -463,6 +463,11 @@ impl Relation {
         parent.chain(self.inherits.iter().copied())
     }
 
+    /// What it is a partition of, unless it is being detached.
+    pub fn attached(&self) -> Option<&PartitionOf> {
+        self.partition_of.as_ref().filter(|of| !of.detach_pending)
+    }
+
     /// Whether it is a partition that DETACH CONCURRENTLY has marked, and not yet cut off.
     pub fn is_detaching(&self) -> bool {
         self.partition_of.as_ref().is_some_and(|of| of.detach_pending)

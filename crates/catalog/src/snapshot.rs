@@ -467,7 +467,7 @@ impl Catalog {
         child: &Relation,
         change: impl FnOnce(&mut PartitionMap, &PartitionBound) -> Result<(), Arc<str>>,
     ) {
-        let Some(of) = child.partition_of.as_ref().filter(|of| !of.detach_pending) else { return };
+        let Some(of) = child.attached() else { return };
         let (Some(bound), Some(entry)) = (&of.bound, self.partition_maps.get_mut(&of.parent))
         else {
             return;
@@ -482,8 +482,7 @@ impl Catalog {
     fn map_of_children(&self, parent: Oid, key: &PartitionKey) -> Result<PartitionMap, Arc<str>> {
         let mut map = key.empty_map().map_err(|e| Arc::from(e.message()))?;
         for child in self.children(parent) {
-            let of = self.relations.get(&child).and_then(|child| child.partition_of.as_ref());
-            let of = of.filter(|of| !of.detach_pending);
+            let of = self.relations.get(&child).and_then(|child| child.attached());
             if let Some(bound) = of.and_then(|of| of.bound.as_ref()) {
                 map.attach(child, bound).map_err(|e| Arc::from(format!("{e:?}")))?;
             }

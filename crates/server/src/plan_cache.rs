@@ -2,7 +2,8 @@
 //!
 //! A key is the statement's text, with the types of its parameters; an entry is
 //! valid for one set of the settings that plans depend on, and for the catalog version that it was
-//! made for and those that have followed without touching what it was made of. A stale entry is replaced by the next session that plans the statement anew.
+//! made for and those that have followed without touching what it was made of. A stale entry is
+//! replaced by the next session that plans the statement anew.
 //! Each session keeps what it used lately in a table of its own, so that the shared
 //! one is asked once for each statement and session.
 

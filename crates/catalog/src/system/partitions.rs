@@ -14,7 +14,7 @@ use steppe_types::{Datum, Oid, oid};
 /// pg_inherits
 pub(super) fn pg_inherits(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for child in context.catalog.relations() {
-        let pending = child.partition_of.as_ref().is_some_and(|of| of.detach_pending);
+        let pending = child.is_detaching();
         for (parent, number) in child.parents().zip(1..) {
             out.row([
                 ("inhrelid", Datum::Oid(child.oid)),

@@ -40,18 +40,13 @@ fn in_tree(catalog: &Catalog, oid: Oid) -> Option<&Arc<Relation>> {
     catalog.relation(oid).filter(|r| r.partition_of.is_some() || partitioned(r))
 }
 
-/// What a relation is a partition of; one that is being detached is none any more.
-fn parent_of(relation: &Relation) -> Option<Oid> {
-    relation.partition_of.as_ref().filter(|of| !of.detach_pending).map(|of| of.parent)
-}
-
-/// A relation and what it is a partition of, upwards.
+/// A relation and what it is a partition of, upwards; one that is being detached is of none.
 fn ancestors(catalog: &Catalog, relation: Oid) -> Vec<Oid> {
     let mut found = Vec::new();
     let mut at = in_tree(catalog, relation);
     while let Some(relation) = at {
         found.push(relation.oid);
-        at = parent_of(relation).and_then(|parent| catalog.relation(parent));
+        at = relation.attached().and_then(|of| catalog.relation(of.parent));
     }
     found
 }
@@ -74,7 +69,7 @@ fn tree(args: &[Datum], cx: &FnContext) -> Result<Vec<Vec<Datum>>> {
     for depth in 0.. {
         let mut below = Vec::new();
         for relation in level.iter().filter_map(|oid| catalog.relation(*oid)) {
-            let parent = parent_of(relation).map(Datum::Oid);
+            let parent = relation.attached().map(|of| Datum::Oid(of.parent));
             use steppe_catalog::RelKind::{PartitionedIndex, PartitionedTable};
             let leaf = !matches!(relation.kind, PartitionedTable | PartitionedIndex);
             rows.push(vec![

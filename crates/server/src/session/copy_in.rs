@@ -92,8 +92,8 @@ struct Unread {
 impl Unread {
     /// The first of a row, in the order of COPY's columns (they are taken in the table's).
     fn find(fields: &RowFields<'_>) -> Option<Unread> {
-        let (row, columns) = (&fields.row, fields.columns.iter());
-        columns.enumerate().take(row.len()).find_map(|(i, _)| {
+        let row = &fields.row;
+        (0..row.len().min(fields.columns.len())).find_map(|i| {
             let error = fields.value(i).err()?;
             let shown = row.get(i).map(|f| String::from_utf8_lossy(f).into_owned());
             Some(Unread { column: i, shown, error })

@@ -62,7 +62,7 @@ impl Planner<'_> {
         let catalog = self.ctx.catalog;
         let conditions: Vec<Expr> = conditions.iter().map(|c| over_entry(c.clone(), 0)).collect();
         let mut partition = request.relation;
-        while let Some(of) = partition.partition_of.as_ref().filter(|of| !of.detach_pending) {
+        while let Some(of) = partition.attached() {
             let Some(parent) = catalog.relation(of.parent) else { break };
             let (Some(map), Some(key)) =
                 (catalog.partition_map(parent.oid)?, &parent.partition_key)
