@@ -24,6 +24,7 @@ pub mod data_dir;
 mod homes;
 mod io_timing;
 pub mod log;
+mod outbox;
 pub mod plan_cache;
 mod relation_size;
 mod run;

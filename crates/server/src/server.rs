@@ -124,7 +124,8 @@ impl Control {
         }
     }
 
-    fn wake(&self) {
+    /// Wakes it.
+    pub(crate) fn wake(&self) {
         if let Some(waker) = &*self.waker.lock() {
             waker.wake_by_ref();
         }

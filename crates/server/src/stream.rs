@@ -2,6 +2,7 @@
 
 use std::io::Result;
 use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -81,6 +82,14 @@ impl Stream {
         match self {
             Stream::Tcp(_, peer) => i32::from(peer.port()),
             Stream::Unix(_) => -1,
+        }
+    }
+
+    /// The socket, for as long as this is not dropped.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        match self {
+            Stream::Tcp(socket, _) => socket.as_fd(),
+            Stream::Unix(socket) => socket.as_fd(),
         }
     }
 

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::homes::{Home, Homes, Moving};
+use crate::outbox::{self, Outbox};
 
 /// Address space for the deepest expressions that pass the parser's limit; pages
 /// are taken only as they are touched.
@@ -35,6 +36,9 @@ const SYNC_BESIDE_OTHERS_MAX: Duration = Duration::from_micros(60);
 /// And when only one session has had work lately, which waits for the sync in any case. Another
 /// may come back meanwhile, so it must not be long.
 const SYNC_ALONE_MAX: Duration = Duration::from_micros(200);
+
+/// The answers of a worker's other sessions do not wait for one that has worked for longer.
+const SHORT_MAX: Duration = Duration::from_micros(50);
 
 /// A session that has worked for so long without a pause hands its worker's others over: many
 /// times what that costs.
@@ -91,7 +95,11 @@ pub(crate) fn hand_over_if_long() {
     let work = WORK.get();
     let busy = match BUSY.get() {
         Some(busy) if busy.work == work => {
-            if busy.since.elapsed() <= busy.limit {
+            let elapsed = busy.since.elapsed();
+            if elapsed > SHORT_MAX {
+                outbox::send_now();
+            }
+            if elapsed <= busy.limit {
                 return;
             }
             hand_over();
@@ -123,6 +131,8 @@ pub(crate) async fn others_first(is_done: impl Fn() -> bool) {
     let started = Instant::now();
     let mut seen = WORK.get();
     loop {
+        // Their clients' next messages are to come in the next pass.
+        outbox::send_now();
         // Comes back when every session that was ready, or has got a message, has run.
         tokio::task::yield_now().await;
         let now = WORK.get();
@@ -144,7 +154,13 @@ impl Workers {
     pub(crate) fn start(max_connections: usize) -> std::io::Result<Workers> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let make = |_| {
-            Builder::new_multi_thread()
+            let mut builder = Builder::new_multi_thread();
+            if let Some(outbox) = Outbox::new() {
+                let its = Arc::clone(&outbox);
+                builder.on_thread_start(move || its.enter());
+                builder.on_thread_park(move || outbox.empty_before_sleep());
+            }
+            builder
                 .worker_threads(1)
                 .max_blocking_threads(max_connections + 16)
                 .thread_name("steppe-worker")

@@ -527,3 +527,29 @@ fn a_failed_copy_names_the_line_and_takes_everything_back() {
     let answer = raw.until_ready();
     assert_eq!(sqlstate(&answer).as_deref(), Some("57014"));
 }
+
+#[test]
+fn clients_that_read_late_get_every_answer_in_order() {
+    // More bytes than sockets hold.
+    const QUERIES: usize = 4000;
+    let server = TestServer::start();
+    // More than one to a worker, so that answers leave together.
+    let mut clients: Vec<_> = (0..6).map(|_| server.raw()).collect();
+    let mut other = server.raw();
+    for client in &clients {
+        client.stream.set_nodelay(true).unwrap();
+    }
+    for i in 0..QUERIES {
+        for client in &mut clients {
+            client.send(&query(&format!("select {i}, repeat('x', 2500)")));
+        }
+        // Meanwhile they are answered, each of them alone.
+        assert_eq!(rows(&other.query("select 1")).len(), 1);
+    }
+    for client in &mut clients {
+        for i in 0..QUERIES {
+            let answer = rows(&client.until_ready());
+            assert_eq!(answer, [[Some(i.to_string()), Some("x".repeat(2500))]]);
+        }
+    }
+}

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::activity::{CopyProgress, SessionCounts};
+use crate::outbox;
 use crate::plan_cache::CachedPlan;
 use steppe_catalog::{RelKind, Relation};
 use steppe_exec::{BulkInsert, ExecEnv, Fields};
@@ -24,13 +25,14 @@ use steppe_wire::backend::{self, CopyDirection};
 use steppe_wire::copy::{self, CopyDecoder, CopyFormat, Doing, Header};
 use steppe_wire::frontend::FrontendMessage;
 
+use super::client::connection_lost;
 use super::copy_file::SourceFile;
 use super::copy_out::{column_list, copied_columns, table_sql};
 use super::plan::single;
 use super::simple::SimpleQuery;
 use super::tag::CommandTag;
 use super::utility::Outcome;
-use super::{Session, connection_lost, copy_options};
+use super::{Session, copy_options};
 
 /// Rows inserted at a time.
 const BATCH_ROWS: usize = 1000;
@@ -345,6 +347,7 @@ impl Session {
     pub(super) async fn copy_message(&mut self, message: FrontendMessage<'_>) -> Result<()> {
         match message {
             FrontendMessage::CopyData(data) => {
+                outbox::send_now();
                 let Some(mut copy) = self.copy.take() else { return Ok(()) };
                 SessionCounts::add(&copy.progress.bytes, data.len() as u64);
                 copy.decoder.feed(data);

@@ -17,6 +17,7 @@
 //! session goes on (after the next Sync in the extended protocol), one of severity
 //! FATAL ends the session. A panic is an ERROR with SQLSTATE XX000.
 
+mod client;
 mod copy_file;
 mod copy_in;
 mod copy_options;
@@ -46,7 +47,6 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
-use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use parking_lot::MutexGuard;
@@ -75,22 +75,18 @@ use crate::stream::{Accepted, Stream};
 use crate::system_views::SessionEnd;
 use crate::workers;
 
+use client::{Client, KEEP_BYTES, SEND_AT_BYTES};
 use copy_in::CopyIn;
 use counting::Counting;
 use portal::{Gathering, Portals, Statements};
 use statement_log::StatementClock;
 use xact::Xact;
 
-/// Answers are sent when so many bytes have gathered, even within a statement.
-const SEND_AT_BYTES: usize = 64 * 1024;
-/// Larger buffers are given back when they are empty.
-const KEEP_BYTES: usize = 1 << 20;
-
 /// One client's session.
 pub(crate) struct Session {
     core: Arc<Core>,
     control: Arc<Control>,
-    stream: Option<Stream>,
+    client: Option<Client>,
     /// The answer so far.
     out: Vec<u8>,
     live: Live,
@@ -161,7 +157,7 @@ impl Session {
         Session {
             core,
             control,
-            stream: None,
+            client: None,
             out: Vec::new(),
             // Not yet the settings of the start-up packet.
             io_timing: IoTiming::new(live.io_timing),
@@ -237,10 +233,10 @@ impl Session {
         mut input: BytesMut,
         mut home: Home,
     ) -> Option<Moving> {
-        self.stream = Some(stream);
+        self.client = Some(Client::new(stream, &self.control));
         let ended = match self.serve(&mut input, &mut home).await {
             Ok(None) => Ok(()),
-            Ok(Some(to)) => match self.stream.take().map(Stream::leave) {
+            Ok(Some(to)) => match self.client.take().map(Client::leave) {
                 Some(Ok(socket)) => {
                     return Some(Moving { to, session: self.continued(socket, input, home) });
                 }
@@ -319,27 +315,6 @@ impl Session {
         }
     }
 
-    /// Tells the client why it is sent away, if it still listens.
-    async fn say_goodbye(&mut self, error: Error) {
-        let fields = error.fields();
-        self.end = SessionEnd::of(fields.sqlstate);
-        if fields.sqlstate == SqlState::CONNECTION_EXCEPTION {
-            return;
-        }
-        log::session_error(self.core.handle.pid(), &error, &self.control.activity.query());
-        let fatal = match fields.severity {
-            Severity::Panic => error,
-            _ => error.severity(Severity::Fatal),
-        };
-        self.out.clear();
-        backend::error_response(&mut self.out, &fatal);
-        let Some(stream) = &mut self.stream else { return };
-        let sent = tokio::time::timeout(Duration::from_secs(5), stream.write_all(&self.out)).await;
-        if matches!(sent, Ok(Ok(()))) {
-            stream.shutdown().await;
-        }
-    }
-
     /// Ok: the client has gone, or where to go on. An error ends the session.
     async fn serve(&mut self, input: &mut BytesMut, home: &mut Home) -> Result<Option<Place>> {
         loop {
@@ -354,10 +329,11 @@ impl Session {
             if input.is_empty() && input.capacity() > KEEP_BYTES {
                 *input = BytesMut::new();
             }
-            self.send().await?;
+            self.answer().await?;
             let now = self.answered_at.take().unwrap_or_else(now_nanos);
             self.control.activity.set_idle(self.xact.status(), micros_of(now));
             if let Some(place) = self.elsewhere(input, home) {
+                self.write().await?;
                 return Ok(Some(place));
             }
             if !self.receive(input).await? {
@@ -370,119 +346,7 @@ impl Session {
     /// Where the session is to go on, if nothing of it is under way and that is not here.
     fn elsewhere(&self, input: &BytesMut, home: &mut Home) -> Option<Place> {
         let is_idle = input.is_empty() && self.copy.is_none() && !self.xact.in_block();
-        self.stream.as_ref().filter(|_| is_idle).and_then(|stream| home.elsewhere(stream))
-    }
-
-    /// Reads more; false: the client has gone.
-    async fn receive(&mut self, input: &mut BytesMut) -> Result<bool> {
-        self.has_begun = false;
-        input.reserve(frame::read_ahead(input));
-        let idle_limit = match (self.copy.is_some(), self.xact.in_block()) {
-            (true, _) => None,
-            (false, true) => self.live.idle_in_transaction_timeout,
-            (false, false) => self.live.idle_session_timeout,
-        };
-        let (shared, control) = (self.core.handle.shared(), &self.control);
-        let in_copy = self.copy.is_some();
-        let Some(stream) = &mut self.stream else { return Ok(false) };
-        let read = {
-            let mut reading = pin!(stream.read(input));
-            let waiting = poll_fn(|cx| {
-                control.register(cx.waker());
-                if shared.has_interrupt()
-                    && let Err(interrupt) = shared.check_interrupts()
-                    && (in_copy || interrupt.fields().severity != Severity::Error)
-                {
-                    // A cancel that finds nothing to cancel is forgotten, as in PostgreSQL.
-                    return Poll::Ready(Err(interrupt));
-                }
-                reading.as_mut().poll(cx).map(Ok)
-            });
-            match idle_limit {
-                None => Some(waiting.await),
-                Some(limit) => tokio::time::timeout(limit, waiting).await.ok(),
-            }
-        };
-        match read {
-            None => Err(self.idle_too_long()),
-            Some(Ok(read)) => Ok(matches!(read, Ok(1..))),
-            Some(Err(interrupt)) if interrupt.fields().severity == Severity::Error => {
-                self.failed(b'd', interrupt)?;
-                self.send().await?;
-                Ok(true)
-            }
-            Some(Err(interrupt)) => Err(interrupt),
-        }
-    }
-
-    fn idle_too_long(&self) -> Error {
-        let (state, what) = if self.xact.in_block() {
-            (SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT, "idle-in-transaction")
-        } else {
-            (SqlState(*b"57P05"), "idle-session")
-        };
-        Error::new(state, format!("terminating connection due to {what} timeout"))
-            .severity(Severity::Fatal)
-    }
-
-    /// Lets the rows of the running statement out of the send buffer once it is large: to the
-    /// client, or to be kept where it has asked for a part of them only.
-    async fn pass_rows_on(&mut self) -> Result<()> {
-        if self.out.len() < SEND_AT_BYTES {
-            return Ok(());
-        }
-        match &mut self.gathering {
-            Some(gathering) => gathering.rows.take(&mut self.out, gathering.start),
-            None => self.send().await,
-        }
-    }
-
-    /// Sends the answer so far, once all that it tells is durable.
-    async fn send(&mut self) -> Result<()> {
-        if self.out.is_empty() {
-            return Ok(());
-        }
-        self.finish_run();
-        self.wait_durable().await?;
-        let (shared, control) = (self.core.handle.shared(), &self.control);
-        let Some(stream) = &mut self.stream else { return Ok(()) };
-        let (out, mut sent, mut waited) = (&self.out, 0, false);
-        let written = poll_fn(|cx| {
-            while sent < out.len() {
-                match stream.poll_write(cx, &out[sent..]) {
-                    Poll::Ready(Ok(n)) if n > 0 => sent += n,
-                    Poll::Ready(_) => return Poll::Ready(Err(connection_lost())),
-                    Poll::Pending => {
-                        waited = true;
-                        control.activity.set_wait(Some(Wait::ClientWrite));
-                        // A client that does not read cannot keep the server from stopping.
-                        control.register(cx.waker());
-                        if shared.has_interrupt()
-                            && let Err(interrupt) = shared.check_interrupts()
-                        {
-                            if interrupt.fields().severity != Severity::Error {
-                                return Poll::Ready(Err(connection_lost()));
-                            }
-                            // For the statement, once there is room again.
-                            shared.interrupt(Interrupt::Cancel);
-                        }
-                        return Poll::Pending;
-                    }
-                }
-            }
-            Poll::Ready(Ok(()))
-        });
-        let written = written.await;
-        control.activity.set_wait(None);
-        written?;
-        if waited {
-            self.answered_at = None;
-        }
-        self.out.clear();
-        if self.out.capacity() > KEEP_BYTES {
-            self.out = Vec::new();
-        }
-        Ok(())
+        self.client.as_ref().filter(|_| is_idle).and_then(|client| home.elsewhere(&client.stream))
     }
 
     /// Design D7: nothing is told before it is durable. synchronous_commit = off gives
@@ -743,12 +607,6 @@ impl Drop for Session {
         self.server().statistics.session_ended(&self.control.activity, lasted, self.end);
         self.core.server.backends.remove(self.core.identity.pid);
     }
-}
-
-/// 08000: nobody is told.
-fn connection_lost() -> Error {
-    Error::new(SqlState::CONNECTION_EXCEPTION, "connection to client lost")
-        .severity(Severity::Fatal)
 }
 
 /// XX000 for a bug that was caught.

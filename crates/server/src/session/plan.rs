@@ -20,6 +20,7 @@ use steppe_wire::backend::{self, Field};
 
 use super::Session;
 use super::create_as::has_into;
+use crate::outbox;
 use crate::plan_cache::{Cached, CachedPlan, KEY_BYTES_MAX, TEXT_KEY};
 use crate::services::NameSpace;
 use crate::spi::{FunctionSettings, io_of, io_of_statement};
@@ -306,6 +307,7 @@ impl Session {
         params: Params,
         key: &str,
     ) -> Result<Arc<CachedPlan>> {
+        outbox::send_now();
         let planning = Planning {
             names: &self.names,
             io: &self.env.io,

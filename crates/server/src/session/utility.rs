@@ -23,6 +23,7 @@ use super::portal::{Body, PlanPortal, Prepared};
 use super::sink::{ResultFormats, put_value};
 use super::tag::CommandTag;
 use super::xact::{ends_failed_block, failed_block};
+use crate::outbox;
 
 /// What a statement came to.
 pub(super) enum Outcome {
@@ -52,6 +53,7 @@ impl Session {
         if let Statement::Transaction(stmt) = &**statement {
             return self.transaction_statement(stmt).map(Outcome::Tag);
         }
+        outbox::send_now();
         self.start_transaction()?;
         self.refresh_names();
         match &**statement {
