@@ -31,6 +31,9 @@ use crate::undo::{UndoLog, UndoOptions};
 /// Running transactions and pending drops that fit the control file.
 const ACTIVE_IN_CONTROL_MAX: usize = 200;
 
+/// Commits look at the horizon so seldom that none of them pays for more sessions than this.
+const SESSIONS_PER_COMMIT: usize = 8;
+
 /// How a database is opened.
 #[derive(Clone)]
 pub struct DatabaseOptions {
@@ -53,7 +56,7 @@ pub struct DatabaseOptions {
     /// Whether threads may run (page writer, log flusher, purge). Without them
     /// everything happens in the calling threads, repeatably.
     pub background: bool,
-    /// How many commits go by between two looks at the horizon.
+    /// How many commits go by between two looks at the horizon; more where there are many sessions.
     pub commits_per_horizon_check: u32,
     /// How many of the files that a transaction drops one log record lists: a record is bounded,
     /// a table's partitions are not.
@@ -365,10 +368,12 @@ impl Database {
         self.status.advance_horizon(limit)
     }
 
-    /// Called at every commit; looks at the horizon every so often.
+    /// Called at every commit; looks at the horizon every so often. A look reads a line of memory
+    /// of each session, idle ones too: the more there are, the more commits share it.
     pub(crate) fn count_commit(&self) {
         let count = self.commits.fetch_add(1, Ordering::Relaxed);
-        if count.is_multiple_of(self.options.commits_per_horizon_check.max(1)) {
+        let shared_by = (self.sessions.count() / SESSIONS_PER_COMMIT) as u32;
+        if count.is_multiple_of(shared_by.max(self.options.commits_per_horizon_check).max(1)) {
             self.advance_horizon();
         }
     }

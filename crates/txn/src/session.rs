@@ -11,7 +11,7 @@
 //! reclaims below that position can be missed by the snapshot.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use std::time::Duration;
 
 use hashbrown::HashMap;
@@ -308,6 +308,8 @@ impl SessionShared {
 /// All sessions, by pid.
 pub(crate) struct SessionRegistry {
     sessions: RwLock<HashMap<u32, Arc<SessionShared>, foldhash::fast::RandomState>>,
+    /// How many these are, for who does not want to lock them.
+    count: AtomicUsize,
     next_pid: AtomicU32,
     next_stand_in: AtomicU32,
 }
@@ -316,6 +318,7 @@ impl SessionRegistry {
     pub(crate) fn new(first_pid: u32) -> SessionRegistry {
         SessionRegistry {
             sessions: RwLock::default(),
+            count: AtomicUsize::new(0),
             next_pid: AtomicU32::new(first_pid.max(1)),
             next_stand_in: AtomicU32::new(1),
         }
@@ -341,12 +344,20 @@ impl SessionRegistry {
             }
             let session = Arc::new(SessionShared::new(pid));
             sessions.insert(pid, Arc::clone(&session));
+            self.count.store(sessions.len(), Ordering::Relaxed);
             return session;
         }
     }
 
     pub(crate) fn remove(&self, pid: u32) {
-        self.sessions.write().remove(&pid);
+        let mut sessions = self.sessions.write();
+        sessions.remove(&pid);
+        self.count.store(sessions.len(), Ordering::Relaxed);
+    }
+
+    /// How many there are, or were just now.
+    pub(crate) fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
     }
 
     pub(crate) fn find(&self, pid: u32) -> Option<Arc<SessionShared>> {
