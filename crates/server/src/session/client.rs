@@ -68,7 +68,7 @@ impl Client {
             && self.queued.put(self.stream.descriptor(), answer)
     }
 
-    /// Whether there is nothing of this client's in the outbox, and what has come back from there.
+    /// Has the client's answer leave the outbox; says what has come back from there.
     fn settle(&self) -> Option<Returned> {
         self.queued.settle();
         self.queued.take_returned()
