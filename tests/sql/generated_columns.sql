@@ -77,3 +77,16 @@ SELECT count(*), count(b) FROM gt;
 CREATE TABLE gl (a integer, b integer GENERATED ALWAYS AS (a) STORED);
 CREATE TABLE gk (LIKE gl INCLUDING DEFAULTS);
 \d gk
+-- DEFAULT is what the column is generated from, whatever else is set.
+CREATE TABLE gd (a integer PRIMARY KEY, b integer GENERATED ALWAYS AS (a * 2) STORED);
+INSERT INTO gd VALUES (1), (2);
+UPDATE gd SET b = DEFAULT RETURNING *;
+UPDATE gd SET b = DEFAULT WHERE a = 1 RETURNING *;
+UPDATE gd SET (a, b) = (a + 10, DEFAULT) WHERE a = 1 RETURNING *;
+UPDATE gd SET b = DEFAULT, b = DEFAULT;
+INSERT INTO gd VALUES (2) ON CONFLICT (a) DO UPDATE SET b = DEFAULT RETURNING *;
+INSERT INTO gd VALUES (2) ON CONFLICT (a) DO UPDATE SET b = DEFAULT, a = 3 RETURNING *;
+CREATE TABLE gdi () INHERITS (gd);
+INSERT INTO gdi VALUES (5);
+UPDATE gd SET b = DEFAULT;
+SELECT tableoid::regclass, * FROM gd ORDER BY a;

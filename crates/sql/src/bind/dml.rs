@@ -518,6 +518,9 @@ impl Binder<'_> {
                 }
             }
         }
+        // DEFAULT, which is all that a generated column may be set to, leaves it to be generated
+        // from the others if those change (rewriteTargetListIU).
+        assignments.retain(|(column, _)| !relation.columns[*column].generated);
         Ok((assignments, sources))
     }
 
