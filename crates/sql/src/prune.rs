@@ -7,6 +7,8 @@
 //! [`Predicate::Unknown`], which prunes nothing; an operator counts only if it is one of the
 //! ordering of the key's type, and an operand only if it is no volatile function's.
 
+mod bounds;
+
 use crate::bind::stored_key;
 use crate::expr::{BoolTest, CallSyntax, Expr, RowCompareOp, SortKey};
 use crate::implies::equivalent;
@@ -16,6 +18,8 @@ use steppe_catalog::builtin::Strategy;
 use steppe_catalog::{Builtins, Catalog, PartitionKey, Relation};
 use steppe_partition::{Comparison, KeyOrder, Operand, Predicate};
 use steppe_types::{Datum, Oid, Result, oid};
+
+pub use bounds::{Bounds, Reachable};
 
 /// A partition key over the columns of the table that is scanned, which a level below has by
 /// name.
@@ -29,8 +33,17 @@ pub struct KeyOfScan {
 pub struct Pruning {
     /// All conditions together.
     pub predicate: Predicate,
-    /// The slots' values, over parameters alone.
-    pub slots: Vec<Expr>,
+    /// What the slots' values are.
+    pub slots: Vec<Slot>,
+}
+
+/// What the value of a slot is.
+#[derive(Debug)]
+pub enum Slot {
+    /// That of an expression over parameters alone.
+    Value(Expr),
+    /// That of a test, whose own slots have lower numbers.
+    Test(Reachable),
 }
 
 impl KeyOfScan {
@@ -63,9 +76,24 @@ impl KeyOfScan {
 
     /// What all of `conditions` (over range-table entry 0) say about the key.
     pub fn pruning(&self, conditions: &[Expr]) -> Pruning {
+        self.pruning_within(conditions, &Bounds::default(), false)
+    }
+
+    /// What they say of rows within the bounds of the partition whose key it is. If it has a
+    /// DEFAULT partition, the bounds themselves say which values that one cannot have.
+    pub fn pruning_within(
+        &self,
+        conditions: &[Expr],
+        bounds: &Bounds,
+        has_default: bool,
+    ) -> Pruning {
         let mut slots = Vec::new();
-        let parts = conditions.iter().map(|condition| self.predicate(condition, &mut slots));
-        Pruning { predicate: Predicate::And(parts.collect()), slots }
+        let mut parts: Vec<Predicate> =
+            conditions.iter().map(|c| self.predicate(c, &mut slots, bounds)).collect();
+        if has_default && !conditions.is_empty() {
+            parts.extend(bounds.of_key(self));
+        }
+        Pruning { predicate: Predicate::And(parts), slots }
     }
 
     /// The order of the key that gives the order wanted (build_partition_pathkeys): the one is
@@ -100,7 +128,7 @@ impl KeyOfScan {
         self.columns.iter().position(|(key, _)| is_it(key))
     }
 
-    fn predicate(&self, condition: &Expr, slots: &mut Vec<Expr>) -> Predicate {
+    fn predicate(&self, condition: &Expr, slots: &mut Vec<Slot>, bounds: &Bounds) -> Predicate {
         if let Some(column) = self.boolean(condition) {
             return Predicate::IsBool { column, value: true, negated: false };
         }
@@ -111,10 +139,12 @@ impl KeyOfScan {
             Expr::Const(Datum::Bool(value), _) => Some(Predicate::Constant(*value)),
             Expr::Const(Datum::Null, _) => Some(Predicate::Constant(false)),
             Expr::And(parts) => {
-                Some(Predicate::And(parts.iter().map(|p| self.predicate(p, slots)).collect()))
+                let parts = parts.iter().map(|part| self.predicate(part, slots, bounds));
+                Some(Predicate::And(parts.collect()))
             }
             Expr::Or(parts) => {
-                Some(Predicate::Or(parts.iter().map(|p| self.predicate(p, slots)).collect()))
+                let parts = parts.iter().map(|part| self.alternative(part, slots, bounds));
+                Some(Predicate::Or(parts.collect()))
             }
             Expr::Not(arg) => self.boolean(arg).map(|column| Predicate::IsBool {
                 column,
@@ -140,6 +170,19 @@ impl KeyOfScan {
         found.unwrap_or(Predicate::Unknown)
     }
 
+    /// A part of an OR, which counts only if rows within the bounds can satisfy it.
+    fn alternative(&self, part: &Expr, slots: &mut Vec<Slot>, bounds: &Bounds) -> Predicate {
+        let reachable = bounds.reachable(part, slots);
+        let predicate = self.predicate(part, slots, bounds);
+        if reachable.is_empty() {
+            return predicate;
+        }
+        match add_slot(slots, Slot::Test(reachable)) {
+            Some(value) => Predicate::And(vec![predicate, Predicate::Known { value }]),
+            None => predicate,
+        }
+    }
+
     fn bool_test(&self, arg: &Expr, test: BoolTest) -> Option<Predicate> {
         let column = self.boolean(arg)?;
         let is = |value, negated| Predicate::IsBool { column, value, negated };
@@ -153,7 +196,7 @@ impl KeyOfScan {
         })
     }
 
-    fn comparison(&self, op: Oid, args: &[Expr], slots: &mut Vec<Expr>) -> Option<Predicate> {
+    fn comparison(&self, op: Oid, args: &[Expr], slots: &mut Vec<Slot>) -> Option<Predicate> {
         let [left, right] = args else { return None };
         let (column, value, op) = match (self.column(left), self.column(right)) {
             (Some(column), _) => (column, right, op),
@@ -170,7 +213,7 @@ impl KeyOfScan {
         all: bool,
         left: &Expr,
         array: &Expr,
-        slots: &mut Vec<Expr>,
+        slots: &mut Vec<Slot>,
     ) -> Option<Predicate> {
         let column = self.column(left)?;
         let operator = self.operator(column, op)?;
@@ -186,7 +229,7 @@ impl KeyOfScan {
         op: RowCompareOp,
         left: &[Expr],
         right: &[Expr],
-        slots: &mut Vec<Expr>,
+        slots: &mut Vec<Slot>,
     ) -> Option<Predicate> {
         let operator = match op {
             RowCompareOp::Lt => Comparison::Less,
@@ -248,15 +291,19 @@ pub(crate) fn fixes(condition: &Expr, expr: &Expr) -> bool {
 }
 
 /// A value that no row decides.
-fn operand(value: &Expr, slots: &mut Vec<Expr>) -> Option<Operand> {
+fn operand(value: &Expr, slots: &mut Vec<Slot>) -> Option<Operand> {
     if let Expr::Const(datum, _) = value {
         return Some(Operand::Constant(datum.clone()));
     }
     if !rtes_of(value).is_empty() || is_volatile(value) || has_sub_plan(value) {
         return None;
     }
+    add_slot(slots, Slot::Value(value.clone()))
+}
+
+fn add_slot(slots: &mut Vec<Slot>, slot: Slot) -> Option<Operand> {
     let number = u32::try_from(slots.len()).ok()?;
-    slots.push(value.clone());
+    slots.push(slot);
     Some(Operand::Slot(number))
 }
 

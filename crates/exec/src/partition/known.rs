@@ -6,7 +6,7 @@
 //! apart as it does.
 
 use super::leaves::{Kept, Leaves, LevelKept, Walk};
-use super::pruning::key_of;
+use super::pruning::{key_of, said_of, test_value};
 use crate::context::ExecContext;
 use crate::env::FnContext;
 use crate::expr::{Compiler, Row};
@@ -17,6 +17,7 @@ use steppe_partition::PruningSteps;
 use steppe_sql::expr::{Expr, SortKey};
 use steppe_sql::partners::partner;
 use steppe_sql::plan::{Plan, PlanNode, PlannedStmt};
+use steppe_sql::prune::Slot;
 use steppe_types::{Datum, Error, Oid, Result};
 
 /// When leaves are asked for.
@@ -75,9 +76,14 @@ impl KnownValues<'_> {
         let walk = Walk { catalog, table: table.oid, in_order, wanted: usize::MAX };
         walk.leaves(&mut |parent, map| {
             let key = key_of(catalog, table, parent)?;
-            let said = key.pruning(conditions);
-            let values: Vec<Option<Datum>> =
-                said.slots.iter().map(|slot| self.value(stage, slot)).collect();
+            let said = said_of(catalog, &key, (table, parent), conditions)?;
+            let mut values: Vec<Option<Datum>> = Vec::with_capacity(said.slots.len());
+            for slot in &said.slots {
+                values.push(match slot {
+                    Slot::Value(expr) => self.value(stage, expr),
+                    Slot::Test(test) => test_value(test, &values, &self.env.io)?,
+                });
+            }
             let slot = |number: u32| Ok(values.get(number as usize).cloned().flatten());
             let steps = PruningSteps::compile(&said.predicate, key.len());
             let kept = Kept::Set(steps.evaluate(map, &slot, &self.env.io)?);

@@ -15,7 +15,8 @@ use steppe_catalog::{Catalog, Relation};
 use steppe_partition::{KeyOrder, KeySet, PartitionMap, PruningSteps, RoutedPartition};
 use steppe_sql::expr::{Expr, SortKey};
 use steppe_sql::plan::PlannedStmt;
-use steppe_sql::prune::{KeyOfScan, Pruning};
+use steppe_sql::prune::{Bounds, KeyOfScan, Pruning, Reachable, Slot};
+use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Result};
 
 /// The pruning of one scan.
@@ -29,9 +30,15 @@ pub(crate) struct ScanPruning {
 /// What the conditions say about one parent's key.
 struct Level {
     steps: PruningSteps,
-    slots: Box<[CExpr]>,
+    slots: Box<[LevelSlot]>,
     /// The order of its key that gives the order wanted.
     order: Option<KeyOrder>,
+}
+
+/// A [`Slot`], compiled.
+enum LevelSlot {
+    Value(CExpr),
+    Test(Reachable),
 }
 
 /// Values by slot; `None`: not known.
@@ -139,11 +146,18 @@ impl ScanPruning {
             return Ok(found);
         }
         let key = key_of(catalog, &self.table, parent)?;
-        let Pruning { predicate, slots } = key.pruning(&self.conditions);
+        let Pruning { predicate, slots } =
+            said_of(catalog, &key, (&self.table, parent), &self.conditions)?;
         let mut compiler = Compiler::new(stmt, FnContext::pure(catalog.clone()));
+        let compiled = slots.into_iter().map(|slot| {
+            Ok(match slot {
+                Slot::Value(expr) => LevelSlot::Value(compiler.expr(&expr)?),
+                Slot::Test(test) => LevelSlot::Test(test),
+            })
+        });
         let level = Arc::new(Level {
             steps: PruningSteps::compile(&predicate, key.len()),
-            slots: compiler.list(&slots)?,
+            slots: compiled.collect::<Result<_>>()?,
             order: key.order(&self.order, &self.conditions),
         });
         self.levels.put(parent, &level);
@@ -160,15 +174,27 @@ impl Level {
         if let Some(partition) = self.routed(map, &mut value, &mut Vec::new())? {
             return Ok(Kept::One(partition.map(|partition| partition.relation)));
         }
-        let values = self.values(cx);
+        let values = self.values(cx)?;
         let slot = |number: u32| Ok(values.get(number as usize).cloned().flatten());
         Ok(Kept::Set(self.steps.evaluate(map, &slot, &cx.functions.io)?))
     }
 
     /// The values that the steps ask for. One that cannot be computed prunes nothing: whether
     /// that is an error is for the condition itself to say, if there is a row to check.
-    fn values(&self, cx: &mut ExecContext) -> Values {
-        self.slots.iter().map(|slot| slot.eval(cx, Row::EMPTY).ok()).collect()
+    fn values(&self, cx: &mut ExecContext) -> Result<Values> {
+        let computed = self.slots.iter().map(|slot| match slot {
+            LevelSlot::Value(expr) => expr.eval(cx, Row::EMPTY).ok(),
+            LevelSlot::Test(_) => None,
+        });
+        let mut values: Values = computed.collect();
+        let tests = self.slots.iter().enumerate().filter_map(|(number, slot)| match slot {
+            LevelSlot::Test(test) => Some((number, test)),
+            LevelSlot::Value(_) => None,
+        });
+        for (number, test) in tests {
+            values[number] = test_value(test, &values, &cx.functions.io)?;
+        }
+        Ok(values)
     }
 
     /// The one partition that the values leave (or none), if the key is fixed.
@@ -179,7 +205,10 @@ impl Level {
         key: &mut Vec<u8>,
     ) -> Result<Option<Option<RoutedPartition>>> {
         let slots = &self.slots;
-        let slot = &mut |number: u32| Ok(slots.get(number as usize).and_then(&mut *value));
+        let slot = &mut |number: u32| match slots.get(number as usize) {
+            Some(LevelSlot::Value(expr)) => Ok(value(expr)),
+            _ => Ok(None),
+        };
         self.steps.route(map, slot, key)
     }
 }
@@ -193,4 +222,26 @@ pub(super) fn key_of(
     let key = parent.partition_key.as_ref();
     let key = key.ok_or_else(|| Error::internal("partitioned table without a key"))?;
     KeyOfScan::new(catalog, table, parent, key)
+}
+
+/// What conditions say of the key of `parent`, which is the table scanned or below it.
+pub(super) fn said_of(
+    catalog: &Catalog,
+    key: &KeyOfScan,
+    (table, parent): (&Arc<Relation>, &Relation),
+    conditions: &[Expr],
+) -> Result<Pruning> {
+    let bounds = Bounds::of(catalog, table, parent)?;
+    let map = catalog.partition_map(parent.oid)?;
+    let has_default = map.is_some_and(|map| map.default_partition().is_some());
+    Ok(key.pruning_within(conditions, &bounds, has_default))
+}
+
+/// What a test says of the values of slots; `None`: not known.
+pub(super) fn test_value(
+    test: &Reachable,
+    values: &[Option<Datum>],
+    io: &IoContext,
+) -> Result<Option<Datum>> {
+    test.value(&|number| Ok(values.get(number as usize).cloned().flatten()), io)
 }

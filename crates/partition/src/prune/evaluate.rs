@@ -151,6 +151,10 @@ impl Evaluation<'_> {
     fn step(&self, step: &Step) -> Result<KeySet> {
         match step {
             Step::Conjunction(parts) => self.conjunction(parts),
+            Step::Known(value) => Ok(match self.value(value)?.as_deref() {
+                Some(Datum::Bool(false) | Datum::Null) => KeySet::none(),
+                _ => KeySet::all(),
+            }),
             Step::Union(sets) => {
                 sets.iter().try_fold(KeySet::none(), |all, set| Ok(all.union(self.step(set)?)))
             }

@@ -93,6 +93,11 @@ pub enum Predicate {
         /// Whether it is not.
         negated: bool,
     },
+    /// What is said of no column: FALSE and NULL are no key, TRUE every one.
+    Known {
+        /// A boolean.
+        value: Operand,
+    },
     /// All of them.
     And(Vec<Predicate>),
     /// Any of them.

@@ -22,6 +22,8 @@ pub(super) enum Step {
     Conjunction(Conjunction),
     /// Keys in any of the sets.
     Union(Vec<Step>),
+    /// Every key or none, as a boolean says.
+    Known(Operand),
 }
 
 /// What is said together.
@@ -60,7 +62,7 @@ impl PruningSteps {
         let root = compile(predicate, columns);
         let key = match &root {
             Step::Conjunction(parts) => whole_key(parts, columns),
-            Step::Union(_) => None,
+            Step::Union(_) | Step::Known(_) => None,
         };
         PruningSteps { root, key }
     }
@@ -94,6 +96,7 @@ impl Step {
     fn has_slots(&self) -> bool {
         match self {
             Step::Union(sets) => sets.iter().any(Step::has_slots),
+            Step::Known(value) => is_slot(value),
             Step::Conjunction(parts) => {
                 parts.columns.iter().any(|(_, step)| step.has_slots())
                     || parts.rows.iter().any(|row| row.operands.iter().any(is_slot))
@@ -171,6 +174,7 @@ fn compile(predicate: &Predicate, columns: usize) -> Step {
             }
         }
         Predicate::Constant(false) => Step::Union(Vec::new()),
+        Predicate::Known { value } => Step::Known(value.clone()),
         Predicate::Row { columns: keys, operator, operands } => {
             row_comparison(keys, *operator, operands, columns)
         }
@@ -208,7 +212,7 @@ fn row_of_columns(parts: &Conjunction, toward: Comparison, columns: usize) -> Op
 /// Adds a conjunct; conjunctions within conjunctions are one.
 fn add(step: Step, to: &mut Conjunction) {
     match step {
-        Step::Union(_) => to.sets.push(step),
+        Step::Union(_) | Step::Known(_) => to.sets.push(step),
         Step::Conjunction(parts) => {
             to.columns.extend(parts.columns);
             to.rows.extend(parts.rows);
@@ -249,7 +253,10 @@ fn single_column(predicate: &Predicate, columns: usize) -> Option<(usize, Column
             let (column, steps) = same_column(parts, columns)?;
             (column, ColumnStep::Or(steps))
         }
-        Predicate::Row { .. } | Predicate::Constant(_) | Predicate::Unknown => return None,
+        Predicate::Row { .. }
+        | Predicate::Known { .. }
+        | Predicate::Constant(_)
+        | Predicate::Unknown => return None,
     };
     (column < columns).then_some((column, step))
 }

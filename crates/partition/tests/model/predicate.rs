@@ -92,6 +92,8 @@ fn any_leaf(types: Vec<Oid>) -> BoxedStrategy<Predicate> {
         8 => single,
         2 => row,
         1 => Just(Predicate::Unknown),
+        1 => prop_oneof![Just(Datum::Null), any::<bool>().prop_map(Datum::Bool)]
+            .prop_map(|value| Predicate::Known { value: Operand::Constant(value) }),
         1 => any::<bool>().prop_map(Predicate::Constant),
     ]
     .boxed()
@@ -129,6 +131,7 @@ fn each_operand(predicate: &mut Predicate, visit: &mut impl FnMut(&mut Operand))
     match predicate {
         Predicate::Compare { operand, .. } => visit(operand),
         Predicate::Any { array, .. } | Predicate::All { array, .. } => visit(array),
+        Predicate::Known { value } => visit(value),
         Predicate::Row { operands, .. } => operands.iter_mut().for_each(visit),
         Predicate::And(parts) | Predicate::Or(parts) => {
             parts.iter_mut().for_each(|part| each_operand(part, visit));
@@ -157,6 +160,10 @@ impl Rows<'_> {
         match predicate {
             Predicate::Unknown => Some(true),
             Predicate::Constant(value) => Some(*value),
+            Predicate::Known { value } => match constant(value) {
+                Datum::Bool(value) => Some(*value),
+                _ => None,
+            },
             Predicate::And(parts) => conjunction(parts.iter().map(|part| self.truth(part, row))),
             Predicate::Or(parts) => disjunction(parts.iter().map(|part| self.truth(part, row))),
             Predicate::IsNull { column } => Some(row[*column].is_null()),
