@@ -34,3 +34,20 @@ ALTER TABLE t RENAME a TO aa;
 SELECT col_description('t'::regclass, 1);
 DROP TABLE t CASCADE;
 SELECT count(*) FROM pg_description WHERE description LIKE 'a%' AND objoid >= 16384;
+-- Of partitioned tables and their parts.
+CREATE TABLE part (a integer PRIMARY KEY, b text) PARTITION BY RANGE (a);
+CREATE TABLE part1 PARTITION OF part FOR VALUES FROM (1) TO (10);
+CREATE INDEX part_b ON part (b);
+COMMENT ON TABLE part IS 'a partitioned table';
+COMMENT ON TABLE part1 IS 'a partition';
+COMMENT ON COLUMN part.b IS 'a column of it';
+COMMENT ON COLUMN part1.b IS 'a column of a partition';
+COMMENT ON INDEX part_b IS 'a partitioned index';
+COMMENT ON CONSTRAINT part_pkey ON part IS 'its key';
+COMMENT ON INDEX part IS 'no index';
+COMMENT ON TABLE part_b IS 'no table';
+COMMENT ON COLUMN part_b.b IS 'no column';
+\d+ part
+\d+ part1
+SELECT objsubid, description FROM pg_description WHERE objoid = 'part'::regclass ORDER BY 1;
+SELECT obj_description('part_b'::regclass, 'pg_class'), col_description('part'::regclass, 2);

@@ -33,3 +33,21 @@ CREATE TABLE nope (LIKE nope_too);
 CREATE VIEW v AS SELECT a, b FROM model;
 CREATE TABLE from_view (LIKE v);
 \d from_view
+-- What columns are generated from, and how they are stored.
+CREATE TABLE shapes (a integer, b text, c integer GENERATED ALWAYS AS (a * 2) STORED, d integer DEFAULT 4);
+ALTER TABLE shapes ALTER b SET STORAGE EXTERNAL;
+CREATE TABLE shapes1 (LIKE shapes INCLUDING GENERATED);
+\d+ shapes1
+CREATE TABLE shapes2 (LIKE shapes INCLUDING STORAGE INCLUDING DEFAULTS);
+\d+ shapes2
+CREATE TABLE shapes3 (z integer, LIKE shapes INCLUDING ALL EXCLUDING DEFAULTS);
+\d+ shapes3
+INSERT INTO shapes3 VALUES (1, 5, 'x') RETURNING *;
+UPDATE shapes3 SET a = 6 RETURNING *;
+CREATE TABLE shapes4 (LIKE shapes INCLUDING ALL) PARTITION BY RANGE (c);
+CREATE TABLE shapes4 (LIKE shapes INCLUDING ALL) PARTITION BY RANGE (a);
+\d+ shapes4
+CREATE TABLE shapes5 PARTITION OF shapes4 FOR VALUES FROM (1) TO (10);
+INSERT INTO shapes4 VALUES (7) RETURNING *;
+CREATE TABLE shapes6 (LIKE shapes5 INCLUDING ALL);
+\d+ shapes6

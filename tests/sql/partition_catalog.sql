@@ -52,3 +52,22 @@ select indexrelid::regclass, indisvalid, pg_get_indexdef(indexrelid) from pg_ind
 \dP
 \dPi
 drop table k1, k2, k3, k4, k5, k6;
+-- The standard's views have partitioned tables, too, and functions take them for tables.
+create schema shown;
+create table shown.tree(a int, b text default 'x') partition by list(a);
+create table shown.leaf partition of shown.tree for values in (1);
+create table shown.twig partition of shown.tree for values in (2) partition by list(b);
+select table_name, table_type, is_insertable_into from information_schema.tables where table_schema = 'shown' order by 1;
+select table_name, column_name, column_default, is_updatable from information_schema.columns where table_schema = 'shown' order by 1, 2;
+select relname, pg_relation_is_updatable(oid, false), pg_column_is_updatable(oid, 1::int2, false), pg_relation_filenode(oid) is null, pg_relation_is_publishable(oid)
+from pg_class where relnamespace = 'shown'::regnamespace order by relname;
+-- Values of a hash key as an array.
+create table shown.hashed(a int, b int) partition by hash(a, b);
+create table shown.mixed(a int, b text) partition by hash(a, b);
+select satisfies_hash_partition('shown.hashed'::regclass, 4, r, variadic array[1, 2]), satisfies_hash_partition('shown.hashed'::regclass, 4, r, 1, 2)
+from generate_series(0, 3) r;
+select satisfies_hash_partition('shown.hashed'::regclass, 4, 0, variadic array[1]);
+select satisfies_hash_partition('shown.hashed'::regclass, 4, 0, variadic array['a', 'b']);
+select satisfies_hash_partition('shown.mixed'::regclass, 4, 0, variadic array[1, 2]);
+select satisfies_hash_partition('shown.hashed'::regclass, 4, 0, 1, 'b'::text);
+select satisfies_hash_partition(0, 4, 0, 1);

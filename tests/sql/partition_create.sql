@@ -55,3 +55,25 @@ drop table p;
 drop table p cascade;
 drop table q, r, l;
 select relname, relkind from pg_class where relnamespace = 'public'::regnamespace order by 1;
+-- A partition has its parent's keys before those of its own.
+create table keyed(a int primary key, b int unique) partition by range(a);
+create table keyed(a int primary key, b int) partition by range(a);
+create table keyed1 partition of keyed (primary key (a)) for values from (1) to (10);
+create table keyed1 partition of keyed (a primary key) for values from (1) to (10);
+create table keyed1 partition of keyed (primary key (b)) for values from (1) to (10);
+create table keyed1 partition of keyed (unique (a), unique (b)) for values from (1) to (10);
+\d keyed1
+create table singly(a int, b int, unique (a)) partition by range(a);
+create table singly1 partition of singly (unique (a)) for values from (1) to (10);
+create table singly2 partition of singly (primary key (a)) for values from (10) to (20);
+\d singly1
+\d singly2
+-- What is wrong with a bound is told first; an end that is the beginning, at its last column.
+create table keyed2 partition of keyed for values from (5) to (20) partition by range(nope);
+create table pair(a int, b int, c int) partition by range(a, b, c);
+create table pair1 partition of pair for values from (1, 2, 3) to (1, 2, 3);
+create table pair1 partition of pair for values from (1, 2, 3) to (1, 2, 2);
+create table pair1 partition of pair for values from (1, 2, 3) to (1, 1, 4);
+create table hashed(a int) partition by hash(a);
+create table hashed1 partition of hashed for values with (modulus 4, modulus 4, remainder 1);
+create table hashed1 partition of hashed for values with (modulus 4, remainder 1, remainder 1);

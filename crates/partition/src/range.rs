@@ -85,7 +85,11 @@ impl RangePartitions {
         let lower = EncodedBound::new(types, lower)?;
         let upper = EncodedBound::new(types, upper)?;
         if lower.key >= upper.key {
-            let column = lower.column_of_difference(&upper.key);
+            // Equal ends are equal up to the last column.
+            let column = match lower.key == upper.key {
+                true => types.len().saturating_sub(1),
+                false => lower.column_of_difference(&upper.key),
+            };
             return Err(BoundError::EmptyRange { place: BoundPlace::Lower(column) });
         }
         if let Some((start, partition)) = self.by_lower.at_or_below(&lower.key)

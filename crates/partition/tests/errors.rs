@@ -72,7 +72,7 @@ fn overlapping_ranges() {
     assert_eq!(message, "empty range bound specified for partition \"new\"");
     let expected = "Specified lower bound (1, 12) is greater than or equal to upper bound (1, 12).";
     assert_eq!(detail.as_deref(), Some(expected));
-    assert_eq!(place, Some(BoundPlace::Lower(0)));
+    assert_eq!(place, Some(BoundPlace::Lower(1)));
     let (_, detail, place) = refused(range(&["1", "12"], &["1", "MINVALUE"]));
     let expected =
         "Specified lower bound (1, 12) is greater than or equal to upper bound (1, MINVALUE).";

@@ -96,7 +96,7 @@ fn schemata(context: &SystemContext<'_>, out: &mut RowsBuilder) {
 
 /// Tables and views, system catalogs included.
 fn tables_and_views<'c>(context: &SystemContext<'c>) -> impl Iterator<Item = &'c Arc<Relation>> {
-    context.catalog.relations().filter(|r| matches!(relkind(r), b'r' | b'v'))
+    context.catalog.relations().filter(|r| matches!(relkind(r), b'r' | b'v' | b'p'))
 }
 
 fn tables(context: &SystemContext<'_>, out: &mut RowsBuilder) {
@@ -187,7 +187,7 @@ fn column_row(
         ("identity_cycle", yes(sequence.is_some_and(|s| s.cycle))),
         ("is_generated", text(if column.generated { "ALWAYS" } else { "NEVER" })),
         ("generation_expression", optional(default.filter(|_| column.generated))),
-        ("is_updatable", yes(relkind(relation) == b'r')),
+        ("is_updatable", yes(matches!(relkind(relation), b'r' | b'p'))),
     ]);
 }
 

@@ -133,12 +133,15 @@ fn run(ctx: &mut DdlContext<'_>, table: Relation, group: &[&Command], only: bool
         }
         _ => {}
     }
-    if !matches!(table.kind, RelKind::Table | RelKind::PartitionedTable)
-        && !matches!(
-            command,
-            Command::ChangeOwner(_) | Command::SetOptions(_) | Command::ResetOptions(_)
-        )
-    {
+    let fits = match command {
+        Command::ChangeOwner(_) => true,
+        // What has no pages has no storage parameters.
+        Command::SetOptions(_) | Command::ResetOptions(_) => {
+            table.kind != RelKind::PartitionedIndex
+        }
+        _ => matches!(table.kind, RelKind::Table | RelKind::PartitionedTable),
+    };
+    if !fits {
         if table.kind == RelKind::View && matches!(command, Command::ColumnDefault { .. }) {
             return Err(Error::not_supported("ALTER VIEW … ALTER COLUMN SET DEFAULT"));
         }
@@ -393,6 +396,8 @@ fn describe(command: &Command) -> &'static str {
         Command::AttachPartition { .. } => "ATTACH PARTITION",
         Command::DetachPartition { .. } => "DETACH PARTITION",
         Command::AlterConstraint { .. } => "ALTER CONSTRAINT",
+        Command::SetOptions(_) => "SET",
+        Command::ResetOptions(_) => "RESET",
         Command::SetLogged(_) => "SET LOGGED",
         Command::RowSecurity(_) => "ROW LEVEL SECURITY",
         Command::ReplicaIdentity(_) => "REPLICA IDENTITY",

@@ -79,7 +79,12 @@ fn on_relation(
     text: Option<RareText>,
 ) -> Result<()> {
     let mut relation = open(ctx, &relation_name(name))?;
-    if relation.kind != kind {
+    let is_it = match kind {
+        RelKind::Table => matches!(relation.kind, RelKind::Table | RelKind::PartitionedTable),
+        RelKind::Index => matches!(relation.kind, RelKind::Index | RelKind::PartitionedIndex),
+        kind => relation.kind == kind,
+    };
+    if !is_it {
         let article = if kind == RelKind::Index { "an" } else { "a" };
         return Err(Error::new(
             SqlState::WRONG_OBJECT_TYPE,
@@ -108,13 +113,14 @@ fn part_of(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Result<(String, Relat
 
 fn on_column(ctx: &mut DdlContext<'_>, name: &ObjectName, text: Option<RareText>) -> Result<()> {
     let (column, mut relation) = part_of(ctx, name)?;
-    if !matches!(relation.kind, RelKind::Table | RelKind::View) {
+    if !matches!(relation.kind, RelKind::Table | RelKind::View | RelKind::PartitionedTable) {
         return Err(Error::new(
             SqlState::WRONG_OBJECT_TYPE,
             format!("cannot set comment on relation \"{}\"", relation.name),
         )
         .detail(match relation.kind {
             RelKind::Index => "This operation is not supported for indexes.",
+            RelKind::PartitionedIndex => "This operation is not supported for partitioned indexes.",
             _ => "This operation is not supported for sequences.",
         }));
     }

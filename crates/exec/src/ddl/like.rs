@@ -12,7 +12,7 @@ use super::not_null::PendingNotNull;
 use super::sequence::SequenceOptions;
 use super::table::check_column_name;
 use std::sync::Arc;
-use steppe_catalog::{Catalog, Column, ConstraintKind, IndexInfo, RelKind, Relation};
+use steppe_catalog::{Catalog, Column, ConstraintKind, IndexInfo, RelKind, Relation, SequenceInfo};
 use steppe_sql::ast::{LikeClause, LikeOptions};
 use steppe_sql::bind::parse_expression;
 use steppe_txn::RelationLockMode;
@@ -51,7 +51,7 @@ pub(super) fn copy(
     let wanted = &like.including;
     let catalog = ctx.catalog();
     for (column, attnum) in model.columns.iter().zip(1..).filter(|(c, _)| !c.dropped) {
-        let copy = copied_column(column, wanted)?;
+        let copy = copied_column(column, wanted);
         let has_identity = copy.identity.is_some();
         let position = match merged.merge_copied(ctx, relation, &copy)? {
             Some(position) => position,
@@ -62,7 +62,7 @@ pub(super) fn copy(
             }
         };
         if has_identity {
-            let info = owned_sequence(&catalog, model.oid, attnum)?;
+            let info = owned_sequence(&catalog, &model, attnum)?;
             serials.push(SequenceOptions::like(position, info));
         }
     }
@@ -102,31 +102,41 @@ pub(super) fn copy(
 }
 
 /// A column as LIKE copies it, but for NOT NULL.
-fn copied_column(column: &Column, wanted: &LikeOptions) -> Result<Column> {
+fn copied_column(column: &Column, wanted: &LikeOptions) -> Column {
     let mut copy = Column::new(column.name.clone(), column.type_oid, column.typmod);
     copy.collation = column.collation;
     if column.identity.is_some() {
         copy.identity = column.identity.filter(|_| wanted.identity);
     } else if column.generated {
-        if wanted.generated {
-            return Err(Error::not_supported("LIKE … INCLUDING GENERATED"));
-        }
+        // The expression names columns, which are called the same here.
+        copy.generated = wanted.generated;
+        copy.default = column.default.clone().filter(|_| wanted.generated);
     } else if wanted.defaults {
         copy.default = column.default.clone();
     }
+    copy.storage = column.storage.filter(|_| wanted.storage);
     if wanted.comments {
         copy.comment = column.comment.clone();
     }
-    Ok(copy)
+    copy
 }
 
-fn owned_sequence(
-    catalog: &Catalog,
-    table: Oid,
+/// The sequence of an identity column, which a partition has from the top of its tree.
+fn owned_sequence<'c>(
+    catalog: &'c Catalog,
+    table: &Relation,
     attnum: i16,
-) -> Result<&steppe_catalog::SequenceInfo> {
-    let owned = |info: &&steppe_catalog::SequenceInfo| info.owned_by == Some((table, attnum));
-    let mut sequences = catalog.referrers(table).filter_map(|r| r.sequence.as_deref());
+) -> Result<&'c SequenceInfo> {
+    let mut owner = (table.oid, attnum);
+    let mut below = table;
+    while let Some(parent) = below.partition_of.as_ref().and_then(|of| catalog.relation(of.parent))
+        && let Some(position) = parent.column_index(&column_name(table, attnum))
+    {
+        owner = (parent.oid, position as i16 + 1);
+        below = parent;
+    }
+    let owned = |info: &&SequenceInfo| info.owned_by == Some(owner);
+    let mut sequences = catalog.referrers(owner.0).filter_map(|r| r.sequence.as_deref());
     sequences.find(owned).ok_or_else(|| Error::internal("identity column without a sequence"))
 }
 

@@ -81,12 +81,12 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
     }
     merged.check_defaults(&relation)?;
     check_columns(relation.columns.len())?;
+    if let (Some(parent), Some(bound)) = (&parent, &create.partition_bound) {
+        relation.partition_of = Some(partition::partition_of(ctx, parent, &relation, bound)?);
+    }
     if let Some(spec) = &create.partition_by {
         let table = Arc::new(relation.clone());
         relation.partition_key = Some(Arc::new(partition::partition_key(ctx, &table, spec)?));
-    }
-    if let (Some(parent), Some(bound)) = (&parent, &create.partition_bound) {
-        relation.partition_of = Some(partition::partition_of(ctx, parent, &relation, bound)?);
     }
     if relation.kind == RelKind::Table {
         create_storage(ctx, &mut relation)?;
@@ -102,11 +102,11 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
     ctx.put(relation.clone())?;
     if let Some(parent) = &parent {
         partition::check_default_partition(ctx, parent, |default, _| default)?;
+        // Its own constraints come on top of these, and take none of them for their own.
+        partition::inherit_indexes(ctx, parent, oid)?;
+        relation = ctx.catalog().relation(oid).map_or(relation, |made| (**made).clone());
     }
     constraint::add_all(ctx, relation, pending)?;
-    if let Some(parent) = &parent {
-        partition::inherit_indexes(ctx, parent, oid)?;
-    }
     like::create_indexes(ctx, oid, copied)
 }
 

@@ -99,8 +99,7 @@ fn satisfies_hash_partition(args: &[Datum], call: &CallInfo, cx: &mut FnContext)
     }
     let (parent, modulus, remainder) = (oid(args, 0)?, int4(args, 1)?, int4(args, 2)?);
     let Some(table) = cx.catalog.relation(parent) else {
-        let message = format!("could not open relation with OID {parent}");
-        return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
+        return Err(Error::internal(format!("could not open relation with OID {parent}")));
     };
     let invalid = |message: String| Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
     let hashed = |key: &&PartitionKey| key.strategy == PartitionStrategy::Hash;
@@ -119,7 +118,10 @@ fn satisfies_hash_partition(args: &[Datum], call: &CallInfo, cx: &mut FnContext)
     if remainder >= modulus {
         return invalid("remainder for hash partition must be less than modulus".into());
     }
-    let given = args.len() - 3;
+    let Some((values, value_types)) = hashed_values(args, call)? else {
+        return Ok(Datum::Bool(false));
+    };
+    let given = values.len();
     if given != key.columns.len() {
         return invalid(format!(
             "number of partitioning columns ({}) does not match number of partition keys provided \
@@ -127,19 +129,40 @@ fn satisfies_hash_partition(args: &[Datum], call: &CallInfo, cx: &mut FnContext)
             key.columns.len()
         ));
     }
-    for (i, (column, given)) in key.columns.iter().zip(call.args.iter().skip(3)).enumerate() {
-        if !same_hash_type(column.type_oid, *given) {
+    // Of an array's elements the message quotes the types.
+    let quote = if call.variadic { "\"" } else { "" };
+    for (i, (column, given)) in key.columns.iter().zip(value_types).enumerate() {
+        if !same_hash_type(column.type_oid, given) {
             return invalid(format!(
-                "column {} of the partition key has type {}, but supplied value is of type {}",
+                "column {} of the partition key has type {quote}{}{quote}, but supplied value is of \
+                 type {quote}{}{quote}",
                 i + 1,
                 format_type(column.type_oid, -1),
-                format_type(*given, -1)
+                format_type(given, -1)
             ));
         }
     }
     let types = key.columns.iter().map(|column| column.type_oid);
-    let hash = partition_hash(types.zip(&args[3..]))?;
+    let hash = partition_hash(types.zip(values))?;
     Ok(Datum::Bool(hash % modulus as u64 == remainder as u64))
+}
+
+/// The key's values with their types: arguments, or the elements of the array that was written
+/// VARIADIC. `None`: that array is NULL.
+fn hashed_values<'a>(
+    args: &'a [Datum],
+    call: &CallInfo,
+) -> Result<Option<(&'a [Datum], Vec<Oid>)>> {
+    if !call.variadic {
+        return Ok(Some((&args[3..], call.args.iter().skip(3).copied().collect())));
+    }
+    Ok(match args.last() {
+        None | Some(Datum::Null) => None,
+        Some(array) => {
+            let array = array.as_array()?;
+            Some((&array.elements, vec![array.element_type; array.elements.len()]))
+        }
+    })
 }
 
 /// Whether values of one type are hashed as those of the other.

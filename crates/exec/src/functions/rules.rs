@@ -142,12 +142,17 @@ fn serial_sequence(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
 /// Tables of users can be published.
 fn publishable(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let relation = relation_at(args, 0, cx)?;
-    Ok(relation.map_or(Datum::Null, |r| Datum::Bool(r.kind == RelKind::Table)))
+    Ok(relation.map_or(Datum::Null, |r| Datum::Bool(is_users_table(&r))))
+}
+
+fn is_users_table(relation: &Relation) -> bool {
+    matches!(relation.kind, RelKind::Table | RelKind::PartitionedTable)
 }
 
 fn file_node(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let relation = relation_at(args, 0, cx)?;
-    let stored = relation.filter(|r| !matches!(r.kind, RelKind::View));
+    use RelKind::{PartitionedIndex, PartitionedTable, View};
+    let stored = relation.filter(|r| !matches!(r.kind, View | PartitionedTable | PartitionedIndex));
     Ok(stored.map_or(Datum::Null, |r| Datum::Oid(r.oid)))
 }
 
@@ -155,12 +160,12 @@ fn file_node(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
 const ALL_CHANGES: i32 = 1 << 2 | 1 << 3 | 1 << 4;
 
 fn relation_updatable(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    let table = relation_at(args, 0, cx)?.is_some_and(|r| r.kind == RelKind::Table);
+    let table = relation_at(args, 0, cx)?.is_some_and(|r| is_users_table(&r));
     Ok(Datum::Int4(if table { ALL_CHANGES } else { 0 }))
 }
 
 fn column_updatable(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    let table = relation_at(args, 0, cx)?.is_some_and(|r| r.kind == RelKind::Table);
+    let table = relation_at(args, 0, cx)?.is_some_and(|r| is_users_table(&r));
     Ok(Datum::Bool(table && int(args, 1)? > 0))
 }
 

@@ -228,6 +228,10 @@ impl Session {
             copy.relation.as_ref().ok_or_else(|| Error::internal("COPY FROM without a table"))?;
         let relation = self.lock_copied(name).await?;
         check_copied(&relation)?;
+        if parsed.freeze && relation.kind == RelKind::PartitionedTable {
+            let message = "cannot perform COPY FREEZE on a partitioned table";
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
         let positions = copied_columns(&relation, &copy.columns)?;
         let columns: Box<[Column]> = positions
             .iter()

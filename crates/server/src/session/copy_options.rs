@@ -12,6 +12,8 @@ pub(super) struct ParsedOptions {
     pub(super) force_quote: Columns,
     pub(super) force_not_null: Columns,
     pub(super) force_null: Columns,
+    /// FREEZE, which asks for nothing that is not so anyway.
+    pub(super) freeze: bool,
 }
 
 /// A list of columns in an option.
@@ -57,6 +59,7 @@ pub(super) fn parse(list: &[DefElem], is_from: bool, source: &str) -> Result<Par
         force_quote: Columns::None,
         force_not_null: Columns::None,
         force_null: Columns::None,
+        freeze: false,
     };
     let is_csv = format == CopyFormat::Csv;
     for option in list {
@@ -64,7 +67,8 @@ pub(super) fn parse(list: &[DefElem], is_from: bool, source: &str) -> Result<Par
         let options = &mut parsed.options;
         match option.name.as_str() {
             "format" => {}
-            "freeze" | "oids" => {
+            "freeze" => parsed.freeze = boolean(option)?,
+            "oids" => {
                 boolean(option)?;
             }
             "delimiter" => {

@@ -283,6 +283,13 @@ pub(in super::super) fn check_generation(own: &Column, def: &ColumnDef) -> Resul
                     "A child table column cannot be generated unless its parent column is.",
                 ));
             }
+            (AstConstraint::Generated { stored: false, .. }, true) => {
+                let message =
+                    format!("column \"{name}\" inherits from generated column of different kind");
+                return Err(
+                    refused(message).detail("Parent column is STORED, child column is VIRTUAL.")
+                );
+            }
             _ => {}
         }
     }

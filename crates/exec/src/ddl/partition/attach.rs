@@ -4,7 +4,7 @@
 //! types and NOT NULL, its CHECK constraints, and rows within the bound. Indexes that it lacks
 //! are made; those it has are taken over.
 
-use super::super::{DdlContext, identity, index, inherit};
+use super::super::{DdlContext, identity, index, inherit, misc};
 use super::bound::check_rows;
 use super::{attnum_in, check_default_partition, check_persistence, inherit_indexes, partition_of};
 use std::sync::Arc;
@@ -20,7 +20,12 @@ pub(in super::super) fn attach(
     name: &RangeVar,
     written: &ast::PartitionBound,
 ) -> Result<()> {
-    let table = ctx.open_table(name, RelationLockMode::AccessExclusive)?;
+    let table = ctx.open(name, RelationLockMode::AccessExclusive)?;
+    match table.kind {
+        RelKind::Table | RelKind::PartitionedTable => {}
+        RelKind::Virtual => return Err(misc::system_catalog(&table)),
+        _ => return Err(wrong_kind(&table, "ATTACH PARTITION")),
+    }
     if table.partition_of.is_some() {
         return Err(wrong_type(format!("\"{}\" is already a partition", table.name)));
     }
@@ -174,7 +179,8 @@ pub(in super::super) fn attach_index(
     }
     let own = ctx.open(name, RelationLockMode::AccessExclusive)?;
     let (Some(info), Some(parent_info)) = (&own.index, &parent.index) else {
-        return Err(wrong_type(format!("\"{}\" is not an index", own.name)));
+        let message = format!("\"{}\" is not an index", own.name);
+        return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
     };
     if own.partition_of.as_ref().is_some_and(|of| of.parent == parent.oid) {
         return Ok(());
@@ -189,21 +195,12 @@ pub(in super::super) fn attach_index(
         let state = SqlState::INVALID_OBJECT_DEFINITION;
         Err(Error::new(state, message.clone()).detail(detail))
     };
-    if own.partition_of.is_some() {
-        return refused(format!("Index \"{}\" is already attached to another index.", own.name));
-    }
     let catalog = ctx.catalog();
     let (Some(table), Some(parent_table)) =
         (catalog.relation(info.table), catalog.relation(parent_info.table))
     else {
         return Err(Error::internal("an index's table has gone"));
     };
-    if table.partition_of.as_ref().is_none_or(|of| of.parent != parent_table.oid) {
-        return refused(format!(
-            "Index \"{}\" is not an index on any partition of table \"{}\".",
-            own.name, parent_table.name
-        ));
-    }
     for sibling in catalog.children(parent.oid) {
         let sibling = catalog.relation(sibling).and_then(|index| index.index.as_ref());
         if sibling.is_some_and(|sibling| sibling.table == table.oid) {
@@ -211,6 +208,15 @@ pub(in super::super) fn attach_index(
                 format!("Another index is already attached for partition \"{}\".", table.name);
             return refused(detail);
         }
+    }
+    if own.partition_of.is_some() {
+        return refused(format!("Index \"{}\" is already attached to another index.", own.name));
+    }
+    if table.partition_of.as_ref().is_none_or(|of| of.parent != parent_table.oid) {
+        return refused(format!(
+            "Index \"{}\" is not an index on any partition of table \"{}\".",
+            own.name, parent_table.name
+        ));
     }
     if !is_counterpart(parent_table, parent_info, table, info)? {
         return differs("The index definitions do not match.".into());
