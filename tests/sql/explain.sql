@@ -83,3 +83,16 @@ EXPLAIN (FORMAT nope) SELECT 1;
 CREATE TABLE "Odd table" ("Some column" integer, x integer);
 EXPLAIN (COSTS OFF) SELECT "Some column" FROM "Odd table" AS "A.b" WHERE "Some column" > x;
 EXPLAIN (COSTS OFF, VERBOSE) SELECT * FROM "Odd table" AS "A.b" WHERE "Some column" = 1 ORDER BY x;
+-- Conditions stand in the order in which they are evaluated: cheap ones first.
+create table cheap (a int, b int, c varchar);
+explain (costs off) select * from cheap where abs(b) < 1 and a = 1;
+explain (costs off) select * from cheap where a = 1 and b in (1, 2, 3) and abs(b) = 1;
+explain (costs off) select * from cheap where a = 1 and c in ('a', 'b');
+explain (costs off) select * from cheap where c in ('a', 'b', 'c') and a = 1;
+explain (costs off) select * from cheap where lower(c) = 'x' and a > 1 and abs(b) = 1 and b = 8;
+explain (costs off) select * from cheap where a > (select 1) and b > 2 and c is not null;
+explain (costs off) select * from cheap where a + b > 2 and a > b and (a > 3 or b > 5);
+explain (costs off) select * from cheap where a in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10) and a + b * 2 > 4 and b > 3;
+explain (costs off) select * from cheap where a = any (array[b, 2, 3, 4]) and a > 3 and b <> 4;
+-- Constants in HAVING.
+explain (costs off) select a from cheap group by a having avg(b) < 15 and sum(b) > 1 + 2;

@@ -11,11 +11,12 @@ use crate::statement::no_plan;
 use std::convert::Infallible;
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog};
-use steppe_sql::expr::Expr;
+use steppe_sql::expr::{Expr, TypeRef};
 use steppe_sql::negate::without_not;
 use steppe_sql::query::{FromItem, Query, RteKind};
 use steppe_sql::walk::for_each_root;
 use steppe_types::Datum;
+use steppe_types::datum::Array;
 
 /// Folds the conditions of a query and of all queries in it.
 pub fn fold_conditions(query: &mut Query, catalog: &Arc<Catalog>) {
@@ -38,6 +39,15 @@ pub fn fold_conditions(query: &mut Query, catalog: &Arc<Catalog>) {
 fn fold_query(query: &mut Query, catalog: &Arc<Catalog>) {
     query.filter.iter_mut().for_each(|filter| fold(filter, catalog));
     query.from.iter_mut().for_each(|item| fold_joins(item, catalog));
+    // What HAVING has in common with the groups' keys is found there by how it is written.
+    let is_folded = |key: &Expr| {
+        let mut folded = key.clone();
+        fold(&mut folded, catalog);
+        folded == *key
+    };
+    if query.group_by.iter().all(is_folded) {
+        query.having.iter_mut().for_each(|having| fold(having, catalog));
+    }
 }
 
 fn fold_joins(item: &mut FromItem, catalog: &Arc<Catalog>) {
@@ -84,6 +94,11 @@ fn fold(expr: &mut Expr, catalog: &Arc<Catalog>) {
             let is_foldable = elements.iter().all(|element| matches!(element, Expr::Const(..)));
             is_foldable.then(|| evaluate(expr, catalog)).flatten()
         }
+        Expr::Relabel { arg, ty, .. } => match &**arg {
+            Expr::Const(Datum::Array(array), _) => relabelled(array, *ty),
+            Expr::Const(..) => evaluate(expr, catalog),
+            _ => None,
+        },
         Expr::And(args) => junction(args, true),
         Expr::Or(args) => junction(args, false),
         _ => None,
@@ -92,6 +107,13 @@ fn fold(expr: &mut Expr, catalog: &Arc<Catalog>) {
         Some(folded) => folded,
         None => without_not(std::mem::replace(expr, Expr::boolean(true))),
     };
+}
+
+/// A constant array as one of elements of another type: `'{a}'::varchar[]` as `text[]`.
+fn relabelled(array: &Array, ty: TypeRef) -> Option<Expr> {
+    let element = Builtins::get().ty(ty.oid).filter(|ty| ty.len == -1 && ty.element != 0)?.element;
+    let array = Array { element_type: element, ..array.clone() };
+    Some(Expr::Const(Datum::Array(Arc::new(array)), ty))
 }
 
 /// AND (`neutral` is true) or OR with constants among what it joins.
@@ -114,7 +136,7 @@ fn junction(args: &mut Vec<Expr>, neutral: bool) -> Option<Expr> {
     }
 }
 
-/// A call of an immutable function, or an array, of constants.
+/// A call of an immutable function, an array or another type, of constants.
 fn evaluate(call: &Expr, catalog: &Arc<Catalog>) -> Option<Expr> {
     let ty = call.ty();
     let stmt = no_plan();

@@ -83,6 +83,9 @@ pub struct Explained<'a> {
     pub env: &'a ExecEnv,
     /// Values of `$1 …`, shown in their place; those that are missing show as parameters.
     pub params: &'a [Datum],
+    /// The plan is one for any values: they show as parameters, and prune no sooner than execution
+    /// starts.
+    pub is_generic: bool,
     /// With ANALYZE: what each node did.
     pub instruments: &'a [Instrument],
     /// With ANALYZE: the leaves of partitioned tables that were touched.

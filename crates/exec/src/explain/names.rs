@@ -190,6 +190,7 @@ impl Builder<'_> {
     fn leaf(&self, leaf: &Expr, slots: &[Name]) -> Option<String> {
         match leaf {
             Expr::Slot { index, .. } => slots.get(*index).map(|name| name.own.clone()),
+            Expr::Param { .. } if self.explained.is_generic => None,
             Expr::Param { index, ty, .. } => {
                 let value = self.explained.params.get(*index)?;
                 let value = Expr::Const(value.clone(), *ty);

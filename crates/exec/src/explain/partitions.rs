@@ -124,9 +124,10 @@ impl LeavesOfScans {
             return Ok(None);
         };
         let Some(template) = LeafTemplate::of(plan)? else { return Ok(None) };
-        let Explained { stmt, env, params, .. } = explained;
+        let Explained { stmt, env, params, is_generic, .. } = explained;
         let values = KnownValues { stmt, env, params };
-        let planned = values.leaves_of(plan, Stage::Plan, true)?;
+        let at_first = KnownValues { params: if is_generic { &[] } else { params }, ..values };
+        let planned = at_first.leaves_of(plan, Stage::Plan, true)?;
         let considered = planned.oids.len();
         // A scan of one leaf is not pruned again.
         let known = match considered {

@@ -362,6 +362,7 @@ impl World {
             stmt: stmt.planned(),
             catalog: &self.catalog,
             env: &env,
+            is_generic: false,
             params: &[],
             instruments: &[],
             leaf_runs: &[],

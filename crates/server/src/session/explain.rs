@@ -91,6 +91,8 @@ impl Session {
             catalog: &self.names.catalog,
             env: &self.env,
             params: &portal.params,
+            is_generic: matches!(*stmt.query, Statement::Execute(_))
+                && self.live.shows_generic_plans,
             instruments: execution.as_ref().map_or(&[], Execution::instruments),
             leaf_runs: execution.as_ref().map_or(&[], Execution::leaf_runs),
         };

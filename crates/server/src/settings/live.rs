@@ -115,6 +115,9 @@ pub struct Live {
     pub log_disconnections: bool,
     /// compute_query_id is on.
     pub shows_query_id: bool,
+    /// EXPLAIN EXECUTE shows parameters, not their values (plan_cache_mode): all plans are made for
+    /// any values.
+    pub shows_generic_plans: bool,
     /// pg_stat_statements.track is not none.
     pub tracks_statements: bool,
     /// And pg_stat_statements.track_utility is on.
@@ -172,6 +175,7 @@ impl Live {
             logs_statements: log_statement != LoggedStatements::None || log_min_duration.is_some(),
             log_disconnections: reader.bool("log_disconnections"),
             shows_query_id: reader.word("compute_query_id") == "on",
+            shows_generic_plans: reader.word("plan_cache_mode") == "force_generic_plan",
             tracks_statements,
             tracks_utility: tracks_statements && reader.bool("pg_stat_statements.track_utility"),
             work_mem_bytes: reader.bytes("work_mem", 1024),

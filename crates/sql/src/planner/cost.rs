@@ -1,6 +1,8 @@
 //! Costs and selectivities (costsize.c, selfuncs.c, clausesel.c), with
 //! PostgreSQL's default parameters.
 
+use super::rtes_of;
+use crate::bind::index::is_mutable;
 use crate::expr::{CallSyntax, Expr};
 use crate::plan::Cost;
 use crate::query::{Rte, RteKind};
@@ -21,6 +23,52 @@ const DEFAULT_EQ_SELECTIVITY: f64 = 0.005;
 const DEFAULT_INEQ_SELECTIVITY: f64 = 0.333_333_333_333_333_3;
 const DEFAULT_RANGE_SELECTIVITY: f64 = 0.005;
 const DEFAULT_DISTINCT: f64 = 200.0;
+
+/// How many operators are taken to be evaluated for an array that is not known, and from how many
+/// elements on a list is looked up by a hash.
+const UNKNOWN_ARRAY: f64 = 10.0;
+const HASHED_LIST_MIN: usize = 9;
+
+/// Conditions in the order in which they are evaluated: cheap ones first, otherwise as they are
+/// (order_qual_clauses).
+pub(crate) fn cheapest_first(mut conditions: Vec<Expr>) -> Vec<Expr> {
+    if conditions.len() > 1 {
+        conditions.sort_by(|a, b| operators_in(a).total_cmp(&operators_in(b)));
+    }
+    conditions
+}
+
+/// How many operators are evaluated for each row (cost_qual_eval). What no row decides is
+/// computed once.
+fn operators_in(expr: &Expr) -> f64 {
+    if rtes_of(expr).is_empty() && !is_mutable(expr) {
+        return 0.0;
+    }
+    let own = match expr {
+        Expr::SubPlan(sub) => return if sub.runs_once() { 0.0 } else { f64::INFINITY },
+        Expr::SubLink { .. } => return f64::INFINITY,
+        Expr::Func { .. } | Expr::Distinct { .. } | Expr::NullIf { .. } | Expr::MinMax { .. } => {
+            1.0
+        }
+        Expr::CoerceViaIo { .. } => 2.0,
+        Expr::RowCompare { left, .. } => left.len() as f64,
+        Expr::ScalarArrayOp { all, array, .. } => match list_length(array) {
+            Some(length) if !all && length >= HASHED_LIST_MIN => 2.0,
+            Some(length) => length as f64 * 0.5,
+            None => UNKNOWN_ARRAY * 0.5,
+        },
+        _ => 0.0,
+    };
+    own + expr.children().into_iter().map(operators_in).sum::<f64>()
+}
+
+fn list_length(array: &Expr) -> Option<usize> {
+    match strip(array) {
+        Expr::Array { elements, .. } => Some(elements.len()),
+        Expr::Const(Datum::Array(array), _) => Some(array.elements.len()),
+        _ => None,
+    }
+}
 
 /// Estimates over one query's range table.
 pub(crate) struct Estimator<'a> {

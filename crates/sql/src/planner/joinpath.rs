@@ -205,7 +205,8 @@ impl Planner<'_> {
         Ok(Some(self.handed_up(kind, width, rel)))
     }
 
-    /// A nested loop whose inner side is looked up in an index by the outer row's values.
+    /// A nested loop whose inner side is looked up by the outer row's values: in an index, or in
+    /// the one partition that they ask for.
     pub(super) fn index_nest_loop(
         &mut self,
         from: &FromContext<'_>,
@@ -240,7 +241,8 @@ impl Planner<'_> {
             conditions: &conditions,
         };
         let inner = self.base_scan(&request)?;
-        if !matches!(inner.plan.scan().node, PlanNode::IndexScan { .. }) {
+        let is_looked_up = matches!(inner.plan.scan().node, PlanNode::IndexScan { .. });
+        if !is_looked_up && !self.picks_partition(&request, own.len())? {
             return Ok(None);
         }
         let params = params

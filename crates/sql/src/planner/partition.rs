@@ -105,6 +105,33 @@ impl Planner<'_> {
         Ok(Rel { plan: node(scan, types, names, cost), layout, rtes })
     }
 
+    /// Whether the conditions after the first `own` ones, which compare with an outer row's values,
+    /// leave one partition. As in PostgreSQL only where an index could be searched for them, though
+    /// reading a small partition is cheaper (get_cheapest_parameterized_child_path): not knowing how
+    /// many outer rows there are is forgiven then.
+    pub(super) fn picks_partition(&self, request: &ScanRequest<'_>, own: usize) -> Result<bool> {
+        let table = request.relation;
+        let Some(key) = table.partition_key.as_ref() else { return Ok(false) };
+        let of_this = |condition: &Expr| over_entry(condition.clone(), 0);
+        let conditions: Vec<Expr> = request.conditions.iter().map(of_this).collect();
+        let catalog = self.ctx.catalog;
+        let is_searchable = |index: &Arc<Relation>| {
+            let first = index.index.as_ref().and_then(|info| info.keys.first());
+            first.is_some_and(|first| {
+                let column = i32::from(first.attnum) - 1;
+                conditions[own..].iter().any(|condition| reads(condition, column))
+            })
+        };
+        if !self.ctx.settings.partition_pruning || !catalog.indexes_of(table).any(is_searchable) {
+            return Ok(false);
+        }
+        let key = KeyOfScan::new(catalog, table, table, key)?;
+        let leave_one = |conditions: &[Expr]| {
+            PruningSteps::compile(&key.pruning(conditions).predicate, key.len()).fix_the_key()
+        };
+        Ok(leave_one(&conditions) && !leave_one(&conditions[..own]))
+    }
+
     /// What the conditions will leave, as far as their values are known.
     fn leaves_kept(
         &mut self,
@@ -187,4 +214,12 @@ pub(super) fn order_over_entry(
         })
     };
     order_by.iter().filter_map(key).collect()
+}
+
+/// Whether an expression over one table reads a column, by its position.
+fn reads(expr: &Expr, position: i32) -> bool {
+    match expr {
+        Expr::Var { column, levels_up: 0, .. } => *column == position,
+        other => other.children().into_iter().any(|child| reads(child, position)),
+    }
 }

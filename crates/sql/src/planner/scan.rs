@@ -298,7 +298,7 @@ impl Planner<'_> {
     ) -> Result<Rel> {
         let (types, names) = row_of(request);
         let mut plan = node(scan, types, names, cost);
-        plan.filter = match and_all(filter) {
+        plan.filter = match and_all(cost::cheapest_first(filter)) {
             Some(filter) => Some(to_slots(filter, request.columns)?),
             None => None,
         };
