@@ -48,7 +48,8 @@ pub(super) fn pg_stats(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             ("schemaname", schema_name(context.catalog, relation.schema)),
             ("tablename", Datum::Text(relation.name.clone())),
             ("attname", Datum::Text(column.name.clone())),
-            ("inherited", Datum::Bool(false)),
+            // A partitioned table's are those of its partitions' rows.
+            ("inherited", Datum::Bool(relation.partition_key.is_some())),
             ("null_frac", Datum::Float4(found.null_fraction as f32)),
             ("avg_width", Datum::Int4(width(found))),
             ("n_distinct", Datum::Float4(found.distinct as f32)),
@@ -96,6 +97,7 @@ pub(super) fn pg_statistic(context: &SystemContext<'_>, out: &mut RowsBuilder) {
         let collation_of = |slot: &Slot| Datum::Oid(if slot.0 == 0 { 0 } else { collation });
         out.row([
             ("starelid", Datum::Oid(relation.oid)),
+            ("stainherit", Datum::Bool(relation.partition_key.is_some())),
             ("staattnum", Datum::Int2(attnum)),
             ("stanullfrac", Datum::Float4(found.null_fraction as f32)),
             ("stawidth", Datum::Int4(width(found))),

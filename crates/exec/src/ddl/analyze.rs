@@ -233,29 +233,37 @@ fn put_size(ctx: &mut DdlContext<'_>, table: &Arc<Relation>, rows: u64) -> Resul
     ctx.put(vacuumed)
 }
 
-/// Statistics of a table, or of each leaf of a partitioned one and then of all their rows.
+/// Statistics of a table, or of each leaf of a partitioned one and then of all their rows, level
+/// by level.
 fn analyze_target(ctx: &mut DdlContext<'_>, target: &WorkTarget, work: Work) -> Result<()> {
-    let WorkTarget { table, name } = target;
-    let named = ("analyze", name.as_deref());
+    analyze_tree(ctx, &target.table, target.name.as_deref(), work).map(drop)
+}
+
+/// The sample of a table's rows, once its statistics are stored; `None` if it cannot be had.
+fn analyze_tree(
+    ctx: &mut DdlContext<'_>,
+    table: &Arc<Relation>,
+    name: Option<&str>,
+    work: Work,
+) -> Result<Option<Sample>> {
+    let named = ("analyze", name);
     if table.kind != RelKind::PartitionedTable {
-        if let Some(table) = open_target(ctx, table, named, work)? {
-            analyze_table(ctx, &table)?;
-        }
-        return Ok(());
+        let table = open_target(ctx, table, named, work)?;
+        return table.map(|table| analyze_table(ctx, &table)).transpose();
     }
     let (mut all, services) = (Sample::default(), ctx.services.clone());
-    for leaf in partition::leaves(ctx, table)? {
-        if let Some(leaf) = open_target(ctx, &leaf, ("analyze", None), work)? {
-            let sample = analyze_table(ctx, &leaf)?;
-            let columns = ColumnMap::new(table, &leaf)?;
+    for child in partition::children(ctx, table.oid)? {
+        if let Some(sample) = analyze_tree(ctx, &child, None, work)? {
+            // As it was when it was sampled, under its lock.
+            let child = ctx.catalog().relation(child.oid).cloned().unwrap_or(child);
+            let columns = ColumnMap::new(table, &child)?;
             all.add_leaf(sample_rows(ctx.statistics_target), sample, columns.as_ref(), &*services);
         }
     }
     // Last: a lock that is held while leaves are waited for would keep them from being dropped.
-    match open_target(ctx, table, named, work)? {
-        Some(table) => put_statistics(ctx, &table, &all),
-        None => Ok(()),
-    }
+    let Some(table) = open_target(ctx, table, named, work)? else { return Ok(None) };
+    put_statistics(ctx, &table, &all)?;
+    Ok(Some(all))
 }
 
 /// Samples a table and stores its statistics.
