@@ -5,6 +5,7 @@
 //! What a leaf is called depends on who asks: [`Names`] says it.
 
 pub mod query;
+mod sql_syntax;
 
 use crate::bind::typename::format_type_with_typmod;
 use crate::expr::{Aggregate, BoolTest, CallSyntax, Expr, RowCompareOp, TypeRef, WindowCall};
@@ -211,6 +212,9 @@ impl Deparser<'_> {
             }
             _ => {
                 let name = self.builtins.proc(func).map_or("?", |p| p.name);
+                if syntax == CallSyntax::Sql && self.sql_call(name, args, out) {
+                    return;
+                }
                 out.push_str(&quote_identifier(name));
                 self.named_list("(", args, ")", out);
             }

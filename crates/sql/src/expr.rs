@@ -157,6 +157,8 @@ pub enum CallSyntax {
     ExplicitCast,
     /// A cast that the binder put in: not printed.
     ImplicitCast,
+    /// `EXTRACT(year FROM a)` and what else SQL has a syntax for, by the function.
+    Sql,
     /// A SQL-standard form printed without parentheses, e.g. `CURRENT_TIMESTAMP`.
     SqlValue(&'static str),
 }

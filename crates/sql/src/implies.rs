@@ -44,6 +44,9 @@ pub(crate) fn canonical(expr: Expr) -> Expr {
             Expr::Func { func, args, ty, syntax: CallSyntax::ExplicitCast } => {
                 Expr::Func { func, args, ty, syntax: CallSyntax::ImplicitCast }
             }
+            Expr::Func { func, args, ty, syntax: CallSyntax::Sql } => {
+                Expr::Func { func, args, ty, syntax: CallSyntax::Function }
+            }
             Expr::Relabel { arg, ty, .. } => match *arg {
                 Expr::Const(value, from) if from.oid == oid::UNKNOWN => Expr::Const(value, ty),
                 arg => Expr::Relabel { arg: Box::new(arg), ty, implicit: true },

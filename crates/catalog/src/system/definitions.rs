@@ -307,8 +307,12 @@ fn column_name(table: &Relation, attnum: i16) -> String {
     column.map_or(String::new(), |c| quote_identifier(&c.name).into_owned())
 }
 
-/// Whether the text is `name(…)` and nothing else (looks_like_function).
+/// Whether the text is `name(…)` and nothing else, or a call with a syntax of its own in
+/// parentheses (looks_like_function).
 fn is_function_call(text: &str) -> bool {
+    if super::pretty::is_sql_call(text) {
+        return true;
+    }
     let name = text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '"' | '$')));
     name.is_some_and(|at| at > 0 && super::pretty::is_one_group(&text[at..]))
 }

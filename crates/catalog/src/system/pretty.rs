@@ -184,7 +184,7 @@ fn split_top<'t>(text: &'t str, separator: &str) -> Vec<&'t str> {
 
 /// Takes off pairs that enclose the whole text.
 fn strip_group(mut text: &str) -> &str {
-    while is_one_group(text) {
+    while is_one_group(text) && !is_sql_call(text) {
         text = &text[1..text.len() - 1];
     }
     text
@@ -196,6 +196,23 @@ pub(super) fn is_one_group(text: &str) -> bool {
         && text.starts_with('(')
         && text.ends_with(')')
         && skip_token(text, 0) == text.len()
+}
+
+/// Whether it is a call that SQL has words for, which always stands in parentheses.
+pub(super) fn is_sql_call(text: &str) -> bool {
+    const WORDS: [&str; 4] = [" AT TIME ZONE ", " AT LOCAL)", " OVERLAPS ", " NORMALIZED)"];
+    if !is_one_group(text) {
+        return false;
+    }
+    // Outside of pairs and quotes within it.
+    let mut at = 1;
+    while at < text.len() {
+        if WORDS.iter().any(|words| text[at..].starts_with(words)) {
+            return true;
+        }
+        at = skip_token(text, at);
+    }
+    false
 }
 
 fn is_name_byte(byte: u8) -> bool {

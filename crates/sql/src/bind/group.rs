@@ -117,7 +117,11 @@ impl Binder<'_> {
                 }
                 let ty = if proc.ret == oid::RECORD { TypeRef::plain(oid::RECORD) } else { ty };
                 let spreads = call.variadic && proc.variadic == oid::ANY;
-                let syntax = if spreads { CallSyntax::Variadic } else { CallSyntax::Function };
+                let syntax = match call.sql_syntax {
+                    true => CallSyntax::Sql,
+                    false if spreads => CallSyntax::Variadic,
+                    false => CallSyntax::Function,
+                };
                 if spreads {
                     self.check_variadic(call, &args)?;
                 }

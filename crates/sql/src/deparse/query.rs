@@ -446,8 +446,8 @@ impl Printer<'_> {
             false => text,
         };
         let bare = matches!(expr, Expr::Var { .. } | Expr::Const(..));
-        let call =
-            matches!(expr, Expr::Func { syntax: CallSyntax::Function, .. } | Expr::Aggregate(_));
+        use CallSyntax::{Function, Sql};
+        let call = matches!(expr, Expr::Func { syntax: Function | Sql, .. } | Expr::Aggregate(_));
         if !bare && (self.style.pretty || call) { format!("({text})") } else { text }
     }
 
