@@ -348,6 +348,7 @@ fn what_is_kept_can_be_changed() {
         assert_eq!(refused(&client, add).await.0, "0A000");
         // All rows have moved when the table was partitioned.
         assert_eq!(value(&client, "SELECT partition_table_concurrently('t')").await, "");
+        assert_eq!(value(&client, "SELECT partition_data('t')").await, "0");
         assert!(rows(&client, "SELECT * FROM pathman_concurrent_part_tasks").await.is_empty());
         rows(&client, "CREATE TABLE plain (k int)").await;
         assert_eq!(

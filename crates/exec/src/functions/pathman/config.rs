@@ -168,10 +168,15 @@ pub(super) fn sequence_name_of(args: &[Datum], cx: &mut FnContext) -> Result<Dat
 /// `partition_table_concurrently(relation, batch_size, sleep_time)`: a partitioned table has no
 /// rows of its own left to move.
 pub(super) fn move_rows(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    moved_rows(args, cx).and_then(|_| void())
+}
+
+/// `partition_data(parent)`: how many rows are moved, which is none.
+pub(super) fn moved_rows(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let catalog = catalog(cx);
     let relation = relation_in(&catalog, oid_arg(args, 0)?)?;
     match relation.pathman {
-        Some(_) => void(),
+        Some(_) => Ok(Datum::Int8(0)),
         None => Err(raised(format!("relation \"{}\" has no partitions", relation.name))),
     }
 }

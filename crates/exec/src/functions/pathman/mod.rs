@@ -59,6 +59,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("pathman_show_tasks", set(|_, _, _| Ok(super::series::rows(Vec::new())))),
     ("pathman_stop_task", scalar(config::stop_task)),
     ("pathman_concurrently", scalar(config::move_rows)),
+    ("pathman_data", scalar(config::moved_rows)),
     ("pathman_add_to_config", scalar(|_, _| Err(unsupported("add_to_pathman_config")))),
 ];
 
