@@ -80,4 +80,17 @@ explain (costs off) select * from l where a = 7 or a = 1;
 select count(*), sum(b) from l where a in (1, 3);
 select count(*), sum(b) from l where a is null or a = 7;
 select count(*), sum(b) from l where a = 2 or b = 7;
-drop table t, m, l;
+-- The same column under another type is another key.
+create table w (a int, b bigint) partition by range (a);
+create table w1 partition of w for values from (-5) to (5) partition by range ((a::oid));
+create table w1a partition of w1 for values from (0) to (5);
+create table w1d partition of w1 default;
+create table w2 partition of w for values from (5) to (10) partition by range ((a::bigint));
+create table w2a partition of w2 for values from (5) to (8);
+create table w2d partition of w2 default;
+insert into w values (-3), (3), (6), (9);
+select tableoid::regclass, a from w where a >= -4 order by a;
+select tableoid::regclass, a from w where a::oid > 3 order by a;
+select tableoid::regclass, a from w where a = -3 or a = 6 order by a;
+select tableoid::regclass, a from w where a::bigint > 2 order by a;
+drop table t, m, l, w;

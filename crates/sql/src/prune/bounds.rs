@@ -11,6 +11,7 @@
 
 use super::KeyOfScan;
 use crate::expr::Expr;
+use crate::planner::same_ordering;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, PartitionKey, Relation};
 use steppe_partition::{
@@ -122,7 +123,7 @@ impl Bound {
     fn of_key(&self, key: &KeyOfScan) -> Vec<Predicate> {
         match &self.bound {
             PartitionBound::List { values } => {
-                let column = self.key.columns.first().and_then(|(expr, _)| key.column(expr));
+                let column = self.first_column_in(key);
                 let one = |column, value: &Datum| match value {
                     Datum::Null => Predicate::IsNull { column },
                     value => compare(column, Comparison::Equal, value),
@@ -140,6 +141,12 @@ impl Bound {
         }
     }
 
+    /// The column of a key below that is this one's first column, and sorted as that is.
+    fn first_column_in(&self, key: &KeyOfScan) -> Option<usize> {
+        let (expr, ty) = self.key.columns.first()?;
+        key.column(expr).filter(|column| same_ordering(*ty, key.columns[*column].1))
+    }
+
     /// What one end of a range says of a key: of its first column, no more if it has several.
     fn end_of_range(
         &self,
@@ -147,7 +154,7 @@ impl Bound {
         end: &[RangeDatum],
         with_ties: Comparison,
     ) -> Vec<Predicate> {
-        let column = self.key.columns.first().and_then(|(expr, _)| key.column(expr));
+        let column = self.first_column_in(key);
         let (Some(column), Some(RangeDatum::Value(value))) = (column, end.first()) else {
             return Vec::new();
         };
