@@ -23,6 +23,7 @@ use crate::modify::{Inserter, ModifyPlan, OpenLeaves};
 use crate::node::{
     CNode, CPlan, IndexPlan, LockRowsPlan, find_point, moved_concurrently, serialization,
 };
+use crate::row_wait::{Doing, RowWait};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -41,7 +42,7 @@ use steppe_types::{Datum, Error, Result};
 pub(crate) enum PointOutcome {
     Done(u64),
     /// For this row.
-    MustWait(LockWait, RowId),
+    MustWait(LockWait, RowWait),
     /// Nothing was done: run it as a general plan.
     General,
 }
@@ -497,7 +498,10 @@ impl Change<'_> {
             ModifyOutcome::NotFound
             | ModifyOutcome::DeletedConcurrently
             | ModifyOutcome::SelfUpdated => Ok(PointOutcome::Done(0)),
-            ModifyOutcome::MustWait(wait) => Ok(PointOutcome::MustWait(wait, id)),
+            ModifyOutcome::MustWait(wait) => {
+                let doing = if deletes { Doing::Deleting } else { Doing::Updating };
+                Ok(PointOutcome::MustWait(wait, RowWait::new(doing, id, &of.table.relation)))
+            }
         }
     }
 

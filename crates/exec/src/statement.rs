@@ -16,6 +16,7 @@ use crate::expr::{CExpr, Compiler, Row, SubPlanState};
 use crate::node::{BoxedNode, CPlan, PlanCompiler, compile_plan, start};
 use crate::partition::{LeafStatements, lock_mode_of};
 use crate::point::{PointOutcome, PointPlan, PointTable};
+use crate::row_wait::RowWait;
 use crate::spill::TempSpace;
 use crate::tuplestore::{StoreReader, TupleStore};
 use std::sync::Arc;
@@ -82,7 +83,7 @@ pub enum ExecOutcome {
     },
     /// A point statement met a lock; nothing was done. Await it and run the statement again, over
     /// this row.
-    MustWait(LockWait, RowId),
+    MustWait(LockWait, RowWait),
 }
 
 /// The one leaf of a partitioned table that an execution concerns.

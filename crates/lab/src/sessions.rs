@@ -222,7 +222,8 @@ fn show_error(error: &tokio_postgres::Error, output: &mut String) -> io::Result<
     };
     let (severity, code) = (error.severity(), error.code().code());
     let _ = writeln!(output, "  {severity}:  {code}: {}", error.message());
-    for (label, text) in [("DETAIL", error.detail()), ("HINT", error.hint())] {
+    let parts = [("DETAIL", error.detail()), ("HINT", error.hint()), ("CONTEXT", error.where_())];
+    for (label, text) in parts {
         if let Some(text) = text {
             let _ = writeln!(output, "  {label}:  {}", without_numbers(text));
         }
@@ -230,13 +231,16 @@ fn show_error(error: &tokio_postgres::Error, output: &mut String) -> io::Result<
     Ok(())
 }
 
-/// Process and transaction ids differ from run to run: hides the numbers behind such words.
+/// Process and transaction ids differ from run to run, and where rows are from server to server:
+/// hides the numbers behind such words.
 fn without_numbers(text: &str) -> String {
     let mut result = String::new();
     for word in text.split_inclusive(' ') {
         let number = word.trim_start_matches(|c: char| c.is_ascii_digit());
         let is_id = ["rocess ", "ransaction ", "pivot "].iter().any(|name| result.ends_with(name));
-        if is_id && number.len() < word.len() {
+        if result.ends_with(" tuple ") && word.starts_with('(') {
+            result.push_str("(#,#) ");
+        } else if is_id && number.len() < word.len() {
             result.push('#');
             result.push_str(number);
         } else {
@@ -255,6 +259,8 @@ mod tests {
         let detail = "Process 12 waits for ShareLock on transaction 7; blocked by process 3.";
         let shown = "Process # waits for ShareLock on transaction #; blocked by process #.";
         assert_eq!(without_numbers(detail), shown);
+        let context = "while updating tuple (0,12) in relation \"t\"";
+        assert_eq!(without_numbers(context), "while updating tuple (#,#) in relation \"t\"");
         assert_eq!(without_numbers("Key (id)=(7) already exists."), "Key (id)=(7) already exists.");
     }
 }

@@ -13,6 +13,7 @@ use crate::access::IndexAccess;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use crate::node::{find_point, serialization};
+use crate::row_wait::{Doing, RowWait};
 use steppe_txn::{IndexInsert, IsolationLevel, LockOutcome, RowBuf, RowId, RowLockMode};
 use steppe_types::{Datum, Error, Result, SqlState};
 
@@ -128,7 +129,8 @@ impl ConflictPlan {
                 }
                 IndexInsert::MustWait(wait) => {
                     cx.txn()?.txn.rollback_to_position(position)?;
-                    cx.functions.services.block_on(wait)?;
+                    let relation = &target.table.relation;
+                    RowWait::new(Doing::InsertingKey, id, relation).wait(wait, cx)?;
                     return Ok(Attempt::Again);
                 }
             }
@@ -190,7 +192,9 @@ fn lock_conflicting(
             | LockOutcome::DeletedConcurrently
             | LockOutcome::MovedConcurrently => return Ok(None),
             LockOutcome::SelfUpdated => return Err(affected_twice()),
-            LockOutcome::MustWait(wait) => cx.functions.services.block_on(wait)?,
+            LockOutcome::MustWait(wait) => {
+                RowWait::new(Doing::InsertingKey, id, &target.table.relation).wait(wait, cx)?;
+            }
             LockOutcome::WouldBlock => {
                 return Err(Error::internal("a blocking lock request did not block"));
             }

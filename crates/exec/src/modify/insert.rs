@@ -4,6 +4,7 @@ use super::{Target, check_partition, check_row, duplicate_key};
 use crate::access::{IndexAccess, TableAccess};
 use crate::accesses;
 use crate::context::ExecContext;
+use crate::row_wait::{Doing, RowWait};
 use steppe_txn::{IndexEntry, IndexInsert, NewRows, RowId};
 use steppe_types::{Datum, Result};
 
@@ -198,7 +199,10 @@ impl Inserter {
                     let row = rows.values(&target.table, self.entries[done].row)?;
                     return Err(duplicate_key(&target.table, index, &row, &cx.functions));
                 }
-                IndexInsert::MustWait(wait) => cx.functions.services.block_on(wait)?,
+                IndexInsert::MustWait(wait) => {
+                    let row = entries[done].row;
+                    RowWait::new(Doing::InsertingKey, row, &index.relation).wait(wait, cx)?;
+                }
             }
         }
         Ok(())
@@ -221,7 +225,9 @@ pub(super) fn insert_key(
             IndexInsert::Duplicate(_) => {
                 return Err(duplicate_key(&target.table, index, row, &cx.functions));
             }
-            IndexInsert::MustWait(wait) => cx.functions.services.block_on(wait)?,
+            IndexInsert::MustWait(wait) => {
+                RowWait::new(Doing::InsertingKey, id, &index.relation).wait(wait, cx)?;
+            }
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use crate::node::{moved_concurrently, serialization};
 use crate::partition::ColumnMap;
+use crate::row_wait::{Doing, RowWait};
 use steppe_sql::query::Command;
 use steppe_txn::{Action, IsolationLevel, ModifyOutcome, RowBuf, RowId};
 use steppe_types::{Datum, Error, Result, SqlState};
@@ -280,7 +281,11 @@ fn try_change(
                 "row was already modified by an operation triggered by the current command",
             )),
             ModifyOutcome::MustWait(wait) => {
-                cx.functions.services.block_on(wait)?;
+                let doing = match action {
+                    Action::Delete => Doing::Deleting,
+                    _ => Doing::Updating,
+                };
+                RowWait::new(doing, id, &target.table.relation).wait(wait, cx)?;
                 continue;
             }
         };

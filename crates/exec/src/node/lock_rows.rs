@@ -11,6 +11,7 @@ use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use crate::partition::{ColumnMap, LockedLeaf};
+use crate::row_wait::{Doing, RowWait};
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use std::sync::Arc;
@@ -145,7 +146,7 @@ pub(crate) fn lock_row(
                 format!("could not obtain lock on row in relation \"{}\"", table.relation.name),
             )),
             LockOutcome::MustWait(lock) => {
-                cx.functions.services.block_on(lock)?;
+                RowWait::new(Doing::Locking, row, &table.relation).wait(lock, cx)?;
                 continue;
             }
         };

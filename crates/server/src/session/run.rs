@@ -163,8 +163,8 @@ impl Session {
                     ExecOutcome::MustWait(wait, row) => {
                         // Nothing was done: run again as the owner.
                         self.end_statement();
-                        portal.awaited = Some(row);
-                        wait.await?;
+                        portal.awaited = Some(row.row());
+                        wait.await.map_err(|error| row.failed(error))?;
                     }
                 }
             }

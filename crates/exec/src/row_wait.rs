@@ -1,0 +1,59 @@
+//! Waiting at a row for the transaction that has it. An error that ends the wait (a deadlock, a
+//! timeout, a cancel) says in its context which row that was (XactLockTableWaitErrorCb).
+
+use std::sync::Arc;
+
+use steppe_catalog::Relation;
+use steppe_txn::{LockWait, RowId};
+use steppe_types::{Error, Result};
+
+use crate::context::ExecContext;
+
+/// What is to be done to the row that is waited at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doing {
+    Updating,
+    Deleting,
+    Locking,
+    /// A key of the row is to be put where another may have it.
+    InsertingKey,
+}
+
+/// A row that is waited at.
+#[derive(Debug)]
+pub struct RowWait {
+    doing: Doing,
+    row: RowId,
+    /// The table; the index that a key is put into.
+    relation: Arc<Relation>,
+}
+
+impl RowWait {
+    pub(crate) fn new(doing: Doing, row: RowId, relation: &Arc<Relation>) -> RowWait {
+        RowWait { doing, row, relation: Arc::clone(relation) }
+    }
+
+    /// The row.
+    pub fn row(&self) -> RowId {
+        self.row
+    }
+
+    /// The error that ended the wait, with its context.
+    #[cold]
+    pub fn failed(&self, error: Error) -> Error {
+        let doing = match self.doing {
+            Doing::Updating => "updating",
+            Doing::Deleting => "deleting",
+            Doing::Locking => "locking",
+            Doing::InsertingKey => "inserting index",
+        };
+        let (page, place) = (self.row.0 >> 16, self.row.0 as u16);
+        let relation = &self.relation.name;
+        error.context(format!("while {doing} tuple ({page},{place}) in relation \"{relation}\""))
+    }
+
+    /// Waits in place.
+    pub(crate) fn wait(self, wait: LockWait, cx: &ExecContext) -> Result<()> {
+        cx.functions.services.block_on(wait).map_err(|error| self.failed(error))
+    }
+}
