@@ -182,6 +182,7 @@ impl Core {
             temp: call.temp,
             parent_lock: RelationLockMode::AccessExclusive,
             spreading: None,
+            in_use: Vec::new(),
         }
     }
 

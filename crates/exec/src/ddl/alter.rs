@@ -29,6 +29,10 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
             Command::AttachPartition { .. }
                 | Command::DetachPartition { finalize: true, .. }
                 | Command::ValidateConstraint(_)
+                // What only planning, ANALYZE and the filling of pages ask.
+                | Command::SetStatistics { .. }
+                | Command::SetOptions(_)
+                | Command::ResetOptions(_)
         )
     };
     let mode = match stmt.commands.iter().all(is_light) {
@@ -36,6 +40,7 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
         false => RelationLockMode::AccessExclusive,
     };
     let Some(relation) = open_altered(ctx, stmt, mode)? else { return Ok(tag) };
+    ctx.check_not_in_use(&relation, "ALTER TABLE")?;
     partition::check_not_detaching(&relation)?;
     let read = retype::columns_read(ctx, &relation, &stmt.commands);
     let mut commands: Vec<&Command> = stmt.commands.iter().collect();

@@ -237,6 +237,9 @@ pub(crate) fn drop_relation(ctx: &mut DdlContext<'_>, relation: Arc<Relation>) -
     // It may have gone with another one already.
     let Some(relation) = ctx.catalog().relation(relation.oid).cloned() else { return Ok(()) };
     ctx.services.check_interrupts()?;
+    if relation.kind == RelKind::Table {
+        ctx.check_not_in_use(&relation, "DROP TABLE")?;
+    }
     let children = partition::all_children(ctx, relation.oid)?;
     // What inherits from it goes by itself.
     for child in children.into_iter().filter(|child| child.partition_of.is_some()) {
@@ -336,6 +339,7 @@ pub(crate) fn truncate(ctx: &mut DdlContext<'_>, truncate: &TruncateStmt) -> Res
             }
         }
         for table in &tables {
+            ctx.check_not_in_use(table, "TRUNCATE")?;
             if table.kind == RelKind::Table {
                 empty_table(ctx, table)?;
             }

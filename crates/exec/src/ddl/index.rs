@@ -50,6 +50,7 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
     }
     let table = ctx.open_table(&create.relation, RelationLockMode::Share)?;
     let table = ctx.lock_to_index(table.oid)?;
+    ctx.check_not_in_use(&table, "CREATE INDEX")?;
     if create.concurrently && table.kind == RelKind::PartitionedTable {
         return Err(Error::new(
             SqlState::FEATURE_NOT_SUPPORTED,

@@ -96,6 +96,8 @@ pub struct DdlContext<'a> {
     pub parent_lock: RelationLockMode,
     /// That of an index which is being created on partitions: what is built for them is part of it.
     pub spreading: Option<Arc<Progress>>,
+    /// What the session's open cursors read.
+    pub in_use: Vec<Oid>,
 }
 
 /// Whether a statement is DDL that [`execute`] runs.
@@ -223,6 +225,19 @@ impl DdlContext<'_> {
             self.services.block_on(wait)?;
         }
         self.lock_current(oid, RelationLockMode::Share)
+    }
+
+    /// 55006 if a cursor of the session reads a relation that is about to be changed under it
+    /// (CheckTableNotInUse). Those of other sessions hold locks.
+    pub(crate) fn check_not_in_use(&self, relation: &Relation, command: &str) -> Result<()> {
+        if !self.in_use.contains(&relation.oid) {
+            return Ok(());
+        }
+        let message = format!(
+            "cannot {command} \"{}\" because it is being used by active queries in this session",
+            relation.name
+        );
+        Err(Error::new(SqlState::OBJECT_IN_USE, message))
     }
 
     /// Adds or replaces a relation.

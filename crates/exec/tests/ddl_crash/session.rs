@@ -289,6 +289,7 @@ impl Session {
             temp: Arc::clone(&engine.temp),
             parent_lock: RelationLockMode::AccessExclusive,
             spreading: None,
+            in_use: Vec::new(),
         };
         let done = context.run(f)?;
         if self.changes.as_ref().is_some_and(CatalogChanges::is_empty) {

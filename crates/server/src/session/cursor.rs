@@ -83,6 +83,44 @@ impl Cursor {
     }
 }
 
+/// What is no query to be read bit by bit, and options that do not go with row locks
+/// (transformDeclareCursorStmt).
+fn check_declared(declare: &DeclareCursorStmt) -> Result<()> {
+    let ast::Statement::Select(select) = &*declare.query else {
+        let message = "DECLARE CURSOR must specify a SELECT statement";
+        return Err(Error::new(SqlState::INVALID_CURSOR_DEFINITION, message));
+    };
+    let mut queries = select.with.iter().flat_map(|with| &with.ctes).map(|cte| &*cte.query);
+    if queries.any(|query| !matches!(query, ast::Statement::Select(_))) {
+        let message = "DECLARE CURSOR must not contain data-modifying statements in WITH";
+        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    let Some(clause) = select.locking.first() else { return Ok(()) };
+    let clause = clause.strength.as_str();
+    let refused = |kind: &str, what: String| {
+        let detail = format!("{kind} cursors must be READ ONLY.");
+        Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, what).detail(detail))
+    };
+    if declare.hold {
+        return refused(
+            "Holdable",
+            format!("DECLARE CURSOR WITH HOLD ... {clause} is not supported"),
+        );
+    }
+    if declare.scroll == Some(true) {
+        return refused(
+            "Scrollable",
+            format!("DECLARE SCROLL CURSOR ... {clause} is not supported"),
+        );
+    }
+    if declare.sensitivity == ast::CursorSensitivity::Insensitive {
+        let message = format!("DECLARE INSENSITIVE CURSOR ... {clause} is not valid");
+        return Err(Error::new(SqlState::INVALID_CURSOR_DEFINITION, message)
+            .detail("Insensitive cursors must be READ ONLY."));
+    }
+    Ok(())
+}
+
 impl Session {
     /// DECLARE.
     pub(super) async fn declare_cursor(
@@ -95,20 +133,12 @@ impl Session {
         }
         self.portals.check_free("cursor", &declare.name)?;
         let statement = Arc::new((*declare.query).clone());
-        if !matches!(&*statement, ast::Statement::Select(_)) {
-            let message = "DECLARE CURSOR must specify a SELECT statement";
-            return Err(Error::new(SqlState::INVALID_CURSOR_DEFINITION, message));
-        }
+        check_declared(declare)?;
         let plan = self.plan(&statement, source, Params::none(), "")?;
         if let Some(command) = plan.refused_read_only {
             self.check_writable(command)?;
         }
         let locks = writes(plan.compiled.planned());
-        if locks && (declare.hold || declare.scroll == Some(true)) {
-            let what = if declare.hold { "WITH HOLD" } else { "SCROLL" };
-            let message = format!("DECLARE {what} CURSOR ... FOR UPDATE is not supported");
-            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
-        }
         let scroll = declare
             .scroll
             .unwrap_or_else(|| !locks && goes_backward(&plan.compiled.planned().plan));

@@ -475,6 +475,16 @@ impl Portals {
         named.chain(self.unnamed.iter().map(|portal| show("", portal))).collect()
     }
 
+    /// The relations that cursors read which have not been run to their end at a COMMIT.
+    pub(super) fn read_by_cursors(&self) -> Vec<Oid> {
+        let cursors = self.named.values().filter_map(|portal| match &portal.body {
+            PortalBody::Cursor(cursor) if !cursor.is_held() => Some(cursor),
+            _ => None,
+        });
+        let relations = |cursor: &Cursor| cursor.plan.plan.compiled.planned().relations.to_vec();
+        cursors.flat_map(relations).map(|(oid, _)| oid).collect()
+    }
+
     /// The cursors to be kept beyond the transaction, by name.
     pub(super) fn cursors_mut(&mut self) -> impl Iterator<Item = &mut Cursor> {
         self.named.values_mut().filter_map(|portal| match &mut portal.body {

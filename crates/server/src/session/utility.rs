@@ -235,6 +235,7 @@ impl Session {
         f: impl FnOnce(&mut DdlContext<'_>) -> Result<T>,
     ) -> Result<T> {
         let core = Arc::clone(&self.core);
+        let in_use = self.portals.read_by_cursors();
         let mut context = DdlContext {
             store: &core.server.catalog,
             txn: self.xact.txn.as_mut().ok_or_else(|| Error::internal("no transaction"))?,
@@ -251,6 +252,7 @@ impl Session {
             temp: Arc::clone(&self.env.temp),
             parent_lock: RelationLockMode::AccessExclusive,
             spreading: None,
+            in_use,
         };
         let done = context.run(f);
         if done.is_err() {

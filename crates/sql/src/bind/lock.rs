@@ -40,6 +40,10 @@ impl Binder<'_> {
         let items = self.scope().namespace.clone();
         let mut out = Vec::with_capacity(clause.of.len());
         for of in &clause.of {
+            if of.schema.is_some() {
+                let message = format!("{strength} must specify unqualified relation names");
+                return Err(self.error(SqlState::SYNTAX_ERROR, message, of.location));
+            }
             let scope = self.scope();
             let found = items
                 .iter()

@@ -499,6 +499,12 @@ impl Binder<'_> {
         select: &ast::SelectStmt,
         operation: &ast::SetOperation,
     ) -> Result<Query> {
+        let clauses = [&operation.left, &operation.right].map(|side| side.locking.first());
+        if let Some(clause) = clauses.into_iter().flatten().next() {
+            let clause = clause.strength.as_str();
+            let message = format!("{clause} is not allowed with UNION/INTERSECT/EXCEPT");
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
         let (of_left, of_right) = match operation.op {
             ast::SetOperator::Intersect if operation.all => (Some("INTERSECT"), Some("INTERSECT")),
             ast::SetOperator::Union | ast::SetOperator::Intersect => (None, None),
