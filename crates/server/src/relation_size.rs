@@ -29,10 +29,35 @@ pub(crate) fn parts_of(source: &str) -> Option<Parts> {
     }
 }
 
+/// One of PostgreSQL's files of a relation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fork {
+    /// The rows, or an index's entries.
+    Main,
+    /// What here is no file of its own.
+    Other,
+}
+
+/// pg_relation_size's second argument, if there is one.
+pub(crate) fn check_fork(name: Option<&Datum>) -> Result<Fork> {
+    match name {
+        None => Ok(Fork::Main),
+        Some(name) => match &**name.as_text()? {
+            "main" => Ok(Fork::Main),
+            "fsm" | "vm" | "init" => Ok(Fork::Other),
+            _ => Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, "invalid fork name")
+                .hint("Valid fork names are \"main\", \"fsm\", \"vm\", and \"init\".")),
+        },
+    }
+}
+
 /// Bytes on disk; NULL if there is no such relation.
-pub(crate) fn size(core: &Core, relation: Oid, parts: Parts) -> Result<Datum> {
+pub(crate) fn size(core: &Core, relation: Oid, parts: Parts, fork: Fork) -> Result<Datum> {
     let names = core.names();
     let Some(relation) = names.catalog.relation(relation) else { return Ok(Datum::Null) };
+    if fork == Fork::Other {
+        return Ok(Datum::Int8(0));
+    }
     let mut files: Vec<RelFileNumber> = Vec::new();
     files.extend(relation.storage.filter(|_| parts.rows));
     files.extend(relation.overflow.filter(|_| parts.overflow));

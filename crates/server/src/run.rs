@@ -115,6 +115,7 @@ impl Running {
             temp: Arc::new(temp),
             plans: PlanCache::new(),
             sequences: Sequences::default(),
+            exported: parking_lot::Mutex::default(),
             backends: Backends::default(),
             background: background_pids,
             timers: background.handle().clone(),

@@ -1,12 +1,13 @@
 //! What all sessions of a server share.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::task::Waker;
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
-use steppe_catalog::CatalogStore;
+use steppe_catalog::{Catalog, CatalogStore};
 use steppe_exec::TempSpace;
 use steppe_exec::ddl::Sequences;
 use steppe_storage::usage::Worker;
@@ -58,6 +59,8 @@ pub struct Server {
     pub plans: PlanCache,
     /// Sequences in use.
     pub sequences: Sequences,
+    /// Snapshots that sessions have exported (pg_export_snapshot), by name.
+    pub(crate) exported: Mutex<HashMap<String, ExportedSnapshot, foldhash::fast::RandomState>>,
     /// Connected sessions by process id.
     pub backends: Backends,
     /// The threads that work for all, by kind, with process ids that no session has.
@@ -71,6 +74,17 @@ pub struct Server {
     /// Connections that have not become sessions yet.
     pub starting: AtomicUsize,
     pub(crate) phase: watch::Sender<Phase>,
+}
+
+/// A snapshot that others may take as long as the session's transaction runs.
+#[derive(Clone)]
+pub(crate) struct ExportedSnapshot {
+    /// Whose it is.
+    pub(crate) pid: u32,
+    /// What it sees.
+    pub(crate) lsn: u64,
+    /// The catalog that goes with it.
+    pub(crate) catalog: Arc<Catalog>,
 }
 
 impl Server {
@@ -146,6 +160,8 @@ pub struct Backend {
     pub database: Arc<str>,
     /// The client's TCP port; -1 on a Unix socket.
     pub client_port: i32,
+    /// The address of the client, and that of the server that it has called; of TCP connections.
+    pub addresses: Option<[SocketAddr; 2]>,
     /// When it connected: microseconds since 2000-01-01 UTC.
     pub started: i64,
 }
@@ -170,6 +186,13 @@ impl Backends {
     /// Removes a session.
     pub fn remove(&self, pid: i32) {
         self.map.lock().remove(&pid);
+    }
+
+    /// Shows one session, if there is such a one.
+    pub(crate) fn with(&self, pid: i32, f: impl FnOnce(&Backend)) {
+        if let Some(backend) = self.map.lock().get(&pid) {
+            f(backend);
+        }
     }
 
     /// Shows every session.

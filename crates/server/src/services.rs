@@ -149,6 +149,8 @@ pub(crate) struct Core {
     /// What statements need that functions run.
     pub function_settings: Mutex<FunctionSettings>,
     sequences: Mutex<SequenceValues>,
+    /// How many snapshots the transaction has exported.
+    pub exported: AtomicU32,
     /// The transaction is READ ONLY.
     read_only: AtomicBool,
     /// State of random(), seeded from the system.
@@ -185,6 +187,7 @@ impl Core {
             changed_by_function: AtomicBool::new(false),
             function_settings: Mutex::new(FunctionSettings::initial()),
             sequences: Mutex::default(),
+            exported: AtomicU32::new(0),
             read_only: AtomicBool::new(false),
             random: Mutex::new(u64::from_le_bytes(seed)),
         }
@@ -291,6 +294,11 @@ pub(crate) fn now_micros() -> i64 {
 pub(crate) fn now_nanos() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Microseconds since 2000-01-01 UTC of a moment of the system's clock.
+pub(crate) fn micros_at(moment: SystemTime) -> i64 {
+    micros_since_2000(moment.duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
 /// Microseconds since 2000-01-01 UTC of a moment in nanoseconds since the Unix epoch.
@@ -581,7 +589,8 @@ impl SessionServices for Core {
     fn call(&self, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
         match (relation_size::parts_of(source), args.first()) {
             (Some(parts), Some(Datum::Oid(relation))) => {
-                Some(relation_size::size(self, *relation, parts))
+                let fork = relation_size::check_fork(args.get(1));
+                Some(fork.and_then(|fork| relation_size::size(self, *relation, parts, fork)))
             }
             _ => relation_size::size_of_all(self, source, args)
                 .or_else(|| self.call_function(source, args)),

@@ -222,6 +222,7 @@ fn open_session(server: &Arc<Server>, stream: &Stream, request: Request) -> Resu
         user: Arc::clone(&request.user),
         database: Arc::clone(&request.database),
         client_port: stream.client_port(),
+        addresses: stream.addresses(),
         started: crate::services::now_micros(),
     };
     let max = usize::try_from(server.settings.int("max_connections")).unwrap_or(1);

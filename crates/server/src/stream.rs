@@ -93,6 +93,14 @@ impl Stream {
         }
     }
 
+    /// The addresses of the client and of the server; none on a Unix socket.
+    pub(crate) fn addresses(&self) -> Option<[SocketAddr; 2]> {
+        let Stream::Tcp(socket, peer) = self else { return None };
+        let canonical =
+            |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
+        Some([canonical(*peer), canonical(socket.local_addr().ok()?)])
+    }
+
     /// Reads what has arrived, at least a byte; 0 at the end.
     pub(crate) async fn read(&mut self, buffer: &mut BytesMut) -> Result<usize> {
         match self {

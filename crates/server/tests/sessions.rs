@@ -445,6 +445,43 @@ fn a_statement_about_one_leaf_sees_what_it_has_waited_for() {
     });
 }
 
+/// What pg_dump does to read with several sessions: each sees what the first one saw.
+#[test]
+fn a_snapshot_is_taken_over_as_long_as_its_transaction_runs() {
+    run(async {
+        let server = TestServer::start();
+        let (owner, other) = (server.client().await, server.client().await);
+        other.batch_execute("create table t (a int); insert into t values (1)").await.unwrap();
+        let begin = "begin isolation level repeatable read";
+        for level in ["read committed", "repeatable read"] {
+            let count = format!("select count(*) from t where '{level}' is not null");
+            owner.batch_execute(&format!("begin isolation level {level}")).await.unwrap();
+            let name = column(&owner, "select pg_export_snapshot()").await.remove(0);
+            let seen = column(&owner, &count).await;
+            other.batch_execute("insert into t values (2)").await.unwrap();
+            let import = format!("set transaction snapshot '{name}'");
+            other.batch_execute(&format!("{begin}; {import}")).await.unwrap();
+            assert_eq!(column(&other, &count).await, seen, "{level}");
+            // It holds the snapshot itself from now on.
+            owner.batch_execute("commit; delete from t").await.unwrap();
+            owner.batch_execute("vacuum t").await.unwrap();
+            assert_eq!(column(&other, &count).await, seen, "{level}");
+            other.batch_execute("commit; insert into t values (3)").await.unwrap();
+            other.batch_execute(begin).await.unwrap();
+            assert_eq!(code(&other, &import).await, SqlState::UNDEFINED_OBJECT);
+            other.batch_execute("rollback").await.unwrap();
+        }
+        owner.batch_execute("begin").await.unwrap();
+        let name = column(&owner, "select pg_export_snapshot()").await.remove(0);
+        assert!(owner.batch_execute("select 1 / 0").await.is_err());
+        other.batch_execute(begin).await.unwrap();
+        let import = format!("set transaction snapshot '{name}'");
+        assert_eq!(code(&other, &import).await, SqlState::UNDEFINED_OBJECT, "it has failed");
+        other.batch_execute("rollback; begin isolation level serializable").await.unwrap();
+        assert_eq!(code(&other, &import).await, SqlState::UNDEFINED_OBJECT);
+    });
+}
+
 /// Two clients' threads with ten sessions each, which they exchange: sessions may come to live on
 /// other workers, and have everything with them.
 #[test]

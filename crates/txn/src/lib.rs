@@ -38,6 +38,7 @@ mod table;
 mod txn;
 mod undo;
 mod view;
+mod xids;
 
 pub use cells::CellUpdate;
 pub use cursor::RowCursor;
@@ -63,3 +64,4 @@ pub use sweep::{Checkpoint, FindReferences, Swept};
 pub use table::{Action, Current, LockOutcome, ModifyOutcome, RowId, TableStore, WaitPolicy};
 pub use txn::{CommitWait, IsolationLevel, Txn, UndoPosition};
 pub use view::{RowBuf, RowMeta, Snapshot, View};
+pub use xids::XidStatus;

@@ -153,6 +153,17 @@ impl SessionShared {
         self.snapshot_min.store(oldest, Ordering::Release);
     }
 
+    /// The oldest snapshot held, or [`NO_SNAPSHOT`].
+    pub(crate) fn oldest_held(&self) -> u64 {
+        self.snapshot_min.load(Ordering::Acquire)
+    }
+
+    /// The newest snapshot held: that of the statement which runs, for the session itself.
+    pub fn newest_held(&self) -> Option<u64> {
+        let holds = self.oldest_held() != NO_SNAPSHOT;
+        holds.then(|| self.snapshot_max.load(Ordering::Acquire))
+    }
+
     pub(crate) fn drop_snapshots(&self) {
         self.snapshot_min.store(NO_SNAPSHOT, Ordering::Release);
     }
@@ -366,6 +377,19 @@ impl SessionRegistry {
 
     pub(crate) fn all(&self) -> Vec<Arc<SessionShared>> {
         self.sessions.read().values().cloned().collect()
+    }
+
+    /// Has a session hold a snapshot that another one holds; false if that holds it no longer.
+    pub(crate) fn share_snapshot(&self, lsn: u64, from: u32, to: &SessionShared) -> bool {
+        // Whoever looks for the oldest snapshot looks before or after this, so that it finds one
+        // of the two, though they are not next to one another.
+        let sessions = self.sessions.write();
+        let Some(from) = sessions.get(&from).filter(|from| from.oldest_held() <= lsn) else {
+            return false;
+        };
+        debug_assert!(!std::ptr::eq(&**from, to), "one's own snapshot is not imported");
+        to.hold_snapshots(lsn, lsn);
+        true
     }
 
     /// The oldest snapshot held, at most `position`, which the caller has read

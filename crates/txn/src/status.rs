@@ -357,6 +357,20 @@ impl StatusTable {
         }
     }
 
+    /// How a transaction ended that the ring still knows of, even below the horizon; `None`: it
+    /// is too long ago, or was before the last start.
+    pub(crate) fn remembered(&self, xid: u64) -> Option<TxnStatus> {
+        if xid >= self.horizon() {
+            return Some(self.status(xid));
+        }
+        if xid < self.frozen_before.load(Ordering::Acquire) {
+            return None;
+        }
+        let word = self.load(xid)?;
+        // What was never assigned since the start has no session and no position.
+        (word & PAYLOAD != 0).then(|| TxnStatus::from_word(word))
+    }
+
     /// Whether another transaction's version is visible to a snapshot, and if so
     /// the CSN (0 if it is below the horizon, hence durable).
     pub(crate) fn visible(&self, xid: u64, snapshot: u64) -> Option<u64> {

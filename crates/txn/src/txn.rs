@@ -273,6 +273,18 @@ impl Txn {
         self.publish_held();
     }
 
+    /// Takes the snapshot that another session holds for that of this transaction, which is
+    /// REPEATABLE READ and has not begun; false if it is held no longer.
+    pub fn import_snapshot(&mut self, lsn: Lsn, from: u32) -> bool {
+        debug_assert!(self.snapshot_lsn == 0 && self.held.is_empty());
+        let database = Arc::clone(self.database());
+        let is_held = database.sessions.share_snapshot(lsn.0, from, self.shared());
+        if is_held {
+            self.snapshot_lsn = lsn.0;
+        }
+        is_held
+    }
+
     fn publish_held(&self) {
         let current = Some(self.snapshot_lsn).filter(|&lsn| lsn != 0);
         let all = self.held.iter().map(|lsn| lsn.0).chain(current);
@@ -647,7 +659,11 @@ impl Txn {
         if self.xid != 0 {
             let end = self.database().insert_position();
             let (xid, pid) = (self.xid, self.shared().pid());
-            self.database().status.set_aborted(xid, pid, end);
+            let status = &self.database().status;
+            match outcome {
+                Outcome::Committed { .. } => status.set_committed(xid, pid, end),
+                Outcome::RolledBack => status.set_aborted(xid, pid, end),
+            }
         }
         self.shared().clear_transaction();
         self.end(outcome);

@@ -10,12 +10,16 @@ use crate::datum::Array;
 use crate::io::check_text;
 use crate::numeric::Numeric;
 use crate::oid::{self, Oid, element_type_of};
+use crate::pg_snapshot::PgSnapshot;
 use crate::physical::Physical;
 use crate::stored::ARRAY_DIMENSIONS_MAX;
 use crate::text_io::{NAME_BYTES_MAX, fit_bpchar, fit_varchar};
 use crate::{Datum, Error, Result, SqlState};
+use std::net::IpAddr;
 use std::sync::Arc;
 
+/// PGSQL_AF_INET; that of IPv6 follows.
+const INET_V4: u8 = 2;
 /// How deep arrays in composites in arrays may nest in a message.
 const NESTING_MAX: usize = 64;
 
@@ -38,7 +42,11 @@ pub fn send(type_oid: Oid, datum: &Datum, out: &mut Vec<u8>) -> Result<()> {
             if type_oid == oid::JSONB {
                 return Err(Error::not_supported("type jsonb"));
             }
-            out.extend_from_slice(v.as_bytes());
+            match type_oid {
+                oid::PG_SNAPSHOT | oid::TXID_SNAPSHOT => PgSnapshot::parse(v)?.send(out),
+                oid::INET => send_inet(v, out)?,
+                _ => out.extend_from_slice(v.as_bytes()),
+            }
         }
         Datum::Bytea(v) => out.extend_from_slice(v),
         Datum::Numeric(v) => v.send(out),
@@ -197,7 +205,25 @@ fn receive_value(
     })
 }
 
+/// An address of a host, as the server tells of its clients (inet_send).
+fn send_inet(text: &str, out: &mut Vec<u8>) -> Result<()> {
+    let address: IpAddr = text.parse().map_err(|_| Error::internal("a host's address"))?;
+    let mut put = |family: u8, bytes: &[u8]| {
+        let length = bytes.len() as u8;
+        out.extend_from_slice(&[family, length * 8, 0, length]);
+        out.extend_from_slice(bytes);
+    };
+    match address {
+        IpAddr::V4(address) => put(INET_V4, &address.octets()),
+        IpAddr::V6(address) => put(INET_V4 + 1, &address.octets()),
+    }
+    Ok(())
+}
+
 fn receive_text(type_oid: Oid, typmod: i32, bytes: &[u8]) -> Result<Datum> {
+    if matches!(type_oid, oid::PG_SNAPSHOT | oid::TXID_SNAPSHOT) {
+        return Ok(Datum::text(PgSnapshot::receive(bytes)?.shown()));
+    }
     let text = check_text(bytes)?;
     match type_oid {
         oid::VARCHAR => fit_varchar(text, typmod, false).map(Datum::text),

@@ -204,6 +204,7 @@ accessors! {
     as_uuid -> &Arc<[u8; 16]>, Datum::Uuid(v) => v;
     /// The position in the log.
     as_pg_lsn -> u64, Datum::PgLsn(v) => *v;
+    as_xid8 -> u64, Datum::Xid8(v) => *v;
     /// The array.
     as_array -> &Arc<Array>, Datum::Array(v) => v;
 }

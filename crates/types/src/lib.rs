@@ -22,6 +22,7 @@ pub mod number_io;
 pub mod numeric;
 pub mod oid;
 pub mod pg_lsn;
+pub mod pg_snapshot;
 pub mod physical;
 pub mod row;
 pub mod stored;

@@ -100,6 +100,8 @@ impl Physical {
             | oid::UNKNOWN
             | oid::CSTRING
             | oid::PG_NODE_TREE
+            | oid::PG_SNAPSHOT
+            | oid::TXID_SNAPSHOT
             | oid::JSON => Physical::Text,
             oid::BYTEA => Physical::Bytea,
             oid::NUMERIC => Physical::Numeric,

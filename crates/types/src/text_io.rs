@@ -12,6 +12,7 @@ use crate::io::{ByteaOutput, IoContext};
 use crate::number_io::{self, invalid_syntax, is_space, trim_spaces, write_int64, write_uint64};
 use crate::numeric::Numeric;
 use crate::oid::{self, Oid, element_type_of};
+use crate::pg_snapshot::PgSnapshot;
 use crate::physical::Physical;
 use crate::row::RowWriter;
 use crate::{Datum, Error, Result, SqlState, array_io, pg_lsn};
@@ -358,6 +359,7 @@ fn parse_text(type_oid: Oid, typmod: i32, text: &str) -> Result<Datum> {
         oid::BPCHAR => Ok(Datum::text(fit_bpchar(text, typmod, false)?)),
         oid::NAME => Ok(Datum::text(truncate_name(text))),
         oid::JSON => Err(Error::not_supported("type json")),
+        oid::PG_SNAPSHOT | oid::TXID_SNAPSHOT => Ok(Datum::text(PgSnapshot::parse(text)?.shown())),
         _ => Ok(Datum::text(text)),
     }
 }

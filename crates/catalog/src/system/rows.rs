@@ -83,6 +83,7 @@ fn catalog_provider(name: &str) -> Option<Provider> {
 /// Catalogs of features that Steppe does not have, or not yet: no such object can exist, so no
 /// rows is the truth.
 const EMPTY: &[&str] = &[
+    "pg_aios",
     "pg_conversion",
     "pg_db_role_setting",
     "pg_default_acl",
@@ -91,6 +92,7 @@ const EMPTY: &[&str] = &[
     "pg_foreign_data_wrapper",
     "pg_foreign_server",
     "pg_foreign_table",
+    "pg_ident_file_mappings",
     "pg_largeobject",
     "pg_largeobject_metadata",
     "pg_matviews",
@@ -118,6 +120,7 @@ const EMPTY: &[&str] = &[
     "pg_stat_progress_vacuum",
     "pg_stat_replication",
     "pg_stat_replication_slots",
+    "pg_stat_slru",
     "pg_stat_subscription",
     "pg_stat_subscription_stats",
     "pg_stat_user_functions",

@@ -48,6 +48,7 @@ mod text_variadic;
 mod type_info;
 mod uuid;
 mod visibility;
+mod xids;
 
 pub(crate) use date_compare::order as order_of_times;
 pub(crate) use json::escape_json;
@@ -197,6 +198,7 @@ const FAMILIES: &[&[Entry]] = &[
     pathman::TABLE,
     pattern::TABLE,
     pg_lsn::TABLE,
+    xids::TABLE,
     privilege::TABLE,
     random::TABLE,
     reg_functions::TABLE,

@@ -50,7 +50,6 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_reload_conf", typed(by_session)),
     ("pg_current_xact_id", Builtin::TransactionId),
     ("pg_current_xact_id_if_assigned", typed(assigned_xid)),
-    ("pg_xact_status", typed(by_session)),
     ("pg_stat_reset", typed(by_session)),
     ("pg_stat_reset_single_table_counters", typed(by_session)),
     ("pg_stat_reset_shared", typed(by_session)),

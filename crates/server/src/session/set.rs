@@ -29,12 +29,7 @@ impl Session {
             }
             SetStmt::Current { .. } => return Err(Error::not_supported("SET FROM CURRENT")),
             SetStmt::Transaction(modes) => {
-                if !self.xact.in_block() {
-                    self.warn(
-                        SqlState::NO_ACTIVE_SQL_TRANSACTION,
-                        "SET TRANSACTION can only be used in transaction blocks",
-                    );
-                }
+                self.warn_outside_block("SET TRANSACTION");
                 self.set_transaction_modes(modes)?;
                 "SET"
             }
@@ -42,8 +37,10 @@ impl Session {
                 self.set_characteristics(modes)?;
                 "SET"
             }
-            SetStmt::TransactionSnapshot(_) => {
-                return Err(Error::not_supported("SET TRANSACTION SNAPSHOT"));
+            SetStmt::TransactionSnapshot(name) => {
+                self.warn_outside_block("SET TRANSACTION");
+                self.import_snapshot(name)?;
+                "SET"
             }
             SetStmt::Reset(name) => {
                 self.reset_value(name, Action::Set)?;
@@ -63,13 +60,16 @@ impl Session {
         if !local {
             return Action::Set;
         }
-        if !self.xact.in_block() {
-            self.warn(
-                SqlState::NO_ACTIVE_SQL_TRANSACTION,
-                "SET LOCAL can only be used in transaction blocks",
-            );
-        }
+        self.warn_outside_block("SET LOCAL");
         Action::Local
+    }
+
+    /// A warning of what has no effect beyond the statement (WarnNoTransactionBlock).
+    fn warn_outside_block(&self, command: &str) {
+        if !self.in_block_of_any_kind() {
+            let message = format!("{command} can only be used in transaction blocks");
+            self.warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, &message);
+        }
     }
 
     fn set_value(&mut self, name: &str, text: &str, action: Action) -> Result<()> {

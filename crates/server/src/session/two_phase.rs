@@ -120,6 +120,9 @@ impl Session {
             return Err(cannot("cannot PREPARE a transaction that has created a cursor WITH HOLD"));
         }
         self.portals.end_transaction(&mut self.xact);
+        if self.core.exported.load(Ordering::Relaxed) != 0 {
+            return Err(cannot("cannot PREPARE a transaction that has exported snapshots"));
+        }
         self.check_no_temporary()?;
         let changes = self.xact.changes.take().filter(|changes| !changes.is_empty());
         let note = Note {

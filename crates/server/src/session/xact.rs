@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 use steppe_catalog::{Catalog, CatalogChanges};
 use steppe_exec::accesses;
 use steppe_sql::ast::{self, TransactionModes, TransactionStmt};
-use steppe_txn::{Interrupt, IsolationLevel, Txn};
+use steppe_txn::{Interrupt, IsolationLevel, Lsn, Txn};
 use steppe_types::{Error, Result, SqlState};
 use steppe_wire::TransactionStatus;
 
@@ -74,6 +74,8 @@ pub(super) struct Xact {
     pub(super) is_one_of_several: bool,
     /// An Execute has ended in it, and no Sync has come since.
     pub(super) is_pipelined: bool,
+    /// How many of the snapshots that it has exported are held until it ends.
+    exports_held: u32,
     timer: Option<tokio::task::JoinHandle<()>>,
 }
 
@@ -214,9 +216,65 @@ impl Session {
 
     /// Ends a statement: lets its snapshot go.
     pub(super) fn end_statement(&mut self) {
+        let exported = self.core.exported.load(Ordering::Relaxed);
         if let Some(txn) = &mut self.xact.txn {
+            if exported != self.xact.exports_held {
+                self.xact.exports_held = exported;
+                txn.hold_snapshot(txn.snapshot());
+            }
             txn.end_statement();
         }
+    }
+
+    /// Nobody may take the transaction's snapshots any more.
+    fn forget_exports(&mut self) {
+        if self.core.exported.load(Ordering::Relaxed) != 0 {
+            self.core.exported.store(0, Ordering::Relaxed);
+            let pid = self.core.handle.pid();
+            self.server().exported.lock().retain(|_, snapshot| snapshot.pid != pid);
+        }
+        self.xact.exports_held = 0;
+    }
+
+    /// SET TRANSACTION SNAPSHOT: sees what a transaction sees that runs in another session.
+    pub(super) fn import_snapshot(&mut self, name: &str) -> Result<()> {
+        let refused = |state, message: String| Err(Error::new(state, message));
+        let has_begun = self.xact.queried || self.xact.depth() > 0 || self.xact.txn()?.xid() != 0;
+        if has_begun {
+            let message = "SET TRANSACTION SNAPSHOT must be called before any query".to_owned();
+            return refused(SqlState::ACTIVE_SQL_TRANSACTION, message);
+        }
+        let serializable = match self.xact.isolation {
+            Some(Isolation::Serializable) => true,
+            Some(Isolation::RepeatableRead) => false,
+            _ => {
+                let message = "a snapshot-importing transaction must have isolation level \
+                               SERIALIZABLE or REPEATABLE READ";
+                return refused(SqlState::FEATURE_NOT_SUPPORTED, message.to_owned());
+            }
+        };
+        if !name.bytes().all(|b| b"0123456789ABCDEF-".contains(&b)) {
+            let message = format!("invalid snapshot identifier: \"{name}\"");
+            return refused(SqlState::INVALID_PARAMETER_VALUE, message);
+        }
+        let exported = self.server().exported.lock().get(name).cloned();
+        let Some(exported) = exported else {
+            let message = format!("snapshot \"{name}\" does not exist");
+            return refused(SqlState::UNDEFINED_OBJECT, message);
+        };
+        if serializable {
+            return Err(Error::not_supported("SET TRANSACTION SNAPSHOT with SERIALIZABLE"));
+        }
+        if !self.xact.txn()?.import_snapshot(Lsn(exported.lsn), exported.pid) {
+            let message = "could not import the requested snapshot";
+            let detail =
+                format!("The source process with PID {} is not running anymore.", exported.pid);
+            let state = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
+            return Err(Error::new(state, message).detail(detail));
+        }
+        self.xact.queried = true;
+        self.xact.snapshot_catalog = Some(exported.catalog);
+        Ok(())
     }
 
     /// 25006 if the transaction is READ ONLY.
@@ -242,6 +300,19 @@ impl Session {
 
     /// 25P01 for what makes sense only in a block (RequireTransactionBlock).
     pub(super) fn require_block(&self, command: &str) -> Result<()> {
+        if self.in_block_of_any_kind() {
+            return Ok(());
+        }
+        self.require_begun(command)
+    }
+
+    /// Whether statements are held together: by BEGIN, or by being sent in one Query message.
+    pub(super) fn in_block_of_any_kind(&self) -> bool {
+        self.xact.in_block() || self.xact.is_one_of_several
+    }
+
+    /// 25P01 for what makes sense only after BEGIN.
+    fn require_begun(&self, command: &str) -> Result<()> {
         if self.xact.in_block() {
             return Ok(());
         }
@@ -294,6 +365,7 @@ impl Session {
     }
 
     fn rollback_engine(&mut self) -> Result<()> {
+        self.forget_exports();
         self.portals.end_transaction(&mut self.xact);
         self.xact.changes = None;
         self.forget_catalog_changes();
@@ -333,6 +405,7 @@ impl Session {
         self.xact.is_one_of_several = false;
         self.xact.is_pipelined = false;
         self.control.activity.set_xact_start(0);
+        self.forget_exports();
         accesses::settle();
         self.xact.savepoints.clear();
         self.xact.changes = None;
@@ -425,7 +498,7 @@ impl Session {
             self.set_read_only(read_only)?;
         }
         if let Some(deferrable) = modes.deferrable {
-            self.xact.deferrable = deferrable;
+            self.set_deferrable(deferrable)?;
         }
         Ok(())
     }
@@ -472,8 +545,18 @@ impl Session {
     }
 
     /// transaction_deferrable.
-    pub(super) fn set_deferrable(&mut self, deferrable: bool) {
+    pub(super) fn set_deferrable(&mut self, deferrable: bool) -> Result<()> {
+        let refused = match (self.xact.depth(), self.xact.queried) {
+            (0, false) => None,
+            (0, true) => Some("must be called before any query"),
+            _ => Some("cannot be called within a subtransaction"),
+        };
+        if let Some(refused) = refused {
+            let message = format!("SET TRANSACTION [NOT] DEFERRABLE {refused}");
+            return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
+        }
         self.xact.deferrable = deferrable;
+        Ok(())
     }
 
     /// SHOW transaction_isolation and its kin.
@@ -498,7 +581,7 @@ impl Session {
         let no_block = !self.xact.in_block();
         if no_block && chain {
             let what = if commit { "COMMIT AND CHAIN" } else { "ROLLBACK AND CHAIN" };
-            return Err(self.require_block(what).err().unwrap_or_else(failed_block));
+            return Err(self.require_begun(what).err().unwrap_or_else(failed_block));
         }
         if no_block {
             self.warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress");
@@ -525,7 +608,7 @@ impl Session {
     }
 
     fn savepoint(&mut self, name: &str) -> Result<CommandTag> {
-        self.require_block("SAVEPOINT")?;
+        self.require_begun("SAVEPOINT")?;
         self.take_function_changes();
         self.xact.txn()?.savepoint(name);
         let read_only = self.xact.read_only;
@@ -554,7 +637,7 @@ impl Session {
     }
 
     fn release_savepoint(&mut self, name: &str) -> Result<CommandTag> {
-        self.require_block("RELEASE SAVEPOINT")?;
+        self.require_begun("RELEASE SAVEPOINT")?;
         let at = self.find_savepoint(name)?;
         self.xact.txn()?.release(name)?;
         self.end_settings_levels(at, true);
@@ -577,7 +660,7 @@ impl Session {
     }
 
     fn rollback_to_savepoint(&mut self, name: &str) -> Result<CommandTag> {
-        self.require_block("ROLLBACK TO SAVEPOINT")?;
+        self.require_begun("ROLLBACK TO SAVEPOINT")?;
         self.find_savepoint(name)?;
         self.rollback_to_name(name)?;
         self.xact.block = Block::Explicit;
@@ -616,7 +699,7 @@ impl Session {
                 self.set_isolation(Isolation::of(value).ok_or_else(invalid)?)?;
             }
             "transaction_read_only" => self.set_read_only(parse_bool()?)?,
-            "transaction_deferrable" => self.set_deferrable(parse_bool()?),
+            "transaction_deferrable" => self.set_deferrable(parse_bool()?)?,
             _ => return Ok(false),
         }
         Ok(true)

@@ -1,6 +1,9 @@
 //! pg_stat_activity: who is connected and what they do, and the threads that work for all;
 //! pg_stat_progress_copy.
 
+use std::sync::Arc;
+
+use hashbrown::HashMap;
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
 use steppe_storage::usage::{Worker, is_at_work};
@@ -22,6 +25,11 @@ fn query_id(id: i64) -> Datum {
 
 fn word(text: Option<&'static str>) -> Datum {
     text.map_or(Datum::Null, Datum::text)
+}
+
+/// Where the client is; NULL on a Unix socket.
+fn address(backend: &Backend) -> Datum {
+    backend.addresses.map_or(Datum::Null, |[client, _]| Datum::text(client.ip().to_string()))
 }
 
 /// wait_event_type and wait_event.
@@ -62,6 +70,14 @@ fn wait_event(
 /// The rows of pg_stat_activity.
 pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
     let mut builder = RowsBuilder::new("pg_stat_activity")?;
+    let mut sessions = Vec::new();
+    core.server.backends.for_each(|pid, backend| sessions.push((pid, Arc::clone(&backend.shared))));
+    let xmins = core.server.database.xmins(sessions.iter().map(|(_, shared)| &**shared));
+    let xmins: HashMap<i32, Option<u64>> =
+        sessions.iter().map(|(pid, _)| *pid).zip(xmins).collect();
+    // As PostgreSQL's xid: the lower half.
+    let xid = |xid: Option<u64>| xid.map_or(Datum::Null, |xid| Datum::Oid(xid as u32));
+    let xmin = |pid: i32| xid(xmins.get(&pid).copied().flatten());
     core.server.backends.for_each(|pid, backend| {
         let activity = &backend.control.activity;
         let state = match activity.state() {
@@ -72,11 +88,6 @@ pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
             State::IdleInFailedTransaction => Some("idle in transaction (aborted)"),
         };
         let (wait_type, wait_event) = wait_event(core, pid, backend);
-        let xid = match backend.shared.xid() {
-            0 => Datum::Null,
-            // As PostgreSQL's xid: the lower half.
-            xid => Datum::Oid(xid as u32),
-        };
         builder.row([
             ("datid", Datum::Oid(POSTGRES_DATABASE)),
             ("datname", Datum::Text(backend.database.clone())),
@@ -84,6 +95,8 @@ pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
             ("usesysid", Datum::Oid(steppe_catalog::BOOTSTRAP_SUPERUSER)),
             ("usename", Datum::Text(backend.user.clone())),
             ("application_name", Datum::text(activity.application_name())),
+            ("client_addr", address(backend)),
+            ("backend_xmin", xmin(pid)),
             ("client_port", Datum::Int4(backend.client_port)),
             ("backend_start", Datum::TimestampTz(backend.started)),
             ("xact_start", moment(activity.xact_start())),
@@ -92,7 +105,7 @@ pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
             ("wait_event_type", word(wait_type)),
             ("wait_event", word(wait_event)),
             ("state", word(state)),
-            ("backend_xid", xid),
+            ("backend_xid", xid(Some(backend.shared.xid()).filter(|xid| *xid != 0))),
             ("query_id", query_id(activity.query_id())),
             ("query", Datum::text(activity.query())),
             ("backend_type", Datum::text("client backend")),
@@ -115,5 +128,20 @@ pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
             ("backend_type", Datum::text(kind)),
         ]);
     }
+    builder.finish()
+}
+
+/// The rows of pg_stat_ssl and pg_stat_gssapi: no connection is encrypted, as a `column` says.
+pub(super) fn encryption(core: &Core, view: &str, column: &'static str) -> Result<Vec<Vec<Datum>>> {
+    let mut builder = RowsBuilder::new(view)?;
+    core.server.backends.for_each(|pid, _| {
+        let row = [("pid", Datum::Int4(pid)), (column, Datum::Bool(false))];
+        if view == "pg_stat_gssapi" {
+            let others = ["gss_authenticated", "credentials_delegated"];
+            builder.row(row.into_iter().chain(others.map(|name| (name, Datum::Bool(false)))));
+        } else {
+            builder.row(row);
+        }
+    });
     builder.finish()
 }

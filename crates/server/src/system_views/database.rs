@@ -1,6 +1,7 @@
 //! pg_stat_database: what sessions have done, each by its own count, and what was done to all
 //! relations.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hashbrown::HashMap;
@@ -173,6 +174,25 @@ impl DatabaseStatistics {
         });
         sum
     }
+}
+
+/// The rows of pg_stat_database_conflicts: only a standby's recovery is in the way of queries.
+pub(super) fn conflicts(core: &Core) -> Result<Vec<Vec<Datum>>> {
+    let mut builder = RowsBuilder::new("pg_stat_database_conflicts")?;
+    let kinds = [
+        "confl_tablespace",
+        "confl_lock",
+        "confl_snapshot",
+        "confl_bufferpin",
+        "confl_deadlock",
+        "confl_active_logicalslot",
+    ];
+    let none = kinds.into_iter().map(|kind| (kind, Datum::Int8(0)));
+    builder.row(none.chain([
+        ("datid", Datum::Oid(POSTGRES_DATABASE)),
+        ("datname", Datum::Text(Arc::clone(&core.identity.database))),
+    ]));
+    builder.finish()
 }
 
 /// The rows of pg_stat_database. Times are of I/O that was timed; spill files are not counted.

@@ -1,14 +1,19 @@
-//! pg_locks: the lock table, and SIREAD locks. Row locks are in it as long as somebody holds them explicitly
-//! (FOR UPDATE …) or waits for the row, with the row's ctid. What a serializable transaction has
-//! looked for in an index is a range of keys, not pages: it is shown as a page without a number.
+//! pg_locks: the lock table, what every transaction has on itself (virtualxid), and SIREAD locks.
+//! As in PostgreSQL a row's lock shows as long as somebody waits for the row, with the row's ctid.
+//! What a serializable transaction has looked for in an index is a range of keys, not pages: it is
+//! shown as a page without a number.
+//!
+//! A virtual transaction id is the session's process id and the number of its transaction.
+
+use std::time::SystemTime;
 
 use hashbrown::HashMap;
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
-use steppe_txn::{Granule, LockTag, RelFileNumber};
+use steppe_txn::{Granule, LockReport, LockTag, RelFileNumber, SireadReport};
 use steppe_types::{Datum, Oid, Result};
 
-use crate::services::Core;
+use crate::services::{Core, micros_at};
 
 /// What names the lock: columns of pg_locks.
 #[derive(Default)]
@@ -19,6 +24,8 @@ struct Target {
     /// page, tuple
     row: Option<(i32, i16)>,
     transaction: Option<u64>,
+    /// The session whose transaction it is on.
+    session: Option<u32>,
     /// classid, objid, objsubid
     key: Option<(Oid, Oid, i16)>,
 }
@@ -39,7 +46,7 @@ fn target(tag: LockTag, tables: &HashMap<u64, Oid>) -> Target {
         LockTag::Transaction(xid) => {
             Target { kind: "transactionid", transaction: Some(xid), ..Target::default() }
         }
-        LockTag::Session(_) => Target { kind: "virtualxid", ..Target::default() },
+        LockTag::Session(pid) => of_session(pid),
         LockTag::AdvisoryBig(key) => {
             let key = Some(((key >> 32) as u32, key as u32, 1));
             Target { kind: "advisory", database, key, ..Target::default() }
@@ -49,6 +56,10 @@ fn target(tag: LockTag, tables: &HashMap<u64, Oid>) -> Target {
             Target { kind: "advisory", database, key, ..Target::default() }
         }
     }
+}
+
+fn of_session(pid: u32) -> Target {
+    Target { kind: "virtualxid", session: Some(pid), ..Target::default() }
 }
 
 /// Tables by the root of their tree.
@@ -83,42 +94,106 @@ fn files(core: &Core) -> HashMap<RelFileNumber, Oid> {
     catalog.relations().filter_map(|r| Some((r.storage?, r.oid))).collect()
 }
 
-/// The rows of pg_locks.
-pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
+/// A row of pg_locks.
+struct Lock {
+    target: Target,
+    /// A prepared transaction has it; otherwise a session.
+    prepared: Option<u64>,
+    pid: u32,
+    mode: &'static str,
+    granted: bool,
+    fast_path: bool,
+    waits_since: Option<SystemTime>,
+}
+
+impl Lock {
+    fn of(lock: LockReport, tables: &HashMap<u64, Oid>) -> Lock {
+        let LockReport { pid, prepared, mode, granted, fast_path, waits_since, .. } = lock;
+        let target = target(lock.tag, tables);
+        Lock { target, prepared, pid, mode, granted, fast_path, waits_since }
+    }
+
+    fn of_read(lock: SireadReport, files: &HashMap<RelFileNumber, Oid>) -> Lock {
+        let target = read_target(lock.granule, files.get(&lock.file).copied());
+        let (prepared, pid) = (lock.prepared, lock.pid.unwrap_or(0));
+        Lock { prepared, pid, ..Lock::held(target, "SIReadLock") }
+    }
+
+    /// What a session's transaction has on itself.
+    fn of_itself(pid: u32) -> Lock {
+        Lock { pid, fast_path: true, ..Lock::held(of_session(pid), "ExclusiveLock") }
+    }
+
+    fn held(target: Target, mode: &'static str) -> Lock {
+        let (granted, fast_path, waits_since) = (true, false, None);
+        Lock { target, prepared: None, pid: 0, mode, granted, fast_path, waits_since }
+    }
+}
+
+/// The sessions that are in a transaction.
+fn in_transaction(core: &Core) -> Vec<u32> {
+    let mut pids = Vec::new();
+    core.server.backends.for_each(|pid, backend| {
+        let is_in_one = backend.control.activity.xact_start() != 0;
+        pids.extend(u32::try_from(pid).ok().filter(|_| is_in_one));
+    });
+    pids
+}
+
+/// All locks there are.
+fn all(core: &Core) -> Result<Vec<Lock>> {
     let locks = core.server.database.locks().report();
     let names_rows = locks.iter().any(|lock| matches!(lock.tag, LockTag::Row(..)));
     let tables = if names_rows { tables(core)? } else { HashMap::new() };
-    let mut builder = RowsBuilder::new("pg_locks")?;
-    // As PostgreSQL shows one that no session runs.
-    let prepared = |xid: u64| Datum::text(format!("-1/{}", xid as u32));
-    let pid = |pid: u32| Datum::Int4(i32::try_from(pid).unwrap_or(i32::MAX));
-    let oid = |oid: Option<Oid>| oid.map_or(Datum::Null, Datum::Oid);
     let reads = core.server.database.siread_locks();
     let files = if reads.is_empty() { HashMap::new() } else { files(core) };
-    let locks = locks.into_iter().map(|lock| {
-        let holder = (lock.prepared, lock.prepared.map_or(Some(lock.pid), |_| None));
-        (target(lock.tag, &tables), holder, lock.mode, lock.granted, lock.fast_path)
-    });
-    let reads = reads.into_iter().map(|lock| {
-        let target = read_target(lock.granule, files.get(&lock.file).copied());
-        (target, (lock.prepared, lock.pid), "SIReadLock", true, false)
-    });
-    for (target, (by_prepared, by), mode, granted, fast_path) in locks.chain(reads) {
+    let is_on_itself = |lock: &LockReport| {
+        lock.granted && matches!(lock.tag, LockTag::Session(pid) if pid == lock.pid)
+    };
+    let locks = locks.into_iter().filter(|lock| !is_on_itself(lock));
+    let locks = locks.map(|lock| Lock::of(lock, &tables));
+    let on_itself = in_transaction(core).into_iter().map(Lock::of_itself);
+    let reads = reads.into_iter().map(|lock| Lock::of_read(lock, &files));
+    Ok(locks.chain(on_itself).chain(reads).collect())
+}
+
+/// The rows of pg_locks.
+pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
+    let mut builder = RowsBuilder::new("pg_locks")?;
+    let ended = core.server.database.locks().transactions_ended();
+    let virtual_xid = |pid: u32| {
+        let ended = ended.get(&pid)?;
+        Some(format!("{pid}/{}", ended + 1))
+    };
+    let text = |text: Option<String>| text.map_or(Datum::Null, Datum::text);
+    let oid = |oid: Option<Oid>| oid.map_or(Datum::Null, Datum::Oid);
+    let moment = |at: SystemTime| Datum::TimestampTz(micros_at(at));
+    for lock in all(core)? {
+        let Lock { target, pid, mode, granted, fast_path, .. } = lock;
+        let session = Some(pid).filter(|pid| lock.prepared.is_none() && *pid != 0);
+        let owner = match lock.prepared {
+            // As PostgreSQL shows one that no session runs.
+            Some(xid) => Some(format!("-1/{}", xid as u32)),
+            None => session.and_then(virtual_xid),
+        };
+        let process = session.and_then(|pid| i32::try_from(pid).ok());
         builder.row([
             ("locktype", Datum::text(target.kind)),
             ("database", oid(target.database)),
             ("relation", oid(target.relation)),
             ("page", target.row.map_or(Datum::Null, |row| Datum::Int4(row.0))),
             ("tuple", target.row.map_or(Datum::Null, |row| Datum::Int2(row.1))),
+            ("virtualxid", text(target.session.and_then(virtual_xid))),
             ("transactionid", oid(target.transaction.map(|xid| xid as u32))),
             ("classid", oid(target.key.map(|key| key.0))),
             ("objid", oid(target.key.map(|key| key.1))),
             ("objsubid", target.key.map_or(Datum::Null, |key| Datum::Int2(key.2))),
-            ("virtualtransaction", by_prepared.map_or(Datum::Null, prepared)),
-            ("pid", by.map_or(Datum::Null, pid)),
+            ("virtualtransaction", text(owner)),
+            ("pid", process.map_or(Datum::Null, Datum::Int4)),
             ("mode", Datum::text(mode)),
             ("granted", Datum::Bool(granted)),
             ("fastpath", Datum::Bool(fast_path)),
+            ("waitstart", lock.waits_since.map_or(Datum::Null, moment)),
         ]);
     }
     builder.finish()

@@ -10,10 +10,12 @@ pub(crate) mod session;
 mod statements;
 mod statistics;
 mod wal;
+mod xids;
 
 pub(crate) use database::SessionEnd;
 pub(crate) use io::ServerStatistics;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -104,6 +106,9 @@ impl SessionView for Core {
     fn rows(&self, relation: &str) -> Result<Option<Vec<Vec<Datum>>>> {
         match relation {
             "pg_stat_activity" => activity::rows(self).map(Some),
+            "pg_stat_ssl" => activity::encryption(self, relation, "ssl").map(Some),
+            "pg_stat_gssapi" => activity::encryption(self, relation, "encrypted").map(Some),
+            "pg_stat_database_conflicts" => database::conflicts(self).map(Some),
             "pg_stat_progress_copy" => progress::copies(self).map(Some),
             "pg_stat_progress_vacuum" => progress::rows(self, relation).map(Some),
             "pg_stat_progress_analyze" => progress::rows(self, relation).map(Some),
@@ -142,6 +147,10 @@ impl Core {
                 0 => Datum::Null,
                 xid => Datum::Xid8(xid),
             },
+            ("inet_client_addr", _) => self.address(|[client, _]| show_ip(client)),
+            ("inet_server_addr", _) => self.address(|[_, server]| show_ip(server)),
+            ("inet_client_port", _) => self.address(|[client, _]| show_port(client)),
+            ("inet_server_port", _) => self.address(|[_, server]| show_port(server)),
             ("pg_stat_reset", _) => {
                 self.server.statistics.database.reset(self);
                 Datum::text("")
@@ -156,9 +165,18 @@ impl Core {
             }
             _ => {
                 let of_log = wal::call(self, source, args);
-                return of_log.or_else(|| statements::call(self, source, args));
+                let or_of_xids = of_log.or_else(|| xids::call(self, source, args));
+                return or_of_xids.or_else(|| statements::call(self, source, args));
             }
         }))
+    }
+
+    /// Something of the addresses of the session's connection; NULL on a Unix socket.
+    fn address(&self, show: impl Fn([SocketAddr; 2]) -> Datum) -> Datum {
+        let mut addresses = None;
+        let pid = i32::try_from(self.handle.pid()).unwrap_or(0);
+        self.server.backends.with(pid, |backend| addresses = backend.addresses);
+        addresses.map_or(Datum::Null, show)
     }
 
     /// Whose locks the session waits for, held or asked for before it.
@@ -188,6 +206,14 @@ impl Core {
         let by_lock = self.blocking_pids(pid).iter().any(is_among);
         Ok(Datum::Bool(by_lock || !self.blocking_safe_snapshot(pid).is_empty()))
     }
+}
+
+fn show_ip(address: SocketAddr) -> Datum {
+    Datum::text(address.ip().to_string())
+}
+
+fn show_port(address: SocketAddr) -> Datum {
+    Datum::Int4(i32::from(address.port()))
 }
 
 /// What a function that returns rows hands to the executor.

@@ -65,6 +65,7 @@ fn named(view: &str) -> Option<(Family, RelKind, Whose)> {
     match kind {
         "tables" => Some((family, RelKind::Table, whose)),
         "indexes" if family != Family::OwnTransaction => Some((family, RelKind::Index, whose)),
+        "sequences" if family == Family::Blocks => Some((family, RelKind::Sequence, whose)),
         _ => None,
     }
 }
@@ -138,6 +139,16 @@ fn blocks(
     let read = (&blocks, &*core.server.database);
     shown.iter().try_for_each(|relation| match kind {
         RelKind::Index => index_blocks(catalog, relation, read, builder),
+        RelKind::Sequence => {
+            // Its page is one of all sequences', in memory once it is used.
+            builder.row([
+                ("relid", Datum::Oid(relation.oid)),
+                ("schemaname", schema_name(catalog, relation)),
+                ("relname", Datum::Text(relation.name.clone())),
+                ("blks_read", Datum::Int8(0)),
+            ]);
+            Ok(())
+        }
         _ => table_blocks(catalog, relation, read, builder),
     })
 }

@@ -1,9 +1,18 @@
-//! Who holds and who waits for what, for pg_locks and pg_blocking_pids.
+//! Who holds and who waits for what, for pg_locks and pg_blocking_pids, in PostgreSQL's terms.
+//!
+//! PostgreSQL keeps row locks in the rows, and has no lock table entries for them. Only who waits
+//! for a row has one, so that there is an order: it is held by whoever is next and waits for the
+//! owner's transaction, and waited for by those behind. Here the queue is the row's own, so that
+//! view of it is made up when it is asked for.
+
+use std::time::SystemTime;
 
 use hashbrown::HashMap;
 
-use super::manager::LockManager;
-use super::{LockTag, Mode, SharedMode};
+use super::manager::{LockManager, shard_of};
+use super::table::Entry;
+use super::wait::Waiter;
+use super::{LockTag, SharedMode};
 use crate::session::is_stand_in;
 
 /// A lock that a session holds or waits for.
@@ -21,6 +30,20 @@ pub struct LockReport {
     pub granted: bool,
     /// Held without an entry in the shared table.
     pub fast_path: bool,
+    /// Since when it is waited for.
+    pub waits_since: Option<SystemTime>,
+}
+
+impl LockReport {
+    fn held(pid: u32, tag: LockTag, mode: &'static str) -> LockReport {
+        let (granted, fast_path) = (true, false);
+        LockReport { pid, prepared: None, tag, mode, granted, fast_path, waits_since: None }
+    }
+
+    fn waited_for(waiter: &Waiter, tag: LockTag, mode: &'static str) -> LockReport {
+        let lock = LockReport::held(waiter.pid, tag, mode);
+        LockReport { granted: false, waits_since: Some(waiter.since), ..lock }
+    }
 }
 
 /// PostgreSQL's names of the modes in a mask.
@@ -39,60 +62,68 @@ impl LockManager {
             let pid = session.pid();
             let stands_for = session.is_stand_in().then(|| session.xid());
             prepared.extend(stands_for.map(|xid| (pid, xid)));
-            let held = session.held_locks();
-            let (fast, shared): (Vec<_>, Vec<_>) =
-                (held.fast.all().collect(), held.rows.all().collect());
-            drop(held);
-            let lock = |tag, mode, fast_path| LockReport {
-                pid,
-                prepared: stands_for,
-                tag,
-                mode,
-                granted: true,
-                fast_path,
-            };
+            let fast: Vec<_> = session.held_locks().fast.all().collect();
+            let lock =
+                |tag, mode| LockReport { prepared: stands_for, ..LockReport::held(pid, tag, mode) };
             for (oid, mask) in fast {
                 let tag = LockTag::Relation(oid);
-                found.extend(modes(tag, mask).map(|mode| lock(tag, mode, true)));
+                let lock = |mode| LockReport { fast_path: true, ..lock(tag, mode) };
+                found.extend(modes(tag, mask).map(lock));
             }
-            // PostgreSQL has no fast path for them.
-            let row = |(tag, mode): (LockTag, Mode)| lock(tag, tag.mode_name(mode), false);
-            found.extend(shared.into_iter().map(row));
             let xid = session.xid();
             if xid != 0 {
                 // Every transaction has a lock on its own end.
                 let tag = LockTag::Transaction(xid);
-                found.push(lock(tag, tag.mode_name(SharedMode::Exclusive as u8), false));
+                found.push(lock(tag, tag.mode_name(SharedMode::Exclusive as u8)));
             }
         }
         for shard in self.latch_all() {
             for (&tag, entry) in shard.iter() {
+                if let LockTag::Row(..) = tag {
+                    self.report_row(tag, entry, &mut found);
+                    continue;
+                }
                 let is_own_end = |mode| {
                     matches!(tag, LockTag::Transaction(_))
                         && mode == tag.mode_name(SharedMode::Exclusive as u8)
                 };
                 for holder in &entry.holders {
                     let held = modes(tag, holder.explicit | holder.implicit);
-                    found.extend(held.filter(|mode| !is_own_end(*mode)).map(|mode| LockReport {
-                        pid: holder.pid,
-                        prepared: prepared.get(&holder.pid).copied(),
-                        tag,
-                        mode,
-                        granted: true,
-                        fast_path: false,
-                    }));
+                    let prepared = prepared.get(&holder.pid).copied();
+                    let lock =
+                        |mode| LockReport { prepared, ..LockReport::held(holder.pid, tag, mode) };
+                    found.extend(held.filter(|mode| !is_own_end(*mode)).map(lock));
                 }
-                found.extend(entry.waiters.iter().map(|waiter| LockReport {
-                    pid: waiter.pid,
-                    prepared: None,
-                    tag,
-                    mode: tag.mode_name(waiter.mode),
-                    granted: false,
-                    fast_path: false,
-                }));
+                let wait = |waiter: &Waiter| {
+                    LockReport::waited_for(waiter, tag, tag.mode_name(waiter.mode))
+                };
+                found.extend(entry.waiters.iter().map(|waiter| wait(waiter)));
             }
         }
         found
+    }
+
+    /// Who waits for a row; see the module's header.
+    fn report_row(&self, tag: LockTag, entry: &Entry, found: &mut Vec<LockReport>) {
+        for waiter in &entry.waiters {
+            let mode = tag.mode_name(waiter.mode);
+            let owner = entry.owner_waited_for(tag, waiter).and_then(|pid| self.xid_of(pid));
+            let Some(xid) = owner.filter(|xid| *xid != 0) else {
+                found.push(LockReport::waited_for(waiter, tag, mode));
+                continue;
+            };
+            found.push(LockReport::held(waiter.pid, tag, mode));
+            let end = LockTag::Transaction(xid);
+            let shared = end.mode_name(SharedMode::Shared as u8);
+            found.push(LockReport::waited_for(waiter, end, shared));
+        }
+    }
+
+    /// How many transactions of each session have ended: with the session's number it is the
+    /// virtual id of the one that it runs.
+    pub fn transactions_ended(&self) -> HashMap<u32, u64, foldhash::fast::RandomState> {
+        let sessions = self.sessions().all();
+        sessions.into_iter().map(|session| (session.pid(), session.held_locks().ended)).collect()
     }
 
     /// The sessions that keep `pid` waiting: holders of what conflicts, and whoever stands
@@ -100,9 +131,13 @@ impl LockManager {
     pub fn blocking(&self, pid: u32) -> Vec<u32> {
         let shards = self.latch_all();
         let waiting = self.waiting().lock();
-        let mut pids = match waiting.get(&pid) {
-            Some(waiter) => super::deadlock::blockers(&shards, waiter),
-            None => Vec::new(),
+        let Some(waiter) = waiting.get(&pid) else { return Vec::new() };
+        let mut pids = match shards[shard_of(&waiter.tag)].get(&waiter.tag) {
+            // Who is not next waits for those before it, not for the row's owner.
+            Some(entry) if entry.is_behind(waiter.tag, waiter) => {
+                entry.conflicting_ahead(waiter.tag, waiter).map(|ahead| ahead.pid).collect()
+            }
+            _ => super::deadlock::blockers(&shards, waiter),
         };
         pids.iter_mut().filter(|pid| is_stand_in(**pid)).for_each(|pid| *pid = 0);
         pids.sort_unstable();
@@ -110,11 +145,12 @@ impl LockManager {
         pids
     }
 
-    /// What a session waits for, and whether it is the next one to get it.
+    /// What a session waits for, and whether nobody else is to get it before.
     pub fn waited_for(&self, pid: u32) -> Option<(LockTag, bool)> {
-        let tag = self.waiting().lock().get(&pid)?.tag;
-        let shard = self.shard(&tag);
-        let next = shard.get(&tag).and_then(|entry| entry.waiters.front());
-        Some((tag, next.is_none_or(|waiter| waiter.pid == pid)))
+        let waiter = self.waiting().lock().get(&pid)?.clone();
+        let shard = self.shard(&waiter.tag);
+        let entry = shard.get(&waiter.tag);
+        let is_behind = entry.is_some_and(|entry| entry.is_behind(waiter.tag, &waiter));
+        Some((waiter.tag, !is_behind))
     }
 }

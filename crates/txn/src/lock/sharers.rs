@@ -65,10 +65,6 @@ impl SharedRows {
     fn take(&mut self, wanted: impl Fn(&Slot) -> bool) -> Option<Slot> {
         self.0.iter_mut().find_map(|place| place.take_if(|slot| wanted(slot)))
     }
-
-    pub(super) fn all(&self) -> impl Iterator<Item = (LockTag, Mode)> {
-        self.0.iter().flatten().map(|slot| (slot.tag, slot.mode))
-    }
 }
 
 /// How many locks are noted, by stripe and bucket.

@@ -84,6 +84,29 @@ impl Entry {
         first.is_some_and(|w| tag.conflicts(mode) & self.held_by(w.pid) != 0)
     }
 
+    /// The requests that stand before another in the queue and conflict with it.
+    pub(super) fn conflicting_ahead<'a>(
+        &'a self,
+        tag: LockTag,
+        waiter: &'a Waiter,
+    ) -> impl Iterator<Item = &'a Arc<Waiter>> {
+        let ahead = self.waiters.iter().take_while(move |w| !std::ptr::eq(&***w, waiter));
+        ahead.filter(move |w| tag.conflicts(waiter.mode) & (1 << w.mode) != 0)
+    }
+
+    /// Whether a request for a row stands behind another that conflicts with it.
+    pub(super) fn is_behind(&self, tag: LockTag, waiter: &Waiter) -> bool {
+        matches!(tag, LockTag::Row(..)) && self.conflicting_ahead(tag, waiter).next().is_some()
+    }
+
+    /// The session that keeps a request for a row waiting, if it is one of those that are next.
+    pub(super) fn owner_waited_for(&self, tag: LockTag, waiter: &Waiter) -> Option<u32> {
+        let conflicts = tag.conflicts(waiter.mode);
+        let mut holders = self.holders.iter().filter(|h| h.pid != waiter.pid);
+        let owner = holders.find(|h| h.modes() & conflicts != 0)?;
+        (!self.is_behind(tag, waiter)).then_some(owner.pid)
+    }
+
     pub(super) fn add_explicit(&mut self, pid: u32, mode: Mode) {
         match self.holders.iter_mut().find(|h| h.pid == pid) {
             Some(holder) => holder.explicit |= 1 << mode,

@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use parking_lot::{Condvar, Mutex};
 use steppe_types::{Error, Result, SqlState};
@@ -37,6 +37,8 @@ pub(crate) struct Waiter {
     /// Whether a grant makes the session a holder. Waiting for the end of a
     /// transaction does not.
     pub(super) hold: bool,
+    /// When the wait began.
+    pub(super) since: SystemTime,
     state: Mutex<(WaitState, Option<Waker>)>,
     changed: Condvar,
     /// A strong relation request keeps others off the fast path; this is taken
@@ -54,7 +56,8 @@ impl Waiter {
     pub(super) fn new(pid: u32, tag: LockTag, mode: Mode, hold: bool) -> Waiter {
         let state = Mutex::new((WaitState::Waiting, None));
         let strong_claim = AtomicBool::new(true);
-        Waiter { pid, tag, mode, hold, state, changed: Condvar::new(), strong_claim }
+        let (since, changed) = (SystemTime::now(), Condvar::new());
+        Waiter { pid, tag, mode, hold, since, state, changed, strong_claim }
     }
 
     pub(super) fn take_strong_claim(&self) -> bool {

@@ -1,0 +1,87 @@
+//! What functions tell of transactions by their numbers: the snapshot in force, how a transaction
+//! has ended, its age; and snapshots that sessions share (src/backend/utils/time/snapmgr.c).
+
+use std::sync::atomic::Ordering;
+
+use steppe_txn::XidStatus;
+use steppe_types::{Datum, Error, Result, SqlState};
+
+use crate::server::ExportedSnapshot;
+use crate::services::Core;
+
+/// The transactions that PostgreSQL takes for committed since ever (BootstrapTransactionId,
+/// FrozenTransactionId), and the first that is not.
+const FIRST_NORMAL_XID: u64 = 3;
+
+/// Functions by prosrc.
+pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
+    Some(match (source, args) {
+        ("pg_current_snapshot", _) => current_snapshot(core),
+        ("pg_xact_status", [Datum::Xid8(xid)]) => status(core, *xid),
+        ("pg_xact_status", [Datum::Int8(xid)]) => status(core, *xid as u64),
+        ("xid_age", [Datum::Oid(xid)]) => Ok(age(core, *xid)),
+        ("pg_export_snapshot", _) => export(core),
+        _ => return None,
+    })
+}
+
+/// The position of the statement's snapshot.
+fn position(core: &Core) -> Result<u64> {
+    let held = core.handle.shared().newest_held();
+    held.ok_or_else(|| Error::internal("no active snapshot set"))
+}
+
+fn current_snapshot(core: &Core) -> Result<Datum> {
+    let own = core.handle.shared().xid();
+    let snapshot = core.server.database.xids_at(position(core)?, own);
+    Ok(Datum::text(snapshot.shown()))
+}
+
+/// NULL where it is not known any more.
+fn status(core: &Core, xid: u64) -> Result<Datum> {
+    let database = &core.server.database;
+    if xid >= database.next_xid() {
+        let message = format!("transaction ID {xid} is in the future");
+        return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
+    }
+    let status = match xid {
+        0 => None,
+        1..FIRST_NORMAL_XID => Some(XidStatus::Committed),
+        _ => database.xid_status(xid),
+    };
+    Ok(status.map_or(Datum::Null, |status| {
+        Datum::text(match status {
+            XidStatus::Committed => "committed",
+            XidStatus::Aborted => "aborted",
+            XidStatus::InProgress => "in progress",
+        })
+    }))
+}
+
+/// How many transactions have begun since, up to one's own.
+fn age(core: &Core, xid: u32) -> Datum {
+    if u64::from(xid) < FIRST_NORMAL_XID {
+        return Datum::Int4(i32::MAX);
+    }
+    let now = match core.handle.shared().xid() {
+        0 => core.server.database.next_xid(),
+        own => own,
+    };
+    Datum::Int4((now as u32).wrapping_sub(xid) as i32)
+}
+
+/// pg_export_snapshot: others may take the statement's snapshot as long as the transaction runs.
+fn export(core: &Core) -> Result<Datum> {
+    if core.level.load(Ordering::Relaxed) > 1 {
+        let message = "cannot export a snapshot from a subtransaction";
+        return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
+    }
+    let pid = core.handle.pid();
+    let snapshot = ExportedSnapshot { pid, lsn: position(core)?, catalog: core.names().catalog };
+    let number = core.exported.fetch_add(1, Ordering::Relaxed) + 1;
+    let ended = core.server.database.locks().transactions_ended();
+    let transaction = ended.get(&pid).map_or(0, |ended| *ended as u32);
+    let name = format!("{pid:08X}-{transaction:08X}-{number}");
+    core.server.exported.lock().insert(name.clone(), snapshot);
+    Ok(Datum::text(name))
+}
