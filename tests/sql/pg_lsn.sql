@@ -57,6 +57,12 @@ SELECT pg_current_wal_insert_lsn() > :'before' AS written,
        pg_current_wal_lsn() <= pg_current_wal_insert_lsn() AS inserted;
 DROP TABLE logged;
 SELECT pg_last_wal_replay_lsn(), pg_is_in_recovery();
+SELECT CASE WHEN pg_is_in_recovery() THEN now() - pg_last_xact_replay_timestamp() END AS lag;
+SELECT pg_is_wal_replay_paused();
+SELECT pg_get_wal_replay_pause_state();
+SELECT pg_wal_replay_pause();
+SELECT pg_wal_replay_resume();
+SELECT pg_promote();
 
 -- The control file.
 SELECT checkpoint_lsn >= redo_lsn AS checkpoint, redo_wal_file = pg_walfile_name(redo_lsn) AS file,

@@ -16,6 +16,7 @@ mod boolean;
 mod bytea;
 mod cast;
 mod compare;
+mod counters;
 mod date_compare;
 mod date_functions;
 mod date_operators;
@@ -199,6 +200,7 @@ const FAMILIES: &[&[Entry]] = &[
     pattern::TABLE,
     pg_lsn::TABLE,
     xids::TABLE,
+    counters::TABLE,
     privilege::TABLE,
     random::TABLE,
     reg_functions::TABLE,

@@ -22,6 +22,12 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_current_wal_flush_lsn", typed(by_session)),
     ("pg_last_wal_receive_lsn", scalar(|_, _| Ok(Datum::Null))),
     ("pg_last_wal_replay_lsn", scalar(|_, _| Ok(Datum::Null))),
+    ("pg_last_xact_replay_timestamp", scalar(|_, _| Ok(Datum::Null))),
+    ("pg_is_wal_replay_paused", scalar(|_, _| Err(no_recovery()))),
+    ("pg_get_wal_replay_pause_state", scalar(|_, _| Err(no_recovery()))),
+    ("pg_wal_replay_pause", scalar(|_, _| Err(no_recovery()))),
+    ("pg_wal_replay_resume", scalar(|_, _| Err(no_recovery()))),
+    ("pg_promote", scalar(|_, _| Err(no_recovery()))),
     ("pg_switch_wal", typed(by_session)),
     ("pg_walfile_name", typed(by_session)),
     ("pg_walfile_name_offset", typed(by_session)),
@@ -30,6 +36,12 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_control_init", typed(by_session)),
     ("pg_control_recovery", typed(by_session)),
 ];
+
+/// There are no standbys.
+fn no_recovery() -> Error {
+    let hint = "Recovery control functions can only be executed during recovery.";
+    Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, "recovery is not in progress").hint(hint)
+}
 
 fn lsn(args: &[Datum], i: usize) -> Result<u64> {
     arg(args, i)?.as_pg_lsn()

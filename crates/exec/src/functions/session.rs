@@ -37,7 +37,6 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_cancel_backend", scalar(|a, cx| signal(a, cx, false))),
     ("pg_terminate_backend", scalar(|a, cx| signal(a, cx, true))),
     ("pg_is_in_recovery", scalar(|_, _| Ok(Datum::Bool(false)))),
-    ("pg_is_wal_replay_paused", typed(by_session)),
     ("pg_jit_available", scalar(|_, _| Ok(Datum::Bool(false)))),
     ("pg_trigger_depth", scalar(|_, _| Ok(Datum::Int4(0)))),
     ("pg_listening_channels", set(|_, _, _| Ok(super::series::values(Vec::new())))),

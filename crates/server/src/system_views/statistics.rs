@@ -278,17 +278,73 @@ fn by_indexes(
     Some(sum)
 }
 
+/// A table's counts that are reckoned from when it was vacuumed or analyzed.
+struct Since {
+    kept: Maintenance,
+    live: i64,
+    modified: u64,
+    inserted: u64,
+}
+
+impl Since {
+    /// `own`: what was done since the last reset; `ever`: before that, too.
+    fn of(own: &Accesses, ever: Option<&Accesses>, kept: Option<Maintenance>) -> Since {
+        // A reset forgets what was done before, so that the rest counts from there, too.
+        let ever = ever.filter(|_| kept.is_some()).unwrap_or(own);
+        let kept = kept.unwrap_or_default();
+        let changes = |a: &Accesses| a.inserted + a.updated + a.deleted;
+        let net = |a: &Accesses| a.inserted as i64 - a.deleted as i64;
+        let live = kept.rows as i64 + net(ever) - net(&kept.at_analyze);
+        Since {
+            kept,
+            live: live.max(0),
+            modified: changes(ever).saturating_sub(changes(&kept.at_analyze)),
+            inserted: ever.inserted.saturating_sub(kept.at_vacuum.inserted),
+        }
+    }
+}
+
+/// pg_stat_get_numscans and its kin, of one table or index; `None`: it is none of them. What is no
+/// relation has done nothing.
+pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Datum> {
+    let counter = source.strip_prefix("pg_stat_get_")?;
+    let [Datum::Oid(oid)] = args else { return None };
+    let own = core.server.statistics.database.relations().get(oid).copied().unwrap_or_default();
+    let since = || Since::of(&own, totals().get(oid), maintenance().get(oid).copied());
+    Some(match counter {
+        "numscans" => count(own.scans),
+        "lastscan" => moment(own.last_scan),
+        "tuples_returned" => count(own.returned),
+        "tuples_fetched" => count(own.fetched),
+        "tuples_inserted" => count(own.inserted),
+        "tuples_updated" => count(own.updated),
+        "tuples_deleted" => count(own.deleted),
+        "tuples_hot_updated" => count(own.hot_updated),
+        "live_tuples" => Datum::Int8(since().live),
+        "mod_since_analyze" => count(since().modified),
+        "ins_since_vacuum" => count(since().inserted),
+        "last_vacuum_time" => moment(since().kept.vacuumed.last),
+        "last_analyze_time" => moment(since().kept.analyzed.last),
+        "vacuum_count" => count(since().kept.vacuumed.count),
+        "analyze_count" => count(since().kept.analyzed.count),
+        "total_vacuum_time" => milliseconds(&since().kept.vacuumed),
+        "total_analyze_time" => milliseconds(&since().kept.analyzed),
+        "tuples_newpage_updated" | "dead_tuples" | "autovacuum_count" | "autoanalyze_count" => {
+            Datum::Int8(0)
+        }
+        "total_autovacuum_time" | "total_autoanalyze_time" => Datum::Float8(0.0),
+        "last_autovacuum_time" | "last_autoanalyze_time" => Datum::Null,
+        _ => return None,
+    })
+}
+
 fn table_row(catalog: &Catalog, table: &Relation, known: &Known, builder: &mut RowsBuilder) {
     let own = known.of(table);
     let indexes = by_indexes(catalog, table, &known.accesses);
     let of_indexes = |f: fn(&Accesses) -> Datum| indexes.as_ref().map_or(Datum::Null, f);
     let kept = known.maintenance.get(&table.oid).copied();
-    // A reset forgets what was done before, so that the rest counts from there, too.
-    let ever = known.totals.get(&table.oid).filter(|_| kept.is_some());
-    let (ever, kept) = (ever.copied().unwrap_or(own), kept.unwrap_or_default());
-    let changes = |a: &Accesses| a.inserted + a.updated + a.deleted;
-    let net = |a: &Accesses| a.inserted as i64 - a.deleted as i64;
-    let live = kept.rows as i64 + net(&ever) - net(&kept.at_analyze);
+    let since = Since::of(&own, known.totals.get(&table.oid), kept);
+    let kept = since.kept;
     builder.row([
         ("relid", Datum::Oid(table.oid)),
         ("schemaname", schema_name(catalog, table)),
@@ -304,10 +360,10 @@ fn table_row(catalog: &Catalog, table: &Relation, known: &Known, builder: &mut R
         ("n_tup_del", count(own.deleted)),
         ("n_tup_hot_upd", count(own.hot_updated)),
         ("n_tup_newpage_upd", Datum::Int8(0)),
-        ("n_live_tup", Datum::Int8(live.max(0))),
+        ("n_live_tup", Datum::Int8(since.live)),
         ("n_dead_tup", Datum::Int8(0)),
-        ("n_mod_since_analyze", count(changes(&ever).saturating_sub(changes(&kept.at_analyze)))),
-        ("n_ins_since_vacuum", count(ever.inserted.saturating_sub(kept.at_vacuum.inserted))),
+        ("n_mod_since_analyze", count(since.modified)),
+        ("n_ins_since_vacuum", count(since.inserted)),
         ("last_vacuum", moment(kept.vacuumed.last)),
         ("last_analyze", moment(kept.analyzed.last)),
         ("vacuum_count", count(kept.vacuumed.count)),
