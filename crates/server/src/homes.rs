@@ -18,8 +18,12 @@
 //! ```
 //!
 //! Processors stand for workers by their number, so that this is about who is together with whom;
-//! no thread is bound to a processor.
+//! no thread is bound to a processor. The kernel brings a worker and its clients together, as a
+//! rule. Where all processors have something to do it may also leave two workers each on the
+//! other's, with nothing between them but messages across. A worker that finds itself so goes to
+//! its clients' processor, once (docs/decisions/2026-11-24-workers-go-to-their-clients.md).
 
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,6 +31,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::runtime::Handle;
 
+use crate::processors;
 use crate::stream::Stream;
 
 /// How many answers a session gives between two looks.
@@ -35,6 +40,41 @@ const LOOK_EVERY: u32 = 256;
 /// Workers with so many sessions may come to differ by two for the sake of who is with whom: with
 /// fewer that would leave one idle while the other has too much to do.
 const CROWD: usize = 8;
+
+/// So many looks in a row of a worker's sessions tell that it is not where its clients are.
+const LOOKS_APART: u32 = 4;
+
+/// And that it shares the processor where it is: times that it was interrupted there meanwhile.
+/// With a processor to spare the two are better off apart.
+const INTERRUPTED_MIN: u64 = 2;
+
+thread_local! {
+    static APART: Cell<Apart> = const { Cell::new(Apart { looks: 0, interrupted: 0 }) };
+}
+
+/// For how long a worker has not been on its clients' processor.
+#[derive(Clone, Copy, Default)]
+struct Apart {
+    /// Looks in a row that found it so.
+    looks: u32,
+    /// How often it had been interrupted at the first one.
+    interrupted: u64,
+}
+
+impl Apart {
+    /// One more look; whether the worker is to go there.
+    fn look(self, is_apart: bool, interrupted: impl Fn() -> u64) -> (Apart, bool) {
+        if !is_apart {
+            return (Apart::default(), false);
+        }
+        let since = if self.looks == 0 { interrupted() } else { self.interrupted };
+        let apart = Apart { looks: self.looks + 1, interrupted: since };
+        if apart.looks < LOOKS_APART {
+            return (apart, false);
+        }
+        (Apart::default(), interrupted() - since >= INTERRUPTED_MIN)
+    }
+}
 
 /// Sessions of each worker.
 pub(crate) struct Homes(pub(crate) Vec<(Handle, AtomicUsize)>);
@@ -130,7 +170,26 @@ impl Home {
             return None;
         }
         self.answers = 0;
-        self.look(stream.incoming_cpu())
+        let cpu = stream.incoming_cpu();
+        if stream.is_local() {
+            self.bring_worker(cpu);
+        }
+        self.look(cpu)
+    }
+
+    /// Has the worker, whose thread this is, go to the processor of its clients, if this session's
+    /// packets come in there and it is time.
+    #[cold]
+    fn bring_worker(&self, cpu: Option<usize>) {
+        let Some(cpu) = cpu.filter(|cpu| self.homes.of_cpu(*cpu) == self.worker) else {
+            return APART.set(Apart::default());
+        };
+        let is_apart = processors::current().is_some_and(|here| here != cpu);
+        let (apart, goes) = APART.get().look(is_apart, processors::times_interrupted);
+        APART.set(apart);
+        if goes {
+            processors::go_to(cpu);
+        }
     }
 
     #[cold]
@@ -230,6 +289,27 @@ mod tests {
             let loads = loads(&homes);
             assert!(loads[0] - loads[1] <= most_apart, "{loads:?}");
         }
+    }
+
+    #[test]
+    fn a_worker_goes_where_its_clients_are_if_it_is_not_alone_where_it_is() {
+        let looks = |looks: &[(bool, u64)]| {
+            let mut apart = Apart::default();
+            let look = |(is_apart, interrupted): &(bool, u64)| {
+                let (next, goes) = apart.look(*is_apart, || *interrupted);
+                apart = next;
+                goes
+            };
+            looks.iter().map(look).collect::<Vec<bool>>()
+        };
+        let not = [false; 3];
+        assert_eq!(looks(&[(true, 7), (true, 7), (true, 8), (true, 9)])[..3], not);
+        assert!(looks(&[(true, 7), (true, 7), (true, 8), (true, 9)])[3]);
+        // Nobody else wants the processor.
+        assert!(!looks(&[(true, 7), (true, 7), (true, 7), (true, 8)])[3]);
+        // It has been there meanwhile.
+        let met = [(true, 1), (true, 2), (false, 3), (true, 4), (true, 5), (true, 6), (true, 7)];
+        assert_eq!(looks(&met), [false, false, false, false, false, false, true]);
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod io_timing;
 pub mod log;
 mod outbox;
 pub mod plan_cache;
+mod processors;
 mod relation_size;
 mod run;
 pub mod server;
