@@ -59,6 +59,12 @@ impl RowBuf {
         &self.value[self.start..]
     }
 
+    /// Whether the version that [`RowTable::get`](crate::TableStore::get) found is its row's newest,
+    /// committed or not: nobody has changed or deleted the row unseen by the snapshot.
+    pub fn is_newest(&self) -> bool {
+        self.start != 0
+    }
+
     pub(crate) fn value_buffer(&mut self) -> &mut Vec<u8> {
         &mut self.value
     }

@@ -1,6 +1,7 @@
 //! INSERT … ON CONFLICT.
 //!
-//! For DO UPDATE a conflicting row that the snapshot sees is found by a look-up.
+//! A conflicting row that the snapshot sees is found by a look-up, so that where it is in the way
+//! nothing is written; for DO NOTHING it must be its row's newest version, too.
 //! Else the row is inserted, arbiter indexes first; where one of them refuses, the attempt is taken
 //! back to an undo position, and the row that stood in the way decides. Before
 //! waiting for another transaction's insert the attempt is taken back too, so that
@@ -45,8 +46,7 @@ impl ConflictPlan {
         cx: &mut ExecContext,
     ) -> Result<Option<Changed>> {
         let stored = &*target.stored(row);
-        // DO NOTHING must know about a deletion after the snapshot, which only an attempt shows.
-        let mut look_first = self.update.is_some();
+        let mut look_first = true;
         loop {
             cx.check_interrupts()?;
             let visible = if look_first { self.find_visible(target, stored, cx)? } else { None };
@@ -99,7 +99,9 @@ impl ConflictPlan {
             }
             let view = &cx.txn()?.view;
             let found = find_point(&target.table, index, view, &key, &mut postings, &mut buffer)?;
-            if found.is_some() {
+            // DO NOTHING must wait for who is changing the row, and know of its deletion after
+            // the snapshot, which an attempt does.
+            if found.is_some() && (self.update.is_some() || buffer.is_newest()) {
                 return Ok(found);
             }
         }

@@ -1,0 +1,65 @@
+-- Sessions: ON CONFLICT DO NOTHING writes nothing where a row is in the way, and waits for who changes it.
+S: CREATE TABLE t (id integer PRIMARY KEY, v integer UNIQUE, w integer);
+S: INSERT INTO t SELECT i, i, i FROM generate_series(1, 9) AS i;
+S: CREATE TABLE p (id integer PRIMARY KEY, v integer) PARTITION BY RANGE (id);
+S: CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10);
+S: INSERT INTO p VALUES (1, 1), (2, 2);
+
+-- No transaction id for it
+A: BEGIN;
+A: INSERT INTO t VALUES (1, 100), (100, 2), (3, 3) ON CONFLICT DO NOTHING;
+A: INSERT INTO t VALUES (4, 100) ON CONFLICT (id) DO NOTHING RETURNING *;
+A: INSERT INTO p VALUES (2, 0) ON CONFLICT DO NOTHING;
+A: SELECT pg_current_xact_id_if_assigned() IS NULL AS nothing_written;
+A: INSERT INTO t VALUES (1, 100), (20, 20), (20, 21) ON CONFLICT DO NOTHING RETURNING *;
+A: SELECT pg_current_xact_id_if_assigned() IS NULL AS nothing_written;
+A: COMMIT;
+
+-- Another index refuses
+A: INSERT INTO t VALUES (30, 5) ON CONFLICT (id) DO NOTHING;
+
+-- A row that is only locked is in the way
+A: BEGIN;
+A: SELECT id FROM t WHERE id = 1 FOR UPDATE;
+B: INSERT INTO t VALUES (1, 1) ON CONFLICT DO NOTHING;
+A: COMMIT;
+
+-- Deleted meanwhile, and left where it was
+A: BEGIN;
+A: DELETE FROM t WHERE id = 1;
+B: INSERT INTO t VALUES (1, 1, 111) ON CONFLICT DO NOTHING RETURNING *;
+A: COMMIT;
+A: BEGIN;
+A: DELETE FROM t WHERE id = 2;
+B: INSERT INTO t VALUES (2, 2, 222) ON CONFLICT DO NOTHING RETURNING *;
+A: ROLLBACK;
+
+-- Its key changed meanwhile
+A: BEGIN;
+A: UPDATE t SET id = 33, v = 33 WHERE id = 3;
+B: INSERT INTO t VALUES (3, 3, 333) ON CONFLICT (id) DO NOTHING RETURNING *;
+A: COMMIT;
+
+-- Inserted meanwhile
+A: BEGIN;
+A: INSERT INTO t VALUES (50, 50);
+B: INSERT INTO t VALUES (50, 51) ON CONFLICT DO NOTHING RETURNING *;
+A: COMMIT;
+
+-- REPEATABLE READ: a row deleted or changed since the snapshot
+B: BEGIN ISOLATION LEVEL REPEATABLE READ;
+B: SELECT id FROM t WHERE id IN (4, 5, 6) ORDER BY id;
+A: UPDATE t SET w = 0 WHERE id = 4;
+A: DELETE FROM t WHERE id = 5;
+B: SAVEPOINT s;
+B: INSERT INTO t VALUES (6, 6) ON CONFLICT DO NOTHING;
+B: INSERT INTO t VALUES (5, 5) ON CONFLICT DO NOTHING RETURNING id;
+B: ROLLBACK TO s;
+B: INSERT INTO t VALUES (4, 4) ON CONFLICT DO NOTHING;
+B: ROLLBACK TO s;
+B: UPDATE t SET w = 7 WHERE id = 7;
+B: INSERT INTO t VALUES (7, 7) ON CONFLICT DO NOTHING;
+B: DELETE FROM t WHERE id = 8;
+B: INSERT INTO t VALUES (8, 8) ON CONFLICT DO NOTHING RETURNING id, v;
+B: COMMIT;
+S: SELECT * FROM t ORDER BY id;
