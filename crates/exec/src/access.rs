@@ -110,7 +110,8 @@ impl TableAccess {
         relation: &Arc<Relation>,
         layout: Arc<RowLayout>,
     ) -> TableAccess {
-        let rows = relation.storage.map(|file| TableStore::open(database, file));
+        let rows =
+            relation.storage.map(|file| TableStore::open_counted(database, file, relation.oid));
         let overflow = relation.overflow.map(|file| OverflowStore::open(database, file));
         TableAccess { layout, rows, oid: relation.oid, relation: relation.clone(), overflow }
     }

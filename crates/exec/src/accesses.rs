@@ -16,14 +16,18 @@
 //! though it is rolled back, as in PostgreSQL. A block counts apart from its thread ([`apart`]).
 
 mod apart;
+mod live;
 
 pub use apart::{Apart, count_apart, of_transaction, settle};
+pub use live::{Estimates, estimates, reset_estimates, taken_back};
+pub(crate) use live::{emptied, rewritten};
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
+use steppe_catalog::{Catalog, Relation};
 use steppe_types::Oid;
 
 /// Counts of a relation, besides the time of the last scan.
@@ -469,12 +473,6 @@ pub struct Maintenance {
     pub vacuumed: Rounds,
     /// The same of ANALYZE.
     pub analyzed: Rounds,
-    /// The table's counts when it was vacuumed, and when it was analyzed.
-    pub at_vacuum: Accesses,
-    /// Likewise.
-    pub at_analyze: Accesses,
-    /// Rows that ANALYZE found.
-    pub rows: f64,
 }
 
 /// Rounds of one kind.
@@ -498,26 +496,20 @@ impl Rounds {
 
 static MAINTENANCE: Mutex<Option<HashMap<Oid, Maintenance>>> = Mutex::new(None);
 
-fn maintain(table: Oid, note: impl FnOnce(&mut Maintenance, Accesses)) {
-    let now = total(table);
-    note(MAINTENANCE.lock().get_or_insert_default().entry(table).or_default(), now);
+fn maintain(table: Oid, note: impl FnOnce(&mut Maintenance)) {
+    note(MAINTENANCE.lock().get_or_insert_default().entry(table).or_default());
 }
 
-/// A table has been vacuumed.
-pub(crate) fn vacuumed(table: Oid, begun: i64, ended: i64) {
-    maintain(table, |maintenance, now| {
-        maintenance.vacuumed.add(begun, ended);
-        maintenance.at_vacuum = now;
-    });
+/// A table has been vacuumed: it has so many rows.
+pub(crate) fn vacuumed(table: &Relation, rows: u64, begun: i64, ended: i64) {
+    live::vacuumed(table, rows);
+    maintain(table.oid, |maintenance| maintenance.vacuumed.add(begun, ended));
 }
 
-/// A table has been analyzed.
-pub(crate) fn analyzed(table: Oid, rows: f64, begun: i64, ended: i64) {
-    maintain(table, |maintenance, now| {
-        maintenance.analyzed.add(begun, ended);
-        maintenance.at_analyze = now;
-        maintenance.rows = rows;
-    });
+/// A table has been analyzed: it has about so many rows.
+pub(crate) fn analyzed(table: &Relation, rows: u64, begun: i64, ended: i64) {
+    live::analyzed(table, rows);
+    maintain(table.oid, |maintenance| maintenance.analyzed.add(begun, ended));
 }
 
 /// What was done to tables.
@@ -533,10 +525,10 @@ pub fn forget_maintenance(of: impl Fn(Oid) -> bool) {
 }
 
 /// Forgets relations that are gone.
-pub fn forget_all_but(exists: impl Fn(Oid) -> bool) {
-    if let Some(maintenance) = &mut *MAINTENANCE.lock() {
-        maintenance.retain(|table, _| exists(*table));
-    }
+pub fn forget_all_but(catalog: &Catalog) {
+    let exists = |relation: Oid| catalog.relation(relation).is_some();
+    forget_maintenance(|table| !exists(table));
+    live::forget_all_but(catalog);
     for shard in &SHARDS {
         if let Some(counts) = &mut *shard.lock() {
             counts.retain(|relation, accesses| {

@@ -248,7 +248,7 @@ impl Running {
                 let done = tokio::task::spawn_blocking(move || database.checkpoint()).await;
                 let catalog = server.catalog.published();
                 let exists = |relation| catalog.relation(relation).is_some();
-                accesses::forget_all_but(exists);
+                accesses::forget_all_but(&catalog);
                 // What cannot be told apart now can the next time.
                 let _ = blocks::forget_all_but(&server.database, exists);
                 match done {
@@ -446,6 +446,7 @@ fn database_options(
         locks: LockOptions { max_locks, ..defaults.locks },
         undo_buffers_bytes: (positive("undo_buffers") as u64).saturating_mul(1 << 20),
         on_fatal: Some(on_fatal),
+        on_taken_back: Some(accesses::taken_back),
         on_progress: Some(Arc::new(|message: &str| log::info(message))),
         ..defaults
     }

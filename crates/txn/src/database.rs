@@ -27,6 +27,7 @@ use crate::session::{Interrupt, SessionRegistry, SessionShared};
 use crate::status::StatusTable;
 use crate::table::RowIdRanges;
 use crate::undo::{UndoLog, UndoOptions};
+use crate::undone::TakenBack;
 
 /// Running transactions and pending drops that fit the control file.
 const ACTIVE_IN_CONTROL_MAX: usize = 200;
@@ -72,6 +73,9 @@ pub struct DatabaseOptions {
     pub first_pid: u32,
     /// Told when the store stops after a failed write.
     pub on_fatal: Option<FatalCallback>,
+    /// Told what rollbacks of transactions, their parts and statements take back; not what
+    /// recovery does.
+    pub on_taken_back: Option<fn(TakenBack)>,
     /// Told what recovery does, and how far it is.
     pub on_progress: Option<recovery::Progress>,
     /// Bugs to plant, for the test of the crash simulation.
@@ -115,6 +119,7 @@ impl Default for DatabaseOptions {
             locks: LockOptions::default(),
             first_pid: 1,
             on_fatal: None,
+            on_taken_back: None,
             on_progress: None,
             #[cfg(feature = "planted-bugs")]
             planted_bug: None,

@@ -229,6 +229,13 @@ impl Files {
     }
 }
 
+impl Files {
+    /// Who counts changes of the rows in a tree; 0: nobody.
+    pub(crate) fn owner_of(&self, tree: TreeId) -> u32 {
+        self.tables.lock().get(&tree).map_or(0, |shared| shared.owner())
+    }
+}
+
 /// A file as a store uses it. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct File {
@@ -297,11 +304,13 @@ impl File {
 pub(crate) struct NumberedFile {
     file: File,
     shared: OnceLock<Arc<TableShared>>,
+    /// Who counts changes of what is in it; 0: nobody.
+    owner: u32,
 }
 
 impl NumberedFile {
-    pub(crate) fn new(files: &Arc<Files>, number: RelFileNumber) -> NumberedFile {
-        NumberedFile { file: File::new(files, number), shared: OnceLock::new() }
+    pub(crate) fn new(files: &Arc<Files>, number: RelFileNumber, owner: u32) -> NumberedFile {
+        NumberedFile { file: File::new(files, number), shared: OnceLock::new(), owner }
     }
 
     /// The tree to write to, and where new numbers come from.
@@ -325,6 +334,9 @@ impl NumberedFile {
             Gone::Tree => StorageError::NoSuchTree(tree.id()).into(),
             Gone::Other(error) => error,
         })?;
+        if self.owner != 0 {
+            shared.set_owner(self.owner);
+        }
         Ok(self.shared.get_or_init(|| shared))
     }
 }

@@ -37,6 +37,7 @@ mod sweep;
 mod table;
 mod txn;
 mod undo;
+mod undone;
 mod view;
 mod xids;
 
@@ -63,5 +64,6 @@ pub use steppe_storage::{Direction, Lsn, TreeId};
 pub use sweep::{Checkpoint, FindReferences, Swept};
 pub use table::{Action, Current, LockOutcome, ModifyOutcome, RowId, TableStore, WaitPolicy};
 pub use txn::{CommitWait, IsolationLevel, Txn, UndoPosition};
+pub use undone::{RowChanges, TakenBack};
 pub use view::{RowBuf, RowMeta, Snapshot, View};
 pub use xids::XidStatus;

@@ -50,7 +50,7 @@ pub struct OverflowStore {
 impl OverflowStore {
     /// The values in `file`.
     pub fn open(database: &Database, file: RelFileNumber) -> OverflowStore {
-        OverflowStore { file: NumberedFile::new(&database.files, file) }
+        OverflowStore { file: NumberedFile::new(&database.files, file, 0) }
     }
 
     /// Makes a store that goes away if the transaction does not commit.

@@ -23,6 +23,7 @@ use crate::recovery::RECORD_NOTE;
 use crate::session::SessionShared;
 use crate::table::{row_id_of, splice_row};
 use crate::undo::UndoPtr;
+use crate::undone::{RowChanges, Undone};
 
 /// Takes back the changes of one transaction.
 pub(crate) struct Undoer<'a> {
@@ -124,45 +125,49 @@ impl<'a> Undoer<'a> {
 
     /// Takes one change back. `next` is the log record before that of the
     /// change; `ptr` is its undo record, if it comes from memory.
-    pub(crate) fn undo(&self, body: &[u8], next: u64, ptr: Option<UndoPtr>) -> Result<()> {
+    pub(crate) fn undo(&self, body: &[u8], next: u64, ptr: Option<UndoPtr>) -> Result<Undone> {
         let at_next = UndoNext::At(next);
+        let none = RowChanges::default();
         match Change::decode(body)? {
             Change::RowInsert { tree, first, count } => {
-                self.undo_row_inserts(tree, first, count, next)
+                let inserted = self.undo_row_inserts(tree, first, count, next)?;
+                return Ok(Undone::Rows(tree, RowChanges { inserted, ..none }));
             }
             Change::RowUpdate { tree, row, before, prefix, suffix, middle } => {
-                self.undo_row_update(tree, row, at_next, before, (prefix, suffix, middle))
+                self.undo_row_update(tree, row, at_next, before, (prefix, suffix, middle))?;
+                return Ok(Undone::Rows(tree, RowChanges { updated: 1, ..none }));
             }
             Change::RowDelete { tree, row, before } => {
-                self.undo_row_delete(tree, row, at_next, before)
-            }
-            Change::PostingInsert { tree, row, unique, before, key } => {
-                self.undo_posting(tree, row, unique, before, key, at_next)
-            }
-            Change::PostingDelete { tree, row, unique, before, key } => {
-                self.undo_posting(tree, row, unique, Some(before), key, at_next)
-            }
-            Change::PostingBatch { tree, unique, entries } => {
-                self.undo_posting_batch(tree, unique, entries, next)
+                self.undo_row_delete(tree, row, at_next, before)?;
+                return Ok(Undone::Rows(tree, RowChanges { deleted: 1, ..none }));
             }
             Change::CreateFile { file } => {
                 self.database.free_new_file(RelFileNumber(file))?;
-                self.note(next, None)
+                self.note(next, None)?;
+                return Ok(Undone::File(RelFileNumber(file)));
+            }
+            Change::PostingInsert { tree, row, unique, before, key } => {
+                self.undo_posting(tree, row, unique, before, key, at_next)?;
+            }
+            Change::PostingDelete { tree, row, unique, before, key } => {
+                self.undo_posting(tree, row, unique, Some(before), key, at_next)?;
+            }
+            Change::PostingBatch { tree, unique, entries } => {
+                self.undo_posting_batch(tree, unique, entries, next)?;
             }
             Change::OverflowPut { tree, id, chunks } => {
                 let (first, last) = (chunk_key(id, 0), chunk_key(id, chunks.saturating_sub(1)));
-                self.prune(tree, &first, &last, at_next, |_, _| Ok(true))
+                self.prune(tree, &first, &last, at_next, |_, _| Ok(true))?;
             }
             Change::OverflowFree { id, .. } => {
                 if let Some(ptr) = ptr {
                     self.database.undo.mark_undone(ptr)?;
                 }
-                self.note(next, Some(id))
+                self.note(next, Some(id))?;
             }
-            Change::Compensation { .. } | Change::SystemTree { .. } | Change::FileTree { .. } => {
-                Ok(())
-            }
+            Change::Compensation { .. } | Change::SystemTree { .. } | Change::FileTree { .. } => {}
         }
+        Ok(Undone::Nothing)
     }
 
     /// Ends the transaction in the log.
@@ -222,7 +227,7 @@ impl<'a> Undoer<'a> {
         }
     }
 
-    fn undo_row_inserts(&self, tree: TreeId, first: u64, count: u64, next: u64) -> Result<()> {
+    fn undo_row_inserts(&self, tree: TreeId, first: u64, count: u64, next: u64) -> Result<u64> {
         let last = first.saturating_add(count).saturating_sub(1);
         let mut rows = Vec::new();
         let is_ours = |key: &[u8], value: &[u8]| {
@@ -235,8 +240,8 @@ impl<'a> Undoer<'a> {
         };
         let (from, to) = (first.to_be_bytes(), last.to_be_bytes());
         self.prune(tree, &from, &to, UndoNext::At(next), is_ours)?;
-        rows.into_iter().for_each(|row| self.hand_on(tree, row.0));
-        Ok(())
+        rows.iter().for_each(|row| self.hand_on(tree, row.0));
+        Ok(rows.len() as u64)
     }
 
     fn undo_row_update(

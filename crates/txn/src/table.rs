@@ -16,7 +16,7 @@
 //! comes in only where there are explicit locks or waiters.
 
 use std::ops::Bound;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use steppe_storage::{Direction, Tree, TreeId, WriteOp};
 use steppe_types::{Error, Result, SqlState};
@@ -130,6 +130,8 @@ pub enum LockOutcome {
 #[derive(Debug)]
 pub(crate) struct TableShared {
     next_row: AtomicU64,
+    /// See [`TableStore::open_counted`]; 0: nobody's.
+    owner: AtomicU32,
 }
 
 impl TableShared {
@@ -137,7 +139,17 @@ impl TableShared {
     pub(crate) fn open(tree: &Tree) -> Result<TableShared, Gone> {
         let last = tree.last_key()?;
         let last = last.map(|key| row_id_of(key.get(..8).unwrap_or(&key))).transpose()?;
-        Ok(TableShared { next_row: AtomicU64::new(last.map_or(1, |row| row.0 + 1)) })
+        let next_row = AtomicU64::new(last.map_or(1, |row| row.0 + 1));
+        Ok(TableShared { next_row, owner: AtomicU32::new(0) })
+    }
+
+    /// The owner by whom changes are counted that are taken back.
+    pub(crate) fn owner(&self) -> u32 {
+        self.owner.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_owner(&self, owner: u32) {
+        self.owner.store(owner, Ordering::Relaxed);
     }
 
     pub(crate) fn next(&self) -> u64 {
@@ -276,7 +288,14 @@ enum Step<T> {
 impl TableStore {
     /// The table whose rows are in `file`.
     pub fn open(database: &Database, file: RelFileNumber) -> TableStore {
-        TableStore { file: NumberedFile::new(&database.files, file) }
+        TableStore { file: NumberedFile::new(&database.files, file, 0) }
+    }
+
+    /// The same, for who counts changes: if any of this store's are taken back,
+    /// [`DatabaseOptions::on_taken_back`](crate::DatabaseOptions::on_taken_back) is told, with
+    /// `owner`.
+    pub fn open_counted(database: &Database, file: RelFileNumber, owner: u32) -> TableStore {
+        TableStore { file: NumberedFile::new(&database.files, file, owner) }
     }
 
     /// Makes a table that goes away if the transaction does not commit.

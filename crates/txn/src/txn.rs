@@ -23,6 +23,7 @@ use crate::rollback::Undoer;
 use crate::serializable::{Member, Safety, Serializable};
 use crate::session::SessionShared;
 use crate::undo::UndoPtr;
+use crate::undone::UndoneSum;
 use crate::view::{Snapshot, View};
 
 /// How much a transaction sees of others.
@@ -528,9 +529,11 @@ impl Txn {
         let session = Arc::clone(&self.session);
         let undoer = Undoer::new(&session.database, &session.shared, self.xid);
         let mut body = std::mem::take(&mut self.body);
+        let mut undone = UndoneSum::default();
         while self.last_undo != until && self.last_undo != 0 {
             let step = session.database.undo.read(self.last_undo, &mut body).and_then(|head| {
-                undoer.undo(&body, head.prev_lsn, Some(self.last_undo))?;
+                let taken_back = undoer.undo(&body, head.prev_lsn, Some(self.last_undo))?;
+                undone.add(&session.database, taken_back);
                 Ok(head.chain)
             });
             match step {
@@ -540,6 +543,7 @@ impl Txn {
                 Err(error) => return Err(stop_the_server("roll back", &session.database, &error)),
             }
         }
+        undone.tell(&session.database);
         self.body = body;
         Ok(())
     }

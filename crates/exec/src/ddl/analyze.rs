@@ -200,7 +200,7 @@ fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
     }
     let access = TableAccess::open(database, table)?;
     let Some(rows) = access.rows() else {
-        accesses::vacuumed(table.oid, begun, ctx.services.clock_timestamp());
+        accesses::vacuumed(table, 0, begun, ctx.services.clock_timestamp());
         return put_size(ctx, table, 0);
     };
     progress.enter(Phase::VacuumingHeap);
@@ -215,7 +215,7 @@ fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
         let references = &mut |row: &[u8], out: &mut Vec<_>| access.references(row, out);
         database.sweep_values(rows, values, references, check)?;
     }
-    accesses::vacuumed(table.oid, begun, ctx.services.clock_timestamp());
+    accesses::vacuumed(table, swept.live, begun, ctx.services.clock_timestamp());
     put_size(ctx, table, swept.live)
 }
 
@@ -272,7 +272,7 @@ fn analyze_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<Samp
     let pages = pages_of_table(ctx.store.database(), table)?;
     let sample = Sample::of_table(ctx, table, pages)?;
     put_statistics(ctx, table, &sample)?;
-    accesses::analyzed(table.oid, sample.rows as f64, begun, ctx.services.clock_timestamp());
+    accesses::analyzed(table, sample.rows, begun, ctx.services.clock_timestamp());
     Ok(sample)
 }
 

@@ -6,6 +6,7 @@
 use super::depend::{self, Object, kind_word};
 use super::misc::system_catalog;
 use super::{DdlContext, extension, files_of, partition};
+use crate::accesses;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_sql::ast::{
@@ -368,6 +369,7 @@ pub(super) fn empty_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Re
     let mut old = files_of(table);
     let mut new = (**table).clone();
     super::table::create_storage(ctx, &mut new)?;
+    accesses::emptied(&new, table);
     ctx.put(new.clone())?;
     let catalog = ctx.catalog();
     for index in catalog.indexes_of(&new) {

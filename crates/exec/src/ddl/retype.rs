@@ -11,6 +11,7 @@ use super::scan::{RowEvaluator, scan_batches};
 use super::table::{create_storage, default_text, written_collation};
 use super::{DdlContext, depend, files_of, generated, identity, index, partition, validate};
 use crate::access::TableAccess;
+use crate::accesses;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;
 use steppe_catalog::{Builtins, RelKind, Relation};
@@ -228,7 +229,8 @@ pub(super) fn rewrite(
     let mut new = new;
     create_storage(ctx, &mut new)?;
     let database = ctx.store.database().clone();
-    let mut source = old;
+    let before = old.clone();
+    let (mut source, mut copied) = (old, 0);
     source.columns.truncate(new.columns.len());
     let source = TableAccess::open(&database, &Arc::new(source))?;
     let target = TableAccess::open(&database, &Arc::new(new.clone()))?;
@@ -244,8 +246,10 @@ pub(super) fn rewrite(
                 row[*position] = value;
             }
         }
+        copied += rows.len() as u64;
         write_rows(ctx, &target, &rows)
     })?;
+    accesses::rewritten(&new, &before, copied);
     ctx.put(new.clone())?;
     let catalog = ctx.catalog();
     let shared = Arc::new(new.clone());

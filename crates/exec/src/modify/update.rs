@@ -302,6 +302,26 @@ fn finish_update(
     cx: &mut ExecContext,
 ) -> Result<()> {
     let assigned = |i: usize| target.assigned(assignments).any(|column| column == i);
+    // The row is changed, whatever comes of its keys: what takes it back takes this back, too.
+    let moved = change_entries(target, assignments, id, attempt, cx)
+        .inspect_err(|_| accesses::updated(target.table.oid, true))?;
+    accesses::updated(target.table.oid, moved);
+    for (i, pointer) in target.table.out_of_line(version)? {
+        if assigned(i) {
+            target.table.free(&mut cx.txn()?.txn, &pointer)?;
+        }
+    }
+    Ok(())
+}
+
+/// Indexes whose key has changed: whether there are any.
+fn change_entries(
+    target: &Target,
+    assignments: &[(usize, CExpr)],
+    id: RowId,
+    attempt: &Attempt,
+    cx: &mut ExecContext,
+) -> Result<bool> {
     let mut moved = false;
     for index in &target.indexes {
         if !target.assigned(assignments).any(|column| index.reads(column)) {
@@ -321,13 +341,7 @@ fn finish_update(
             index.store.mark_deleted(&mut cx.txn()?.txn, &before, had_null, id)?;
         }
     }
-    accesses::updated(target.table.oid, moved);
-    for (i, pointer) in target.table.out_of_line(version)? {
-        if assigned(i) {
-            target.table.free(&mut cx.txn()?.txn, &pointer)?;
-        }
-    }
-    Ok(())
+    Ok(moved)
 }
 
 /// Deletes a version of a row, or its last one here.
@@ -342,13 +356,13 @@ fn try_delete(
     if !matches!(tried, Tried::Done) {
         return Ok(tried);
     }
+    accesses::deleted(target.table.oid);
     for index in &target.indexes {
         let mut key = Vec::new();
         if let Some(has_null) = index.key_of_row(&target.table, version, &mut key)? {
             index.store.mark_deleted(&mut cx.txn()?.txn, &key, has_null, id)?;
         }
     }
-    accesses::deleted(target.table.oid);
     for (_, pointer) in target.table.out_of_line(version)? {
         target.table.free(&mut cx.txn()?.txn, &pointer)?;
     }

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
-use steppe_exec::accesses::{Accesses, forget_maintenance, sum, totals};
+use steppe_exec::accesses::{Accesses, forget_maintenance, reset_estimates, sum, totals};
 use steppe_exec::blocks::Blocks;
 use steppe_storage::usage::Totals;
 use steppe_txn::Database;
@@ -117,6 +117,7 @@ impl DatabaseStatistics {
     pub(super) fn reset(&self, core: &Core) {
         let sessions = self.all_sessions(core);
         forget_maintenance(|_| true);
+        reset_estimates(core.names().catalog.relations().map(|table| &**table));
         let (relations, tuples, pages) = (totals(), sum(), by_clients());
         let blocks = Blocks::now(&core.server.database);
         *self.reset.lock() = Reset { at: now_micros(), relations, tuples, sessions, pages, blocks };
@@ -131,7 +132,10 @@ impl DatabaseStatistics {
         reset.at = now_micros();
         let database = &core.server.database;
         match core.names().catalog.relation(relation) {
-            Some(relation) => reset.blocks.copy_of(&Blocks::now(database), database, relation),
+            Some(relation) => {
+                reset_estimates([&**relation]);
+                reset.blocks.copy_of(&Blocks::now(database), database, relation)
+            }
             None => Ok(()),
         }
     }

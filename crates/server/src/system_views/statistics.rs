@@ -4,20 +4,22 @@
 //! counted by relation: NULL. Out-of-line values have no index.
 //!
 //! An UPDATE never moves a row (n_tup_newpage_upd is 0), and old versions are not in tables
-//! (n_dead_tup is 0). Rows are counted as live if they were inserted, whatever became of that
-//! transaction, until the next ANALYZE counts them.
+//! (n_dead_tup is 0).
 //!
 //! pg_stat_xact_all_tables and its kin show what the session's own transaction has counted, if it
 //! is one of BEGIN or of several statements sent as one text: what is one statement (or is sent as
 //! Executes without BEGIN) is not counted apart. Other than in PostgreSQL, pg_stat_all_tables
-//! shows that, too, while the transaction goes on; and what a TRUNCATE empties has been inserted.
+//! shows that, too, while the transaction goes on; and what a TRUNCATE that is rolled back emptied
+//! has been inserted.
 
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::{Catalog, INFORMATION_SCHEMA, PG_CATALOG, RelKind, Relation};
-use steppe_exec::accesses::{Accesses, Maintenance, Rounds, maintenance, of_transaction, totals};
+use steppe_exec::accesses::{
+    Accesses, Maintenance, Rounds, estimates, maintenance, of_transaction, totals,
+};
 use steppe_exec::blocks::{Blocks, Part};
 use steppe_txn::Database;
 use steppe_types::{Datum, Oid, Result};
@@ -278,39 +280,18 @@ fn by_indexes(
     Some(sum)
 }
 
-/// A table's counts that are reckoned from when it was vacuumed or analyzed.
-struct Since {
-    kept: Maintenance,
-    live: i64,
-    modified: u64,
-    inserted: u64,
-}
-
-impl Since {
-    /// `own`: what was done since the last reset; `ever`: before that, too.
-    fn of(own: &Accesses, ever: Option<&Accesses>, kept: Option<Maintenance>) -> Since {
-        // A reset forgets what was done before, so that the rest counts from there, too.
-        let ever = ever.filter(|_| kept.is_some()).unwrap_or(own);
-        let kept = kept.unwrap_or_default();
-        let changes = |a: &Accesses| a.inserted + a.updated + a.deleted;
-        let net = |a: &Accesses| a.inserted as i64 - a.deleted as i64;
-        let live = kept.rows as i64 + net(ever) - net(&kept.at_analyze);
-        Since {
-            kept,
-            live: live.max(0),
-            modified: changes(ever).saturating_sub(changes(&kept.at_analyze)),
-            inserted: ever.inserted.saturating_sub(kept.at_vacuum.inserted),
-        }
-    }
-}
-
 /// pg_stat_get_numscans and its kin, of one table or index; `None`: it is none of them. What is no
 /// relation has done nothing.
 pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Datum> {
     let counter = source.strip_prefix("pg_stat_get_")?;
     let [Datum::Oid(oid)] = args else { return None };
     let own = core.server.statistics.database.relations().get(oid).copied().unwrap_or_default();
-    let since = || Since::of(&own, totals().get(oid), maintenance().get(oid).copied());
+    let kept = || maintenance().get(oid).copied().unwrap_or_default();
+    let estimates = || {
+        let names = core.names();
+        let done = totals().get(oid).copied().unwrap_or_default();
+        names.catalog.relation(*oid).map(|table| estimates(table, &done)).unwrap_or_default()
+    };
     Some(match counter {
         "numscans" => count(own.scans),
         "lastscan" => moment(own.last_scan),
@@ -320,15 +301,15 @@ pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Datum> {
         "tuples_updated" => count(own.updated),
         "tuples_deleted" => count(own.deleted),
         "tuples_hot_updated" => count(own.hot_updated),
-        "live_tuples" => Datum::Int8(since().live),
-        "mod_since_analyze" => count(since().modified),
-        "ins_since_vacuum" => count(since().inserted),
-        "last_vacuum_time" => moment(since().kept.vacuumed.last),
-        "last_analyze_time" => moment(since().kept.analyzed.last),
-        "vacuum_count" => count(since().kept.vacuumed.count),
-        "analyze_count" => count(since().kept.analyzed.count),
-        "total_vacuum_time" => milliseconds(&since().kept.vacuumed),
-        "total_analyze_time" => milliseconds(&since().kept.analyzed),
+        "live_tuples" => count(estimates().live),
+        "mod_since_analyze" => count(estimates().modified),
+        "ins_since_vacuum" => count(estimates().inserted),
+        "last_vacuum_time" => moment(kept().vacuumed.last),
+        "last_analyze_time" => moment(kept().analyzed.last),
+        "vacuum_count" => count(kept().vacuumed.count),
+        "analyze_count" => count(kept().analyzed.count),
+        "total_vacuum_time" => milliseconds(&kept().vacuumed),
+        "total_analyze_time" => milliseconds(&kept().analyzed),
         "tuples_newpage_updated" | "dead_tuples" | "autovacuum_count" | "autoanalyze_count" => {
             Datum::Int8(0)
         }
@@ -342,9 +323,9 @@ fn table_row(catalog: &Catalog, table: &Relation, known: &Known, builder: &mut R
     let own = known.of(table);
     let indexes = by_indexes(catalog, table, &known.accesses);
     let of_indexes = |f: fn(&Accesses) -> Datum| indexes.as_ref().map_or(Datum::Null, f);
-    let kept = known.maintenance.get(&table.oid).copied();
-    let since = Since::of(&own, known.totals.get(&table.oid), kept);
-    let kept = since.kept;
+    let kept = known.maintenance.get(&table.oid).copied().unwrap_or_default();
+    let done = known.totals.get(&table.oid).copied().unwrap_or_default();
+    let since = estimates(table, &done);
     builder.row([
         ("relid", Datum::Oid(table.oid)),
         ("schemaname", schema_name(catalog, table)),
@@ -360,7 +341,7 @@ fn table_row(catalog: &Catalog, table: &Relation, known: &Known, builder: &mut R
         ("n_tup_del", count(own.deleted)),
         ("n_tup_hot_upd", count(own.hot_updated)),
         ("n_tup_newpage_upd", Datum::Int8(0)),
-        ("n_live_tup", Datum::Int8(since.live)),
+        ("n_live_tup", count(since.live)),
         ("n_dead_tup", Datum::Int8(0)),
         ("n_mod_since_analyze", count(since.modified)),
         ("n_ins_since_vacuum", count(since.inserted)),

@@ -1,0 +1,87 @@
+//! What rollbacks take back, summed up for the layer that counts changes: n_live_tup is what was
+//! inserted less what was deleted, less what neither of it lasted.
+
+use steppe_storage::TreeId;
+
+use crate::database::Database;
+use crate::files::RelFileNumber;
+
+/// Changes of a table's rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowChanges {
+    /// Rows inserted.
+    pub inserted: u64,
+    /// Rows updated.
+    pub updated: u64,
+    /// Rows deleted, or moved to another table.
+    pub deleted: u64,
+}
+
+impl RowChanges {
+    /// Adds others.
+    pub fn add(&mut self, other: &RowChanges) {
+        self.inserted += other.inserted;
+        self.updated += other.updated;
+        self.deleted += other.deleted;
+    }
+}
+
+/// What was taken back, for who counts changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakenBack {
+    /// Changes of rows that were made through stores of this owner
+    /// ([`TableStore::open_counted`](crate::TableStore::open_counted)).
+    Rows(u32, RowChanges),
+    /// A new file is gone; its rows, each of them an insertion, have been told before.
+    File(RelFileNumber),
+}
+
+/// What taking one change back did to rows.
+pub(crate) enum Undone {
+    /// Nothing.
+    Nothing,
+    /// Changes of a table's rows are gone.
+    Rows(TreeId, RowChanges),
+    /// A file is gone.
+    File(RelFileNumber),
+}
+
+/// Sums up what is undone until it is told. A few trees at a time: a rollback may be large.
+#[derive(Default)]
+pub(crate) struct UndoneSum(Vec<(TreeId, u32, RowChanges)>);
+
+impl UndoneSum {
+    const TREES_MAX: usize = 64;
+
+    pub(crate) fn add(&mut self, database: &Database, undone: Undone) {
+        match undone {
+            Undone::Nothing => {}
+            Undone::Rows(tree, changes) => self.add_rows(database, tree, &changes),
+            Undone::File(file) => {
+                self.tell(database);
+                if let Some(tell) = database.options.on_taken_back {
+                    tell(TakenBack::File(file));
+                }
+            }
+        }
+    }
+
+    fn add_rows(&mut self, database: &Database, tree: TreeId, changes: &RowChanges) {
+        if let Some((.., sum)) = self.0.iter_mut().rev().find(|(known, ..)| *known == tree) {
+            return sum.add(changes);
+        }
+        if self.0.len() == UndoneSum::TREES_MAX {
+            self.tell(database);
+        }
+        // Now: when the tree is gone nobody knows whose it was.
+        self.0.push((tree, database.files.owner_of(tree), *changes));
+    }
+
+    /// Tells the sums, and begins anew.
+    pub(crate) fn tell(&mut self, database: &Database) {
+        let sums = self.0.drain(..).filter(|(_, owner, _)| *owner != 0);
+        if let Some(tell) = database.options.on_taken_back {
+            sums.for_each(|(_, owner, changes)| tell(TakenBack::Rows(owner, changes)));
+        }
+    }
+}
