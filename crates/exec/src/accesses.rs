@@ -17,16 +17,19 @@
 
 mod apart;
 mod live;
+mod saved;
 
 pub use apart::{Apart, count_apart, of_transaction, settle};
 pub use live::{Estimates, estimates, reset_estimates, taken_back};
 pub(crate) use live::{emptied, rewritten};
+pub use saved::SavedAccesses;
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use steppe_catalog::{Catalog, Relation};
 use steppe_types::Oid;
 
@@ -36,7 +39,8 @@ const COUNTERS: usize = 7;
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// Accesses to one relation.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(default)]
         pub struct Accesses {
             $($(#[$doc])* pub $name: u64,)*
             /// When it was scanned for the last time: microseconds since 2000-01-01 UTC; 0: never.
@@ -467,7 +471,7 @@ pub fn sum() -> Accesses {
 }
 
 /// What VACUUM and ANALYZE have done to a table.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Maintenance {
     /// How often, when for the last time, and for how long in all.
     pub vacuumed: Rounds,
@@ -476,7 +480,7 @@ pub struct Maintenance {
 }
 
 /// Rounds of one kind.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Rounds {
     /// How many.
     pub count: u64,

@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 
 use parking_lot::Mutex;
-use steppe_catalog::Relation;
+use steppe_catalog::{Catalog, Relation};
 use steppe_storage::TreeId;
 use steppe_txn::{Database, RelFileNumber};
 use steppe_types::{Oid, Result};
@@ -80,6 +80,56 @@ impl Blocks {
         let reads = trees.into_iter().filter_map(|tree| Some((tree, *now.0.get(&tree)?)));
         self.0.extend(reads);
         Ok(())
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, others: &Blocks) {
+        others.0.iter().for_each(|(tree, reads)| *self.0.entry(*tree).or_default() += reads);
+    }
+
+    /// Forgets a relation's.
+    pub fn forget(&mut self, database: &Database, of: &Relation) -> Result<()> {
+        for part in [Part::Rows, Part::Overflow] {
+            for tree in part.trees(database, of)? {
+                self.0.remove(&tree);
+            }
+        }
+        Ok(())
+    }
+
+    /// By relation: those of rows or entries, and those of out-of-line values.
+    pub fn by_relation(
+        &self,
+        database: &Database,
+        catalog: &Catalog,
+    ) -> Result<Vec<(Oid, u64, u64)>> {
+        let mut all = Vec::new();
+        for relation in catalog.relations().filter(|relation| relation.storage.is_some()) {
+            let rows = self.of(database, relation, Part::Rows)?.unwrap_or(0);
+            let overflow = self.of(database, relation, Part::Overflow)?.unwrap_or(0);
+            if rows + overflow > 0 {
+                all.push((relation.oid, rows, overflow));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The same from there, as if all had been of the trees that relations have.
+    pub fn of_relations(
+        database: &Database,
+        catalog: &Catalog,
+        all: impl IntoIterator<Item = (Oid, u64, u64)>,
+    ) -> Result<Blocks> {
+        let mut blocks = Blocks::default();
+        for (relation, rows, overflow) in all {
+            let Some(relation) = catalog.relation(relation) else { continue };
+            for (file, reads) in [(relation.storage, rows), (relation.overflow, overflow)] {
+                if let Some(tree) = tree_of(database, file)?.filter(|_| reads > 0) {
+                    blocks.0.insert(tree, reads);
+                }
+            }
+        }
+        Ok(blocks)
     }
 
     /// Those of a part of a relation; `None`: nothing was ever written to it.

@@ -4,6 +4,7 @@
 //! DIR/STEPPE_VERSION   made last at initialisation: says that the directory is ours
 //! DIR/steppe.lock      locked while a server runs
 //! DIR/steppe.conf      settings
+//! DIR/statistics.json  what was counted until the server stopped, for the next start
 //! DIR/base/            the storage engine's files
 //! DIR/tmp/             spill files, removed at start
 //! ```
@@ -18,6 +19,7 @@ use crate::settings::conf;
 const MARKER: &str = "STEPPE_VERSION";
 const LOCK: &str = "steppe.lock";
 const CONF: &str = "steppe.conf";
+const STATISTICS: &str = "statistics.json";
 /// The format of the directory; another number is not ours to open.
 const FORMAT: &str = "1\n";
 
@@ -100,7 +102,7 @@ impl DataDir {
         let failed = |e: steppe_vfs::Error| format!("could not read \"{}\": {e}", path.display());
         let file = self.vfs.open(path, OpenMode::READ).map_err(failed)?;
         let length = usize::try_from(file.len().map_err(failed)?).unwrap_or(usize::MAX);
-        let mut bytes = vec![0; length.min(16 << 20)];
+        let mut bytes = vec![0; length];
         file.read_exact_at(&mut bytes, 0).map_err(failed)?;
         let text = String::from_utf8(bytes);
         text.map(Some).map_err(|_| format!("\"{}\" is not UTF-8", path.display()))
@@ -124,6 +126,21 @@ impl DataDir {
         let path = self.path.join(CONF);
         let Some(text) = self.read(&path)? else { return Ok(Vec::new()) };
         conf::parse(&text).map_err(|error| format!("\"{}\": {error}", path.display()))
+    }
+
+    /// What the last server left for the next one to count on from, which is gone then.
+    pub(crate) fn take_statistics(&self) -> Result<Option<String>, String> {
+        let path = self.path.join(STATISTICS);
+        let text = self.read(&path)?;
+        if text.is_some() {
+            self.vfs.remove(&path).map_err(|e| format!("could not remove statistics: {e}"))?;
+        }
+        Ok(text)
+    }
+
+    /// Leaves that for the next server.
+    pub(crate) fn leave_statistics(&self, text: &str) -> Result<(), String> {
+        self.write(&self.path.join(STATISTICS), text)
     }
 
     /// Where the storage engine keeps its files.

@@ -29,6 +29,7 @@ pub mod plan_cache;
 mod processors;
 mod relation_size;
 mod run;
+mod saved_statistics;
 pub mod server;
 mod services;
 mod session;

@@ -25,7 +25,7 @@ use crate::statements::Statements;
 use crate::stream::Accepted;
 use crate::system_views::ServerStatistics;
 use crate::workers::Workers;
-use crate::{io_timing, log, startup};
+use crate::{io_timing, log, saved_statistics, startup};
 
 /// How a server is started.
 #[derive(Clone, Debug)]
@@ -124,6 +124,7 @@ impl Running {
             starting: AtomicUsize::new(0),
             phase,
         });
+        saved_statistics::restore(&server);
         io_timing::follow(&server.settings);
         let workers = Workers::start(max_connections)
             .map_err(|error| format!("could not start threads: {error}"))?;
@@ -316,7 +317,9 @@ impl Running {
             Err("storage failed; the next start recovers".to_owned())
         } else {
             let closed = self.server.database.close();
-            closed.map_err(|error| format!("could not close the database: {error}"))
+            closed
+                .map(|()| saved_statistics::save(&self.server))
+                .map_err(|error| format!("could not close the database: {error}"))
         };
         // Last: a second signal is waited for here.
         self.background.shutdown_timeout(Duration::from_secs(1));

@@ -174,3 +174,66 @@ fn the_log_tells_what_it_is_asked_to() {
     // The command line's log_statement stands.
     assert!(!text.contains("quiet") && !text.contains("show work_mem"), "{text}");
 }
+
+impl Steppe {
+    fn stop(mut self, signal: &str) {
+        self.signal(signal);
+        self.child.wait().expect("it ends");
+    }
+}
+
+/// What is shown of table t and of an UPDATE of it, and since when.
+fn counted(server: &Steppe) -> Vec<Vec<Option<String>>> {
+    let mut raw = server.connect();
+    let mut shown = rows(&raw.query(
+        "select n_tup_ins, n_tup_upd, n_live_tup, n_mod_since_analyze, idx_scan, analyze_count \
+         from pg_stat_user_tables",
+    ));
+    shown.extend(rows(&raw.query("select calls, rows from pg_stat_statements where query ~ '^u'")));
+    shown.extend(rows(&raw.query(
+        "select stats_reset, tup_updated, (select wal_records > 1000 from pg_stat_wal), \
+         (select num_requested from pg_stat_checkpointer) from pg_stat_database",
+    )));
+    shown
+}
+
+#[test]
+fn counts_survive_a_clean_stop_only() {
+    let dir = TestDir::new();
+    let server = Steppe::start(&dir);
+    let mut raw = server.connect();
+    raw.query("create extension pg_stat_statements; create table t (a int primary key, b int)");
+    raw.query("insert into t select g, g from generate_series(1, 100) g; analyze t");
+    raw.query("begin; insert into t values (200, 1); rollback");
+    (1..=1000)
+        .for_each(|i| drop(raw.query(&format!("update t set b = -{i} where a = {}", i % 100))));
+    raw.query("checkpoint");
+    drop(raw);
+    let before = counted(&server);
+    let numbers = |row: &[&str]| row.iter().map(|n| Some((*n).to_owned())).collect::<Vec<_>>();
+    assert_eq!(before[0], numbers(&["101", "990", "100", "990", "1000", "1"]));
+    assert_eq!(before[1], numbers(&["1000", "990"]));
+    assert_eq!(before[2][1..], numbers(&["990", "t", "1"]));
+    server.stop("-TERM");
+    // Once more: what was carried over is carried on.
+    for _ in 0..2 {
+        let server = Steppe::start(&dir);
+        assert!(!dir.0.join("data/statistics.json").exists());
+        assert_eq!(counted(&server), before);
+        server.stop("-TERM");
+    }
+    // What was left before a crash is not what was counted last.
+    let left = std::fs::read(dir.0.join("data/statistics.json")).expect("it was left");
+    let server = Steppe::start(&dir);
+    server.connect().query("update t set b = -2 where a = 1");
+    server.stop("-KILL");
+    std::fs::write(dir.0.join("data/statistics.json"), left).expect("it is put back");
+    let server = Steppe::start(&dir);
+    let after = counted(&server);
+    assert_eq!(after[0], numbers(&["0", "0", "0", "0", "0", "0"]));
+    assert_eq!(after.len(), 2, "no statement, {after:?}");
+    server.stop("-TERM");
+    // What cannot be read keeps nothing from starting.
+    std::fs::write(dir.0.join("data/statistics.json"), "{\"format\":").expect("it is written");
+    assert_eq!(rows(&Steppe::start(&dir).connect().query("select count(*) from t")).len(), 1);
+}

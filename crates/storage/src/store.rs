@@ -14,6 +14,7 @@ use crate::types::{FIRST_USER_KIND, LogHeader, PAGE_SIZE, PageId, TreeId};
 use crate::usage;
 use crate::wal::{Appended, HEADER_LEN, Lsn, Priority, RecordHeader, Wal, WalOptions, WalReader};
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -69,7 +70,8 @@ pub struct CheckpointStats {
 }
 
 /// What checkpoints have done since the store was opened (for pg_stat_checkpointer).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CheckpointTotals {
     /// Those that ended well.
     pub done: u64,

@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
 /// What a thread works as: pg_stat_io's backend_type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +63,8 @@ macro_rules! counters {
         }
 
         /// What the threads of a kind have counted.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(default)]
         pub struct Totals {
             $($(#[$doc])* pub $name: u64,)*
         }
@@ -423,7 +425,8 @@ pub(crate) fn log_segment_made(bytes: u64) {
 }
 
 /// What was done to pages and to the log.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Usage {
     /// Visits of pages that were in memory.
     pub hit: u64,
@@ -487,7 +490,8 @@ impl AddAssign for Usage {
 }
 
 /// What I/O took, in nanoseconds, as far as it was timed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct IoTimes {
     /// Reading pages.
     pub read: u64,

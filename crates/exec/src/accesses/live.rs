@@ -14,6 +14,7 @@
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use steppe_catalog::{Catalog, Relation};
 use steppe_txn::{RelFileNumber, RowChanges, TakenBack};
 use steppe_types::Oid;
@@ -21,13 +22,14 @@ use steppe_types::Oid;
 use super::{Accesses, total, totals};
 
 /// What was known of the rows in a file.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Base {
     table: Oid,
     /// Rows there were, and changes since ANALYZE.
     rows: u64,
     modified: u64,
     /// What had lasted of the table's changes.
+    #[serde(with = "Changes")]
     lasting: RowChanges,
     /// Rows inserted ever, lasting or not, when VACUUM last came.
     inserted: u64,
@@ -44,6 +46,15 @@ pub struct Estimates {
     pub modified: u64,
     /// Rows inserted since VACUUM.
     pub inserted: u64,
+}
+
+/// [`RowChanges`], as they are saved.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "RowChanges")]
+struct Changes {
+    inserted: u64,
+    updated: u64,
+    deleted: u64,
 }
 
 static BASES: Mutex<Option<HashMap<RelFileNumber, Base>>> = Mutex::new(None);
@@ -181,6 +192,37 @@ pub(super) fn forget_all_but(catalog: &Catalog) {
     }
     if let Some(taken_back) = &mut *TAKEN_BACK.lock() {
         taken_back.retain(|table, _| catalog.relation(*table).is_some());
+    }
+}
+
+/// What is known of tables' rows, as it is saved.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Saved {
+    bases: Vec<(u64, Base)>,
+    taken_back: Vec<(Oid, TakenBackOf)>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct TakenBackOf(#[serde(with = "Changes")] RowChanges);
+
+impl Saved {
+    /// What is known now.
+    pub(super) fn now() -> Saved {
+        let (bases, taken_back) = (BASES.lock(), TAKEN_BACK.lock());
+        let bases = bases.iter().flatten().map(|(file, base)| (file.0, *base));
+        let taken_back = taken_back.iter().flatten();
+        let taken_back = taken_back.map(|(table, changes)| (*table, TakenBackOf(*changes)));
+        Saved { bases: bases.collect(), taken_back: taken_back.collect() }
+    }
+
+    /// Knows it again.
+    pub(super) fn restore(self) {
+        let bases = self.bases.into_iter().map(|(file, base)| (RelFileNumber(file), base));
+        BASES.lock().get_or_insert_default().extend(bases);
+        let mut taken_back = TAKEN_BACK.lock();
+        for (table, TakenBackOf(changes)) in self.taken_back {
+            taken_back.get_or_insert_default().entry(table).or_default().add(&changes);
+        }
     }
 }
 

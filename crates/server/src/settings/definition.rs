@@ -314,7 +314,7 @@ fn of_modules() -> Vec<Definition> {
     let which = Kind::Enum(vec!["none", "top", "all"]);
     vec![
         of("pg_stat_statements.max", Context::Postmaster, at_most, "5000"),
-        of("pg_stat_statements.save", Context::Sighup, Kind::Bool, "off"),
+        of("pg_stat_statements.save", Context::Sighup, Kind::Bool, "on"),
         of("pg_stat_statements.track", Context::Superuser, which, "top"),
         of("pg_stat_statements.track_planning", Context::Superuser, Kind::Bool, "off"),
         of("pg_stat_statements.track_utility", Context::Superuser, Kind::Bool, "on"),

@@ -1,5 +1,6 @@
 //! What is counted of a statement's runs, and how counts are put together.
 
+use serde::{Deserialize, Serialize};
 use steppe_storage::Usage;
 
 /// What one run took.
@@ -14,14 +15,15 @@ pub(crate) struct Run {
 }
 
 /// Bytes of spill files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Temporary {
     pub read: u64,
     pub written: u64,
 }
 
 /// What some runs took.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Counts {
     pub calls: u64,
     /// Milliseconds.

@@ -21,6 +21,7 @@
 //! newer one, and its session notices at the next run that the slot is to be taken anew.
 
 mod counts;
+mod saved;
 mod tally;
 
 use std::hash::BuildHasher;
@@ -33,6 +34,7 @@ use steppe_sql::parser::normalize::{Parameters, normalize};
 use steppe_types::Oid;
 
 pub(crate) use counts::{Counts, Run, Temporary};
+pub(crate) use saved::SavedStatements;
 pub(crate) use tally::{Place, Tally};
 
 use crate::services::now_micros;
@@ -61,6 +63,23 @@ pub(crate) struct Statement {
     since: AtomicI64,
     extremes_since: AtomicI64,
     handed_over: Mutex<Counts>,
+}
+
+impl Statement {
+    /// One that has not run.
+    fn new(id: i64, text: Arc<str>, serials: &AtomicU64) -> Statement {
+        Statement {
+            id,
+            text,
+            serial: serials.fetch_add(1, Ordering::Relaxed),
+            is_listed: AtomicBool::new(false),
+            born: AtomicU64::new(0),
+            extremes_born: AtomicU64::new(0),
+            since: AtomicI64::new(0),
+            extremes_since: AtomicI64::new(0),
+            handed_over: Mutex::default(),
+        }
+    }
 }
 
 /// A statement as the view shows it.
@@ -130,17 +149,7 @@ impl Statements {
         if let Some(known) = self.table.lock().by_id.get(&id) {
             return Arc::clone(known);
         }
-        Arc::new(Statement {
-            id,
-            text: normalized.text.into(),
-            serial: self.serials.fetch_add(1, Ordering::Relaxed),
-            is_listed: AtomicBool::new(false),
-            born: AtomicU64::new(0),
-            extremes_born: AtomicU64::new(0),
-            since: AtomicI64::new(0),
-            extremes_since: AtomicI64::new(0),
-            handed_over: Mutex::default(),
-        })
+        Arc::new(Statement::new(id, normalized.text.into(), &self.serials))
     }
 
     /// The object that counts for a statement: itself, or the one that was listed before it; and

@@ -6,6 +6,8 @@ use std::sync::atomic::Ordering;
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use steppe_catalog::Catalog;
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
 use steppe_exec::accesses::{Accesses, forget_maintenance, reset_estimates, sum, totals};
@@ -43,7 +45,8 @@ impl SessionEnd {
 }
 
 /// Sums over sessions. Times in microseconds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct Sessions {
     count: u64,
     abandoned: u64,
@@ -104,6 +107,31 @@ struct Reset {
     sessions: Sessions,
     pages: Totals,
     blocks: Blocks,
+    /// What had come between the reset and this start.
+    carried_pages: Totals,
+    carried_blocks: Blocks,
+}
+
+/// What the views show, and from when on, as it is saved for the next start: beside what
+/// [`steppe_exec::accesses`] counts.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct SavedDatabase {
+    at: i64,
+    relations: Vec<(Oid, Accesses)>,
+    tuples: Accesses,
+    sessions: Sessions,
+    pages: Totals,
+    blocks: Vec<(Oid, u64, u64)>,
+}
+
+impl Reset {
+    /// What has been done to pages since.
+    fn pages(&self) -> Totals {
+        let mut pages = by_clients() - self.pages;
+        pages += self.carried_pages;
+        pages
+    }
 }
 
 impl DatabaseStatistics {
@@ -120,7 +148,41 @@ impl DatabaseStatistics {
         reset_estimates(core.names().catalog.relations().map(|table| &**table));
         let (relations, tuples, pages) = (totals(), sum(), by_clients());
         let blocks = Blocks::now(&core.server.database);
-        *self.reset.lock() = Reset { at: now_micros(), relations, tuples, sessions, pages, blocks };
+        let at = now_micros();
+        let none = Reset::default();
+        *self.reset.lock() = Reset { at, relations, tuples, sessions, pages, blocks, ..none };
+    }
+
+    /// What was counted, when all sessions have ended.
+    pub(super) fn save(&self, database: &Database, catalog: &Catalog) -> Result<SavedDatabase> {
+        let blocks = self.blocks_since_reset(database).by_relation(database, catalog)?;
+        let reset = self.reset.lock();
+        let relations = reset.relations.iter().map(|(oid, counts)| (*oid, *counts));
+        Ok(SavedDatabase {
+            at: reset.at,
+            relations: relations.filter(|(oid, _)| catalog.relation(*oid).is_some()).collect(),
+            tuples: reset.tuples,
+            sessions: self.ended.lock().since(&reset.sessions),
+            pages: reset.pages(),
+            blocks,
+        })
+    }
+
+    /// Goes on from there, before there are sessions.
+    pub(super) fn restore(
+        &self,
+        saved: SavedDatabase,
+        database: &Database,
+        catalog: &Catalog,
+    ) -> Result<()> {
+        *self.ended.lock() = saved.sessions;
+        let mut reset = self.reset.lock();
+        reset.at = saved.at;
+        reset.relations = saved.relations.into_iter().collect();
+        reset.tuples = saved.tuples;
+        reset.carried_pages = saved.pages;
+        reset.carried_blocks = Blocks::of_relations(database, catalog, saved.blocks)?;
+        Ok(())
     }
 
     /// Counts accesses to a relation from now on.
@@ -134,6 +196,7 @@ impl DatabaseStatistics {
         match core.names().catalog.relation(relation) {
             Some(relation) => {
                 reset_estimates([&**relation]);
+                reset.carried_blocks.forget(database, relation)?;
                 reset.blocks.copy_of(&Blocks::now(database), database, relation)
             }
             None => Ok(()),
@@ -142,7 +205,14 @@ impl DatabaseStatistics {
 
     /// Pages read for relations.
     pub(super) fn blocks(&self, core: &Core) -> Blocks {
-        Blocks::now(&core.server.database).since(&self.reset.lock().blocks)
+        self.blocks_since_reset(&core.server.database)
+    }
+
+    fn blocks_since_reset(&self, database: &Database) -> Blocks {
+        let reset = self.reset.lock();
+        let mut blocks = Blocks::now(database).since(&reset.blocks);
+        blocks.add(&reset.carried_blocks);
+        blocks
     }
 
     /// A session has ended.
@@ -203,11 +273,10 @@ pub(super) fn conflicts(core: &Core) -> Result<Vec<Vec<Datum>>> {
 pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
     let statistics = &core.server.statistics.database;
     let sessions = statistics.all_sessions(core).since(&statistics.reset.lock().sessions);
-    let (at, before, tuples) = {
+    let (at, pages, tuples) = {
         let reset = statistics.reset.lock();
-        (reset.at, reset.pages, sum().since(&reset.tuples))
+        (reset.at, reset.pages(), sum().since(&reset.tuples))
     };
-    let pages = by_clients() - before;
     let backends = i32::try_from(core.server.backends.count()).unwrap_or(i32::MAX);
     let count = |value: u64| Datum::Int8(value as i64);
     let milliseconds = |micros: u64| Datum::Float8(micros as f64 / 1e3);

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use steppe_catalog::Catalog;
 use steppe_catalog::system::RowsBuilder;
 use steppe_storage::usage::{Totals, Worker, totals};
 use steppe_storage::{CheckpointTotals, PAGE_SIZE};
@@ -15,7 +17,7 @@ use steppe_txn::Database;
 use steppe_types::numeric::Numeric;
 use steppe_types::{Datum, Error, Result, SqlState};
 
-use super::database::{DatabaseStatistics, SessionEnd};
+use super::database::{DatabaseStatistics, SavedDatabase, SessionEnd};
 use crate::activity::Activity;
 use crate::services::{Core, now_micros};
 
@@ -38,20 +40,75 @@ fn sum(all: &AllTotals) -> Totals {
     })
 }
 
-/// Counters as they were at the last reset.
+/// Counters as they were at the last reset, and what had come between the reset and this start.
 #[derive(Clone, Copy, Debug, Default)]
 struct Since<T> {
     /// Microseconds since 2000-01-01 UTC.
     at: i64,
     counters: T,
+    carried: T,
+}
+
+impl<T: Default> Since<T> {
+    fn reset(at: i64, counters: T) -> Since<T> {
+        Since { at, counters, carried: T::default() }
+    }
 }
 
 /// The checkpointer's counters: its work is the store's to count, its reasons are not.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct Checkpoints {
     timed: u64,
     requested: u64,
     work: CheckpointTotals,
+}
+
+impl Since<Checkpoints> {
+    fn done(&self, now: &Checkpoints) -> Checkpoints {
+        let (work, before, carried) = (&now.work, &self.counters.work, &self.carried.work);
+        Checkpoints {
+            timed: now.timed - self.counters.timed + self.carried.timed,
+            requested: now.requested - self.counters.requested + self.carried.requested,
+            work: CheckpointTotals {
+                done: work.done - before.done + carried.done,
+                pages_written: work.pages_written - before.pages_written + carried.pages_written,
+                write_time: work.write_time - before.write_time + carried.write_time,
+                sync_time: work.sync_time - before.sync_time + carried.sync_time,
+            },
+        }
+    }
+}
+
+impl Since<Totals> {
+    fn done(&self, now: Totals) -> Totals {
+        let mut done = now - self.counters;
+        done += self.carried;
+        done
+    }
+}
+
+impl Since<AllTotals> {
+    fn done(&self) -> AllTotals {
+        let mut done = all_totals();
+        for (at, done) in done.iter_mut().enumerate() {
+            *done = *done - self.counters[at];
+            *done += self.carried[at];
+        }
+        done
+    }
+}
+
+/// What the views show, and from when on, as it is saved for the next start.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct SavedServer {
+    io: (i64, AllTotals),
+    wal: (i64, Totals),
+    bgwriter: (i64, AllTotals),
+    checkpointer: (i64, Checkpoints),
+    others: [i64; 3],
+    database: SavedDatabase,
 }
 
 /// Where the counters of the whole server were at their last resets.
@@ -101,12 +158,43 @@ impl ServerStatistics {
         self.database.session_ended(activity, session_time, end);
     }
 
-    fn checkpoints(&self, core: &Core) -> Checkpoints {
+    fn checkpoints(&self, database: &Database) -> Checkpoints {
         Checkpoints {
             timed: self.checkpoints_timed.load(Ordering::Relaxed),
             requested: self.checkpoints_requested.load(Ordering::Relaxed),
-            work: core.server.database.store().checkpoint_totals(),
+            work: database.store().checkpoint_totals(),
         }
+    }
+
+    /// What was counted, when all sessions have ended.
+    pub(crate) fn save(&self, database: &Database, catalog: &Catalog) -> Result<SavedServer> {
+        let saved = self.database.save(database, catalog)?;
+        let resets = self.resets.lock();
+        let checkpoints = resets.checkpointer.done(&self.checkpoints(database));
+        Ok(SavedServer {
+            io: (resets.io.at, resets.io.done()),
+            wal: (resets.wal.at, resets.wal.done(sum(&all_totals()))),
+            bgwriter: (resets.bgwriter.at, resets.bgwriter.done()),
+            checkpointer: (resets.checkpointer.at, checkpoints),
+            others: resets.others,
+            database: saved,
+        })
+    }
+
+    /// Goes on from there, before there are sessions.
+    pub(crate) fn restore(
+        &self,
+        saved: SavedServer,
+        database: &Database,
+        catalog: &Catalog,
+    ) -> Result<()> {
+        let mut resets = self.resets.lock();
+        (resets.io.at, resets.io.carried) = saved.io;
+        (resets.wal.at, resets.wal.carried) = saved.wal;
+        (resets.bgwriter.at, resets.bgwriter.carried) = saved.bgwriter;
+        (resets.checkpointer.at, resets.checkpointer.carried) = saved.checkpointer;
+        resets.others = saved.others;
+        self.database.restore(saved.database, database, catalog)
     }
 }
 
@@ -122,7 +210,7 @@ pub(super) fn reset_shared(core: &Core, target: Option<&str>) -> Result<Datum> {
     let is_meant = |name: &str| target.is_none_or(|target| target == name);
     let statistics = &core.server.statistics;
     let (at, all) = (now_micros(), all_totals());
-    let checkpoints = statistics.checkpoints(core);
+    let checkpoints = statistics.checkpoints(&core.server.database);
     let mut resets = statistics.resets.lock();
     for (name, reset) in TARGETS.iter().zip(&mut resets.others) {
         if is_meant(name) {
@@ -130,16 +218,16 @@ pub(super) fn reset_shared(core: &Core, target: Option<&str>) -> Result<Datum> {
         }
     }
     if is_meant("io") {
-        resets.io = Since { at, counters: all };
+        resets.io = Since::reset(at, all);
     }
     if is_meant("wal") {
-        resets.wal = Since { at, counters: sum(&all) };
+        resets.wal = Since::reset(at, sum(&all));
     }
     if is_meant("bgwriter") {
-        resets.bgwriter = Since { at, counters: all };
+        resets.bgwriter = Since::reset(at, all);
     }
     if is_meant("checkpointer") {
-        resets.checkpointer = Since { at, counters: checkpoints };
+        resets.checkpointer = Since::reset(at, checkpoints);
     }
     Ok(Datum::text(""))
 }
@@ -209,7 +297,7 @@ fn recovery_prefetch(core: &Core, builder: &mut RowsBuilder) {
 /// Pages are never in the log as a whole (the doublewrite area is for that).
 fn wal(core: &Core, builder: &mut RowsBuilder) {
     let since = core.server.statistics.resets.lock().wal;
-    let done = sum(&all_totals()) - since.counters;
+    let done = since.done(sum(&all_totals()));
     builder.row([
         ("wal_records", count(done.log_records)),
         ("wal_fpi", Datum::Int8(0)),
@@ -222,39 +310,33 @@ fn wal(core: &Core, builder: &mut RowsBuilder) {
 /// The background writer has no limit to stop at.
 fn bgwriter(core: &Core, builder: &mut RowsBuilder) {
     let since = core.server.statistics.resets.lock().bgwriter;
-    let all = all_totals();
-    let cleaned = totals(Worker::BackgroundWriter).written - cleaned_before(&since.counters);
-    let allocated = sum(&all).allocated - sum(&since.counters).allocated;
+    let done = since.done();
+    let writer = Worker::ALL.iter().position(|worker| *worker == Worker::BackgroundWriter);
     builder.row([
-        ("buffers_clean", count(cleaned)),
+        ("buffers_clean", count(writer.map_or(0, |at| done[at].written))),
         ("maxwritten_clean", Datum::Int8(0)),
-        ("buffers_alloc", count(allocated)),
+        ("buffers_alloc", count(sum(&done).allocated)),
         ("stats_reset", Datum::TimestampTz(since.at)),
     ]);
 }
 
-fn cleaned_before(all: &AllTotals) -> u64 {
-    let place = Worker::ALL.iter().position(|worker| *worker == Worker::BackgroundWriter);
-    place.map_or(0, |at| all[at].written)
-}
-
 fn checkpointer(core: &Core, builder: &mut RowsBuilder) {
     let statistics = &core.server.statistics;
-    let now = statistics.checkpoints(core);
-    let Since { at, counters: before } = statistics.resets.lock().checkpointer;
+    let since = statistics.resets.lock().checkpointer;
+    let done = since.done(&statistics.checkpoints(&core.server.database));
     let zero = || Datum::Int8(0);
     builder.row([
-        ("num_timed", count(now.timed - before.timed)),
-        ("num_requested", count(now.requested - before.requested)),
-        ("num_done", count(now.work.done - before.work.done)),
+        ("num_timed", count(done.timed)),
+        ("num_requested", count(done.requested)),
+        ("num_done", count(done.work.done)),
         ("restartpoints_timed", zero()),
         ("restartpoints_req", zero()),
         ("restartpoints_done", zero()),
-        ("write_time", milliseconds(now.work.write_time - before.work.write_time)),
-        ("sync_time", milliseconds(now.work.sync_time - before.work.sync_time)),
-        ("buffers_written", count(now.work.pages_written - before.work.pages_written)),
+        ("write_time", milliseconds(done.work.write_time)),
+        ("sync_time", milliseconds(done.work.sync_time)),
+        ("buffers_written", count(done.work.pages_written)),
         ("slru_written", zero()),
-        ("stats_reset", Datum::TimestampTz(at)),
+        ("stats_reset", Datum::TimestampTz(since.at)),
     ]);
 }
 
@@ -273,8 +355,7 @@ fn backend_type(worker: Worker) -> &'static str {
 /// track_wal_io_timing).
 fn io(core: &Core, builder: &mut RowsBuilder) {
     let since = core.server.statistics.resets.lock().io;
-    for ((worker, now), before) in Worker::ALL.iter().zip(all_totals()).zip(since.counters) {
-        let done = now - before;
+    for (worker, done) in Worker::ALL.iter().zip(since.done()) {
         let reset = Datum::TimestampTz(since.at);
         relation_row(*worker, done, reset.clone(), builder);
         log_rows(*worker, done, reset, builder);

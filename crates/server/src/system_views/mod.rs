@@ -13,7 +13,7 @@ mod wal;
 mod xids;
 
 pub(crate) use database::SessionEnd;
-pub(crate) use io::ServerStatistics;
+pub(crate) use io::{SavedServer, ServerStatistics};
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,0 +1,99 @@
+//! What was counted goes on where it stopped: the views of statistics and pg_stat_statements
+//! outlive a restart, as in PostgreSQL (pgstat.stat, pg_stat_statements.stat).
+//!
+//! ```text
+//!   stop:   close the database ──▶ statistics.json, with where the log ends
+//!   start:  read and remove it; does the log end there? ──▶ count on from there
+//! ```
+//!
+//! After a crash there is none, and after one beside an old one the log has gone on: counting
+//! begins anew, since nobody knows what was counted last. What cannot be read is reported, and
+//! keeps no server from starting.
+//!
+//! Most counts are the process's: of several servers in one process the first one goes on.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::{Deserialize, Serialize};
+use steppe_exec::accesses::SavedAccesses;
+
+use crate::log;
+use crate::server::Server;
+use crate::statements::SavedStatements;
+use crate::system_views::SavedServer;
+
+/// A file of another format is not read.
+const FORMAT: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    format: u32,
+    /// Where the log ends.
+    log_end: u64,
+    accesses: SavedAccesses,
+    server: SavedServer,
+    /// Unless pg_stat_statements.save is off.
+    statements: Option<SavedStatements>,
+}
+
+/// Leaves the counts of a server whose database is closed.
+pub(crate) fn save(server: &Server) {
+    let written = to_text(server).and_then(|text| server.data_dir.leave_statistics(&text));
+    warn_if("could not save statistics", written);
+}
+
+fn to_text(server: &Server) -> Result<String, String> {
+    let catalog = server.catalog.published();
+    let counts = server.statistics.save(&server.database, &catalog).map_err(|e| e.to_string())?;
+    let saves_statements = server.settings.is_on("pg_stat_statements.save");
+    let saved = Saved {
+        format: FORMAT,
+        log_end: server.database.wal().insert_position().0,
+        accesses: SavedAccesses::now(&catalog),
+        server: counts,
+        statements: saves_statements.then(|| server.statements.save()),
+    };
+    serde_json::to_string(&saved).map_err(|error| error.to_string())
+}
+
+/// Goes on from the counts that were left.
+pub(crate) fn restore(server: &Server) {
+    static GOES_ON: AtomicBool = AtomicBool::new(true);
+    let text = match server.data_dir.take_statistics() {
+        Ok(Some(text)) => text,
+        Ok(None) => return,
+        Err(error) => return warn_if("could not read statistics", Err(error)),
+    };
+    if GOES_ON.swap(false, Ordering::Relaxed) {
+        warn_if("could not read statistics", restore_from(server, &text));
+    }
+}
+
+fn restore_from(server: &Server, text: &str) -> Result<(), String> {
+    #[derive(Deserialize)]
+    struct Head {
+        format: u32,
+    }
+    let head: Head = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    if head.format != FORMAT {
+        return Err(format!("they have format {}, this server reads {FORMAT}", head.format));
+    }
+    let saved: Saved = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    if saved.log_end != server.database.store().recovery_summary().end.0 {
+        return Ok(());
+    }
+    let catalog = server.catalog.published();
+    let restored = server.statistics.restore(saved.server, &server.database, &catalog);
+    restored.map_err(|error| error.to_string())?;
+    saved.accesses.restore();
+    if let Some(statements) = saved.statements {
+        server.statements.restore(statements);
+    }
+    Ok(())
+}
+
+fn warn_if(what: &str, result: Result<(), String>) {
+    if let Err(error) = result {
+        log::write(log::Level::Warning, &[("message", &what), ("error", &error)]);
+    }
+}

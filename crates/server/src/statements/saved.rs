@@ -1,0 +1,68 @@
+//! pg_stat_statements.save: counts that the next start of the server goes on from.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Counts, Statement, Statements, TEXT_BYTES_MAX};
+
+/// All statements, with what was counted of them.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct SavedStatements {
+    statements: Vec<SavedStatement>,
+    deallocations: u64,
+    reset_at: i64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct SavedStatement {
+    id: i64,
+    text: String,
+    counts: Counts,
+    since: i64,
+    extremes_since: i64,
+}
+
+impl Statements {
+    /// What was counted, when all sessions have ended.
+    pub(crate) fn save(&self) -> SavedStatements {
+        let rows = self.rows(|_| {}).into_iter();
+        let statements = rows.map(|shown| SavedStatement {
+            id: shown.statement.id,
+            text: shown.statement.text.to_string(),
+            counts: shown.counts,
+            since: shown.since,
+            extremes_since: shown.extremes_since,
+        });
+        SavedStatements {
+            statements: statements.collect(),
+            deallocations: self.deallocations.load(Ordering::Relaxed),
+            reset_at: self.reset_at.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Goes on from there, before any statement has run. There may be fewer now than there were:
+    /// those that ran most stay.
+    pub(crate) fn restore(&self, mut saved: SavedStatements) {
+        saved.statements.sort_by(|a, b| b.counts.score.total_cmp(&a.counts.score));
+        let mut table = self.table.lock();
+        for one in saved.statements.into_iter().take(self.max) {
+            if table.text_bytes + one.text.len() > TEXT_BYTES_MAX {
+                break;
+            }
+            let statement = Statement::new(one.id, one.text.into(), &self.serials);
+            let generation = self.generation.load(Ordering::Relaxed);
+            statement.born.store(generation, Ordering::Relaxed);
+            statement.extremes_born.store(generation, Ordering::Relaxed);
+            statement.since.store(one.since, Ordering::Relaxed);
+            statement.extremes_since.store(one.extremes_since, Ordering::Relaxed);
+            statement.is_listed.store(true, Ordering::Release);
+            *statement.handed_over.lock() = one.counts;
+            table.text_bytes += statement.text.len();
+            table.by_id.insert(statement.id, Arc::new(statement));
+        }
+        self.deallocations.store(saved.deallocations, Ordering::Relaxed);
+        self.reset_at.store(saved.reset_at, Ordering::Relaxed);
+    }
+}
