@@ -202,3 +202,29 @@ fn temporary_objects_are_their_sessions_own() {
         panic!("temporary schemas outlive their sessions");
     });
 }
+
+/// An index's constraint is the table's: its name is changed on top of what else changes the table.
+#[test]
+fn a_renamed_index_loses_no_change_of_its_table() {
+    run(async {
+        let server = TestServer::start();
+        let (one, two) = (server.client().await, server.client().await);
+        rows(&one, "CREATE TABLE t (a int PRIMARY KEY)").await;
+        rows(&one, "BEGIN; ALTER TABLE t ADD COLUMN c int").await;
+        let rename = rows(&two, "ALTER INDEX t_pkey RENAME TO t_one");
+        let change = async {
+            let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted";
+            while rows(&one, waits).await != ["1"] {
+                tokio::task::yield_now().await;
+            }
+            rows(&one, "COMMIT").await
+        };
+        tokio::join!(rename, change);
+        let columns =
+            "SELECT attname FROM pg_attribute WHERE attrelid = 't'::regclass AND attnum > 0";
+        assert_eq!(rows(&one, columns).await, ["a", "c"]);
+        let key =
+            "SELECT conname FROM pg_constraint WHERE conrelid = 't'::regclass AND contype = 'p'";
+        assert_eq!(rows(&one, key).await, ["t_one"]);
+    });
+}

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use steppe_catalog::{Catalog, Column, Constraint, RelKind, Relation, Schema};
 use steppe_sql::ast::Persistence::Temporary;
 use steppe_sql::ast::{
-    AlterOwnerStmt, CreateSchemaStmt, CreateViewStmt, DefValue, ObjectKind, ObjectRef, RenameStmt,
-    Statement, ViewCheckOption,
+    AlterOwnerStmt, CreateSchemaStmt, CreateViewStmt, DefValue, ObjectKind, ObjectRef, RangeVar,
+    RenameStmt, Statement, ViewCheckOption,
 };
 use steppe_sql::bind::{CHECK_OPTION, bind_view_query, view_update_refusal};
 use steppe_sql::deparse::quote_identifier;
@@ -290,7 +290,7 @@ pub(crate) fn rename(ctx: &mut DdlContext<'_>, rename: &RenameStmt) -> Result<&'
         ObjectKind::View => "ALTER VIEW",
         other => return Err(Error::not_supported(format!("ALTER {} … RENAME", other.as_str()))),
     };
-    let Some(relation) = ctx.try_open(name, RelationLockMode::AccessExclusive)? else {
+    let Some(relation) = open_to_rename(ctx, name, kind)? else {
         let message = format!("relation \"{}\" does not exist", name.object_name());
         if rename.if_exists {
             ctx.notice(format!("{message}, skipping"));
@@ -311,6 +311,34 @@ pub(crate) fn rename(ctx: &mut DdlContext<'_>, rename: &RenameStmt) -> Result<&'
         _ => rename_relation(ctx, &relation, new)?,
     }
     Ok(tag)
+}
+
+/// Locks what is renamed: nobody who uses an index need know its name (RenameRelation). The table
+/// of an index that serves a constraint is changed, too; it comes first, as with whoever drops one.
+fn open_to_rename(
+    ctx: &mut DdlContext<'_>,
+    name: &RangeVar,
+    kind: ObjectKind,
+) -> Result<Option<Arc<Relation>>> {
+    let is_index = |found: &Relation| found.index.is_some();
+    loop {
+        let Some(found) = ctx.find(name)? else { return Ok(None) };
+        if let Some(info) = &found.index {
+            let catalog = ctx.catalog();
+            let table = catalog.relation(info.table);
+            if table.is_some_and(|table| super::index::constraint_of(table, found.oid).is_some()) {
+                ctx.lock(info.table, RelationLockMode::ShareUpdateExclusive)?;
+            }
+        }
+        let mode = match kind == ObjectKind::Index && is_index(&found) {
+            true => RelationLockMode::ShareUpdateExclusive,
+            false => RelationLockMode::AccessExclusive,
+        };
+        match ctx.try_open(name, mode)? {
+            Some(now) if now.oid != found.oid => continue,
+            now => return Ok(now),
+        }
+    }
 }
 
 /// What a table has from a parent is renamed there, for all parents at once: 42P16.
