@@ -1,10 +1,10 @@
 //! The partition map of one parent.
 
-use crate::bound::PartitionBound;
+use crate::bound::{BoundValue, PartitionBound};
 use crate::error::BoundError;
 use crate::hash::HashPartitions;
 use crate::key::{Key, encode_row};
-use crate::list::ListPartitions;
+use crate::list::{self, ListPartitions};
 use crate::range::RangePartitions;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -107,6 +107,18 @@ impl PartitionMap {
     /// Whether there is no partition.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Puts values of lists in the order of the bounds, NULL last.
+    pub fn sort_values(&self, values: &mut [BoundValue]) -> Result<()> {
+        let Some(ty) = self.types().first() else { return Ok(()) };
+        let key = |value: &BoundValue| list::encode(*ty, value);
+        values.iter().try_for_each(|value| key(value).map(drop))?;
+        values.sort_by_cached_key(|value| {
+            let key = key(value).ok().flatten();
+            (key.is_none(), key)
+        });
+        Ok(())
     }
 
     /// The default partition.

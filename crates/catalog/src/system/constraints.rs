@@ -2,7 +2,7 @@
 
 use super::classes::{PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE};
 use super::extensions::{PG_EXTENSION, members};
-use super::facts;
+use super::facts::{self, OpclassMethod};
 use super::rows::{RowsBuilder, array, optional, vector};
 use super::session::SystemContext;
 use crate::relation::{Constraint, ConstraintKind, IndexInfo, IndexKey, Relation};
@@ -57,9 +57,13 @@ fn index_row(
     ]);
 }
 
-fn key_opclass(key: &IndexKey) -> Oid {
-    let named = key.opclass.as_deref().and_then(facts::btree_opclass_named);
-    named.or_else(|| facts::default_btree_opclass(key.type_oid)).unwrap_or(0)
+pub(super) fn key_opclass(key: &IndexKey) -> Oid {
+    let named = key.opclass.as_deref();
+    let named = named.and_then(|name| facts::opclass_named(OpclassMethod::Btree, name));
+    named
+        .map(|(class, _)| class)
+        .or_else(|| facts::default_opclass(OpclassMethod::Btree, key.type_oid))
+        .unwrap_or(0)
 }
 
 fn index_option(key: &IndexKey) -> i16 {

@@ -6,6 +6,7 @@
 //! take the parentheses out again (pretty.rs).
 
 use super::facts;
+pub use super::facts::{OpclassId, OpclassMethod};
 use super::keywords::is_reserved_word;
 use super::pretty::pretty_expression;
 use crate::builtin::Builtins;
@@ -225,9 +226,19 @@ fn with_relation_names<'t>(catalog: &Catalog, text: &'t str, search_path: &[Oid]
     Cow::Owned(out)
 }
 
-/// Whether the B-tree operator class of this name takes a type; `None`: there is no such class.
-pub fn btree_opclass_accepts(name: &str, type_oid: Oid) -> Option<bool> {
-    facts::btree_opclass_accepts(name, type_oid)
+/// Whether the operator class of this name takes a type; `None`: there is no such class.
+pub fn opclass_accepts(method: OpclassMethod, name: &str, type_oid: Oid) -> Option<bool> {
+    facts::opclass_accepts(method, name, type_oid)
+}
+
+/// What the btree operator class of a name means.
+pub fn btree_opclass(name: &str) -> Option<OpclassId> {
+    facts::opclass_named(OpclassMethod::Btree, name).map(|(_, id)| id)
+}
+
+/// What the operator class of an index's key means.
+pub fn btree_opclass_of_key(key: &IndexKey) -> Option<OpclassId> {
+    facts::btree_opclass_id(super::constraints::key_opclass(key))
 }
 
 /// pg_get_serial_sequence: the sequence owned by a column.
@@ -276,8 +287,8 @@ pub(super) fn key_part(
 fn key_options(table: &Relation, key: &IndexKey) -> String {
     let mut out = collate_clause(key.collation(table), key.source_collation(table));
     if let Some(name) = key.opclass.as_deref() {
-        let class = facts::btree_opclass_named(name);
-        if class.is_none() || class != facts::default_btree_opclass(key.type_oid) {
+        let class = facts::opclass_named(OpclassMethod::Btree, name).map(|(class, _)| class);
+        if class.is_none() || class != facts::default_opclass(OpclassMethod::Btree, key.type_oid) {
             out.push(' ');
             out.push_str(&quote_identifier(name));
         }

@@ -101,69 +101,82 @@ fn unescape(text: &str) -> std::borrow::Cow<'_, str> {
     out.into()
 }
 
-/// Btree operator classes by name, and the default ones of btree and hash by input type.
+/// What makes two operator classes mean the same: family and input type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpclassId {
+    /// Its family.
+    pub family: Oid,
+    /// The type of its values.
+    pub input: Oid,
+}
+
+/// An access method that has operator classes of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpclassMethod {
+    /// Indexes, and partitions by range or list.
+    Btree,
+    /// Partitions by hash.
+    Hash,
+}
+
+/// Operator classes of an access method: by name, and the default ones by input type.
+#[derive(Default)]
 struct OperatorClasses {
-    /// Class and input type.
-    by_name: HashMap<&'static str, (Oid, Oid)>,
+    by_name: HashMap<&'static str, (Oid, OpclassId)>,
+    by_oid: HashMap<Oid, OpclassId>,
     defaults: HashMap<Oid, Oid>,
-    hash_defaults: HashMap<Oid, Oid>,
 }
 
-fn operator_classes() -> &'static OperatorClasses {
-    static CLASSES: OnceLock<OperatorClasses> = OnceLock::new();
-    CLASSES.get_or_init(|| {
-        let number = |row: &Row<'_>, column| -> Oid {
-            row.get(column).and_then(|text| text.parse().ok()).unwrap_or(0)
-        };
-        let table = Builtins::get().table("pg_opclass");
-        let of_method = |method| {
-            let rows = table.into_iter().flat_map(|t| t.rows());
-            rows.filter(move |row| number(row, "opcmethod") == method)
-        };
-        let btree = || of_method(BTREE_AM);
-        OperatorClasses {
-            hash_defaults: of_method(HASH_AM)
-                .filter(|row| row.get("opcdefault") == Some("t"))
-                .map(|row| (number(&row, "opcintype"), number(&row, "oid")))
-                .collect(),
-            by_name: btree()
-                .filter_map(|row| {
-                    let class = (number(&row, "oid"), number(&row, "opcintype"));
-                    Some((row.get("opcname")?, class))
-                })
-                .collect(),
-            defaults: btree()
-                .filter(|row| row.get("opcdefault") == Some("t"))
-                .map(|row| (number(&row, "opcintype"), number(&row, "oid")))
-                .collect(),
+fn operator_classes(method: OpclassMethod) -> &'static OperatorClasses {
+    static CLASSES: OnceLock<[OperatorClasses; 2]> = OnceLock::new();
+    let all = CLASSES.get_or_init(|| [classes_of(BTREE_AM), classes_of(HASH_AM)]);
+    match method {
+        OpclassMethod::Btree => &all[0],
+        OpclassMethod::Hash => &all[1],
+    }
+}
+
+fn classes_of(method: Oid) -> OperatorClasses {
+    let mut classes = OperatorClasses::default();
+    let number = |row: &Row<'_>, column| -> Oid {
+        row.get(column).and_then(|text| text.parse().ok()).unwrap_or(0)
+    };
+    let table = Builtins::get().table("pg_opclass");
+    let rows = table.into_iter().flat_map(|table| table.rows());
+    for row in rows.filter(|row| number(row, "opcmethod") == method) {
+        let (class, input) = (number(&row, "oid"), number(&row, "opcintype"));
+        let id = OpclassId { family: number(&row, "opcfamily"), input };
+        classes.by_oid.insert(class, id);
+        if let Some(name) = row.get("opcname") {
+            classes.by_name.insert(name, (class, id));
         }
-    })
+        if row.get("opcdefault") == Some("t") {
+            classes.defaults.insert(input, class);
+        }
+    }
+    classes
 }
 
-/// The btree operator class of a name.
-pub(super) fn btree_opclass_named(name: &str) -> Option<Oid> {
-    operator_classes().by_name.get(name).map(|class| class.0)
+/// The operator class of a name.
+pub(super) fn opclass_named(method: OpclassMethod, name: &str) -> Option<(Oid, OpclassId)> {
+    operator_classes(method).by_name.get(name).copied()
 }
 
-/// Whether the btree operator class of a name takes values of a type.
-pub(super) fn btree_opclass_accepts(name: &str, type_oid: Oid) -> Option<bool> {
-    let (_, input) = *operator_classes().by_name.get(name)?;
+/// What a btree operator class means.
+pub(super) fn btree_opclass_id(class: Oid) -> Option<OpclassId> {
+    operator_classes(OpclassMethod::Btree).by_oid.get(&class).copied()
+}
+
+/// Whether the operator class of a name takes values of a type.
+pub(super) fn opclass_accepts(method: OpclassMethod, name: &str, type_oid: Oid) -> Option<bool> {
+    let (_, OpclassId { input, .. }) = opclass_named(method, name)?;
     Some(input == type_oid || Some(input) == coercible_base(type_oid))
 }
 
-/// The default btree operator class of a type, or of the type it is binary-coercible to
+/// The default operator class of a type, or of the type it is binary-coercible to
 /// (GetDefaultOpClass).
-pub(super) fn default_btree_opclass(type_oid: Oid) -> Option<Oid> {
-    let defaults = &operator_classes().defaults;
-    if let Some(class) = defaults.get(&type_oid) {
-        return Some(*class);
-    }
-    defaults.get(&coercible_base(type_oid)?).copied()
-}
-
-/// The default hash operator class of a type.
-pub(super) fn default_hash_opclass(type_oid: Oid) -> Option<Oid> {
-    let defaults = &operator_classes().hash_defaults;
+pub(super) fn default_opclass(method: OpclassMethod, type_oid: Oid) -> Option<Oid> {
+    let defaults = &operator_classes(method).defaults;
     defaults.get(&type_oid).or_else(|| defaults.get(&coercible_base(type_oid)?)).copied()
 }
 
@@ -209,10 +222,16 @@ mod tests {
 
     #[test]
     fn default_operator_classes() {
-        assert_eq!(default_btree_opclass(oid::INT4), Some(1978));
-        assert_eq!(default_btree_opclass(oid::VARCHAR), default_btree_opclass(oid::TEXT));
-        assert_eq!(default_btree_opclass(oid::REGCLASS), default_btree_opclass(oid::OID));
-        assert!(default_btree_opclass(1007).is_some(), "arrays");
-        assert_eq!(default_btree_opclass(oid::JSON), None);
+        assert_eq!(default_opclass(OpclassMethod::Btree, oid::INT4), Some(1978));
+        assert_eq!(
+            default_opclass(OpclassMethod::Btree, oid::VARCHAR),
+            default_opclass(OpclassMethod::Btree, oid::TEXT)
+        );
+        assert_eq!(
+            default_opclass(OpclassMethod::Btree, oid::REGCLASS),
+            default_opclass(OpclassMethod::Btree, oid::OID)
+        );
+        assert!(default_opclass(OpclassMethod::Btree, 1007).is_some(), "arrays");
+        assert_eq!(default_opclass(OpclassMethod::Btree, oid::JSON), None);
     }
 }

@@ -157,7 +157,10 @@ fn column_row(
         ("table_name", Datum::Text(relation.name.clone())),
         ("column_name", Datum::Text(column.name.clone())),
         ("ordinal_position", Datum::Int4(i32::from(attnum))),
-        ("column_default", optional(default.clone().filter(|_| !column.generated))),
+        (
+            "column_default",
+            optional(default.clone().filter(|_| !column.generated && column.identity.is_none())),
+        ),
         ("is_nullable", yes(!column.not_null)),
         ("data_type", data_type(type_oid)),
         ("character_maximum_length", int4(types::character_length(type_oid, typmod))),

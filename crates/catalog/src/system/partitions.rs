@@ -1,7 +1,7 @@
 //! pg_inherits and pg_partitioned_table; partition keys and bounds as text.
 
 use super::definitions::{Style, collate_clause, key_part, quote_identifier};
-use super::facts;
+use super::facts::{self, OpclassMethod};
 use super::rows::{RowsBuilder, optional, vector};
 use super::session::SystemContext;
 use crate::partition::{PartitionColumn, PartitionKey};
@@ -65,12 +65,18 @@ fn strategy_code(strategy: PartitionStrategy) -> u8 {
     }
 }
 
-fn opclass_of(strategy: PartitionStrategy, column: &PartitionColumn) -> Oid {
-    if strategy == PartitionStrategy::Hash {
-        return facts::default_hash_opclass(column.type_oid).unwrap_or(0);
+fn method_of(strategy: PartitionStrategy) -> OpclassMethod {
+    match strategy {
+        PartitionStrategy::Hash => OpclassMethod::Hash,
+        PartitionStrategy::Range | PartitionStrategy::List => OpclassMethod::Btree,
     }
-    let named = column.opclass.as_deref().and_then(facts::btree_opclass_named);
-    named.or_else(|| facts::default_btree_opclass(column.type_oid)).unwrap_or(0)
+}
+
+fn opclass_of(strategy: PartitionStrategy, column: &PartitionColumn) -> Oid {
+    let method = method_of(strategy);
+    let named = column.opclass.as_deref().and_then(|name| facts::opclass_named(method, name));
+    let class = named.map(|(class, _)| class);
+    class.or_else(|| facts::default_opclass(method, column.type_oid)).unwrap_or(0)
 }
 
 /// pg_get_partkeydef: `RANGE (a, lower(b))`. `None`: not partitioned.
@@ -88,9 +94,9 @@ pub fn partition_key_definition(table: &Relation) -> Option<String> {
 fn column_text(table: &Relation, key: &PartitionKey, column: &PartitionColumn) -> String {
     let mut text = key_part(table, column.attnum, column.expression.as_deref(), Style::PLAIN);
     text.push_str(&collate_clause(column.collation, column.source_collation(table)));
+    let default = facts::default_opclass(method_of(key.strategy), column.type_oid);
     if let Some(opclass) = &column.opclass
-        && key.strategy != PartitionStrategy::Hash
-        && facts::btree_opclass_named(opclass) != facts::default_btree_opclass(column.type_oid)
+        && Some(opclass_of(key.strategy, column)) != default
     {
         text.push(' ');
         text.push_str(opclass);

@@ -122,6 +122,12 @@ fn pass(command: &Command, read: &[Arc<str>], made: &[&str]) -> u8 {
 fn run(ctx: &mut DdlContext<'_>, table: Relation, group: &[&Command], only: bool) -> Result<()> {
     let Some(command) = group.first().copied() else { return Ok(()) };
     match command {
+        Command::AttachPartition { bound: Some(_), .. }
+            if table.kind == RelKind::PartitionedIndex =>
+        {
+            let message = format!("\"{}\" is not a partitioned table", table.name);
+            return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
+        }
         Command::AttachPartition { partition, bound: Some(bound) } => {
             partition::require_partitioned(&table, "ATTACH PARTITION")?;
             return partition::attach(ctx, table, partition, bound);

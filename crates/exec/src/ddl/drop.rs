@@ -41,7 +41,11 @@ pub(crate) fn drop_objects(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<
     for object in &drop.objects {
         let name = range_var(object)?;
         let Some(relation) = find_to_drop(ctx, &name, kind, drop.if_exists)? else { continue };
-        if drop.concurrently && relation.kind == RelKind::PartitionedIndex {
+        // Nobody else uses what is temporary: it goes at once.
+        if drop.concurrently
+            && relation.kind == RelKind::PartitionedIndex
+            && !ctx.catalog().is_temporary(&relation)
+        {
             let name = &relation.name;
             return refused(format!("cannot drop partitioned index \"{name}\" concurrently"));
         }

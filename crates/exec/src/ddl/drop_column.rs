@@ -9,8 +9,9 @@ use super::{DdlContext, drop, generated, index, partition};
 use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_sql::ast::DropBehavior;
+use steppe_sql::bind::is_system_column;
 use steppe_txn::RelationLockMode;
-use steppe_types::{Error, Oid, Result};
+use steppe_types::{Error, Oid, Result, SqlState};
 
 /// DROP COLUMN [IF EXISTS].
 pub(super) fn drop_column(
@@ -21,6 +22,10 @@ pub(super) fn drop_column(
     scope: Scope,
 ) -> Result<()> {
     let Some(position) = table.column_index(name) else {
+        if is_system_column(name) {
+            let message = format!("cannot drop system column \"{name}\"");
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
         let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
         if if_exists {
             ctx.notice(format!("{message}, skipping"));

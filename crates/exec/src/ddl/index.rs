@@ -3,7 +3,7 @@
 use super::build::{build, build_for};
 use super::{DdlContext, partition, truncate_name};
 use std::sync::Arc;
-use steppe_catalog::system::definitions;
+use steppe_catalog::system::definitions::{self, OpclassMethod};
 use steppe_catalog::{Column, ConstraintKind, IndexInfo, IndexKey, PartitionOf, RelKind, Relation};
 use steppe_sql::ast::{self, CreateIndexStmt, IndexElem, ReindexStmt, ReindexTarget};
 use steppe_sql::bind::index::{IndexExprs, is_mutable};
@@ -185,7 +185,7 @@ fn index_key(
     };
     let opclass = elem.opclass.as_ref().map(|o| o.name());
     if let Some(name) = opclass {
-        check_opclass(name, type_oid)?;
+        check_opclass(OpclassMethod::Btree, name, type_oid)?;
     }
     let mut key = IndexKey {
         attnum,
@@ -204,8 +204,9 @@ fn over_system_column() -> Error {
     Error::new(SqlState::FEATURE_NOT_SUPPORTED, "index creation on system columns is not supported")
 }
 
-pub(super) fn check_opclass(name: &str, type_oid: Oid) -> Result<()> {
-    match definitions::btree_opclass_accepts(name, type_oid) {
+/// 42704 for an operator class that there is not, 42804 for one that is not for the type.
+pub(super) fn check_opclass(method: OpclassMethod, name: &str, type_oid: Oid) -> Result<()> {
+    match definitions::opclass_accepts(method, name, type_oid) {
         Some(true) => Ok(()),
         Some(false) => Err(Error::new(
             SqlState::DATATYPE_MISMATCH,
@@ -214,10 +215,15 @@ pub(super) fn check_opclass(name: &str, type_oid: Oid) -> Result<()> {
                 format_type(type_oid, -1)
             ),
         )),
-        None => Err(Error::new(
-            SqlState::UNDEFINED_OBJECT,
-            format!("operator class \"{name}\" does not exist for access method \"btree\""),
-        )),
+        None => {
+            let method = match method {
+                OpclassMethod::Btree => "btree",
+                OpclassMethod::Hash => "hash",
+            };
+            let message =
+                format!("operator class \"{name}\" does not exist for access method \"{method}\"");
+            Err(Error::new(SqlState::UNDEFINED_OBJECT, message))
+        }
     }
 }
 

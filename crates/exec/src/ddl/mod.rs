@@ -327,6 +327,13 @@ impl DdlContext<'_> {
         let temporary = name.persistence == ast::Persistence::Temporary;
         let own = |schema: &String| *schema == TEMPORARY_SCHEMA || *schema == self.temporary_schema;
         match &name.schema {
+            Some(schema) if own(schema) && name.persistence == ast::Persistence::Unlogged => {
+                Err(self.error(
+                    SqlState::INVALID_TABLE_DEFINITION,
+                    "only temporary relations may be created in temporary schemas",
+                    name.location,
+                ))
+            }
             Some(schema) if own(schema) => self.own_temporary_schema(),
             None if temporary || self.creates_temporary => self.own_temporary_schema(),
             Some(_) if temporary => Err(self.error(

@@ -185,6 +185,19 @@ fn refuse_placement(access_method: Option<&str>, tablespace: Option<&str>) -> Re
     Ok(())
 }
 
+/// 0A000 for `oids`, unless it says that there shall be none, as older dumps do
+/// (interpretOidsOption).
+fn refuse_oids(option: &DefElem) -> Result<()> {
+    let value = def_text(option).unwrap_or_else(|| "true".into());
+    match steppe_types::text_io::parse_bool(&value) {
+        Ok(false) => Ok(()),
+        _ => Err(Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            "tables declared WITH OIDS are not supported",
+        )),
+    }
+}
+
 /// WITH (fillfactor=…): kept and shown; storage parameters PostgreSQL does not know are refused.
 pub(crate) fn storage_options(options: &[DefElem]) -> Result<Vec<(Arc<str>, Arc<str>)>> {
     let known = |name: &str| {
@@ -199,6 +212,10 @@ pub(crate) fn storage_options(options: &[DefElem]) -> Result<Vec<(Arc<str>, Arc<
     };
     let mut out: Vec<(Arc<str>, Arc<str>)> = Vec::new();
     for option in options {
+        if option.name == "oids" {
+            refuse_oids(option)?;
+            continue;
+        }
         if !known(&option.name) {
             return Err(Error::new(
                 SqlState::INVALID_PARAMETER_VALUE,

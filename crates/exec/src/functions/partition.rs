@@ -8,7 +8,7 @@ use std::sync::Arc;
 use steppe_catalog::system::definitions::collate_clause;
 use steppe_catalog::system::partitions::{key_name, partition_key_definition};
 use steppe_catalog::{Builtins, Catalog, PartitionKey, Relation};
-use steppe_partition::{BoundValue, PartitionBound, PartitionStrategy, RangeDatum};
+use steppe_partition::{BoundValue, KeySet, PartitionBound, PartitionStrategy, RangeDatum};
 use steppe_sql::bind::typename::format_type;
 use steppe_sql::deparse;
 use steppe_sql::expr::{Expr, TypeRef};
@@ -380,13 +380,20 @@ impl Key<'_> {
     fn default_conditions(&self, catalog: &Catalog, default: Oid) -> Result<Vec<String>> {
         let mut values: Vec<BoundValue> = Vec::new();
         let mut ranges: Vec<String> = Vec::new();
-        for sibling in catalog.children(self.parent.oid).filter(|oid| *oid != default) {
+        let pending = catalog.map_with_pending(self.parent.oid)?;
+        let map = pending.as_ref().or(catalog.partition_map(self.parent.oid)?);
+        let all = KeySet::all();
+        let in_order = map.into_iter().flat_map(|map| map.select(&all));
+        for sibling in in_order.filter(|oid| *oid != default) {
             let sibling = catalog.relation(sibling).and_then(|r| r.partition_of.as_ref());
             match sibling.and_then(|of| of.bound.as_ref()) {
                 Some(PartitionBound::List { values: some }) => values.extend(some.iter().cloned()),
                 Some(bound) => ranges.push(joined(self.conditions(bound, false)?, " AND ")),
                 None => {}
             }
+        }
+        if let Some(map) = map {
+            map.sort_values(&mut values)?;
         }
         if !values.is_empty() {
             return Ok(vec![format!("(NOT {})", joined(self.list(&values), " AND "))]);

@@ -1,13 +1,11 @@
 //! INSERT, UPDATE and DELETE (analyze.c, parse_target.c).
 
 use super::coerce::element_of;
-use super::index::IndexExprs;
 use super::typename::format_type;
 use super::view::ViewAction;
-use super::{Binder, ExprPlace, bind_table_condition, bind_table_expr};
+use super::{Binder, ExprPlace};
 use crate::ast::{self, ExprKind, Location, RangeVar};
 use crate::expr::{Expr, SubLinkKind, TypeRef};
-use crate::implies::{equivalent, implied_by};
 use crate::query::*;
 use std::sync::Arc;
 use steppe_catalog::{Column, RelKind, Relation};
@@ -84,7 +82,7 @@ impl Binder<'_> {
     }
 
     /// Makes the target's columns visible.
-    fn show_target(&mut self, query: &Query) {
+    pub(super) fn show_target(&mut self, query: &Query) {
         let view = self.scope().target_view.as_ref().map(|v| v.rte);
         if let Some(entry) = view.or(query.result_relation) {
             self.make_visible(entry);
@@ -492,7 +490,7 @@ impl Binder<'_> {
     }
 
     /// SET: new values by column, and the entries of sub-selects that give several at once.
-    fn set_clauses(
+    pub(super) fn set_clauses(
         &mut self,
         relation: &Arc<Relation>,
         clauses: &[ast::SetClause],
@@ -708,147 +706,6 @@ impl Binder<'_> {
             format!("column \"{}\" can only be updated to DEFAULT", column.name),
         )
         .detail(format!("Column \"{}\" is {what}.", column.name)))
-    }
-
-    fn on_conflict(
-        &mut self,
-        relation: &Arc<Relation>,
-        query: &Query,
-        conflict: &ast::OnConflict,
-    ) -> Result<OnConflict> {
-        let arbiters = self.arbiters(relation, conflict)?;
-        let excluded_alias = ast::Alias { name: "excluded".into(), columns: Vec::new() };
-        let excluded = self.add_relation_rte(relation.clone(), Some(&excluded_alias), false)?;
-        let update = match &conflict.action {
-            ast::ConflictAction::Nothing => None,
-            ast::ConflictAction::Update { set, where_clause } => {
-                self.scope().namespace.clear();
-                self.show_target(query);
-                let shown = match self.scope().target_view.clone() {
-                    Some(view) => self.view_version(&view, excluded, &excluded_alias, |e| e)?,
-                    None => excluded,
-                };
-                self.make_visible(shown);
-                // Unqualified names mean the target table.
-                if let Some(item) = self.scope().namespace.last_mut() {
-                    item.columns_visible = false;
-                }
-                let (assignments, sources) = self.set_clauses(relation, set)?;
-                if !sources.is_empty() {
-                    return Err(Error::not_supported(
-                        "assignment of a sub-select to several columns in ON CONFLICT",
-                    ));
-                }
-                let filter = match where_clause {
-                    Some(e) => Some(self.condition(e, "WHERE", ExprPlace::Where)?),
-                    None => None,
-                };
-                Some((assignments, filter))
-            }
-        };
-        Ok(OnConflict { arbiters, update, excluded })
-    }
-
-    /// The unique indexes that ON CONFLICT's target names or implies.
-    fn arbiters(
-        &mut self,
-        relation: &Arc<Relation>,
-        conflict: &ast::OnConflict,
-    ) -> Result<Vec<steppe_types::Oid>> {
-        let Some(target) = &conflict.target else {
-            if matches!(conflict.action, ast::ConflictAction::Update { .. }) {
-                return Err(self
-                    .error(
-                        SqlState::SYNTAX_ERROR,
-                        "ON CONFLICT DO UPDATE requires inference specification or constraint name",
-                        conflict.location,
-                    )
-                    .hint("For example, ON CONFLICT (column_name)."));
-            }
-            return Ok(Vec::new());
-        };
-        match target {
-            ast::ConflictTarget::Constraint { name, location } => {
-                let constraint = relation.constraints.iter().find(|c| *c.name == *name.as_str());
-                use steppe_catalog::ConstraintKind::{Primary, Unique};
-                match constraint.map(|c| &c.kind) {
-                    Some(Primary { index } | Unique { index }) => Ok(vec![*index]),
-                    Some(_) => Err(self.error(
-                        SqlState::WRONG_OBJECT_TYPE,
-                        "constraint in ON CONFLICT clause has no associated index",
-                        *location,
-                    )),
-                    None => Err(Error::new(
-                        SqlState::UNDEFINED_OBJECT,
-                        format!(
-                            "constraint \"{name}\" for table \"{}\" does not exist",
-                            relation.name
-                        ),
-                    )),
-                }
-            }
-            ast::ConflictTarget::Index { elements, where_clause, location } => {
-                self.inferred_arbiters(relation, elements, where_clause.as_ref(), *location)
-            }
-        }
-    }
-
-    /// The unique indexes over exactly these columns and expressions; of partial ones those whose
-    /// predicate the clause's WHERE implies (infer_arbiter_indexes).
-    fn inferred_arbiters(
-        &mut self,
-        relation: &Arc<Relation>,
-        elements: &[ast::IndexElem],
-        where_clause: Option<&ast::Expr>,
-        location: Location,
-    ) -> Result<Vec<steppe_types::Oid>> {
-        let (mut columns, mut exprs) = (Vec::with_capacity(elements.len()), Vec::new());
-        for element in elements {
-            match &element.key {
-                ast::IndexKey::Column(name) => {
-                    let Some(position) = relation.column_index(name) else {
-                        return Err(self.missing_column(None, name, location));
-                    };
-                    columns.push(position as i16 + 1);
-                }
-                ast::IndexKey::Expr(expr) => {
-                    let place = ExprPlace::IndexExpression;
-                    exprs.push(bind_table_expr(self.ctx, Some(relation), expr, place)?);
-                }
-            }
-        }
-        columns.sort_unstable();
-        columns.dedup();
-        let mut conditions = Vec::new();
-        if let Some(clause) = where_clause {
-            let place = ExprPlace::IndexPredicate;
-            conditions.push(bind_table_condition(self.ctx, relation, clause, "WHERE", place)?);
-        }
-        let mut found = Vec::new();
-        for index in self.ctx.catalog.indexes_of(relation) {
-            let Some(info) = index.index.as_ref().filter(|i| i.unique) else { continue };
-            let mut keys: Vec<i16> =
-                info.keys.iter().map(|k| k.attnum).filter(|a| *a > 0).collect();
-            keys.sort_unstable();
-            keys.dedup();
-            if keys != columns {
-                continue;
-            }
-            let own = IndexExprs::bind(self.ctx.catalog, relation, info)?;
-            let computed: Vec<&Expr> = own.keys.iter().flatten().collect();
-            let same = exprs.iter().all(|e| computed.iter().any(|c| equivalent(c, e)))
-                && computed.iter().all(|c| exprs.iter().any(|e| equivalent(c, e)));
-            if same && own.predicate.iter().all(|p| implied_by(p, &conditions)) {
-                found.push(index.oid);
-            }
-        }
-        if found.is_empty() {
-            return Err(Error::new(
-                SqlState::INVALID_COLUMN_REFERENCE,
-                "there is no unique or exclusion constraint matching the ON CONFLICT specification",
-            ));
-        }
-        Ok(found)
     }
 }
 

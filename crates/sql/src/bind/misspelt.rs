@@ -7,6 +7,7 @@
 //! suggested, if they are near at all.
 
 use super::names::{Found, SYSTEM_COLUMNS};
+use super::view::TARGET;
 use super::{Binder, NamespaceItem};
 use crate::ast::Location;
 use crate::query::{Rte, RteKind};
@@ -104,8 +105,8 @@ impl Binder<'_> {
             }
             let penalty =
                 table.map_or(0, |table| levenshtein(table, &rte.alias).min(MAX_DISTANCE + 2));
-            let mut has_it = matches!(rte.kind, RteKind::Relation(_))
-                && SYSTEM_COLUMNS.iter().any(|(n, ..)| *n == name);
+            let mut has_it =
+                self.has_system_columns(found) && SYSTEM_COLUMNS.iter().any(|(n, ..)| *n == name);
             for column in rte.columns.iter().filter(|c| !c.dropped) {
                 has_it |= &*column.name == name;
                 nearest.consider(rte, &column.name, name, penalty);
@@ -192,7 +193,12 @@ impl Binder<'_> {
             let is_version = |rte: usize| {
                 scope.returning_versions.iter().any(|(shown, of)| rte == *shown || rte == *of)
             };
-            let entries = scope.rtes.iter().enumerate().filter(move |(rte, _)| !is_version(*rte));
+            // Below a view that is changed, names know nothing of the table.
+            let is_below_view = |rte: usize| {
+                scope.target_view.is_some() && (rte == TARGET || scope.excluded == Some(rte))
+            };
+            let is_known = move |rte: usize| !is_version(rte) && !is_below_view(rte);
+            let entries = scope.rtes.iter().enumerate().filter(move |(rte, _)| is_known(*rte));
             entries.map(move |(rte, entry)| (Found { levels, rte }, entry))
         })
     }

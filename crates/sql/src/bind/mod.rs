@@ -25,6 +25,7 @@
 
 mod coerce;
 mod collation;
+mod conflict;
 mod dml;
 mod expr;
 mod from;
@@ -440,6 +441,8 @@ pub(crate) struct Scope {
     pub(crate) target: Option<usize>,
     /// The view that the statement changes rows through.
     pub(crate) target_view: Option<view::ViewTarget>,
+    /// ON CONFLICT's `excluded`: a row that is in no table, so without system columns.
+    pub(crate) excluded: Option<usize>,
     /// RETURNING's `old` and `new`: the entry that names see, and that of the table's row.
     pub(crate) returning_versions: Vec<(usize, usize)>,
     /// Entries that an outer join fills with NULLs where it has no row of theirs.
@@ -629,7 +632,9 @@ fn settle(expr: &mut Expr, param_types: &[Oid]) {
             let value = std::mem::replace(value, Datum::Null);
             *expr = Expr::Const(value, TypeRef::plain(oid::UNKNOWN));
         }
-        Expr::Param { index, ty, .. } if ty.oid == oid::UNKNOWN => ty.oid = param_types[*index],
+        Expr::Param { index, ty, .. } if ty.oid == oid::UNKNOWN => {
+            ty.oid = param_types.get(*index).copied().unwrap_or(oid::UNKNOWN);
+        }
         _ => {}
     }
 }

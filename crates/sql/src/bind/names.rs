@@ -251,12 +251,18 @@ impl Binder<'_> {
             }
             return Ok(Some(self.var(found, i as i32, location)));
         }
-        if matches!(entry.kind, RteKind::Relation(_))
+        if self.has_system_columns(found)
             && let Some(number) = system_column(name)
         {
             return Ok(Some(self.var(found, number, location)));
         }
         Ok(None)
+    }
+
+    /// Whether an entry is of rows that are in a table.
+    pub(crate) fn has_system_columns(&self, found: Found) -> bool {
+        let excluded = self.scopes[self.scopes.len() - 1 - found.levels].excluded;
+        matches!(self.entry(found).kind, RteKind::Relation(_)) && excluded != Some(found.rte)
     }
 
     /// A range-table entry some levels out.

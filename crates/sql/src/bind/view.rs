@@ -24,7 +24,7 @@ use steppe_types::{Error, Result, SqlState};
 pub const CHECK_OPTION: &str = "check_option";
 
 /// The entry of the target table in the range table of a changing statement: always the first.
-const TARGET: usize = 0;
+pub(super) const TARGET: usize = 0;
 
 /// A view as a way to change a table.
 #[derive(Clone)]

@@ -174,8 +174,10 @@ pub(in super::super) fn attach_index(
     parent: &Relation,
     name: &RangeVar,
 ) -> Result<()> {
-    if parent.kind == RelKind::Index {
-        return Err(wrong_kind(parent, "ATTACH PARTITION"));
+    match parent.kind {
+        RelKind::PartitionedIndex => {}
+        RelKind::Index => return Err(wrong_kind(parent, "ATTACH PARTITION")),
+        _ => return Err(wrong_type(format!("\"{}\" is not an index", parent.name))),
     }
     let own = ctx.open(name, RelationLockMode::AccessExclusive)?;
     let (Some(info), Some(parent_info)) = (&own.index, &parent.index) else {

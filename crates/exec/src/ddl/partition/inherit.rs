@@ -63,9 +63,10 @@ fn spread_to_children(ctx: &mut DdlContext<'_>, table: &Relation, index: Oid) ->
     let index = catalog.relation(index).ok_or_else(|| Error::internal("index has gone"))?;
     for child in children(ctx, table.oid)? {
         let child = ctx.lock_to_index(child.oid)?;
-        index_partition(ctx, table, index, &child, false)?;
+        let taken_over = index_partition(ctx, table, index, &child, false)?;
+        let below = if taken_over { partitions_below(&ctx.catalog(), child.oid) } else { 0 };
         if let Some(progress) = &ctx.spreading {
-            progress.partitions.advance(1);
+            progress.partitions.advance(1 + below);
         }
     }
     Ok(())
@@ -79,28 +80,27 @@ fn has_part(catalog: &Catalog, parent_index: &Relation, partition: &Relation) ->
 }
 
 /// Gives a partition the counterpart of one of its parent's indexes: one of its own, perhaps only
-/// if that is valid, or a new one.
+/// if that is valid, or a new one. Whether it is one that there was.
 fn index_partition(
     ctx: &mut DdlContext<'_>,
     parent: &Relation,
     parent_index: &Relation,
     partition: &Arc<Relation>,
     valid_only: bool,
-) -> Result<()> {
+) -> Result<bool> {
     let info = parent_index.index.as_ref();
     let info = info.ok_or_else(|| Error::internal("relation is not an index"))?;
     if has_part(&ctx.catalog(), parent_index, partition) {
-        return Ok(());
+        return Ok(true);
     }
     let own = find_counterpart(ctx, parent, parent_index, partition, valid_only)?;
     if let Some(own) = own {
         // REINDEX may be giving it another file.
         let own = ctx.lock_current(own.oid, RelationLockMode::Share)?;
+        // As it is: one that was made ONLY for the partition stays without parts, and the parent's
+        // is not valid either until it has them.
         take_over(ctx, parent_index, parent, &own, partition)?;
-        return match own.kind {
-            RelKind::PartitionedIndex => spread_to_children(ctx, partition, own.oid),
-            _ => Ok(()),
-        };
+        return Ok(true);
     }
     if info.primary && partition.primary_key().is_some() {
         return Err(invalid_table(format!(
@@ -157,5 +157,5 @@ fn index_partition(
         table.constraints.push(Constraint { parent: constraint.oid, ..copy.inherited() });
     }
     ctx.put(table.clone())?;
-    spread_to_children(ctx, &table, oid)
+    spread_to_children(ctx, &table, oid).map(|()| false)
 }

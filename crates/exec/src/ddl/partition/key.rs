@@ -3,6 +3,7 @@
 use super::super::{DdlContext, index};
 use super::invalid;
 use std::sync::Arc;
+use steppe_catalog::system::definitions::OpclassMethod;
 use steppe_catalog::{Builtins, PartitionColumn, PartitionKey, Relation};
 use steppe_partition::PartitionStrategy;
 use steppe_sql::ast::{self, PartitionSpec};
@@ -76,10 +77,12 @@ fn key_column(
         None => table.collation_of_key(attnum, type_oid),
     };
     let opclass = elem.opclass.as_ref().map(|name| name.name());
-    if let Some(name) = opclass
-        && strategy != PartitionStrategy::Hash
-    {
-        index::check_opclass(name, type_oid)?;
+    if let Some(name) = opclass {
+        let method = match strategy {
+            PartitionStrategy::Hash => OpclassMethod::Hash,
+            PartitionStrategy::Range | PartitionStrategy::List => OpclassMethod::Btree,
+        };
+        index::check_opclass(method, name, type_oid)?;
     }
     Ok(PartitionColumn { attnum, expression, type_oid, collation, opclass: opclass.map(Arc::from) })
 }
