@@ -54,3 +54,10 @@ select relname, reltuples, relpages from pg_class where relname in ('tree', 'tre
 select relname, reltuples from pg_class where relname in ('tree1', 'tree2a', 'tree2d') order by relname;
 select tablename, attname, inherited, n_distinct from pg_stats where tablename in ('tree', 'tree2') and attname <> 'a' order by 1, 2;
 drop table tree;
+
+-- A column is named once.
+CREATE TABLE named (a int, b int);
+ANALYZE named (a, b, a);
+VACUUM ANALYZE named (b, b);
+ANALYZE named (c, a, a);
+DROP TABLE named;

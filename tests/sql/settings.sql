@@ -132,3 +132,11 @@ SELECT count(*) FROM (SELECT g FROM generate_series(1, 200000) g ORDER BY g DESC
 SET CONSTRAINTS ALL DEFERRED;
 SELECT set_config('my.other', NULL, false), current_setting('my.other');
 SELECT set_config('nope', NULL, false);
+
+-- What belongs to the transaction cannot be reset.
+BEGIN;
+RESET transaction_isolation;
+ROLLBACK;
+SET transaction_read_only TO DEFAULT;
+RESET Transaction_Deferrable;
+RESET seed;

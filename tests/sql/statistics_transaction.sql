@@ -61,5 +61,18 @@ DECLARE c CURSOR FOR SELECT * FROM bare ORDER BY a;
 FETCH ALL FROM c;
 CLOSE c;
 SELECT seq_scan, seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'bare';
+INSERT INTO bare VALUES (8);
+UPDATE bare SET a = a + 1;
+SELECT pg_stat_get_xact_numscans(c) AS scans, pg_stat_get_xact_tuples_returned(c) AS returned,
+  pg_stat_get_xact_tuples_fetched(c) AS fetched, pg_stat_get_xact_tuples_inserted(c) AS inserted,
+  pg_stat_get_xact_tuples_updated(c) AS updated, pg_stat_get_xact_tuples_hot_updated(c) AS hot,
+  pg_stat_get_xact_tuples_newpage_updated(c) AS newpage, pg_stat_get_xact_tuples_deleted(c) AS deleted
+FROM (SELECT 'bare'::regclass::oid AS c) AS of;
+SELECT pg_stat_get_xact_tuples_inserted(0);
 COMMIT;
+SELECT 'bare'::regclass::oid AS gone \gset
+SELECT pg_stat_force_next_flush();
+SELECT pg_stat_get_tuples_inserted(:gone) > 0 AS counted;
 DROP TABLE met, bare, parts;
+SELECT pg_stat_force_next_flush();
+SELECT pg_stat_get_tuples_inserted(:gone), pg_stat_get_live_tuples(:gone), pg_stat_get_numscans(:gone);

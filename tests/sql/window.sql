@@ -12,3 +12,7 @@ SELECT id, avg(v) OVER win FROM w WINDOW win AS (PARTITION BY grp) ORDER BY id;
 SELECT id FROM w WHERE row_number() OVER () = 1;
 SELECT row_number() FROM w;
 SELECT sum(v) OVER nope FROM w;
+
+-- GROUP BY takes none, by its number either.
+SELECT rank() OVER (ORDER BY 1), count(*) FROM generate_series(1, 3) g GROUP BY 1;
+SELECT count(*) FROM generate_series(1, 3) g GROUP BY rank() OVER ();

@@ -133,6 +133,15 @@ fn targets(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt, work: Work) -> Result<Ve
                 format!("column \"{unknown}\" of relation \"{}\" does not exist", name.name),
             ));
         }
+        for (i, column) in target.columns.iter().enumerate() {
+            if target.columns[..i].contains(column) {
+                let message = format!(
+                    "column \"{column}\" of relation \"{}\" appears more than once",
+                    name.name
+                );
+                return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
+            }
+        }
         targets.push(WorkTarget { table, name: Some(name.name.clone()) });
     }
     Ok(targets)

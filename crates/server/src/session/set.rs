@@ -98,15 +98,12 @@ impl Session {
     }
 
     fn reset_value(&mut self, name: &str, action: Action) -> Result<()> {
-        let isolation = self.live.default_isolation.as_str();
-        let default = match name.to_ascii_lowercase().as_str() {
-            "transaction_isolation" => Some(isolation),
-            "transaction_read_only" => Some(on_off(self.live.default_read_only)),
-            "transaction_deferrable" => Some(on_off(self.live.default_deferrable)),
-            _ => None,
-        };
-        if let Some(default) = default {
-            return self.set_transaction_setting(name, default, action).map(|_| ());
+        // GUC_NO_RESET: what the transaction has begun with is not what they are by default.
+        let keeps =
+            ["transaction_isolation", "transaction_read_only", "transaction_deferrable", "seed"];
+        if keeps.iter().any(|kept| name.eq_ignore_ascii_case(kept)) {
+            let message = format!("parameter \"{name}\" cannot be reset");
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         let level = self.core.level.load(Ordering::Relaxed);
         self.core.settings.lock().reset(name, action, level)

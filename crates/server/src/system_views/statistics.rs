@@ -285,7 +285,13 @@ fn by_indexes(
 pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Datum> {
     let counter = source.strip_prefix("pg_stat_get_")?;
     let [Datum::Oid(oid)] = args else { return None };
-    let own = core.server.statistics.database.relations().get(oid).copied().unwrap_or_default();
+    if let Some(counter) = counter.strip_prefix("xact_") {
+        return of_own_transaction(counter, *oid);
+    }
+    // What is dropped has done nothing.
+    let exists = core.names().catalog.relation(*oid).is_some();
+    let own = core.server.statistics.database.relations().get(oid).copied();
+    let own = own.filter(|_| exists).unwrap_or_default();
     let kept = || maintenance().get(oid).copied().unwrap_or_default();
     let estimates = || {
         let names = core.names();
@@ -315,6 +321,22 @@ pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Datum> {
         }
         "total_autovacuum_time" | "total_autoanalyze_time" => Datum::Float8(0.0),
         "last_autovacuum_time" | "last_autoanalyze_time" => Datum::Null,
+        _ => return None,
+    })
+}
+
+/// pg_stat_get_xact_numscans and its kin.
+fn of_own_transaction(counter: &str, relation: Oid) -> Option<Datum> {
+    let own = || of_transaction().get(&relation).copied().unwrap_or_default();
+    Some(match counter {
+        "numscans" => count(own().scans),
+        "tuples_returned" => count(own().returned),
+        "tuples_fetched" => count(own().fetched),
+        "tuples_inserted" => count(own().inserted),
+        "tuples_updated" => count(own().updated),
+        "tuples_deleted" => count(own().deleted),
+        "tuples_hot_updated" => count(own().hot_updated),
+        "tuples_newpage_updated" => Datum::Int8(0),
         _ => return None,
     })
 }

@@ -1,5 +1,6 @@
 //! Function calls that are aggregates, and the rules of GROUP BY (parse_agg.c).
 
+use super::window::inner_window;
 use super::{ARGUMENTS_MAX, Binder, ExprPlace};
 use crate::ast::{self, Location};
 use crate::expr::{Aggregate, CallSyntax, Expr, Place, SortKey, TypeRef};
@@ -316,6 +317,14 @@ impl Binder<'_> {
             return Err(self.error(
                 SqlState::GROUPING_ERROR,
                 "aggregate functions are not allowed in GROUP BY",
+                at.0,
+            ));
+        }
+        // By its number, a target that has one.
+        if let Some(at) = query.group_by.iter().find_map(inner_window) {
+            return Err(self.error(
+                SqlState::WINDOWING_ERROR,
+                "window functions are not allowed in GROUP BY",
                 at.0,
             ));
         }
