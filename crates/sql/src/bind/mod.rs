@@ -45,6 +45,7 @@ mod sublink;
 pub mod typename;
 mod view;
 mod window;
+mod with;
 
 use crate::ast::{self, Location};
 use crate::expr::{Expr, Place, TypeRef};

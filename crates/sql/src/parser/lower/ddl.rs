@@ -6,8 +6,8 @@ use steppe_types::SqlState;
 
 use super::query::{nulls_order, sort_direction};
 use super::{
-    Lower, Lowered, object_name, optional, optional_name, range_var, range_vars, refused, strings,
-    text, unexpected,
+    Failure, Lower, Lowered, object_name, optional, optional_name, range_var, range_vars, refused,
+    strings, text, unexpected,
 };
 use crate::ast::*;
 
@@ -137,7 +137,11 @@ impl Lower {
                 ConstraintKind::Exclude(Box::new(self.exclude_constraint(constraint)?))
             }
             Type::CONSTR_FOREIGN => ConstraintKind::ForeignKey(Box::new(foreign_key(constraint)?)),
-            _ => return Err(unexpected("a constraint", Node::None)),
+            // DEFERRABLE, ENFORCED: a domain's stand beside the constraint.
+            _ => {
+                let location = Location::from_raw(constraint.location);
+                return Err(Failure::Unsupported("attributes of constraints".into(), location));
+            }
         })
     }
 
