@@ -16,3 +16,12 @@ begin; reindex table nowhere; rollback;
 reindex table nowhere;
 reindex index nowhere;
 select * from s.t where b = 1 order by a;
+
+-- Where there is nothing to do.
+CREATE TABLE bare (a int);
+REINDEX TABLE bare;
+REINDEX TABLE CONCURRENTLY bare;
+CREATE TABLE bare_parts (a int) PARTITION BY RANGE (a);
+CREATE TABLE bare_part PARTITION OF bare_parts FOR VALUES FROM (0) TO (10);
+REINDEX TABLE bare_parts;
+DROP TABLE bare, bare_parts;

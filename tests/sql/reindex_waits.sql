@@ -34,3 +34,10 @@ A: insert into p2 values (13, 4);
 B: reindex table p;
 A: commit;
 S: select count(*) from p2 where a > 0;
+-- Without indexes nobody is waited for.
+S: create table bare (a int);
+A: begin;
+A: insert into bare values (1);
+B: reindex table concurrently bare;
+A: commit;
+S: drop table bare;

@@ -405,7 +405,7 @@ pub fn reindexes_many(
     ctx: &mut DdlContext<'_>,
     reindex: &ReindexStmt,
 ) -> Result<Option<(&'static str, Option<String>)>> {
-    if reindex.options.iter().any(|option| option.name == "concurrently") {
+    if is_concurrent(reindex) {
         return Ok(Some(("REINDEX CONCURRENTLY", None)));
     }
     let (command, name) = match &reindex.target {
@@ -425,6 +425,10 @@ pub fn reindexes_many(
     let schema = catalog.schema(relation.schema).map_or("public", |schema| &schema.name);
     let which = format!("while reindexing partitioned {what} \"{schema}.{}\"", relation.name);
     Ok(Some((command, Some(which))))
+}
+
+fn is_concurrent(reindex: &ReindexStmt) -> bool {
+    reindex.options.iter().any(|option| option.name == "concurrently")
 }
 
 /// REINDEX: builds the indexes anew.
@@ -452,7 +456,23 @@ pub(crate) fn reindex(ctx: &mut DdlContext<'_>, reindex: &ReindexStmt) -> Result
             })
         }
         ReindexTarget::Table(name) => {
+            // Without indexes nobody is waited for.
+            let has_none =
+                |table: &Relation| table.kind == RelKind::Table && table.indexes.is_empty();
+            if is_concurrent(reindex) {
+                let table = ctx.open_table(name, RelationLockMode::ShareUpdateExclusive)?;
+                if has_none(&table) {
+                    let name = &table.name;
+                    ctx.notice(format!(
+                        "table \"{name}\" has no indexes that can be reindexed concurrently"
+                    ));
+                    return Ok(());
+                }
+            }
             let table = ctx.open_table(name, RelationLockMode::Share)?;
+            if has_none(&table) {
+                ctx.notice(format!("table \"{}\" has no indexes to reindex", table.name));
+            }
             for leaf in partition::leaves(ctx, &table)? {
                 ctx.lock(leaf.oid, RelationLockMode::Share)?;
                 // Which indexes it has is known from now on, and whether it is there still.
