@@ -17,9 +17,7 @@
 //! Two transactions that change the same object exclude each other by the
 //! relation's lock (or the name's, [`CatalogStore::lock_name`], or the object's,
 //! [`CatalogStore::lock_object`]); changes to different objects merge. A private version is rebased on the newest
-//! published one when a DDL statement starts. That nothing is lost where a lock was forgotten is
-//! checked when an object is written: what is published then must be what the change replaces, else
-//! the statement fails ("tuple concurrently updated", as heapam.c has it).
+//! published one when a DDL statement starts.
 //!
 //! A statement may change an object many times (a new table, then with its
 //! constraints, then with its index): in memory at once, on disk when it ends
@@ -115,8 +113,6 @@ pub struct CatalogChanges {
     /// Epoch of the published version it is based on.
     base_epoch: u64,
     changed: OrdSet<ObjectId>,
-    /// The relations among them, as they were before; those that are new are not.
-    replaced: OrdMap<Oid, Arc<Relation>>,
     /// Those of them that the present statement has changed: their rows are not written yet.
     unwritten: OrdSet<ObjectId>,
     /// Rows that this transaction inserted.
@@ -296,8 +292,6 @@ impl CatalogStore {
                 // Made and removed by one statement.
                 (None, None) => {}
             }
-            // Now that nobody else can write it before we end.
-            self.check_replaced(changes, id)?;
         }
         Ok(())
     }
@@ -312,23 +306,6 @@ impl CatalogStore {
     pub fn remove_extension(&self, changes: &mut CatalogChanges, oid: Oid) {
         let id = ObjectId::Extension(oid);
         changes.change(self.new_epoch(), id, |c| c.remove_extension(oid));
-    }
-
-    /// XX000 if somebody else has changed a relation since the changes began: whoever changed it
-    /// did not lock it, or this one.
-    fn check_replaced(&self, changes: &CatalogChanges, id: ObjectId) -> Result<()> {
-        let ObjectId::Relation(oid) = id else { return Ok(()) };
-        let published = self.published();
-        let (before, now) = (changes.replaced.get(&oid), published.relation(oid));
-        let is_same = match (before, now) {
-            (Some(before), Some(now)) => Arc::ptr_eq(before, now) || is_stored_alike(before, now)?,
-            (None, None) => true,
-            _ => false,
-        };
-        match is_same {
-            true => Ok(()),
-            false => Err(Error::internal("tuple concurrently updated")),
-        }
     }
 
     fn row_of(&self, changes: &CatalogChanges, id: ObjectId) -> Option<RowId> {
@@ -461,7 +438,6 @@ impl CatalogChanges {
             base_epoch: base.epoch,
             catalog: base,
             changed: OrdSet::new(),
-            replaced: OrdMap::new(),
             unwritten: OrdSet::new(),
             row_ids: OrdMap::new(),
             marks: Vec::new(),
@@ -484,13 +460,6 @@ impl CatalogChanges {
     }
 
     fn change(&mut self, epoch: u64, id: ObjectId, f: impl FnOnce(&mut Catalog)) {
-        let before = match id {
-            ObjectId::Relation(oid) => self.catalog.relation(oid).cloned(),
-            _ => None,
-        };
-        if let Some(before) = before.filter(|_| !self.changed.contains(&id)) {
-            self.replaced.insert(before.oid, before);
-        }
         let catalog = Arc::make_mut(&mut self.catalog);
         f(catalog);
         catalog.epoch = epoch;
@@ -516,7 +485,6 @@ impl CatalogChanges {
             catalog: self.catalog.clone(),
             base_epoch: self.base_epoch,
             changed: self.changed.clone(),
-            replaced: self.replaced.clone(),
             unwritten: self.unwritten.clone(),
             row_ids: self.row_ids.clone(),
             marks: Vec::new(),
@@ -575,15 +543,6 @@ fn stored_object(catalog: &Catalog, id: ObjectId) -> Option<StoredObject> {
             Some(StoredObject::Extension((**catalog.extension(oid)?).clone()))
         }
     }
-}
-
-/// Whether two versions of a relation are one, read at different times.
-fn is_stored_alike(one: &Relation, other: &Relation) -> Result<bool> {
-    let stored = |relation: &Relation| {
-        serde_json::to_vec(relation)
-            .map_err(|e| Error::internal(format!("catalog object cannot be stored: {e}")))
-    };
-    Ok(stored(one)? == stored(other)?)
 }
 
 fn is_there(catalog: &Catalog, id: ObjectId) -> bool {
