@@ -1,5 +1,6 @@
 -- Which unique indexes ON CONFLICT's target means: by collation and operator class, through an
 -- alias or a view, and what is said where there is none.
+-- PostgreSQL 15 differs: no hint on a SET target with its relation's name
 CREATE TABLE t (key int4, fruit text);
 CREATE UNIQUE INDEX by_class ON t (key, fruit text_pattern_ops);
 CREATE UNIQUE INDEX by_collation ON t (key, fruit COLLATE "C");
