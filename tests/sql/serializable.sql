@@ -106,6 +106,39 @@ A: DELETE FROM doctors;
 B: COMMIT;
 A: COMMIT;
 
+-- who read what has been replaced since has no conflict with those that replace it later
+S: CREATE TABLE versions (id int PRIMARY KEY, n int);
+S: INSERT INTO versions SELECT g, 0 FROM generate_series(1, 20000) g;
+A: BEGIN ISOLATION LEVEL SERIALIZABLE;
+B: BEGIN ISOLATION LEVEL SERIALIZABLE;
+C: BEGIN ISOLATION LEVEL SERIALIZABLE;
+D: BEGIN ISOLATION LEVEL SERIALIZABLE;
+A: SELECT * FROM versions WHERE id = 20000;
+B: UPDATE versions SET n = 1 WHERE id = 20000;
+B: COMMIT;
+C: UPDATE versions SET n = 2 WHERE id = 20000;
+C: SELECT * FROM versions WHERE id = 10000;
+D: UPDATE versions SET n = 3 WHERE id = 10000;
+D: SELECT * FROM versions WHERE id = 1;
+D: COMMIT;
+C: COMMIT;
+A: UPDATE versions SET n = 4 WHERE id = 1;
+A: COMMIT;
+S: SELECT * FROM versions WHERE n > 0 ORDER BY id;
+-- with those that replaced it, it has
+A: BEGIN ISOLATION LEVEL SERIALIZABLE;
+B: BEGIN ISOLATION LEVEL SERIALIZABLE;
+C: BEGIN ISOLATION LEVEL SERIALIZABLE;
+A: SELECT * FROM versions WHERE id = 20000;
+B: UPDATE versions SET n = 5 WHERE id = 20000;
+B: SELECT * FROM versions WHERE id = 10000;
+C: UPDATE versions SET n = 6 WHERE id = 10000;
+C: SELECT * FROM versions WHERE id = 1;
+C: COMMIT;
+B: COMMIT;
+A: UPDATE versions SET n = 7 WHERE id = 1;
+A: COMMIT;
+
 -- settings
 S: SET default_transaction_isolation = 'serializable';
 S: SHOW transaction_isolation;

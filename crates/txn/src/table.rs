@@ -523,12 +523,13 @@ impl TableStore {
         };
         let mut new = std::mem::take(&mut txn.row);
         let mut step = Step::Done(ModifyOutcome::NotFound);
-        let mut undo = 0;
+        let (mut undo, mut replaced) = (0, 0);
         txn.write(tree, &row.0.to_be_bytes(), |value, op| {
             undo = 0;
             step = Step::Done(ModifyOutcome::NotFound);
             let Some(value) = value else { return Ok(()) };
             let (header, bytes) = RowHeader::split(value)?;
+            replaced = header.word.xid();
             let (visible, own) = match standing(&view, header)? {
                 Standing::Free { visible, own } => (visible, own),
                 other => {
@@ -583,7 +584,8 @@ impl TableStore {
         txn.row = new;
         if undo != 0 {
             txn.chain(undo)?;
-            txn.wrote(|all, member| all.changed_row(member, self.file.number(), row.0))?;
+            let place = (self.file.number(), row.0);
+            txn.wrote(|all, member| all.changed_row(member, place, replaced))?;
         }
         Ok(step)
     }

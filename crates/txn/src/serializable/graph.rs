@@ -278,8 +278,13 @@ impl Graph {
     }
 
     /// The writer has found a lock of `reader` on what it wrote
-    /// (CheckForSerializableConflictIn).
-    pub(super) fn conflict_in(&mut self, writer: &Member, reader: u64) -> Result<()> {
+    /// (CheckForSerializableConflictIn), in place of a version by `replaced`.
+    pub(super) fn conflict_in(
+        &mut self,
+        writer: &Member,
+        reader: u64,
+        replaced: Option<u64>,
+    ) -> Result<()> {
         // It may have been summarised since its lock was found.
         if reader == SUMMARY || !self.nodes.contains_key(&reader) {
             return self.conflict_in_from_summary(writer.number);
@@ -290,6 +295,11 @@ impl Graph {
         };
         let before = from.committed.is_some_and(|seq| seq <= to.snapshot);
         if from.is_doomed() || before {
+            return Ok(());
+        }
+        // With an edge to it the reader sees nothing of it, so that it read an older version.
+        let by_whom = replaced.and_then(|xid| self.by_xid.get(&xid));
+        if by_whom.is_some_and(|by| *by != writer.number && from.conflicts_out.contains(by)) {
             return Ok(());
         }
         self.flag(reader, writer.number, writer.number)

@@ -265,12 +265,21 @@ impl Serializable {
 
     /// A row was inserted.
     pub(crate) fn inserted_row(&self, member: &Member, file: RelFileNumber) -> Result<()> {
-        self.wrote(member, file, |locks| locks.readers_of_file(file))
+        self.wrote(member, file, None, |locks| locks.readers_of_file(file))
     }
 
-    /// A row was changed or deleted.
-    pub(crate) fn changed_row(&self, member: &Member, file: RelFileNumber, row: u64) -> Result<()> {
-        self.wrote(member, file, |locks| locks.readers_of_row(file, row))
+    /// A row was changed or deleted, of which transaction `replaced` had made the last version.
+    ///
+    /// Of what reads an older version this is no conflict of its own: reader →rw `replaced` is
+    /// one, and `replaced` came before this writer. A cycle through both is one without the
+    /// reader's second edge, too.
+    pub(crate) fn changed_row(
+        &self,
+        member: &Member,
+        (file, row): (RelFileNumber, u64),
+        replaced: u64,
+    ) -> Result<()> {
+        self.wrote(member, file, Some(replaced), |locks| locks.readers_of_row(file, row))
     }
 
     /// A key was added to an index, or taken away.
@@ -280,18 +289,19 @@ impl Serializable {
         file: RelFileNumber,
         key: &[u8],
     ) -> Result<()> {
-        self.wrote(member, file, |locks| locks.readers_of_key(file, key))
+        self.wrote(member, file, None, |locks| locks.readers_of_key(file, key))
     }
 
     /// A file is to be dropped, with all that is in it.
     pub(crate) fn dropped_file(&self, member: &Member, file: RelFileNumber) -> Result<()> {
-        self.wrote(member, file, |locks| locks.readers_of_anything(file))
+        self.wrote(member, file, None, |locks| locks.readers_of_anything(file))
     }
 
     fn wrote(
         &self,
         member: &Member,
         file: RelFileNumber,
+        replaced: Option<u64>,
         readers: impl FnOnce(&SireadLocks) -> Vec<u64>,
     ) -> Result<()> {
         if !takes_part(file) {
@@ -305,7 +315,7 @@ impl Serializable {
             return Ok(());
         }
         let mut graph = self.graph.lock();
-        readers.into_iter().try_for_each(|reader| graph.conflict_in(member, reader))
+        readers.into_iter().try_for_each(|reader| graph.conflict_in(member, reader, replaced))
     }
 }
 
@@ -349,7 +359,7 @@ mod tests {
         }
         assert_eq!(left(&all), (3, 1));
         assert!(all.locks.readers_of_row(FILE, 9999).contains(&SUMMARY), "it has the file");
-        all.changed_row(&old, FILE, 3).expect("one edge is no structure");
+        all.changed_row(&old, (FILE, 3), 0).expect("one edge is no structure");
         all.committed(&old, true);
         assert_eq!(left(&all), (0, 0));
     }
@@ -359,8 +369,35 @@ mod tests {
         let all = Serializable::new(10);
         let (reader, writer) = (all.begin(1, false, || ()), all.begin(2, false, || ()));
         (0..2000).for_each(|row| all.read_row(&reader, FILE, row));
-        all.changed_row(&writer, FILE, 5000).expect("one edge is no structure");
+        all.changed_row(&writer, (FILE, 5000), 0).expect("one edge is no structure");
         let conflicts = all.locks.readers_of_row(FILE, 5000);
         assert_eq!(conflicts, [reader.number]);
+    }
+
+    /// One that reads a row and then writes one, in place of a version by whom `writes` says.
+    fn runs(all: &Serializable, xid: u64, reads: u64, writes: (u64, u64)) -> Arc<Member> {
+        let member = all.begin(u32::try_from(xid).expect("small"), false, || ());
+        all.read_row(&member, FILE, reads);
+        all.set_xid(&member, xid);
+        all.changed_row(&member, (FILE, writes.0), writes.1).expect("no structure yet");
+        member
+    }
+
+    #[test]
+    fn a_later_writer_has_no_conflict_with_who_read_what_was_replaced_before() {
+        for replaced in [1, 0] {
+            let all = Serializable::new(10);
+            let reader = all.begin(9, false, || ());
+            all.read_row(&reader, FILE, 10);
+            let first = runs(&all, 1, 11, (10, 0));
+            all.prepare(&first).expect("one edge is no structure");
+            all.committed(&first, true);
+            // Now second →rw third, and reader →rw second would make the second a pivot.
+            let second = runs(&all, 2, 20, (10, replaced));
+            let third = runs(&all, 3, 21, (20, 0));
+            all.prepare(&third).expect("it has an edge in only");
+            all.committed(&third, true);
+            assert_eq!(all.prepare(&second).is_ok(), replaced == 1);
+        }
     }
 }
