@@ -12,6 +12,9 @@
 //!
 //! Groups form by themselves: all that is published while one sync runs is
 //! written and synced by the next.
+//!
+//! Records get their checksums here, before they are written: an appender then only
+//! copies, and the bytes are read where they are about to be read anyway.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
@@ -22,6 +25,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, MutexGuard};
 use steppe_vfs::{AlignedBuffer, File};
 
+use super::record::{self, Invalid, Prefix};
 use super::ring::{Consumer, Reservation, Ring};
 use super::segment::{BLOCK_BYTES, BLOCK_SIZE, Segments};
 use super::space::SpaceMaker;
@@ -55,6 +59,8 @@ pub(super) struct Writer {
     consumer: Consumer,
     /// Everything before is in the files (though perhaps not durable).
     written: u64,
+    /// Records that start before this have their checksums; at or after `written`.
+    summed: u64,
     /// Files written since they were last synced.
     dirty: DirtyFiles,
     gather: AlignedBuffer,
@@ -126,6 +132,7 @@ impl Core {
         let writer = Writer {
             consumer,
             written: start.0,
+            summed: start.0,
             dirty: Vec::new(),
             gather: AlignedBuffer::new(GATHER_MAX),
         };
@@ -225,6 +232,7 @@ impl Core {
             let to = published.min(layout.start_of(segment + 1).0);
             let from = writer.written / BLOCK_SIZE * BLOCK_SIZE;
             let file = self.segment_for_writing(segment)?;
+            self.sum_records(writer, to)?;
             self.write_range(writer, &*file, from, to).map_err(|e| self.fail(&e))?;
             if writer.dirty.last().is_none_or(|(last, _)| *last != segment) {
                 writer.dirty.push((segment, file));
@@ -233,6 +241,21 @@ impl Core {
             self.written.store(to, Ordering::Release);
             // The last block stays: it is written again with what follows.
             writer.consumer.release(to / BLOCK_SIZE * BLOCK_SIZE);
+        }
+        Ok(())
+    }
+
+    /// Gives the published records that start before `to` their checksums.
+    fn sum_records(&self, writer: &mut Writer, to: u64) -> Result<(), WalError> {
+        while writer.summed < to {
+            let start = writer.summed;
+            let total_len = published_len(&writer.consumer, Lsn(start)).map_err(|invalid| {
+                self.fail(&format!("the log's buffer is damaged at {}: {invalid}", Lsn(start)))
+            })?;
+            let (head, tail) = writer.consumer.read(start, start + total_len as u64);
+            let crc = record::checksum(head, tail);
+            writer.consumer.overwrite(start + record::CHECKSUM.start as u64, &crc.to_le_bytes());
+            writer.summed = record::end_of(Lsn(start), total_len).0;
         }
         Ok(())
     }
@@ -528,4 +551,15 @@ impl Core {
             }
         }
     }
+}
+
+/// The length of the record at `start`, checked: its appender wrote it, and this is the first
+/// look that anybody else takes at it.
+fn published_len(consumer: &Consumer, start: Lsn) -> Result<usize, Invalid> {
+    let (head, tail) = consumer.read(start.0, start.0 + Prefix::LEN as u64);
+    let prefix = match tail {
+        [] => Prefix::decode(head, start),
+        _ => Prefix::decode(&[head, tail].concat(), start),
+    };
+    prefix.map(|prefix| prefix.total_len)
 }

@@ -54,7 +54,7 @@ pub use space::Priority;
 pub(crate) use record::HEADER_LEN;
 
 use self::core::Core;
-use record::{Encoder, MAX_RECORD_LEN};
+use record::MAX_RECORD_LEN;
 use segment::{BLOCK_SIZE, Layout, Segments};
 use waiters::Ticket;
 
@@ -213,8 +213,7 @@ impl Wal {
         const MAX_PARTS: usize = 8;
         let core = &*self.core;
         core.check_failed()?;
-        let mut encoder = Encoder::new(&header, body);
-        let total_len = encoder.header_len() + body.iter().map(|part| part.len()).sum::<usize>();
+        let total_len = record::header_len(&header) + body.iter().map(|part| part.len()).sum::<usize>();
         let limit = core.options.max_record_len();
         if total_len > limit {
             return Err(WalError::TooLarge { length: total_len, limit });
@@ -225,16 +224,15 @@ impl Wal {
         let mut range = core.ring.reserve(len);
         let (start, end) = (Lsn(range.start()), Lsn(range.end()));
         let total_len = u32::try_from(total_len).expect("the limit is below 4 GiB");
-        let durable = core.durable();
-        let header = encoder.finish(start, total_len, durable);
+        let header = record::encode(&header, start, total_len, core.durable());
         core.write_behind(end);
         if body.len() < MAX_PARTS {
             let mut parts: [&[u8]; MAX_PARTS] = [&[]; MAX_PARTS];
-            parts[0] = header;
+            parts[0] = header.bytes();
             parts[1..=body.len()].copy_from_slice(body);
             core.fill(&mut range, &parts[..=body.len()])?;
         } else {
-            let parts: Vec<&[u8]> = std::iter::once(header).chain(body.iter().copied()).collect();
+            let parts: Vec<&[u8]> = std::iter::once(header.bytes()).chain(body.iter().copied()).collect();
             core.fill(&mut range, &parts)?;
         }
         core.ring.publish(range);

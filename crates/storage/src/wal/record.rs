@@ -8,9 +8,9 @@
 //! ```
 //!
 //! All integers are little-endian. `length` counts header and body without the
-//! padding. The CRC covers the body, then the header from byte 8, then `length`:
-//! the body comes first so that its share is computed before the record's place
-//! in the log is known. `undo next` is there iff bit 7 of `flags` is set.
+//! padding. The CRC covers what is behind it, then `length`; whoever writes the
+//! record to its file computes it, not the appender (`core.rs`). `undo next` is
+//! there iff bit 7 of `flags` is set.
 //!
 //! `start LSN` tells a record from the stale bytes of a recycled segment.
 //! `durable` says how far back from `start LSN` the log was durable when the
@@ -84,56 +84,57 @@ fn decode_durable(start: Lsn, code: u16) -> Lsn {
     Lsn(start.0.saturating_sub(distance))
 }
 
-/// A header and, elsewhere, its body: a record being appended.
-pub(super) struct Encoder {
+/// The bytes of a header.
+pub(super) struct EncodedHeader {
     bytes: [u8; MAX_HEADER_LEN],
-    header_len: usize,
-    /// Of the body, then of the whole record.
-    digest: Digest,
+    len: usize,
 }
 
-impl Encoder {
-    /// Does everything that can be done before the record has a place.
-    pub(super) fn new(header: &RecordHeader, body: &[&[u8]]) -> Encoder {
-        debug_assert_eq!(header.flags & !USER_FLAGS, 0, "bit 7 of the flags belongs to the log");
-        let mut bytes = [0; MAX_HEADER_LEN];
-        bytes[16..24].copy_from_slice(&header.xid.to_le_bytes());
-        bytes[24..32].copy_from_slice(&header.prev_lsn.0.to_le_bytes());
-        bytes[32] = header.kind;
-        bytes[33] = header.flags & USER_FLAGS;
-        let mut header_len = HEADER_LEN;
-        if let Some(undo_next) = header.undo_next {
-            bytes[33] |= HAS_UNDO_NEXT;
-            bytes[HEADER_LEN..].copy_from_slice(&undo_next.0.to_le_bytes());
-            header_len = MAX_HEADER_LEN;
-        }
-        let mut digest = Digest::new(CrcAlgorithm::Crc32Iscsi);
-        for part in body {
-            digest.update(part);
-        }
-        Encoder { bytes, header_len, digest }
-    }
-
-    pub(super) fn header_len(&self) -> usize {
-        self.header_len
-    }
-
-    /// The header's bytes for a record of `total_len` bytes that starts at
-    /// `start`. To be called once.
-    pub(super) fn finish(&mut self, start: Lsn, total_len: u32, durable: Lsn) -> &[u8] {
-        self.bytes[0..4].copy_from_slice(&total_len.to_le_bytes());
-        self.bytes[8..16].copy_from_slice(&start.0.to_le_bytes());
-        self.bytes[34..36].copy_from_slice(&encode_durable(start, durable).to_le_bytes());
-        let crc = finish_crc(&mut self.digest, &self.bytes[..self.header_len]);
-        self.bytes[4..8].copy_from_slice(&crc.to_le_bytes());
-        &self.bytes[..self.header_len]
+impl EncodedHeader {
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
     }
 }
 
-/// Adds the header to the digest of the body.
-fn finish_crc(digest: &mut Digest, header: &[u8]) -> u32 {
-    digest.update(&header[8..]);
-    digest.update(&header[..4]);
+/// How long the header will be.
+pub(super) fn header_len(header: &RecordHeader) -> usize {
+    if header.undo_next.is_some() { MAX_HEADER_LEN } else { HEADER_LEN }
+}
+
+/// The header of a record of `total_len` bytes that starts at `start`, without its checksum.
+pub(super) fn encode(
+    header: &RecordHeader,
+    start: Lsn,
+    total_len: u32,
+    durable: Lsn,
+) -> EncodedHeader {
+    debug_assert_eq!(header.flags & !USER_FLAGS, 0, "bit 7 of the flags belongs to the log");
+    let mut bytes = [0; MAX_HEADER_LEN];
+    bytes[0..4].copy_from_slice(&total_len.to_le_bytes());
+    bytes[8..16].copy_from_slice(&start.0.to_le_bytes());
+    bytes[16..24].copy_from_slice(&header.xid.to_le_bytes());
+    bytes[24..32].copy_from_slice(&header.prev_lsn.0.to_le_bytes());
+    bytes[32] = header.kind;
+    bytes[33] = header.flags & USER_FLAGS;
+    bytes[34..36].copy_from_slice(&encode_durable(start, durable).to_le_bytes());
+    if let Some(undo_next) = header.undo_next {
+        bytes[33] |= HAS_UNDO_NEXT;
+        bytes[HEADER_LEN..].copy_from_slice(&undo_next.0.to_le_bytes());
+    }
+    EncodedHeader { bytes, len: header_len(header) }
+}
+
+/// Where in a record its checksum is.
+pub(super) const CHECKSUM: std::ops::Range<usize> = 4..8;
+
+/// The checksum of a record whose bytes are `head`, its first 8 at least, and `tail`.
+pub(super) fn checksum(head: &[u8], tail: &[u8]) -> u32 {
+    let mut digest = Digest::new(CrcAlgorithm::Crc32Iscsi);
+    digest.update(&head[CHECKSUM.end..]);
+    if !tail.is_empty() {
+        digest.update(tail);
+    }
+    digest.update(&head[..CHECKSUM.start]);
     // A 32-bit CRC in a 64-bit word.
     (digest.finalize() & 0xFFFF_FFFF) as u32
 }
@@ -216,10 +217,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Decoded, Invalid> {
     if bytes.len() < body_at {
         return Err(Invalid::Length(total_len));
     }
-    let mut digest = Digest::new(CrcAlgorithm::Crc32Iscsi);
-    digest.update(&bytes[body_at..]);
-    let computed = finish_crc(&mut digest, &bytes[..body_at]);
-    let stored = u32::from_le_bytes(array(bytes, 4));
+    let computed = checksum(bytes, &[]);
+    let stored = u32::from_le_bytes(array(bytes, CHECKSUM.start));
     if stored != computed {
         return Err(Invalid::Crc { stored, computed });
     }
@@ -245,13 +244,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn encode(header: &RecordHeader, body: &[u8], start: Lsn, durable: Lsn) -> Vec<u8> {
-        let (a, b) = body.split_at(body.len() / 3);
-        let mut encoder = Encoder::new(header, &[a, b]);
-        let total_len = encoder.header_len() + body.len();
-        let total_len = u32::try_from(total_len).expect("small");
-        let mut bytes = encoder.finish(start, total_len, durable).to_vec();
+    fn whole(header: &RecordHeader, body: &[u8], start: Lsn, durable: Lsn) -> Vec<u8> {
+        let total_len = u32::try_from(header_len(header) + body.len()).expect("small");
+        let mut bytes = encode(header, start, total_len, durable).bytes().to_vec();
         bytes.extend_from_slice(body);
+        // As in a ring that goes round in the middle of the record.
+        let (head, tail) = bytes.split_at(8 + body.len() / 3);
+        let crc = checksum(head, tail);
+        bytes[CHECKSUM].copy_from_slice(&crc.to_le_bytes());
         bytes
     }
 
@@ -273,7 +273,7 @@ mod tests {
                 undo_next: undo_next.map(Lsn),
             };
             let durable = Lsn(start.0.saturating_sub(9_600));
-            let mut bytes = encode(&header, &body, start, durable);
+            let mut bytes = whole(&header, &body, start, durable);
             let prefix = Prefix::decode(&bytes, start).expect("valid");
             prop_assert_eq!(prefix.total_len, bytes.len());
             let decoded = decode(&bytes).expect("valid");

@@ -27,9 +27,10 @@
 //!    (`fill` takes it by `&mut`), and only after it has seen
 //!    `p < released + size` (acquire), so that position p − size, which shares
 //!    the byte, has been given up by the consumer before (release);
-//! 2. read only by the one [`Consumer`], for p in `released..published`;
-//!    `published` passes p only by an acquire load of the link that the owner
-//!    stored (release) after its last write, consuming the reservation.
+//! 2. read, and changed, only by the one [`Consumer`], for p in
+//!    `released..published` (it changes them by `&mut`, so that nobody holds what
+//!    it read); `published` passes p only by an acquire load of the link that the
+//!    owner stored (release) after its last write, consuming the reservation.
 //!
 //! There is no deadlock: the owner of the first unpublished range sees its
 //! space as soon as the consumer has released all that is published, since no
@@ -208,7 +209,7 @@ impl<W: Word> Ring<W> {
     }
 
     /// Copies to `position`, going round at the end of the buffer. The caller
-    /// owns the range (see `fill`).
+    /// owns the range (see `fill` and `Consumer::overwrite`).
     #[inline]
     fn copy_in(&self, position: u64, bytes: &[u8]) {
         let offset = self.offset_of(position);
@@ -218,10 +219,13 @@ impl<W: Word> Ring<W> {
         // SAFETY: `offset + head.len() <= size` and `tail.len() <= offset` hold
         // by construction (no range is longer than the ring), so both copies stay
         // in the buffer; `bytes` is a shared borrow of other memory. Exclusive
-        // access to these bytes is condition 1 of the module's header.
+        // access to these bytes is condition 1 of the module's header for a
+        // reservation, condition 2 for the consumer.
         unsafe {
             std::ptr::copy_nonoverlapping(head.as_ptr(), base.add(offset), head.len());
-            std::ptr::copy_nonoverlapping(tail.as_ptr(), base, tail.len());
+            if !tail.is_empty() {
+                std::ptr::copy_nonoverlapping(tail.as_ptr(), base, tail.len());
+            }
         }
     }
 }
@@ -266,6 +270,13 @@ impl<W: Word> Consumer<W> {
         }
     }
 
+    /// Puts `bytes` at `position`. They must lie within `released..published`.
+    pub(super) fn overwrite(&mut self, position: u64, bytes: &[u8]) {
+        let end = position + bytes.len() as u64;
+        assert!(self.released <= position && end <= self.published, "not the consumer's");
+        self.ring.copy_in(position, bytes);
+    }
+
     /// Gives everything before `position` back to the writers.
     pub(super) fn release(&mut self, position: u64) {
         assert!(position <= self.published, "only what was published can be released");
@@ -304,6 +315,9 @@ mod tests {
         assert_eq!(consumer.advance(), 1288);
         let (a, b) = consumer.read(1240, 1288);
         assert_eq!((a.len(), [a, b].concat()), (40, vec![4; 48]), "goes round at 1280");
+        consumer.overwrite(1276, &[5; 8]);
+        let (a, b) = consumer.read(1272, 1288);
+        assert_eq!((a, b), (&[4, 4, 4, 4, 5, 5, 5, 5][..], &[5, 5, 5, 5, 4, 4, 4, 4][..]));
     }
 
     #[test]
@@ -341,6 +355,7 @@ mod tests {
                 let (a, b) = consumer.read(position + 16, end);
                 let body = [a, b].concat();
                 assert!(body.iter().all(|byte| *byte == body[0]), "a mixture at {position}");
+                consumer.overwrite(position, &[0xFF; 8]);
                 consumer.release(end);
                 position = end;
             }
@@ -406,6 +421,7 @@ mod tests {
                     assert_eq!(record[..8], position.to_le_bytes());
                     assert!((1..=WRITERS).contains(&record[8]));
                     assert!(record[8..].iter().all(|byte| *byte == record[8]));
+                    consumer.overwrite(position, &[0xFF; 8]);
                     position += LEN;
                 }
                 consumer.release(position);

@@ -38,7 +38,7 @@ pub(super) const BLOCK_BYTES: usize = BLOCK_SIZE as usize;
 const _: () = assert!(BLOCK_BYTES.is_multiple_of(DIRECT_ALIGNMENT));
 
 const MAGIC: [u8; 8] = *b"steppeWL";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HEADER_LEN: usize = 44;
 
 /// How a segment is opened. The log is written once, in whole blocks, and read after a crash if
