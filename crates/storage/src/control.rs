@@ -17,7 +17,7 @@ use steppe_vfs::File;
 const SLOT_BYTES: usize = 4096;
 const MAGIC: u64 = u64::from_le_bytes(*b"steppe\0c");
 /// The format of the file.
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 const STATE: usize = 68;
 
 /// The most bytes of the caller's state.
