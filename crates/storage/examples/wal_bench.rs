@@ -102,7 +102,6 @@ fn memcpy(threads: u64, body: usize, file: Option<&dyn File>) -> Result<f64, Wal
             std::hint::black_box(part);
             Ok(())
         })?;
-        drop(parts);
         best = best.min(took);
         if let Some(file) = file {
             file.write_at(buffer, 0)?;

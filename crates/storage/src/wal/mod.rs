@@ -213,7 +213,8 @@ impl Wal {
         const MAX_PARTS: usize = 8;
         let core = &*self.core;
         core.check_failed()?;
-        let total_len = record::header_len(&header) + body.iter().map(|part| part.len()).sum::<usize>();
+        let total_len =
+            record::header_len(&header) + body.iter().map(|part| part.len()).sum::<usize>();
         let limit = core.options.max_record_len();
         if total_len > limit {
             return Err(WalError::TooLarge { length: total_len, limit });
@@ -232,7 +233,8 @@ impl Wal {
             parts[1..=body.len()].copy_from_slice(body);
             core.fill(&mut range, &parts[..=body.len()])?;
         } else {
-            let parts: Vec<&[u8]> = std::iter::once(header.bytes()).chain(body.iter().copied()).collect();
+            let parts: Vec<&[u8]> =
+                std::iter::once(header.bytes()).chain(body.iter().copied()).collect();
             core.fill(&mut range, &parts)?;
         }
         core.ring.publish(range);
