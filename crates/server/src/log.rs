@@ -86,7 +86,7 @@ pub fn session_error(pid: u32, error: &Error, statement: &str) {
         Severity::Fatal => Level::Fatal,
         Severity::Panic => Level::Panic,
         Severity::Warning => Level::Warning,
-        Severity::Notice | Severity::Info => Level::Notice,
+        Severity::Notice | Severity::Info | Severity::Debug => Level::Notice,
     };
     const SHOWN_BYTES: usize = 1000;
     let shown = &statement[..statement.floor_char_boundary(SHOWN_BYTES)];

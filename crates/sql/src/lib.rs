@@ -6,6 +6,7 @@
 
 pub mod ast;
 pub mod bind;
+pub mod constraints;
 pub mod deparse;
 pub mod expr;
 mod implies;

@@ -183,6 +183,8 @@ pub enum Severity {
     Notice,
     /// Not a failure: sent as NoticeResponse.
     Info,
+    /// Not a failure: sent as NoticeResponse to who has asked for DEBUG1.
+    Debug,
 }
 
 impl Severity {
@@ -195,6 +197,7 @@ impl Severity {
             Severity::Warning => "WARNING",
             Severity::Notice => "NOTICE",
             Severity::Info => "INFO",
+            Severity::Debug => "DEBUG",
         }
     }
 }

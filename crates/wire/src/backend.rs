@@ -290,7 +290,7 @@ pub fn error_response(buf: &mut Vec<u8>, error: &Error) {
     let fields = error.fields();
     let tag = match fields.severity {
         Severity::Error | Severity::Fatal | Severity::Panic => b'E',
-        Severity::Warning | Severity::Notice | Severity::Info => b'N',
+        Severity::Warning | Severity::Notice | Severity::Info | Severity::Debug => b'N',
     };
     let message = Message::begin(buf, tag);
     put_fields(message.buf, fields);

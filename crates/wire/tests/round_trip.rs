@@ -190,7 +190,8 @@ proptest! {
         position in prop::option::of(any::<u32>()),
         severity in prop_oneof![
             Just(Severity::Error), Just(Severity::Fatal), Just(Severity::Panic),
-            Just(Severity::Warning), Just(Severity::Notice), Just(Severity::Info)
+            Just(Severity::Warning), Just(Severity::Notice), Just(Severity::Info),
+            Just(Severity::Debug)
         ],
     ) {
         let mut error = Error::new(SqlState::UNIQUE_VIOLATION, message).severity(severity);

@@ -296,6 +296,12 @@ impl DdlContext<'_> {
         self.notice_of(SqlState::SUCCESSFUL_COMPLETION, message);
     }
 
+    /// Tells who wants to know how the statement is carried out (DEBUG1).
+    pub(crate) fn debug(&self, message: String) {
+        let said = Error::new(SqlState::SUCCESSFUL_COMPLETION, message);
+        self.services.notice(said.severity(steppe_types::error::Severity::Debug));
+    }
+
     /// Sends a warning.
     pub(crate) fn warn(&self, sqlstate: SqlState, message: String) {
         let warning = Error::new(sqlstate, message);

@@ -53,7 +53,7 @@ mod xids;
 
 pub(crate) use date_compare::order as order_of_times;
 pub(crate) use json::escape_json;
-pub(crate) use partition::{Lists, partition_condition};
+pub(crate) use partition::{Lists, bound_condition, partition_condition};
 pub(crate) use session::transaction_id;
 
 use crate::env::FnContext;

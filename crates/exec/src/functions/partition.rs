@@ -207,6 +207,13 @@ pub(crate) fn partition_condition(
     Ok((!conditions.is_empty()).then(|| joined(conditions, " AND ")))
 }
 
+/// What the bound of a partition of a table says about its rows; the bounds of those that the
+/// table is in may say more.
+pub(crate) fn bound_condition(catalog: &Catalog, partition: &Relation) -> Result<Option<String>> {
+    let conditions = conditions_of(catalog, partition, Lists::Folded)?;
+    Ok((!conditions.is_empty()).then(|| joined(conditions, " AND ")))
+}
+
 /// Conditions joined by AND or OR, in parentheses if there are several.
 fn joined(conditions: Vec<String>, word: &str) -> String {
     match conditions.as_slice() {

@@ -210,6 +210,7 @@ impl Live {
         let rank = match severity {
             // INFO always goes to the client.
             Severity::Info => return true,
+            Severity::Debug => message_rank("debug1"),
             Severity::Notice => message_rank("notice"),
             Severity::Warning => message_rank("warning"),
             Severity::Error | Severity::Fatal | Severity::Panic => return true,

@@ -9,11 +9,10 @@ use super::Planner;
 use super::index::over_entry;
 use super::scan::ScanRequest;
 use crate::bind::index::is_mutable;
-use crate::bind::{ExprPlace, stored_expr};
-use crate::expr::{Expr, Place, TypeRef};
+use crate::constraints::constraints_of;
+use crate::expr::Expr;
 use crate::prune::KeyOfScan;
 use crate::refutes::{Strength, refuted_by};
-use steppe_catalog::ConstraintKind;
 use steppe_partition::{PartitionStrategy, PruningSteps};
 use steppe_types::{Oid, Result};
 
@@ -52,7 +51,9 @@ impl Planner<'_> {
         if refuted_by(&conditions, &conditions, Strength::NotTrue) {
             return Ok(true);
         }
-        Ok(refuted_by(&self.constraints(request)?, &conditions, Strength::False)
+        let known = constraints_of(self.ctx.catalog, request.relation)?;
+        let known: Vec<Expr> = known.into_iter().map(|c| over_entry(c, request.rte)).collect();
+        Ok(refuted_by(&known, &conditions, Strength::False)
             || !is_member && self.is_outside_bounds(request, &conditions)?)
     }
 
@@ -82,35 +83,5 @@ impl Planner<'_> {
             partition = parent;
         }
         Ok(false)
-    }
-
-    /// What is true, or NULL, for every row of a table.
-    fn constraints(&self, request: &ScanRequest<'_>) -> Result<Vec<Expr>> {
-        let table = request.relation;
-        let mut known = Vec::new();
-        for constraint in table.constraints.iter().filter(|constraint| !constraint.not_valid) {
-            let ConstraintKind::Check { expression } = &constraint.kind else { continue };
-            let bound = stored_expr(self.ctx.catalog, table, expression, ExprPlace::Check)?;
-            if !is_mutable(&bound) {
-                known.push(over_entry(bound, request.rte));
-            }
-        }
-        // A partitioned table's rows are those of its partitions.
-        let is_marked = |at: usize| match &table.partition_key {
-            Some(_) => table.is_not_null_below(at),
-            None => table.is_never_null(at),
-        };
-        let columns = table.columns.iter().enumerate();
-        for (at, column) in columns.filter(|(at, column)| is_marked(*at) && !column.dropped) {
-            // A row of NULLs is NULL to a test, and yet no NULL.
-            if self.builtins.ty(column.type_oid).is_none() {
-                continue;
-            }
-            let ty = TypeRef { oid: column.type_oid, typmod: column.typmod };
-            let (rte, column) = (request.rte, at as i32);
-            let var = Expr::Var { rte, column, levels_up: 0, ty, at: Place::NONE };
-            known.push(Expr::IsNull { arg: Box::new(var), negated: true });
-        }
-        Ok(known)
     }
 }

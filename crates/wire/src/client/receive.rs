@@ -290,7 +290,7 @@ fn error(body: &mut Body<'_>) -> Result<Error> {
     }
 }
 
-/// LOG and DEBUG have no severity of their own above storage: both inform.
+/// LOG has no severity of its own above storage: it informs.
 fn severity(word: &str) -> Severity {
     match word {
         "ERROR" => Severity::Error,
@@ -298,6 +298,7 @@ fn severity(word: &str) -> Severity {
         "PANIC" => Severity::Panic,
         "WARNING" => Severity::Warning,
         "NOTICE" => Severity::Notice,
+        "DEBUG" => Severity::Debug,
         _ => Severity::Info,
     }
 }

@@ -57,25 +57,20 @@ pub(in super::super) fn attach(
 }
 
 /// The rows of a new partition belong there by the bounds of all levels.
-fn check_path(
-    ctx: &mut DdlContext<'_>,
-    mut parent: Relation,
-    partition: &Arc<Relation>,
-) -> Result<()> {
-    let mut child = partition.oid;
-    loop {
-        check_rows(ctx, partition, (&parent, child), &|leaf| {
-            let name = &leaf.name;
-            let message =
-                format!("partition constraint of relation \"{name}\" is violated by some row");
-            Error::new(SqlState::CHECK_VIOLATION, message)
-        })?;
-        let Some(above) = parent.partition_of.as_ref().map(|of| of.parent) else { return Ok(()) };
-        child = parent.oid;
-        let catalog = ctx.catalog();
-        let above = catalog.relation(above);
-        parent = (**above.ok_or_else(|| Error::internal("a parent has gone"))?).clone();
+fn check_path(ctx: &mut DdlContext<'_>, parent: Relation, partition: &Arc<Relation>) -> Result<()> {
+    let catalog = ctx.catalog();
+    let mut levels = vec![(parent, partition.oid)];
+    while let Some((below, Some(of))) = levels.last().map(|(at, _)| (at.oid, &at.partition_of)) {
+        let above = catalog.relation(of.parent);
+        let above = above.ok_or_else(|| Error::internal("a parent has gone"))?;
+        levels.push(((**above).clone(), below));
     }
+    check_rows(ctx, partition, &levels, &|leaf| {
+        let name = &leaf.name;
+        let message =
+            format!("partition constraint of relation \"{name}\" is violated by some row");
+        Error::new(SqlState::CHECK_VIOLATION, message)
+    })
 }
 
 /// Whether `table` is `ancestor` or a partition somewhere below it.

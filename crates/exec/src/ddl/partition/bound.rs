@@ -7,6 +7,7 @@ use super::super::DdlContext;
 use super::super::scan::{RowEvaluator, scan_rows};
 use super::{children, invalid, leaves, map_of};
 use crate::access::TableAccess;
+use crate::functions::bound_condition;
 use std::sync::Arc;
 use steppe_catalog::{PartitionKey, PartitionOf, Relation};
 use steppe_partition::{
@@ -15,6 +16,7 @@ use steppe_partition::{
 use steppe_sql::ast::{self, Location, PartitionBoundSpec};
 use steppe_sql::bind::typename::format_type;
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr, stored_key};
+use steppe_sql::constraints::constraints_imply;
 use steppe_sql::expr::{Expr, TypeRef};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
@@ -26,8 +28,7 @@ pub(in super::super) fn partition_of(
     partition: &Relation,
     written: &ast::PartitionBound,
 ) -> Result<PartitionOf> {
-    let key = parent.partition_key.as_ref();
-    let key = key.ok_or_else(|| Error::internal("partitioned table without a key"))?;
+    let key = key_of(parent)?;
     let bound = Bounds { ctx, parent, key, written }.evaluate()?;
     check_fits(ctx, parent, partition, written, &bound)?;
     Ok(PartitionOf { parent: parent.oid, bound: Some(bound), detach_pending: false })
@@ -240,7 +241,8 @@ pub(in super::super) fn check_default_partition(
         return Err(Error::internal("the default partition has gone"));
     };
     ctx.lock(default.oid, RelationLockMode::AccessExclusive)?;
-    check_rows(ctx, &default, (parent, default.oid), &|leaf| {
+    let level = (parent.clone(), default.oid);
+    check_rows(ctx, &default, &[level], &|leaf| {
         let Relation { name, schema, .. } = named(&default, leaf);
         let message = format!(
             "updated partition constraint for default partition \"{name}\" would be violated by some row"
@@ -259,32 +261,82 @@ fn lock_below(ctx: &mut DdlContext<'_>, table: Oid) -> Result<()> {
     Ok(())
 }
 
-/// Every row of `partition` must be routed to one of the parent's, itself or one above it, by the
-/// parent's map: 23514.
+/// A parent of partitions, and one of these.
+pub(super) type Level = (Relation, Oid);
+
+/// Every row of `partition` must be routed, at each level by the parent's map, to the partition that
+/// it is or is in: 23514. Tables whose constraints say so are not read.
 pub(super) fn check_rows(
     ctx: &mut DdlContext<'_>,
     partition: &Arc<Relation>,
-    (parent, child): (&Relation, Oid),
+    levels: &[Level],
     refused: &dyn Fn(&Relation) -> Error,
 ) -> Result<()> {
-    let key = parent.partition_key.as_ref();
-    let key = key.ok_or_else(|| Error::internal("partitioned table without a key"))?;
     lock_below(ctx, partition.oid)?;
+    if is_kept_by_constraints(ctx, partition, levels)? {
+        return Ok(());
+    }
     for leaf in leaves(ctx, partition)? {
-        let exprs = stored_key(&ctx.catalog(), &leaf, parent, key)?;
-        let mut evaluator = RowEvaluator::new(ctx, &exprs)?;
-        let table = TableAccess::open(ctx.store.database(), &leaf)?;
-        let catalog = ctx.catalog();
-        let pending = catalog.map_with_pending(parent.oid)?;
-        let map = pending.as_ref().map_or_else(|| map_of(&catalog, parent.oid), Ok)?;
-        let mut scratch = Vec::new();
-        let checked = scan_rows(ctx, &table, &mut |_, row| match map
-            .route(evaluator.evaluate(row)?, &mut scratch)?
-        {
-            Some(to) if to == child => Ok(()),
-            _ => Err(refused(&leaf)),
-        });
-        ctx.naming(&leaf, checked)?;
+        if leaf.oid != partition.oid && is_kept_by_constraints(ctx, &leaf, levels)? {
+            continue;
+        }
+        for level in levels {
+            let checked = check_leaf(ctx, &leaf, level, refused);
+            ctx.naming(&leaf, checked)?;
+        }
     }
     Ok(())
+}
+
+fn check_leaf(
+    ctx: &mut DdlContext<'_>,
+    leaf: &Arc<Relation>,
+    (parent, child): &Level,
+    refused: &dyn Fn(&Relation) -> Error,
+) -> Result<()> {
+    let exprs = stored_key(&ctx.catalog(), leaf, parent, key_of(parent)?)?;
+    let mut evaluator = RowEvaluator::new(ctx, &exprs)?;
+    let table = TableAccess::open(ctx.store.database(), leaf)?;
+    let catalog = ctx.catalog();
+    let pending = catalog.map_with_pending(parent.oid)?;
+    let map = pending.as_ref().map_or_else(|| map_of(&catalog, parent.oid), Ok)?;
+    let mut scratch = Vec::new();
+    scan_rows(ctx, &table, &mut |_, row| match map.route(evaluator.evaluate(row)?, &mut scratch)? {
+        Some(to) if to == *child => Ok(()),
+        _ => Err(refused(leaf)),
+    })
+}
+
+fn key_of(parent: &Relation) -> Result<&PartitionKey> {
+    let key = parent.partition_key.as_deref();
+    key.ok_or_else(|| Error::internal("partitioned table without a key"))
+}
+
+/// Whether a table's own constraints keep its rows within the bounds.
+fn is_kept_by_constraints(
+    ctx: &mut DdlContext<'_>,
+    table: &Arc<Relation>,
+    levels: &[Level],
+) -> Result<bool> {
+    let catalog = ctx.catalog();
+    for (parent, partition) in levels {
+        let partition = catalog.relation(*partition);
+        let partition = partition.ok_or_else(|| Error::internal("a partition has gone"))?;
+        let bound = partition.partition_of.as_ref().and_then(|of| of.bound.as_ref());
+        // Of an expression it is not known when it is NULL.
+        let is_expression = key_of(parent)?.columns.iter().any(|column| column.attnum == 0);
+        if is_expression || bound == Some(&PartitionBound::Default) {
+            return Ok(false);
+        }
+        let condition = bound_condition(&catalog, partition)?;
+        let implied = condition.map(|condition| constraints_imply(&catalog, table, &condition));
+        if !implied.unwrap_or(Ok(true))? {
+            return Ok(false);
+        }
+    }
+    ctx.debug(format!(
+        "partition constraint for table \"{}\" is implied by existing constraints",
+        table.name
+    ));
+    Ok(true)
 }
