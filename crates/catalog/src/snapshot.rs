@@ -6,6 +6,7 @@ use crate::relation::{Constraint, RelKind, Relation};
 use crate::{BOOTSTRAP_SUPERUSER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, RareText};
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::{Arc, LazyLock};
 use steppe_partition::{PartitionBound, PartitionMap};
@@ -355,6 +356,15 @@ impl Catalog {
             }
         }
         Ok(Some(map))
+    }
+
+    /// All bounds that are taken in a partitioned table, those of what is being detached as well.
+    pub fn map_of_taken(&self, table: Oid) -> steppe_types::Result<Cow<'_, PartitionMap>> {
+        if let Some(map) = self.map_with_pending(table)? {
+            return Ok(Cow::Owned(map));
+        }
+        let map = self.partition_map(table)?.map(Cow::Borrowed);
+        map.ok_or_else(|| Error::internal(format!("relation {table} has no partition map")))
     }
 
     /// This version for who looks at data as of an older one: partitions that have been marked

@@ -112,12 +112,12 @@ impl PartitionMap {
     /// Puts values of lists in the order of the bounds, NULL last.
     pub fn sort_values(&self, values: &mut [BoundValue]) -> Result<()> {
         let Some(ty) = self.types().first() else { return Ok(()) };
-        let key = |value: &BoundValue| list::encode(*ty, value);
-        values.iter().try_for_each(|value| key(value).map(drop))?;
-        values.sort_by_cached_key(|value| {
-            let key = key(value).ok().flatten();
-            (key.is_none(), key)
-        });
+        let keyed = |value: &BoundValue| Ok((list::encode(*ty, value)?, value.clone()));
+        let mut sorted = values.iter().map(keyed).collect::<Result<Vec<_>>>()?;
+        sorted.sort_by(|(a, _), (b, _)| (a.is_none(), a).cmp(&(b.is_none(), b)));
+        for (place, (_, value)) in values.iter_mut().zip(sorted) {
+            *place = value;
+        }
         Ok(())
     }
 

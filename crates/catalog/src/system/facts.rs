@@ -7,8 +7,9 @@ use crate::builtin::{Builtins, Row};
 use crate::{INFORMATION_SCHEMA, PG_CATALOG};
 use hashbrown::HashMap;
 use std::sync::{Arc, OnceLock};
+use steppe_partition::PartitionStrategy;
 use steppe_types::io::IoContext;
-use steppe_types::{Datum, Error, Oid, Result, oid, text_io};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 
 /// Rows of a system catalog in its column order.
 pub type Rows = Arc<Vec<Vec<Datum>>>;
@@ -117,6 +118,27 @@ pub enum OpclassMethod {
     Btree,
     /// Partitions by hash.
     Hash,
+}
+
+impl OpclassMethod {
+    /// The one whose operator classes the key of partitions has.
+    pub fn of_partitions(strategy: PartitionStrategy) -> OpclassMethod {
+        match strategy {
+            PartitionStrategy::Hash => OpclassMethod::Hash,
+            PartitionStrategy::Range | PartitionStrategy::List => OpclassMethod::Btree,
+        }
+    }
+
+    /// 42704: it has no operator class of this name.
+    pub fn has_no_opclass(self, name: &str) -> Error {
+        let method = match self {
+            OpclassMethod::Btree => "btree",
+            OpclassMethod::Hash => "hash",
+        };
+        let message =
+            format!("operator class \"{name}\" does not exist for access method \"{method}\"");
+        Error::new(SqlState::UNDEFINED_OBJECT, message)
+    }
 }
 
 /// Operator classes of an access method: by name, and the default ones by input type.

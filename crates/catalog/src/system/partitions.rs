@@ -65,15 +65,8 @@ fn strategy_code(strategy: PartitionStrategy) -> u8 {
     }
 }
 
-fn method_of(strategy: PartitionStrategy) -> OpclassMethod {
-    match strategy {
-        PartitionStrategy::Hash => OpclassMethod::Hash,
-        PartitionStrategy::Range | PartitionStrategy::List => OpclassMethod::Btree,
-    }
-}
-
 fn opclass_of(strategy: PartitionStrategy, column: &PartitionColumn) -> Oid {
-    let method = method_of(strategy);
+    let method = OpclassMethod::of_partitions(strategy);
     let named = column.opclass.as_deref().and_then(|name| facts::opclass_named(method, name));
     let class = named.map(|(class, _)| class);
     class.or_else(|| facts::default_opclass(method, column.type_oid)).unwrap_or(0)
@@ -94,7 +87,8 @@ pub fn partition_key_definition(table: &Relation) -> Option<String> {
 fn column_text(table: &Relation, key: &PartitionKey, column: &PartitionColumn) -> String {
     let mut text = key_part(table, column.attnum, column.expression.as_deref(), Style::PLAIN);
     text.push_str(&collate_clause(column.collation, column.source_collation(table)));
-    let default = facts::default_opclass(method_of(key.strategy), column.type_oid);
+    let method = OpclassMethod::of_partitions(key.strategy);
+    let default = facts::default_opclass(method, column.type_oid);
     if let Some(opclass) = &column.opclass
         && Some(opclass_of(key.strategy, column)) != default
     {

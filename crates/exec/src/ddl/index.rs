@@ -215,15 +215,7 @@ pub(super) fn check_opclass(method: OpclassMethod, name: &str, type_oid: Oid) ->
                 format_type(type_oid, -1)
             ),
         )),
-        None => {
-            let method = match method {
-                OpclassMethod::Btree => "btree",
-                OpclassMethod::Hash => "hash",
-            };
-            let message =
-                format!("operator class \"{name}\" does not exist for access method \"{method}\"");
-            Err(Error::new(SqlState::UNDEFINED_OBJECT, message))
-        }
+        None => Err(method.has_no_opclass(name)),
     }
 }
 

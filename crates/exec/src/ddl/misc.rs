@@ -320,20 +320,19 @@ fn open_to_rename(
     name: &RangeVar,
     kind: ObjectKind,
 ) -> Result<Option<Arc<Relation>>> {
-    let is_index = |found: &Relation| found.index.is_some();
     loop {
         let Some(found) = ctx.find(name)? else { return Ok(None) };
+        let mut mode = RelationLockMode::AccessExclusive;
         if let Some(info) = &found.index {
             let catalog = ctx.catalog();
             let table = catalog.relation(info.table);
             if table.is_some_and(|table| super::index::constraint_of(table, found.oid).is_some()) {
                 ctx.lock(info.table, RelationLockMode::ShareUpdateExclusive)?;
             }
+            if kind == ObjectKind::Index {
+                mode = RelationLockMode::ShareUpdateExclusive;
+            }
         }
-        let mode = match kind == ObjectKind::Index && is_index(&found) {
-            true => RelationLockMode::ShareUpdateExclusive,
-            false => RelationLockMode::AccessExclusive,
-        };
         match ctx.try_open(name, mode)? {
             Some(now) if now.oid != found.oid => continue,
             now => return Ok(now),

@@ -60,6 +60,7 @@ use steppe_sql::ast::{self, Location, RangeVar, Statement};
 use steppe_sql::bind::BindContext;
 use steppe_sql::bind::typename::reduced_precision;
 use steppe_txn::{RelFileNumber, RelationLockMode, Txn};
+use steppe_types::error::Severity;
 use steppe_types::io::IoContext;
 use steppe_types::{Error, Oid, Result, SqlState};
 
@@ -298,14 +299,12 @@ impl DdlContext<'_> {
 
     /// Tells who wants to know how the statement is carried out (DEBUG1).
     pub(crate) fn debug(&self, message: String) {
-        let said = Error::new(SqlState::SUCCESSFUL_COMPLETION, message);
-        self.services.notice(said.severity(steppe_types::error::Severity::Debug));
+        self.tell(Severity::Debug, SqlState::SUCCESSFUL_COMPLETION, message);
     }
 
     /// Sends a warning.
     pub(crate) fn warn(&self, sqlstate: SqlState, message: String) {
-        let warning = Error::new(sqlstate, message);
-        self.services.notice(warning.severity(steppe_types::error::Severity::Warning));
+        self.tell(Severity::Warning, sqlstate, message);
     }
 
     /// Warns of a precision that is reduced; with a place while the statement is looked at, and
@@ -319,13 +318,16 @@ impl DdlContext<'_> {
     /// Sends a notice with a detail.
     pub(crate) fn notice_with(&self, message: String, detail: String) {
         let notice = Error::new(SqlState::SUCCESSFUL_COMPLETION, message).detail(detail);
-        self.services.notice(notice.severity(steppe_types::error::Severity::Notice));
+        self.services.notice(notice.severity(Severity::Notice));
     }
 
     /// Sends a notice with the SQLSTATE of the error that it stands for.
     pub(crate) fn notice_of(&self, sqlstate: SqlState, message: String) {
-        let notice = Error::new(sqlstate, message);
-        self.services.notice(notice.severity(steppe_types::error::Severity::Notice));
+        self.tell(Severity::Notice, sqlstate, message);
+    }
+
+    fn tell(&self, severity: Severity, sqlstate: SqlState, message: String) {
+        self.services.notice(Error::new(sqlstate, message).severity(severity));
     }
 
     /// The schema a new object goes to: named, or the first of the search path.

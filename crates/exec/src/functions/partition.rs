@@ -204,14 +204,18 @@ pub(crate) fn partition_condition(
         }
         conditions.extend(conditions_of(catalog, relation, lists)?);
     }
-    Ok((!conditions.is_empty()).then(|| joined(conditions, " AND ")))
+    Ok(all_of(conditions))
 }
 
 /// What the bound of a partition of a table says about its rows; the bounds of those that the
 /// table is in may say more.
 pub(crate) fn bound_condition(catalog: &Catalog, partition: &Relation) -> Result<Option<String>> {
-    let conditions = conditions_of(catalog, partition, Lists::Folded)?;
-    Ok((!conditions.is_empty()).then(|| joined(conditions, " AND ")))
+    Ok(all_of(conditions_of(catalog, partition, Lists::Folded)?))
+}
+
+/// Conditions as one; `None`: there are none.
+fn all_of(conditions: Vec<String>) -> Option<String> {
+    (!conditions.is_empty()).then(|| joined(conditions, " AND "))
 }
 
 /// Conditions joined by AND or OR, in parentheses if there are several.
@@ -387,11 +391,8 @@ impl Key<'_> {
     fn default_conditions(&self, catalog: &Catalog, default: Oid) -> Result<Vec<String>> {
         let mut values: Vec<BoundValue> = Vec::new();
         let mut ranges: Vec<String> = Vec::new();
-        let pending = catalog.map_with_pending(self.parent.oid)?;
-        let map = pending.as_ref().or(catalog.partition_map(self.parent.oid)?);
-        let all = KeySet::all();
-        let in_order = map.into_iter().flat_map(|map| map.select(&all));
-        for sibling in in_order.filter(|oid| *oid != default) {
+        let map = catalog.map_of_taken(self.parent.oid)?;
+        for sibling in map.select(&KeySet::all()).filter(|oid| *oid != default) {
             let sibling = catalog.relation(sibling).and_then(|r| r.partition_of.as_ref());
             match sibling.and_then(|of| of.bound.as_ref()) {
                 Some(PartitionBound::List { values: some }) => values.extend(some.iter().cloned()),
@@ -399,9 +400,7 @@ impl Key<'_> {
                 None => {}
             }
         }
-        if let Some(map) = map {
-            map.sort_values(&mut values)?;
-        }
+        map.sort_values(&mut values)?;
         if !values.is_empty() {
             return Ok(vec![format!("(NOT {})", joined(self.list(&values), " AND "))]);
         }

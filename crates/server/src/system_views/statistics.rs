@@ -286,7 +286,7 @@ pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Datum> {
     let counter = source.strip_prefix("pg_stat_get_")?;
     let [Datum::Oid(oid)] = args else { return None };
     if let Some(counter) = counter.strip_prefix("xact_") {
-        return of_own_transaction(counter, *oid);
+        return counted(counter, &of_transaction().get(oid).copied().unwrap_or_default());
     }
     // What is dropped has done nothing.
     let exists = core.names().catalog.relation(*oid).is_some();
@@ -298,15 +298,11 @@ pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Datum> {
         let done = totals().get(oid).copied().unwrap_or_default();
         names.catalog.relation(*oid).map(|table| estimates(table, &done)).unwrap_or_default()
     };
+    if let Some(counted) = counted(counter, &own) {
+        return Some(counted);
+    }
     Some(match counter {
-        "numscans" => count(own.scans),
         "lastscan" => moment(own.last_scan),
-        "tuples_returned" => count(own.returned),
-        "tuples_fetched" => count(own.fetched),
-        "tuples_inserted" => count(own.inserted),
-        "tuples_updated" => count(own.updated),
-        "tuples_deleted" => count(own.deleted),
-        "tuples_hot_updated" => count(own.hot_updated),
         "live_tuples" => count(estimates().live),
         "mod_since_analyze" => count(estimates().modified),
         "ins_since_vacuum" => count(estimates().inserted),
@@ -316,26 +312,23 @@ pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Datum> {
         "analyze_count" => count(kept().analyzed.count),
         "total_vacuum_time" => milliseconds(&kept().vacuumed),
         "total_analyze_time" => milliseconds(&kept().analyzed),
-        "tuples_newpage_updated" | "dead_tuples" | "autovacuum_count" | "autoanalyze_count" => {
-            Datum::Int8(0)
-        }
+        "dead_tuples" | "autovacuum_count" | "autoanalyze_count" => Datum::Int8(0),
         "total_autovacuum_time" | "total_autoanalyze_time" => Datum::Float8(0.0),
         "last_autovacuum_time" | "last_autoanalyze_time" => Datum::Null,
         _ => return None,
     })
 }
 
-/// pg_stat_get_xact_numscans and its kin.
-fn of_own_transaction(counter: &str, relation: Oid) -> Option<Datum> {
-    let own = || of_transaction().get(&relation).copied().unwrap_or_default();
+/// What is counted of every relation, and of a transaction.
+fn counted(counter: &str, own: &Accesses) -> Option<Datum> {
     Some(match counter {
-        "numscans" => count(own().scans),
-        "tuples_returned" => count(own().returned),
-        "tuples_fetched" => count(own().fetched),
-        "tuples_inserted" => count(own().inserted),
-        "tuples_updated" => count(own().updated),
-        "tuples_deleted" => count(own().deleted),
-        "tuples_hot_updated" => count(own().hot_updated),
+        "numscans" => count(own.scans),
+        "tuples_returned" => count(own.returned),
+        "tuples_fetched" => count(own.fetched),
+        "tuples_inserted" => count(own.inserted),
+        "tuples_updated" => count(own.updated),
+        "tuples_deleted" => count(own.deleted),
+        "tuples_hot_updated" => count(own.hot_updated),
         "tuples_newpage_updated" => Datum::Int8(0),
         _ => return None,
     })

@@ -8,7 +8,9 @@ use crate::expr::Expr;
 use crate::implies::{equivalent, implied_by};
 use crate::query::{ConflictUpdate, OnConflict, Query};
 use std::sync::Arc;
-use steppe_catalog::system::definitions::{OpclassId, btree_opclass, btree_opclass_of_key};
+use steppe_catalog::system::definitions::{
+    OpclassId, OpclassMethod, btree_opclass, btree_opclass_of_key,
+};
 use steppe_catalog::{IndexInfo, IndexKey, Relation};
 use steppe_types::{Error, Oid, Result, SqlState};
 
@@ -39,14 +41,18 @@ impl Element {
         }
     }
 
-    /// Whether a key of an index, whose expression is `computed`, is this one
-    /// (infer_collation_opclass_match).
-    fn is_key(&self, table: &Relation, key: &IndexKey, computed: Option<&Expr>) -> bool {
-        let same = match computed {
+    /// Whether a key of an index, whose expression is `computed`, is of the same values.
+    fn is_of_key(&self, key: &IndexKey, computed: Option<&Expr>) -> bool {
+        match computed {
             None => self.column() == Some(key.attnum),
             Some(computed) => equivalent(computed, &self.key),
-        };
-        same && self.collation.is_none_or(|collation| collation == key.collation(table))
+        }
+    }
+
+    /// Whether it is the key that is meant (infer_collation_opclass_match).
+    fn is_key(&self, table: &Relation, key: &IndexKey, computed: Option<&Expr>) -> bool {
+        self.is_of_key(key, computed)
+            && self.collation.is_none_or(|collation| collation == key.collation(table))
             && self.opclass.is_none_or(|class| btree_opclass_of_key(key) == Some(class))
     }
 }
@@ -182,12 +188,10 @@ impl Binder<'_> {
         let collation = collation.transpose().map_err(|e| e.at(self.position(location)))?;
         let opclass = match &element.opclass {
             None => None,
-            Some(name) => Some(btree_opclass(name.name()).ok_or_else(|| {
-                let name = name.name();
-                let message =
-                    format!("operator class \"{name}\" does not exist for access method \"btree\"");
-                Error::new(SqlState::UNDEFINED_OBJECT, message)
-            })?),
+            Some(name) => {
+                let found = btree_opclass(name.name());
+                Some(found.ok_or_else(|| OpclassMethod::Btree.has_no_opclass(name.name()))?)
+            }
         };
         Ok(Element { key, collation, opclass })
     }
@@ -264,10 +268,7 @@ impl Binder<'_> {
         let own = IndexExprs::bind(self.ctx.catalog, relation, info)?;
         let keys = || info.keys.iter().zip(own.keys.iter().map(Option::as_ref));
         let is_wanted = |(key, computed): (&IndexKey, Option<&Expr>)| {
-            elements.iter().any(|element| match computed {
-                None => element.column() == Some(key.attnum),
-                Some(computed) => equivalent(computed, &element.key),
-            })
+            elements.iter().any(|element| element.is_of_key(key, computed))
         };
         Ok(elements.iter().all(|e| keys().any(|(key, computed)| e.is_key(relation, key, computed)))
             && keys().all(is_wanted)

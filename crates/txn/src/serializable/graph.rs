@@ -299,7 +299,7 @@ impl Graph {
         }
         // With an edge to it the reader sees nothing of it, so that it read an older version.
         let by_whom = replaced.and_then(|xid| self.by_xid.get(&xid));
-        if by_whom.is_some_and(|by| *by != writer.number && from.conflicts_out.contains(by)) {
+        if by_whom.is_some_and(|by| from.conflicts_out.contains(by)) {
             return Ok(());
         }
         self.flag(reader, writer.number, writer.number)

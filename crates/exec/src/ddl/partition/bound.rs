@@ -205,8 +205,7 @@ fn check_fits(
 ) -> Result<()> {
     let catalog = ctx.catalog();
     // Older snapshots still have what is being detached.
-    let pending = catalog.map_with_pending(parent.oid)?;
-    let map = pending.as_ref().map_or_else(|| map_of(&catalog, parent.oid), Ok)?;
+    let map = catalog.map_of_taken(parent.oid)?;
     let Err(refused) = map.check(partition.oid, bound) else { return Ok(()) };
     let location = place_of(written, &refused);
     let name_of = |oid: Oid| catalog.relation(oid).map_or("?".into(), |r| r.name.to_string());
@@ -280,10 +279,8 @@ pub(super) fn check_rows(
         if leaf.oid != partition.oid && is_kept_by_constraints(ctx, &leaf, levels)? {
             continue;
         }
-        for level in levels {
-            let checked = check_leaf(ctx, &leaf, level, refused);
-            ctx.naming(&leaf, checked)?;
-        }
+        let checked = check_leaf(ctx, &leaf, levels, refused);
+        ctx.naming(&leaf, checked)?;
     }
     Ok(())
 }
@@ -291,19 +288,24 @@ pub(super) fn check_rows(
 fn check_leaf(
     ctx: &mut DdlContext<'_>,
     leaf: &Arc<Relation>,
-    (parent, child): &Level,
+    levels: &[Level],
     refused: &dyn Fn(&Relation) -> Error,
 ) -> Result<()> {
-    let exprs = stored_key(&ctx.catalog(), leaf, parent, key_of(parent)?)?;
-    let mut evaluator = RowEvaluator::new(ctx, &exprs)?;
-    let table = TableAccess::open(ctx.store.database(), leaf)?;
     let catalog = ctx.catalog();
-    let pending = catalog.map_with_pending(parent.oid)?;
-    let map = pending.as_ref().map_or_else(|| map_of(&catalog, parent.oid), Ok)?;
+    let mut routes = Vec::with_capacity(levels.len());
+    for (parent, child) in levels {
+        let exprs = stored_key(&catalog, leaf, parent, key_of(parent)?)?;
+        routes.push((RowEvaluator::new(ctx, &exprs)?, catalog.map_of_taken(parent.oid)?, *child));
+    }
+    let table = TableAccess::open(ctx.store.database(), leaf)?;
     let mut scratch = Vec::new();
-    scan_rows(ctx, &table, &mut |_, row| match map.route(evaluator.evaluate(row)?, &mut scratch)? {
-        Some(to) if to == *child => Ok(()),
-        _ => Err(refused(leaf)),
+    scan_rows(ctx, &table, &mut |_, row| {
+        for (evaluator, map, child) in &mut routes {
+            if map.route(evaluator.evaluate(row)?, &mut scratch)? != Some(*child) {
+                return Err(refused(leaf));
+            }
+        }
+        Ok(())
     })
 }
 
@@ -328,9 +330,8 @@ fn is_kept_by_constraints(
         if is_expression || bound == Some(&PartitionBound::Default) {
             return Ok(false);
         }
-        let condition = bound_condition(&catalog, partition)?;
-        let implied = condition.map(|condition| constraints_imply(&catalog, table, &condition));
-        if !implied.unwrap_or(Ok(true))? {
+        let Some(condition) = bound_condition(&catalog, partition)? else { continue };
+        if !constraints_imply(&catalog, table, &condition)? {
             return Ok(false);
         }
     }

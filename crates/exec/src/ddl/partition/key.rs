@@ -78,11 +78,7 @@ fn key_column(
     };
     let opclass = elem.opclass.as_ref().map(|name| name.name());
     if let Some(name) = opclass {
-        let method = match strategy {
-            PartitionStrategy::Hash => OpclassMethod::Hash,
-            PartitionStrategy::Range | PartitionStrategy::List => OpclassMethod::Btree,
-        };
-        index::check_opclass(method, name, type_oid)?;
+        index::check_opclass(OpclassMethod::of_partitions(strategy), name, type_oid)?;
     }
     Ok(PartitionColumn { attnum, expression, type_oid, collation, opclass: opclass.map(Arc::from) })
 }
