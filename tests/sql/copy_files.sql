@@ -1,6 +1,5 @@
 -- COPY to and from files on the server.
--- The files have the backend's process id in their names.
-select '/tmp/steppe_copy_' || pg_backend_pid() as file \gset
+select :'scratch' || '/copied' as file \gset
 create table copied (a int, b text);
 insert into copied values (1, 'x'), (2, null), (3, E'a\tb\\'), (4, '');
 copy copied to :'file';

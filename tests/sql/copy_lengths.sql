@@ -1,5 +1,5 @@
 -- COPY into columns of a length, a precision and a scale: input functions see to them.
-select '/tmp/steppe_lengths_' || pg_backend_pid() as file \gset
+select :'scratch' || '/lengths' as file \gset
 CREATE TABLE fitted (
     id int, c char(4), v varchar(3), b "char", n numeric(6, 2), t timestamp(1), tz timestamptz(0),
     ti time(2), iv interval(1), ivd interval day to second(0), ca char(3)[], va varchar(2)[], na numeric(4,1)[], d date);

@@ -11,6 +11,8 @@
 //! server's source an error was raised (LOCATION) is dropped. A file that begins with
 //! `-- Sessions` is not for psql: see `sessions`.
 //!
+//! The psql variable `scratch` names a folder for files that the server reads and writes.
+//!
 //! Each file gets an empty database: a fresh data directory of Steppe's, or a
 //! database of its own in PostgreSQL. Two lists keep the corpus honest, and both
 //! complain about an entry that is no longer true:
@@ -25,9 +27,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Read};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -250,11 +253,15 @@ fn play(script: &Path, address: SocketAddr, database: &str) -> io::Result<String
 
 /// Runs a script through psql and returns all that it printed.
 fn run_psql(script: &Path, address: SocketAddr, database: &str) -> io::Result<String> {
+    let scratch = TempDir::new("steppe-golden-files")?;
+    // The server may run as another user.
+    fs::set_permissions(scratch.path(), Permissions::from_mode(0o777))?;
     let (mut reader, writer) = io::pipe()?;
     let mut command = Command::new("timeout");
     command
         .args(["-k", "5", SCRIPT_TIMEOUT_SECONDS, "psql", "-X", "-a", "-q"])
         .args(["-v", "VERBOSITY=verbose", "-v", "ON_ERROR_STOP=0", "-P", "pager=off"])
+        .args(["-v", &format!("scratch={}", scratch.path().display())])
         .args(["-U", "postgres", "-d", database, "-h", &address.ip().to_string()])
         .args(["-p", &address.port().to_string()])
         .env("LC_ALL", "C")

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::process::TempDir;
+use crate::process::{TempDir, UNPRIVILEGED, is_root};
 
 /// How long initdb and the start may take together.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
@@ -173,8 +173,7 @@ enum User {
 
 impl User {
     fn current() -> io::Result<User> {
-        let id = Command::new("id").arg("-u").output()?;
-        Ok(if id.stdout.trim_ascii() == b"0" { User::Postgres } else { User::Myself })
+        Ok(if is_root()? { User::Postgres } else { User::Myself })
     }
 
     fn command(self, program: &Path) -> Command {
@@ -182,7 +181,7 @@ impl User {
             User::Myself => Command::new(program),
             User::Postgres => {
                 let mut command = Command::new("runuser");
-                command.args(["-u", "postgres", "--"]).arg(program);
+                command.args(["-u", UNPRIVILEGED, "--"]).arg(program);
                 // The user may not enter our working directory.
                 command.current_dir("/");
                 command
@@ -192,7 +191,7 @@ impl User {
 
     fn give(self, directory: &Path) -> io::Result<()> {
         if matches!(self, User::Postgres) {
-            succeeded("chown", &Command::new("chown").arg("postgres").arg(directory).output()?)?;
+            succeeded("chown", &Command::new("chown").arg(UNPRIVILEGED).arg(directory).output()?)?;
         }
         Ok(())
     }

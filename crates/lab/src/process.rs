@@ -19,6 +19,15 @@ use std::time::{Duration, Instant};
 /// How many lines of the server's output are kept.
 const OUTPUT_LINES_MAX: usize = 200;
 
+/// The user that root runs servers as, PostgreSQL's included: Debian's package makes it.
+pub(crate) const UNPRIVILEGED: &str = "postgres";
+
+/// Whether this process runs as root.
+pub(crate) fn is_root() -> io::Result<bool> {
+    let id = Command::new("id").arg("-u").output()?;
+    Ok(id.stdout.trim_ascii() == b"0")
+}
+
 /// What to start.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
@@ -57,6 +66,9 @@ impl ServerProcess {
         let mut command = Command::new(&options.binary);
         command.arg("serve").arg("--listen").arg("127.0.0.1:0");
         command.arg("--data-dir").arg(&options.data_dir);
+        if is_root()? {
+            command.args(["--user", UNPRIVILEGED]);
+        }
         for setting in &options.settings {
             command.arg("-c").arg(setting);
         }

@@ -42,6 +42,8 @@ Options:
                          directory is initialised
   --listen ADDRESS:PORT  where clients connect (default 127.0.0.1:5433; port 0: any)
   --socket-dir DIR       also listen on the Unix socket DIR/.s.PGSQL.PORT
+  --user NAME            started by root: run as this user of the operating system,
+                         whose the data directory must be (a new one becomes it)
   -c NAME=VALUE          a setting; may be repeated
   --help                 show this
   --version              show the version
@@ -65,6 +67,9 @@ Signals:
 The log goes to standard error, one line an event: time, level, key=value. What is
 logged: log_min_messages, log_connections, log_disconnections, log_statement,
 log_min_duration_statement.
+
+Run it as a user of its own (--user NAME where root starts it). As root it warns, and
+COPY reads and writes no files: any client could replace any file of the machine.
 
 Only clients of this machine are let in, until authentication is there. There are one
 role and one database, both named postgres; clients that are not told otherwise take
@@ -103,6 +108,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String>
                 config.listen = address;
             }
             "--socket-dir" => config.socket_dir = Some(PathBuf::from(value()?)),
+            "--user" => config.user = Some(value()?),
             "-c" => config.settings.push(setting(&value()?)?),
             _ if name.starts_with("-c") && name.len() > 2 => {
                 config.settings.push(setting(&argument[2..])?);

@@ -1,22 +1,27 @@
 //! The data directory: whose it is, who uses it, and its configuration file.
 //!
 //! ```text
-//! DIR/STEPPE_VERSION   made last at initialisation: says that the directory is ours
+//! DIR/STEPPE_VERSION   made last at initialisation: says that the directory is ours, and whole
 //! DIR/steppe.lock      locked while a server runs
 //! DIR/steppe.conf      settings
 //! DIR/statistics.json  what was counted until the server stopped, for the next start
 //! DIR/base/            the storage engine's files
 //! DIR/tmp/             spill files, removed at start
 //! ```
+//!
+//! A directory with the version but without a database is refused: most likely the volume that
+//! `base` is on is not mounted. An empty database in its place would look like a loss of all data.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use steppe_storage::Store;
 use steppe_vfs::{ErrorKind, FileLock, OpenMode, Vfs};
 
 use crate::settings::conf;
 
-const MARKER: &str = "STEPPE_VERSION";
+/// Says that a directory is a data directory.
+pub(crate) const MARKER: &str = "STEPPE_VERSION";
 const LOCK: &str = "steppe.lock";
 const CONF: &str = "steppe.conf";
 const STATISTICS: &str = "statistics.json";
@@ -38,8 +43,7 @@ impl DataDir {
         let io = |what: &str, error: steppe_vfs::Error| format!("could not {what}: {error}");
         vfs.create_dir_all(path).map_err(|e| io("create data directory", e))?;
         let names = vfs.list_dir(path).map_err(|e| io("read data directory", e))?;
-        let is_new = names.iter().all(|name| name == LOCK || name == CONF);
-        if !is_new && !names.iter().any(|name| name == MARKER) && !is_half_made(&names) {
+        if !is_new(&names) && !names.iter().any(|name| name == MARKER) && !is_half_made(&names) {
             return Err(format!(
                 "directory \"{shown}\" is not empty and not a Steppe data directory"
             ));
@@ -51,15 +55,15 @@ impl DataDir {
             _ => io("lock data directory", error),
         })?;
         let dir = DataDir { path: path.to_owned(), vfs, _lock: lock };
-        dir.check_or_make_marker()?;
+        dir.check_or_prepare()?;
         dir.clear_temporary_files()?;
         Ok(dir)
     }
 
-    fn check_or_make_marker(&self) -> Result<(), String> {
+    fn check_or_prepare(&self) -> Result<(), String> {
         let marker = self.path.join(MARKER);
         match self.read(&marker)? {
-            Some(text) if text == FORMAT => Ok(()),
+            Some(text) if text == FORMAT => self.check_has_database(),
             Some(text) => Err(format!(
                 "data directory \"{}\" has format {}, this server reads format {}",
                 self.path.display(),
@@ -72,8 +76,31 @@ impl DataDir {
                 }
                 self.make_dir("base")?;
                 self.make_dir("tmp")?;
-                self.write(&marker, FORMAT)
+                Ok(())
             }
+        }
+    }
+
+    fn check_has_database(&self) -> Result<(), String> {
+        let base = self.base();
+        if Store::exists(&*self.vfs, &base).map_err(|e| e.to_string())? {
+            return Ok(());
+        }
+        Err(format!(
+            "there is no database in \"{}\", although \"{}\" was initialised\n\
+             HINT:  Is the volume that it is on mounted? If the data are to be made anew, empty the \
+             whole data directory first.",
+            base.display(),
+            self.path.display()
+        ))
+    }
+
+    /// Says that the directory has a database, once it has one.
+    pub fn mark_initialised(&self) -> Result<(), String> {
+        let marker = self.path.join(MARKER);
+        match self.read(&marker)? {
+            Some(_) => Ok(()),
+            None => self.write(&marker, FORMAT),
         }
     }
 
@@ -162,6 +189,11 @@ impl DataDir {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Whether a directory with these names is still to be initialised.
+pub(crate) fn is_new(names: &[String]) -> bool {
+    names.iter().all(|name| name == LOCK || name == CONF)
 }
 
 /// Whether an initialisation was cut off before its marker was made.

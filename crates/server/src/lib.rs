@@ -1,7 +1,8 @@
 //! Steppe's server: sessions, settings, start-up and shutdown.
 //!
 //! ```text
-//!   main ─ cli ─► run ─┬─ data_dir      whose directory it is, steppe.conf
+//!   main ─ cli ─► run ─┬─ process_user  who the server is to the operating system
+//!                      ├─ data_dir      whose directory it is, steppe.conf
 //!                      ├─ settings      what can be set
 //!                      ├─ server        what sessions share
 //!                      └─ listeners ─► workers ─► startup ─► session
@@ -26,6 +27,7 @@ mod io_timing;
 pub mod log;
 mod outbox;
 pub mod plan_cache;
+pub mod process_user;
 mod processors;
 mod relation_size;
 mod run;

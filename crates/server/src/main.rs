@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use steppe_server::cli::{self, Command};
 use steppe_server::server::Server;
-use steppe_server::{Config, Running, log};
+use steppe_server::{Config, Running, log, process_user};
 use tokio::signal::unix::{SignalKind, signal};
 
 fn main() -> ExitCode {
@@ -24,7 +24,8 @@ fn main() -> ExitCode {
 }
 
 fn serve(config: &Config) -> ExitCode {
-    let running = match Running::start(config) {
+    let user = config.user.as_deref().map(|user| process_user::run_as(user, &config.data_dir));
+    let running = match user.unwrap_or(Ok(())).and_then(|()| Running::start(config)) {
         Ok(running) => running,
         Err(message) => {
             eprintln!("steppe: {message}");

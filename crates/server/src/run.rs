@@ -25,7 +25,7 @@ use crate::statements::Statements;
 use crate::stream::Accepted;
 use crate::system_views::ServerStatistics;
 use crate::workers::Workers;
-use crate::{io_timing, log, saved_statistics, startup};
+use crate::{io_timing, log, process_user, saved_statistics, startup};
 
 /// How a server is started.
 #[derive(Clone, Debug)]
@@ -36,6 +36,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Where to make a Unix socket.
     pub socket_dir: Option<PathBuf>,
+    /// The operating system's user to become first; none: the one that started the server.
+    pub user: Option<String>,
     /// Settings that override steppe.conf.
     pub settings: Vec<(String, String)>,
 }
@@ -46,6 +48,7 @@ impl Default for Config {
             data_dir: PathBuf::from("./data"),
             listen: SocketAddr::from(([127, 0, 0, 1], 5433)),
             socket_dir: None,
+            user: None,
             settings: Vec::new(),
         }
     }
@@ -68,6 +71,7 @@ pub struct Running {
 impl Running {
     /// Opens the data directory, recovers, and listens. The error is for the operator.
     pub fn start(config: &Config) -> Result<Running, String> {
+        process_user::check_data_dir(&config.data_dir)?;
         Running::start_on(Arc::new(RealVfs::new()), config)
     }
 
@@ -75,6 +79,16 @@ impl Running {
         let data_dir = DataDir::open(vfs, &config.data_dir)?;
         let settings = read_settings(config, &data_dir)?;
         log::set_threshold(&settings.get("log_min_messages").setting());
+        if process_user::is_root() {
+            let hint = "run it as a user of its own: steppe serve --user NAME";
+            log::write(
+                log::Level::Warning,
+                &[
+                    ("message", &"the server runs as root: COPY reads and writes no files"),
+                    ("hint", &hint),
+                ],
+            );
+        }
         let (phase, receiver) = watch::channel(Phase::Running);
         let failed = phase.clone();
         let on_fatal = Arc::new(move |message: &str| {
@@ -87,6 +101,7 @@ impl Running {
         let database = working_as(Worker::Startup, open).map_err(|error| not_opened(&error))?;
         let catalog = CatalogStore::open(&database)
             .map_err(|error| format!("could not read the catalog: {error}"))?;
+        data_dir.mark_initialised()?;
         drop_temporary_schemas(&catalog, &database.new_session(), |_| true)
             .map_err(|error| format!("could not drop temporary objects: {error}"))?;
         let background = Builder::new_multi_thread()

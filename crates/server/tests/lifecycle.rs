@@ -2,10 +2,13 @@
 
 mod support;
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use support::{Raw, TestDir, rows};
+use support::{Raw, TestDir, rows, sqlstate};
 
 struct Steppe {
     child: Child,
@@ -105,6 +108,107 @@ fn mistakes_are_told_before_anything_is_made() {
     let dir = TestDir::new();
     let bad = command(&dir).args(["-c", "work_mem=banana"]).output().expect("it is run");
     assert!(failure(&bad).contains("invalid value for parameter \"work_mem\""), "{bad:?}");
+}
+
+#[test]
+fn a_database_that_has_gone_is_missed() {
+    let dir = TestDir::new();
+    let mut server = Steppe::start(&dir);
+    server.connect().query("create table t (a int)");
+    server.signal("-TERM");
+    assert!(server.child.wait().expect("it ends").success());
+    // As where a volume is not mounted: first nothing is there, then an empty folder.
+    let (base, aside) = (dir.0.join("data/base"), dir.0.join("aside"));
+    std::fs::rename(&base, &aside).unwrap();
+    for _ in 0..2 {
+        let refused = command(&dir).output().expect("it is run");
+        assert!(failure(&refused).contains("there is no database in"), "{refused:?}");
+        std::fs::create_dir_all(&base).unwrap();
+        assert_eq!(std::fs::read_dir(&base).unwrap().count(), 0);
+    }
+    std::fs::remove_dir(&base).unwrap();
+    std::fs::rename(&aside, &base).unwrap();
+    let server = Steppe::start(&dir);
+    assert!(rows(&server.connect().query("select a from t")).is_empty());
+}
+
+#[test]
+fn what_the_server_writes_is_its_users_only() {
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let dir = TestDir::new();
+    let data = dir.0.join("data");
+    // One that was made beforehand becomes private, as initdb makes it.
+    std::fs::create_dir(&data).unwrap();
+    std::fs::set_permissions(&data, Permissions::from_mode(0o755)).unwrap();
+    let mut server = Steppe::start(&dir);
+    server.connect().query("create table t (a int)");
+    server.signal("-TERM");
+    assert!(server.child.wait().expect("it ends").success());
+    let mut seen = 0;
+    let mut folders = vec![data.clone()];
+    while let Some(folder) = folders.pop() {
+        assert_eq!(mode(&folder), 0o700, "{}", folder.display());
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => assert_eq!(mode(&path), 0o600, "{}", path.display()),
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen > 5, "{seen} files and folders");
+    std::fs::set_permissions(&data, Permissions::from_mode(0o750)).unwrap();
+    drop(Steppe::start(&dir));
+    for open_to_others in [0o755, 0o701, 0o770] {
+        std::fs::set_permissions(&data, Permissions::from_mode(open_to_others)).unwrap();
+        let refused = command(&dir).output().expect("it is run");
+        assert!(failure(&refused).contains("has invalid permissions"), "{refused:?}");
+    }
+}
+
+/// Root's rights are not its clients': without --user they get no file of the machine, with it
+/// those of the user. (Where the tests do not run as root, there is nothing to drop.)
+#[test]
+fn a_server_of_root_touches_no_files_of_the_machine() {
+    let dir = TestDir::new();
+    let id = Command::new("id").arg("-u").output().expect("id is run");
+    if id.stdout.trim_ascii() != b"0" {
+        let other = command(&dir).args(["--user", "root"]).output().expect("it is run");
+        assert!(failure(&other).contains("only root can become another user"), "{other:?}");
+        return;
+    }
+    let written = dir.0.join("written");
+    let copies = [
+        format!("copy (select 1) to '{}'", written.display()),
+        "create table t (a text); copy t from '/etc/hostname'".to_owned(),
+    ];
+    let mut server = Steppe::start(&dir);
+    for copy in &copies {
+        let answer = server.connect().query(copy);
+        assert_eq!(sqlstate(&answer).as_deref(), Some("42501"), "{copy}");
+    }
+    assert!(!written.exists());
+    server.signal("-TERM");
+    assert!(server.child.wait().expect("it ends").success());
+    let other = command(&dir).args(["--user", "nobody"]).output().expect("it is run");
+    assert!(failure(&other).contains("has wrong ownership"), "{other:?}");
+    let unknown = command(&dir).args(["--user", "no_such_user"]).output().expect("it is run");
+    assert!(failure(&unknown).contains("there is no operating-system user"), "{unknown:?}");
+
+    let dir = TestDir::new();
+    std::fs::set_permissions(&dir.0, Permissions::from_mode(0o777)).unwrap();
+    let mut dropped = command(&dir);
+    dropped.args(["--user", "nobody"]).stdout(Stdio::piped()).stderr(Stdio::null());
+    let server = Steppe::ready(dropped.spawn().expect("the server is run"));
+    let target = dir.0.join("written");
+    let answer = server.connect().query(&format!("copy (select 1) to '{}'", target.display()));
+    assert_eq!(sqlstate(&answer), None);
+    let owner = |path: &Path| std::fs::metadata(path).unwrap().uid();
+    assert_ne!(owner(&target), 0);
+    assert_eq!(owner(&target), owner(&dir.0.join("data")));
+    let answer = server.connect().query("create table t (a text); copy t from '/etc/shadow'");
+    assert_eq!(sqlstate(&answer).as_deref(), Some("42501"));
 }
 
 #[test]

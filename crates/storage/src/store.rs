@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use steppe_vfs::{ErrorKind, File, FileLock, OpenMode, Random};
+use steppe_vfs::{ErrorKind, File, FileLock, OpenMode, Random, Vfs};
 
 /// A store; clones share it.
 #[derive(Clone)]
@@ -202,6 +202,11 @@ fn random_id() -> Result<u64> {
 }
 
 impl Store {
+    /// Whether the directory holds a store, whole or damaged.
+    pub fn exists(vfs: &dyn Vfs, dir: &Path) -> Result<bool> {
+        Ok(vfs.exists(&Files::in_dir(dir).control)?)
+    }
+
     /// Opens the store in `options.dir`, creating it if the directory holds none,
     /// and recovers: torn pages are restored, the log is redone, and `handler` is
     /// shown every record since the last checkpoint. The caller then undoes what

@@ -1,7 +1,7 @@
 //! The operating system's files.
 
-use std::fs::{self, OpenOptions, TryLockError};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::fs::{self, DirBuilder, OpenOptions, TryLockError};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,6 +26,10 @@ impl RealVfs {
         &self.stats
     }
 }
+
+/// Nobody but the server's user reads what it writes, as in PostgreSQL.
+const PRIVATE_FILE: u32 = 0o600;
+const PRIVATE_DIR: u32 = 0o700;
 
 /// Zeros to write from when a file is preallocated.
 static ZEROS: Zeros = Zeros([0; 1 << 20]);
@@ -153,6 +157,7 @@ impl Vfs for RealVfs {
             .create(mode.create)
             .create_new(mode.create_new)
             .truncate(mode.truncate)
+            .mode(PRIVATE_FILE)
             .open(path)
             .map_err(|e| Error::from_io("open", path, e))?;
         let direct = match mode.direct && mode.write {
@@ -187,7 +192,9 @@ impl Vfs for RealVfs {
             dir = parent_dir(dir);
         }
         for dir in missing.into_iter().rev() {
-            match fs::create_dir(dir) {
+            // Those above it are not the server's own.
+            let mode = if dir == path { PRIVATE_DIR } else { 0o777 };
+            match DirBuilder::new().mode(mode).create(dir) {
                 Ok(()) => self.sync_dir(parent_dir(dir))?,
                 // Somebody else made it meanwhile.
                 Err(_) if dir.is_dir() => {}
@@ -221,6 +228,7 @@ impl Vfs for RealVfs {
             .write(true)
             .create(true)
             .truncate(false)
+            .mode(PRIVATE_FILE)
             .open(path)
             .map_err(|e| Error::from_io("open", path, e))?;
         match file.try_lock() {

@@ -3,6 +3,8 @@
 //! They are the server's to read and write, with the rights of its process: every client may, as a
 //! superuser may with PostgreSQL. A file that is written must be named from the root, lest one of
 //! the data directory's own be overwritten; one that is read may be relative to that directory.
+//!
+//! A server that runs as root touches none: every client would be root on the machine's files.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -11,6 +13,23 @@ use std::path::Path;
 
 use steppe_types::{Error, Result, SqlState};
 use tokio::task::block_in_place;
+
+use crate::process_user;
+
+/// 42501 where the server runs as root. As PostgreSQL's check of roles, it comes before all others.
+pub(super) fn check_allowed(is_from: bool) -> Result<()> {
+    if !process_user::is_root() {
+        return Ok(());
+    }
+    let direction = if is_from { "from" } else { "to" };
+    let message = format!("permission denied to COPY {direction} a file");
+    Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
+        .detail("The server runs as root, for whom no file of the machine is protected.")
+        .hint(
+            "Start it as another user (steppe serve --user NAME). Anyone can COPY to stdout or from \
+             stdin. psql's \\copy command also works for anyone.",
+        ))
+}
 
 /// Bytes read at a time.
 pub(super) const CHUNK_BYTES: usize = 64 << 10;

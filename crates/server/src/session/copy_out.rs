@@ -71,6 +71,9 @@ pub(super) fn column_list(relation: &Relation, positions: &[usize]) -> String {
 impl Session {
     /// COPY.
     pub(super) async fn copy(&mut self, copy: &CopyStmt, source: &Arc<str>) -> Result<Outcome> {
+        if matches!(copy.endpoint, CopyEndpoint::File(_)) {
+            copy_file::check_allowed(copy.is_from)?;
+        }
         match (&copy.endpoint, copy.is_from) {
             (CopyEndpoint::Program(_), _) => Err(Error::not_supported("COPY to or from a program")),
             (CopyEndpoint::Stdio, true) => self.copy_from_client(copy, source).await,
