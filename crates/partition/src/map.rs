@@ -126,6 +126,15 @@ impl PartitionMap {
         self.default
     }
 
+    /// The partitions with the least and with the greatest range; `None`: there is none, or the
+    /// bounds are no ranges.
+    pub fn range_ends(&self) -> Option<(Oid, Oid)> {
+        match &self.partitions {
+            Partitions::Range(partitions) => partitions.ends(),
+            Partitions::List(_) | Partitions::Hash(_) => None,
+        }
+    }
+
     /// Adds a partition, or says why its bound does not fit; then nothing changed.
     pub fn attach(&mut self, relation: Oid, bound: &PartitionBound) -> Result<(), BoundError> {
         match (&mut self.partitions, bound) {

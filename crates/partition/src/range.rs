@@ -38,6 +38,11 @@ impl RangePartitions {
         self.by_lower.ascending(&Key::from(SPACE_BEGIN))
     }
 
+    /// The partitions with the least and with the greatest bounds.
+    pub(crate) fn ends(&self) -> Option<(Oid, Oid)> {
+        self.by_lower.ends().map(|(first, last)| (first.relation, last.relation))
+    }
+
     /// The partition that holds a key, and its place among all if that is known.
     #[inline]
     pub(crate) fn route(&self, key: &Key) -> Option<(Oid, Option<u32>)> {

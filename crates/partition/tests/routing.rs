@@ -69,6 +69,7 @@ fn attach(map: &mut PartitionMap, model: &mut Model, relation: Oid, bound: &Part
 }
 
 fn check_rows(map: &PartitionMap, model: &Model, rows: &[Vec<Datum>]) {
+    assert_eq!(map.range_ends(), model.range_ends());
     let mut scratch = Vec::new();
     for row in rows {
         assert_eq!(map.route(row, &mut scratch).unwrap(), model.route(row), "{row:?}");

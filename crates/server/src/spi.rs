@@ -15,7 +15,7 @@ use steppe_exec::{CompiledStmt, DdlFn, FunctionDdl, FunctionFrame, SessionServic
 use steppe_sql::ast::Statement;
 use steppe_sql::bind::Params;
 use steppe_sql::planner::PlannerSettings;
-use steppe_txn::{IsolationLevel, LockReport, LockTag, RelationLockMode, Txn};
+use steppe_txn::{IsolationLevel, RelationLockMode, Txn};
 use steppe_types::io::{IoContext, TypeCatalog};
 use steppe_types::{Datum, Oid, Result, SqlState};
 
@@ -193,12 +193,14 @@ impl Core {
         let own = self.changes().as_ref().map(|changes| Arc::clone(changes.catalog()));
         let seen = own.as_ref().unwrap_or(&published).relation(table);
         let there = published.relation(table).zip(seen).is_some_and(|(a, b)| Arc::ptr_eq(a, b));
-        let (pid, tag) = (self.handle.pid(), LockTag::Relation(table));
-        let in_the_way = |lock: &LockReport| {
-            let weak = ["AccessShareLock", "RowShareLock", "RowExclusiveLock"];
-            lock.pid == pid && lock.tag == tag && lock.granted && !weak.contains(&lock.mode)
-        };
-        there && !self.server.database.locks().report().iter().any(in_the_way)
+        let in_the_way = [
+            RelationLockMode::ShareUpdateExclusive,
+            RelationLockMode::Share,
+            RelationLockMode::ShareRowExclusive,
+            RelationLockMode::Exclusive,
+            RelationLockMode::AccessExclusive,
+        ];
+        there && !in_the_way.into_iter().any(|mode| self.handle.holds_relation(table, mode))
     }
 
     /// [`SessionServices::ddl_apart`]

@@ -82,6 +82,12 @@ impl<V> SortedMap<V> {
         self.at_or_below(key).filter(|(found, _)| *found == key).map(|(_, value)| value)
     }
 
+    /// The values of the least and of the greatest key.
+    pub(crate) fn ends(&self) -> Option<(&V, &V)> {
+        let ((_, first), (_, last)) = (self.root.edge(false), self.root.edge(true));
+        Some((first.first()?, last.last()?))
+    }
+
     /// The entries from `start` upwards.
     pub(crate) fn ascending(&self, start: &Key) -> Ascending<'_, V> {
         let (keys, values) = self.leaf(start);

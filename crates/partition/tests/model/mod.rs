@@ -251,6 +251,18 @@ impl Model {
         }
     }
 
+    /// The partitions with the least and with the greatest range.
+    pub(crate) fn range_ends(&self) -> Option<(Oid, Oid)> {
+        let lower = |bound: &PartitionBound| match bound {
+            PartitionBound::Range { lower, .. } => Some(lower.clone()),
+            _ => None,
+        };
+        let ranges = self.partitions.iter().filter_map(|(oid, bound)| Some((*oid, lower(bound)?)));
+        let mut ranges: Vec<_> = ranges.collect();
+        ranges.sort_by(|(_, a), (_, b)| self.compare_bounds(a, b));
+        Some((ranges.first()?.0, ranges.last()?.0))
+    }
+
     /// Whether the range is empty, which no partition's may be.
     pub(crate) fn is_empty_range(&self, bound: &PartitionBound) -> bool {
         match bound {

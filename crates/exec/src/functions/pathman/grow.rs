@@ -17,7 +17,7 @@
 //! as CREATE TABLE … PARTITION OF would be, where every wait is seen.
 
 use super::ranges::{
-    Range, compare, in_schema_of, is_range, key_column, literal, ranges, sequence_name,
+    Range, compare, in_schema_of, is_range, key_column, literal, range_in, sequence_name,
     takes_intervals,
 };
 use super::{invalid, output, raised, relation_in};
@@ -26,8 +26,8 @@ use crate::ddl::{self, DdlContext};
 use crate::spi::Spi;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{qualified_name, simple_quote_literal};
-use steppe_catalog::{Pathman, Relation};
-use steppe_partition::{BoundValue, RangeDatum};
+use steppe_catalog::{Catalog, Pathman, Relation};
+use steppe_partition::{BoundValue, PartitionMap, RangeDatum};
 use steppe_sql::bind::typename::format_type;
 use steppe_sql::parser;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
@@ -44,7 +44,7 @@ pub(crate) fn grow(cx: &mut ExecContext, parent: Oid, key: &[Datum]) -> Result<b
     };
     let Some(relation) = catalog.relation(parent).filter(grows) else { return Ok(false) };
     let [value] = key else { return Ok(false) };
-    if value.is_null() || ranges(&catalog, relation)?.is_empty() {
+    if value.is_null() || ends(&catalog, parent)?.is_none() {
         return Ok(false);
     }
     let key = BoundValue::new(key_column(relation)?.type_oid, value.clone());
@@ -78,8 +78,7 @@ impl Growth {
             let parent = relation_in(&catalog, self.parent)?;
             // Others may have changed it while its lock was waited for.
             let Some(pathman) = &parent.pathman else { return Ok(()) };
-            let all = ranges(&catalog, parent)?;
-            match self.step(ctx, &all)? {
+            match self.step(ctx, &catalog)? {
                 Some(step) => self.add(ctx, parent, pathman, &step)?,
                 None => return Ok(()),
             }
@@ -87,15 +86,14 @@ impl Growth {
     }
 
     /// What to do next; `None`: some partition takes the key, or there is none to go on from.
-    fn step(&self, ctx: &DdlContext<'_>, all: &[Range]) -> Result<Option<Step>> {
-        let (Some(first), Some(last)) = (all.first(), all.last()) else { return Ok(None) };
-        let key = RangeDatum::Value(self.key.clone());
-        let order = |a: &RangeDatum, b: &RangeDatum| compare(self.key.type_oid(), a, b);
-        let takes =
-            |range: &Range| order(&range.lower, &key).is_le() && order(&key, &range.upper).is_lt();
-        if all.iter().any(takes) {
+    fn step(&self, ctx: &DdlContext<'_>, catalog: &Catalog) -> Result<Option<Step>> {
+        let Some(map) = catalog.partition_map(self.parent)? else { return Ok(None) };
+        if map.route(std::slice::from_ref(self.key.datum()), &mut Vec::new())?.is_some() {
             return Ok(None);
         }
+        let Some((first, last)) = ends(catalog, self.parent)? else { return Ok(None) };
+        let key = RangeDatum::Value(self.key.clone());
+        let order = |a: &RangeDatum, b: &RangeDatum| compare(self.key.type_oid(), a, b);
         let (up, edge) = match (&last.upper, &first.lower) {
             (RangeDatum::Value(edge), _) if order(&key, &last.upper).is_ge() => (true, edge),
             (_, RangeDatum::Value(edge)) if order(&key, &first.lower).is_lt() => (false, edge),
@@ -142,6 +140,13 @@ impl Growth {
         }
         Ok(())
     }
+}
+
+/// The partitions at both ends: one look at the map, however many lie between them.
+fn ends(catalog: &Catalog, parent: Oid) -> Result<Option<(Range, Range)>> {
+    let ends = catalog.partition_map(parent)?.and_then(PartitionMap::range_ends);
+    let range = |partition| range_in(catalog, partition);
+    Ok(ends.and_then(|(first, last)| range(first).zip(range(last))))
 }
 
 /// The next name that the parent's sequence gives and nobody has, quoted and qualified.

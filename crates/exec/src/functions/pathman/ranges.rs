@@ -52,17 +52,18 @@ pub(super) fn compare(type_oid: Oid, a: &RangeDatum, b: &RangeDatum) -> Ordering
     }
 }
 
+/// The bounds of a partition, if they are a range of one column.
+pub(super) fn range_in(catalog: &Catalog, partition: Oid) -> Option<Range> {
+    let of = catalog.relation(partition)?.partition_of.as_ref()?;
+    let PartitionBound::Range { lower, upper } = of.bound.as_ref()? else { return None };
+    let ([lower], [upper]) = (&lower[..], &upper[..]) else { return None };
+    Some(Range { partition, lower: lower.clone(), upper: upper.clone() })
+}
+
 /// The partitions of a range-partitioned table, in order.
 pub(super) fn ranges(catalog: &Catalog, parent: &Relation) -> Result<Vec<Range>> {
-    let mut found = Vec::new();
-    for partition in catalog.children(parent.oid) {
-        let of = catalog.relation(partition).and_then(|r| r.partition_of.as_ref());
-        if let Some(PartitionBound::Range { lower, upper }) = of.and_then(|of| of.bound.as_ref())
-            && let ([lower], [upper]) = (&lower[..], &upper[..])
-        {
-            found.push(Range { partition, lower: lower.clone(), upper: upper.clone() });
-        }
-    }
+    let children = catalog.children(parent.oid);
+    let mut found: Vec<Range> = children.filter_map(|child| range_in(catalog, child)).collect();
     let type_oid = key_column(parent)?.type_oid;
     found.sort_by(|a, b| compare(type_oid, &a.lower, &b.lower));
     Ok(found)
