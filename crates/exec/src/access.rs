@@ -14,12 +14,13 @@
 use crate::context::ExecContext;
 use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler, Row};
+use crate::system_columns::VersionColumn;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_sql::bind::index::IndexExprs;
 use steppe_sql::bind::over_row;
 use steppe_sql::plan::{ROW_ID, TABLE_OID};
-use steppe_txn::{Database, IndexStore, OverflowRef, OverflowStore, RowId, TableStore};
+use steppe_txn::{Database, IndexStore, OverflowRef, OverflowStore, RowId, RowMeta, TableStore};
 use steppe_txn::{Txn, View};
 use steppe_types::key::{KeyPart, encode_part};
 use steppe_types::row::{ColumnRef, RowLayout};
@@ -58,11 +59,9 @@ pub(crate) enum ScanColumn {
     Stored(usize),
     /// The hidden row id as bigint.
     RowId,
-    /// ctid: the row id in the shape of a block and a line.
-    Ctid,
     TableOid,
-    /// xmin, xmax, cmin, cmax: what a row that everybody sees would answer.
-    Constant(u32),
+    /// xmin and its kin: what only the row's version knows.
+    Version(VersionColumn),
 }
 
 impl ScanColumn {
@@ -71,19 +70,10 @@ impl ScanColumn {
         Ok(match attribute {
             ROW_ID => ScanColumn::RowId,
             1.. => ScanColumn::Stored(attribute as usize - 1),
-            -1 => ScanColumn::Ctid,
-            // PostgreSQL's FrozenTransactionId.
-            -2 => ScanColumn::Constant(2),
-            -5..=-3 => ScanColumn::Constant(0),
             TABLE_OID => ScanColumn::TableOid,
-            other => return Err(Error::internal(format!("invalid attribute number {other}"))),
+            other => ScanColumn::Version(VersionColumn::from_attribute(other)?),
         })
     }
-}
-
-/// A row id in the shape of a tid: unique as long as row ids stay below 2^48.
-pub(crate) fn ctid(row: RowId) -> Datum {
-    Datum::Tid((row.0 >> 16) as u32, row.0 as u16)
 }
 
 impl TableAccess {
@@ -140,12 +130,13 @@ impl TableAccess {
         })
     }
 
-    /// Appends the requested columns of a row to `out`.
+    /// Appends the requested columns of a row, read through `view`, to `out`.
     #[inline]
     pub(crate) fn decode_columns(
         &self,
         row: &[u8],
-        id: RowId,
+        (id, meta): (RowId, RowMeta),
+        view: &View,
         columns: &[ScanColumn],
         out: &mut Vec<Datum>,
     ) -> Result<()> {
@@ -153,9 +144,8 @@ impl TableAccess {
             out.push(match column {
                 ScanColumn::Stored(i) => self.decode_column(row, *i)?,
                 ScanColumn::RowId => Datum::Int8(id.0 as i64),
-                ScanColumn::Ctid => ctid(id),
                 ScanColumn::TableOid => Datum::Oid(self.oid),
-                ScanColumn::Constant(v) => Datum::Oid(*v),
+                ScanColumn::Version(column) => column.value(self, view, id, meta)?,
             });
         }
         Ok(())

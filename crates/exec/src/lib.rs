@@ -43,6 +43,7 @@ mod sorter;
 mod spi;
 mod spill;
 mod statement;
+mod system_columns;
 mod tuplestore;
 
 pub use bulk::{BulkInsert, Fields};
@@ -54,4 +55,5 @@ pub use row_wait::RowWait;
 pub use spi::{DdlFn, FunctionDdl, FunctionFrame, Spi};
 pub use spill::{TempSpace, transferred};
 pub use statement::{CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, LeafOfStatement};
+pub use system_columns::{row_of_ctid, shown_place};
 pub use tuplestore::{StoreReader, TupleStore};

@@ -32,8 +32,8 @@ use steppe_sql::expr::Expr;
 use steppe_sql::plan::{ModifyTable, Plan, PlanNode};
 use steppe_sql::query::Command;
 use steppe_txn::{
-    Action, Current, IsolationLevel, LockOutcome, LockWait, ModifyOutcome, RowBuf, RowId,
-    RowLockMode, WaitPolicy,
+    Action, Current, IsolationLevel, LockOutcome, LockWait, ModifyOutcome, RowBuf, RowId, RowLockMode,
+    RowMeta, WaitPolicy,
 };
 use steppe_types::row::{ColumnRef, RowLayout};
 use steppe_types::{Datum, Error, Result};
@@ -152,7 +152,7 @@ impl Scratch {
         scan: &IndexPlan,
         of: PointTable<'_>,
         cx: &mut ExecContext,
-    ) -> Result<Option<RowId>> {
+    ) -> Result<Option<(RowId, RowMeta)>> {
         if !scan.range.point_key(of.index, &mut self.key, cx)? {
             return Ok(None);
         }
@@ -369,14 +369,14 @@ fn select(
     cx: &mut ExecContext,
     sink: &mut dyn RowSink,
 ) -> Result<PointOutcome> {
-    let Some(id) = scratch.find(scan, of, cx)? else { return Ok(PointOutcome::Done(0)) };
+    let Some(found) = scratch.find(scan, of, cx)? else { return Ok(PointOutcome::Done(0)) };
     let Scratch { row: buffer, values: input, .. } = scratch;
     if let Some(columns) = columns
         && sink.raw_row(buffer.row(), &of.table.layout, columns)?
     {
         return Ok(PointOutcome::Done(1));
     }
-    of.table.decode_columns(buffer.row(), id, &scan.columns, input)?;
+    of.table.decode_columns(buffer.row(), found, &cx.txn()?.view, &scan.columns, input)?;
     if !plan.passes(cx, Row::of(input))? {
         return Ok(PointOutcome::Done(0));
     }
@@ -398,7 +398,7 @@ fn lock(
     cx: &mut ExecContext,
     sink: &mut dyn RowSink,
 ) -> Result<PointOutcome> {
-    let Some(id) = scratch.find(scan, of, cx)? else { return Ok(PointOutcome::Done(0)) };
+    let Some((id, _)) = scratch.find(scan, of, cx)? else { return Ok(PointOutcome::Done(0)) };
     let rows = of.table.rows_for_write()?;
     let outcome = rows.lock_row(&mut cx.txn()?.txn, id, mode, WaitPolicy::DontWait)?;
     // Held by another one, changed or gone since: the general way knows what to do.
@@ -439,7 +439,7 @@ impl Change<'_> {
         cx: &mut ExecContext,
     ) -> Result<PointOutcome> {
         let found = match awaited {
-            None => scratch.find(scan, of, cx)?,
+            None => scratch.find(scan, of, cx)?.map(|(id, _)| id),
             awaited => awaited,
         };
         let Some(id) = found else { return Ok(PointOutcome::Done(0)) };

@@ -9,6 +9,8 @@
 //!   posting       │ flags u8 ‖ xid u56 │
 //! ```
 //!
+//! A row's flags have the number of its version in their upper half.
+//!
 //! The command id matters to its own transaction only. A changed row's is in the undo
 //! record, which lives as long as that: every stored row is four bytes shorter for it.
 
@@ -28,6 +30,13 @@ pub(crate) const KEY_CHANGED: u8 = 2;
 
 /// The version is a deletion, for the row's new version is in another table.
 pub(crate) const MOVED: u8 = 8;
+
+/// The row's version was written over one that its writer had locked first, or that its snapshot
+/// did not see: PostgreSQL shows its xid as xmax, too. (A row's; a posting has [`REVIVED`].)
+pub(crate) const LOCKED: u8 = 4;
+
+/// Above a row's flags: a count of its versions, which tells their ctids apart.
+const VERSION_SHIFT: u32 = 4;
 
 /// The posting was deleted before and came back to life: the row had the key at
 /// two different times.
@@ -54,6 +63,14 @@ impl Word {
     }
     pub(crate) fn is_moved(self) -> bool {
         self.flags() & MOVED != 0
+    }
+    /// Counts a row's versions, up to 15 and again from 0.
+    pub(crate) fn version(self) -> u8 {
+        self.flags() >> VERSION_SHIFT
+    }
+    /// The word of the version that comes after a row's.
+    pub(crate) fn next(self, xid: u64, flags: u8) -> Word {
+        Word::new(xid, flags | self.version().wrapping_add(1) << VERSION_SHIFT)
     }
 }
 

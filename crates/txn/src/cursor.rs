@@ -7,7 +7,7 @@ use steppe_types::Result;
 
 use crate::change::RowHeader;
 use crate::table::{RowId, row_id_of};
-use crate::view::View;
+use crate::view::{RowMeta, View, meta};
 
 /// A scan over the rows of a table that a view sees. It works on private copies
 /// of leaves and never waits for a writer.
@@ -71,8 +71,14 @@ impl RowCursor {
     /// The next visible row. The bytes are valid until the next call.
     #[allow(clippy::should_implement_trait)] // lends from the cursor
     pub fn next(&mut self) -> Result<Option<(RowId, &[u8])>> {
+        Ok(self.next_version()?.map(|(id, _, row)| (id, row)))
+    }
+
+    /// The same, and which version of the row it is.
+    #[inline]
+    pub fn next_version(&mut self) -> Result<Option<(RowId, RowMeta, &[u8])>> {
         let Some(cursor) = &mut self.cursor else { return Ok(None) };
-        let (start, is_newest) = loop {
+        let (header, start, is_newest) = loop {
             if !cursor.advance() {
                 if !cursor.next_page()? {
                     return Ok(None);
@@ -82,11 +88,11 @@ impl RowCursor {
             let value = cursor.value();
             let (header, newest) = RowHeader::split(value)?;
             let found = self.view.version(header, newest, &mut self.version, &mut self.scratch)?;
-            if let Some((_, is_newest)) = found {
-                break (value.len() - newest.len(), is_newest);
+            if let Some((header, is_newest)) = found {
+                break (header, value.len() - newest.len(), is_newest);
             }
         };
         let row = if is_newest { &cursor.value()[start..] } else { &self.version };
-        Ok(Some((row_id_of(cursor.key())?, row)))
+        Ok(Some((row_id_of(cursor.key())?, meta(header), row)))
     }
 }

@@ -98,6 +98,8 @@ pub enum PlantedBug {
     ForgetPreparedLocks,
     /// A crash rolls prepared transactions back.
     UndoPrepared,
+    /// An UPDATE to the same bytes writes no version.
+    NoVersionOfTheSame,
 }
 
 impl Default for DatabaseOptions {

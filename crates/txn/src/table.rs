@@ -22,18 +22,20 @@ use steppe_storage::{Direction, Tree, TreeId, WriteOp};
 use steppe_types::{Error, Result, SqlState};
 
 use crate::change::{
-    Change, DELETED, KEY_CHANGED, MOVED, Origin, ROW_HEADER_LEN, RowHeader, Word, common_ends,
+    Change, DELETED, KEY_CHANGED, LOCKED, MOVED, Origin, ROW_HEADER_LEN, RowHeader, Word, common_ends,
     corrupt,
 };
 use crate::cursor::RowCursor;
 use crate::database::Database;
+#[cfg(feature = "planted-bugs")]
+use crate::database::PlantedBug;
 use crate::files::{NumberedFile, RelFileNumber};
 use crate::lock::{Acquire, LockTag, LockWait, RowLockMode, RowOwner, Sharing};
 use crate::new_rows::NewRows;
 use crate::rollback::Gone;
 use crate::status::TxnStatus;
 use crate::txn::{IsolationLevel, Txn};
-use crate::view::{RowBuf, RowMeta, View};
+use crate::view::{RowBuf, RowMeta, RowVersion, View};
 
 /// The number of a row in its table; never changes, and never is another row's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,7 +73,7 @@ pub enum Action {
 /// What [`TableStore::modify`] came to.
 #[derive(Debug)]
 pub enum ModifyOutcome {
-    /// The row is changed (or was equal already).
+    /// The row is changed: it has a new version, be it of the same bytes.
     Done,
     /// The caller kept the version that its snapshot sees.
     Kept,
@@ -83,8 +85,8 @@ pub enum ModifyOutcome {
     MovedConcurrently,
     /// The caller kept a version that committed after its snapshot: here it is.
     UpdatedConcurrently {
-        /// The row's newest bytes.
-        newest: Vec<u8>,
+        /// The row as it is now.
+        newest: RowVersion,
     },
     /// Already changed by this very command: leave it.
     SelfUpdated,
@@ -115,11 +117,14 @@ pub enum LockOutcome {
     MovedConcurrently,
     /// Locked, but the newest version committed after the snapshot.
     UpdatedConcurrently {
-        /// The row's newest bytes.
-        newest: Vec<u8>,
+        /// The row as it is now.
+        newest: RowVersion,
     },
     /// Changed by this very command.
-    SelfUpdated,
+    SelfUpdated {
+        /// The row as it is now; `None`: deleted.
+        newest: Option<RowVersion>,
+    },
     /// Somebody else has it; nothing was done. Wait, then do it again.
     MustWait(LockWait),
     /// Somebody else has it, and the request was not to wait.
@@ -462,6 +467,9 @@ impl TableStore {
     /// [`Action::Replace`] it fills its buffer, which is empty, with the new row.
     /// It runs under a latch and may run more than once: it must not wait nor
     /// call into the database.
+    ///
+    /// A new version of the same bytes is a version: who has an older snapshot learns that the
+    /// row was written, as from any other (the README's table of short cuts).
     pub fn modify(
         &self,
         txn: &mut Txn,
@@ -547,19 +555,8 @@ impl TableStore {
                     return Ok(());
                 }
                 Action::Keep => {
-                    let newest = bytes.to_vec();
+                    let newest = RowVersion { row: bytes.to_vec(), meta };
                     step = Step::Done(ModifyOutcome::UpdatedConcurrently { newest });
-                    return Ok(());
-                }
-                Action::Replace { .. } if new == bytes => {
-                    // Nothing to write, but the row is held as if there were.
-                    let (mode, tag) = (RowLockMode::NoKeyUpdate, row_tag(tree, row));
-                    let locks = &txn.database().locks;
-                    step = if own || locks.try_lock_row(txn.shared(), tag, mode)? {
-                        Step::Done(ModifyOutcome::Done)
-                    } else {
-                        Step::Blocked(Blocked::By(None, mode))
-                    };
                     return Ok(());
                 }
                 Action::Replace { key_changed: false } => RowLockMode::NoKeyUpdate,
@@ -568,14 +565,27 @@ impl TableStore {
                 }
             };
             let pid = txn.shared().pid();
-            if !own && !txn.database().locks.row_is_free(pid, row_tag(tree, row), mode) {
+            let claim = txn.database().locks.row_claim(pid, row_tag(tree, row), mode);
+            if !own && !claim.is_free {
                 step = Step::Blocked(Blocked::By(None, mode));
+                return Ok(());
+            }
+            #[cfg(feature = "planted-bugs")]
+            if txn.database().options.planted_bug == Some(PlantedBug::NoVersionOfTheSame)
+                && new == bytes
+            {
+                step = Step::Done(ModifyOutcome::Done);
                 return Ok(());
             }
             let put = match action {
                 Action::Delete => Put::Deletion(DELETED),
                 Action::Move => Put::Deletion(DELETED | MOVED),
-                Action::Replace { .. } | Action::Keep => Put::Row(&new, mode),
+                Action::Replace { .. } | Action::Keep => {
+                    // What the row is locked in already it is written in.
+                    let key = (1 << mode as u8 | claim.own) & 1 << RowLockMode::Update as u8 != 0;
+                    let locked = claim.own != 0 || !visible;
+                    Put::Row(&new, u8::from(key) * KEY_CHANGED | u8::from(locked) * LOCKED)
+                }
             };
             undo = change_row(txn, (tree.id(), row), (header, bytes), put, op)?;
             step = Step::Done(ModifyOutcome::Done);
@@ -672,7 +682,10 @@ impl TableStore {
                             Step::Done(LockOutcome::MovedConcurrently)
                         }
                         Step::Done(ModifyOutcome::SelfUpdated) => {
-                            Step::Done(LockOutcome::SelfUpdated)
+                            let meta = crate::view::meta(header);
+                            let is_there = !header.word.is_deleted();
+                            let newest = is_there.then(|| RowVersion { row: bytes.to_vec(), meta });
+                            Step::Done(LockOutcome::SelfUpdated { newest })
                         }
                         Step::Done(_) => Step::Done(LockOutcome::NotFound),
                         Step::Blocked(blocked) => Step::Blocked(blocked),
@@ -687,7 +700,9 @@ impl TableStore {
                 Step::Done(LockOutcome::Locked)
             } else {
                 unseen = (mode == RowLockMode::KeyShare).then_some((header, running));
-                Step::Done(LockOutcome::UpdatedConcurrently { newest: bytes.to_vec() })
+                let meta = crate::view::meta(header);
+                let newest = RowVersion { row: bytes.to_vec(), meta };
+                Step::Done(LockOutcome::UpdatedConcurrently { newest })
             };
             Ok(())
         })?;
@@ -747,8 +762,8 @@ fn insert_run(tree: &Tree, txn: &mut Txn, first: u64, entries: &[(&[u8], &[u8])]
 
 /// What is put in a version's place.
 enum Put<'a> {
-    /// A new version, whose writer holds the row in this mode.
-    Row(&'a [u8], RowLockMode),
+    /// A new version with these flags.
+    Row(&'a [u8], u8),
     /// A mark with these flags.
     Deletion(u8),
 }
@@ -762,13 +777,13 @@ fn change_row(
     op: &mut WriteOp,
 ) -> Result<u64> {
     let xid = txn.xid();
-    let own_flags = if before.word.xid() == xid { before.word.flags() } else { 0 };
-    let (new, mode) = match put {
-        Put::Row(new, mode) => (new, mode),
+    let (new, flags) = match put {
+        Put::Row(new, flags) => (new, flags),
         Put::Deletion(flags) => {
             Change::RowDelete { tree, row: row.0, before }.encode(op.payload());
             let undo = txn.append_undo(op.payload())?;
-            let header = RowHeader { word: Word::new(xid, flags), origin: Origin::Changed(undo) };
+            let word = before.word.next(xid, flags);
+            let header = RowHeader { word, origin: Origin::Changed(undo) };
             op.splice(0, ROW_HEADER_LEN, &header.to_bytes());
             return Ok(undo);
         }
@@ -779,8 +794,9 @@ fn change_row(
     Change::RowUpdate { tree, row: row.0, before, prefix: prefix_len, suffix: suffix_len, middle }
         .encode(op.payload());
     let undo = txn.append_undo(op.payload())?;
-    let key_flag = if mode == RowLockMode::Update { KEY_CHANGED } else { 0 };
-    let word = Word::new(xid, key_flag | own_flags & KEY_CHANGED);
+    // What was so for an earlier version of the same writer is so for this one.
+    let own_flags = if before.word.xid() == xid { before.word.flags() } else { 0 };
+    let word = before.word.next(xid, flags | own_flags & (KEY_CHANGED | LOCKED));
     let header = RowHeader { word, origin: Origin::Changed(undo) };
     splice_row(op, &header, &new[..new.len() - suffix], prefix, old.len() - suffix);
     Ok(undo)
@@ -799,6 +815,10 @@ pub(crate) fn splice_row(
     prefix: usize,
     old_end: usize,
 ) {
+    if prefix == old_end && prefix == new.len() {
+        op.splice(0, ROW_HEADER_LEN, &header.to_bytes());
+        return;
+    }
     if prefix < APART_FROM {
         let bytes = op.splice_with(0, ROW_HEADER_LEN + old_end);
         bytes.extend_from_slice(&header.to_bytes());

@@ -41,11 +41,36 @@ pub struct RowBuf {
     scratch: Vec<u8>,
 }
 
-/// Who wrote the version that was read.
+/// Which version of its row was read. Those of two versions of a row are never equal, whatever
+/// their bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowMeta {
-    /// xmin.
-    pub xid: u64,
+    header: RowHeader,
+}
+
+impl RowMeta {
+    /// Who wrote it: xmin.
+    pub fn xid(&self) -> u64 {
+        self.header.word.xid()
+    }
+
+    /// Its number among the versions of its row, up to 15 and again from 0.
+    pub fn version(&self) -> u8 {
+        self.header.word.version()
+    }
+
+    pub(crate) fn header(&self) -> RowHeader {
+        self.header
+    }
+}
+
+/// A version of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowVersion {
+    /// The row's bytes.
+    pub row: Vec<u8>,
+    /// Which one.
+    pub meta: RowMeta,
 }
 
 impl RowBuf {
@@ -244,5 +269,5 @@ fn strange_chain() -> Error {
 }
 
 pub(crate) fn meta(header: RowHeader) -> RowMeta {
-    RowMeta { xid: header.word.xid() }
+    RowMeta { header }
 }

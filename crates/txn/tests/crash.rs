@@ -175,6 +175,11 @@ mod planted {
     }
 
     #[test]
+    fn an_update_to_the_same_bytes_that_writes_nothing_is_caught() {
+        assert!(is_caught_within(PlantedBug::NoVersionOfTheSame, 60));
+    }
+
+    #[test]
     fn an_acknowledgement_before_the_flush_is_caught() {
         assert!(is_caught_within(PlantedBug::AcknowledgeBeforeFlush, 40));
     }

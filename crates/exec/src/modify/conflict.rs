@@ -15,7 +15,7 @@ use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use crate::node::{find_point, serialization};
 use crate::row_wait::{Doing, RowWait};
-use steppe_txn::{IndexInsert, IsolationLevel, LockOutcome, RowBuf, RowId, RowLockMode};
+use steppe_txn::{IndexInsert, IsolationLevel, LockOutcome, RowBuf, RowId, RowLockMode, RowVersion};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// DO UPDATE's assignments and WHERE.
@@ -102,7 +102,7 @@ impl ConflictPlan {
             // DO NOTHING must wait for who is changing the row, and know of its deletion after
             // the snapshot, which an attempt does.
             if found.is_some() && (self.update.is_some() || buffer.is_newest()) {
-                return Ok(found);
+                return Ok(found.map(|(id, _)| id));
             }
         }
         Ok(None)
@@ -172,7 +172,7 @@ fn lock_conflicting(
     (id, mode): (RowId, RowLockMode),
     stored: &[Datum],
     cx: &mut ExecContext,
-) -> Result<Option<Vec<u8>>> {
+) -> Result<Option<RowVersion>> {
     let rows = target.table.rows_for_write()?;
     loop {
         let txn = cx.txn()?;
@@ -181,19 +181,26 @@ fn lock_conflicting(
         match rows.lock_row(&mut txn.txn, id, mode, policy)? {
             LockOutcome::Locked => {
                 let mut buffer = RowBuf::new();
-                let found = rows.get(&txn.view, id, &mut buffer)?.is_some();
-                return Ok(found.then(|| buffer.row().to_vec()));
+                let found = rows.get(&txn.view, id, &mut buffer)?;
+                return Ok(found.map(|meta| RowVersion { row: buffer.row().to_vec(), meta }));
             }
             LockOutcome::UpdatedConcurrently { newest } => {
-                if !is_in_the_way(target, &newest, stored)? {
+                if !is_in_the_way(target, &newest.row, stored)? {
                     return Ok(None);
                 }
                 return if repeatable { Err(serialization("update")) } else { Ok(Some(newest)) };
             }
+            // The snapshot has the row as it was before this command. It is in nobody's way if
+            // the command has deleted it or given it another key since.
+            LockOutcome::SelfUpdated { newest: Some(newest) }
+                if is_in_the_way(target, &newest.row, stored)? =>
+            {
+                return Err(affected_twice());
+            }
             LockOutcome::NotFound
             | LockOutcome::DeletedConcurrently
-            | LockOutcome::MovedConcurrently => return Ok(None),
-            LockOutcome::SelfUpdated => return Err(affected_twice()),
+            | LockOutcome::MovedConcurrently
+            | LockOutcome::SelfUpdated { .. } => return Ok(None),
             LockOutcome::MustWait(wait) => {
                 RowWait::new(Doing::InsertingKey, id, &target.table.relation).wait(wait, cx)?;
             }
@@ -214,7 +221,8 @@ fn is_in_the_way(target: &Target, version: &[u8], stored: &[Datum]) -> Result<bo
         key.clear();
         other.clear();
         let keys = (index.key_of(stored, &mut key)?, index.key_of(&existing, &mut other)?);
-        if keys.0.is_some() && keys.0 == keys.1 && key == other {
+        // A key with NULL in it is equal to none.
+        if keys == (Some(false), Some(false)) && key == other {
             return Ok(true);
         }
     }
@@ -226,12 +234,12 @@ fn resolve(
     target: &Target,
     assignments: &[(usize, CExpr)],
     filter: Option<&CExpr>,
-    (id, version): (RowId, Vec<u8>),
+    (id, version): (RowId, RowVersion),
     excluded: &[Datum],
     cx: &mut ExecContext,
 ) -> Result<Resolved> {
     let mut old = Vec::new();
-    target.table.decode_all(&version, &mut old)?;
+    target.table.decode_all(&version.row, &mut old)?;
     let seen = target.seen(old);
     if let Some(filter) = filter
         && !filter.holds(cx, Row::pair(&seen, excluded))?

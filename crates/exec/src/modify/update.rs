@@ -18,7 +18,7 @@ use crate::node::{moved_concurrently, serialization};
 use crate::partition::ColumnMap;
 use crate::row_wait::{Doing, RowWait};
 use steppe_sql::query::Command;
-use steppe_txn::{Action, IsolationLevel, ModifyOutcome, RowBuf, RowId};
+use steppe_txn::{Action, IsolationLevel, ModifyOutcome, RowBuf, RowId, RowVersion};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// A change to one row that is ready to be tried.
@@ -40,7 +40,7 @@ impl Attempt {
 enum Tried {
     Done,
     Gone,
-    Newer(Vec<u8>),
+    Newer(RowVersion),
 }
 
 /// What became of the row that a child's row names. Rows are laid out as the table that the
@@ -73,14 +73,14 @@ pub(super) fn change_row(
     }
     let mut buffer = RowBuf::new();
     let rows = target.table.rows_for_write()?;
-    if rows.get(&cx.txn()?.view, id, &mut buffer)?.is_none() {
+    let Some(meta) = rows.get(&cx.txn()?.view, id, &mut buffer)? else {
         return Ok(Outcome::Kept);
-    }
-    let mut version = buffer.row().to_vec();
+    };
+    let mut version = RowVersion { row: buffer.row().to_vec(), meta };
     let mut newer = false;
     loop {
         let mut old = Vec::new();
-        target.table.decode_all(&version, &mut old)?;
+        target.table.decode_all(&version.row, &mut old)?;
         let old = target.seen(old);
         if newer
             && let Some(recheck) = &modify.recheck
@@ -98,8 +98,8 @@ pub(super) fn change_row(
         match tried {
             Tried::Done => return Ok(outcome),
             Tried::Gone => return Ok(Outcome::Kept),
-            Tried::Newer(bytes) => {
-                version = bytes;
+            Tried::Newer(newest) => {
+                version = newest;
                 newer = true;
             }
         }
@@ -111,7 +111,7 @@ fn update_version(
     modify: &ModifyPlan,
     target: &Target,
     id: RowId,
-    version: &[u8],
+    version: &RowVersion,
     old: Vec<Datum>,
     source: &[Datum],
     cx: &mut ExecContext,
@@ -156,7 +156,7 @@ pub(super) fn update_known(
     target: &Target,
     assignments: &[(usize, CExpr)],
     id: RowId,
-    version: &[u8],
+    version: &RowVersion,
     old: Vec<Datum>,
     source: &[Datum],
     cx: &mut ExecContext,
@@ -202,14 +202,14 @@ fn prepare(
     assignments: &[(usize, CExpr)],
     old: Vec<Datum>,
     new: Vec<Datum>,
-    version: &[u8],
+    version: &RowVersion,
     cx: &mut ExecContext,
 ) -> Result<Attempt> {
     let (mut old, mut new) = (target.stored_of(old), target.stored_of(new));
     if let Some(own) = target.columns.as_ref().map(ColumnMap::own).filter(|own| !own.is_empty()) {
         // The statement does not see these: they stay as they are.
         let mut stored = Vec::new();
-        target.table.decode_all(version, &mut stored)?;
+        target.table.decode_all(&version.row, &mut stored)?;
         for at in own {
             (old[*at], new[*at]) = (stored[*at].clone(), stored[*at].clone());
         }
@@ -217,9 +217,9 @@ fn prepare(
     target.generate_again(assignments, &mut new, cx)?;
     check_row(target, &new, cx)?;
     let assigned = |i: usize| target.assigned(assignments).any(|column| column == i);
-    let mut kept = target.table.out_of_line(version)?;
+    let mut kept = target.table.out_of_line(&version.row)?;
     kept.retain(|(i, _)| !assigned(*i));
-    let mut encoded = Vec::with_capacity(version.len() + 16);
+    let mut encoded = Vec::with_capacity(version.row.len() + 16);
     target.table.append_row(&mut cx.txn()?.txn, &new, &kept, &mut encoded)?;
     let key_changed = target.indexes.iter().any(|index| {
         let mut columns = index.referable_columns();
@@ -238,7 +238,7 @@ fn differs(a: &Datum, b: &Datum, type_oid: u32) -> bool {
 fn try_update(
     target: &Target,
     id: RowId,
-    version: &[u8],
+    version: &RowVersion,
     attempt: &Attempt,
     cx: &mut ExecContext,
 ) -> Result<Tried> {
@@ -250,7 +250,7 @@ fn try_update(
 fn try_change(
     target: &Target,
     id: RowId,
-    version: &[u8],
+    version: &RowVersion,
     action: Action,
     new: &[u8],
     cx: &mut ExecContext,
@@ -260,7 +260,7 @@ fn try_change(
         let txn = &mut cx.txn()?.txn;
         let repeatable = txn.isolation() != IsolationLevel::ReadCommitted;
         let outcome = rows.modify(txn, id, &mut |current, out| {
-            if current.row != version {
+            if current.meta != version.meta {
                 return Ok(Action::Keep);
             }
             out.extend_from_slice(new);
@@ -297,7 +297,7 @@ fn finish_update(
     target: &Target,
     assignments: &[(usize, CExpr)],
     id: RowId,
-    version: &[u8],
+    version: &RowVersion,
     attempt: &Attempt,
     cx: &mut ExecContext,
 ) -> Result<()> {
@@ -306,7 +306,7 @@ fn finish_update(
     let moved = change_entries(target, assignments, id, attempt, cx)
         .inspect_err(|_| accesses::updated(target.table.oid, true))?;
     accesses::updated(target.table.oid, moved);
-    for (i, pointer) in target.table.out_of_line(version)? {
+    for (i, pointer) in target.table.out_of_line(&version.row)? {
         if assigned(i) {
             target.table.free(&mut cx.txn()?.txn, &pointer)?;
         }
@@ -348,7 +348,7 @@ fn change_entries(
 fn try_delete(
     target: &Target,
     id: RowId,
-    version: &[u8],
+    version: &RowVersion,
     action: Action,
     cx: &mut ExecContext,
 ) -> Result<Tried> {
@@ -359,11 +359,11 @@ fn try_delete(
     accesses::deleted(target.table.oid);
     for index in &target.indexes {
         let mut key = Vec::new();
-        if let Some(has_null) = index.key_of_row(&target.table, version, &mut key)? {
+        if let Some(has_null) = index.key_of_row(&target.table, &version.row, &mut key)? {
             index.store.mark_deleted(&mut cx.txn()?.txn, &key, has_null, id)?;
         }
     }
-    for (_, pointer) in target.table.out_of_line(version)? {
+    for (_, pointer) in target.table.out_of_line(&version.row)? {
         target.table.free(&mut cx.txn()?.txn, &pointer)?;
     }
     Ok(tried)

@@ -283,8 +283,10 @@ impl PlanCompiler<'_, '_> {
         let columns = scan_columns(columns)?;
         let place = |column: &ScanColumn| match column {
             ScanColumn::Stored(i) => index.place_of(*i),
+            // An entry does not know which version the row is in.
+            ScanColumn::Version(_) => None,
             // Not looked at.
-            _ => Some(0),
+            ScanColumn::RowId | ScanColumn::TableOid => Some(0),
         };
         let exact = index.parts.iter().all(|p| steppe_types::key::is_exact(p.type_oid));
         let key_columns: Option<Box<[usize]>> =

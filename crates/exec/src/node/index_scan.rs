@@ -19,7 +19,7 @@ use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use std::ops::Bound;
 use std::sync::Arc;
-use steppe_txn::{Direction, IndexCursor, RowBuf, RowId, View, Visibility};
+use steppe_txn::{Direction, IndexCursor, RowBuf, RowId, RowMeta, View, Visibility};
 use steppe_types::key::{KeyPart, decode_key, encode_part};
 use steppe_types::{Datum, Error, Result};
 
@@ -229,15 +229,13 @@ pub(crate) fn find_point(
     key: &[u8],
     postings: &mut Vec<u8>,
     row: &mut RowBuf,
-) -> Result<Option<RowId>> {
+) -> Result<Option<(RowId, RowMeta)>> {
     let Some(rows) = table.rows() else { return Ok(None) };
     let mut candidates = index.store.lookup_unique(view, key, postings)?;
     while let Some((id, visibility)) = candidates.try_next()? {
-        if rows.get(view, id, row)?.is_none() {
-            continue;
-        }
+        let Some(meta) = rows.get(view, id, row)? else { continue };
         if visibility == Visibility::Definitive || has_key(table, index, row.row(), key)? {
-            return Ok(Some(id));
+            return Ok(Some((id, meta)));
         }
     }
     Ok(None)
@@ -302,10 +300,10 @@ impl IndexScanNode {
                 Some(Probe::Point(key)) => {
                     let (postings, row) = (&mut self.postings, &mut self.row);
                     let found = find_point(&scan.table, &scan.index, view, &key, postings, row)?;
-                    if let Some(id) = found {
+                    if let Some(found) = found {
                         self.counts.fetches += 1;
                         let (row, out) = (self.row.row(), &mut self.scratch);
-                        scan.table.decode_columns(row, id, &scan.columns, out)?;
+                        scan.table.decode_columns(row, found, view, &scan.columns, out)?;
                         return Ok(true);
                     }
                 }
@@ -342,24 +340,26 @@ fn next_from(
                 out.push(match column {
                     ScanColumn::Stored(_) => key_values[*place].clone(),
                     ScanColumn::RowId => Datum::Int8(id.0 as i64),
-                    ScanColumn::Ctid => crate::access::ctid(id),
                     ScanColumn::TableOid => Datum::Oid(scan.table.relation.oid),
-                    ScanColumn::Constant(v) => Datum::Oid(*v),
+                    ScanColumn::Version(_) => return Err(no_version()),
                 });
             }
             return Ok(true);
         }
         *fetches += 1;
-        if rows.get(view, id, row)?.is_none() {
-            continue;
-        }
+        let Some(meta) = rows.get(view, id, row)? else { continue };
         if visibility == Visibility::AskRow && !has_key(&scan.table, &scan.index, row.row(), key)? {
             continue;
         }
-        scan.table.decode_columns(row.row(), id, &scan.columns, out)?;
+        scan.table.decode_columns(row.row(), (id, meta), view, &scan.columns, out)?;
         return Ok(true);
     }
     Ok(false)
+}
+
+#[cold]
+fn no_version() -> Error {
+    Error::internal("a system column was to be read from an index")
 }
 
 impl Node for IndexScanNode {

@@ -16,7 +16,7 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use std::sync::Arc;
 use steppe_sql::query::WaitPolicy;
-use steppe_txn::{IsolationLevel, LockOutcome, RelationLockMode, RowId, RowLockMode};
+use steppe_txn::{IsolationLevel, LockOutcome, RelationLockMode, RowId, RowLockMode, RowVersion};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// One table to lock.
@@ -112,7 +112,7 @@ pub(crate) enum Locked {
     /// Not to be handed up.
     Skip,
     /// Changed since; locked in this version.
-    Newer(Vec<u8>),
+    Newer(RowVersion),
 }
 
 /// Locks one row, waiting as the clause says.
@@ -133,7 +133,7 @@ pub(crate) fn lock_row(
         let repeatable = txn.isolation() != IsolationLevel::ReadCommitted;
         return match rows.lock_row(txn, row, mode, policy)? {
             LockOutcome::Locked => Ok(Locked::Same),
-            LockOutcome::NotFound | LockOutcome::SelfUpdated => Ok(Locked::Skip),
+            LockOutcome::NotFound | LockOutcome::SelfUpdated { .. } => Ok(Locked::Skip),
             // PostgreSQL calls this an update, too.
             LockOutcome::DeletedConcurrently if repeatable => Err(serialization("update")),
             LockOutcome::DeletedConcurrently => Ok(Locked::Skip),
@@ -207,7 +207,9 @@ impl Node for LockRowsNode {
                         newer = true;
                         for (slot, column) in &rows.columns {
                             let mut value = Vec::with_capacity(1);
-                            rows.table.decode_columns(&version, id, &[*column], &mut value)?;
+                            let (at, view) = ((id, version.meta), &cx.txn()?.view);
+                            let columns = &[*column];
+                            rows.table.decode_columns(&version.row, at, view, columns, &mut value)?;
                             if let (Some(place), Some(value)) =
                                 (self.scratch.get_mut(*slot), value.pop())
                             {

@@ -6,7 +6,7 @@ use crate::accesses;
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use std::sync::Arc;
-use steppe_txn::{RowCursor, RowId};
+use steppe_txn::RowCursor;
 use steppe_types::{Datum, Error, Result};
 
 /// A compiled full scan.
@@ -65,8 +65,7 @@ fn virtual_columns(
             }
             ScanColumn::TableOid => Datum::Oid(scan.table.relation.oid),
             ScanColumn::RowId => Datum::Int8(ordinal as i64),
-            ScanColumn::Ctid => crate::access::ctid(RowId(ordinal)),
-            ScanColumn::Constant(v) => Datum::Oid(*v),
+            ScanColumn::Version(column) => column.of_computed(ordinal)?,
         });
     }
     Ok(())
@@ -89,10 +88,11 @@ impl Node for SeqScanNode {
             }
             self.scratch.clear();
             match &mut self.source {
-                Source::Stored(cursor) => match cursor.next()? {
-                    Some((id, row)) => {
+                Source::Stored(cursor) => match cursor.next_version()? {
+                    Some((id, meta, row)) => {
                         read += 1;
-                        scan.table.decode_columns(row, id, &scan.columns, &mut self.scratch)?;
+                        let (view, out) = (&cx.txn()?.view, &mut self.scratch);
+                        scan.table.decode_columns(row, (id, meta), view, &scan.columns, out)?;
                     }
                     None => self.source = Source::Finished,
                 },

@@ -297,7 +297,7 @@ fn check_indexes(session: &mut Session, catalog: &Catalog, table: &Relation) -> 
 /// The row id that a ctid is made of.
 fn row_id(ctid: &Datum) -> u64 {
     match ctid {
-        Datum::Tid(high, low) => u64::from(*high) << 16 | u64::from(*low),
+        Datum::Tid(block, offset) => steppe_exec::row_of_ctid(*block, *offset),
         other => panic!("{other:?} is no ctid"),
     }
 }

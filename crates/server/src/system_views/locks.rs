@@ -75,7 +75,7 @@ fn tables(core: &Core) -> Result<HashMap<u64, Oid>> {
 
 /// The row of an id, as ctid shows it: page and place in it.
 fn place(row: u64) -> Option<(i32, i16)> {
-    Some(((row >> 16) as i32, row as i16))
+    Some(steppe_exec::shown_place(row))
 }
 
 /// What a SIREAD lock is on.

@@ -60,6 +60,15 @@ pub(crate) struct RowOwner {
     pub(crate) mode: RowLockMode,
 }
 
+/// How a row stands to a session that is about to write it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RowClaim {
+    /// Nobody else has it or comes first.
+    pub(crate) is_free: bool,
+    /// The modes that the session has locked it in, as a mask.
+    pub(crate) own: u8,
+}
+
 /// What a request came to.
 pub(crate) enum Acquire {
     /// The session holds it.
@@ -323,17 +332,19 @@ impl LockManager {
     }
 
     /// Under the leaf's latch: whether the session may write the row in `mode`
-    /// as far as explicit locks and queues go. A few loads if there are none.
-    pub(crate) fn row_is_free(&self, pid: u32, tag: LockTag, mode: RowLockMode) -> bool {
+    /// as far as explicit locks and queues go, and what it has asked for before.
+    /// A few loads if there are none.
+    pub(crate) fn row_claim(&self, pid: u32, tag: LockTag, mode: RowLockMode) -> RowClaim {
         let bucket = row_bucket(&tag);
         self.settle_sharers(bucket);
         if self.row_buckets[bucket].load(Ordering::Acquire) == 0 {
-            return true;
+            return RowClaim { is_free: true, own: 0 };
         }
         let shard = self.shard(&tag);
-        let Some(entry) = shard.get(&tag) else { return true };
-        entry.held_by(pid) & (1 << mode as u8) != 0
-            || entry.queue_position(tag, pid, mode as u8).is_none()
+        let Some(entry) = shard.get(&tag) else { return RowClaim { is_free: true, own: 0 } };
+        let is_free = entry.held_by(pid) & (1 << mode as u8) != 0
+            || entry.queue_position(tag, pid, mode as u8).is_none();
+        RowClaim { is_free, own: entry.asked_by(pid) }
     }
 
     /// Remembers that the session may hold `mode` on `tag`, so that the end of

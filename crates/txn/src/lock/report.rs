@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use hashbrown::HashMap;
 
-use super::manager::{LockManager, shard_of};
+use super::manager::{LockManager, row_bucket, shard_of};
 use super::table::Entry;
 use super::wait::Waiter;
 use super::{LockTag, SharedMode};
@@ -117,6 +117,18 @@ impl LockManager {
             let shared = end.mode_name(SharedMode::Shared as u8);
             found.push(LockReport::waited_for(waiter, end, shared));
         }
+    }
+
+    /// The transaction that has a row locked (the one with the strongest lock, where several
+    /// share it).
+    pub(crate) fn row_locker(&self, tag: LockTag) -> Option<u64> {
+        self.settle_sharers(row_bucket(&tag));
+        let strongest = {
+            let shard = self.shard(&tag);
+            let holders = shard.get(&tag)?.holders.iter().filter(|h| h.explicit != 0);
+            holders.max_by_key(|h| h.explicit)?.pid
+        };
+        self.xid_of(strongest).filter(|xid| *xid != 0)
     }
 
     /// How many transactions of each session have ended: with the session's number it is the

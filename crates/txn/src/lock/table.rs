@@ -51,6 +51,11 @@ impl Entry {
         self.holders.iter().find(|h| h.pid == pid).map_or(0, Holder::modes)
     }
 
+    /// Modes that `pid` has asked for, and holds.
+    pub(super) fn asked_by(&self, pid: u32) -> u8 {
+        self.holders.iter().find(|h| h.pid == pid).map_or(0, |h| h.explicit)
+    }
+
     /// Where a request of `pid` belongs in the queue, and whether it need not
     /// queue at all (`None`). A session that already holds what some waiter
     /// waits for goes before that waiter: behind it, both would wait for ever

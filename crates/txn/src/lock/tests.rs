@@ -65,7 +65,7 @@ impl Bench {
     }
 
     fn may_write(&self, who: usize, row: u64, mode: RowLockMode) -> bool {
-        self.manager.row_is_free(self.sessions[who].pid(), LockTag::Row(9, row), mode)
+        self.manager.row_claim(self.sessions[who].pid(), LockTag::Row(9, row), mode).is_free
     }
 
     fn end(&self, who: usize) {

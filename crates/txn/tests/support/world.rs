@@ -173,6 +173,8 @@ struct Client {
     isolation: IsolationLevel,
     /// REPEATABLE READ: what its snapshot sees.
     base: Option<State>,
+    /// How many of the commits it sees.
+    base_commits: usize,
     changes: Changes,
     created: BTreeMap<u32, Table>,
     savepoints: Vec<(String, Changes, BTreeMap<u32, Table>)>,
@@ -242,6 +244,7 @@ impl<'a> World<'a> {
                 txn: None,
                 isolation: IsolationLevel::ReadCommitted,
                 base: None,
+                base_commits: 0,
                 changes: Changes::default(),
                 created: BTreeMap::new(),
                 savepoints: Vec::new(),
@@ -389,6 +392,7 @@ impl<'a> World<'a> {
         txn.start_statement()?;
         let repeatable = isolation == IsolationLevel::RepeatableRead;
         client.base = repeatable.then(|| self.committed.clone());
+        client.base_commits = self.commits.len();
         client.isolation = isolation;
         client.changes = Changes::default();
         client.savepoints.clear();
@@ -577,6 +581,10 @@ impl<'a> World<'a> {
                 new.len = old.len;
             }
         }
+        if self.random.chance(1, 5) && !old.big {
+            // The same bytes: no less a write than others.
+            new = old.clone();
+        }
         let bytes = self.encode(txn, table, &new)?;
         let mut old_bytes = Vec::new();
         let key_changed = new.key != old.key;
@@ -592,6 +600,7 @@ impl<'a> World<'a> {
         if !self.is_done(who, outcome) {
             return Ok(false);
         }
+        self.check_unwritten(who, number, id);
         let (seen, reference) = Row::decode(&old_bytes);
         assert_eq!(seen, old, "the version that was replaced");
         self.free(txn, table, reference)?;
@@ -609,6 +618,17 @@ impl<'a> World<'a> {
         }
         changes.rows.insert((number, id.0), Some(new));
         Ok(true)
+    }
+
+    /// A row that a REPEATABLE READ transaction may write, or lock, was written by no commit
+    /// that its snapshot does not see.
+    fn check_unwritten(&self, who: usize, number: u32, id: u64) {
+        let client = &self.clients[who];
+        if client.isolation == IsolationLevel::RepeatableRead {
+            let later = &self.commits[client.base_commits..];
+            let is_lost = later.iter().any(|(_, changes)| changes.rows.contains_key(&(number, id)));
+            assert!(!is_lost, "session {who} does not notice who wrote row {id} of table {number}");
+        }
     }
 
     /// What the model expects of an outcome: a row that the statement sees is
@@ -647,6 +667,7 @@ impl<'a> World<'a> {
         let Some((id, old)) = self.some_row(who, number) else { return Ok(false) };
         let is_gone = self.take_out(who, txn, table, (id, &old), Action::Delete)?;
         if is_gone {
+            self.check_unwritten(who, number, id);
             changes.rows.insert((number, id), None);
         }
         Ok(is_gone)
@@ -693,6 +714,9 @@ impl<'a> World<'a> {
         txn.start_statement()?;
         let outcome = table.rows.lock_row(&mut txn, RowId(id), mode, WaitPolicy::DontWait)?;
         match outcome {
+            LockOutcome::Locked if mode > RowLockMode::KeyShare => {
+                self.check_unwritten(who, number, id);
+            }
             LockOutcome::Locked | LockOutcome::WouldBlock => {}
             LockOutcome::UpdatedConcurrently { .. }
             | LockOutcome::DeletedConcurrently
