@@ -101,7 +101,7 @@ impl Session {
         let tag = match &**statement {
             Statement::Set(set) => return self.set(set),
             Statement::SetConstraints(set) => {
-                if !self.xact.in_block() {
+                if !self.in_block_of_any_kind() {
                     self.warn(
                         SqlState::NO_ACTIVE_SQL_TRANSACTION,
                         "SET CONSTRAINTS can only be used in transaction blocks",
