@@ -345,122 +345,122 @@ S: Query DELETE FROM t
 -- PREPARE TRANSACTION 'x'
 A: Query PREPARE TRANSACTION 'x'
 A: Query ROLLBACK
-S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts)
+S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts WHERE database = current_database())
 S: Query ROLLBACK PREPARED 'x'
 S: Query DELETE FROM t
 A: Query PREPARE TRANSACTION 'x'; INSERT INTO t VALUES (1)
 A: Query ROLLBACK
-S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts)
+S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts WHERE database = current_database())
 S: Query ROLLBACK PREPARED 'x'
 S: Query DELETE FROM t
 A: Query INSERT INTO t VALUES (1); PREPARE TRANSACTION 'x'; INSERT INTO t VALUES (2)
 A: Query ROLLBACK
-S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts)
+S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts WHERE database = current_database())
 S: Query ROLLBACK PREPARED 'x'
 S: Query DELETE FROM t
 A: Query INSERT INTO t VALUES (1); PREPARE TRANSACTION 'x'
 A: Query ROLLBACK
-S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts)
+S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts WHERE database = current_database())
 S: Query ROLLBACK PREPARED 'x'
 S: Query DELETE FROM t
 A: Query BEGIN; SAVEPOINT s; INSERT INTO t VALUES (1)
 A: Query PREPARE TRANSACTION 'x'
 A: Query INSERT INTO t VALUES (2)
 A: Query ROLLBACK
-S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts)
+S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts WHERE database = current_database())
 S: Query ROLLBACK PREPARED 'x'
 S: Query DELETE FROM t
 A: Query BEGIN; INSERT INTO t VALUES (1)
 A: Query INSERT INTO t VALUES (2); PREPARE TRANSACTION 'x'; INSERT INTO t VALUES (3)
 A: Query ROLLBACK
-S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts)
+S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts WHERE database = current_database())
 S: Query ROLLBACK PREPARED 'x'
 S: Query DELETE FROM t
 A: Query BEGIN; SAVEPOINT s; SELECT nothing
 A: Query PREPARE TRANSACTION 'x'
 A: Query INSERT INTO t VALUES (2)
 A: Query ROLLBACK
-S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts)
+S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts WHERE database = current_database())
 S: Query ROLLBACK PREPARED 'x'
 S: Query DELETE FROM t
 A: Query BEGIN; INSERT INTO t VALUES (1); PREPARE TRANSACTION 'x'; INSERT INTO t VALUES (2); COMMIT
 A: Query ROLLBACK
-S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts)
+S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts WHERE database = current_database())
 S: Query ROLLBACK PREPARED 'x'
 S: Query DELETE FROM t
--- COMMIT PREPARED 'x'
-A: Query COMMIT PREPARED 'x'
+-- COMMIT PREPARED 'none'
+A: Query COMMIT PREPARED 'none'
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
-A: Query COMMIT PREPARED 'x'; INSERT INTO t VALUES (1)
+A: Query COMMIT PREPARED 'none'; INSERT INTO t VALUES (1)
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
-A: Query INSERT INTO t VALUES (1); COMMIT PREPARED 'x'; INSERT INTO t VALUES (2)
+A: Query INSERT INTO t VALUES (1); COMMIT PREPARED 'none'; INSERT INTO t VALUES (2)
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
-A: Query INSERT INTO t VALUES (1); COMMIT PREPARED 'x'
+A: Query INSERT INTO t VALUES (1); COMMIT PREPARED 'none'
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
 A: Query BEGIN; SAVEPOINT s; INSERT INTO t VALUES (1)
-A: Query COMMIT PREPARED 'x'
+A: Query COMMIT PREPARED 'none'
 A: Query INSERT INTO t VALUES (2)
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
 A: Query BEGIN; INSERT INTO t VALUES (1)
-A: Query INSERT INTO t VALUES (2); COMMIT PREPARED 'x'; INSERT INTO t VALUES (3)
+A: Query INSERT INTO t VALUES (2); COMMIT PREPARED 'none'; INSERT INTO t VALUES (3)
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
 A: Query BEGIN; SAVEPOINT s; SELECT nothing
-A: Query COMMIT PREPARED 'x'
+A: Query COMMIT PREPARED 'none'
 A: Query INSERT INTO t VALUES (2)
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
-A: Query BEGIN; INSERT INTO t VALUES (1); COMMIT PREPARED 'x'; INSERT INTO t VALUES (2); COMMIT
+A: Query BEGIN; INSERT INTO t VALUES (1); COMMIT PREPARED 'none'; INSERT INTO t VALUES (2); COMMIT
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
--- ROLLBACK PREPARED 'x'
-A: Query ROLLBACK PREPARED 'x'
+-- ROLLBACK PREPARED 'none'
+A: Query ROLLBACK PREPARED 'none'
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
-A: Query ROLLBACK PREPARED 'x'; INSERT INTO t VALUES (1)
+A: Query ROLLBACK PREPARED 'none'; INSERT INTO t VALUES (1)
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
-A: Query INSERT INTO t VALUES (1); ROLLBACK PREPARED 'x'; INSERT INTO t VALUES (2)
+A: Query INSERT INTO t VALUES (1); ROLLBACK PREPARED 'none'; INSERT INTO t VALUES (2)
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
-A: Query INSERT INTO t VALUES (1); ROLLBACK PREPARED 'x'
+A: Query INSERT INTO t VALUES (1); ROLLBACK PREPARED 'none'
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
 A: Query BEGIN; SAVEPOINT s; INSERT INTO t VALUES (1)
-A: Query ROLLBACK PREPARED 'x'
+A: Query ROLLBACK PREPARED 'none'
 A: Query INSERT INTO t VALUES (2)
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
 A: Query BEGIN; INSERT INTO t VALUES (1)
-A: Query INSERT INTO t VALUES (2); ROLLBACK PREPARED 'x'; INSERT INTO t VALUES (3)
+A: Query INSERT INTO t VALUES (2); ROLLBACK PREPARED 'none'; INSERT INTO t VALUES (3)
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
 A: Query BEGIN; SAVEPOINT s; SELECT nothing
-A: Query ROLLBACK PREPARED 'x'
+A: Query ROLLBACK PREPARED 'none'
 A: Query INSERT INTO t VALUES (2)
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
-A: Query BEGIN; INSERT INTO t VALUES (1); ROLLBACK PREPARED 'x'; INSERT INTO t VALUES (2); COMMIT
+A: Query BEGIN; INSERT INTO t VALUES (1); ROLLBACK PREPARED 'none'; INSERT INTO t VALUES (2); COMMIT
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t

@@ -1,4 +1,5 @@
 -- Messages: each command that cares for transactions in a pipeline: tags, warnings, and what is left.
+-- PostgreSQL 15 differs: what follows in a pipeline is in no implicit block
 S: Query CREATE TABLE t (a int); CREATE TABLE p (a int) PARTITION BY LIST (a); CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1); CREATE INDEX i ON t (a)
 -- BEGIN
 A: Run BEGIN ;; Sync
@@ -288,67 +289,106 @@ A: Run INSERT INTO t VALUES (1) ;; Run COMMIT ;; Run ROLLBACK TO s ;; Run INSERT
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
--- COMMIT PREPARED 'x'
-A: Run COMMIT PREPARED 'x' ;; Sync
+-- PREPARE TRANSACTION 'pipelined'
+A: Run PREPARE TRANSACTION 'pipelined' ;; Sync
+A: Query ROLLBACK
+S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts WHERE database = current_database())
+S: Query ROLLBACK PREPARED 'pipelined'
+S: Query DELETE FROM t
+A: Run PREPARE TRANSACTION 'pipelined' ;; Run INSERT INTO t VALUES (1) ;; Sync
+A: Query ROLLBACK
+S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts WHERE database = current_database())
+S: Query ROLLBACK PREPARED 'pipelined'
+S: Query DELETE FROM t
+A: Run INSERT INTO t VALUES (1) ;; Run PREPARE TRANSACTION 'pipelined' ;; Run INSERT INTO t VALUES (2) ;; Sync
+A: Query ROLLBACK
+S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts WHERE database = current_database())
+S: Query ROLLBACK PREPARED 'pipelined'
+S: Query DELETE FROM t
+A: Run BEGIN ;; Run INSERT INTO t VALUES (1) ;; Run PREPARE TRANSACTION 'pipelined' ;; Run INSERT INTO t VALUES (2) ;; Sync
+A: Run COMMIT ;; Sync
+A: Query ROLLBACK
+S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts WHERE database = current_database())
+S: Query ROLLBACK PREPARED 'pipelined'
+S: Query DELETE FROM t
+A: Query BEGIN; SAVEPOINT s; INSERT INTO t VALUES (1)
+A: Run PREPARE TRANSACTION 'pipelined' ;; Run INSERT INTO t VALUES (2) ;; Sync
+A: Query ROLLBACK
+S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts WHERE database = current_database())
+S: Query ROLLBACK PREPARED 'pipelined'
+S: Query DELETE FROM t
+A: Query BEGIN; SAVEPOINT s; SELECT nothing
+A: Run PREPARE TRANSACTION 'pipelined' ;; Run INSERT INTO t VALUES (2) ;; Sync
+A: Query ROLLBACK
+S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts WHERE database = current_database())
+S: Query ROLLBACK PREPARED 'pipelined'
+S: Query DELETE FROM t
+A: Run INSERT INTO t VALUES (1) ;; Run COMMIT ;; Run PREPARE TRANSACTION 'pipelined' ;; Run INSERT INTO t VALUES (2) ;; Sync
+A: Query ROLLBACK
+S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t), (SELECT string_agg(gid, ',') FROM pg_prepared_xacts WHERE database = current_database())
+S: Query ROLLBACK PREPARED 'pipelined'
+S: Query DELETE FROM t
+-- COMMIT PREPARED 'none'
+A: Run COMMIT PREPARED 'none' ;; Sync
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
-A: Run COMMIT PREPARED 'x' ;; Run INSERT INTO t VALUES (1) ;; Sync
+A: Run COMMIT PREPARED 'none' ;; Run INSERT INTO t VALUES (1) ;; Sync
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
-A: Run INSERT INTO t VALUES (1) ;; Run COMMIT PREPARED 'x' ;; Run INSERT INTO t VALUES (2) ;; Sync
+A: Run INSERT INTO t VALUES (1) ;; Run COMMIT PREPARED 'none' ;; Run INSERT INTO t VALUES (2) ;; Sync
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
-A: Run BEGIN ;; Run INSERT INTO t VALUES (1) ;; Run COMMIT PREPARED 'x' ;; Run INSERT INTO t VALUES (2) ;; Sync
+A: Run BEGIN ;; Run INSERT INTO t VALUES (1) ;; Run COMMIT PREPARED 'none' ;; Run INSERT INTO t VALUES (2) ;; Sync
 A: Run COMMIT ;; Sync
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
 A: Query BEGIN; SAVEPOINT s; INSERT INTO t VALUES (1)
-A: Run COMMIT PREPARED 'x' ;; Run INSERT INTO t VALUES (2) ;; Sync
+A: Run COMMIT PREPARED 'none' ;; Run INSERT INTO t VALUES (2) ;; Sync
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
 A: Query BEGIN; SAVEPOINT s; SELECT nothing
-A: Run COMMIT PREPARED 'x' ;; Run INSERT INTO t VALUES (2) ;; Sync
+A: Run COMMIT PREPARED 'none' ;; Run INSERT INTO t VALUES (2) ;; Sync
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
-A: Run INSERT INTO t VALUES (1) ;; Run COMMIT ;; Run COMMIT PREPARED 'x' ;; Run INSERT INTO t VALUES (2) ;; Sync
+A: Run INSERT INTO t VALUES (1) ;; Run COMMIT ;; Run COMMIT PREPARED 'none' ;; Run INSERT INTO t VALUES (2) ;; Sync
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
--- ROLLBACK PREPARED 'x'
-A: Run ROLLBACK PREPARED 'x' ;; Sync
+-- ROLLBACK PREPARED 'none'
+A: Run ROLLBACK PREPARED 'none' ;; Sync
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
-A: Run ROLLBACK PREPARED 'x' ;; Run INSERT INTO t VALUES (1) ;; Sync
+A: Run ROLLBACK PREPARED 'none' ;; Run INSERT INTO t VALUES (1) ;; Sync
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
-A: Run INSERT INTO t VALUES (1) ;; Run ROLLBACK PREPARED 'x' ;; Run INSERT INTO t VALUES (2) ;; Sync
+A: Run INSERT INTO t VALUES (1) ;; Run ROLLBACK PREPARED 'none' ;; Run INSERT INTO t VALUES (2) ;; Sync
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
-A: Run BEGIN ;; Run INSERT INTO t VALUES (1) ;; Run ROLLBACK PREPARED 'x' ;; Run INSERT INTO t VALUES (2) ;; Sync
+A: Run BEGIN ;; Run INSERT INTO t VALUES (1) ;; Run ROLLBACK PREPARED 'none' ;; Run INSERT INTO t VALUES (2) ;; Sync
 A: Run COMMIT ;; Sync
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
 A: Query BEGIN; SAVEPOINT s; INSERT INTO t VALUES (1)
-A: Run ROLLBACK PREPARED 'x' ;; Run INSERT INTO t VALUES (2) ;; Sync
+A: Run ROLLBACK PREPARED 'none' ;; Run INSERT INTO t VALUES (2) ;; Sync
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
 A: Query BEGIN; SAVEPOINT s; SELECT nothing
-A: Run ROLLBACK PREPARED 'x' ;; Run INSERT INTO t VALUES (2) ;; Sync
+A: Run ROLLBACK PREPARED 'none' ;; Run INSERT INTO t VALUES (2) ;; Sync
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
-A: Run INSERT INTO t VALUES (1) ;; Run COMMIT ;; Run ROLLBACK PREPARED 'x' ;; Run INSERT INTO t VALUES (2) ;; Sync
+A: Run INSERT INTO t VALUES (1) ;; Run COMMIT ;; Run ROLLBACK PREPARED 'none' ;; Run INSERT INTO t VALUES (2) ;; Sync
 A: Query ROLLBACK
 S: Query SELECT (SELECT string_agg(a::text, ',' ORDER BY a) FROM t)
 S: Query DELETE FROM t
