@@ -9,7 +9,7 @@
 //! but with verbose errors: the expected output holds the SQLSTATE of each error
 //! and the names of the table and constraint that it is about. Where in a
 //! server's source an error was raised (LOCATION) is dropped. A file that begins with
-//! `-- Sessions` is not for psql: see `sessions`.
+//! `-- Sessions` or `-- Messages` is not for psql: see `sessions` and `messages`.
 //!
 //! The psql variable `scratch` names a folder for files that the server reads and writes.
 //!
@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use crate::oracle::Oracle;
 use crate::process::{ServerOptions, ServerProcess, TempDir};
-use crate::sessions;
+use crate::{messages, sessions};
 
 /// The major version of PostgreSQL that writes the expected output.
 pub const EXPECTED_MAJOR: u32 = 18;
@@ -247,6 +247,9 @@ fn play(script: &Path, address: SocketAddr, database: &str) -> io::Result<String
     let text = fs::read_to_string(script).map_err(|error| with_path(&error, script))?;
     if sessions::is_for_sessions(&text) {
         return sessions::run(&text, address, database);
+    }
+    if messages::is_of_messages(&text) {
+        return messages::run(&text, address, database);
     }
     run_psql(script, address, database)
 }

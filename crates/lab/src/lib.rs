@@ -8,6 +8,7 @@
 //! - [`command_line`]: what the binaries of this crate are told.
 //! - [`failure`]: why they ended without success.
 //! - [`golden`]: SQL files whose expected output PostgreSQL wrote.
+//! - [`messages`]: scripts of single protocol messages.
 //! - [`sessions`]: scripts that several sessions run in turn.
 //! - [`histories`]: is there an anomaly that an isolation level does not allow?
 //! - [`kill9`] and [`ledger`]: what clients were promised must survive `kill -9`.
@@ -26,4 +27,5 @@ mod leaves;
 pub mod ledger;
 pub mod oracle;
 pub mod process;
+pub mod messages;
 pub mod sessions;

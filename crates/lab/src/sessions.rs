@@ -233,7 +233,7 @@ fn show_error(error: &tokio_postgres::Error, output: &mut String) -> io::Result<
 
 /// Process and transaction ids differ from run to run, and where rows are from server to server:
 /// hides the numbers behind such words.
-fn without_numbers(text: &str) -> String {
+pub(crate) fn without_numbers(text: &str) -> String {
     let mut result = String::new();
     for word in text.split_inclusive(' ') {
         let number = word.trim_start_matches(|c: char| c.is_ascii_digit());

@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use steppe_catalog::{CatalogStore, Mentions};
 use steppe_exec::CompiledStmt;
 use steppe_sql::ast;
+use steppe_sql::bind::Params;
 use steppe_sql::parser::normalize::Parameters;
 use steppe_types::Oid;
 
@@ -42,10 +43,14 @@ pub struct CachedPlan {
     pub text: Arc<str>,
     /// What counts its runs, once there is one.
     pub(crate) counted: OnceLock<Arc<Statement>>,
+    /// What was declared of its parameters: the others' types came of what it is about.
+    pub declared: Params,
     /// The plan.
     pub compiled: Arc<CompiledStmt>,
     /// RowDescription with all columns in text format; empty if there are none.
     pub description: Box<[u8]>,
+    /// The collations of the result's columns that are columns of tables or views, 0 for others.
+    pub collations: Box<[Oid]>,
     /// Likely to take long: the worker's other sessions go elsewhere meanwhile.
     pub is_heavy: bool,
     /// It changes rows of a lasting table or locks them: what a READ ONLY transaction refuses it as.

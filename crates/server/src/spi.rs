@@ -156,7 +156,7 @@ impl Core {
             database: &self.server.database,
             interrupts: &|| self.check_interrupts(),
         };
-        compile(&planning, statement, source, Params::fixed(params)).map(Arc::new)
+        Ok(Arc::new(compile(&planning, statement, source, Params::fixed(params))?))
     }
 
     fn ddl_context<'a>(

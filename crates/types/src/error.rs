@@ -234,6 +234,19 @@ pub struct ErrorFields {
     pub datatype: Option<String>,
     /// Constraint the error is about.
     pub constraint: Option<String>,
+    /// Where PostgreSQL raises it, if clients decide by that what they do.
+    pub raised_in: Option<RaisedIn>,
+}
+
+/// A place in PostgreSQL's source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RaisedIn {
+    /// The file.
+    pub file: &'static str,
+    /// The line.
+    pub line: u32,
+    /// The function.
+    pub routine: &'static str,
 }
 
 impl Error {
@@ -253,6 +266,7 @@ impl Error {
             column: None,
             datatype: None,
             constraint: None,
+            raised_in: None,
         }))
     }
 
@@ -286,6 +300,11 @@ impl Error {
     /// Sets the context line.
     pub fn context(mut self, context: impl Into<String>) -> Error {
         self.0.context = Some(context.into());
+        self
+    }
+    /// Names the place in PostgreSQL's source that clients know the error by.
+    pub fn raised_in(mut self, file: &'static str, line: u32, routine: &'static str) -> Error {
+        self.0.raised_in = Some(RaisedIn { file, line, routine });
         self
     }
     /// Sets the cursor position (characters, 1-based) unless one is set already.

@@ -317,6 +317,13 @@ fn put_fields(buf: &mut Vec<u8>, fields: &ErrorFields) {
     put_optional(buf, b'c', fields.column.as_deref());
     put_optional(buf, b'd', fields.datatype.as_deref());
     put_optional(buf, b'n', fields.constraint.as_deref());
+    if let Some(place) = fields.raised_in {
+        put_field(buf, b'F', place.file);
+        buf.push(b'L');
+        put_int(buf, i64::from(place.line));
+        buf.push(0);
+        put_field(buf, b'R', place.routine);
+    }
     buf.push(0);
 }
 

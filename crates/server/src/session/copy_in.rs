@@ -226,7 +226,7 @@ impl Session {
         }
         let name =
             copy.relation.as_ref().ok_or_else(|| Error::internal("COPY FROM without a table"))?;
-        let relation = self.lock_copied(name).await?;
+        let relation = self.lock_copied(name, RelationLockMode::RowExclusive).await?;
         check_copied(&relation)?;
         if parsed.freeze && relation.kind == RelKind::PartitionedTable {
             let message = "cannot perform COPY FREEZE on a partitioned table";
@@ -274,10 +274,13 @@ impl Session {
     }
 
     /// Finds and locks the table; after a wait it may be another one of that name.
-    async fn lock_copied(&mut self, name: &steppe_sql::ast::RangeVar) -> Result<Arc<Relation>> {
+    pub(super) async fn lock_copied(
+        &mut self,
+        name: &steppe_sql::ast::RangeVar,
+        lock: RelationLockMode,
+    ) -> Result<Arc<Relation>> {
         loop {
             let oid = self.find_relation(name)?.oid;
-            let lock = RelationLockMode::RowExclusive;
             if let Some(wait) = self.xact.txn()?.lock_relation(oid, lock)? {
                 wait.await?;
             }

@@ -9,6 +9,7 @@ use steppe_sql::bind::Params;
 use steppe_sql::deparse::quote_identifier;
 use steppe_sql::parser;
 use steppe_sql::plan::ResultColumn;
+use steppe_txn::RelationLockMode;
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Result, SqlState, binary_io, text_io};
 use steppe_wire::Format;
@@ -86,11 +87,10 @@ impl Session {
 
     async fn copy_to(&mut self, copy: &CopyStmt, source: &Arc<str>) -> Result<CommandTag> {
         let mut parsed = copy_options::parse(&copy.options, false, source)?;
-        let mut portal = self.copied_plan(copy, source)?;
+        let mut portal = self.copied_plan(copy, source).await?;
         if let Some(command) = portal.plan.refused_read_only {
             self.check_writable(command)?;
         }
-        self.lock_plan(&mut portal.plan).await?;
         let columns: Arc<[ResultColumn]> = portal.plan.compiled.columns().into();
         let names: Vec<&str> = columns.iter().map(|column| &*column.name).collect();
         let options = &mut parsed.options;
@@ -157,11 +157,11 @@ impl Session {
         Ok(CommandTag::Rows("COPY", rows))
     }
 
-    /// The query that is copied out; for a table, one over it.
-    fn copied_plan(&mut self, copy: &CopyStmt, source: &Arc<str>) -> Result<PlanPortal> {
+    /// The query that is copied out, locked; for a table, one over it.
+    async fn copied_plan(&mut self, copy: &CopyStmt, source: &Arc<str>) -> Result<PlanPortal> {
         let (statement, source) = match (&copy.relation, &copy.query) {
             (Some(name), _) => {
-                let relation = self.find_relation(name)?;
+                let relation = self.lock_copied(name, RelationLockMode::AccessShare).await?;
                 check_copied(&relation)?;
                 let positions = copied_columns(&relation, &copy.columns)?;
                 let list = column_list(&relation, &positions);
@@ -172,7 +172,7 @@ impl Session {
             (None, Some(query)) => ((**query).clone(), Arc::clone(source)),
             (None, None) => return Err(Error::internal("COPY of nothing")),
         };
-        let plan = self.plan(&Arc::new(statement), &source, Params::none(), "")?;
+        let plan = self.plan_locked(&Arc::new(statement), &source, &Params::none()).await?;
         if plan.description.is_empty() {
             let message = "COPY query must have a RETURNING clause";
             return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));

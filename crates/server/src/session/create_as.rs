@@ -92,7 +92,7 @@ impl Session {
         const TAG: CommandTag = CommandTag::Plain("CREATE TABLE AS");
         let Source { query, text, params, param_types } = source;
         let select = Arc::new(Statement::Select(Box::new(query.clone())));
-        let plan = self.plan(&select, &text, Params::fixed(&param_types), "")?;
+        let plan = self.plan_locked(&select, &text, &Params::fixed(&param_types)).await?;
         let columns = plan.compiled.columns().to_vec();
         self.start_statement()?;
         let made = self.with_ddl(&text, |context| {

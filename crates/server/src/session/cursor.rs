@@ -134,7 +134,7 @@ impl Session {
         self.portals.check_free("cursor", &declare.name)?;
         let statement = Arc::new((*declare.query).clone());
         check_declared(declare)?;
-        let plan = self.plan(&statement, source, Params::none(), "")?;
+        let plan = self.plan_locked(&statement, source, &Params::none()).await?;
         if let Some(command) = plan.refused_read_only {
             self.check_writable(command)?;
         }
@@ -145,7 +145,6 @@ impl Session {
         let keeps = declare.hold || declare.scroll == Some(true);
         let mut plan = PlanPortal::new(plan, Arc::from([]));
         plan.may_run_again = scroll && !keeps;
-        self.lock_plan(&mut plan.plan).await?;
         self.start_statement()?;
         self.start_execution(&mut plan)?;
         self.suspend(&mut plan)?;

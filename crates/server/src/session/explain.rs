@@ -43,7 +43,7 @@ pub(super) struct BoundParams {
 
 impl Session {
     /// The types of the parameters of an EXPLAIN in the extended protocol.
-    pub(super) fn explain_param_types(
+    pub(super) async fn explain_param_types(
         &mut self,
         stmt: &ExplainStmt,
         source: &Arc<str>,
@@ -55,7 +55,7 @@ impl Session {
         self.start_transaction()?;
         self.refresh_names();
         let statement = Arc::new((*stmt.query).clone());
-        let plan = self.plan(&statement, source, Params::variable(declared), "")?;
+        let plan = self.plan_locked(&statement, source, &Params::variable(declared)).await?;
         Ok(plan.param_types().into())
     }
 
@@ -70,7 +70,7 @@ impl Session {
     ) -> Result<CommandTag> {
         let options = options(&stmt.options, source)?;
         let (used, begin) = (Usage::now(), Instant::now());
-        let mut portal = self.explained(&stmt.query, source, &options, bound)?;
+        let mut portal = self.explained(&stmt.query, source, &options, bound).await?;
         let planning_time = begin.elapsed();
         let mut around = Surroundings {
             settings: options.settings.then(|| self.settings().explained()),
@@ -122,8 +122,8 @@ impl Session {
         Some(statements.statement(explained(&text), Parameters::Own, relations).id)
     }
 
-    /// The plan that is explained, with its parameters.
-    fn explained(
+    /// The plan that is explained, locked, with its parameters.
+    async fn explained(
         &mut self,
         query: &Statement,
         source: &Arc<str>,
@@ -136,16 +136,17 @@ impl Session {
                 let Body::Plan(plan) = &prepared.body else {
                     return Err(Error::not_supported("EXPLAIN of this statement"));
                 };
-                let plan = self.replan(plan)?;
+                let mut plan = Arc::clone(plan);
+                self.lock_plan(&mut plan).await?;
                 let params = self.execute_params(execute, plan.param_types(), source)?;
                 Ok(PlanPortal::new(plan, params))
             }
             Statement::DeclareCursor(declare) => {
-                self.explained(&declare.query, source, options, bound)
+                Box::pin(self.explained(&declare.query, source, options, bound)).await
             }
             // Without ANALYZE nothing is created: the plan is the query's.
             Statement::CreateTableAs(create) if !options.plan.analyze => {
-                self.explained(&create.query, source, options, bound)
+                Box::pin(self.explained(&create.query, source, options, bound)).await
             }
             Statement::CreateTableAs(_) => {
                 Err(Error::not_supported("EXPLAIN ANALYZE of CREATE TABLE AS"))
@@ -158,7 +159,7 @@ impl Session {
                 } else {
                     Params::fixed(&bound.types)
                 };
-                let plan = self.plan(&Arc::new(other.clone()), source, params, "")?;
+                let plan = self.plan_locked(&Arc::new(other.clone()), source, &params).await?;
                 Ok(PlanPortal::new(plan, Arc::clone(&bound.values)))
             }
             _ => Err(Error::not_supported("EXPLAIN of this statement")),
@@ -174,7 +175,6 @@ impl Session {
         if let Some(command) = portal.plan.refused_read_only {
             self.check_writable(command)?;
         }
-        self.lock_plan(&mut portal.plan).await?;
         self.start_statement()?;
         self.settle_plan(&mut portal.plan)?;
         let compiled = &portal.plan.compiled;

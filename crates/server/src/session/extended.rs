@@ -30,8 +30,8 @@ use crate::settings::live::LoggedStatements;
 use crate::workers;
 
 impl Session {
-    /// Parse.
-    pub(super) fn parse(&mut self, parse: &Parse<'_>) -> Result<()> {
+    /// Parse. As PostgreSQL's parse analysis, it locks the tables until the transaction's end.
+    pub(super) async fn parse(&mut self, parse: &Parse<'_>) -> Result<()> {
         self.begin_message();
         self.set_running(parse.query);
         workers::hand_over_if_large(parse.query);
@@ -41,21 +41,21 @@ impl Session {
         }
         let declared: Vec<Oid> =
             parse.types.iter().map(|ty| if ty == oid::UNKNOWN { 0 } else { ty }).collect();
-        let prepared = self.prepare(parse.query, &declared)?;
+        let prepared = self.prepare(parse.query, &declared).await?;
         self.statements.put(parse.statement, prepared)?;
         backend::parse_complete(&mut self.out);
         Ok(())
     }
 
-    fn prepare(&mut self, text: &str, declared: &[Oid]) -> Result<Prepared> {
-        let body = match self.prepare_cached(text, declared)? {
+    async fn prepare(&mut self, text: &str, declared: &[Oid]) -> Result<Prepared> {
+        let body = match self.prepare_cached(text, declared).await? {
             Some(plan) => Body::Plan(plan),
-            None => self.prepare_parsed(text, declared)?,
+            None => self.prepare_parsed(text, declared).await?,
         };
         let declared: Arc<[Oid]> = match &body {
             Body::Utility(statement) => match &**statement {
                 ast::Statement::Explain(explain) if !self.xact.is_failed() => {
-                    self.explain_param_types(explain, &text.into(), declared)?
+                    self.explain_param_types(explain, &text.into(), declared).await?
                 }
                 _ => declared.into(),
             },
@@ -70,15 +70,20 @@ impl Session {
         })
     }
 
-    fn prepare_cached(&mut self, text: &str, declared: &[Oid]) -> Result<Option<Arc<CachedPlan>>> {
+    async fn prepare_cached(
+        &mut self,
+        text: &str,
+        declared: &[Oid],
+    ) -> Result<Option<Arc<CachedPlan>>> {
         if self.xact.is_failed() {
             return Ok(None);
         }
         self.start_transaction()?;
-        self.text_plan(text, None, declared)
+        let Some(plan) = self.text_plan(text, None, declared)? else { return Ok(None) };
+        Ok(self.lock_relations_of(&plan).await?.then_some(plan))
     }
 
-    fn prepare_parsed(&mut self, text: &str, declared: &[Oid]) -> Result<Body> {
+    async fn prepare_parsed(&mut self, text: &str, declared: &[Oid]) -> Result<Body> {
         self.note_truncations(text);
         let parsed = parser::parse(text)?;
         if parsed.is_empty() {
@@ -91,14 +96,15 @@ impl Session {
         if !is_plannable(&statement) {
             return Ok(Body::Utility(statement));
         }
-        match self.text_plan(text, Some(&statement), declared)? {
-            Some(plan) => Ok(Body::Plan(plan)),
-            None => Err(Error::internal("statement was not planned")),
-        }
+        let plan = self.made_locked(&statement, |session| {
+            let plan = session.text_plan(text, Some(&statement), declared)?;
+            plan.ok_or_else(|| Error::internal("statement was not planned"))
+        });
+        plan.await.map(Body::Plan)
     }
 
-    /// Bind.
-    pub(super) fn bind(&mut self, bind: &Bind<'_>) -> Result<()> {
+    /// Bind. What the portal's plan touches is locked, as it is where PostgreSQL plans.
+    pub(super) async fn bind(&mut self, bind: &Bind<'_>) -> Result<()> {
         self.begin_message();
         let prepared = self.statements.get(bind.statement)?.clone();
         let expected = prepared.param_types().len();
@@ -126,13 +132,13 @@ impl Session {
         } else {
             self.portals.check_free("cursor", bind.portal)?;
         }
-        let portal = self.bound_portal(bind, prepared)?;
+        let portal = self.bound_portal(bind, prepared).await?;
         self.portals.put(bind.portal, portal)?;
         backend::bind_complete(&mut self.out);
         Ok(())
     }
 
-    fn bound_portal(&mut self, bind: &Bind<'_>, prepared: Prepared) -> Result<Box<Portal>> {
+    async fn bound_portal(&mut self, bind: &Bind<'_>, prepared: Prepared) -> Result<Box<Portal>> {
         let (body, bytes, formats) = match prepared.body {
             Body::Empty => (PortalBody::Empty, 0, ResultFormats::Text),
             Body::Utility(statement) => {
@@ -143,14 +149,17 @@ impl Session {
             }
             Body::Plan(plan) => {
                 self.start_transaction()?;
-                let current = self.replan(&plan)?;
+                let (params, bytes) = self.bind_params(bind, plan.param_types())?;
+                let mut current = Arc::clone(&plan);
+                self.lock_plan(&mut current).await?;
                 if !Arc::ptr_eq(&current, &plan) {
                     self.statements.set_plan(bind.statement, Arc::clone(&current));
                 }
-                let (params, bytes) = self.bind_params(bind, current.param_types())?;
                 let columns = current.compiled.columns().len();
                 let formats = result_formats(&bind.result_formats, Some(columns))?;
-                (PortalBody::Plan(PlanPortal::new(current, params)), bytes, formats)
+                let mut portal = PlanPortal::new(current, params);
+                portal.is_locked = true;
+                (PortalBody::Plan(portal), bytes, formats)
             }
         };
         let depth = self.xact.depth();
@@ -182,15 +191,15 @@ impl Session {
     }
 
     /// Describe.
-    pub(super) fn describe(&mut self, target: Target<'_>) -> Result<()> {
+    pub(super) async fn describe(&mut self, target: Target<'_>) -> Result<()> {
         self.begin_message();
         match target {
-            Target::Statement(name) => self.describe_statement(name),
+            Target::Statement(name) => self.describe_statement(name).await,
             Target::Portal(name) => self.describe_portal(name),
         }
     }
 
-    fn describe_statement(&mut self, name: &str) -> Result<()> {
+    async fn describe_statement(&mut self, name: &str) -> Result<()> {
         let prepared = self.statements.get(name)?.clone();
         if self.xact.is_failed() && self.returns_rows(&prepared.body)? {
             return Err(failed_block());
@@ -200,7 +209,8 @@ impl Session {
             Body::Empty => backend::no_data(&mut self.out),
             Body::Plan(plan) => {
                 self.start_transaction()?;
-                let plan = self.replan(plan)?;
+                let mut plan = Arc::clone(plan);
+                self.lock_plan(&mut plan).await?;
                 if plan.description.is_empty() {
                     backend::no_data(&mut self.out);
                 } else {

@@ -28,6 +28,7 @@ mod cursor;
 mod explain;
 mod extended;
 mod lock;
+mod locked;
 pub(crate) mod plan;
 mod portal;
 mod run;
@@ -56,7 +57,7 @@ use steppe_sql::parser::literals::Lifter;
 use steppe_txn::{Interrupt, Lsn, SessionHandle};
 use steppe_types::error::Severity;
 use steppe_types::io::IoContext;
-use steppe_types::{Error, Result, SqlState};
+use steppe_types::{Error, Oid, Result, SqlState};
 use steppe_wire::frame::{self, Frame};
 use steppe_wire::frontend::{self, FrontendMessage};
 use steppe_wire::{Phase, backend};
@@ -105,6 +106,8 @@ pub(crate) struct Session {
     portals: Portals,
     lifter: Lifter,
     local_plans: LocalPlans,
+    /// The relations that the statement had named which could not be bound last.
+    named_in_vain: Vec<Oid>,
     copy: Option<Box<CopyIn>>,
     /// The running statement's rows are kept rather than sent.
     gathering: Option<Box<Gathering>>,
@@ -172,6 +175,7 @@ impl Session {
             portals: Portals::default(),
             lifter: Lifter::new(),
             local_plans: LocalPlans::default(),
+            named_in_vain: Vec::new(),
             copy: None,
             gathering: None,
             skipping: false,
@@ -411,9 +415,9 @@ impl Session {
         }
         match message {
             FrontendMessage::Query(text) => self.simple_query(text).await?,
-            FrontendMessage::Parse(parse) => self.parse(&parse)?,
-            FrontendMessage::Bind(bind) => self.bind(&bind)?,
-            FrontendMessage::Describe(target) => self.describe(target)?,
+            FrontendMessage::Parse(parse) => self.parse(&parse).await?,
+            FrontendMessage::Bind(bind) => self.bind(&bind).await?,
+            FrontendMessage::Describe(target) => self.describe(target).await?,
             FrontendMessage::Execute { portal, max_rows } => {
                 self.execute_portal(portal, max_rows).await?;
             }

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use steppe_catalog::{Catalog, Mentions, RelKind, Relation};
 use steppe_exec::{CompiledStmt, SessionServices};
 use steppe_sql::ast;
-use steppe_sql::bind::{self, BindContext, Params};
+use steppe_sql::bind::{self, BindContext, Params, Unbound};
 use steppe_sql::parser::literals::LiftedLiteral;
 use steppe_sql::parser::{self, ParsedStatement};
 use steppe_sql::plan::{Plan, PlanNode, PlannedStmt, RelationLock};
@@ -124,7 +124,7 @@ impl Session {
     }
 
     /// Whether a plan is good for the catalog and settings in force.
-    fn is_current(&self, plan: &CachedPlan) -> bool {
+    pub(super) fn is_current(&self, plan: &CachedPlan) -> bool {
         plan.fingerprint == self.fingerprint && self.is_as_planned(plan)
     }
 
@@ -278,25 +278,41 @@ impl Session {
         Ok(Some(plan))
     }
 
-    /// The same statement's plan for the catalog in force.
+    /// The same statement's plan for the catalog in force, with the same columns.
     pub(super) fn replan(&mut self, old: &Arc<CachedPlan>) -> Result<Arc<CachedPlan>> {
+        self.plan_again(old).and_then(|plan| same_columns(old, plan))
+    }
+
+    /// The same statement's plan for the catalog in force; its columns may be others.
+    pub(super) fn plan_again(&mut self, old: &Arc<CachedPlan>) -> Result<Arc<CachedPlan>> {
         self.refresh_names();
         if self.is_current(old) {
             return Ok(Arc::clone(old));
         }
+        if let Some(plan) = self.shared_again(old) {
+            return Ok(plan);
+        }
+        // Others would not come to these types by the same text.
+        self.plan(&old.statement, &old.source, Params::fixed(old.param_types()), "")
+    }
+
+    /// The plan that a statement has in the cache now or gets there, if its parameters are still of
+    /// the same types: those that nobody declared may come out as others.
+    fn shared_again(&mut self, old: &Arc<CachedPlan>) -> Option<Arc<CachedPlan>> {
+        if !self.may_share() || old.key.is_empty() {
+            return None;
+        }
         let hash = self.core.server.plans.hash(&old.key, self.fingerprint);
-        if self.may_share()
-            && !old.key.is_empty()
-            && let Some(Cached::Plan(plan)) = self.cached(hash, &old.key)
-        {
-            return same_columns(old, plan);
-        }
-        let params = Params::fixed(old.param_types());
-        let plan = self.plan(&old.statement, &old.source, params, &old.key)?;
-        if self.may_share() && !old.key.is_empty() {
-            self.remember(hash, &old.key, Cached::Plan(Arc::clone(&plan)));
-        }
-        same_columns(old, plan)
+        let plan = match self.cached(hash, &old.key) {
+            Some(Cached::Plan(plan)) => plan,
+            _ => {
+                let params = old.declared.clone();
+                let plan = self.plan(&old.statement, &old.source, params, &old.key).ok()?;
+                self.remember(hash, &old.key, Cached::Plan(Arc::clone(&plan)));
+                plan
+            }
+        };
+        (plan.param_types() == old.param_types()).then_some(plan)
     }
 
     /// Binds, plans and compiles.
@@ -318,7 +334,11 @@ impl Session {
         };
         // What follows is not the time of a run that began before.
         self.begun = None;
-        let compiled = compile(&planning, statement, source, params)?;
+        let declared = params.clone();
+        let compiled = compile(&planning, statement, source, params).map_err(|unbound| {
+            self.named_in_vain = unbound.mentioned;
+            unbound.error
+        })?;
         let planned = Arc::clone(compiled.planned());
         Ok(Arc::new(CachedPlan {
             key: key.into(),
@@ -331,10 +351,12 @@ impl Session {
             text: self.own_text(source),
             counted: OnceLock::new(),
             description: describe(&planned)?,
+            collations: collations(&planned, &self.names.catalog),
             is_heavy: planned.plan.cost.total > HEAVY_COST,
             refused_read_only: refused_read_only(&planned, &self.names.catalog),
             reads_partitions: reads_partitions(&planned, &self.names.catalog),
             shows_session: compiled.reads_virtual(crate::system_views::session::VIEWS),
+            declared,
             depends_on_literals: planned.depends_on_literals,
             compiled: Arc::new(compiled),
         }))
@@ -363,7 +385,7 @@ pub(crate) fn compile(
     statement: &Arc<ast::Statement>,
     source: &Arc<str>,
     params: Params,
-) -> Result<CompiledStmt> {
+) -> Result<CompiledStmt, Unbound> {
     let Planning { names, io, planner: settings, older, database, interrupts } = *planning;
     let catalog = &names.catalog;
     let context = BindContext { catalog, search_path: &names.path, io, source };
@@ -373,7 +395,7 @@ pub(crate) fn compile(
     let search_path = &names.path;
     let context = PlannerContext { catalog, search_path, older, settings, sizes, io, interrupts };
     let planned = Arc::new(planner::plan(&context, bound)?);
-    CompiledStmt::compile(planned, catalog, database)
+    Ok(CompiledStmt::compile(planned, catalog, database)?)
 }
 
 /// Exactly one statement.
@@ -388,16 +410,28 @@ pub(super) fn single(parsed: Result<Vec<ParsedStatement>>) -> Result<ParsedState
     }
 }
 
-/// The client knows the columns of a prepared statement: they must not change.
-fn same_columns(old: &CachedPlan, new: Arc<CachedPlan>) -> Result<Arc<CachedPlan>> {
-    let types = |plan: &CachedPlan| {
-        let columns = plan.compiled.columns().iter();
-        columns.map(|column| (column.ty.oid, column.ty.typmod)).collect::<Vec<_>>()
-    };
-    if types(old) == types(&new) {
+/// The client knows the columns of a prepared statement: they must not change (equalRowTypes).
+pub(super) fn same_columns(old: &CachedPlan, new: Arc<CachedPlan>) -> Result<Arc<CachedPlan>> {
+    let (before, now) = (old.compiled.columns(), new.compiled.columns());
+    let mut pairs = before.iter().zip(now);
+    let are_alike = before.len() == now.len()
+        && pairs.all(|(a, b)| a.name == b.name && a.ty == b.ty)
+        && old.collations == new.collations;
+    if are_alike {
         return Ok(new);
     }
-    Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type"))
+    Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, "cached plan must not change result type")
+        .raised_in("plancache.c", 860, "RevalidateCachedQuery"))
+}
+
+/// What a change of a table may change in a column besides its name and type.
+fn collations(planned: &PlannedStmt, catalog: &Catalog) -> Box<[Oid]> {
+    let collation = |(table, attnum): (Oid, i16)| {
+        let column = usize::try_from(attnum - 1).ok();
+        let found = column.and_then(|at| catalog.relation(table)?.columns.get(at));
+        found.map_or(0, |column| column.collation)
+    };
+    planned.columns.iter().map(|column| collation(column.origin)).collect()
 }
 
 /// RowDescription of a plan with all columns in text format.

@@ -184,6 +184,8 @@ pub(super) struct PlanPortal {
     pub(super) handed_rows: u64,
     /// Rows that were handed out by earlier Executes: the last one's tag does not count them.
     pub(super) told: u64,
+    /// What it touches has been locked, in the transaction that it belongs to.
+    pub(super) is_locked: bool,
     /// RowDescription goes ahead of the rows (simple protocol).
     pub(super) describes: bool,
     /// A cursor's: it keeps its execution and snapshot at the end, to be run again.
@@ -206,6 +208,7 @@ impl PlanPortal {
             counted_rows: None,
             handed_rows: 0,
             told: 0,
+            is_locked: false,
             describes: false,
             may_run_again: false,
         }

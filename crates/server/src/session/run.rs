@@ -1,8 +1,8 @@
-//! Running plans: locks, snapshot, the point fast path, rows to the client.
+//! Running plans: snapshot, the point fast path, rows to the client.
 
 use std::sync::Arc;
 
-use steppe_exec::{ExecOutcome, Execution, FetchStatus, RowSink, lock_mode};
+use steppe_exec::{ExecOutcome, Execution, FetchStatus, RowSink};
 use steppe_storage::Usage;
 use steppe_txn::Txn;
 use steppe_types::{Error, Result};
@@ -12,7 +12,6 @@ use super::sink::{ResultFormats, WireSink};
 use super::tag::CommandTag;
 use super::{SEND_AT_BYTES, Session};
 use crate::plan_cache::CachedPlan;
-use crate::system_views::session::Named;
 
 /// Rows asked for at first, before their size is known.
 const FIRST_CHUNK_ROWS: u64 = 64;
@@ -28,78 +27,6 @@ pub(super) enum Progress {
 }
 
 impl Session {
-    /// Locks what a plan touches (awaiting a lock lets the worker's other sessions go on).
-    /// Afterwards it is the plan for the catalog in force.
-    pub(super) async fn lock_plan(&mut self, plan: &mut Arc<CachedPlan>) -> Result<()> {
-        loop {
-            *plan = self.replan(plan)?;
-            for (oid, lock) in &plan.compiled.planned().relations {
-                let wait = self.xact.txn()?.lock_relation(*oid, lock_mode(*lock))?;
-                if let Some(wait) = wait {
-                    wait.await?;
-                }
-            }
-            // Whoever changed a table before we had its lock has moved the epoch.
-            self.refresh_names_after_locks();
-            if self.is_as_planned(plan) {
-                if plan.shows_session {
-                    self.show_named();
-                }
-                return Ok(());
-            }
-        }
-    }
-
-    /// Locks the leaf that a locked plan is about with these parameters, if it is one leaf: the
-    /// statement made for it runs instead of the plan's.
-    async fn lock_leaf(&mut self, portal: &mut PlanPortal) -> Result<()> {
-        portal.leaf = None;
-        while let Some((leaf, mode)) = portal.plan.compiled.leaf(&portal.params, &self.env)? {
-            if let Some(wait) = self.xact.txn()?.lock_relation(leaf.oid(), mode)? {
-                wait.await?;
-            }
-            self.refresh_names_after_locks();
-            if self.is_as_planned(&portal.plan) {
-                portal.leaf = Some(leaf);
-                return Ok(());
-            }
-            // Before we had its lock the leaf may have been dropped, or its bounds changed.
-            self.lock_plan(&mut portal.plan).await?;
-        }
-        Ok(())
-    }
-
-    /// Makes the plan fit the snapshot that has just been taken. Partitions may be added under
-    /// locks that a reader does not wait for: one that has come since the plan was looked at may
-    /// have rows that the snapshot sees, so that both are had again.
-    pub(super) fn settle_plan(&mut self, plan: &mut Arc<CachedPlan>) -> Result<()> {
-        while plan.reads_partitions && self.catalog_has_moved() {
-            self.end_statement();
-            loop {
-                *plan = self.replan(plan)?;
-                let txn = self.xact.txn()?;
-                for (oid, lock) in &plan.compiled.planned().relations {
-                    if let Some(wait) = txn.lock_relation(*oid, lock_mode(*lock))? {
-                        tokio::task::block_in_place(|| wait.wait_blocking())?;
-                    }
-                }
-                self.refresh_names();
-                if self.is_as_planned(plan) {
-                    break;
-                }
-            }
-            self.start_statement()?;
-        }
-        Ok(())
-    }
-
-    /// Leaves what the session has named where the views that show it look.
-    #[cold]
-    fn show_named(&self) {
-        let named = Named { cursors: self.portals.shown(), statements: self.statements.shown() };
-        *self.core.named.lock() = named;
-    }
-
     /// Runs a plan, its rows going to the client, until its end or `max_rows` (0: no limit), and
     /// counts that.
     pub(super) async fn run_plan(
@@ -144,7 +71,9 @@ impl Session {
         if let Some(command) = portal.plan.refused_read_only {
             self.check_writable(command)?;
         }
-        self.lock_plan(&mut portal.plan).await?;
+        if !self.is_still_locked(portal) {
+            self.lock_plan(&mut portal.plan).await?;
+        }
         self.set_now();
         self.lock_leaf(portal).await?;
         if portal.describes {

@@ -36,10 +36,19 @@ impl Session {
         self.statements.drop_unnamed();
         self.portals.remove("", &mut self.xact);
         if !self.xact.is_failed()
-            && let Some(plan) = self.lifted_plan(text)?
+            && let Some(mut plan) = self.lifted_plan(text)?
         {
             self.log_start(level_of_command(plan.0.compiled.planned().command), "statement");
-            return self.query_plan(plan).await;
+            self.start_transaction()?;
+            loop {
+                if self.lock_relations_of(&plan.0).await? {
+                    return self.query_plan(plan).await;
+                }
+                match self.lifted_plan(text)? {
+                    Some(anew) => plan = anew,
+                    None => break,
+                }
+            }
         }
         self.note_truncations(text);
         let statements = parser::parse(text)?;
@@ -55,9 +64,8 @@ impl Session {
         self.run_statements(query).await
     }
 
-    /// The whole message is one plan, found in the cache.
+    /// The whole message is one plan, found in the cache and locked.
     async fn query_plan(&mut self, (plan, params): BoundPlan) -> Result<()> {
-        self.start_transaction()?;
         let tag = self.plan_to_client(PlanPortal::new(plan, params)).await?;
         self.end_implicit()?;
         tag.put(&mut self.out);
@@ -65,9 +73,10 @@ impl Session {
         Ok(())
     }
 
-    /// RowDescription and all rows of a plan; its tag is still to be sent.
+    /// RowDescription and all rows of a locked plan; its tag is still to be sent.
     pub(super) async fn plan_to_client(&mut self, mut portal: PlanPortal) -> Result<CommandTag> {
         portal.describes = true;
+        portal.is_locked = true;
         self.run_plan(&mut portal, &ResultFormats::Text, 0).await?;
         Ok(portal.done.unwrap_or(CommandTag::Empty))
     }
@@ -126,13 +135,13 @@ impl Session {
         self.refresh_names();
         // Statements of one message are not worth entries of their own.
         let plan = if query.is_single {
-            self.text_plan(&query.source, Some(statement), &[])?
+            self.made_locked(statement, |session| {
+                let plan = session.text_plan(&query.source, Some(statement), &[])?;
+                plan.ok_or_else(|| steppe_types::Error::internal("statement was not planned"))
+            })
+            .await?
         } else {
-            let params = steppe_sql::bind::Params::none();
-            Some(self.plan(statement, &query.source, params, "")?)
-        };
-        let Some(plan) = plan else {
-            return Err(steppe_types::Error::internal("statement was not planned"));
+            self.plan_locked(statement, &query.source, &steppe_sql::bind::Params::none()).await?
         };
         if !plan.param_types().is_empty() {
             // `$1` means nothing in a Query message. Planning without parameters says so where

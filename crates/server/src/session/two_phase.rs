@@ -101,8 +101,12 @@ impl Session {
     pub(super) fn prepare_transaction(&mut self, gid: &str) -> Result<CommandTag> {
         if !self.xact.in_block() {
             self.warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress");
-            self.commit()?;
-            return Ok(CommandTag::Plain("ROLLBACK"));
+            if !self.in_block_of_any_kind() {
+                self.commit()?;
+                return Ok(CommandTag::Plain("ROLLBACK"));
+            }
+            // What statements that are sent together have done is prepared all the same.
+            self.start_transaction()?;
         }
         if self.xact.is_failed() {
             self.rollback()?;

@@ -101,7 +101,7 @@ impl Session {
         let tag = match &**statement {
             Statement::Set(set) => return self.set(set),
             Statement::SetConstraints(set) => {
-                if !self.xact.in_block() {
+                if !self.in_block_of_any_kind() {
                     self.warn(
                         SqlState::NO_ACTIVE_SQL_TRANSACTION,
                         "SET CONSTRAINTS can only be used in transaction blocks",
@@ -398,9 +398,8 @@ impl Session {
         });
         let types = types.collect::<Result<Vec<Oid>>>()?;
         let statement = Arc::new((*prepare.query).clone());
-        let mut plan = self.plan(&statement, source, Params::variable(&types), "")?;
+        let plan = self.plan_locked(&statement, source, &Params::variable(&types)).await?;
         if self.xact.in_block() {
-            self.lock_plan(&mut plan).await?;
             self.start_statement()?;
             self.end_statement();
         }
@@ -430,13 +429,14 @@ impl Session {
                 return self.utility(statement, &text, formats, describe).await;
             }
         };
-        let current = self.replan(&plan)?;
+        let params = self.execute_params(execute, plan.param_types(), source)?;
+        let mut current = Arc::clone(&plan);
+        self.lock_plan(&mut current).await?;
         if !Arc::ptr_eq(&current, &plan) {
             self.statements.set_plan(&execute.name, Arc::clone(&current));
         }
-        let params = self.execute_params(execute, current.param_types(), source)?;
         let mut portal = PlanPortal::new(current, params);
-        portal.describes = describe;
+        (portal.describes, portal.is_locked) = (describe, true);
         self.run_plan(&mut portal, formats, 0).await?;
         Ok(Outcome::Tag(portal.done.unwrap_or(CommandTag::Empty)))
     }

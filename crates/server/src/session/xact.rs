@@ -288,13 +288,10 @@ impl Session {
 
     /// 25001 for what cannot be rolled back (PreventInTransactionBlock).
     pub(super) fn prevent_in_block(&self, command: &str) -> Result<()> {
-        let message = if self.xact.in_block() || self.xact.is_one_of_several {
-            format!("{command} cannot run inside a transaction block")
-        } else if self.xact.is_pipelined {
-            format!("{command} cannot be executed within a pipeline")
-        } else {
+        if !self.in_block_of_any_kind() {
             return Ok(());
-        };
+        }
+        let message = format!("{command} cannot run inside a transaction block");
         Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message))
     }
 
@@ -306,9 +303,10 @@ impl Session {
         self.require_begun(command)
     }
 
-    /// Whether statements are held together: by BEGIN, or by being sent in one Query message.
+    /// Whether statements are held together: by BEGIN, by being sent in one Query message, or by
+    /// following others of a pipeline (BeginImplicitTransactionBlock).
     pub(super) fn in_block_of_any_kind(&self) -> bool {
-        self.xact.in_block() || self.xact.is_one_of_several
+        self.xact.in_block() || self.xact.is_one_of_several || self.xact.is_pipelined
     }
 
     /// 25P01 for what makes sense only after BEGIN.

@@ -132,12 +132,33 @@ pub struct Bound {
     pub mentioned: Vec<Oid>,
 }
 
+/// Why a query was not bound.
+#[derive(Debug)]
+pub struct Unbound {
+    /// What is wrong with it.
+    pub error: Error,
+    /// The relations that its names were found to stand for up to there.
+    pub mentioned: Vec<Oid>,
+}
+
+impl From<Error> for Unbound {
+    fn from(error: Error) -> Unbound {
+        Unbound { error, mentioned: Vec::new() }
+    }
+}
+
+impl From<Unbound> for Error {
+    fn from(unbound: Unbound) -> Error {
+        unbound.error
+    }
+}
+
 /// Binds a SELECT, INSERT, UPDATE or DELETE to be planned.
 pub fn bind_query(
     ctx: &BindContext<'_>,
     statement: &ast::Statement,
     params: Params,
-) -> Result<Bound> {
+) -> Result<Bound, Unbound> {
     bind_whole(ctx, statement, params, drop_collation)
 }
 
@@ -152,23 +173,20 @@ fn bind_whole(
     statement: &ast::Statement,
     params: Params,
     finish: fn(&mut Expr),
-) -> Result<Bound> {
+) -> Result<Bound, Unbound> {
     let mut binder = Binder::new(ctx, params);
-    let mut query = match statement {
-        ast::Statement::Select(select) => binder.select(select)?,
-        ast::Statement::Insert(insert) => binder.insert(insert)?,
-        ast::Statement::Update(update) => binder.update(update)?,
-        ast::Statement::Delete(delete) => binder.delete(delete)?,
-        ast::Statement::Merge(_) => return Err(Error::not_supported("MERGE")),
-        _ => return Err(Error::internal("statement is not a query")),
-    };
-    binder.settle_unknown_targets(&mut query)?;
-    let param_types = binder.finish_params()?;
-    crate::walk::for_each_expr(&mut query, &mut |expr| {
-        finish(expr);
-        settle(expr, &param_types);
-    });
-    Ok(Bound { query, param_types, mentioned: binder.mentioned.into_inner() })
+    let bound = binder.whole(statement);
+    let mentioned = binder.mentioned.into_inner();
+    match bound {
+        Ok((mut query, param_types)) => {
+            crate::walk::for_each_expr(&mut query, &mut |expr| {
+                finish(expr);
+                settle(expr, &param_types);
+            });
+            Ok(Bound { query, param_types, mentioned })
+        }
+        Err(error) => Err(Unbound { error, mentioned }),
+    }
 }
 
 /// Binds the stored text of a view.
@@ -512,6 +530,21 @@ impl<'a> Binder<'a> {
             self.make_visible(rte);
         }
         self.expr(expr, place)
+    }
+
+    /// A statement, and the types of its parameters.
+    fn whole(&mut self, statement: &ast::Statement) -> Result<(Query, Vec<Oid>)> {
+        let mut query = match statement {
+            ast::Statement::Select(select) => self.select(select)?,
+            ast::Statement::Insert(insert) => self.insert(insert)?,
+            ast::Statement::Update(update) => self.update(update)?,
+            ast::Statement::Delete(delete) => self.delete(delete)?,
+            ast::Statement::Merge(_) => return Err(Error::not_supported("MERGE")),
+            _ => return Err(Error::internal("statement is not a query")),
+        };
+        self.settle_unknown_targets(&mut query)?;
+        let param_types = self.finish_params()?;
+        Ok((query, param_types))
     }
 
     /// Remembers that a name stands for a relation.
