@@ -10,9 +10,9 @@ use crate::spi::{DdlFn, FunctionDdl, FunctionFrame};
 use crate::spill::TempSpace;
 use crate::statement::CompiledStmt;
 use std::sync::Arc;
-use steppe_catalog::Catalog;
+use steppe_catalog::{Catalog, Relation};
 use steppe_sql::ast::Statement;
-use steppe_txn::LockWait;
+use steppe_txn::{LockWait, RowId};
 use steppe_types::row::RowLayout;
 use steppe_types::{Datum, Error, Oid, Result};
 
@@ -87,6 +87,17 @@ pub trait SessionServices: Send + Sync {
     fn newer_catalog(&self, planned: &Arc<Catalog>) -> Option<Arc<Catalog>> {
         let _ = planned;
         None
+    }
+
+    /// The row of a table that a cursor is on; `None` if the cursor's row is in another table.
+    fn cursor_row(
+        &self,
+        cursor: &str,
+        table: &Relation,
+        catalog: &Catalog,
+    ) -> Result<Option<RowId>> {
+        let _ = (cursor, table, catalog);
+        Err(Error::not_supported("WHERE CURRENT OF in this context"))
     }
 
     /// What a function's statements see of the session at this point.

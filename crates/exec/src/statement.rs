@@ -308,6 +308,8 @@ pub(crate) fn no_plan() -> PlannedStmt {
         command: Command::Select,
         plan,
         subplans: Vec::new(),
+        cursors: Vec::new(),
+        positions: None,
         exec_params: 0,
         param_types: Vec::new(),
         columns: Vec::new(),

@@ -21,6 +21,7 @@
 
 mod activity;
 pub mod cli;
+mod cursor_place;
 pub mod data_dir;
 mod homes;
 mod io_timing;

@@ -21,11 +21,12 @@ use steppe_exec::{
 };
 use steppe_sql::ast::Statement;
 use steppe_txn::{
-    AdvisoryScope, Interrupt, LockTag, LockWait, RelationLockMode, SessionHandle, SharedMode,
+    AdvisoryScope, Interrupt, LockTag, LockWait, RelationLockMode, RowId, SessionHandle, SharedMode,
 };
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 use crate::activity::Wait;
+use crate::cursor_place::CursorPlaces;
 use crate::relation_size;
 use crate::server::{Control, Server};
 use crate::settings::{Action, SessionSettings};
@@ -141,6 +142,8 @@ pub(crate) struct Core {
     pub flush_to: AtomicU64,
     /// What it has named, when last asked.
     pub named: Mutex<Named>,
+    /// Where the cursors are that the running statement names.
+    pub cursor_places: Mutex<CursorPlaces>,
     names: Mutex<NameSpace>,
     /// The transaction's own changes of the catalog.
     changes: Mutex<Option<CatalogChanges>>,
@@ -182,6 +185,7 @@ impl Core {
             notices: Mutex::default(),
             flush_to: AtomicU64::new(0),
             named: Mutex::default(),
+            cursor_places: Mutex::default(),
             names: Mutex::new(names),
             changes: Mutex::default(),
             changed_by_function: AtomicBool::new(false),
@@ -354,6 +358,15 @@ impl SessionServices for Core {
             pending => Arc::clone(catalogs.changes(pending).catalog()),
         };
         (in_force.epoch != planned.epoch).then_some(in_force)
+    }
+
+    fn cursor_row(
+        &self,
+        cursor: &str,
+        table: &Relation,
+        catalog: &Catalog,
+    ) -> Result<Option<RowId>> {
+        self.cursor_places.lock().row(cursor, table, catalog)
     }
 
     fn function_frame(&self) -> Result<FunctionFrame> {

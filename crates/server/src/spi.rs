@@ -155,6 +155,7 @@ impl Core {
             older: settings.older.as_deref(),
             database: &self.server.database,
             interrupts: &|| self.check_interrupts(),
+            for_cursor: false,
         };
         Ok(Arc::new(compile(&planning, statement, source, Params::fixed(params))?))
     }

@@ -32,6 +32,15 @@ pub const TABLE_OID: i16 = -6;
 /// row of the entry. The planner replaces it by one that the entry has.
 pub const ROW_MARK: i16 = -101;
 
+/// The tables that the rows of a cursor are of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Positions {
+    /// The tables, each with whether the rows of those that inherit from it count.
+    pub tables: Vec<(Oid, bool)>,
+    /// They are those that it locks rows of.
+    pub locks: bool,
+}
+
 /// A planned statement.
 #[derive(Clone, Debug)]
 pub struct PlannedStmt {
@@ -41,6 +50,11 @@ pub struct PlannedStmt {
     pub plan: Plan,
     /// Sub-plans and init plans, referred to by [`crate::expr::SubPlan::plan`].
     pub subplans: Vec<Plan>,
+    /// The cursors whose rows it changes (WHERE CURRENT OF).
+    pub cursors: Vec<Arc<str>>,
+    /// A cursor's: the tables of whose rows the last columns of the output, two a table that are
+    /// not for the client, tell where they are (`tableoid` and row id).
+    pub positions: Option<Positions>,
     /// Number of run-time parameter slots.
     pub exec_params: usize,
     /// Types of `$1 …`.
@@ -174,6 +188,8 @@ pub enum PlanNode {
         /// Input row: these columns (attribute numbers from 1; negative: system columns as in
         /// PostgreSQL; [`ROW_ID`]: the hidden row id as bigint).
         columns: Vec<i16>,
+        /// Only the row that this cursor is on (WHERE CURRENT OF).
+        cursor: Option<Arc<str>>,
     },
     /// Scan of an index range, rows fetched by row id.
     IndexScan {

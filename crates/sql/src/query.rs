@@ -64,6 +64,8 @@ pub struct Query {
     pub ctes: Vec<Cte>,
     /// Target relation of INSERT/UPDATE/DELETE: an index into `rtes`.
     pub result_relation: Option<usize>,
+    /// UPDATE and DELETE: the cursor of WHERE CURRENT OF.
+    pub current_of: Option<Arc<str>>,
     /// UPDATE: (column index 0-based, new value over the range table).
     pub assignments: Vec<(usize, Expr)>,
     /// WITH CHECK OPTION of views that the target is reached through: name, and a condition on

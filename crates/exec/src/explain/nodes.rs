@@ -45,6 +45,7 @@ impl Builder<'_> {
             PlanNode::Result { .. } => ("Result", "Result".into()),
             PlanNode::Values(_) => ("Values Scan", "Values Scan".into()),
             PlanNode::FunctionScan { .. } => ("Function Scan", "Function Scan".into()),
+            PlanNode::SeqScan { cursor: Some(_), .. } => ("Tid Scan", "Tid Scan".into()),
             PlanNode::SeqScan { .. } => ("Seq Scan", "Seq Scan".into()),
             PlanNode::IndexScan { backward, index_only, .. } => {
                 let kind = if *index_only { "Index Only Scan" } else { "Index Scan" };
@@ -246,6 +247,9 @@ impl Builder<'_> {
             PlanNode::FunctionScan { calls, .. } if self.options.verbose => {
                 let calls = self.list(calls.iter().map(|(call, _)| call), &[]);
                 node.property("Function Call", calls.join(", "));
+            }
+            PlanNode::SeqScan { cursor: Some(cursor), .. } => {
+                node.property("TID Cond", format!("CURRENT OF {}", quote_identifier(cursor)));
             }
             PlanNode::IndexScan { rel, range, .. } if !range.conditions.is_empty() => {
                 let columns = self.columns(rel, self.options.verbose);

@@ -94,10 +94,11 @@ impl PlanCompiler<'_, '_> {
                 let calls = calls.collect::<Result<_>>()?;
                 CNode::FunctionScan(FunctionScanPlan { calls, ordinality: *ordinality })
             }
-            PlanNode::SeqScan { rel, columns } => CNode::SeqScan(SeqScanPlan {
+            PlanNode::SeqScan { rel, columns, cursor } => CNode::SeqScan(SeqScanPlan {
                 is_virtual: !matches!(rel.relation.kind, RelKind::Table),
                 table: self.table(&rel.relation)?,
                 columns: scan_columns(columns)?,
+                cursor: cursor.clone(),
             }),
             PlanNode::IndexScan { rel, index, range, backward, index_only, columns } => {
                 CNode::IndexScan(Box::new(self.index_scan(

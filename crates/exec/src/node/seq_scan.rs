@@ -1,4 +1,4 @@
-//! Full scans of stored and virtual tables.
+//! Full scans of stored and virtual tables, and the one row of WHERE CURRENT OF.
 
 use super::{BoxedNode, CNode, CPlan, Node};
 use crate::access::{ScanColumn, TableAccess};
@@ -6,7 +6,7 @@ use crate::accesses;
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use std::sync::Arc;
-use steppe_txn::RowCursor;
+use steppe_txn::{RowBuf, RowCursor, RowId};
 use steppe_types::{Datum, Error, Result};
 
 /// A compiled full scan.
@@ -15,12 +15,16 @@ pub(crate) struct SeqScanPlan {
     pub(crate) columns: Box<[ScanColumn]>,
     /// Rows come from the session ([`crate::SessionServices::virtual_rows`]).
     pub(crate) is_virtual: bool,
+    /// Only the row that this cursor is on.
+    pub(crate) cursor: Option<Arc<str>>,
 }
 
 enum Source {
     Unopened,
     Stored(Box<RowCursor>),
     Virtual(std::vec::IntoIter<Vec<Datum>>),
+    /// One row, if the snapshot sees it.
+    Row(RowId),
     Finished,
 }
 
@@ -39,6 +43,11 @@ fn open(scan: &SeqScanPlan, cx: &mut ExecContext) -> Result<Source> {
     if scan.is_virtual {
         let rows = cx.functions.services.virtual_rows(scan.table.relation.oid)?;
         return Ok(Source::Virtual(rows.into_iter()));
+    }
+    if let Some(cursor) = &scan.cursor {
+        let table = &scan.table.relation;
+        let row = cx.functions.services.cursor_row(cursor, table, &cx.functions.catalog)?;
+        return Ok(row.map_or(Source::Finished, Source::Row));
     }
     match scan.table.rows() {
         Some(rows) => {
@@ -103,6 +112,17 @@ impl Node for SeqScanNode {
                     }
                     None => self.source = Source::Finished,
                 },
+                Source::Row(id) => {
+                    let (id, mut buffer) = (*id, RowBuf::new());
+                    let view = &cx.txn()?.view;
+                    let found = scan.table.rows_for_write()?.get(view, id, &mut buffer)?;
+                    self.source = Source::Finished;
+                    if let Some(meta) = found {
+                        let (row, scratch) = (buffer.row(), &mut self.scratch);
+                        scan.table.decode_columns(row, (id, meta), view, &scan.columns, scratch)?;
+                        plan.emit_owned(cx, &mut self.scratch, out)?;
+                    }
+                }
                 Source::Unopened | Source::Finished => {}
             }
             if matches!(self.source, Source::Finished) {

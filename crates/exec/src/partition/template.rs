@@ -203,10 +203,11 @@ fn leaf_plan(
     let names = template.slot_names.iter();
     plan.slot_names = names.map(|name| renamed(name, alias)).collect();
     plan.node = match &template.node {
-        PlanNode::SeqScan { rel, columns } => {
+        PlanNode::SeqScan { rel, columns, cursor } => {
             let map = ColumnMap::new(&rel.relation, leaf)?;
             let rel = ScanRelation { relation: leaf.clone(), alias: alias.clone() };
-            PlanNode::SeqScan { rel, columns: attributes(columns, map.as_ref())? }
+            let (columns, cursor) = (attributes(columns, map.as_ref())?, cursor.clone());
+            PlanNode::SeqScan { rel, columns, cursor }
         }
         PlanNode::IndexScan { rel, index, range, backward, index_only, columns } => {
             let Some(index) = index_in_leaf(catalog, leaf, index.oid) else {
@@ -297,6 +298,7 @@ fn without_index(template: &Plan, leaf: &Arc<Relation>, alias: &Arc<str>) -> Res
     plan.slot_names = names.chain(added).collect();
     let map = ColumnMap::new(&rel.relation, leaf)?;
     let rel = ScanRelation { relation: leaf.clone(), alias: alias.clone() };
-    plan.node = PlanNode::SeqScan { rel, columns: attributes(&read, map.as_ref())? };
+    let columns = attributes(&read, map.as_ref())?;
+    plan.node = PlanNode::SeqScan { rel, columns, cursor: None };
     Ok(plan)
 }

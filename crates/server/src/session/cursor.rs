@@ -23,6 +23,8 @@ use super::portal::{PlanPortal, Portal, PortalBody};
 use super::run::{self, Progress};
 use super::sink::{KeepingSink, NullSink, ResultFormats, WireSink};
 use super::tag::CommandTag;
+use crate::cursor_place::{CursorPlace, CursorPlaces};
+use crate::plan_cache::CachedPlan;
 
 /// Rows fetched at once to be kept.
 const KEEP_CHUNK_ROWS: u64 = 256;
@@ -31,6 +33,7 @@ const READ_CHUNK_ROWS: usize = 256;
 
 /// A cursor.
 pub(super) struct Cursor {
+    name: Arc<str>,
     pub(super) plan: PlanPortal,
     /// Rows kept, if it keeps them.
     kept: Option<Box<Kept>>,
@@ -75,6 +78,28 @@ impl Cursor {
     /// Whether it would, if that committed.
     pub(super) fn is_to_be_held(&self) -> bool {
         self.hold && !self.held_beyond
+    }
+
+    /// Where it is.
+    fn place(&mut self) -> Result<CursorPlace> {
+        if self.held_beyond {
+            return Err(Error::new(
+                SqlState::INVALID_CURSOR_STATE,
+                format!("cursor \"{}\" is held from a previous transaction", self.name),
+            ));
+        }
+        let planned = Arc::clone(self.plan.plan.compiled.planned());
+        let row = match &mut self.kept {
+            None => (self.at > 0 && !self.at_end).then(|| self.plan.place.clone()),
+            Some(kept) if (1..=kept.rows.len()).contains(&kept.position) => {
+                let (mut row, on) = (Vec::new(), kept.position - 1);
+                kept.read(on..on + 1, &mut row)?;
+                Some(row.split_off(planned.columns.len().min(row.len())))
+            }
+            Some(_) => None,
+        };
+        let positions = planned.positions.clone().unwrap_or_default();
+        Ok(CursorPlace { positions, is_simple: reads_in_place(&planned.plan), row })
     }
 
     /// WITH HOLD, BINARY, SCROLL.
@@ -134,7 +159,11 @@ impl Session {
         self.portals.check_free("cursor", &declare.name)?;
         let statement = Arc::new((*declare.query).clone());
         check_declared(declare)?;
-        let plan = self.plan_locked(&statement, source, &Params::none()).await?;
+        let plan = self
+            .made_locked(&statement, |session| {
+                session.plan_cursor(&statement, source, Params::none())
+            })
+            .await?;
         if let Some(command) = plan.refused_read_only {
             self.check_writable(command)?;
         }
@@ -150,6 +179,7 @@ impl Session {
         self.suspend(&mut plan)?;
         let kept = keeps.then(|| self.nothing_kept(&plan));
         let cursor = Cursor {
+            name: declare.name.as_str().into(),
             plan,
             kept,
             hold: declare.hold,
@@ -230,9 +260,22 @@ impl Session {
         Ok(CommandTag::Rows(if fetch.is_move { "MOVE" } else { "FETCH" }, rows))
     }
 
+    /// Leaves where the cursors are that a statement names where it looks for them.
+    pub(super) fn place_cursors(&mut self, plan: &CachedPlan) {
+        if plan.compiled.planned().cursors.is_empty() {
+            return;
+        }
+        let mut places = CursorPlaces::default();
+        for name in &plan.compiled.planned().cursors {
+            let place = self.portals.cursor_mut(name).and_then(Cursor::place);
+            places.0.insert(Arc::clone(name), place);
+        }
+        *self.core.cursor_places.lock() = places;
+    }
+
     /// What a cursor over this plan will keep its rows in.
     fn nothing_kept(&self, portal: &PlanPortal) -> Box<Kept> {
-        let width = portal.plan.compiled.columns().len();
+        let width = row_width(portal);
         let temp = Some(Arc::clone(&self.env.temp));
         Box::new(Kept {
             rows: TupleStore::new(width, self.env.work_mem_bytes, temp),
@@ -397,7 +440,7 @@ impl Session {
         let columns = cursor.plan.plan.compiled.columns();
         let io = &self.env.io;
         let mut sink = WireSink { out: &mut self.out, columns, formats, io, rows_at: None };
-        let width = columns.len();
+        let width = row_width(&cursor.plan);
         for i in 0..count {
             let at = width * if backward { count - 1 - i } else { i };
             sink.row(&values[at..at + width])?;
@@ -505,6 +548,11 @@ impl Session {
     }
 }
 
+/// How many columns a cursor's rows have, with those that are not sent.
+fn row_width(portal: &PlanPortal) -> usize {
+    portal.plan.compiled.planned().plan.types.len()
+}
+
 /// 55000 for a FETCH that would have a NO SCROLL cursor go back.
 fn only_forward() -> Error {
     let message = "cursor can only scan forward";
@@ -536,6 +584,19 @@ fn goes_backward(plan: &Plan) -> bool {
         | PlanNode::SubqueryScan { child, .. }
         | PlanNode::Limit { child, .. } => goes_backward(child),
         PlanNode::Append(children) => children.iter().all(goes_backward),
+        _ => false,
+    }
+}
+
+/// Whether the row that a plan has handed up last is the one that its scan is on.
+fn reads_in_place(plan: &Plan) -> bool {
+    match &plan.node {
+        PlanNode::SeqScan { .. } | PlanNode::IndexScan { .. } => true,
+        PlanNode::PartitionScan { template: child, .. }
+        | PlanNode::Result { child: Some(child), .. }
+        | PlanNode::SubqueryScan { child, .. }
+        | PlanNode::Limit { child, .. } => reads_in_place(child),
+        PlanNode::Append(children) => children.iter().all(reads_in_place),
         _ => false,
     }
 }

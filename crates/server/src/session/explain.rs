@@ -177,6 +177,7 @@ impl Session {
         }
         self.start_statement()?;
         self.settle_plan(&mut portal.plan)?;
+        self.place_cursors(&portal.plan);
         let compiled = &portal.plan.compiled;
         let params = Arc::clone(&portal.params);
         let mut execution =
@@ -377,6 +378,8 @@ pub(super) fn plan_of_values(exprs: Vec<Expr>) -> PlannedStmt {
             cost: Cost::default(),
         },
         subplans: Vec::new(),
+        cursors: Vec::new(),
+        positions: None,
         exec_params: 0,
         param_types: Vec::new(),
         columns,

@@ -293,7 +293,11 @@ impl Session {
             return Ok(plan);
         }
         // Others would not come to these types by the same text.
-        self.plan(&old.statement, &old.source, Params::fixed(old.param_types()), "")
+        let params = Params::fixed(old.param_types());
+        match old.compiled.planned().positions {
+            None => self.plan(&old.statement, &old.source, params, ""),
+            Some(_) => self.plan_cursor(&old.statement, &old.source, params),
+        }
     }
 
     /// The plan that a statement has in the cache now or gets there, if its parameters are still of
@@ -323,6 +327,27 @@ impl Session {
         params: Params,
         key: &str,
     ) -> Result<Arc<CachedPlan>> {
+        self.plan_as(statement, source, params, key, false)
+    }
+
+    /// As [`Self::plan`], the query of a cursor: its rows tell where they are.
+    pub(super) fn plan_cursor(
+        &mut self,
+        query: &Arc<ast::Statement>,
+        source: &Arc<str>,
+        params: Params,
+    ) -> Result<Arc<CachedPlan>> {
+        self.plan_as(query, source, params, "", true)
+    }
+
+    fn plan_as(
+        &mut self,
+        statement: &Arc<ast::Statement>,
+        source: &Arc<str>,
+        params: Params,
+        key: &str,
+        for_cursor: bool,
+    ) -> Result<Arc<CachedPlan>> {
         outbox::send_now();
         let planning = Planning {
             names: &self.names,
@@ -331,6 +356,7 @@ impl Session {
             older: self.names_older.and(self.xact.snapshot_catalog.as_deref()),
             database: &self.core.server.database,
             interrupts: &|| self.core.check_interrupts(),
+            for_cursor,
         };
         // What follows is not the time of a run that began before.
         self.begun = None;
@@ -377,6 +403,8 @@ pub(crate) struct Planning<'a> {
     pub database: &'a Database,
     /// Asked now and then.
     pub interrupts: &'a dyn Fn() -> Result<()>,
+    /// Rows are to tell where they are.
+    pub for_cursor: bool,
 }
 
 /// Binds, plans and compiles a statement.
@@ -386,10 +414,14 @@ pub(crate) fn compile(
     source: &Arc<str>,
     params: Params,
 ) -> Result<CompiledStmt, Unbound> {
-    let Planning { names, io, planner: settings, older, database, interrupts } = *planning;
+    let Planning { names, io, planner: settings, older, database, interrupts, for_cursor } =
+        *planning;
     let catalog = &names.catalog;
     let context = BindContext { catalog, search_path: &names.path, io, source };
     let mut bound = bind::bind_query(&context, statement, params)?;
+    if for_cursor {
+        bound.add_positions();
+    }
     steppe_exec::fold_conditions(&mut bound.query, catalog);
     let sizes = &Sizes(database);
     let search_path = &names.path;

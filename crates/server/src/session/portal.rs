@@ -188,6 +188,8 @@ pub(super) struct PlanPortal {
     pub(super) is_locked: bool,
     /// RowDescription goes ahead of the rows (simple protocol).
     pub(super) describes: bool,
+    /// A cursor's: where its last row is, as the columns that are not sent tell.
+    pub(super) place: Vec<Datum>,
     /// A cursor's: it keeps its execution and snapshot at the end, to be run again.
     pub(super) may_run_again: bool,
 }
@@ -210,6 +212,7 @@ impl PlanPortal {
             told: 0,
             is_locked: false,
             describes: false,
+            place: Vec::new(),
             may_run_again: false,
         }
     }
@@ -358,6 +361,23 @@ impl Portals {
             self.bytes -= portal.bytes;
         }
         taken
+    }
+
+    /// A cursor that rows are changed by.
+    pub(super) fn cursor_mut(&mut self, name: &str) -> Result<&mut Cursor> {
+        match self.named.get_mut(name).map(|portal| &mut portal.body) {
+            Some(PortalBody::Cursor(cursor)) => Ok(cursor),
+            None => Err(no_portal("cursor", name)),
+            Some(PortalBody::Plan(plan))
+                if plan.plan.compiled.planned().command == Command::Select =>
+            {
+                Err(Error::not_supported("WHERE CURRENT OF a portal of the extended protocol"))
+            }
+            Some(_) => {
+                let message = format!("cursor \"{name}\" is not a SELECT query");
+                Err(Error::new(SqlState::INVALID_CURSOR_STATE, message))
+            }
+        }
     }
 
     /// Takes a cursor out.

@@ -8,7 +8,7 @@ use steppe_txn::Txn;
 use steppe_types::{Error, Result};
 
 use super::portal::PlanPortal;
-use super::sink::{ResultFormats, WireSink};
+use super::sink::{MarkingSink, ResultFormats, WireSink};
 use super::tag::CommandTag;
 use super::{SEND_AT_BYTES, Session};
 use crate::plan_cache::CachedPlan;
@@ -154,6 +154,7 @@ impl Session {
         }
         let params = Arc::clone(&portal.params);
         let compiled = of_leaf.as_ref().unwrap_or(&portal.plan.compiled);
+        self.place_cursors(&portal.plan);
         let mut execution = Execution::start(compiled, params, &self.env, &mut self.xact.txn)?;
         if let Some(awaited) = portal.awaited {
             execution.change_only(awaited);
@@ -247,10 +248,17 @@ pub(super) fn fetch(
     };
     // The closure runs on this thread; the counters are the thread's.
     let (before, (read, written)) = (Usage::now(), steppe_exec::transferred());
-    let status = if is_heavy {
-        tokio::task::block_in_place(|| execution.fetch(txn, wanted, sink))
-    } else {
-        execution.fetch(txn, wanted, sink)
+    let mut run = |sink: &mut dyn RowSink| match is_heavy {
+        true => tokio::task::block_in_place(|| execution.fetch(txn, wanted, sink)),
+        false => execution.fetch(txn, wanted, sink),
+    };
+    let compiled = &portal.plan.compiled;
+    let status = match compiled.planned().positions {
+        None => run(sink),
+        Some(_) => {
+            let (columns, place) = (compiled.columns().len(), &mut portal.place);
+            run(&mut MarkingSink { sink, columns, place })
+        }
     };
     portal.spent += Usage::now() - before;
     let after = steppe_exec::transferred();

@@ -153,6 +153,26 @@ impl RowSink for KeepingSink<'_> {
     }
 }
 
+/// Passes rows on, and remembers where the last one is.
+pub(super) struct MarkingSink<'a> {
+    pub(super) sink: &'a mut dyn RowSink,
+    /// How many columns come before those that tell.
+    pub(super) columns: usize,
+    pub(super) place: &'a mut Vec<Datum>,
+}
+
+impl RowSink for MarkingSink<'_> {
+    fn row(&mut self, row: &[Datum]) -> Result<()> {
+        self.place.clear();
+        self.place.extend_from_slice(row.get(self.columns..).unwrap_or_default());
+        self.sink.row(row)
+    }
+
+    fn take_back(&mut self) -> bool {
+        self.sink.take_back()
+    }
+}
+
 /// Counts rows and drops them.
 pub(super) struct NullSink;
 

@@ -481,6 +481,14 @@ impl Binder<'_> {
     /// WHERE, besides what a view demands of its rows.
     fn changed_rows(&mut self, query: &mut Query, condition: Option<&ast::Expr>) -> Result<()> {
         let Some(condition) = condition else { return Ok(()) };
+        if let ExprKind::CurrentOf(cursor) = &condition.kind {
+            if self.scope().target_view.is_some() {
+                let message = "WHERE CURRENT OF on a view is not implemented";
+                return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+            }
+            query.current_of = Some(cursor.as_str().into());
+            return Ok(());
+        }
         let condition = self.condition(condition, "WHERE", ExprPlace::Where)?;
         query.filter = Some(match query.filter.take() {
             Some(of_view) => Expr::And(vec![of_view, condition]),

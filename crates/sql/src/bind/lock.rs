@@ -159,7 +159,7 @@ fn check_lockable(query: &Query, strength: LockStrength) -> Result<()> {
 }
 
 /// The leaves of FROM.
-fn from_entries(items: &[FromItem]) -> Vec<usize> {
+pub(super) fn from_entries(items: &[FromItem]) -> Vec<usize> {
     fn leaves(item: &FromItem, out: &mut Vec<usize>) {
         match item {
             FromItem::Rte(rte) => out.push(*rte),

@@ -37,6 +37,7 @@ mod lock;
 mod misspelt;
 mod names;
 mod ordered_set;
+mod positions;
 mod returning;
 mod row;
 mod select;
@@ -49,6 +50,7 @@ mod with;
 
 use crate::ast::{self, Location};
 use crate::expr::{Expr, Place, TypeRef};
+use crate::plan::Positions;
 use crate::query::{Cte, Query, Rte};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -130,6 +132,8 @@ pub struct Bound {
     pub param_types: Vec<Oid>,
     /// The relations that its names stand for.
     pub mentioned: Vec<Oid>,
+    /// Of a cursor: what [`Bound::add_positions`] has added.
+    pub positions: Option<Positions>,
 }
 
 /// Why a query was not bound.
@@ -183,7 +187,7 @@ fn bind_whole(
                 finish(expr);
                 settle(expr, &param_types);
             });
-            Ok(Bound { query, param_types, mentioned })
+            Ok(Bound { query, param_types, mentioned, positions: None })
         }
         Err(error) => Err(Unbound { error, mentioned }),
     }

@@ -32,6 +32,7 @@ impl Query {
             set_operation: None,
             ctes: Vec::new(),
             result_relation: None,
+            current_of: None,
             assignments: Vec::new(),
             view_checks: Vec::new(),
             on_conflict: None,

@@ -386,6 +386,7 @@ impl Printer<'_> {
             set_operation,
             ctes,
             result_relation: _,
+            current_of: _,
             assignments: _,
             view_checks: _,
             on_conflict: _,

@@ -530,7 +530,8 @@ fn base_relation(rel: &Rel, from: &FromContext<'_>) -> Option<usize> {
     let single =
         rel.rtes == RteSet::one(rte) && matches!(from.rtes[rte].kind, RteKind::Relation(_));
     let scan = &rel.plan.scan().node;
-    let is_scan = matches!(scan, PlanNode::SeqScan { .. } | PlanNode::IndexScan { .. });
+    let is_scan =
+        matches!(scan, PlanNode::SeqScan { cursor: None, .. } | PlanNode::IndexScan { .. });
     (single && is_scan).then_some(rte)
 }
 

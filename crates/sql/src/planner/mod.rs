@@ -152,8 +152,11 @@ impl PlannerContext<'_> {
 /// Plans a bound query.
 pub fn plan(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Result<PlannedStmt> {
     let mut planner = Planner::new(ctx);
+    planner.for_cursor = bound.positions.is_some();
     let command = bound.query.command;
-    let columns = result_columns(&bound.query);
+    let mut columns = result_columns(&bound.query);
+    let positions = bound.positions.as_ref().map_or(0, |positions| positions.tables.len());
+    columns.truncate(columns.len() - 2 * positions);
     let plan = planner.statement(bound.query)?;
     let mut mentions = bound.mentioned;
     mentions.extend(planner.relations.iter().map(|(oid, _)| *oid));
@@ -163,6 +166,8 @@ pub fn plan(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Result<Plann
         command,
         plan,
         subplans: planner.subplans,
+        cursors: planner.cursors,
+        positions: bound.positions,
         exec_params: planner.exec_params,
         param_types: bound.param_types,
         columns,
@@ -260,6 +265,12 @@ pub(crate) struct Planner<'a> {
     pub(crate) depends_on_literals: bool,
     /// The entry that the query changes, while its FROM is planned.
     changed: Option<usize>,
+    /// The cursor whose row that is.
+    current_of: Option<Arc<str>>,
+    /// See [`PlannedStmt::cursors`].
+    cursors: Vec<Arc<str>>,
+    /// Rows are to tell where they are, which an index knows as well.
+    for_cursor: bool,
     /// Semi joins hand up the inner rows, too, for what is looked at again (`recheck`).
     keeps_partners: bool,
     /// What is planned is for a leaf: a partitioned table stands for its average one.
@@ -280,6 +291,9 @@ impl<'a> Planner<'a> {
             work_tables: 0,
             depends_on_literals: false,
             changed: None,
+            current_of: None,
+            cursors: Vec::new(),
+            for_cursor: false,
             keeps_partners: false,
             in_leaf: false,
             partitioned_sizes: HashMap::new(),

@@ -93,9 +93,12 @@ impl Planner<'_> {
         layout.extend(&columns);
         let wanted: HashSet<ColumnId> = columns.iter().copied().collect();
         self.changed = Some(target);
+        self.current_of = query.current_of.take();
+        self.cursors.extend(self.current_of.clone());
         self.keeps_partners = true;
         let planned = self.plan_from_and_where(query, wanted, None);
         self.changed = None;
+        self.current_of = None;
         self.keeps_partners = false;
         let (rel, _) = planned?;
         let child = project_columns(rel, &columns)?;

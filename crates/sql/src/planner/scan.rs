@@ -45,6 +45,9 @@ impl Planner<'_> {
     /// that is one row without looking at any other, however small the table, and the executor's
     /// point path, which waits for a locked row without holding a thread.
     pub(super) fn table_scan(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
+        if self.current_of.is_some() && self.changed == Some(request.rte) {
+            return self.seq_scan(request);
+        }
         let indexes = self.usable_indexes(request)?;
         if let Some(unique) = indexes.iter().find(|i| self.matches_whole_key(request, i))
             && let Some(rel) = self.index_scan(request, unique, false, false)?
@@ -203,7 +206,12 @@ impl Planner<'_> {
             width: self.row_width(request),
         };
         let columns = attributes(request.columns);
-        let scan = PlanNode::SeqScan { rel: self.scan_relation(request), columns };
+        let cursor = self.current_of.clone().filter(|_| self.changed == Some(request.rte));
+        let cost = match cursor {
+            None => cost,
+            Some(_) => Cost { total: cost::RANDOM_PAGE + per_row, rows: 1.0, ..cost },
+        };
+        let scan = PlanNode::SeqScan { rel: self.scan_relation(request), columns, cursor };
         self.finish_scan(request, scan, cost, request.conditions.to_vec())
     }
 
@@ -236,8 +244,10 @@ impl Planner<'_> {
             .collect();
         let used: Vec<Expr> = found.used.iter().map(|i| request.conditions[*i].clone()).collect();
         let key_attributes: Vec<i16> = info.keys.iter().map(|k| k.attnum).collect();
+        let is_place = |a: i16| self.for_cursor && (a == ROW_ID || a == TABLE_OID);
+        let in_key = |(_, a): &ColumnId| key_attributes.contains(a) || is_place(*a);
         let index_only = self.ctx.settings.indexonlyscan
-            && request.columns.iter().all(|(_, a)| key_attributes.contains(a))
+            && request.columns.iter().all(in_key)
             && info.keys.iter().all(|k| steppe_types::key::is_exact(k.type_oid));
 
         let (rows, pages) = self.table_size(request.relation)?;

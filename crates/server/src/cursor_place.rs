@@ -1,0 +1,80 @@
+//! Where cursors are, for WHERE CURRENT OF (execCurrent.c).
+//!
+//! Only the session knows its cursors, and it is lent out while a statement runs: before a
+//! statement that names one, it leaves here where that is.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use steppe_catalog::{Catalog, Relation};
+use steppe_sql::plan::Positions;
+use steppe_txn::RowId;
+use steppe_types::{Datum, Error, Oid, Result, SqlState};
+
+/// Where a cursor is.
+#[derive(Clone, Debug)]
+pub(crate) struct CursorPlace {
+    pub positions: Positions,
+    /// Its plan reads one table as it lies, row by row (search_plan_tree).
+    pub is_simple: bool,
+    /// Of the row that it is on, two values a table: the row's own table and its row id. `None`:
+    /// it is on no row.
+    pub row: Option<Vec<Datum>>,
+}
+
+/// The cursors that a statement names; an error for one that has no row to tell.
+#[derive(Debug, Default)]
+pub(crate) struct CursorPlaces(pub HashMap<Arc<str>, Result<CursorPlace>>);
+
+impl CursorPlaces {
+    /// The row of a table that a cursor is on; `None`: its row is in another table.
+    pub(crate) fn row(
+        &self,
+        cursor: &str,
+        table: &Relation,
+        catalog: &Catalog,
+    ) -> Result<Option<RowId>> {
+        let place = match self.0.get(cursor) {
+            Some(place) => place.as_ref().map_err(Error::clone)?,
+            None => return Err(Error::internal(format!("cursor \"{cursor}\" was not looked at"))),
+        };
+        let state = |what: String| {
+            Err(Error::new(SqlState::INVALID_CURSOR_STATE, format!("cursor \"{cursor}\" {what}")))
+        };
+        let tables = place.positions.tables.iter().enumerate();
+        let mut found = tables.filter(|(_, of)| is_among(**of, table, catalog)).map(|(i, _)| i);
+        let (entry, name) = (found.next(), &table.name);
+        let is_twice = found.next().is_some();
+        let entry = match (entry, place.positions.locks) {
+            (None, true) => {
+                let what = "does not have a FOR UPDATE/SHARE reference to table";
+                return state(format!("{what} \"{name}\""));
+            }
+            (Some(_), true) if is_twice => {
+                let what = "has multiple FOR UPDATE/SHARE references to table";
+                return state(format!("{what} \"{name}\""));
+            }
+            (Some(entry), true) => entry,
+            (Some(entry), false) if place.is_simple => entry,
+            _ => return state(format!("is not a simply updatable scan of table \"{name}\"")),
+        };
+        let Some(row) = &place.row else {
+            return state("is not positioned on a row".to_owned());
+        };
+        Ok(match (row.get(2 * entry), row.get(2 * entry + 1)) {
+            (Some(Datum::Oid(of)), Some(Datum::Int8(id))) if *of == table.oid => {
+                Some(RowId(*id as u64))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// Whether rows of a table are among those of one that a cursor reads.
+fn is_among((of, inherit): (Oid, bool), table: &Relation, catalog: &Catalog) -> bool {
+    let is_child = |parent: Oid| match catalog.relation(parent) {
+        Some(parent) => is_among((of, inherit), parent, catalog),
+        None => false,
+    };
+    table.oid == of || (inherit && table.parents().any(is_child))
+}
