@@ -11,11 +11,14 @@
 //!   fields ──▶ values ──▶ expressions ──▶ Inserter ──▶ table, then each index
 //! ```
 
-use crate::expr::{CExpr, Row};
+use crate::env::FnContext;
+use crate::expr::{CExpr, Compiler, Row};
 use crate::modify::{Inserter, ModifyPlan, OpenLeaves, Target, null_violation};
 use crate::node::CNode;
-use crate::statement::{CompiledStmt, ExecEnv};
+use crate::statement::{CompiledStmt, ExecEnv, no_plan};
 use std::sync::Arc;
+use steppe_catalog::Catalog;
+use steppe_sql::expr::Expr;
 use steppe_sql::query::Command;
 use steppe_txn::{NewRows, Txn};
 use steppe_types::row::RowWriter;
@@ -36,6 +39,8 @@ pub struct BulkInsert {
     inserter: Inserter,
     pending: Pending,
     defaults: Option<Defaults>,
+    /// Over a row of the table: which rows are inserted.
+    filter: Option<CExpr>,
 }
 
 /// What fields stand for that ask for the column's default.
@@ -47,10 +52,14 @@ struct Defaults {
 }
 
 /// A row that is held as values.
-struct HeldRow {
-    values: Vec<Datum>,
-    /// The fields that take the default; NULL stands in for their values.
-    defaulted: Vec<usize>,
+enum HeldRow {
+    Fields {
+        values: Vec<Datum>,
+        /// The fields that take the default; NULL stands in for their values.
+        defaulted: Vec<usize>,
+    },
+    /// All columns of the table: a filter has seen it.
+    Full(Vec<Datum>),
 }
 
 /// Rows that are not stored yet.
@@ -92,7 +101,7 @@ impl BulkInsert {
             _ => Pending::Values { fields, rows: Vec::new() },
         };
         let inserter = Inserter::default();
-        Ok(BulkInsert { stmt: stmt.clone(), inserter, pending, defaults: None })
+        Ok(BulkInsert { stmt: stmt.clone(), inserter, pending, defaults: None, filter: None })
     }
 
     /// Lets fields ask for defaults: `stmt` inserts nothing but those, and field `i` goes to the
@@ -101,6 +110,21 @@ impl BulkInsert {
         self.pending = Pending::Values { fields: columns.len(), rows: Vec::new() };
         self.defaults = Some(Defaults { stmt: stmt.clone(), columns: columns.into() });
         self
+    }
+
+    /// Only rows that satisfy a condition are inserted; it is over a row of the table, whose
+    /// defaults are known then, but not what is generated.
+    pub fn with_filter(
+        mut self,
+        condition: &Expr,
+        fields: usize,
+        catalog: &Arc<Catalog>,
+    ) -> Result<BulkInsert> {
+        let plan = no_plan();
+        let mut compiler = Compiler::new(&plan, FnContext::pure(catalog.clone()));
+        self.filter = Some(compiler.expr(condition)?);
+        self.pending = Pending::Values { fields, rows: Vec::new() };
+        Ok(self)
     }
 
     /// Whether rows are held as values until they are stored, and looked at only then.
@@ -113,21 +137,29 @@ impl BulkInsert {
         self.pending.len()
     }
 
-    /// Adds a row.
+    /// Adds a row; false if the filter leaves it out.
     ///
     /// Besides what `fields` answer, 23502 for a NULL where there may be none (other
     /// constraints are looked at when the rows are stored).
-    pub fn push(&mut self, fields: &impl Fields, env: &ExecEnv) -> Result<()> {
+    pub fn push(&mut self, fields: &impl Fields, env: &ExecEnv) -> Result<bool> {
         match &mut self.pending {
             Pending::Values { fields: count, rows } => {
-                let mut row = HeldRow { values: Vec::with_capacity(*count), defaulted: Vec::new() };
+                let (mut values, mut defaulted) = (Vec::with_capacity(*count), Vec::new());
                 for i in 0..*count {
                     let value = fields.value(i)?;
-                    row.defaulted.extend(value.is_none().then_some(i));
-                    row.values.push(value.unwrap_or(Datum::Null));
+                    defaulted.extend(value.is_none().then_some(i));
+                    values.push(value.unwrap_or(Datum::Null));
                 }
-                rows.push(row);
-                Ok(())
+                let row = HeldRow::Fields { values, defaulted };
+                let Some(filter) = &self.filter else {
+                    rows.push(row);
+                    return Ok(true);
+                };
+                let mut cx = self.stmt.context(Arc::new([]), env, &mut None);
+                let full = row.full(parts(&self.stmt)?.1, self.defaults.as_ref(), &mut cx)?;
+                let holds = filter.holds(&mut cx, Row::of(&full))?;
+                rows.extend(holds.then_some(HeldRow::Full(full)));
+                Ok(holds)
             }
             Pending::Encoded { sources, rows, long } => {
                 let target = &parts(&self.stmt)?.0.target;
@@ -135,8 +167,9 @@ impl BulkInsert {
                     let start = out.len();
                     append_row(target, sources, fields, env, out)?;
                     *long |= !target.table.is_short(out.len() - start);
-                    Ok(())
-                })
+                    Ok::<(), Error>(())
+                })?;
+                Ok(true)
             }
         }
     }
@@ -296,11 +329,15 @@ impl HeldRow {
         defaults: Option<&Defaults>,
         cx: &mut crate::context::ExecContext,
     ) -> Result<Vec<Datum>> {
-        cx.set_params(self.values.as_slice().into());
+        let (values, defaulted) = match self {
+            HeldRow::Full(row) => return Ok(row.clone()),
+            HeldRow::Fields { values, defaulted } => (values, defaulted),
+        };
+        cx.set_params(values.as_slice().into());
         let mut row = exprs.iter().map(|e| e.eval(cx, Row::EMPTY)).collect::<Result<Vec<_>>>()?;
         if let Some(defaults) = defaults {
             let (_, exprs) = parts(&defaults.stmt)?;
-            for field in &self.defaulted {
+            for field in defaulted {
                 let column = defaults.columns[*field];
                 row[column] = exprs[column].eval(cx, Row::EMPTY)?;
             }

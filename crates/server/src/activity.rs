@@ -61,6 +61,7 @@ impl SessionCounts {
 }
 
 /// How far a COPY is (pg_stat_progress_copy), written by its session alone.
+#[derive(Default)]
 pub(crate) struct CopyProgress {
     /// The table; 0: a query.
     pub relation: Oid,
@@ -72,6 +73,10 @@ pub(crate) struct CopyProgress {
     /// Of the data, less what the protocol adds.
     pub bytes: AtomicU64,
     pub rows: AtomicU64,
+    /// Rows that WHERE left out.
+    pub excluded: AtomicU64,
+    /// Rows with a field that could not be read.
+    pub skipped: AtomicU64,
 }
 
 impl CopyProgress {
@@ -173,10 +178,7 @@ impl Activity {
 
     /// A COPY begins, and goes on as long as the answer lives.
     pub(crate) fn begin_copy(&self, relation: Oid, is_from: bool) -> Arc<CopyProgress> {
-        let (bytes, rows) = (AtomicU64::new(0), AtomicU64::new(0));
-        let (is_file, bytes_total) = (AtomicBool::new(false), AtomicU64::new(0));
-        let progress =
-            Arc::new(CopyProgress { relation, is_from, is_file, bytes_total, bytes, rows });
+        let progress = Arc::new(CopyProgress { relation, is_from, ..CopyProgress::default() });
         *self.copy.lock() = Arc::downgrade(&progress);
         progress
     }

@@ -3,11 +3,11 @@
 use super::inherit::{Inheritor, inheritors, invalid_table};
 use super::{DdlContext, truncate_name};
 use std::sync::Arc;
-use steppe_catalog::{Catalog, Column, Constraint, RelKind, Relation, Schema};
+use steppe_catalog::{Catalog, Column, Constraint, RelKind, Relation};
 use steppe_sql::ast::Persistence::Temporary;
 use steppe_sql::ast::{
-    AlterOwnerStmt, CreateSchemaStmt, CreateViewStmt, DefValue, ObjectKind, ObjectRef, RangeVar,
-    RenameStmt, Statement, ViewCheckOption,
+    AlterOwnerStmt, CreateViewStmt, DefValue, ObjectKind, ObjectRef, RangeVar, RenameStmt,
+    Statement, ViewCheckOption,
 };
 use steppe_sql::bind::{CHECK_OPTION, bind_view_query, view_update_refusal};
 use steppe_sql::deparse::quote_identifier;
@@ -226,38 +226,6 @@ fn check_replacement(old: &Relation, columns: &[Column]) -> Result<()> {
             ));
         }
     }
-    Ok(())
-}
-
-/// CREATE SCHEMA.
-pub(crate) fn create_schema(ctx: &mut DdlContext<'_>, create: &CreateSchemaStmt) -> Result<()> {
-    if !create.elements.is_empty() {
-        return Err(Error::not_supported("CREATE SCHEMA with objects in it"));
-    }
-    let Some(name) = &create.name else {
-        return Err(Error::not_supported("CREATE SCHEMA AUTHORIZATION without a name"));
-    };
-    let name = truncate_name(name);
-    if name.starts_with("pg_") {
-        return Err(Error::new(
-            SqlState::RESERVED_NAME,
-            format!("unacceptable schema name \"{name}\""),
-        )
-        .detail("The prefix \"pg_\" is reserved for system schemas."));
-    }
-    // Schema names share one name space: that of schema 0.
-    ctx.lock_name(0, name)?;
-    if ctx.catalog().schema_named(name).is_some() {
-        let message = format!("schema \"{name}\" already exists");
-        if create.if_not_exists {
-            ctx.notice_of(SqlState::DUPLICATE_SCHEMA, format!("{message}, skipping"));
-            return Ok(());
-        }
-        return Err(Error::new(SqlState::DUPLICATE_SCHEMA, message));
-    }
-    let oid = ctx.store.new_oid()?;
-    let schema = Schema::new(oid, name);
-    ctx.store.put_schema(ctx.store.changes(ctx.pending), schema);
     Ok(())
 }
 

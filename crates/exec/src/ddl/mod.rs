@@ -35,6 +35,7 @@ mod reservoir;
 mod retype;
 mod sample;
 mod scan;
+mod schema;
 mod sequence;
 mod set_schema;
 mod table;
@@ -180,7 +181,7 @@ pub fn execute(statement: &Statement, ctx: &mut DdlContext<'_>) -> Result<&'stat
         }
         Statement::CreateView(create) => misc::create_view(ctx, create).map(|()| "CREATE VIEW"),
         Statement::CreateSchema(create) => {
-            misc::create_schema(ctx, create).map(|()| "CREATE SCHEMA")
+            schema::create_schema(ctx, create).map(|()| "CREATE SCHEMA")
         }
         Statement::CreateExtension(create) => {
             extension::create_extension(ctx, create).map(|()| "CREATE EXTENSION")

@@ -11,11 +11,12 @@ use crate::outbox;
 use crate::plan_cache::CachedPlan;
 use steppe_catalog::{RelKind, Relation};
 use steppe_exec::{BulkInsert, ExecEnv, Fields};
-use steppe_sql::ast::CopyStmt;
-use steppe_sql::bind::Params;
-use steppe_sql::expr::TypeRef;
+use steppe_sql::ast::{self, CopyStmt};
+use steppe_sql::bind::{self, BindContext, ExprPlace, Params};
+use steppe_sql::expr::{Expr, TypeRef};
 use steppe_sql::parser;
 use steppe_txn::RelationLockMode;
+use steppe_types::error::Severity;
 use steppe_types::io::IoContext;
 use steppe_types::physical::Physical;
 use steppe_types::row::RowWriter;
@@ -27,6 +28,7 @@ use steppe_wire::frontend::FrontendMessage;
 
 use super::client::connection_lost;
 use super::copy_file::SourceFile;
+use super::copy_options::{OnError, Verbosity};
 use super::copy_out::{column_list, copied_columns, table_sql};
 use super::plan::single;
 use super::simple::SimpleQuery;
@@ -92,6 +94,12 @@ struct Unread {
 }
 
 impl Unread {
+    /// Whether it is the data that is wrong, rather than what could be done about it.
+    fn is_of_data(&self) -> bool {
+        let code = self.error.sqlstate();
+        !matches!(&code.as_str()[..2], "0A" | "53" | "57" | "58" | "XX")
+    }
+
     /// The first of a row, in the order of COPY's columns (they are taken in the table's).
     fn find(fields: &RowFields<'_>) -> Option<Unread> {
         let row = &fields.row;
@@ -117,6 +125,9 @@ pub(super) struct CopyIn {
     contexts: Vec<String>,
     batch_bytes: usize,
     rows: u64,
+    on_error: OnError,
+    /// Rows with a field that could not be read.
+    skipped: u64,
     progress: Arc<CopyProgress>,
     /// The rest of the Query message; `None` in the extended protocol.
     query: Option<SimpleQuery>,
@@ -141,7 +152,7 @@ impl CopyIn {
         if row.len() < columns.len() && !columns.is_empty() {
             let missing = copy::missing_data(&columns[row.len()].name);
             let unread = Unread::find(&fields);
-            return Err(self.row_error(unread, missing));
+            return self.skip(unread, missing, env);
         }
         let mut defaulted = (0..row.len()).filter(|i| row.is_default(*i));
         if let Some(i) = defaulted.find(|i| !self.columns[*i].has_default) {
@@ -149,14 +160,55 @@ impl CopyIn {
             return Err(self.in_row(error));
         }
         let bytes: usize = row.iter().flatten().map(<[u8]>::len).sum();
-        if let Err(error) = self.insert.push(&fields, env) {
-            let unread = Unread::find(&fields);
-            return Err(self.row_error(unread, error));
+        match self.insert.push(&fields, env) {
+            Ok(true) => {}
+            Ok(false) => {
+                SessionCounts::add(&self.progress.excluded, 1);
+                return Ok(true);
+            }
+            Err(error) => {
+                let unread = Unread::find(&fields);
+                return self.skip(unread, error, env);
+            }
         }
         self.batch_bytes += bytes;
         self.lines.push(self.decoder.line_number());
         if self.insert.holds_values() {
             self.contexts.push(self.decoder.context(&self.table, Doing::Row));
+        }
+        Ok(true)
+    }
+
+    /// A row that something is wrong with is skipped if that is a field and may be ignored
+    /// (NextCopyFrom), or else the error.
+    fn skip(&mut self, unread: Option<Unread>, other: Error, env: &ExecEnv) -> Result<bool> {
+        let unread = match unread {
+            Some(unread) if self.on_error.ignore && unread.is_of_data() => unread,
+            unread => return Err(self.row_error(unread, other)),
+        };
+        self.skipped += 1;
+        SessionCounts::add(&self.progress.skipped, 1);
+        let OnError { reject_limit, verbosity, .. } = self.on_error;
+        if verbosity == Verbosity::Verbose {
+            let shown = match &unread.shown {
+                Some(value) => format!("\"{}\"", copy::shorten(value)),
+                None => "null input".to_owned(),
+            };
+            let line = self.decoder.line_number();
+            let message = format!(
+                "skipping row due to data type incompatibility at line {line} for column \"{}\": \
+                 {shown}",
+                self.columns[unread.column].name
+            );
+            env.services.notice(notice(message).context(format!("COPY {}", self.table)));
+        }
+        if reject_limit > 0 && self.skipped > reject_limit as u64 {
+            let message = format!(
+                "skipped more than REJECT_LIMIT ({reject_limit}) rows due to data type \
+                 incompatibility"
+            );
+            let error = Error::new(SqlState::INVALID_TEXT_REPRESENTATION, message);
+            return Err(self.row_error(Some(Unread { error, ..unread }), other));
         }
         Ok(true)
     }
@@ -175,6 +227,10 @@ impl CopyIn {
     fn in_row(&self, error: Error) -> Error {
         with_context(error, self.decoder.context(&self.table, Doing::Row))
     }
+}
+
+fn notice(message: String) -> Error {
+    Error::new(SqlState::SUCCESSFUL_COMPLETION, message).severity(Severity::Notice)
 }
 
 /// Adds the context line, unless the error has one.
@@ -221,9 +277,6 @@ impl Session {
     async fn begin_copy_from(&mut self, copy: &CopyStmt, source: &Arc<str>) -> Result<CopyIn> {
         self.check_writable("COPY FROM")?;
         let mut parsed = copy_options::parse(&copy.options, true, source)?;
-        if copy.where_clause.is_some() {
-            return Err(Error::not_supported("COPY FROM with WHERE"));
-        }
         let name =
             copy.relation.as_ref().ok_or_else(|| Error::internal("COPY FROM without a table"))?;
         let relation = self.lock_copied(name, RelationLockMode::RowExclusive).await?;
@@ -255,8 +308,12 @@ impl Session {
         }
         let is_binary = options.format == CopyFormat::Binary;
         let has_default = options.default.is_some();
-        let insert = self.bulk_insert(&relation, &positions, has_default)?;
-        let decoder = CopyDecoder::new(parsed.options, columns.len());
+        let mut insert = self.bulk_insert(&relation, &positions, has_default)?;
+        if let Some(condition) = &copy.where_clause {
+            let condition = self.copy_condition(&relation, condition, source)?;
+            insert = insert.with_filter(&condition, positions.len(), &self.names.catalog)?;
+        }
+        let decoder = CopyDecoder::new(parsed.options.clone(), columns.len());
         Ok(CopyIn {
             decoder,
             table: Arc::clone(&relation.name),
@@ -267,10 +324,34 @@ impl Session {
             contexts: Vec::new(),
             batch_bytes: 0,
             rows: 0,
+            on_error: parsed.on_error,
+            skipped: 0,
             progress: self.control.activity.begin_copy(relation.oid, true),
             query: None,
             is_simple: false,
         })
+    }
+
+    /// WHERE over a row of the table (DoCopy).
+    fn copy_condition(
+        &self,
+        relation: &Arc<Relation>,
+        condition: &ast::Expr,
+        source: &Arc<str>,
+    ) -> Result<Expr> {
+        let (catalog, search_path) = (&self.names.catalog, &self.names.path[..]);
+        let ctx = BindContext { catalog, search_path, io: &self.env.io, source };
+        let place = ExprPlace::CopyWhere;
+        let bound = bind::bind_table_condition(&ctx, relation, condition, "WHERE", place)?;
+        let over_row = bind::over_row(bound)?;
+        match generated_in(&over_row, relation) {
+            None => Ok(over_row),
+            Some(column) => Err(Error::new(
+                SqlState::INVALID_COLUMN_REFERENCE,
+                "generated columns are not supported in COPY FROM WHERE conditions",
+            )
+            .detail(format!("Column \"{column}\" is a generated column."))),
+        }
     }
 
     /// Finds and locks the table; after a wait it may be another one of that name.
@@ -375,7 +456,7 @@ impl Session {
                 SqlState::PROTOCOL_VIOLATION,
                 "unexpected message type during COPY from stdin",
             )
-            .severity(steppe_types::error::Severity::Fatal)),
+            .severity(Severity::Fatal)),
         }
     }
 
@@ -387,7 +468,17 @@ impl Session {
                 self.insert_batch(copy)?;
             }
         }
-        if at_end { self.insert_batch(copy) } else { Ok(()) }
+        if !at_end {
+            return Ok(());
+        }
+        self.insert_batch(copy)?;
+        if copy.skipped > 0 && copy.on_error.verbosity >= Verbosity::Default {
+            let rows = if copy.skipped == 1 { "row was" } else { "rows were" };
+            let message =
+                format!("{} {rows} skipped due to data type incompatibility", copy.skipped);
+            self.core.notices.lock().push(notice(message));
+        }
+        Ok(())
     }
 
     fn insert_batch(&mut self, copy: &mut CopyIn) -> Result<()> {
@@ -462,6 +553,16 @@ impl Session {
             }
         }
     }
+}
+
+/// A generated column that an expression over a table's row reads.
+fn generated_in(expr: &Expr, relation: &Relation) -> Option<Arc<str>> {
+    let column = match expr {
+        Expr::Slot { index, .. } => relation.columns.get(*index),
+        _ => None,
+    };
+    let own = column.filter(|column| column.generated).map(|column| Arc::clone(&column.name));
+    own.or_else(|| expr.children().into_iter().find_map(|child| generated_in(child, relation)))
 }
 
 fn check_copied(relation: &Relation) -> Result<()> {

@@ -14,6 +14,28 @@ pub(super) struct ParsedOptions {
     pub(super) force_null: Columns,
     /// FREEZE, which asks for nothing that is not so anyway.
     pub(super) freeze: bool,
+    pub(super) on_error: OnError,
+}
+
+/// What becomes of a row with a field that its column's type does not take.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OnError {
+    /// It is skipped.
+    pub(super) ignore: bool,
+    /// So many rows are, at most; 0: any number.
+    pub(super) reject_limit: i64,
+    pub(super) verbosity: Verbosity,
+}
+
+/// LOG_VERBOSITY: what is told of rows that are skipped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Verbosity {
+    Silent,
+    /// How many.
+    #[default]
+    Default,
+    /// Each.
+    Verbose,
 }
 
 /// A list of columns in an option.
@@ -60,6 +82,7 @@ pub(super) fn parse(list: &[DefElem], is_from: bool, source: &str) -> Result<Par
         force_not_null: Columns::None,
         force_null: Columns::None,
         freeze: false,
+        on_error: OnError::default(),
     };
     let is_csv = format == CopyFormat::Csv;
     for option in list {
@@ -114,10 +137,24 @@ pub(super) fn parse(list: &[DefElem], is_from: bool, source: &str) -> Result<Par
                 parsed.force_null = columns(option)?;
             }
             "encoding" => encoding(&value())?,
-            "on_error" | "log_verbosity" | "reject_limit" => {
-                let name = option.name.to_ascii_uppercase();
-                return Err(Error::not_supported(format!("COPY option {name}")));
+            "on_error" => {
+                let choices = &[("stop", false), ("ignore", true)];
+                if !is_from {
+                    return Err(
+                        misdirected("ON_ERROR", "COPY TO").at(option.location.position(source))
+                    );
+                }
+                parsed.on_error.ignore = choice(option, choices, source)?;
             }
+            "log_verbosity" => {
+                let choices = &[
+                    ("silent", Verbosity::Silent),
+                    ("default", Verbosity::Default),
+                    ("verbose", Verbosity::Verbose),
+                ];
+                parsed.on_error.verbosity = choice(option, choices, source)?;
+            }
+            "reject_limit" => parsed.on_error.reject_limit = reject_limit(option)?,
             other => {
                 return Err(syntax(format!("option \"{other}\" not recognized"))
                     .at(option.location.position(source)));
@@ -125,7 +162,52 @@ pub(super) fn parse(list: &[DefElem], is_from: bool, source: &str) -> Result<Par
         }
     }
     parsed.options.check()?;
+    check_on_error(&parsed)?;
     Ok(parsed)
+}
+
+fn check_on_error(parsed: &ParsedOptions) -> Result<()> {
+    let OnError { ignore, reject_limit, .. } = parsed.on_error;
+    if ignore && parsed.options.format == CopyFormat::Binary {
+        return Err(syntax("only ON_ERROR STOP is allowed in BINARY mode"));
+    }
+    if reject_limit > 0 && !ignore {
+        return Err(Error::new(
+            SqlState::INVALID_PARAMETER_VALUE,
+            "COPY REJECT_LIMIT requires ON_ERROR to be set to IGNORE",
+        ));
+    }
+    Ok(())
+}
+
+/// One of the words that an option takes.
+fn choice<T: Copy>(option: &DefElem, choices: &[(&str, T)], source: &str) -> Result<T> {
+    let word = match text(option) {
+        Some(word) => word,
+        None => return Err(syntax(format!("{} requires a parameter", option.name))),
+    };
+    let found = choices.iter().find(|(choice, _)| choice.eq_ignore_ascii_case(&word));
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let name = option.name.to_ascii_uppercase();
+        let message = format!("COPY {name} \"{word}\" not recognized");
+        Error::new(SqlState::INVALID_PARAMETER_VALUE, message).at(option.location.position(source))
+    })
+}
+
+fn reject_limit(option: &DefElem) -> Result<i64> {
+    let Some(text) = text(option) else {
+        return Err(syntax(format!("{} requires a numeric value", option.name)));
+    };
+    let io = steppe_types::io::IoContext::default();
+    let value = steppe_types::text_io::input(steppe_types::oid::INT8, -1, &text, &io)?;
+    let steppe_types::Datum::Int8(limit) = value else {
+        return Err(Error::internal("a bigint is none"));
+    };
+    if limit <= 0 {
+        let message = format!("REJECT_LIMIT ({limit}) must be greater than zero");
+        return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
+    }
+    Ok(limit)
 }
 
 fn check_redundant(list: &[DefElem], source: &str) -> Result<()> {
@@ -222,8 +304,12 @@ fn direction(option: &str, fits: bool, other: &str) -> Result<()> {
     if fits {
         return Ok(());
     }
-    Err(Error::new(
+    Err(misdirected(option, other))
+}
+
+fn misdirected(option: &str, other: &str) -> Error {
+    Error::new(
         SqlState::INVALID_PARAMETER_VALUE,
         format!("COPY {option} cannot be used with {other}"),
-    ))
+    )
 }

@@ -108,8 +108,8 @@ pub(super) fn copies(core: &Core) -> Result<Vec<Vec<Datum>>> {
             ("bytes_processed", count(&copy.bytes)),
             ("bytes_total", count(&copy.bytes_total)),
             ("tuples_processed", count(&copy.rows)),
-            ("tuples_excluded", Datum::Int8(0)),
-            ("tuples_skipped", Datum::Int8(0)),
+            ("tuples_excluded", count(&copy.excluded)),
+            ("tuples_skipped", count(&copy.skipped)),
         ]);
     });
     builder.finish()

@@ -342,7 +342,8 @@ impl CopyDecoder {
 /// MAX_COPY_DATA_DISPLAY: data in a context line is cut to this many bytes.
 const MAX_DISPLAY: usize = 100;
 
-fn shorten(text: &str) -> std::borrow::Cow<'_, str> {
+/// Data as messages show it (CopyLimitPrintoutLength).
+pub fn shorten(text: &str) -> std::borrow::Cow<'_, str> {
     if text.len() <= MAX_DISPLAY {
         return text.into();
     }
