@@ -33,8 +33,8 @@ pub use names::{NAME_BYTES_MAX, object_name};
 pub use oids::Oids;
 pub use partition::{PartitionColumn, PartitionKey, PartitionOf};
 pub use relation::{
-    Column, ColumnStatistics, Constraint, ConstraintKind, IndexInfo, IndexKey, OnCommit, RelKind,
-    Relation, SequenceInfo, Statistics,
+    Column, ColumnStatistics, Constraint, ConstraintKind, Deferral, IndexInfo, IndexKey, OnCommit,
+    RelKind, Relation, SequenceInfo, Statistics,
 };
 pub use shared::{RareText, Shared};
 pub use snapshot::{Catalog, Schema, TEMPORARY_SCHEMA};

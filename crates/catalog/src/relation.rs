@@ -267,9 +267,44 @@ pub struct IndexInfo {
     /// NULLS NOT DISTINCT
     #[serde(default, skip_serializing_if = "is_default")]
     pub nulls_not_distinct: bool,
+    /// When the constraint that it keeps is checked.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub deferral: Deferral,
     /// WHERE … as SQL text (partial index).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicate: Option<Arc<str>>,
+}
+
+/// When a constraint is checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Deferral {
+    /// For each row as it is stored.
+    #[default]
+    NotDeferrable,
+    /// At the end of the statement, unless SET CONSTRAINTS says otherwise.
+    InitiallyImmediate,
+    /// At the end of the transaction, unless SET CONSTRAINTS says otherwise.
+    InitiallyDeferred,
+}
+
+impl Deferral {
+    /// DEFERRABLE
+    pub fn is_deferrable(self) -> bool {
+        self != Deferral::NotDeferrable
+    }
+
+    /// INITIALLY DEFERRED
+    pub fn is_deferred(self) -> bool {
+        self == Deferral::InitiallyDeferred
+    }
+}
+
+impl IndexInfo {
+    /// Whether no two rows have the same key at any time: a DEFERRABLE constraint's may, until it
+    /// is checked, so that its index is stored and read as one that is not unique.
+    pub fn is_unique_now(&self) -> bool {
+        self.unique && !self.deferral.is_deferrable()
+    }
 }
 
 /// One key of an index.

@@ -312,6 +312,8 @@ pub(crate) struct IndexKeys {
     sources: Box<[KeySource]>,
     computed: Option<Computed>,
     pub(crate) unique: bool,
+    /// Its keys are to be unique once its constraint is checked, which is DEFERRABLE.
+    pub(crate) deferrable: bool,
     /// NULLs are equal to each other: keys with NULLs are unique too.
     nulls_not_distinct: bool,
 }
@@ -374,7 +376,8 @@ impl IndexAccess {
             parts: parts.into(),
             sources: sources.into(),
             computed,
-            unique: info.unique,
+            unique: info.is_unique_now(),
+            deferrable: info.unique && info.deferral.is_deferrable(),
             nulls_not_distinct: info.nulls_not_distinct,
         });
         IndexAccess::with_keys(database, relation, keys)
@@ -401,6 +404,11 @@ impl IndexAccess {
 }
 
 impl IndexKeys {
+    /// Whether ON CONFLICT asks for it.
+    pub(crate) fn is_arbiter(&self) -> bool {
+        self.unique || self.deferrable
+    }
+
     /// The place of a table's column among the keys.
     pub(crate) fn place_of(&self, column: usize) -> Option<usize> {
         self.sources.iter().position(|s| matches!(s, KeySource::Column(c) if *c == column))

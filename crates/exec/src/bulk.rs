@@ -13,7 +13,9 @@
 
 use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler, Row};
-use crate::modify::{Inserter, ModifyPlan, OpenLeaves, Target, null_violation};
+use crate::modify::{
+    Inserter, KeyCheck, ModifyPlan, OpenLeaves, Target, finish_keys, null_violation,
+};
 use crate::node::CNode;
 use crate::statement::{CompiledStmt, ExecEnv, no_plan};
 use std::sync::Arc;
@@ -41,6 +43,8 @@ pub struct BulkInsert {
     defaults: Option<Defaults>,
     /// Over a row of the table: which rows are inserted.
     filter: Option<CExpr>,
+    /// Keys of DEFERRABLE constraints that another row may have, too.
+    checks: Vec<KeyCheck>,
 }
 
 /// What fields stand for that ask for the column's default.
@@ -101,7 +105,14 @@ impl BulkInsert {
             _ => Pending::Values { fields, rows: Vec::new() },
         };
         let inserter = Inserter::default();
-        Ok(BulkInsert { stmt: stmt.clone(), inserter, pending, defaults: None, filter: None })
+        Ok(BulkInsert {
+            stmt: stmt.clone(),
+            inserter,
+            pending,
+            defaults: None,
+            filter: None,
+            checks: Vec::new(),
+        })
     }
 
     /// Lets fields ask for defaults: `stmt` inserts nothing but those, and field `i` goes to the
@@ -197,6 +208,20 @@ impl BulkInsert {
         self.store(Some(i), env, txn)
     }
 
+    /// At the end of all rows: whether [`Self::finish`] has something to do.
+    pub fn has_checks(&self) -> bool {
+        !self.checks.is_empty()
+    }
+
+    /// Checks the DEFERRABLE constraints that are not deferred.
+    pub fn finish(&mut self, env: &ExecEnv, txn: &mut Option<Txn>) -> Result<()> {
+        let mut cx = env.context(txn);
+        cx.key_checks = std::mem::take(&mut self.checks);
+        let finished = finish_keys(&mut cx);
+        *txn = cx.take_txn().map(|t| t.txn);
+        finished
+    }
+
     /// Stores one pending row, or all.
     fn store(&mut self, one: Option<usize>, env: &ExecEnv, txn: &mut Option<Txn>) -> Result<()> {
         let mut cx = self.stmt.context(Arc::new([]), env, txn);
@@ -226,6 +251,7 @@ impl BulkInsert {
                 }
             }
         });
+        self.checks.append(&mut cx.key_checks);
         *txn = cx.take_txn().map(|t| t.txn);
         stored
     }

@@ -7,6 +7,7 @@
 use crate::access::StatementTxn;
 use crate::env::FnContext;
 use crate::expr::SubPlanState;
+use crate::modify::KeyCheck;
 use crate::spill::TempSpace;
 use crate::tuplestore::TupleStore;
 use std::sync::Arc;
@@ -150,6 +151,8 @@ pub(crate) struct ExecContext {
     pub(crate) processed: u64,
     /// The only row that may be changed.
     pub(crate) awaited: Option<RowId>,
+    /// Keys of DEFERRABLE constraints that another row may have, too.
+    pub(crate) key_checks: Vec<KeyCheck>,
     /// The statement must begin again at a younger snapshot; the error that says so is not for
     /// the client.
     pub(crate) is_overtaken: bool,
@@ -182,6 +185,7 @@ impl ExecContext {
             leaf_runs: Vec::new(),
             processed: 0,
             awaited: None,
+            key_checks: Vec::new(),
             is_overtaken: false,
         }
     }
@@ -224,6 +228,7 @@ impl ExecContext {
             leaf_runs: Vec::new(),
             processed: 0,
             awaited: None,
+            key_checks: Vec::new(),
             is_overtaken: false,
         }
     }

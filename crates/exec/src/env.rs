@@ -5,6 +5,7 @@
 //! that look outside (nextval, current_setting, advisory locks …).
 
 use crate::ddl::Sequences;
+use crate::modify::KeyCheck;
 use crate::progress::Progress;
 use crate::spi::{DdlFn, FunctionDdl, FunctionFrame};
 use crate::spill::TempSpace;
@@ -87,6 +88,12 @@ pub trait SessionServices: Send + Sync {
     fn newer_catalog(&self, planned: &Arc<Catalog>) -> Option<Arc<Catalog>> {
         let _ = planned;
         None
+    }
+
+    /// Keeps the keys whose constraints are deferred, and gives the others back, to be checked at
+    /// once.
+    fn defer_key_checks(&self, checks: Vec<KeyCheck>) -> Vec<KeyCheck> {
+        checks
     }
 
     /// The row of a table that a cursor is on; `None` if the cursor's row is in another table.

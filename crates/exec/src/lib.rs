@@ -50,6 +50,7 @@ pub use bulk::{BulkInsert, Fields};
 pub use context::{Instrument, LeafRun, Note};
 pub use env::{AdvisoryKey, AdvisoryMode, FnContext, NoServices, RowSink, SessionServices};
 pub use fold::fold_conditions;
+pub use modify::{KeyCheck, check_keys};
 pub use partition::lock_mode;
 pub use row_wait::RowWait;
 pub use spi::{DdlFn, FunctionDdl, FunctionFrame, Spi};

@@ -13,6 +13,7 @@ use crate::batch::{BATCH_ROWS, RowBatch};
 use crate::context::{ExecContext, Instrument, LeafRun};
 use crate::env::{FnContext, IoContext, RowSink, SessionServices};
 use crate::expr::{CExpr, Compiler, Row, SubPlanState};
+use crate::modify::finish_keys;
 use crate::node::{BoxedNode, CPlan, PlanCompiler, compile_plan, start};
 use crate::partition::{LeafStatements, lock_mode_of};
 use crate::point::{PointOutcome, PointPlan, PointTable};
@@ -254,6 +255,7 @@ impl CompiledStmt {
         let Some(point) = &self.point else { return Ok(None) };
         let mut cx = self.context(params.clone(), env, txn);
         let outcome = point.run(&self.root, over, &mut cx, sink);
+        let outcome = outcome.and_then(|done| finish_keys(&mut cx).map(|()| done));
         *txn = cx.take_txn().map(|t| t.txn);
         Ok(match outcome? {
             PointOutcome::Done(rows) => Some(ExecOutcome::Done { rows }),
@@ -282,6 +284,13 @@ impl CompiledStmt {
 }
 
 impl ExecEnv {
+    /// What runs without a statement.
+    pub(crate) fn context(&self, txn: &mut Option<Txn>) -> ExecContext {
+        let txn = txn.take().map(|txn| StatementTxn { view: txn.view(), txn });
+        let (work_mem, temp) = (self.work_mem_bytes, self.temp.clone());
+        ExecContext::new(self.functions(), Arc::new([]), 0, 0, work_mem, temp, txn)
+    }
+
     /// What functions see of it.
     pub(crate) fn functions(&self) -> FnContext {
         FnContext {
@@ -542,6 +551,7 @@ impl Execution {
             }
         }
         self.drain_modifying()?;
+        finish_keys(&mut self.cx)?;
         self.root = None;
         self.stored = Some((store, StoreReader::default()));
         Ok(())

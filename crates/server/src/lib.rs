@@ -23,6 +23,7 @@ mod activity;
 pub mod cli;
 mod cursor_place;
 pub mod data_dir;
+mod deferred;
 mod homes;
 mod io_timing;
 pub mod log;

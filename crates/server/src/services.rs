@@ -16,8 +16,8 @@ use steppe_catalog::{
 use steppe_exec::ddl::Sequences;
 use steppe_exec::progress::Progress;
 use steppe_exec::{
-    AdvisoryKey, AdvisoryMode, CompiledStmt, DdlFn, FunctionDdl, FunctionFrame, SessionServices,
-    TempSpace,
+    AdvisoryKey, AdvisoryMode, CompiledStmt, DdlFn, FunctionDdl, FunctionFrame, KeyCheck,
+    SessionServices, TempSpace,
 };
 use steppe_sql::ast::Statement;
 use steppe_txn::{
@@ -27,6 +27,7 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 use crate::activity::Wait;
 use crate::cursor_place::CursorPlaces;
+use crate::deferred::Constraints;
 use crate::relation_size;
 use crate::server::{Control, Server};
 use crate::settings::{Action, SessionSettings};
@@ -144,6 +145,8 @@ pub(crate) struct Core {
     pub named: Mutex<Named>,
     /// Where the cursors are that the running statement names.
     pub cursor_places: Mutex<CursorPlaces>,
+    /// What the transaction checks later.
+    pub constraints: Mutex<Constraints>,
     names: Mutex<NameSpace>,
     /// The transaction's own changes of the catalog.
     changes: Mutex<Option<CatalogChanges>>,
@@ -186,6 +189,7 @@ impl Core {
             flush_to: AtomicU64::new(0),
             named: Mutex::default(),
             cursor_places: Mutex::default(),
+            constraints: Mutex::default(),
             names: Mutex::new(names),
             changes: Mutex::default(),
             changed_by_function: AtomicBool::new(false),
@@ -358,6 +362,11 @@ impl SessionServices for Core {
             pending => Arc::clone(catalogs.changes(pending).catalog()),
         };
         (in_force.epoch != planned.epoch).then_some(in_force)
+    }
+
+    fn defer_key_checks(&self, checks: Vec<KeyCheck>) -> Vec<KeyCheck> {
+        let catalog = self.names().catalog;
+        self.constraints.lock().keep(checks, &catalog)
     }
 
     fn cursor_row(

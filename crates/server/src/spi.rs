@@ -184,6 +184,7 @@ impl Core {
             parent_lock: RelationLockMode::AccessExclusive,
             spreading: None,
             in_use: Vec::new(),
+            pending_checks: Vec::new(),
         }
     }
 

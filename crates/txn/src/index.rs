@@ -287,16 +287,75 @@ impl IndexStore {
                     });
                 }
             };
-            if pid == 0 {
-                // Nobody can be waited for.
-                return Err(corrupt("index posting: its transaction has not begun"));
-            }
-            let database = txn.database();
-            let still_running = || database.status.is_run_by(xid, pid);
-            let locks = &database.locks;
-            let acquired = locks.wait_for_transaction(txn.shared(), (pid, xid), still_running);
-            if let Acquire::Wait(wait) = acquired {
+            if let Some(wait) = Self::wait_for(txn, pid, xid)? {
                 return Ok(IndexInsert::MustWait(wait));
+            }
+        }
+    }
+
+    /// Waits for a posting's transaction; `None` if it has ended.
+    fn wait_for(txn: &mut Txn, pid: u32, xid: u64) -> Result<Option<LockWait>> {
+        if pid == 0 {
+            // Nobody can be waited for.
+            return Err(corrupt("index posting: its transaction has not begun"));
+        }
+        let database = txn.database();
+        let still_running = || database.status.is_run_by(xid, pid);
+        let locks = &database.locks;
+        Ok(match locks.wait_for_transaction(txn.shared(), (pid, xid), still_running) {
+            Acquire::Wait(wait) => Some(wait),
+            _ => None,
+        })
+    }
+
+    /// In an index that is not unique, whether another row may have a row's key, too, now or when
+    /// others have ended.
+    pub fn may_be_shared(&self, txn: &Txn, key: &[u8], row: RowId) -> Result<bool> {
+        Ok(self.others(&txn.view(), key, row)?.1.is_some())
+    }
+
+    /// In an index that is not unique, whether a row has its key for itself, as
+    /// [`IndexStore::insert`] would say of a unique one; a row that has not got the key any more
+    /// is in nobody's way.
+    pub fn recheck(&self, txn: &mut Txn, key: &[u8], row: RowId) -> Result<IndexInsert> {
+        loop {
+            let (pid, xid) = match self.others(&txn.view(), key, row)? {
+                (true, Some(Step::Duplicate(row))) => return Ok(IndexInsert::Duplicate(row)),
+                (true, Some(Step::Running { pid, xid })) => (pid, xid),
+                _ => return Ok(IndexInsert::Done),
+            };
+            if let Some(wait) = Self::wait_for(txn, pid, xid)? {
+                return Ok(IndexInsert::MustWait(wait));
+            }
+        }
+    }
+
+    /// Whether a row has the key, and what stands in its way: rather a row that has it for sure
+    /// than one that may have it.
+    fn others(&self, view: &View, key: &[u8], row: RowId) -> Result<(bool, Option<Step>)> {
+        let (mut has_key, mut found) = (false, None);
+        let Some(tree) = self.file.tree()? else { return Ok((false, None)) };
+        let upper = successor_of(key);
+        let upper = upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let mut cursor = tree.scan(Bound::Included(key), upper, Direction::Forward);
+        loop {
+            while let Some((entry, value)) = cursor.next() {
+                let Some((_, id)) = entry.split_last_chunk::<8>() else {
+                    return Err(corrupt("index key"));
+                };
+                let (id, word) = (u64::from_be_bytes(*id), plain_word(value)?);
+                if id == row.0 {
+                    has_key = !word.is_deleted();
+                    continue;
+                }
+                match Self::obstacle(view, id, word) {
+                    Some(step @ Step::Duplicate(_)) => found = Some(step),
+                    Some(step) if found.is_none() => found = Some(step),
+                    _ => {}
+                }
+            }
+            if !cursor.next_page()? {
+                return Ok((has_key, found));
             }
         }
     }

@@ -5,7 +5,7 @@ use super::extensions::{PG_EXTENSION, members};
 use super::facts::{self, OpclassMethod};
 use super::rows::{RowsBuilder, array, optional, vector};
 use super::session::SystemContext;
-use crate::relation::{Constraint, ConstraintKind, IndexInfo, IndexKey, Relation};
+use crate::relation::{Constraint, ConstraintKind, Deferral, IndexInfo, IndexKey, Relation};
 use steppe_types::{Datum, Oid, oid};
 
 /// Bits of pg_index.indoption.
@@ -41,7 +41,7 @@ fn index_row(
         ("indisunique", Datum::Bool(info.unique)),
         ("indnullsnotdistinct", Datum::Bool(info.nulls_not_distinct)),
         ("indisprimary", Datum::Bool(info.primary)),
-        ("indimmediate", Datum::Bool(true)),
+        ("indimmediate", Datum::Bool(!info.deferral.is_deferrable())),
         ("indisvalid", Datum::Bool(valid)),
         ("indisready", Datum::Bool(true)),
         ("indislive", Datum::Bool(true)),
@@ -75,12 +75,19 @@ fn index_option(key: &IndexKey) -> i16 {
 pub(super) fn pg_constraint(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for table in context.catalog.relations() {
         for constraint in &table.constraints {
-            constraint_row(table, constraint, out);
+            let index = constraint.index().and_then(|index| context.catalog.relation(index));
+            let deferral = index.and_then(|index| index.index.as_ref()).map(|info| info.deferral);
+            constraint_row(table, constraint, deferral.unwrap_or_default(), out);
         }
     }
 }
 
-fn constraint_row(table: &Relation, constraint: &Constraint, out: &mut RowsBuilder) {
+fn constraint_row(
+    table: &Relation,
+    constraint: &Constraint,
+    deferral: Deferral,
+    out: &mut RowsBuilder,
+) {
     let (kind, index, check) = match &constraint.kind {
         ConstraintKind::Primary { index } => (b'p', *index, None),
         ConstraintKind::Unique { index } => (b'u', *index, None),
@@ -95,6 +102,8 @@ fn constraint_row(table: &Relation, constraint: &Constraint, out: &mut RowsBuild
         ("conname", Datum::Text(constraint.name.clone())),
         ("connamespace", Datum::Oid(table.schema)),
         ("contype", Datum::Char(kind)),
+        ("condeferrable", Datum::Bool(deferral.is_deferrable())),
+        ("condeferred", Datum::Bool(deferral.is_deferred())),
         ("conenforced", Datum::Bool(true)),
         ("convalidated", Datum::Bool(!constraint.not_valid)),
         ("conrelid", Datum::Oid(table.oid)),

@@ -10,7 +10,9 @@ pub use super::facts::{OpclassId, OpclassMethod};
 use super::keywords::is_reserved_word;
 use super::pretty::pretty_expression;
 use crate::builtin::Builtins;
-use crate::relation::{Constraint, ConstraintKind, IndexInfo, IndexKey, RelKind, Relation};
+use crate::relation::{
+    Constraint, ConstraintKind, Deferral, IndexInfo, IndexKey, RelKind, Relation,
+};
 use crate::snapshot::Catalog;
 use crate::{PG_CATALOG, PUBLIC};
 use std::borrow::Cow;
@@ -151,8 +153,13 @@ pub fn constraint_definition(
     let key_constraint = |index: Oid, words: &str| {
         let info = catalog.relation(index).and_then(|i| i.index.as_ref());
         let distinct = info.is_some_and(|i| i.nulls_not_distinct);
+        let deferral = match info.map(|i| i.deferral).unwrap_or_default() {
+            Deferral::NotDeferrable => "",
+            Deferral::InitiallyImmediate => " DEFERRABLE",
+            Deferral::InitiallyDeferred => " DEFERRABLE INITIALLY DEFERRED",
+        };
         format!(
-            "{words}{} ({}){}",
+            "{words}{} ({}){}{deferral}",
             if distinct { " NULLS NOT DISTINCT" } else { "" },
             column_list(table, &constraint.columns),
             info.map_or(String::new(), |i| include_clause(table, i)),

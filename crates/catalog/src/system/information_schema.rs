@@ -268,6 +268,7 @@ fn table_constraints(context: &SystemContext<'_>, out: &mut RowsBuilder) {
         let index = constraint.index().and_then(|i| context.catalog.relation(i));
         let info = index.and_then(|i| i.index.as_ref());
         let distinct = !info.is_some_and(|i| i.nulls_not_distinct);
+        let deferral = info.map(|i| i.deferral).unwrap_or_default();
         let schema = schema_name(context.catalog, table.schema);
         out.row([
             ("constraint_catalog", text(context.database)),
@@ -277,8 +278,8 @@ fn table_constraints(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             ("table_schema", schema),
             ("table_name", Datum::Text(table.name.clone())),
             ("constraint_type", text(kind)),
-            ("is_deferrable", yes(false)),
-            ("initially_deferred", yes(false)),
+            ("is_deferrable", yes(deferral.is_deferrable())),
+            ("initially_deferred", yes(deferral.is_deferred())),
             ("enforced", yes(true)),
             ("nulls_distinct", if unique { yes(distinct) } else { Datum::Null }),
         ]);

@@ -200,7 +200,7 @@ fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
     progress.enter(Phase::VacuumingIndexes);
     progress.indexes.begin(table.indexes.len() as u64);
     for index in catalog.indexes_of(table) {
-        let unique = index.index.as_ref().is_some_and(|info| info.unique);
+        let unique = index.index.as_ref().is_some_and(|info| info.is_unique_now());
         if let Some(storage) = index.storage {
             let store = IndexStore::open(database, storage, unique);
             database.sweep_index(&store, check)?;

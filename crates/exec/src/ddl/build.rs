@@ -38,7 +38,7 @@ pub(super) fn build_for(
     index: &mut Relation,
     command: &'static str,
 ) -> Result<()> {
-    let unique = index.index.as_ref().is_some_and(|i| i.unique);
+    let unique = index.index.as_ref().is_some_and(|i| i.is_unique_now());
     let store = IndexStore::create(ctx.txn, unique)?;
     index.storage = Some(store.file());
     let database = ctx.store.database().clone();
@@ -94,8 +94,18 @@ fn insert_sorted(
     sorted: SortedEntries,
     progress: &Progress,
 ) -> Result<()> {
+    let mut before: Option<Vec<u8>> = None;
     sorted.in_batches(BATCH_ENTRIES, &mut |entries| {
         ctx.services.check_interrupts()?;
+        if index.deferrable {
+            // The store would take one key twice.
+            for entry in entries.iter().filter(|entry| !entry.has_null) {
+                if before.as_deref() == Some(entry.key) {
+                    return Err(not_unique(ctx, table, index, entry.row)?);
+                }
+                before = Some(entry.key.to_vec());
+            }
+        }
         let done = index.store.insert_batch(ctx.txn, entries)?;
         match done.stopped {
             IndexInsert::Done => {

@@ -5,7 +5,7 @@ use super::inherit::invalid_table;
 use super::not_null::{self, PendingNotNull};
 use super::{DdlContext, partition, truncate_name, validate};
 use std::sync::Arc;
-use steppe_catalog::{Constraint, ConstraintKind, IndexKey, RareText, Relation};
+use steppe_catalog::{Constraint, ConstraintKind, Deferral, IndexKey, RareText, Relation};
 use steppe_sql::ast;
 use steppe_sql::bind::index::columns_of;
 use steppe_sql::bind::{ExprPlace, bind_table_condition, parse_expression};
@@ -30,6 +30,7 @@ struct PendingKey {
     columns: Vec<String>,
     primary: bool,
     nulls_not_distinct: bool,
+    deferral: Deferral,
     include: Vec<String>,
     using_index: Option<String>,
     /// Where it was written, for errors.
@@ -103,6 +104,7 @@ impl PendingConstraints {
             columns,
             primary,
             nulls_not_distinct: info.nulls_not_distinct,
+            deferral: info.deferral,
             include,
             using_index: None,
             location: ast::Location::NONE,
@@ -130,9 +132,11 @@ impl PendingConstraints {
     }
 
     fn add(&mut self, c: &ast::Constraint, column: Option<&str>) -> Result<()> {
-        if c.deferrable || c.initially_deferred {
-            return Err(Error::not_supported("deferrable constraints"));
-        }
+        let deferral = match (c.deferrable, c.initially_deferred) {
+            (_, true) => Deferral::InitiallyDeferred,
+            (true, false) => Deferral::InitiallyImmediate,
+            (false, false) => Deferral::NotDeferrable,
+        };
         if !c.enforced {
             return Err(Error::not_supported("NOT ENFORCED constraints"));
         }
@@ -178,6 +182,7 @@ impl PendingConstraints {
             columns,
             primary,
             nulls_not_distinct,
+            deferral,
             include: index.include.clone(),
             using_index: index.using_index.clone(),
             location: c.location,
@@ -457,6 +462,7 @@ fn add_key(
         unique: true,
         primary: key.primary,
         nulls_not_distinct: key.nulls_not_distinct,
+        deferral: key.deferral,
         options: Vec::new(),
         parent: None,
     };

@@ -4,7 +4,9 @@ use super::build::{build, build_for};
 use super::{DdlContext, partition, truncate_name};
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{self, OpclassMethod};
-use steppe_catalog::{Column, ConstraintKind, IndexInfo, IndexKey, PartitionOf, RelKind, Relation};
+use steppe_catalog::{
+    Column, ConstraintKind, Deferral, IndexInfo, IndexKey, PartitionOf, RelKind, Relation,
+};
 use steppe_sql::ast::{self, CreateIndexStmt, IndexElem, ReindexStmt, ReindexTarget};
 use steppe_sql::bind::index::{IndexExprs, is_mutable};
 use steppe_sql::bind::typename::format_type;
@@ -30,6 +32,7 @@ pub(crate) struct NewIndex {
     pub(crate) unique: bool,
     pub(crate) primary: bool,
     pub(crate) nulls_not_distinct: bool,
+    pub(crate) deferral: Deferral,
     pub(crate) predicate: Option<Arc<str>>,
     pub(crate) options: Vec<(Arc<str>, Arc<str>)>,
     /// The index of the partitioned parent that it belongs to.
@@ -116,6 +119,7 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
         unique: create.unique,
         primary: false,
         nulls_not_distinct: create.nulls_not_distinct,
+        deferral: Deferral::NotDeferrable,
         options: super::table::storage_options(&create.options)?,
         parent: None,
     };
@@ -370,6 +374,7 @@ pub(crate) fn create(
         unique: new.unique,
         primary: new.primary,
         nulls_not_distinct: new.nulls_not_distinct,
+        deferral: new.deferral,
         predicate: new.predicate,
     }));
     if kind == RelKind::Index {

@@ -199,6 +199,7 @@ fn like_index(
         unique: info.unique,
         primary: false,
         nulls_not_distinct: info.nulls_not_distinct,
+        deferral: info.deferral,
         predicate: info.predicate.clone(),
         options: copy.index.options.to_vec(),
         parent: None,

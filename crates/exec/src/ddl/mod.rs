@@ -100,6 +100,8 @@ pub struct DdlContext<'a> {
     pub spreading: Option<Arc<Progress>>,
     /// What the session's open cursors read.
     pub in_use: Vec<Oid>,
+    /// The tables with keys that are checked when the transaction ends.
+    pub pending_checks: Vec<Oid>,
 }
 
 /// Whether a statement is DDL that [`execute`] runs.
@@ -232,13 +234,14 @@ impl DdlContext<'_> {
     /// 55006 if a cursor of the session reads a relation that is about to be changed under it
     /// (CheckTableNotInUse). Those of other sessions hold locks.
     pub(crate) fn check_not_in_use(&self, relation: &Relation, command: &str) -> Result<()> {
-        if !self.in_use.contains(&relation.oid) {
+        let why = if self.in_use.contains(&relation.oid) {
+            "it is being used by active queries in this session"
+        } else if self.pending_checks.contains(&relation.oid) {
+            "it has pending trigger events"
+        } else {
             return Ok(());
-        }
-        let message = format!(
-            "cannot {command} \"{}\" because it is being used by active queries in this session",
-            relation.name
-        );
+        };
+        let message = format!("cannot {command} \"{}\" because {why}", relation.name);
         Err(Error::new(SqlState::OBJECT_IN_USE, message))
     }
 

@@ -7,6 +7,7 @@
 //! waiting for another transaction's insert the attempt is taken back too, so that
 //! two sessions inserting the same key never wait for each other.
 
+use super::constraints::named;
 use super::insert::insert_key;
 use super::update::update_known;
 use super::{Changed, Inserter, Target};
@@ -45,6 +46,14 @@ impl ConflictPlan {
         inserter: &mut Inserter,
         cx: &mut ExecContext,
     ) -> Result<Option<Changed>> {
+        let mut arbiters = target.arbiters.iter().map(|at| &target.indexes[*at]);
+        if let Some(index) = arbiters.find(|index| index.deferrable) {
+            let message = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints \
+                 as arbiters";
+            let error = Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message);
+            let table = &target.table.relation;
+            return Err(named(error, table, &cx.functions).constraint(&index.relation.name));
+        }
         let stored = &*target.stored(row);
         let mut look_first = true;
         loop {

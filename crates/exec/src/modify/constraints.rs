@@ -120,7 +120,7 @@ fn with_values(error: Error, target: &Target, row: &[Datum], cx: &FnContext) -> 
 }
 
 /// Names the table and its schema.
-fn named(error: Error, table: &Relation, cx: &FnContext) -> Error {
+pub(super) fn named(error: Error, table: &Relation, cx: &FnContext) -> Error {
     let schema = cx.catalog.schema(table.schema);
     error.table(schema.map_or("public", |s| &s.name), &table.name)
 }

@@ -1,6 +1,6 @@
 //! Inserting rows: the table a leaf's worth at a time, then each index in key order.
 
-use super::{Target, check_partition, check_row, duplicate_key};
+use super::{Target, check_partition, check_row, deferred, duplicate_key};
 use crate::access::{IndexAccess, TableAccess};
 use crate::accesses;
 use crate::context::ExecContext;
@@ -189,6 +189,7 @@ impl Inserter {
                 row: self.ids[e.row],
             })
             .collect();
+        let deferrable = index.deferrable;
         let mut done = 0;
         while done < entries.len() {
             let batch = index.store.insert_batch(&mut cx.txn()?.txn, &entries[done..])?;
@@ -204,6 +205,9 @@ impl Inserter {
                     RowWait::new(Doing::InsertingKey, row, &index.relation).wait(wait, cx)?;
                 }
             }
+        }
+        for entry in entries.iter().filter(|_| deferrable) {
+            deferred::note(index, entry.key, entry.has_null, entry.row, cx)?;
         }
         Ok(())
     }
@@ -221,6 +225,9 @@ pub(super) fn insert_key(
 ) -> Result<()> {
     loop {
         match index.store.insert(&mut cx.txn()?.txn, key, has_null, id)? {
+            IndexInsert::Done if index.deferrable => {
+                return deferred::note(index, key, has_null, id, cx);
+            }
             IndexInsert::Done => return Ok(()),
             IndexInsert::Duplicate(_) => {
                 return Err(duplicate_key(&target.table, index, row, &cx.functions));

@@ -6,6 +6,7 @@
 //! | `insert` | batches of rows to the table and, sorted, to its indexes |
 //! | `update` | UPDATE and DELETE of one row, with READ COMMITTED's recheck |
 //! | `conflict` | INSERT … ON CONFLICT |
+//! | `deferred` | keys of DEFERRABLE constraints, which are checked later |
 //! | `constraints` | NOT NULL, CHECK, and the errors with their details |
 //! | `partitioned` | each row of a partitioned or inherited table to its leaf |
 //!
@@ -14,6 +15,7 @@
 
 mod conflict;
 mod constraints;
+mod deferred;
 mod insert;
 mod partitioned;
 mod update;
@@ -34,6 +36,8 @@ use steppe_types::{Datum, Error, Oid, Result};
 pub(crate) use constraints::{
     check_partition, check_row, check_views, duplicate_key, null_violation, shown, shown_key,
 };
+pub(crate) use deferred::finish as finish_keys;
+pub use deferred::{KeyCheck, check_keys};
 pub(crate) use insert::Inserter;
 pub(crate) use partitioned::{OpenLeaves, Partitioned};
 
@@ -465,7 +469,7 @@ pub(crate) fn not_null_columns(relation: &steppe_catalog::Relation) -> Box<[usiz
 pub(crate) fn arbiters(indexes: &[IndexAccess], oids: &[Oid]) -> Box<[usize]> {
     let positions = indexes.iter().enumerate();
     positions
-        .filter(|(_, i)| i.unique && (oids.is_empty() || oids.contains(&i.relation.oid)))
+        .filter(|(_, i)| i.is_arbiter() && (oids.is_empty() || oids.contains(&i.relation.oid)))
         .map(|(at, _)| at)
         .collect()
 }

@@ -244,7 +244,7 @@ impl Partitioned {
             Some(wanted) if wanted.is_empty() => true,
             Some(wanted) => wanted.iter().any(|oid| index_above(catalog, &index.relation, *oid)),
         };
-        let arbiters = indexes.iter().enumerate().filter(|(_, i)| i.unique && is_arbiter(i));
+        let arbiters = indexes.iter().enumerate().filter(|(_, i)| i.is_arbiter() && is_arbiter(i));
         let checks = stored_checks(catalog, leaf)?.into_iter();
         let generated = stored_generated(catalog, leaf)?;
         let rules = TargetRules {

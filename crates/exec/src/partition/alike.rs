@@ -94,7 +94,8 @@ fn is_like_index(a: &Relation, b: &Relation) -> bool {
     let same = |a: &IndexInfo, b: &IndexInfo| {
         a.keys == *b.keys
             && a.include == *b.include
-            && (a.unique, a.nulls_not_distinct) == (b.unique, b.nulls_not_distinct)
+            && (a.unique, a.deferral) == (b.unique, b.deferral)
+            && a.nulls_not_distinct == b.nulls_not_distinct
             && a.predicate == b.predicate
     };
     let infos = a.index.as_ref().zip(b.index.as_ref());

@@ -290,6 +290,7 @@ impl Session {
             parent_lock: RelationLockMode::AccessExclusive,
             spreading: None,
             in_use: Vec::new(),
+            pending_checks: Vec::new(),
         };
         let done = context.run(f)?;
         if self.changes.as_ref().is_some_and(CatalogChanges::is_empty) {

@@ -193,6 +193,7 @@ impl World {
                 include: Default::default(),
                 unique: *unique,
                 primary,
+                deferral: Default::default(),
                 nulls_not_distinct: false,
                 predicate: None,
             }));

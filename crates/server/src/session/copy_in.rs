@@ -472,6 +472,12 @@ impl Session {
             return Ok(());
         }
         self.insert_batch(copy)?;
+        if copy.insert.has_checks() {
+            self.start_statement()?;
+            let (env, txn) = (&self.env, &mut self.xact.txn);
+            tokio::task::block_in_place(|| copy.insert.finish(env, txn))?;
+            self.end_statement();
+        }
         if copy.skipped > 0 && copy.on_error.verbosity >= Verbosity::Default {
             let rows = if copy.skipped == 1 { "row was" } else { "rows were" };
             let message =

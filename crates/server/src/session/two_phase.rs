@@ -120,6 +120,7 @@ impl Session {
         // Whatever becomes of it, the block ends, as after COMMIT.
         self.end_block_now();
         self.take_function_changes();
+        self.check_deferred()?;
         if self.portals.cursors_mut().any(|cursor| cursor.is_to_be_held()) {
             return Err(cannot("cannot PREPARE a transaction that has created a cursor WITH HOLD"));
         }

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use steppe_exec::ddl::{self, DdlContext};
-use steppe_sql::ast::{
-    self, AlterTableStmt, DiscardTarget, ReindexStmt, SetConstraintsStmt, Statement,
-};
+use steppe_sql::ast::{self, AlterTableStmt, DiscardTarget, ReindexStmt, Statement};
 use steppe_sql::bind::typename::resolve_type_name;
 use steppe_sql::bind::{self, BindContext, Params};
 use steppe_sql::expr::TypeRef;
@@ -107,7 +105,7 @@ impl Session {
                         "SET CONSTRAINTS can only be used in transaction blocks",
                     );
                 }
-                self.check_constraints(set)?;
+                self.set_constraints(set)?;
                 "SET CONSTRAINTS"
             }
             Statement::Discard(target) => return self.discard(*target),
@@ -137,24 +135,6 @@ impl Session {
             other => return Err(Error::not_supported(name_of(other))),
         };
         Ok(CommandTag::Plain(tag))
-    }
-
-    /// SET CONSTRAINTS: 42704 for one that is not there, 42809 to defer one: none is deferrable.
-    fn check_constraints(&self, set: &SetConstraintsStmt) -> Result<()> {
-        let catalog = self.newest_catalog();
-        for name in &set.constraints {
-            let wanted = name.name.as_str();
-            let mut known = catalog.relations().flat_map(|table| &table.constraints);
-            if !known.any(|constraint| *constraint.name == *wanted) {
-                let message = format!("constraint \"{wanted}\" does not exist");
-                return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
-            }
-            if set.deferred {
-                let message = format!("constraint \"{wanted}\" is not deferrable");
-                return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
-            }
-        }
-        Ok(())
     }
 
     /// DDL, VACUUM, ANALYZE: where waiting holds up nobody.
@@ -236,6 +216,7 @@ impl Session {
     ) -> Result<T> {
         let core = Arc::clone(&self.core);
         let in_use = self.portals.read_by_cursors();
+        let pending_checks = self.core.constraints.lock().tables(&self.names.catalog);
         let mut context = DdlContext {
             store: &core.server.catalog,
             txn: self.xact.txn.as_mut().ok_or_else(|| Error::internal("no transaction"))?,
@@ -253,6 +234,7 @@ impl Session {
             parent_lock: RelationLockMode::AccessExclusive,
             spreading: None,
             in_use,
+            pending_checks,
         };
         let done = context.run(f);
         if done.is_err() {

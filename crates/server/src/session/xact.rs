@@ -26,6 +26,7 @@ use steppe_wire::TransactionStatus;
 use super::Session;
 use super::tag::CommandTag;
 use crate::activity::SessionCounts;
+use crate::deferred::Constraints;
 use crate::settings::{Action, Isolation};
 use crate::workers;
 
@@ -327,6 +328,7 @@ impl Session {
     pub(super) fn commit(&mut self) -> Result<()> {
         self.end_block_now();
         self.take_function_changes();
+        self.check_deferred()?;
         self.keep_held_cursors()?;
         self.portals.end_transaction(&mut self.xact);
         if self.xact.txn.is_some() && self.names.acts_on_commit {
@@ -406,6 +408,7 @@ impl Session {
         self.forget_exports();
         accesses::settle();
         self.xact.savepoints.clear();
+        *self.core.constraints.lock() = Constraints::default();
         self.xact.changes = None;
         self.core.settings.lock().end_level(1, committed);
         self.core.level.store(1, Ordering::Relaxed);
@@ -641,6 +644,7 @@ impl Session {
         self.end_settings_levels(at, true);
         self.put_read_only(self.xact.savepoints[at].read_only)?;
         self.xact.savepoints.truncate(at);
+        self.core.constraints.lock().release(at);
         self.portals.lower_depth(at);
         if let Some(changes) = &mut self.xact.changes {
             changes.release(at + 1);
@@ -673,6 +677,7 @@ impl Session {
         self.xact.txn()?.rollback_to(name)?;
         self.put_read_only(self.xact.savepoints[at].read_only)?;
         self.xact.savepoints.truncate(at + 1);
+        self.core.constraints.lock().rollback_to(at);
         let keeps = self.xact.changes.as_mut().is_none_or(|changes| changes.rollback_to(at + 1));
         if !keeps {
             self.xact.changes = None;

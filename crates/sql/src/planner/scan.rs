@@ -122,7 +122,7 @@ impl Planner<'_> {
     /// Whether the conditions bind every key of a unique index by equality.
     fn matches_whole_key(&self, request: &ScanRequest<'_>, index: &CandidateIndex) -> bool {
         let found = index.matching(request.rte, request.conditions);
-        index.info().unique
+        index.info().is_unique_now()
             && found.equal.len() == index.keys.len()
             && !found.equal_is_null.contains(&true)
     }
@@ -252,7 +252,7 @@ impl Planner<'_> {
 
         let (rows, pages) = self.table_size(request.relation)?;
         let estimator = Estimator { rtes: request.rtes, io: self.ctx.io };
-        let full_key = info.unique && found.equal.len() == info.keys.len();
+        let full_key = info.is_unique_now() && found.equal.len() == info.keys.len();
         let in_index = rows * index.predicate.as_ref().map_or(1.0, |p| estimator.selectivity_of(p));
         let probed = if full_key { 1.0 } else { in_index * estimator.selectivity(&used) };
         let selected = probed * estimator.selectivity(&rest);

@@ -141,6 +141,7 @@ fn index_partition(
         unique: info.unique,
         primary: info.primary,
         nulls_not_distinct: info.nulls_not_distinct,
+        deferral: info.deferral,
         predicate: info.predicate.clone(),
         options: parent_index.options.to_vec(),
         parent: Some(parent_index.oid),

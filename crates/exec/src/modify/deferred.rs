@@ -1,0 +1,124 @@
+//! Keys of DEFERRABLE constraints (unique_key_recheck in src/backend/commands/constraint.c).
+//!
+//! The index of such a constraint is stored as one that is not unique: every key is taken. Where
+//! another row may have the same one at that moment, the key is noted, and looked at again when
+//! the constraint is checked: at the end of the statement, or of the transaction. Of two rows that
+//! come at the same time at least one sees the other's entry, since both are under one leaf's
+//! latch one after the other: so a key that was nobody else's need not be looked at again.
+//!
+//! What is taken back by then has no entry left, and is in nobody's way.
+
+use super::constraints::duplicate_key;
+use crate::access::{IndexAccess, TableAccess};
+use crate::context::ExecContext;
+use crate::env::FnContext;
+use crate::expr::Compiler;
+use crate::row_wait::{Doing, RowWait};
+use crate::statement::{ExecEnv, no_plan};
+use std::sync::Arc;
+use steppe_txn::{IndexInsert, RowBuf, RowId, Txn};
+use steppe_types::{Error, Oid, Result};
+
+/// A row's key that another row may have, too.
+#[derive(Clone, Debug)]
+pub struct KeyCheck {
+    index: Oid,
+    key: Box<[u8]>,
+    row: RowId,
+}
+
+impl KeyCheck {
+    /// The index.
+    pub fn index(&self) -> Oid {
+        self.index
+    }
+}
+
+/// Notes a key that has been put into the index of a DEFERRABLE constraint, if another row may
+/// have it.
+pub(super) fn note(
+    index: &IndexAccess,
+    key: &[u8],
+    has_null: bool,
+    row: RowId,
+    cx: &mut ExecContext,
+) -> Result<()> {
+    if !has_null && index.store.may_be_shared(&cx.txn()?.txn, key, row)? {
+        cx.key_checks.push(KeyCheck { index: index.oid, key: key.into(), row });
+    }
+    Ok(())
+}
+
+/// At the end of a statement: checks the keys that it has noted, but for those whose constraints
+/// are deferred, which the session keeps.
+pub(crate) fn finish(cx: &mut ExecContext) -> Result<()> {
+    if cx.key_checks.is_empty() {
+        return Ok(());
+    }
+    let checks = std::mem::take(&mut cx.key_checks);
+    let checks = cx.functions.services.defer_key_checks(checks);
+    check(&checks, cx)
+}
+
+/// Checks keys that were deferred: 23505.
+pub fn check_keys(checks: &[KeyCheck], env: &ExecEnv, txn: &mut Option<Txn>) -> Result<()> {
+    let mut cx = env.context(txn);
+    let checked = check(checks, &mut cx);
+    *txn = cx.take_txn().map(|t| t.txn);
+    checked
+}
+
+fn check(checks: &[KeyCheck], cx: &mut ExecContext) -> Result<()> {
+    let mut open: Option<(Oid, TableAccess, IndexAccess)> = None;
+    for check in checks {
+        cx.check_interrupts()?;
+        if open.as_ref().is_none_or(|(oid, ..)| *oid != check.index) {
+            let opened = open_index(check.index, cx)?;
+            open = opened.map(|(table, index)| (check.index, table, index));
+        }
+        // The index may have been dropped.
+        let Some((_, table, index)) = &open else { continue };
+        check_key(check, table, index, cx)?;
+    }
+    Ok(())
+}
+
+fn open_index(oid: Oid, cx: &mut ExecContext) -> Result<Option<(TableAccess, IndexAccess)>> {
+    let catalog = cx.functions.catalog.clone();
+    let Some(index) = catalog.relation(oid) else { return Ok(None) };
+    let info = index.index.as_ref().ok_or_else(|| Error::internal("a key's index is none"))?;
+    let Some(table) = catalog.relation(info.table) else { return Ok(None) };
+    let database = Arc::clone(cx.txn()?.txn.database());
+    let stmt = no_plan();
+    let mut compiler = Compiler::new(&stmt, FnContext::pure(catalog.clone()));
+    let access = IndexAccess::open(&database, table, index, &mut compiler)?;
+    Ok(Some((TableAccess::open(&database, table)?, access)))
+}
+
+fn check_key(
+    check: &KeyCheck,
+    table: &TableAccess,
+    index: &IndexAccess,
+    cx: &mut ExecContext,
+) -> Result<()> {
+    loop {
+        match index.store.recheck(&mut cx.txn()?.txn, &check.key, check.row)? {
+            IndexInsert::Done => return Ok(()),
+            IndexInsert::Duplicate(_) => {
+                // The row as the statement has left it.
+                let txn = &mut cx.txn()?.txn;
+                txn.start_statement()?;
+                let view = txn.view();
+                let (mut values, mut buffer) = (Vec::new(), RowBuf::new());
+                if table.rows_for_write()?.get(&view, check.row, &mut buffer)?.is_some() {
+                    table.decode_all(buffer.row(), &mut values)?;
+                }
+                return Err(duplicate_key(table, index, &values, &cx.functions));
+            }
+            IndexInsert::MustWait(wait) => {
+                let row = RowWait::new(Doing::InsertingKey, check.row, &index.relation);
+                row.wait(wait, cx)?;
+            }
+        }
+    }
+}
