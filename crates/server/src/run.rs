@@ -137,6 +137,7 @@ impl Running {
             random: Arc::new(random) as Arc<dyn Random>,
             started: now_micros(),
             starting: AtomicUsize::new(0),
+            turned_away: parking_lot::Mutex::default(),
             phase,
         });
         saved_statistics::restore(&server);

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::task::Waker;
+use std::time::{Duration, Instant};
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
@@ -73,6 +74,8 @@ pub struct Server {
     pub started: i64,
     /// Connections that have not become sessions yet.
     pub starting: AtomicUsize,
+    /// Connections that found too many others in theirs.
+    pub(crate) turned_away: Mutex<TurnedAway>,
     pub(crate) phase: watch::Sender<Phase>,
 }
 
@@ -241,6 +244,28 @@ impl Backends {
             backend.shared.interrupt(Interrupt::Terminate);
             backend.control.wake();
         }
+    }
+}
+
+/// Connections that were turned away before their start-up: clients must not fill the log.
+#[derive(Debug, Default)]
+pub(crate) struct TurnedAway {
+    told_at: Option<Instant>,
+    /// Since then.
+    untold: u64,
+}
+
+impl TurnedAway {
+    /// Whether the log is to tell of another one, once a second at most, and how many there were
+    /// that it has not told of.
+    pub(crate) fn tell(&mut self, now: Instant) -> Option<u64> {
+        let is_due = |told: Instant| now.duration_since(told) >= Duration::from_secs(1);
+        if !self.told_at.is_none_or(is_due) {
+            self.untold += 1;
+            return None;
+        }
+        self.told_at = Some(now);
+        Some(std::mem::take(&mut self.untold))
     }
 }
 

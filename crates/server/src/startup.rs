@@ -2,7 +2,7 @@
 //! the start-up packet, and who is let in.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{Buf, BytesMut};
 use steppe_catalog::system::is_predefined_role;
@@ -22,6 +22,8 @@ use crate::stream::Stream;
 
 /// Connections that may be in their start-up at once, beside the sessions.
 const STARTING_MAX: usize = 1000;
+/// How long one is looked after that is turned away.
+const TURNING_AWAY: Duration = Duration::from_secs(1);
 /// Bytes of a protocol 3.2 cancel key, as PostgreSQL 18 makes them.
 const LONG_KEY_BYTES: usize = 32;
 
@@ -38,7 +40,10 @@ struct Request {
 
 /// Serves a connection from its first byte to its last, or to where it moves on.
 pub(crate) async fn serve(server: Arc<Server>, mut stream: Stream, home: Home) -> Option<Moving> {
-    let starting = Starting::begin(&server, STARTING_MAX)?;
+    let Some(starting) = Starting::begin(&server, STARTING_MAX) else {
+        turn_away(&server, &mut stream).await;
+        return None;
+    };
     let limit = u64::try_from(server.settings.int("authentication_timeout")).unwrap_or(60);
     let mut input = BytesMut::new();
     let begun = timeout(Duration::from_secs(limit), begin(&server, &mut stream, &mut input));
@@ -62,6 +67,45 @@ pub(crate) async fn serve(server: Arc<Server>, mut stream: Stream, home: Home) -
             None
         }
     }
+}
+
+/// Closes a connection beside which too many others have not said who they are.
+async fn turn_away(server: &Server, stream: &mut Stream) {
+    let error = Error::new(SqlState::TOO_MANY_CONNECTIONS, "sorry, too many clients already")
+        .severity(Severity::Fatal);
+    let told = server.turned_away.lock().tell(Instant::now());
+    if let Some(others) = told {
+        let client = match stream.addresses() {
+            Some([client, _]) => client.to_string(),
+            None => "[local]".to_owned(),
+        };
+        let detail = format!("{STARTING_MAX} connections have not sent their start-up packet yet");
+        let (sqlstate, message) = (error.sqlstate(), error.message());
+        log::write(
+            log::Level::Fatal,
+            &[
+                ("client", &client),
+                ("sqlstate", &sqlstate),
+                ("message", &message),
+                ("detail", &detail),
+                ("others_since_last_told", &others),
+            ],
+        );
+    }
+    let mut out = Vec::new();
+    backend::error_response(&mut out, &error);
+    let mut unread = BytesMut::new();
+    // What the client has sent is taken, lest the error be lost with it.
+    let told = async {
+        if stream.write_all(&out).await.is_ok() {
+            stream.shutdown().await;
+            while unread.len() < startup::MAX_STARTUP_PACKET_LENGTH
+                && matches!(stream.read(&mut unread).await, Ok(1..))
+            {}
+        }
+    };
+    // One that says nothing more has not got longer.
+    let _too_slow = timeout(TURNING_AWAY, told).await;
 }
 
 /// Says why and closes.

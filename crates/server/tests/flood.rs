@@ -187,3 +187,36 @@ fn sessions_beyond_max_connections_are_refused_and_leave_room() {
     let _another = server.session();
     assert_eq!(rows(&sessions[0].query("select 1")), [[Some("1".to_owned())]]);
 }
+
+/// How many files a process may have open here.
+fn descriptors_allowed() -> Option<usize> {
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let line = limits.lines().find(|line| line.starts_with("Max open files"))?;
+    line.split_whitespace().nth(3)?.parse().ok()
+}
+
+#[test]
+fn connections_beside_a_thousand_silent_ones_are_told() {
+    // Both ends of a thousand connections are more than the usual limit.
+    if descriptors_allowed().is_none_or(|allowed| allowed < 2048) {
+        return;
+    }
+    let server = Server::start(&[]);
+    let silent: Vec<TcpStream> = (0..1000).map(|_| server.socket()).collect();
+    let patience = Instant::now() + Duration::from_secs(20);
+    let refusal = loop {
+        let mut raw = Raw { stream: server.socket() };
+        raw.startup(&[("user", "postgres")]);
+        let answer = raw.until_ready();
+        if sqlstate(&answer).is_some() {
+            break answer;
+        }
+        // The server had not got to the last of them.
+        assert!(Instant::now() < patience, "a thousand and one are let in");
+    };
+    assert_eq!(sqlstate(&refusal).as_deref(), Some("53300"));
+    assert_eq!(refusal[0].field(b'S').as_deref(), Some("FATAL"));
+    assert_eq!(refusal[0].field(b'M').as_deref(), Some("sorry, too many clients already"));
+    drop(silent);
+    let _session = server.session();
+}

@@ -63,7 +63,10 @@ impl Prepared {
 
 #[cold]
 fn too_many(what: &str) -> Error {
-    Error::new(SqlState::CONFIGURATION_LIMIT_EXCEEDED, format!("too many {what}"))
+    Error::new(SqlState::CONFIGURATION_LIMIT_EXCEEDED, format!("too many {what}")).detail(format!(
+        "A session has {NAMED_MAX} at most, of {} MB of text and parameters.",
+        BYTES_MAX >> 20
+    ))
 }
 
 /// A session's prepared statements.
