@@ -43,6 +43,7 @@ mod startup;
 mod statements;
 mod stream;
 mod system_views;
+mod transaction_modes;
 mod workers;
 
 pub use run::{Config, Running};

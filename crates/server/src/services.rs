@@ -31,6 +31,7 @@ use crate::deferred::Constraints;
 use crate::relation_size;
 use crate::server::{Control, Server};
 use crate::settings::{Action, SessionSettings};
+use crate::transaction_modes::SharedModes;
 use crate::spi::FunctionSettings;
 use crate::system_views::session::Named;
 use crate::workers;
@@ -157,8 +158,8 @@ pub(crate) struct Core {
     sequences: Mutex<SequenceValues>,
     /// How many snapshots the transaction has exported.
     pub exported: AtomicU32,
-    /// The transaction is READ ONLY.
-    read_only: AtomicBool,
+    /// What the transaction is.
+    pub modes: SharedModes,
     /// State of random(), seeded from the system.
     random: Mutex<u64>,
 }
@@ -196,7 +197,7 @@ impl Core {
             function_settings: Mutex::new(FunctionSettings::initial()),
             sequences: Mutex::default(),
             exported: AtomicU32::new(0),
-            read_only: AtomicBool::new(false),
+            modes: SharedModes::default(),
             random: Mutex::new(u64::from_le_bytes(seed)),
         }
     }
@@ -229,14 +230,9 @@ impl Core {
         *self.sequences.lock() = SequenceValues::default();
     }
 
-    /// Whether the transaction is READ ONLY from now on.
-    pub(crate) fn set_read_only(&self, read_only: bool) {
-        self.read_only.store(read_only, Ordering::Relaxed);
-    }
-
     /// 25006 where a READ ONLY transaction would change a sequence that is not temporary.
     fn check_sequence_writable(&self, sequence: &Relation, function: &str) -> Result<()> {
-        if !self.read_only.load(Ordering::Relaxed)
+        if !self.modes.is_read_only()
             || self.names.lock().catalog.is_temporary(sequence)
         {
             return Ok(());
@@ -460,10 +456,20 @@ impl SessionServices for Core {
     }
 
     fn setting(&self, name: &str) -> Result<Option<String>> {
-        Ok(self.settings.lock().show(name))
+        match self.modes.show(name) {
+            Some(shown) => Ok(Some(shown.to_owned())),
+            None => Ok(self.settings.lock().show(name)),
+        }
     }
 
     fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<String> {
+        if let Some(shown) = self.modes.show(name) {
+            // The function runs within the transaction that it would change.
+            return match value == Some(shown) {
+                true => Ok(shown.to_owned()),
+                false => Err(Error::not_supported(format!("set_config of {name}"))),
+            };
+        }
         let action = if local { Action::Local } else { Action::Set };
         let mut settings = self.settings.lock();
         let level = self.level.load(Ordering::Relaxed);

@@ -553,3 +553,35 @@ fn clients_that_read_late_get_every_answer_in_order() {
         }
     }
 }
+
+#[test]
+fn answers_wait_for_sync_or_flush() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    let has_come = |raw: &mut Raw| {
+        raw.stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+        let come = raw.stream.peek(&mut [0]).is_ok();
+        raw.stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        come
+    };
+    let run = |text| [parse("", text), bind("", "", &[]), execute("", 0)].concat();
+    raw.send(&run("select 1"));
+    assert!(!has_come(&mut raw));
+    raw.send(&[run("select 2"), message(b'H', b"")].concat());
+    let flushed: Vec<Message> = std::iter::repeat_with(|| raw.receive().unwrap()).take(8).collect();
+    assert_eq!(tags(&flushed), "12DC12DC");
+    raw.send(&run("select 3"));
+    assert!(!has_come(&mut raw));
+    assert_eq!(raw.tags(&sync()), "12DCZ");
+    // An error, a notice, and what fills PostgreSQL's buffer go out at once.
+    raw.send(&run("select nothing"));
+    assert_eq!(raw.receive().unwrap().tag, b'E');
+    assert_eq!(raw.tags(&sync()), "Z");
+    raw.send(&run("drop table if exists nothing"));
+    let noticed: Vec<Message> = std::iter::repeat_with(|| raw.receive().unwrap()).take(3).collect();
+    assert_eq!(tags(&noticed), "12N");
+    assert_eq!(raw.tags(&sync()), "CZ");
+    raw.send(&run("select repeat('x', 9000)"));
+    assert!(has_come(&mut raw));
+    assert_eq!(raw.tags(&sync()), "12DCZ");
+}

@@ -27,6 +27,9 @@ use crate::system_views::SessionEnd;
 
 /// Answers are sent when so many bytes have gathered, even within a statement.
 pub(super) const SEND_AT_BYTES: usize = 64 * 1024;
+/// Answers that no Sync or Flush has asked for go out when so many bytes have gathered, as
+/// PostgreSQL's send buffer does.
+pub(super) const HELD_BACK_BYTES: usize = 8 * 1024;
 /// Larger buffers are given back when they are empty.
 pub(super) const KEEP_BYTES: usize = 1 << 20;
 
@@ -211,6 +214,7 @@ impl Session {
         if waited {
             self.answered_at = None;
         }
+        self.writes += 1;
         self.out.clear();
         if self.out.capacity() > KEEP_BYTES {
             self.out = Vec::new();

@@ -423,6 +423,7 @@ impl Session {
 
     /// CopyInResponse; from now on messages are data.
     pub(super) fn begin_copy_in(&mut self, mut copy: CopyIn, query: Option<SimpleQuery>) {
+        self.is_due = true;
         copy.is_simple = query.is_some();
         copy.query = query;
         let format = if copy.is_binary { Format::Binary } else { Format::Text };

@@ -17,6 +17,7 @@ use steppe_storage::Usage;
 use steppe_types::Result;
 
 use super::Session;
+use super::explain::BoundParams;
 use super::portal::PlanPortal;
 use super::sink::ResultFormats;
 use super::tag::CommandTag;
@@ -116,19 +117,38 @@ impl Session {
         self.counting.unfinished = Some(Unfinished { place, begun, run });
     }
 
-    /// Runs a statement that has no plan, and counts that.
+    /// Runs a statement without a plan. One that fails has sent no rows: they go out at its end
+    /// (FillPortalStore), but for COPY's.
     pub(super) async fn utility(
         &mut self,
         syntax: &Arc<Syntax>,
         source: &Arc<str>,
         formats: &ResultFormats,
         describe: bool,
+        bound: &BoundParams,
+    ) -> Result<Outcome> {
+        let (start, sent) = (self.out.len(), self.writes);
+        let outcome = self.utility_counted(syntax, source, formats, describe, bound).await;
+        if outcome.is_err() && self.writes == sent && !matches!(**syntax, Syntax::Copy(_)) {
+            self.out.truncate(start);
+        }
+        outcome
+    }
+
+    /// Runs a statement that has no plan, and counts that.
+    async fn utility_counted(
+        &mut self,
+        syntax: &Arc<Syntax>,
+        source: &Arc<str>,
+        formats: &ResultFormats,
+        describe: bool,
+        bound: &BoundParams,
     ) -> Result<Outcome> {
         let is_counted = self.live.tracks_utility && self.counting.depth == 0;
         match &**syntax {
             // The plans that they run count themselves.
             Syntax::Execute(_) | Syntax::Prepare(_) => {
-                return self.utility_uncounted(syntax, source, formats, describe).await;
+                return self.utility_uncounted(syntax, source, formats, describe, bound).await;
             }
             _ => {}
         }
@@ -139,7 +159,7 @@ impl Session {
         }
         self.counting.depth += 1;
         let (before, thread) = (Usage::now(), std::thread::current().id());
-        let outcome = self.utility_uncounted(syntax, source, formats, describe).await;
+        let outcome = self.utility_uncounted(syntax, source, formats, describe, bound).await;
         self.counting.depth -= 1;
         let outcome = outcome?;
         let Some(statement) = statement else { return Ok(outcome) };

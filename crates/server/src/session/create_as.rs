@@ -15,6 +15,7 @@ use steppe_sql::bind::Params;
 use steppe_types::{Datum, Error, Result};
 
 use super::Session;
+use super::explain::BoundParams;
 use super::portal::{Body, PlanPortal};
 use super::sink::ResultFormats;
 use super::tag::CommandTag;
@@ -33,12 +34,13 @@ impl Session {
         &mut self,
         create: &CreateTableAsStmt,
         text: &Arc<str>,
+        bound: &BoundParams,
     ) -> Result<CommandTag> {
         if create.materialized_view {
             return Err(Error::not_supported("CREATE MATERIALIZED VIEW"));
         }
         self.check_writable("CREATE TABLE AS")?;
-        let source = self.source_of(&create.query, text)?;
+        let source = self.source_of(&create.query, text, bound)?;
         self.create_from(&create.into, source, create.with_no_data, create.if_not_exists).await
     }
 
@@ -57,13 +59,18 @@ impl Session {
     }
 
     /// The query, or the one that EXECUTE names.
-    fn source_of(&mut self, query: &Statement, text: &Arc<str>) -> Result<Source> {
+    fn source_of(
+        &mut self,
+        query: &Statement,
+        text: &Arc<str>,
+        bound: &BoundParams,
+    ) -> Result<Source> {
         match query {
             Statement::Select(select) => Ok(Source {
                 query: (**select).clone(),
                 text: Arc::clone(text),
-                params: Arc::from([]),
-                param_types: Vec::new(),
+                params: Arc::clone(&bound.values),
+                param_types: bound.types.to_vec(),
             }),
             Statement::Execute(execute) => {
                 let prepared = self.statements.get(&execute.name)?.clone();

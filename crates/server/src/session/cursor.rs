@@ -13,11 +13,12 @@ use std::sync::Arc;
 
 use steppe_exec::{FetchStatus, RowSink, StoreReader, TupleStore};
 use steppe_sql::ast::{self, DeclareCursorStmt, FetchDirection, FetchStmt};
-use steppe_sql::bind::Params;
 use steppe_sql::plan::{Plan, PlanNode, ResultColumn};
+use steppe_sql::query::Command;
 use steppe_types::{Datum, Error, Result, SqlState};
 
 use super::Session;
+use super::explain::BoundParams;
 use super::plan::{put_description, writes};
 use super::portal::{PlanPortal, Portal, PortalBody};
 use super::run::{self, Progress};
@@ -152,6 +153,7 @@ impl Session {
         &mut self,
         declare: &DeclareCursorStmt,
         source: &Arc<str>,
+        bound: &BoundParams,
     ) -> Result<CommandTag> {
         if !declare.hold {
             self.require_block("DECLARE CURSOR")?;
@@ -159,11 +161,9 @@ impl Session {
         self.portals.check_free("cursor", &declare.name)?;
         let statement = Arc::new((*declare.query).clone());
         check_declared(declare)?;
-        let plan = self
-            .made_locked(&statement, |session| {
-                session.plan_cursor(&statement, source, Params::none())
-            })
-            .await?;
+        let make =
+            |session: &mut Session| session.plan_cursor(&statement, source, bound.declared());
+        let plan = self.made_locked(&statement, make).await?;
         if let Some(command) = plan.refused_read_only {
             self.check_writable(command)?;
         }
@@ -172,7 +172,7 @@ impl Session {
             .scroll
             .unwrap_or_else(|| !locks && goes_backward(&plan.compiled.planned().plan));
         let keeps = declare.hold || declare.scroll == Some(true);
-        let mut plan = PlanPortal::new(plan, Arc::from([]));
+        let mut plan = PlanPortal::new(plan, Arc::clone(&bound.values));
         plan.may_run_again = scroll && !keeps;
         self.start_statement()?;
         self.start_execution(&mut plan)?;
@@ -219,10 +219,12 @@ impl Session {
 
     /// The columns of a cursor, for Describe of FETCH.
     pub(super) fn cursor_columns(&self, name: &str) -> Option<Vec<ResultColumn>> {
-        match &self.portals.get(name).ok()?.body {
-            PortalBody::Cursor(cursor) => Some(cursor.plan.plan.compiled.columns().to_vec()),
-            _ => None,
-        }
+        let plan = match &self.portals.get(name).ok()?.body {
+            PortalBody::Cursor(cursor) => &cursor.plan,
+            PortalBody::Plan(plan) => plan,
+            PortalBody::Empty | PortalBody::Utility { .. } => return None,
+        };
+        Some(plan.plan.compiled.columns().to_vec())
     }
 
     /// FETCH and MOVE.
@@ -233,10 +235,29 @@ impl Session {
         describe: bool,
     ) -> Result<CommandTag> {
         let mut portal = self.portals.take_cursor(&fetch.cursor)?;
-        let PortalBody::Cursor(cursor) = &mut portal.body else {
-            self.portals.put_back(&fetch.cursor, portal);
-            return Err(Error::not_supported("FETCH from a portal of the extended protocol"));
+        let rows = match &mut portal.body {
+            PortalBody::Cursor(cursor) => {
+                self.fetch_cursor(cursor, fetch, formats, describe).await?
+            }
+            PortalBody::Plan(plan) if is_query(plan) => {
+                self.fetch_bound(plan, fetch, formats, describe).await?
+            }
+            _ => {
+                self.portals.put_back(&fetch.cursor, portal);
+                return Err(Error::not_supported("FETCH from a portal that is no query's"));
+            }
         };
+        self.portals.put_back(&fetch.cursor, portal);
+        Ok(CommandTag::Rows(if fetch.is_move { "MOVE" } else { "FETCH" }, rows))
+    }
+
+    async fn fetch_cursor(
+        &mut self,
+        cursor: &mut Cursor,
+        fetch: &FetchStmt,
+        formats: &ResultFormats,
+        describe: bool,
+    ) -> Result<u64> {
         let formats = if cursor.binary { &ResultFormats::Binary } else { formats };
         if describe && !fetch.is_move {
             put_description(&mut self.out, cursor.plan.plan.compiled.columns(), formats)?;
@@ -249,15 +270,58 @@ impl Session {
         } else {
             self.fetch_forward(cursor, fetch, formats).await
         };
-        let rows = match fetched {
-            Ok(rows) => rows,
-            Err(error) => {
-                cursor.plan.release(&mut self.xact);
-                return Err(error);
-            }
+        if fetched.is_err() {
+            cursor.plan.release(&mut self.xact);
+        }
+        fetched
+    }
+
+    /// FETCH and MOVE on what Bind has made: a cursor that goes forward only.
+    async fn fetch_bound(
+        &mut self,
+        plan: &mut PlanPortal,
+        fetch: &FetchStmt,
+        formats: &ResultFormats,
+        describe: bool,
+    ) -> Result<u64> {
+        if plan.execution.is_none() && plan.done.is_none() {
+            self.start_plan(plan, formats, 1).await?;
+            self.suspend(plan)?;
+        }
+        let (at, at_end) = (plan.told, plan.done.is_some());
+        let nothing = PlanPortal::new(Arc::clone(&plan.plan), Arc::clone(&plan.params));
+        let plan_of = std::mem::replace(plan, nothing);
+        let mut cursor = Cursor {
+            name: fetch.cursor.as_str().into(),
+            plan: plan_of,
+            kept: None,
+            hold: false,
+            scroll: false,
+            held_beyond: false,
+            binary: false,
+            at,
+            at_end,
         };
-        self.portals.put_back(&fetch.cursor, portal);
-        Ok(CommandTag::Rows(if fetch.is_move { "MOVE" } else { "FETCH" }, rows))
+        let fetched = self.fetch_cursor(&mut cursor, fetch, formats, describe).await;
+        *plan = cursor.plan;
+        plan.told = cursor.at;
+        fetched
+    }
+
+    /// Execute of a cursor that DECLARE has made: its next rows (0: all that are left).
+    pub(super) async fn execute_cursor(
+        &mut self,
+        cursor: &mut Cursor,
+        max_rows: u64,
+        formats: &ResultFormats,
+    ) -> Result<u64> {
+        let fetch = FetchStmt {
+            direction: FetchDirection::Forward,
+            count: i64::try_from(max_rows).ok().filter(|rows| *rows > 0).unwrap_or(ast::FETCH_ALL),
+            is_move: false,
+            cursor: String::new(),
+        };
+        self.fetch_cursor(cursor, &fetch, formats, false).await
     }
 
     /// Leaves where the cursors are that a statement names where it looks for them.
@@ -558,6 +622,12 @@ fn only_forward() -> Error {
     let message = "cursor can only scan forward";
     Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
         .hint("Declare it with SCROLL option to enable backward scan.")
+}
+
+/// Whether a portal gives rows and does nothing else.
+fn is_query(portal: &PlanPortal) -> bool {
+    portal.plan.compiled.planned().command == Command::Select
+        && portal.plan.refused_read_only.is_none()
 }
 
 /// Whether a FETCH goes on from row `at`.

@@ -41,20 +41,30 @@ pub(super) struct BoundParams {
     pub(super) values: Arc<[Datum]>,
 }
 
+impl BoundParams {
+    /// What the statement is planned with.
+    pub(super) fn declared(&self) -> Params {
+        match self.types.is_empty() {
+            true => Params::none(),
+            false => Params::fixed(&self.types),
+        }
+    }
+}
+
 impl Session {
-    /// The types of the parameters of an EXPLAIN in the extended protocol.
-    pub(super) async fn explain_param_types(
+    /// The types of the parameters that the query in another statement has, in the extended
+    /// protocol.
+    pub(super) async fn param_types_within(
         &mut self,
-        stmt: &ExplainStmt,
+        query: &Statement,
         source: &Arc<str>,
         declared: &[Oid],
     ) -> Result<Arc<[Oid]>> {
-        if !is_plannable(&stmt.query) {
+        if !is_plannable(query) {
             return Ok(declared.into());
         }
         self.start_transaction()?;
-        self.refresh_names();
-        let statement = Arc::new((*stmt.query).clone());
+        let statement = Arc::new(query.clone());
         let plan = self.plan_locked(&statement, source, &Params::variable(declared)).await?;
         Ok(plan.param_types().into())
     }
@@ -154,10 +164,8 @@ impl Session {
             other if is_plannable(other) => {
                 let params = if options.generic_plan {
                     Params::variable(&bound.types)
-                } else if bound.types.is_empty() {
-                    Params::none()
                 } else {
-                    Params::fixed(&bound.types)
+                    bound.declared()
                 };
                 let plan = self.plan_locked(&Arc::new(other.clone()), source, &params).await?;
                 Ok(PlanPortal::new(plan, Arc::clone(&bound.values)))

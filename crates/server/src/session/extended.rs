@@ -23,6 +23,7 @@ use super::portal::{
 use super::run::Progress;
 use super::sink::ResultFormats;
 use super::statement_log::{level_of, level_of_command};
+use super::tag::CommandTag;
 use super::utility::Outcome;
 use super::xact::{ends_failed_block, failed_block};
 use crate::plan_cache::CachedPlan;
@@ -53,9 +54,9 @@ impl Session {
             None => self.prepare_parsed(text, declared).await?,
         };
         let declared: Arc<[Oid]> = match &body {
-            Body::Utility(statement) => match &**statement {
-                ast::Statement::Explain(explain) if !self.xact.is_failed() => {
-                    self.explain_param_types(explain, &text.into(), declared).await?
+            Body::Utility(statement) => match query_within(statement) {
+                Some(query) if !self.xact.is_failed() => {
+                    self.param_types_within(query, &text.into(), declared).await?
                 }
                 _ => declared.into(),
             },
@@ -308,8 +309,14 @@ impl Session {
                     }
                 }
             }
-            PortalBody::Cursor(_) => {
-                return Err(Error::not_supported("Execute of a cursor made by DECLARE"));
+            PortalBody::Cursor(cursor) => {
+                self.start_transaction()?;
+                let rows = self.execute_cursor(cursor, max_rows, &portal.formats).await?;
+                self.put_notices();
+                match max_rows > 0 && rows == max_rows {
+                    true => backend::portal_suspended(&mut self.out),
+                    false => CommandTag::Rows("SELECT", rows).put(&mut self.out),
+                }
             }
             PortalBody::Utility { statement, params, ran } => match ran {
                 UtilityRun::Done => return Err(already_done(name)),
@@ -348,7 +355,7 @@ impl Session {
             let rows = RowsLeft::new(&self.env);
             self.gathering = Some(Box::new(Gathering { start: self.out.len(), rows }));
         }
-        let outcome = self.run_utility(statement, source, formats, params).await;
+        let outcome = self.utility(statement, source, formats, false, params).await;
         let gathered = self.gathering.take();
         let tag = match outcome? {
             Outcome::Tag(tag) => tag,
@@ -381,21 +388,6 @@ impl Session {
             left = Some(none);
         }
         Ok(left.map_or(UtilityRun::Done, |left| UtilityRun::Rows(Box::new(left))))
-    }
-
-    async fn run_utility(
-        &mut self,
-        statement: &Arc<ast::Statement>,
-        source: &Arc<str>,
-        formats: &ResultFormats,
-        params: &BoundParams,
-    ) -> Result<Outcome> {
-        let ast::Statement::Explain(explain) = &**statement else {
-            return self.utility(statement, source, formats, false).await;
-        };
-        self.start_transaction()?;
-        self.refresh_names();
-        self.explain(explain, source, formats, false, params).await.map(Outcome::Tag)
     }
 
     /// Gives `max_rows` rows (0: all), and the tag, which counts these, once there are no more.
@@ -432,6 +424,20 @@ impl Session {
         self.end_implicit()?;
         self.ready();
         Ok(())
+    }
+}
+
+/// The query in a statement without a plan that has its parameters (transformOptionalSelectInto
+/// and its kin).
+fn query_within(statement: &ast::Statement) -> Option<&ast::Statement> {
+    match statement {
+        ast::Statement::Explain(explain) => match query_within(&explain.query) {
+            Some(query) => Some(query),
+            None => Some(&explain.query),
+        },
+        ast::Statement::DeclareCursor(declare) => Some(&declare.query),
+        ast::Statement::CreateTableAs(create) => Some(&create.query),
+        _ => None,
     }
 }
 

@@ -77,7 +77,7 @@ use crate::stream::{Accepted, Stream};
 use crate::system_views::SessionEnd;
 use crate::workers;
 
-use client::{Client, KEEP_BYTES, SEND_AT_BYTES};
+use client::{Client, HELD_BACK_BYTES, KEEP_BYTES, SEND_AT_BYTES};
 use copy_in::CopyIn;
 use counting::Counting;
 use portal::{Gathering, Portals, Statements};
@@ -114,6 +114,10 @@ pub(crate) struct Session {
     gathering: Option<Box<Gathering>>,
     /// After an error in the extended protocol: up to the next Sync.
     skipping: bool,
+    /// The answer so far is to go out. In the extended protocol it waits for Sync or Flush.
+    is_due: bool,
+    /// How many times a part of an answer has gone out.
+    writes: u64,
     /// What [`Session::begin_message`] does is done for the message in hand.
     has_begun: bool,
     /// The running statement_timeout.
@@ -180,6 +184,9 @@ impl Session {
             copy: None,
             gathering: None,
             skipping: false,
+            // The greeting.
+            is_due: true,
+            writes: 0,
             has_begun: false,
             timer: None,
             end: SessionEnd::Normal,
@@ -334,9 +341,12 @@ impl Session {
             if input.is_empty() && input.capacity() > KEEP_BYTES {
                 *input = BytesMut::new();
             }
-            self.answer().await?;
-            let now = self.answered_at.take().unwrap_or_else(now_nanos);
-            self.control.activity.set_idle(self.xact.status(), micros_of(now));
+            if self.is_due || self.out.len() >= HELD_BACK_BYTES || self.out.is_empty() {
+                self.is_due = false;
+                self.answer().await?;
+                let now = self.answered_at.take().unwrap_or_else(now_nanos);
+                self.control.activity.set_idle(self.xact.status(), micros_of(now));
+            }
             if let Some(place) = self.elsewhere(input, home) {
                 self.write().await?;
                 return Ok(Some(place));
@@ -350,7 +360,10 @@ impl Session {
 
     /// Where the session is to go on, if nothing of it is under way and that is not here.
     fn elsewhere(&self, input: &BytesMut, home: &mut Home) -> Option<Place> {
-        let is_idle = input.is_empty() && self.copy.is_none() && !self.xact.in_block();
+        let is_idle = input.is_empty()
+            && self.out.is_empty()
+            && self.copy.is_none()
+            && !self.xact.in_block();
         self.client.as_ref().filter(|_| is_idle).and_then(|client| home.elsewhere(&client.stream))
     }
 
@@ -461,6 +474,7 @@ impl Session {
         self.stop_timer();
         self.put_notices();
         backend::error_response(&mut self.out, &error);
+        self.is_due = true;
         let copied_in_simple = self.copy.take().map(|copy| copy.is_simple());
         self.abort_after_error()?;
         let simple = match (tag, copied_in_simple) {
@@ -484,6 +498,7 @@ impl Session {
         self.put_notices();
         self.put_parameter_status();
         backend::ready_for_query(&mut self.out, self.xact.status());
+        self.is_due = true;
     }
 
     /// Tells what runs.
@@ -496,6 +511,7 @@ impl Session {
         for notice in notices {
             if self.live.shows(notice.fields().severity) {
                 backend::error_response(&mut self.out, &notice);
+                self.is_due = true;
             }
         }
     }

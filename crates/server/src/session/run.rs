@@ -62,7 +62,7 @@ impl Session {
     }
 
     /// Starts a plan; true if it was a point statement, which has then ended.
-    async fn start_plan(
+    pub(super) async fn start_plan(
         &mut self,
         portal: &mut PlanPortal,
         formats: &ResultFormats,

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use steppe_catalog::system::is_predefined_role;
+use steppe_exec::SessionServices as _;
 use steppe_sql::ast::{SetStmt, SetValue};
 use steppe_sql::deparse::quote_identifier;
 use steppe_sql::plan::ResultColumn;
@@ -148,10 +149,7 @@ impl Session {
         let rows = if name.eq_ignore_ascii_case("all") {
             self.show_all()
         } else {
-            let value = match self.show_transaction_setting(name) {
-                Some(value) => Some(value),
-                None => self.core.settings.lock().show(name),
-            };
+            let value = self.core.setting(name)?;
             vec![vec![Datum::text(value.ok_or_else(|| unrecognized(name))?)]]
         };
         self.put_rows(&columns, &rows, formats, describe)?;
@@ -162,9 +160,10 @@ impl Session {
         let rows = self.core.settings.lock().rows();
         rows.into_iter()
             .map(|row| {
-                let shown = self
-                    .show_transaction_setting(row.definition.name)
-                    .unwrap_or_else(|| row.setting.value.show(row.definition));
+                let shown = match self.core.modes.show(row.definition.name) {
+                    Some(shown) => shown.to_owned(),
+                    None => row.setting.value.show(row.definition),
+                };
                 // The extracted facts carry no descriptions.
                 vec![Datum::text(row.definition.name), Datum::text(shown), Datum::text("")]
             })

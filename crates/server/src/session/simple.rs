@@ -8,6 +8,7 @@ use steppe_types::Result;
 use steppe_wire::backend;
 
 use super::Session;
+use super::explain::BoundParams;
 use super::plan::{BoundPlan, is_plannable};
 use super::portal::PlanPortal;
 use super::sink::ResultFormats;
@@ -129,7 +130,7 @@ impl Session {
     ) -> Result<Outcome> {
         if !is_plannable(statement) {
             let formats = ResultFormats::Text;
-            return self.utility(statement, &query.source, &formats, true).await;
+            return self.utility(statement, &query.source, &formats, true, &BoundParams::default()).await;
         }
         self.start_transaction()?;
         self.refresh_names();

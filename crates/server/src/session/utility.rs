@@ -44,6 +44,7 @@ impl Session {
         source: &Arc<str>,
         formats: &ResultFormats,
         describe: bool,
+        bound: &BoundParams,
     ) -> Result<Outcome> {
         if self.xact.is_failed() && !ends_failed_block(statement) {
             return Err(failed_block());
@@ -63,15 +64,14 @@ impl Session {
                 return self.fetch_statement(fetch, formats, describe).await.map(Outcome::Tag);
             }
             Statement::DeclareCursor(declare) => {
-                return self.declare_cursor(declare, source).await.map(Outcome::Tag);
+                return self.declare_cursor(declare, source, bound).await.map(Outcome::Tag);
             }
             Statement::Explain(explain) => {
-                let none = BoundParams::default();
-                let explained = self.explain(explain, source, formats, describe, &none);
+                let explained = self.explain(explain, source, formats, describe, bound);
                 return explained.await.map(Outcome::Tag);
             }
             Statement::CreateTableAs(create) => {
-                return self.create_table_as(create, source).await.map(Outcome::Tag);
+                return self.create_table_as(create, source, bound).await.map(Outcome::Tag);
             }
             // A SELECT with a plan has not come here.
             Statement::Select(select) => {
@@ -408,7 +408,8 @@ impl Session {
             Body::Empty => return Ok(Outcome::Tag(CommandTag::Empty)),
             Body::Utility(statement) => {
                 let text = Arc::clone(&prepared.text);
-                return self.utility(statement, &text, formats, describe).await;
+                let none = BoundParams::default();
+                return self.utility(statement, &text, formats, describe, &none).await;
             }
         };
         let params = self.execute_params(execute, plan.param_types(), source)?;

@@ -28,6 +28,7 @@ use super::tag::CommandTag;
 use crate::activity::SessionCounts;
 use crate::deferred::Constraints;
 use crate::settings::{Action, Isolation};
+use crate::transaction_modes::Modes;
 use crate::workers;
 
 /// A rollback that writes more of the log hands the worker's other sessions over first.
@@ -182,7 +183,7 @@ impl Session {
         self.xact.queried = false;
         self.core.level.store(1, Ordering::Relaxed);
         let level = engine_level(isolation);
-        self.core.set_read_only(self.xact.read_only);
+        self.tell_modes();
         self.xact.txn = Some(Txn::begin(&self.core.handle, level, self.xact.read_only));
         self.env.transaction_timestamp = self.env.statement_timestamp;
         self.control.activity.set_xact_start(self.env.transaction_timestamp);
@@ -521,6 +522,7 @@ impl Session {
         }
         self.xact.txn()?.set_isolation(level)?;
         self.xact.isolation = Some(isolation);
+        self.tell_modes();
         Ok(())
     }
 
@@ -540,7 +542,7 @@ impl Session {
 
     fn put_read_only(&mut self, read_only: bool) -> Result<()> {
         self.xact.read_only = read_only;
-        self.core.set_read_only(read_only);
+        self.tell_modes();
         self.xact.txn()?.set_read_only(read_only);
         Ok(())
     }
@@ -557,24 +559,17 @@ impl Session {
             return Err(Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message));
         }
         self.xact.deferrable = deferrable;
+        self.tell_modes();
         Ok(())
     }
 
-    /// SHOW transaction_isolation and its kin.
-    pub(super) fn show_transaction_setting(&self, name: &str) -> Option<String> {
-        let on_off = |on: bool| if on { "on" } else { "off" }.to_owned();
-        let running = self.xact.isolation.is_some();
-        match name.to_ascii_lowercase().as_str() {
-            "transaction_isolation" => {
-                let level = self.xact.isolation.unwrap_or(self.live.default_isolation);
-                Some(level.as_str().to_owned())
-            }
-            "transaction_read_only" if running => Some(on_off(self.xact.read_only)),
-            "transaction_read_only" => Some(on_off(self.live.default_read_only)),
-            "transaction_deferrable" if running => Some(on_off(self.xact.deferrable)),
-            "transaction_deferrable" => Some(on_off(self.live.default_deferrable)),
-            _ => None,
-        }
+    /// Says what the transaction is to all that ask while it runs.
+    fn tell_modes(&self) {
+        self.core.modes.put(Modes {
+            isolation: self.xact.isolation.unwrap_or(self.live.default_isolation),
+            read_only: self.xact.read_only,
+            deferrable: self.xact.deferrable,
+        });
     }
 
     /// COMMIT and ROLLBACK.
@@ -602,8 +597,8 @@ impl Session {
             if let Some(isolation) = isolation {
                 self.set_isolation(isolation)?;
             }
-            self.set_read_only(read_only)?;
             self.xact.deferrable = deferrable;
+            self.set_read_only(read_only)?;
         }
         Ok(CommandTag::Plain(if commits { "COMMIT" } else { "ROLLBACK" }))
     }

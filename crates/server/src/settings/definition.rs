@@ -275,7 +275,8 @@ fn extracted() -> Vec<Definition> {
     .collect()
 }
 
-/// Settings that pg_settings does not show. PostgreSQL does not have the last three:
+/// Settings that pg_settings does not show. `default_with_oids` is there for what older dumps set,
+/// which is `off`. PostgreSQL does not have the last three:
 /// `debug_sync_delay` makes each sync of a file take so much longer, as on a slow device;
 /// `undo_buffers` is the memory for old versions, which go to a file beyond it; `xloginsert_locks`, once proposed for PostgreSQL, is taken and changes nothing, since
 /// the log here has no insertion lock.
@@ -294,6 +295,7 @@ fn unlisted() -> Vec<Definition> {
         let min = if boot == "0" { 0 } else { 1 };
         definition(name, unit, category, Context::Postmaster, Kind::Int { min, max }, boot)
     };
+    all.push(definition("default_with_oids", None, "", Context::User, Kind::Bool, "off"));
     all.extend([
         number("debug_sync_delay", Some("ms"), 1000, "Developer Options", "0"),
         number("undo_buffers", Some("MB"), 1 << 20, "Resource Usage / Memory", "256"),

@@ -74,7 +74,10 @@ impl SessionView for Core {
                 };
                 Setting {
                     name: definition.name.to_owned(),
-                    setting: row.setting.value.setting(),
+                    setting: match self.modes.show(definition.name) {
+                        Some(shown) => shown.to_owned(),
+                        None => row.setting.value.setting(),
+                    },
                     unit: definition.unit.map(str::to_owned),
                     category: definition.category.to_owned(),
                     description: None,
