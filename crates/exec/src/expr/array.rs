@@ -64,18 +64,23 @@ pub(crate) fn stack(element_type: Oid, arrays: Vec<Datum>) -> Result<Datum> {
     if empty > 0 {
         return Err(mismatch());
     }
-    if inner.len() + 1 > DIMENSIONS_MAX {
-        return Err(Error::new(
-            SqlState::PROGRAM_LIMIT_EXCEEDED,
-            format!(
-                "number of array dimensions ({}) exceeds the maximum allowed ({DIMENSIONS_MAX})",
-                inner.len() + 1
-            ),
-        ));
-    }
+    check_dimensions(inner.len() + 1)?;
     let mut dimensions = vec![(count as i32, 1)];
     dimensions.extend(inner);
     Ok(Datum::Array(Arc::new(Array { element_type, dimensions, elements })))
+}
+
+/// 54000 for more dimensions, or subscripts, than an array can have.
+pub(super) fn check_dimensions(count: usize) -> Result<()> {
+    if count <= DIMENSIONS_MAX {
+        return Ok(());
+    }
+    Err(Error::new(
+        SqlState::PROGRAM_LIMIT_EXCEEDED,
+        format!(
+            "number of array dimensions ({count}) exceeds the maximum allowed ({DIMENSIONS_MAX})"
+        ),
+    ))
 }
 
 /// `a[i][j]` or `a[i:j]`; NULL for a NULL or an element that is not there.

@@ -118,6 +118,7 @@ impl<'a> Compiler<'a> {
                 self.fold(CExpr::Array(Box::new(ctor)), foldable)
             }
             Expr::Subscript { array, indices, slice, .. } => {
+                super::array::check_dimensions(indices.len())?;
                 let indices = indices
                     .iter()
                     .map(|(a, b)| Ok((self.option(a)?, self.option(b)?)))

@@ -95,6 +95,11 @@ pub(super) fn zone(cx: &FnContext) -> &TimeZone {
     &cx.io.datetime.time_zone
 }
 
+/// The zone that an argument names.
+pub(super) fn zone_named(args: &[Datum], i: usize, cx: &FnContext) -> Result<TimeZone> {
+    TimeZone::by_name_or_abbrev(text(args, i)?, zone(cx))
+}
+
 pub(super) fn text_datum(text: impl Into<Arc<str>>) -> Result<Datum> {
     Ok(Datum::Text(text.into()))
 }

@@ -3,7 +3,7 @@
 
 use super::args::{
     date, float8, int, int4, interval, interval_datum, moment, numeric, text, text_datum,
-    text_or_null, zone,
+    text_or_null, zone, zone_named,
 };
 use super::{Entry, arg, scalar};
 use crate::env::FnContext;
@@ -56,7 +56,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("int8_to_char", scalar(|a, _| number_to_char(&Numeric::from(int(a, 0)?), a))),
     ("float4_to_char", scalar(|a, _| float_to_char(a, f32::DIGITS))),
     ("float8_to_char", scalar(|a, _| float_to_char(a, f64::DIGITS))),
-    ("to_date", scalar(|a, _| picture::to_date(text(a, 0)?, text(a, 1)?).map(Datum::Date))),
+    ("to_date", scalar(to_date)),
     ("to_timestamp", scalar(to_timestamp)),
     ("timeofday", scalar(time_of_day)),
     ("numeric_to_number", scalar(to_number)),
@@ -108,8 +108,8 @@ fn trunc(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     }
 }
 
-fn trunc_at_zone(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
-    let zone = TimeZone::by_name_or_abbrev(text(args, 2)?)?;
+fn trunc_at_zone(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let zone = zone_named(args, 2, cx)?;
     part::trunc_timestamptz(text(args, 0)?, moment(args, 1)?, &zone).map(Datum::TimestampTz)
 }
 
@@ -158,9 +158,9 @@ fn make_timestamptz(args: &[Datum], zone: &TimeZone) -> Result<Datum> {
     dt::timestamp_to_timestamptz(make_timestamp(args)?, zone).map(Datum::TimestampTz)
 }
 
-fn make_timestamptz_at_zone(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
+fn make_timestamptz_at_zone(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let local = make_timestamp(args)?;
-    let zone = TimeZone::by_name_or_abbrev(text(args, 6)?)?;
+    let zone = TimeZone::by_displacement_or_name(text(args, 6)?, zone(cx))?;
     dt::timestamp_to_timestamptz(local, &zone).map(Datum::TimestampTz)
 }
 
@@ -196,6 +196,10 @@ fn number_to_char(value: &Numeric, args: &[Datum]) -> Result<Datum> {
 
 fn float_to_char(args: &[Datum], digits: u32) -> Result<Datum> {
     text_datum(picture::float_to_char(float8(args, 0)?, digits, text(args, 1)?)?)
+}
+
+fn to_date(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    picture::to_date(text(args, 0)?, text(args, 1)?, zone(cx)).map(Datum::Date)
 }
 
 fn to_timestamp(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {

@@ -3,7 +3,7 @@
 //! [`steppe_types::datetime::arith`]'s.
 
 use super::args::{
-    date, float8, given, int4, interval, interval_datum, moment, text, time, timetz, zone,
+    date, float8, given, int4, interval, interval_datum, moment, time, timetz, zone, zone_named,
 };
 use super::{Entry, arg, scalar};
 use crate::env::FnContext;
@@ -42,11 +42,11 @@ pub(super) const TABLE: &[Entry] = &[
     ("interval_mul", scalar(|a, _| span(interval(a, 0)?.mul(float8(a, 1)?)?))),
     ("mul_d_interval", scalar(|a, _| span(interval(a, 1)?.mul(float8(a, 0)?)?))),
     ("interval_div", scalar(|a, _| span(interval(a, 0)?.div(float8(a, 1)?)?))),
-    ("timestamp_zone", scalar(|a, _| at_zone(a, named_zone))),
-    ("timestamptz_zone", scalar(|a, _| at_zone(a, named_zone))),
-    ("timestamp_izone", scalar(|a, _| at_zone(a, displacement))),
-    ("timestamptz_izone", scalar(|a, _| at_zone(a, displacement))),
-    ("timetz_zone", scalar(|a, cx| timetz_at(timetz(a, 1)?, &named_zone(a)?, cx))),
+    ("timestamp_zone", scalar(|a, cx| at_zone(a, || zone_named(a, 0, cx)))),
+    ("timestamptz_zone", scalar(|a, cx| at_zone(a, || zone_named(a, 0, cx)))),
+    ("timestamp_izone", scalar(|a, _| at_zone(a, || displacement(a)))),
+    ("timestamptz_izone", scalar(|a, _| at_zone(a, || displacement(a)))),
+    ("timetz_zone", scalar(|a, cx| timetz_at(timetz(a, 1)?, &zone_named(a, 0, cx)?, cx))),
     ("timetz_izone", scalar(|a, cx| timetz_at(timetz(a, 1)?, &displacement(a)?, cx))),
     ("timestamp_at_local", scalar(at_local)),
     ("timestamptz_at_local", scalar(at_local)),
@@ -98,14 +98,14 @@ pub(super) fn subtract_span(args: &[Datum], cx: &mut FnContext) -> Result<Datum>
 }
 
 /// `date_add(timestamptz, interval, zone)`
-fn add_at_zone(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
-    let zone = TimeZone::by_name_or_abbrev(text(args, 2)?)?;
+fn add_at_zone(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let zone = zone_named(args, 2, cx)?;
     dt::timestamptz_plus_interval(moment(args, 0)?, interval(args, 1)?, &zone)
         .map(Datum::TimestampTz)
 }
 
-fn subtract_at_zone(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
-    let zone = TimeZone::by_name_or_abbrev(text(args, 2)?)?;
+fn subtract_at_zone(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
+    let zone = zone_named(args, 2, cx)?;
     dt::timestamptz_minus_interval(moment(args, 0)?, interval(args, 1)?, &zone)
         .map(Datum::TimestampTz)
 }
@@ -119,20 +119,15 @@ fn date_and_timetz(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     dt::date_plus_timetz(date(args, 0)?, time, west).map(Datum::TimestampTz)
 }
 
-/// The zone that the first argument names.
-fn named_zone(args: &[Datum]) -> Result<TimeZone> {
-    TimeZone::by_name_or_abbrev(text(args, 0)?)
-}
-
 /// `timezone(zone, timestamp or timestamptz)`: each becomes the other.
-fn at_zone(args: &[Datum], zone: impl Fn(&[Datum]) -> Result<TimeZone>) -> Result<Datum> {
+fn at_zone(args: &[Datum], zone: impl Fn() -> Result<TimeZone>) -> Result<Datum> {
     // An infinity is the other type's, whatever the zone.
     let moment = match arg(args, 1)? {
         Datum::Timestamp(v) if is_infinite_timestamp(*v) => return Ok(Datum::TimestampTz(*v)),
         Datum::TimestampTz(v) if is_infinite_timestamp(*v) => return Ok(Datum::Timestamp(*v)),
         finite => finite,
     };
-    convert(moment, &zone(args)?)
+    convert(moment, &zone()?)
 }
 
 /// The zone that the first argument gives as a displacement.

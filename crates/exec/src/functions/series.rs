@@ -90,7 +90,8 @@ fn integers(args: &[Datum], _: &CallInfo, _: &mut FnContext) -> Result<Box<dyn S
 }
 
 struct Numerics {
-    next: Numeric,
+    /// None once a value would leave the type's range, which is beyond any stop.
+    next: Option<Numeric>,
     stop: Numeric,
     step: Numeric,
 }
@@ -98,11 +99,12 @@ struct Numerics {
 impl SetRows for Numerics {
     fn next(&mut self, out: &mut Vec<Datum>, _: &mut FnContext) -> Result<bool> {
         let up = self.step.signum() > 0;
-        if (up && self.next > self.stop) || (!up && self.next < self.stop) {
+        let Some(value) = self.next.take() else { return Ok(false) };
+        if (up && value > self.stop) || (!up && value < self.stop) {
             return Ok(false);
         }
-        let following = self.next.add(&self.step)?;
-        out.push(Datum::Numeric(std::mem::replace(&mut self.next, following)));
+        self.next = value.add(&self.step).ok();
+        out.push(Datum::Numeric(value));
         Ok(true)
     }
 }
@@ -125,7 +127,7 @@ fn numerics(args: &[Datum], _: &CallInfo, _: &mut FnContext) -> Result<Box<dyn S
     if step.is_zero() {
         return Err(zero_step());
     }
-    Ok(Box::new(Numerics { next: start, stop, step }))
+    Ok(Box::new(Numerics { next: Some(start), stop, step }))
 }
 
 struct Unnest {
@@ -221,7 +223,9 @@ fn moments(args: &[Datum], _: &CallInfo, cx: &mut FnContext) -> Result<Box<dyn S
     let zone = match (arg(args, 0)?, args.get(3)) {
         (Datum::Timestamp(_), _) => None,
         (_, None) => Some(cx.io.datetime.time_zone.clone()),
-        (_, Some(name)) => Some(TimeZone::by_name_or_abbrev(name.as_text()?)?),
+        (_, Some(name)) => {
+            Some(TimeZone::by_name_or_abbrev(name.as_text()?, &cx.io.datetime.time_zone)?)
+        }
     };
     let step = arg(args, 2)?.as_interval()?.clone();
     if step.is_infinite() {

@@ -54,9 +54,9 @@ pub(crate) fn is_polymorphic(ty: Oid) -> bool {
             | oid::ANYCOMPATIBLE
             | oid::ANYCOMPATIBLEARRAY
             | oid::ANYCOMPATIBLENONARRAY
-            | 4537
-            | 4538
-            | 5080
+            | oid::ANYMULTIRANGE
+            | oid::ANYCOMPATIBLERANGE
+            | oid::ANYCOMPATIBLEMULTIRANGE
     )
 }
 
@@ -119,6 +119,33 @@ pub(crate) fn can_coerce(inputs: &[Oid], targets: &[Oid], context: CastContext) 
 pub(crate) struct Polymorphic {
     element: Option<Oid>,
     compatible: Option<Oid>,
+    /// Those of anyrange and anymultirange, and of their compatible forms.
+    range: Option<RangeFamily>,
+    compatible_range: Option<RangeFamily>,
+}
+
+/// A range type, the multirange type over it and its subtype (pg_range).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct RangeFamily {
+    range: Oid,
+    multirange: Oid,
+    subtype: Oid,
+}
+
+const RANGE_FAMILIES: [RangeFamily; 6] = [
+    RangeFamily { range: 3904, multirange: 4451, subtype: oid::INT4 },
+    RangeFamily { range: 3906, multirange: 4532, subtype: oid::NUMERIC },
+    RangeFamily { range: 3908, multirange: 4533, subtype: oid::TIMESTAMP },
+    RangeFamily { range: 3910, multirange: 4534, subtype: oid::TIMESTAMPTZ },
+    RangeFamily { range: 3912, multirange: 4535, subtype: oid::DATE },
+    RangeFamily { range: 3926, multirange: 4536, subtype: oid::INT8 },
+];
+
+/// The family of a range type, or of a multirange type, as the pseudo-type wants it.
+fn range_family(ty: Oid, pseudo: Oid) -> Option<RangeFamily> {
+    let wants_range = matches!(pseudo, oid::ANYRANGE | oid::ANYCOMPATIBLERANGE);
+    let is_it = |f: &&RangeFamily| ty == if wants_range { f.range } else { f.multirange };
+    RANGE_FAMILIES.iter().find(is_it).copied()
 }
 
 impl Polymorphic {
@@ -130,6 +157,10 @@ impl Polymorphic {
             oid::ANYARRAY => self.element.and_then(array),
             oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => self.compatible,
             oid::ANYCOMPATIBLEARRAY => self.compatible.and_then(array),
+            oid::ANYRANGE => self.range.map(|f| f.range),
+            oid::ANYMULTIRANGE => self.range.map(|f| f.multirange),
+            oid::ANYCOMPATIBLERANGE => self.compatible_range.map(|f| f.range),
+            oid::ANYCOMPATIBLEMULTIRANGE => self.compatible_range.map(|f| f.multirange),
             _ => Some(ty),
         }
     }
@@ -138,6 +169,8 @@ impl Polymorphic {
 /// Finds the actual types behind a signature's pseudo-types (check_generic_type_consistency).
 pub(crate) fn resolve_polymorphic(inputs: &[Oid], declared: &[Oid]) -> Option<Polymorphic> {
     let mut element: Option<Oid> = None;
+    let mut array: Option<Oid> = None;
+    let (mut range, mut compatible_range) = (None, None);
     let mut compatible: Vec<Oid> = Vec::new();
     let mut wants_element = false;
     for (&input, &target) in inputs.iter().zip(declared) {
@@ -147,6 +180,10 @@ pub(crate) fn resolve_polymorphic(inputs: &[Oid], declared: &[Oid]) -> Option<Po
                 wants_element = true;
                 if unknown {
                     continue;
+                }
+                // An array and a vector of one element type are two types.
+                if target == oid::ANYARRAY && *array.get_or_insert(input) != input {
+                    return None;
                 }
                 let this = if target == oid::ANYARRAY {
                     // A bare anyarray column (pg_stats) stays as it is.
@@ -169,8 +206,19 @@ pub(crate) fn resolve_polymorphic(inputs: &[Oid], declared: &[Oid]) -> Option<Po
             oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => compatible.push(input),
             oid::ANYCOMPATIBLEARRAY if unknown => compatible.push(input),
             oid::ANYCOMPATIBLEARRAY => compatible.push(array_element(input)?),
-            oid::ANYRANGE | 4537 | 4538 | 5080 if !unknown && category(input) != b'R' => {
-                return None;
+            oid::ANYRANGE | oid::ANYMULTIRANGE if !unknown => {
+                let family = range_family(input, target)?;
+                let same_family = *range.get_or_insert(family) == family;
+                if !same_family || *element.get_or_insert(family.subtype) != family.subtype {
+                    return None;
+                }
+            }
+            oid::ANYCOMPATIBLERANGE | oid::ANYCOMPATIBLEMULTIRANGE if !unknown => {
+                let family = range_family(input, target)?;
+                if *compatible_range.get_or_insert(family) != family {
+                    return None;
+                }
+                compatible.push(family.subtype);
             }
             _ => {}
         }
@@ -180,7 +228,13 @@ pub(crate) fn resolve_polymorphic(inputs: &[Oid], declared: &[Oid]) -> Option<Po
         // All arguments unknown: they are taken as text.
         element = Some(oid::TEXT);
     }
-    Some(Polymorphic { element, compatible })
+    // Values beside a range are of its subtype.
+    if let Some(family) = compatible_range
+        && compatible.is_some_and(|common| common != family.subtype)
+    {
+        return None;
+    }
+    Some(Polymorphic { element, compatible, range, compatible_range })
 }
 
 /// Element type of a true array or of a vector type.

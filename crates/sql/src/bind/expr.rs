@@ -446,7 +446,11 @@ impl Binder<'_> {
                 _ => self.expr(element, place)?,
             });
         }
-        multidim |= bound.first().is_some_and(|e| element_of(e.ty().oid).is_some());
+        // What a vector type promises of its values does not fit a dimension of an array.
+        let is_array = |e: &Expr| {
+            element_of(e.ty().oid).is_some() && super::row::vector_element(e.ty().oid).is_none()
+        };
+        multidim |= bound.first().is_some_and(is_array);
         if multidim {
             let locations: Vec<Location> = elements.iter().map(ast::Expr::leftmost).collect();
             let ty = self.coerce_common(&mut bound, "ARRAY", &locations)?;
@@ -459,14 +463,14 @@ impl Binder<'_> {
             };
             return Ok(Expr::Array { elements: bound, element, multidim, ty });
         }
-        let element = match wanted {
+        let (element, typmod) = match wanted {
             Some(element) => {
                 let to = TypeRef::plain(element);
                 for (bound, source) in bound.iter_mut().zip(elements) {
                     let taken = std::mem::replace(bound, Expr::Default(to));
                     *bound = self.coerce_explicit(taken, to, source.leftmost())?;
                 }
-                element
+                (element, -1)
             }
             None if bound.is_empty() => {
                 return Err(self
@@ -479,7 +483,8 @@ impl Binder<'_> {
             }
             None => {
                 let locations: Vec<Location> = elements.iter().map(ast::Expr::leftmost).collect();
-                self.coerce_common(&mut bound, "ARRAY", &locations)?.oid
+                let common = self.coerce_common(&mut bound, "ARRAY", &locations)?;
+                (common.oid, common.typmod)
             }
         };
         let array = self.builtins.ty(element).map_or(0, |t| t.array);
@@ -493,7 +498,8 @@ impl Binder<'_> {
                 location,
             ));
         }
-        Ok(Expr::Array { elements: bound, element, multidim: false, ty: TypeRef::plain(array) })
+        let ty = TypeRef { oid: array, typmod };
+        Ok(Expr::Array { elements: bound, element, multidim: false, ty })
     }
 
     fn collate(

@@ -524,8 +524,13 @@ impl Binder<'_> {
             let ty = self.coerce_common(&mut both, "JOIN/USING", &[])?;
             let [l, r] = both;
             let value = match kind {
+                // The column has the common type, without what only one side's modifier says.
+                JoinKind::Right if r.ty() != ty => {
+                    Expr::Relabel { arg: Box::new(r), ty, implicit: true }
+                }
                 JoinKind::Right => r,
                 JoinKind::Full => Expr::Coalesce { args: vec![l, r], ty },
+                _ if l.ty() != ty => Expr::Relabel { arg: Box::new(l), ty, implicit: true },
                 _ => l,
             };
             merged.push((Arc::from(name.as_str()), value));

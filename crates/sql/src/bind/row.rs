@@ -14,7 +14,7 @@ use crate::expr::{CallSyntax, Expr, Place, RowCompareOp, SubLinkKind, TypeRef};
 use crate::query::{Query, Rte, RteColumn, RteKind, Target};
 use std::sync::Arc;
 use steppe_catalog::builtin::Proc;
-use steppe_types::{Error, Oid, Result, SqlState, oid};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 /// The columns of a row value.
 struct RowShape {
@@ -280,15 +280,16 @@ impl Binder<'_> {
             _ => (self.expr(arg, place)?, path),
         };
         let mut subscripts: Vec<(Option<Expr>, Option<Expr>)> = Vec::new();
-        let mut slice = false;
-        for step in path {
+        let mut slice = is_slice(path);
+        for (at, step) in path.iter().enumerate() {
             match step {
                 ast::Indirection::Subscript(index) => {
+                    // Beside a slice, one subscript is the upper bound of a slice from 1.
+                    let one = || Expr::Const(Datum::Int4(1), TypeRef::plain(oid::INT4));
                     let bound = self.subscript(index, place)?;
-                    subscripts.push((None, Some(bound)));
+                    subscripts.push((slice.then(one), Some(bound)));
                 }
                 ast::Indirection::Slice { lower, upper } => {
-                    slice = true;
                     let lower = lower.as_ref().map(|e| self.subscript(e, place)).transpose()?;
                     let upper = upper.as_ref().map(|e| self.subscript(e, place)).transpose()?;
                     subscripts.push((lower, upper));
@@ -296,7 +297,7 @@ impl Binder<'_> {
                 ast::Indirection::Field(name) => {
                     value =
                         self.subscripted(value, std::mem::take(&mut subscripts), slice, location)?;
-                    slice = false;
+                    slice = is_slice(&path[at + 1..]);
                     value = self.field(value, name, location)?;
                 }
                 ast::Indirection::Star => {
@@ -336,7 +337,13 @@ impl Binder<'_> {
                 location,
             ));
         };
-        let ty = if slice { container } else { TypeRef { oid: element, typmod: container.typmod } };
+        let oid = match (slice, vector_element(container.oid)) {
+            (false, _) => element,
+            // A part of a vector is an array like others.
+            (true, Some(_)) => self.builtins.ty(element).map_or(container.oid, |t| t.array),
+            (true, None) => container.oid,
+        };
+        let ty = TypeRef { oid, typmod: container.typmod };
         Ok(Expr::Subscript { array: Box::new(value), indices: subscripts, slice, ty })
     }
 
@@ -475,6 +482,13 @@ fn row_of_entry<'q>(
     };
     let columns = live.iter().map(|(_, c)| (c.name.clone(), c.ty)).collect();
     Some(RowShape { columns, relation })
+}
+
+/// Whether a slice is among the subscripts before the next field: then all are bounds.
+fn is_slice(path: &[ast::Indirection]) -> bool {
+    path.iter()
+        .take_while(|step| !matches!(step, ast::Indirection::Field(_)))
+        .any(|step| matches!(step, ast::Indirection::Slice { .. }))
 }
 
 /// int2vector and oidvector are subscripted like arrays.

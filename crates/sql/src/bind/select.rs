@@ -428,13 +428,16 @@ impl Binder<'_> {
     /// VALUES as a query: one entry in the range table, selected from.
     fn values(&mut self, select: &ast::SelectStmt, rows: &[Vec<ast::Expr>]) -> Result<Query> {
         let lists = self.value_lists(rows, ExprPlace::Values)?;
-        let types: Vec<TypeRef> = lists[0].iter().map(Expr::ty).collect();
-        let columns = types
-            .iter()
-            .enumerate()
-            .map(|(i, ty)| RteColumn {
+        // A column keeps a type modifier only if every row has it.
+        let type_of = |i: usize| {
+            let first = lists[0][i].ty();
+            let agreed = lists.iter().all(|row| row[i].ty() == first);
+            if agreed { first } else { TypeRef::plain(first.oid) }
+        };
+        let columns = (0..lists[0].len())
+            .map(|i| RteColumn {
                 name: format!("column{}", i + 1).into(),
-                ty: *ty,
+                ty: type_of(i),
                 dropped: false,
             })
             .collect();

@@ -30,11 +30,12 @@ impl Binder<'_> {
             ast::SubLinkKind::Expr => (SubLinkKind::Scalar, None, one_column(self)?),
             ast::SubLinkKind::Array => {
                 let element = one_column(self)?;
-                let array = match element_of(element.oid) {
-                    Some(_) => element.oid,
-                    None => self.builtins.ty(element.oid).map_or(0, |t| t.array),
+                // An array has no array type: the sub-select's arrays become a dimension.
+                let array = match self.builtins.ty(element.oid).map_or(0, |t| t.array) {
+                    0 if element_of(element.oid).is_some() => element.oid,
+                    array => array,
                 };
-                (SubLinkKind::Array, None, TypeRef::plain(array))
+                (SubLinkKind::Array, None, TypeRef { oid: array, typmod: element.typmod })
             }
             ast::SubLinkKind::Any | ast::SubLinkKind::All => {
                 let kind = match link.kind {

@@ -3,6 +3,7 @@
 
 use super::from::output_columns;
 use super::select::coerce_output;
+use super::typename::format_type_with_typmod;
 use super::{Binder, Recursion};
 use crate::ast::{self, Location, RangeVar};
 use crate::expr::{Expr, TypeRef};
@@ -216,16 +217,14 @@ impl Binder<'_> {
         }
         for (i, (column, target)) in columns.iter().zip(visible).enumerate() {
             let found = right.targets[target].expr.ty();
-            if found.oid == column.ty.oid {
+            if found == column.ty {
                 continue;
             }
             let mut both = [Expr::Default(column.ty), right.targets[target].expr.clone()];
-            let overall = self.coerce_common(
-                &mut both,
-                "UNION",
-                &[Location::NONE, right.targets[target].at.0],
-            )?;
-            if overall.oid != column.ty.oid {
+            let at_left = left.targets.iter().filter(|t| !t.hidden).nth(i).map(|t| t.at.0);
+            let (at_left, at_right) = (at_left.unwrap_or_default(), right.targets[target].at.0);
+            let overall = self.coerce_common(&mut both, "UNION", &[at_left, at_right])?;
+            if overall != column.ty {
                 return Err(self
                     .error(
                         SqlState::DATATYPE_MISMATCH,
@@ -233,10 +232,11 @@ impl Binder<'_> {
                             "recursive query \"{}\" column {} has type {} in non-recursive term but type {} overall",
                             cte.name,
                             i + 1,
-                            super::typename::format_type(column.ty.oid, column.ty.typmod),
-                            super::typename::format_type(overall.oid, overall.typmod)
+                            format_type_with_typmod(column.ty.oid, column.ty.typmod),
+                            format_type_with_typmod(overall.oid, overall.typmod)
                         ),
-                        cte.location,
+                        // Where the overall type was decided.
+                        if overall.oid == column.ty.oid { at_left } else { at_right },
                     )
                     .hint("Cast the output of the non-recursive term to the correct type."));
             }

@@ -211,6 +211,39 @@ impl Pull<'_> {
         }
     }
 
+    /// Whether grouping sets tell their keys apart when an entry's columns are what its
+    /// sub-select selects. Where two keys would become one expression, or a key one that also
+    /// stands for something else, the set that leaves one of them out would miss.
+    fn keeps_keys_apart(&self, rte: usize) -> bool {
+        let RteKind::Subquery { query: sub, .. } = &self.query.rtes[rte].kind else { return true };
+        if self.query.grouping_sets.is_none() {
+            return true;
+        }
+        let visible: Vec<&Expr> =
+            sub.targets.iter().filter(|t| !t.hidden).map(|t| &t.expr).collect();
+        let mut columns: Vec<usize> = Vec::new();
+        for key in &self.query.group_by {
+            walk::visit_levels(key, 0, &mut |e, depth| {
+                if let Expr::Var { rte: r, column, levels_up, .. } = e
+                    && (*r, *levels_up) == (rte, depth)
+                    && let Ok(column) = usize::try_from(*column)
+                    && !columns.contains(&column)
+                {
+                    columns.push(column);
+                }
+                true
+            });
+        }
+        let mut seen: Vec<&Expr> = Vec::new();
+        columns.iter().all(|column| match visible.get(*column) {
+            Some(expr @ Expr::Var { levels_up: 0, .. }) if !seen.contains(expr) => {
+                seen.push(expr);
+                true
+            }
+            _ => false,
+        })
+    }
+
     fn entry(&mut self, rte: usize, nullable: bool, filters: &mut Vec<Expr>) -> FromItem {
         let RteKind::Subquery { query, lateral, .. } = &mut self.query.rtes[rte].kind else {
             return FromItem::Rte(rte);
@@ -218,6 +251,9 @@ impl Pull<'_> {
         prepare(query);
         let may_filter = self.with_filter || query.filter.is_none();
         if !may_filter || !is_simple(query, nullable) || *lateral && !is_flat(query) {
+            return FromItem::Rte(rte);
+        }
+        if !self.keeps_keys_apart(rte) {
             return FromItem::Rte(rte);
         }
         let nothing = RteKind::Values(Vec::new());

@@ -1,10 +1,9 @@
 //! Reading dates and times from fields (DecodeDateTime, DecodeTimeOnly).
 
-use super::abbrev::{self, Abbrev};
 use super::calendar::{Tm, USECS_PER_DAY, date2j, days_in_month, j2date};
 use super::config::{DateOrder, DateTimeConfig};
 use super::token::{Fault, Field, Kind, Word, word};
-use super::zone::{TimeZone, abbrev_offset};
+use super::zone::{AbbrevMeaning, TimeZone, abbrev_offset};
 
 /// Sets of fields seen.
 type Mask = u32;
@@ -79,6 +78,22 @@ fn leading_int(text: &str) -> Step<(i32, &str)> {
     Ok((value, &text[end..]))
 }
 
+/// An integer prefix as C's strtol takes it, and the rest: space and a sign may stand before
+/// it, and where there is no digit it is 0 and nothing is read.
+fn lenient_int(text: &str) -> Step<(i32, &str)> {
+    let digits = text.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b');
+    let (negative, digits) = match digits.as_bytes().first() {
+        Some(b'-') => (true, &digits[1..]),
+        Some(b'+') => (false, &digits[1..]),
+        _ => (false, digits),
+    };
+    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return Ok((0, text));
+    }
+    let (value, rest) = leading_int(digits)?;
+    Ok((if negative { -value } else { value }, rest))
+}
+
 /// Microseconds of a fraction of a second: `.`, then digits.
 pub(super) fn fraction_micros(text: &str) -> Step<i32> {
     match text {
@@ -94,13 +109,13 @@ pub(super) fn fraction_micros(text: &str) -> Step<i32> {
 pub(super) fn decode_time(text: &str) -> Step<Tm> {
     let mut tm = Tm::default();
     let (first, rest) = leading_int(text)?;
-    let (second, rest) = leading_int(rest.strip_prefix(':').ok_or(Fault::BadFormat)?)?;
+    let (second, rest) = lenient_int(rest.strip_prefix(':').ok_or(Fault::BadFormat)?)?;
     (tm.hour, tm.minute) = (first, second);
     if rest.starts_with('.') {
         tm.micros = fraction_micros(rest)?;
         (tm.hour, tm.minute, tm.second) = (0, first, second);
     } else if let Some(rest) = rest.strip_prefix(':') {
-        let (second, rest) = leading_int(rest)?;
+        let (second, rest) = lenient_int(rest)?;
         tm.second = second;
         if rest.starts_with('.') {
             tm.micros = fraction_micros(rest)?;
@@ -127,17 +142,20 @@ pub(super) fn decode_zone(text: &str) -> Step<i32> {
         Fault::FieldOverflow => Fault::ZoneOverflow,
         other => other,
     };
-    let (mut hour, mut rest) = leading_int(&text[1..]).map_err(overflow)?;
+    let (mut hour, mut rest) = lenient_int(&text[1..]).map_err(overflow)?;
     let (mut minute, mut second) = (0, 0);
     if let Some(r) = rest.strip_prefix(':') {
-        (minute, rest) = leading_int(r).map_err(overflow)?;
+        (minute, rest) = lenient_int(r).map_err(overflow)?;
         if let Some(r) = rest.strip_prefix(':') {
-            (second, rest) = leading_int(r).map_err(overflow)?;
+            (second, rest) = lenient_int(r).map_err(overflow)?;
         }
     } else if rest.is_empty() && text.len() > 3 {
         (hour, minute) = (hour / 100, hour % 100);
     }
-    if hour > MAX_ZONE_HOUR || minute > 59 || second > 59 {
+    let valid = (0..=MAX_ZONE_HOUR).contains(&hour)
+        && (0..60).contains(&minute)
+        && (0..60).contains(&second);
+    if !valid {
         return Err(Fault::ZoneOverflow);
     }
     if !rest.is_empty() {
@@ -435,13 +453,12 @@ impl<'a> Decoder<'a> {
 
     fn word_field(&mut self, text: &str) -> Step<Mask> {
         // Zone abbreviations take precedence over keywords.
-        match abbrev::lookup(text) {
-            Some(Abbrev::Fixed(offset, _)) => {
+        match self.config.time_zone.abbrev_meaning(text) {
+            Some(AbbrevMeaning::Fixed(offset)) => {
                 self.offset = offset;
                 return Ok(TZ);
             }
-            Some(Abbrev::Dynamic(zone)) => {
-                let zone = TimeZone::by_name(zone).ok_or(Fault::BadFormat)?;
+            Some(AbbrevMeaning::Dated(zone)) => {
                 self.zone = Some(LateZone::Abbrev(zone, text.to_string()));
                 return Ok(TZ);
             }

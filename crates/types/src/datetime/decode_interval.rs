@@ -40,8 +40,13 @@ impl Parts {
         self.add_fraction_micros(fraction, scale)
     }
 
+    /// To the nearest microsecond; a half of one counts nothing (AdjustFractMicroseconds).
     fn add_fraction_micros(&mut self, fraction: f64, scale: i64) -> Step {
-        add(&mut self.micros, (fraction * scale as f64).round_ties_even() as i64, 1)
+        let micros = fraction * scale as f64;
+        let whole = micros.trunc();
+        let rest = micros - whole;
+        let more = if rest.abs() > 0.5 { rest.signum() as i64 } else { 0 };
+        add(&mut self.micros, whole as i64 + more, 1)
     }
 
     fn add_fraction_days(&mut self, fraction: f64, scale: i64) -> Step {
@@ -267,25 +272,36 @@ pub(super) fn decode_interval(
     Ok(parts.finish())
 }
 
-/// A signed number at the front of an ISO 8601 part: whole, fraction, digits before
-/// the point, rest.
+/// Largest number of an ISO 8601 part.
+const ISO_NUMBER_MAX: f64 = 1e15;
+
+/// A number at the front of an ISO 8601 part, read as C's strtod does but without a plus sign:
+/// whole, fraction, digits before the point, rest (ParseISO8601Number).
 fn iso_number(text: &str) -> Step<(i64, f64, usize, &str)> {
-    let sign_len = text.starts_with(['+', '-']) as usize;
-    let body = &text[sign_len..];
-    let end = body.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(body.len());
-    let (number, rest) = body.split_at(end);
-    let (digits, fraction) = number.split_at(number.find('.').unwrap_or(number.len()));
-    if number.is_empty() || number == "." {
+    let digits_at = |at: usize| text[at..].bytes().take_while(u8::is_ascii_digit).count();
+    let start = text.starts_with('-') as usize;
+    let width = digits_at(start);
+    let (mut end, mut digits) = (start + width, width);
+    if text[end..].starts_with('.') {
+        let fraction = digits_at(end + 1);
+        (end, digits) = (end + 1 + fraction, digits + fraction);
+    }
+    if digits == 0 {
         return Err(Fault::BadFormat);
     }
-    let whole: i64 =
-        if digits.is_empty() { 0 } else { digits.parse().map_err(|_| Fault::FieldOverflow)? };
-    let fraction = match fraction {
-        "" | "." => 0.0,
-        f => format!("0{f}").parse::<f64>().map_err(|_| Fault::BadFormat)?,
-    };
-    let sign = if text.starts_with('-') { -1 } else { 1 };
-    Ok((sign * whole, sign as f64 * fraction, digits.len(), rest))
+    if text[end..].starts_with(['e', 'E']) {
+        let sign = text[end + 1..].starts_with(['+', '-']) as usize;
+        let exponent = digits_at(end + 1 + sign);
+        end += if exponent > 0 { 1 + sign + exponent } else { 0 };
+    }
+    let value: f64 = text[..end].parse().map_err(|_| Fault::BadFormat)?;
+    if !value.is_finite() {
+        return Err(Fault::BadFormat);
+    }
+    if value.abs() > ISO_NUMBER_MAX {
+        return Err(Fault::FieldOverflow);
+    }
+    Ok((value.trunc() as i64, value.fract(), width, &text[end..]))
 }
 
 /// Reads `P1Y2M3DT4H5M6S`, `P1W`, `P0001-02-03T04:05:06` and `P00010203T040506`;
@@ -343,7 +359,9 @@ fn iso_alternative<'a>(
         let (a, b, c) = (value / 10_000, value / 100 % 100, value % 100);
         parts.add_unit(units[0], a, 0.0)?;
         parts.add_unit(units[1], b, 0.0)?;
-        parts.add_unit(units[2], c, fraction)?;
+        parts.add_unit(units[2], c, 0.0)?;
+        // PostgreSQL takes the fraction of a second run together for one of a microsecond.
+        parts.add_fraction_micros(fraction, if in_date { USECS_PER_DAY } else { 1 })?;
         return Ok(after);
     }
     let mut rest = text;

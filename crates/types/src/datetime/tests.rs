@@ -131,7 +131,9 @@ fn call(function: &str, args: &[&str]) -> Result<Vec<u8>> {
             return num(fields::extract_timetz(args[0], time, west));
         }
         "extract_iv" => return num(fields::extract_interval(args[0], &iv(args[1])?)),
-        "to_date" => date_out(format::to_date(args[0], args[1])?, &config, &mut out),
+        "to_date" => {
+            date_out(format::to_date(args[0], args[1], &config.time_zone)?, &config, &mut out)
+        }
         "to_timestamp" => {
             timestamptz_out(format::to_timestamp(args[0], args[1], zone)?, &config, &mut out);
         }

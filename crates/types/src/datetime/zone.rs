@@ -6,10 +6,12 @@
 
 use super::abbrev::{self, Abbrev};
 use super::calendar::{POSTGRES_EPOCH_JDATE, Tm, UNIX_EPOCH_JDATE, USECS_PER_DAY, USECS_PER_SEC};
+use super::decode::decode_zone;
+use super::token::Fault;
 use crate::error::{Error, Result, SqlState};
 use crate::interval::Interval;
 use jiff::tz::{AmbiguousOffset, TimeZone as Rules, TimeZoneTransition};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 /// Largest displacement from UTC in hours (MAX_TZDISP_HOUR).
 const MAX_HOURS: f64 = 168.0;
@@ -27,6 +29,25 @@ pub struct TimeZone(Arc<Zone>);
 struct Zone {
     name: Box<str>,
     kind: Kind,
+    /// The abbreviations the zone has ever used, found out when the first one is asked for.
+    abbrevs: OnceLock<Box<[KnownAbbrev]>>,
+}
+
+/// An abbreviation that a zone has used: upper case, and its offset unless it had several.
+#[derive(Debug)]
+struct KnownAbbrev {
+    name: Box<str>,
+    offset: Option<i32>,
+    is_dst: bool,
+}
+
+/// What an abbreviation in input stands for.
+#[derive(Clone, Debug)]
+pub(crate) enum AbbrevMeaning {
+    /// Seconds east of UTC, whatever the date.
+    Fixed(i32),
+    /// What the zone says of the abbreviation at a date.
+    Dated(TimeZone),
 }
 
 #[derive(Debug)]
@@ -70,8 +91,11 @@ impl TimeZone {
     }
 
     fn fixed(name: &str, offset: i32, abbrev: &str) -> TimeZone {
-        let kind = Kind::Fixed { offset, abbrev: abbrev.into() };
-        TimeZone(Arc::new(Zone { name: name.into(), kind }))
+        TimeZone::new(name, Kind::Fixed { offset, abbrev: abbrev.into() })
+    }
+
+    fn new(name: &str, kind: Kind) -> TimeZone {
+        TimeZone(Arc::new(Zone { name: name.into(), kind, abbrevs: OnceLock::new() }))
     }
 
     /// A zone at an offset (seconds east of UTC), named as SET TIME ZONE 3 names it:
@@ -103,8 +127,8 @@ impl TimeZone {
         if name.starts_with(|c: char| c.is_ascii_alphabetic())
             && let Ok(rules) = Rules::get(name)
         {
-            let name = rules.iana_name().unwrap_or(name).into();
-            return Some(TimeZone(Arc::new(Zone { name, kind: Kind::Ruled(rules) })));
+            let name = rules.iana_name().unwrap_or(name).to_string();
+            return Some(TimeZone::new(&name, Kind::Ruled(rules)));
         }
         posix(&name.to_ascii_uppercase())
     }
@@ -159,21 +183,81 @@ impl TimeZone {
         Ok(TimeZone::from_offset(seconds as i32))
     }
 
-    /// The zone that AT TIME ZONE or a function argument names: an abbreviation or a
-    /// full name; 22023 if neither.
-    pub fn by_name_or_abbrev(name: &str) -> Result<TimeZone> {
-        let lower = name.to_ascii_lowercase();
-        let zone = match abbrev::lookup(&lower) {
-            Some(Abbrev::Fixed(offset, _)) => {
-                return Ok(TimeZone::fixed(name, offset, &name.to_ascii_uppercase()));
+    /// The zone that AT TIME ZONE or a function argument names: an abbreviation, as the
+    /// session's zone has it, or a full name; 22023 if neither (DecodeTimezoneName).
+    pub fn by_name_or_abbrev(name: &str, session: &TimeZone) -> Result<TimeZone> {
+        match session.abbrev_meaning(name) {
+            Some(AbbrevMeaning::Fixed(offset)) => {
+                Ok(TimeZone::fixed(name, offset, &name.to_ascii_uppercase()))
             }
-            Some(Abbrev::Dynamic(zone)) => TimeZone::by_name(zone).map(|zone| {
-                let kind = Kind::Abbreviation { abbrev: name.to_ascii_uppercase().into(), zone };
-                TimeZone(Arc::new(Zone { name: name.into(), kind }))
-            }),
-            None => TimeZone::by_name(name),
-        };
-        zone.ok_or_else(|| not_recognized(name))
+            Some(AbbrevMeaning::Dated(zone)) => {
+                let abbrev = name.to_ascii_uppercase().into();
+                Ok(TimeZone::new(name, Kind::Abbreviation { abbrev, zone }))
+            }
+            None => TimeZone::by_name(name).ok_or_else(|| not_recognized(name)),
+        }
+    }
+
+    /// The zone that make_timestamptz is given: a displacement counted east, as in input
+    /// and unlike in a POSIX rule, else a name (parse_sane_timezone).
+    pub fn by_displacement_or_name(text: &str, session: &TimeZone) -> Result<TimeZone> {
+        let invalid = |message| Error::new(SqlState::INVALID_PARAMETER_VALUE, message);
+        if text.starts_with(|c: char| c.is_ascii_digit()) {
+            let message = format!("invalid input syntax for type numeric time zone: \"{text}\"");
+            return Err(invalid(message)
+                .hint("Numeric time zones must have \"-\" or \"+\" as first character."));
+        }
+        match decode_zone(text) {
+            Ok(offset) => Ok(TimeZone::from_offset(offset)),
+            Err(Fault::ZoneOverflow) => {
+                Err(invalid(format!("numeric time zone \"{text}\" out of range")))
+            }
+            Err(_) => TimeZone::by_name_or_abbrev(text, session),
+        }
+    }
+
+    /// What an abbreviation, in any case, means to a session in this zone: what the zone has
+    /// used it for, else what timezone_abbreviations has (DecodeTimezoneAbbrev).
+    pub(crate) fn abbrev_meaning(&self, abbreviation: &str) -> Option<AbbrevMeaning> {
+        let known = self.known_abbrevs();
+        if let Some(known) = known.iter().find(|k| k.name.eq_ignore_ascii_case(abbreviation)) {
+            let dated = || AbbrevMeaning::Dated(self.clone());
+            return Some(known.offset.map_or_else(dated, AbbrevMeaning::Fixed));
+        }
+        match abbrev::lookup(&abbreviation.to_ascii_lowercase())? {
+            Abbrev::Fixed(offset, _) => Some(AbbrevMeaning::Fixed(offset)),
+            Abbrev::Dynamic(zone) => TimeZone::by_name(zone).map(AbbrevMeaning::Dated),
+        }
+    }
+
+    fn known_abbrevs(&self) -> &[KnownAbbrev] {
+        self.0.abbrevs.get_or_init(|| {
+            let mut known: Vec<KnownAbbrev> = Vec::new();
+            let mut add = |name: &str, offset: i32, is_dst: bool| match known
+                .iter_mut()
+                .find(|k| k.name.eq_ignore_ascii_case(name))
+            {
+                Some(k) if k.offset == Some(offset) && k.is_dst == is_dst => {}
+                Some(k) => k.offset = None,
+                None => known.push(KnownAbbrev {
+                    name: name.to_ascii_uppercase().into(),
+                    offset: Some(offset),
+                    is_dst,
+                }),
+            };
+            match &self.0.kind {
+                Kind::Fixed { offset, abbrev } => add(abbrev, *offset, false),
+                Kind::Abbreviation { .. } => {}
+                Kind::Ruled(rules) => {
+                    let first = rules.to_offset_info(jiff::Timestamp::MIN);
+                    add(first.abbreviation(), first.offset().seconds(), first.dst().is_dst());
+                    for t in rules.following(jiff::Timestamp::MIN).take(TRANSITIONS_MAX) {
+                        add(t.abbreviation(), t.offset().seconds(), t.dst().is_dst());
+                    }
+                }
+            }
+            known.into()
+        })
     }
 
     /// The name as SHOW TimeZone prints it.
@@ -321,7 +405,7 @@ fn posix(spec: &str) -> Option<TimeZone> {
     // Without a rule PostgreSQL takes that of the United States.
     let full = if rest.contains(',') { spec.to_string() } else { format!("{spec},M3.2.0,M11.1.0") };
     let rules = Rules::posix(&full).ok()?;
-    Some(TimeZone(Arc::new(Zone { name: spec.into(), kind: Kind::Ruled(rules) })))
+    Some(TimeZone::new(spec, Kind::Ruled(rules)))
 }
 
 fn posix_name(spec: &str) -> Option<(&str, &str)> {

@@ -182,7 +182,14 @@ impl NumericVariance {
     /// Adds a value.
     pub fn add(&mut self, v: &Numeric) -> Result<()> {
         self.sum.add(v);
-        self.squares.add(&v.mul(v)?);
+        match &v.0 {
+            // A sum of squares may leave the type's range: only the result must be within it.
+            Repr::Big(var) => {
+                self.squares.count += 1;
+                self.squares.add_var(&var.mul(var));
+            }
+            _ => self.squares.add(&v.mul(v)?),
+        }
         Ok(())
     }
 

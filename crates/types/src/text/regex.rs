@@ -127,6 +127,17 @@ impl Regex {
                 "a basic or extended (not advanced) regular expression",
             ));
         }
+        if translated.back_references {
+            // The engine compares letters as they are.
+            if flags.ignore_case {
+                return Err(Error::not_supported(
+                    "a back-reference in a regular expression that ignores case",
+                ));
+            }
+            if translated.rounds_unknown {
+                return Err(ambiguous_group());
+            }
+        }
         let engine = if translated.needs_backtracking {
             let pattern = translated
                 .pattern
@@ -156,9 +167,7 @@ impl Regex {
     /// 0A000 where what the groups hold after a match could differ.
     fn check_groups(&self) -> Result<()> {
         if self.groups_unknown {
-            return Err(Error::not_supported(
-                "a regular expression group whose extent is ambiguous",
-            ));
+            return Err(ambiguous_group());
         }
         Ok(())
     }
@@ -240,10 +249,18 @@ fn next_character(text: &str, at: usize) -> usize {
 }
 
 #[cold]
+fn ambiguous_group() -> Error {
+    Error::not_supported("a regular expression group whose extent is ambiguous")
+}
+
+#[cold]
 fn engine_error(error: &dyn std::fmt::Display) -> Error {
     let text = error.to_string();
     if text.contains("size limit") || text.contains("exceed") {
         return invalid("regular expression is too complex");
+    }
+    if text.contains("Look-behind assertion without constant size") {
+        return Error::not_supported("a look-behind of varying length in a regular expression");
     }
     invalid(text.lines().last().unwrap_or("invalid pattern"))
 }

@@ -43,6 +43,10 @@ pub(super) struct Translated {
     /// do not share: a group inside may or may not be reset by a later round, and a
     /// round may be empty.
     pub(super) groups_unknown: bool,
+    /// The same of a group inside a repetition alone, which even a match can depend on where
+    /// there is a back-reference.
+    pub(super) rounds_unknown: bool,
+    pub(super) back_references: bool,
 }
 
 /// What the last token was, which decides whether a quantifier may follow.
@@ -123,6 +127,8 @@ struct Translator<'a> {
     /// Capturing groups opened and, by number, whether they are closed.
     open_captures: Vec<Option<usize>>,
     captures_closed: Vec<bool>,
+    /// The group that the last token referred back to, for a quantifier that may follow.
+    referred: Option<usize>,
     last: Last,
 }
 
@@ -161,6 +167,7 @@ pub(super) fn translate(pattern: &str, flags: RegexFlags) -> Result<(Translated,
         closed: None,
         open_captures: Vec::new(),
         captures_closed: Vec::new(),
+        referred: None,
         last: Last::Nothing,
     };
     translator.out.pattern.push_str(if flags.ignore_case { "(?i)" } else { "" });
@@ -206,6 +213,7 @@ impl Translator<'_> {
     fn set_last(&mut self, last: Last, literal: bool) {
         self.last = last;
         self.closed = None;
+        self.referred = None;
         if let Some(group) = self.groups.last_mut() {
             group.literal &= literal;
             if last == Last::Atom {
@@ -278,13 +286,23 @@ impl Translator<'_> {
             // With rounds of one length there is one way to cut a text into rounds.
             let captures = closed.captures || closed.inner_captures;
             let varies = closed.may_be_empty || closed.total_width() == Width(None);
-            self.out.groups_unknown |=
-                repeats && (closed.conditional_captures || captures && varies);
+            let unknown = repeats && (closed.conditional_captures || captures && varies);
+            self.out.groups_unknown |= unknown;
+            self.out.rounds_unknown |= unknown;
+        }
+        // A reference to a group that took no part fails, even where it need not be repeated.
+        let guarded = self.referred.take().filter(|_| optional && !is_never(text));
+        if let Some(number) = guarded {
+            let start = self.out.pattern.len() - reference(number).len();
+            self.out.pattern.insert_str(start, &format!("(?({number})"));
         }
         self.out.pattern.push_str(text);
         let lazy = self.input.next_if_eq(&'?').is_some();
         if lazy {
             self.out.pattern.push('?');
+        }
+        if guarded.is_some() {
+            self.out.pattern.push_str("|(?!))");
         }
         if !self.in_look_around() {
             let count = if lazy { &mut self.out.lazy } else { &mut self.out.greedy };
@@ -330,7 +348,11 @@ impl Translator<'_> {
     fn open_group(&mut self) -> Result<()> {
         let mut capture = None;
         let mut look_around = false;
-        let opening = if self.input.next_if_eq(&'?').is_none() {
+        let is_plain = self.input.next_if_eq(&'?').is_none();
+        let opening = if is_plain && self.in_look_around() {
+            // Nothing is captured there.
+            "(?:"
+        } else if is_plain {
             self.captures_closed.push(false);
             capture = Some(self.captures_closed.len() - 1);
             "("
@@ -439,15 +461,18 @@ impl Translator<'_> {
             }
         }
         let number: usize = digits.parse().unwrap_or(usize::MAX);
-        if self.captures_closed.get(number - 1) == Some(&true) {
+        let known = self.captures_closed.get(number - 1) == Some(&true);
+        if known && !self.in_look_around() {
             self.out.needs_backtracking = true;
-            self.emit(&format!("(?:\\{number})"), Last::Atom)?;
+            self.out.back_references = true;
+            self.emit(&reference(number), Last::Atom)?;
+            self.referred = Some(number);
             if let Some(group) = self.groups.last_mut() {
                 (group.width, group.takes_some) = (Width(None), group.took_some_before);
             }
             return Ok(());
         }
-        if digits.len() == 1 {
+        if known || digits.len() == 1 {
             return Err(invalid("invalid backreference number"));
         }
         match u32::from_str_radix(&digits, 8).ok().and_then(char::from_u32) {
@@ -596,6 +621,16 @@ impl Translator<'_> {
             }
         }
     }
+}
+
+/// A back-reference, apart from what follows it.
+fn reference(number: usize) -> String {
+    format!("(?:\\{number})")
+}
+
+/// Whether a quantifier takes its atom away.
+fn is_never(quantifier: &str) -> bool {
+    matches!(quantifier, "{0}" | "{0,0}")
 }
 
 /// The n of `{n}`.

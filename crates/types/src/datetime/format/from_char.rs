@@ -1,9 +1,8 @@
 //! to_date and to_timestamp (DCH_from_char, do_to_timestamp).
 
-use super::super::abbrev::{self, Abbrev};
 use super::super::calendar::{DAYS, MONTHS, Tm, days_in_month, isoweek2j, j2date};
 use super::super::io::timestamp_typmod;
-use super::super::zone::{TimeZone, abbrev_offset};
+use super::super::zone::{AbbrevMeaning, TimeZone, abbrev_offset};
 use super::keyword::{Convention, FieldNode, Key, Node, is_separator, parse};
 use super::to_char::ROMAN;
 use crate::error::{Error, Result, SqlState};
@@ -39,7 +38,7 @@ struct Parsed {
     zone_hour: i32,
     zone_minute: i32,
     /// TZ: an abbreviation and what it stands for. A displacement overrules it.
-    zone_abbrev: Option<(String, Abbrev)>,
+    zone_abbrev: Option<(String, AbbrevMeaning)>,
     iso_week: bool,
     convention: Option<Convention>,
 }
@@ -56,6 +55,8 @@ struct Reader<'a> {
     fixed: bool,
     /// Characters skipped beyond what the picture asked for.
     extra: i32,
+    /// The session's zone, which knows its own abbreviations.
+    zone: &'a TimeZone,
 }
 
 fn is_space(c: char) -> bool {
@@ -185,10 +186,10 @@ fn ends_by_itself(field: &FieldNode, next: Option<&Node>) -> bool {
 }
 
 /// Reads the input by the picture.
-fn read(input: &str, picture: &str) -> Result<Parsed> {
+fn read(input: &str, picture: &str, zone: &TimeZone) -> Result<Parsed> {
     let nodes = parse(picture);
     let mut parsed = Parsed::default();
-    let mut reader = Reader { rest: input, previous: None, fixed: false, extra: 0 };
+    let mut reader = Reader { rest: input, previous: None, fixed: false, extra: 0, zone };
     for (i, node) in nodes.iter().enumerate() {
         if reader.rest.is_empty() {
             break;
@@ -353,7 +354,7 @@ fn read_number(
             (&mut parsed.year, if full { value } else { near_2020(value) })
         }
         // A quarter tells no date: read and ignored.
-        _ => return Ok(()),
+        _ => return skip_ordinal(reader, field),
     };
     set(slot, value, field)?;
     skip_ordinal(reader, field)
@@ -410,14 +411,14 @@ fn read_zone_abbrev(
 ) -> Result<bool> {
     let letters = reader.rest.bytes().take_while(u8::is_ascii_alphabetic).count();
     let found = (1..=letters).rev().find_map(|length| {
-        let name = reader.rest[..length].to_ascii_lowercase();
-        abbrev::lookup(&name).map(|abbrev| (name, abbrev))
+        let name = &reader.rest[..length];
+        reader.zone.abbrev_meaning(name).map(|meaning| (name.to_string(), meaning))
     });
     match found {
-        Some((name, abbrev)) => {
+        Some((name, meaning)) => {
             reader.previous = reader.rest[..name.len()].chars().last();
             reader.rest = &reader.rest[name.len()..];
-            parsed.zone_abbrev = Some((name, abbrev));
+            parsed.zone_abbrev = Some((name, meaning));
             parsed.zone_sign = 0;
             Ok(true)
         }
@@ -457,7 +458,7 @@ fn read_year_comma(parsed: &mut Parsed, reader: &mut Reader<'_>, field: &FieldNo
     set(&mut parsed.year, year, field)?;
     parsed.year_digits = 4;
     reader.rest = &rest[digits..];
-    Ok(())
+    skip_ordinal(reader, field)
 }
 
 /// Puts a date and time together; the offset in seconds east if one was given.
@@ -598,10 +599,8 @@ fn offset(parsed: &Parsed, tm: &Tm, input: &str) -> Result<Option<i32>> {
     if parsed.zone_sign == 0 {
         return Ok(match &parsed.zone_abbrev {
             None => None,
-            Some((_, Abbrev::Fixed(offset, _))) => Some(*offset),
-            Some((name, Abbrev::Dynamic(zone))) => {
-                TimeZone::by_name(zone).map(|zone| abbrev_offset(&zone, name, tm))
-            }
+            Some((_, AbbrevMeaning::Fixed(offset))) => Some(*offset),
+            Some((name, AbbrevMeaning::Dated(zone))) => Some(abbrev_offset(zone, name, tm)),
         });
     }
     let valid =
@@ -616,9 +615,9 @@ fn offset(parsed: &Parsed, tm: &Tm, input: &str) -> Result<Option<i32>> {
     Ok(Some(parsed.zone_sign * seconds))
 }
 
-/// `to_date(input, picture)`
-pub fn to_date(input: &str, picture: &str) -> Result<i32> {
-    let (tm, _) = assemble(read(input, picture)?, input)?;
+/// `to_date(input, picture)`; an abbreviation in the input may be one of the session's zone.
+pub fn to_date(input: &str, picture: &str, zone: &TimeZone) -> Result<i32> {
+    let (tm, _) = assemble(read(input, picture, zone)?, input)?;
     tm.to_date().ok_or_else(|| {
         Error::new(SqlState::DATETIME_FIELD_OVERFLOW, format!("date out of range: \"{input}\""))
     })
@@ -626,7 +625,7 @@ pub fn to_date(input: &str, picture: &str) -> Result<i32> {
 
 /// `to_timestamp(input, picture)`: an instant, read in a zone unless the input has one.
 pub fn to_timestamp(input: &str, picture: &str, zone: &TimeZone) -> Result<i64> {
-    let parsed = read(input, picture)?;
+    let parsed = read(input, picture, zone)?;
     let digits = parsed.fraction_digits;
     let (tm, offset) = assemble(parsed, input)?;
     let offset = offset.unwrap_or_else(|| zone.offset_of_local(&tm));

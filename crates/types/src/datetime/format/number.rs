@@ -350,11 +350,15 @@ fn scientific(value: &Numeric, desc: &Desc) -> Result<String> {
         Some(first) if (first as i32) < point => point - 1 - first as i32,
         Some(first) => point - first as i32,
     };
-    let scaled = value.mul(&Numeric::parse(&format!("1e{}", -exponent))?)?;
-    let digits = scaled.round(desc.post as i32)?;
-    let space = if value.signum() < 0 { "" } else { " " };
+    // The digits that decide the rounding, with the point after the first.
+    let mut digits = text.replace('.', "");
+    digits.drain(..digits.find(|c: char| c != '0').unwrap_or(digits.len() - 1));
+    digits.truncate(desc.post + 2);
+    digits.insert(1, '.');
+    let digits = Numeric::parse(&digits)?.round(desc.post as i32)?;
+    let minus = if value.signum() < 0 { '-' } else { ' ' };
     let sign = if exponent < 0 { '-' } else { '+' };
-    Ok(format!("{space}{digits}e{sign}{:02}", exponent.abs()))
+    Ok(format!("{minus}{digits}e{sign}{:02}", exponent.abs()))
 }
 
 /// The number as a Roman numeral; out of 1 to 3999 there is none.
