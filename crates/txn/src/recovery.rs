@@ -303,7 +303,7 @@ pub(crate) fn finish(database: &Database, analysis: Analysis) -> Result<()> {
         match database.purge_change(payload) {
             // On a full disk the rest stays for VACUUM: a database must open on one.
             Err(error) if error.sqlstate() == SqlState::DISK_FULL => break,
-            purged => purged?,
+            purged => drop(purged?),
         }
     }
     Ok(())

@@ -316,6 +316,26 @@ impl Disk {
         Ok(())
     }
 
+    /// Zeros, which survive a power cut or not, sector by sector, as what is written does.
+    pub(super) fn punch_hole(
+        &mut self,
+        path: &Path,
+        inode: InodeId,
+        offset: u64,
+        len: u64,
+    ) -> Result<()> {
+        const PIECE: u64 = 1 << 20;
+        let end = (offset + len).min(self.inode(inode).visible.len());
+        let mut from = offset;
+        while from < end {
+            let count = (end - from).min(PIECE);
+            let zeros = vec![0; usize::try_from(count).expect("at most a piece")];
+            self.write(path, inode, &zeros, from)?;
+            from += count;
+        }
+        Ok(())
+    }
+
     pub(super) fn read(&self, inode: InodeId, buffer: &mut [u8], offset: u64) -> usize {
         self.inode(inode).visible.read(buffer, offset)
     }
