@@ -12,7 +12,10 @@ use crate::space::Space;
 use crate::tree::{self, Tree};
 use crate::types::{FIRST_USER_KIND, LogHeader, PAGE_SIZE, PageId, TreeId};
 use crate::usage;
-use crate::wal::{Appended, HEADER_LEN, Lsn, Priority, RecordHeader, Wal, WalOptions, WalReader};
+use crate::wal::{
+    Appended, HEADER_LEN, Lsn, OwnedRecord, Priority, Record, RecordHeader, Wal, WalOptions,
+    WalReader,
+};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -322,17 +325,8 @@ impl Store {
         lsn: Lsn,
         f: impl FnOnce(&LogRecord<'_>) -> Result<T>,
     ) -> Result<T> {
-        let record = self.inner.wal.read_at(lsn)?;
-        let (_, payload) = recovery::split_record(record.header.kind, lsn, &record.body)?;
-        f(&LogRecord {
-            start: record.start,
-            end: record.end,
-            kind: record.header.kind,
-            xid: record.header.xid,
-            prev_lsn: record.header.prev_lsn,
-            undo_next: record.header.undo_next,
-            payload,
-        })
+        let OwnedRecord { start, end, header, body } = self.inner.wal.read_at(lsn)?;
+        f(&LogRecord::of(&Record { start, end, header, body: &body })?)
     }
 
     /// The log: `insert_position`, `durable_lsn`, `flush` and friends.
