@@ -373,6 +373,11 @@ impl Store {
         self.inner.wal.insert_position().0.saturating_sub(redo)
     }
 
+    /// Bytes of the data file that the next checkpoint gives back to the file system.
+    pub fn bytes_to_give_back(&self) -> u64 {
+        self.inner.space.bytes_to_give_back()
+    }
+
     /// Counters.
     pub fn stats(&self) -> StoreStats {
         let pool = &self.inner.pool;
@@ -525,6 +530,7 @@ impl Inner {
         collect: &mut dyn FnMut(Lsn) -> CheckpointState,
     ) -> Result<CheckpointStats> {
         let mut current = self.control.lock();
+        self.space.note_emptied();
         let redo = self.wal.insert_position();
         let next_generation = self.next_generation.load(Ordering::Relaxed);
         let CheckpointState { oldest_needed, state } = collect(redo);
@@ -554,6 +560,7 @@ impl Inner {
         self.redo.store(redo.0, Ordering::Relaxed);
         let keep = oldest_needed.map_or(redo, |lsn| lsn.min(redo));
         self.wal.remove_before(keep, self.min_wal_bytes)?;
+        self.space.punch_holes();
         let mut totals = self.checkpoints.lock();
         totals.done += 1;
         totals.pages_written += pages_written;

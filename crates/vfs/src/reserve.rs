@@ -22,6 +22,12 @@ pub(crate) fn punch_hole(file: &File, offset: u64, len: u64) -> io::Result<bool>
     fallocate(file, libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, offset, len)
 }
 
+/// Has the file system promise space for bytes that may have none, within the file or not; they
+/// read as before. False, with nothing done, if it has no such thing.
+pub(crate) fn fill_hole(file: &File, offset: u64, len: u64) -> io::Result<bool> {
+    fallocate(file, libc::FALLOC_FL_KEEP_SIZE, offset, len)
+}
+
 fn fallocate(file: &File, mode: libc::c_int, offset: u64, len: u64) -> io::Result<bool> {
     let past_any_file = |_| io::Error::from_raw_os_error(libc::EFBIG);
     let offset = libc::off_t::try_from(offset).map_err(past_any_file)?;

@@ -84,6 +84,10 @@ impl File for SlowFile {
     fn punch_hole(&self, offset: u64, len: u64) -> Result<bool> {
         self.inner.punch_hole(offset, len)
     }
+
+    fn fill_hole(&self, offset: u64, len: u64) -> Result<()> {
+        self.inner.fill_hole(offset, len)
+    }
 }
 
 impl Vfs for SlowSyncVfs {
