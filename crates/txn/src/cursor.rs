@@ -70,6 +70,9 @@ impl RowCursor {
         while let Some((key, value)) = cursor.next() {
             let (header, newest) = RowHeader::split(value)?;
             let found = self.view.version(header, newest, &mut self.version, &mut self.scratch)?;
+            if found.is_some() {
+                self.passed.live();
+            }
             match found {
                 Some((_, true)) => f(row_id_of(key)?, newest)?,
                 Some((_, false)) => f(row_id_of(key)?, &self.version)?,
