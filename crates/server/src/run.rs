@@ -54,6 +54,11 @@ impl Default for Config {
     }
 }
 
+/// So many bytes of freed pages bring a checkpoint forward, which gives them back to the file system …
+const SPACE_WORTH_A_CHECKPOINT: u64 = 32 << 20;
+/// … but not sooner than so long after the last one.
+const SPACE_INTERVAL: Duration = Duration::from_secs(20);
+
 /// How long sessions get to end when the server stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -234,7 +239,8 @@ impl Running {
         self.server.settings.replace(settings);
     }
 
-    /// A checkpoint every checkpoint_timeout, and when max_wal_size has been written.
+    /// A checkpoint every checkpoint_timeout, when max_wal_size has been written, and when much of
+    /// the data file can be given back to the file system.
     fn spawn_checkpointer(&self) {
         let server = Arc::clone(&self.server);
         let mut phase = self.phase.clone();
@@ -250,8 +256,12 @@ impl Running {
                 let megabytes = u64::try_from(server.settings.int("max_wal_size")).unwrap_or(1024);
                 // Half: the log that was there before a checkpoint goes when the next one ends.
                 let bytes_max = (megabytes << 20) / 2;
-                let written = server.database.store().wal_bytes_since_checkpoint();
-                if written == 0 || (last.elapsed() < interval && written < bytes_max) {
+                let store = server.database.store();
+                let written = store.wal_bytes_since_checkpoint();
+                let has_much_space = last.elapsed() >= SPACE_INTERVAL
+                    && store.bytes_to_give_back() >= SPACE_WORTH_A_CHECKPOINT;
+                let is_due = last.elapsed() >= interval || written >= bytes_max || has_much_space;
+                if written == 0 || !is_due {
                     continue;
                 }
                 last = Instant::now();

@@ -37,6 +37,8 @@ mod pool;
 mod recovery;
 mod smo;
 mod space;
+#[cfg(test)]
+mod space_crash_tests;
 mod store;
 mod tree;
 mod types;

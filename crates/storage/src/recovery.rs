@@ -42,6 +42,26 @@ pub struct LogRecord<'a> {
     pub payload: &'a [u8],
 }
 
+impl<'a> LogRecord<'a> {
+    /// A record as [`RecordReader`](crate::wal::RecordReader) returns it.
+    pub fn of(record: &Record<'a>) -> Result<LogRecord<'a>> {
+        let (_, payload) = split_record(record.header.kind, record.start, record.body)?;
+        Ok(LogRecord::with(record, payload))
+    }
+
+    fn with(record: &Record<'_>, payload: &'a [u8]) -> LogRecord<'a> {
+        LogRecord {
+            start: record.start,
+            end: record.end,
+            kind: record.header.kind,
+            xid: record.header.xid,
+            prev_lsn: record.header.prev_lsn,
+            undo_next: record.header.undo_next,
+            payload,
+        }
+    }
+}
+
 /// Is shown the log during recovery, in order.
 pub trait RecoveryHandler {
     /// Comes first: the state that was handed to the last complete checkpoint
@@ -152,15 +172,7 @@ pub(crate) fn redo(
         redone.records += 1;
         let (operations, payload) = split_record(record.header.kind, record.start, record.body)?;
         redo_record(pool, &record, operations, &mut redone)?;
-        handler.record(&LogRecord {
-            start: record.start,
-            end: record.end,
-            kind: record.header.kind,
-            xid: record.header.xid,
-            prev_lsn: record.header.prev_lsn,
-            undo_next: record.header.undo_next,
-            payload,
-        })?;
+        handler.record(&LogRecord::with(&record, payload))?;
         if redone.records.is_multiple_of(PROGRESS_RECORDS) && start.elapsed() >= next_report {
             let (position, elapsed) = (reader.position(), start.elapsed());
             handler.progress(RedoProgress { redo: control.redo, position, end, elapsed });

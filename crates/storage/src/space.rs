@@ -13,12 +13,44 @@
 //! it is in the log. The file is extended *before* pages in the new part are
 //! handed out: a full disk is an error of the statement that asks, never of the
 //! writer that evicts.
+//!
+//! # Giving space back
+//!
+//! What a DROP or TRUNCATE has freed is given back to the file system by the next checkpoint, as
+//! holes in the file, a [`CHUNK`] of neighbouring pages at a time:
+//!
+//! ```text
+//!   emptied ──note_emptied()──► candidate ──punch_holes()──► hole ──fill_hole()──► free pages
+//!      └───────────────┬────────────┘                               (with space again)
+//!                      └──► neither: a page of it was handed out
+//! ```
+//!
+//! When may the bytes of a free page be lost?
+//!
+//! 1. *When no recovery needs them.* Redo from LSN r looks at what is on disk of a page only if a
+//!    record at or after r changes the page before any formats it. A candidate was all free when
+//!    it became one, before r was chosen; so the records that freed its pages, and all earlier ones
+//!    about them, end at or before r. It is still a candidate at the end of the checkpoint: nobody
+//!    has got a page of it since, so there is no later record about one. And r is durable in the
+//!    control file then, like the records before it: no recovery starts before r.
+//! 2. *When nobody writes them.* The pages count as in use while the hole is made, so that nobody
+//!    gets one. The checkpoint has written those that were dirty.
+//! 3. *When nobody reads them.* A reader that has kept the id of a page since before it was freed
+//!    may: what it reads then is a page that was never written, and it asks `is_used` before it
+//!    calls that damage.
+//! 4. *When no later write can meet a full disk.* A hole has no free pages. Before one is handed
+//!    out, `fill_hole` has the file system promise the space again, as for a part that the file
+//!    grows by. After a start all chunks without a page in use are taken for holes.
+//!
+//! A crash in the middle leaves some sectors of old and some of zeros: by 1 nobody minds.
 
 use crate::error::{Result, StorageError};
 use crate::page::bitmap::{self, PAGES_PER_BITMAP};
 use crate::types::{PAGE_SIZE, PageId};
 use crate::wal::Priority;
 use parking_lot::Mutex;
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 use steppe_vfs::File;
 
@@ -29,6 +61,18 @@ const MAX_GROWTH_PAGES: u64 = 4096;
 /// Free pages that only [`Priority::MustSucceed`] gets: rollbacks may have to
 /// split, too, when the disk is full.
 const RESERVE_PAGES: u64 = 32;
+/// Pages of a chunk: a word of the map.
+const CHUNK: u64 = 64;
+/// Chunks that are filled at once, if they are neighbours.
+const CHUNKS_FILLED: usize = 16;
+/// Chunks that one hole is made of at most: their pages are not to be had meanwhile.
+const CHUNKS_PUNCHED: usize = 256;
+
+#[cfg(test)]
+thread_local! {
+    /// A bug on purpose: what was emptied since the redo LSN was chosen goes, too.
+    pub(crate) static PUNCH_EARLY: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
 
 /// The allocator.
 pub(crate) struct Space {
@@ -42,7 +86,16 @@ struct State {
     /// One bit a page: in use or reserved.
     words: Vec<u64>,
     file_pages: u64,
+    /// Those that may be handed out: not those of holes.
     free_pages: u64,
+    /// Words whose pages are all free, and have no space in the file as far as is known.
+    holes: BTreeSet<usize>,
+    /// Words that were in use once and whose pages are all free.
+    emptied: BTreeSet<usize>,
+    /// Those that were so when the running checkpoint began.
+    candidates: BTreeSet<usize>,
+    /// Words that a hole is being made of: none of their pages is to be had.
+    punching: Range<usize>,
     /// Where the search goes on: neighbours in time become neighbours in place.
     next: usize,
 }
@@ -59,6 +112,9 @@ impl Space {
         let mut state = space.state.lock();
         state.words = words;
         state.cover(file_pages);
+        let whole = (file_pages / CHUNK) as usize;
+        state.holes = (0..whole).filter(|&word| state.words[word] == 0).collect();
+        state.free_pages -= state.holes.len() as u64 * CHUNK;
         drop(state);
         space
     }
@@ -73,7 +129,7 @@ impl Space {
         let mut state = self.state.lock();
         let reserve = if priority == Priority::MustSucceed { 0 } else { RESERVE_PAGES };
         if state.free_pages <= reserve
-            && let Err(error) = self.grow(&mut state, make_bitmap)
+            && let Err(error) = self.make_room(&mut state, make_bitmap)
             && (state.free_pages == 0 || priority != Priority::MustSucceed)
         {
             return Err(error);
@@ -90,19 +146,83 @@ impl Space {
             state.words[word] &= !(1 << bit);
             state.free_pages += 1;
             state.next = state.next.min(word);
+            if state.words[word] == 0 && (word as u64 + 1) * CHUNK <= state.file_pages {
+                state.emptied.insert(word);
+            }
         }
     }
 
     /// Pages of the file, and how many of them are in use.
     pub(crate) fn counts(&self) -> (u64, u64) {
         let state = self.state.lock();
-        (state.file_pages, state.file_pages - state.free_pages)
+        let without_space = (state.holes.len() + state.punching.len()) as u64 * CHUNK;
+        (state.file_pages, state.file_pages - state.free_pages - without_space)
     }
 
     /// Whether the page is in use (or reserved).
     pub(crate) fn is_used(&self, id: PageId) -> bool {
         let (word, bit) = place(id);
-        self.state.lock().words.get(word).is_some_and(|w| w >> bit & 1 == 1)
+        let state = self.state.lock();
+        !state.punching.contains(&word) && state.words.get(word).is_some_and(|w| w >> bit & 1 == 1)
+    }
+
+    /// Bytes that the next checkpoint can give back to the file system.
+    pub(crate) fn bytes_to_give_back(&self) -> u64 {
+        self.state.lock().emptied.len() as u64 * CHUNK * PAGE_SIZE as u64
+    }
+
+    /// Before a checkpoint chooses its redo LSN: what is empty now may be given back at its end.
+    pub(crate) fn note_emptied(&self) {
+        let mut state = self.state.lock();
+        state.candidates = state.emptied.clone();
+    }
+
+    /// Gives back what was empty before the redo LSN that the control file has durably, and has
+    /// been so since.
+    pub(crate) fn punch_holes(&self) {
+        #[cfg(test)]
+        if PUNCH_EARLY.get() {
+            self.note_emptied();
+        }
+        loop {
+            let Some(run) = self.state.lock().begin_hole() else { return };
+            let (offset, len) = bytes_of(&run);
+            // Nothing is lost but space if it fails; how much was done is not known then.
+            let punched = self.file.punch_hole(offset, len).unwrap_or(true);
+            self.state.lock().end_hole(punched);
+        }
+    }
+
+    fn make_room(
+        &self,
+        state: &mut State,
+        make_bitmap: &mut dyn FnMut(PageId) -> Result<()>,
+    ) -> Result<()> {
+        match state.first_holes() {
+            Some(run) => self.fill_hole(state, run),
+            None => self.grow(state, make_bitmap),
+        }
+    }
+
+    fn fill_hole(&self, state: &mut State, mut run: Range<usize>) -> Result<()> {
+        let fill = |run: &Range<usize>| {
+            let (offset, len) = bytes_of(run);
+            crate::usage::timed(crate::usage::Io::Extend, || self.file.fill_hole(offset, len))
+        };
+        if let Err(error) = fill(&run) {
+            if run.len() == 1 {
+                return Err(error.into());
+            }
+            // There may be space for one.
+            run.end = run.start + 1;
+            fill(&run)?;
+        }
+        state.free_pages += run.len() as u64 * CHUNK;
+        state.next = state.next.min(run.start);
+        run.for_each(|word| {
+            state.holes.remove(&word);
+        });
+        Ok(())
     }
 
     fn grow(
@@ -138,6 +258,19 @@ pub(crate) fn bitmap_pages(pages: std::ops::Range<u64>) -> impl Iterator<Item = 
     (first..pages.end).step_by(PAGES_PER_BITMAP as usize).map(PageId)
 }
 
+/// Where the pages of words are in the file, and their length.
+fn bytes_of(run: &Range<usize>) -> (u64, u64) {
+    let bytes = |words: usize| words as u64 * CHUNK * PAGE_SIZE as u64;
+    (bytes(run.start), bytes(run.len()))
+}
+
+/// The first of the words, with its neighbours, up to `most`.
+fn first_run(words: &BTreeSet<usize>, most: usize) -> Option<Range<usize>> {
+    let first = *words.first()?;
+    let end = (first + 1..first + most).find(|word| !words.contains(word));
+    Some(first..end.unwrap_or(first + most))
+}
+
 fn place(id: PageId) -> (usize, u32) {
     ((id.0 / 64) as usize, (id.0 % 64) as u32)
 }
@@ -153,17 +286,52 @@ impl State {
         }
         self.file_pages = pages;
         let used: u64 = self.words.iter().map(|w| u64::from(w.count_ones())).sum();
-        self.free_pages = pages - used;
+        self.free_pages = pages - used - self.holes.len() as u64 * CHUNK;
     }
 
-    /// The next free page of the file.
+    fn first_holes(&self) -> Option<Range<usize>> {
+        first_run(&self.holes, CHUNKS_FILLED)
+    }
+
+    /// Takes candidates out of circulation.
+    fn begin_hole(&mut self) -> Option<Range<usize>> {
+        let run = first_run(&self.candidates, CHUNKS_PUNCHED)?;
+        for word in run.clone() {
+            debug_assert!(self.words[word] == 0 && !self.holes.contains(&word));
+            self.candidates.remove(&word);
+            self.emptied.remove(&word);
+            self.words[word] = u64::MAX;
+        }
+        self.free_pages -= run.len() as u64 * CHUNK;
+        self.punching = run.clone();
+        Some(run)
+    }
+
+    fn end_hole(&mut self, punched: bool) {
+        let run = std::mem::take(&mut self.punching);
+        self.words[run.clone()].fill(0);
+        match punched {
+            true => self.holes.extend(run),
+            false => self.free_pages += run.len() as u64 * CHUNK,
+        }
+    }
+
+    fn is_hole(&self, word: usize) -> bool {
+        self.words[word] == 0 && self.holes.contains(&word)
+    }
+
+    /// The next free page that has space in the file.
     fn take(&mut self) -> Option<PageId> {
         let count = self.words.len();
         for step in 0..=count {
             let word = (self.next + step) % count;
             let bit = self.words[word].trailing_ones();
             let id = PageId(word as u64 * 64 + u64::from(bit));
-            if bit < 64 && id.0 < self.file_pages {
+            if bit < 64 && id.0 < self.file_pages && !self.is_hole(word) {
+                if self.words[word] == 0 {
+                    self.emptied.remove(&word);
+                    self.candidates.remove(&word);
+                }
                 debug_assert!(!bitmap::is_bitmap_page(id));
                 self.words[word] |= 1 << bit;
                 self.free_pages -= 1;
@@ -178,7 +346,6 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
     use std::path::Path;
     use steppe_vfs::{CrashVfs, OpenMode, Vfs};
 
@@ -201,6 +368,43 @@ mod tests {
         assert_eq!(space.reserve(Priority::MustSucceed, &mut no_bitmap).unwrap(), PageId(5));
         assert_eq!(space.reserve(Priority::MustSucceed, &mut no_bitmap).unwrap(), PageId(77));
         assert!(space.is_used(PageId(5)));
+    }
+
+    #[test]
+    fn what_is_empty_over_a_checkpoint_is_given_back_and_promised_again() {
+        let vfs = CrashVfs::new(1);
+        let file = vfs.open(Path::new("data"), OpenMode::CREATE).unwrap();
+        let pages = 4 * CHUNK;
+        file.reserve(pages * PAGE_SIZE as u64).unwrap();
+        let space = Space::new(Arc::clone(&file), pages, pages, vec![u64::MAX; 4]);
+        let bytes = [7; 100];
+        let written = |id: u64| {
+            let mut found = [1; 100];
+            file.read_exact_at(&mut found, id * PAGE_SIZE as u64).unwrap();
+            found == bytes
+        };
+        for id in 0..pages {
+            file.write_at(&bytes, id * PAGE_SIZE as u64).unwrap();
+        }
+        let all = |word: u64| (word * CHUNK..(word + 1) * CHUNK).map(PageId).collect::<Vec<_>>();
+        let mut no_bitmap = |_| panic!("the file does not grow");
+        (1..4).for_each(|word| space.release(&all(word)));
+        space.note_emptied();
+        // One page of the first is handed out meanwhile, and freed again.
+        let id = space.reserve(Priority::Normal, &mut no_bitmap).unwrap();
+        assert_eq!(id, PageId(CHUNK));
+        space.release(&[id]);
+        vfs.set_free_space(Some(0));
+        space.punch_holes();
+        assert!(written(CHUNK) && !written(2 * CHUNK) && !written(4 * CHUNK - 1));
+        assert_eq!(space.counts(), (pages, CHUNK));
+        assert_eq!(space.bytes_to_give_back(), CHUNK * PAGE_SIZE as u64);
+        // On a full disk only one hole can be filled.
+        vfs.set_free_space(Some(CHUNK * PAGE_SIZE as u64));
+        let must = Priority::MustSucceed;
+        let handed_out = (0..).map_while(|_| space.reserve(must, &mut no_bitmap).ok());
+        assert_eq!(handed_out.collect::<Vec<_>>(), [all(1), all(2)].concat());
+        assert!(!space.is_used(PageId(3 * CHUNK)));
     }
 
     #[test]

@@ -12,7 +12,10 @@ use crate::space::Space;
 use crate::tree::{self, Tree};
 use crate::types::{FIRST_USER_KIND, LogHeader, PAGE_SIZE, PageId, TreeId};
 use crate::usage;
-use crate::wal::{Appended, HEADER_LEN, Lsn, Priority, RecordHeader, Wal, WalOptions, WalReader};
+use crate::wal::{
+    Appended, HEADER_LEN, Lsn, OwnedRecord, Priority, Record, RecordHeader, Wal, WalOptions,
+    WalReader,
+};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -322,17 +325,8 @@ impl Store {
         lsn: Lsn,
         f: impl FnOnce(&LogRecord<'_>) -> Result<T>,
     ) -> Result<T> {
-        let record = self.inner.wal.read_at(lsn)?;
-        let (_, payload) = recovery::split_record(record.header.kind, lsn, &record.body)?;
-        f(&LogRecord {
-            start: record.start,
-            end: record.end,
-            kind: record.header.kind,
-            xid: record.header.xid,
-            prev_lsn: record.header.prev_lsn,
-            undo_next: record.header.undo_next,
-            payload,
-        })
+        let OwnedRecord { start, end, header, body } = self.inner.wal.read_at(lsn)?;
+        f(&LogRecord::of(&Record { start, end, header, body: &body })?)
     }
 
     /// The log: `insert_position`, `durable_lsn`, `flush` and friends.
@@ -377,6 +371,11 @@ impl Store {
     pub fn wal_bytes_since_checkpoint(&self) -> u64 {
         let redo = self.inner.redo.load(Ordering::Relaxed);
         self.inner.wal.insert_position().0.saturating_sub(redo)
+    }
+
+    /// Bytes of the data file that the next checkpoint gives back to the file system.
+    pub fn bytes_to_give_back(&self) -> u64 {
+        self.inner.space.bytes_to_give_back()
     }
 
     /// Counters.
@@ -531,6 +530,7 @@ impl Inner {
         collect: &mut dyn FnMut(Lsn) -> CheckpointState,
     ) -> Result<CheckpointStats> {
         let mut current = self.control.lock();
+        self.space.note_emptied();
         let redo = self.wal.insert_position();
         let next_generation = self.next_generation.load(Ordering::Relaxed);
         let CheckpointState { oldest_needed, state } = collect(redo);
@@ -560,6 +560,7 @@ impl Inner {
         self.redo.store(redo.0, Ordering::Relaxed);
         let keep = oldest_needed.map_or(redo, |lsn| lsn.min(redo));
         self.wal.remove_before(keep, self.min_wal_bytes)?;
+        self.space.punch_holes();
         let mut totals = self.checkpoints.lock();
         totals.done += 1;
         totals.pages_written += pages_written;

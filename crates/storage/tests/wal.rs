@@ -9,7 +9,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use steppe_storage::wal::{
-    Appended, Lsn, OwnedRecord, Priority, RecordHeader, Wal, WalError, WalOptions, WalReader,
+    Appended, Lsn, OwnedRecord, Priority, Record, RecordHeader, Wal, WalError, WalOptions,
+    WalReader,
 };
 use steppe_vfs::{CrashVfs, OpenMode, SlowSyncVfs, Vfs};
 
@@ -87,6 +88,16 @@ fn records_are_read_back_across_segments() {
             }
         }
         assert!(expected[199].end.0 > 5 * (16 << 10), "several laps and segments");
+        // Back, then forward again; the last ones are not in the files before they are asked for.
+        let mut near = wal.record_reader();
+        for record in expected.iter().rev().chain(&expected) {
+            let OwnedRecord { start, end, header, body } = record;
+            let (start, end, header) = (*start, *end, *header);
+            let found = near.read(start).expect("reads");
+            assert_eq!(found, Record { start, end, header, body });
+        }
+        let beyond = near.read(wal.insert_position());
+        assert!(matches!(beyond, Err(WalError::PastEnd { .. })), "{beyond:?}");
         assert_eq!(wal.read_at(expected[7].start).expect("reads"), expected[7]);
         let end = wal.shutdown().expect("flushes");
         assert_eq!(end, expected[199].end);

@@ -6,6 +6,7 @@ use steppe_storage::{Cursor, Direction, Tree};
 use steppe_types::Result;
 
 use crate::change::RowHeader;
+use crate::purge::{Entries, Passed};
 use crate::table::{RowId, row_id_of};
 use crate::view::{RowMeta, View, meta};
 
@@ -17,6 +18,7 @@ pub struct RowCursor {
     view: View,
     version: Vec<u8>,
     scratch: Vec<u8>,
+    passed: Passed,
 }
 
 fn key_bound(bound: Bound<RowId>) -> Bound<[u8; 8]> {
@@ -25,6 +27,14 @@ fn key_bound(bound: Bound<RowId>) -> Bound<[u8; 8]> {
 
 fn as_slice(bound: &Bound<[u8; 8]>) -> Bound<&[u8]> {
     bound.as_ref().map(|key| &key[..])
+}
+
+/// Passes a row that the view does not see.
+fn pass(passed: &mut Passed, view: &View, cursor: &Cursor, header: RowHeader) {
+    if header.word.is_deleted() {
+        let key = |out: &mut Vec<u8>| out.extend_from_slice(cursor.key());
+        passed.deleted(view.database(), header.word, (cursor.tree().id(), Entries::Rows), key);
+    }
 }
 
 impl RowCursor {
@@ -37,7 +47,8 @@ impl RowCursor {
     ) -> RowCursor {
         let (from, to) = (key_bound(from), key_bound(to));
         let cursor = tree.map(|tree| tree.scan(as_slice(&from), as_slice(&to), direction));
-        RowCursor { cursor, view, version: Vec::new(), scratch: Vec::new() }
+        let (version, scratch) = (Vec::new(), Vec::new());
+        RowCursor { cursor, view, version, scratch, passed: Passed::default() }
     }
 
     /// Goes to the page that `row` is on, or would be: the next batch is its rows from there.
@@ -59,10 +70,13 @@ impl RowCursor {
         while let Some((key, value)) = cursor.next() {
             let (header, newest) = RowHeader::split(value)?;
             let found = self.view.version(header, newest, &mut self.version, &mut self.scratch)?;
+            if found.is_some() {
+                self.passed.live();
+            }
             match found {
                 Some((_, true)) => f(row_id_of(key)?, newest)?,
                 Some((_, false)) => f(row_id_of(key)?, &self.version)?,
-                None => {}
+                None => pass(&mut self.passed, &self.view, cursor, header),
             }
         }
         Ok(true)
@@ -89,8 +103,10 @@ impl RowCursor {
             let (header, newest) = RowHeader::split(value)?;
             let found = self.view.version(header, newest, &mut self.version, &mut self.scratch)?;
             if let Some((header, is_newest)) = found {
+                self.passed.live();
                 break (header, value.len() - newest.len(), is_newest);
             }
+            pass(&mut self.passed, &self.view, cursor, header);
         };
         let row = if is_newest { &cursor.value()[start..] } else { &self.version };
         Ok(Some((row_id_of(cursor.key())?, meta(header), row)))

@@ -21,6 +21,7 @@ use crate::lock::{
     SharedMode,
 };
 use crate::prepared::{self, PreparedTransactions};
+use crate::purge::PassedLeaves;
 use crate::recovery::{self, RECORD_ACTIVE};
 use crate::serializable::Serializable;
 use crate::session::{Interrupt, SessionRegistry, SessionShared};
@@ -100,6 +101,8 @@ pub enum PlantedBug {
     UndoPrepared,
     /// An UPDATE to the same bytes writes no version.
     NoVersionOfTheSame,
+    /// What a transaction has deleted is purged before everybody sees it.
+    PurgeUnsettled,
 }
 
 impl Default for DatabaseOptions {
@@ -144,6 +147,8 @@ pub struct Database {
     pub(crate) store: Store,
     pub(crate) status: StatusTable,
     pub(crate) undo: UndoLog,
+    /// Dead entries that scans have met.
+    pub(crate) passed: PassedLeaves,
     pub(crate) sessions: Arc<SessionRegistry>,
     pub(crate) locks: Arc<LockManager>,
     pub(crate) serializable: Serializable,
@@ -200,6 +205,7 @@ impl Database {
         let database = Arc::new(Database {
             status: StatusTable::after_crash(analysis.next_xid(), &running),
             undo,
+            passed: PassedLeaves::default(),
             locks: LockManager::new(options.locks, Arc::clone(&sessions)),
             serializable: Serializable::new(options.serializable_kept),
             prepared: PreparedTransactions::new(options.max_prepared_transactions),

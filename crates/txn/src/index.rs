@@ -32,6 +32,7 @@ use crate::change::{Change, DELETED, REVIVED, Reader, Word, corrupt, put_u64};
 use crate::database::Database;
 use crate::files::{File, RelFileNumber};
 use crate::lock::{Acquire, LockWait};
+use crate::purge::{Entries, Passed};
 use crate::status::TxnStatus;
 use crate::table::RowId;
 use crate::txn::Txn;
@@ -620,6 +621,7 @@ impl IndexStore {
             value: Vec::new(),
             at: 0,
             done: nothing,
+            passed: Passed::default(),
         })
     }
 }
@@ -656,6 +658,7 @@ pub struct IndexCursor {
     value: Vec<u8>,
     at: usize,
     done: bool,
+    passed: Passed,
 }
 
 impl IndexCursor {
@@ -671,9 +674,13 @@ impl IndexCursor {
                 self.at += POSTING_LEN;
                 let visibility = match self.view.posting(word) {
                     Some(true) => Visibility::Definitive,
-                    Some(false) => continue,
+                    Some(false) => {
+                        self.pass_deleted(word);
+                        continue;
+                    }
                     None => Visibility::AskRow,
                 };
+                self.passed.live();
                 return Ok(Some((&self.key, row, visibility)));
             }
             if self.done || !self.load_entry()? {
@@ -681,6 +688,14 @@ impl IndexCursor {
                 return Ok(None);
             }
         }
+    }
+
+    fn pass_deleted(&mut self, word: Word) {
+        let Some(cursor) = &self.cursor else { return };
+        let entries = if self.unique { Entries::UniquePostings } else { Entries::Postings };
+        let place = (cursor.tree().id(), entries);
+        let key = |out: &mut Vec<u8>| out.extend_from_slice(cursor.key());
+        self.passed.deleted(self.view.database(), word, place, key);
     }
 
     /// Copies the next entry, in the form of a list, whichever kind it is.

@@ -1,13 +1,22 @@
 //! Cleaning up after deletions that everybody sees.
 //!
-//! The undo records of reclaimed segments name what was deleted: rows, postings,
-//! overflow values. By then the deleting transaction is below the horizon. Each
-//! is looked at again under its latch, and removed if it still is what the record
-//! says; so a record that was rolled back or came to nothing does no harm.
+//! Two come here with what was deleted:
+//!
+//! * *Undo.* As soon as a deleting transaction is below the horizon, its undo records name the rows,
+//!   postings and overflow values that it deleted: a queue is cleaned up after as fast as it moves,
+//!   at the edge where everybody looks for its next row.
+//! * *Scans.* A reader that passes many dead entries in a leaf says so (`passed`), and the leaf
+//!   is pruned with one record: what a crash has made undo forget costs a few readers, not all.
+//!
+//! Each entry is looked at again under its latch, and removed if it still is what was said of it
+//! (deleted, its deleter below the horizon); so a record that was rolled back or came to nothing
+//! does no harm. Leaves that are nearly empty then are merged.
 //!
 //! Nothing depends on this for correctness: deleted rows are skipped, deleted
 //! postings are dropped by the next insert of their key, and VACUUM finds what
 //! a crash has made the purge forget (`sweep`).
+
+mod passed;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -19,36 +28,52 @@ use steppe_types::Result;
 
 use crate::change::{Change, RowHeader};
 use crate::database::Database;
+#[cfg(feature = "planted-bugs")]
+use crate::database::PlantedBug;
 use crate::index::{Postings, plain_word};
 use crate::overflow::chunk_key;
 use crate::rollback::Gone;
 
+pub(crate) use passed::{Entries, Passed, PassedLeaves};
+
 /// How often the purge thread looks for work.
 const PURGE_INTERVAL: Duration = Duration::from_millis(50);
+/// How often while there is much: what it has not removed yet is in the way of scans.
+const BUSY_INTERVAL: Duration = Duration::from_millis(2);
+/// So many deletions in one look are much.
+const MANY: usize = 16;
 
 impl Database {
-    /// Advances the horizon, frees undo segments that nobody needs, and removes
-    /// what their records say was deleted. Returns how many segments were freed.
+    /// Advances the horizon, removes what is deleted for everybody since, and frees undo segments
+    /// that nobody needs. Returns how many deletions it cleaned up after.
     pub fn purge(&self) -> Result<usize> {
         let horizon = self.advance_horizon();
-        self.undo.reclaim(
-            horizon,
-            |head, body| {
-                if head.undone { Ok(()) } else { self.purge_change(body) }
-            },
-        )
+        let mut removed = self.purge_passed(horizon)?;
+        #[cfg(feature = "planted-bugs")]
+        let horizon = match self.options.planted_bug {
+            Some(PlantedBug::PurgeUnsettled) => u64::MAX,
+            _ => horizon,
+        };
+        self.undo.reclaim(horizon, |head, body| {
+            if !head.undone && self.purge_change(body)? {
+                removed += 1;
+            }
+            Ok(())
+        })?;
+        Ok(removed)
     }
 
-    /// As [`Database::purge`], including the segments in use: for VACUUM.
+    /// As [`Database::purge`]; the undo segments in use are freed, too, if nobody needs them: for
+    /// VACUUM.
     pub fn purge_all(&self) -> Result<usize> {
         self.undo.seal_all();
         self.purge()
     }
 
-    /// Removes what one change has deleted.
-    pub(crate) fn purge_change(&self, body: &[u8]) -> Result<()> {
+    /// Removes what one change has deleted; false if it is no deletion.
+    pub(crate) fn purge_change(&self, body: &[u8]) -> Result<bool> {
         let horizon = self.status.horizon();
-        match Change::decode(body)? {
+        let removed = match Change::decode(body)? {
             Change::RowDelete { tree, row, .. } => {
                 self.clean(tree, &row.to_be_bytes(), |value, op| {
                     let word = RowHeader::split(value)?.0.word;
@@ -71,8 +96,9 @@ impl Database {
                 self.keep_number_used(tree)?;
                 self.remove_range(tree, &first, &last)
             }
-            _ => Ok(()),
-        }
+            _ => return Ok(false),
+        };
+        removed.map(|()| true)
     }
 
     /// Drops the dead postings of a unique key.
@@ -168,13 +194,15 @@ impl PurgeThread {
 }
 
 fn run(stop: &AtomicBool, database: &Weak<Database>) {
+    let mut interval = PURGE_INTERVAL;
     while !stop.load(Ordering::Acquire) {
-        std::thread::park_timeout(PURGE_INTERVAL);
+        std::thread::park_timeout(interval);
         let Some(database) = database.upgrade() else { return };
         // A failure (a full disk, a page that cannot be read) is met again by
         // the statement that needs the space or the page, and reported there.
         if !stop.load(Ordering::Acquire) {
-            let _ = database.purge();
+            let is_busy = database.purge().is_ok_and(|removed| removed >= MANY);
+            interval = if is_busy { BUSY_INTERVAL } else { PURGE_INTERVAL };
         }
     }
 }

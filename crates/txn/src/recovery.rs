@@ -20,8 +20,10 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use hashbrown::{HashMap, HashSet};
+use steppe_storage::wal::RecordReader;
 use steppe_storage::{
     LogRecord, Lsn, RecoveryHandler, RecoverySummary, RedoProgress, Result as StorageResult,
     StorageError, Store, TreeId,
@@ -278,9 +280,15 @@ impl Analysis {
 pub(crate) fn finish(database: &Database, analysis: Analysis) -> Result<()> {
     let mut losers: Vec<(u64, u64)> = analysis.losers.iter().map(|(&x, &l)| (x, l)).collect();
     losers.sort_unstable();
-    for &(xid, last_lsn) in losers.iter().rev() {
-        undo_loser(database, xid, last_lsn)?;
-    }
+    let undo = LoserUndo {
+        database,
+        analysis: &analysis,
+        log: database.wal().record_reader(),
+        begin: Instant::now(),
+        next_report: PROGRESS_INTERVAL,
+        records: 0,
+    };
+    undo.all(&losers)?;
     let drops: Vec<DroppedFile> = analysis.drops.iter().copied().collect();
     database.pending_drops.lock().extend(drops.iter().copied());
     database.free_files(&drops)?;
@@ -303,7 +311,7 @@ pub(crate) fn finish(database: &Database, analysis: Analysis) -> Result<()> {
         match database.purge_change(payload) {
             // On a full disk the rest stays for VACUUM: a database must open on one.
             Err(error) if error.sqlstate() == SqlState::DISK_FULL => break,
-            purged => purged?,
+            purged => drop(purged?),
         }
     }
     Ok(())
@@ -327,20 +335,20 @@ pub(crate) struct Link {
 
 /// Reads a record of a transaction's chain; `body` becomes its payload.
 pub(crate) fn read_link(
-    database: &Database,
+    log: &mut RecordReader,
     xid: u64,
     lsn: u64,
     body: &mut Vec<u8>,
 ) -> Result<Link> {
-    let (kind, prev_lsn) = database.store.read_record(Lsn(lsn), |record| {
-        body.clear();
-        body.extend_from_slice(record.payload);
-        if record.xid != xid {
-            let what = format!("it belongs to transaction {}, not {xid}", record.xid);
-            return Err(StorageError::CorruptLog { lsn: Lsn(lsn), what });
-        }
-        Ok((record.kind, record.prev_lsn.0))
-    })?;
+    let record = log.read(Lsn(lsn)).map_err(StorageError::from)?;
+    let record = LogRecord::of(&record)?;
+    body.clear();
+    body.extend_from_slice(record.payload);
+    if record.xid != xid {
+        let what = format!("it belongs to transaction {}, not {xid}", record.xid);
+        return Err(StorageError::CorruptLog { lsn: Lsn(lsn), what }.into());
+    }
+    let (kind, prev_lsn) = (record.kind, record.prev_lsn.0);
     let mut link = Link { prev_lsn, next: prev_lsn, is_change: false };
     if !body.is_empty() && !is_state(kind) {
         match Change::decode(body)? {
@@ -356,21 +364,74 @@ pub(crate) fn read_link(
     Ok(link)
 }
 
-fn undo_loser(database: &Database, xid: u64, last_lsn: u64) -> Result<()> {
-    let session = database.sessions.add();
-    session.adopt(xid, last_lsn, last_lsn);
-    let undoer = Undoer::new(database, &session, xid);
-    let mut lsn = last_lsn;
-    let mut body = Vec::new();
-    while lsn != 0 {
-        let link = read_link(database, xid, lsn, &mut body)?;
-        if link.is_change {
-            undoer.undo(&body, link.prev_lsn, None)?;
+/// How often undo says how far it is, as redo does.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
+/// Records between two looks at the clock.
+const PROGRESS_RECORDS: u64 = 4096;
+
+/// Undoing the losers, and saying how it goes.
+struct LoserUndo<'a> {
+    database: &'a Database,
+    analysis: &'a Analysis,
+    log: RecordReader,
+    begin: Instant,
+    next_report: Duration,
+    records: u64,
+}
+
+impl LoserUndo<'_> {
+    fn all(mut self, losers: &[(u64, u64)]) -> Result<()> {
+        for (at, &(xid, last_lsn)) in losers.iter().rev().enumerate() {
+            self.one(xid, last_lsn, losers.len() - at)?;
         }
-        lsn = link.next;
+        if !losers.is_empty() {
+            let (records, seconds) = (self.records, self.begin.elapsed().as_secs_f64());
+            self.analysis.say(|| {
+                format!(
+                    "undo of {records} records of {} transactions took {seconds:.2} s",
+                    losers.len()
+                )
+            });
+        }
+        Ok(())
     }
-    // The status table says nothing of this xid: only the log needs to know.
-    let ended = undoer.finish_in_log(RECORD_ABORT);
-    database.sessions.remove(session.pid());
-    ended
+
+    fn one(&mut self, xid: u64, last_lsn: u64, left: usize) -> Result<()> {
+        let session = self.database.sessions.add();
+        session.adopt(xid, last_lsn, last_lsn);
+        let undoer = Undoer::new(self.database, &session, xid);
+        let mut lsn = last_lsn;
+        let mut body = Vec::new();
+        while lsn != 0 {
+            let link = read_link(&mut self.log, xid, lsn, &mut body)?;
+            if link.is_change {
+                undoer.undo(&body, link.prev_lsn, None)?;
+            }
+            lsn = link.next;
+            self.count(lsn, left);
+        }
+        // The status table says nothing of this xid: only the log needs to know.
+        let ended = undoer.finish_in_log(RECORD_ABORT);
+        self.database.sessions.remove(session.pid());
+        ended
+    }
+
+    fn count(&mut self, lsn: u64, left: usize) {
+        self.records += 1;
+        if !self.records.is_multiple_of(PROGRESS_RECORDS) {
+            return;
+        }
+        let elapsed = self.begin.elapsed();
+        if elapsed >= self.next_report {
+            self.next_report = elapsed + PROGRESS_INTERVAL;
+            let (records, seconds) = (self.records, elapsed.as_secs_f64());
+            self.analysis.say(|| {
+                format!(
+                    "undo in progress, elapsed time: {seconds:.2} s, {records} records undone, \
+                     current LSN: {}, {left} transactions left",
+                    Lsn(lsn)
+                )
+            });
+        }
+    }
 }

@@ -16,12 +16,16 @@
 //! needs no `unsafe`: a record's words are stored before the row version that
 //! points to them is published under its leaf's latch.
 //!
-//! A segment is reclaimed as a whole once all its xids are below the horizon.
+//! A segment is reclaimed as a whole once all its xids are below the horizon; what its records
+//! have deleted is purged as soon as each one's xid is (`reclaim`).
 //! Beyond `memory_bytes_max` the oldest full segments move to a file; they are
 //! read back piecewise. The file is scratch: it is emptied when the database
-//! opens, because nothing in undo is needed after a crash (the log has it all).
+//! opens, because nothing in undo is needed after a crash (the log has it all),
+//! and the space of what is freed in it is given back at once.
 //! That of prepared transactions is made again from the log; the pointers in their
 //! rows are then those of an earlier run, below `first_segment`.
+
+mod reclaim;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -83,6 +87,10 @@ struct Segment {
     number: u64,
     used_words: AtomicUsize,
     max_xid: AtomicU64,
+    /// What is before was shown to the purge.
+    shown_words: AtomicUsize,
+    /// The transaction of the first record that was not, as far as is known.
+    next_xid_to_show: AtomicU64,
     body: RwLock<Body>,
 }
 
@@ -119,8 +127,9 @@ pub(crate) struct UndoLog {
     memory_bytes: AtomicU64,
     spill_file: Mutex<Option<Arc<dyn File>>>,
     buffers: Mutex<Vec<Box<[AtomicU64]>>>,
-    /// Held by who moves full segments to the file, or frees them.
-    reclaiming: Mutex<()>,
+    /// Held by who moves full segments to the file, or frees them: the horizon up to which all
+    /// records were shown to the purge.
+    reclaiming: Mutex<u64>,
 }
 
 fn vfs_error(error: steppe_vfs::Error) -> Error {
@@ -165,7 +174,7 @@ impl UndoLog {
             memory_bytes: AtomicU64::new(0),
             spill_file: Mutex::new(None),
             buffers: Mutex::default(),
-            reclaiming: Mutex::new(()),
+            reclaiming: Mutex::new(0),
         }
     }
 
@@ -255,6 +264,8 @@ impl UndoLog {
             number,
             used_words: AtomicUsize::new(0),
             max_xid: AtomicU64::new(0),
+            shown_words: AtomicUsize::new(0),
+            next_xid_to_show: AtomicU64::new(0),
             body: RwLock::new(Body::Memory(words)),
         });
         self.shard(number).write().insert(number, Arc::clone(&segment));
@@ -269,8 +280,8 @@ impl UndoLog {
     /// Seals the segments in use, so that [`UndoLog::reclaim`] may take them.
     pub(crate) fn seal_all(&self) {
         for arena in &self.arenas {
-            let full = arena.lock().current.take();
-            if let Some(full) = full {
+            let mut arena = arena.lock();
+            if let Some(full) = arena.current.take() {
                 self.seal(full);
             }
         }
@@ -378,7 +389,7 @@ impl UndoLog {
         if bytes() <= bytes_max {
             return Ok(());
         }
-        // One mover at a time, and none while segments are freed. Whoever finds
+        // One mover at a time, and none while segments are freed. A caller that finds
         // another at work goes on, unless memory runs away from that one.
         let _only_one = match self.reclaiming.try_lock() {
             Some(guard) => guard,
@@ -423,74 +434,6 @@ impl UndoLog {
         let mut buffers = self.buffers.lock();
         if buffers.len() < self.arenas.len() {
             buffers.push(words);
-        }
-    }
-
-    /// Frees every full segment whose transactions are all below the horizon,
-    /// after showing its records to `purge`. Returns how many were freed. Only
-    /// one caller works at a time; others return at once.
-    pub(crate) fn reclaim(
-        &self,
-        horizon: u64,
-        mut purge: impl FnMut(&UndoHead, &[u8]) -> Result<()>,
-    ) -> Result<usize> {
-        let Some(_one_at_a_time) = self.reclaiming.try_lock() else { return Ok(0) };
-        let mut freed = 0;
-        loop {
-            let mut sealed = self.sealed.lock();
-            let done = |s: &Arc<Segment>| s.max_xid.load(Ordering::Relaxed) < horizon;
-            let Some(at) = sealed.queue.iter().position(done) else { return Ok(freed) };
-            let Some(segment) = sealed.queue.remove(at) else { return Ok(freed) };
-            drop(sealed);
-            if let Err(error) = self.show_records(&segment, &mut purge) {
-                self.sealed.lock().queue.push_front(segment);
-                return Err(error);
-            }
-            self.free(&segment);
-            freed += 1;
-        }
-    }
-
-    fn show_records(
-        &self,
-        segment: &Segment,
-        purge: &mut impl FnMut(&UndoHead, &[u8]) -> Result<()>,
-    ) -> Result<()> {
-        let used = segment.used_words.load(Ordering::Acquire);
-        let mut bytes = Vec::new();
-        match &*segment.body.read() {
-            Body::Memory(words) => load_bytes(&words[..used], used * 8, &mut bytes),
-            Body::Spilled(offset) => {
-                bytes.resize(used * 8, 0);
-                self.spill_file()?.read_exact_at(&mut bytes, *offset).map_err(vfs_error)?;
-            }
-        }
-        let mut at = 0;
-        while let Some(head_bytes) = bytes.get(at..at + HEAD_WORDS * 8) {
-            let head = head_of(words_of(head_bytes));
-            let body_at = at + HEAD_WORDS * 8;
-            let Some(body) = bytes.get(body_at..body_at + head.len) else { break };
-            purge(&head, body)?;
-            at = body_at + head.len.div_ceil(8) * 8;
-        }
-        Ok(())
-    }
-
-    fn free(&self, segment: &Segment) {
-        if self.first_segment.load(Ordering::Relaxed) > 1 {
-            let mut restored = self.restored.write();
-            restored.retain(|_, new| *new >> OFFSET_BITS != segment.number);
-        }
-        self.shard(segment.number).write().remove(&segment.number);
-        match std::mem::replace(&mut *segment.body.write(), Body::Memory(Box::default())) {
-            Body::Memory(words) => {
-                self.memory_bytes.fetch_sub(self.segment_bytes(), Ordering::Relaxed);
-                self.keep_buffer(words);
-            }
-            Body::Spilled(offset) => {
-                let slot = offset / self.segment_bytes();
-                self.sealed.lock().spill_slots_free.push(slot);
-            }
         }
     }
 
@@ -583,6 +526,33 @@ mod tests {
     }
 
     #[test]
+    fn records_are_shown_once_they_are_settled_in_segments_in_use_too() {
+        let log = log(64 << 10);
+        let body = [7; 40];
+        for xid in [5, 3, 9, 4] {
+            log.append(0, xid, 0, 0, 0, &body).expect("fits");
+        }
+        let shown_below = |horizon| {
+            let mut shown = Vec::new();
+            let mut show = |head: &UndoHead, _: &[u8]| {
+                shown.push(head.xid);
+                Ok(())
+            };
+            log.reclaim(horizon, &mut show).expect("shows");
+            shown
+        };
+        assert_eq!(shown_below(4), [0; 0]);
+        assert_eq!(shown_below(6), [5, 3]);
+        assert_eq!(shown_below(9), [0; 0]);
+        // One that fails is shown again.
+        let fails = log.reclaim(10, |_, _| Err(Error::internal("full disk")));
+        assert!(fails.is_err());
+        assert_eq!(shown_below(10), [9, 4]);
+        log.seal_all();
+        assert_eq!((shown_below(10), log.usage()), (Vec::new(), (0, 0)));
+    }
+
+    #[test]
     fn reclaimed_segments_show_every_record_once_and_free_their_space() {
         let log = log(64 << 10);
         let pointers = fill(&log, 3000);
@@ -599,7 +569,9 @@ mod tests {
             Ok(())
         };
         log.reclaim(1500, &mut count).expect("half");
+        assert!(log.spill_file().expect("is open").len().expect("is known") > 0);
         log.reclaim(5000, &mut count).expect("rest");
+        assert_eq!(log.spill_file().expect("is open").len().expect("is known"), 0);
         undone.sort_unstable();
         assert_eq!(undone, [1, 3000]);
         assert!(seen[1..].iter().all(|&n| n == 1));

@@ -436,3 +436,51 @@ fn recovery_leaves_values_alone_that_came_after_one_was_removed() {
     OverflowStore::open(&database, file).get(second, &mut found).expect("is there");
     assert_eq!(found, b"second");
 }
+
+#[test]
+fn undo_after_a_crash_reads_and_writes_the_log_in_pieces() {
+    const ROWS: u64 = 3000;
+    let vfs = CrashVfs::new(1);
+    let database = open_with_segments(&vfs, 1 << 20);
+    let session = database.new_session();
+    let rows: Vec<[u8; 8]> = (0..ROWS).map(u64::to_be_bytes).collect();
+    let rows: Vec<&[u8]> = rows.iter().map(|row| &row[..]).collect();
+    let (table, ids) = table_of(&session, &rows);
+    database.checkpoint().expect("checkpoints");
+    let mut txn = begin(&session);
+    for &id in &ids {
+        replace(&mut txn, &table, id, b"changed");
+    }
+    let file = table.file();
+    database.wait_durable(database.wal().insert_position()).expect("flushes");
+    std::mem::forget(txn);
+    let vfs = vfs.crash();
+    let said = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let listener = Arc::clone(&said);
+    let options = DatabaseOptions {
+        pool_pages: 64,
+        pages_max: 1 << 14,
+        wal_buffers_bytes: 64 << 10,
+        wal_segment_bytes: 1 << 20,
+        wal_bytes_min: 64 << 10,
+        background: false,
+        on_progress: Some(Arc::new(move |message: &str| {
+            listener.lock().expect("nobody panics").push(message.to_owned());
+        })),
+        ..DatabaseOptions::default()
+    };
+    let database =
+        Database::open(Arc::new(vfs.clone()), Path::new("data"), options).expect("recovers");
+    let counts = vfs.stats().counts();
+    assert!(counts.reads < ROWS / 5 && counts.writes < ROWS / 5, "{counts:?}");
+    let said = said.lock().expect("nobody panics").join("; ");
+    assert!(said.contains("undo of 3000 records of 1 transactions took"), "{said}");
+    let session = database.new_session();
+    let txn = begin(&session);
+    let table = TableStore::open(&database, file);
+    let mut buffer = RowBuf::new();
+    for (n, &id) in ids.iter().enumerate() {
+        table.get(&txn.view(), id, &mut buffer).expect("reads").expect("is there");
+        assert_eq!(buffer.row(), (n as u64).to_be_bytes());
+    }
+}

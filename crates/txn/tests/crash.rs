@@ -180,6 +180,11 @@ mod planted {
     }
 
     #[test]
+    fn a_purge_before_everybody_sees_the_deletion_is_caught() {
+        assert!(is_caught_within(PlantedBug::PurgeUnsettled, 40));
+    }
+
+    #[test]
     fn an_acknowledgement_before_the_flush_is_caught() {
         assert!(is_caught_within(PlantedBug::AcknowledgeBeforeFlush, 40));
     }

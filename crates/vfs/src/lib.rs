@@ -140,6 +140,16 @@ pub trait File: Send + Sync {
     /// writes nothing if the file system can promise the space, and the first write into
     /// it changes metadata then. Not durable until synced.
     fn reserve(&self, len: u64) -> Result<()>;
+
+    /// Gives the space of `len` bytes at `offset` back to the file system, if it takes it: false
+    /// if it has no such thing, and nothing was done. The file stays as long as it is, and the
+    /// bytes read as zeros; after a crash before the next sync, each sector may read as before.
+    /// A later write there may meet a full disk, unless [`File::fill_hole`] comes before.
+    fn punch_hole(&self, offset: u64, len: u64) -> Result<bool>;
+
+    /// Has the file system promise the space of `len` bytes at `offset` again, so that later writes
+    /// there do not meet a full disk. What they read as stays. Not durable until synced.
+    fn fill_hole(&self, offset: u64, len: u64) -> Result<()>;
 }
 
 /// An exclusive lock on a path, held until dropped (or until the process ends).

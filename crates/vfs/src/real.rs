@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::aligned::is_aligned;
-use crate::reserve::reserve;
+use crate::reserve::{fill_hole, punch_hole, reserve};
 use crate::{Error, ErrorKind, File, FileLock, IoStats, OpenMode, Result, Vfs, parent_dir};
 
 /// The operating system's file system.
@@ -146,6 +146,17 @@ impl File for RealFile {
             true => Ok(()),
             false => self.allocate(len),
         }
+    }
+
+    fn punch_hole(&self, offset: u64, len: u64) -> Result<bool> {
+        self.stats.count_write(0);
+        punch_hole(&self.file, offset, len).map_err(|e| self.error("punch a hole into", e))
+    }
+
+    /// A file system that cannot promise space has made no hole either.
+    fn fill_hole(&self, offset: u64, len: u64) -> Result<()> {
+        self.stats.count_write(0);
+        fill_hole(&self.file, offset, len).map(drop).map_err(|e| self.error("extend", e))
     }
 }
 

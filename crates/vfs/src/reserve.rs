@@ -1,5 +1,5 @@
-//! Disk space without writing it: the one module of this crate with `unsafe` code, for the one
-//! call that the standard library has no counterpart of.
+//! Disk space without writing it, and given back without cutting the file: the one module of this
+//! crate with `unsafe` code, for the one call that the standard library has no counterpart of.
 
 #![allow(unsafe_code)]
 
@@ -10,12 +10,31 @@ use std::os::fd::AsRawFd;
 /// Has the file system promise space for the bytes from the file's end to `len`, and makes the
 /// file so long; they read as zeros. False, with nothing done, if it has no such thing.
 pub(crate) fn reserve(file: &File, from: u64, len: u64) -> io::Result<bool> {
+    fallocate(file, 0, from, len - from)
+}
+
+/// Gives the space of bytes back; they read as zeros. False, with nothing done, if the file system
+/// has no such thing.
+pub(crate) fn punch_hole(file: &File, offset: u64, len: u64) -> io::Result<bool> {
+    if len == 0 {
+        return Ok(true);
+    }
+    fallocate(file, libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, offset, len)
+}
+
+/// Has the file system promise space for bytes that may have none, within the file or not; they
+/// read as before. False, with nothing done, if it has no such thing.
+pub(crate) fn fill_hole(file: &File, offset: u64, len: u64) -> io::Result<bool> {
+    fallocate(file, libc::FALLOC_FL_KEEP_SIZE, offset, len)
+}
+
+fn fallocate(file: &File, mode: libc::c_int, offset: u64, len: u64) -> io::Result<bool> {
     let past_any_file = |_| io::Error::from_raw_os_error(libc::EFBIG);
-    let offset = libc::off_t::try_from(from).map_err(past_any_file)?;
-    let count = libc::off_t::try_from(len - from).map_err(past_any_file)?;
+    let offset = libc::off_t::try_from(offset).map_err(past_any_file)?;
+    let count = libc::off_t::try_from(len).map_err(past_any_file)?;
     loop {
         // SAFETY: the call takes no pointers, and the descriptor is open as long as `file` is.
-        if unsafe { libc::fallocate(file.as_raw_fd(), 0, offset, count) } == 0 {
+        if unsafe { libc::fallocate(file.as_raw_fd(), mode, offset, count) } == 0 {
             return Ok(true);
         }
         let error = io::Error::last_os_error();

@@ -80,6 +80,14 @@ impl File for SlowFile {
     fn reserve(&self, len: u64) -> Result<()> {
         self.inner.reserve(len)
     }
+
+    fn punch_hole(&self, offset: u64, len: u64) -> Result<bool> {
+        self.inner.punch_hole(offset, len)
+    }
+
+    fn fill_hole(&self, offset: u64, len: u64) -> Result<()> {
+        self.inner.fill_hole(offset, len)
+    }
 }
 
 impl Vfs for SlowSyncVfs {

@@ -66,6 +66,11 @@ impl Cursor {
         }
     }
 
+    /// The tree that is scanned.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
     /// Starts over with new bounds, keeping the buffers.
     pub fn reset(&mut self, lower: Bound<&[u8]>, upper: Bound<&[u8]>, direction: Direction) {
         self.lower = owned(lower);

@@ -19,8 +19,7 @@ use std::collections::HashSet;
 
 /// Frees the tree's pages; returns how many there were.
 pub(crate) fn drop_tree(store: &Inner, tree: TreeId) -> Result<u64> {
-    if tree.root.0 == 0 || tree.root.0 >= store.pool.max_pages() || !store.space.is_used(tree.root)
-    {
+    if tree.root.0 == 0 || tree.root.0 >= store.pool.max_pages() {
         return Ok(0);
     }
     drop_node(store, tree, tree.root, None)
@@ -28,6 +27,10 @@ pub(crate) fn drop_tree(store: &Inner, tree: TreeId) -> Result<u64> {
 
 /// `expected_level`: what the parent says; a damaged pointer must not lead in a circle.
 fn drop_node(store: &Inner, tree: TreeId, id: PageId, expected_level: Option<u8>) -> Result<u64> {
+    if !store.space.is_used(id) {
+        // By a drop that a crash interrupted; its space may have been given back.
+        return Ok(0);
+    }
     let guard = store.pool.latch(id)?;
     let page = guard.page();
     let ours = page::kind(page) == Some(Kind::Node)

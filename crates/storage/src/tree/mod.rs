@@ -280,7 +280,9 @@ impl Tree {
             return Err(StorageError::NoSuchTree(self.id));
         }
         let (mut id, mut parent) = (self.id.root, None);
-        let mut version = pool.optimistic(id)?;
+        let Some(mut version) = self.optimistic_in_use(id)? else {
+            return Err(StorageError::NoSuchTree(self.id));
+        };
         let mut expected_level = None;
         loop {
             let page = pool.page(id);
@@ -309,7 +311,10 @@ impl Tree {
             pool.prefetch(child);
             let child_version = match pool.optimistic_if_resident(child) {
                 Some(version) => version,
-                None if pool.validate(id, version) => pool.optimistic(child)?,
+                None if pool.validate(id, version) => match self.optimistic_in_use(child)? {
+                    Some(version) => version,
+                    None => return self.foreign_child(child, id, version, foreign),
+                },
                 None => return Ok(None),
             };
             if !pool.validate(id, version) {
@@ -318,6 +323,32 @@ impl Tree {
             parent = Some(Parent { id, version, position });
             (id, version, expected_level) = (child, child_version, Some(level - 1));
         }
+    }
+
+    /// As [`Pool::optimistic`]; `None` if the page cannot be read, and has been freed: its space
+    /// may have been given back.
+    #[inline]
+    fn optimistic_in_use(&self, id: PageId) -> Result<Option<Version>> {
+        match self.pool().optimistic(id) {
+            Err(StorageError::Corrupt { .. }) if !self.store.inner().space.is_used(id) => Ok(None),
+            read => read.map(Some),
+        }
+    }
+
+    /// A page that has been freed, though the one above it led there a moment ago.
+    #[cold]
+    fn foreign_child(
+        &self,
+        id: PageId,
+        parent: PageId,
+        version: Version,
+        foreign: &mut u32,
+    ) -> Result<Option<Located>> {
+        *foreign += 1;
+        if *foreign > FOREIGN_LIMIT && self.pool().validate(parent, version) {
+            return Err(self.pool().corrupt(id, "a page of the tree is marked free"));
+        }
+        Ok(None)
     }
 
     /// A page that does not belong here: torn, dropped, or corrupt.

@@ -47,7 +47,7 @@ use steppe_vfs::Vfs;
 pub use self::core::WalStats;
 pub use error::WalError;
 pub use lsn::Lsn;
-pub use reader::{OwnedRecord, Record, WalReader};
+pub use reader::{OwnedRecord, Record, RecordReader, WalReader};
 pub use record::{RecordHeader, USER_FLAGS};
 pub use space::Priority;
 
@@ -320,6 +320,11 @@ impl Wal {
         }
         self.core.write_past(lsn)?;
         reader::read_record(&self.core.segments, lsn)
+    }
+
+    /// Reads records back as [`Wal::read_at`] does, many of them.
+    pub fn record_reader(&self) -> RecordReader {
+        RecordReader::new(Arc::clone(&self.core))
     }
 
     /// Gives up the segments that end at or before `lsn`; nothing before it may

@@ -14,6 +14,9 @@
 //! 3. A segment's file gets its name when it has its whole length: a shorter one
 //!    has been damaged since.
 //!
+//! Undo after a crash goes back through the log of a server that runs: [`RecordReader`] reads it in
+//! big pieces.
+//!
 //! What remains undetectable is damage to the last synced group after a crash
 //! before anything was appended behind it; a clean shutdown closes even that gap
 //! through rule 1.
@@ -23,6 +26,7 @@ use std::sync::Arc;
 
 use steppe_vfs::Vfs;
 
+use super::core::Core;
 use super::record::{self, Decoded, Invalid, Prefix, RecordHeader};
 use super::segment::{Layout, Segments};
 use super::{Lsn, WalError, WalOptions};
@@ -218,6 +222,79 @@ impl WalReader {
             }
         }
         Ok(None)
+    }
+}
+
+/// Bytes that a [`RecordReader`] reads on each side of the record that it is asked for.
+const PIECE: usize = 256 * 1024;
+
+/// Reads records of a running log that are near one another, in either direction: most come from
+/// the piece of the files that was read for one before.
+pub struct RecordReader {
+    core: Arc<Core>,
+    piece: Vec<u8>,
+    /// The position of the first byte of the piece. All of it had been written when it was read,
+    /// and what is written of a log does not change.
+    piece_start: Lsn,
+}
+
+impl RecordReader {
+    pub(super) fn new(core: Arc<Core>) -> RecordReader {
+        RecordReader { core, piece: Vec::new(), piece_start: Lsn(0) }
+    }
+
+    /// The record that starts at `lsn`, for a caller that knows that it is there.
+    pub fn read(&mut self, lsn: Lsn) -> Result<Record<'_>, WalError> {
+        let at = self.cover(lsn, Prefix::LEN)?;
+        let prefix = Prefix::decode(&self.piece[at..at + Prefix::LEN], lsn);
+        let total_len = prefix.map_err(|invalid| self.corrupt(lsn, invalid))?.total_len;
+        let at = self.cover(lsn, total_len)?;
+        let decoded = record::decode(&self.piece[at..at + total_len]);
+        let decoded = decoded.map_err(|invalid| self.corrupt(lsn, invalid))?;
+        let body = &self.piece[at + decoded.body_at..at + total_len];
+        let end = record::end_of(lsn, total_len);
+        Ok(Record { start: lsn, end, header: decoded.header, body })
+    }
+
+    fn corrupt(&self, lsn: Lsn, invalid: Invalid) -> WalError {
+        self.core.segments.corrupt(lsn, &invalid.to_string())
+    }
+
+    /// Has the piece hold `len` bytes from `lsn` on; says where in it they are.
+    fn cover(&mut self, lsn: Lsn, len: usize) -> Result<usize, WalError> {
+        let wanted = lsn.0 + len as u64;
+        if lsn < self.piece_start || self.piece_start.0 + (self.piece.len() as u64) < wanted {
+            self.load(lsn, len)?;
+        }
+        Ok(usize::try_from(lsn.0 - self.piece_start.0).expect("within the piece"))
+    }
+
+    fn load(&mut self, lsn: Lsn, len: usize) -> Result<(), WalError> {
+        let (core, wanted) = (&self.core, lsn.0 + len as u64);
+        let reserved = Lsn(core.ring.reserved());
+        if lsn >= reserved {
+            return Err(WalError::PastEnd { lsn, end: reserved });
+        }
+        if core.written().0 < wanted {
+            core.write_past(lsn)?;
+        }
+        let layout = core.segments.layout();
+        // Segments before may have been removed.
+        let segment = layout.segment_of(lsn);
+        let start = lsn.0.saturating_sub(PIECE as u64).max(layout.start_of(segment).0);
+        let end = core.written().0.min(lsn.0 + len.max(PIECE) as u64);
+        self.piece.resize(usize::try_from(end.saturating_sub(start)).expect("two pieces"), 0);
+        let read = core.segments.read(Lsn(start), &mut self.piece);
+        self.piece.truncate(*read.as_ref().unwrap_or(&0));
+        self.piece_start = Lsn(start);
+        if start + read? as u64 >= wanted {
+            return Ok(());
+        }
+        self.piece.clear();
+        match self.core.segments.name_exists(segment)? {
+            true => Err(self.corrupt(lsn, Invalid::NoSegment)),
+            false => Err(WalError::Removed(lsn)),
+        }
     }
 }
 

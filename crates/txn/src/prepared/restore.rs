@@ -71,9 +71,10 @@ fn changes_of(database: &Database, xid: u64, chain: u64) -> Result<Vec<Restorabl
     // Pointers to the change before, of rows that it has changed more than once.
     let mut pointers: HashMap<(TreeId, u64), UndoPtr, foldhash::fast::RandomState> =
         HashMap::default();
+    let mut log = database.wal().record_reader();
     let (mut changes, mut body, mut lsn) = (Vec::new(), Vec::new(), chain);
     while lsn != 0 {
-        let link = read_link(database, xid, lsn, &mut body)?;
+        let link = read_link(&mut log, xid, lsn, &mut body)?;
         if link.is_change {
             let old = match Change::decode(&body)? {
                 Change::RowUpdate { tree, row, before, .. }
@@ -114,8 +115,9 @@ fn restore_undo(
     changes: &[Restorable],
 ) -> Result<(UndoPtr, UndoBudget)> {
     let (budget, mut last_undo, mut body) = (UndoBudget::default(), 0, Vec::new());
+    let mut log = database.wal().record_reader();
     for change in changes.iter().rev() {
-        let link = read_link(database, found.xid, change.lsn, &mut body)?;
+        let link = read_link(&mut log, found.xid, change.lsn, &mut body)?;
         budget.owe(Change::decode(&body)?.undo_cost());
         let (pid, xid) = (found.stand_in.pid(), found.xid);
         // Only the transaction itself asks for its commands, and there will be no more.

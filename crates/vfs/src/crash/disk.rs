@@ -14,6 +14,7 @@
 //! the versions that the file really had, never a mixture that no program wrote.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::content::{Content, SECTOR_SIZE};
@@ -45,6 +46,23 @@ pub(super) struct Inode {
     visible: Content,
     durable: Content,
     pending: Vec<Pending>,
+    /// Blocks of [`HOLE_BYTES`] within the file that have no space.
+    holes: BTreeSet<u64>,
+}
+
+/// What a file system gives back at the least.
+const HOLE_BYTES: u64 = 4096;
+
+/// The blocks that lie wholly within some bytes.
+fn whole_blocks(from: u64, to: u64) -> Range<u64> {
+    let first = from.div_ceil(HOLE_BYTES);
+    first..(to / HOLE_BYTES).max(first)
+}
+
+/// The blocks that some bytes touch.
+fn touched_blocks(from: u64, to: u64) -> Range<u64> {
+    let first = from / HOLE_BYTES;
+    first..to.div_ceil(HOLE_BYTES).max(first)
 }
 
 /// A change of names that no directory sync has covered yet.
@@ -222,7 +240,8 @@ impl Disk {
 
     pub(super) fn unlink(&mut self, path: &Path, inode: InodeId) {
         if let Some(free) = &mut self.free_bytes {
-            *free += self.inodes[&inode].visible.len();
+            let inode = &self.inodes[&inode];
+            *free += inode.visible.len() - inode.holes.len() as u64 * HOLE_BYTES;
         }
         self.change_names(NameChange::Unlink { path: path.to_path_buf() });
     }
@@ -245,25 +264,32 @@ impl Disk {
 
     // ---- contents ----
 
-    /// Takes the bytes by which a file grows from the free space.
+    /// Takes the bytes that a write to `bytes` needs from the free space: those by which the file
+    /// grows, and those of the holes there.
     fn take_space(
         &mut self,
         operation: &'static str,
         path: &Path,
         inode: InodeId,
-        len: u64,
+        bytes: Range<u64>,
     ) -> Result<()> {
-        let growth = len.saturating_sub(self.inode(inode).visible.len());
+        let blocks = touched_blocks(bytes.start, bytes.end);
+        let holes: Vec<u64> = self.inode(inode).holes.range(blocks).copied().collect();
+        let growth = bytes.end.saturating_sub(self.inode(inode).visible.len())
+            + holes.len() as u64 * HOLE_BYTES;
         match &mut self.free_bytes {
             Some(free) if *free < growth => {
                 let message = "No space left on device (injected)";
                 Err(Error::new(operation, path, ErrorKind::OutOfSpace, message))
             }
-            Some(free) => {
-                *free -= growth;
+            free => {
+                if let Some(free) = free {
+                    *free -= growth;
+                }
+                let inode = self.inode_mut(inode);
+                inode.holes.retain(|block| !holes.contains(block));
                 Ok(())
             }
-            None => Ok(()),
         }
     }
 
@@ -281,7 +307,13 @@ impl Disk {
             return Ok(());
         }
         let end = offset + bytes.len() as u64;
-        self.take_space("write", path, inode, end)?;
+        self.take_space("write", path, inode, offset..end)?;
+        self.write_to_cache(inode, bytes, offset);
+        Ok(())
+    }
+
+    fn write_to_cache(&mut self, inode: InodeId, bytes: &[u8], offset: u64) {
+        let end = offset + bytes.len() as u64;
         let inode = self.inode_mut(inode);
         inode.visible.write(bytes, offset);
         let sector = SECTOR_SIZE as u64;
@@ -292,7 +324,6 @@ impl Disk {
         inode.visible.read_padded(&mut sectors, first);
         let file_len = inode.visible.len();
         inode.pending.push(Pending::Sectors { offset: first, bytes: sectors, file_len });
-        Ok(())
     }
 
     pub(super) fn set_len(
@@ -305,15 +336,57 @@ impl Disk {
         if self.fault_fires(FaultyOperation::Write, path) {
             return Err(input_output_error(operation, path));
         }
-        self.take_space(operation, path, inode, len)?;
+        self.take_space(operation, path, inode, len..len)?;
         let old_len = self.inode(inode).visible.len();
+        let cut_off = self.inode_mut(inode).holes.split_off(&len.div_ceil(HOLE_BYTES));
         if let Some(free) = &mut self.free_bytes {
-            *free += old_len.saturating_sub(len);
+            *free += old_len.saturating_sub(len + cut_off.len() as u64 * HOLE_BYTES);
         }
         let inode = self.inode_mut(inode);
         inode.visible.set_len(len);
         inode.pending.push(Pending::Length(len));
         Ok(())
+    }
+
+    /// Zeros, which survive a power cut or not, sector by sector, as what is written does.
+    pub(super) fn punch_hole(
+        &mut self,
+        path: &Path,
+        inode: InodeId,
+        offset: u64,
+        len: u64,
+    ) -> Result<()> {
+        const PIECE: u64 = 1 << 20;
+        if self.fault_fires(FaultyOperation::Write, path) {
+            return Err(input_output_error("punch a hole into", path));
+        }
+        let end = (offset + len).min(self.inode(inode).visible.len());
+        let mut from = offset;
+        while from < end {
+            let count = (end - from).min(PIECE);
+            let zeros = vec![0; usize::try_from(count).expect("at most a piece")];
+            self.write_to_cache(inode, &zeros, from);
+            from += count;
+        }
+        let holes = &mut self.inode_mut(inode).holes;
+        let before = holes.len();
+        holes.extend(whole_blocks(offset, end));
+        let given_back = (holes.len() - before) as u64 * HOLE_BYTES;
+        if let Some(free) = &mut self.free_bytes {
+            *free += given_back;
+        }
+        Ok(())
+    }
+
+    pub(super) fn fill_hole(
+        &mut self,
+        path: &Path,
+        inode: InodeId,
+        offset: u64,
+        len: u64,
+    ) -> Result<()> {
+        let end = (offset + len).min(self.inode(inode).visible.len());
+        self.take_space("extend", path, inode, offset..end.max(offset))
     }
 
     pub(super) fn read(&self, inode: InodeId, buffer: &mut [u8], offset: u64) -> usize {
@@ -368,7 +441,7 @@ impl Disk {
             let content = inode.surviving_content(random);
             if disk.names.values().any(|node| *node == Node::File(*id)) {
                 let survivor =
-                    Inode { visible: content.clone(), durable: content, pending: Vec::new() };
+                    Inode { visible: content.clone(), durable: content, ..Inode::default() };
                 disk.inodes.insert(*id, survivor);
             }
         }

@@ -245,6 +245,25 @@ impl File for CrashFile {
     fn reserve(&self, len: u64) -> Result<()> {
         self.allocate(len)
     }
+
+    fn punch_hole(&self, offset: u64, len: u64) -> Result<bool> {
+        self.check_mode("punch a hole into", self.mode.write)?;
+        let mut disk = self.machine.disk.lock();
+        let in_flight = disk.begin_change("punch a hole into", &self.path)?;
+        self.machine.stats.count_write(0);
+        disk.punch_hole(&self.path, self.inode, offset, len)?;
+        in_flight.finish("punch a hole into", &self.path)?;
+        Ok(true)
+    }
+
+    fn fill_hole(&self, offset: u64, len: u64) -> Result<()> {
+        self.check_mode("extend", self.mode.write)?;
+        let mut disk = self.machine.disk.lock();
+        let in_flight = disk.begin_change("extend", &self.path)?;
+        self.machine.stats.count_write(0);
+        disk.fill_hole(&self.path, self.inode, offset, len)?;
+        in_flight.finish("extend", &self.path)
+    }
 }
 
 impl Vfs for CrashVfs {
