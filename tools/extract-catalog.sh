@@ -56,6 +56,18 @@ run -c "copy (select o.oid, o.conname, o.contype, o.conrelid, o.conindid, o.conk
     where o.oid < 16384 and t.relkind = 'r' order by 1) to stdout (header)" \
     > "$out/system_constraints.tsv"
 
+# The privileges that initdb grants. information_schema's own OID is not PostgreSQL's here.
+run -c "copy (
+        select a.class::oid as classoid, a.oid as objoid, a.sub as objsubid, a.acl, i.privtype
+    from (select 'pg_class'::regclass, oid, 0, relacl from pg_class where relkind in ('r', 'v')
+        union all select 'pg_class'::regclass, attrelid, attnum, attacl from pg_attribute
+        union all select 'pg_proc'::regclass, oid, 0, proacl from pg_proc
+        union all select 'pg_namespace'::regclass, oid, 0, nspacl from pg_namespace
+            where nspname in ('pg_catalog', 'public')) a (class, oid, sub, acl)
+    left join pg_init_privs i on (i.classoid, i.objoid, i.objsubid) = (a.class, a.oid, a.sub)
+    where a.oid < 16384 and acl is not null order by 1, 2, 3) to stdout (header)" \
+    > "$out/initial_acls.tsv"
+
 # Settings, as pg_settings describes them.
 run -c "copy (select name, unit, category, context, vartype, min_val, max_val, enumvals, boot_val
     from pg_settings order by name) to stdout (header)" > "$out/pg_settings.tsv"

@@ -20,7 +20,7 @@ step() {
     printf '\n== %s\n' "$name"
     "$@" 2>&1 </dev/null | tee "$log"
     [ "${PIPESTATUS[0]}" -eq 0 ] || { outcome=FAILED; failed=1; }
-    words=$(awk '/^test result:/ { passed += $4; bad += $6 } /^(golden|differential|ddl_load|kill9|crash simulation): / { last = $0 }
+    words=$(awk '/^test result:/ { passed += $4; bad += $6 } /^(golden|differential|dumps|ddl_load|kill9|crash simulation): / { last = $0 }
         END { if (last) print last; else printf "%d passed, %d failed", passed, bad }' "$log")
     summary+=("$(printf '%-6s %5ds  %-28s %s' "$outcome" $((SECONDS - started)) "$name" "$words")")
 }
@@ -59,13 +59,15 @@ step "crash simulation" crash_simulation
 # The tester itself: with a bug planted in the engine, the simulation must fail.
 step "planted bugs are caught" cargo test -p steppe-txn --features planted-bugs --test crash planted
 step "binaries" cargo build --bin steppe --bin golden --bin differential --bin ddl_load --bin kill9 \
-    --bin histories
+    --bin histories --bin dumps
 step "golden: Steppe" "$binaries/golden" --server "$binaries/steppe"
 step "golden: PostgreSQL 15" "$binaries/golden" --postgres /usr/lib/postgresql/15/bin
 step "random statements: PostgreSQL 15" "$binaries/differential" --server "$binaries/steppe" \
     --postgres /usr/lib/postgresql/15/bin --seed "${STEPPE_SEED:-1}" --statements 4000
 step "random partitions: PostgreSQL 15" "$binaries/differential" --server "$binaries/steppe" \
     --postgres /usr/lib/postgresql/15/bin --of partitions --seed "${STEPPE_SEED:-1}" --statements 3600
+step "dumps: PostgreSQL 15" "$binaries/dumps" --server "$binaries/steppe" \
+    --postgres /usr/lib/postgresql/15/bin
 step "DDL under load" "$binaries/ddl_load" --server "$binaries/steppe" --seconds 10
 step "kill -9, $cycles cycles" "$binaries/kill9" --server "$binaries/steppe" --cycles "$cycles"
 step "histories" "$binaries/histories" --server "$binaries/steppe" --rounds 2

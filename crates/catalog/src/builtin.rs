@@ -313,6 +313,7 @@ impl Builtins {
             "pg_collation",
             "pg_language",
             "pg_range",
+            "initial_acls",
             "system_columns",
             "system_constraints",
             "system_indexes",

@@ -27,7 +27,7 @@ pub mod store;
 pub mod system;
 
 pub use builtin::Builtins;
-pub use extension::{AvailableExtension, Extension, PATHMAN, Pathman};
+pub use extension::{AVAILABLE_EXTENSIONS, AvailableExtension, Extension, PATHMAN, Pathman};
 pub use history::Mentions;
 pub use names::{NAME_BYTES_MAX, object_name};
 pub use oids::Oids;

@@ -68,7 +68,8 @@ pub struct Relation {
     /// The SELECT text of a view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<RareText>,
-    /// What a view reads: relations (attribute number 0) and columns of them.
+    /// What a view reads: relations (attribute number 0) and columns of them; and the constraints
+    /// that are its primary keys (0), if its grouping depends on them.
     #[serde(default, skip_serializing_if = "Shared::is_empty")]
     pub reads: Shared<(Oid, i16)>,
     /// The file of its rows or entries, if it is of a kind that has any.
@@ -523,7 +524,8 @@ impl Relation {
         !is_partition && self.columns.get(position).is_none_or(|column| column.local)
     }
 
-    /// The relations that it reads, if it is a view, or belongs to, if it is a sequence.
+    /// The relations that it reads and the constraints that it needs, if it is a view; the table
+    /// that it belongs to, if it is a sequence.
     pub fn refers_to(&self) -> impl Iterator<Item = Oid> {
         let owner = self.sequence.as_ref().and_then(|sequence| sequence.owned_by);
         self.reads.iter().copied().chain(owner).map(|(relation, _)| relation)

@@ -92,10 +92,12 @@ impl Catalog {
         };
         for (oid, name) in [(PG_CATALOG, "pg_catalog"), (INFORMATION_SCHEMA, "information_schema")]
         {
-            catalog.put_schema(Schema::new(oid, name));
+            let comment = (oid == PG_CATALOG).then(|| "system catalog schema".to_string().into());
+            catalog.put_schema(Schema { comment, ..Schema::new(oid, name) });
         }
         catalog.put_schema(Schema {
             owner: crate::system::DATABASE_OWNER,
+            comment: Some("standard public schema".to_string().into()),
             ..Schema::new(PUBLIC, "public")
         });
         for relation in crate::system::relations() {

@@ -5,6 +5,7 @@
 //! - [`oracle`]: a private PostgreSQL cluster to ask for the right answer.
 //! - [`differential`]: random statements that both must answer alike.
 //! - [`ddl_load`]: leaves of partitioned tables come and go while clients read and write.
+//! - [`dumps`]: what pg_dump writes of one server comes into another.
 //! - [`command_line`]: what the binaries of this crate are told.
 //! - [`failure`]: why they ended without success.
 //! - [`golden`]: SQL files whose expected output PostgreSQL wrote.
@@ -19,6 +20,7 @@ pub mod bench;
 pub mod command_line;
 pub mod ddl_load;
 pub mod differential;
+pub mod dumps;
 pub mod failure;
 pub mod golden;
 pub mod histories;

@@ -65,6 +65,14 @@ impl TypeCatalog for StatementNames {
         self.planned.reg_input(type_oid, text)
     }
 
+    fn role(&self, name: &str) -> Result<Oid> {
+        self.planned.role(name)
+    }
+
+    fn role_name(&self, role: Oid) -> Option<String> {
+        self.planned.role_name(role)
+    }
+
     fn input(
         &self,
         type_oid: Oid,

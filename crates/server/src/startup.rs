@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, BytesMut};
-use steppe_catalog::system::is_predefined_role;
+use steppe_catalog::system::role_named;
 use steppe_catalog::{DATABASE_NAME, SUPERUSER_NAME};
 use steppe_types::error::Severity;
 use steppe_types::{Error, Result, SqlState};
@@ -302,7 +302,7 @@ fn check_role(name: &str) -> Result<()> {
         return Ok(());
     }
     let state = SqlState::INVALID_AUTHORIZATION_SPECIFICATION;
-    if is_predefined_role(name) {
+    if role_named(name).is_some() {
         return Err(Error::new(state, format!("role \"{name}\" is not permitted to log in")));
     }
     let hint = format!("Connect as \"{SUPERUSER_NAME}\": further roles are not supported yet.");

@@ -120,7 +120,7 @@ pub enum Expr {
     /// Cast through text output and input.
     CoerceViaIo { arg: Box<Expr>, ty: TypeRef, implicit: bool },
     /// Cast of each array element by `element` (an expression over [`Expr::CaseOperand`]).
-    ArrayCoerce { arg: Box<Expr>, element: Box<Expr>, ty: TypeRef },
+    ArrayCoerce { arg: Box<Expr>, element: Box<Expr>, ty: TypeRef, implicit: bool },
     /// A sub-select as an expression. Binder: `query`; planner replaces it by `SubPlan`.
     SubLink {
         kind: SubLinkKind,
@@ -412,6 +412,7 @@ impl Expr {
                 args[0].without_implicit_cast()
             }
             Expr::Relabel { arg, implicit: true, .. }
+            | Expr::ArrayCoerce { arg, implicit: true, .. }
             | Expr::CoerceViaIo { arg, implicit: true, .. } => arg.without_implicit_cast(),
             other => other,
         }

@@ -41,6 +41,9 @@ pub struct Query {
     pub grouping_sets: Option<Vec<Vec<usize>>>,
     /// Whether there is any aggregate, GROUP BY or HAVING.
     pub has_aggregates: bool,
+    /// The primary keys by which columns may stand beside aggregates that are not grouped: OIDs
+    /// of the constraints.
+    pub determining_keys: Vec<Oid>,
     /// HAVING
     pub having: Option<Expr>,
     /// DISTINCT

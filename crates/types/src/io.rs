@@ -25,6 +25,12 @@ pub trait TypeCatalog: Send + Sync {
     /// Appends the name behind an OID of a `reg*` type; false to print the number.
     fn reg_output(&self, type_oid: Oid, value: Oid, out: &mut Vec<u8>) -> bool;
 
+    /// The OID of a role by its name: 42704 if there is none.
+    fn role(&self, name: &str) -> Result<Oid>;
+
+    /// The name of a role.
+    fn role_name(&self, role: Oid) -> Option<String>;
+
     /// The element type of an array type that is not built in.
     fn element_type(&self, _array_type: Oid) -> Option<Oid> {
         None

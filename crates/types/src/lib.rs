@@ -5,6 +5,7 @@
 //! look-ups, no `unsafe`. PostgreSQL is the specification, to the byte
 //! (src/backend/utils/adt of PostgreSQL 18).
 
+pub mod acl;
 pub mod arith;
 pub mod array_io;
 pub mod binary_io;

@@ -49,6 +49,7 @@ type_oids! {
     FLOAT8 = 701, 1022;
     UNKNOWN = 705, 0;
     INET = 869, 1041;
+    ACLITEM = 1033, 1034;
     BPCHAR = 1042, 1014;
     VARCHAR = 1043, 1015;
     DATE = 1082, 1182;

@@ -15,7 +15,7 @@ use crate::oid::{self, Oid, element_type_of};
 use crate::pg_snapshot::PgSnapshot;
 use crate::physical::Physical;
 use crate::row::RowWriter;
-use crate::{Datum, Error, Result, SqlState, array_io, pg_lsn};
+use crate::{Datum, Error, Result, SqlState, acl, array_io, pg_lsn};
 use std::sync::Arc;
 
 /// Bytes an identifier may have (NAMEDATALEN - 1).
@@ -73,6 +73,7 @@ pub fn input_as(
                 None => Err(no_input(type_oid)),
             },
         },
+        Physical::Any if type_oid == oid::ACLITEM => acl::input(text, context),
         Physical::Any => input_from_catalog(type_oid, typmod, text, context),
     }
 }
@@ -181,6 +182,7 @@ pub fn output(type_oid: Oid, datum: &Datum, context: &IoContext, out: &mut Vec<u
             }
         }
         Datum::Array(v) => return array_io::write_array(v, context, out),
+        Datum::Record(_) if type_oid == oid::ACLITEM => return acl::write(datum, context, out),
         Datum::Record(v) => return array_io::write_record(v, context, out),
     }
     Ok(())

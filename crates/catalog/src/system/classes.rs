@@ -5,17 +5,21 @@ use super::extensions::PG_EXTENSION;
 use super::facts::BTREE_AM;
 use super::rows::{RowsBuilder, array, optional, text, text_array};
 use super::session::SystemContext;
-use super::{partitions, pretty, shape, types};
+use super::{acls, partitions, pretty, shape, types};
 use crate::relation::{Column, ConstraintKind, IndexInfo, RelKind, Relation};
 use crate::snapshot::Catalog;
 use crate::{RareText, Shared};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use steppe_types::{Datum, Oid, oid};
 
 /// OID of pg_class itself: the class of tables, indexes, sequences and views elsewhere.
 pub(super) const PG_CLASS: Oid = 1259;
 /// OID of pg_namespace.
 pub(super) const PG_NAMESPACE: Oid = 2615;
+/// OID of pg_attrdef.
+pub(super) const PG_ATTRDEF: Oid = 2604;
+/// OID of pg_rewrite.
+pub(super) const PG_REWRITE: Oid = 2618;
 /// OID of pg_constraint.
 pub(super) const PG_CONSTRAINT: Oid = 2606;
 /// pg_am OID of the table access method "heap".
@@ -83,6 +87,7 @@ fn class_row(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder) {
             "relreplident",
             Datum::Char(if user && matches!(kind, b'r' | b'p') { b'd' } else { b'n' }),
         ),
+        ("relacl", acls::of(PG_CLASS, relation.oid, 0)),
         ("reloptions", if relation.options.is_empty() { Datum::Null } else { text_array(options) }),
     ]);
 }
@@ -193,6 +198,7 @@ fn index_columns(table: &Relation, info: &IndexInfo) -> Vec<Column> {
         let mut column = match (table_column(attnum), expression) {
             (Some(own), None) => Column {
                 collation: own.collation,
+                storage: own.storage,
                 ..Column::new(own.name.clone(), key_storage(own.type_oid), own.typmod)
             },
             (_, expression) => Column::new(expression_name(expression), type_oid, -1),
@@ -226,7 +232,6 @@ fn expression_name(expression: Option<&str>) -> &str {
 
 fn attribute_row(relation: &Relation, column: &Column, attnum: i16, out: &mut RowsBuilder) {
     let storage = types::storage(column.type_oid);
-    let has_default = column.default.is_some() && !column.dropped;
     let (inherit_count, local) = match usize::try_from(attnum - 1) {
         Ok(position) => (relation.inherit_count(position), relation.is_local(position)),
         Err(_) => (0, true),
@@ -244,7 +249,7 @@ fn attribute_row(relation: &Relation, column: &Column, attnum: i16, out: &mut Ro
         ("attstorage", Datum::Char(column.storage.map_or(storage.storage, |c| c as u8))),
         ("attstattarget", column.statistics.map_or(Datum::Null, Datum::Int2)),
         ("attnotnull", Datum::Bool(column.not_null && !column.dropped)),
-        ("atthasdef", Datum::Bool(has_default)),
+        ("atthasdef", Datum::Bool(own_default(column).is_some())),
         ("atthasmissing", Datum::Bool(column.missing.is_some() && !column.dropped)),
         ("attidentity", Datum::Char(column.identity.map_or(0, |c| c as u8))),
         ("attgenerated", Datum::Char(if column.generated { b's' } else { 0 })),
@@ -252,6 +257,7 @@ fn attribute_row(relation: &Relation, column: &Column, attnum: i16, out: &mut Ro
         ("attislocal", Datum::Bool(local)),
         ("attinhcount", Datum::Int2(inherit_count)),
         ("attcollation", Datum::Oid(if column.dropped { 0 } else { column.collation })),
+        ("attacl", acls::of(PG_CLASS, relation.oid, i32::from(attnum))),
         (
             "attmissingval",
             match &column.missing {
@@ -262,12 +268,27 @@ fn attribute_row(relation: &Relation, column: &Column, attnum: i16, out: &mut Ro
     ]);
 }
 
-/// pg_attrdef. Defaults are part of their column and have no OID of their own.
+/// The default that a column has in PostgreSQL's catalogs: an identity column's is its sequence.
+pub(super) fn own_default(column: &Column) -> Option<&Arc<str>> {
+    column.default.as_ref().filter(|_| !column.dropped && column.identity.is_none())
+}
+
+/// The OID of a column's default in pg_attrdef. Defaults are part of their column and have none
+/// of their own; these differ as long as no two tables' OIDs are equal in their low 21 bits.
+pub(super) fn default_oid(table: Oid, attnum: i16) -> Oid {
+    table << ATTNUM_BITS | Oid::from(attnum.unsigned_abs())
+}
+
+/// 1600 columns need so many.
+const ATTNUM_BITS: u32 = 11;
+
+/// pg_attrdef
 pub(super) fn pg_attrdef(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for relation in context.catalog.relations() {
         for (column, attnum) in relation.columns.iter().zip(1..) {
-            if let Some(default) = column.default.as_ref().filter(|_| !column.dropped) {
+            if let Some(default) = own_default(column) {
                 out.row([
+                    ("oid", Datum::Oid(default_oid(relation.oid, attnum))),
                     ("adrelid", Datum::Oid(relation.oid)),
                     ("adnum", Datum::Int2(attnum)),
                     ("adbin", Datum::Text(default.clone())),
@@ -299,6 +320,8 @@ pub(super) fn pg_rewrite(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for view in context.catalog.relations() {
         let Some(query) = &view.view else { continue };
         out.row([
+            // The rule has no OID of its own.
+            ("oid", Datum::Oid(view.oid)),
             ("rulename", text("_RETURN")),
             ("ev_class", Datum::Oid(view.oid)),
             ("ev_type", Datum::Char(b'1')),

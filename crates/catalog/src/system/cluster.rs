@@ -1,6 +1,8 @@
 //! What belongs to the server rather than to a schema: schemas themselves,
 //! databases, tablespaces, roles, settings.
 
+use super::acls;
+use super::classes::PG_NAMESPACE;
 use super::rows::{RowsBuilder, array, optional, text, text_array};
 use super::session::{Role, Setting, SystemContext};
 use crate::{BOOTSTRAP_SUPERUSER, LOCALE};
@@ -20,6 +22,7 @@ pub(super) fn pg_namespace(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             ("oid", Datum::Oid(schema.oid)),
             ("nspname", Datum::Text(schema.name.clone())),
             ("nspowner", Datum::Oid(schema.owner)),
+            ("nspacl", acls::of(PG_NAMESPACE, schema.oid, 0)),
         ]);
     }
 }
@@ -85,9 +88,9 @@ pub fn predefined_role(role: Oid) -> Option<&'static str> {
     PREDEFINED_ROLES.iter().find(|(oid, _)| *oid == role).map(|(_, name)| *name)
 }
 
-/// Whether a predefined role has this name.
-pub fn is_predefined_role(name: &str) -> bool {
-    PREDEFINED_ROLES.iter().any(|(_, role)| *role == name)
+/// The predefined role of this name.
+pub fn role_named(name: &str) -> Option<Oid> {
+    PREDEFINED_ROLES.iter().find(|(_, role)| *role == name).map(|(oid, _)| *oid)
 }
 
 /// All roles: the session's and the predefined ones.

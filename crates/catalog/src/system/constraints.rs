@@ -1,6 +1,8 @@
 //! pg_index, pg_constraint, and the pg_depend rows between relations.
 
-use super::classes::{PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE};
+use super::classes::{
+    PG_ATTRDEF, PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE, PG_REWRITE, default_oid, own_default,
+};
 use super::extensions::{PG_EXTENSION, members};
 use super::facts::{self, OpclassMethod};
 use super::rows::{RowsBuilder, array, optional, vector};
@@ -75,17 +77,15 @@ fn index_option(key: &IndexKey) -> i16 {
 pub(super) fn pg_constraint(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for table in context.catalog.relations() {
         for constraint in &table.constraints {
-            let index = constraint.index().and_then(|index| context.catalog.relation(index));
-            let deferral = index.and_then(|index| index.index.as_ref()).map(|info| info.deferral);
-            constraint_row(table, constraint, deferral.unwrap_or_default(), out);
+            constraint_row(context, table, constraint, out);
         }
     }
 }
 
 fn constraint_row(
+    context: &SystemContext<'_>,
     table: &Relation,
     constraint: &Constraint,
-    deferral: Deferral,
     out: &mut RowsBuilder,
 ) {
     let (kind, index, check) = match &constraint.kind {
@@ -94,7 +94,13 @@ fn constraint_row(
         ConstraintKind::Check { expression } => (b'c', 0, Some(expression.as_str())),
         ConstraintKind::NotNull => (b'n', 0, None),
     };
-    let key: Vec<Datum> = constraint.columns.iter().map(|c| Datum::Int2(*c)).collect();
+    // A key's columns are in the index's order, which need not be the table's.
+    let index_key = context.catalog.relation(index).and_then(|index| index.index.as_deref());
+    let key: Vec<Datum> = match index_key {
+        Some(info) => info.keys.iter().map(|key| Datum::Int2(key.attnum)).collect(),
+        None => constraint.columns.iter().map(|c| Datum::Int2(*c)).collect(),
+    };
+    let deferral = index_key.map(|info| info.deferral).unwrap_or_default();
     let is_key = matches!(kind, b'p' | b'u');
     let no_inherit = constraint.no_inherit || is_key && constraint.parent == 0;
     out.row([
@@ -121,8 +127,9 @@ fn constraint_row(
 }
 
 /// pg_depend: relations on schemas, indexes on constraints or columns, constraints on columns,
-/// owned sequences on columns, extensions on schemas and their members on them. (What expressions
-/// and views use is not kept, so it is not shown.)
+/// owned sequences on columns, defaults on columns and on the sequences that they call, tables on
+/// their parents, views on what they read, extensions on schemas and their members on them. (What
+/// expressions use beyond that is not kept, so it is not shown.)
 pub(super) fn pg_depend(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     extension_dependencies(context, out);
     for relation in context.catalog.relations().filter(|r| !r.is_system()) {
@@ -131,7 +138,20 @@ pub(super) fn pg_depend(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             continue;
         }
         depend(out, (PG_CLASS, relation.oid), (PG_NAMESPACE, relation.schema, 0), b'n');
+        let partition = relation.partition_of.is_some();
+        for parent in relation.parents() {
+            let kind = if partition { b'a' } else { b'n' };
+            depend(out, (PG_CLASS, relation.oid), (PG_CLASS, parent, 0), kind);
+        }
+        default_dependencies(context, relation, out);
+        view_dependencies(context, relation, out);
         for constraint in &relation.constraints {
+            if constraint.parent != 0 {
+                let parent = (PG_CONSTRAINT, constraint.parent, 0);
+                depend(out, (PG_CONSTRAINT, constraint.oid), parent, b'P');
+                let table = (PG_CLASS, relation.oid, 0);
+                depend(out, (PG_CONSTRAINT, constraint.oid), table, b'S');
+            }
             for attnum in &constraint.columns {
                 let column = (PG_CLASS, relation.oid, *attnum);
                 depend(out, (PG_CONSTRAINT, constraint.oid), column, b'a');
@@ -142,6 +162,47 @@ pub(super) fn pg_depend(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             let kind = if is_identity(context, table, attnum) { b'i' } else { b'a' };
             depend(out, (PG_CLASS, relation.oid), (PG_CLASS, table, attnum), kind);
         }
+    }
+}
+
+/// Defaults on their columns and on the sequences that they call.
+fn default_dependencies(context: &SystemContext<'_>, table: &Relation, out: &mut RowsBuilder) {
+    for (column, attnum) in table.columns.iter().zip(1..) {
+        let Some(default) = own_default(column) else { continue };
+        let object = (PG_ATTRDEF, default_oid(table.oid, attnum));
+        depend(out, object, (PG_CLASS, table.oid, attnum), b'a');
+        for sequence in called_sequences(context, default) {
+            depend(out, object, (PG_CLASS, sequence, 0), b'n');
+        }
+    }
+}
+
+/// The sequences whose OIDs an expression has as constants of type regclass.
+fn called_sequences<'a>(
+    context: &'a SystemContext<'_>,
+    expression: &'a str,
+) -> impl Iterator<Item = Oid> {
+    let constants = expression.split("::regclass").filter_map(|before| {
+        let number = before.strip_suffix('\'')?;
+        number[number.rfind('\'')? + 1..].parse().ok()
+    });
+    let is_sequence = |oid: &Oid| {
+        context.catalog.relation(*oid).is_some_and(|relation| relation.sequence.is_some())
+    };
+    constants.filter(is_sequence)
+}
+
+/// A view's rule on the view, on what it reads, and on the primary keys that its grouping needs.
+fn view_dependencies(context: &SystemContext<'_>, view: &Relation, out: &mut RowsBuilder) {
+    if view.view.is_none() {
+        return;
+    }
+    let rule = (PG_REWRITE, view.oid);
+    depend(out, rule, (PG_CLASS, view.oid, 0), b'i');
+    for (object, attnum) in view.reads.iter() {
+        let is_relation = context.catalog.relation(*object).is_some();
+        let class = if is_relation { PG_CLASS } else { PG_CONSTRAINT };
+        depend(out, rule, (class, *object, *attnum), b'n');
     }
 }
 
@@ -170,6 +231,10 @@ fn index_dependencies(
     info: &IndexInfo,
     out: &mut RowsBuilder,
 ) {
+    for parent in index.parents() {
+        depend(out, (PG_CLASS, index.oid), (PG_CLASS, parent, 0), b'P');
+        depend(out, (PG_CLASS, index.oid), (PG_CLASS, info.table, 0), b'S');
+    }
     let constraints = context.catalog.relation(info.table).map(|t| t.constraints.iter());
     let behind = constraints.into_iter().flatten().find(|c| match c.kind {
         ConstraintKind::Primary { index: own } | ConstraintKind::Unique { index: own } => {

@@ -13,7 +13,7 @@ use steppe_types::{Datum, Error, Oid, Result};
 /// pg_class OID of pg_extension.
 pub(super) const PG_EXTENSION: Oid = 3079;
 /// pg_class OID of pg_proc.
-const PG_PROC: Oid = 1255;
+pub(super) const PG_PROC: Oid = 1255;
 
 /// pg_extension
 pub(super) fn pg_extension(context: &SystemContext<'_>, out: &mut RowsBuilder) {

@@ -2,6 +2,8 @@
 //!
 //! Each is converted once, on first use, and shared from then on.
 
+use super::acls;
+use super::extensions::PG_PROC;
 use super::shape::{self, Shape};
 use crate::builtin::{Builtins, Row};
 use crate::{INFORMATION_SCHEMA, PG_CATALOG};
@@ -68,6 +70,10 @@ fn convert_field(row: &Row<'_>, column: &shape::ShapeColumn, context: &IoContext
     // pg_node_tree is extracted as text under another name.
     let name = if column.name == "proargdefaults" { "argdefaults" } else { column.name };
     match row.get(name) {
+        None if name == "proacl" => {
+            let function = row.get("oid").and_then(|oid| oid.parse().ok()).unwrap_or(0);
+            Ok(acls::of(PG_PROC, function, 0))
+        }
         None => Ok(Datum::Null),
         // What is not in pg_catalog is in information_schema, which has another OID here.
         Some(schema) if name.ends_with("namespace") && schema.parse() != Ok(PG_CATALOG) => {

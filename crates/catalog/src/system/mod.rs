@@ -12,6 +12,7 @@
 //! A catalog that would have rows in PostgreSQL but has no provider here answers
 //! `None`, which the executor reports as 0A000: never a wrong answer.
 
+mod acls;
 mod classes;
 mod cluster;
 mod constraints;
@@ -32,7 +33,7 @@ mod types;
 mod views;
 
 pub(crate) use cluster::DATABASE_OWNER;
-pub use cluster::{PG_DEFAULT, TABLESPACES, is_predefined_role, predefined_role};
+pub use cluster::{PG_DEFAULT, TABLESPACES, predefined_role, role_named};
 pub use facts::Rows;
 pub use rows::{RowsBuilder, rows};
 pub use session::{Role, SessionView, Setting, SystemContext};

@@ -4,7 +4,7 @@ use super::facts::{self, Rows};
 use super::session::SystemContext;
 use super::shape::{self, Shape};
 use super::{
-    classes, cluster, constraints, extensions, information_schema, partitions, statistics, views,
+    acls, classes, cluster, constraints, extensions, information_schema, partitions, statistics, views,
 };
 use crate::PG_CATALOG;
 use std::sync::Arc;
@@ -52,6 +52,7 @@ fn catalog_provider(name: &str) -> Option<Provider> {
         "pg_sequence" => classes::pg_sequence,
         "pg_description" => classes::pg_description,
         "pg_rewrite" => classes::pg_rewrite,
+        "pg_init_privs" => acls::pg_init_privs,
         "pg_index" => constraints::pg_index,
         "pg_constraint" => constraints::pg_constraint,
         "pg_depend" => constraints::pg_depend,

@@ -41,8 +41,6 @@ pub struct ShapeColumn {
     pub collation: Oid,
 }
 
-/// aclitem[], anyarray and the extended statistics' types.
-const ACLITEM_ARRAY: Oid = 1034;
 /// The domains of information_schema, by OID.
 const CARDINAL_NUMBER: Oid = 13158;
 const CHARACTER_DATA: Oid = 13161;
@@ -58,7 +56,7 @@ fn representable(declared: Oid) -> Oid {
         CHARACTER_DATA | YES_OR_NO => oid::VARCHAR,
         SQL_IDENTIFIER => oid::NAME,
         TIME_STAMP => oid::TIMESTAMPTZ,
-        ACLITEM_ARRAY | oid::ANYARRAY => 1009,
+        oid::ANYARRAY => 1009,
         other if Physical::of(other) == Physical::Any => oid::TEXT,
         other => other,
     }

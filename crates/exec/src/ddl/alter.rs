@@ -1,6 +1,7 @@
 //! ALTER TABLE (tablecmds.c).
 
 use super::column_hints;
+use super::depend::{self, Object};
 use super::constraint::{self, PendingConstraints};
 use super::inherit::{self, Inheritor, invalid_table};
 use super::misc::system_catalog;
@@ -10,7 +11,8 @@ use super::{generated, identity, retype, validate};
 use std::sync::Arc;
 use steppe_catalog::{Constraint, RelKind, Relation};
 use steppe_sql::ast::{
-    AlterTableCommand as Command, AlterTableStmt, ConstraintKind as AstConstraint, ObjectKind,
+    AlterTableCommand as Command, AlterTableStmt, ConstraintKind as AstConstraint, DropBehavior,
+    ObjectKind,
 };
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
@@ -174,8 +176,9 @@ fn run(ctx: &mut DdlContext<'_>, table: Relation, group: &[&Command], only: bool
             let scope = Scope { only, recursing: false };
             drop_column::drop_column(ctx, table, name, (*behavior, *if_exists), scope)
         }
-        Command::DropConstraint { name, if_exists, .. } => {
+        Command::DropConstraint { name, if_exists, behavior } => {
             let scope = Scope { only, recursing: false };
+            drop_dependents_of(ctx, &table, name, *behavior)?;
             drop_constraint(ctx, table, name, *if_exists, scope)
         }
         Command::AddConstraint(c) => {
@@ -443,6 +446,21 @@ pub(super) fn column_position(table: &Relation, name: &str) -> Result<usize> {
 pub(super) fn no_constraint(table: &Relation, name: &str) -> Error {
     let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name);
     Error::new(SqlState::UNDEFINED_OBJECT, message)
+}
+
+/// What depends on a constraint refuses its end, or goes first.
+fn drop_dependents_of(
+    ctx: &mut DdlContext<'_>,
+    table: &Relation,
+    name: &str,
+    behavior: DropBehavior,
+) -> Result<()> {
+    let Some(constraint) = table.constraints.iter().find(|c| *c.name == *name) else {
+        return Ok(());
+    };
+    let root = Object::Constraint(table.oid, constraint.oid);
+    let dependents = depend::dependents(ctx, &[root], behavior)?;
+    drop::drop_dependents(ctx, &dependents)
 }
 
 pub(super) fn drop_constraint(

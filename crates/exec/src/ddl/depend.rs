@@ -5,6 +5,7 @@
 //! | schema | | its tables, views, sequences |
 //! | table | partitions, indexes, constraints, owned sequences | views that read it, tables that inherit from it |
 //! | column | indexes, constraints, owned sequences | views that read it |
+//! | primary key | its index | views whose grouping depends on it |
 //! | view | | views that read it |
 //! | sequence | | column defaults that call it |
 //!
@@ -33,6 +34,8 @@ pub(super) enum Object {
     Column(Oid, i16),
     /// The default of a column.
     Default(Oid, i16),
+    /// A constraint of a table, by its OID.
+    Constraint(Oid, Oid),
 }
 
 /// A dependent with the object that it was found by.
@@ -180,6 +183,9 @@ fn direct(catalog: &Catalog, on: Object) -> Vec<Object> {
         Object::Column(table, attnum) => {
             readers(catalog, table, attnum).map(|v| Object::Relation(v.oid)).collect()
         }
+        Object::Constraint(_, constraint) => {
+            readers(catalog, constraint, 0).map(|v| Object::Relation(v.oid)).collect()
+        }
         Object::Default(..) => Vec::new(),
     }
 }
@@ -189,7 +195,8 @@ fn inherits(catalog: &Catalog, child: Oid) -> bool {
     catalog.relation(child).is_some_and(|child| child.partition_of.is_none())
 }
 
-/// The views that read a relation (attribute number 0) or a column of it.
+/// The views that read a relation (attribute number 0) or a column of it, or need a constraint
+/// (0).
 pub(super) fn readers(
     catalog: &Catalog,
     relation: Oid,
@@ -203,7 +210,7 @@ fn owned_sequences(catalog: &Catalog, owner: Object) -> Vec<Oid> {
     let (table, column) = match owner {
         Object::Relation(table) => (table, None),
         Object::Column(table, attnum) => (table, Some(attnum)),
-        Object::Schema(_) | Object::Default(..) => return Vec::new(),
+        Object::Schema(_) | Object::Default(..) | Object::Constraint(..) => return Vec::new(),
     };
     let owned = |r: &&Arc<Relation>| {
         let by = r.sequence.as_ref().and_then(|s| s.owned_by);
@@ -261,5 +268,11 @@ pub(super) fn describe(catalog: &Catalog, path: &[Oid], object: Object) -> Strin
         Object::Relation(oid) => relation(oid),
         Object::Column(oid, attnum) => column(oid, attnum),
         Object::Default(oid, attnum) => format!("default value for {}", column(oid, attnum)),
+        Object::Constraint(oid, constraint) => {
+            let table = catalog.relation(oid);
+            let found = table.and_then(|t| t.constraints.iter().find(|c| c.oid == constraint));
+            let name = found.map_or("?", |constraint| &*constraint.name);
+            format!("constraint {} on {}", quote_identifier(name), relation(oid))
+        }
     }
 }

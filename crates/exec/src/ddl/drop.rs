@@ -227,8 +227,9 @@ pub(super) fn drop_dependents(ctx: &mut DdlContext<'_>, dependents: &[Object]) -
                     ctx.put(table)?;
                 }
             }
-            Object::Schema(_) | Object::Column(..) => {
-                return Err(Error::internal("a schema or column does not go with others"));
+            Object::Schema(_) | Object::Column(..) | Object::Constraint(..) => {
+                let message = "a schema, column or constraint does not go with others";
+                return Err(Error::internal(message));
             }
         }
     }

@@ -114,6 +114,7 @@ pub(super) fn set(
     });
     let of_sequence: Vec<DefElem> = options.iter().filter(|o| !is_kind(o)).cloned().collect();
     if !of_sequence.is_empty() {
+        sequence::refuse_name(ctx, &of_sequence)?;
         let sequence = lock_sequence_of(ctx, table.oid, position)?;
         sequence::change(ctx, &sequence, &SequenceOptions::parse(&of_sequence)?)?;
     }

@@ -187,6 +187,8 @@ pub(crate) struct SequenceOptions {
     cycle: Option<bool>,
     owned_by: Option<ObjectName>,
     identity: bool,
+    /// Of the sequence of an identity column, where it is not to be chosen.
+    name: Option<ObjectName>,
 }
 
 impl SequenceOptions {
@@ -205,7 +207,11 @@ impl SequenceOptions {
         type_oid: Oid,
         options: &[DefElem],
     ) -> Result<SequenceOptions> {
-        let mut parsed = SequenceOptions::parse(options)?;
+        let is_own = |option: &&DefElem| matches!(&*option.name, "sequence_name" | "logged");
+        let of_sequence: Vec<DefElem> = options.iter().filter(|o| !is_own(o)).cloned().collect();
+        let mut parsed = SequenceOptions::parse(&of_sequence)?;
+        let name = options.iter().find(|option| option.name == "sequence_name");
+        parsed.name = name.map(name_of).transpose()?;
         parsed.position = Some(position);
         parsed.type_oid = Some(type_oid);
         parsed.identity = true;
@@ -257,7 +263,10 @@ impl SequenceOptions {
                     out.cycle = Some(!matches!(option.value, Some(DefValue::Boolean(false))));
                 }
                 "owned_by" => out.owned_by = Some(name_of(option)?),
-                other => return Err(Error::not_supported(format!("sequence option {other}"))),
+                other => {
+                    let message = format!("option \"{other}\" not recognized");
+                    return Err(Error::new(SqlState::INTERNAL_ERROR, message));
+                }
             }
         }
         Ok(out)
@@ -395,6 +404,7 @@ pub(crate) fn create_sequence(ctx: &mut DdlContext<'_>, create: &CreateSequenceS
     let Some((schema, name)) = ctx.new_name(&create.relation, create.if_not_exists)? else {
         return Ok(());
     };
+    refuse_name(ctx, &create.options)?;
     let options = SequenceOptions::parse(&create.options)?;
     let mut info = options.apply(None)?;
     if let Some(owner) = &options.owned_by {
@@ -447,13 +457,46 @@ pub(crate) fn create_owned(
 ) -> Result<()> {
     let position = options.position.ok_or_else(|| Error::internal("sequence without a column"))?;
     let column = table.columns[position].name.clone();
-    let name = ctx.choose_name(table.schema, (&table.name, &column, "seq"))?;
+    let name = match &options.name {
+        Some(name) => named(ctx, table, name)?,
+        None => ctx.choose_name(table.schema, (&table.name, &column, "seq"))?,
+    };
     let mut info = options.apply(None)?;
     info.owned_by = Some((table.oid, position as i16 + 1));
     let oid = ctx.store.new_oid()?;
     ctx.put(new_sequence(oid, table.schema, &name, info))?;
     table.columns[position].default = Some(format!("nextval({})", regclass_text(oid)).into());
     Ok(())
+}
+
+/// SEQUENCE NAME: one that is free, in the table's schema. PostgreSQL looks for the table in the
+/// schema that is named.
+fn named(ctx: &mut DdlContext<'_>, table: &Relation, name: &ObjectName) -> Result<String> {
+    let mut name = drop::relation_name(name);
+    if name.schema.is_none() {
+        let schema = ctx.catalog().schema(table.schema).map(|schema| schema.name.to_string());
+        name.schema = schema;
+    }
+    let (schema, short) = ctx
+        .new_name(&name, false)?
+        .ok_or_else(|| Error::internal("a name that is taken was not refused"))?;
+    if schema != table.schema {
+        let schema = name.schema.unwrap_or_default();
+        let message = format!("relation \"{schema}.{}\" does not exist", table.name);
+        return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
+    }
+    Ok(short)
+}
+
+/// 42601 for SEQUENCE NAME where it is no identity column's.
+pub(super) fn refuse_name(ctx: &DdlContext<'_>, options: &[DefElem]) -> Result<()> {
+    match options.iter().find(|option| option.name == "sequence_name") {
+        None => Ok(()),
+        Some(option) => {
+            let message = "invalid sequence option SEQUENCE NAME";
+            Err(ctx.error(SqlState::SYNTAX_ERROR, message, option.location))
+        }
+    }
 }
 
 /// How stored expressions name a relation: by OID, whatever it is called and wherever it is.
@@ -472,6 +515,7 @@ pub(crate) fn alter_sequence(ctx: &mut DdlContext<'_>, alter: &AlterSequenceStmt
         }
         return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
     };
+    refuse_name(ctx, &alter.options)?;
     change(ctx, &relation, &SequenceOptions::parse(&alter.options)?)
 }
 

@@ -5,6 +5,7 @@ use super::{ArrayCoerce, ArrayCtor, CExpr, Row, Subscript};
 use crate::context::ExecContext;
 use std::sync::Arc;
 use steppe_types::datum::Array;
+use steppe_types::text_io::NAME_BYTES_MAX;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// PostgreSQL's MAXDIM.
@@ -88,6 +89,7 @@ pub(super) fn subscript(s: &Subscript, cx: &mut ExecContext, row: Row<'_>) -> Re
     let array = match s.array.eval(cx, row)? {
         Datum::Null => return Ok(Datum::Null),
         Datum::Array(array) => array,
+        Datum::Text(name) => return character(&name, s, cx, row),
         _ => return Err(Error::internal("subscripted value is not an array")),
     };
     let mut bounds = Vec::with_capacity(s.indices.len());
@@ -102,6 +104,21 @@ pub(super) fn subscript(s: &Subscript, cx: &mut ExecContext, row: Row<'_>) -> Re
     let indices: Vec<i32> =
         bounds.iter().filter_map(|(lower, upper)| (*lower).or(*upper)).collect();
     Ok(element(&array, &indices).cloned().unwrap_or(Datum::Null))
+}
+
+/// `name[i]`: a byte of a name, which is an array of them in PostgreSQL.
+fn character(name: &str, s: &Subscript, cx: &mut ExecContext, row: Row<'_>) -> Result<Datum> {
+    if s.slice {
+        return Err(Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            "slices of fixed-length arrays not implemented",
+        ));
+    }
+    let [(_, Some(index))] = &s.indices[..] else { return Ok(Datum::Null) };
+    let Some(Some(index)) = index_value(Some(index), cx, row)? else { return Ok(Datum::Null) };
+    let at = usize::try_from(index).ok().filter(|at| *at <= NAME_BYTES_MAX);
+    let byte = |at: usize| name.as_bytes().get(at).copied().unwrap_or(0);
+    Ok(at.map_or(Datum::Null, |at| Datum::Char(byte(at))))
 }
 
 /// A subscript: `Some(None)` where it was left out, `None` where it is NULL.

@@ -7,6 +7,7 @@
 //! their own kind, [`Builtin::Compare`]: the compiler turns them into an inlined
 //! comparison that looks at its operands where they are.
 
+mod acl;
 mod advisory;
 mod args;
 mod array;
@@ -176,6 +177,7 @@ pub type Entry = (&'static str, Builtin);
 
 /// The families.
 const FAMILIES: &[&[Entry]] = &[
+    acl::TABLE,
     advisory::TABLE,
     array::TABLE,
     array_search::TABLE,

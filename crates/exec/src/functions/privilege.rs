@@ -118,7 +118,7 @@ fn no_role(name: &str) -> Error {
 /// 42704 for a role's name that is none; an unknown OID has no privileges of its own.
 fn check_role(role: &Datum, names: &CatalogNames) -> Result<()> {
     match role {
-        Datum::Text(name) if &**name != "public" && names.role(name).is_none() => {
+        Datum::Text(name) if &**name != "public" && names.role_named(name).is_none() => {
             Err(no_role(name))
         }
         _ => Ok(()),
@@ -201,7 +201,7 @@ fn role(args: &[Datum], _: &CallInfo, cx: &mut FnContext) -> Result<Datum> {
     let names = CatalogNames::of(cx);
     for value in &args[..args.len() - 1] {
         if let Datum::Text(name) = value
-            && names.role(name).is_none()
+            && names.role_named(name).is_none()
         {
             return Err(no_role(name));
         }

@@ -9,7 +9,7 @@
 use crate::env::FnContext;
 use std::sync::Arc;
 use steppe_catalog::builtin::Proc;
-use steppe_catalog::{Builtins, Catalog, PG_CATALOG, Relation};
+use steppe_catalog::{Builtins, Catalog, PG_CATALOG, Relation, system};
 use steppe_sql::ast::{ExprKind, TypeName};
 use steppe_sql::bind::parse_expression;
 use steppe_sql::bind::typename::{format_type, resolve_type_name};
@@ -127,13 +127,19 @@ impl CatalogNames {
     }
 
     /// A role by name.
-    pub(crate) fn role(&self, name: &str) -> Option<Oid> {
-        (*self.role.0 == *name).then_some(self.role.1)
+    pub(crate) fn role_named(&self, name: &str) -> Option<Oid> {
+        match *self.role.0 == *name {
+            true => Some(self.role.1),
+            false => system::role_named(name),
+        }
     }
 
     /// A role's name.
-    pub(crate) fn role_name(&self, role: Oid) -> Option<&str> {
-        (self.role.1 == role).then_some(&*self.role.0)
+    pub(crate) fn name_of_role(&self, role: Oid) -> Option<&str> {
+        match self.role.1 == role {
+            true => Some(&*self.role.0),
+            false => system::predefined_role(role),
+        }
     }
 }
 
@@ -422,18 +428,22 @@ impl TypeCatalog for CatalogNames {
                     error(SqlState::INVALID_SCHEMA_NAME, message)
                 })
             }
-            oid::REGROLE => {
-                let name = single(text)?;
-                self.role(&name).ok_or_else(|| {
-                    let message = format!("role \"{name}\" does not exist");
-                    error(SqlState::UNDEFINED_OBJECT, message)
-                })
-            }
+            oid::REGROLE => self.role(&single(text)?),
             _ => Err(Error::not_supported(format_args!(
                 "input of type {}",
                 format_type(type_oid, -1)
             ))),
         }
+    }
+
+    fn role(&self, name: &str) -> Result<Oid> {
+        self.role_named(name).ok_or_else(|| {
+            error(SqlState::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
+        })
+    }
+
+    fn role_name(&self, role: Oid) -> Option<String> {
+        self.name_of_role(role).map(str::to_owned)
     }
 
     fn reg_output(&self, type_oid: Oid, value: Oid, out: &mut Vec<u8>) -> bool {
@@ -457,7 +467,7 @@ impl TypeCatalog for CatalogNames {
             }
             oid::REGCOLLATION => Builtins::get().collation_name(value).map(quote_identifier),
             oid::REGNAMESPACE => self.catalog.schema(value).map(|s| quote_identifier(&s.name)),
-            oid::REGROLE => self.role_name(value).map(quote_identifier),
+            oid::REGROLE => self.name_of_role(value).map(quote_identifier),
             _ => None,
         };
         let found = name.is_some();

@@ -4,7 +4,7 @@ use super::args::{boolean, float8, int4, text, text_datum, void};
 use super::{Builtin, CallInfo, Entry, SetRows, arg, scalar, set, typed};
 use crate::env::FnContext;
 use crate::expr::array::one_dimensional;
-use steppe_catalog::Builtins;
+use steppe_catalog::{AVAILABLE_EXTENSIONS, AvailableExtension, Builtins};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 /// Session functions by prosrc.
@@ -62,12 +62,43 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_isolation_test_session_is_blocked", typed(by_session)),
     ("pg_prepared_xact", set(rows_by_session)),
     ("pg_sequence_last_value", typed(by_session)),
+    ("pg_get_sequence_data", typed(by_session)),
+    ("pg_available_extensions", set(available_extensions)),
+    ("pg_available_extension_versions", set(available_versions)),
     ("pg_export_snapshot", typed(by_session)),
     ("pg_notify", typed(by_session)),
     ("current_query", typed(by_session)),
     ("system_user", typed(by_session_or_null)),
     ("pg_tablespace_databases", set(|_, _, _| Ok(super::series::values(Vec::new())))),
 ];
+
+/// `pg_available_extensions()`: name, default version, comment.
+fn available_extensions(
+    _: &[Datum],
+    _: &CallInfo,
+    _: &mut FnContext,
+) -> Result<Box<dyn SetRows>> {
+    let row = |extension: &AvailableExtension| {
+        [extension.name, extension.version, extension.comment].map(Datum::text).to_vec()
+    };
+    Ok(super::series::rows(AVAILABLE_EXTENSIONS.iter().map(row).collect()))
+}
+
+/// `pg_available_extension_versions()`: name, version, superuser, trusted, relocatable, schema,
+/// requires, comment.
+fn available_versions(
+    _: &[Datum],
+    _: &CallInfo,
+    _: &mut FnContext,
+) -> Result<Box<dyn SetRows>> {
+    let row = |extension: &AvailableExtension| {
+        let [superuser, trusted, relocatable] = [true, false, false].map(Datum::Bool);
+        let [name, version, comment] =
+            [extension.name, extension.version, extension.comment].map(Datum::text);
+        vec![name, version, superuser, trusted, relocatable, Datum::Null, Datum::Null, comment]
+    };
+    Ok(super::series::rows(AVAILABLE_EXTENSIONS.iter().map(row).collect()))
+}
 
 /// What only the session knows, by the function's prosrc.
 fn asked(args: &[Datum], call: &CallInfo, cx: &FnContext) -> Option<Result<Datum>> {

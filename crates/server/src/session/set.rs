@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use steppe_catalog::system::is_predefined_role;
+use steppe_catalog::system::role_named;
 use steppe_exec::SessionServices as _;
 use steppe_sql::ast::{SetStmt, SetValue};
 use steppe_sql::deparse::quote_identifier;
@@ -91,7 +91,7 @@ impl Session {
         if *text == *self.core.identity.user || (is_role && text == "none") {
             return Ok(());
         }
-        if is_predefined_role(text) {
+        if role_named(text).is_some() {
             return Err(Error::not_supported("changing to another role"));
         }
         let message = format!("role \"{text}\" does not exist");

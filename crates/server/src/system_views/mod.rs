@@ -6,6 +6,7 @@ mod database;
 mod io;
 mod locks;
 mod progress;
+mod sequences;
 pub(crate) mod session;
 mod statements;
 mod statistics;
@@ -169,6 +170,7 @@ impl Core {
             _ => {
                 let of_log = wal::call(self, source, args);
                 let or_of_xids = of_log.or_else(|| xids::call(self, source, args));
+                let or_of_xids = or_of_xids.or_else(|| sequences::call(self, source, args));
                 let of_relation = || statistics::call(self, source, args).map(Ok);
                 let or_of_xids = or_of_xids.or_else(of_relation);
                 return or_of_xids.or_else(|| statements::call(self, source, args));

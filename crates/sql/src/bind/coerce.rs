@@ -510,7 +510,12 @@ impl Binder<'_> {
                 let element = self
                     .coerce(operand, target, CastContext::Explicit, syntax)?
                     .ok_or_else(|| Error::internal("array cast without an element cast"))?;
-                Expr::ArrayCoerce { arg: Box::new(expr), element: Box::new(element), ty }
+                Expr::ArrayCoerce {
+                    arg: Box::new(expr),
+                    element: Box::new(element),
+                    ty,
+                    implicit,
+                }
             }
         })
     }
@@ -558,7 +563,8 @@ impl Binder<'_> {
         if is_array {
             let operand = Expr::CaseOperand(TypeRef::plain(base));
             let element = Box::new(call(operand, TypeRef { oid: base, typmod: to.typmod }));
-            return Ok(Expr::ArrayCoerce { arg: Box::new(expr), element, ty: to });
+            let implicit = syntax == CallSyntax::ImplicitCast;
+            return Ok(Expr::ArrayCoerce { arg: Box::new(expr), element, ty: to, implicit });
         }
         Ok(call(expr, to))
     }

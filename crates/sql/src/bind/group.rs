@@ -345,6 +345,7 @@ impl Binder<'_> {
         for expr in &exprs {
             self.check_grouped(expr, &query.group_by, &determining, 0)?;
         }
+        query.determining_keys = std::mem::take(&mut self.determining_keys);
         Ok(())
     }
 
@@ -398,7 +399,15 @@ impl Binder<'_> {
         else {
             return false;
         };
-        primary.columns.iter().all(|n| keys.iter().any(|k| same_column(k, rte, i32::from(*n) - 1)))
+        let is_grouped = |n: &i16| keys.iter().any(|k| same_column(k, rte, i32::from(*n) - 1));
+        if !primary.columns.iter().all(is_grouped) {
+            return false;
+        }
+        let key = primary.oid;
+        if !self.determining_keys.contains(&key) {
+            self.determining_keys.push(key);
+        }
+        true
     }
 
     fn ungrouped(&mut self, rte: usize, column: i32, depth: usize, at: Place) -> Error {

@@ -43,12 +43,11 @@ impl IndexExprs {
     }
 }
 
-/// Attribute numbers of the columns that an expression over one table reads.
+/// Attribute numbers of the columns that an expression over one table reads, in the order in
+/// which it names them.
 pub fn columns_of(expr: &Expr) -> Vec<i16> {
     let mut out = Vec::new();
     collect(expr, &mut out);
-    out.sort_unstable();
-    out.dedup();
     out
 }
 
@@ -56,7 +55,10 @@ fn collect(expr: &Expr, out: &mut Vec<i16>) {
     if let Expr::Var { column, .. } = expr
         && *column >= 0
     {
-        out.push(*column as i16 + 1);
+        let attnum = *column as i16 + 1;
+        if !out.contains(&attnum) {
+            out.push(attnum);
+        }
     }
     expr.for_each_child(&mut |child| collect(child, out));
 }

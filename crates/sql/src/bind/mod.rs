@@ -492,6 +492,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) around: Vec<Oid>,
     /// COLLATE was bound.
     pub(crate) collates: bool,
+    /// The primary keys that the query whose grouping is being checked depends on.
+    pub(crate) determining_keys: Vec<Oid>,
     /// The recursive terms that are being bound, innermost last.
     pub(crate) recursions: Vec<Recursion>,
     /// The relations that names were found to stand for (not in views' queries, which others bind).
@@ -516,6 +518,7 @@ impl<'a> Binder<'a> {
             last_set: None,
             around: Vec::new(),
             collates: false,
+            determining_keys: Vec::new(),
             recursions: Vec::new(),
             mentioned: RefCell::default(),
         }

@@ -323,7 +323,11 @@ impl Binder<'_> {
             return Ok(value);
         }
         let container = value.ty();
-        let element = element_of(container.oid).or(vector_element(container.oid));
+        let element = match container.oid {
+            // An array of a fixed length, from 0.
+            oid::NAME => Some(oid::CHAR),
+            ty => element_of(ty).or(vector_element(ty)),
+        };
         let Some(element) = element else {
             return Err(self.error(
                 SqlState::DATATYPE_MISMATCH,

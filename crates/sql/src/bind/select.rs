@@ -21,6 +21,7 @@ impl Query {
             group_by: Vec::new(),
             grouping_sets: None,
             has_aggregates: false,
+            determining_keys: Vec::new(),
             having: None,
             distinct: Distinct::No,
             order_by: Vec::new(),

@@ -57,7 +57,8 @@ pub struct QueryStyle<'a> {
 pub struct PrintedQuery {
     /// The text, without a semicolon.
     pub text: String,
-    /// Relations (column 0) and columns of them that occur: (OID, attribute number).
+    /// Relations (column 0) and columns of them that occur: (OID, attribute number). Also the
+    /// primary keys that grouping depends on (OID, 0).
     pub reads: Vec<(Oid, i16)>,
 }
 
@@ -357,6 +358,7 @@ impl Printer<'_> {
         let (indent, outer) = (out.indent, self.indent.get());
         let level = self.level(query);
         self.levels.borrow_mut().push(level);
+        self.reads.borrow_mut().extend(query.determining_keys.iter().map(|key| (*key, 0)));
         // Expressions stand in clauses, one step further in.
         self.indent.set(indent + INDENT);
         self.query_body(query, names, named, out);
@@ -369,6 +371,7 @@ impl Printer<'_> {
         let Query {
             command,
             rtes: _,
+            determining_keys: _,
             from: _,
             filter: _,
             targets,

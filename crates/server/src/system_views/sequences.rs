@@ -1,0 +1,48 @@
+//! Where sequences are, for functions that ask for it by OID (src/backend/commands/sequence.c).
+
+use steppe_catalog::RelKind;
+use steppe_types::{Datum, Error, Result, SqlState};
+
+use crate::services::Core;
+
+/// Functions by prosrc.
+pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
+    let [Datum::Oid(sequence)] = args else { return None };
+    Some(match source {
+        "pg_sequence_last_value" => position(core, *sequence).map(|position| match position {
+            Some((last, true)) => Datum::Int8(last),
+            _ => Datum::Null,
+        }),
+        "pg_get_sequence_data" => position(core, *sequence).map(|position| {
+            let columns = match position {
+                Some((last, called)) => [Datum::Int8(last), Datum::Bool(called)],
+                None => [Datum::Null, Datum::Null],
+            };
+            Datum::Record(columns.into())
+        }),
+        _ => return None,
+    })
+}
+
+/// Its last value, and whether that was given out. `None`: another session's temporary one.
+fn position(core: &Core, sequence: u32) -> Result<Option<(i64, bool)>> {
+    let names = core.names();
+    let relation = names.catalog.relation(sequence).ok_or_else(|| {
+        let message = format!("could not open relation with OID {sequence}");
+        Error::new(SqlState::INTERNAL_ERROR, message)
+    })?;
+    if relation.kind != RelKind::Sequence {
+        let message = format!("cannot open relation \"{}\"", relation.name);
+        let kinds = match relation.kind {
+            RelKind::View => "views",
+            RelKind::Index => "indexes",
+            RelKind::PartitionedIndex => "partitioned indexes",
+            RelKind::PartitionedTable => "partitioned tables",
+            RelKind::Table | RelKind::Virtual | RelKind::Sequence => "tables",
+        };
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message)
+            .detail(format!("This operation is not supported for {kinds}.")));
+    }
+    let server = &core.server;
+    Ok(Some(server.sequences.get(&server.database, relation)?.position()))
+}
