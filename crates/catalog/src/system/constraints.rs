@@ -7,7 +7,7 @@ use super::extensions::{PG_EXTENSION, members};
 use super::facts::{self, OpclassMethod};
 use super::rows::{RowsBuilder, array, optional, vector};
 use super::session::SystemContext;
-use crate::relation::{Constraint, ConstraintKind, Deferral, IndexInfo, IndexKey, Relation};
+use crate::relation::{Constraint, ConstraintKind, IndexInfo, IndexKey, Relation};
 use steppe_types::{Datum, Oid, oid};
 
 /// Bits of pg_index.indoption.
