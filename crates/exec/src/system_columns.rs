@@ -14,7 +14,7 @@
 //! An xid has 64 bits; these columns show the lower 32, as `pg_current_xact_id()::xid` does.
 
 use crate::access::TableAccess;
-use steppe_txn::{RowId, RowMeta, View};
+use steppe_txn::{RowId, RowMeta, Txn, View};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// Lines of a block, from 1.
@@ -63,6 +63,16 @@ impl VersionColumn {
                     _ => Datum::Oid(owners.command),
                 })
             }
+        }
+    }
+
+    /// The value for a row that a transaction has just inserted.
+    pub(crate) fn of_inserted(self, id: RowId, txn: &Txn) -> Result<Datum> {
+        match self {
+            VersionColumn::Ctid => ctid(id, 0),
+            VersionColumn::Xmin => Ok(xid(txn.snapshot().xid)),
+            VersionColumn::Xmax => Ok(xid(0)),
+            VersionColumn::Command => Ok(Datum::Oid(txn.command_id())),
         }
     }
 

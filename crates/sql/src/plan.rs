@@ -511,6 +511,22 @@ pub struct ModifyTable {
     /// output* (INSERT: *target row*), each with its `tableoid` as the last column, which is NULL if
     /// there is no such version.
     pub returning_versions: Option<[Arc<str>; 2]>,
+    /// UPDATE/DELETE: columns of the child's output that are system columns of the target: a
+    /// newer version has others.
+    pub system: Vec<(usize, i16)>,
+    /// The system columns that RETURNING looks at: they follow all else.
+    pub returning_system: Vec<(VersionOf, i16)>,
+}
+
+/// Of which version of a changed row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VersionOf {
+    /// The row as RETURNING has it: the new version, of DELETE the old one.
+    Target,
+    /// `old`
+    Old,
+    /// `new`
+    New,
 }
 
 /// ON CONFLICT in a plan.
@@ -518,6 +534,8 @@ pub struct ModifyTable {
 pub struct ConflictAction {
     /// Arbiter indexes (OIDs); empty: any.
     pub arbiters: Vec<Oid>,
-    /// DO UPDATE: assignments and WHERE over existing row ‖ excluded row.
+    /// DO UPDATE: assignments and WHERE over existing row ‖ excluded row ‖ `system`.
     pub update: Option<ConflictUpdate>,
+    /// System columns of the existing row.
+    pub system: Vec<i16>,
 }

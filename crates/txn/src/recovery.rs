@@ -34,6 +34,7 @@ use crate::change::{Change, Reader, UndoNext, put_u64};
 use crate::database::Database;
 use crate::files::{DroppedFile, RelFileNumber};
 use crate::rollback::Undoer;
+use crate::status::FIRST_XID;
 
 /// A transaction has committed; the body lists the files it dropped that had trees, or the last of
 /// them: others are in [`RECORD_DROPS`] before.
@@ -104,7 +105,7 @@ pub(crate) struct Analysis {
 
 impl Analysis {
     pub(crate) fn next_xid(&self) -> u64 {
-        self.next_xid.max(1)
+        self.next_xid.max(FIRST_XID)
     }
 
     pub(crate) fn system_tree(&self) -> Option<TreeId> {

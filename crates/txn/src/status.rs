@@ -112,6 +112,10 @@ pub(crate) struct StatusTable {
 #[repr(align(128))]
 struct Padded(AtomicU64);
 
+/// The first transaction's number: below are PostgreSQL's InvalidTransactionId,
+/// BootstrapTransactionId and FrozenTransactionId.
+pub(crate) const FIRST_XID: u64 = 3;
+
 impl StatusTable {
     /// A table whose first transaction is `first_xid`; all before have ended.
     pub(crate) fn new(first_xid: u64) -> StatusTable {
@@ -175,14 +179,22 @@ impl StatusTable {
 
     /// Starts a transaction. `held` lists the ranges of held snapshots.
     pub(crate) fn assign(&self, pid: u32, held: impl Fn() -> Vec<(u64, u64)>) -> u64 {
-        let xid = self.next_xid.0.fetch_add(1, Ordering::AcqRel);
-        if xid >= self.prepared_until.load(Ordering::Acquire) {
-            self.grow(xid, &held);
+        loop {
+            let xid = self.next_xid.0.fetch_add(1, Ordering::AcqRel);
+            if xid >= self.prepared_until.load(Ordering::Acquire) {
+                self.grow(xid, &held);
+            }
+            // What shows 32 bits of it would show one of PostgreSQL's special numbers.
+            let is_special = u64::from(xid as u32) < FIRST_XID && xid > FIRST_XID;
+            let state = if is_special { ABORTED } else { IN_PROGRESS };
+            let about = if is_special { 0 } else { u64::from(pid) };
+            if let Some(slot) = self.slot(xid) {
+                slot.store(word(state, about), Ordering::Release);
+            }
+            if !is_special {
+                return xid;
+            }
         }
-        if let Some(slot) = self.slot(xid) {
-            slot.store(word(IN_PROGRESS, u64::from(pid)), Ordering::Release);
-        }
-        xid
     }
 
     #[cold]
@@ -477,6 +489,17 @@ mod tests {
 
     fn nothing_held() -> Vec<(u64, u64)> {
         Vec::new()
+    }
+
+    #[test]
+    fn no_xid_looks_like_a_special_one_in_32_bits() {
+        let table = StatusTable::new((1 << 32) - 1);
+        let next = || table.assign(7, Vec::new);
+        assert_eq!([next(), next()], [(1 << 32) - 1, (1 << 32) + 3]);
+        for xid in [(1 << 32) - 1, (1 << 32) + 3] {
+            table.set_committed(xid, 7, 10);
+        }
+        assert_eq!(table.advance_horizon(1000), table.next_xid());
     }
 
     #[test]

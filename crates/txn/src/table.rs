@@ -22,8 +22,8 @@ use steppe_storage::{Direction, Tree, TreeId, WriteOp};
 use steppe_types::{Error, Result, SqlState};
 
 use crate::change::{
-    Change, DELETED, KEY_CHANGED, LOCKED, MOVED, Origin, ROW_HEADER_LEN, RowHeader, Word, common_ends,
-    corrupt,
+    Change, DELETED, KEY_CHANGED, LOCKED, MOVED, Origin, ROW_HEADER_LEN, RowHeader, Word,
+    common_ends, corrupt,
 };
 use crate::cursor::RowCursor;
 use crate::database::Database;
@@ -610,6 +610,7 @@ impl TableStore {
         policy: WaitPolicy,
     ) -> Result<LockOutcome> {
         txn.assign_xid();
+        txn.use_command();
         txn.reads(|all, member| all.read_row(member, self.file.number(), row.0));
         if mode <= RowLockMode::Share && self.share_row(txn, row, mode)? {
             return Ok(LockOutcome::Locked);

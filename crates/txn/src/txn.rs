@@ -76,6 +76,9 @@ pub struct Txn {
     read_only: bool,
     xid: u64,
     cid: u32,
+    /// Something was written or locked by the command `cid`, so that the next one has another
+    /// number.
+    cid_is_used: bool,
     /// The statement's snapshot, or 0 if there is none.
     snapshot_lsn: u64,
     /// Snapshots of open portals, beside the current one.
@@ -118,6 +121,7 @@ impl Txn {
             read_only,
             xid: 0,
             cid: 0,
+            cid_is_used: false,
             snapshot_lsn: 0,
             held: Vec::new(),
             last_undo: 0,
@@ -171,7 +175,8 @@ impl Txn {
     /// Starts a statement: what earlier ones wrote becomes visible to it, and in
     /// READ COMMITTED so does what others have committed.
     pub fn start_statement(&mut self) -> Result<()> {
-        self.cid = self.cid.checked_add(1).ok_or_else(|| {
+        let used = std::mem::take(&mut self.cid_is_used);
+        self.cid = self.cid.checked_add(u32::from(used)).ok_or_else(|| {
             let message = "cannot have more than 2^32-2 commands in a transaction";
             Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
         })?;
@@ -342,6 +347,11 @@ impl Txn {
         }
     }
 
+    /// The current command locks rows: it counts as one that writes.
+    pub(crate) fn use_command(&mut self) {
+        self.cid_is_used = true;
+    }
+
     /// The number of the current command.
     pub fn command_id(&self) -> u32 {
         self.cid
@@ -432,6 +442,7 @@ impl Txn {
     /// The change of this undo record has happened.
     pub(crate) fn chain(&mut self, undo: UndoPtr) -> Result<()> {
         self.last_undo = undo;
+        self.cid_is_used = true;
         self.database().undo.spill_if_needed()
     }
 

@@ -5,7 +5,7 @@ use super::plan::Builder;
 use std::sync::Arc;
 use steppe_sql::deparse::{quote_identifier, shown_expression, window_call};
 use steppe_sql::expr::{Aggregate, Expr, SortKey, SubLinkKind, SubPlan};
-use steppe_sql::plan::{AggMode, Plan, PlanNode, ScanRelation};
+use steppe_sql::plan::{AggMode, Plan, PlanNode, ScanRelation, VersionOf};
 use steppe_sql::query::Command;
 
 /// Before a call whose result is a state.
@@ -130,6 +130,21 @@ impl Builder<'_> {
                     let version = ScanRelation { alias: alias.clone(), ..modify.rel.clone() };
                     names.extend(self.columns(&version, true));
                     names.push(Name::column(format!("{}.tableoid", quote_identifier(alias))));
+                }
+                for (of, column) in &modify.returning_system {
+                    let column = steppe_sql::bind::system_column((*column).into());
+                    let column = column.map_or("?", |(name, _)| name);
+                    let versions = modify.returning_versions.as_ref();
+                    let alias = match (of, versions) {
+                        (VersionOf::Old, Some([old, _])) => old,
+                        (VersionOf::New, Some([_, new])) => new,
+                        _ => &modify.rel.alias,
+                    };
+                    let of_target = *of == VersionOf::Target;
+                    names.push(Name::column(match qualified || !of_target {
+                        true => format!("{}.{column}", quote_identifier(alias)),
+                        false => column.to_string(),
+                    }));
                 }
                 names
             }

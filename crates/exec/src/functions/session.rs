@@ -4,6 +4,7 @@ use super::args::{boolean, float8, int4, text, text_datum, void};
 use super::{Builtin, CallInfo, Entry, SetRows, arg, scalar, set, typed};
 use crate::env::FnContext;
 use crate::expr::array::one_dimensional;
+use steppe_catalog::system::session::POSTGRES_DATABASE;
 use steppe_catalog::{AVAILABLE_EXTENSIONS, AvailableExtension, Builtins};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
@@ -69,7 +70,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_notify", typed(by_session)),
     ("current_query", typed(by_session)),
     ("system_user", typed(by_session_or_null)),
-    ("pg_tablespace_databases", set(|_, _, _| Ok(super::series::values(Vec::new())))),
+    ("pg_tablespace_databases", set(tablespace_databases)),
 ];
 
 /// `pg_available_extensions()`: name, default version, comment.
@@ -98,6 +99,20 @@ fn available_versions(
         vec![name, version, superuser, trusted, relocatable, Datum::Null, Datum::Null, comment]
     };
     Ok(super::series::rows(AVAILABLE_EXTENSIONS.iter().map(row).collect()))
+}
+
+/// PostgreSQL's DEFAULTTABLESPACE_OID.
+const DEFAULT_TABLESPACE: Oid = 1663;
+
+/// The one database is in the one tablespace that databases are in.
+fn tablespace_databases(
+    args: &[Datum],
+    _: &CallInfo,
+    _: &mut FnContext,
+) -> Result<Box<dyn SetRows>> {
+    let is_there = arg(args, 0)?.as_oid()? == DEFAULT_TABLESPACE;
+    let databases = is_there.then_some(Datum::Oid(POSTGRES_DATABASE));
+    Ok(super::series::values(databases.into_iter().collect()))
 }
 
 /// What only the session knows, by the function's prosrc.

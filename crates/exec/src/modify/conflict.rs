@@ -16,7 +16,11 @@ use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use crate::node::{find_point, serialization};
 use crate::row_wait::{Doing, RowWait};
-use steppe_txn::{IndexInsert, IsolationLevel, LockOutcome, RowBuf, RowId, RowLockMode, RowVersion};
+use crate::system_columns::VersionColumn;
+use std::borrow::Cow;
+use steppe_txn::{
+    IndexInsert, IsolationLevel, LockOutcome, RowBuf, RowId, RowLockMode, RowVersion,
+};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// DO UPDATE's assignments and WHERE.
@@ -26,10 +30,12 @@ pub(crate) type ConflictUpdate = (Box<[(usize, CExpr)]>, Option<CExpr>);
 pub(crate) struct ConflictPlan {
     /// DO UPDATE: assignments and WHERE over existing row ‖ excluded row.
     pub(crate) update: Option<ConflictUpdate>,
+    /// System columns of the existing row, behind the excluded one.
+    pub(crate) system: Box<[VersionColumn]>,
 }
 
 enum Attempt {
-    Inserted,
+    Inserted(RowId),
     Conflict(RowId),
     /// Somebody else was at the key and has ended by now.
     Again,
@@ -62,7 +68,9 @@ impl ConflictPlan {
             let conflict = match visible {
                 Some(id) => id,
                 None => match self.attempt(target, stored, inserter, cx)? {
-                    Attempt::Inserted => return Ok(Some(Changed::Inserted(row.to_vec()))),
+                    Attempt::Inserted(id) => {
+                        return Ok(Some(Changed::Inserted(row.to_vec(), id)));
+                    }
                     Attempt::Conflict(id) => id,
                     Attempt::Again => continue,
                 },
@@ -83,7 +91,8 @@ impl ConflictPlan {
                         look_first = false;
                         continue;
                     };
-                    match resolve(target, assignments, filter, (conflict, version), row, cx)? {
+                    let locked = (conflict, version);
+                    match self.resolve(target, assignments, filter, locked, row, cx)? {
                         Resolved::Updated(changed) => return Ok(Some(changed)),
                         Resolved::Filtered => return Ok(None),
                     }
@@ -154,7 +163,33 @@ impl ConflictPlan {
                 }
             }
         }
-        Ok(Attempt::Inserted)
+        Ok(Attempt::Inserted(id))
+    }
+
+    /// DO UPDATE on a version of a row that is locked.
+    fn resolve(
+        &self,
+        target: &Target,
+        assignments: &[(usize, CExpr)],
+        filter: Option<&CExpr>,
+        (id, version): (RowId, RowVersion),
+        excluded: &[Datum],
+        cx: &mut ExecContext,
+    ) -> Result<Resolved> {
+        let mut old = Vec::new();
+        target.table.decode_all(&version.row, &mut old)?;
+        let seen = target.seen(old);
+        let mut source = Cow::Borrowed(excluded);
+        for column in &self.system {
+            let view = &cx.txn()?.view;
+            source.to_mut().push(column.value(&target.table, view, id, version.meta)?);
+        }
+        if let Some(filter) = filter
+            && !filter.holds(cx, Row::pair(&seen, &source))?
+        {
+            return Ok(Resolved::Filtered);
+        }
+        update_known(target, assignments, id, &version, seen, &source, cx).map(Resolved::Updated)
     }
 
     /// REPEATABLE READ may not silently skip a row because of one that it does not see as it is.
@@ -236,26 +271,6 @@ fn is_in_the_way(target: &Target, version: &[u8], stored: &[Datum]) -> Result<bo
         }
     }
     Ok(false)
-}
-
-/// DO UPDATE on a version of a row that is locked.
-fn resolve(
-    target: &Target,
-    assignments: &[(usize, CExpr)],
-    filter: Option<&CExpr>,
-    (id, version): (RowId, RowVersion),
-    excluded: &[Datum],
-    cx: &mut ExecContext,
-) -> Result<Resolved> {
-    let mut old = Vec::new();
-    target.table.decode_all(&version.row, &mut old)?;
-    let seen = target.seen(old);
-    if let Some(filter) = filter
-        && !filter.holds(cx, Row::pair(&seen, excluded))?
-    {
-        return Ok(Resolved::Filtered);
-    }
-    update_known(target, assignments, id, &version, seen, excluded, cx).map(Resolved::Updated)
 }
 
 #[cold]

@@ -8,6 +8,7 @@
 //! | `conflict` | INSERT … ON CONFLICT |
 //! | `deferred` | keys of DEFERRABLE constraints, which are checked later |
 //! | `constraints` | NOT NULL, CHECK, and the errors with their details |
+//! | `returned` | system columns in RETURNING |
 //! | `partitioned` | each row of a partitioned or inherited table to its leaf |
 //!
 //! A statement that fails half-way leaves its changes to the session, which takes
@@ -18,6 +19,7 @@ mod constraints;
 mod deferred;
 mod insert;
 mod partitioned;
+mod returned;
 mod update;
 
 use crate::access::{IndexAccess, TableAccess};
@@ -26,11 +28,13 @@ use crate::context::ExecContext;
 use crate::expr::{CExpr, Compiler, Row};
 use crate::node::{BoxedNode, CNode, CPlan, Node, start as start_node};
 use crate::partition::{ColumnMap, Definition, PartitionCheck};
+use crate::system_columns::VersionColumn;
 use std::borrow::Cow;
 use std::sync::Arc;
 use steppe_sql::expr::Expr;
+use steppe_sql::plan::VersionOf;
 use steppe_sql::query::Command;
-use steppe_txn::Database;
+use steppe_txn::{Database, RowId, RowMeta};
 use steppe_types::{Datum, Error, Oid, Result};
 
 pub(crate) use constraints::{
@@ -59,6 +63,10 @@ pub(crate) struct ModifyPlan {
     pub(crate) returning: bool,
     /// RETURNING is over the row's old and new versions, too.
     pub(crate) returning_versions: bool,
+    /// The child's columns that are system columns of the target.
+    pub(crate) system: Box<[(usize, VersionColumn)]>,
+    /// The system columns behind all that RETURNING is over.
+    pub(crate) returning_system: Box<[(VersionOf, VersionColumn)]>,
     /// Whether the statement's row count is this node's.
     pub(crate) counts: bool,
 }
@@ -272,22 +280,27 @@ struct Change<'s> {
     from: Oid,
     /// The table that it is in.
     to: Oid,
+    /// [`ModifyPlan::returning_system`] of it.
+    system: Vec<Datum>,
 }
 
-/// The versions of a changed row.
+/// The versions of a changed row, each with where it is.
 pub(crate) enum Changed {
-    Inserted(Vec<Datum>),
-    Updated { old: Vec<Datum>, new: Vec<Datum> },
-    Deleted(Vec<Datum>),
+    Inserted(Vec<Datum>, RowId),
+    Updated { old: Vec<Datum>, was: WrittenOver, new: Vec<Datum>, is: RowId },
+    Deleted(Vec<Datum>, WrittenOver),
 }
+
+/// A row and its version that a change was made to.
+pub(crate) type WrittenOver = (RowId, RowMeta);
 
 impl Changed {
     /// The row's version that it is known by afterwards.
     fn stored(&self) -> &[Datum] {
         match self {
-            Changed::Inserted(row) | Changed::Updated { new: row, .. } | Changed::Deleted(row) => {
-                row
-            }
+            Changed::Inserted(row, _)
+            | Changed::Updated { new: row, .. }
+            | Changed::Deleted(row, _) => row,
         }
     }
 
@@ -300,15 +313,15 @@ impl Changed {
 
     fn before(&self) -> Option<&[Datum]> {
         match self {
-            Changed::Inserted(_) => None,
-            Changed::Updated { old, .. } | Changed::Deleted(old) => Some(old),
+            Changed::Inserted(..) => None,
+            Changed::Updated { old, .. } | Changed::Deleted(old, _) => Some(old),
         }
     }
 
     fn after(&self) -> Option<&[Datum]> {
         match self {
-            Changed::Inserted(new) | Changed::Updated { new, .. } => Some(new),
-            Changed::Deleted(_) => None,
+            Changed::Inserted(new, _) | Changed::Updated { new, .. } => Some(new),
+            Changed::Deleted(..) => None,
         }
     }
 }
@@ -329,25 +342,27 @@ impl Returning<'_> {
         &mut self,
         target: &[Datum],
         (old, new): Versions<'_>,
-        source: &[Datum],
+        (source, system): (&[Datum], &[Datum]),
         cx: &mut ExecContext,
     ) -> Result<()> {
         if !self.modify.returning {
             return Ok(());
         }
-        if !self.modify.returning_versions {
+        if !self.modify.returning_versions && system.is_empty() {
             return self.put(Row::pair(target, source), cx);
         }
         let mut versions = source.to_vec();
-        for version in [old, new] {
+        let wanted = if self.modify.returning_versions { &[old, new][..] } else { &[] };
+        for version in wanted {
             match version {
                 Some((row, table)) => {
                     versions.extend_from_slice(row);
-                    versions.push(Datum::Oid(table));
+                    versions.push(Datum::Oid(*table));
                 }
                 None => versions.extend(std::iter::repeat_n(Datum::Null, target.len() + 1)),
             }
         }
+        versions.extend_from_slice(system);
         self.put(Row::pair(target, &versions), cx)
     }
 
@@ -385,7 +400,16 @@ impl ModifyNode {
                     check_views(&modify.target, row, cx)?;
                     let leaf = placed.map(|placed| Datum::Oid(placed.leaf));
                     let table = placed.map_or(modify.target.oid(), |placed| placed.leaf);
-                    returning.row(row, (None, Some((row, table))), leaf.as_slice(), cx)?;
+                    let system = match modify.returning_system.is_empty() {
+                        true => Vec::new(),
+                        false => {
+                            let own = || self.inserter.ids().get(i).copied();
+                            let id = placed.map(|placed| placed.id).or_else(own);
+                            modify.system_of_insert(id.ok_or_else(no_row)?, cx)?
+                        }
+                    };
+                    let versions = (None, Some((row, table)));
+                    returning.row(row, versions, (leaf.as_slice(), &system), cx)?;
                 }
             }
             (Command::Insert, Some(conflict)) => {
@@ -406,18 +430,21 @@ impl ModifyNode {
                         check_views(&modify.target, done.stored(), cx)?;
                         let table = target.oid();
                         let leaf = leaf.is_some().then_some(Datum::Oid(table));
+                        let system = modify.system_of(&done, target, cx)?;
                         let versions = done.versions(table, table);
-                        returning.row(done.stored(), versions, leaf.as_slice(), cx)?;
+                        let beside = (leaf.as_slice(), &system[..]);
+                        returning.row(done.stored(), versions, beside, cx)?;
                     }
                 }
             }
             (Command::Update | Command::Delete, _) => {
                 for row in self.incoming.iter() {
                     let done = modify.change(row, &mut self.open, &mut self.inserter, cx)?;
-                    if let Some(Change { changed: done, source, from, to }) = done {
+                    if let Some(Change { changed: done, source, from, to, system }) = done {
                         changed += 1;
                         check_views(&modify.target, done.stored(), cx)?;
-                        returning.row(done.stored(), done.versions(from, to), &source, cx)?;
+                        let versions = done.versions(from, to);
+                        returning.row(done.stored(), versions, (&source, &system), cx)?;
                     }
                 }
             }
@@ -457,6 +484,11 @@ impl Node for ModifyNode {
     fn rescan(&mut self, _: &mut ExecContext) -> Result<()> {
         Err(Error::internal("a data-modifying node runs once"))
     }
+}
+
+#[cold]
+fn no_row() -> Error {
+    Error::internal("an inserted row has no place")
 }
 
 /// Positions of the columns that must not be NULL.

@@ -12,7 +12,7 @@ use super::constraints::partition_violation;
 use super::update::{Outcome, change_row};
 use super::{
     Change, Changed, GeneratedColumn, Inserter, ModifyPlan, Target, TargetRules, check_partition,
-    check_row,
+    check_row, no_row,
 };
 use crate::access::{IndexAccess, TableAccess};
 use crate::context::ExecContext;
@@ -28,7 +28,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
 use steppe_sql::bind::{stored_checks, stored_generated};
-use steppe_txn::{Database, RelationLockMode};
+use steppe_txn::{Database, RelationLockMode, RowId};
 use steppe_types::{Datum, Error, Oid, Result};
 
 /// The leaves of a statement's target.
@@ -79,13 +79,18 @@ pub(crate) struct Placed {
     pub(crate) leaf: Oid,
     /// The row, if the leaf has computed columns of it.
     pub(crate) row: Option<Vec<Datum>>,
+    pub(crate) id: RowId,
 }
 
 impl Placed {
-    fn new(target: &Target, stored: &[Datum]) -> Placed {
+    fn new(target: &Target, stored: &[Datum], id: RowId) -> Placed {
+        Placed { leaf: target.table.oid, row: Placed::computed(target, stored), id }
+    }
+
+    /// The row, if the leaf has computed columns of it.
+    fn computed(target: &Target, stored: &[Datum]) -> Option<Vec<Datum>> {
         let is_computed = !target.generated.is_empty();
-        let row = is_computed.then(|| target.seen(stored.to_vec()));
-        Placed { leaf: target.table.oid, row }
+        is_computed.then(|| target.seen(stored.to_vec()))
     }
 }
 
@@ -275,21 +280,25 @@ impl Partitioned {
         if let [row] = rows {
             let (target, stored) = self.route_checked(root, row, open, cx)?;
             inserter.insert_checked(&target, &[&stored], cx)?;
-            return Ok(vec![Placed::new(&target, &stored)]);
+            let id = inserter.ids().first().copied().ok_or_else(no_row)?;
+            return Ok(vec![Placed::new(&target, &stored, id)]);
         }
         let mut placed = Vec::with_capacity(rows.len());
         let mut groups: Vec<Group<'_>> = Vec::new();
         let mut group_of: HashMap<Oid, usize> = HashMap::new();
+        let mut members = Vec::with_capacity(rows.len());
         let mut failed = None;
         for row in rows {
             match self.route_checked(root, row, open, cx) {
                 Ok((target, stored)) => {
                     let leaf = target.table.oid;
-                    placed.push(Placed::new(&target, &stored));
+                    // It gets its number with its group.
+                    placed.push(Placed::new(&target, &stored, RowId(0)));
                     let group = *group_of.entry(leaf).or_insert_with(|| {
                         groups.push((target, Vec::new()));
                         groups.len() - 1
                     });
+                    members.push((group, groups[group].1.len()));
                     groups[group].1.push(stored);
                 }
                 // What the rows before it run into comes first.
@@ -299,9 +308,15 @@ impl Partitioned {
                 }
             }
         }
+        let mut ids = Vec::with_capacity(groups.len());
         for (target, rows) in &groups {
             let rows: Vec<&[Datum]> = rows.iter().map(|row| &**row).collect();
             inserter.insert_checked(target, &rows, cx)?;
+            ids.push(inserter.ids().to_vec());
+        }
+        for (placed, (group, at)) in placed.iter_mut().zip(members) {
+            let id = ids.get(group).and_then(|ids: &Vec<RowId>| ids.get(at));
+            placed.id = *id.ok_or_else(no_row)?;
         }
         failed.map_or(Ok(placed), Err)
     }
@@ -357,7 +372,7 @@ impl ModifyPlan {
             return Ok(None);
         };
         let (target, stored) = leaves.route_checked(&self.target, row, open, cx)?;
-        let row = Placed::new(&target, &stored).row;
+        let row = Placed::computed(&target, &stored);
         Ok(Some((target, row)))
     }
 
@@ -381,22 +396,26 @@ impl ModifyPlan {
         match change_row(self, target, source, cx)? {
             Outcome::Kept => Ok(None),
             Outcome::Done(changed) => {
-                Ok(Some(Change { changed, source: Cow::Borrowed(source), from, to: from }))
+                let system = self.system_of(&changed, target, cx)?;
+                let source = Cow::Borrowed(source);
+                Ok(Some(Change { changed, source, from, to: from, system }))
             }
-            Outcome::Leaves { old, mut new } => {
+            Outcome::Leaves { old, was, mut new } => {
                 self.target.generate(&mut new, cx)?;
                 let placed = self.insert(&[&new], open, inserter, cx)?.into_iter().next();
+                let is = placed.as_ref().ok_or_else(no_row)?.id;
+                let system = self.system_of_moved((target, was), is, cx)?;
                 let (mut source, mut to) = (source.to_vec(), from);
                 let at = self.partitioned.as_ref().and_then(|leaves| leaves.leaf);
-                if let (Some(place), Some(Placed { leaf, row })) =
+                if let (Some(place), Some(Placed { leaf, row, .. })) =
                     (at.and_then(|at| source.get_mut(at)), placed)
                 {
                     *place = Datum::Oid(leaf);
                     to = leaf;
                     new = row.unwrap_or(new);
                 }
-                let (changed, source) = (Changed::Updated { old, new }, Cow::Owned(source));
-                Ok(Some(Change { changed, source, from, to }))
+                let changed = Changed::Updated { old, was, new, is };
+                Ok(Some(Change { changed, source: Cow::Owned(source), from, to, system }))
             }
         }
     }

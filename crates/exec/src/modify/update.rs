@@ -10,13 +10,14 @@
 
 use super::constraints::partition_violation;
 use super::insert::insert_key;
-use super::{Changed, ModifyPlan, Target, check_row};
+use super::{Changed, ModifyPlan, Target, WrittenOver, check_row};
 use crate::accesses;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use crate::node::{moved_concurrently, serialization};
 use crate::partition::ColumnMap;
 use crate::row_wait::{Doing, RowWait};
+use std::borrow::Cow;
 use steppe_sql::query::Command;
 use steppe_txn::{Action, IsolationLevel, ModifyOutcome, RowBuf, RowId, RowVersion};
 use steppe_types::{Datum, Error, Result, SqlState};
@@ -31,8 +32,9 @@ struct Attempt {
 
 impl Attempt {
     /// What has been done, once it is.
-    fn changed(self, target: &Target) -> Changed {
-        Changed::Updated { old: target.seen(self.old), new: target.seen(self.new) }
+    fn changed(self, target: &Target, id: RowId, version: &RowVersion) -> Changed {
+        let (old, new) = (target.seen(self.old), target.seen(self.new));
+        Changed::Updated { old, was: (id, version.meta), new, is: id }
     }
 }
 
@@ -51,6 +53,7 @@ pub(super) enum Outcome {
     /// Deleted from a leaf that the new version does not belong to.
     Leaves {
         old: Vec<Datum>,
+        was: WrittenOver,
         new: Vec<Datum>,
     },
 }
@@ -77,6 +80,7 @@ pub(super) fn change_row(
         return Ok(Outcome::Kept);
     };
     let mut version = RowVersion { row: buffer.row().to_vec(), meta };
+    let mut source = Cow::Borrowed(source);
     let mut newer = false;
     loop {
         let mut old = Vec::new();
@@ -84,16 +88,16 @@ pub(super) fn change_row(
         let old = target.seen(old);
         if newer
             && let Some(recheck) = &modify.recheck
-            && !recheck.holds(cx, Row::pair(&old, source))?
+            && !recheck.holds(cx, Row::pair(&old, &source))?
         {
             return Ok(Outcome::Kept);
         }
         let (tried, outcome) = match modify.command {
             Command::Delete => {
                 let tried = try_delete(target, id, &version, Action::Delete, cx)?;
-                (tried, Outcome::Done(Changed::Deleted(old)))
+                (tried, Outcome::Done(Changed::Deleted(old, (id, version.meta))))
             }
-            _ => update_version(modify, target, id, &version, old, source, cx)?,
+            _ => update_version(modify, target, id, &version, old, &source, cx)?,
         };
         match tried {
             Tried::Done => return Ok(outcome),
@@ -101,6 +105,13 @@ pub(super) fn change_row(
             Tried::Newer(newest) => {
                 version = newest;
                 newer = true;
+                for (at, column) in &modify.system {
+                    let view = &cx.txn()?.view;
+                    let value = column.value(&target.table, view, id, version.meta)?;
+                    if let Some(place) = source.to_mut().get_mut(*at) {
+                        *place = value;
+                    }
+                }
             }
         }
     }
@@ -128,14 +139,14 @@ fn update_version(
             ));
         }
         let tried = try_delete(target, id, version, Action::Move, cx)?;
-        return Ok((tried, Outcome::Leaves { old, new }));
+        return Ok((tried, Outcome::Leaves { old, was: (id, version.meta), new }));
     }
     let attempt = prepare(target, assignments, old, new, version, cx)?;
     let tried = try_update(target, id, version, &attempt, cx)?;
     if matches!(tried, Tried::Done) {
         finish_update(target, assignments, id, version, &attempt, cx)?;
     }
-    Ok((tried, Outcome::Done(attempt.changed(target))))
+    Ok((tried, Outcome::Done(attempt.changed(target, id, version))))
 }
 
 /// Whether a row's new version does not belong into its partition.
@@ -172,7 +183,7 @@ pub(super) fn update_known(
     match try_update(target, id, version, &attempt, cx)? {
         Tried::Done => {
             finish_update(target, assignments, id, version, &attempt, cx)?;
-            Ok(attempt.changed(target))
+            Ok(attempt.changed(target, id, version))
         }
         Tried::Gone | Tried::Newer(_) => Err(Error::internal("a locked row was changed")),
     }

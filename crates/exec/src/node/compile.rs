@@ -30,6 +30,7 @@ use crate::modify::{
 };
 use crate::partition::{LeafCache, LeafTemplate, PartitionCheck, ScanPruning};
 use crate::sorter::SortColumn;
+use crate::system_columns::VersionColumn;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_sql::expr::{Aggregate, Expr, SortKey, WindowCall};
@@ -593,6 +594,11 @@ impl PlanCompiler<'_, '_> {
                         Some((self.assignments(assignments)?, self.exprs.option(filter)?))
                     }
                 },
+                system: conflict
+                    .system
+                    .iter()
+                    .map(|column| VersionColumn::from_attribute(*column))
+                    .collect::<Result<_>>()?,
             }),
         };
         Ok(ModifyPlan {
@@ -605,10 +611,16 @@ impl PlanCompiler<'_, '_> {
             on_conflict,
             returning: modify.returning,
             returning_versions: modify.returning_versions.is_some(),
+            system: version_columns(&modify.system)?,
+            returning_system: version_columns(&modify.returning_system)?,
             counts,
             child: self.plan(&modify.child)?,
         })
     }
+}
+
+fn version_columns<T: Copy>(columns: &[(T, i16)]) -> Result<Box<[(T, VersionColumn)]>> {
+    columns.iter().map(|(at, c)| Ok((*at, VersionColumn::from_attribute(*c)?))).collect()
 }
 
 fn scan_columns(columns: &[i16]) -> Result<Box<[ScanColumn]>> {

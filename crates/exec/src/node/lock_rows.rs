@@ -209,7 +209,13 @@ impl Node for LockRowsNode {
                             let mut value = Vec::with_capacity(1);
                             let (at, view) = ((id, version.meta), &cx.txn()?.view);
                             let columns = &[*column];
-                            rows.table.decode_columns(&version.row, at, view, columns, &mut value)?;
+                            rows.table.decode_columns(
+                                &version.row,
+                                at,
+                                view,
+                                columns,
+                                &mut value,
+                            )?;
                             if let (Some(place), Some(value)) =
                                 (self.scratch.get_mut(*slot), value.pop())
                             {

@@ -647,6 +647,10 @@ impl Binder<'_> {
 
     /// The position of a column that SET names.
     fn set_target(&mut self, relation: &Relation, target: &ast::SetTarget) -> Result<usize> {
+        if super::is_system_column(&target.name) {
+            let message = format!("cannot assign to system column \"{}\"", target.name);
+            return Err(self.error(SqlState::FEATURE_NOT_SUPPORTED, message, target.location));
+        }
         let column = self.target_column(relation, &target.name, target.location);
         let Some(step) = target.indirection.first() else { return column };
         match column {

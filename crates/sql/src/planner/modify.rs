@@ -58,7 +58,8 @@ impl Planner<'_> {
             None => None,
         };
         let returning = self.returning(query, target, &relation, &mut layout)?;
-        self.modify(query, target, relation, child, Vec::new(), None, on_conflict, returning)
+        let over = Over { child, assignments: Vec::new(), recheck: None, system: Vec::new() };
+        self.modify(query, target, relation, over, on_conflict, returning)
     }
 
     /// UPDATE and DELETE.
@@ -79,16 +80,19 @@ impl Planner<'_> {
         let mut needed = HashSet::new();
         query.assignments.iter().for_each(|(_, e)| collect_columns(e, &mut needed));
         recheck.iter().for_each(|e| collect_columns(e, &mut needed));
-        let of_place = of_place(target, &needed)?;
+        let of_version = of_version(target, &needed);
         query.returning.iter().for_each(|t| collect_columns(&t.expr, &mut needed));
         let not_from = |rte| rte == target || versions_of(query).any(|version| version == rte);
         let many = self.is_in_many_tables(&query.rtes[target]);
         let mut columns = vec![(target, ROW_ID)];
         columns.extend(many.then_some((target, TABLE_OID)));
         let mut others: Vec<ColumnId> = needed.into_iter().filter(|c| !not_from(c.0)).collect();
-        others.extend(of_place.into_iter().filter(|c| !columns.contains(c)));
+        others.extend(of_version.into_iter().filter(|c| !columns.contains(c)));
         others.sort_unstable();
         columns.extend(&others);
+        let system = columns.iter().enumerate();
+        let system = system.filter(|(_, c)| is_of_version(target, **c)).map(|(at, c)| (at, c.1));
+        let system = system.collect();
         let mut layout = row_layout(target, &relation);
         layout.extend(&columns);
         let wanted: HashSet<ColumnId> = columns.iter().copied().collect();
@@ -109,8 +113,11 @@ impl Planner<'_> {
             .collect::<Result<Vec<_>>>()?;
         let assignments = without_own_values(assignments);
         let recheck = and_all(recheck).map(|f| to_slots(f, &layout)).transpose()?;
+        // RETURNING is over what the change has made of them.
+        layout.iter_mut().filter(|c| is_of_version(target, **c)).for_each(|c| c.0 = NO_ENTRY);
         let returning = self.returning(query, target, &relation, &mut layout)?;
-        self.modify(query, target, relation, child, assignments, recheck, None, returning)
+        let over = Over { child, assignments, recheck, system };
+        self.modify(query, target, relation, over, None, returning)
     }
 
     /// RETURNING over the target row; `tableoid` is known, or beside the row.
@@ -120,7 +127,7 @@ impl Planner<'_> {
         target: usize,
         relation: &Relation,
         layout: &mut Vec<ColumnId>,
-    ) -> Result<Option<Vec<Expr>>> {
+    ) -> Result<Option<Returning>> {
         if query.returning.is_empty() {
             return Ok(None);
         }
@@ -135,40 +142,37 @@ impl Planner<'_> {
             Command::Insert => relation.partition_key.is_some(),
             _ => self.is_in_many_tables(&query.rtes[target]),
         };
-        let known = |e: Expr| match e {
-            Expr::Var { rte, column: -6, levels_up: 0, ty, .. } if rte == target => {
-                Ok(if many { e } else { Expr::Const(Datum::Oid(relation.oid), ty) })
-            }
-            Expr::Var { rte, column, levels_up: 0, .. }
-                if (rte == target || versions_of(query).any(|version| version == rte))
-                    && column < 0
-                    && column != i32::from(TABLE_OID) =>
-            {
-                let name = crate::bind::system_column(column).map_or("?", |(name, _)| name);
-                Err(Error::not_supported(format!("system column \"{name}\" in RETURNING")))
-            }
-            other => Ok(other),
+        let system = returned_system(query, target);
+        layout.extend(system.iter().map(|(id, _)| *id));
+        let known = |e: Expr| -> Result<Expr> {
+            Ok(match e {
+                Expr::Var { rte, column: -6, levels_up: 0, ty, .. } if rte == target && !many => {
+                    Expr::Const(Datum::Oid(relation.oid), ty)
+                }
+                other => other,
+            })
         };
-        query
-            .returning
-            .iter()
-            .map(|t| to_slots(t.expr.clone().transform(&mut |e| known(e))?, layout))
-            .collect::<Result<Vec<_>>>()
-            .map(Some)
+        let list = query.returning.iter();
+        let list = list.map(|t| to_slots(t.expr.clone().transform(&mut &known)?, layout));
+        let list = list.collect::<Result<Vec<_>>>()?;
+        let system = system.into_iter().map(|(id, of)| (of, id.1)).collect();
+        Ok(Some(Returning { list, system }))
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn modify(
         &mut self,
         query: &Query,
         target: usize,
         relation: Arc<Relation>,
-        child: Plan,
-        assignments: Vec<(usize, Expr)>,
-        recheck: Option<Expr>,
+        over: Over,
         on_conflict: Option<ConflictAction>,
-        returning: Option<Vec<Expr>>,
+        returning: Option<Returning>,
     ) -> Result<Plan> {
+        let Over { child, assignments, recheck, system } = over;
+        let (returning, returning_system) = match returning {
+            Some(Returning { list, system }) => (Some(list), system),
+            None => (None, Vec::new()),
+        };
         self.use_relation(relation.oid, RelationLock::RowExclusive);
         let catalog = self.ctx.catalog;
         let (checks, generated) = match query.command {
@@ -216,6 +220,8 @@ impl Planner<'_> {
                     |rte: Option<usize>| rte.map_or("".into(), |rte| query.rtes[rte].alias.clone());
                 [alias(versions.old), alias(versions.new)]
             }),
+            system,
+            returning_system,
         };
         let mut plan = node(PlanNode::Modify(Box::new(modify)), types, names, cost);
         plan.project = returning;
@@ -233,20 +239,47 @@ fn view_checks(query: &Query, target: usize, relation: &Relation) -> Result<Vec<
 /// Stands for a version's entry where its name means something else: nothing refers to it.
 const NO_ENTRY: usize = usize::MAX;
 
-/// The system columns that conditions and values need of the target. Where a row is no change by
-/// others changes; of what does change (xmin), the row that a change waits for would have to be
-/// asked again: 0A000.
-fn of_place(target: usize, needed: &HashSet<ColumnId>) -> Result<Vec<ColumnId>> {
-    let system = needed.iter().filter(|c| c.0 == target && c.1 < 0).copied();
-    system
-        .map(|id| match id.1 {
-            CTID | TABLE_OID => Ok(id),
-            column => {
-                let name = crate::bind::system_column(column.into()).map_or("?", |(name, _)| name);
-                Err(Error::not_supported(format!("system column \"{name}\" in UPDATE or DELETE")))
-            }
-        })
-        .collect()
+/// Whether a column is a system column of the target that each version of a row has its own of.
+fn is_of_version(target: usize, (rte, column): ColumnId) -> bool {
+    rte == target && column < 0 && column != ROW_ID && column != TABLE_OID
+}
+
+/// The system columns that conditions and values need of the target.
+fn of_version(target: usize, needed: &HashSet<ColumnId>) -> Vec<ColumnId> {
+    let is_system = |c: &&ColumnId| is_of_version(target, **c) || **c == (target, TABLE_OID);
+    needed.iter().filter(is_system).copied().collect()
+}
+
+/// The system columns that RETURNING needs, and of which version.
+fn returned_system(query: &Query, target: usize) -> Vec<(ColumnId, VersionOf)> {
+    let mut needed = HashSet::new();
+    query.returning.iter().for_each(|t| collect_columns(&t.expr, &mut needed));
+    let (old, new) = query.returning_versions.map_or((None, None), |v| (v.old, v.new));
+    let of = |rte: usize| match rte {
+        rte if rte == target => Some(VersionOf::Target),
+        rte if Some(rte) == old => Some(VersionOf::Old),
+        rte if Some(rte) == new => Some(VersionOf::New),
+        _ => None,
+    };
+    let needed = needed.into_iter().filter(|id| is_of_version(id.0, *id));
+    let mut found: Vec<_> = needed.filter_map(|id| Some((id, of(id.0)?))).collect();
+    found.sort_unstable_by_key(|(id, _)| *id);
+    found
+}
+
+/// What a change is made from.
+struct Over {
+    child: Plan,
+    assignments: Vec<(usize, Expr)>,
+    recheck: Option<Expr>,
+    /// System columns of the target in the child's output.
+    system: Vec<(usize, i16)>,
+}
+
+/// A planned RETURNING.
+struct Returning {
+    list: Vec<Expr>,
+    system: Vec<(VersionOf, i16)>,
 }
 
 /// The entries of RETURNING's `old` and `new`.
@@ -331,6 +364,15 @@ fn conflict_action(
 ) -> Result<ConflictAction> {
     let mut layout = row_layout(target, relation);
     layout.extend(row_layout(conflict.excluded, relation));
+    let mut needed = HashSet::new();
+    if let Some((assignments, filter)) = &conflict.update {
+        let exprs = assignments.iter().map(|(_, e)| e).chain(filter);
+        exprs.for_each(|e| collect_columns(e, &mut needed));
+    }
+    let mut system: Vec<ColumnId> =
+        needed.into_iter().filter(|id| is_of_version(target, *id)).collect();
+    system.sort_unstable();
+    layout.extend(&system);
     let update = match conflict.update {
         None => None,
         Some((assignments, filter)) => {
@@ -342,7 +384,8 @@ fn conflict_action(
             Some((assignments, filter))
         }
     };
-    Ok(ConflictAction { arbiters: conflict.arbiters, update })
+    let system = system.into_iter().map(|id| id.1).collect();
+    Ok(ConflictAction { arbiters: conflict.arbiters, update, system })
 }
 
 fn modify_names(relation: &Relation, alias: &str, child: &Plan) -> Arc<[Arc<str>]> {
