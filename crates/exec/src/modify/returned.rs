@@ -9,10 +9,14 @@ use steppe_txn::{RowId, RowMeta};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 impl ModifyPlan {
-    /// Of a row that an INSERT has put into the table that it names. Of one that went to a
-    /// partition PostgreSQL has none.
+    /// Of a row that has been put into the table, or into one of its partitions: there PostgreSQL
+    /// mostly has but its ctid to show.
     pub(super) fn system_of_insert(&self, id: RowId, cx: &mut ExecContext) -> Result<Vec<Datum>> {
-        if self.partitioned.is_some() && !self.returning_system.is_empty() {
+        let mut columns = self.returning_system.iter();
+        let is_written = |(of, column): &(VersionOf, VersionColumn)| {
+            *of != VersionOf::Old && *column != VersionColumn::Ctid
+        };
+        if self.partitioned.is_some() && columns.any(is_written) {
             let message = "cannot retrieve a system column in this context";
             return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
@@ -71,7 +75,7 @@ impl ModifyPlan {
         id: RowId,
         cx: &mut ExecContext,
     ) -> Result<Vec<Datum>> {
-        let mut values = self.system_of_inserted(id, cx)?;
+        let mut values = self.system_of_insert(id, cx)?;
         let view = &cx.txn()?.view;
         for (value, (of, column)) in values.iter_mut().zip(&self.returning_system) {
             if *of == VersionOf::Old {
