@@ -132,8 +132,7 @@ pub fn default_privileges(object: u8, owner: Oid) -> Option<Vec<AclItem>> {
     };
     let items = [(PUBLIC, public), (owner, own)];
     let items = items.into_iter().filter(|(_, letters)| !letters.is_empty());
-    let item =
-        |(grantee, letters)| AclItem { grantee, grantor: owner, privileges: bits(letters) };
+    let item = |(grantee, letters)| AclItem { grantee, grantor: owner, privileges: bits(letters) };
     Some(items.map(item).collect())
 }
 

@@ -4,7 +4,8 @@ use super::facts::{self, Rows};
 use super::session::SystemContext;
 use super::shape::{self, Shape};
 use super::{
-    acls, classes, cluster, constraints, extensions, information_schema, partitions, statistics, views,
+    acls, classes, cluster, constraints, extensions, information_schema, partitions, statistics,
+    views,
 };
 use crate::PG_CATALOG;
 use std::sync::Arc;

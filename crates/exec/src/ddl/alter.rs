@@ -1,8 +1,8 @@
 //! ALTER TABLE (tablecmds.c).
 
 use super::column_hints;
-use super::depend::{self, Object};
 use super::constraint::{self, PendingConstraints};
+use super::depend::{self, Object};
 use super::inherit::{self, Inheritor, invalid_table};
 use super::misc::system_catalog;
 use super::table::{default_text, storage_options};

@@ -25,7 +25,7 @@ use steppe_types::{Error, Oid, Result, SqlState};
 
 /// An object that others depend on, or that depends on others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Object {
+pub(crate) enum Object {
     /// A schema.
     Schema(Oid),
     /// A table, view, sequence or index.
@@ -248,7 +248,7 @@ pub(super) fn kind_word(kind: RelKind) -> &'static str {
 }
 
 /// An object as messages name it (getObjectDescription).
-pub(super) fn describe(catalog: &Catalog, path: &[Oid], object: Object) -> String {
+pub(crate) fn describe(catalog: &Catalog, path: &[Oid], object: Object) -> String {
     let relation = |oid: Oid| match catalog.relation(oid) {
         Some(relation) => {
             format!("{} {}", kind_word(relation.kind), visible_name(catalog, relation, path))

@@ -19,7 +19,7 @@ mod build;
 mod column_hints;
 mod comment;
 mod constraint;
-mod depend;
+pub(crate) mod depend;
 mod drop;
 mod drop_column;
 mod extension;

@@ -155,11 +155,13 @@ impl<'a> Compiler<'a> {
                 let arg = self.expr(arg)?;
                 CExpr::ViaIo(Box::new(ViaIo { arg, from, to: ty.oid }))
             }
-            Expr::ArrayCoerce { arg, element, ty, .. } => CExpr::ArrayCoerce(Box::new(ArrayCoerce {
-                arg: self.expr(arg)?,
-                element: self.expr(element)?,
-                element_type: element_type_of(ty.oid).unwrap_or(element.ty().oid),
-            })),
+            Expr::ArrayCoerce { arg, element, ty, .. } => {
+                CExpr::ArrayCoerce(Box::new(ArrayCoerce {
+                    arg: self.expr(arg)?,
+                    element: self.expr(element)?,
+                    element_type: element_type_of(ty.oid).unwrap_or(element.ty().oid),
+                }))
+            }
             Expr::SubPlan(sub) => CExpr::SubPlan(Arc::new(self.sub_plan(sub)?)),
             Expr::Var { .. }
             | Expr::Untyped { .. }

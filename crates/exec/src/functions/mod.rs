@@ -22,6 +22,7 @@ mod date_compare;
 mod date_functions;
 mod date_operators;
 mod degrees;
+mod describe;
 mod float;
 mod float_math;
 mod function_definition;
@@ -190,6 +191,7 @@ const FAMILIES: &[&[Entry]] = &[
     date_functions::TABLE,
     date_operators::TABLE,
     degrees::TABLE,
+    describe::TABLE,
     float::TABLE,
     float_math::TABLE,
     function_definition::TABLE,

@@ -64,6 +64,8 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_prepared_xact", set(rows_by_session)),
     ("pg_sequence_last_value", typed(by_session)),
     ("pg_get_sequence_data", typed(by_session)),
+    ("pg_ls_tmpdir_noargs", set(rows_by_session)),
+    ("pg_ls_tmpdir_1arg", set(rows_by_session)),
     ("pg_available_extensions", set(available_extensions)),
     ("pg_available_extension_versions", set(available_versions)),
     ("pg_export_snapshot", typed(by_session)),
@@ -74,11 +76,7 @@ pub(super) const TABLE: &[Entry] = &[
 ];
 
 /// `pg_available_extensions()`: name, default version, comment.
-fn available_extensions(
-    _: &[Datum],
-    _: &CallInfo,
-    _: &mut FnContext,
-) -> Result<Box<dyn SetRows>> {
+fn available_extensions(_: &[Datum], _: &CallInfo, _: &mut FnContext) -> Result<Box<dyn SetRows>> {
     let row = |extension: &AvailableExtension| {
         [extension.name, extension.version, extension.comment].map(Datum::text).to_vec()
     };
@@ -87,11 +85,7 @@ fn available_extensions(
 
 /// `pg_available_extension_versions()`: name, version, superuser, trusted, relocatable, schema,
 /// requires, comment.
-fn available_versions(
-    _: &[Datum],
-    _: &CallInfo,
-    _: &mut FnContext,
-) -> Result<Box<dyn SetRows>> {
+fn available_versions(_: &[Datum], _: &CallInfo, _: &mut FnContext) -> Result<Box<dyn SetRows>> {
     let row = |extension: &AvailableExtension| {
         let [superuser, trusted, relocatable] = [true, false, false].map(Datum::Bool);
         let [name, version, comment] =

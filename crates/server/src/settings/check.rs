@@ -23,6 +23,10 @@ pub fn check(definition: &Definition, text: &str, current: &Value) -> Result<Val
     if definition.kind != Kind::Text {
         let value = Value::parse(definition, text)?;
         let shown = value.show(definition);
+        if (definition.name, &*shown) == ("default_with_oids", "on") {
+            let message = "tables declared WITH OIDS are not supported";
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
         if REFUSED.contains(&(definition.name, &shown)) {
             return Err(Error::not_supported(format!("{} = {shown}", definition.name)));
         }

@@ -283,12 +283,13 @@ fn extracted() -> Vec<Definition> {
 fn unlisted() -> Vec<Definition> {
     let text = |name, context, boot| definition(name, None, "", context, Kind::Text, boot);
     let mut all = vec![
+        definition("default_with_oids", None, "", Context::User, Kind::Bool, "off"),
         definition("is_superuser", None, "", Context::Internal, Kind::Bool, "on"),
         text("session_authorization", Context::User, ""),
         text("role", Context::User, "none"),
         definition("seed", None, "", Context::User, Kind::Real { min: -1.0, max: 1.0 }, "0"),
     ];
-    for definition in &mut all {
+    for definition in all.iter_mut().filter(|definition| definition.name != "default_with_oids") {
         definition.keeps = true;
     }
     let number = |name, unit, max, category, boot| {

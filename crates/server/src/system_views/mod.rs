@@ -3,6 +3,7 @@
 
 mod activity;
 mod database;
+mod files;
 mod io;
 mod locks;
 mod progress;
@@ -171,6 +172,7 @@ impl Core {
                 let of_log = wal::call(self, source, args);
                 let or_of_xids = of_log.or_else(|| xids::call(self, source, args));
                 let or_of_xids = or_of_xids.or_else(|| sequences::call(self, source, args));
+                let or_of_xids = or_of_xids.or_else(|| files::call(self, source, args));
                 let of_relation = || statistics::call(self, source, args).map(Ok);
                 let or_of_xids = or_of_xids.or_else(of_relation);
                 return or_of_xids.or_else(|| statements::call(self, source, args));

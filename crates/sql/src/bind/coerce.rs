@@ -510,12 +510,7 @@ impl Binder<'_> {
                 let element = self
                     .coerce(operand, target, CastContext::Explicit, syntax)?
                     .ok_or_else(|| Error::internal("array cast without an element cast"))?;
-                Expr::ArrayCoerce {
-                    arg: Box::new(expr),
-                    element: Box::new(element),
-                    ty,
-                    implicit,
-                }
+                Expr::ArrayCoerce { arg: Box::new(expr), element: Box::new(element), ty, implicit }
             }
         })
     }

@@ -1,0 +1,49 @@
+//! Files of the server's that functions list (src/backend/utils/adt/genfile.c).
+
+use std::fs::Metadata;
+use std::time::{Duration, UNIX_EPOCH};
+
+use steppe_catalog::system::{PG_DEFAULT, TABLESPACES};
+use steppe_types::{Datum, Error, Result, SqlState};
+
+use super::records;
+use crate::services::{Core, micros_since_2000};
+
+/// Functions by prosrc.
+pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
+    Some(match (source, args) {
+        ("pg_ls_tmpdir_noargs", _) => temporary(core, PG_DEFAULT),
+        ("pg_ls_tmpdir_1arg", [Datum::Oid(tablespace)]) => temporary(core, *tablespace),
+        _ => return None,
+    })
+}
+
+/// Spill files: name, size, when they were last written. All are in pg_default.
+fn temporary(core: &Core, tablespace: u32) -> Result<Datum> {
+    if !TABLESPACES.iter().any(|(oid, _)| *oid == tablespace) {
+        let message = format!("tablespace with OID {tablespace} does not exist");
+        return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+    }
+    let mut rows = Vec::new();
+    // No directory: nothing has been spilled yet.
+    let entries = std::fs::read_dir(core.server.data_dir.temporary());
+    for entry in entries.into_iter().flatten().flatten().filter(|_| tablespace == PG_DEFAULT) {
+        // A file that is gone already is not listed.
+        let Ok(file) = entry.metadata() else { continue };
+        if file.is_file() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let size = i64::try_from(file.len()).unwrap_or(i64::MAX);
+            let row = [Datum::text(name), Datum::Int8(size), written(&file)];
+            rows.push(Datum::Record(row.into()));
+        }
+    }
+    Ok(records(rows))
+}
+
+/// In whole seconds, as PostgreSQL tells it.
+fn written(file: &Metadata) -> Datum {
+    let since = file.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    since.map_or(Datum::Null, |since| {
+        Datum::TimestampTz(micros_since_2000(Duration::from_secs(since.as_secs())))
+    })
+}
