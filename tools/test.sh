@@ -61,6 +61,7 @@ step "planted bugs are caught" cargo test -p steppe-txn --features planted-bugs 
 step "binaries" cargo build --bin steppe --bin golden --bin differential --bin ddl_load --bin kill9 \
     --bin histories --bin dumps
 step "golden: Steppe" "$binaries/golden" --server "$binaries/steppe"
+step "golden: views" "$binaries/golden" --server "$binaries/steppe" --views
 step "golden: PostgreSQL 15" "$binaries/golden" --postgres /usr/lib/postgresql/15/bin
 step "random statements: PostgreSQL 15" "$binaries/differential" --server "$binaries/steppe" \
     --postgres /usr/lib/postgresql/15/bin --seed "${STEPPE_SEED:-1}" --statements 4000

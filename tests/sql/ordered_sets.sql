@@ -1,3 +1,4 @@
+-- Views that PostgreSQL reads back as others, too: 6 7 8 9 18 51
 -- Ordered-set and hypothetical-set aggregates.
 SELECT mode() WITHIN GROUP (ORDER BY x) FROM (VALUES (1),(2),(2),(3),(3),(NULL)) v(x);
 SELECT mode() WITHIN GROUP (ORDER BY x DESC) FROM (VALUES (1),(2),(2),(3),(3),(NULL)) v(x);

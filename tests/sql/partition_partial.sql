@@ -1,3 +1,4 @@
+-- Views that PostgreSQL reads back as others, too: 6
 -- Aggregates that are made leaf by leaf of states, and put together.
 -- PostgreSQL 15 differs: intervals are not infinite there, and it makes no part of any_value, string_agg and array_agg
 CREATE TABLE t (k integer, g integer, n numeric, f float8, i interval, s text, b bytea, o boolean, arr integer[]) PARTITION BY RANGE (k);

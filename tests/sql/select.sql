@@ -1,3 +1,4 @@
+-- Views that PostgreSQL reads back as others, too: 25
 -- SELECT: lists, WHERE, ORDER BY, LIMIT, DISTINCT, names and what is refused.
 CREATE TABLE s (id integer PRIMARY KEY, grp text, val integer, note varchar(20));
 INSERT INTO s VALUES

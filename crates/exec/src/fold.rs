@@ -2,8 +2,21 @@
 //!
 //! `WHERE`s and `ON`s are folded, since the planner decides by them: `false AND …` makes an
 //! empty plan, `id = 1 + 2` an estimate and an index search. What is only computed is folded
-//! when it is compiled. A call that fails is left as it is: whether it is reached at all shows
-//! when the statement runs.
+//! when it is compiled.
+//!
+//! What is evaluated when:
+//!
+//! - a call of an immutable function is evaluated here when all its arguments are constants;
+//! - a strict function with a NULL constant among its arguments is NULL, and the others are not
+//!   evaluated: `NULL <= a / 0`. Unless one of them is a call of constants or parameters;
+//! - AND and OR end at the constant that decides them;
+//! - with `HAVING false` no row is read;
+//! - an output column of a sub-select in FROM that nothing reads is not computed, unless it is
+//!   volatile or returns a set (the planner's `drop_unused_outputs`).
+//!
+//! A call of constants that fails is left as it is: whether it is reached at all shows when the
+//! statement runs. (PostgreSQL raises the error when it plans, also where the call would not have
+//! been reached: `CASE WHEN a > 5 THEN 1/0 END`.)
 
 use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler};
@@ -15,8 +28,8 @@ use steppe_sql::expr::{Expr, TypeRef};
 use steppe_sql::negate::without_not;
 use steppe_sql::query::{FromItem, Query, RteKind};
 use steppe_sql::walk::for_each_root;
-use steppe_types::Datum;
 use steppe_types::datum::Array;
+use steppe_types::{Datum, Oid};
 
 /// Folds the conditions of a query and of all queries in it.
 pub fn fold_conditions(query: &mut Query, catalog: &Arc<Catalog>) {
@@ -47,6 +60,10 @@ fn fold_query(query: &mut Query, catalog: &Arc<Catalog>) {
     };
     if query.group_by.iter().all(is_folded) {
         query.having.iter_mut().for_each(|having| fold(having, catalog));
+    }
+    // No group passes: the rows need not be read.
+    if let Some(Expr::Const(Datum::Null | Datum::Bool(false), _)) = &query.having {
+        query.filter = Some(Expr::boolean(false));
     }
 }
 
@@ -88,7 +105,10 @@ fn fold(expr: &mut Expr, catalog: &Arc<Catalog>) {
                 .proc(*func)
                 .is_some_and(|function| function.volatility == b'i' && !function.retset)
                 && args.iter().all(|arg| matches!(arg, Expr::Const(..)));
-            is_foldable.then(|| evaluate(expr, catalog)).flatten()
+            match is_foldable {
+                true => evaluate(expr, catalog),
+                false => is_null_call(*func, args).then(|| Expr::Const(Datum::Null, expr.ty())),
+            }
         }
         Expr::Array { elements, .. } => {
             let is_foldable = elements.iter().all(|element| matches!(element, Expr::Const(..)));
@@ -107,6 +127,29 @@ fn fold(expr: &mut Expr, catalog: &Arc<Catalog>) {
         Some(folded) => folded,
         None => without_not(std::mem::replace(expr, Expr::boolean(true))),
     };
+}
+
+/// Whether a call of folded arguments is NULL whatever the others are: that of a strict function
+/// with NULL among them, unless one is known to fail.
+fn is_null_call(func: Oid, args: &[Expr]) -> bool {
+    let function = Builtins::get().proc(func);
+    function.is_some_and(|function| function.strict && !function.retset)
+        && args.iter().any(|arg| matches!(arg, Expr::Const(Datum::Null, _)))
+        && !args.iter().any(fails)
+}
+
+/// Whether a call of constants is in a folded expression, which failed, or one of parameters,
+/// which may.
+fn fails(expr: &Expr) -> bool {
+    let has_failed = match expr {
+        Expr::Func { func, args, .. } => {
+            let function = Builtins::get().proc(*func);
+            function.is_some_and(|function| function.volatility == b'i')
+                && args.iter().all(|arg| matches!(arg, Expr::Const(..) | Expr::Param { .. }))
+        }
+        _ => false,
+    };
+    has_failed || expr.children().into_iter().any(fails)
 }
 
 /// A constant array as one of elements of another type: `'{a}'::varchar[]` as `text[]`.

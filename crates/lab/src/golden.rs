@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use crate::oracle::Oracle;
 use crate::process::{ServerOptions, ServerProcess, TempDir};
-use crate::{messages, sessions};
+use crate::{messages, round_trip, sessions};
 
 /// The major version of PostgreSQL that writes the expected output.
 pub const EXPECTED_MAJOR: u32 = 18;
@@ -86,6 +86,9 @@ pub enum Verdict {
 pub enum Subject {
     /// A fresh server of this binary for each file.
     Steppe(PathBuf),
+    /// As Steppe; but what is judged is whether each query reads back as itself when it is made
+    /// a view: see [`round_trip`].
+    Views(PathBuf),
     /// A database of its own for each file.
     Postgres(Oracle),
 }
@@ -174,6 +177,7 @@ pub fn run(
 fn judge(case: &Case, subject: &Subject, update: bool) -> Verdict {
     let judged = match subject {
         Subject::Steppe(binary) => judge_steppe(case, binary),
+        Subject::Views(binary) => judge_views(case, binary),
         Subject::Postgres(oracle) if update => update_expected(case, oracle),
         Subject::Postgres(oracle) => judge_postgres(case, oracle),
     };
@@ -182,14 +186,44 @@ fn judge(case: &Case, subject: &Subject, update: bool) -> Verdict {
 
 fn judge_steppe(case: &Case, binary: &Path) -> io::Result<Verdict> {
     let directory = TempDir::new("steppe-golden")?;
-    let options = ServerOptions {
-        binary: binary.to_owned(),
-        data_dir: directory.path().join("data"),
-        settings: vec!["shared_buffers=16MB".to_owned(), PREPARED.to_owned()],
-    };
+    let options = steppe_options(binary, directory.path());
     let difference = steppe_difference(case, &options);
     let excuse = case.pending.as_deref().map(|reason| ("pending.txt", reason));
     Ok(excused(difference.transpose(), excuse))
+}
+
+/// Whether the queries of a script are views that read back as themselves.
+fn judge_views(case: &Case, binary: &Path) -> io::Result<Verdict> {
+    let script = fs::read_to_string(&case.script).map_err(|e| with_path(&e, &case.script))?;
+    if sessions::is_for_sessions(&script) || messages::is_of_messages(&script) {
+        return Ok(Verdict::Passed);
+    }
+    let directory = TempDir::new("steppe-views")?;
+    let instrumented = directory.path().join("script.sql");
+    fs::write(&instrumented, round_trip::instrumented(&script))?;
+    let options = steppe_options(binary, directory.path());
+    let (mut server, address) = ServerProcess::start(&options, SERVER_TIMEOUT)?;
+    let output = run_psql(&instrumented, address, "postgres")?;
+    if let Some(status) = server.exited()? {
+        let message = format!("the server ended with {status}:\n{}", server.output());
+        return Ok(Verdict::Failed(message));
+    }
+    server.stop(SERVER_TIMEOUT)?;
+    let complaints = round_trip::complaints(&script, &output);
+    Ok(match complaints.is_empty() {
+        true => Verdict::Passed,
+        false => {
+            Verdict::Failed(format!("views that read back as others:\n{}\n", complaints.join("\n")))
+        }
+    })
+}
+
+fn steppe_options(binary: &Path, directory: &Path) -> ServerOptions {
+    ServerOptions {
+        binary: binary.to_owned(),
+        data_dir: directory.join("data"),
+        settings: vec!["shared_buffers=16MB".to_owned(), PREPARED.to_owned()],
+    }
 }
 
 /// What is wrong with Steppe's answers, if anything.

@@ -10,6 +10,7 @@
 //! - [`failure`]: why they ended without success.
 //! - [`golden`]: SQL files whose expected output PostgreSQL wrote.
 //! - [`messages`]: scripts of single protocol messages.
+//! - [`round_trip`]: every query of the corpus as a view that must read back as itself.
 //! - [`sessions`]: scripts that several sessions run in turn.
 //! - [`histories`]: is there an anomaly that an isolation level does not allow?
 //! - [`kill9`] and [`ledger`]: what clients were promised must survive `kill -9`.
@@ -30,4 +31,5 @@ pub mod ledger;
 pub mod oracle;
 pub mod process;
 pub mod messages;
+pub mod round_trip;
 pub mod sessions;

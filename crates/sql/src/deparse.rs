@@ -4,9 +4,14 @@
 //!
 //! What a leaf is called depends on who asks: [`Names`] says it.
 
+mod clauses;
+mod from_clause;
+mod layout;
+mod levels;
 pub mod query;
 mod sql_syntax;
 
+use self::clauses::is_call;
 use crate::bind::typename::format_type_with_typmod;
 use crate::expr::{Aggregate, BoolTest, CallSyntax, Expr, RowCompareOp, TypeRef, WindowCall};
 use steppe_catalog::system::definitions;
@@ -146,28 +151,25 @@ impl Deparser<'_> {
                     out.push_str(&format!("::{}", format_type_with_typmod(ty.oid, ty.typmod)));
                 }
             }
-            Expr::Subscript { array, indices, .. } => {
-                self.wrapped("(", array, ")", out);
+            Expr::Subscript { array, indices, slice, .. } => {
+                match **array {
+                    Expr::Var { .. } | Expr::Slot { .. } | Expr::Field { .. } => {
+                        self.arg(array, out);
+                    }
+                    _ => self.wrapped("(", array, ")", out),
+                }
                 for (lower, upper) in indices {
                     out.push('[');
-                    if let Some(lower) = lower {
-                        self.expr(lower, out);
-                        out.push(':');
-                    }
-                    upper.iter().for_each(|u| self.expr(u, out));
+                    lower.iter().for_each(|lower| self.expr(lower, out));
+                    out.push_str(if *slice { ":" } else { "" });
+                    upper.iter().for_each(|upper| self.expr(upper, out));
                     out.push(']');
                 }
             }
             Expr::Row(fields) => self.named_list("ROW(", fields, ")", out),
             Expr::RowCompare { op, left, right, .. } => {
-                let symbol = match op {
-                    RowCompareOp::Lt => "<",
-                    RowCompareOp::Le => "<=",
-                    RowCompareOp::Gt => ">",
-                    RowCompareOp::Ge => ">=",
-                };
                 self.named_list("(ROW(", left, ")", out);
-                self.named_list(&format!(" {symbol} ROW("), right, "))", out);
+                self.named_list(&format!(" {} ROW(", row_symbol(*op)), right, "))", out);
             }
             Expr::Field { arg, index, .. } => {
                 self.wrapped("(", arg, &format!(").f{}", index + 1), out);
@@ -203,7 +205,12 @@ impl Deparser<'_> {
             (CallSyntax::ImplicitCast | CallSyntax::ExplicitCast, [arg, ..]) => {
                 self.cast(arg, ty, out);
             }
-            (CallSyntax::SqlValue(word), _) => out.push_str(word),
+            (CallSyntax::SqlValue(word), _) => {
+                out.push_str(word);
+                if ty.typmod >= 0 && word.contains("TIME") {
+                    out.push_str(&format!("({})", ty.typmod));
+                }
+            }
             (CallSyntax::Variadic, [first @ .., array]) => {
                 let name = self.builtins.proc(func).map_or("?", |p| p.name);
                 out.push_str(&quote_identifier(name));
@@ -259,10 +266,10 @@ impl Deparser<'_> {
                 _ => self.expr(when, out),
             }
             out.push_str(" THEN ");
-            self.expr(then, out);
+            self.arg(then, out);
         }
         out.push_str(" ELSE ");
-        self.expr(otherwise, out);
+        self.arg(otherwise, out);
         out.push_str(" END");
     }
 
@@ -281,7 +288,10 @@ impl Deparser<'_> {
         let order = if within { ") WITHIN GROUP (ORDER BY " } else { " ORDER BY " };
         for (i, key) in aggregate.order_by.iter().enumerate() {
             out.push_str(if i == 0 { order } else { ", " });
-            self.expr(&key.expr, out);
+            match is_call(&key.expr) {
+                true => self.wrapped("(", &key.expr, ")", out),
+                false => self.arg(&key.expr, out),
+            }
             out.push_str(sort_suffix(key.descending, key.nulls_first));
         }
         out.push(')');
@@ -342,6 +352,24 @@ impl Deparser<'_> {
             }
             self.arg(arg, out);
         }
+    }
+}
+
+/// The operator of a comparison of rows.
+fn row_symbol(op: RowCompareOp) -> &'static str {
+    match op {
+        RowCompareOp::Lt => "<",
+        RowCompareOp::Le => "<=",
+        RowCompareOp::Gt => ">",
+        RowCompareOp::Ge => ">=",
+    }
+}
+
+/// A constant's text with the type, which it has already unless it is a bare number or a boolean.
+fn typed_constant(ty: TypeRef, text: String) -> String {
+    match text.starts_with('\'') || ty.oid == oid::UNKNOWN {
+        true => text,
+        false => format!("{text}::{}", format_type_with_typmod(ty.oid, ty.typmod)),
     }
 }
 

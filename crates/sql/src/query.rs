@@ -201,6 +201,8 @@ impl WindowClause {
 pub struct Frame {
     /// A frame was written.
     pub explicit: bool,
+    /// With BETWEEN, for printing.
+    pub between: bool,
     /// What the bounds count.
     pub mode: FrameMode,
     /// First row.
@@ -354,6 +356,8 @@ pub enum FromItem {
         on: Option<Expr>,
         /// The columns of USING and NATURAL, for printing.
         using: Vec<Arc<str>>,
+        /// The entry with its merged columns, or of its alias, for printing.
+        entry: Option<usize>,
     },
 }
 
@@ -405,6 +409,8 @@ pub enum SetOp {
 pub struct Cte {
     /// Name.
     pub name: Arc<str>,
+    /// The names that were given to its columns, for those that come first.
+    pub columns: Vec<Arc<str>>,
     /// Body; for a recursive one, the set operation whose right side refers to the CTE.
     pub query: Box<Query>,
     /// WITH RECURSIVE and self-referring.

@@ -68,10 +68,14 @@ pub fn qualified_name(catalog: &Catalog, relation: &Relation) -> String {
     }
 }
 
-/// The schema that an extension has put a function in, quoted; `None`: it is a built-in one, or
-/// the extension is not installed.
-pub fn extension_schema(catalog: &Catalog, function: Oid) -> Option<String> {
-    let extension = Builtins::get().proc(function)?.extension?;
+/// The schema of a function, quoted: an extension's is where that put it. `None`: it is in
+/// pg_catalog, or the extension is not installed.
+pub fn function_schema_name(catalog: &Catalog, function: Oid) -> Option<String> {
+    let function = Builtins::get().proc(function)?;
+    if function.in_information_schema {
+        return Some("information_schema".to_owned());
+    }
+    let extension = function.extension?;
     let schema = catalog.schema(catalog.extension_named(extension)?.schema)?;
     Some(quote_identifier(&schema.name).into_owned())
 }

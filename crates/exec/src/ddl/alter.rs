@@ -6,7 +6,7 @@ use super::depend::{self, Object};
 use super::inherit::{self, Inheritor, invalid_table};
 use super::misc::system_catalog;
 use super::table::{default_text, storage_options};
-use super::{DdlContext, add_column, drop, drop_column, not_null, partition};
+use super::{DdlContext, add_column, create_view, drop, drop_column, not_null, partition};
 use super::{generated, identity, retype, validate};
 use std::sync::Arc;
 use steppe_catalog::{Constraint, RelKind, Relation};
@@ -360,6 +360,9 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
         Command::DropIdentity { name, if_exists } => {
             let position = column_position(&table, name)?;
             identity::drop(ctx, table, position, *if_exists)
+        }
+        Command::SetOptions(options) if table.kind == RelKind::View => {
+            create_view::set_options(ctx, table, options)
         }
         Command::SetOptions(options) => {
             let mut table = table;

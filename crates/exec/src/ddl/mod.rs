@@ -19,6 +19,7 @@ mod build;
 mod column_hints;
 mod comment;
 mod constraint;
+mod create_view;
 pub(crate) mod depend;
 mod drop;
 mod drop_column;
@@ -181,7 +182,9 @@ pub fn execute(statement: &Statement, ctx: &mut DdlContext<'_>) -> Result<&'stat
         Statement::CreateSequence(create) => {
             sequence::create_sequence(ctx, create).map(|()| "CREATE SEQUENCE")
         }
-        Statement::CreateView(create) => misc::create_view(ctx, create).map(|()| "CREATE VIEW"),
+        Statement::CreateView(create) => {
+            create_view::create_view(ctx, create).map(|()| "CREATE VIEW")
+        }
         Statement::CreateSchema(create) => {
             schema::create_schema(ctx, create).map(|()| "CREATE SCHEMA")
         }

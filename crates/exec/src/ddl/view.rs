@@ -14,7 +14,7 @@
 
 use super::DdlContext;
 use std::sync::Arc;
-use steppe_catalog::system::definitions::{extension_schema, qualified_name};
+use steppe_catalog::system::definitions::{function_schema_name, qualified_name};
 use steppe_catalog::{Catalog, PG_CATALOG, Relation};
 use steppe_sql::bind::bind_view;
 use steppe_sql::deparse::query::{PrintedQuery, QueryStyle, print};
@@ -60,9 +60,10 @@ fn stored_text(
         current,
         relation_name: &|r| qualified_name(catalog, r),
         relation: &|oid| catalog.relation(oid).map(current),
-        function_schema: &|func| extension_schema(catalog, func),
+        function_schema: &|func| function_schema_name(catalog, func),
         pretty: false,
         using,
+        io: &steppe_types::io::IoContext::default(),
     };
     print(query, Some(names), &style)
 }

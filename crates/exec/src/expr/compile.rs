@@ -31,6 +31,8 @@ pub(crate) struct Compiler<'a> {
     pub(crate) dependencies: Dependencies,
     /// Evaluates constant sub-expressions.
     folding: ExecContext,
+    /// How many calls of constants and parameters are left to be evaluated: they may fail.
+    unevaluated: usize,
 }
 
 /// A call of a set-returning function with its compiled arguments.
@@ -58,6 +60,7 @@ pub(crate) fn signature(proc: &Proc) -> String {
 impl<'a> Compiler<'a> {
     pub(crate) fn new(stmt: &'a PlannedStmt, pure: FnContext) -> Compiler<'a> {
         Compiler {
+            unevaluated: 0,
             stmt,
             dependencies: Dependencies::of(stmt),
             folding: ExecContext::for_folding(pure),
@@ -200,16 +203,22 @@ impl<'a> Compiler<'a> {
         syntax: CallSyntax,
     ) -> Result<CExpr> {
         let proc = proc(func)?;
+        let unevaluated = self.unevaluated;
         let compiled = self.list(args)?;
+        // A strict function of a NULL constant is NULL, whatever else it is given; see `fold`.
+        let is_null = |arg: &CExpr| matches!(arg, CExpr::Const(Datum::Null));
+        let may_skip = proc.strict && !proc.retset && unevaluated == self.unevaluated;
+        if may_skip && compiled.iter().any(is_null) {
+            return Ok(CExpr::Const(Datum::Null));
+        }
         let foldable = proc.volatility == b'i'
             && func != TIMESTAMPTZ_AGE
             && compiled.iter().all(|a| matches!(a, CExpr::Const(_)));
         // PostgreSQL runs an SQL function whose arguments it knows when it plans (a parameter's
         // value is), and inlines others.
         let is_known = |arg: &CExpr| matches!(arg, CExpr::Const(_) | CExpr::Param(_));
-        let run_whole = proc.volatility == b'i'
-            && functions::is_written_in_sql(func)
-            && compiled.iter().all(is_known);
+        let known_call = proc.volatility == b'i' && compiled.iter().all(is_known);
+        let run_whole = known_call && functions::is_written_in_sql(func);
         let variadic = syntax == CallSyntax::Variadic;
         let types = || args.iter().map(|a| a.ty().oid).collect();
         let info = || CallInfo { func, args: types(), ret, variadic };
@@ -243,7 +252,9 @@ impl<'a> Compiler<'a> {
             })),
             None => return Err(not_attached(proc)),
         };
-        Ok(match self.fold(expr, foldable) {
+        let folded = self.fold(expr, foldable);
+        self.unevaluated += usize::from(known_call && !matches!(folded, CExpr::Const(_)));
+        Ok(match folded {
             folded @ CExpr::Const(_) => folded,
             call if run_whole => {
                 let context = format!("SQL function \"{}\" statement 1", proc.name);

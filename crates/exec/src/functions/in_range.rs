@@ -12,6 +12,7 @@ use crate::env::FnContext;
 use std::cmp::Ordering;
 use steppe_types::compare::compare;
 use steppe_types::datetime::arith::date_to_timestamp;
+use steppe_types::datetime::{is_infinite_date, is_infinite_timestamp};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// in_range by prosrc.
@@ -124,6 +125,17 @@ fn check_interval(args: &[Datum]) -> Result<()> {
 fn moments(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     check_interval(args)?;
     let operands = [arg(args, 1)?.clone(), arg(args, 2)?.clone()];
+    let toward = match &operands[0] {
+        Datum::Date(base) if is_infinite_date(*base) => Some(*base > 0),
+        Datum::Timestamp(base) | Datum::TimestampTz(base) if is_infinite_timestamp(*base) => {
+            Some(*base > 0)
+        }
+        _ => None,
+    };
+    // From infinity back by infinity: every row is within such an end.
+    if toward == Some(sub(args)?) && interval(args, 2)?.is_infinite() {
+        return Ok(Datum::Bool(true));
+    }
     let sum = match sub(args)? {
         true => subtract_span(&operands, cx)?,
         false => add_span(&operands, 0, 1, cx)?,
@@ -160,6 +172,9 @@ fn times(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
 fn intervals(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     check_interval(args)?;
     let (value, base, offset) = (interval(args, 0)?, interval(args, 1)?, interval(args, 2)?);
+    if offset.is_infinite() && base.is_infinite() && (base.linear() > 0) == sub(args)? {
+        return Ok(Datum::Bool(true));
+    }
     let sum = if sub(args)? { base.checked_sub(offset)? } else { base.checked_add(offset)? };
     answer(args, value.compare(&sum))
 }

@@ -8,7 +8,7 @@ use super::reg::CatalogNames;
 use super::{Entry, SetRows, arg, scalar, set};
 use crate::env::FnContext;
 use std::sync::Arc;
-use steppe_catalog::system::definitions::{self, Style, extension_schema};
+use steppe_catalog::system::definitions::{self, Style, function_schema_name};
 use steppe_catalog::{ConstraintKind, RelKind, Relation};
 use steppe_sql::bind::bind_view;
 use steppe_sql::deparse::query::{QueryStyle, print};
@@ -108,9 +108,10 @@ fn view_definition(args: &[Datum], cx: &FnContext, pretty: bool) -> Result<Datum
         current: &Arc::clone,
         relation_name: &|relation| names.relation_name(relation),
         relation: &|oid| cx.catalog.relation(oid).cloned(),
-        function_schema: &|func| extension_schema(&cx.catalog, func),
+        function_schema: &|func| function_schema_name(&cx.catalog, func),
         pretty,
         using: true,
+        io: &cx.io,
     };
     let printed = bind_view(&cx.catalog, names.path(), stored)
         .and_then(|query| print(&query, Some(&columns), &style));

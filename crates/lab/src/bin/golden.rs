@@ -9,6 +9,7 @@ use steppe_lab::oracle::Oracle;
 
 const USAGE: &str = "\
 usage: golden [--server BINARY] [--corpus DIR] [--jobs N] [NAME…]
+       golden --views [NAME…]                                 each query as a view
        golden --postgres HOST:PORT|BINARIES [NAME…]           compare a PostgreSQL
        golden --update --postgres HOST:PORT|BINARIES [NAME…]  rewrite the expected output";
 
@@ -18,6 +19,7 @@ struct Options {
     jobs: usize,
     postgres: Option<String>,
     update: bool,
+    views: bool,
     names: Vec<String>,
 }
 
@@ -29,6 +31,7 @@ impl Options {
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             postgres: None,
             update: false,
+            views: false,
             names: Vec::new(),
         };
         while let Some(argument) = arguments.next() {
@@ -41,6 +44,7 @@ impl Options {
                 }
                 "--postgres" => options.postgres = Some(value()?),
                 "--update" => options.update = true,
+                "--views" => options.views = true,
                 name if !name.starts_with('-') => options.names.push(name.to_owned()),
                 _ => return Err(format!("unknown option {argument}")),
             }
@@ -53,6 +57,7 @@ impl Options {
 
     fn subject(&self) -> std::io::Result<Subject> {
         match &self.postgres {
+            None if self.views => Ok(Subject::Views(self.server.clone())),
             None => Ok(Subject::Steppe(self.server.clone())),
             Some(place) => Oracle::open(place).map(Subject::Postgres),
         }
@@ -115,6 +120,7 @@ fn run(options: &Options) -> std::io::Result<bool> {
 fn describe(subject: &Subject) -> String {
     match subject {
         Subject::Steppe(_) => "Steppe".to_owned(),
+        Subject::Views(_) => "Steppe's views".to_owned(),
         Subject::Postgres(oracle) => format!("PostgreSQL {}", oracle.major()),
     }
 }

@@ -410,6 +410,8 @@ pub struct WindowDef {
 pub struct WindowFrame {
     /// Whether one was written.
     pub explicit: bool,
+    /// With BETWEEN, which names the last row, too.
+    pub between: bool,
     /// RANGE, ROWS, GROUPS.
     pub mode: FrameMode,
     /// First row.
@@ -425,6 +427,7 @@ impl Default for WindowFrame {
     fn default() -> WindowFrame {
         WindowFrame {
             explicit: false,
+            between: false,
             mode: FrameMode::Range,
             start: FrameBound::UnboundedPreceding,
             end: FrameBound::CurrentRow,

@@ -12,7 +12,7 @@ use super::Binder;
 use super::typename::format_type;
 use crate::ast::{Location, ObjectName};
 use crate::expr::Expr;
-use crate::query::{Rte, RteKind};
+use crate::query::{Query, Rte, RteKind};
 use steppe_catalog::builtin::{Proc, sorts_by_code_point};
 use steppe_catalog::{Builtins, Catalog, DEFAULT_COLLATION, PG_CATALOG};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
@@ -167,6 +167,8 @@ impl Binder<'_> {
             | Expr::MinMax { args, .. }
             | Expr::Array { elements: args, .. } => self.merged(args, levels)?,
             Expr::NullIf { left, right, .. } => self.merged([&**left, &**right], levels)?,
+            Expr::Aggregate(call) => self.merged(&call.args, levels)?,
+            Expr::Window(call) => self.merged(&call.args, levels)?,
             Expr::Case { whens, otherwise, .. } => {
                 let results = whens.iter().map(|(_, result)| result);
                 self.merged(results.chain([&**otherwise]), levels)?
@@ -183,6 +185,49 @@ impl Binder<'_> {
         })
     }
 
+    /// The collations of a query's columns, 0 for a type that has none.
+    pub(crate) fn output_collations(&self, query: &Query) -> Result<Vec<Oid>> {
+        let shown = query.output().iter().filter(|target| !target.hidden).enumerate();
+        shown
+            .map(|(i, target)| {
+                let own = self.builtins.collation_of(target.expr.ty().oid);
+                match self.of_output(query, i)? {
+                    _ if own == 0 => Ok(0),
+                    Derived::None => Ok(own),
+                    Derived::Implicit(collation) | Derived::Explicit(collation, _) => Ok(collation),
+                    Derived::Conflict => {
+                        let message = format!(
+                            "no collation was derived for column \"{}\" with collatable type {}",
+                            target.name,
+                            format_type(target.expr.ty().oid, -1)
+                        );
+                        Err(Error::new(SqlState::INDETERMINATE_COLLATION, message)
+                            .hint("Use the COLLATE clause to set the collation explicitly."))
+                    }
+                }
+            })
+            .collect()
+    }
+
+    /// The collation of a column of a query.
+    fn of_output(&self, query: &Query, column: usize) -> Result<Derived> {
+        if let Some(operation) = &query.set_operation {
+            let left = implicit(self.of_output(&operation.left, column)?);
+            let right = implicit(self.of_output(&operation.right, column)?);
+            return Ok(match (left, right) {
+                (Derived::None, known) | (known, Derived::None) => known,
+                (Derived::Implicit(one), Derived::Implicit(other)) if one == other => left,
+                (Derived::Implicit(DEFAULT_COLLATION), known) => known,
+                (known, Derived::Implicit(DEFAULT_COLLATION)) => known,
+                _ => Derived::Conflict,
+            });
+        }
+        match query.output().iter().filter(|target| !target.hidden).nth(column) {
+            Some(target) => self.derived(&target.expr, &[&query.rtes]),
+            None => Ok(Derived::None),
+        }
+    }
+
     /// The collation of a column of the innermost of `levels`.
     fn of_column(&self, levels: &[&[Rte]], rte: usize, column: usize) -> Result<Derived> {
         let Some(rte) = levels.last().and_then(|rtes| rtes.get(rte)) else {
@@ -194,13 +239,7 @@ impl Binder<'_> {
                 Some(column) if column.type_oid != oid::NAME => Derived::Implicit(column.collation),
                 _ => Derived::None,
             },
-            RteKind::Subquery { query, .. } if query.set_operation.is_none() => {
-                let mut shown = query.targets.iter().filter(|target| !target.hidden);
-                match shown.nth(column) {
-                    Some(target) => implicit(self.derived(&target.expr, &[&query.rtes])?),
-                    None => Derived::None,
-                }
-            }
+            RteKind::Subquery { query, .. } => implicit(self.of_output(query, column)?),
             RteKind::Join { columns } => match columns.get(column) {
                 Some(merged) => implicit(self.derived(merged, levels)?),
                 None => Derived::None,

@@ -106,12 +106,7 @@ impl Binder<'_> {
         set: &[ast::SetClause],
         where_clause: Option<&ast::Expr>,
     ) -> Result<ConflictUpdate> {
-        let (assignments, sources) = self.set_clauses(relation, set)?;
-        if !sources.is_empty() {
-            return Err(Error::not_supported(
-                "assignment of a sub-select to several columns in ON CONFLICT",
-            ));
-        }
+        let (assignments, _) = self.set_clauses(relation, set)?;
         let filter = match where_clause {
             Some(e) => Some(self.condition(e, "WHERE", ExprPlace::Where)?),
             None => None,

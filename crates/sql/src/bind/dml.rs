@@ -573,11 +573,17 @@ impl Binder<'_> {
                 Ok(assigned)
             }
             ExprKind::SubLink(link) if link.kind == ast::SubLinkKind::Expr => {
-                let (query, types) = self.row_select(&link.query, source.location)?;
+                // What ON CONFLICT does reads no FROM: there the sub-select stands in place.
+                let in_place = self.scope().excluded.is_some();
+                let levels = if in_place { 1 } else { 2 };
+                let (query, types) = self.row_select(&link.query, source.location, levels)?;
                 width(self, types.len())?;
-                let rte = self.row_source(query)?;
-                sources.push(rte);
-                let row = Expr::var(rte, 0, TypeRef::plain(oid::RECORD));
+                let row = if in_place {
+                    one_row(query)?
+                } else {
+                    sources.push(self.row_source(query)?);
+                    Expr::var(sources[sources.len() - 1], 0, TypeRef::plain(oid::RECORD))
+                };
                 let mut values = Vec::with_capacity(columns.len());
                 for (index, (column, ty)) in columns.iter().zip(types).enumerate() {
                     let column = &relation.columns[*column];
@@ -596,18 +602,19 @@ impl Binder<'_> {
         }
     }
 
-    /// A sub-select for [`Self::row_source`], which puts it two levels further in.
+    /// A sub-select that will stand some levels further in: two for [`Self::row_source`].
     fn row_select(
         &mut self,
         select: &ast::SelectStmt,
         location: Location,
+        levels: usize,
     ) -> Result<(Query, Vec<TypeRef>)> {
         self.scope().sub_select_place = Some(ExprPlace::UpdateSource);
-        self.push_scope();
-        self.push_scope();
+        (0..levels).for_each(|_| self.push_scope());
         let bound = self.sub_select(select, ExprPlace::UpdateSource, location);
-        self.pop_scope();
-        self.pop_scope();
+        for _ in 0..levels {
+            self.pop_scope();
+        }
         self.scope().sub_select_place = None;
         bound
     }
@@ -616,25 +623,7 @@ impl Binder<'_> {
     /// that the sub-select runs once for each row that is changed:
     /// `SELECT (SELECT ROW(columns) FROM query)`.
     fn row_source(&mut self, query: Query) -> Result<usize> {
-        let record = TypeRef::plain(oid::RECORD);
-        let columns = super::from::output_columns(&query);
-        let mut inner = Query::new(Command::Select);
-        let fields = columns.iter().enumerate().map(|(i, c)| Expr::var(0, i, c.ty)).collect();
-        inner.targets.push(Target::plain(Expr::Row(fields), "row".into()));
-        inner.from.push(FromItem::Rte(0));
-        inner.rtes.push(Rte {
-            alias: "unnamed_subquery".into(),
-            has_alias: false,
-            kind: RteKind::Subquery { query: Box::new(query), lateral: false, view: None },
-            inherit: false,
-            columns,
-        });
-        let row = Expr::SubLink {
-            kind: SubLinkKind::Scalar,
-            test: None,
-            query: Box::new(inner),
-            ty: record,
-        };
+        let row = row_of(query);
         let mut outer = Query::new(Command::Select);
         outer.targets.push(Target::plain(row, "row".into()));
         // The planner merges no sub-select that has one.
@@ -740,4 +729,41 @@ fn add_assignment(
 /// OVERRIDING USER VALUE: an identity column takes its sequence's value whatever is given.
 fn is_overridden(column: &Column, insert: &ast::InsertStmt) -> bool {
     insert.overriding == ast::Overriding::User && column.identity.is_some()
+}
+
+/// A sub-select's row as a value, NULL if it has none.
+fn row_of(query: Query) -> Expr {
+    let record = TypeRef::plain(oid::RECORD);
+    let columns = super::from::output_columns(&query);
+    let mut inner = Query::new(Command::Select);
+    let fields = columns.iter().enumerate().map(|(i, c)| Expr::var(0, i, c.ty)).collect();
+    inner.targets.push(Target::plain(Expr::Row(fields), "row".into()));
+    inner.from.push(FromItem::Rte(0));
+    inner.rtes.push(Rte {
+        alias: "unnamed_subquery".into(),
+        has_alias: false,
+        kind: RteKind::Subquery { query: Box::new(query), lateral: false, view: None },
+        inherit: false,
+        columns,
+    });
+    Expr::SubLink { kind: SubLinkKind::Scalar, test: None, query: Box::new(inner), ty: record }
+}
+
+/// [`row_of`] a sub-select that is asked for each of its columns: each time it has to say the same.
+fn one_row(query: Query) -> Result<Expr> {
+    let row = row_of(query);
+    let mut is_volatile = false;
+    crate::walk::visit_levels(&row, 0, &mut |node, _| {
+        if let Expr::Func { func, .. } = node {
+            let function = steppe_catalog::Builtins::get().proc(*func);
+            is_volatile |= function.is_none_or(|function| function.volatility == b'v');
+        }
+        !is_volatile
+    });
+    match is_volatile {
+        true => Err(Error::not_supported(
+            "assignment of a volatile sub-select to several columns in ON CONFLICT",
+        )),
+        false => Ok(row),
+    }
 }

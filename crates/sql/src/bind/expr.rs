@@ -139,6 +139,9 @@ impl Binder<'_> {
         place: ExprPlace,
         location: Location,
     ) -> Result<Expr> {
+        if let Some(row) = self.row_as_itself(arg, type_name, place)? {
+            return Ok(row);
+        }
         let to = self.type_name(type_name)?;
         // ARRAY[…]::type[] gives its elements the type at once, so that ARRAY[]::int[] works.
         if let (ExprKind::Array(elements), Some(element)) = (&arg.kind, element_of(to.oid)) {
@@ -148,6 +151,23 @@ impl Binder<'_> {
         let bound = self.expr(arg, place)?;
         let at = if location.offset().is_some() { location } else { type_name.location };
         self.coerce_explicit(bound, to, at)
+    }
+
+    /// `t.*::t`: a whole row with its own type's name, as a view's text has it.
+    fn row_as_itself(
+        &mut self,
+        arg: &ast::Expr,
+        type_name: &ast::TypeName,
+        place: ExprPlace,
+    ) -> Result<Option<Expr>> {
+        let ExprKind::ColumnRef(column) = &arg.kind else { return Ok(None) };
+        if !column.star || !type_name.typmods.is_empty() || !type_name.array_bounds.is_empty() {
+            return Ok(None);
+        }
+        let row = self.column_ref(column, place, arg.location)?;
+        let Some(oid) = self.relation_of_row(&row) else { return Ok(None) };
+        let named = self.lookup_relation_parts(type_name.name.parts())?;
+        Ok(named.filter(|relation| relation.oid == oid).map(|_| row))
     }
 
     /// A boolean operand of AND, OR, NOT, WHERE ….

@@ -10,6 +10,9 @@ use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_types::{Error, Result, SqlState, oid};
 
+/// What the entry of a join without an alias is called.
+pub(crate) const UNNAMED_JOIN: &str = "unnamed_join";
+
 /// Splits `schema.name` as regclass input does: quoted parts keep their case.
 pub(crate) fn parse_qualified_name(text: &str) -> Result<Vec<String>> {
     let invalid = || Error::new(SqlState::INVALID_NAME, "invalid name syntax");
@@ -382,12 +385,7 @@ impl Binder<'_> {
             ast::JoinKind::Full => JoinKind::Full,
         };
         let using = match &join.condition {
-            JoinCondition::Using { columns, alias } => {
-                if alias.is_some() {
-                    return Err(Error::not_supported("JOIN … USING with an alias"));
-                }
-                Some(columns.clone())
-            }
+            JoinCondition::Using { columns, .. } => Some(columns.clone()),
             JoinCondition::Natural => Some(self.common_columns(&left_names, &right_names)),
             _ => None,
         };
@@ -396,8 +394,8 @@ impl Binder<'_> {
             let (on, merged) = self.using_join(kind, sides, &columns)?;
             let using = merged.iter().map(|(name, _)| name.clone()).collect();
             let (left, right) = (Box::new(left), Box::new(right));
-            let item = FromItem::Join { kind, left, right, on, using };
-            return self.finish_join(join, item, left_names, right_names, Some(merged));
+            let (entry, names) = self.finish_join(join, left_names, right_names, Some(merged))?;
+            return Ok((FromItem::Join { kind, left, right, on, using, entry }, names));
         }
         let on = match &join.condition {
             JoinCondition::On(condition) => {
@@ -411,8 +409,8 @@ impl Binder<'_> {
             _ => None,
         };
         let (left, right) = (Box::new(left), Box::new(right));
-        let item = FromItem::Join { kind, left, right, on, using: Vec::new() };
-        self.finish_join(join, item, left_names, right_names, None)
+        let (entry, names) = self.finish_join(join, left_names, right_names, None)?;
+        Ok((FromItem::Join { kind, left, right, on, using: Vec::new(), entry }, names))
     }
 
     fn check_join_aliases(
@@ -433,15 +431,15 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Adds the join's own range-table entry where it has an alias or merged columns.
+    /// Adds the join's own range-table entry where it has an alias or merged columns, and says
+    /// what the join makes visible.
     fn finish_join(
         &mut self,
         join: &ast::JoinExpr,
-        item: FromItem,
         left: Vec<NamespaceItem>,
         right: Vec<NamespaceItem>,
         merged: Option<Vec<(Arc<str>, Expr)>>,
-    ) -> Result<(FromItem, Vec<NamespaceItem>)> {
+    ) -> Result<(Option<usize>, Vec<NamespaceItem>)> {
         let filled = |side: &[NamespaceItem]| side.iter().map(|n| n.rte).collect::<Vec<_>>();
         if matches!(join.kind, ast::JoinKind::Right | ast::JoinKind::Full) {
             self.scope().nullable.extend(filled(&left));
@@ -456,25 +454,37 @@ impl Binder<'_> {
             for name in &names {
                 columns.extend(self.visible_columns(name, Place::NONE));
             }
-            let rte = self.join_rte(Some(alias), columns)?;
-            return Ok((item, vec![namespace_item(rte)]));
+            let rte = self.join_rte(alias, true, columns)?;
+            return Ok((Some(rte), vec![namespace_item(rte)]));
         }
-        if let Some(merged) = merged {
-            let rte = self.join_rte(None, merged)?;
-            // Merged columns come first in `*` and hide the inputs' own.
-            names.insert(0, NamespaceItem { relation_visible: false, ..namespace_item(rte) });
-        }
-        Ok((item, names))
+        let Some(merged) = merged else { return Ok((None, names)) };
+        let own_name = match &join.condition {
+            JoinCondition::Using { alias, .. } => alias.as_deref(),
+            _ => None,
+        };
+        let name = own_name.unwrap_or(UNNAMED_JOIN).to_owned();
+        let rte = self.join_rte(&Alias { name, columns: Vec::new() }, false, merged)?;
+        let relation_visible = own_name.is_some();
+        // Merged columns come first in `*` and hide the inputs' own. `USING … AS name` names
+        // just them.
+        let merged = NamespaceItem { relation_visible, ..namespace_item(rte) };
+        self.check_join_aliases(std::slice::from_ref(&merged), &names)?;
+        names.insert(0, merged);
+        Ok((Some(rte), names))
     }
 
-    fn join_rte(&mut self, alias: Option<&Alias>, merged: Vec<(Arc<str>, Expr)>) -> Result<usize> {
+    fn join_rte(
+        &mut self,
+        alias: &Alias,
+        has_alias: bool,
+        merged: Vec<(Arc<str>, Expr)>,
+    ) -> Result<usize> {
         let columns: Vec<RteColumn> = merged
             .iter()
             .map(|(name, e)| RteColumn { name: name.clone(), ty: e.ty(), dropped: false })
             .collect();
         let kind = RteKind::Join { columns: merged.into_iter().map(|(_, e)| e).collect() };
-        let unnamed = Alias { name: "unnamed_join".into(), columns: Vec::new() };
-        self.add_derived_rte(alias.unwrap_or(&unnamed), alias.is_some(), kind, columns)
+        self.add_derived_rte(alias, has_alias, kind, columns)
     }
 
     /// The columns of an item that unqualified names and `*` see.
@@ -523,12 +533,15 @@ impl Binder<'_> {
             let mut both = [l, r];
             let ty = self.coerce_common(&mut both, "JOIN/USING", &[])?;
             let [l, r] = both;
+            let is_column = |e: &Expr| matches!(e, Expr::Var { .. });
             let value = match kind {
                 // The column has the common type, without what only one side's modifier says.
                 JoinKind::Right if r.ty() != ty => {
                     Expr::Relabel { arg: Box::new(r), ty, implicit: true }
                 }
                 JoinKind::Right => r,
+                // Either one will do: that which no cast is around.
+                JoinKind::Inner if !is_column(&l) && is_column(&r) => r,
                 JoinKind::Full => Expr::Coalesce { args: vec![l, r], ty },
                 _ if l.ty() != ty => Expr::Relabel { arg: Box::new(l), ty, implicit: true },
                 _ => l,

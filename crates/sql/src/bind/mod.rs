@@ -60,9 +60,10 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 pub use coerce::CoercionContext;
 pub use collation::collation;
+pub(crate) use from::UNNAMED_JOIN;
 pub use func::figure_column_name;
 pub use stored::{stored_checks, stored_expr, stored_generated, stored_key};
-pub use view::{CHECK_OPTION, view_update_refusal};
+pub use view::{CHECK_OPTION, SECURITY_BARRIER, SECURITY_INVOKER, view_update_refusal};
 
 /// How many columns a row may have that is not stored (MaxTupleAttributeNumber).
 const TARGETS_MAX: usize = 1664;
@@ -169,6 +170,17 @@ pub fn bind_query(
 /// Binds the SELECT of a view, with its COLLATE clauses, to be printed.
 pub fn bind_view_query(ctx: &BindContext<'_>, select: &ast::Statement) -> Result<Query> {
     Ok(bind_whole(ctx, select, Params::none(), |_| ())?.query)
+}
+
+/// The collations that the columns of a view's query have. 42P16 for a row of no declared type,
+/// 42P22 where none can be derived.
+pub fn view_collations(ctx: &BindContext<'_>, query: &Query) -> Result<Vec<Oid>> {
+    let binder = Binder::new(ctx, Params::none());
+    if let Some(name) = binder.record_column(query) {
+        let message = format!("column \"{name}\" has pseudo-type record");
+        return Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message));
+    }
+    binder.output_collations(query)
 }
 
 /// Each bound expression goes through `finish`.
@@ -496,6 +508,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) determining_keys: Vec<Oid>,
     /// The recursive terms that are being bound, innermost last.
     pub(crate) recursions: Vec<Recursion>,
+    /// The data-modifying WITH RECURSIVE query that is being bound: it must not name itself.
+    pub(crate) modifying: Option<(String, Location)>,
     /// The relations that names were found to stand for (not in views' queries, which others bind).
     mentioned: RefCell<Vec<Oid>>,
 }
@@ -520,6 +534,7 @@ impl<'a> Binder<'a> {
             collates: false,
             determining_keys: Vec::new(),
             recursions: Vec::new(),
+            modifying: None,
             mentioned: RefCell::default(),
         }
     }

@@ -212,7 +212,9 @@ impl Binder<'_> {
     fn in_schema(&self, rte: &Rte, schema: Option<&str>) -> bool {
         let Some(schema) = schema else { return true };
         match &rte.kind {
-            RteKind::Relation(relation) if !rte.has_alias => {
+            RteKind::Relation(relation) | RteKind::Subquery { view: Some(relation), .. }
+                if !rte.has_alias =>
+            {
                 self.ctx.catalog.schema(relation.schema).is_some_and(|s| &*s.name == schema)
             }
             _ => false,

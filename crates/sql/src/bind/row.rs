@@ -21,6 +21,8 @@ struct RowShape {
     columns: Vec<(Arc<str>, TypeRef)>,
     /// The relation whose row it is.
     relation: Option<Arc<str>>,
+    /// Its OID.
+    relation_oid: Option<Oid>,
 }
 
 impl Binder<'_> {
@@ -393,6 +395,21 @@ impl Binder<'_> {
         Err(self.error(sqlstate, message, location))
     }
 
+    /// The relation whose row a value is.
+    pub(crate) fn relation_of_row(&self, row: &Expr) -> Option<Oid> {
+        self.row_shape(row)?.relation_oid
+    }
+
+    /// The names of a query's output columns that are rows of no declared type.
+    pub(crate) fn record_column(&self, query: &Query) -> Option<Arc<str>> {
+        let mut shown = query.output().iter().filter(|t| !t.hidden).enumerate();
+        let is_record = |(i, target): &(usize, &Target)| {
+            target.expr.ty().oid == oid::RECORD
+                && self.shape_of_output(query, *i).is_none_or(|shape| shape.relation_oid.is_none())
+        };
+        shown.find(is_record).map(|(_, target)| target.name.clone())
+    }
+
     fn row_shape(&self, row: &Expr) -> Option<RowShape> {
         let entry = |rte: usize, levels: usize| -> Option<&Rte> {
             let scope = self.scopes.len().checked_sub(1 + levels)?;
@@ -433,13 +450,21 @@ impl Binder<'_> {
         match row {
             Expr::Row(fields) => Some(row_of_entry(fields, entry).unwrap_or_else(|| {
                 let named = |(i, e): (usize, &Expr)| (format!("f{}", i + 1).into(), e.ty());
-                RowShape { columns: fields.iter().enumerate().map(named).collect(), relation: None }
+                RowShape {
+                    columns: fields.iter().enumerate().map(named).collect(),
+                    relation: None,
+                    relation_oid: None,
+                }
             })),
             Expr::Func { func, args, .. } => {
                 let columns = out_columns(self.builtins.proc(*func)?, args);
                 let columns = columns.map(|(n, ty)| (n.into(), TypeRef::plain(ty)));
                 let columns: Vec<_> = columns.collect();
-                (!columns.is_empty()).then_some(RowShape { columns, relation: None })
+                (!columns.is_empty()).then_some(RowShape {
+                    columns,
+                    relation: None,
+                    relation_oid: None,
+                })
             }
             Expr::Var { rte, column, levels_up, .. } => {
                 let RteKind::Subquery { query, .. } = &entry(*rte, *levels_up)?.kind else {
@@ -450,6 +475,11 @@ impl Binder<'_> {
             Expr::SubLink { kind: SubLinkKind::Scalar, query, .. } => {
                 self.shape_of_output(query, 0)
             }
+            // A row that may be missing.
+            Expr::Case { operand: None, whens, otherwise, .. } => match &whens[..] {
+                [(_, Expr::Const(Datum::Null, _))] => self.shape_among(otherwise, entry),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -481,11 +511,14 @@ fn row_of_entry<'q>(
         return None;
     }
     let relation = match &from.kind {
-        RteKind::Relation(relation) => Some(relation.name.clone()),
+        RteKind::Relation(relation) | RteKind::Subquery { view: Some(relation), .. } => {
+            Some(relation)
+        }
         _ => None,
     };
     let columns = live.iter().map(|(_, c)| (c.name.clone(), c.ty)).collect();
-    Some(RowShape { columns, relation })
+    let relation_oid = relation.map(|relation| relation.oid);
+    Some(RowShape { columns, relation: relation.map(|r| r.name.clone()), relation_oid })
 }
 
 /// Whether a slice is among the subscripts before the next field: then all are bounds.

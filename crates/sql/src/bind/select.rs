@@ -585,7 +585,7 @@ impl Binder<'_> {
             dropped: false,
         });
         let rte = Rte {
-            alias: "unnamed_join".into(),
+            alias: super::UNNAMED_JOIN.into(),
             has_alias: false,
             columns: columns.collect(),
             inherit: false,

@@ -22,6 +22,10 @@ use steppe_types::{Error, Result, SqlState};
 
 /// Option under which a view keeps its CHECK OPTION (pg_class.reloptions).
 pub const CHECK_OPTION: &str = "check_option";
+/// Option of a view whose conditions come before those of what reads it.
+pub const SECURITY_BARRIER: &str = "security_barrier";
+/// Option of a view that is read with the rights of its reader: there is but one role.
+pub const SECURITY_INVOKER: &str = "security_invoker";
 
 /// The entry of the target table in the range table of a changing statement: always the first.
 pub(super) const TARGET: usize = 0;
@@ -298,7 +302,7 @@ impl Binder<'_> {
         cascaded: bool,
     ) -> Result<std::result::Result<Resolved, &'static str>> {
         let option = view.options.iter().find(|(n, _)| &**n == CHECK_OPTION).map(|(_, v)| &**v);
-        let cascaded = cascaded || option == Some("cascaded");
+        let cascaded = cascaded || option.is_some_and(|o| o.eq_ignore_ascii_case("cascaded"));
         let base = self.relation(from)?;
         let mut resolved = match base.kind {
             RelKind::View => {

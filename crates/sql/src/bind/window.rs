@@ -229,7 +229,14 @@ impl Binder<'_> {
         }
         let start = self.frame_bound(&frame.start, mode, order_by)?;
         let end = self.frame_bound(&frame.end, mode, order_by)?;
-        Ok(Frame { explicit: frame.explicit, mode, start, end, exclusion: frame.exclusion })
+        Ok(Frame {
+            explicit: frame.explicit,
+            between: frame.between,
+            mode,
+            start,
+            end,
+            exclusion: frame.exclusion,
+        })
     }
 
     fn frame_bound(

@@ -33,10 +33,16 @@ impl Binder<'_> {
                     }
                     self.select(select)?
                 }
-                modifying => self.modifying_cte(modifying, cte)?,
+                modifying => {
+                    let own_name = (cte.name.clone(), cte.location);
+                    self.modifying = with.recursive.then_some(own_name);
+                    let query = self.modifying_cte(modifying, cte);
+                    self.modifying = None;
+                    query?
+                }
             };
             self.settle_unknown_targets(&mut query)?;
-            self.name_cte_columns(&mut query, cte)?;
+            self.check_cte_columns(&query, cte)?;
             self.push_cte(cte, query, false);
         }
         Ok(())
@@ -66,6 +72,7 @@ impl Binder<'_> {
     fn push_cte(&mut self, cte: &ast::CommonTableExpr, query: Query, recursive: bool) {
         self.scope().ctes.push(Cte {
             name: cte.name.as_str().into(),
+            columns: cte.columns.iter().map(|name| name.as_str().into()).collect(),
             query: Box::new(query),
             recursive,
             materialized: cte.materialized,
@@ -73,7 +80,7 @@ impl Binder<'_> {
         });
     }
 
-    fn name_cte_columns(&mut self, query: &mut Query, cte: &ast::CommonTableExpr) -> Result<()> {
+    fn check_cte_columns(&self, query: &Query, cte: &ast::CommonTableExpr) -> Result<()> {
         let available = query.output().iter().filter(|t| !t.hidden).count();
         if cte.columns.len() > available {
             return Err(self.error(
@@ -85,10 +92,6 @@ impl Binder<'_> {
                 ),
                 cte.location,
             ));
-        }
-        let visible = query.output_mut().iter_mut().filter(|t| !t.hidden);
-        for (target, name) in visible.zip(&cte.columns) {
-            target.name = name.as_str().into();
         }
         Ok(())
     }
@@ -105,7 +108,7 @@ impl Binder<'_> {
         }
         let mut left = self.select_with_cte_level(&operation.left)?;
         self.settle_unknown_targets(&mut left)?;
-        self.name_cte_columns(&mut left, cte)?;
+        self.check_cte_columns(&left, cte)?;
         let index = self.scope().ctes.len();
         self.push_cte(cte, left.clone(), true);
         self.recursions.push(Recursion { entry: (self.scopes.len() - 1, index), within: None });
@@ -262,13 +265,30 @@ impl Binder<'_> {
                     range_var.location,
                 ));
             }
-            let columns = output_columns(&cte.query);
+            let columns = cte_columns(cte);
             let default = ast::Alias { name: range_var.name.clone(), columns: Vec::new() };
             let alias = range_var.alias.as_ref().unwrap_or(&default);
             let kind = RteKind::Cte { index, levels_up };
             let rte = self.add_derived_rte(alias, range_var.alias.is_some(), kind, columns)?;
             return Ok(Some(rte));
         }
-        Ok(None)
+        match &self.modifying {
+            Some((name, location)) if *name == range_var.name => {
+                let message = format!(
+                    "recursive query \"{name}\" must not contain data-modifying statements"
+                );
+                Err(self.error(SqlState::INVALID_RECURSION, message, *location))
+            }
+            _ => Ok(None),
+        }
     }
+}
+
+/// The columns of a WITH query as references see them.
+fn cte_columns(cte: &Cte) -> Vec<RteColumn> {
+    let mut columns = output_columns(&cte.query);
+    for (column, name) in columns.iter_mut().zip(&cte.columns) {
+        column.name = name.clone();
+    }
+    columns
 }

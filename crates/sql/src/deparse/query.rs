@@ -17,24 +17,22 @@
 //! A query with a part that this printer does not know is refused ([`print`] says
 //! why), never printed wrongly: every field of [`Query`] is looked at by name.
 
-use super::{expression, quote_identifier};
+use super::layout::{INDENT, LINE_BREAK, Layout};
+use super::levels::{Level, list};
+use super::{quote_identifier, shown_expression};
 use crate::expr::{CallSyntax, Expr, SubLinkKind};
 use crate::query::*;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{self, Style};
 use steppe_catalog::{Builtins, Relation};
+use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, oid};
 
-/// ruleutils' PRETTYINDENT_STD, PRETTYINDENT_JOIN and PRETTYINDENT_VAR.
-const INDENT: i32 = 8;
-const INDENT_JOIN: usize = 4;
+/// ruleutils' PRETTYINDENT_VAR.
 const INDENT_LIST: usize = 4;
 /// WHEN below CASE.
 const INDENT_CASE: i32 = 4;
-/// Stands for a line break inside an expression, which takes the blanks before it away. (A text
-/// with this character in a literal does not read back, and so is not kept.)
-const LINE_BREAK: char = '\u{1}';
 
 /// How to print a query.
 pub struct QueryStyle<'a> {
@@ -50,6 +48,8 @@ pub struct QueryStyle<'a> {
     pub pretty: bool,
     /// USING joins are printed as such; otherwise by their condition, which names every column.
     pub using: bool,
+    /// The settings by which constants are shown.
+    pub io: &'a IoContext,
 }
 
 /// A printed query.
@@ -71,8 +71,10 @@ pub fn print(
     let printer = Printer {
         style,
         levels: RefCell::default(),
+        inside: RefCell::default(),
         reads: RefCell::default(),
         indent: Cell::new(0),
+        windows: RefCell::default(),
         unknown: RefCell::default(),
     };
     let mut out = Layout { text: String::new(), indent: 0 };
@@ -86,157 +88,42 @@ pub fn print(
     Ok(PrintedQuery { text: out.text, reads })
 }
 
-/// Text under construction with the indentation in force.
-struct Layout {
-    text: String,
-    indent: i32,
-}
+/// A window's name, and what OVER has in parentheses.
+pub(super) type PrintedWindow = (Option<Arc<str>>, String);
 
-impl Layout {
-    /// Starts a line with a keyword (appendContextKeyword).
-    fn line(&mut self, keyword: &str, before: i32, after: i32, plus: usize) {
-        self.indent += before;
-        self.text.truncate(self.text.trim_end_matches(' ').len());
-        self.text.push('\n');
-        let spaces = usize::try_from(self.indent.max(0)).unwrap_or(0) + plus;
-        self.text.extend(std::iter::repeat_n(' ', spaces));
-        self.text.push_str(keyword);
-        self.indent = (self.indent + after).max(0);
-    }
-
-    /// A clause of a SELECT.
-    fn clause(&mut self, keyword: &str, plus: usize) {
-        self.line(keyword, -INDENT, INDENT, plus);
-    }
-
-    fn push(&mut self, text: &str) {
-        for (i, part) in text.split(LINE_BREAK).enumerate() {
-            if i > 0 {
-                self.text.truncate(self.text.trim_end_matches(' ').len());
-                self.text.push('\n');
-            }
-            self.text.push_str(part);
-        }
-    }
-}
-
-/// One query level: its range table and what the entries are called in the text.
-#[derive(Clone)]
-struct Level {
-    entries: Arc<[Entry]>,
-    ctes: Arc<[Arc<str>]>,
-    /// Columns are written with their entry's name.
-    prefix: bool,
-}
-
-struct Entry {
-    name: String,
-    columns: Vec<Arc<str>>,
-    /// The relation or view behind it.
-    relation: Option<Oid>,
-    /// A join's merged columns.
-    merged: Vec<Expr>,
-}
-
-struct Printer<'a> {
-    style: &'a QueryStyle<'a>,
+pub(super) struct Printer<'a> {
+    pub(super) style: &'a QueryStyle<'a>,
     /// Outermost first.
-    levels: RefCell<Vec<Level>>,
+    pub(super) levels: RefCell<Vec<Level>>,
+    /// The joins with an alias that are being printed: level and entry.
+    pub(super) inside: RefCell<Vec<(usize, usize)>>,
     reads: RefCell<Vec<(Oid, i16)>>,
     /// The indentation in force, for what is laid out inside expressions.
     indent: Cell<i32>,
+    /// The windows of each level: name, and what OVER has in parentheses.
+    pub(super) windows: RefCell<Vec<Vec<PrintedWindow>>>,
     unknown: RefCell<Option<&'static str>>,
 }
 
 impl Printer<'_> {
-    fn unknown(&self, what: &'static str) {
+    pub(super) fn unknown(&self, what: &'static str) {
         self.unknown.borrow_mut().get_or_insert(what);
     }
 
-    fn note(&self, relation: Oid, attnum: i16) {
+    pub(super) fn note(&self, relation: Oid, attnum: i16) {
         self.reads.borrow_mut().push((relation, attnum));
-    }
-
-    // ----- names -----
-
-    fn level(&self, query: &Query) -> Level {
-        let levels = self.levels.borrow();
-        let taken = |name: &str, here: &[Entry]| {
-            here.iter().any(|e| e.name == name)
-                || levels.iter().any(|l| l.entries.iter().any(|e| e.name == name))
-        };
-        let mut entries: Vec<Entry> = Vec::with_capacity(query.rtes.len());
-        for rte in &query.rtes {
-            let relation = relation_of(rte).map(self.style.current);
-            let wanted = match &relation {
-                Some(relation) if !rte.has_alias => relation.name.to_string(),
-                _ => rte.alias.to_string(),
-            };
-            let unnamed = matches!(rte.kind, RteKind::Join { .. }) && !rte.has_alias;
-            let numbered = |n: u32| match n {
-                0 => wanted.clone(),
-                n => format!("{wanted}_{n}"),
-            };
-            let name = match unnamed {
-                true => String::new(),
-                false => (0..).map(numbered).find(|n| !taken(n, &entries)).unwrap_or_default(),
-            };
-            entries.push(Entry {
-                name,
-                columns: column_names(rte, relation.as_deref()),
-                relation: relation.map(|r| r.oid),
-                merged: match &rte.kind {
-                    RteKind::Join { columns } if !rte.has_alias => columns.clone(),
-                    _ => Vec::new(),
-                },
-            });
-        }
-        Level {
-            prefix: !levels.is_empty() || entries.len() != 1,
-            entries: entries.into(),
-            ctes: query.ctes.iter().map(|c| c.name.clone()).collect(),
-        }
-    }
-
-    /// The entry and column that a variable names; `None` for what the query does not have.
-    fn var(&self, rte: usize, column: i32, levels_up: usize) -> Option<String> {
-        // Whether names are qualified is the innermost query's affair.
-        let (level, prefix) = {
-            let levels = self.levels.borrow();
-            let at = levels.len().checked_sub(levels_up + 1)?;
-            (levels[at].clone(), levels.last()?.prefix)
-        };
-        let entry = level.entries.get(rte)?;
-        let Ok(at) = usize::try_from(column) else {
-            if let Some(relation) = entry.relation {
-                self.note(relation, 0);
-            }
-            let name = crate::bind::system_column(column)?.0;
-            return Some(format!("{}.{name}", quote_identifier(&entry.name)));
-        };
-        if let Some(merged) = entry.merged.get(at) {
-            // The merged column is an expression over entries of the same level.
-            if levels_up > 0 {
-                self.unknown("an outer join's merged column");
-            }
-            return Some(self.arg(merged));
-        }
-        if let Some(relation) = entry.relation {
-            self.note(relation, at as i16 + 1);
-        }
-        let name = quote_identifier(entry.columns.get(at)?);
-        Some(match prefix {
-            true => format!("{}.{name}", quote_identifier(&entry.name)),
-            false => name,
-        })
     }
 
     // ----- expressions -----
 
     /// An expression, its own implicit cast hidden.
-    fn expr(&self, expr: &Expr) -> String {
+    pub(super) fn expr(&self, expr: &Expr) -> String {
+        // An implicit cast is part of a merged column.
+        if let Some(name) = self.merged(expr) {
+            return name;
+        }
         if !self.style.pretty {
-            return expression(expr, &|e| self.leaf(e));
+            return shown_expression(expr, &|e| self.leaf(e), self.style.io);
         }
         match expr {
             // What stands in sub-selects is laid out already.
@@ -250,21 +137,36 @@ impl Printer<'_> {
             Expr::Or(args) if has_sub_select(expr) => {
                 args.iter().map(|e| self.expr(e)).collect::<Vec<_>>().join(" OR ")
             }
+            Expr::Not(arg) if has_sub_select(arg) => match **arg {
+                Expr::SubLink { .. } => format!("NOT {}", self.expr(arg)),
+                _ => self.arg(expr),
+            },
             e if has_sub_select(e) => self.arg(e),
             e => {
-                let text = expression(e, &|e| self.leaf(e));
+                let text = shown_expression(e, &|e| self.leaf(e), self.style.io);
                 definitions::expression_definition(&text, Style::PRETTY)
             }
         }
     }
 
     /// An expression as part of another one.
-    fn arg(&self, expr: &Expr) -> String {
-        expression(expr, &|e| self.leaf(e))
+    pub(super) fn arg(&self, expr: &Expr) -> String {
+        shown_expression(expr, &|e| self.leaf(e), self.style.io)
     }
 
-    fn leaf(&self, expr: &Expr) -> Option<String> {
+    pub(super) fn leaf(&self, expr: &Expr) -> Option<String> {
+        if let Some(name) = self.merged(expr).or_else(|| self.row(expr, false)) {
+            return Some(name);
+        }
         match expr {
+            Expr::Field { arg, index, .. } => {
+                let name = self.field_name(arg, *index);
+                if name.is_none() {
+                    self.unknown("a row's column");
+                }
+                Some(format!("({}).{}", self.arg(arg), quote_identifier(&name?)))
+            }
+            Expr::Window(call) => Some(self.window_call(call)),
             Expr::Var { rte, column, levels_up, .. } => {
                 let name = self.var(*rte, *column, *levels_up);
                 if name.is_none() {
@@ -318,12 +220,21 @@ impl Printer<'_> {
                 _ => when,
             };
             out.push_str(&line(indent + INDENT_CASE));
-            out.push_str(&format!("WHEN {} THEN {}", self.expr(shown), self.expr(then)));
+            out.push_str(&format!("WHEN {} THEN {}", self.expr(shown), self.result(then)));
         }
         out.push_str(&line(indent + INDENT_CASE));
-        out.push_str(&format!("ELSE {}", self.expr(otherwise)));
+        out.push_str(&format!("ELSE {}", self.result(otherwise)));
         self.indent.set(indent);
         out + &line(indent) + "END"
+    }
+
+    /// A result of CASE, an implicit cast to the common type shown.
+    fn result(&self, expr: &Expr) -> String {
+        let text = self.arg(expr);
+        match self.style.pretty && !has_sub_select(expr) {
+            true => definitions::expression_definition(&text, Style::PRETTY),
+            false => text,
+        }
     }
 
     fn sub_link(&self, kind: SubLinkKind, test: Option<&Expr>, query: &Query) -> String {
@@ -333,35 +244,73 @@ impl Printer<'_> {
         match (kind, test) {
             (SubLinkKind::Exists, _) => out.push("EXISTS ("),
             (SubLinkKind::Scalar | SubLinkKind::Array, _) => wrapped = false,
-            (_, Some(Expr::Func { args, syntax: CallSyntax::Operator(op), .. }))
-                if args.len() == 2 =>
-            {
-                let symbol = Builtins::get().operator(*op).map_or("?", |o| o.name);
-                out.push(&self.arg(&args[0]));
-                match (kind, symbol) {
-                    (SubLinkKind::Any, "=") => out.push(" IN ("),
-                    (SubLinkKind::Any, symbol) => out.push(&format!(" {symbol} ANY (")),
-                    (_, symbol) => out.push(&format!(" {symbol} ALL (")),
+            (_, Some(test)) => match self.comparison(test) {
+                Some((left, symbol)) => {
+                    out.push(&left);
+                    match (kind, symbol) {
+                        (SubLinkKind::Any, "=") => out.push(" IN ("),
+                        (SubLinkKind::Any, symbol) => out.push(&format!(" {symbol} ANY (")),
+                        (SubLinkKind::Row, symbol) => out.push(&format!(" {symbol} (")),
+                        (_, symbol) => out.push(&format!(" {symbol} ALL (")),
+                    }
                 }
-            }
-            _ => self.unknown("a comparison of rows with a sub-select"),
+                None => self.unknown("a comparison with a sub-select"),
+            },
+            (_, None) => self.unknown("a sub-select"),
         }
         self.query(query, None, false, &mut out);
         out.push(if wrapped { "))" } else { ")" });
         out.text
     }
 
+    /// The left side of a comparison with a sub-select's columns, and the operator.
+    fn comparison(&self, test: &Expr) -> Option<(String, &'static str)> {
+        let symbol = |op: Oid| Builtins::get().operator(op).map_or("?", |o| o.name);
+        let row = |fields: Vec<String>| format!("({})", fields.join(", "));
+        match test {
+            Expr::Func { args, syntax: CallSyntax::Operator(op), .. } if args.len() == 2 => {
+                Some((self.arg(&args[0]), symbol(*op)))
+            }
+            Expr::And(columns) | Expr::Or(columns) => {
+                let mut operator = None;
+                let left = columns.iter().map(|column| match column {
+                    Expr::Func { args, syntax: CallSyntax::Operator(op), .. } => {
+                        operator = Some(symbol(*op));
+                        args.first().map(|left| self.arg(left))
+                    }
+                    _ => None,
+                });
+                let left = row(left.collect::<Option<Vec<String>>>()?);
+                Some((left, operator?))
+            }
+            Expr::RowCompare { op, left, .. } => {
+                let left = row(left.iter().map(|field| self.arg(field)).collect());
+                Some((left, super::row_symbol(*op)))
+            }
+            _ => None,
+        }
+    }
+
     // ----- queries -----
 
     /// A query on a level of its own. `named`: its output columns' names matter.
-    fn query(&self, query: &Query, names: Option<&[Arc<str>]>, named: bool, out: &mut Layout) {
+    pub(super) fn query(
+        &self,
+        query: &Query,
+        names: Option<&[Arc<str>]>,
+        named: bool,
+        out: &mut Layout,
+    ) {
         let (indent, outer) = (out.indent, self.indent.get());
-        let level = self.level(query);
+        let level = self.level(query, names);
         self.levels.borrow_mut().push(level);
         self.reads.borrow_mut().extend(query.determining_keys.iter().map(|key| (*key, 0)));
         // Expressions stand in clauses, one step further in.
         self.indent.set(indent + INDENT);
+        let windows = query.windows.iter().map(|w| (w.name.clone(), self.window(w))).collect();
+        self.windows.borrow_mut().push(windows);
         self.query_body(query, names, named, out);
+        self.windows.borrow_mut().pop();
         self.levels.borrow_mut().pop();
         self.indent.set(outer);
         out.indent = indent;
@@ -376,12 +325,12 @@ impl Printer<'_> {
             filter: _,
             targets,
             group_by: _,
-            grouping_sets,
+            grouping_sets: _,
             has_aggregates: _,
             having: _,
             distinct: _,
             order_by,
-            windows,
+            windows: _,
             limit,
             offset,
             with_ties,
@@ -399,15 +348,6 @@ impl Printer<'_> {
         if *command != Command::Select {
             return self.unknown("a data-modifying statement");
         }
-        if !row_locks.is_empty() {
-            return self.unknown("FOR UPDATE");
-        }
-        if !windows.is_empty() {
-            return self.unknown("window functions");
-        }
-        if grouping_sets.is_some() {
-            return self.unknown("GROUPING SETS");
-        }
         self.with_clause(ctes, out);
         match set_operation {
             Some(operation) => self.set_operation(operation, targets, names, named, out),
@@ -420,7 +360,7 @@ impl Printer<'_> {
             }
             match set_operation {
                 Some(_) => out.push(&(order.target + 1).to_string()),
-                None => out.push(&self.sort_expr(&targets[order.target].expr)),
+                None => out.push(&self.order_expr(&targets[order.target].expr)),
             }
             out.push(super::sort_suffix(order.descending, order.nulls_first));
         }
@@ -440,19 +380,33 @@ impl Printer<'_> {
             }
             None => {}
         }
+        self.row_locks(row_locks, out);
+    }
+
+    /// An expression of ORDER BY. A bare name there is an output column's first.
+    fn order_expr(&self, expr: &Expr) -> String {
+        let text = self.sort_expr(expr);
+        match matches!(expr, Expr::Var { .. }) && self.is_output_of_another(expr, &text) {
+            true => self.qualified(expr, text),
+            false => text,
+        }
     }
 
     /// An expression of ORDER BY, GROUP BY or DISTINCT ON.
-    fn sort_expr(&self, expr: &Expr) -> String {
+    pub(super) fn sort_expr(&self, expr: &Expr) -> String {
         let text = self.arg(expr);
         let text = match self.style.pretty && !has_sub_select(expr) {
             true => definitions::expression_definition(&text, Style::PRETTY),
             false => text,
         };
-        let bare = matches!(expr, Expr::Var { .. } | Expr::Const(..));
-        use CallSyntax::{Function, Sql};
-        let call = matches!(expr, Expr::Func { syntax: Function | Sql, .. } | Expr::Aggregate(_));
-        if !bare && (self.style.pretty || call) { format!("({text})") } else { text }
+        match expr {
+            // A bare number would be an output column's.
+            Expr::Const(value, ty) if !value.is_null() => super::typed_constant(*ty, text),
+            Expr::Var { .. } | Expr::Const(..) => text,
+            _ if text.ends_with(".*") || self.merged(expr).is_some() => text,
+            _ if self.style.pretty || super::is_call(expr) => format!("({text})"),
+            _ => text,
+        }
     }
 
     fn with_clause(&self, ctes: &[Cte], out: &mut Layout) {
@@ -467,8 +421,8 @@ impl Printer<'_> {
                 out.push(", ");
             }
             out.push(&quote_identifier(&cte.name));
-            if cte.recursive {
-                out.push(&format!("({})", list(&output_names(&cte.query))));
+            if !cte.columns.is_empty() {
+                out.push(&format!("({})", list(&cte.columns)));
             }
             out.push(match cte.materialized {
                 None => " AS (",
@@ -518,7 +472,7 @@ impl Printer<'_> {
         if !right_paren {
             out.line("", 0, 0, 0);
         }
-        self.operand(&operation.right, right_paren, None, false, out);
+        self.operand(&operation.right, right_paren, names, false, out);
         if right_paren {
             out.indent -= INDENT;
             out.line(")", 0, 0, 0);
@@ -585,17 +539,12 @@ impl Printer<'_> {
             out.clause(" WHERE ", 1);
             out.push(&self.expr(filter));
         }
-        for (i, key) in query.group_by.iter().enumerate() {
-            match i {
-                0 => out.clause(" GROUP BY ", 1),
-                _ => out.push(", "),
-            }
-            out.push(&self.sort_expr(key));
-        }
+        self.group_by(query, out);
         if let Some(having) = &query.having {
             out.clause(" HAVING ", 0);
             out.push(&self.expr(having));
         }
+        self.window_clause(&query.windows, out);
     }
 
     fn target_list(
@@ -607,7 +556,12 @@ impl Printer<'_> {
     ) {
         let visible = query.targets.iter().filter(|t| !t.hidden);
         for (i, target) in visible.enumerate() {
-            let text = self.expr(&target.expr);
+            // Columns of a set operation's sides are cast to the common type.
+            let expr = match self.merged(&target.expr) {
+                Some(_) => &target.expr,
+                None => target.expr.without_implicit_cast(),
+            };
+            let text = self.row(expr, true).unwrap_or_else(|| self.expr(expr));
             match i {
                 0 => out.push(" "),
                 _ => out.push(", "),
@@ -619,8 +573,12 @@ impl Printer<'_> {
             let name = names.and_then(|n| n.get(i)).unwrap_or(&target.name);
             let shown = quote_identifier(name);
             // A column is called as it is; anything else is given its name.
-            let own = match &target.expr {
+            let own = match expr {
                 Expr::Var { .. } => text == shown || text.ends_with(&format!(".{shown}")),
+                // What is printed by a merged column's name.
+                _ if self.merged(expr).is_some() => {
+                    text == shown || text.ends_with(&format!(".{shown}"))
+                }
                 _ => !named && &**name == "?column?",
             };
             out.push(&text);
@@ -630,7 +588,7 @@ impl Printer<'_> {
         }
     }
 
-    fn values(&self, lists: &[Vec<Expr>], out: &mut Layout) {
+    pub(super) fn values(&self, lists: &[Vec<Expr>], out: &mut Layout) {
         out.push("VALUES ");
         for (i, row) in lists.iter().enumerate() {
             let row: Vec<String> = row.iter().map(|e| self.expr(e)).collect();
@@ -639,173 +597,6 @@ impl Printer<'_> {
             out.push(")");
         }
     }
-
-    // ----- FROM -----
-
-    fn item(&self, query: &Query, item: &FromItem, out: &mut Layout) {
-        match item {
-            FromItem::Rte(rte) => self.entry(query, *rte, out),
-            FromItem::Join { kind, left, right, on, using } => {
-                let paren = !self.style.pretty;
-                if paren {
-                    out.push("(");
-                }
-                self.item(query, left, out);
-                let word = match (kind, on) {
-                    (JoinKind::Inner, None) if using.is_empty() => " CROSS JOIN ",
-                    (JoinKind::Inner, _) => " JOIN ",
-                    (JoinKind::Left, _) => " LEFT JOIN ",
-                    (JoinKind::Right, _) => " RIGHT JOIN ",
-                    (JoinKind::Full, _) => " FULL JOIN ",
-                    (JoinKind::Semi | JoinKind::Anti, _) => return self.unknown("a semi-join"),
-                };
-                out.clause(word, INDENT_JOIN);
-                let right_paren = self.style.pretty && matches!(**right, FromItem::Join { .. });
-                if right_paren {
-                    out.push("(");
-                }
-                self.item(query, right, out);
-                if right_paren {
-                    out.push(")");
-                }
-                self.join_condition(*kind, on.as_ref(), using, out);
-                if paren {
-                    out.push(")");
-                }
-            }
-        }
-    }
-
-    fn join_condition(
-        &self,
-        kind: JoinKind,
-        on: Option<&Expr>,
-        using: &[Arc<str>],
-        out: &mut Layout,
-    ) {
-        match on {
-            Some(_) if self.style.using && !using.is_empty() => {
-                out.push(&format!(" USING ({})", list(using)));
-            }
-            Some(on) if self.style.pretty => out.push(&format!(" ON {}", self.expr(on))),
-            Some(on) => out.push(&format!(" ON ({})", self.expr(on))),
-            None if kind != JoinKind::Inner => out.push(" ON TRUE"),
-            None => {}
-        }
-    }
-
-    fn entry(&self, query: &Query, rte: usize, out: &mut Layout) {
-        let entry = &query.rtes[rte];
-        let name = {
-            let levels = self.levels.borrow();
-            levels.last().map_or(String::new(), |l| l.entries[rte].name.clone())
-        };
-        // The name that it has without an alias.
-        let own = match &entry.kind {
-            RteKind::Relation(relation) | RteKind::Subquery { view: Some(relation), .. } => {
-                let relation = (self.style.current)(relation);
-                self.note(relation.oid, 0);
-                if !entry.inherit && matches!(entry.kind, RteKind::Relation(_)) {
-                    out.push("ONLY ");
-                }
-                out.push(&(self.style.relation_name)(&relation));
-                Some(relation.name.to_string())
-            }
-            RteKind::Subquery { query, lateral, view: None } => {
-                out.push(if *lateral { "LATERAL (" } else { "(" });
-                self.query(query, None, true, out);
-                out.push(")");
-                None
-            }
-            // Always with an alias: what a function's columns are called depends on it.
-            RteKind::Function { calls, ordinality } => {
-                self.function(calls, *ordinality, out);
-                None
-            }
-            RteKind::Values(lists) => {
-                out.push("(");
-                self.values(lists, out);
-                out.push(")");
-                None
-            }
-            RteKind::Cte { index, levels_up } => {
-                let levels = self.levels.borrow();
-                let level = levels.len().checked_sub(levels_up + 1).map(|at| &levels[at]);
-                let Some(cte) = level.and_then(|l| l.ctes.get(*index)) else {
-                    return self.unknown("a reference to WITH");
-                };
-                out.push(&quote_identifier(cte));
-                Some(cte.to_string())
-            }
-            RteKind::Join { .. } => return self.unknown("an alias of a join"),
-        };
-        if entry.has_alias || own.as_ref() != Some(&name) {
-            out.push(&format!(" {}", quote_identifier(&name)));
-        }
-        if let Some(columns) = self.column_aliases(entry) {
-            out.push(&format!("({})", list(&columns)));
-        }
-    }
-
-    fn function(&self, calls: &[(Expr, usize)], ordinality: bool, out: &mut Layout) {
-        match calls {
-            [(call, _)] => out.push(&self.expr(call)),
-            _ => {
-                let calls: Vec<String> = calls.iter().map(|(call, _)| self.expr(call)).collect();
-                out.push(&format!("ROWS FROM({})", calls.join(", ")));
-            }
-        }
-        if ordinality {
-            out.push(" WITH ORDINALITY");
-        }
-    }
-
-    /// The column aliases to print behind an entry's name.
-    fn column_aliases(&self, entry: &Rte) -> Option<Vec<Arc<str>>> {
-        let names: Vec<Arc<str>> =
-            entry.columns.iter().filter(|c| !c.dropped).map(|c| c.name.clone()).collect();
-        let own: Vec<Arc<str>> = match &entry.kind {
-            RteKind::Relation(r) | RteKind::Subquery { view: Some(r), .. } => {
-                r.columns.iter().filter(|c| !c.dropped).map(|c| c.name.clone()).collect()
-            }
-            RteKind::Subquery { query, view: None, .. } => output_names(query),
-            // Names of VALUES and function columns are always spelled out.
-            RteKind::Values(_) | RteKind::Function { .. } => return Some(names),
-            RteKind::Cte { .. } | RteKind::Join { .. } => return None,
-        };
-        (own != names).then_some(names)
-    }
-}
-
-/// The table, or the view, that an entry stands for.
-fn relation_of(rte: &Rte) -> Option<&Arc<Relation>> {
-    match &rte.kind {
-        RteKind::Relation(relation) => Some(relation),
-        RteKind::Subquery { view, .. } => view.as_ref(),
-        _ => None,
-    }
-}
-
-/// What the columns of an entry are called: a relation's as they are called now, unless the
-/// query gave them names of its own.
-fn column_names(rte: &Rte, current: Option<&Relation>) -> Vec<Arc<str>> {
-    let bound = relation_of(rte);
-    let name = |(i, column): (usize, &RteColumn)| {
-        let was = bound.and_then(|r| r.columns.get(i));
-        match (was, current.and_then(|r| r.columns.get(i))) {
-            (Some(was), Some(is)) if was.name == column.name => is.name.clone(),
-            _ => column.name.clone(),
-        }
-    };
-    rte.columns.iter().enumerate().map(name).collect()
-}
-
-fn output_names(query: &Query) -> Vec<Arc<str>> {
-    query.targets.iter().filter(|t| !t.hidden).map(|t| t.name.clone()).collect()
-}
-
-fn list(names: &[Arc<str>]) -> String {
-    names.iter().map(|n| quote_identifier(n)).collect::<Vec<_>>().join(", ")
 }
 
 /// A set operation's side that stands in parentheses of its own.
@@ -830,6 +621,6 @@ fn simple_values<'q>(query: &'q Query, names: Option<&[Arc<str>]>) -> Option<&'q
     (plain && in_order && matches!(query.distinct, Distinct::No)).then_some(lists)
 }
 
-fn has_sub_select(expr: &Expr) -> bool {
+pub(super) fn has_sub_select(expr: &Expr) -> bool {
     matches!(expr, Expr::SubLink { .. }) || expr.children().into_iter().any(has_sub_select)
 }

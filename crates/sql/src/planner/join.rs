@@ -10,7 +10,7 @@ use super::equivalence::{Fixed, imply_equalities};
 use super::joinpath::output_names;
 use super::lateral::lateral_references;
 use super::ordered::WantedOrder;
-use super::prep::push_down;
+use super::prep::{drop_unused_outputs, is_barrier, push_down};
 use super::scan::{ScanRequest, clamp_rows};
 use super::upper::hash_distinct;
 use super::{ColumnId, CtePlan, Planner, Rel, RteSet, and_all, conjuncts, node, rtes_of, to_slots};
@@ -54,6 +54,7 @@ impl Unit {
                 right: right.clone(),
                 on: and_all(on.clone()),
                 using: Vec::new(),
+                entry: None,
             },
         }
     }
@@ -206,10 +207,13 @@ impl Planner<'_> {
                 };
                 self.base_scan(&request)
             }
-            RteKind::Subquery { query, .. } => {
+            RteKind::Subquery { query, view, .. } => {
                 let mut query = query.clone();
                 let mut kept = conditions;
-                kept.retain(|c| !push_down(&mut query, rte, c));
+                let is_barrier = view.as_deref().is_some_and(is_barrier);
+                kept.retain(|c| is_barrier || !push_down(&mut query, rte, c));
+                let is_used = |at: usize| columns.contains(&super::column_id(rte, at as i32));
+                drop_unused_outputs(&mut query, is_used);
                 let child = self.query(*query)?;
                 self.derived_rel(from, rte, kept, child)
             }

@@ -12,11 +12,13 @@
 use super::row_mark::replace_row_marks;
 use super::subselect::contains_sublink;
 use super::{and_all, conjuncts, is_volatile, returns_set};
+use crate::bind::SECURITY_BARRIER;
 use crate::expr::{CallSyntax, Expr, SubLinkKind, TypeRef};
 use crate::query::*;
 use crate::walk;
 use hashbrown::HashMap;
-use steppe_types::oid;
+use steppe_catalog::Relation;
+use steppe_types::{Datum, oid};
 
 /// Merged entries: their columns as expressions of the query around.
 type Merged = HashMap<usize, Vec<Expr>>;
@@ -66,6 +68,34 @@ pub(crate) fn push_down(query: &mut Query, rte: usize, condition: &Expr) -> bool
         Err(never) => match never {},
     }
     true
+}
+
+/// Output columns that nothing reads are not computed: they become NULL, sub-selects in them do not
+/// run (remove_unused_subquery_outputs).
+pub(crate) fn drop_unused_outputs(query: &mut Query, is_used: impl Fn(usize) -> bool) {
+    let counts_rows = matches!(query.distinct, Distinct::No) && query.set_operation.is_none();
+    if query.command != Command::Select || !counts_rows {
+        return;
+    }
+    let sorted: Vec<usize> = query.order_by.iter().map(|order| order.target).collect();
+    let mut shown = 0;
+    for (i, target) in query.targets.iter_mut().enumerate().filter(|(_, t)| !t.hidden) {
+        let is_kept = is_used(shown)
+            || sorted.contains(&i)
+            || is_volatile(&target.expr)
+            || returns_set(&target.expr);
+        if !is_kept {
+            target.expr = Expr::Const(Datum::Null, target.expr.ty());
+        }
+        shown += 1;
+    }
+}
+
+/// Whether a view's own conditions come before any of the statement that reads it.
+pub(crate) fn is_barrier(view: &Relation) -> bool {
+    view.options.iter().any(|(name, value)| {
+        &**name == SECURITY_BARRIER && steppe_types::text_io::parse_bool(value).unwrap_or(false)
+    })
 }
 
 /// Whether rows that a sub-select hands up may be dropped before it counts or numbers them.
@@ -206,7 +236,7 @@ impl Pull<'_> {
                 };
                 add_conditions(&mut on, to_on);
                 filters.extend(above);
-                FromItem::Join { kind, left, right, on, using: Vec::new() }
+                FromItem::Join { kind, left, right, on, using: Vec::new(), entry: None }
             }
         }
     }
@@ -245,12 +275,13 @@ impl Pull<'_> {
     }
 
     fn entry(&mut self, rte: usize, nullable: bool, filters: &mut Vec<Expr>) -> FromItem {
-        let RteKind::Subquery { query, lateral, .. } = &mut self.query.rtes[rte].kind else {
+        let RteKind::Subquery { query, lateral, view } = &mut self.query.rtes[rte].kind else {
             return FromItem::Rte(rte);
         };
         prepare(query);
         let may_filter = self.with_filter || query.filter.is_none();
-        if !may_filter || !is_simple(query, nullable) || *lateral && !is_flat(query) {
+        let is_barrier = view.as_deref().is_some_and(is_barrier);
+        if is_barrier || !may_filter || !is_simple(query, nullable) || *lateral && !is_flat(query) {
             return FromItem::Rte(rte);
         }
         if !self.keeps_keys_apart(rte) {
@@ -616,7 +647,14 @@ fn attach(query: &mut Query, join: SubJoin) {
     let Some(place) = position else {
         let left = Box::new(joined(std::mem::take(&mut query.from)));
         let (right, on) = (Box::new(join.right), and_all(join.on));
-        query.from = vec![FromItem::Join { kind: join.kind, left, right, on, using: Vec::new() }];
+        query.from = vec![FromItem::Join {
+            kind: join.kind,
+            left,
+            right,
+            on,
+            using: Vec::new(),
+            entry: None,
+        }];
         return;
     };
     let left = query.from.remove(place);
@@ -625,7 +663,7 @@ fn attach(query: &mut Query, join: SubJoin) {
 }
 
 fn inner_join(left: Box<FromItem>, right: Box<FromItem>, on: Option<Expr>) -> FromItem {
-    FromItem::Join { kind: JoinKind::Inner, left, right, on, using: Vec::new() }
+    FromItem::Join { kind: JoinKind::Inner, left, right, on, using: Vec::new(), entry: None }
 }
 
 fn attach_below(
@@ -647,8 +685,8 @@ fn attach_below(
         }
         let left = Box::new(inner_join(a, b, on));
         let (right, on) = (Box::new(right), and_all(conditions));
-        return FromItem::Join { kind, left, right, on, using: Vec::new() };
+        return FromItem::Join { kind, left, right, on, using: Vec::new(), entry: None };
     }
     let (left, right) = (Box::new(left), Box::new(right));
-    FromItem::Join { kind, left, right, on: and_all(conditions), using: Vec::new() }
+    FromItem::Join { kind, left, right, on: and_all(conditions), using: Vec::new(), entry: None }
 }

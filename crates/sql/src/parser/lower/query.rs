@@ -300,6 +300,7 @@ impl Lower {
         )?;
         let frame = WindowFrame {
             explicit: options & raw::FRAMEOPTION_NONDEFAULT != 0,
+            between: options & raw::FRAMEOPTION_BETWEEN != 0,
             mode: if options & raw::FRAMEOPTION_ROWS != 0 {
                 FrameMode::Rows
             } else if options & raw::FRAMEOPTION_GROUPS != 0 {

@@ -1,0 +1,305 @@
+//! CREATE VIEW: what it checks, its options, and ALTER VIEW's (view.c).
+//!
+//! What the view keeps of its query is [`super::view`]'s affair.
+
+use super::DdlContext;
+use super::table::def_text;
+use std::sync::Arc;
+use steppe_catalog::{Builtins, Catalog, Column, RelKind, Relation};
+use steppe_sql::ast::Persistence::Temporary;
+use steppe_sql::ast::{
+    CreateViewStmt, DefElem, SelectBody, SelectStmt, Statement, ViewCheckOption,
+};
+use steppe_sql::bind::{
+    CHECK_OPTION, SECURITY_BARRIER, SECURITY_INVOKER, bind_view_query, view_collations,
+    view_update_refusal,
+};
+use steppe_sql::deparse::quote_identifier;
+use steppe_sql::query::{Command, Query, Rte, RteKind};
+use steppe_txn::RelationLockMode;
+use steppe_types::text_io::parse_bool;
+use steppe_types::{Error, Result, SqlState};
+
+/// A view's options by name.
+type Options = Vec<(Arc<str>, Arc<str>)>;
+
+/// CREATE [OR REPLACE] VIEW.
+pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> Result<()> {
+    if has_into(&create.query.body) {
+        let message = "views must not contain SELECT INTO";
+        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    let options = options(&create.options)?;
+    let statement = Statement::Select(Box::new(create.query.clone()));
+    let query = ctx.binding(|b| bind_view_query(b, &statement))?;
+    if query.ctes.iter().any(|c| c.query.command != Command::Select) {
+        return Err(Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            "views must not contain data-modifying statements in WITH",
+        ));
+    }
+    let columns = columns_of(ctx, create, &query)?;
+    let existing = match create.replace {
+        true => ctx.try_open(&create.relation, RelationLockMode::AccessExclusive)?,
+        false => None,
+    };
+    let mut view = match existing {
+        Some(old) if old.kind != RelKind::View => {
+            return Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("\"{}\" is not a view", old.name),
+            ));
+        }
+        Some(old) => {
+            check_replacement(&old, &columns)?;
+            (*old).clone()
+        }
+        None => {
+            let mut name = create.relation.clone();
+            let catalog = ctx.catalog();
+            let reads_temporary = reads_temporary(&catalog, &query);
+            if reads_temporary && name.schema.is_none() && name.persistence != Temporary {
+                name.persistence = Temporary;
+                ctx.notice(format!("view \"{}\" will be a temporary view", name.name));
+            }
+            let Some((schema, name)) = ctx.new_name(&name, false)? else {
+                return Ok(());
+            };
+            Relation::new(ctx.store.new_oid()?, schema, name, RelKind::View)
+        }
+    };
+    view.columns = columns.into();
+    let text = view_text(ctx.source, create)?;
+    let text = match create.check_option {
+        ViewCheckOption::None => text,
+        _ => without_check_option(&text).to_string(),
+    };
+    view.options = with_check_option(ctx, create, options)?.into_iter().collect();
+    super::view::keep(ctx, &mut view, &query, text)?;
+    ctx.put(view)
+}
+
+/// The view's columns: types and collations are the query's, names those that are given.
+fn columns_of(
+    ctx: &mut DdlContext<'_>,
+    create: &CreateViewStmt,
+    query: &Query,
+) -> Result<Vec<Column>> {
+    let collations = ctx.binding(|b| view_collations(b, query))?;
+    let targets: Vec<_> = query.targets.iter().filter(|t| !t.hidden).collect();
+    if create.columns.len() > targets.len() {
+        return Err(Error::new(
+            SqlState::SYNTAX_ERROR,
+            "CREATE VIEW specifies more column names than columns",
+        ));
+    }
+    let mut columns: Vec<Column> = Vec::with_capacity(targets.len());
+    for (i, target) in targets.iter().enumerate() {
+        let name = create.columns.get(i).map_or(&*target.name, String::as_str);
+        let ty = target.expr.ty();
+        let column = Column::new(name, ty.oid, ty.typmod);
+        columns.push(Column { collation: collations[i], ..column });
+    }
+    super::table::check_columns(columns.len())?;
+    let repeated =
+        (0..columns.len()).find(|i| columns[i + 1..].iter().any(|c| c.name == columns[*i].name));
+    if let Some(repeated) = repeated {
+        let message = format!("column \"{}\" specified more than once", columns[repeated].name);
+        return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
+    }
+    Ok(columns)
+}
+
+/// The options with what the clause WITH CHECK OPTION says.
+fn with_check_option(
+    ctx: &mut DdlContext<'_>,
+    create: &CreateViewStmt,
+    mut options: Options,
+) -> Result<Options> {
+    let given = options.iter().find(|(name, _)| &**name == CHECK_OPTION).map(|(_, v)| v.clone());
+    let clause: Option<Arc<str>> = match create.check_option {
+        ViewCheckOption::None => None,
+        ViewCheckOption::Local => Some("local".into()),
+        ViewCheckOption::Cascaded => Some("cascaded".into()),
+    };
+    options.extend(clause.iter().map(|value| (CHECK_OPTION.into(), value.clone())));
+    if given.or(clause).is_some() {
+        require_updatable(ctx, &create.query)?;
+    }
+    Ok(options)
+}
+
+/// 0A000 for WITH CHECK OPTION where rows cannot be changed at all.
+fn require_updatable(ctx: &mut DdlContext<'_>, query: &SelectStmt) -> Result<()> {
+    let Some(reason) = ctx.binding(|b| view_update_refusal(b, query))? else { return Ok(()) };
+    let message = "WITH CHECK OPTION is supported only on automatically updatable views";
+    Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint(reason))
+}
+
+/// A view's options, checked (view_reloptions).
+fn options(given: &[DefElem]) -> Result<Options> {
+    let invalid = |message: String| Error::new(SqlState::INVALID_PARAMETER_VALUE, message);
+    let mut options = Options::new();
+    for option in given {
+        let name = option.name.as_str();
+        let value = def_text(option).unwrap_or_else(|| "true".into());
+        if options.iter().any(|(n, _)| **n == *name) {
+            return Err(invalid(format!("parameter \"{name}\" specified more than once")));
+        }
+        match name {
+            SECURITY_BARRIER | SECURITY_INVOKER => {
+                if parse_bool(&value).is_err() {
+                    let message = format!("invalid value for boolean option \"{name}\": {value}");
+                    return Err(invalid(message));
+                }
+            }
+            CHECK_OPTION if !["local", "cascaded"].contains(&&*value.to_ascii_lowercase()) => {
+                let message = format!("invalid value for enum option \"{name}\": {value}");
+                let detail = "Valid values are \"local\" and \"cascaded\".";
+                return Err(invalid(message).detail(detail));
+            }
+            CHECK_OPTION => {}
+            _ => return Err(invalid(format!("unrecognized parameter \"{name}\""))),
+        }
+        options.push((name.into(), value.into()));
+    }
+    Ok(options)
+}
+
+/// ALTER VIEW … SET (…).
+pub(super) fn set_options(
+    ctx: &mut DdlContext<'_>,
+    mut view: Relation,
+    given: &[DefElem],
+) -> Result<()> {
+    for (name, value) in options(given)? {
+        if &*name == CHECK_OPTION {
+            let text = view.view.as_deref().map_or("", String::as_str);
+            let parsed = steppe_sql::parser::parse(text)?;
+            if let Some(Statement::Select(select)) = parsed.first().map(|s| &s.statement) {
+                require_updatable(ctx, select)?;
+            }
+        }
+        view.options.retain(|(n, _)| *n != name);
+        view.options.push((name, value));
+    }
+    ctx.put(view)
+}
+
+/// Whether SELECT INTO is written in a query.
+fn has_into(body: &SelectBody) -> bool {
+    match body {
+        SelectBody::Select(core) => core.into.is_some(),
+        SelectBody::SetOp(operation) => has_into(&operation.left.body),
+        SelectBody::Values(_) => false,
+    }
+}
+
+/// Whether a query reads a temporary relation, in FROM at least.
+fn reads_temporary(catalog: &Catalog, query: &Query) -> bool {
+    let temporary = |rte: &Rte| match &rte.kind {
+        RteKind::Relation(r) | RteKind::Subquery { view: Some(r), .. } => catalog.is_temporary(r),
+        RteKind::Subquery { query, .. } => reads_temporary(catalog, query),
+        _ => false,
+    };
+    query.rtes.iter().any(temporary)
+        || query.set_operation.as_ref().is_some_and(|operation| {
+            reads_temporary(catalog, &operation.left) || reads_temporary(catalog, &operation.right)
+        })
+        || query.ctes.iter().any(|c| reads_temporary(catalog, &c.query))
+}
+
+/// The SELECT of a CREATE VIEW statement's text: what follows its first top-level AS. That of a
+/// RECURSIVE view is what the word stands for.
+fn view_text(source: &str, create: &CreateViewStmt) -> Result<String> {
+    use steppe_sql::parser::lexer::{Lexer, TokenKind};
+    let mut depth = 0i32;
+    let mut is_recursive = None;
+    let mut lexer = Lexer::new(source);
+    loop {
+        let token = lexer.next_token();
+        if matches!(token.kind, TokenKind::End | TokenKind::Invalid) {
+            return Err(Error::internal("CREATE VIEW without AS"));
+        }
+        let word = &source[token.start..token.end];
+        let is =
+            |keyword: &str| token.kind == TokenKind::Word && word.eq_ignore_ascii_case(keyword);
+        match word {
+            "(" => depth += 1,
+            ")" => depth -= 1,
+            _ if is_recursive.is_none() && is("recursive") => is_recursive = Some(true),
+            _ if is_recursive.is_none() && is("view") => is_recursive = Some(false),
+            _ if depth == 0 && is("as") => {
+                let body = source[token.end..].trim();
+                let body = body.trim_end_matches(';').trim_end();
+                return Ok(match is_recursive {
+                    Some(true) => recursive_text(create, body),
+                    _ => body.to_string(),
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `CREATE RECURSIVE VIEW name (columns) AS body` as the query that it means.
+fn recursive_text(create: &CreateViewStmt, body: &str) -> String {
+    let name = quote_identifier(&create.relation.name);
+    let columns: Vec<_> = create.columns.iter().map(|column| quote_identifier(column)).collect();
+    let columns = columns.join(", ");
+    format!("WITH RECURSIVE {name}({columns}) AS ({body}) SELECT {columns} FROM {name}")
+}
+
+/// The text without the WITH CHECK OPTION that is known to end it.
+fn without_check_option(body: &str) -> &str {
+    let mut rest = body;
+    let mut cut = |word: &str| {
+        let start = rest.len().checked_sub(word.len())?;
+        let found = rest.get(start..).is_some_and(|t| t.eq_ignore_ascii_case(word));
+        found.then(|| rest = rest[..start].trim_end())
+    };
+    if cut("option").and_then(|()| cut("check")).is_none() {
+        return body;
+    }
+    let _ = cut("cascaded").or_else(|| cut("local"));
+    match cut("with") {
+        Some(()) => rest,
+        None => body,
+    }
+}
+
+fn check_replacement(old: &Relation, columns: &[Column]) -> Result<()> {
+    let error = |m: String| Error::new(SqlState::INVALID_TABLE_DEFINITION, m);
+    let invalid = |m: String| Err(error(m));
+    let collation = |of| Builtins::get().collation_name(of).unwrap_or_default();
+    if columns.len() < old.columns.len() {
+        return invalid("cannot drop columns from view".into());
+    }
+    for (was, now) in old.columns.iter().zip(columns) {
+        if was.name != now.name {
+            let message =
+                format!("cannot change name of view column \"{}\" to \"{}\"", was.name, now.name);
+            return Err(error(message).hint(
+                "Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead.",
+            ));
+        }
+        if (was.type_oid, was.typmod) != (now.type_oid, now.typmod) {
+            let shown = steppe_sql::bind::typename::format_type_with_typmod;
+            return invalid(format!(
+                "cannot change data type of view column \"{}\" from {} to {}",
+                was.name,
+                shown(was.type_oid, was.typmod),
+                shown(now.type_oid, now.typmod)
+            ));
+        }
+        if was.collation != now.collation {
+            return invalid(format!(
+                "cannot change collation of view column \"{}\" from \"{}\" to \"{}\"",
+                was.name,
+                collation(was.collation),
+                collation(now.collation)
+            ));
+        }
+    }
+    Ok(())
+}
