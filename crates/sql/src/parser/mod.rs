@@ -15,8 +15,9 @@
 //! * No input overflows the stack: the grammar's own stack is bounded at 10,000
 //!   entries, lowering moves to fresh stack as it descends, and a tree deeper than
 //!   [`MAX_DEPTH`] is refused with 54001.
-//! * No input panics. The binding panics on trees that it has mistyped; that is
-//!   caught and makes the statement unsupported.
+//! * No input panics. The binding panics on lists that it has mistyped, which is why they
+//!   are read through `lower::items`; a panic that is left is caught and makes the statement
+//!   unsupported.
 //!
 //! [`literals`] finds statements of one shape without parsing them.
 
@@ -98,8 +99,7 @@ fn raw_parse(source: &str) -> Result<Owned<StmtList>, String> {
 }
 
 fn lower(node: Node<'_>, source: &str) -> Result<Statement> {
-    // The binding casts some lists to one node type where the grammar allows
-    // several, and panics on the others. None of its state is left half-changed.
+    // The second line, behind `lower::items`. No state is left half-changed.
     let lowered = catch_unwind(AssertUnwindSafe(|| Lower::new().statement(node)));
     match lowered {
         Ok(Ok(statement)) => Ok(statement),
