@@ -21,6 +21,7 @@
 //!
 //! [`literals`] finds statements of one shape without parsing them.
 
+mod comments;
 mod cursor;
 mod error;
 pub mod lexer;
@@ -73,8 +74,9 @@ pub fn parse(source: &str) -> Result<Vec<ParsedStatement>> {
     if source.as_bytes().contains(&0) {
         return Err(error::embedded_nul());
     }
+    let flattened = comments::flattened(source)?;
     let tree = stacker::maybe_grow(GRAMMAR_STACK, 4 * GRAMMAR_STACK, || {
-        raw_parse(source).map_err(|message| error::from_message(&message, source))
+        raw_parse(&flattened).map_err(|message| error::from_message(&message, &flattened))
     })?;
     if let Some(error) = error::junk_after_parameter(source) {
         return Err(error);
