@@ -27,6 +27,7 @@ mod deferred;
 mod homes;
 mod io_timing;
 pub mod log;
+mod memory;
 mod outbox;
 pub mod plan_cache;
 pub mod process_user;
@@ -44,6 +45,7 @@ mod statements;
 mod stream;
 mod system_views;
 mod transaction_modes;
+mod watchdog;
 mod workers;
 
 pub use run::{Config, Running};

@@ -79,6 +79,24 @@ pub fn info(message: impl Display) {
     write(Level::Log, &[("message", &message)]);
 }
 
+/// Bytes of a message, and of a statement, that a line shows: a client chooses both.
+const SHOWN_BYTES: usize = 1000;
+
+fn shown(text: &str) -> &str {
+    &text[..text.floor_char_boundary(SHOWN_BYTES)]
+}
+
+/// From now on a panic is one line of the log, not a backtrace of hundreds.
+pub fn panics_to_log() {
+    std::panic::set_hook(Box::new(|panic| {
+        let message = panic.payload_as_str().unwrap_or("no message");
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let thread = std::thread::current();
+        let thread = thread.name().unwrap_or_default();
+        write(Level::Error, &[("panic", &shown(message)), ("place", &place), ("thread", &thread)]);
+    }));
+}
+
 /// What went wrong in a session, with the statement it was running.
 pub fn session_error(pid: u32, error: &Error, statement: &str) {
     let level = match error.fields().severity {
@@ -88,14 +106,13 @@ pub fn session_error(pid: u32, error: &Error, statement: &str) {
         Severity::Warning => Level::Warning,
         Severity::Notice | Severity::Info | Severity::Debug => Level::Notice,
     };
-    const SHOWN_BYTES: usize = 1000;
-    let shown = &statement[..statement.floor_char_boundary(SHOWN_BYTES)];
+    let statement = shown(statement);
     let sqlstate = error.sqlstate();
     let mut fields: Vec<(&str, &dyn Display)> = vec![("pid", &pid), ("sqlstate", &sqlstate)];
-    let message = error.message();
+    let message = shown(error.message());
     fields.push(("message", &message));
-    if !shown.is_empty() {
-        fields.push(("statement", &shown));
+    if !statement.is_empty() {
+        fields.push(("statement", &statement));
     }
     write(level, &fields);
 }

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
 }
 
 fn serve(config: &Config) -> ExitCode {
+    log::panics_to_log();
     let user = config.user.as_deref().map(|user| process_user::run_as(user, &config.data_dir));
     let running = match user.unwrap_or(Ok(())).and_then(|()| Running::start(config)) {
         Ok(running) => running,

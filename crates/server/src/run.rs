@@ -25,7 +25,7 @@ use crate::statements::Statements;
 use crate::stream::Accepted;
 use crate::system_views::ServerStatistics;
 use crate::workers::Workers;
-use crate::{io_timing, log, process_user, saved_statistics, startup};
+use crate::{io_timing, log, memory, process_user, saved_statistics, startup};
 
 /// How a server is started.
 #[derive(Clone, Debug)]
@@ -147,6 +147,7 @@ impl Running {
         });
         saved_statistics::restore(&server);
         io_timing::follow(&server.settings);
+        memory::follow(&server.settings);
         let workers = Workers::start(max_connections)
             .map_err(|error| format!("could not start threads: {error}"))?;
         let mut running = Running {

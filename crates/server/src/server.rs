@@ -21,6 +21,7 @@ use crate::activity::Activity;
 use crate::data_dir::DataDir;
 use crate::io_timing;
 use crate::log;
+use crate::memory;
 use crate::plan_cache::PlanCache;
 use crate::services::now_micros;
 use crate::settings::SharedSettings;
@@ -117,6 +118,7 @@ impl Server {
         log::set_threshold(&settings.get("log_min_messages").setting());
         self.settings.replace(settings);
         io_timing::follow(&self.settings);
+        memory::follow(&self.settings);
         self.configured.store(now_micros(), Ordering::Relaxed);
         true
     }

@@ -23,11 +23,13 @@ use steppe_sql::ast::Statement;
 use steppe_txn::{
     AdvisoryScope, Interrupt, LockTag, LockWait, RelationLockMode, RowId, SessionHandle, SharedMode,
 };
+use steppe_types::interrupt::Interrupts;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 use crate::activity::Wait;
 use crate::cursor_place::CursorPlaces;
 use crate::deferred::Constraints;
+use crate::memory;
 use crate::relation_size;
 use crate::server::{Control, Server};
 use crate::settings::{Action, SessionSettings};
@@ -328,9 +330,21 @@ fn shared_mode(shared: bool) -> SharedMode {
     if shared { SharedMode::Shared } else { SharedMode::Exclusive }
 }
 
+impl Interrupts for Core {
+    fn check(&self) -> Result<()> {
+        self.check_interrupts()
+    }
+
+    fn reserve(&self, bytes: usize) -> Result<()> {
+        memory::reserve(bytes)?;
+        self.check_interrupts()
+    }
+}
+
 impl SessionServices for Core {
     fn check_interrupts(&self) -> Result<()> {
         workers::hand_over_if_long();
+        memory::check()?;
         self.handle.check_interrupts()
     }
 

@@ -1,12 +1,12 @@
 //! The threads that run sessions.
 //!
-//! Each worker is a runtime of its own with one thread, to which sessions are dealt
+//! Each worker is a runtime of its own with one thread at work, to which sessions are dealt
 //! (and where they mostly stay, see [`crate::homes`]): a message is read, its statement
 //! run and its answer written without a wake-up between threads, which measures faster
 //! than one work-stealing runtime. A statement that may take long, or waits in place, hands its thread's
 //! other sessions over first ([`tokio::task::block_in_place`]), and one that turns out
 //! to take long does so when it looks for interrupts ([`hand_over_if_long`]), so that it
-//! holds up nobody.
+//! holds up nobody. For those that do not look there is [`crate::watchdog`].
 
 use std::cell::Cell;
 use std::future::Future;
@@ -18,6 +18,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::homes::{Home, Homes, Moving};
 use crate::outbox::{self, Outbox};
+use crate::watchdog::{self, Watchdog};
 
 /// Address space for the deepest expressions that pass the parser's limit; pages
 /// are taken only as they are touched.
@@ -114,6 +115,7 @@ pub(crate) fn hand_over_if_long() {
 #[inline]
 pub(crate) fn note_work(session: i32) {
     WORK.set(WORK.get().wrapping_add(1));
+    watchdog::note_message();
     let (last, streak) = STREAK.get();
     STREAK.set((session, if last == session { streak.saturating_add(1) } else { 0 }));
 }
@@ -145,6 +147,8 @@ pub(crate) async fn others_first(is_done: impl Fn() -> bool) {
 
 /// The workers.
 pub(crate) struct Workers {
+    /// Goes first: a runtime ends when all its threads do, also those in reserve.
+    watchdog: Watchdog,
     runtimes: Vec<Runtime>,
     homes: Arc<Homes>,
 }
@@ -153,15 +157,19 @@ impl Workers {
     /// One worker a core. `max_connections`: all sessions may wait in place at once.
     pub(crate) fn start(max_connections: usize) -> std::io::Result<Workers> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut watchdog = Watchdog::new();
         let make = |_| {
             let mut builder = Builder::new_multi_thread();
-            if let Some(outbox) = Outbox::new() {
-                let its = Arc::clone(&outbox);
-                builder.on_thread_start(move || its.enter());
+            let (outbox, pulse) = (Outbox::new(), watchdog.pulse());
+            if let Some(outbox) = outbox.clone() {
                 builder.on_thread_park(move || outbox.empty_before_sleep());
             }
+            builder.on_thread_start(move || {
+                pulse.enter();
+                outbox.iter().for_each(|outbox| outbox.enter());
+            });
             builder
-                .worker_threads(1)
+                .worker_threads(1 + watchdog::RESERVE)
                 .max_blocking_threads(max_connections + 16)
                 .thread_name("steppe-worker")
                 .thread_stack_size(STACK_BYTES)
@@ -169,9 +177,10 @@ impl Workers {
                 .build()
         };
         let runtimes = (0..cores).map(make).collect::<std::io::Result<Vec<_>>>()?;
+        watchdog.start(runtimes.iter().map(Runtime::handle))?;
         let worker = |runtime: &Runtime| (runtime.handle().clone(), AtomicUsize::default());
         let homes = Arc::new(Homes(runtimes.iter().map(worker).collect()));
-        Ok(Workers { runtimes, homes })
+        Ok(Workers { watchdog, runtimes, homes })
     }
 
     /// Gives a session to a worker; `cpu` is where its client's packets come in.
@@ -186,6 +195,7 @@ impl Workers {
 
     /// Stops without waiting for sessions: they have ended, or are not to be waited for.
     pub(crate) fn stop(self) {
+        drop(self.watchdog);
         for runtime in self.runtimes {
             runtime.shutdown_background();
         }

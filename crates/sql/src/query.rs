@@ -8,9 +8,10 @@ use steppe_catalog::Relation;
 use steppe_types::Oid;
 
 /// What a query does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Command {
     /// SELECT, VALUES, set operations
+    #[default]
     Select,
     /// INSERT
     Insert,
@@ -22,7 +23,7 @@ pub enum Command {
 
 /// A bound SELECT, INSERT, UPDATE or DELETE. Two are equal if they say the same, wherever
 /// they were written (GROUP BY recognises a repeated sub-select by it).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Query {
     /// What it does.
     pub command: Command,
@@ -139,9 +140,10 @@ impl Target {
 }
 
 /// DISTINCT
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Default)]
 pub enum Distinct {
     /// None.
+    #[default]
     No,
     /// DISTINCT over all visible targets.
     All,

@@ -2,6 +2,7 @@
 
 use crate::expr::Expr;
 use crate::query::{FromItem, Query, RteKind};
+use steppe_types::interrupt;
 
 /// Calls `f` on every expression node of a query and of all queries inside it, parents first.
 pub fn for_each_expr(query: &mut Query, f: &mut dyn FnMut(&mut Expr)) {
@@ -56,6 +57,7 @@ pub fn for_each_level(expr: &mut Expr, depth: usize, f: &mut dyn FnMut(&mut Expr
 
 /// Calls `f(query, depth)` on a query and all queries inside it, outer ones first.
 pub fn for_each_query(query: &mut Query, depth: usize, f: &mut dyn FnMut(&mut Query, usize)) {
+    interrupt::check_unwinding();
     f(query, depth);
     for_each_root(query, &mut |root| queries_of(root, depth, f));
     for rte in &mut query.rtes {

@@ -73,3 +73,27 @@ fn nul_bytes_are_refused() {
     let error = parse("select 'a\0b'").expect_err("a NUL");
     assert_eq!(error.sqlstate().as_str(), "22021");
 }
+
+/// One panic is a fault, though the parser catches it: each would be a backtrace in the log.
+#[test]
+fn no_statement_panics_inside_the_binding() {
+    use std::cell::Cell;
+    thread_local!(static PANICS: Cell<u32> = const { Cell::new(0) });
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        PANICS.set(PANICS.get() + 1);
+        before(info);
+    }));
+    let texts = [include_str!("data/corpus.sql"), include_str!("data/unusual.sql")];
+    let mut count = 0;
+    let mut panicked = Vec::new();
+    for sql in texts.into_iter().flat_map(corpus) {
+        count += 1;
+        let _ = parse(sql);
+        if PANICS.take() > 0 {
+            panicked.push(sql);
+        }
+    }
+    assert!(panicked.is_empty(), "{panicked:#?}");
+    assert!(count > 600, "{count} statements");
+}

@@ -16,6 +16,7 @@ pub mod datum;
 pub mod error;
 pub mod float_math;
 pub mod hashfuncs;
+pub mod interrupt;
 pub mod interval;
 pub mod io;
 pub mod key;

@@ -8,6 +8,7 @@
 
 use crate::datetime::io as datetime;
 use crate::datum::Array;
+use crate::interrupt;
 use crate::io::{ByteaOutput, IoContext};
 use crate::number_io::{self, invalid_syntax, is_space, trim_spaces, write_int64, write_uint64};
 use crate::numeric::Numeric;
@@ -443,6 +444,9 @@ pub fn decode_hex(text: &str) -> Result<Vec<u8>> {
             .ok_or_else(|| invalid(format!("invalid hexadecimal digit: \"{c}\"")))
     };
     while let Some(first) = characters.next() {
+        if bytes.len() % interrupt::CHECK_EVERY_BYTES == 0 {
+            interrupt::check()?;
+        }
         if matches!(first, ' ' | '\n' | '\t' | '\r') {
             continue;
         }

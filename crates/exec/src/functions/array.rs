@@ -10,7 +10,7 @@ use steppe_catalog::Builtins;
 use steppe_types::arith::out_of_range;
 use steppe_types::compare::compare_as;
 use steppe_types::datum::Array;
-use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, interrupt, oid};
 
 /// Array functions by prosrc.
 pub(super) const TABLE: &[Entry] = &[
@@ -105,6 +105,7 @@ fn concatenate(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
         return Ok(left.clone());
     }
     let dimensions = joined(&a.dimensions, &b.dimensions)?;
+    check_count(a.elements.len() as i64 + b.elements.len() as i64)?;
     let elements = a.elements.iter().chain(&b.elements).cloned().collect();
     Ok(make(a.element_type, dimensions, elements))
 }
@@ -169,6 +170,21 @@ fn bounds(args: &[Datum], i: usize) -> Result<Vec<i32>> {
     array.elements.iter().map(value).collect()
 }
 
+fn too_large() -> Error {
+    Error::new(
+        SqlState::PROGRAM_LIMIT_EXCEEDED,
+        format!("array size exceeds the maximum allowed ({ELEMENTS_MAX})"),
+    )
+}
+
+/// Before an array of so many elements is made.
+fn check_count(count: i64) -> Result<()> {
+    if count > ELEMENTS_MAX {
+        return Err(too_large());
+    }
+    interrupt::reserve(count as usize * size_of::<Datum>())
+}
+
 fn fill(args: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Datum> {
     let lengths = bounds(args, 1)?;
     let lowers = if args.len() > 2 { bounds(args, 2)? } else { vec![1; lengths.len()] };
@@ -186,12 +202,6 @@ fn fill(args: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Datum> {
         return Err(subscript_error("wrong number of array subscripts")
             .detail("Low bound array has different size than dimensions array."));
     }
-    let too_large = || {
-        Error::new(
-            SqlState::PROGRAM_LIMIT_EXCEEDED,
-            format!("array size exceeds the maximum allowed ({ELEMENTS_MAX})"),
-        )
-    };
     let mut count = i64::from(!lengths.is_empty());
     for length in &lengths {
         if *length < 0 {
@@ -202,6 +212,7 @@ fn fill(args: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Datum> {
             return Err(too_large());
         }
     }
+    check_count(count)?;
     for (length, lower) in lengths.iter().zip(&lowers) {
         if lower.checked_add(*length).is_none() {
             return Err(Error::new(

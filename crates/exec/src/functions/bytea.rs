@@ -7,12 +7,12 @@ use crate::env::FnContext;
 use steppe_types::arith::out_of_range;
 use steppe_types::io::check_text;
 use steppe_types::text::encode::{decode, encode, md5_hex};
-use steppe_types::text::substring_bytes;
+use steppe_types::text::{check_length, substring_bytes};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// bytea functions by prosrc.
 pub(super) const TABLE: &[Entry] = &[
-    ("byteacat", scalar(|a, _| bytea([bytes(a, 0)?, bytes(a, 1)?].concat()))),
+    ("byteacat", scalar(concatenate)),
     ("byteaoctetlen", scalar(|a, _| Ok(Datum::Int4(bytes(a, 0)?.len() as i32)))),
     ("bytea_substr", scalar(substring)),
     ("bytea_substr_no_len", scalar(substring)),
@@ -31,12 +31,12 @@ pub(super) const TABLE: &[Entry] = &[
     ("bytea_int2", scalar(|a, _| Ok(Datum::Int2(integer(a, 2, "smallint")? as i16)))),
     ("bytea_int4", scalar(|a, _| Ok(Datum::Int4(integer(a, 4, "integer")? as i32)))),
     ("bytea_int8", scalar(|a, _| Ok(Datum::Int8(integer(a, 8, "bigint")?)))),
-    ("md5_text", scalar(|a, _| text_datum(md5_hex(text(a, 0)?.as_bytes())))),
-    ("md5_bytea", scalar(|a, _| text_datum(md5_hex(bytes(a, 0)?)))),
-    ("sha224_bytea", scalar(|a, _| bytea(digest(Sha2::Sha224, bytes(a, 0)?)))),
-    ("sha256_bytea", scalar(|a, _| bytea(digest(Sha2::Sha256, bytes(a, 0)?)))),
-    ("sha384_bytea", scalar(|a, _| bytea(digest(Sha2::Sha384, bytes(a, 0)?)))),
-    ("sha512_bytea", scalar(|a, _| bytea(digest(Sha2::Sha512, bytes(a, 0)?)))),
+    ("md5_text", scalar(|a, _| text_datum(md5_hex(text(a, 0)?.as_bytes())?))),
+    ("md5_bytea", scalar(|a, _| text_datum(md5_hex(bytes(a, 0)?)?))),
+    ("sha224_bytea", scalar(|a, _| bytea(digest(Sha2::Sha224, bytes(a, 0)?)?))),
+    ("sha256_bytea", scalar(|a, _| bytea(digest(Sha2::Sha256, bytes(a, 0)?)?))),
+    ("sha384_bytea", scalar(|a, _| bytea(digest(Sha2::Sha384, bytes(a, 0)?)?))),
+    ("sha512_bytea", scalar(|a, _| bytea(digest(Sha2::Sha512, bytes(a, 0)?)?))),
     ("crc32_bytea", scalar(|a, _| Ok(Datum::Int8(crc(bytes(a, 0)?, 0xEDB8_8320))))),
     ("crc32c_bytea", scalar(|a, _| Ok(Datum::Int8(crc(bytes(a, 0)?, 0x82F6_3B78))))),
     ("pg_convert_from", scalar(convert_from)),
@@ -46,6 +46,12 @@ pub(super) const TABLE: &[Entry] = &[
 
 fn bytea(bytes: Vec<u8>) -> Result<Datum> {
     Ok(Datum::Bytea(bytes.into()))
+}
+
+fn concatenate(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
+    let (a, b) = (bytes(args, 0)?, bytes(args, 1)?);
+    check_length(a.len() + b.len())?;
+    bytea([a, b].concat())
 }
 
 fn substring(args: &[Datum], _: &mut FnContext) -> Result<Datum> {

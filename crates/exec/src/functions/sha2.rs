@@ -6,6 +6,11 @@
 
 use std::sync::OnceLock;
 
+use steppe_types::{Result, interrupt};
+
+/// Blocks between two looks for interrupts.
+const BLOCKS_UNCHECKED: usize = 4096;
+
 /// A member of the family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sha2 {
@@ -16,7 +21,7 @@ pub(super) enum Sha2 {
 }
 
 /// The digest of a byte string.
-pub(super) fn digest(algorithm: Sha2, bytes: &[u8]) -> Vec<u8> {
+pub(super) fn digest(algorithm: Sha2, bytes: &[u8]) -> Result<Vec<u8>> {
     let tables = tables();
     let (wide, start, size) = match algorithm {
         // The second 32 bits of sha384's initial values.
@@ -25,9 +30,9 @@ pub(super) fn digest(algorithm: Sha2, bytes: &[u8]) -> Vec<u8> {
         Sha2::Sha384 => (true, tables.later, 48),
         Sha2::Sha512 => (true, tables.first, 64),
     };
-    let mut out = if wide { run::<true>(start, bytes) } else { run::<false>(start, bytes) };
+    let mut out = if wide { run::<true>(start, bytes)? } else { run::<false>(start, bytes)? };
     out.truncate(size);
-    out
+    Ok(out)
 }
 
 struct Tables {
@@ -98,8 +103,9 @@ fn compare(a: &[u32], b: &[u32]) -> std::cmp::Ordering {
 }
 
 /// Pads, compresses block by block and writes the state out.
-fn run<const WIDE: bool>(start: [u64; 8], bytes: &[u8]) -> Vec<u8> {
+fn run<const WIDE: bool>(start: [u64; 8], bytes: &[u8]) -> Result<Vec<u8>> {
     let word = if WIDE { 8 } else { 4 };
+    interrupt::reserve(bytes.len())?;
     let mut padded = bytes.to_vec();
     padded.push(0x80);
     // The length in bits takes the block's last two words.
@@ -109,11 +115,14 @@ fn run<const WIDE: bool>(start: [u64; 8], bytes: &[u8]) -> Vec<u8> {
     padded.resize(padded.len() + 2 * word - 8, 0);
     padded.extend_from_slice(&(bytes.len() as u64 * 8).to_be_bytes());
     let mut state = start;
-    for block in padded.chunks_exact(16 * word) {
+    for (i, block) in padded.chunks_exact(16 * word).enumerate() {
+        if i % BLOCKS_UNCHECKED == BLOCKS_UNCHECKED - 1 {
+            interrupt::check()?;
+        }
         compress::<WIDE>(&mut state, block);
     }
     let out = |v: &u64| v.to_be_bytes()[8 - word..].to_vec();
-    state.iter().flat_map(out).collect()
+    Ok(state.iter().flat_map(out).collect())
 }
 
 fn rotate<const WIDE: bool>(v: u64, count: u32) -> u64 {

@@ -68,6 +68,7 @@ fn unpadded(text: &str) -> &str {
 
 fn concatenate(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     let (a, b) = (text(args, 0)?, text(args, 1)?);
+    strings::check_length(a.len() + b.len())?;
     let mut joined = String::with_capacity(a.len() + b.len());
     joined.push_str(a);
     joined.push_str(b);
@@ -103,7 +104,7 @@ fn overlay(args: &[Datum], length: Option<i32>) -> Result<Datum> {
 }
 
 fn translate(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
-    text_datum(strings::translate(text(args, 0)?, text(args, 1)?, text(args, 2)?))
+    text_datum(strings::translate(text(args, 0)?, text(args, 1)?, text(args, 2)?)?)
 }
 
 fn starts_with(args: &[Datum], _: &mut FnContext) -> Result<Datum> {

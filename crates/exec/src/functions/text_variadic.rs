@@ -81,7 +81,7 @@ fn join(
 ) -> Result<Datum> {
     match shown_all(args, first, call, cx)? {
         None => Ok(Datum::Null),
-        Some(parts) => text_datum(concat_ws(separator, parts.iter().map(Option::as_deref))),
+        Some(parts) => text_datum(concat_ws(separator, parts.iter().map(Option::as_deref))?),
     }
 }
 
@@ -128,5 +128,5 @@ fn array_to_text(args: &[Datum], _: &CallInfo, cx: &mut FnContext) -> Result<Dat
             "requested length too large",
         ));
     }
-    text_datum(concat_ws(separator, parts.iter().map(Option::as_deref)))
+    text_datum(concat_ws(separator, parts.iter().map(Option::as_deref))?)
 }

@@ -43,6 +43,7 @@ mod utility;
 mod xact;
 
 use std::future::{Future, poll_fn};
+use std::mem;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
@@ -57,6 +58,7 @@ use steppe_exec::{ExecEnv, SessionServices};
 use steppe_sql::parser::literals::Lifter;
 use steppe_txn::{Interrupt, Lsn, SessionHandle};
 use steppe_types::error::Severity;
+use steppe_types::interrupt::{self, Interrupts};
 use steppe_types::io::IoContext;
 use steppe_types::{Error, Oid, Result, SqlState};
 use steppe_wire::frame::{self, Frame};
@@ -68,6 +70,7 @@ use crate::activity::{SessionCounts, Wait};
 use crate::homes::{Home, Moving, Place};
 use crate::io_timing::IoTiming;
 use crate::log;
+use crate::memory;
 use crate::plan_cache::LocalPlans;
 use crate::server::{Control, Server};
 pub(crate) use crate::services::Identity;
@@ -93,6 +96,10 @@ pub(crate) struct Session {
     out: Vec<u8>,
     live: Live,
     io_timing: IoTiming,
+    /// The memory of the message in hand.
+    memory: memory::Count,
+    /// The core, while the session does not run: what computes asks it whether to go on.
+    interrupts: Option<Arc<dyn Interrupts>>,
     names: NameSpace,
     /// The settings that `names` was resolved under.
     names_generation: u64,
@@ -162,6 +169,7 @@ impl Session {
             work_mem_bytes: live.work_mem_bytes,
             temp,
         };
+        let interrupts = Some(Arc::clone(&core) as Arc<dyn Interrupts>);
         Session {
             core,
             control,
@@ -169,6 +177,8 @@ impl Session {
             out: Vec::new(),
             // Not yet the settings of the start-up packet.
             io_timing: IoTiming::new(live.io_timing),
+            memory: memory::Count::default(),
+            interrupts,
             live: Live { generation: 0, ..live },
             names,
             names_generation: 0,
@@ -407,14 +417,20 @@ impl Session {
         }
         self.control.activity.set_active();
         workers::note_work(self.core.identity.pid);
+        let (mut memory, mut interrupts) = (mem::take(&mut self.memory), self.interrupts.take());
+        memory.restart();
         let handled = {
             let mut handling = pin!(self.handle_message(frame));
             poll_fn(|cx| {
-                let polled = catch_unwind(AssertUnwindSafe(|| handling.as_mut().poll(cx)));
-                polled.unwrap_or_else(|panic| Poll::Ready(Err(panic_error(&*panic))))
+                let poll = || handling.as_mut().poll(cx);
+                let polled = memory.during(|| {
+                    interrupt::during(&mut interrupts, || catch_unwind(AssertUnwindSafe(poll)))
+                });
+                polled.unwrap_or_else(|panic| Poll::Ready(Err(panic_error(panic))))
             })
             .await
         };
+        (self.memory, self.interrupts) = (memory, interrupts);
         match handled {
             Ok(goes_on) => Ok(goes_on),
             Err(error) => self.failed(frame.tag, error).map(|()| true),
@@ -631,7 +647,11 @@ impl Drop for Session {
 }
 
 /// XX000 for a bug that was caught.
-fn panic_error(panic: &(dyn std::any::Any + Send)) -> Error {
+fn panic_error(panic: Box<dyn std::any::Any + Send>) -> Error {
+    let panic = match interrupt::error_of(panic) {
+        Ok(error) => return error,
+        Err(panic) => panic,
+    };
     let text = panic
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())

@@ -276,10 +276,11 @@ fn extracted() -> Vec<Definition> {
 }
 
 /// Settings that pg_settings does not show. `default_with_oids` is there for what older dumps set,
-/// which is `off`. PostgreSQL does not have the last three:
+/// which is `off`. PostgreSQL does not have the last four:
 /// `debug_sync_delay` makes each sync of a file take so much longer, as on a slow device;
 /// `undo_buffers` is the memory for old versions, which go to a file beyond it; `xloginsert_locks`, once proposed for PostgreSQL, is taken and changes nothing, since
-/// the log here has no insertion lock.
+/// the log here has no insertion lock; `statement_memory_limit` is the memory that a statement
+/// may have (0: a quarter of the machine's).
 fn unlisted() -> Vec<Definition> {
     let text = |name, context, boot| definition(name, None, "", context, Kind::Text, boot);
     let mut all = vec![
@@ -301,6 +302,14 @@ fn unlisted() -> Vec<Definition> {
         number("debug_sync_delay", Some("ms"), 1000, "Developer Options", "0"),
         number("undo_buffers", Some("MB"), 1 << 20, "Resource Usage / Memory", "256"),
         number("xloginsert_locks", None, 1000, "Write-Ahead Log / Settings", "8"),
+        definition(
+            "statement_memory_limit",
+            Some("MB"),
+            "Resource Usage / Memory",
+            Context::Sighup,
+            Kind::Int { min: 0, max: 1 << 24 },
+            "0",
+        ),
     ]);
     for definition in &mut all {
         definition.hidden = true;

@@ -6,7 +6,7 @@ use super::row::vector_element;
 use super::{Binder, ExprPlace};
 use crate::ast::{self, ExprKind, Literal, Location, ObjectName, SqlValueFunction};
 use crate::expr::{BoolTest, CallSyntax, Expr, Place, TypeRef};
-use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, interrupt, oid};
 
 impl Binder<'_> {
     /// Binds an expression. Trees may be thousands of levels deep: the stack grows with them.
@@ -15,6 +15,7 @@ impl Binder<'_> {
     }
 
     fn expr_node(&mut self, expr: &ast::Expr, place: ExprPlace) -> Result<Expr> {
+        interrupt::check()?;
         let location = expr.location;
         match &expr.kind {
             ExprKind::ColumnRef(column) => self.column_ref(column, place, location),

@@ -15,11 +15,13 @@
 //! * No input overflows the stack: the grammar's own stack is bounded at 10,000
 //!   entries, lowering moves to fresh stack as it descends, and a tree deeper than
 //!   [`MAX_DEPTH`] is refused with 54001.
-//! * No input panics. The binding panics on trees that it has mistyped; that is
-//!   caught and makes the statement unsupported.
+//! * No input panics. The binding panics on lists that it has mistyped, which is why they
+//!   are read through `lower::items`; a panic that is left is caught and makes the statement
+//!   unsupported.
 //!
 //! [`literals`] finds statements of one shape without parsing them.
 
+mod comments;
 mod cursor;
 mod error;
 pub mod lexer;
@@ -72,8 +74,9 @@ pub fn parse(source: &str) -> Result<Vec<ParsedStatement>> {
     if source.as_bytes().contains(&0) {
         return Err(error::embedded_nul());
     }
+    let flattened = comments::flattened(source)?;
     let tree = stacker::maybe_grow(GRAMMAR_STACK, 4 * GRAMMAR_STACK, || {
-        raw_parse(source).map_err(|message| error::from_message(&message, source))
+        raw_parse(&flattened).map_err(|message| error::from_message(&message, &flattened))
     })?;
     if let Some(error) = error::junk_after_parameter(source) {
         return Err(error);
@@ -98,8 +101,7 @@ fn raw_parse(source: &str) -> Result<Owned<StmtList>, String> {
 }
 
 fn lower(node: Node<'_>, source: &str) -> Result<Statement> {
-    // The binding casts some lists to one node type where the grammar allows
-    // several, and panics on the others. None of its state is left half-changed.
+    // The second line, behind `lower::items`. No state is left half-changed.
     let lowered = catch_unwind(AssertUnwindSafe(|| Lower::new().statement(node)));
     match lowered {
         Ok(Ok(statement)) => Ok(statement),

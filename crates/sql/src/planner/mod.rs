@@ -55,7 +55,7 @@ use crate::query::*;
 use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog, Relation};
-use steppe_types::{Error, Oid, Result};
+use steppe_types::{Error, Oid, Result, interrupt};
 
 /// Settings that plans depend on.
 #[derive(Clone, Debug)]
@@ -151,6 +151,11 @@ impl PlannerContext<'_> {
 
 /// Plans a bound query.
 pub fn plan(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Result<PlannedStmt> {
+    interrupt::catching(|| plan_interruptibly(ctx, bound))
+}
+
+/// The same; walks over the query end by unwinding, which leaves nothing behind.
+fn plan_interruptibly(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Result<PlannedStmt> {
     let mut planner = Planner::new(ctx);
     planner.for_cursor = bound.positions.is_some();
     let command = bound.query.command;

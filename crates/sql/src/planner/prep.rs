@@ -143,18 +143,30 @@ pub(crate) fn inline_ctes(query: &mut Query) {
             continue;
         }
         cte.references = 0;
-        let body = cte.query.clone();
-        walk::for_each_query(query, 0, &mut |query, depth| {
-            for rte in &mut query.rtes {
-                if matches!(rte.kind, RteKind::Cte { index: i, levels_up }
-                    if i == index && levels_up == depth)
-                {
-                    let query = deepened(body.clone(), depth);
-                    rte.kind = RteKind::Subquery { query, lateral: false, view: None };
-                }
-            }
+        let mut body = std::mem::take(&mut cte.query);
+        let mut left = 0usize;
+        for_each_reference(query, index, &mut |_, _| left += 1);
+        // The last one takes it as it is: a chain of WITH queries is not to grow with each link.
+        for_each_reference(query, index, &mut |kind, depth| {
+            left -= 1;
+            let body = if left == 0 { std::mem::take(&mut body) } else { body.clone() };
+            let query = deepened(body, depth);
+            *kind = RteKind::Subquery { query, lateral: false, view: None };
         });
     }
+}
+
+/// The places that read a WITH query of this query level, and how many levels further in.
+fn for_each_reference(query: &mut Query, cte: usize, f: &mut dyn FnMut(&mut RteKind, usize)) {
+    walk::for_each_query(query, 0, &mut |query, depth| {
+        for rte in &mut query.rtes {
+            if matches!(rte.kind, RteKind::Cte { index, levels_up }
+                if index == cte && levels_up == depth)
+            {
+                f(&mut rte.kind, depth);
+            }
+        }
+    });
 }
 
 /// Whether it makes no difference how often, or in which part, a query is run.

@@ -3,6 +3,7 @@
 use super::var::Var;
 use super::{Numeric, Repr, overflow};
 use crate::error::{Error, Result, SqlState};
+use crate::interrupt;
 
 /// Larger factorials overflow the format for certain.
 const MAX_FACTORIAL: i64 = 32177;
@@ -11,7 +12,7 @@ impl Numeric {
     /// `gcd(self, other)`; NaN if one side isn't finite.
     pub fn gcd(&self, other: &Numeric) -> Result<Numeric> {
         match (self.finite(), other.finite()) {
-            (Some(a), Some(b)) => Numeric::from_var(gcd_var(&a, &b)),
+            (Some(a), Some(b)) => interrupt::catching(|| Numeric::from_var(gcd_var(&a, &b))),
             _ => Ok(Numeric::NAN),
         }
     }
@@ -23,8 +24,10 @@ impl Numeric {
         if a.is_zero() || b.is_zero() {
             return Numeric::from_var(Var::zero(dscale));
         }
-        let multiple = a.div(&gcd_var(&a, &b), 0, false).mul(&b);
-        Numeric::from_var(Var { neg: false, dscale, ..multiple })
+        interrupt::catching(|| {
+            let multiple = a.div(&gcd_var(&a, &b), 0, false).mul(&b);
+            Numeric::from_var(Var { neg: false, dscale, ..multiple })
+        })
     }
 
     /// `factorial(n)`
@@ -38,8 +41,10 @@ impl Numeric {
         if n > MAX_FACTORIAL {
             return Err(overflow());
         }
-        let product = (2..=n).fold(Var::from_i64(1), |p, i| p.mul(&Var::from_i64(i)));
-        Numeric::from_var(product)
+        interrupt::catching(|| {
+            let product = (2..=n).fold(Var::from_i64(1), |p, i| p.mul(&Var::from_i64(i)));
+            Numeric::from_var(product)
+        })
     }
 
     /// `width_bucket(self, low, high, count)`: which of `count` equal buckets between

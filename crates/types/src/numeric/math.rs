@@ -8,6 +8,7 @@ use super::{
     MAX_DISPLAY_SCALE, MIN_SIG_DIGITS, Numeric, Repr, WEIGHT_MAX, division_by_zero, overflow,
 };
 use crate::error::{Error, Result, SqlState};
+use crate::interrupt;
 
 /// Largest decimal exponent that exp-like results are computed for.
 const MAX_RESULT_SCALE: f64 = 2000.0;
@@ -41,7 +42,7 @@ impl Numeric {
         }
         let Some(arg) = self.finite() else { return Ok(self.clone()) };
         let dweight = arg.weight * DEC_DIGITS / 2 + 1;
-        Numeric::from_var(sqrt_var(&arg, result_scale(dweight, &[&arg])))
+        interrupt::catching(|| Numeric::from_var(sqrt_var(&arg, result_scale(dweight, &[&arg]))))
     }
 
     /// `exp(self)`
@@ -52,14 +53,14 @@ impl Numeric {
         };
         let dweight =
             (arg.to_f64_approx() * LOG10_E).clamp(-MAX_RESULT_SCALE, MAX_RESULT_SCALE) as i32;
-        Numeric::from_var(exp_var(&arg, result_scale(dweight, &[&arg]))?)
+        interrupt::catching(|| Numeric::from_var(exp_var(&arg, result_scale(dweight, &[&arg]))?))
     }
 
     /// `ln(self)`
     pub fn ln(&self) -> Result<Numeric> {
         let Some(arg) = self.log_argument()? else { return Ok(self.clone()) };
         let rscale = result_scale(ln_dweight(&arg), &[&arg]);
-        Numeric::from_var(ln_var(&arg, rscale))
+        interrupt::catching(|| Numeric::from_var(ln_var(&arg, rscale)))
     }
 
     /// `log(self)`, to base 10.
@@ -79,7 +80,9 @@ impl Numeric {
             return Err(bad_log("cannot take logarithm of a negative number"));
         }
         match (base.log_argument()?, self.log_argument()?) {
-            (Some(base), Some(num)) => Numeric::from_var(log_var(&base, &num)?),
+            (Some(base), Some(num)) => {
+                interrupt::catching(|| Numeric::from_var(log_var(&base, &num)?))
+            }
             (None, None) => Ok(Numeric::NAN),
             (None, Some(_)) => Ok(Numeric::ZERO),
             (Some(_), None) => Ok(Numeric::INFINITY),
@@ -111,7 +114,9 @@ impl Numeric {
             ));
         }
         match (self.finite(), exponent.finite()) {
-            (Some(base), Some(exponent)) => Numeric::from_var(power_var(&base, &exponent)?),
+            (Some(base), Some(exponent)) => {
+                interrupt::catching(|| Numeric::from_var(power_var(&base, &exponent)?))
+            }
             _ => Ok(self.power_special(exponent)),
         }
     }
@@ -205,6 +210,7 @@ fn exp_var(arg: &Var, rscale: i32) -> Result<Var> {
     let mut result = Var::from_i64(1).add(&x);
     let mut term = x.clone();
     for i in 2.. {
+        interrupt::check_unwinding();
         term = term.mul_round(&x, local).div(&Var::from_i64(i), local, true);
         if term.is_zero() {
             break;
@@ -262,6 +268,7 @@ fn ln_var(arg: &Var, rscale: i32) -> Var {
     let mut result = z.clone();
     let mut power = z;
     for i in (3..).step_by(2) {
+        interrupt::check_unwinding();
         power = power.mul_round(&z2, local);
         let term = power.div(&Var::from_i64(i), local, true);
         if term.is_zero() {

@@ -6,6 +6,7 @@ use super::{
     pow10,
 };
 use crate::error::Result;
+use crate::interrupt;
 
 /// Two small values brought to one scale: both mantissas and the scale.
 #[inline]
@@ -88,13 +89,13 @@ impl Numeric {
             return Ok(Numeric::from_scaled(*a as i128 * *b as i128, (sa + sb) as u32));
         }
         match (self.finite(), other.finite()) {
-            (Some(a), Some(b)) => {
+            (Some(a), Some(b)) => interrupt::catching(|| {
                 let mut product = a.mul(&b);
                 if product.dscale > DSCALE_MAX {
                     product.round(DSCALE_MAX);
                 }
                 Numeric::from_var(product)
-            }
+            }),
             _ if self.is_nan() || other.is_nan() => Ok(Numeric::NAN),
             // 0 * inf
             _ => Ok(infinity_of_sign(self.signum() * other.signum())),
@@ -106,7 +107,9 @@ impl Numeric {
     pub fn div(&self, other: &Numeric) -> Result<Numeric> {
         match (self.finite(), other.finite()) {
             (Some(_), Some(b)) if b.is_zero() => Err(division_by_zero()),
-            (Some(a), Some(b)) => Numeric::from_var(a.div(&b, select_div_scale(&a, &b), true)),
+            (Some(a), Some(b)) => {
+                interrupt::catching(|| Numeric::from_var(a.div(&b, select_div_scale(&a, &b), true)))
+            }
             _ => self.div_special(other),
         }
     }
@@ -128,7 +131,7 @@ impl Numeric {
     pub fn div_trunc(&self, other: &Numeric) -> Result<Numeric> {
         match (self.finite(), other.finite()) {
             (Some(_), Some(b)) if b.is_zero() => Err(division_by_zero()),
-            (Some(a), Some(b)) => Numeric::from_var(a.div(&b, 0, false)),
+            (Some(a), Some(b)) => interrupt::catching(|| Numeric::from_var(a.div(&b, 0, false))),
             _ => self.div_special(other),
         }
     }
@@ -143,7 +146,7 @@ impl Numeric {
         }
         match (self.finite(), other.finite()) {
             (Some(_), Some(b)) if b.is_zero() => Err(division_by_zero()),
-            (Some(a), Some(b)) => Numeric::from_var(a.rem(&b)),
+            (Some(a), Some(b)) => interrupt::catching(|| Numeric::from_var(a.rem(&b))),
             _ if self.is_nan() || other.is_nan() => Ok(Numeric::NAN),
             _ if self.is_infinite() && other.is_zero() => Err(division_by_zero()),
             _ if self.is_infinite() => Ok(Numeric::NAN),

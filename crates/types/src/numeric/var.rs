@@ -10,6 +10,11 @@
 
 use std::cmp::Ordering;
 
+use crate::interrupt;
+
+/// Factors and divisors of so many digits take long enough to look for interrupts between rows.
+const LONG_DIGITS: usize = 1024;
+
 /// The base of a digit.
 pub(super) const NBASE: i32 = 10_000;
 /// Decimal digits in a digit.
@@ -216,7 +221,11 @@ impl Var {
         // A column sums at most 2^17 products below 10^8: far from 2^64, so carries
         // are propagated once at the end.
         let mut columns = vec![0u64; short.len() + long.len()];
+        let is_long = long.len() >= LONG_DIGITS;
         for (i, a) in short.iter().enumerate() {
+            if is_long && i % 16 == 0 {
+                interrupt::check_unwinding();
+            }
             let a = *a as u64;
             for (column, b) in columns[i + 1..].iter_mut().zip(long) {
                 *column += a * *b as u64;
@@ -462,6 +471,9 @@ fn divide_digits(dividend: &[i16], divisor: &[i16], wanted: usize) -> Vec<i16> {
     let mut quotient = Vec::with_capacity(wanted);
     let second = den.get(1).copied().unwrap_or(0);
     for j in 0..wanted {
+        if j % 16 == 0 && m >= LONG_DIGITS {
+            interrupt::check_unwinding();
+        }
         let head = num[j] * base + num[j + 1];
         let mut guess = (head / den[0]).min(base - 1);
         while guess * second > (head - guess * den[0]) * base + num[j + 2] {

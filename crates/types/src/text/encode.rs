@@ -1,10 +1,15 @@
 //! `encode`, `decode` and `md5`.
 
+use super::STRING_BYTES_MAX;
+use crate::interrupt;
 use crate::text_io::{decode_escape, decode_hex, write_hex};
 use crate::{Error, Result, SqlState};
 use md5::{Digest, Md5};
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/// Bytes that are encoded between two looks for interrupts: whole lines of base64.
+const ENCODED_AT_ONCE: usize = 57 << 14;
+
 /// Base64 lines are broken after this many characters, as in MIME.
 const BASE64_LINE: usize = 76;
 
@@ -24,12 +29,20 @@ fn ascii_string(bytes: Vec<u8>) -> Result<String> {
 
 /// `encode(bytes, format)`
 pub fn encode(bytes: &[u8], format: &str) -> Result<String> {
-    let mut out = Vec::new();
-    match format.to_ascii_lowercase().as_str() {
-        "hex" => write_hex(bytes, &mut out),
-        "base64" => write_base64(bytes, &mut out),
-        "escape" => write_escape(bytes, &mut out),
+    let write: fn(&[u8], &mut Vec<u8>) = match format.to_ascii_lowercase().as_str() {
+        "hex" => write_hex,
+        "base64" => write_base64,
+        "escape" => write_escape,
         _ => return Err(unrecognized(format)),
+    };
+    let mut out = Vec::new();
+    for piece in bytes.chunks(ENCODED_AT_ONCE) {
+        interrupt::check()?;
+        write(piece, &mut out);
+        if out.len() > STRING_BYTES_MAX {
+            let message = "result of encoding conversion is too large";
+            return Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+        }
     }
     ascii_string(out)
 }
@@ -83,7 +96,10 @@ fn decode_base64(text: &str) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     // Symbols so far in the group of four, and after how many of them "=" came.
     let (mut word, mut position, mut end) = (0u32, 0, 0);
-    for c in text.chars() {
+    for (i, c) in text.chars().enumerate() {
+        if i % interrupt::CHECK_EVERY_BYTES == 0 {
+            interrupt::check()?;
+        }
         if matches!(c, ' ' | '\t' | '\n' | '\r') {
             continue;
         }
@@ -125,8 +141,13 @@ fn decode_base64(text: &str) -> Result<Vec<u8>> {
 }
 
 /// `md5`, as hexadecimal digits
-pub fn md5_hex(bytes: &[u8]) -> String {
-    Md5::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+pub fn md5_hex(bytes: &[u8]) -> Result<String> {
+    let mut digest = Md5::new();
+    for piece in bytes.chunks(interrupt::CHECK_EVERY_BYTES) {
+        interrupt::check()?;
+        digest.update(piece);
+    }
+    Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]
@@ -140,7 +161,7 @@ mod tests {
         assert_eq!(encode(b"\x00\xab", "HEX").unwrap(), "00ab");
         assert_eq!(decode("YQ==YQ==", "base64").unwrap(), b"aa");
         assert_eq!(decode(" Y Q\n= =", "base64").unwrap(), b"a");
-        assert_eq!(md5_hex(b"abc"), "900150983cd24fb0d6963f7d28e17f72");
+        assert_eq!(md5_hex(b"abc").unwrap(), "900150983cd24fb0d6963f7d28e17f72");
         for length in 0..200 {
             let bytes: Vec<u8> = (0..length).collect();
             for format in ["hex", "base64", "escape"] {

@@ -22,18 +22,44 @@ pub mod quote;
 pub mod regex;
 mod regex_translate;
 
+use crate::interrupt;
 use crate::{Error, Result, SqlState};
 
 /// Bytes a string may have (MaxAllocSize, less a length word).
 const STRING_BYTES_MAX: usize = 0x3FFF_FFFF - 4;
+
+/// Bytes a StringInfo may have, with the zero at its end (MaxAllocSize).
+const BUFFER_BYTES_MAX: usize = 0x3FFF_FFFF;
 
 #[cold]
 fn too_large() -> Error {
     Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "requested length too large")
 }
 
-fn check_size(bytes: usize) -> Result<usize> {
-    if bytes > STRING_BYTES_MAX { Err(too_large()) } else { Ok(bytes) }
+fn check_size(bytes: usize) -> Result<()> {
+    if bytes > STRING_BYTES_MAX { Err(too_large()) } else { interrupt::reserve(bytes) }
+}
+
+/// Before a string of so many bytes is made: PostgreSQL's palloc refuses one past 1 GB, which is
+/// an error of its own (XX000) there and a limit here.
+pub fn check_length(bytes: usize) -> Result<()> {
+    if bytes <= STRING_BYTES_MAX {
+        return interrupt::reserve(bytes);
+    }
+    let message = format!("invalid memory alloc request size {}", bytes.saturating_add(4));
+    Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message))
+}
+
+/// The same where PostgreSQL makes it in a growing buffer that has `length` bytes already.
+pub fn check_buffer(length: usize, more: usize) -> Result<()> {
+    if length.saturating_add(more) < BUFFER_BYTES_MAX {
+        return interrupt::reserve(more);
+    }
+    let message =
+        format!("string buffer exceeds maximum allowed length ({BUFFER_BYTES_MAX} bytes)");
+    Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).detail(format!(
+        "Cannot enlarge string buffer containing {length} bytes by {more} more bytes."
+    )))
 }
 
 pub use case::{casefold, initcap, lower, upper};
@@ -127,10 +153,17 @@ pub fn pad(text: &str, length: i32, fill: &str, side: Side) -> Result<String> {
     if have >= length || fill.is_empty() {
         return Ok(text[..byte_of(text, length)].to_string());
     }
-    let filling = fill.chars().cycle().take(length - have);
-    Ok(match side {
-        Side::Left => filling.chain(text.chars()).collect(),
-        Side::Right | Side::Both => text.chars().chain(filling).collect(),
+    let filling = fill.chars().cycle().take(length - have).enumerate().map(|(i, c)| {
+        if i % interrupt::CHECK_EVERY_BYTES == interrupt::CHECK_EVERY_BYTES - 1 {
+            interrupt::check_unwinding();
+        }
+        c
+    });
+    interrupt::catching(|| {
+        Ok(match side {
+            Side::Left => filling.chain(text.chars()).collect(),
+            Side::Right | Side::Both => text.chars().chain(filling).collect(),
+        })
     })
 }
 
@@ -143,14 +176,40 @@ pub fn replace(text: &str, from: &str, to: &str) -> Result<String> {
         let growth = text.matches(from).count().saturating_mul(to.len() - from.len());
         check_size(text.len().saturating_add(growth))?;
     }
-    Ok(text.replace(from, to))
+    if text.len() < interrupt::CHECK_EVERY_BYTES {
+        return Ok(text.replace(from, to));
+    }
+    let mut out = String::new();
+    let mut kept = 0;
+    for (i, (at, _)) in text.match_indices(from).enumerate() {
+        if i % 1024 == 0 {
+            interrupt::check()?;
+        }
+        out.push_str(&text[kept..at]);
+        out.push_str(to);
+        kept = at + from.len();
+    }
+    out.push_str(&text[kept..]);
+    Ok(out)
 }
 
 /// `repeat`; a negative count is none.
 pub fn repeat(text: &str, count: i32) -> Result<String> {
     let count = count.max(0) as usize;
     check_size(text.len().saturating_mul(count))?;
-    Ok(text.repeat(count))
+    let at_once = interrupt::CHECK_EVERY_BYTES / text.len().max(1);
+    if count <= at_once {
+        return Ok(text.repeat(count));
+    }
+    let (piece, mut out) = (text.repeat(at_once.max(1)), String::new());
+    out.reserve_exact(text.len() * count);
+    while out.len() + piece.len() <= text.len() * count {
+        interrupt::check()?;
+        out.push_str(&piece);
+    }
+    let left = text.len() * count - out.len();
+    out.push_str(&piece[..left]);
+    Ok(out)
 }
 
 /// `reverse`, by characters
@@ -222,13 +281,17 @@ pub fn overlay(text: &str, new: &str, start: i32, length: Option<i32>) -> Result
 
 /// `translate`: each character of `from` by the one at its place in `to`, or by
 /// nothing. The first of equal characters in `from` counts.
-pub fn translate(text: &str, from: &str, to: &str) -> String {
-    text.chars()
-        .filter_map(|c| match from.chars().position(|f| f == c) {
+pub fn translate(text: &str, from: &str, to: &str) -> Result<String> {
+    let one = |(i, c): (usize, char)| {
+        if i % 65_536 == 65_535 {
+            interrupt::check_unwinding();
+        }
+        match from.chars().position(|f| f == c) {
             Some(at) => to.chars().nth(at),
             None => Some(c),
-        })
-        .collect()
+        }
+    };
+    interrupt::catching(|| Ok(text.chars().enumerate().filter_map(one).collect()))
 }
 
 /// `ascii`: the first character's code point; 0 for an empty text.
@@ -272,15 +335,20 @@ pub fn starts_with(text: &str, prefix: &str) -> bool {
 pub fn concat_ws<'a>(
     separator: &str,
     arguments: impl IntoIterator<Item = Option<&'a str>>,
-) -> String {
+) -> Result<String> {
     let mut out = String::new();
     for (i, argument) in arguments.into_iter().flatten().enumerate() {
         if i > 0 {
+            check_buffer(out.len(), separator.len())?;
             out.push_str(separator);
         }
+        check_buffer(out.len(), argument.len())?;
         out.push_str(argument);
+        if i % 65_536 == 65_535 {
+            interrupt::check()?;
+        }
     }
-    out
+    Ok(out)
 }
 
 /// `string_to_array`: fields between separators, each character where there is no
@@ -360,10 +428,10 @@ mod tests {
     #[test]
     fn searching_and_replacing() {
         assert_eq!((strpos("abc", ""), strpos("", "a"), strpos("xé", "é")), (1, 0, 2));
-        assert_eq!(translate("12345", "143", "ax"), "a2x5");
+        assert_eq!(translate("12345", "143", "ax").unwrap(), "a2x5");
         assert_eq!(replace("aaa", "a", "bb").unwrap(), "bbbbbb");
         assert_eq!(replace("a", "", "b").unwrap(), "a");
-        assert_eq!(concat_ws(",", [Some("a"), None, Some("b")]), "a,b");
+        assert_eq!(concat_ws(",", [Some("a"), None, Some("b")]).unwrap(), "a,b");
         assert_eq!((to_hex_int4(-1), to_hex_int8(255)), ("ffffffff".into(), "ff".into()));
         assert_eq!((ascii("é"), ascii(""), reverse("aé")), (233, 0, "éa".into()));
     }

@@ -25,7 +25,7 @@ impl Lower {
                 Statement::AlterDomain(Box::new(self.alter_domain(stmt)?))
             }
             Node::AlterEnumStmt(stmt) => Statement::AlterEnum(AlterEnumStmt {
-                name: super::cast_name(stmt.type_name()),
+                name: super::cast_name(stmt.type_name())?,
                 old_value: optional(stmt.old_val()),
                 new_value: text(stmt.new_val()),
                 neighbor: optional(stmt.new_val_neighbor()),

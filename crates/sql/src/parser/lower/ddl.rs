@@ -6,8 +6,8 @@ use steppe_types::SqlState;
 
 use super::query::{nulls_order, sort_direction};
 use super::{
-    Failure, Lower, Lowered, object_name, optional, optional_name, range_var, range_vars, refused,
-    strings, text, unexpected,
+    Failure, Lower, Lowered, items, object_name, optional, optional_name, range_var, range_vars,
+    refused, strings, text, unexpected,
 };
 use crate::ast::*;
 
@@ -181,7 +181,8 @@ impl Lower {
     fn partition_spec(&mut self, spec: &nodes::PartitionSpec) -> Lowered<PartitionSpec> {
         use nodes::PartitionStrategy as Strategy;
         let mut elements = Vec::with_capacity(spec.part_params().len());
-        for elem in spec.part_params() {
+        for elem in items(spec.part_params()) {
+            let elem = elem?;
             elements.push(PartitionElem {
                 key: self.index_key(elem.name(), elem.expr())?,
                 collation: optional_name(elem.collation())?,
@@ -236,7 +237,7 @@ impl Lower {
     }
 
     fn create_index(&mut self, stmt: &nodes::IndexStmt) -> Lowered<CreateIndexStmt> {
-        let elements = stmt.index_params().iter().map(|elem| self.index_elem(elem));
+        let elements = items(stmt.index_params()).map(|elem| self.index_elem(elem?));
         let elements = elements.collect::<Lowered<_>>()?;
         Ok(CreateIndexStmt {
             name: optional(stmt.idxname()),

@@ -3,7 +3,9 @@
 use pg_raw_parse::list::{CastNodeList, NodeList};
 use pg_raw_parse::{Node, nodes};
 
-use super::{Failure, Lower, Lowered, optional, range_var, role_spec, strings, text, unexpected};
+use super::{
+    Failure, Lower, Lowered, items, optional, range_var, role_spec, strings, text, unexpected,
+};
 use crate::ast::*;
 use steppe_types::{Error, SqlState};
 
@@ -45,7 +47,7 @@ impl Lower {
         let target = clause.infer().map(|infer| self.conflict_target(infer)).transpose()?;
         let action = if clause.action == nodes::OnConflictAction::ONCONFLICT_UPDATE {
             ConflictAction::Update {
-                set: self.set_clauses(clause.target_list().iter())?,
+                set: self.set_clauses(items(clause.target_list()))?,
                 where_clause: self.optional_expr(clause.where_clause())?,
             }
         } else {
@@ -69,7 +71,8 @@ impl Lower {
     fn returning(&mut self, clause: Option<&nodes::ReturningClause>) -> Lowered<Option<Returning>> {
         let Some(clause) = clause else { return Ok(None) };
         let (mut old_alias, mut new_alias) = (None, None);
-        for option in clause.options() {
+        for option in items(clause.options()) {
+            let option = option?;
             let (alias, word) = match option.option {
                 nodes::ReturningOptionKind::RETURNING_OPTION_OLD => (&mut old_alias, "OLD"),
                 _ => (&mut new_alias, "NEW"),
@@ -93,7 +96,7 @@ impl Lower {
         Ok(UpdateStmt {
             with: self.with(stmt.with_clause())?,
             relation: range_var(stmt.relation())?,
-            set: self.set_clauses(stmt.target_list().iter())?,
+            set: self.set_clauses(items(stmt.target_list()))?,
             from: self.range_list(stmt.from_clause())?,
             where_clause: self.optional_expr(stmt.where_clause())?,
             returning: self.returning(stmt.returning_clause())?,
@@ -104,10 +107,11 @@ impl Lower {
     /// at the same source with its number.
     fn set_clauses<'a>(
         &mut self,
-        targets: impl Iterator<Item = &'a nodes::ResTarget>,
+        targets: impl Iterator<Item = Lowered<&'a nodes::ResTarget>>,
     ) -> Lowered<Vec<SetClause>> {
         let mut clauses = Vec::new();
         for node in targets {
+            let node = node?;
             let target = SetTarget {
                 name: text(node.name()),
                 indirection: self.indirection(node.indirection())?,
@@ -143,8 +147,8 @@ impl Lower {
         let source = self.range_item(stmt.source_relation())?;
         let condition = self.expr(stmt.join_condition())?;
         let mut whens = Vec::with_capacity(stmt.merge_when_clauses().len());
-        for when in stmt.merge_when_clauses() {
-            whens.push(self.merge_when(when)?);
+        for when in items(stmt.merge_when_clauses()) {
+            whens.push(self.merge_when(when?)?);
         }
         let relation = range_var(stmt.relation())?;
         let returning = self.returning(stmt.returning_clause())?;
@@ -160,14 +164,11 @@ impl Lower {
                 values: self.exprs(when.values())?,
             },
             CmdType::CMD_UPDATE => {
-                let mut targets = Vec::with_capacity(when.target_list().len());
-                for node in when.target_list() {
-                    match node {
-                        Node::ResTarget(target) => targets.push(target),
-                        other => return Err(unexpected("MERGE", other)),
-                    }
-                }
-                MergeAction::Update(self.set_clauses(targets.into_iter())?)
+                let targets = when.target_list().iter().map(|node| match node {
+                    Node::ResTarget(target) => Ok(target),
+                    other => Err(unexpected("MERGE", other)),
+                });
+                MergeAction::Update(self.set_clauses(targets)?)
             }
             CmdType::CMD_DELETE => MergeAction::Delete,
             _ => MergeAction::Nothing,
@@ -227,7 +228,7 @@ impl Lower {
         &mut self,
         list: &CastNodeList<nodes::DefElem>,
     ) -> Lowered<Vec<DefElem>> {
-        list.iter().map(|elem| self.def_elem(elem)).collect()
+        items(list).map(|elem| self.def_elem(elem?)).collect()
     }
 
     /// An option.

@@ -289,7 +289,7 @@ impl Lower {
             other => Err(unexpected("an array bound", other)),
         });
         Ok(TypeName {
-            name: super::cast_name(name.names()),
+            name: super::cast_name(name.names())?,
             setof: name.setof,
             percent_type: name.pct_type,
             typmods: self.exprs(name.typmods())?,

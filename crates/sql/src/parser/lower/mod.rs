@@ -11,16 +11,18 @@ mod alter;
 mod ddl;
 mod dml;
 mod expr;
+mod items;
 mod object;
 mod query;
 mod utility;
 
 use std::borrow::Cow;
 
-use pg_raw_parse::list::NodeList;
+use pg_raw_parse::list::{CastNodeList, NodeList};
 use pg_raw_parse::{Node, nodes};
 use steppe_types::{Error, SqlState};
 
+use self::items::items;
 use crate::ast::*;
 
 /// Why a statement could not be lowered.
@@ -155,13 +157,13 @@ fn optional_name(list: &NodeList) -> Lowered<Option<ObjectName>> {
 }
 
 /// A qualified name in a typed list.
-fn cast_name(list: &pg_raw_parse::list::CastNodeList<nodes::String>) -> ObjectName {
-    ObjectName(cast_strings(list))
+fn cast_name(list: &CastNodeList<nodes::String>) -> Lowered<ObjectName> {
+    cast_strings(list).map(ObjectName)
 }
 
 /// The strings of a typed list.
-fn cast_strings(list: &pg_raw_parse::list::CastNodeList<nodes::String>) -> Vec<String> {
-    list.iter().map(|value| text(value.sval())).collect()
+fn cast_strings(list: &CastNodeList<nodes::String>) -> Lowered<Vec<String>> {
+    items(list).map(|value| Ok(text(value?.sval()))).collect()
 }
 
 /// A table alias.

@@ -3,9 +3,12 @@
 use pg_raw_parse::list::{CastNodeList, NodeList};
 use pg_raw_parse::{Node, nodes};
 
+use steppe_types::SqlState;
+
 use super::{
-    Lower, Lowered, cast_name, cast_strings, drop_behavior, object_name, optional, range_var,
-    range_vars, role_spec, role_specs, string, strings, text, unexpected, unsupported,
+    Lower, Lowered, cast_name, cast_strings, drop_behavior, items, object_name, optional,
+    range_var, range_vars, refused, role_spec, role_specs, string, strings, text, unexpected,
+    unsupported,
 };
 use crate::ast::*;
 
@@ -68,17 +71,17 @@ impl Lower {
     fn type_statement(&mut self, node: Node<'_>) -> Lowered<Option<Statement>> {
         Ok(Some(match node {
             Node::CreateEnumStmt(stmt) => Statement::CreateEnum(CreateEnumStmt {
-                name: cast_name(stmt.type_name()),
-                labels: cast_strings(stmt.vals()),
+                name: cast_name(stmt.type_name())?,
+                labels: cast_strings(stmt.vals())?,
             }),
             Node::CompositeTypeStmt(stmt) => {
-                let columns = stmt.coldeflist().iter().map(|column| self.column_def_item(column));
+                let columns = items(stmt.coldeflist()).map(|column| self.column_def_item(column?));
                 let columns = columns.collect::<Lowered<_>>()?;
                 let relation = range_var(stmt.typevar())?;
                 Statement::CreateComposite(Box::new(CreateCompositeStmt { relation, columns }))
             }
             Node::CreateRangeStmt(stmt) => Statement::CreateRange(Box::new(CreateRangeStmt {
-                name: cast_name(stmt.type_name()),
+                name: cast_name(stmt.type_name())?,
                 options: self.def_elems_of(stmt.params())?,
             })),
             Node::DefineStmt(stmt) => {
@@ -88,7 +91,7 @@ impl Lower {
                 }
                 Statement::Define(Box::new(DefineStmt {
                     kind,
-                    name: cast_name(stmt.defnames()),
+                    name: cast_name(stmt.defnames())?,
                     definition: self.def_elems_of(stmt.definition())?,
                     if_not_exists: stmt.if_not_exists,
                     replace: stmt.replace,
@@ -97,9 +100,9 @@ impl Lower {
             Node::CreateDomainStmt(stmt) => {
                 let collation = stmt.coll_clause().map(|clause| object_name(clause.collname()));
                 let type_name = self.type_name(stmt.type_name())?;
-                let constraints = stmt.constraints().iter().map(|item| self.constraint(item));
+                let constraints = items(stmt.constraints()).map(|item| self.constraint(item?));
                 Statement::CreateDomain(Box::new(CreateDomainStmt {
-                    name: cast_name(stmt.domainname()),
+                    name: cast_name(stmt.domainname())?,
                     type_name,
                     collation: collation.transpose()?,
                     constraints: constraints.collect::<Lowered<_>>()?,
@@ -226,7 +229,8 @@ impl Lower {
 
     fn create_function(&mut self, stmt: &nodes::CreateFunctionStmt) -> Lowered<CreateFunctionStmt> {
         let mut parameters = Vec::with_capacity(stmt.parameters().len());
-        for parameter in stmt.parameters() {
+        for parameter in items(stmt.parameters()) {
+            let parameter = parameter?;
             parameters.push(FunctionParameter {
                 name: optional(parameter.name()),
                 type_name: self.type_name(parameter.arg_type())?,
@@ -264,7 +268,8 @@ impl Lower {
         list: &CastNodeList<nodes::DefElem>,
     ) -> Lowered<(Vec<DefElem>, Vec<SetStmt>)> {
         let (mut options, mut settings) = (Vec::new(), Vec::new());
-        for elem in list {
+        for elem in items(list) {
+            let elem = elem?;
             match elem.arg() {
                 Node::VariableSetStmt(stmt) => settings.push(self.set(stmt)?),
                 _ => options.push(self.def_elem(elem)?),
@@ -297,7 +302,7 @@ impl Lower {
             name: text(stmt.trigname()),
             relation: range_var(stmt.relation())?,
             function: object_name(stmt.funcname())?,
-            args: cast_strings(stmt.args()),
+            args: cast_strings(stmt.args())?,
             for_each_row: stmt.row,
             timing: match stmt.timing {
                 2 => TriggerTiming::Before,
@@ -330,11 +335,17 @@ impl Lower {
             };
             elements.push(self.index_key(elem.name(), elem.expr())?);
         }
-        let name = cast_name(stmt.defnames());
-        let relations = stmt.relations().iter().map(|relation| range_var(Some(relation)));
+        let name = cast_name(stmt.defnames())?;
+        let relations = items(stmt.relations()).map(|relation| match relation {
+            Ok(relation) => range_var(Some(relation)),
+            Err(_) => Err(refused(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "CREATE STATISTICS only supports relation names in the FROM clause",
+            )),
+        });
         Ok(CreateStatisticsStmt {
             name: (!name.0.is_empty()).then_some(name),
-            kinds: cast_strings(stmt.stat_types()),
+            kinds: cast_strings(stmt.stat_types())?,
             elements,
             relations: relations.collect::<Lowered<_>>()?,
             if_not_exists: stmt.if_not_exists,
@@ -424,28 +435,31 @@ fn grant(stmt: &nodes::GrantStmt) -> Lowered<GrantStmt> {
         return Err(unsupported(format!("{verb} ON {}", kind.as_str()), Location::NONE));
     }
     let objects =
-        stmt.objects().iter().map(|object| range_var(Some(object)).map(ObjectRef::Relation));
+        items(stmt.objects()).map(|object| range_var(Some(object?)).map(ObjectRef::Relation));
     Ok(GrantStmt {
         is_grant: stmt.is_grant,
-        privileges: stmt.privileges().iter().map(privilege).collect(),
+        privileges: items(stmt.privileges())
+            .map(|item| privilege(item?))
+            .collect::<Lowered<_>>()?,
         kind,
         all_in_schema: false,
         objects: objects.collect::<Lowered<_>>()?,
-        grantees: stmt.grantees().iter().map(role_spec).collect(),
+        grantees: items(stmt.grantees()).map(|role| role.map(role_spec)).collect::<Lowered<_>>()?,
         grant_option: stmt.grant_option,
         grantor: stmt.grantor().map(role_spec),
         behavior: drop_behavior(stmt.behavior),
     })
 }
 
-fn privilege(privilege: &nodes::AccessPriv) -> Privilege {
-    Privilege { name: optional(privilege.priv_name()), columns: cast_strings(privilege.cols()) }
+fn privilege(privilege: &nodes::AccessPriv) -> Lowered<Privilege> {
+    let columns = cast_strings(privilege.cols())?;
+    Ok(Privilege { name: optional(privilege.priv_name()), columns })
 }
 
 fn privileges(list: &NodeList) -> Lowered<Vec<Privilege>> {
     list.iter()
         .map(|node| match node {
-            Node::AccessPriv(item) => Ok(privilege(item)),
+            Node::AccessPriv(item) => privilege(item),
             other => Err(unexpected("a list of privileges", other)),
         })
         .collect()

@@ -4,8 +4,8 @@ use pg_raw_parse::list::{CastNodeList, NodeList};
 use pg_raw_parse::{Node, nodes, raw};
 
 use super::{
-    Lower, Lowered, alias, object_name, optional, range_var, range_vars, strings, text, unexpected,
-    unsupported,
+    Lower, Lowered, alias, items, object_name, optional, range_var, range_vars, strings, text,
+    unexpected, unsupported,
 };
 use crate::ast::*;
 
@@ -33,8 +33,8 @@ impl Lower {
             SelectBody::Select(Box::new(self.select_core(stmt)?))
         };
         let mut locking = Vec::with_capacity(stmt.locking_clause().len());
-        for clause in stmt.locking_clause() {
-            locking.push(locking_clause(clause)?);
+        for clause in items(stmt.locking_clause()) {
+            locking.push(locking_clause(clause?)?);
         }
         Ok(SelectStmt {
             with,
@@ -102,7 +102,7 @@ impl Lower {
     }
 
     fn targets(&mut self, list: &CastNodeList<nodes::ResTarget>) -> Lowered<Vec<ResTarget>> {
-        list.iter().map(|target| self.target(target)).collect()
+        items(list).map(|target| self.target(target?)).collect()
     }
 
     /// An output column.
@@ -163,7 +163,7 @@ impl Lower {
 
     fn join(&mut self, join: &nodes::JoinExpr) -> Lowered<JoinExpr> {
         use nodes::JoinType as Type;
-        let columns = super::cast_strings(join.using_clause());
+        let columns = super::cast_strings(join.using_clause())?;
         let condition = if join.is_natural {
             JoinCondition::Natural
         } else if !columns.is_empty() {
@@ -204,8 +204,8 @@ impl Lower {
             functions.push(RangeFunctionItem { call: self.expr(call)?, column_defs });
         }
         let mut column_defs = Vec::with_capacity(function.coldeflist().len());
-        for column in function.coldeflist() {
-            column_defs.push(self.column_def_item(column)?);
+        for column in items(function.coldeflist()) {
+            column_defs.push(self.column_def_item(column?)?);
         }
         Ok(RangeFunction {
             lateral: function.lateral,
@@ -258,7 +258,7 @@ impl Lower {
 
     /// ORDER BY.
     pub(super) fn sort_list(&mut self, list: &CastNodeList<nodes::SortBy>) -> Lowered<Vec<SortBy>> {
-        list.iter().map(|sort| self.sort_by(sort)).collect()
+        items(list).map(|sort| self.sort_by(sort?)).collect()
     }
 
     fn sort_by(&mut self, sort: &nodes::SortBy) -> Lowered<SortBy> {
@@ -343,7 +343,8 @@ impl Lower {
     pub(super) fn with(&mut self, with: Option<&nodes::WithClause>) -> Lowered<Option<WithClause>> {
         let Some(with) = with else { return Ok(None) };
         let mut ctes = Vec::with_capacity(with.ctes().len());
-        for cte in with.ctes() {
+        for cte in items(with.ctes()) {
+            let cte = cte?;
             ctes.push(self.common_table_expr(cte)?);
         }
         Ok(Some(WithClause {

@@ -5,7 +5,9 @@ use pg_raw_parse::{Node, nodes, raw};
 use steppe_types::SqlState;
 
 use super::expr::literal;
-use super::{Lower, Lowered, optional, range_var, range_vars, refused, strings, text, unexpected};
+use super::{
+    Lower, Lowered, items, optional, range_var, range_vars, refused, strings, text, unexpected,
+};
 use crate::ast::*;
 
 impl Lower {
@@ -26,7 +28,7 @@ impl Lower {
                 _ => DiscardTarget::All,
             }),
             Node::PrepareStmt(stmt) => {
-                let types = stmt.argtypes().iter().map(|name| self.type_name_of(name));
+                let types = items(stmt.argtypes()).map(|name| self.type_name_of(name?));
                 let arg_types = types.collect::<Lowered<_>>()?;
                 let query = Box::new(self.statement(stmt.query())?);
                 Statement::Prepare(Box::new(PrepareStmt {
@@ -86,7 +88,8 @@ impl Lower {
             Node::LoadStmt(stmt) => Statement::Load(text(stmt.filename())),
             Node::DoStmt(stmt) => {
                 let (mut language, mut body) = (None, None);
-                for elem in stmt.args() {
+                for elem in items(stmt.args()) {
+                    let elem = elem?;
                     let value = Some(super::string(elem.arg())?);
                     match elem.defname() {
                         Some("language") => language = value,
@@ -206,7 +209,8 @@ impl Lower {
 
     fn vacuum(&mut self, stmt: &nodes::VacuumStmt) -> Lowered<VacuumStmt> {
         let mut relations = Vec::with_capacity(stmt.rels().len());
-        for item in stmt.rels() {
+        for item in items(stmt.rels()) {
+            let item = item?;
             relations.push(VacuumRelation {
                 relation: range_var(item.relation())?,
                 columns: strings(item.va_cols())?,

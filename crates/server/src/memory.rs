@@ -1,0 +1,165 @@
+//! How much memory a statement has, and giving back what it had.
+//!
+//! The allocator counts, for each thread, what is taken less what is given back. A session that
+//! runs on a thread keeps its own count ([`Count::during`]), which begins at 0 with each message.
+//! Whoever looks for interrupts also looks at the count: past `statement_memory_limit` the
+//! statement ends with 53200. (An allocator cannot fail itself: that would end the process.)
+//! A single value is refused by its function beforehand if it would be larger than 1 GB.
+//!
+//! What large statements had is given back to the system a little later, when the allocator is
+//! asked to ([`give_back`]).
+
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
+
+use steppe_types::{Error, Result, SqlState};
+
+use crate::settings::SharedSettings;
+
+/// A statement that has had so much leaves something to give back.
+const LARGE: isize = 64 << 20;
+
+thread_local! {
+    static HELD: Cell<isize> = const { Cell::new(0) };
+}
+
+/// What a statement may have.
+static LIMIT: AtomicIsize = AtomicIsize::new(isize::MAX);
+
+/// A large statement has run since the last [`give_back`].
+static WAS_LARGE: AtomicBool = AtomicBool::new(false);
+
+/// The system's allocator, which counts.
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn note(bytes: isize) {
+    HELD.set(HELD.get().wrapping_add(bytes));
+}
+
+// SAFETY: every call goes to `System` with the same arguments. Counting allocates nothing: the
+// cell needs neither initialisation nor a destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note(layout.size() as isize);
+        // SAFETY: the caller's promises are the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        note(layout.size() as isize);
+        // SAFETY: the caller's promises are the same.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        note(-(layout.size() as isize));
+        // SAFETY: the caller's promises are the same.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        note(size as isize - layout.size() as isize);
+        // SAFETY: the caller's promises are the same.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+/// A session's count.
+#[derive(Default)]
+pub(crate) struct Count(isize);
+
+impl Count {
+    /// A message begins.
+    pub(crate) fn restart(&mut self) {
+        self.0 = 0;
+    }
+
+    /// Runs a piece of the session's work.
+    pub(crate) fn during<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let others = HELD.replace(self.0);
+        let done = work();
+        self.0 = HELD.replace(others);
+        done
+    }
+}
+
+/// 53200 if the running statement has more than it may.
+pub(crate) fn check() -> Result<()> {
+    let held = HELD.get();
+    if held > LARGE { check_large(held) } else { Ok(()) }
+}
+
+/// 53200 if it would have with so many bytes more.
+pub(crate) fn reserve(bytes: usize) -> Result<()> {
+    let held = HELD.get().max(0).saturating_add(isize::try_from(bytes).unwrap_or(isize::MAX));
+    if held > LARGE { check_large(held) } else { Ok(()) }
+}
+
+#[cold]
+fn check_large(held: isize) -> Result<()> {
+    WAS_LARGE.store(true, Ordering::Relaxed);
+    let limit = LIMIT.load(Ordering::Relaxed);
+    if held <= limit {
+        return Ok(());
+    }
+    let detail = format!(
+        "The statement needs {} kB; statement_memory_limit is {} kB.",
+        held >> 10,
+        limit >> 10
+    );
+    Err(Error::new(SqlState::OUT_OF_MEMORY, "out of memory").detail(detail))
+}
+
+/// Statements may have from now on what `statement_memory_limit` says.
+pub(crate) fn follow(settings: &SharedSettings) {
+    let bytes = match isize::try_from(settings.int("statement_memory_limit")) {
+        Ok(0) | Err(_) => quarter_of_the_machine(),
+        Ok(megabytes) => megabytes.saturating_mul(1 << 20),
+    };
+    LIMIT.store(bytes.max(LARGE), Ordering::Relaxed);
+}
+
+fn quarter_of_the_machine() -> isize {
+    // SAFETY: both take no pointers.
+    let (pages, size) =
+        unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    let bytes =
+        isize::try_from(pages).unwrap_or(-1).saturating_mul(isize::try_from(size).unwrap_or(1));
+    if bytes > 0 { bytes / 4 } else { isize::MAX }
+}
+
+/// Whether there is something to give back; it is taken as given back then.
+pub(crate) fn has_something_to_give_back() -> bool {
+    WAS_LARGE.load(Ordering::Relaxed) && WAS_LARGE.swap(false, Ordering::Relaxed)
+}
+
+/// Gives back to the system what the allocator has free. May take a while.
+pub(crate) fn give_back() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it takes the allocator's own locks, and no pointer.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_is_the_sessions_own() {
+        let (mut count, mut other) = (Count::default(), Count::default());
+        let kept = count.during(|| vec![0u8; 1 << 20]);
+        other.during(|| drop(vec![0u8; 5000]));
+        assert!((1 << 20..(1 << 20) + 4096).contains(&count.0), "{}", count.0);
+        assert!(other.0.abs() < 4096, "{}", other.0);
+        count.during(|| drop(kept));
+        assert!(count.0.abs() < 4096, "{}", count.0);
+    }
+}

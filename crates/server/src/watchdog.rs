@@ -1,0 +1,317 @@
+//! A worker whose session does not yield is replaced by a thread in reserve.
+//!
+//! Sessions hand their worker over when they look for interrupts ([`crate::workers`]). One call
+//! into a library, or a loop that forgot to look, would still hold up all other sessions of its
+//! worker. So each worker's runtime has more threads than one, all but one of which are kept
+//! back: they sit in a task that blocks, the *reserve*. One thread, the watchdog, asks each
+//! runtime for an answer again and again. If none comes, and no message was begun meanwhile, it
+//! lets a thread out of the reserve, which takes the waiting sessions from the one that is
+//! stuck. Later it tries to put a thread back; if that stops the runtime, the stuck one is still
+//! stuck, and the thread is let out again.
+//!
+//! ```text
+//!   runtime of a worker      thread 1   runs sessions        (stuck)
+//!                            thread 2   held in reserve  ──► runs sessions
+//!                            thread 3   held in reserve
+//!   watchdog                 asks, waits `PATIENCE`, lets out
+//! ```
+//!
+//! Sessions pay one store a message for this. A server without work is looked at rarely.
+
+use std::cell::OnceCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{JoinHandle, Thread};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use tokio::runtime::Handle;
+
+use crate::{memory, outbox};
+
+/// Threads of a worker that are kept back: so many sessions may be stuck at a time. Those that
+/// look for interrupts do not count, as they get threads of their own.
+pub(crate) const RESERVE: usize = 3;
+
+/// How often a worker is asked.
+const TICK: Duration = Duration::from_millis(4);
+
+/// A worker that has not answered for so long is stuck.
+const PATIENCE: Duration = Duration::from_millis(7);
+
+/// After a message a server is watched closely for so long.
+const AWAKE: Duration = Duration::from_secs(1);
+
+/// Otherwise it is asked so often.
+const NAP: Duration = Duration::from_millis(100);
+
+/// How long a thread is out before it is tried to put it back, and at most after several tries:
+/// each may stop the worker's sessions for [`PATIENCE`].
+const OUT_MIN: Duration = Duration::from_millis(100);
+const OUT_MAX: Duration = Duration::from_secs(2);
+
+/// A thread in reserve looks after what has been left to it once in so long.
+const HOLD_MAX: Duration = Duration::from_secs(1);
+
+/// How often memory that large statements had is given back to the system.
+const GIVE_BACK_EVERY: Duration = Duration::from_secs(10);
+
+thread_local! {
+    /// The worker whose thread this is.
+    static OWN: OnceCell<Arc<Pulse>> = const { OnceCell::new() };
+}
+
+/// What a worker's threads tell the watchdog.
+pub(crate) struct Pulse {
+    /// Counts messages begun. Two threads may count one message: only that it moves matters.
+    messages: AtomicU64,
+    /// The last question answered.
+    answered: AtomicU64,
+    naps: Arc<Naps>,
+    reserve: Reserve,
+}
+
+impl Pulse {
+    /// The calling thread is one of this worker's.
+    pub(crate) fn enter(self: &Arc<Pulse>) {
+        OWN.with(|own| own.set(Arc::clone(self)).ok());
+    }
+}
+
+/// The calling worker begins a message.
+#[inline]
+pub(crate) fn note_message() {
+    OWN.with(|own| {
+        if let Some(pulse) = own.get() {
+            let messages = pulse.messages.load(Ordering::Relaxed);
+            pulse.messages.store(messages.wrapping_add(1), Ordering::Relaxed);
+            if pulse.naps.asleep.load(Ordering::Relaxed) {
+                pulse.naps.end();
+            }
+        }
+    });
+}
+
+/// Whether the watchdog looks rarely.
+#[derive(Default)]
+struct Naps {
+    asleep: AtomicBool,
+    watchdog: Mutex<Option<Thread>>,
+}
+
+impl Naps {
+    #[cold]
+    fn end(&self) {
+        self.asleep.store(false, Ordering::Relaxed);
+        if let Some(watchdog) = &*self.watchdog.lock() {
+            watchdog.unpark();
+        }
+    }
+}
+
+/// Threads that are kept back.
+#[derive(Default)]
+struct Reserve {
+    held: Mutex<Held>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Held {
+    now: usize,
+    wanted: usize,
+}
+
+impl Reserve {
+    /// Keeps the calling thread as long as it is wanted, and for [`HOLD_MAX`] at most; whether
+    /// it still is.
+    fn hold(&self) -> bool {
+        // What this thread's sessions have said is not to wait with it.
+        outbox::send_now();
+        let until = Instant::now() + HOLD_MAX;
+        let mut held = self.held.lock();
+        if held.now >= held.wanted {
+            return false;
+        }
+        held.now += 1;
+        while held.now <= held.wanted {
+            if self.changed.wait_until(&mut held, until).timed_out() {
+                held.now -= 1;
+                return true;
+            }
+        }
+        held.now -= 1;
+        false
+    }
+
+    /// Lets a thread out; false if none is left.
+    fn let_out(&self) -> bool {
+        let mut held = self.held.lock();
+        let any = held.wanted > 0;
+        held.wanted -= usize::from(any);
+        self.changed.notify_all();
+        any
+    }
+
+    fn all_out(&self) {
+        self.held.lock().wanted = 0;
+        self.changed.notify_all();
+    }
+}
+
+/// A worker as the watchdog sees it.
+struct Watched {
+    handle: Handle,
+    pulse: Arc<Pulse>,
+    /// The last question, and when and at what message it was asked.
+    asked: u64,
+    asked_at: Instant,
+    asked_with: u64,
+    /// When a thread was last let out or put back.
+    changed_at: Instant,
+    /// How long a thread stays out.
+    out: Duration,
+}
+
+impl Watched {
+    fn new(handle: Handle, pulse: Arc<Pulse>) -> Watched {
+        let now = Instant::now();
+        let mut watched = Watched {
+            handle,
+            pulse,
+            asked: 0,
+            asked_at: now,
+            asked_with: 0,
+            changed_at: now,
+            out: OUT_MIN,
+        };
+        (0..RESERVE).for_each(|_| watched.put_back());
+        watched
+    }
+
+    fn put_back(&mut self) {
+        self.pulse.reserve.held.lock().wanted += 1;
+        let pulse = Arc::clone(&self.pulse);
+        self.handle.spawn(async move {
+            // A task that was woken last waits in a place from which no other thread takes it,
+            // and what comes from outside the runtime may be run before it. This is run after it.
+            tokio::task::yield_now().await;
+            while pulse.reserve.hold() {
+                tokio::task::yield_now().await;
+            }
+        });
+        self.changed_at = Instant::now();
+    }
+
+    /// One look; whether all is well.
+    fn look(&mut self) -> bool {
+        let messages = self.pulse.messages.load(Ordering::Relaxed);
+        let has_answered = self.pulse.answered.load(Ordering::Relaxed) == self.asked;
+        if !has_answered && messages == self.asked_with {
+            if self.asked_at.elapsed() >= PATIENCE && self.pulse.reserve.let_out() {
+                // It was put back in vain if that was just now.
+                let soon = self.changed_at.elapsed() < OUT_MIN;
+                self.out = if soon { (self.out * 2).min(OUT_MAX) } else { OUT_MIN };
+                self.changed_at = Instant::now();
+                self.asked_at = Instant::now();
+            }
+            return false;
+        }
+        let is_full = self.pulse.reserve.held.lock().wanted == RESERVE;
+        if !is_full && self.changed_at.elapsed() >= self.out {
+            self.put_back();
+        }
+        if has_answered {
+            self.ask();
+        }
+        self.asked_at = Instant::now();
+        self.asked_with = messages;
+        is_full
+    }
+
+    fn ask(&mut self) {
+        self.asked += 1;
+        let (pulse, asked) = (Arc::clone(&self.pulse), self.asked);
+        self.handle.spawn(async move { pulse.answered.store(asked, Ordering::Relaxed) });
+    }
+}
+
+/// The watchdog of all workers.
+pub(crate) struct Watchdog {
+    naps: Arc<Naps>,
+    pulses: Vec<Arc<Pulse>>,
+    stops: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watchdog {
+    /// One that watches nobody yet.
+    pub(crate) fn new() -> Watchdog {
+        Watchdog { naps: Arc::default(), pulses: Vec::new(), stops: Arc::default(), thread: None }
+    }
+
+    /// For the threads of one more worker.
+    pub(crate) fn pulse(&mut self) -> Arc<Pulse> {
+        let pulse = Arc::new(Pulse {
+            messages: AtomicU64::new(0),
+            answered: AtomicU64::new(0),
+            naps: Arc::clone(&self.naps),
+            reserve: Reserve::default(),
+        });
+        self.pulses.push(Arc::clone(&pulse));
+        pulse
+    }
+
+    /// Begins to watch: the runtimes' handles, in the order of their pulses.
+    pub(crate) fn start<'a>(
+        &mut self,
+        handles: impl Iterator<Item = &'a Handle>,
+    ) -> std::io::Result<()> {
+        let pulses = self.pulses.iter().cloned();
+        let watched =
+            handles.zip(pulses).map(|(handle, pulse)| Watched::new(handle.clone(), pulse));
+        let mut watched: Vec<Watched> = watched.collect();
+        let (naps, stops) = (Arc::clone(&self.naps), Arc::clone(&self.stops));
+        let watch = move || {
+            let (mut awake_since, mut given_back) = (Instant::now(), Instant::now());
+            while !stops.load(Ordering::Relaxed) {
+                let all_well = watched.iter_mut().fold(true, |well, one| one.look() && well);
+                let sleepy = all_well && awake_since.elapsed() >= AWAKE;
+                naps.asleep.store(sleepy, Ordering::Relaxed);
+                std::thread::park_timeout(if sleepy { NAP } else { TICK });
+                if given_back.elapsed() >= GIVE_BACK_EVERY && memory::has_something_to_give_back() {
+                    given_back = Instant::now();
+                    // It may take longer than sessions are to wait for the watchdog.
+                    let _started = std::thread::Builder::new().spawn(memory::give_back);
+                }
+                if sleepy && !naps.asleep.load(Ordering::Relaxed) {
+                    awake_since = Instant::now();
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("steppe-watchdog".into()).spawn(watch);
+        let thread = thread.inspect_err(|_| self.let_all_go())?;
+        *self.naps.watchdog.lock() = Some(thread.thread().clone());
+        self.thread = Some(thread);
+        Ok(())
+    }
+}
+
+impl Watchdog {
+    fn let_all_go(&self) {
+        self.pulses.iter().for_each(|pulse| pulse.reserve.all_out());
+    }
+}
+
+impl Drop for Watchdog {
+    /// Ends, and lets all threads go, which would not end otherwise.
+    fn drop(&mut self) {
+        self.stops.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // It sleeps no longer than a nap, and never panics.
+            let _ended = thread.join();
+        }
+        self.let_all_go();
+    }
+}

@@ -1,0 +1,126 @@
+//! What a statement may take from others: no time that they feel, no more memory than its share,
+//! and nothing once it is to end.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use support::{Raw, TestServer, query, rows, sqlstate};
+
+/// The error of an answer: its SQLSTATE and message.
+fn error_of(raw: &mut Raw, sql: &str) -> String {
+    sqlstate(&raw.query(sql)).unwrap_or_else(|| "none".to_owned())
+}
+
+/// Statements that compute in one call of a function, or before they have a plan.
+fn long_statements() -> Vec<String> {
+    let ctes = (1..2000).map(|i| format!(", c{i} as (select x + 1 as x from c{})", i - 1));
+    let ctes =
+        format!("with c0 as (select 1 as x){} select x from c1999", ctes.collect::<String>());
+    vec![
+        "select length(encode(repeat('x', 400000000)::bytea, 'hex'))".into(),
+        "select length(ln(repeat('7', 40000)::numeric)::text)".into(),
+        "select length((repeat('7', 100000)::numeric * repeat('7', 100000)::numeric)::text)".into(),
+        "select length(div(repeat('7', 100000)::numeric, repeat('3', 50000)::numeric)::text)"
+            .into(),
+        "select factorial(30000) is null".into(),
+        "select length(md5(repeat('x', 900000000)))".into(),
+        "select length(sha256(repeat('x', 900000000)::bytea))".into(),
+        "select length(replace(repeat('x', 50000000), 'x', 'yy'))".into(),
+        "select length(translate(repeat('x', 200000000), 'abcx', 'abcd'))".into(),
+        "select length(lpad('', 200000000, 'é'))".into(),
+        ctes,
+        "select count(*) from generate_series(1, 100000) a, generate_series(1, 100000) b".into(),
+        "select sum(x) over (order by x rows between 50000 preceding and current row) \
+         from generate_series(1, 1000000) x offset 999999"
+            .into(),
+    ]
+}
+
+#[test]
+fn what_does_not_yield_holds_up_nobody() {
+    let server = TestServer::start();
+    let mut others: Vec<Raw> = (0..4).map(|_| server.raw()).collect();
+    others[0].query("create table t (a int primary key, b int); insert into t values (1, 1)");
+    // A regular expression looks for no interrupt: the watchdog has to see to it.
+    let stuck = [
+        "select regexp_replace(repeat('ab', 8000000), '(a|ab)(c|bcd)*x', '')",
+        "select length(ln(repeat('7', 40000)::numeric)::text)",
+        "select regexp_replace(repeat('ab', 8000000), '(a|ab)(c|bcd)*y', '')",
+    ];
+    let mut running: Vec<Raw> = stuck.iter().map(|_| server.raw()).collect();
+    for (raw, sql) in running.iter_mut().zip(stuck) {
+        raw.query("set statement_timeout = '8s'");
+        raw.send(&query(sql));
+    }
+    let (mut times, until) = (Vec::new(), Instant::now() + Duration::from_secs(3));
+    while Instant::now() < until {
+        for other in &mut others {
+            let started = Instant::now();
+            assert_eq!(rows(&other.query("select b from t where a = 1")).len(), 1);
+            times.push(started.elapsed());
+        }
+        let started = Instant::now();
+        let mut new = server.raw();
+        assert_eq!(rows(&new.query("select b from t where a = 1")).len(), 1);
+        times.push(started.elapsed());
+    }
+    times.sort_unstable();
+    let (median, worst) = (times[times.len() / 2], times[times.len() - 1]);
+    assert!(median < Duration::from_millis(20), "{median:?} of {}", times.len());
+    assert!(worst < Duration::from_millis(500), "{worst:?} of {}", times.len());
+}
+
+#[test]
+fn a_cancel_is_heard_wherever_a_statement_is() {
+    let server = TestServer::start();
+    let mut watcher = server.raw();
+    watcher.query("create table t (a int primary key, b int)");
+    for sql in long_statements() {
+        let shown = &sql[..sql.len().min(80)];
+        let mut runner = server.raw();
+        runner.query("set statement_timeout = '100ms'");
+        let started = Instant::now();
+        let ended = error_of(&mut runner, &sql);
+        // It may be done before; if not, a busy machine has time enough.
+        assert!(ended == "57014" || ended == "none" || ended == "54001", "{shown}: {ended}");
+        assert!(
+            started.elapsed() < Duration::from_millis(1500),
+            "{shown}: {:?}",
+            started.elapsed()
+        );
+        assert_eq!(rows(&runner.query("select 1")).len(), 1, "{shown}");
+    }
+}
+
+#[test]
+fn a_value_past_a_gigabyte_is_not_made() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    for sql in [
+        "select length(repeat('x', 500000000) || repeat('y', 600000000))",
+        "select length(convert_to(repeat('x', 500000000), 'UTF8') || convert_to(repeat('y', 600000000), 'UTF8'))",
+        "select length(concat(repeat('x', 500000000), repeat('y', 600000000)))",
+        "select length(repeat('xy', 1000000000))",
+        "select length(encode(convert_to(repeat('x', 600000000), 'UTF8'), 'hex'))",
+        "select length(lpad('x', 1000000000))",
+        "select cardinality(array_fill(1, array[100000, 100000]))",
+    ] {
+        assert_eq!(error_of(&mut raw, sql), "54000", "{sql}");
+    }
+}
+
+#[test]
+fn a_statement_has_its_share_of_memory() {
+    let server = TestServer::start_with(&[("statement_memory_limit", "200MB")]);
+    let mut raw = server.raw();
+    for sql in [
+        "select cardinality(array_fill(1, array[100000000]))",
+        "select length(repeat('x', 300000000))",
+        "select cardinality(array_agg(x)) from generate_series(1, 30000000) x",
+        "select length(string_agg(repeat('x', 1000), '')) from generate_series(1, 1000000) x",
+    ] {
+        assert_eq!(error_of(&mut raw, sql), "53200", "{sql}");
+        assert_eq!(rows(&raw.query("select length(repeat('x', 50000000))")).len(), 1, "{sql}");
+    }
+}

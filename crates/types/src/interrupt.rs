@@ -1,0 +1,129 @@
+//! How a long computation learns that its statement is to end: PostgreSQL's
+//! CHECK_FOR_INTERRUPTS for code that knows no session.
+//!
+//! A session that runs on a thread says so ([`during`]); what computes there asks
+//! now and then ([`check`]) whether to go on. A loop that has no way to give back an error ends
+//! by unwinding ([`check_unwinding`]), as PostgreSQL's longjmp does, without a panic's message;
+//! [`catching`] turns that into the error again, at the latest where the session runs its
+//! message. Only loops over values they own may end so: nothing half-changed is left.
+//!
+//! A check costs about as much as a call, so that loops make one for each 10 µs of work or so.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+use crate::{Error, Result};
+
+/// What can end a statement.
+pub trait Interrupts: Send + Sync {
+    /// An error if the statement is to end.
+    fn check(&self) -> Result<()>;
+
+    /// An error if the statement would have more memory than it may with so many bytes more.
+    fn reserve(&self, bytes: usize) -> Result<()>;
+}
+
+/// Bytes that a function goes through between two checks.
+pub const CHECK_EVERY_BYTES: usize = 1 << 20;
+
+thread_local! {
+    static CURRENT: Cell<Option<Arc<dyn Interrupts>>> = const { Cell::new(None) };
+}
+
+/// What unwinding carries.
+struct Interrupted(Error);
+
+/// Runs `work`, in which `interrupts` are asked; gives them back, for the next time.
+pub fn during<T>(interrupts: &mut Option<Arc<dyn Interrupts>>, work: impl FnOnce() -> T) -> T {
+    /// Also when `work` unwinds.
+    struct Restore<'a>(&'a mut Option<Arc<dyn Interrupts>>, Option<Arc<dyn Interrupts>>);
+    impl Drop for Restore<'_> {
+        fn drop(&mut self) {
+            *self.0 = CURRENT.replace(self.1.take());
+        }
+    }
+    let before = CURRENT.replace(interrupts.take());
+    let _restore = Restore(interrupts, before);
+    work()
+}
+
+/// An error if the statement that this thread runs is to end.
+pub fn check() -> Result<()> {
+    let Some(current) = CURRENT.take() else { return Ok(()) };
+    let checked = current.check();
+    CURRENT.set(Some(current));
+    checked
+}
+
+/// An error if the statement that this thread runs may not take so many bytes more. For what is
+/// made in one piece, which no check can stop half-way.
+pub fn reserve(bytes: usize) -> Result<()> {
+    if bytes < CHECK_EVERY_BYTES {
+        return Ok(());
+    }
+    let Some(current) = CURRENT.take() else { return Ok(()) };
+    let reserved = current.reserve(bytes);
+    CURRENT.set(Some(current));
+    reserved
+}
+
+/// The same where no error can be given back.
+pub fn check_unwinding() {
+    if let Err(error) = check() {
+        resume_unwind(Box::new(Interrupted(error)));
+    }
+}
+
+/// Runs what may end by [`check_unwinding`].
+pub fn catching<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(done) => done,
+        Err(panic) => Err(error_of(panic).unwrap_or_else(|panic| resume_unwind(panic))),
+    }
+}
+
+/// The error that unwinding carries, if it was an interrupt.
+pub fn error_of(
+    panic: Box<dyn std::any::Any + Send>,
+) -> std::result::Result<Error, Box<dyn std::any::Any + Send>> {
+    panic.downcast::<Interrupted>().map(|interrupted| interrupted.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SqlState;
+
+    struct Always;
+
+    impl Interrupts for Always {
+        fn check(&self) -> Result<()> {
+            Err(Error::new(SqlState::QUERY_CANCELED, "as asked"))
+        }
+
+        fn reserve(&self, bytes: usize) -> Result<()> {
+            Err(Error::new(SqlState::OUT_OF_MEMORY, format!("{bytes} bytes")))
+        }
+    }
+
+    #[test]
+    fn who_asks_learns_it_while_the_session_runs() {
+        let mut interrupts: Option<Arc<dyn Interrupts>> = Some(Arc::new(Always));
+        assert!(check().is_ok());
+        assert!(during(&mut interrupts, check).is_err());
+        assert!(during(&mut interrupts, || reserve(CHECK_EVERY_BYTES)).is_err());
+        assert!(during(&mut interrupts, || reserve(1)).is_ok());
+        assert!(check().is_ok());
+        let caught = during(&mut interrupts, || {
+            catching(|| {
+                check_unwinding();
+                Ok(())
+            })
+        });
+        assert_eq!(caught.unwrap_err().sqlstate(), SqlState::QUERY_CANCELED);
+        let unwound = catch_unwind(AssertUnwindSafe(|| during(&mut interrupts, check_unwinding)));
+        assert!(unwound.is_err_and(|panic| error_of(panic).is_ok()));
+        assert!(interrupts.is_some() && check().is_ok());
+    }
+}
