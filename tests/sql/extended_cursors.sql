@@ -40,5 +40,4 @@ A: Query COMMIT
 A: Query PREPARE f AS SELECT 1 / (3 - a) FROM t ORDER BY a
 A: Query EXECUTE f
 A: Run EXECUTE f ;; Sync
-A: Parse - select $65536 ;; Sync
 A: Query select $65536
