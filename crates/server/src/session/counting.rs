@@ -117,8 +117,8 @@ impl Session {
         self.counting.unfinished = Some(Unfinished { place, begun, run });
     }
 
-    /// Runs a statement without a plan. One that fails has sent no rows: they go out at its end
-    /// (FillPortalStore), but for COPY's.
+    /// Runs a statement without a plan. An EXECUTE or FETCH that fails has sent no rows: they go out
+    /// at its end (FillPortalStore).
     pub(super) async fn utility(
         &mut self,
         syntax: &Arc<Syntax>,
@@ -129,7 +129,8 @@ impl Session {
     ) -> Result<Outcome> {
         let (start, sent) = (self.out.len(), self.writes);
         let outcome = self.utility_counted(syntax, source, formats, describe, bound).await;
-        if outcome.is_err() && self.writes == sent && !matches!(**syntax, Syntax::Copy(_)) {
+        let hands_rows_on = matches!(**syntax, Syntax::Execute(_) | Syntax::Fetch(_));
+        if outcome.is_err() && self.writes == sent && hands_rows_on {
             self.out.truncate(start);
         }
         outcome
