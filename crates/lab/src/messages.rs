@@ -147,7 +147,9 @@ impl Session {
         };
         // The kind of what is described or closed is no string of its own.
         let body = match tag {
-            b'D' | b'C' => body.iter().enumerate().filter(|(i, _)| *i != 1).map(|(_, b)| *b).collect(),
+            b'D' | b'C' => {
+                body.iter().enumerate().filter(|(i, _)| *i != 1).map(|(_, b)| *b).collect()
+            }
             _ => body,
         };
         self.gathered.0.push(tag);
