@@ -42,3 +42,9 @@ SELECT proname, proacl FROM pg_proc WHERE proname IN ('pg_reload_conf', 'pg_ls_t
 SELECT attname, attacl FROM pg_attribute WHERE attrelid = 'pg_subscription'::regclass AND attacl IS NOT NULL ORDER BY attnum;
 CREATE TABLE t (a integer);
 SELECT relacl FROM pg_class WHERE relname = 't';
+SELECT pg_sequence_last_value('t');
+SELECT * FROM pg_get_sequence_data('t');
+CREATE SEQUENCE s;
+SELECT * FROM pg_get_sequence_data('s');
+SELECT nextval('s');
+SELECT * FROM pg_get_sequence_data('s');

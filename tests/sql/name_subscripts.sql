@@ -30,4 +30,3 @@ SELECT adnum, pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'array
 SELECT nspname, obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname IN ('public', 'pg_catalog') ORDER BY 1;
 CREATE SEQUENCE s;
 SELECT pg_sequence_last_value('s'), nextval('s'), pg_sequence_last_value('s');
-SELECT pg_sequence_last_value('t1');

@@ -19,7 +19,6 @@ use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;
 use steppe_catalog::{Catalog, RelKind, Relation};
 use steppe_sql::ast::DropBehavior;
-use steppe_sql::deparse::quote_identifier;
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState};
 
@@ -247,7 +246,8 @@ pub(super) fn kind_word(kind: RelKind) -> &'static str {
     }
 }
 
-/// An object as messages name it (getObjectDescription).
+/// An object as messages name it (getObjectDescription): names of schemas, columns and constraints
+/// are not quoted.
 pub(crate) fn describe(catalog: &Catalog, path: &[Oid], object: Object) -> String {
     let relation = |oid: Oid| match catalog.relation(oid) {
         Some(relation) => {
@@ -258,12 +258,12 @@ pub(crate) fn describe(catalog: &Catalog, path: &[Oid], object: Object) -> Strin
     let column = |oid: Oid, attnum: i16| {
         let column = catalog.relation(oid).and_then(|r| r.columns.get(attnum as usize - 1));
         let column = column.map_or("?", |c| &*c.name);
-        format!("column {} of {}", quote_identifier(column), relation(oid))
+        format!("column {column} of {}", relation(oid))
     };
     match object {
         Object::Schema(oid) => {
             let name = catalog.schema(oid).map_or("?", |s| &*s.name);
-            format!("schema {}", quote_identifier(name))
+            format!("schema {name}")
         }
         Object::Relation(oid) => relation(oid),
         Object::Column(oid, attnum) => column(oid, attnum),
@@ -272,7 +272,7 @@ pub(crate) fn describe(catalog: &Catalog, path: &[Oid], object: Object) -> Strin
             let table = catalog.relation(oid);
             let found = table.and_then(|t| t.constraints.iter().find(|c| c.oid == constraint));
             let name = found.map_or("?", |constraint| &*constraint.name);
-            format!("constraint {} on {}", quote_identifier(name), relation(oid))
+            format!("constraint {name} on {}", relation(oid))
         }
     }
 }

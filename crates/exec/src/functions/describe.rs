@@ -7,7 +7,6 @@ use crate::ddl::depend::{self, Object};
 use crate::env::FnContext;
 use steppe_catalog::Builtins;
 use steppe_sql::bind::typename::format_type;
-use steppe_sql::deparse::quote_identifier;
 use steppe_types::io::TypeCatalog;
 use steppe_types::{Datum, Error, Oid, Result, oid};
 
@@ -37,7 +36,7 @@ fn describe(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
         PG_EXTENSION => {
             let mut extensions = cx.catalog.extensions();
             let extension = extensions.find(|extension| extension.oid == object);
-            extension.map(|extension| format!("extension {}", quote_identifier(&extension.name)))
+            extension.map(|extension| format!("extension {}", extension.name))
         }
         PG_PROC => function(object, &names)?,
         PG_TYPE => Builtins::get().ty(object).map(|_| format!("type {}", format_type(object, -1))),

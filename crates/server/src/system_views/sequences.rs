@@ -13,15 +13,22 @@ pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Result<D
             Some((last, true)) => Datum::Int8(last),
             _ => Datum::Null,
         }),
-        "pg_get_sequence_data" => position(core, *sequence).map(|position| {
-            let columns = match position {
-                Some((last, called)) => [Datum::Int8(last), Datum::Bool(called)],
-                None => [Datum::Null, Datum::Null],
-            };
-            Datum::Record(columns.into())
-        }),
+        // Of what is no sequence, NULLs.
+        "pg_get_sequence_data" => sequence_data(core, *sequence),
         _ => return None,
     })
+}
+
+fn sequence_data(core: &Core, oid: u32) -> Result<Datum> {
+    let names = core.names();
+    let relation = names.catalog.relation(oid);
+    let is_sequence = relation.is_some_and(|relation| relation.kind == RelKind::Sequence);
+    let position = if is_sequence { position(core, oid)? } else { None };
+    let columns = match position {
+        Some((last, called)) => [Datum::Int8(last), Datum::Bool(called)],
+        None => [Datum::Null, Datum::Null],
+    };
+    Ok(Datum::Record(columns.into()))
 }
 
 /// Its last value, and whether that was given out. `None`: another session's temporary one.
