@@ -16,8 +16,12 @@ use steppe_vfs::File;
 
 const SLOT_BYTES: usize = 4096;
 const MAGIC: u64 = u64::from_le_bytes(*b"steppe\0c");
-/// The format of the file.
-pub(crate) const VERSION: u32 = 6;
+/// The format of the data directory, as it is written.
+pub(crate) const VERSION: u32 = 7;
+/// The oldest format that is read. 7 adds to 6 the numbers of row versions and DEFERRABLE keys, in
+/// bits and fields that 6 leaves empty. The first write of this file makes the directory one of 7,
+/// which a server that knows neither refuses.
+const OLDEST_READ: u32 = 6;
 const STATE: usize = 68;
 
 /// The most bytes of the caller's state.
@@ -103,7 +107,7 @@ fn decode(slot: &[u8], file: &dyn File) -> Result<Option<Control>> {
     if word(0) != MAGIC || half(12) != slot_crc(slot) {
         return Ok(None);
     }
-    if half(8) != VERSION {
+    if !(OLDEST_READ..=VERSION).contains(&half(8)) {
         return Err(StorageError::Incompatible { found: half(8), known: VERSION });
     }
     let state_len = half(64) as usize;
