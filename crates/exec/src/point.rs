@@ -32,8 +32,8 @@ use steppe_sql::expr::Expr;
 use steppe_sql::plan::{ModifyTable, Plan, PlanNode};
 use steppe_sql::query::Command;
 use steppe_txn::{
-    Action, Current, IsolationLevel, LockOutcome, LockWait, ModifyOutcome, RowBuf, RowId, RowLockMode,
-    RowMeta, WaitPolicy,
+    Action, Current, IsolationLevel, LockOutcome, LockWait, ModifyOutcome, RowBuf, RowId,
+    RowLockMode, RowMeta, WaitPolicy,
 };
 use steppe_types::row::{ColumnRef, RowLayout};
 use steppe_types::{Datum, Error, Result};

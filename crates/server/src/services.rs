@@ -33,9 +33,9 @@ use crate::memory;
 use crate::relation_size;
 use crate::server::{Control, Server};
 use crate::settings::{Action, SessionSettings};
-use crate::transaction_modes::SharedModes;
 use crate::spi::FunctionSettings;
 use crate::system_views::session::Named;
+use crate::transaction_modes::SharedModes;
 use crate::workers;
 
 /// Who a session is.
@@ -234,9 +234,7 @@ impl Core {
 
     /// 25006 where a READ ONLY transaction would change a sequence that is not temporary.
     fn check_sequence_writable(&self, sequence: &Relation, function: &str) -> Result<()> {
-        if !self.modes.is_read_only()
-            || self.names.lock().catalog.is_temporary(sequence)
-        {
+        if !self.modes.is_read_only() || self.names.lock().catalog.is_temporary(sequence) {
             return Ok(());
         }
         let message = format!("cannot execute {function} in a read-only transaction");

@@ -31,10 +31,8 @@ impl Session {
         source: &Arc<str>,
         params: &Params,
     ) -> Result<Arc<CachedPlan>> {
-        self.made_locked(statement, |session| {
-            session.plan(statement, source, params.clone(), "")
-        })
-        .await
+        self.made_locked(statement, |session| session.plan(statement, source, params.clone(), ""))
+            .await
     }
 
     /// The plan that `make` finds or makes of a statement, and what it touches locked.
@@ -81,7 +79,11 @@ impl Session {
     /// Whether the catalog is another one now that the relations are locked which a statement named
     /// that could not be bound.
     #[cold]
-    async fn has_changed_meanwhile(&mut self, statement: &Statement, error: &Error) -> Result<bool> {
+    async fn has_changed_meanwhile(
+        &mut self,
+        statement: &Statement,
+        error: &Error,
+    ) -> Result<bool> {
         let named = std::mem::take(&mut self.named_in_vain);
         // What no change of a table mends.
         if named.is_empty() || error.sqlstate() == SqlState::FEATURE_NOT_SUPPORTED {

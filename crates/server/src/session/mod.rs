@@ -370,10 +370,8 @@ impl Session {
 
     /// Where the session is to go on, if nothing of it is under way and that is not here.
     fn elsewhere(&self, input: &BytesMut, home: &mut Home) -> Option<Place> {
-        let is_idle = input.is_empty()
-            && self.out.is_empty()
-            && self.copy.is_none()
-            && !self.xact.in_block();
+        let is_idle =
+            input.is_empty() && self.out.is_empty() && self.copy.is_none() && !self.xact.in_block();
         self.client.as_ref().filter(|_| is_idle).and_then(|client| home.elsewhere(&client.stream))
     }
 

@@ -130,7 +130,9 @@ impl Session {
     ) -> Result<Outcome> {
         if !is_plannable(statement) {
             let formats = ResultFormats::Text;
-            return self.utility(statement, &query.source, &formats, true, &BoundParams::default()).await;
+            return self
+                .utility(statement, &query.source, &formats, true, &BoundParams::default())
+                .await;
         }
         self.start_transaction()?;
         self.refresh_names();
