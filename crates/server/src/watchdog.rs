@@ -275,7 +275,9 @@ impl Watchdog {
         let watch = move || {
             let (mut awake_since, mut given_back) = (Instant::now(), Instant::now());
             while !stops.load(Ordering::Relaxed) {
-                let all_well = watched.iter_mut().fold(true, |well, one| one.look() && well);
+                let mut all_well = true;
+                // Each is looked at, whatever the others do.
+                watched.iter_mut().for_each(|one| all_well &= one.look());
                 let sleepy = all_well && awake_since.elapsed() >= AWAKE;
                 naps.asleep.store(sleepy, Ordering::Relaxed);
                 std::thread::park_timeout(if sleepy { NAP } else { TICK });

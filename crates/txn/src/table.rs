@@ -584,7 +584,7 @@ impl TableStore {
                     // What the row is locked in already it is written in.
                     let key = (1 << mode as u8 | claim.own) & 1 << RowLockMode::Update as u8 != 0;
                     let locked = claim.own != 0 || !visible;
-                    Put::Row(&new, u8::from(key) * KEY_CHANGED | u8::from(locked) * LOCKED)
+                    Put::Row(&new, (u8::from(key) * KEY_CHANGED) | (u8::from(locked) * LOCKED))
                 }
             };
             undo = change_row(txn, (tree.id(), row), (header, bytes), put, op)?;

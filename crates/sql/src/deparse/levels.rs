@@ -23,12 +23,15 @@ use steppe_types::{Datum, oid};
 pub(super) struct Level {
     pub(super) entries: Arc<[Entry]>,
     /// WITH queries and their columns.
-    pub(super) ctes: Arc<[(Arc<str>, Vec<Arc<str>>)]>,
+    pub(super) ctes: Arc<[WithQuery]>,
     /// Columns are written with their entry's name.
     pub(super) prefix: bool,
     /// What the output columns are called.
     outputs: Arc<[(Arc<str>, Expr)]>,
 }
+
+/// A WITH query's name and columns.
+pub(super) type WithQuery = (Arc<str>, Vec<Arc<str>>);
 
 pub(super) struct Entry {
     pub(super) name: String,

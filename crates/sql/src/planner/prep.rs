@@ -78,8 +78,8 @@ pub(crate) fn drop_unused_outputs(query: &mut Query, is_used: impl Fn(usize) -> 
         return;
     }
     let sorted: Vec<usize> = query.order_by.iter().map(|order| order.target).collect();
-    let mut shown = 0;
-    for (i, target) in query.targets.iter_mut().enumerate().filter(|(_, t)| !t.hidden) {
+    let outputs = query.targets.iter_mut().enumerate().filter(|(_, target)| !target.hidden);
+    for (shown, (i, target)) in outputs.enumerate() {
         let is_kept = is_used(shown)
             || sorted.contains(&i)
             || is_volatile(&target.expr)
@@ -87,7 +87,6 @@ pub(crate) fn drop_unused_outputs(query: &mut Query, is_used: impl Fn(usize) -> 
         if !is_kept {
             target.expr = Expr::Const(Datum::Null, target.expr.ty());
         }
-        shown += 1;
     }
 }
 
