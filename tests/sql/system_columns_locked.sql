@@ -1,4 +1,5 @@
 -- Sessions: system columns beside other transactions
+-- Alone: the transactions of every database are in pg_locks
 S: CREATE TABLE t (id integer PRIMARY KEY, v integer);
 S: INSERT INTO t VALUES (1, 1), (2, 2), (3, 3);
 

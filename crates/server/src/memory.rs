@@ -2,8 +2,8 @@
 //!
 //! The allocator counts, for each thread, what is taken less what is given back. A session that
 //! runs on a thread keeps its own count ([`Count::during`]), which begins at 0 with each message.
-//! Whoever looks for interrupts also looks at the count: past `statement_memory_limit` the
-//! statement ends with 53200. (An allocator cannot fail itself: that would end the process.)
+//! A look for interrupts also looks at the count: past `statement_memory_limit` the statement
+//! ends with 53200. (An allocator cannot fail itself: that would end the process.)
 //! A single value is refused by its function beforehand if it would be larger than 1 GB.
 //!
 //! What large statements had is given back to the system a little later, when the allocator is
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
 use steppe_types::{Error, Result, SqlState};
 
-use crate::settings::SharedSettings;
+use crate::settings::ServerSettings;
 
 /// A statement that has had so much leaves something to give back.
 const LARGE: isize = 64 << 20;
@@ -25,9 +25,6 @@ const LARGE: isize = 64 << 20;
 thread_local! {
     static HELD: Cell<isize> = const { Cell::new(0) };
 }
-
-/// What a statement may have.
-static LIMIT: AtomicIsize = AtomicIsize::new(isize::MAX);
 
 /// A large statement has run since the last [`give_back`].
 static WAS_LARGE: AtomicBool = AtomicBool::new(false);
@@ -89,22 +86,46 @@ impl Count {
     }
 }
 
-/// 53200 if the running statement has more than it may.
-pub(crate) fn check() -> Result<()> {
-    let held = HELD.get();
-    if held > LARGE { check_large(held) } else { Ok(()) }
+/// What each statement of a server may have, in bytes.
+pub(crate) struct StatementLimit(AtomicIsize);
+
+impl StatementLimit {
+    /// What `statement_memory_limit` says.
+    pub(crate) fn of(settings: &ServerSettings) -> StatementLimit {
+        StatementLimit(AtomicIsize::new(limit_in(settings)))
+    }
+
+    /// Statements may have from now on what `statement_memory_limit` says.
+    pub(crate) fn follow(&self, settings: &ServerSettings) {
+        self.0.store(limit_in(settings), Ordering::Relaxed);
+    }
+
+    /// 53200 if the statement that runs on this thread has more than it may.
+    #[inline]
+    pub(crate) fn check(&self) -> Result<()> {
+        let held = HELD.get();
+        if held > LARGE { check_large(held, self) } else { Ok(()) }
+    }
+
+    /// 53200 if it would have with so many bytes more.
+    pub(crate) fn reserve(&self, bytes: usize) -> Result<()> {
+        let held = HELD.get().max(0).saturating_add(isize::try_from(bytes).unwrap_or(isize::MAX));
+        if held > LARGE { check_large(held, self) } else { Ok(()) }
+    }
 }
 
-/// 53200 if it would have with so many bytes more.
-pub(crate) fn reserve(bytes: usize) -> Result<()> {
-    let held = HELD.get().max(0).saturating_add(isize::try_from(bytes).unwrap_or(isize::MAX));
-    if held > LARGE { check_large(held) } else { Ok(()) }
+fn limit_in(settings: &ServerSettings) -> isize {
+    let bytes = match isize::try_from(settings.int("statement_memory_limit")) {
+        Ok(0) | Err(_) => quarter_of_the_machine(),
+        Ok(megabytes) => megabytes.saturating_mul(1 << 20),
+    };
+    bytes.max(LARGE)
 }
 
 #[cold]
-fn check_large(held: isize) -> Result<()> {
+fn check_large(held: isize, limit: &StatementLimit) -> Result<()> {
     WAS_LARGE.store(true, Ordering::Relaxed);
-    let limit = LIMIT.load(Ordering::Relaxed);
+    let limit = limit.0.load(Ordering::Relaxed);
     if held <= limit {
         return Ok(());
     }
@@ -114,15 +135,6 @@ fn check_large(held: isize) -> Result<()> {
         limit >> 10
     );
     Err(Error::new(SqlState::OUT_OF_MEMORY, "out of memory").detail(detail))
-}
-
-/// Statements may have from now on what `statement_memory_limit` says.
-pub(crate) fn follow(settings: &SharedSettings) {
-    let bytes = match isize::try_from(settings.int("statement_memory_limit")) {
-        Ok(0) | Err(_) => quarter_of_the_machine(),
-        Ok(megabytes) => megabytes.saturating_mul(1 << 20),
-    };
-    LIMIT.store(bytes.max(LARGE), Ordering::Relaxed);
 }
 
 fn quarter_of_the_machine() -> isize {

@@ -17,6 +17,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
 use crate::data_dir::DataDir;
+use crate::memory::StatementLimit;
 use crate::plan_cache::PlanCache;
 use crate::server::{Backends, Phase, Server};
 use crate::services::now_micros;
@@ -25,7 +26,7 @@ use crate::statements::Statements;
 use crate::stream::Accepted;
 use crate::system_views::ServerStatistics;
 use crate::workers::Workers;
-use crate::{io_timing, log, memory, process_user, saved_statistics, startup};
+use crate::{io_timing, log, process_user, saved_statistics, startup};
 
 /// How a server is started.
 #[derive(Clone, Debug)]
@@ -127,6 +128,7 @@ impl Running {
         let server = Arc::new(Server {
             database,
             catalog: Arc::new(catalog),
+            statement_memory: StatementLimit::of(&settings),
             settings: SharedSettings::new(settings),
             data_dir,
             configured: AtomicI64::new(now_micros()),
@@ -147,7 +149,6 @@ impl Running {
         });
         saved_statistics::restore(&server);
         io_timing::follow(&server.settings);
-        memory::follow(&server.settings);
         let workers = Workers::start(max_connections)
             .map_err(|error| format!("could not start threads: {error}"))?;
         let mut running = Running {

@@ -21,7 +21,7 @@ use crate::activity::Activity;
 use crate::data_dir::DataDir;
 use crate::io_timing;
 use crate::log;
-use crate::memory;
+use crate::memory::StatementLimit;
 use crate::plan_cache::PlanCache;
 use crate::services::now_micros;
 use crate::settings::SharedSettings;
@@ -47,6 +47,8 @@ pub struct Server {
     pub catalog: Arc<CatalogStore>,
     /// What new sessions start with.
     pub settings: SharedSettings,
+    /// How much memory a statement may have.
+    pub(crate) statement_memory: StatementLimit,
     /// The data directory, with steppe.conf.
     pub data_dir: DataDir,
     /// When steppe.conf was read: microseconds since 2000-01-01 UTC.
@@ -118,7 +120,7 @@ impl Server {
         log::set_threshold(&settings.get("log_min_messages").setting());
         self.settings.replace(settings);
         io_timing::follow(&self.settings);
-        memory::follow(&self.settings);
+        self.statement_memory.follow(&self.settings.current());
         self.configured.store(now_micros(), Ordering::Relaxed);
         true
     }

@@ -29,7 +29,6 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState};
 use crate::activity::Wait;
 use crate::cursor_place::CursorPlaces;
 use crate::deferred::Constraints;
-use crate::memory;
 use crate::relation_size;
 use crate::server::{Control, Server};
 use crate::settings::{Action, SessionSettings};
@@ -334,7 +333,7 @@ impl Interrupts for Core {
     }
 
     fn reserve(&self, bytes: usize) -> Result<()> {
-        memory::reserve(bytes)?;
+        self.server.statement_memory.reserve(bytes)?;
         self.check_interrupts()
     }
 }
@@ -342,7 +341,7 @@ impl Interrupts for Core {
 impl SessionServices for Core {
     fn check_interrupts(&self) -> Result<()> {
         workers::hand_over_if_long();
-        memory::check()?;
+        self.server.statement_memory.check()?;
         self.handle.check_interrupts()
     }
 
