@@ -545,7 +545,7 @@ impl Session {
         self.count_copy_in(copy.rows);
         match copy.query.take() {
             Some(query) => {
-                let resumed = self.resume_query(query, tag).await;
+                let resumed = Box::pin(self.resume_query(query, tag)).await;
                 if resumed.is_err() {
                     // The failure belongs to the Query message that went on.
                     copy.is_simple = true;

@@ -128,7 +128,9 @@ impl Session {
         bound: &BoundParams,
     ) -> Result<Outcome> {
         let (start, sent) = (self.out.len(), self.writes);
-        let outcome = self.utility_counted(syntax, source, formats, describe, bound).await;
+        // Apart, so that the future of a message without a utility statement is small.
+        let counted = Box::pin(self.utility_counted(syntax, source, formats, describe, bound));
+        let outcome = counted.await;
         let hands_rows_on = matches!(**syntax, Syntax::Execute(_) | Syntax::Fetch(_));
         if outcome.is_err() && self.writes == sent && hands_rows_on {
             self.out.truncate(start);

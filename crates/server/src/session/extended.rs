@@ -311,7 +311,7 @@ impl Session {
             }
             PortalBody::Cursor(cursor) => {
                 self.start_transaction()?;
-                let rows = self.execute_cursor(cursor, max_rows, &portal.formats).await?;
+                let rows = Box::pin(self.execute_cursor(cursor, max_rows, &portal.formats)).await?;
                 self.put_notices();
                 match max_rows > 0 && rows == max_rows {
                     true => backend::portal_suspended(&mut self.out),

@@ -443,7 +443,7 @@ impl Session {
         }
         match message {
             FrontendMessage::Query(text) => self.simple_query(text).await?,
-            FrontendMessage::Parse(parse) => self.parse(&parse).await?,
+            FrontendMessage::Parse(parse) => Box::pin(self.parse(&parse)).await?,
             FrontendMessage::Bind(bind) => self.bind(&bind).await?,
             FrontendMessage::Describe(target) => self.describe(target).await?,
             FrontendMessage::Execute { portal, max_rows } => {

@@ -62,7 +62,7 @@ impl Session {
         let levels = statements.iter().map(|parsed| level_of(&parsed.statement));
         self.log_start(levels.min().unwrap_or(LoggedStatements::All), "statement");
         let query = SimpleQuery { source: text.into(), rest: statements.into_iter(), is_single };
-        self.run_statements(query).await
+        Box::pin(self.run_statements(query)).await
     }
 
     /// The whole message is one plan, found in the cache and locked.
