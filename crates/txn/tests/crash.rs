@@ -161,7 +161,8 @@ mod planted {
 
     #[test]
     fn a_drop_that_survives_its_rollback_is_caught() {
-        assert!(is_caught_within(PlantedBug::DropsSurviveRollback, 60));
+        // One seed in 35 meets it.
+        assert!(is_caught_within(PlantedBug::DropsSurviveRollback, 300));
     }
 
     #[test]
