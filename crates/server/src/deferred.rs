@@ -55,6 +55,14 @@ impl Constraints {
         indexes.into_iter().filter_map(table).collect()
     }
 
+    /// The transaction has ended. Most have nothing here, and make nothing new.
+    pub(crate) fn forget(&mut self) {
+        let Constraints { modes: Modes { all, by_index }, saved, pending } = &*self;
+        if all.is_some() || !(by_index.is_empty() && saved.is_empty() && pending.is_empty()) {
+            *self = Constraints::default();
+        }
+    }
+
     /// All keys, at the end of the transaction.
     pub(crate) fn take_all(&mut self) -> Vec<KeyCheck> {
         std::mem::take(&mut self.pending)

@@ -1,7 +1,7 @@
 //! What PostgreSQL's system columns show of a version: xmin, xmax, cmin, cmax.
 //!
-//! xmin is in the row's header for ever. xmax is who has changed, deleted or locked the row since:
-//! nothing of it is stored in the version that was read, so it is looked for when somebody asks,
+//! xmin is in the row's header for ever. xmax is the transaction that has changed, deleted or locked
+//! the row since: nothing of it is stored in the version that was read, so it is looked for when somebody asks,
 //! in the newer versions and in the lock table. It is 0 again once a locker has ended, or a
 //! change was rolled back (PostgreSQL leaves the number there until somebody writes the row).
 //! The command is in the header of an inserted row; a changed row's is in its undo record, and
@@ -14,12 +14,12 @@ use crate::lock::LockTag;
 use crate::table::{RowId, TableStore};
 use crate::view::{RowMeta, View};
 
-/// Who has written a version, and who has changed or locked it since.
+/// The transaction that wrote a version, and the one that has changed or locked it since.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VersionOwners {
     /// Its writer.
     pub xmin: u64,
-    /// Who has changed, deleted or locked it; 0: nobody.
+    /// The transaction that has changed, deleted or locked it; 0: none.
     pub xmax: u64,
     /// The command that did the later of the two.
     pub command: u32,

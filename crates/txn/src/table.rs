@@ -468,8 +468,8 @@ impl TableStore {
     /// It runs under a latch and may run more than once: it must not wait nor
     /// call into the database.
     ///
-    /// A new version of the same bytes is a version: who has an older snapshot learns that the
-    /// row was written, as from any other (the README's table of short cuts).
+    /// A new version of the same bytes is a version: a transaction with an older snapshot learns
+    /// that the row was written, as from any other (the README's table of short cuts).
     pub fn modify(
         &self,
         txn: &mut Txn,

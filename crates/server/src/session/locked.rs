@@ -67,17 +67,13 @@ impl Session {
                 wait.await?;
             }
         }
-        Ok(self.is_good_once_locked(plan))
-    }
-
-    /// Another session that changed a table before this one had its lock has moved the epoch.
-    fn is_good_once_locked(&mut self, plan: &CachedPlan) -> bool {
+        // Another session that changed a table before this one had its lock has moved the epoch.
         self.refresh_names_after_locks();
         let is_good = self.is_as_planned(plan);
         if is_good && plan.shows_session {
             self.show_named();
         }
-        is_good
+        Ok(is_good)
     }
 
     /// Whether the catalog is another one now that the relations are locked which a statement named
@@ -120,33 +116,15 @@ impl Session {
     /// Locks what the plan of a statement touches whose columns the client has been told.
     /// Afterwards it is the plan for the catalog in force.
     pub(super) async fn lock_plan(&mut self, plan: &mut Arc<CachedPlan>) -> Result<()> {
-        match self.lock_at_once(plan)? {
-            true => Ok(()),
-            // Apart, so that each message's future is small: it is moved when it is made.
-            false => Box::pin(self.lock_plan_anew(plan)).await,
-        }
-    }
-
-    /// Locks what a plan touches if it is good and nobody is in the way. False: a lock may be held
-    /// that no plan asks for any more, until the transaction's end.
-    fn lock_at_once(&mut self, plan: &CachedPlan) -> Result<bool> {
-        self.refresh_names();
-        if !self.is_current(plan) {
-            return Ok(false);
-        }
-        for (oid, lock) in &plan.compiled.planned().relations {
-            if self.xact.txn()?.lock_relation(*oid, lock_mode(*lock))?.is_some() {
-                return Ok(false);
-            }
-        }
-        Ok(self.is_good_once_locked(plan))
-    }
-
-    async fn lock_plan_anew(&mut self, plan: &mut Arc<CachedPlan>) -> Result<()> {
         self.refresh_names();
         if self.is_current(plan) && self.lock_relations_of(plan).await? {
             return Ok(());
         }
+        // Apart, so that each message's future is small: it is moved when it is made.
+        Box::pin(self.lock_plan_anew(plan)).await
+    }
+
+    async fn lock_plan_anew(&mut self, plan: &mut Arc<CachedPlan>) -> Result<()> {
         let old = Arc::clone(plan);
         let anew = self.made_locked(&old.statement, |session| session.plan_again(&old)).await?;
         *plan = same_columns(&old, anew)?;

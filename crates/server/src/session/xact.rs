@@ -26,7 +26,6 @@ use steppe_wire::TransactionStatus;
 use super::Session;
 use super::tag::CommandTag;
 use crate::activity::SessionCounts;
-use crate::deferred::Constraints;
 use crate::settings::{Action, Isolation};
 use crate::transaction_modes::Modes;
 use crate::workers;
@@ -409,7 +408,7 @@ impl Session {
         self.forget_exports();
         accesses::settle();
         self.xact.savepoints.clear();
-        *self.core.constraints.lock() = Constraints::default();
+        self.core.constraints.lock().forget();
         self.xact.changes = None;
         self.core.settings.lock().end_level(1, committed);
         self.core.level.store(1, Ordering::Relaxed);
