@@ -17,6 +17,8 @@ fn long_statements() -> Vec<String> {
     let ctes = (1..2000).map(|i| format!(", c{i} as (select x + 1 as x from c{})", i - 1));
     let ctes =
         format!("with c0 as (select 1 as x){} select x from c1999", ctes.collect::<String>());
+    let equal_sums: Vec<String> = (1..4000).map(|i| format!("a + {i} = b * {i}")).collect();
+    let pairs: Vec<String> = (1..5000).map(|i| format!("({i}, a + {i})")).collect();
     vec![
         "select length(encode(repeat('x', 400000000)::bytea, 'hex'))".into(),
         "select length(ln(repeat('7', 40000)::numeric)::text)".into(),
@@ -29,6 +31,17 @@ fn long_statements() -> Vec<String> {
         "select length(replace(repeat('x', 50000000), 'x', 'yy'))".into(),
         "select length(translate(repeat('x', 200000000), 'abcx', 'abcd'))".into(),
         "select length(lpad('', 200000000, 'é'))".into(),
+        "select length(replace(repeat('ab', 200000000), 'a', 'aa'))".into(),
+        "select length(reverse(repeat('x', 500000000)))".into(),
+        "select length(initcap(repeat('x y', 200000000)))".into(),
+        "select cardinality(string_to_array(repeat('x,', 50000000), ','))".into(),
+        "select length(regexp_replace(repeat('ab', 20000000), 'a', 'c', 'g'))".into(),
+        "select length(regexp_replace(repeat('ab', 20000000), 'b?', 'c', 'g'))".into(),
+        "select cardinality(regexp_split_to_array(repeat('a,', 20000000), ','))".into(),
+        "select regexp_count(repeat('ab', 20000000), 'a')".into(),
+        "select regexp_instr(repeat('ab', 20000000), 'a', 1, 19000000)".into(),
+        format!("select count(*) from t where {}", equal_sums.join(" and ")),
+        format!("select count(*) from t where a > 0 and (a, b) in ({})", pairs.join(", ")),
         ctes,
         "select count(*) from generate_series(1, 100000) a, generate_series(1, 100000) b".into(),
         "select sum(x) over (order by x rows between 50000 preceding and current row) \

@@ -18,7 +18,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("lower", scalar(|a, _| text_datum(strings::lower(text(a, 0)?)))),
     ("casefold", scalar(|a, _| text_datum(strings::casefold(text(a, 0)?)))),
     ("upper", scalar(|a, _| text_datum(strings::upper(text(a, 0)?)))),
-    ("initcap", scalar(|a, _| text_datum(strings::initcap(text(a, 0)?)))),
+    ("initcap", scalar(|a, _| text_datum(strings::initcap(text(a, 0)?)?))),
     ("text_substr", scalar(substring)),
     ("text_substr_no_len", scalar(substring)),
     ("textpos", scalar(|a, _| Ok(Datum::Int4(strings::strpos(text(a, 0)?, text(a, 1)?))))),
@@ -32,7 +32,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("rpad", scalar(|a, _| pad(a, text(a, 2)?, Side::Right))),
     ("replace_text", scalar(replace)),
     ("repeat", scalar(|a, _| text_datum(strings::repeat(text(a, 0)?, int4(a, 1)?)?))),
-    ("text_reverse", scalar(|a, _| text_datum(strings::reverse(text(a, 0)?)))),
+    ("text_reverse", scalar(|a, _| text_datum(strings::reverse(text(a, 0)?)?))),
     ("split_part", scalar(split_part)),
     ("text_left", scalar(|a, _| text_datum(strings::left(text(a, 0)?, int4(a, 1)?)))),
     ("text_right", scalar(|a, _| text_datum(strings::right(text(a, 0)?, int4(a, 1)?)))),
@@ -126,7 +126,7 @@ fn fields(args: &[Datum]) -> Result<Option<Vec<Datum>>> {
         separator.map(|text| &**text),
         null.map(|text| &**text),
     );
-    Ok(Some(fields.into_iter().map(|f| f.map_or(Datum::Null, Datum::text)).collect()))
+    Ok(Some(fields?.into_iter().map(|f| f.map_or(Datum::Null, Datum::text)).collect()))
 }
 
 fn string_to_array(args: &[Datum], _: &mut FnContext) -> Result<Datum> {

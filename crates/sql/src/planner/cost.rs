@@ -9,7 +9,7 @@ use crate::query::{Rte, RteKind};
 use steppe_catalog::builtin::Strategy;
 use steppe_catalog::{Builtins, ColumnStatistics, Relation};
 use steppe_types::io::IoContext;
-use steppe_types::{Datum, compare, text_io};
+use steppe_types::{Datum, compare, interrupt, text_io};
 
 pub(crate) const SEQ_PAGE: f64 = 1.0;
 pub(crate) const RANDOM_PAGE: f64 = 4.0;
@@ -31,16 +31,20 @@ const HASHED_LIST_MIN: usize = 9;
 
 /// Conditions in the order in which they are evaluated: cheap ones first, otherwise as they are
 /// (order_qual_clauses).
-pub(crate) fn cheapest_first(mut conditions: Vec<Expr>) -> Vec<Expr> {
-    if conditions.len() > 1 {
-        conditions.sort_by(|a, b| operators_in(a).total_cmp(&operators_in(b)));
+pub(crate) fn cheapest_first(conditions: Vec<Expr>) -> Vec<Expr> {
+    if conditions.len() < 2 {
+        return conditions;
     }
-    conditions
+    let mut counted: Vec<(f64, Expr)> =
+        conditions.into_iter().map(|condition| (operators_in(&condition), condition)).collect();
+    counted.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    counted.into_iter().map(|(_, condition)| condition).collect()
 }
 
 /// How many operators are evaluated for each row (cost_qual_eval). What no row decides is
 /// computed once.
 fn operators_in(expr: &Expr) -> f64 {
+    interrupt::check_unwinding();
     if rtes_of(expr).is_empty() && !is_mutable(expr) {
         return 0.0;
     }

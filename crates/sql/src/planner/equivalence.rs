@@ -31,6 +31,7 @@ use crate::prune::is_same;
 use crate::query::{FromItem, JoinKind};
 use steppe_catalog::Builtins;
 use steppe_catalog::builtin::Strategy;
+use steppe_types::interrupt;
 use steppe_types::{Oid, compare, oid};
 
 /// Expressions that have one value each, by the value that they share.
@@ -125,6 +126,7 @@ impl Domain {
     fn classes(&self) -> Vec<Class> {
         let mut classes: Vec<Class> = Vec::new();
         for (at, clause) in self.clauses.iter().enumerate() {
+            interrupt::check_unwinding();
             let Some((ordering, sides)) = equality(&clause.expr) else { continue };
             let has_side = |class: &Class| sides.iter().any(|side| class.has(side));
             let is_joined =

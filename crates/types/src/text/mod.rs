@@ -25,6 +25,9 @@ mod regex_translate;
 use crate::interrupt;
 use crate::{Error, Result, SqlState};
 
+/// Characters or fields that a function goes through between two checks for interrupts.
+const ITEMS_TO_A_CHECK: usize = 65_536;
+
 /// Bytes a string may have (MaxAllocSize, less a length word).
 const STRING_BYTES_MAX: usize = 0x3FFF_FFFF - 4;
 
@@ -144,6 +147,17 @@ pub fn trim<'a>(text: &'a str, set: &str, side: Side) -> &'a str {
     }
 }
 
+/// The same items, with a check for interrupts now and then: for a caller that catches them
+/// ([`interrupt::catching`]).
+pub(crate) fn interruptible<I: Iterator>(items: I) -> impl Iterator<Item = I::Item> {
+    items.enumerate().map(|(i, item)| {
+        if i % ITEMS_TO_A_CHECK == ITEMS_TO_A_CHECK - 1 {
+            interrupt::check_unwinding();
+        }
+        item
+    })
+}
+
 /// `lpad`, `rpad`: exactly `length` characters, cut on the right or filled.
 pub fn pad(text: &str, length: i32, fill: &str, side: Side) -> Result<String> {
     let length = length.max(0) as usize;
@@ -153,12 +167,7 @@ pub fn pad(text: &str, length: i32, fill: &str, side: Side) -> Result<String> {
     if have >= length || fill.is_empty() {
         return Ok(text[..byte_of(text, length)].to_string());
     }
-    let filling = fill.chars().cycle().take(length - have).enumerate().map(|(i, c)| {
-        if i % interrupt::CHECK_EVERY_BYTES == interrupt::CHECK_EVERY_BYTES - 1 {
-            interrupt::check_unwinding();
-        }
-        c
-    });
+    let filling = interruptible(fill.chars().cycle().take(length - have));
     interrupt::catching(|| {
         Ok(match side {
             Side::Left => filling.chain(text.chars()).collect(),
@@ -173,7 +182,8 @@ pub fn replace(text: &str, from: &str, to: &str) -> Result<String> {
         return Ok(text.to_string());
     }
     if to.len() > from.len() {
-        let growth = text.matches(from).count().saturating_mul(to.len() - from.len());
+        let found = interrupt::catching(|| Ok(interruptible(text.matches(from)).count()))?;
+        let growth = found.saturating_mul(to.len() - from.len());
         check_size(text.len().saturating_add(growth))?;
     }
     if text.len() < interrupt::CHECK_EVERY_BYTES {
@@ -213,8 +223,8 @@ pub fn repeat(text: &str, count: i32) -> Result<String> {
 }
 
 /// `reverse`, by characters
-pub fn reverse(text: &str) -> String {
-    text.chars().rev().collect()
+pub fn reverse(text: &str) -> Result<String> {
+    interrupt::catching(|| Ok(interruptible(text.chars().rev()).collect()))
 }
 
 /// `split_part`: field number `n`, counted from the end if negative.
@@ -282,16 +292,11 @@ pub fn overlay(text: &str, new: &str, start: i32, length: Option<i32>) -> Result
 /// `translate`: each character of `from` by the one at its place in `to`, or by
 /// nothing. The first of equal characters in `from` counts.
 pub fn translate(text: &str, from: &str, to: &str) -> Result<String> {
-    let one = |(i, c): (usize, char)| {
-        if i % 65_536 == 65_535 {
-            interrupt::check_unwinding();
-        }
-        match from.chars().position(|f| f == c) {
-            Some(at) => to.chars().nth(at),
-            None => Some(c),
-        }
+    let one = |c: char| match from.chars().position(|f| f == c) {
+        Some(at) => to.chars().nth(at),
+        None => Some(c),
     };
-    interrupt::catching(|| Ok(text.chars().enumerate().filter_map(one).collect()))
+    interrupt::catching(|| Ok(interruptible(text.chars()).filter_map(one).collect()))
 }
 
 /// `ascii`: the first character's code point; 0 for an empty text.
@@ -358,14 +363,17 @@ pub fn split_fields<'a>(
     text: &'a str,
     separator: Option<&str>,
     null: Option<&str>,
-) -> Vec<Option<&'a str>> {
+) -> Result<Vec<Option<&'a str>>> {
     let keep = |field: &'a str| (null != Some(field)).then_some(field);
-    match separator {
-        _ if text.is_empty() => Vec::new(),
-        None => text.char_indices().map(|(at, c)| keep(&text[at..at + c.len_utf8()])).collect(),
-        Some("") => vec![keep(text)],
-        Some(separator) => text.split(separator).map(keep).collect(),
-    }
+    let character = |(at, c): (usize, char)| keep(&text[at..at + c.len_utf8()]);
+    interrupt::catching(|| {
+        Ok(match separator {
+            _ if text.is_empty() => Vec::new(),
+            None => interruptible(text.char_indices()).map(character).collect(),
+            Some("") => vec![keep(text)],
+            Some(separator) => interruptible(text.split(separator)).map(keep).collect(),
+        })
+    })
 }
 
 #[cfg(test)]
@@ -413,16 +421,19 @@ mod tests {
         assert_eq!(part("abc", -5), "");
         assert_eq!(split_part("abc", "", -1).unwrap(), "abc");
         assert_eq!(split_part("a", ",", 0).unwrap_err().sqlstate().as_str(), "22023");
-        assert_eq!(split_fields("a,,n", Some(","), Some("n")), [Some("a"), Some(""), None]);
-        assert_eq!(split_fields("aé", None, None), [Some("a"), Some("é")]);
+        assert_eq!(
+            split_fields("a,,n", Some(","), Some("n")).unwrap(),
+            [Some("a"), Some(""), None]
+        );
+        assert_eq!(split_fields("aé", None, None).unwrap(), [Some("a"), Some("é")]);
     }
 
     #[test]
     fn case_maps_one_character_to_one() {
         assert_eq!(upper("ßéİ"), "ßÉİ");
         assert_eq!(lower("İÉ"), "ié");
-        assert_eq!(initcap("hELLO wORLD-foo_bar 1st"), "Hello World-Foo_Bar 1st");
-        assert_eq!(initcap("été x'y"), "Été X'Y");
+        assert_eq!(initcap("hELLO wORLD-foo_bar 1st").unwrap(), "Hello World-Foo_Bar 1st");
+        assert_eq!(initcap("été x'y").unwrap(), "Été X'Y");
     }
 
     #[test]
@@ -433,7 +444,7 @@ mod tests {
         assert_eq!(replace("a", "", "b").unwrap(), "a");
         assert_eq!(concat_ws(",", [Some("a"), None, Some("b")]).unwrap(), "a,b");
         assert_eq!((to_hex_int4(-1), to_hex_int8(255)), ("ffffffff".into(), "ff".into()));
-        assert_eq!((ascii("é"), ascii(""), reverse("aé")), (233, 0, "éa".into()));
+        assert_eq!((ascii("é"), ascii(""), reverse("aé").unwrap()), (233, 0, "éa".into()));
     }
 
     #[test]

@@ -16,10 +16,14 @@
 //! Patterns without look-around and back-references run in linear time.
 
 use super::regex_translate::{Translated, invalid, translate};
+use crate::interrupt;
 use crate::{Error, Result, SqlState};
 use regex_automata::nfa::thompson::pikevm::PikeVM;
 use regex_automata::nfa::thompson::{Config as NfaConfig, WhichCaptures};
 use regex_automata::{Anchored, Input, MatchKind, meta};
+
+/// Matches found between two checks for interrupts.
+const MATCHES_TO_A_CHECK: usize = 1024;
 
 /// Bytes a compiled pattern may take.
 const COMPILED_BYTES_MAX: usize = 10 << 20;
@@ -228,6 +232,9 @@ impl Regex {
             let Some(groups) = self.find_at(text, at)? else { break };
             let Some(Some((start, end))) = groups.first().copied() else { break };
             found.push(groups);
+            if found.len() % MATCHES_TO_A_CHECK == 0 {
+                interrupt::check()?;
+            }
             if !global {
                 break;
             }
