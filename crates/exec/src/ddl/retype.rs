@@ -291,7 +291,12 @@ fn refresh_key_types(table: &Relation, index: &mut Relation) {
     }
 }
 
-fn write_rows(ctx: &mut DdlContext<'_>, target: &TableAccess, rows: &[Vec<Datum>]) -> Result<()> {
+/// Stores rows in a table without indexes.
+pub(super) fn write_rows(
+    ctx: &mut DdlContext<'_>,
+    target: &TableAccess,
+    rows: &[Vec<Datum>],
+) -> Result<()> {
     ctx.services.check_interrupts()?;
     let mut encoded = NewRows::default();
     for row in rows {

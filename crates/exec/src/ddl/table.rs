@@ -2,14 +2,17 @@
 
 use super::constraint::{self, PendingConstraints};
 use super::not_null::{self, PendingNotNull};
+use super::retype::write_rows;
 use super::sequence::{self, SequenceOptions};
 use super::{DdlContext, inherit, like, partition, truncate_name};
 use super::{generated, identity};
+use crate::access::TableAccess;
+use crate::accesses;
 use std::sync::Arc;
 use steppe_catalog::{Column, OnCommit, RelKind, Relation};
 use steppe_sql::ast::{
     self, ColumnDef, ConstraintKind, CreateTableStmt, DefElem, DefValue, IntoClause, Location,
-    Persistence, TableElement,
+    Persistence, RangeVar, TableElement,
 };
 use steppe_sql::bind::typename::{format_type, resolve_type_name};
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr, collation};
@@ -142,6 +145,21 @@ pub fn create_table_as(
     let relation = Arc::new(relation);
     ctx.put(relation.clone())?;
     Ok(Some(relation))
+}
+
+/// Whether a new relation's name is taken and IF NOT EXISTS says that's fine; without that: 42P07.
+pub fn is_made(ctx: &mut DdlContext<'_>, name: &RangeVar, if_not_exists: bool) -> Result<bool> {
+    let new = ctx.new_name(name, if_not_exists).map_err(Error::without_position)?;
+    Ok(new.is_none())
+}
+
+/// Stores rows in the new table of a query.
+pub fn fill(ctx: &mut DdlContext<'_>, table: &Arc<Relation>, rows: &[Vec<Datum>]) -> Result<()> {
+    let database = ctx.store.database().clone();
+    let target = TableAccess::open(&database, table)?;
+    write_rows(ctx, &target, rows)?;
+    accesses::inserted(table.oid, rows.len() as u64);
+    Ok(())
 }
 
 /// ON COMMIT as the catalog keeps it: only temporary tables have it.

@@ -135,6 +135,20 @@ pub fn explain(explained: Explained<'_>, options: ExplainOptions, around: &Surro
     }
 }
 
+/// The explanation of a CREATE TABLE AS that IF NOT EXISTS skips (ExplainDummyGroup).
+pub fn explain_nothing(format: Format) -> String {
+    match format {
+        Format::Text => "",
+        Format::Json => "[\n  \"CREATE TABLE AS\"\n]",
+        Format::Yaml => "- \"CREATE TABLE AS\"",
+        Format::Xml => {
+            "<explain xmlns=\"http://www.postgresql.org/2009/explain\">\n  <CREATE-TABLE-AS />\n\
+             </explain>"
+        }
+    }
+    .to_owned()
+}
+
 /// Milliseconds to the microsecond.
 fn milliseconds(time: Duration) -> String {
     format!("{:.3}", time.as_secs_f64() * 1000.0)

@@ -3,10 +3,14 @@
 //! The table is made with the columns of the query's plan; its rows come by an
 //! `INSERT … SELECT` of the same query, so that they take the way of every bulk
 //! insert. Both belong to one statement: if the query fails, there is no table.
+//!
+//! EXPLAIN ANALYZE runs the query's own plan, which it prints; the rows are stored in batches.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use steppe_exec::ddl;
+use steppe_catalog::Relation;
+use steppe_exec::{Execution, FetchStatus, RowSink, ddl};
 use steppe_sql::ast::{
     CreateTableAsStmt, InsertStmt, IntoClause, Overriding, RangeVar, SelectBody, SelectStmt,
     Statement,
@@ -19,6 +23,7 @@ use super::explain::BoundParams;
 use super::portal::{Body, PlanPortal};
 use super::sink::ResultFormats;
 use super::tag::CommandTag;
+use crate::plan_cache::CachedPlan;
 
 /// The query of a CREATE TABLE AS, with the parameters of EXECUTE.
 struct Source {
@@ -28,7 +33,90 @@ struct Source {
     param_types: Vec<steppe_types::Oid>,
 }
 
+/// The table that an explained statement makes.
+pub(super) struct Target {
+    into: IntoClause,
+    pub(super) with_no_data: bool,
+    if_not_exists: bool,
+    materialized_view: bool,
+}
+
+/// The table that a statement makes of a query, and that query; or else the statement itself.
+pub(super) fn target_of(statement: &Statement) -> (Option<Target>, Cow<'_, Statement>) {
+    match statement {
+        Statement::CreateTableAs(create) => {
+            let target = Target {
+                into: create.into.clone(),
+                with_no_data: create.with_no_data,
+                if_not_exists: create.if_not_exists,
+                materialized_view: create.materialized_view,
+            };
+            (Some(target), Cow::Borrowed(&*create.query))
+        }
+        Statement::Select(select) if has_into(select) => {
+            let mut query = select.clone();
+            let target = take_into(&mut query).map(|into| Target {
+                into,
+                with_no_data: false,
+                if_not_exists: false,
+                materialized_view: false,
+            });
+            (target, Cow::Owned(Statement::Select(query)))
+        }
+        other => (None, Cow::Borrowed(other)),
+    }
+}
+
 impl Session {
+    /// Whether the table of an explained statement is there and IF NOT EXISTS says that's fine
+    /// (CreateTableAsRelExists).
+    pub(super) fn is_made(&mut self, target: &Target, source: &str) -> Result<bool> {
+        if target.materialized_view {
+            return Err(Error::not_supported("CREATE MATERIALIZED VIEW"));
+        }
+        self.start_transaction()?;
+        self.refresh_names();
+        self.with_ddl(source, |context| {
+            ddl::is_made(context, &target.into.relation, target.if_not_exists)
+        })
+    }
+
+    /// Makes the table of an explained statement, without rows.
+    pub(super) fn make_target(
+        &mut self,
+        target: &Target,
+        plan: &CachedPlan,
+        source: &str,
+    ) -> Result<Arc<Relation>> {
+        if !matches!(*plan.statement, Statement::Select(_)) {
+            return Err(not_a_select());
+        }
+        let columns = plan.compiled.columns();
+        let made = self.with_ddl(source, |context| {
+            ddl::create_table_as(context, &target.into, columns, false)
+        })?;
+        made.ok_or_else(|| Error::internal("the table was not made"))
+    }
+
+    /// Stores what a query returns in a new table.
+    pub(super) fn fill(
+        &mut self,
+        execution: &mut Execution,
+        table: &Arc<Relation>,
+        source: &str,
+    ) -> Result<()> {
+        const BATCH: u64 = 1000;
+        loop {
+            let mut batch = Batch::default();
+            let txn = &mut self.xact.txn;
+            let status = tokio::task::block_in_place(|| execution.fetch(txn, BATCH, &mut batch))?;
+            self.with_ddl(source, |context| ddl::fill(context, table, &batch.0))?;
+            if matches!(status, FetchStatus::Done { .. }) {
+                return Ok(());
+            }
+        }
+    }
+
     /// CREATE TABLE AS.
     pub(super) async fn create_table_as(
         &mut self,
@@ -127,6 +215,17 @@ impl Session {
             Some(CommandTag::Rows(_, rows)) => Ok(CommandTag::Rows("SELECT", rows)),
             _ => Err(Error::internal("the rows of a new table were not counted")),
         }
+    }
+}
+
+/// Rows that are about to be stored.
+#[derive(Default)]
+struct Batch(Vec<Vec<Datum>>);
+
+impl RowSink for Batch {
+    fn row(&mut self, row: &[Datum]) -> Result<()> {
+        self.0.push(row.to_vec());
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use steppe_exec::explain::{
-    ExplainOptions, Explained, Format, Serialization, Surroundings, explain,
+    ExplainOptions, Explained, Format, Serialization, Surroundings, explain, explain_nothing,
 };
 use steppe_exec::{Execution, FetchStatus, RowSink};
 use steppe_sql::ast::{DefElem, DefValue, ExplainStmt, Statement};
@@ -18,6 +18,7 @@ use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 use super::Session;
+use super::create_as::{Target, target_of};
 use super::plan::is_plannable;
 use super::portal::{Body, PlanPortal};
 use super::sink::{NullSink, ResultFormats, WireSink};
@@ -79,8 +80,19 @@ impl Session {
         bound: &BoundParams,
     ) -> Result<CommandTag> {
         let options = options(&stmt.options, source)?;
+        let (target, query) = target_of(&stmt.query);
+        if let Some(target) = &target
+            && self.is_made(target, source)?
+        {
+            return self.put_explained(
+                explain_nothing(options.plan.format),
+                formats,
+                describe,
+                &options,
+            );
+        }
         let (used, begin) = (Usage::now(), Instant::now());
-        let mut portal = self.explained(&stmt.query, source, &options, bound).await?;
+        let mut portal = self.explained(&query, source, &options, bound).await?;
         let planning_time = begin.elapsed();
         let mut around = Surroundings {
             settings: options.settings.then(|| self.settings().explained()),
@@ -91,7 +103,8 @@ impl Session {
         };
         let mut execution = None;
         if options.plan.analyze {
-            let (done, serialization) = self.analyze(&mut portal, &options).await?;
+            let (done, serialization) =
+                self.analyze(&mut portal, source, &options, target.as_ref())?;
             (execution, around.serialization) = (Some(done), serialization);
             let elapsed = begin.elapsed().saturating_sub(planning_time);
             around.execution_time = options.summary.then_some(elapsed);
@@ -101,12 +114,22 @@ impl Session {
             catalog: &self.names.catalog,
             env: &self.env,
             params: &portal.params,
-            is_generic: matches!(*stmt.query, Statement::Execute(_))
-                && self.live.shows_generic_plans,
+            is_generic: matches!(*query, Statement::Execute(_)) && self.live.shows_generic_plans,
             instruments: execution.as_ref().map_or(&[], Execution::instruments),
             leaf_runs: execution.as_ref().map_or(&[], Execution::leaf_runs),
         };
         let text = explain(explained, options.plan, &around);
+        self.put_explained(text, formats, describe, &options)
+    }
+
+    /// Sends an explanation: a row for each line of text, or one.
+    fn put_explained(
+        &mut self,
+        text: String,
+        formats: &ResultFormats,
+        describe: bool,
+        options: &Options,
+    ) -> Result<CommandTag> {
         let rows: Vec<_> = match options.plan.format {
             Format::Text => text.lines().map(|line| vec![Datum::text(line)]).collect(),
             _ => vec![vec![Datum::text(text)]],
@@ -154,13 +177,6 @@ impl Session {
             Statement::DeclareCursor(declare) => {
                 Box::pin(self.explained(&declare.query, source, options, bound)).await
             }
-            // Without ANALYZE nothing is created: the plan is the query's.
-            Statement::CreateTableAs(create) if !options.plan.analyze => {
-                Box::pin(self.explained(&create.query, source, options, bound)).await
-            }
-            Statement::CreateTableAs(_) => {
-                Err(Error::not_supported("EXPLAIN ANALYZE of CREATE TABLE AS"))
-            }
             other if is_plannable(other) => {
                 let params = if options.generic_plan {
                     Params::variable(&bound.types)
@@ -174,11 +190,13 @@ impl Session {
         }
     }
 
-    /// Runs the plan: what its nodes did.
-    async fn analyze(
+    /// Runs the plan: what its nodes did. Its rows go nowhere, or into a new table.
+    fn analyze(
         &mut self,
         portal: &mut PlanPortal,
+        source: &str,
         options: &Options,
+        target: Option<&Target>,
     ) -> Result<(Execution, Option<Serialization>)> {
         if let Some(command) = portal.plan.refused_read_only {
             self.check_writable(command)?;
@@ -186,25 +204,44 @@ impl Session {
         self.start_statement()?;
         self.settle_plan(&mut portal.plan)?;
         self.place_cursors(&portal.plan);
+        let made = match target {
+            Some(target) => Some(self.make_target(target, &portal.plan, source)?),
+            None => None,
+        };
         let compiled = &portal.plan.compiled;
         let params = Arc::clone(&portal.params);
         let mut execution =
             Execution::start_analyzed(compiled, params, &self.env, &mut self.xact.txn)?;
-        let txn = &mut self.xact.txn;
-        let io = Arc::clone(&self.env.io);
-        let (status, serialization) = tokio::task::block_in_place(|| match &options.serialize {
-            None => (execution.fetch(txn, 0, &mut NullSink), None),
-            Some(formats) => {
-                let columns = compiled.columns();
-                let mut sink = SerializingSink::new(columns, formats, &io);
-                let status = execution.fetch(txn, 0, &mut sink);
-                (status, Some(sink.done(options.plan.timing)))
+        let serialization = match (made, &options.serialize) {
+            (Some(table), formats) => {
+                if target.is_some_and(|target| !target.with_no_data) {
+                    self.fill(&mut execution, &table, source)?;
+                }
+                formats.as_ref().map(|formats| {
+                    let sink = SerializingSink::new(compiled.columns(), formats, &self.env.io);
+                    sink.done(options.plan.timing)
+                })
             }
-        });
-        let status = status?;
-        debug_assert!(matches!(status, FetchStatus::Done { .. }), "no limit was given");
+            (None, None) => {
+                self.fetch_all(&mut execution, &mut NullSink)?;
+                None
+            }
+            (None, Some(formats)) => {
+                let io = Arc::clone(&self.env.io);
+                let mut sink = SerializingSink::new(compiled.columns(), formats, &io);
+                self.fetch_all(&mut execution, &mut sink)?;
+                Some(sink.done(options.plan.timing))
+            }
+        };
         self.end_statement();
         Ok((execution, serialization))
+    }
+
+    fn fetch_all(&mut self, execution: &mut Execution, sink: &mut dyn RowSink) -> Result<()> {
+        let txn = &mut self.xact.txn;
+        let status = tokio::task::block_in_place(|| execution.fetch(txn, 0, sink))?;
+        debug_assert!(matches!(status, FetchStatus::Done { .. }), "no limit was given");
+        Ok(())
     }
 }
 
