@@ -366,13 +366,8 @@ impl Stage {
     }
 
     fn is_settled(&mut self) -> io::Result<bool> {
-        let mut waiting = 0;
-        for session in self.sessions.values_mut() {
-            session.look()?;
-            if !session.is_running() {
-                continue;
-            }
-            waiting += 1;
+        let running = self.running()?;
+        for session in self.sessions.values_mut().filter(|session| session.is_running()) {
             let asked = format!("Query SELECT cardinality(pg_blocking_pids({})) > 0", session.pid);
             self.observer.gather(&asked)?;
             self.observer.send()?;
@@ -381,13 +376,18 @@ impl Stage {
                 return Ok(false);
             }
         }
-        // One that has answered meanwhile may have let those go on that were looked at before.
-        let mut still = 0;
+        // One that has answered since the first look may have let those go on that were asked about.
+        Ok(self.running()? == running)
+    }
+
+    /// How many sessions have not answered yet.
+    fn running(&mut self) -> io::Result<usize> {
+        let mut running = 0;
         for session in self.sessions.values_mut() {
             session.look()?;
-            still += usize::from(session.is_running());
+            running += usize::from(session.is_running());
         }
-        Ok(still == waiting)
+        Ok(running)
     }
 
     /// Shows the answers that have come, first that of `name`.
