@@ -1,9 +1,10 @@
 //! What PostgreSQL's system columns show of a version: xmin, xmax, cmin, cmax.
 //!
-//! xmin is in the row's header for ever. xmax is the transaction that has changed, deleted or locked
-//! the row since: nothing of it is stored in the version that was read, so it is looked for when somebody asks,
-//! in the newer versions and in the lock table. It is 0 again once a locker has ended, or a
-//! change was rolled back (PostgreSQL leaves the number there until somebody writes the row).
+//! xmin is in the row's header for ever. xmax is the transaction that has changed, deleted or
+//! locked the row since: nothing of it is stored in the version that was read, so it is looked for
+//! when somebody asks, in the newer versions and in the lock table. It is 0 again once a locker has
+//! ended, or a change was rolled back (PostgreSQL leaves the number there until somebody writes the
+//! row).
 //! The command is in the header of an inserted row; a changed row's is in its undo record, and
 //! 0 once nobody needs that.
 

@@ -295,11 +295,11 @@ fn refresh_key_types(table: &Relation, index: &mut Relation) {
 pub(super) fn write_rows(
     ctx: &mut DdlContext<'_>,
     target: &TableAccess,
-    rows: &[Vec<Datum>],
+    rows: &[impl AsRef<[Datum]>],
 ) -> Result<()> {
     ctx.services.check_interrupts()?;
     let mut encoded = NewRows::default();
-    for row in rows {
+    for row in rows.iter().map(AsRef::as_ref) {
         encoded.push_with(|out| target.append_row(ctx.txn, row, &[], out))?;
     }
     let mut ids: Vec<RowId> = Vec::with_capacity(rows.len());

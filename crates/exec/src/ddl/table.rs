@@ -147,14 +147,14 @@ pub fn create_table_as(
     Ok(Some(relation))
 }
 
-/// Whether a new relation's name is taken and IF NOT EXISTS says that's fine; without that: 42P07.
+/// Whether a new relation's name is taken and IF NOT EXISTS allows that; without it: 42P07.
 pub fn is_made(ctx: &mut DdlContext<'_>, name: &RangeVar, if_not_exists: bool) -> Result<bool> {
     let new = ctx.new_name(name, if_not_exists).map_err(Error::without_position)?;
     Ok(new.is_none())
 }
 
 /// Stores rows in the new table of a query.
-pub fn fill(ctx: &mut DdlContext<'_>, table: &Arc<Relation>, rows: &[Vec<Datum>]) -> Result<()> {
+pub fn fill(ctx: &mut DdlContext<'_>, table: &Arc<Relation>, rows: &[Box<[Datum]>]) -> Result<()> {
     let database = ctx.store.database().clone();
     let target = TableAccess::open(&database, table)?;
     write_rows(ctx, &target, rows)?;

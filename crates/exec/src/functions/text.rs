@@ -125,8 +125,8 @@ fn fields(args: &[Datum]) -> Result<Option<Vec<Datum>>> {
         value.as_text()?,
         separator.map(|text| &**text),
         null.map(|text| &**text),
-    );
-    Ok(Some(fields?.into_iter().map(|f| f.map_or(Datum::Null, Datum::text)).collect()))
+    )?;
+    Ok(Some(fields.into_iter().map(|f| f.map_or(Datum::Null, Datum::text)).collect()))
 }
 
 fn string_to_array(args: &[Datum], _: &mut FnContext) -> Result<Datum> {

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use steppe_catalog::Relation;
-use steppe_exec::{Execution, FetchStatus, RowSink, ddl};
+use steppe_exec::{Execution, FetchStatus, ddl};
 use steppe_sql::ast::{
     CreateTableAsStmt, InsertStmt, IntoClause, Overriding, RangeVar, SelectBody, SelectStmt,
     Statement,
@@ -21,7 +21,7 @@ use steppe_types::{Datum, Error, Result};
 use super::Session;
 use super::explain::BoundParams;
 use super::portal::{Body, PlanPortal};
-use super::sink::ResultFormats;
+use super::sink::{CollectingSink, ResultFormats};
 use super::tag::CommandTag;
 use crate::plan_cache::CachedPlan;
 
@@ -68,7 +68,7 @@ pub(super) fn target_of(statement: &Statement) -> (Option<Target>, Cow<'_, State
 }
 
 impl Session {
-    /// Whether the table of an explained statement is there and IF NOT EXISTS says that's fine
+    /// Whether the table of an explained statement is there and IF NOT EXISTS allows that
     /// (CreateTableAsRelExists).
     pub(super) fn is_made(&mut self, target: &Target, source: &str) -> Result<bool> {
         if target.materialized_view {
@@ -107,10 +107,10 @@ impl Session {
     ) -> Result<()> {
         const BATCH: u64 = 1000;
         loop {
-            let mut batch = Batch::default();
+            let mut batch = CollectingSink::default();
             let txn = &mut self.xact.txn;
             let status = tokio::task::block_in_place(|| execution.fetch(txn, BATCH, &mut batch))?;
-            self.with_ddl(source, |context| ddl::fill(context, table, &batch.0))?;
+            self.with_ddl(source, |context| ddl::fill(context, table, &batch.rows))?;
             if matches!(status, FetchStatus::Done { .. }) {
                 return Ok(());
             }
@@ -215,17 +215,6 @@ impl Session {
             Some(CommandTag::Rows(_, rows)) => Ok(CommandTag::Rows("SELECT", rows)),
             _ => Err(Error::internal("the rows of a new table were not counted")),
         }
-    }
-}
-
-/// Rows that are about to be stored.
-#[derive(Default)]
-struct Batch(Vec<Vec<Datum>>);
-
-impl RowSink for Batch {
-    fn row(&mut self, row: &[Datum]) -> Result<()> {
-        self.0.push(row.to_vec());
-        Ok(())
     }
 }
 

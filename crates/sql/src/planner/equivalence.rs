@@ -31,8 +31,7 @@ use crate::prune::is_same;
 use crate::query::{FromItem, JoinKind};
 use steppe_catalog::Builtins;
 use steppe_catalog::builtin::Strategy;
-use steppe_types::interrupt;
-use steppe_types::{Oid, compare, oid};
+use steppe_types::{Oid, compare, interrupt, oid};
 
 /// Expressions that have one value each, by the value that they share.
 pub(super) type Fixed = Vec<Vec<Expr>>;
