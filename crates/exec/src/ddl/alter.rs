@@ -14,6 +14,7 @@ use steppe_sql::ast::{
     AlterTableCommand as Command, AlterTableStmt, ConstraintKind as AstConstraint, DropBehavior,
     ObjectKind,
 };
+use steppe_sql::bind::{CHECK_OPTION, SECURITY_BARRIER, SECURITY_INVOKER};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
 
@@ -33,9 +34,8 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
                 | Command::ValidateConstraint(_)
                 // What only planning, ANALYZE and the filling of pages ask.
                 | Command::SetStatistics { .. }
-                | Command::SetOptions(_)
-                | Command::ResetOptions(_)
-        )
+        ) || matches!(c, Command::SetOptions(options) | Command::ResetOptions(options)
+            if !options.iter().any(|option| changes_queries(&option.name)))
     };
     let mode = match stmt.commands.iter().all(is_light) {
         true => RelationLockMode::ShareUpdateExclusive,
@@ -58,6 +58,11 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
         ctx.naming(relation, done)?;
     }
     Ok(tag)
+}
+
+/// Whether an option changes what queries mean (AlterTableGetRelOptionsLockLevel).
+fn changes_queries(option: &str) -> bool {
+    [CHECK_OPTION, SECURITY_BARRIER, SECURITY_INVOKER, "user_catalog_table"].contains(&option)
 }
 
 /// The relation that is altered, locked. `None`: there is none, and IF EXISTS says that's fine.

@@ -31,7 +31,7 @@ pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> 
     }
     let options = options(&create.options)?;
     let statement = Statement::Select(Box::new(create.query.clone()));
-    let query = ctx.binding(|b| bind_view_query(b, &statement))?;
+    let query = bound_locked(ctx, &statement)?;
     if query.ctes.iter().any(|c| c.query.command != Command::Select) {
         return Err(Error::new(
             SqlState::FEATURE_NOT_SUPPORTED,
@@ -77,6 +77,23 @@ pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> 
     view.options = with_check_option(ctx, create, options)?.into_iter().collect();
     super::view::keep(ctx, &mut view, &query, text)?;
     ctx.put(view)
+}
+
+/// The query, bound to what it names as that is under its locks: parse analysis takes ACCESS SHARE
+/// locks and has what it waited for. So does a query that cannot be bound yet.
+fn bound_locked(ctx: &mut DdlContext<'_>, statement: &Statement) -> Result<Query> {
+    loop {
+        let epoch = ctx.catalog().epoch;
+        let bound = ctx.binding(|b| Ok(bind_view_query(b, statement)))?;
+        let named = match &bound {
+            Ok(bound) => &bound.mentioned,
+            Err(unbound) => &unbound.mentioned,
+        };
+        named.iter().try_for_each(|oid| ctx.lock(*oid, RelationLockMode::AccessShare))?;
+        if ctx.catalog().epoch == epoch {
+            return Ok(bound?.query);
+        }
+    }
 }
 
 /// The view's columns: types and collations are the query's, names those that are given.

@@ -320,13 +320,12 @@ impl Session {
             }
             PortalBody::Utility { statement, params, ran } => match ran {
                 UtilityRun::Done => return Err(already_done(name)),
-                UtilityRun::Rows(left) => self.put_rows_left(left, max_rows).await?,
+                UtilityRun::Rows(left) => Box::pin(self.put_rows_left(left, max_rows)).await?,
                 UtilityRun::NotYet => {
                     let statement = Arc::clone(statement);
                     let formats = &portal.formats;
-                    *ran = self
-                        .execute_utility(&statement, &source, formats, params, max_rows)
-                        .await?;
+                    let run = self.execute_utility(&statement, &source, formats, params, max_rows);
+                    *ran = Box::pin(run).await?;
                 }
             },
         }

@@ -145,7 +145,7 @@ impl Session {
                 return Ok(());
             }
             // Before we had its lock the leaf may have been dropped, or its bounds changed.
-            self.lock_plan(&mut portal.plan).await?;
+            Box::pin(self.lock_plan(&mut portal.plan)).await?;
         }
         Ok(())
     }

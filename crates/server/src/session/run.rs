@@ -72,7 +72,7 @@ impl Session {
             self.check_writable(command)?;
         }
         if !self.is_still_locked(portal) {
-            self.lock_plan(&mut portal.plan).await?;
+            Box::pin(self.lock_plan(&mut portal.plan)).await?;
         }
         self.set_now();
         self.lock_leaf(portal).await?;
@@ -203,7 +203,7 @@ impl Session {
             chunk = (SEND_AT_BYTES as u64 / row_bytes).clamp(1, CHUNK_ROWS_MAX);
             if self.out.len() >= SEND_AT_BYTES {
                 rows_at = None;
-                self.pass_rows_on().await?;
+                Box::pin(self.pass_rows_on()).await?;
             }
         }
     }

@@ -67,7 +67,9 @@ impl Session {
 
     /// The whole message is one plan, found in the cache and locked.
     async fn query_plan(&mut self, (plan, params): BoundPlan) -> Result<()> {
-        let tag = self.plan_to_client(PlanPortal::new(plan, params)).await?;
+        // Boxed, so that the message's future is small: it is moved when it is made.
+        let mut portal = Box::new(PlanPortal::new(plan, params));
+        let tag = self.plan_to_client(&mut portal).await?;
         self.end_implicit()?;
         tag.put(&mut self.out);
         self.ready();
@@ -75,11 +77,11 @@ impl Session {
     }
 
     /// RowDescription and all rows of a locked plan; its tag is still to be sent.
-    pub(super) async fn plan_to_client(&mut self, mut portal: PlanPortal) -> Result<CommandTag> {
+    pub(super) async fn plan_to_client(&mut self, portal: &mut PlanPortal) -> Result<CommandTag> {
         portal.describes = true;
         portal.is_locked = true;
-        self.run_plan(&mut portal, &ResultFormats::Text, 0).await?;
-        Ok(portal.done.unwrap_or(CommandTag::Empty))
+        self.run_plan(portal, &ResultFormats::Text, 0).await?;
+        Ok(portal.done.take().unwrap_or(CommandTag::Empty))
     }
 
     /// Runs what is left of a Query message; a COPY FROM STDIN interrupts it.
@@ -152,7 +154,7 @@ impl Session {
             self.plan(statement, &query.source, steppe_sql::bind::Params::none(), "")?;
             return Err(steppe_types::Error::internal("a parameter was planned as none"));
         }
-        let portal = PlanPortal::new(plan, Arc::from([]));
-        self.plan_to_client(portal).await.map(Outcome::Tag)
+        let mut portal = PlanPortal::new(plan, Arc::from([]));
+        self.plan_to_client(&mut portal).await.map(Outcome::Tag)
     }
 }

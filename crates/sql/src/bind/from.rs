@@ -5,6 +5,7 @@ use super::row::out_columns;
 use super::{Binder, ExprPlace, NamespaceItem};
 use crate::ast::{self, Alias, JoinCondition, Location, RangeVar};
 use crate::expr::{CallSyntax, Expr, Place, TypeRef};
+use crate::plan::RelationLock;
 use crate::query::{FromItem, JoinKind, Rte, RteColumn, RteKind};
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
@@ -146,7 +147,7 @@ impl Binder<'_> {
             return Err(Error::internal("a view's definition is no SELECT"));
         };
         let ctx = super::BindContext { source: text, ..*self.ctx };
-        let mut binder = self.inside_view(view, &ctx)?;
+        let mut binder = self.inside_view(view, RelationLock::AccessShare, &ctx)?;
         let mut query = binder.select(select)?;
         binder.settle_unknown_targets(&mut query)?;
         Ok(query)

@@ -50,9 +50,10 @@ mod with;
 
 use crate::ast::{self, Location};
 use crate::expr::{Expr, Place, TypeRef};
-use crate::plan::Positions;
+use crate::plan::{Positions, RelationLock};
 use crate::query::{Cte, Query, Rte};
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog, Relation};
 use steppe_types::io::IoContext;
@@ -133,6 +134,8 @@ pub struct Bound {
     pub param_types: Vec<Oid>,
     /// The relations that its names stand for.
     pub mentioned: Vec<Oid>,
+    /// The views that were opened on the way to its tables, and how they are to be locked.
+    pub views: Vec<(Oid, RelationLock)>,
     /// Of a cursor: what [`Bound::add_positions`] has added.
     pub positions: Option<Positions>,
 }
@@ -168,8 +171,8 @@ pub fn bind_query(
 }
 
 /// Binds the SELECT of a view, with its COLLATE clauses, to be printed.
-pub fn bind_view_query(ctx: &BindContext<'_>, select: &ast::Statement) -> Result<Query> {
-    Ok(bind_whole(ctx, select, Params::none(), |_| ())?.query)
+pub fn bind_view_query(ctx: &BindContext<'_>, select: &ast::Statement) -> Result<Bound, Unbound> {
+    bind_whole(ctx, select, Params::none(), |_| ())
 }
 
 /// The collations that the columns of a view's query have. 42P16 for a row of no declared type,
@@ -199,7 +202,8 @@ fn bind_whole(
                 finish(expr);
                 settle(expr, &param_types);
             });
-            Ok(Bound { query, param_types, mentioned, positions: None })
+            let views = binder.views.take();
+            Ok(Bound { query, param_types, mentioned, views, positions: None })
         }
         Err(error) => Err(Unbound { error, mentioned }),
     }
@@ -214,7 +218,7 @@ pub fn bind_view(catalog: &Catalog, search_path: &[Oid], text: &str) -> Result<Q
     };
     let io = IoContext::default();
     let ctx = BindContext { catalog, search_path, io: &io, source: text };
-    bind_view_query(&ctx, &statement)
+    Ok(bind_view_query(&ctx, &statement)?.query)
 }
 
 /// Binds an expression over the columns of one table (CHECK, index expressions,
@@ -512,6 +516,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) modifying: Option<(String, Location)>,
     /// The relations that names were found to stand for (not in views' queries, which others bind).
     mentioned: RefCell<Vec<Oid>>,
+    /// The views whose queries were bound, those in other views' queries included.
+    views: Rc<RefCell<Vec<(Oid, RelationLock)>>>,
 }
 
 /// The recursive term of a WITH query, while it is bound.
@@ -536,6 +542,7 @@ impl<'a> Binder<'a> {
             recursions: Vec::new(),
             modifying: None,
             mentioned: RefCell::default(),
+            views: Rc::default(),
         }
     }
 

@@ -14,8 +14,10 @@ use super::window::contains_window;
 use super::{BindContext, Binder, ExprPlace, Params};
 use crate::ast::{self, Location, RangeVar};
 use crate::expr::Expr;
+use crate::plan::RelationLock;
 use crate::query::*;
 use crate::walk;
+use std::rc::Rc;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_types::{Error, Result, SqlState};
@@ -204,6 +206,7 @@ impl Binder<'_> {
     pub(crate) fn inside_view<'v>(
         &self,
         view: &Relation,
+        lock: RelationLock,
         ctx: &'v BindContext<'v>,
     ) -> Result<Binder<'v>> {
         if self.around.contains(&view.oid) {
@@ -211,7 +214,9 @@ impl Binder<'_> {
                 format!("infinite recursion detected in rules for relation \"{}\"", view.name);
             return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
         }
+        self.views.borrow_mut().push((view.oid, lock));
         let mut binder = Binder::new(ctx, Params::none());
+        binder.views = Rc::clone(&self.views);
         binder.around = self.around.clone();
         binder.around.push(view.oid);
         Ok(binder)
@@ -236,7 +241,7 @@ impl Binder<'_> {
                 .hint(action.hint())
         };
         let ctx = BindContext { source: text, ..*self.ctx };
-        let mut binder = self.inside_view(view, &ctx)?;
+        let mut binder = self.inside_view(view, RelationLock::RowExclusive, &ctx)?;
         let (core, from) = match binder.simple_view(select)? {
             Ok(parts) => parts,
             Err(reason) => return Err(refused(reason)),

@@ -162,6 +162,9 @@ fn plan_interruptibly(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Re
     let mut columns = result_columns(&bound.query);
     let positions = bound.positions.as_ref().map_or(0, |positions| positions.tables.len());
     columns.truncate(columns.len() - 2 * positions);
+    for (view, lock) in bound.views {
+        planner.use_relation(view, lock);
+    }
     let plan = planner.statement(bound.query)?;
     let mut mentions = bound.mentioned;
     mentions.extend(planner.relations.iter().map(|(oid, _)| *oid));

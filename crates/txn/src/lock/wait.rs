@@ -108,8 +108,13 @@ pub(super) fn lock_timeout_error() -> Error {
 
 /// A lock request that has to wait. Await it, or call [`LockWait::wait_blocking`];
 /// when it ends with `Ok`, run the operation again.
+///
+/// It is boxed: the futures of what may wait, but seldom does, are moved with each message.
 #[must_use = "a request that is dropped leaves its queue"]
-pub struct LockWait {
+pub struct LockWait(Box<Request>);
+
+/// What [`LockWait`] is about.
+struct Request {
     manager: Arc<LockManager>,
     session: Arc<SessionShared>,
     waiter: Arc<Waiter>,
@@ -120,7 +125,7 @@ pub struct LockWait {
 
 impl fmt::Debug for LockWait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.waiter.fmt(f)
+        self.0.waiter.fmt(f)
     }
 }
 
@@ -134,21 +139,28 @@ impl LockWait {
         let deadlock_at = Some(now + session.deadlock_timeout());
         let timeout_at = session.lock_timeout().map(|timeout| now + timeout);
         session.set_waiter(Some(Arc::clone(&waiter)));
-        LockWait { manager, session, waiter, deadlock_at, timeout_at, monitored: false }
+        let monitored = false;
+        LockWait(Box::new(Request { manager, session, waiter, deadlock_at, timeout_at, monitored }))
     }
 
     /// What the request is for.
     pub fn tag(&self) -> LockTag {
-        self.waiter.tag
+        self.0.waiter.tag
     }
 
     /// Whether the wait is over (granted or failed), without waiting.
     pub fn is_finished(&self) -> bool {
-        !self.waiter.is_waiting()
+        !self.0.waiter.is_waiting()
     }
 
     /// Waits in the calling thread.
     pub fn wait_blocking(mut self) -> Result<()> {
+        self.0.wait_blocking()
+    }
+}
+
+impl Request {
+    fn wait_blocking(&mut self) -> Result<()> {
         loop {
             if let Some(end) = self.check_now() {
                 return end;
@@ -199,6 +211,12 @@ impl Future for LockWait {
     type Output = Result<()>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        self.0.poll(context)
+    }
+}
+
+impl Request {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
         self.waiter.state.lock().1 = Some(context.waker().clone());
         if let Some(end) = self.check_now() {
             return Poll::Ready(end);
@@ -217,7 +235,7 @@ impl Future for LockWait {
     }
 }
 
-impl Drop for LockWait {
+impl Drop for Request {
     fn drop(&mut self) {
         self.session.set_waiter(None);
         if self.waiter.is_waiting() {
