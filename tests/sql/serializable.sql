@@ -152,3 +152,18 @@ S: BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE;
 S: SHOW transaction_deferrable;
 S: SELECT count(*) FROM doctors;
 S: COMMIT;
+
+-- One that is to fail for the others' sake learns so at its next read, not at its COMMIT only.
+S: CREATE TABLE doomed (id integer PRIMARY KEY, v integer);
+S: INSERT INTO doomed SELECT g, 0 FROM generate_series(1, 6) g;
+A: BEGIN ISOLATION LEVEL SERIALIZABLE;
+B: BEGIN ISOLATION LEVEL SERIALIZABLE;
+A: UPDATE doomed SET v = v + 1 WHERE id = 2;
+B: INSERT INTO doomed VALUES (9, 1);
+C: BEGIN ISOLATION LEVEL SERIALIZABLE;
+B: COMMIT;
+A: SELECT count(*) FROM doomed WHERE id > 5;
+C: SELECT count(*) FROM doomed WHERE id > 1;
+A: SELECT v FROM doomed WHERE id = 4;
+C: COMMIT;
+A: COMMIT;

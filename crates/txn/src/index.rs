@@ -574,7 +574,7 @@ impl IndexStore {
         buffer: &'a mut Vec<u8>,
     ) -> Result<Candidates<'a>> {
         let range = Bound::Included(key);
-        view.reads(|all, member| all.read_keys(member, self.file(), range, range));
+        view.reads(|all, member| all.read_keys(member, self.file(), range, range))?;
         let found = match self.file.tree()? {
             Some(tree) => tree.read(key, buffer)?,
             None => false,
@@ -612,7 +612,7 @@ impl IndexStore {
             Bound::Included(_) => after_upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded),
             other => other,
         };
-        view.reads(|all, member| all.read_keys(member, self.file(), lower, upper));
+        view.reads(|all, member| all.read_keys(member, self.file(), lower, upper))?;
         Ok(IndexCursor {
             cursor: self.file.tree()?.map(|tree| tree.scan(lower, upper, direction)),
             view,

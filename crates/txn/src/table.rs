@@ -330,7 +330,7 @@ impl TableStore {
     /// Reads the version of a row that the view sees. Allocates nothing once the
     /// buffer has grown, unless an older version has to be rebuilt.
     pub fn get(&self, view: &View, row: RowId, buffer: &mut RowBuf) -> Result<Option<RowMeta>> {
-        view.reads(|all, member| all.read_row(member, self.file.number(), row.0));
+        view.reads(|all, member| all.read_row(member, self.file.number(), row.0))?;
         let Some(tree) = self.file.tree()? else { return Ok(None) };
         if !tree.read(&row.0.to_be_bytes(), buffer.value_buffer())? {
             return Ok(None);
@@ -341,7 +341,7 @@ impl TableStore {
     /// Whether nobody has committed a version of a row, or its deletion, that the snapshot does
     /// not see.
     pub fn is_current(&self, view: &View, row: RowId) -> Result<bool> {
-        view.reads(|all, member| all.read_row(member, self.file.number(), row.0));
+        view.reads(|all, member| all.read_row(member, self.file.number(), row.0))?;
         let (Some(tree), mut value) = (self.file.tree()?, Vec::new()) else { return Ok(true) };
         if !tree.read(&row.0.to_be_bytes(), &mut value)? {
             return Ok(true);
@@ -357,7 +357,7 @@ impl TableStore {
         to: Bound<RowId>,
         direction: Direction,
     ) -> Result<RowCursor> {
-        view.reads(|all, member| all.read_file(member, self.file.number()));
+        view.reads(|all, member| all.read_file(member, self.file.number()))?;
         Ok(RowCursor::new(self.file.tree()?.cloned(), view, from, to, direction))
     }
 
@@ -477,7 +477,7 @@ impl TableStore {
         f: &mut dyn FnMut(Current<'_>, &mut Vec<u8>) -> Result<Action>,
     ) -> Result<ModifyOutcome> {
         txn.assign_xid();
-        txn.reads(|all, member| all.read_row(member, self.file.number(), row.0));
+        txn.reads(|all, member| all.read_row(member, self.file.number(), row.0))?;
         loop {
             let step = self.modify_once(txn, row, f)?;
             let blocked = match step {
@@ -611,7 +611,7 @@ impl TableStore {
     ) -> Result<LockOutcome> {
         txn.assign_xid();
         txn.use_command();
-        txn.reads(|all, member| all.read_row(member, self.file.number(), row.0));
+        txn.reads(|all, member| all.read_row(member, self.file.number(), row.0))?;
         if mode <= RowLockMode::Share && self.share_row(txn, row, mode)? {
             return Ok(LockOutcome::Locked);
         }

@@ -226,9 +226,13 @@ impl Txn {
     }
 
     /// SERIALIZABLE: notes what is about to be read.
-    pub(crate) fn reads(&self, what: impl FnOnce(&Serializable, &Member)) {
-        if let Some(member) = &self.member {
-            what(&self.database().serializable, member);
+    pub(crate) fn reads(
+        &self,
+        what: impl FnOnce(&Serializable, &Member) -> Result<()>,
+    ) -> Result<()> {
+        match &self.member {
+            Some(member) => what(&self.database().serializable, member),
+            None => Ok(()),
         }
     }
 

@@ -222,19 +222,17 @@ impl Serializable {
     }
 
     // ----- reading -----
+    //
+    // 40001 if somebody has decided that the reader is to fail (CheckForSerializableConflictOut).
 
     /// A row is about to be read.
-    pub(crate) fn read_row(&self, member: &Member, file: RelFileNumber, row: u64) {
-        if takes_part(file) && !member.is_safe() && self.locks.lock_row(member, file, row) {
-            fence(Ordering::SeqCst);
-        }
+    pub(crate) fn read_row(&self, member: &Member, file: RelFileNumber, row: u64) -> Result<()> {
+        self.read(member, file, |locks| locks.lock_row(member, file, row))
     }
 
     /// All rows of a file are about to be read.
-    pub(crate) fn read_file(&self, member: &Member, file: RelFileNumber) {
-        if takes_part(file) && !member.is_safe() && self.locks.lock_file(member, file) {
-            fence(Ordering::SeqCst);
-        }
+    pub(crate) fn read_file(&self, member: &Member, file: RelFileNumber) -> Result<()> {
+        self.read(member, file, |locks| locks.lock_file(member, file))
     }
 
     /// The keys of an index between two bounds are about to be read.
@@ -244,11 +242,28 @@ impl Serializable {
         file: RelFileNumber,
         lower: Bound<&[u8]>,
         upper: Bound<&[u8]>,
-    ) {
-        if takes_part(file) && !member.is_safe() {
-            self.locks.lock_keys(member, file, lower, upper);
+    ) -> Result<()> {
+        self.read(member, file, |locks| {
+            locks.lock_keys(member, file, lower, upper);
+            true
+        })
+    }
+
+    /// `lock` says whether a lock has been added.
+    fn read(
+        &self,
+        member: &Member,
+        file: RelFileNumber,
+        lock: impl FnOnce(&SireadLocks) -> bool,
+    ) -> Result<()> {
+        if !takes_part(file) || member.is_safe() {
+            return Ok(());
+        }
+        member.check("conflict out checking")?;
+        if lock(&self.locks) {
             fence(Ordering::SeqCst);
         }
+        Ok(())
     }
 
     /// A version by transaction `xid` was met that the snapshot does not see.
@@ -335,12 +350,13 @@ mod tests {
         let all = Serializable::new(10);
         let begin = |pid| all.begin(pid, false, || ());
         let (first, second) = (begin(1), begin(2));
-        all.read_row(&first, FILE, 7);
-        all.read_keys(&first, FILE, Bound::Unbounded, Bound::Excluded(b"k"));
+        all.read_row(&first, FILE, 7).expect("nobody has doomed it");
+        all.read_keys(&first, FILE, Bound::Unbounded, Bound::Excluded(b"k"))
+            .expect("nobody has doomed it");
         all.committed(&first, false);
         assert_eq!(left(&all), (2, 1), "the second ran beside it");
         let third = begin(3);
-        all.read_file(&third, FILE);
+        all.read_file(&third, FILE).expect("nobody has doomed it");
         all.committed(&second, true);
         assert_eq!(left(&all), (2, 1), "the third ran beside the second");
         all.rolled_back(&third);
@@ -353,7 +369,7 @@ mod tests {
         let old = all.begin(1, false, || ());
         for n in 0..3000 {
             let member = all.begin(2, false, || ());
-            all.read_row(&member, FILE, n);
+            all.read_row(&member, FILE, n).expect("nobody has doomed it");
             all.prepare(&member).expect("nothing is in the way");
             all.committed(&member, false);
         }
@@ -368,7 +384,8 @@ mod tests {
     fn many_rows_become_the_file_and_all_writers_meet_it() {
         let all = Serializable::new(10);
         let (reader, writer) = (all.begin(1, false, || ()), all.begin(2, false, || ()));
-        (0..2000).for_each(|row| all.read_row(&reader, FILE, row));
+        let read = |row| all.read_row(&reader, FILE, row).expect("nobody has doomed it");
+        (0..2000).for_each(read);
         all.changed_row(&writer, (FILE, 5000), 0).expect("one edge is no structure");
         let conflicts = all.locks.readers_of_row(FILE, 5000);
         assert_eq!(conflicts, [reader.number]);
@@ -377,7 +394,7 @@ mod tests {
     /// One that reads a row and then writes one, in place of a version by whom `writes` says.
     fn runs(all: &Serializable, xid: u64, reads: u64, writes: (u64, u64)) -> Arc<Member> {
         let member = all.begin(u32::try_from(xid).expect("small"), false, || ());
-        all.read_row(&member, FILE, reads);
+        all.read_row(&member, FILE, reads).expect("nobody has doomed it");
         all.set_xid(&member, xid);
         all.changed_row(&member, (FILE, writes.0), writes.1).expect("no structure yet");
         member
@@ -388,7 +405,7 @@ mod tests {
         for replaced in [1, 0] {
             let all = Serializable::new(10);
             let reader = all.begin(9, false, || ());
-            all.read_row(&reader, FILE, 10);
+            all.read_row(&reader, FILE, 10).expect("nobody has doomed it");
             let first = runs(&all, 1, 11, (10, 0));
             all.prepare(&first).expect("one edge is no structure");
             all.committed(&first, true);
