@@ -42,6 +42,7 @@ mod space_crash_tests;
 mod store;
 mod tree;
 mod types;
+mod unlogged;
 pub mod usage;
 pub mod wal;
 

@@ -19,7 +19,7 @@ use crate::ops;
 use crate::page::{self, Kind, bitmap};
 use crate::pool::Pool;
 use crate::space;
-use crate::types::{FIRST_USER_KIND, PageId};
+use crate::types::{FIRST_USER_KIND, PageId, TreeId};
 use crate::wal::{Lsn, Record, WalReader};
 use std::time::{Duration, Instant};
 
@@ -212,7 +212,7 @@ fn redo_op(pool: &Pool, record: &Record<'_>, op: &ops::Op<'_>, redone: &mut Redo
     }
     redone.file_pages = redone.file_pages.max(op.page.0 + 1);
     if let Some(generation) = op.new_generation() {
-        redone.next_generation = redone.next_generation.max(generation + 1);
+        redone.next_generation = redone.next_generation.max(TreeId::number_of(generation) + 1);
     }
     let mut guard = pool.latch_for_redo(op.page, op.formats())?;
     if page::lsn(guard.page()) >= record.end {

@@ -12,6 +12,9 @@
 //!    come in ascending order and may be waited for, since who holds them waits for nothing but the
 //!    same (README.md, "Latches"): no circle.
 //! 3. It is never undone: a transaction that rolls back leaves it as it is.
+//!
+//! One of an unlogged tree has neither record nor bits (`unlogged` says why that is enough): it is
+//! applied alike.
 
 use crate::error::Result;
 use crate::ops::{self, OpsBuffer};
@@ -19,7 +22,7 @@ use crate::page;
 use crate::page::bitmap;
 use crate::pool::PageGuard;
 use crate::store::Inner;
-use crate::types::{LogHeader, PageId};
+use crate::types::{LogHeader, PageId, TreeId};
 use crate::wal::{Appended, Priority};
 
 /// A structure modification: latched pages, and what one log record says about
@@ -27,6 +30,8 @@ use crate::wal::{Appended, Priority};
 pub(crate) struct Smo<'s> {
     store: &'s Inner,
     priority: Priority,
+    /// Of an unlogged tree: its pages' bits are in memory only.
+    is_unlogged: bool,
     pub(crate) ops: OpsBuffer,
     pub(crate) guards: Vec<PageGuard<'s>>,
     allocated: Vec<PageId>,
@@ -40,11 +45,19 @@ impl<'s> Smo<'s> {
         Smo {
             store,
             priority,
+            is_unlogged: false,
             ops,
             guards: Vec::with_capacity(4),
             allocated: Vec::new(),
             freed: Vec::new(),
         }
+    }
+
+    /// A modification of this tree.
+    pub(crate) fn of(store: &'s Inner, tree: TreeId, priority: Priority) -> Smo<'s> {
+        let mut smo = Smo::new(store, priority);
+        smo.is_unlogged = tree.is_unlogged();
+        smo
     }
 
     /// Reserves and latches a page. Best called before anything else is latched: it
@@ -62,14 +75,40 @@ impl<'s> Smo<'s> {
         self.freed.push(id);
     }
 
-    /// Logs the modification and carries it out.
-    pub(crate) fn commit(mut self, kind: u8, log: LogHeader, payload: &[u8]) -> Result<Appended> {
-        self.latch_bitmaps()?;
+    /// Logs the modification, unless it is one of an unlogged tree, and carries it out.
+    pub(crate) fn commit(self, kind: u8, log: LogHeader, payload: &[u8]) -> Result<Appended> {
+        let is_logged = !self.is_unlogged;
+        self.commit_as(is_logged, kind, log, payload)
+    }
+
+    /// As [`Smo::commit`], with a record even of an unlogged tree: of what redo must know, too.
+    pub(crate) fn commit_logged(
+        self,
+        kind: u8,
+        log: LogHeader,
+        payload: &[u8],
+    ) -> Result<Appended> {
+        self.commit_as(true, kind, log, payload)
+    }
+
+    fn commit_as(
+        mut self,
+        is_logged: bool,
+        kind: u8,
+        log: LogHeader,
+        payload: &[u8],
+    ) -> Result<Appended> {
+        if !self.is_unlogged {
+            self.latch_bitmaps()?;
+        }
         for guard in &mut self.guards {
             guard.will_change();
         }
         let log = LogHeader { priority: self.priority, ..log };
-        let appended = self.store.append(kind, log, &[self.ops.finish(), payload])?;
+        let appended = match is_logged {
+            true => self.store.append(kind, log, &[self.ops.finish(), payload])?,
+            false => self.store.unlogged_change()?,
+        };
         self.apply(appended);
         self.guards.clear();
         self.allocated.clear();

@@ -1,7 +1,8 @@
 //! Which pages of the data file are free, and how the file grows.
 //!
 //! The bitmap pages are the truth; this is a copy of them in memory, plus the
-//! pages that were handed out but whose bit is not logged yet. A page goes
+//! pages that were handed out but whose bit is not logged yet, or never is (those of
+//! unlogged trees). A page goes
 //!
 //! ```text
 //!   free ──reserve──► reserved ──(record that sets the bit)──► in use
@@ -157,6 +158,12 @@ impl Space {
         let state = self.state.lock();
         let without_space = (state.holes.len() + state.punching.len()) as u64 * CHUNK;
         (state.file_pages, state.file_pages - state.free_pages - without_space)
+    }
+
+    /// The pages of the file, and a bit for each that is in use.
+    pub(crate) fn used_words(&self) -> (u64, Vec<u64>) {
+        let state = self.state.lock();
+        (state.file_pages, state.words.clone())
     }
 
     /// Whether the page is in use (or reserved).

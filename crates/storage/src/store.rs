@@ -11,6 +11,7 @@ use crate::smo::Smo;
 use crate::space::Space;
 use crate::tree::{self, Tree};
 use crate::types::{FIRST_USER_KIND, LogHeader, PAGE_SIZE, PageId, TreeId};
+use crate::unlogged::Unlogged;
 use crate::usage;
 use crate::wal::{
     Appended, HEADER_LEN, Lsn, OwnedRecord, Priority, Record, RecordHeader, Wal, WalOptions,
@@ -37,9 +38,10 @@ pub(crate) struct Inner {
     pub(crate) pool: Pool,
     pub(crate) wal: Arc<Wal>,
     pub(crate) space: Space,
+    pub(crate) unlogged: Unlogged,
     control_file: Arc<dyn File>,
     /// Held over a whole checkpoint.
-    control: Mutex<Control>,
+    pub(crate) control: Mutex<Control>,
     checkpoints: Mutex<CheckpointTotals>,
     redo: AtomicU64,
     next_generation: AtomicU64,
@@ -125,6 +127,7 @@ struct Files {
     data: PathBuf,
     double: PathBuf,
     wal: PathBuf,
+    unlogged: PathBuf,
 }
 
 impl Files {
@@ -135,6 +138,7 @@ impl Files {
             data: dir.join("data"),
             double: dir.join("doublewrite"),
             wal: dir.join("wal"),
+            unlogged: dir.join("unlogged"),
         }
     }
 }
@@ -261,7 +265,7 @@ impl Store {
         payload: impl FnOnce(TreeId, &mut Vec<u8>),
     ) -> Result<(TreeId, Appended)> {
         let inner = &*self.inner;
-        let generation = inner.next_generation.fetch_add(1, Ordering::Relaxed);
+        let generation = inner.new_generation();
         let mut smo = Smo::new(inner, log.priority);
         let root = smo.allocate()?;
         let tree = TreeId { root, generation };
@@ -474,7 +478,8 @@ impl Inner {
 
         let file_pages = (data.len()? / PAGE_SIZE as u64).max(redone.file_pages);
         data.reserve(file_pages * PAGE_SIZE as u64)?;
-        let (words, missing) = recovery::read_bitmaps(&pool, file_pages)?;
+        let (mut words, missing) = recovery::read_bitmaps(&pool, file_pages)?;
+        let unlogged = Unlogged::open(vfs, &files.unlogged, &control, end, &mut words)?;
         let space = Space::new(data, pool.max_pages(), file_pages, words);
         let summary = RecoverySummary {
             created,
@@ -489,6 +494,7 @@ impl Inner {
             pool,
             wal,
             space,
+            unlogged,
             control_file,
             redo: AtomicU64::new(control.redo.0),
             control: Mutex::new(control),
@@ -505,6 +511,11 @@ impl Inner {
             inner.make_bitmap(id)?;
         }
         Ok(inner)
+    }
+
+    /// A number that no tree has had.
+    pub(crate) fn new_generation(&self) -> u64 {
+        self.next_generation.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Appends a record, unless the store has stopped.

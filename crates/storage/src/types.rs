@@ -30,7 +30,26 @@ pub struct TreeId {
     pub generation: u64,
 }
 
+/// Set in the generation of an unlogged tree, on its pages too: see `unlogged`.
+const UNLOGGED: u64 = 1 << 63;
+
 impl TreeId {
+    /// The identity of an unlogged tree.
+    pub(crate) fn unlogged(root: PageId, generation: u64) -> TreeId {
+        TreeId { root, generation: generation | UNLOGGED }
+    }
+
+    /// Whether changes of the tree are not in the log, so that a crash empties it.
+    #[inline]
+    pub fn is_unlogged(self) -> bool {
+        self.generation & UNLOGGED != 0
+    }
+
+    /// The number in a generation, by which the next one is known.
+    pub(crate) fn number_of(generation: u64) -> u64 {
+        generation & !UNLOGGED
+    }
+
     /// Bytes of the encoded form.
     pub const ENCODED_LEN: usize = 16;
 

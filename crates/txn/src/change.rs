@@ -313,6 +313,29 @@ impl Change<'_> {
         })
     }
 
+    /// Whether it is a change of an unlogged file's tree.
+    pub(crate) fn is_unlogged(&self) -> bool {
+        self.tree().is_some_and(TreeId::is_unlogged)
+    }
+
+    /// The tree that it has changed, if it is one of entries.
+    pub(crate) fn tree(&self) -> Option<TreeId> {
+        match *self {
+            Change::RowInsert { tree, .. }
+            | Change::RowUpdate { tree, .. }
+            | Change::RowDelete { tree, .. }
+            | Change::PostingInsert { tree, .. }
+            | Change::PostingDelete { tree, .. }
+            | Change::PostingBatch { tree, .. }
+            | Change::OverflowPut { tree, .. }
+            | Change::OverflowFree { tree, .. } => Some(tree),
+            Change::CreateFile { .. }
+            | Change::FileTree { .. }
+            | Change::Compensation { .. }
+            | Change::SystemTree { .. } => None,
+        }
+    }
+
     /// A bound on the log that taking this change back appends; see `budget`.
     pub(crate) fn undo_cost(&self) -> u64 {
         /// A compensation's header, operation and payload, without the bytes it restores.

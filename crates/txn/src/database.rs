@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use parking_lot::{Mutex, RwLock};
 use steppe_storage::wal::Wal;
 use steppe_storage::{
-    CheckpointState, CheckpointStats, FatalCallback, LogHeader, Lsn, Priority, Store, StoreOptions,
-    Tree, TreeId,
+    CheckpointState, CheckpointStats, FatalCallback, LogHeader, Lsn, Priority, StorageError, Store,
+    StoreOptions, Tree, TreeId,
 };
 use steppe_types::Result;
 use steppe_vfs::Vfs;
@@ -103,6 +103,10 @@ pub enum PlantedBug {
     NoVersionOfTheSame,
     /// What a transaction has deleted is purged before everybody sees it.
     PurgeUnsettled,
+    /// After a crash unlogged files keep the trees that they had.
+    KeepUnlogged,
+    /// A prepared transaction's changes of unlogged files are not noted in the log.
+    ForgetUnloggedOfPrepared,
 }
 
 impl Default for DatabaseOptions {
@@ -219,6 +223,7 @@ impl Database {
             purge_thread: Mutex::new(None),
             options,
         });
+        reset_unlogged(&database)?;
         prepared::restore(&database, prepared)?;
         recovery::finish(&database, analysis)?;
         database.checkpoint()?;
@@ -337,6 +342,8 @@ impl Database {
 
     /// A clean shutdown: cleans up, takes a checkpoint, stops. Sessions must be
     /// idle; their open transactions are undone at the next start. Prepared ones are restored.
+    /// Unlogged files stay as they are, unless there are open transactions: the log cannot say
+    /// what those have changed in them.
     pub fn close(&self) -> Result<()> {
         if let Some(thread) = self.purge_thread.lock().take() {
             thread.stop();
@@ -345,7 +352,17 @@ impl Database {
         self.advance_horizon();
         self.undo.seal_all();
         self.purge()?;
+        self.store.seal_unlogged();
+        let is_open = |session: &Arc<SessionShared>| session.xid() != 0 && !session.is_stand_in();
+        let any_open = self.sessions.all().iter().any(is_open);
         self.checkpoint()?;
+        if !any_open {
+            match self.store.keep_unlogged() {
+                // A full disk keeps nobody from stopping: the next start finds them empty.
+                Err(StorageError::NoSpace(_)) => {}
+                kept => kept?,
+            }
+        }
         Ok(self.store.close()?)
     }
 
@@ -392,6 +409,12 @@ impl Database {
     }
 
     // ----- files -----
+
+    /// Whether unlogged files are as they were when the database was closed; a crash has emptied
+    /// them.
+    pub fn has_kept_unlogged(&self) -> bool {
+        self.store.has_kept_unlogged()
+    }
 
     /// The tree of a file, if anything was ever written to it.
     pub fn tree_of(&self, file: RelFileNumber) -> Result<Option<TreeId>> {
@@ -446,6 +469,18 @@ impl SessionInner {
             observed_lsn: AtomicU64::new(0),
             ranges: Mutex::default(),
         }
+    }
+}
+
+/// Empties the unlogged files, unless they are as they were.
+fn reset_unlogged(database: &Database) -> Result<()> {
+    #[cfg(feature = "planted-bugs")]
+    if database.options.planted_bug == Some(PlantedBug::KeepUnlogged) {
+        return Ok(());
+    }
+    match database.has_kept_unlogged() {
+        true => Ok(()),
+        false => database.files.reset_unlogged(),
     }
 }
 

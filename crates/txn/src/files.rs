@@ -21,6 +21,10 @@
 //!   entry removed. Until both have happened a committed drop is pending, and a
 //!   checkpoint lists it. Nobody writes to a file meanwhile: whoever makes or drops it
 //!   holds ACCESS EXCLUSIVE on what it belongs to.
+//!
+//! An *unlogged* file has an unlogged tree (storage's `unlogged`). A crash takes the trees of all
+//! such files, and then they have none, as if nothing had ever been written to them. It is done
+//! before anything else looks for a tree ([`Files::reset_unlogged`]), twice if need be.
 
 use std::collections::HashSet;
 use std::ops::{Bound, Range};
@@ -43,6 +47,20 @@ pub struct RelFileNumber(pub u64);
 impl RelFileNumber {
     /// The first that [`crate::Txn::create_file`] gives out.
     pub const FIRST_FREE: RelFileNumber = RelFileNumber(16);
+
+    /// Set in the number of an unlogged file.
+    const UNLOGGED: u64 = 1 << 62;
+
+    /// Whether changes of the file are not logged: a crash empties it, and so do rollbacks and
+    /// drops like those of any other.
+    pub fn is_unlogged(self) -> bool {
+        self.0 & RelFileNumber::UNLOGGED != 0
+    }
+
+    /// The number of an unlogged file.
+    pub(crate) fn unlogged(self) -> RelFileNumber {
+        RelFileNumber(self.0 | RelFileNumber::UNLOGGED)
+    }
 }
 
 /// Numbers reserved at once: a crash skips at most so many.
@@ -172,7 +190,10 @@ impl Files {
         }
         let log = LogHeader::default();
         let payload = |tree, out: &mut Vec<u8>| Change::FileTree { tree, file: file.0 }.encode(out);
-        let (tree, _) = self.store.create_tree(log, payload)?;
+        let tree = match file.is_unlogged() {
+            true => self.store.create_unlogged_tree(log)?,
+            false => self.store.create_tree(log, payload)?.0,
+        };
         let entered = self.system.write(&file_key(file), log, |_, op| {
             op.put(&tree.to_bytes());
             Ok::<(), Error>(())
@@ -212,6 +233,33 @@ impl Files {
     pub(crate) fn free_unless_entered(&self, file: RelFileNumber, tree: TreeId) -> Result<()> {
         if self.tree_of(file)? != Some(tree) {
             self.store.drop_tree(tree)?;
+        }
+        Ok(())
+    }
+
+    /// After a crash, before anything else: makes all unlogged files empty.
+    pub(crate) fn reset_unlogged(&self) -> Result<()> {
+        let first = file_key(RelFileNumber(0).unlogged());
+        let mut found = Vec::new();
+        let mut cursor =
+            self.system.scan(Bound::Included(&first), Bound::Excluded(b"g"), Direction::Forward);
+        while cursor.next_page()? {
+            while let Some((key, value)) = cursor.next() {
+                found.push((file_of(key)?, Reader(value).tree()?));
+            }
+        }
+        // All trees before any entry: what removes these may take pages that were free.
+        for (_, tree) in &found {
+            self.store.forget_tree(*tree)?;
+        }
+        let log = LogHeader { priority: Priority::MustSucceed, ..LogHeader::default() };
+        for (file, _) in &found {
+            self.system.write(&file_key(*file), log, |value, op| {
+                if value.is_some() {
+                    op.remove();
+                }
+                Ok::<(), Error>(())
+            })?;
         }
         Ok(())
     }

@@ -35,7 +35,7 @@ use crate::lock::{Acquire, LockWait};
 use crate::purge::{Entries, Passed};
 use crate::status::TxnStatus;
 use crate::table::RowId;
-use crate::txn::Txn;
+use crate::txn::{Persistence, Txn};
 use crate::view::View;
 
 const POSTING_LEN: usize = 16;
@@ -220,7 +220,12 @@ impl IndexStore {
 
     /// Makes an index that goes away if the transaction does not commit.
     pub fn create(txn: &mut Txn, unique: bool) -> Result<IndexStore> {
-        let file = txn.create_file()?;
+        IndexStore::create_as(txn, unique, Persistence::Logged)
+    }
+
+    /// As [`IndexStore::create`], logged or not: as its table is.
+    pub fn create_as(txn: &mut Txn, unique: bool, persistence: Persistence) -> Result<IndexStore> {
+        let file = txn.create_file_as(persistence)?;
         Ok(IndexStore::open(txn.database(), file, unique))
     }
 

@@ -65,7 +65,7 @@ pub use steppe_storage::{Direction, Lsn, TreeId};
 pub use sweep::{Checkpoint, FindReferences, Swept};
 pub use system::VersionOwners;
 pub use table::{Action, Current, LockOutcome, ModifyOutcome, RowId, TableStore, WaitPolicy};
-pub use txn::{CommitWait, IsolationLevel, Txn, UndoPosition};
+pub use txn::{CommitWait, IsolationLevel, Persistence, Txn, UndoPosition};
 pub use undone::{RowChanges, TakenBack};
 pub use view::{RowBuf, RowMeta, RowVersion, Snapshot, View};
 pub use xids::XidStatus;

@@ -16,7 +16,7 @@ use steppe_types::{Error, Result, SqlState};
 use crate::change::{Change, Reader, corrupt};
 use crate::database::Database;
 use crate::files::{NumberedFile, RelFileNumber};
-use crate::txn::Txn;
+use crate::txn::{Persistence, Txn};
 
 /// Bytes of a chunk: three fill a page.
 const CHUNK_LEN: usize = 2600;
@@ -55,7 +55,12 @@ impl OverflowStore {
 
     /// Makes a store that goes away if the transaction does not commit.
     pub fn create(txn: &mut Txn) -> Result<OverflowStore> {
-        let file = txn.create_file()?;
+        OverflowStore::create_as(txn, Persistence::Logged)
+    }
+
+    /// As [`OverflowStore::create`], logged or not: as its table is.
+    pub fn create_as(txn: &mut Txn, persistence: Persistence) -> Result<OverflowStore> {
+        let file = txn.create_file_as(persistence)?;
         Ok(OverflowStore::open(txn.database(), file))
     }
 

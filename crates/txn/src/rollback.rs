@@ -22,6 +22,7 @@ use crate::overflow::chunk_key;
 use crate::recovery::RECORD_NOTE;
 use crate::session::SessionShared;
 use crate::table::{row_id_of, splice_row};
+use crate::txn::lsn_of;
 use crate::undo::UndoPtr;
 use crate::undone::{RowChanges, Undone};
 
@@ -99,7 +100,7 @@ impl<'a> Undoer<'a> {
                     }
                     Ok(())
                 });
-                let lsn = result.as_ref().ok().and_then(|a| a.as_ref()).map(|a| a.start.0);
+                let lsn = lsn_of(result.as_ref().ok().copied().flatten());
                 (result, lsn)
             },
         );
@@ -159,11 +160,13 @@ impl<'a> Undoer<'a> {
                 let (first, last) = (chunk_key(id, 0), chunk_key(id, chunks.saturating_sub(1)));
                 self.prune(tree, &first, &last, at_next, |_, _| Ok(true))?;
             }
-            Change::OverflowFree { id, .. } => {
+            Change::OverflowFree { tree, id, .. } => {
                 if let Some(ptr) = ptr {
                     self.database.undo.mark_undone(ptr)?;
                 }
-                self.note(next, Some(id))?;
+                if !tree.is_unlogged() {
+                    self.note(next, Some(id))?;
+                }
             }
             Change::Compensation { .. } | Change::SystemTree { .. } | Change::FileTree { .. } => {}
         }
@@ -212,7 +215,7 @@ impl<'a> Undoer<'a> {
                     };
                     let result = tree.prune_leaf(&from, self.log_header(), is_doomed, payload);
                     let appended = result.as_ref().ok().and_then(|pruned| pruned.appended);
-                    (result, appended.map(|appended| appended.start.0))
+                    (result, lsn_of(appended))
                 },
             );
             let after = match pruned {
@@ -356,7 +359,10 @@ impl<'a> Undoer<'a> {
                 self.undo_posting(tree, row, unique, None, key, UndoNext::SameRecord)?;
             }
         }
-        self.note(next, None)
+        match tree.is_unlogged() {
+            true => Ok(()),
+            false => self.note(next, None),
+        }
     }
 }
 

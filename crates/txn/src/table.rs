@@ -34,7 +34,7 @@ use crate::lock::{Acquire, LockTag, LockWait, RowLockMode, RowOwner, Sharing};
 use crate::new_rows::NewRows;
 use crate::rollback::Gone;
 use crate::status::TxnStatus;
-use crate::txn::{IsolationLevel, Txn};
+use crate::txn::{IsolationLevel, Persistence, Txn};
 use crate::view::{RowBuf, RowMeta, RowVersion, View};
 
 /// The number of a row in its table; never changes, and never is another row's.
@@ -305,7 +305,12 @@ impl TableStore {
 
     /// Makes a table that goes away if the transaction does not commit.
     pub fn create(txn: &mut Txn) -> Result<TableStore> {
-        let file = txn.create_file()?;
+        TableStore::create_as(txn, Persistence::Logged)
+    }
+
+    /// As [`TableStore::create`], logged or not.
+    pub fn create_as(txn: &mut Txn, persistence: Persistence) -> Result<TableStore> {
+        let file = txn.create_file_as(persistence)?;
         Ok(TableStore::open(txn.database(), file))
     }
 

@@ -57,6 +57,16 @@ pub struct UndoPosition {
     drops: usize,
 }
 
+/// Whether what is written to a file survives a crash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Persistence {
+    /// It does.
+    #[default]
+    Logged,
+    /// A crash empties the file.
+    Unlogged,
+}
+
 /// How a transaction ended.
 #[derive(Clone, Copy)]
 enum Outcome {
@@ -418,7 +428,7 @@ impl Txn {
         self.shared().log_section(
             || database.insert_position(),
             || match append(self.log_header()) {
-                Ok((result, appended)) => (Ok(result), appended.map(|a| a.start.0)),
+                Ok((result, appended)) => (Ok(result), lsn_of(appended)),
                 Err(error) => (Err(error), None),
             },
         )
@@ -455,6 +465,9 @@ impl Txn {
         self.assign_xid();
         let body = change.to_vec();
         let undo = self.append_undo(&body)?;
+        if change.is_unlogged() {
+            return self.chain(undo);
+        }
         let database = Arc::clone(self.database());
         self.logged(|log| {
             let appended = database.store.append(RECORD_NOTE, log, &body)?;
@@ -466,7 +479,16 @@ impl Txn {
     /// The number of a new file, which goes away if the transaction does not commit. It has
     /// no pages before something is written to it.
     pub fn create_file(&mut self) -> Result<RelFileNumber> {
-        let file = self.database().files.new_number()?;
+        self.create_file_as(Persistence::Logged)
+    }
+
+    /// As [`Txn::create_file`], logged or not.
+    pub fn create_file_as(&mut self, persistence: Persistence) -> Result<RelFileNumber> {
+        let number = self.database().files.new_number()?;
+        let file = match persistence {
+            Persistence::Logged => number,
+            Persistence::Unlogged => number.unlogged(),
+        };
         self.note(Change::CreateFile { file: file.0 })?;
         Ok(file)
     }
@@ -574,7 +596,7 @@ impl Txn {
     /// Commits; `committed` runs once the commit is in the log and before any lock is released,
     /// so that whoever waited for a lock finds what it publishes (a new catalog version).
     pub fn commit_with(mut self, committed: impl FnOnce()) -> Result<CommitWait> {
-        let wrote = self.shared().last_lsn() != 0 || !self.drops.is_empty();
+        let wrote = self.has_written() || !self.drops.is_empty();
         self.check_may_commit()?;
         if !wrote {
             committed();
@@ -583,6 +605,12 @@ impl Txn {
         }
         let drops = self.database().files_with_trees(&self.drops)?;
         self.commit_logged(&drops, committed)
+    }
+
+    /// Whether there is anything of it to commit or to take back; only unlogged files may be
+    /// concerned, of whose changes the log knows nothing.
+    fn has_written(&self) -> bool {
+        self.shared().last_lsn() != 0 || self.last_undo != 0
     }
 
     /// SERIALIZABLE: fails if it must not commit; after this it may.
@@ -603,6 +631,7 @@ impl Txn {
         let (database, shared) = (&session.database, &session.shared);
         let (xid, pid) = (self.xid, shared.pid());
         let log = self.log_header();
+        let is_logged = shared.last_lsn() != 0 || !drops.is_empty();
         let appended = shared.log_section(
             || database.insert_position(),
             || {
@@ -640,6 +669,10 @@ impl Txn {
             database.free_files(drops)?;
         }
         database.count_commit();
+        if !is_logged {
+            // A crash that loses the commit empties all that the transaction has written to.
+            return Ok(CommitWait { lsn: self.observed_lsn(), wrote: false });
+        }
         let lsn = appended.end.max(self.observed_lsn());
         Ok(CommitWait { lsn, wrote: true })
     }
@@ -658,7 +691,7 @@ impl Txn {
         if self.ended {
             return Ok(());
         }
-        if self.shared().last_lsn() == 0 {
+        if !self.has_written() {
             self.finish_without_log(Outcome::RolledBack);
             return Ok(());
         }
@@ -781,6 +814,11 @@ impl Txn {
     pub fn unlock_all_advisory(&self) {
         self.database().locks.unlock_all_advisory(self.shared());
     }
+}
+
+/// Where the record of a change starts, if it has one.
+pub(crate) fn lsn_of(appended: Option<Appended>) -> Option<u64> {
+    appended.and_then(Appended::record).map(|lsn| lsn.0)
 }
 
 fn wait_of(acquired: Acquire) -> Option<LockWait> {

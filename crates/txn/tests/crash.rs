@@ -1,6 +1,7 @@
 //! Power cuts at random operations, in the middle of everything, recovery
 //! included. After each: the recovered database equals the model after some
-//! number of commits, in their order, and no fewer than were acknowledged; the transactions
+//! number of commits, in their order, and no fewer than were acknowledged, but for its unlogged
+//! tables, which are empty (and are not after a clean shutdown); the transactions
 //! prepared then are still prepared, with their locks, and can be ended either way; every
 //! index equals its table; every tree is sound and every page accounted for; and once VACUUM
 //! has been through, nothing is left of what was deleted.
@@ -14,7 +15,7 @@ use std::sync::Arc;
 
 use steppe_txn::{Database, DatabaseOptions};
 use steppe_vfs::{CrashVfs, SeededRandom};
-use support::model::{Changes, Prepared, State};
+use support::model::{Changes, Prepared, State, without_unlogged};
 use support::world::{Config, World};
 
 /// What the database may be after recovery.
@@ -28,19 +29,31 @@ struct Expected {
 
 impl Expected {
     /// Checks the state, and returns what is known of the prepared transactions.
-    fn check(&self, recovered: &State, gids: &[String]) -> BTreeMap<String, Prepared> {
+    fn check(
+        &self,
+        recovered: &State,
+        gids: &[String],
+        keeps_unlogged: bool,
+    ) -> BTreeMap<String, Prepared> {
         let (mut state, mut prepared) = (self.base.clone(), self.prepared.clone());
         let matches = |state: &State, prepared: &BTreeMap<String, Prepared>| {
-            state == recovered && prepared.keys().eq(gids)
+            let left = if keeps_unlogged { state.clone() } else { without_unlogged(state) };
+            left == *recovered && prepared.keys().eq(gids)
+        };
+        let found = |mut prepared: BTreeMap<String, Prepared>| {
+            if !keeps_unlogged {
+                prepared.values_mut().for_each(Prepared::forget_unlogged);
+            }
+            prepared
         };
         if matches(&state, &prepared) {
-            return prepared;
+            return found(prepared);
         }
         for changes in &self.tail {
             changes.apply(&mut state);
             changes.apply_to_prepared(&mut prepared);
             if matches(&state, &prepared) {
-                return prepared;
+                return found(prepared);
             }
         }
         panic!(
@@ -57,8 +70,9 @@ fn recover(
     mut vfs: CrashVfs,
     random: &SeededRandom,
     options: &DatabaseOptions,
+    interruptions: u64,
 ) -> (CrashVfs, Arc<Database>) {
-    for _ in 0..random.below(4) {
+    for _ in 0..interruptions {
         vfs.cut_power_at(1 + random.below(60));
         match support::open(&vfs, options) {
             Ok(database) => {
@@ -118,12 +132,23 @@ fn run_with(seed: u64, change_options: impl Fn(&mut DatabaseOptions)) {
         world.set_prepared(prepared);
         world.end_prepared_drops().expect("ends");
         let expected = live(&mut world, &vfs, &random);
-        vfs.cut_power();
+        // A clean shutdown now and then, if nothing has come between.
+        let is_clean = vfs.is_powered() && random.chance(1, 2);
+        let old = Arc::clone(&world.database);
+        if !is_clean {
+            vfs.cut_power();
+        }
         drop(world);
-        (vfs, database) = recover(vfs.crash(), &random, &options);
+        let is_clean = is_clean && old.close().is_ok() && vfs.is_powered();
+        drop(old);
+        let interruptions = random.below(4);
+        (vfs, database) = recover(vfs.crash(), &random, &options, interruptions);
+        let keeps_unlogged = database.has_kept_unlogged();
+        assert!(!keeps_unlogged || is_clean, "unlogged tables are kept over a crash");
+        assert!(keeps_unlogged || !is_clean || interruptions > 0, "they go at a clean shutdown");
         let mut world = World::open(Arc::clone(&database), &random, config).expect("is readable");
         let known = database.prepared_transactions().into_iter().map(|known| known.gid);
-        prepared = expected.check(&world.committed, &known.collect::<Vec<_>>());
+        prepared = expected.check(&world.committed, &known.collect::<Vec<_>>(), keeps_unlogged);
         world.set_prepared(prepared.clone());
         world.check_prepared().expect("are locked");
         world.check_structure().expect("is sound");
@@ -183,6 +208,16 @@ mod planted {
     #[test]
     fn a_purge_before_everybody_sees_the_deletion_is_caught() {
         assert!(is_caught_within(PlantedBug::PurgeUnsettled, 40));
+    }
+
+    #[test]
+    fn an_unlogged_table_that_a_crash_leaves_as_it_is_is_caught() {
+        assert!(is_caught_within(PlantedBug::KeepUnlogged, 40));
+    }
+
+    #[test]
+    fn prepared_changes_of_unlogged_tables_that_are_forgotten_are_caught() {
+        assert!(is_caught_within(PlantedBug::ForgetUnloggedOfPrepared, 300));
     }
 
     #[test]

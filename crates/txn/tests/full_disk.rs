@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use steppe_txn::*;
 use steppe_vfs::{CrashVfs, SeededRandom};
+use support::model::{Prepared, without_unlogged};
 use support::world::{Config, World};
 
 /// Counts how often the database gave up, but for the power cuts.
@@ -68,7 +69,9 @@ fn run(seed: u64) -> u64 {
         let crash = random.chance(1, 2);
         if crash {
             world.acknowledge().expect("flushes what has its space");
-            let (committed, prepared) = (world.committed.clone(), world.prepared.clone());
+            let (committed, mut prepared) =
+                (without_unlogged(&world.committed), world.prepared.clone());
+            prepared.values_mut().for_each(Prepared::forget_unlogged);
             vfs.cut_power();
             drop(world);
             drop(database);

@@ -56,7 +56,7 @@ fn drop_node(store: &Inner, tree: TreeId, id: PageId, expected_level: Option<u8>
             store.pool.latch(id)?
         }
     };
-    let mut smo = Smo::new(store, Priority::MustSucceed);
+    let mut smo = Smo::of(store, tree, Priority::MustSucceed);
     smo.ops.free(id);
     smo.free(id);
     if level == 1 {
@@ -64,7 +64,11 @@ fn drop_node(store: &Inner, tree: TreeId, id: PageId, expected_level: Option<u8>
         freed += children.len() as u64;
     }
     smo.guards.push(guard);
-    smo.commit(kind::STRUCTURE, LogHeader::default(), &[])?;
+    match id == tree.root {
+        // Of an unlogged tree, too: redo must leave no root by which it would be found again.
+        true => smo.commit_logged(kind::STRUCTURE, LogHeader::default(), &[])?,
+        false => smo.commit(kind::STRUCTURE, LogHeader::default(), &[])?,
+    };
     Ok(freed + 1)
 }
 

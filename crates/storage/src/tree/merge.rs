@@ -58,7 +58,7 @@ impl Tree {
             return Ok(false);
         }
         let Some((pair, merged)) = self.latch_mergeable(located, level)? else { return Ok(false) };
-        let mut smo = Smo::new(self.store.inner(), priority);
+        let mut smo = Smo::of(self.store.inner(), self.id, priority);
         smo.ops.image(merged.page());
         smo.ops.free(pair.right.id());
         smo.ops.remove(pair.parent.id(), pair.separator_slot);
@@ -144,7 +144,7 @@ impl Tree {
         let (header, ..) = edit::parts(source);
         let header = NodeHeader { id: located.id, ..header };
         let merged = node_with(header, source, 0..node::slot_count(source));
-        let mut smo = Smo::new(self.store.inner(), priority);
+        let mut smo = Smo::of(self.store.inner(), self.id, priority);
         smo.ops.image(merged.page());
         smo.ops.free(child);
         smo.free(child);

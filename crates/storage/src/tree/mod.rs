@@ -41,6 +41,7 @@ pub use prune::Pruned;
 use crate::error::{Result, StorageError};
 use crate::ops::{OpsBuffer, kind};
 use crate::page::{self, Kind, edit, node};
+use crate::pool::memory::PageMut;
 use crate::pool::{Backoff, PageGuard, Pool, Version};
 use crate::store::Store;
 use crate::types::{LogHeader, MAX_ENTRY_LEN, MAX_KEY_LEN, PageId, TreeId};
@@ -420,7 +421,8 @@ impl Tree {
     /// nothing has happened.
     ///
     /// Returns where the change was logged; `None` if nothing changed. The record
-    /// is in the log's buffer, not yet durable: see `Wal::flush`.
+    /// is in the log's buffer, not yet durable: see `Wal::flush`. (That an unlogged tree has
+    /// changed is said without a record: [`Appended::record`].)
     pub fn write<E: From<StorageError>>(
         &self,
         key: &[u8],
@@ -501,7 +503,7 @@ impl Tree {
         }
         guard.will_change();
         let body = [scratch.ops.finish(), payload.as_slice()];
-        let appended = self.store.inner().append(kind::CHANGE, log, &body)?;
+        let appended = self.append_change(log, &body)?;
         // Nothing can fail from here on (T4).
         let mut page = guard.page_mut();
         match (*change, value_len) {
@@ -513,9 +515,19 @@ impl Tree {
             (Change::Remove, _) => edit::remove(&mut page, slot),
             (Change::Keep, _) => {}
         }
-        page::set_lsn(&mut page, appended.end);
+        stamp(&mut page, appended);
         let underfull = *change == Change::Remove && merge::is_underfull(*page);
         Ok(if underfull { Outcome::Underfull(appended) } else { Outcome::Done(Some(appended)) })
+    }
+
+    /// Logs a change of a latched leaf that is marked as changing; of an unlogged tree, says where
+    /// the log is.
+    #[inline]
+    fn append_change(&self, log: LogHeader, body: &[&[u8]]) -> Result<Appended> {
+        match self.id.is_unlogged() {
+            false => self.store.inner().append(kind::CHANGE, log, body),
+            true => self.store.inner().unlogged_change(),
+        }
     }
 
     /// Inserts as many of `entries` (sorted by key, strictly ascending) as fit on
@@ -554,10 +566,10 @@ impl Tree {
             ops.insert_many(guard.id(), slot, suffixed.clone());
             guard.will_change();
             let body = [ops.finish(), op.payload.as_slice()];
-            let appended = self.store.inner().append(kind::CHANGE, log, &body)?;
+            let appended = self.append_change(log, &body)?;
             let mut page = guard.page_mut();
             edit::insert_many(&mut page, slot, suffixed);
-            page::set_lsn(&mut page, appended.end);
+            stamp(&mut page, appended);
             return Ok(InsertMany { consumed: count, duplicate: false, appended: Some(appended) });
         }
     }
@@ -586,6 +598,15 @@ impl Tree {
     /// [`Cursor::next_page`].
     pub fn scan(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>, direction: Direction) -> Cursor {
         Cursor::new(self.clone(), lower, upper, direction)
+    }
+}
+
+/// The leaf's change is in this record. (A page of an unlogged tree keeps the LSN that it was made
+/// with.)
+#[inline]
+fn stamp(page: &mut PageMut<'_>, appended: Appended) {
+    if appended.record().is_some() {
+        page::set_lsn(page, appended.end);
     }
 }
 

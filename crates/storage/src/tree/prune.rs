@@ -2,10 +2,10 @@
 //! and what VACUUM finds dead. One record a leaf says which slots go, so that
 //! taking a load back costs a small part of the log that the load did.
 
-use super::{Appended, Tree, check_len, merge};
+use super::{Appended, Tree, check_len, merge, stamp};
 use crate::error::{Result, StorageError};
-use crate::ops::{OpsBuffer, kind};
-use crate::page::{self, edit, node};
+use crate::ops::OpsBuffer;
+use crate::page::{edit, node};
 use crate::pool::PageGuard;
 use crate::types::{LogHeader, PageId};
 use crate::wal::Priority;
@@ -97,11 +97,11 @@ impl Tree {
         ops.remove_many(id, runs);
         guard.will_change();
         let body = [ops.finish(), payload];
-        let appended = self.store.inner().append(kind::CHANGE, log, &body)?;
+        let appended = self.append_change(log, &body)?;
         // Nothing can fail from here on (T4).
         let mut page = guard.page_mut();
         edit::remove_runs(&mut page, runs.iter().map(|&(a, b)| (a.into(), b.into())));
-        page::set_lsn(&mut page, appended.end);
+        stamp(&mut page, appended);
         Ok(appended)
     }
 }

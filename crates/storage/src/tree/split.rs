@@ -80,7 +80,7 @@ impl Tree {
         priority: Priority,
     ) -> Result<Outcome> {
         let Some(parent) = located.parent else { return Ok(Outcome::Retry) };
-        let mut smo = Smo::new(self.store.inner(), priority);
+        let mut smo = Smo::of(self.store.inner(), self.id, priority);
         let right_id = smo.allocate()?;
         let pool = self.pool();
         if right_id == parent.id || right_id == located.id {
@@ -124,7 +124,7 @@ impl Tree {
         located: Located,
         priority: Priority,
     ) -> Result<Outcome> {
-        let mut smo = Smo::new(self.store.inner(), priority);
+        let mut smo = Smo::of(self.store.inner(), self.id, priority);
         let left_id = smo.allocate()?;
         let right_id = smo.allocate()?;
         if located.id == left_id || located.id == right_id {

@@ -148,6 +148,13 @@ pub struct Appended {
     pub end: Lsn,
 }
 
+impl Appended {
+    /// The record's name; `None`: there is no record, since what was changed is unlogged.
+    pub fn record(self) -> Option<Lsn> {
+        Some(self.start).filter(|start| start.is_valid())
+    }
+}
+
 /// A running log.
 pub struct Wal {
     core: Arc<Core>,

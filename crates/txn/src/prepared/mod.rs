@@ -41,8 +41,12 @@ use steppe_types::{Error, Result, SqlState};
 pub(crate) use restore::{Found, restore};
 
 use crate::budget::UndoBudget;
+use crate::change::Change;
+#[cfg(feature = "planted-bugs")]
+use crate::database::PlantedBug;
 use crate::database::{Database, SessionInner};
 use crate::files::RelFileNumber;
+use crate::recovery::RECORD_NOTE;
 use crate::serializable::Member;
 use crate::session::SessionShared;
 use crate::txn::{CommitWait, Txn};
@@ -187,6 +191,7 @@ impl Txn {
         self.check_may_commit()?;
         let reserved = database.prepared.reserve(gid, note.into())?;
         let xid = self.assign_xid();
+        self.log_unlogged_changes()?;
         let state = State {
             gid: gid.to_owned(),
             note: note.to_vec(),
@@ -209,6 +214,32 @@ impl Txn {
         database.wait_durable(end.max(self.observed_lsn()))?;
         let left = self.hand_over(&reserved, attached);
         database.prepared.put_back(gid, left);
+        Ok(())
+    }
+
+    /// Notes the changes of unlogged files in the log, oldest first. They are needed after a clean
+    /// shutdown: then the files are as they were, and the transaction must be able to roll back.
+    fn log_unlogged_changes(&mut self) -> Result<()> {
+        let (database, mut body) = (Arc::clone(self.database()), Vec::new());
+        #[cfg(feature = "planted-bugs")]
+        if database.options.planted_bug == Some(PlantedBug::ForgetUnloggedOfPrepared) {
+            return Ok(());
+        }
+        let (mut unlogged, mut at) = (Vec::new(), self.last_undo);
+        while at != 0 {
+            let head = database.undo.read(at, &mut body)?;
+            if Change::decode(&body)?.is_unlogged() {
+                unlogged.push(at);
+            }
+            at = head.chain;
+        }
+        for at in unlogged.into_iter().rev() {
+            database.undo.read(at, &mut body)?;
+            self.logged(|log| {
+                let appended = database.store.append(RECORD_NOTE, log, &body)?;
+                Ok(((), Some(appended)))
+            })?;
+        }
         Ok(())
     }
 

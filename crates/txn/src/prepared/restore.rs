@@ -20,7 +20,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use steppe_storage::TreeId;
+use steppe_storage::{StorageError, TreeId};
 use steppe_types::{Result, SqlState};
 
 use super::state::{self, State};
@@ -75,7 +75,7 @@ fn changes_of(database: &Database, xid: u64, chain: u64) -> Result<Vec<Restorabl
     let (mut changes, mut body, mut lsn) = (Vec::new(), Vec::new(), chain);
     while lsn != 0 {
         let link = read_link(&mut log, xid, lsn, &mut body)?;
-        if link.is_change {
+        if link.is_change && !is_of_reset(database, &body)? {
             let old = match Change::decode(&body)? {
                 Change::RowUpdate { tree, row, before, .. }
                 | Change::RowDelete { tree, row, before } => {
@@ -95,6 +95,18 @@ fn changes_of(database: &Database, xid: u64, chain: u64) -> Result<Vec<Restorabl
         lsn = link.next;
     }
     Ok(changes)
+}
+
+/// Whether it is a change of an unlogged file that this crash, or one since PREPARE, has emptied:
+/// there is nothing to it.
+fn is_of_reset(database: &Database, body: &[u8]) -> Result<bool> {
+    match Change::decode(body)?.tree().filter(|tree| tree.is_unlogged()) {
+        None => Ok(false),
+        Some(tree) => match database.store.tree(tree).read(&[], &mut Vec::new()) {
+            Err(StorageError::NoSuchTree(_)) => Ok(true),
+            found => Ok(found.map(|_| false)?),
+        },
+    }
 }
 
 /// The pointer in the header of a row.

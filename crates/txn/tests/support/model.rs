@@ -82,6 +82,19 @@ impl Row {
 /// Tables by number, rows by row id.
 pub type State = BTreeMap<u32, BTreeMap<u64, Row>>;
 
+/// Whether a table's files are unlogged.
+pub fn is_unlogged(number: u32) -> bool {
+    number % 3 == 1
+}
+
+/// What a crash leaves of a state.
+pub fn without_unlogged(state: &State) -> State {
+    let rows_of = |(&number, rows): (&u32, &BTreeMap<u64, Row>)| {
+        (number, if is_unlogged(number) { BTreeMap::new() } else { rows.clone() })
+    };
+    state.iter().map(rows_of).collect()
+}
+
 /// A prepared transaction.
 #[derive(Clone, Debug, Default)]
 pub struct Prepared {
@@ -103,7 +116,19 @@ pub struct Changes {
     pub rows: BTreeMap<(u32, u64), Option<Row>>,
 }
 
+impl Prepared {
+    /// A crash has emptied the unlogged tables.
+    pub fn forget_unlogged(&mut self) {
+        self.changes.rows.retain(|(number, _), _| !is_unlogged(*number));
+        self.rows.retain(|(number, _)| !is_unlogged(*number));
+    }
+}
+
 impl Changes {
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.tables.is_empty()
+    }
+
     pub fn apply_to_prepared(&self, prepared: &mut BTreeMap<String, Prepared>) {
         if let Some((gid, new)) = &self.prepares {
             prepared.insert(gid.clone(), (**new).clone());

@@ -11,7 +11,7 @@ use steppe_txn::*;
 use steppe_types::Result;
 use steppe_vfs::SeededRandom;
 
-use super::model::{Changes, Prepared, Row, State};
+use super::model::{Changes, Prepared, Row, State, is_unlogged};
 
 /// The stores of one table.
 #[derive(Clone)]
@@ -30,12 +30,16 @@ const CATALOG: RelFileNumber = RelFileNumber(1);
 const TABLES_MAX: usize = 3;
 
 impl Table {
-    fn create(txn: &mut Txn) -> Result<Table> {
+    fn create(txn: &mut Txn, number: u32) -> Result<Table> {
+        let persistence = match is_unlogged(number) {
+            true => Persistence::Unlogged,
+            false => Persistence::Logged,
+        };
         Ok(Table {
-            rows: TableStore::create(txn)?,
-            unique: IndexStore::create(txn, true)?,
-            plain: IndexStore::create(txn, false)?,
-            big: OverflowStore::create(txn)?,
+            rows: TableStore::create_as(txn, persistence)?,
+            unique: IndexStore::create_as(txn, true, persistence)?,
+            plain: IndexStore::create_as(txn, false, persistence)?,
+            big: OverflowStore::create_as(txn, persistence)?,
         })
     }
 
@@ -768,7 +772,7 @@ impl<'a> World<'a> {
         self.in_doubt = Some(changes.clone());
         let wait = txn.commit()?;
         self.in_doubt = None;
-        if wait.wrote {
+        if wait.wrote || !changes.is_empty() {
             changes.apply(&mut self.committed);
             for (&number, &exists) in &changes.tables {
                 if !exists {
@@ -777,7 +781,9 @@ impl<'a> World<'a> {
                 }
             }
             self.tables.extend(created);
-            self.commits.push((wait.lsn, changes));
+            // One that has only written to unlogged tables need not be durable. Those before it must.
+            let before = self.commits.last().map_or(Lsn(0), |(lsn, _)| *lsn);
+            self.commits.push((wait.lsn.max(before), changes));
         }
         if self.random.chance(1, 3) {
             self.acknowledge()?;
@@ -836,7 +842,7 @@ impl<'a> World<'a> {
         let client = &mut self.clients[who];
         let txn = client.txn.as_mut().expect("begun");
         txn.start_statement()?;
-        let table = Table::create(txn)?;
+        let table = Table::create(txn, number)?;
         let id = self.catalog.insert(txn, &catalog_row(number, &table))?;
         self.catalog_rows.insert(number, id);
         client.changes.tables.insert(number, true);

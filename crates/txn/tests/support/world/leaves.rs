@@ -40,7 +40,7 @@ impl World<'_> {
         let txn = client.txn.as_mut().expect("begun");
         txn.start_statement()?;
         let before = txn.undo_position();
-        let new = Table::create(txn)?;
+        let new = Table::create(txn, number)?;
         let row = catalog_row(number, &new);
         let outcome = self.catalog.modify(txn, self.catalog_rows[&number], &mut |_, out| {
             out.extend_from_slice(&row);

@@ -1,0 +1,414 @@
+//! Unlogged trees: their changes are not in the log, and a crash empties them.
+//!
+//! What PostgreSQL does with the init fork of an unlogged relation (reinit.c) is done here with
+//! what is *not* written: of an unlogged tree the log has that it was made and that it was dropped,
+//! and the bitmap pages have nothing at all. Its pages are in use in memory only.
+//!
+//! ```text
+//!                     bit on disk   bit in memory   page LSN
+//!   logged tree            1              1         its last record
+//!   unlogged tree          0              1         where the log was when it became the tree's
+//!   after a crash          0              0         (whatever it was)
+//!   after a clean stop     0              1         the file `unlogged` says which pages
+//! ```
+//!
+//! Correctness conditions:
+//!
+//! - U1. *A crash leaves no page behind.* The allocator starts from the bitmap pages, in which no
+//!   page of an unlogged tree is in use.
+//! - U2. *A crash leaves no tree behind.* Whoever keeps the ids of trees has
+//!   [`Store::forget_tree`] run for each unlogged one before anything is looked for in any: that
+//!   formats the root if it is still there. One that was dropped before has had its root formatted
+//!   by the drop, in a record. So to all that names the tree (undo of a prepared transaction, a
+//!   drop that is repeated) it is gone, as a logged one is.
+//! - U3. *Redo does not touch what an unlogged tree has made of a page, nor miss what a logged one
+//!   makes of it later.* A page becomes an unlogged tree's after the record that freed it was
+//!   appended, and gets the log's position then as its LSN: older records for it are not applied.
+//!   It reaches the disk after the log is durable up to there (storage's condition 1), so none of
+//!   those is missing either. A logged tree that gets the page formats it in a record that is
+//!   younger still.
+//! - U4. *A clean stop keeps everything.* [`Store::seal_unlogged`] comes first, then the checkpoint
+//!   that writes all pages, then the file that lists those of unlogged trees. It says of which
+//!   checkpoint it is and where the log ended. A start takes it only if both are still so, and
+//!   removes it durably before anything is written: it is good for one start. Whatever fails on the
+//!   way leaves no such file, or one that is not believed, and the trees are emptied.
+//! - U5. *Generations do not come again*, since the record that makes a tree has its generation.
+//!
+//! ```text
+//!  the file:
+//!  ┌ magic u64 ┬ crc32c u32 ┬ 0 u32 ┬ system id u64 ┬ checkpoint u64 ┬ end of log u64 ┬
+//!  ┬ runs: first page u64, count u64 … ┐
+//! ```
+
+use crate::control::Control;
+use crate::error::{Result, StorageError};
+use crate::ops::kind;
+use crate::page::{self, Kind, node};
+use crate::recovery;
+use crate::smo::Smo;
+use crate::store::{Inner, Store};
+use crate::types::{LogHeader, PageId, TreeId};
+use crate::wal::{Appended, Lsn, Priority};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use steppe_vfs::{OpenMode, Vfs, parent_dir};
+
+const MAGIC: u64 = u64::from_le_bytes(*b"steppe\0u");
+const HEAD_LEN: usize = 40;
+
+/// What a store knows of its unlogged trees.
+pub(crate) struct Unlogged {
+    vfs: Arc<dyn Vfs>,
+    path: PathBuf,
+    /// Whether they are as they were when the store was closed.
+    kept: bool,
+    /// Nothing may be written to them any more.
+    sealed: AtomicBool,
+}
+
+/// Pages that belong to unlogged trees, as runs (first, count).
+type Runs = Vec<(u64, u64)>;
+
+impl Unlogged {
+    /// Reads the file that a clean stop has left, and removes it. Its pages are marked in `words`,
+    /// which have a bit for each page of the data file.
+    pub(crate) fn open(
+        vfs: &Arc<dyn Vfs>,
+        path: &Path,
+        control: &Control,
+        end: Lsn,
+        words: &mut [u64],
+    ) -> Result<Unlogged> {
+        let mut unlogged = Unlogged {
+            vfs: Arc::clone(vfs),
+            path: path.to_path_buf(),
+            kept: false,
+            sealed: AtomicBool::new(false),
+        };
+        if !vfs.exists(path)? {
+            return Ok(unlogged);
+        }
+        let file = vfs.open(path, OpenMode::READ)?;
+        let mut bytes = vec![0; usize::try_from(file.len()?).unwrap_or(0)];
+        file.read_exact_at(&mut bytes, 0)?;
+        let runs = decode(&bytes, control, end).filter(|runs| are_free(runs, words));
+        if let Some(runs) = runs {
+            let pages = runs.iter().flat_map(|&(first, count)| first..first + count);
+            pages.for_each(|page| words[(page / 64) as usize] |= 1 << (page % 64));
+            unlogged.kept = true;
+        }
+        unlogged.remove()?;
+        Ok(unlogged)
+    }
+
+    fn remove(&self) -> Result<()> {
+        self.vfs.remove(&self.path)?;
+        self.vfs.sync_dir(parent_dir(&self.path))?;
+        Ok(())
+    }
+
+    /// Writes the file, durably.
+    fn save(&self, bytes: &[u8]) -> Result<()> {
+        let file = self.vfs.open(&self.path, OpenMode::TRUNCATE)?;
+        file.write_at(bytes, 0)?;
+        file.sync_all()?;
+        self.vfs.sync_dir(parent_dir(&self.path))?;
+        Ok(())
+    }
+}
+
+fn crc_of(bytes: &[u8]) -> u32 {
+    let algorithm = crc_fast::CrcAlgorithm::Crc32Iscsi;
+    let mut digest = crc_fast::Digest::new(algorithm);
+    digest.update(&bytes[..8]);
+    digest.update(&bytes[12..]);
+    digest.finalize() as u32
+}
+
+fn encode(control: &Control, end: Lsn, runs: &Runs) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEAD_LEN + runs.len() * 16);
+    bytes.extend_from_slice(&MAGIC.to_le_bytes());
+    bytes.extend_from_slice(&[0; 8]);
+    for word in [control.system_id, control.sequence, end.0] {
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
+    for (first, count) in runs {
+        bytes.extend_from_slice(&first.to_le_bytes());
+        bytes.extend_from_slice(&count.to_le_bytes());
+    }
+    let crc = crc_of(&bytes);
+    bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+    bytes
+}
+
+/// `None`: it is damaged, or something has happened since it was written.
+fn decode(bytes: &[u8], control: &Control, end: Lsn) -> Option<Runs> {
+    let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    let head = [word(0)?, word(16)?, word(24)?, word(32)?];
+    if head != [MAGIC, control.system_id, control.sequence, end.0] {
+        return None;
+    }
+    let (runs, rest) = bytes[HEAD_LEN..].as_chunks::<16>();
+    if !rest.is_empty() || word(8)? as u32 != crc_of(bytes) {
+        return None;
+    }
+    let run_of = |run: &[u8; 16]| {
+        let number = u128::from_le_bytes(*run);
+        (number as u64, (number >> 64) as u64)
+    };
+    Some(runs.iter().map(run_of).collect())
+}
+
+/// Whether the pages are in the file, and no other tree's.
+fn are_free(runs: &Runs, words: &[u64]) -> bool {
+    runs.iter().all(|&(first, count)| {
+        let end = first.checked_add(count).filter(|&end| end <= words.len() as u64 * 64);
+        end.is_some_and(|end| {
+            (first..end).all(|page| words[(page / 64) as usize] >> (page % 64) & 1 == 0)
+        })
+    })
+}
+
+/// The pages in `used` that are not in `logged`, but for page 0 and the bitmap pages.
+fn runs_beside(used: &[u64], logged: &[u64], file_pages: u64) -> Runs {
+    let mut runs = Runs::new();
+    for (at, (used, logged)) in used.iter().zip(logged).enumerate() {
+        let mut bits = used & !logged;
+        while bits != 0 {
+            let page = at as u64 * 64 + u64::from(bits.trailing_zeros());
+            bits &= bits - 1;
+            let is_own = page == 0 || crate::space::bitmap_pages(page..page + 1).next().is_some();
+            if is_own || page >= file_pages {
+                continue;
+            }
+            match runs.last_mut() {
+                Some((first, count)) if *first + *count == page => *count += 1,
+                _ => runs.push((page, 1)),
+            }
+        }
+    }
+    runs
+}
+
+impl Inner {
+    /// Comes instead of a record: a page of an unlogged tree, latched and marked, is about to
+    /// change. Says where the log is.
+    #[inline]
+    pub(crate) fn unlogged_change(&self) -> Result<Appended> {
+        self.pool.writeback.check()?;
+        // After the page was marked: see `seal_unlogged`.
+        if self.unlogged.sealed.load(Ordering::SeqCst) {
+            return Err(StorageError::Invalid("the database is being closed".into()));
+        }
+        Ok(Appended { start: Lsn::INVALID, end: self.wal.insert_position() })
+    }
+}
+
+impl Store {
+    /// As [`Store::create_tree`], an unlogged one. Its record has no payload: after a crash there
+    /// is nothing to do about it.
+    pub fn create_unlogged_tree(&self, log: LogHeader) -> Result<TreeId> {
+        let inner = self.inner();
+        let generation = inner.new_generation();
+        let mut smo = Smo::of(inner, TreeId::unlogged(PageId(0), generation), log.priority);
+        let tree = TreeId::unlogged(smo.allocate()?, generation);
+        smo.ops.empty_root(tree);
+        smo.commit_logged(kind::CREATE_TREE, log, &[])?;
+        Ok(tree)
+    }
+
+    /// Whether unlogged trees are as they were when the store was closed. If not, they are empty
+    /// or half written: each must be forgotten.
+    pub fn has_kept_unlogged(&self) -> bool {
+        self.inner().unlogged.kept || self.recovery_summary().created
+    }
+
+    /// Makes an unlogged tree that a crash has emptied one that does not exist (U2). Safe to
+    /// repeat.
+    pub fn forget_tree(&self, tree: TreeId) -> Result<()> {
+        let inner = self.inner();
+        let in_file = tree.root.0 != 0 && tree.root.0 < inner.space.counts().0;
+        if !in_file || inner.space.is_used(tree.root) {
+            return Ok(());
+        }
+        let guard = inner.pool.latch_for_redo(tree.root, true)?;
+        let page = guard.page();
+        if page::kind(page) != Some(Kind::Node) || node::generation(page) != tree.generation {
+            return Ok(());
+        }
+        let mut smo = Smo::of(inner, tree, Priority::MustSucceed);
+        smo.ops.free(tree.root);
+        smo.guards.push(guard);
+        smo.commit_logged(kind::STRUCTURE, LogHeader::default(), &[]).map(drop)
+    }
+
+    /// Refuses changes of unlogged trees from here on: the next checkpoint has all there were.
+    ///
+    /// A writer marks its page before it asks whether it may; a page that is marked or latched is
+    /// the checkpoint's. So a change is refused, or it is written.
+    pub fn seal_unlogged(&self) {
+        self.inner().unlogged.sealed.store(true, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+    }
+
+    /// After [`Store::seal_unlogged`] and a checkpoint, and the last before [`Store::close`]: says
+    /// where unlogged trees are, so that the next start finds them (U4).
+    pub fn keep_unlogged(&self) -> Result<()> {
+        let inner = self.inner();
+        let control = inner.control.lock();
+        let end = inner.wal.insert_position();
+        inner.wal.flush(end)?;
+        let (file_pages, used) = inner.space.used_words();
+        let (logged, _) = recovery::read_bitmaps(&inner.pool, file_pages)?;
+        let runs = runs_beside(&used, &logged, file_pages);
+        inner.unlogged.save(&encode(&control, end, &runs))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::StoreOptions;
+    use crate::store::CheckpointState;
+    use steppe_vfs::CrashVfs;
+
+    fn open(vfs: &Arc<CrashVfs>) -> Store {
+        let options = StoreOptions {
+            vfs: Arc::clone(vfs) as Arc<dyn Vfs>,
+            pool_pages: 64,
+            max_pages: 1 << 20,
+            background: false,
+            ..StoreOptions::new("db")
+        };
+        Store::open(options, &mut ()).unwrap()
+    }
+
+    fn fill(store: &Store, tree: TreeId, rows: std::ops::Range<u64>) {
+        for row in rows {
+            let put = store.tree(tree).write(&row.to_be_bytes(), LogHeader::default(), |_, op| {
+                op.put(&row.to_le_bytes().repeat(100));
+                Ok::<(), StorageError>(())
+            });
+            assert_eq!(put.unwrap().unwrap().record().is_some(), !tree.is_unlogged());
+        }
+    }
+
+    fn checkpoint(store: &Store) {
+        store.checkpoint(&mut |_| CheckpointState::default()).unwrap();
+    }
+
+    fn count(store: &Store, tree: TreeId) -> usize {
+        store.tree(tree).check().unwrap();
+        let mut cursor = store.tree(tree).scan(
+            std::ops::Bound::Unbounded,
+            std::ops::Bound::Unbounded,
+            crate::Direction::Forward,
+        );
+        let mut rows = 0;
+        while cursor.next_page().unwrap() {
+            while cursor.next().is_some() {
+                rows += 1;
+            }
+        }
+        rows
+    }
+
+    #[test]
+    fn a_clean_stop_keeps_and_a_crash_forgets() {
+        let vfs = Arc::new(CrashVfs::new(1));
+        let store = open(&vfs);
+        let (logged, _) = store.create_tree(LogHeader::default(), |_, _| {}).unwrap();
+        let tree = store.create_unlogged_tree(LogHeader::default()).unwrap();
+        fill(&store, tree, 0..2000);
+        fill(&store, logged, 0..10);
+        store.seal_unlogged();
+        let refused = store.tree(tree).write(b"k", LogHeader::default(), |_, op| {
+            op.put(b"v");
+            Ok::<(), StorageError>(())
+        });
+        assert!(refused.is_err());
+        checkpoint(&store);
+        store.keep_unlogged().unwrap();
+        store.close().unwrap();
+        drop(store);
+
+        let vfs = Arc::new(vfs.crash());
+        let store = open(&vfs);
+        assert!(store.has_kept_unlogged());
+        assert_eq!((count(&store, tree), count(&store, logged)), (2000, 10));
+        store.check_space(&[tree, logged]).unwrap();
+        fill(&store, tree, 2000..2500);
+        checkpoint(&store);
+        drop(store);
+
+        let vfs = Arc::new(vfs.crash());
+        let store = open(&vfs);
+        assert!(!store.has_kept_unlogged());
+        store.forget_tree(tree).unwrap();
+        let gone = store.tree(tree).read(b"k", &mut Vec::new());
+        assert!(matches!(gone, Err(StorageError::NoSuchTree(_))));
+        assert_eq!(store.drop_tree(tree).unwrap(), 0);
+        store.check_space(&[logged]).unwrap();
+    }
+
+    /// A file that something has been logged behind is not believed.
+    #[test]
+    fn what_is_logged_later_ends_the_promise() {
+        let vfs = Arc::new(CrashVfs::new(2));
+        let store = open(&vfs);
+        let (logged, _) = store.create_tree(LogHeader::default(), |_, _| {}).unwrap();
+        let tree = store.create_unlogged_tree(LogHeader::default()).unwrap();
+        fill(&store, tree, 0..100);
+        store.seal_unlogged();
+        checkpoint(&store);
+        store.keep_unlogged().unwrap();
+        fill(&store, logged, 0..1);
+        store.close().unwrap();
+        drop(store);
+        let store = open(&Arc::new(vfs.crash()));
+        assert!(!store.has_kept_unlogged());
+        store.forget_tree(tree).unwrap();
+        store.check_space(&[logged]).unwrap();
+    }
+
+    /// Pages go back and forth between logged and unlogged trees while the power fails.
+    #[test]
+    fn pages_change_hands_over_crashes() {
+        for seed in 0..40 {
+            let mut vfs = Arc::new(CrashVfs::new(seed));
+            let mut store = open(&vfs);
+            let (kept, _) = store.create_tree(LogHeader::default(), |_, _| {}).unwrap();
+            let mut rows = 0;
+            for round in 0..6u64 {
+                let (gone, _) = store.create_tree(LogHeader::default(), |_, _| {}).unwrap();
+                fill(&store, gone, 0..300);
+                store.drop_tree(gone).unwrap();
+                let first = store.create_unlogged_tree(LogHeader::default()).unwrap();
+                fill(&store, first, 0..400);
+                if (seed + round) % 3 == 0 {
+                    checkpoint(&store);
+                }
+                let second = store.create_unlogged_tree(LogHeader::default()).unwrap();
+                fill(&store, second, 0..200);
+                store.drop_tree(first).unwrap();
+                fill(&store, kept, rows..rows + 100);
+                rows += 100;
+                fill(&store, second, 200..400);
+                assert_eq!(count(&store, second), 400);
+                store.check_space(&[kept, second]).unwrap();
+                store.wal().flush(store.wal().insert_position()).unwrap();
+                drop(store);
+                vfs = Arc::new(vfs.crash());
+                store = open(&vfs);
+                for tree in [first, second] {
+                    store.forget_tree(tree).unwrap();
+                    let gone = store.tree(tree).read(b"k", &mut Vec::new());
+                    assert!(matches!(gone, Err(StorageError::NoSuchTree(_))), "seed {seed}");
+                }
+                assert_eq!(count(&store, kept) as u64, rows, "seed {seed}");
+                store.check_space(&[kept]).unwrap();
+            }
+        }
+    }
+}
