@@ -16,7 +16,7 @@ use crate::{Oids, RareText, Shared};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use steppe_partition::make_exact;
-use steppe_txn::RelFileNumber;
+use steppe_txn::{Persistence, RelFileNumber};
 use steppe_types::{Oid, oid};
 
 /// pg_class.relkind.
@@ -381,6 +381,9 @@ pub struct SequenceInfo {
     /// that it is undone with the version that names that one (PostgreSQL's relfilenode).
     #[serde(default, skip_serializing_if = "is_default")]
     pub cell: u32,
+    /// UNLOGGED: a crash takes it back to where it was when that cell was begun.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unlogged: bool,
 }
 
 /// What ANALYZE found about a table (pg_class.reltuples, pg_stats).
@@ -412,6 +415,21 @@ pub struct ColumnStatistics {
 }
 
 impl Relation {
+    /// Whether a crash empties it, which is so of temporary tables, too. Its file's number says so,
+    /// or its sequence.
+    pub fn is_unlogged(&self) -> bool {
+        self.persistence() == Persistence::Unlogged
+    }
+
+    /// What its files are made as.
+    pub fn persistence(&self) -> Persistence {
+        let of_file = self.storage.is_some_and(RelFileNumber::is_unlogged);
+        match of_file || self.sequence.as_ref().is_some_and(|sequence| sequence.unlogged) {
+            true => Persistence::Unlogged,
+            false => Persistence::Logged,
+        }
+    }
+
     /// The collation of a column, or that of an expression of a type (number 0); 0 for none.
     pub fn collation_of_key(&self, attnum: i16, type_oid: Oid) -> Oid {
         let column = usize::try_from(attnum - 1).ok().and_then(|i| self.columns.get(i));

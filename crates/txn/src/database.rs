@@ -416,6 +416,12 @@ impl Database {
         self.store.has_kept_unlogged()
     }
 
+    /// How many crashes have emptied the unlogged files: what is not in a file and shall share
+    /// their fate remembers this number.
+    pub fn unlogged_crashes(&self) -> Result<u64> {
+        self.files.unlogged_crashes()
+    }
+
     /// The tree of a file, if anything was ever written to it.
     pub fn tree_of(&self, file: RelFileNumber) -> Result<Option<TreeId>> {
         self.files.tree_of(file)

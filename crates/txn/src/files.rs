@@ -67,6 +67,8 @@ impl RelFileNumber {
 const NUMBERS_RESERVED_AT_ONCE: u64 = 1024;
 /// Where the next number to reserve from is.
 const NEXT_NUMBER_KEY: &[u8] = b"n";
+/// How many crashes have emptied the unlogged files.
+const CRASHES_KEY: &[u8] = b"u";
 
 /// A file whose drop has committed, with what is left of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -237,6 +239,13 @@ impl Files {
         Ok(())
     }
 
+    /// How many crashes have emptied the unlogged files.
+    pub(crate) fn unlogged_crashes(&self) -> Result<u64> {
+        let mut value = Vec::new();
+        let is_there = self.system.read(CRASHES_KEY, &mut value)?;
+        if is_there { Reader(&value).u64() } else { Ok(0) }
+    }
+
     /// After a crash, before anything else: makes all unlogged files empty.
     pub(crate) fn reset_unlogged(&self) -> Result<()> {
         let first = file_key(RelFileNumber(0).unlogged());
@@ -253,6 +262,11 @@ impl Files {
             self.store.forget_tree(*tree)?;
         }
         let log = LogHeader { priority: Priority::MustSucceed, ..LogHeader::default() };
+        self.system.write(CRASHES_KEY, log, |value, op| {
+            let crashes = value.map_or(Ok(0), |value| Reader(value).u64())?;
+            op.put(&(crashes + 1).to_le_bytes());
+            Ok::<(), Error>(())
+        })?;
         for (file, _) in &found {
             self.system.write(&file_key(*file), log, |value, op| {
                 if value.is_some() {

@@ -74,7 +74,7 @@ fn class_row(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder) {
         ("relpages", Datum::Int4(pages)),
         ("reltuples", Datum::Float4(tuples)),
         ("relhasindex", Datum::Bool(!relation.indexes.is_empty())),
-        ("relpersistence", Datum::Char(if catalog.is_temporary(relation) { b't' } else { b'p' })),
+        ("relpersistence", Datum::Char(persistence(catalog, relation))),
         ("relkind", Datum::Char(kind)),
         ("relnatts", Datum::Int2(column_count(relation))),
         ("relchecks", Datum::Int2(checks as i16)),
@@ -90,6 +90,15 @@ fn class_row(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder) {
         ("relacl", acls::of(PG_CLASS, relation.oid, 0)),
         ("reloptions", if relation.options.is_empty() { Datum::Null } else { text_array(options) }),
     ]);
+}
+
+/// relpersistence.
+fn persistence(catalog: &Catalog, relation: &Relation) -> u8 {
+    match relation.is_unlogged() {
+        _ if catalog.is_temporary(relation) => b't',
+        true => b'u',
+        false => b'p',
+    }
 }
 
 /// relpages and reltuples.

@@ -154,6 +154,7 @@ pub(super) fn accounts() -> Catalog {
         cycle: true,
         owned_by: None,
         cell: 0,
+        unlogged: false,
     };
     catalog.put_relation(sequence(SEQ, "s", plain.clone()));
     let serial = SequenceInfo {

@@ -7,7 +7,7 @@ use super::inherit::{self, Inheritor, invalid_table};
 use super::misc::system_catalog;
 use super::table::{default_text, storage_options};
 use super::{DdlContext, add_column, create_view, drop, drop_column, not_null, partition};
-use super::{generated, identity, retype, validate};
+use super::{generated, identity, persistence, retype, validate};
 use std::sync::Arc;
 use steppe_catalog::{Constraint, RelKind, Relation};
 use steppe_sql::ast::{
@@ -44,6 +44,7 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
     let Some(relation) = open_altered(ctx, stmt, mode)? else { return Ok(tag) };
     ctx.check_not_in_use(&relation, "ALTER TABLE")?;
     partition::check_not_detaching(&relation)?;
+    persistence::check(ctx, &relation, &stmt.commands)?;
     let read = retype::columns_read(ctx, &relation, &stmt.commands);
     let mut commands: Vec<&Command> = stmt.commands.iter().collect();
     let made: Vec<&str> = commands.iter().filter_map(|command| has_made(command)).collect();
@@ -157,6 +158,7 @@ fn run(ctx: &mut DdlContext<'_>, table: Relation, group: &[&Command], only: bool
         Command::SetOptions(_) | Command::ResetOptions(_) => {
             table.kind != RelKind::PartitionedIndex
         }
+        Command::SetLogged(_) => matches!(table.kind, RelKind::Table | RelKind::Sequence),
         _ => matches!(table.kind, RelKind::Table | RelKind::PartitionedTable),
     };
     if !fits {
@@ -389,6 +391,7 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
         Command::SetStorage { name, storage } => {
             column_hints::set_storage(ctx, table, name, storage)
         }
+        Command::SetLogged(logged) => persistence::set(ctx, table, *logged),
         // One role owns everything in this version.
         Command::ChangeOwner(_) => Ok(()),
         other => Err(Error::not_supported(format!("ALTER TABLE … {}", describe(other)))),
@@ -420,7 +423,8 @@ fn describe(command: &Command) -> &'static str {
         Command::AlterConstraint { .. } => "ALTER CONSTRAINT",
         Command::SetOptions(_) => "SET",
         Command::ResetOptions(_) => "RESET",
-        Command::SetLogged(_) => "SET LOGGED",
+        Command::SetLogged(true) => "SET LOGGED",
+        Command::SetLogged(false) => "SET UNLOGGED",
         Command::RowSecurity(_) => "ROW LEVEL SECURITY",
         Command::ReplicaIdentity(_) => "REPLICA IDENTITY",
         Command::Trigger { .. } => "TRIGGER",

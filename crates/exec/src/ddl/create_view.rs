@@ -6,7 +6,7 @@ use super::DdlContext;
 use super::table::def_text;
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog, Column, RelKind, Relation};
-use steppe_sql::ast::Persistence::Temporary;
+use steppe_sql::ast::Persistence::{Temporary, Unlogged};
 use steppe_sql::ast::{
     CreateViewStmt, DefElem, SelectBody, SelectStmt, Statement, ViewCheckOption,
 };
@@ -28,6 +28,10 @@ pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> 
     if has_into(&create.query.body) {
         let message = "views must not contain SELECT INTO";
         return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    if create.relation.persistence == Unlogged {
+        let message = "views cannot be unlogged because they do not have storage";
+        return Err(Error::new(SqlState::SYNTAX_ERROR, message));
     }
     let options = options(&create.options)?;
     let statement = Statement::Select(Box::new(create.query.clone()));

@@ -373,7 +373,7 @@ fn replace_among_leaves(ctx: &mut DdlContext<'_>, name: &RangeVar) -> Result<()>
 pub(super) fn empty_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
     let mut old = files_of(table);
     let mut new = (**table).clone();
-    super::table::create_storage(ctx, &mut new)?;
+    super::table::create_storage(ctx, &mut new, table.persistence())?;
     accesses::emptied(&new, table);
     ctx.put(new.clone())?;
     let catalog = ctx.catalog();

@@ -32,6 +32,7 @@ mod like;
 mod misc;
 mod not_null;
 pub(crate) mod partition;
+mod persistence;
 mod reservoir;
 mod retype;
 mod sample;

@@ -19,7 +19,7 @@ use steppe_sql::ast::{AlterTableCommand as Command, Location};
 use steppe_sql::bind::index::columns_of;
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr, parse_expression};
 use steppe_sql::expr::{Expr, TypeRef};
-use steppe_txn::{NewRows, RowId};
+use steppe_txn::{NewRows, Persistence, RowId};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// The columns that a statement's USING expressions read; what cannot be bound is reported later.
@@ -225,9 +225,21 @@ pub(super) fn rewrite(
     if old.kind == RelKind::PartitionedTable {
         return retype_indexes(ctx, new);
     }
+    let persistence = old.persistence();
+    rewrite_as(ctx, old, new, values, persistence)
+}
+
+/// As [`rewrite`], of a table that has rows, into files that are logged or not.
+pub(super) fn rewrite_as(
+    ctx: &mut DdlContext<'_>,
+    old: Relation,
+    new: Relation,
+    values: Vec<(usize, Expr)>,
+    persistence: Persistence,
+) -> Result<()> {
     let mut doomed = files_of(&old);
     let mut new = new;
-    create_storage(ctx, &mut new)?;
+    create_storage(ctx, &mut new, persistence)?;
     let database = ctx.store.database().clone();
     let before = old.clone();
     let (mut source, mut copied) = (old, 0);

@@ -11,15 +11,19 @@
 //! and a crash decide between the cells with the definition. The lock of ALTER
 //! SEQUENCE keeps others from nextval meanwhile, and they keep it out until their
 //! transactions end.
+//!
+//! An unlogged sequence's cell says besides where it was begun and after how many crashes. One that
+//! was written before the last crash is not believed: the sequence is where it was begun (the init
+//! fork of PostgreSQL's, which nothing but its making and ALTER SEQUENCE writes).
 
-use super::table::def_text;
+use super::table::{def_text, persistence_of_new};
 use super::{DdlContext, drop};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation, SequenceInfo};
 use steppe_sql::ast::{AlterSequenceStmt, CreateSequenceStmt, DefElem, DefValue, ObjectName};
 use steppe_sql::bind::typename::resolve_type_name;
-use steppe_txn::{Database, RelationLockMode};
+use steppe_txn::{Database, Persistence, RelationLockMode};
 use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 /// Values logged ahead (PostgreSQL's SEQ_LOG_VALS).
@@ -45,6 +49,8 @@ fn free_cell(committed: Option<u32>, current: u32) -> u32 {
 /// The shared state of one sequence.
 pub struct SequenceState {
     inner: Mutex<Position>,
+    /// Of an unlogged one: where a crash takes it (last_value, is_called).
+    begun_at: Option<(i64, bool)>,
 }
 
 #[derive(Clone, Copy)]
@@ -60,11 +66,19 @@ impl SequenceState {
     /// Reads a sequence's state.
     pub fn load(database: &Database, sequence: &Relation) -> Result<SequenceState> {
         let info = sequence_info(sequence)?;
-        let position = match database.cell_get(cell_key(sequence.oid, info))? {
-            Some(bytes) => decode(&bytes)?,
-            None => Position { last: info.start, called: false, ahead: 0 },
+        let cell = database.cell_get(cell_key(sequence.oid, info))?;
+        let begun_at = match &cell {
+            Some(bytes) if info.unlogged => Some(decode_begin(bytes)?),
+            None if info.unlogged => Some(((info.start, false), 0)),
+            _ => None,
         };
-        Ok(SequenceState { inner: Mutex::new(position) })
+        let (last, called) = match (&cell, begun_at) {
+            (_, Some((begun_at, crashes))) if crashes != database.unlogged_crashes()? => begun_at,
+            (Some(bytes), _) => decode(bytes)?,
+            (None, _) => (info.start, false),
+        };
+        let inner = Mutex::new(Position { last, called, ahead: 0 });
+        Ok(SequenceState { inner, begun_at: begun_at.map(|(position, _)| position) })
     }
 
     /// nextval.
@@ -77,7 +91,7 @@ impl SequenceState {
         };
         if position.ahead == 0 {
             let logged = logged_ahead(info, value);
-            store(database, cell_key(sequence.oid, info), logged.last, true)?;
+            store(database, cell_key(sequence.oid, info), (logged.last, true), self.begun_at)?;
             position.ahead = logged.ahead;
         } else {
             position.ahead -= 1;
@@ -106,7 +120,7 @@ impl SequenceState {
             ));
         }
         let mut position = self.inner.lock();
-        store(database, cell_key(sequence.oid, info), value, called)?;
+        store(database, cell_key(sequence.oid, info), (value, called), self.begun_at)?;
         *position = Position { last: value, called, ahead: 0 };
         Ok(())
     }
@@ -124,16 +138,39 @@ fn sequence_info(sequence: &Relation) -> Result<&SequenceInfo> {
     })
 }
 
-fn decode(bytes: &[u8]) -> Result<Position> {
-    let (value, called) = bytes
-        .split_first_chunk::<8>()
-        .ok_or_else(|| Error::internal("unreadable sequence state"))?;
-    Ok(Position { last: i64::from_le_bytes(*value), called: called == [1], ahead: 0 })
+fn decode(bytes: &[u8]) -> Result<(i64, bool)> {
+    let (value, called) = bytes.split_first_chunk::<8>().ok_or_else(unreadable)?;
+    Ok((i64::from_le_bytes(*value), called.first() == Some(&1)))
 }
 
-fn store(database: &Database, cell: u64, last: i64, called: bool) -> Result<()> {
-    let mut bytes = last.to_le_bytes().to_vec();
-    bytes.push(u8::from(called));
+/// Of an unlogged sequence: where it was begun, and after how many crashes the cell was written.
+fn decode_begin(bytes: &[u8]) -> Result<((i64, bool), u64)> {
+    let begin = bytes.get(POSITION_LEN..).ok_or_else(unreadable)?;
+    let crashes = begin.get(POSITION_LEN..).and_then(|bytes| bytes.try_into().ok());
+    Ok((decode(begin)?, crashes.map(u64::from_le_bytes).ok_or_else(unreadable)?))
+}
+
+fn unreadable() -> Error {
+    Error::internal("unreadable sequence state")
+}
+
+/// Bytes of a value and whether it was given out.
+const POSITION_LEN: usize = 9;
+
+fn store(
+    database: &Database,
+    cell: u64,
+    position: (i64, bool),
+    begun_at: Option<(i64, bool)>,
+) -> Result<()> {
+    let mut bytes = Vec::with_capacity(2 * POSITION_LEN + 8);
+    for (value, called) in [Some(position), begun_at].into_iter().flatten() {
+        bytes.extend_from_slice(&value.to_le_bytes());
+        bytes.push(u8::from(called));
+    }
+    if begun_at.is_some() {
+        bytes.extend_from_slice(&database.unlogged_crashes()?.to_le_bytes());
+    }
     database.cell_put(cell, &bytes).map(|_| ())
 }
 
@@ -343,7 +380,19 @@ impl SequenceOptions {
         let cycle = self.cycle.or(old.map(|o| o.cycle)).unwrap_or(false);
         let owned_by = old.and_then(|o| o.owned_by);
         let cell = old.map_or(0, |o| o.cell);
-        Ok(SequenceInfo { type_oid, start, increment, min, max, cache, cycle, owned_by, cell })
+        let unlogged = old.is_some_and(|o| o.unlogged);
+        Ok(SequenceInfo {
+            type_oid,
+            start,
+            increment,
+            min,
+            max,
+            cache,
+            cycle,
+            owned_by,
+            cell,
+            unlogged,
+        })
     }
 
     /// Whether anything but the owner is to change.
@@ -410,6 +459,8 @@ pub(crate) fn create_sequence(ctx: &mut DdlContext<'_>, create: &CreateSequenceS
     if let Some(owner) = &options.owned_by {
         info.owned_by = owner_of(ctx, owner)?;
     }
+    let persistence = persistence_of_new(ctx, &create.relation, schema);
+    info.unlogged = persistence == Persistence::Unlogged;
     let oid = ctx.store.new_oid()?;
     ctx.put(new_sequence(oid, schema, &name, info))
 }
@@ -463,6 +514,7 @@ pub(crate) fn create_owned(
     };
     let mut info = options.apply(None)?;
     info.owned_by = Some((table.oid, position as i16 + 1));
+    info.unlogged = table.is_unlogged();
     let oid = ctx.store.new_oid()?;
     ctx.put(new_sequence(oid, table.schema, &name, info))?;
     table.columns[position].default = Some(format!("nextval({})", regclass_text(oid)).into());
@@ -560,6 +612,18 @@ fn put_at(
     ctx.put(relation)
 }
 
+/// SET LOGGED, SET UNLOGGED of a sequence that is locked against others' nextval: it goes on where
+/// it is, and that is where a crash takes it from then on.
+pub(super) fn set_logged(
+    ctx: &mut DdlContext<'_>,
+    sequence: &Relation,
+    logged: bool,
+) -> Result<()> {
+    let info = SequenceInfo { unlogged: !logged, ..sequence_info(sequence)?.clone() };
+    let position = ctx.services.sequences()?.get(ctx.txn.database(), sequence)?.position();
+    put_at(ctx, sequence, info, position)
+}
+
 /// 22023 for a value to go on from, of RESTART or the present one, out of the sequence's bounds.
 fn check_last(value: i64, info: &SequenceInfo) -> Result<()> {
     let (order, name, bound) = match value {
@@ -571,14 +635,17 @@ fn check_last(value: i64, info: &SequenceInfo) -> Result<()> {
     Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message))
 }
 
-/// TRUNCATE … RESTART IDENTITY.
-pub(crate) fn restart_owned(ctx: &mut DdlContext<'_>, table: Oid) -> Result<()> {
+/// The sequences that columns of a table own.
+pub(super) fn owned_by(ctx: &mut DdlContext<'_>, table: Oid) -> Vec<Oid> {
     let is_owned = |relation: &Relation| {
         relation.sequence.as_ref().is_some_and(|s| s.owned_by.is_some_and(|o| o.0 == table))
     };
-    let owned: Vec<Oid> =
-        ctx.catalog().referrers(table).filter(|r| is_owned(r)).map(|r| r.oid).collect();
-    for oid in owned {
+    ctx.catalog().referrers(table).filter(|r| is_owned(r)).map(|r| r.oid).collect()
+}
+
+/// TRUNCATE … RESTART IDENTITY.
+pub(crate) fn restart_owned(ctx: &mut DdlContext<'_>, table: Oid) -> Result<()> {
+    for oid in owned_by(ctx, table) {
         ctx.lock(oid, RelationLockMode::AccessExclusive)?;
         // It may have been changed or dropped before it was locked.
         let Some(sequence) = ctx.catalog().relation(oid).cloned() else { continue };
@@ -617,10 +684,12 @@ impl Sequences {
         last: i64,
         called: bool,
     ) -> Result<()> {
-        let cell = cell_key(sequence.oid, sequence_info(sequence)?);
-        store(database, cell, last, called)?;
+        let info = sequence_info(sequence)?;
+        let cell = cell_key(sequence.oid, info);
+        let begun_at = info.unlogged.then_some((last, called));
+        store(database, cell, (last, called), begun_at)?;
         let position = Position { last, called, ahead: 0 };
-        let state = SequenceState { inner: Mutex::new(position) };
+        let state = SequenceState { inner: Mutex::new(position), begun_at };
         self.states.lock().insert(cell, Arc::new(state));
         Ok(())
     }

@@ -12,14 +12,14 @@ use std::sync::Arc;
 use steppe_catalog::{Column, OnCommit, RelKind, Relation};
 use steppe_sql::ast::{
     self, ColumnDef, ConstraintKind, CreateTableStmt, DefElem, DefValue, IntoClause, Location,
-    Persistence, RangeVar, TableElement,
+    RangeVar, TableElement,
 };
 use steppe_sql::bind::typename::{format_type, resolve_type_name};
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr, collation};
 use steppe_sql::deparse;
 use steppe_sql::expr::{Expr, TypeRef};
 use steppe_sql::plan::ResultColumn;
-use steppe_txn::{OverflowStore, RelationLockMode, TableStore};
+use steppe_txn::{OverflowStore, Persistence, RelationLockMode, TableStore};
 use steppe_types::physical::Physical;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
@@ -34,7 +34,7 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
     };
     let oid = ctx.store.new_oid()?;
     let kind = match create.partition_by {
-        Some(_) if create.relation.persistence == Persistence::Unlogged => {
+        Some(_) if create.relation.persistence == ast::Persistence::Unlogged => {
             let message = "partitioned tables cannot be unlogged";
             return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
@@ -92,7 +92,8 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
         relation.partition_key = Some(Arc::new(partition::partition_key(ctx, &table, spec)?));
     }
     if relation.kind == RelKind::Table {
-        create_storage(ctx, &mut relation)?;
+        let persistence = persistence_of_new(ctx, &create.relation, schema);
+        create_storage(ctx, &mut relation, persistence)?;
     }
     // Nobody else can see it before the commit, but its own later statements lock it as usual.
     ctx.lock(oid, RelationLockMode::AccessExclusive)?;
@@ -140,7 +141,8 @@ pub fn create_table_as(
         relation.columns.push(Column::new(name, column.ty.oid, column.ty.typmod));
     }
     check_columns(relation.columns.len())?;
-    create_storage(ctx, &mut relation)?;
+    let persistence = persistence_of_new(ctx, &into.relation, schema);
+    create_storage(ctx, &mut relation, persistence)?;
     ctx.lock(oid, RelationLockMode::AccessExclusive)?;
     let relation = Arc::new(relation);
     ctx.put(relation.clone())?;
@@ -510,10 +512,29 @@ pub(super) fn check_columns(columns: usize) -> Result<()> {
     Ok(())
 }
 
+/// What the files of a new table or sequence are made as. Nobody misses a temporary one after a
+/// crash.
+pub(super) fn persistence_of_new(
+    ctx: &mut DdlContext<'_>,
+    name: &RangeVar,
+    schema: Oid,
+) -> Persistence {
+    let catalog = ctx.catalog();
+    let is_temporary = catalog.schema(schema).is_some_and(|schema| schema.is_temporary());
+    match is_temporary || name.persistence == ast::Persistence::Unlogged {
+        true => Persistence::Unlogged,
+        false => Persistence::Logged,
+    }
+}
+
 /// Creates the files of a table's rows and large values.
-pub(crate) fn create_storage(ctx: &mut DdlContext<'_>, relation: &mut Relation) -> Result<()> {
-    let rows = TableStore::create(ctx.txn)?;
-    let overflow = OverflowStore::create(ctx.txn)?;
+pub(crate) fn create_storage(
+    ctx: &mut DdlContext<'_>,
+    relation: &mut Relation,
+    persistence: Persistence,
+) -> Result<()> {
+    let rows = TableStore::create_as(ctx.txn, persistence)?;
+    let overflow = OverflowStore::create_as(ctx.txn, persistence)?;
     relation.storage = Some(rows.file());
     relation.overflow = Some(overflow.file());
     Ok(())

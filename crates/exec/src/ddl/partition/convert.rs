@@ -17,7 +17,7 @@ use steppe_catalog::{PartitionKey, Pathman, RelKind, Relation};
 use steppe_sql::ast::PartitionSpec;
 use steppe_sql::bind::index::columns_of;
 use steppe_sql::bind::stored_key;
-use steppe_txn::RelationLockMode;
+use steppe_txn::{Persistence, RelationLockMode};
 use steppe_types::{Error, Oid, Result, SqlState};
 
 /// Locks a plain table that is to be partitioned, and binds the key: every column that it reads
@@ -140,7 +140,7 @@ pub(crate) fn make_plain(ctx: &mut DdlContext<'_>, oid: Oid) -> Result<()> {
     let mut plain = (*partitioned).clone();
     plain.kind = RelKind::Table;
     (plain.partition_key, plain.pathman) = (None, None);
-    table::create_storage(ctx, &mut plain)?;
+    table::create_storage(ctx, &mut plain, Persistence::Logged)?;
     ctx.put(plain.clone())?;
     for index in &plain.indexes {
         let index = ctx.catalog().relation(*index).cloned();

@@ -1,0 +1,66 @@
+//! SET LOGGED and SET UNLOGGED (tablecmds.c: ATPrepChangePersistence; SequenceChangePersistence).
+//!
+//! A table's files say whether they are logged, so that all its rows are written into new ones, and
+//! its indexes are built anew. Its sequences go with it.
+
+use super::{DdlContext, retype, sequence};
+use steppe_catalog::{RelKind, Relation};
+use steppe_sql::ast::AlterTableCommand as Command;
+use steppe_txn::{Persistence, RelationLockMode};
+use steppe_types::{Error, Result, SqlState};
+
+/// What an ALTER TABLE that says so more than once is refused for.
+pub(super) fn check(
+    ctx: &mut DdlContext<'_>,
+    table: &Relation,
+    commands: &[Command],
+) -> Result<()> {
+    let mut changes = false;
+    for command in commands {
+        let Command::SetLogged(logged) = command else { continue };
+        if !matches!(table.kind, RelKind::Table | RelKind::Sequence) {
+            continue;
+        }
+        if changes {
+            let message = "cannot change persistence setting twice";
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
+        check_permanent(ctx, table)?;
+        changes = table.is_unlogged() == *logged;
+    }
+    Ok(())
+}
+
+/// 42P16 for a temporary relation.
+fn check_permanent(ctx: &mut DdlContext<'_>, table: &Relation) -> Result<()> {
+    let catalog = ctx.catalog();
+    if !catalog.is_temporary(table) {
+        return Ok(());
+    }
+    let message =
+        format!("cannot change logged status of table \"{}\" because it is temporary", table.name);
+    let schema = catalog.schema(table.schema).map_or("", |schema| &schema.name);
+    Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message).table(schema, &table.name))
+}
+
+/// SET LOGGED, SET UNLOGGED of a table or a sequence.
+pub(super) fn set(ctx: &mut DdlContext<'_>, relation: Relation, logged: bool) -> Result<()> {
+    if relation.is_unlogged() != logged {
+        return Ok(());
+    }
+    if relation.kind == RelKind::Sequence {
+        return sequence::set_logged(ctx, &relation, logged);
+    }
+    let oid = relation.oid;
+    let persistence = if logged { Persistence::Logged } else { Persistence::Unlogged };
+    retype::rewrite_as(ctx, relation.clone(), relation, Vec::new(), persistence)?;
+    for owned in sequence::owned_by(ctx, oid) {
+        ctx.lock(owned, RelationLockMode::AccessExclusive)?;
+        // It may have been dropped before it was locked.
+        let Some(owned) = ctx.catalog().relation(owned).cloned() else { continue };
+        if owned.is_unlogged() == logged {
+            sequence::set_logged(ctx, &owned, logged)?;
+        }
+    }
+    Ok(())
+}
