@@ -179,6 +179,9 @@ pub struct Column {
     /// ALTER COLUMN … SET STORAGE, where it is not the type's: pg_attribute.attstorage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<char>,
+    /// COMPRESSION: pg_attribute.attcompression.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compression: Option<char>,
     /// From how many parents it is inherited, other than as a partition's column: see
     /// [`Relation::inherit_count`].
     #[serde(default, skip_serializing_if = "is_default")]
@@ -652,6 +655,7 @@ impl Column {
             comment: None,
             statistics: None,
             storage: None,
+            compression: None,
             inherit_count: 0,
             local: true,
         }

@@ -53,7 +53,9 @@ fn class_row(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder) {
     let checks = relation.constraints.iter();
     let checks = checks.filter(|c| matches!(c.kind, ConstraintKind::Check { .. })).count();
     let (pages, tuples) = size(catalog, relation, kind);
-    let options = relation.options.iter().map(|(name, value)| format!("{name}={value}"));
+    // Those of a table's TOAST table are not its own.
+    let own = relation.options.iter().filter(|(name, _)| !name.contains('.'));
+    let options: Vec<String> = own.map(|(name, value)| format!("{name}={value}")).collect();
     out.row([
         ("oid", Datum::Oid(relation.oid)),
         ("relname", Datum::Text(relation.name.clone())),
@@ -88,7 +90,10 @@ fn class_row(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder) {
             Datum::Char(if user && matches!(kind, b'r' | b'p') { b'd' } else { b'n' }),
         ),
         ("relacl", acls::of(PG_CLASS, relation.oid, 0)),
-        ("reloptions", if relation.options.is_empty() { Datum::Null } else { text_array(options) }),
+        (
+            "reloptions",
+            if options.is_empty() { Datum::Null } else { text_array(options.into_iter()) },
+        ),
     ]);
 }
 
@@ -256,6 +261,7 @@ fn attribute_row(relation: &Relation, column: &Column, attnum: i16, out: &mut Ro
         ("attbyval", Datum::Bool(storage.by_value)),
         ("attalign", Datum::Char(storage.align)),
         ("attstorage", Datum::Char(column.storage.map_or(storage.storage, |c| c as u8))),
+        ("attcompression", Datum::Char(column.compression.map_or(0, |c| c as u8))),
         ("attstattarget", column.statistics.map_or(Datum::Null, Datum::Int2)),
         ("attnotnull", Datum::Bool(column.not_null && !column.dropped)),
         ("atthasdef", Datum::Bool(own_default(column).is_some())),

@@ -115,7 +115,12 @@ pub fn index_definition(catalog: &Catalog, index: &Relation, style: Style<'_>) -
     }
     if !index.options.is_empty() {
         let option = |(name, value): &(Arc<str>, Arc<str>)| {
-            format!("{}={}", quote_identifier(name), simple_quote_literal(value))
+            // A value that reads back as a word stays one (flatten_reloptions).
+            let value = match quote_identifier(value) {
+                Cow::Borrowed(word) => word.into(),
+                Cow::Owned(_) => simple_quote_literal(value),
+            };
+            format!("{}={value}", quote_identifier(name))
         };
         let options = index.options.iter().map(option);
         out.push_str(&format!(" WITH ({})", options.collect::<Vec<_>>().join(", ")));

@@ -5,7 +5,8 @@ use super::constraint::{self, PendingConstraints};
 use super::depend::{self, Object};
 use super::inherit::{self, Inheritor, invalid_table};
 use super::misc::system_catalog;
-use super::table::{default_text, storage_options};
+use super::reloptions::{self, Owner};
+use super::table::default_text;
 use super::{DdlContext, add_column, create_view, drop, drop_column, not_null, partition};
 use super::{generated, identity, persistence, retype, validate};
 use std::sync::Arc;
@@ -80,9 +81,32 @@ pub(super) fn open_altered(
         }
         return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
     };
+    check_kind(stmt.kind, &relation)?;
     match relation.is_system() {
         true => Err(system_catalog(&relation)),
         false => Ok(Some(relation)),
+    }
+}
+
+/// 42809 unless the relation is what the command's name says; ALTER TABLE is for all
+/// (RangeVarCallbackForAlterRelation).
+pub(super) fn check_kind(named: ObjectKind, relation: &Relation) -> Result<()> {
+    let (fits, what) = match named {
+        ObjectKind::View => (relation.kind == RelKind::View, "a view"),
+        ObjectKind::Sequence => (relation.kind == RelKind::Sequence, "a sequence"),
+        ObjectKind::Index => {
+            (matches!(relation.kind, RelKind::Index | RelKind::PartitionedIndex), "an index")
+        }
+        ObjectKind::MaterializedView => (false, "a materialized view"),
+        ObjectKind::ForeignTable => (false, "a foreign table"),
+        _ => return Ok(()),
+    };
+    match fits {
+        true => Ok(()),
+        false => {
+            let message = format!("\"{}\" is not {what}", relation.name);
+            Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message))
+        }
     }
 }
 
@@ -156,7 +180,7 @@ fn run(ctx: &mut DdlContext<'_>, table: Relation, group: &[&Command], only: bool
         Command::ChangeOwner(_) => true,
         // What has no pages has no storage parameters.
         Command::SetOptions(_) | Command::ResetOptions(_) => {
-            table.kind != RelKind::PartitionedIndex
+            !matches!(table.kind, RelKind::PartitionedIndex | RelKind::Sequence)
         }
         Command::SetLogged(_) => matches!(table.kind, RelKind::Table | RelKind::Sequence),
         _ => matches!(table.kind, RelKind::Table | RelKind::PartitionedTable),
@@ -374,15 +398,16 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
         Command::SetOptions(options) => {
             let mut table = table;
             partition::check_options(&table, options)?;
-            for (name, value) in storage_options(options)? {
-                table.options.retain(|(n, _)| *n != name);
-                table.options.push((name, value));
-            }
+            let owner = match table.kind {
+                RelKind::Index => Owner::Index,
+                _ => Owner::Table,
+            };
+            table.options = reloptions::set(owner, &table.options, options)?.into();
             ctx.put(table)
         }
         Command::ResetOptions(options) => {
             let mut table = table;
-            table.options.retain(|(n, _)| !options.iter().any(|o| *o.name == **n));
+            table.options = reloptions::reset(&table.options, options)?.into();
             ctx.put(table)
         }
         Command::SetStatistics { column, target } => {
@@ -390,6 +415,9 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
         }
         Command::SetStorage { name, storage } => {
             column_hints::set_storage(ctx, table, name, storage)
+        }
+        Command::SetCompression { name, method } => {
+            column_hints::set_compression(ctx, table, name, method)
         }
         Command::SetLogged(logged) => persistence::set(ctx, table, *logged),
         // One role owns everything in this version.
@@ -433,7 +461,7 @@ fn describe(command: &Command) -> &'static str {
         Command::SetExpression { .. } => "ALTER COLUMN SET EXPRESSION",
         Command::SetColumnOptions { .. } => "ALTER COLUMN SET (...)",
         Command::ResetColumnOptions { .. } => "ALTER COLUMN RESET (...)",
-        Command::SetCompression { .. } => "ALTER COLUMN SET COMPRESSION",
+        Command::SetCompression { .. } => "ALTER COLUMN ... SET COMPRESSION",
         _ => "this action",
     }
 }

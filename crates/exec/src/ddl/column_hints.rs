@@ -1,13 +1,12 @@
-//! What a column's definition only recommends (ALTER COLUMN … SET STATISTICS, SET STORAGE). It is
-//! kept, for the catalog and for who copies a schema; what a query answers does not depend on it.
+//! What a column's definition only recommends: STORAGE, COMPRESSION, statistics. It is kept, for the catalog and for who copies a schema; what a query answers does not depend on it.
 
 use super::DdlContext;
 use super::alter::column_position;
-use steppe_catalog::Relation;
 use steppe_catalog::system::type_storage;
-use steppe_sql::ast::ColumnAddress;
+use steppe_catalog::{Column, Relation};
+use steppe_sql::ast::{ColumnAddress, ColumnDef};
 use steppe_sql::bind::typename::format_type;
-use steppe_types::{Error, Result, SqlState};
+use steppe_types::{Error, Oid, Result, SqlState};
 
 /// The largest statistics target (MAX_STATISTICS_TARGET).
 const STATISTICS_MAX: i32 = 10_000;
@@ -51,6 +50,58 @@ pub(super) fn set_storage(
 ) -> Result<()> {
     let position = column_position(&table, name)?;
     let ty = table.columns[position].type_oid;
+    table.columns[position].storage = storage_of(ty, storage)?;
+    ctx.put(table)
+}
+
+/// ALTER COLUMN … SET COMPRESSION.
+pub(super) fn set_compression(
+    ctx: &mut DdlContext<'_>,
+    mut table: Relation,
+    name: &str,
+    method: &str,
+) -> Result<()> {
+    let position = column_position(&table, name)?;
+    let ty = table.columns[position].type_oid;
+    table.columns[position].compression = compression_of(ty, method)?;
+    ctx.put(table)
+}
+
+/// STORAGE and COMPRESSION of a new column.
+pub(super) fn of_definition(column: &mut Column, def: &ColumnDef) -> Result<()> {
+    if let Some(method) = &def.compression {
+        column.compression = compression_of(column.type_oid, method)?;
+    }
+    if let Some(storage) = &def.storage {
+        column.storage = storage_of(column.type_oid, storage)?;
+    }
+    Ok(())
+}
+
+/// What pg_attribute.attcompression says of a method (GetAttributeCompression). LZ4 is for servers
+/// that were built with it.
+fn compression_of(ty: Oid, method: &str) -> Result<Option<char>> {
+    if method == "default" {
+        return Ok(None);
+    }
+    let refused = |message| Error::new(SqlState::FEATURE_NOT_SUPPORTED, message);
+    if char::from(type_storage(ty)) == PLAIN {
+        let shown = format_type(ty, -1);
+        return Err(refused(format!("column data type {shown} does not support compression")));
+    }
+    match method {
+        "pglz" => Ok(Some('p')),
+        "lz4" => Err(refused("compression method lz4 not supported".to_owned())
+            .detail("This functionality requires the server to be built with lz4 support.")),
+        _ => {
+            let message = format!("invalid compression method \"{method}\"");
+            Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message))
+        }
+    }
+}
+
+/// The storage of a column, where it is not its type's (GetAttributeStorage).
+fn storage_of(ty: Oid, storage: &str) -> Result<Option<char>> {
     let of_type = char::from(type_storage(ty));
     let wanted = match storage.to_ascii_lowercase().as_str() {
         "plain" => PLAIN,
@@ -68,6 +119,5 @@ pub(super) fn set_storage(
         let message = format!("column data type {shown} can only have storage PLAIN");
         return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
     }
-    table.columns[position].storage = Some(wanted).filter(|wanted| *wanted != of_type);
-    ctx.put(table)
+    Ok(Some(wanted).filter(|wanted| *wanted != of_type))
 }

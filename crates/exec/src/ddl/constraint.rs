@@ -3,6 +3,7 @@
 use super::index::{self, NewIndex};
 use super::inherit::invalid_table;
 use super::not_null::{self, PendingNotNull};
+use super::reloptions::{self, Options, Owner};
 use super::{DdlContext, partition, truncate_name, validate};
 use std::sync::Arc;
 use steppe_catalog::{Constraint, ConstraintKind, Deferral, IndexKey, RareText, Relation};
@@ -32,6 +33,7 @@ struct PendingKey {
     nulls_not_distinct: bool,
     deferral: Deferral,
     include: Vec<String>,
+    options: Options,
     using_index: Option<String>,
     /// Where it was written, for errors.
     location: ast::Location,
@@ -95,17 +97,18 @@ impl PendingConstraints {
     pub(crate) fn add_copied_key(
         &mut self,
         columns: Vec<String>,
-        primary: bool,
+        index: &Relation,
         info: &steppe_catalog::IndexInfo,
         include: Vec<String>,
     ) {
         self.keys.push(PendingKey {
             name: None,
             columns,
-            primary,
+            primary: info.primary,
             nulls_not_distinct: info.nulls_not_distinct,
             deferral: info.deferral,
             include,
+            options: index.options.to_vec(),
             using_index: None,
             location: ast::Location::NONE,
         });
@@ -184,6 +187,7 @@ impl PendingConstraints {
             nulls_not_distinct,
             deferral,
             include: index.include.clone(),
+            options: reloptions::of_new(Owner::Index, &index.options)?,
             using_index: index.using_index.clone(),
             location: c.location,
         });
@@ -463,7 +467,7 @@ fn add_key(
         primary: key.primary,
         nulls_not_distinct: key.nulls_not_distinct,
         deferral: key.deferral,
-        options: Vec::new(),
+        options: key.options,
         parent: None,
     };
     let what = if key.primary { "PRIMARY KEY" } else { "UNIQUE" };

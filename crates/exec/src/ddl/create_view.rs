@@ -3,25 +3,18 @@
 //! What the view keeps of its query is [`super::view`]'s affair.
 
 use super::DdlContext;
-use super::table::def_text;
+use super::reloptions::{self, Options, Owner};
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog, Column, RelKind, Relation};
 use steppe_sql::ast::Persistence::{Temporary, Unlogged};
 use steppe_sql::ast::{
     CreateViewStmt, DefElem, SelectBody, SelectStmt, Statement, ViewCheckOption,
 };
-use steppe_sql::bind::{
-    CHECK_OPTION, SECURITY_BARRIER, SECURITY_INVOKER, bind_view_query, view_collations,
-    view_update_refusal,
-};
+use steppe_sql::bind::{CHECK_OPTION, bind_view_query, view_collations, view_update_refusal};
 use steppe_sql::deparse::quote_identifier;
 use steppe_sql::query::{Command, Query, Rte, RteKind};
 use steppe_txn::RelationLockMode;
-use steppe_types::text_io::parse_bool;
 use steppe_types::{Error, Result, SqlState};
-
-/// A view's options by name.
-type Options = Vec<(Arc<str>, Arc<str>)>;
 
 /// CREATE [OR REPLACE] VIEW.
 pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> Result<()> {
@@ -33,7 +26,7 @@ pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> 
         let message = "views cannot be unlogged because they do not have storage";
         return Err(Error::new(SqlState::SYNTAX_ERROR, message));
     }
-    let options = options(&create.options)?;
+    let options = reloptions::of_new(Owner::View, &create.options)?;
     let statement = Statement::Select(Box::new(create.query.clone()));
     let query = bound_locked(ctx, &statement)?;
     if query.ctes.iter().any(|c| c.query.command != Command::Select) {
@@ -157,52 +150,19 @@ fn require_updatable(ctx: &mut DdlContext<'_>, query: &SelectStmt) -> Result<()>
     Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint(reason))
 }
 
-/// A view's options, checked (view_reloptions).
-fn options(given: &[DefElem]) -> Result<Options> {
-    let invalid = |message: String| Error::new(SqlState::INVALID_PARAMETER_VALUE, message);
-    let mut options = Options::new();
-    for option in given {
-        let name = option.name.as_str();
-        let value = def_text(option).unwrap_or_else(|| "true".into());
-        if options.iter().any(|(n, _)| **n == *name) {
-            return Err(invalid(format!("parameter \"{name}\" specified more than once")));
-        }
-        match name {
-            SECURITY_BARRIER | SECURITY_INVOKER => {
-                if parse_bool(&value).is_err() {
-                    let message = format!("invalid value for boolean option \"{name}\": {value}");
-                    return Err(invalid(message));
-                }
-            }
-            CHECK_OPTION if !["local", "cascaded"].contains(&&*value.to_ascii_lowercase()) => {
-                let message = format!("invalid value for enum option \"{name}\": {value}");
-                let detail = "Valid values are \"local\" and \"cascaded\".";
-                return Err(invalid(message).detail(detail));
-            }
-            CHECK_OPTION => {}
-            _ => return Err(invalid(format!("unrecognized parameter \"{name}\""))),
-        }
-        options.push((name.into(), value.into()));
-    }
-    Ok(options)
-}
-
 /// ALTER VIEW … SET (…).
 pub(super) fn set_options(
     ctx: &mut DdlContext<'_>,
     mut view: Relation,
     given: &[DefElem],
 ) -> Result<()> {
-    for (name, value) in options(given)? {
-        if &*name == CHECK_OPTION {
-            let text = view.view.as_deref().map_or("", String::as_str);
-            let parsed = steppe_sql::parser::parse(text)?;
-            if let Some(Statement::Select(select)) = parsed.first().map(|s| &s.statement) {
-                require_updatable(ctx, select)?;
-            }
+    view.options = reloptions::set(Owner::View, &view.options, given)?.into();
+    if view.options.iter().any(|(name, _)| **name == *CHECK_OPTION) {
+        let text = view.view.as_deref().map_or("", String::as_str);
+        let parsed = steppe_sql::parser::parse(text)?;
+        if let Some(Statement::Select(select)) = parsed.first().map(|s| &s.statement) {
+            require_updatable(ctx, select)?;
         }
-        view.options.retain(|(n, _)| *n != name);
-        view.options.push((name, value));
     }
     ctx.put(view)
 }

@@ -1,6 +1,7 @@
 //! CREATE INDEX and REINDEX (indexcmds.c).
 
 use super::build::{build, build_for};
+use super::reloptions::{self, Owner};
 use super::{DdlContext, partition, truncate_name};
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{self, OpclassMethod};
@@ -120,7 +121,7 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
         primary: false,
         nulls_not_distinct: create.nulls_not_distinct,
         deferral: Deferral::NotDeferrable,
-        options: super::table::storage_options(&create.options)?,
+        options: reloptions::of_new(Owner::Index, &create.options)?,
         parent: None,
     };
     if new.unique {
@@ -190,6 +191,10 @@ fn index_key(
     let opclass = elem.opclass.as_ref().map(|o| o.name());
     if let Some(name) = opclass {
         check_opclass(OpclassMethod::Btree, name, type_oid)?;
+        if !elem.opclass_options.is_empty() {
+            let message = format!("operator class {name} has no options");
+            return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
+        }
     }
     let mut key = IndexKey {
         attnum,

@@ -89,7 +89,7 @@ pub(super) fn copy(
         if index::constraint_of(&model, index.oid).is_some() {
             let columns = info.keys.iter().map(|k| column_name(&model, k.attnum)).collect();
             let include = info.include.iter().map(|a| column_name(&model, *a)).collect();
-            pending.add_copied_key(columns, info.primary, info, include);
+            pending.add_copied_key(columns, index, info, include);
         } else {
             copied.push(CopiedIndex {
                 index: index.clone(),
@@ -115,6 +115,7 @@ fn copied_column(column: &Column, wanted: &LikeOptions) -> Column {
         copy.default = column.default.clone();
     }
     copy.storage = column.storage.filter(|_| wanted.storage);
+    copy.compression = column.compression.filter(|_| wanted.compression);
     if wanted.comments {
         copy.comment = column.comment.clone();
     }

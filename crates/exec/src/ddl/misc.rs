@@ -1,5 +1,6 @@
 //! RENAME and OWNER.
 
+use super::alter::check_kind;
 use super::inherit::{Inheritor, inheritors, invalid_table};
 use super::{DdlContext, truncate_name};
 use std::sync::Arc;
@@ -63,7 +64,13 @@ pub(crate) fn rename(ctx: &mut DdlContext<'_>, rename: &RenameStmt) -> Result<&'
         (ObjectKind::TableConstraint, Some(constraint)) => {
             rename_inherited_constraint(ctx, &relation, constraint, new, !name.inherit)?;
         }
-        _ => rename_relation(ctx, &relation, new)?,
+        _ => {
+            // ALTER INDEX renames anything.
+            if kind != ObjectKind::Index {
+                check_kind(kind, &relation)?;
+            }
+            rename_relation(ctx, &relation, new)?;
+        }
     }
     Ok(tag)
 }

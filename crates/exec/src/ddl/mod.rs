@@ -33,6 +33,7 @@ mod misc;
 mod not_null;
 pub(crate) mod partition;
 mod persistence;
+mod reloptions;
 mod reservoir;
 mod retype;
 mod sample;

@@ -167,6 +167,7 @@ fn retype(
     let old_default = column.default.take();
     (column.type_oid, column.typmod) = (ty.oid, ty.typmod);
     (column.collation, column.missing) = (collation, None);
+    (column.storage, column.compression) = (None, None);
     let Some(text) = old_default else { return Ok(()) };
     let parsed = parse_expression(&text)?;
     let column = column.clone();

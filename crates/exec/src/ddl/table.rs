@@ -2,10 +2,11 @@
 
 use super::constraint::{self, PendingConstraints};
 use super::not_null::{self, PendingNotNull};
+use super::reloptions::{self, Owner};
 use super::retype::write_rows;
 use super::sequence::{self, SequenceOptions};
 use super::{DdlContext, inherit, like, partition, truncate_name};
-use super::{generated, identity};
+use super::{column_hints, generated, identity};
 use crate::access::TableAccess;
 use crate::accesses;
 use std::sync::Arc;
@@ -44,7 +45,7 @@ pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -
     let mut relation = Relation::new(oid, schema, name, kind);
     relation.on_commit = on_commit(ctx, &relation, create.on_commit)?;
     partition::check_options(&relation, &create.options)?;
-    relation.options = storage_options(&create.options)?.into();
+    relation.options = reloptions::of_new(Owner::Table, &create.options)?.into();
     let parent = partition::parent_of_new(ctx, create, &relation)?;
     let mut parents = inherit::parents_of_new(ctx, create, &relation)?;
     relation.inherits = parents.iter().map(|parent| parent.oid).collect();
@@ -132,7 +133,7 @@ pub fn create_table_as(
     let oid = ctx.store.new_oid()?;
     let mut relation = Relation::new(oid, schema, name, RelKind::Table);
     relation.on_commit = on_commit(ctx, &relation, into.on_commit)?;
-    relation.options = storage_options(&into.options)?.into();
+    relation.options = reloptions::of_new(Owner::Table, &into.options)?.into();
     for (i, column) in columns.iter().enumerate() {
         let name = into.columns.get(i).map_or(&*column.name, String::as_str);
         let name = truncate_name(name);
@@ -207,7 +208,8 @@ fn refuse_placement(access_method: Option<&str>, tablespace: Option<&str>) -> Re
 
 /// 0A000 for `oids`, unless it says that there shall be none, as older dumps do
 /// (interpretOidsOption).
-fn refuse_oids(option: &DefElem) -> Result<()> {
+/// 0A000 for WITH OIDS.
+pub(super) fn refuse_oids(option: &DefElem) -> Result<()> {
     let value = def_text(option).unwrap_or_else(|| "true".into());
     match steppe_types::text_io::parse_bool(&value) {
         Ok(false) => Ok(()),
@@ -216,46 +218,6 @@ fn refuse_oids(option: &DefElem) -> Result<()> {
             "tables declared WITH OIDS are not supported",
         )),
     }
-}
-
-/// WITH (fillfactor=…): kept and shown; storage parameters PostgreSQL does not know are refused.
-pub(crate) fn storage_options(options: &[DefElem]) -> Result<Vec<(Arc<str>, Arc<str>)>> {
-    let known = |name: &str| {
-        name == "fillfactor"
-            || name == "toast_tuple_target"
-            || name == "parallel_workers"
-            || name == "user_catalog_table"
-            || name == "deduplicate_items"
-            || name.starts_with("autovacuum_")
-            || name.starts_with("vacuum_")
-            || name.starts_with("log_autovacuum")
-    };
-    let mut out: Vec<(Arc<str>, Arc<str>)> = Vec::new();
-    for option in options {
-        if option.name == "oids" {
-            refuse_oids(option)?;
-            continue;
-        }
-        if !known(&option.name) {
-            return Err(Error::new(
-                SqlState::INVALID_PARAMETER_VALUE,
-                format!("unrecognized parameter \"{}\"", option.name),
-            ));
-        }
-        let value = def_text(option).unwrap_or_else(|| "true".into());
-        if option.name == "fillfactor" {
-            let valid = value.parse::<i32>().is_ok_and(|n| (10..=100).contains(&n));
-            if !valid {
-                return Err(Error::new(
-                    SqlState::INVALID_PARAMETER_VALUE,
-                    format!("value {value} out of bounds for option \"fillfactor\""),
-                )
-                .detail("Valid values are between \"10\" and \"100\"."));
-            }
-        }
-        out.push((option.name.as_str().into(), value.into()));
-    }
-    Ok(out)
 }
 
 /// The value of `name = value` as text.
@@ -311,6 +273,7 @@ pub(crate) fn add_column(
     if let Some(clause) = &def.collation {
         column.collation = written_collation(ctx, clause, ty.oid)?;
     }
+    column_hints::of_definition(&mut column, def)?;
     if serial.is_some() {
         pending.add_not_null(PendingNotNull::implied(&name, true));
         serials.push(SequenceOptions::serial(position, ty.oid));

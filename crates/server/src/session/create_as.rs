@@ -12,11 +12,11 @@ use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_exec::{Execution, FetchStatus, ddl};
 use steppe_sql::ast::{
-    CreateTableAsStmt, InsertStmt, IntoClause, Overriding, RangeVar, SelectBody, SelectStmt,
-    Statement,
+    CreateTableAsStmt, InsertStmt, IntoClause, Overriding, Persistence, RangeVar, SelectBody,
+    SelectStmt, Statement,
 };
 use steppe_sql::bind::Params;
-use steppe_types::{Datum, Error, Result};
+use steppe_types::{Datum, Error, Result, SqlState};
 
 use super::Session;
 use super::explain::BoundParams;
@@ -67,12 +67,23 @@ pub(super) fn target_of(statement: &Statement) -> (Option<Target>, Cow<'_, State
     }
 }
 
+/// Why there is none.
+fn no_materialized_view(into: &IntoClause) -> Error {
+    match into.relation.persistence {
+        Persistence::Unlogged => {
+            let message = "materialized views cannot be unlogged";
+            Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+        }
+        _ => Error::not_supported("CREATE MATERIALIZED VIEW"),
+    }
+}
+
 impl Session {
     /// Whether the table of an explained statement is there and IF NOT EXISTS allows that
     /// (CreateTableAsRelExists).
     pub(super) fn is_made(&mut self, target: &Target, source: &str) -> Result<bool> {
         if target.materialized_view {
-            return Err(Error::not_supported("CREATE MATERIALIZED VIEW"));
+            return Err(no_materialized_view(&target.into));
         }
         self.start_transaction()?;
         self.refresh_names();
@@ -125,7 +136,7 @@ impl Session {
         bound: &BoundParams,
     ) -> Result<CommandTag> {
         if create.materialized_view {
-            return Err(Error::not_supported("CREATE MATERIALIZED VIEW"));
+            return Err(no_materialized_view(&create.into));
         }
         self.check_writable("CREATE TABLE AS")?;
         let source = self.source_of(&create.query, text, bound)?;

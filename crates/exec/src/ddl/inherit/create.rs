@@ -7,6 +7,7 @@ use super::super::table::add_column;
 use super::super::{DdlContext, truncate_name};
 use super::{check_parent, inherited_column, more_than_once, versus, wrong_type};
 use std::sync::Arc;
+use steppe_catalog::system::type_storage;
 use steppe_catalog::{Builtins, Column, Constraint, ConstraintKind, RelKind, Relation};
 use steppe_sql::ast::{ColumnDef, ConstraintKind as AstConstraint, CreateTableStmt, TableElement};
 use steppe_txn::RelationLockMode;
@@ -119,6 +120,13 @@ impl Merged {
             return Err(conflict(message, own, column));
         }
         check_collation(own, column, format!("inherited column \"{name}\""))?;
+        let storages = [own, column].map(|column| storage_name(column));
+        if storages[0] != storages[1] {
+            let message = format!("inherited column \"{name}\" has a storage parameter conflict");
+            let detail = format!("{} versus {}", storages[0], storages[1]);
+            return Err(Error::new(SqlState::DATATYPE_MISMATCH, message).detail(detail));
+        }
+        own.compression = own.compression.or(column.compression);
         if own.generated != column.generated {
             let message = format!("inherited column \"{name}\" has a generation conflict");
             return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
@@ -228,6 +236,7 @@ impl Merged {
             self.conflicts.retain(|position| *position != at);
         }
         own.identity = new.identity;
+        own.compression = own.compression.or(new.compression);
         own.local = true;
         Ok(())
     }
@@ -246,6 +255,16 @@ impl Merged {
             format!("column \"{}\" inherits conflicting {what}", column.name),
         )
         .hint(format!("To resolve the conflict, specify a {give} explicitly.")))
+    }
+}
+
+/// attstorage, as ALTER COLUMN … SET STORAGE calls it.
+fn storage_name(column: &Column) -> &'static str {
+    match column.storage.unwrap_or_else(|| char::from(type_storage(column.type_oid))) {
+        'p' => "PLAIN",
+        'e' => "EXTERNAL",
+        'm' => "MAIN",
+        _ => "EXTENDED",
     }
 }
 

@@ -1,0 +1,286 @@
+//! Storage parameters: WITH (…), SET (…), RESET (…) (reloptions.c).
+//!
+//! They are checked like PostgreSQL's, name, kind and range, and kept as they were written, for
+//! pg_class.reloptions and for who copies a schema. Those of a table's TOAST table are kept with
+//! the table, their namespace before their names.
+//!
+//! A list is what was there before, without what is set or reset, then what is set. All of it is
+//! looked through in that order, so that the first that is wrong is the one that is told.
+
+use super::table::{def_text, refuse_oids};
+use std::sync::Arc;
+use steppe_sql::ast::DefElem;
+use steppe_types::text_io::parse_bool;
+use steppe_types::{Error, Result, SqlState};
+
+/// Names and values, as they are kept.
+pub(crate) type Options = Vec<(Arc<str>, Arc<str>)>;
+
+/// What the parameters belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Table,
+    Index,
+    View,
+}
+
+/// What a value must be.
+enum Kind {
+    Boolean,
+    Integer(i32, i32),
+    Float(f64, f64),
+    /// One of these, or of those that PostgreSQL takes for them besides.
+    Enum {
+        words: &'static [&'static str],
+        also: &'static [&'static str],
+        detail: &'static str,
+    },
+}
+
+/// A parameter: its name, of what it is one, and what it is of a table's TOAST table, too.
+struct Parameter {
+    name: &'static str,
+    owners: &'static [Owner],
+    of_toast: bool,
+    kind: Kind,
+}
+
+const TOAST: &str = "toast";
+
+const fn table(name: &'static str, kind: Kind) -> Parameter {
+    Parameter { name, owners: &[Owner::Table], of_toast: false, kind }
+}
+
+const fn heap(name: &'static str, kind: Kind) -> Parameter {
+    Parameter { name, owners: &[Owner::Table], of_toast: true, kind }
+}
+
+const fn view(name: &'static str, kind: Kind) -> Parameter {
+    Parameter { name, owners: &[Owner::View], of_toast: false, kind }
+}
+
+const ON_OFF_AUTO: Kind = Kind::Enum {
+    words: &["auto", "on", "off"],
+    also: &["true", "false", "yes", "no", "1", "0"],
+    detail: "Valid values are \"on\", \"off\", and \"auto\".",
+};
+
+const LOCAL_CASCADED: Kind = Kind::Enum {
+    words: &["local", "cascaded"],
+    also: &[],
+    detail: "Valid values are \"local\" and \"cascaded\".",
+};
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "fillfactor",
+        owners: &[Owner::Table, Owner::Index],
+        of_toast: false,
+        kind: Kind::Integer(10, 100),
+    },
+    Parameter {
+        name: "deduplicate_items",
+        owners: &[Owner::Index],
+        of_toast: false,
+        kind: Kind::Boolean,
+    },
+    table("toast_tuple_target", Kind::Integer(128, 8160)),
+    table("parallel_workers", Kind::Integer(0, 1024)),
+    table("user_catalog_table", Kind::Boolean),
+    table("autovacuum_analyze_threshold", Kind::Integer(0, i32::MAX)),
+    table("autovacuum_analyze_scale_factor", Kind::Float(0.0, 100.0)),
+    heap("autovacuum_enabled", Kind::Boolean),
+    heap("autovacuum_vacuum_threshold", Kind::Integer(0, i32::MAX)),
+    heap("autovacuum_vacuum_max_threshold", Kind::Integer(-1, i32::MAX)),
+    heap("autovacuum_vacuum_insert_threshold", Kind::Integer(-1, i32::MAX)),
+    heap("autovacuum_vacuum_scale_factor", Kind::Float(0.0, 100.0)),
+    heap("autovacuum_vacuum_insert_scale_factor", Kind::Float(0.0, 100.0)),
+    heap("autovacuum_vacuum_cost_delay", Kind::Float(0.0, 100.0)),
+    heap("autovacuum_vacuum_cost_limit", Kind::Integer(1, 10_000)),
+    heap("autovacuum_freeze_min_age", Kind::Integer(0, 1_000_000_000)),
+    heap("autovacuum_freeze_max_age", Kind::Integer(100_000, 2_000_000_000)),
+    heap("autovacuum_freeze_table_age", Kind::Integer(0, 2_000_000_000)),
+    heap("autovacuum_multixact_freeze_min_age", Kind::Integer(0, 1_000_000_000)),
+    heap("autovacuum_multixact_freeze_max_age", Kind::Integer(10_000, 2_000_000_000)),
+    heap("autovacuum_multixact_freeze_table_age", Kind::Integer(0, 2_000_000_000)),
+    heap("log_autovacuum_min_duration", Kind::Integer(-1, i32::MAX)),
+    heap("vacuum_index_cleanup", ON_OFF_AUTO),
+    heap("vacuum_truncate", Kind::Boolean),
+    heap("vacuum_max_eager_freeze_failure_rate", Kind::Float(0.0, 1.0)),
+    view("security_barrier", Kind::Boolean),
+    view("security_invoker", Kind::Boolean),
+    view("check_option", LOCAL_CASCADED),
+];
+
+fn invalid(message: String) -> Error {
+    Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
+}
+
+/// WITH (…) of something new.
+pub(crate) fn of_new(owner: Owner, given: &[DefElem]) -> Result<Options> {
+    let mut options = Options::new();
+    for option in given {
+        if owner == Owner::Table && option.namespace.is_none() && option.name == "oids" {
+            refuse_oids(option)?;
+            continue;
+        }
+        options.push(kept(owner, option)?);
+    }
+    check(owner, &options)?;
+    Ok(options)
+}
+
+/// SET (…).
+pub(crate) fn set(
+    owner: Owner,
+    old: &[(Arc<str>, Arc<str>)],
+    given: &[DefElem],
+) -> Result<Options> {
+    let set: Options = given.iter().map(|option| kept(owner, option)).collect::<Result<_>>()?;
+    let stays = |(name, _): &&(Arc<str>, Arc<str>)| set.iter().all(|(new, _)| new != name);
+    let mut options: Options = old.iter().filter(stays).cloned().collect();
+    options.extend(set);
+    check(owner, &options)?;
+    Ok(options)
+}
+
+/// RESET (…): of what there may not be, too.
+pub(crate) fn reset(old: &[(Arc<str>, Arc<str>)], given: &[DefElem]) -> Result<Options> {
+    if given.iter().any(|option| option.value.is_some()) {
+        let message = "RESET must not include values for parameters";
+        return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+    }
+    let stays =
+        |(name, _): &&(Arc<str>, Arc<str>)| given.iter().all(|option| full_name(option) != **name);
+    Ok(old.iter().filter(stays).cloned().collect())
+}
+
+fn full_name(option: &DefElem) -> String {
+    match &option.namespace {
+        Some(namespace) => format!("{namespace}.{}", option.name),
+        None => option.name.clone(),
+    }
+}
+
+/// An option as it is kept; 22023 for a namespace that is none.
+fn kept(owner: Owner, option: &DefElem) -> Result<(Arc<str>, Arc<str>)> {
+    match option.namespace.as_deref() {
+        None => {}
+        Some(TOAST) if owner != Owner::Index => {}
+        Some(other) => {
+            return Err(invalid(format!("unrecognized parameter namespace \"{other}\"")));
+        }
+    }
+    let value = def_text(option).unwrap_or_else(|| "true".into());
+    Ok((full_name(option).into(), value.into()))
+}
+
+/// Those of the relation first, then those of its TOAST table.
+fn check(owner: Owner, options: &Options) -> Result<()> {
+    for of_toast in [false, true] {
+        let mut seen: Vec<&str> = Vec::new();
+        for (name, value) in options {
+            let (toast, name) = match name.split_once('.') {
+                Some((TOAST, name)) => (true, name),
+                _ => (false, &**name),
+            };
+            // A view has no TOAST table, and nobody looks at what is said of it.
+            if toast != of_toast || (toast && owner != Owner::Table) {
+                continue;
+            }
+            let known = PARAMETERS.iter().find(|parameter| {
+                let fits = parameter.owners.contains(&owner) && (parameter.of_toast || !toast);
+                parameter.name == name && fits
+            });
+            let parameter =
+                known.ok_or_else(|| invalid(format!("unrecognized parameter \"{name}\"")))?;
+            if seen.contains(&name) {
+                return Err(invalid(format!("parameter \"{name}\" specified more than once")));
+            }
+            seen.push(name);
+            check_value(parameter, value)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_value(parameter: &Parameter, value: &str) -> Result<()> {
+    let name = parameter.name;
+    let no = |kind: &str| invalid(format!("invalid value for {kind} option \"{name}\": {value}"));
+    let outside = |least: String, most: String| {
+        invalid(format!("value {value} out of bounds for option \"{name}\""))
+            .detail(format!("Valid values are between \"{least}\" and \"{most}\"."))
+    };
+    match &parameter.kind {
+        Kind::Boolean => parse_bool(value).map(|_| ()).map_err(|_| no("boolean")),
+        Kind::Integer(least, most) => match parse_integer(value) {
+            None => Err(no("integer")),
+            Some(number) if (*least..=*most).contains(&number) => Ok(()),
+            Some(_) => Err(outside(least.to_string(), most.to_string())),
+        },
+        Kind::Float(least, most) => match value.trim().parse::<f64>() {
+            Ok(number) if number.is_nan() => Err(no("floating point")),
+            Err(_) => Err(no("floating point")),
+            Ok(number) if (*least..=*most).contains(&number) => Ok(()),
+            Ok(_) => Err(outside(format!("{least:.6}"), format!("{most:.6}"))),
+        },
+        Kind::Enum { words, also, detail } => {
+            let is_one = |word: &&&str| word.eq_ignore_ascii_case(value);
+            match words.iter().chain(*also).find(is_one) {
+                Some(_) => Ok(()),
+                None => Err(no("enum").detail(*detail)),
+            }
+        }
+    }
+}
+
+/// An integer as settings write it (guc.c: parse_int): decimal, hexadecimal, octal, or a fraction,
+/// which is rounded; no unit.
+fn parse_integer(value: &str) -> Option<i32> {
+    let text = value.trim();
+    let (negative, digits) = match text.strip_prefix(['-', '+']) {
+        Some(digits) => (text.starts_with('-'), digits),
+        None => (false, text),
+    };
+    let radix = |digits: &str, radix| {
+        let plain = !digits.starts_with(['-', '+']);
+        i64::from_str_radix(digits, radix).ok().filter(|_| plain)
+    };
+    let hexadecimal = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
+    let number = match hexadecimal {
+        Some(digits) => radix(digits, 16)?,
+        None if digits.contains(['.', 'e', 'E']) => {
+            let number = digits.parse::<f64>().ok()?.round_ties_even();
+            (number.abs() <= f64::from(u32::MAX)).then_some(number as i64)?
+        }
+        None if digits.starts_with('0') && digits.len() > 1 => radix(digits, 8)?,
+        None => radix(digits, 10)?,
+    };
+    i32::try_from(if negative { -number } else { number }).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_integer;
+
+    #[test]
+    fn integers_are_read_as_settings_are() {
+        for (text, expected) in [
+            ("70", Some(70)),
+            (" 0x20 ", Some(32)),
+            ("010", Some(8)),
+            ("7e1", Some(70)),
+            ("70.5", Some(70)),
+            ("-1", Some(-1)),
+            ("-2147483648", Some(i32::MIN)),
+            ("2147483648", None),
+            ("99999999999", None),
+            ("70kB", None),
+            ("true", None),
+            ("--1", None),
+            ("", None),
+        ] {
+            assert_eq!(parse_integer(text), expected, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+-- UNLOGGED tables and sequences, SET LOGGED and SET UNLOGGED.
+-- PostgreSQL 15 differs: partitioned tables could be unlogged.
+CREATE VIEW how AS SELECT relname, relkind, relpersistence FROM pg_class
+WHERE relnamespace = 'public'::regnamespace AND relkind <> 'v';
+CREATE UNLOGGED TABLE u (id serial PRIMARY KEY, g int GENERATED ALWAYS AS IDENTITY, t text);
+CREATE UNLOGGED SEQUENCE us START 10;
+TABLE how ORDER BY 1;
+\d u
+\d us
+\d u_pkey
+
+-- What cannot be unlogged.
+CREATE UNLOGGED VIEW uv AS SELECT 1;
+CREATE UNLOGGED MATERIALIZED VIEW um AS SELECT 1 AS x;
+CREATE UNLOGGED TABLE up (a int) PARTITION BY RANGE (a);
+CREATE UNLOGGED TABLE pg_temp.x (a int);
+
+-- Partitions and children are what they say themselves.
+CREATE TABLE lp (a int) PARTITION BY RANGE (a);
+CREATE UNLOGGED TABLE lp1 PARTITION OF lp FOR VALUES FROM (0) TO (10);
+CREATE UNLOGGED TABLE lp2 (a int);
+ALTER TABLE lp ATTACH PARTITION lp2 FOR VALUES FROM (10) TO (20);
+CREATE TABLE lp3 PARTITION OF lp FOR VALUES FROM (20) TO (30);
+CREATE INDEX ON lp (a);
+CREATE UNLOGGED TABLE child (b int) INHERITS (u);
+CREATE TABLE logged_child (b int) INHERITS (u);
+CREATE UNLOGGED TABLE like_u (LIKE u INCLUDING ALL);
+CREATE TABLE like_u2 (LIKE u INCLUDING ALL);
+SELECT 1 AS a INTO UNLOGGED made1;
+CREATE UNLOGGED TABLE made2 AS SELECT 2 AS b;
+CREATE UNLOGGED TABLE IF NOT EXISTS u (a int);
+TABLE how ORDER BY 1;
+
+-- Rows, in one transaction and over several.
+INSERT INTO lp SELECT i FROM generate_series(0, 29) i;
+SELECT tableoid::regclass, count(*) FROM lp GROUP BY 1 ORDER BY 1;
+INSERT INTO u (t) SELECT 'row ' || i FROM generate_series(1, 1000) i;
+BEGIN;
+UPDATE u SET t = t || '!' WHERE id % 2 = 0;
+DELETE FROM u WHERE id % 5 = 0;
+INSERT INTO u (t) VALUES ('gone');
+SELECT count(*), max(id), sum(length(t)) FROM u;
+ROLLBACK;
+SELECT count(*), max(id), sum(length(t)) FROM u;
+BEGIN;
+DELETE FROM u WHERE id > 500;
+SAVEPOINT a;
+UPDATE u SET t = repeat('long', 2000) WHERE id = 7;
+ROLLBACK TO a;
+UPDATE u SET t = repeat('longer', 2000) WHERE id = 8;
+COMMIT;
+SELECT count(*), max(id), sum(length(t)) FROM u;
+SELECT id, length(t) FROM u WHERE id IN (7, 8) ORDER BY 1;
+
+-- SET LOGGED and SET UNLOGGED.
+ALTER TABLE u SET LOGGED;
+SELECT count(*), max(id), sum(length(t)) FROM u;
+SELECT * FROM how WHERE relname ~ '^u' ORDER BY 1;
+ALTER TABLE u SET LOGGED;
+BEGIN;
+ALTER TABLE u SET UNLOGGED;
+INSERT INTO u (t) VALUES ('in the same transaction') RETURNING id, g;
+SELECT * FROM how WHERE relname ~ '^u' ORDER BY 1;
+ROLLBACK;
+SELECT * FROM how WHERE relname ~ '^u' ORDER BY 1;
+INSERT INTO u (t) VALUES ('after it') RETURNING t;
+ALTER TABLE u SET UNLOGGED, ADD COLUMN z int DEFAULT 7;
+SELECT count(*), max(z) FROM u;
+SELECT * FROM how WHERE relname ~ '^u' ORDER BY 1;
+ALTER TABLE u SET UNLOGGED, SET LOGGED;
+SELECT * FROM how WHERE relname ~ '^u' ORDER BY 1;
+ALTER TABLE u SET UNLOGGED, SET UNLOGGED;
+ALTER TABLE u SET UNLOGGED, SET LOGGED;
+ALTER TABLE lp1 SET LOGGED;
+ALTER TABLE lp3 SET UNLOGGED;
+SELECT * FROM how WHERE relname ~ '^lp' ORDER BY 1;
+SELECT tableoid::regclass, count(*) FROM lp GROUP BY 1 ORDER BY 1;
+SELECT nextval('us');
+ALTER SEQUENCE us SET LOGGED;
+SELECT nextval('us');
+ALTER SEQUENCE us SET UNLOGGED;
+SELECT nextval('us');
+ALTER TABLE us SET LOGGED;
+ALTER TABLE us SET UNLOGGED;
+ALTER SEQUENCE u_id_seq SET UNLOGGED;
+SELECT * FROM how WHERE relname ~ '^u' ORDER BY 1;
+
+-- What is made of an unlogged table is unlogged.
+CREATE UNLOGGED TABLE q (a int);
+CREATE INDEX qi ON q (a);
+ALTER TABLE q ADD COLUMN s serial;
+ALTER TABLE q ADD COLUMN i int GENERATED ALWAYS AS IDENTITY;
+ALTER TABLE q ALTER COLUMN a TYPE bigint;
+INSERT INTO q VALUES (1), (2);
+TRUNCATE q RESTART IDENTITY;
+INSERT INTO q VALUES (3) RETURNING *;
+CREATE UNIQUE INDEX ON q (a);
+INSERT INTO q VALUES (3);
+SELECT * FROM how WHERE relname ~ '^q' ORDER BY 1;
+
+-- Refused.
+CREATE TEMP TABLE tt (a int);
+\set VERBOSITY terse
+ALTER TABLE tt SET LOGGED;
+ALTER TABLE tt SET UNLOGGED;
+\set VERBOSITY verbose
+ALTER TABLE lp SET UNLOGGED;
+ALTER TABLE lp SET LOGGED;
+CREATE VIEW vv AS SELECT 1;
+ALTER VIEW vv SET UNLOGGED;
+ALTER TABLE vv SET LOGGED;
+ALTER INDEX qi SET UNLOGGED;
+ALTER TABLE qi SET LOGGED;
+ALTER TABLE IF EXISTS nope SET UNLOGGED;
+ALTER TABLE pg_class SET UNLOGGED;
