@@ -11,6 +11,10 @@
 //! What follows from a table's definition alone (the row layout, how keys are made) is apart from
 //! the handles: partitions that are defined alike have it in common.
 
+mod long_rows;
+
+pub(crate) use long_rows::is_stub;
+
 use crate::context::ExecContext;
 use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler, Row};
@@ -20,20 +24,10 @@ use steppe_catalog::{RelKind, Relation};
 use steppe_sql::bind::index::IndexExprs;
 use steppe_sql::bind::over_row;
 use steppe_sql::plan::{ROW_ID, TABLE_OID};
-use steppe_txn::{Database, IndexStore, OverflowRef, OverflowStore, RowId, RowMeta, TableStore};
-use steppe_txn::{Txn, View};
+use steppe_txn::{Database, IndexStore, OverflowStore, RowId, RowMeta, TableStore, Txn, View};
 use steppe_types::key::{KeyPart, encode_part};
 use steppe_types::row::{ColumnRef, RowLayout};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, text_io};
-
-/// Rows longer than this have their longest values moved out of line.
-const ROW_BYTES_MAX: usize = 2000;
-/// Values shorter than this stay in the row.
-const OUT_OF_LINE_MIN: usize = 48;
-/// What a pointer to an out-of-line value takes: value id u64, chunks u32.
-const POINTER_BYTES: usize = 12;
-/// The longest row that a leaf takes, without the store's header.
-const ENTRY_BYTES_MAX: usize = 2660;
 
 /// A running statement's transaction and what it sees.
 pub(crate) struct StatementTxn {
@@ -140,9 +134,10 @@ impl TableAccess {
         columns: &[ScanColumn],
         out: &mut Vec<Datum>,
     ) -> Result<()> {
+        let row = &*self.whole(row)?;
         for column in columns {
             out.push(match column {
-                ScanColumn::Stored(i) => self.decode_column(row, *i)?,
+                ScanColumn::Stored(i) => self.decode_of_whole(row, *i)?,
                 ScanColumn::RowId => Datum::Int8(id.0 as i64),
                 ScanColumn::TableOid => Datum::Oid(self.oid),
                 ScanColumn::Version(column) => column.value(self, view, id, meta)?,
@@ -154,6 +149,11 @@ impl TableAccess {
     /// One stored column's value.
     #[inline]
     pub(crate) fn decode_column(&self, row: &[u8], i: usize) -> Result<Datum> {
+        self.decode_of_whole(&self.whole(row)?, i)
+    }
+
+    #[inline]
+    fn decode_of_whole(&self, row: &[u8], i: usize) -> Result<Datum> {
         match self.layout.column_ref(row, i)? {
             ColumnRef::OutOfLine(pointer) => self.layout.decode_payload(i, &self.fetch(pointer)?),
             _ => self.layout.decode_column(row, i),
@@ -162,137 +162,9 @@ impl TableAccess {
 
     /// Appends all columns of a row to `out`.
     pub(crate) fn decode_all(&self, row: &[u8], out: &mut Vec<Datum>) -> Result<()> {
+        let row = &*self.whole(row)?;
         self.layout.decode_with(row, &mut |_, pointer| self.fetch(pointer), out)
     }
-
-    fn fetch(&self, pointer: &[u8]) -> Result<Vec<u8>> {
-        let store = self.overflow.as_ref().ok_or_else(bad_pointer)?;
-        let mut out = Vec::new();
-        store.get(read_pointer(pointer)?, &mut out)?;
-        Ok(out)
-    }
-
-    /// Appends an encoded row to `out`, moving long values out of line. Columns in
-    /// `kept` keep the out-of-line value they have (sorted by column).
-    pub(crate) fn append_row(
-        &self,
-        txn: &mut Txn,
-        values: &[Datum],
-        kept: &[(usize, Vec<u8>)],
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        let start = out.len();
-        if kept.is_empty() {
-            self.layout.encode(values, out)?;
-        } else {
-            let kept: Vec<(usize, &[u8])> = kept.iter().map(|(i, p)| (*i, &p[..])).collect();
-            self.layout.encode_with_pointers(values, &kept, out)?;
-        }
-        let length = out.len() - start;
-        if self.is_short(length) {
-            return Ok(());
-        }
-        out.truncate(start);
-        self.append_long(txn, values, kept, length, out)
-    }
-
-    /// Whether an encoded row of this length is stored as it is.
-    pub(crate) fn is_short(&self, length: usize) -> bool {
-        length <= ROW_BYTES_MAX
-    }
-
-    /// The longest values go out of line until the row, now of `length`, is short enough.
-    fn append_long(
-        &self,
-        txn: &mut Txn,
-        values: &[Datum],
-        kept: &[(usize, Vec<u8>)],
-        mut length: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        let mut candidates = Vec::new();
-        for (i, value) in values.iter().enumerate() {
-            let movable = !value.is_null() && !self.layout.is_fixed(i);
-            if movable && !kept.iter().any(|(k, _)| *k == i) {
-                let mut payload = Vec::new();
-                self.layout.encode_payload(i, value, &mut payload)?;
-                if payload.len() > OUT_OF_LINE_MIN {
-                    candidates.push((i, payload));
-                }
-            }
-        }
-        candidates.sort_by_key(|(_, payload)| std::cmp::Reverse(payload.len()));
-        let mut pointers = kept.to_vec();
-        for (i, payload) in candidates {
-            if length <= ROW_BYTES_MAX {
-                break;
-            }
-            let Some(store) = &self.overflow else { break };
-            length -= payload.len() - POINTER_BYTES;
-            pointers.push((i, write_pointer(store.put(txn, &payload)?)));
-        }
-        pointers.sort_by_key(|(i, _)| *i);
-        let slices: Vec<(usize, &[u8])> = pointers.iter().map(|(i, p)| (*i, &p[..])).collect();
-        let start = out.len();
-        self.layout.encode_with_pointers(values, &slices, out)?;
-        let length = out.len() - start;
-        if length > ENTRY_BYTES_MAX {
-            return Err(Error::new(
-                SqlState::PROGRAM_LIMIT_EXCEEDED,
-                format!("row is too big: size {length}, maximum size {ENTRY_BYTES_MAX}"),
-            ));
-        }
-        Ok(())
-    }
-
-    /// The columns of a row that are kept out of line, with their pointers.
-    pub(crate) fn out_of_line(&self, row: &[u8]) -> Result<Vec<(usize, Vec<u8>)>> {
-        let mut out = Vec::new();
-        if self.overflow.is_some() {
-            for i in 0..self.layout.len() {
-                if let ColumnRef::OutOfLine(pointer) = self.layout.column_ref(row, i)? {
-                    out.push((i, pointer.to_vec()));
-                }
-            }
-        }
-        Ok(out)
-    }
-
-    /// Where the out-of-line values are, if the table may have any.
-    pub(crate) fn values(&self) -> Option<&OverflowStore> {
-        self.overflow.as_ref()
-    }
-
-    /// The out-of-line values that a stored row refers to.
-    pub(crate) fn references(&self, row: &[u8], out: &mut Vec<OverflowRef>) -> Result<()> {
-        for (_, pointer) in self.out_of_line(row)? {
-            out.push(read_pointer(&pointer)?);
-        }
-        Ok(())
-    }
-
-    /// Says that an out-of-line value is not referred to any more.
-    pub(crate) fn free(&self, txn: &mut Txn, pointer: &[u8]) -> Result<()> {
-        let store = self.overflow.as_ref().ok_or_else(bad_pointer)?;
-        store.free(txn, read_pointer(pointer)?)
-    }
-}
-
-#[cold]
-fn bad_pointer() -> Error {
-    Error::new(SqlState::DATA_CORRUPTED, "out-of-line pointer is corrupted")
-}
-
-fn read_pointer(pointer: &[u8]) -> Result<OverflowRef> {
-    let (id, chunks) = pointer.split_first_chunk::<8>().ok_or_else(bad_pointer)?;
-    let chunks: [u8; 4] = chunks.try_into().map_err(|_| bad_pointer())?;
-    Ok(OverflowRef { id: u64::from_le_bytes(*id), chunks: u32::from_le_bytes(chunks) })
-}
-
-fn write_pointer(reference: OverflowRef) -> Vec<u8> {
-    let mut pointer = reference.id.to_le_bytes().to_vec();
-    pointer.extend_from_slice(&reference.chunks.to_le_bytes());
-    pointer
 }
 
 /// An index of a stored table.
@@ -490,6 +362,7 @@ impl IndexAccess {
         row: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Option<bool>> {
+        let row = &*table.whole(row)?;
         if let Some(computed) = &self.computed {
             return self.key_of(&self.needed_values(table, computed, row)?, out);
         }

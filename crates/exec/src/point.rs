@@ -14,7 +14,7 @@
 //! What is compiled names no table but by its definition: the handles are a
 //! [`PointTable`] of their own, so that partitions defined alike share the rest.
 
-use crate::access::{IndexAccess, ScanColumn, TableAccess};
+use crate::access::{IndexAccess, ScanColumn, TableAccess, is_stub};
 use crate::accesses;
 use crate::context::ExecContext;
 use crate::env::RowSink;
@@ -372,7 +372,7 @@ fn select(
     let Some(found) = scratch.find(scan, of, cx)? else { return Ok(PointOutcome::Done(0)) };
     let Scratch { row: buffer, values: input, .. } = scratch;
     if let Some(columns) = columns
-        && sink.raw_row(buffer.row(), &of.table.layout, columns)?
+        && sink.raw_row(&of.table.whole(buffer.row())?, &of.table.layout, columns)?
     {
         return Ok(PointOutcome::Done(1));
     }
@@ -406,7 +406,7 @@ fn lock(
         accesses::searches_again(of.index.oid);
         return Ok(PointOutcome::General);
     };
-    let row = scratch.row.row();
+    let row = &*of.table.whole(scratch.row.row())?;
     if !sink.raw_row(row, &of.table.layout, columns)? {
         let values = columns.iter().map(|column| of.table.decode_column(row, *column));
         sink.row(&values.collect::<Result<Vec<_>>>()?)?;
@@ -513,8 +513,11 @@ impl Change<'_> {
         values: &mut [Datum],
         cx: &mut ExecContext,
     ) -> Result<Option<Kept>> {
+        // What is out of line may not be fetched under a latch.
+        if is_stub(current.row) {
+            return Ok(Some(Kept::Unpatchable));
+        }
         for column in self.needed {
-            // Out-of-line values may not be fetched under a latch.
             if matches!(layout.column_ref(current.row, *column)?, ColumnRef::OutOfLine(_)) {
                 return Ok(Some(Kept::Unpatchable));
             }
@@ -565,10 +568,7 @@ fn finish_delete(
             index.store.mark_deleted(&mut cx.txn()?.txn, key, has_null, id)?;
         }
     }
-    for (_, pointer) in of.table.out_of_line(deleted)? {
-        of.table.free(&mut cx.txn()?.txn, &pointer)?;
-    }
-    Ok(())
+    of.table.let_go(&mut cx.txn()?.txn, deleted, |_| true)
 }
 
 fn insert(modify: &ModifyPlan, cx: &mut ExecContext) -> Result<PointOutcome> {

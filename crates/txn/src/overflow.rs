@@ -22,6 +22,8 @@ use crate::txn::{Persistence, Txn};
 const CHUNK_LEN: usize = 2600;
 /// Longest value, PostgreSQL's MaxAllocSize.
 const VALUE_LEN_MAX: usize = (1 << 30) - 1;
+/// What a byte of lz4 can stand for at most: one of a match's length.
+const LZ4_RATIO_MAX: usize = 255;
 /// Below this compression is not tried.
 const COMPRESS_MIN: usize = 256;
 
@@ -181,7 +183,8 @@ fn decode(stored: &[u8], out: &mut Vec<u8>) -> Result<()> {
     if kind == 0 {
         out.extend_from_slice(reader.0);
     } else {
-        if raw_len > VALUE_LEN_MAX {
+        // No byte of lz4 stands for more than 255: a length that cannot be is not allocated.
+        if raw_len > VALUE_LEN_MAX || raw_len > reader.0.len() * LZ4_RATIO_MAX {
             return Err(corrupt("overflow value: its length"));
         }
         out.resize(raw_len, 0);
@@ -207,5 +210,25 @@ mod tests {
         }
         assert!(encode(&vec![7; 100_000]).len() < 2000);
         assert!(decode(&[1, 255, 255, 255, 255, 0], &mut Vec::new()).is_err());
+    }
+
+    #[test]
+    fn damaged_values_are_errors_and_allocate_no_more_than_they_can_hold() {
+        for value in [vec![7; 100_000], b"some words, some words, ".repeat(40)] {
+            let stored = encode(&value);
+            for at in 0..stored.len() {
+                for bit in 0..8 {
+                    let mut damaged = stored.clone();
+                    damaged[at] ^= 1 << bit;
+                    let mut out = Vec::new();
+                    if let Err(error) = decode(&damaged, &mut out) {
+                        assert_eq!(error.sqlstate(), SqlState::DATA_CORRUPTED);
+                    }
+                    let possible = stored.len() * LZ4_RATIO_MAX;
+                    assert!(out.capacity() <= 2 * possible, "{}", out.capacity());
+                }
+                assert!(decode(&stored[..at], &mut Vec::new()).is_err());
+            }
+        }
     }
 }

@@ -255,6 +255,7 @@ pub(crate) fn add_column(
 ) -> Result<()> {
     let name = truncate_name(&def.name).to_string();
     check_column_name(relation, &name)?;
+    check_columns(relation.columns.len() + 1)?;
     let type_name = def
         .type_name
         .as_ref()

@@ -317,12 +317,7 @@ fn finish_update(
     let moved = change_entries(target, assignments, id, attempt, cx)
         .inspect_err(|_| accesses::updated(target.table.oid, true))?;
     accesses::updated(target.table.oid, moved);
-    for (i, pointer) in target.table.out_of_line(&version.row)? {
-        if assigned(i) {
-            target.table.free(&mut cx.txn()?.txn, &pointer)?;
-        }
-    }
-    Ok(())
+    target.table.let_go(&mut cx.txn()?.txn, &version.row, assigned)
 }
 
 /// Indexes whose key has changed: whether there are any.
@@ -374,8 +369,6 @@ fn try_delete(
             index.store.mark_deleted(&mut cx.txn()?.txn, &key, has_null, id)?;
         }
     }
-    for (_, pointer) in target.table.out_of_line(&version.row)? {
-        target.table.free(&mut cx.txn()?.txn, &pointer)?;
-    }
+    target.table.let_go(&mut cx.txn()?.txn, &version.row, |_| true)?;
     Ok(tried)
 }
