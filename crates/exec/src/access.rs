@@ -11,6 +11,7 @@
 //! What follows from a table's definition alone (the row layout, how keys are made) is apart from
 //! the handles: partitions that are defined alike have it in common.
 
+pub(crate) mod long_keys;
 mod long_rows;
 
 pub(crate) use long_rows::is_stub;
@@ -19,6 +20,7 @@ use crate::context::ExecContext;
 use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler, Row};
 use crate::system_columns::VersionColumn;
+use long_keys::shorten;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_sql::bind::index::IndexExprs;
@@ -305,9 +307,17 @@ impl IndexKeys {
 }
 
 impl IndexAccess {
-    /// Appends the key of a row (all its columns' values) to `out`; says whether the store is
-    /// to treat it as having a NULL. `None`: a partial index leaves the row out.
+    /// Appends the key of a row (all its columns' values) to `out`, as the index has it; says
+    /// whether the store is to treat it as having a NULL. `None`: a partial index leaves the row
+    /// out.
     pub(crate) fn key_of(&self, values: &[Datum], out: &mut Vec<u8>) -> Result<Option<bool>> {
+        let start = out.len();
+        let has_null = self.whole_key_of(values, out)?;
+        shorten(out, start)?;
+        Ok(has_null)
+    }
+
+    fn whole_key_of(&self, values: &[Datum], out: &mut Vec<u8>) -> Result<Option<bool>> {
         let has_null = match &self.computed {
             None => self.plain_key(values, out)?,
             Some(computed) => {
@@ -318,7 +328,6 @@ impl IndexAccess {
                 self.computed_key(&mut context, values, out)?
             }
         };
-        self.check_length(out.len())?;
         Ok(Some(has_null && !self.nulls_not_distinct))
     }
 
@@ -362,9 +371,22 @@ impl IndexAccess {
         row: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Option<bool>> {
+        let start = out.len();
+        let has_null = self.whole_key_of_row(table, row, out)?;
+        shorten(out, start)?;
+        Ok(has_null)
+    }
+
+    /// The same, however long the key is.
+    pub(crate) fn whole_key_of_row(
+        &self,
+        table: &TableAccess,
+        row: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<bool>> {
         let row = &*table.whole(row)?;
         if let Some(computed) = &self.computed {
-            return self.key_of(&self.needed_values(table, computed, row)?, out);
+            return self.whole_key_of(&self.needed_values(table, computed, row)?, out);
         }
         let mut has_null = false;
         for (source, part) in self.sources.iter().zip(&self.parts) {
@@ -373,7 +395,6 @@ impl IndexAccess {
             has_null |= value.is_null();
             encode_part(&value, part, out)?;
         }
-        self.check_length(out.len())?;
         Ok(Some(has_null && !self.nulls_not_distinct))
     }
 
@@ -403,25 +424,6 @@ impl IndexAccess {
             _ => source.column(values).cloned(),
         };
         self.sources.iter().map(value).collect()
-    }
-
-    fn check_length(&self, length: usize) -> Result<()> {
-        const KEY_BYTES_MAX: usize = 1990;
-        if length <= KEY_BYTES_MAX {
-            return Ok(());
-        }
-        let name = &self.relation.name;
-        Err(Error::new(
-            SqlState::PROGRAM_LIMIT_EXCEEDED,
-            format!(
-                "index row size {length} exceeds btree version 4 maximum {KEY_BYTES_MAX} for index \
-                 \"{name}\""
-            ),
-        )
-        .hint(
-            "Values larger than 1/4 of a buffer page cannot be indexed.\n\
-             Consider a function index of an MD5 hash of the value, or use full text indexing.",
-        ))
     }
 }
 

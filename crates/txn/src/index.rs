@@ -346,9 +346,14 @@ impl IndexStore {
         let mut cursor = tree.scan(Bound::Included(key), upper, Direction::Forward);
         loop {
             while let Some((entry, value)) = cursor.next() {
-                let Some((_, id)) = entry.split_last_chunk::<8>() else {
+                let Some((of_entry, id)) = entry.split_last_chunk::<8>() else {
                     return Err(corrupt("index key"));
                 };
+                // A key that whoever keeps the index has shortened may begin as another one and
+                // its row do.
+                if of_entry != key {
+                    continue;
+                }
                 let (id, word) = (u64::from_be_bytes(*id), plain_word(value)?);
                 if id == row.0 {
                     has_key = !word.is_deleted();
@@ -693,6 +698,11 @@ impl IndexCursor {
                 return Ok(None);
             }
         }
+    }
+
+    /// The key of the entry that [`IndexCursor::next`] has come to.
+    pub fn key(&self) -> &[u8] {
+        &self.key
     }
 
     fn pass_deleted(&mut self, word: Word) {

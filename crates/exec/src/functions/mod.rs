@@ -42,7 +42,7 @@ mod reg_functions;
 mod rules;
 mod series;
 mod session;
-mod sha2;
+pub(crate) mod sha2;
 mod signature;
 mod size;
 mod sql_bodies;

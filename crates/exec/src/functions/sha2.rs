@@ -13,7 +13,7 @@ const BLOCKS_UNCHECKED: usize = 4096;
 
 /// A member of the family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sha2 {
+pub(crate) enum Sha2 {
     Sha224,
     Sha256,
     Sha384,
@@ -21,7 +21,7 @@ pub(super) enum Sha2 {
 }
 
 /// The digest of a byte string.
-pub(super) fn digest(algorithm: Sha2, bytes: &[u8]) -> Result<Vec<u8>> {
+pub(crate) fn digest(algorithm: Sha2, bytes: &[u8]) -> Result<Vec<u8>> {
     let tables = tables();
     let (wide, start, size) = match algorithm {
         // The second 32 bits of sha384's initial values.

@@ -4,14 +4,18 @@
 //!   equal = (a, b)   any = array   lower/upper on the next column
 //!        └──────┬──────┘ one probe an element
 //!               ▼
-//!   probe: all keys between two prefixes, or one key of a unique index
+//!   probe: all keys between two prefixes, or one key
 //! ```
 //!
 //! A posting that is definitive for the snapshot answers by itself; for any other
 //! the visible version of the row is read and its key compared, so that a row is
 //! found under the key it has at the snapshot and under no other.
+//!
+//! Keys are whole here, however long; an index has long ones shortened (`access/long_keys.rs`).
 
+use super::key_cursor::{KeyCursor, KeyRange};
 use super::{BoxedNode, CNode, CPlan, Node};
+use crate::access::long_keys::shorten;
 use crate::access::{IndexAccess, KeyValue, ScanColumn, TableAccess, key_value};
 use crate::accesses;
 use crate::batch::RowBatch;
@@ -19,7 +23,7 @@ use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use std::ops::Bound;
 use std::sync::Arc;
-use steppe_txn::{Direction, IndexCursor, RowBuf, RowId, RowMeta, View, Visibility};
+use steppe_txn::{RowBuf, RowId, RowMeta, View, Visibility};
 use steppe_types::key::{KeyPart, decode_key, encode_part};
 use steppe_types::{Datum, Error, Result};
 
@@ -51,9 +55,26 @@ pub(crate) struct IndexPlan {
 /// One stretch of the index.
 #[derive(Debug)]
 enum Probe {
-    /// One key of a unique index, without NULL.
+    /// One key of a unique index, without NULL, as the index has it.
     Point(Vec<u8>),
-    Range(Bound<Vec<u8>>, Bound<Vec<u8>>),
+    Range(KeyRange),
+}
+
+impl Probe {
+    /// One key that is whole, or the beginning of keys.
+    fn equal(key: Vec<u8>, is_whole: bool, is_point: bool) -> Result<Probe> {
+        let mut key = key;
+        Ok(match (is_whole, is_point) {
+            (true, true) => {
+                shorten(&mut key, 0)?;
+                Probe::Point(key)
+            }
+            (true, false) => Probe::Range(KeyRange::One(key)),
+            (false, _) => {
+                Probe::Range(KeyRange::Between(Bound::Included(key.clone()), Bound::Included(key)))
+            }
+        })
+    }
 }
 
 /// The stretches that a scan visits, last one first.
@@ -84,12 +105,13 @@ impl CIndexRange {
         if let Some(any) = &self.any {
             return self.any_probes(any, index, prefix, null_key, backward, cx);
         }
-        if columns == index.parts.len() && index.unique && !null_key {
-            return Ok(Probes(vec![Probe::Point(prefix)]));
-        }
         if self.lower.is_none() && self.upper.is_none() && !self.not_null {
-            let bound = if prefix.is_empty() { Bound::Unbounded } else { Bound::Included(prefix) };
-            return Ok(Probes(vec![Probe::Range(bound.clone(), bound)]));
+            let is_whole = columns == index.parts.len();
+            let probe = match prefix.is_empty() {
+                true => Probe::Range(KeyRange::Between(Bound::Unbounded, Bound::Unbounded)),
+                false => Probe::equal(prefix, is_whole, index.unique && !null_key)?,
+            };
+            return Ok(Probes(vec![probe]));
         }
         self.range_probe(index_part(index, columns)?, &prefix, cx)
     }
@@ -102,7 +124,10 @@ impl CIndexRange {
         key: &mut Vec<u8>,
         cx: &mut ExecContext,
     ) -> Result<bool> {
-        Ok(self.equal_prefix(index, key, cx)?.is_some())
+        let start = key.len();
+        let found = self.equal_prefix(index, key, cx)?.is_some();
+        shorten(key, start)?;
+        Ok(found)
     }
 
     /// Appends the key parts of the columns that are compared for equality; says whether
@@ -160,15 +185,10 @@ impl CIndexRange {
         if !backward {
             keys.reverse();
         }
-        let whole = self.equal.len() + 1 == index.parts.len() && index.unique && !null_key;
-        let probe = |key: Vec<u8>| {
-            if whole {
-                Probe::Point(key)
-            } else {
-                Probe::Range(Bound::Included(key.clone()), Bound::Included(key))
-            }
-        };
-        Ok(Probes(keys.into_iter().map(probe).collect()))
+        let is_whole = self.equal.len() + 1 == index.parts.len();
+        let is_point = index.unique && !null_key;
+        let probes = keys.into_iter().map(|key| Probe::equal(key, is_whole, is_point));
+        probes.collect::<Result<_>>().map(Probes)
     }
 
     /// A range on the column after the prefix; NULLs lie outside every range.
@@ -189,7 +209,7 @@ impl CIndexRange {
         let (Some(first), Some(last)) = (bound(first), bound(last)) else {
             return Ok(Probes::default());
         };
-        Ok(Probes(vec![Probe::Range(first, last)]))
+        Ok(Probes(vec![Probe::Range(KeyRange::Between(first, last))]))
     }
 }
 
@@ -251,7 +271,7 @@ struct IndexScanNode {
     plan: Arc<CPlan>,
     /// `None` before the range has been evaluated.
     probes: Option<Probes>,
-    cursor: Option<IndexCursor>,
+    cursor: Option<KeyCursor>,
     row: RowBuf,
     postings: Vec<u8>,
     scratch: Vec<Datum>,
@@ -282,17 +302,14 @@ pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
 impl IndexScanNode {
     /// Puts the next visible row's columns into `scratch`; false at the end.
     fn next_row(&mut self, scan: &IndexPlan, cx: &mut ExecContext) -> Result<bool> {
-        let view = &cx.txn()?.view;
         loop {
-            if let Some(cursor) = &mut self.cursor {
-                let row = &mut self.row;
-                let (key_values, scratch) = (&mut self.key_values, &mut self.scratch);
-                let fetches = &mut self.counts.fetches;
-                match next_from(cursor, scan, view, row, (key_values, fetches), scratch)? {
-                    true => return Ok(true),
-                    false => self.cursor = None,
+            if self.cursor.is_some() {
+                if self.next_from_range(scan, cx)? {
+                    return Ok(true);
                 }
+                self.cursor = None;
             }
+            let view = &cx.txn()?.view;
             let probe = self.probes.as_mut().and_then(|p| p.0.pop());
             self.counts.searches += u64::from(probe.is_some());
             match probe {
@@ -307,54 +324,46 @@ impl IndexScanNode {
                         return Ok(true);
                     }
                 }
-                Some(Probe::Range(lower, upper)) => {
-                    let direction =
-                        if scan.backward { Direction::Backward } else { Direction::Forward };
-                    self.cursor = Some(scan.index.store.scan(
-                        view.clone(),
-                        lower.as_ref().map(|k| &k[..]),
-                        upper.as_ref().map(|k| &k[..]),
-                        direction,
-                    )?);
+                Some(Probe::Range(range)) => {
+                    let cursor = KeyCursor::open(&scan.index, view.clone(), range, scan.backward);
+                    self.cursor = Some(cursor?);
                 }
             }
         }
     }
-}
 
-/// The next visible row of a range.
-fn next_from(
-    cursor: &mut IndexCursor,
-    scan: &IndexPlan,
-    view: &View,
-    row: &mut RowBuf,
-    (key_values, fetches): (&mut Vec<Datum>, &mut u64),
-    out: &mut Vec<Datum>,
-) -> Result<bool> {
-    let Some(rows) = scan.table.rows() else { return Ok(false) };
-    while let Some((key, id, visibility)) = cursor.next()? {
-        if let (Some(places), Visibility::Definitive) = (&scan.key_columns, visibility) {
-            key_values.clear();
-            decode_key(key, &scan.index.parts, key_values)?;
-            for (place, column) in places.iter().zip(&scan.columns) {
-                out.push(match column {
-                    ScanColumn::Stored(_) => key_values[*place].clone(),
-                    ScanColumn::RowId => Datum::Int8(id.0 as i64),
-                    ScanColumn::TableOid => Datum::Oid(scan.table.relation.oid),
-                    ScanColumn::Version(_) => return Err(no_version()),
-                });
+    /// The next visible row of the range that the scan is in.
+    fn next_from_range(&mut self, scan: &IndexPlan, cx: &mut ExecContext) -> Result<bool> {
+        let Some(rows) = scan.table.rows() else { return Ok(false) };
+        let Some(cursor) = &mut self.cursor else { return Ok(false) };
+        let (key_values, out) = (&mut self.key_values, &mut self.scratch);
+        while cursor.advance(&scan.table, &scan.index, &mut self.counts.fetches, cx)? {
+            let (key, id, visibility) = cursor.entry();
+            if let (Some(places), Visibility::Definitive) = (&scan.key_columns, visibility) {
+                key_values.clear();
+                decode_key(key, &scan.index.parts, key_values)?;
+                for (place, column) in places.iter().zip(&scan.columns) {
+                    out.push(match column {
+                        ScanColumn::Stored(_) => key_values[*place].clone(),
+                        ScanColumn::RowId => Datum::Int8(id.0 as i64),
+                        ScanColumn::TableOid => Datum::Oid(scan.table.relation.oid),
+                        ScanColumn::Version(_) => return Err(no_version()),
+                    });
+                }
+                return Ok(true);
             }
+            self.counts.fetches += 1;
+            let view = &cx.txn()?.view;
+            let Some(meta) = rows.get(view, id, &mut self.row)? else { continue };
+            let row = self.row.row();
+            if visibility == Visibility::AskRow && !has_key(&scan.table, &scan.index, row, key)? {
+                continue;
+            }
+            scan.table.decode_columns(row, (id, meta), view, &scan.columns, out)?;
             return Ok(true);
         }
-        *fetches += 1;
-        let Some(meta) = rows.get(view, id, row)? else { continue };
-        if visibility == Visibility::AskRow && !has_key(&scan.table, &scan.index, row.row(), key)? {
-            continue;
-        }
-        scan.table.decode_columns(row.row(), (id, meta), view, &scan.columns, out)?;
-        return Ok(true);
+        Ok(false)
     }
-    Ok(false)
 }
 
 #[cold]

@@ -19,6 +19,7 @@ mod expand;
 mod function_scan;
 mod hash_join;
 mod index_scan;
+mod key_cursor;
 mod limit;
 mod lock_rows;
 mod materialize;
