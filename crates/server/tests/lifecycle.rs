@@ -3,62 +3,12 @@
 mod support;
 
 use std::fs::Permissions;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
-use support::{Raw, TestDir, rows, sqlstate};
-
-struct Steppe {
-    child: Child,
-    port: u16,
-}
-
-fn command(dir: &TestDir) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_steppe"));
-    command.arg("serve").arg("--data-dir").arg(dir.0.join("data"));
-    command.args(["--listen", "127.0.0.1:0", "-c", "shared_buffers=8MB"]);
-    command
-}
-
-impl Steppe {
-    fn start(dir: &TestDir) -> Steppe {
-        let child = command(dir).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        Steppe::ready(child.expect("the server is run"))
-    }
-
-    /// Waits until it says that it is ready.
-    fn ready(mut child: Child) -> Steppe {
-        let mut line = String::new();
-        let stdout = child.stdout.take().expect("its output is piped");
-        BufReader::new(stdout).read_line(&mut line).expect("it says something");
-        let address = line.trim().strip_prefix("ready: listening on 127.0.0.1:");
-        let port = address.and_then(|port| port.parse().ok());
-        Steppe { child, port: port.unwrap_or_else(|| panic!("not a ready line: {line:?}")) }
-    }
-
-    fn connect(&self) -> Raw {
-        let stream = std::net::TcpStream::connect(("127.0.0.1", self.port)).expect("connects");
-        let mut raw = Raw { stream };
-        raw.startup(&[("user", "postgres")]);
-        raw.until_ready();
-        raw
-    }
-
-    fn signal(&self, name: &str) {
-        let pid = self.child.id().to_string();
-        let sent = Command::new("kill").args([name, &pid]).status().expect("kill is run");
-        assert!(sent.success());
-    }
-}
-
-impl Drop for Steppe {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use support::process::{Steppe, command};
+use support::{TestDir, rows, sqlstate};
 
 fn failure(output: &Output) -> String {
     assert!(!output.status.success());

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, unreachable_pub, missing_docs)] // Each test file uses its part.
 
+pub mod process;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
