@@ -14,9 +14,7 @@
 //! - an output column of a sub-select in FROM that nothing reads is not computed, unless it is
 //!   volatile or returns a set (the planner's `drop_unused_outputs`).
 //!
-//! A call of constants that fails is left as it is: whether it is reached at all shows when the
-//! statement runs. (PostgreSQL raises the error when it plans, also where the call would not have
-//! been reached: `CASE WHEN a > 5 THEN 1/0 END`.)
+//! A call of constants that fails is left as it is: the planner raises the error (`constants`).
 
 use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler};
@@ -63,7 +61,13 @@ fn fold_query(query: &mut Query, catalog: &Arc<Catalog>) {
     }
     // No group passes: the rows need not be read.
     if let Some(Expr::Const(Datum::Null | Datum::Bool(false), _)) = &query.having {
-        query.filter = Some(Expr::boolean(false));
+        // What fails in WHERE fails when it is planned.
+        let failing = query.filter.take().filter(fails);
+        let nothing = Expr::boolean(false);
+        query.filter = Some(match failing {
+            Some(filter) => Expr::And(vec![filter, nothing]),
+            None => nothing,
+        });
     }
 }
 
@@ -168,7 +172,11 @@ fn junction(args: &mut Vec<Expr>, neutral: bool) -> Option<Expr> {
         }
     }
     let is = |arg: &Expr, value: bool| matches!(arg, Expr::Const(Datum::Bool(v), _) if *v == value);
-    if args.iter().any(|arg| is(arg, !neutral)) {
+    if let Some(at) = args.iter().position(|arg| is(arg, !neutral)) {
+        // What fails before the constant fails when it is planned.
+        if args[..at].iter().any(fails) {
+            return None;
+        }
         return Some(Expr::boolean(!neutral));
     }
     args.retain(|arg| !is(arg, neutral));

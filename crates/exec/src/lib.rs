@@ -21,6 +21,7 @@ mod aggregate;
 mod batch;
 pub mod blocks;
 mod bulk;
+pub mod constants;
 mod context;
 pub mod ddl;
 mod deps;

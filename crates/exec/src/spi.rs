@@ -127,6 +127,7 @@ impl<'c> Spi<'c> {
                 work_mem_bytes,
                 temp,
             };
+            prepared.compiled.check_constants(Some(params), &env.catalog)?;
             present(txn)?.start_statement()?;
             let mut answer = Answer::default();
             let mut execution = Execution::start(&prepared.compiled, params.into(), &env, txn)?;

@@ -155,6 +155,16 @@ impl CompiledStmt {
         &self.planned
     }
 
+    /// Evaluates the constants that may fail, as planning with these parameters does: those of a
+    /// generic plan are not known.
+    #[inline]
+    pub fn check_constants(&self, params: Option<&[Datum]>, catalog: &Arc<Catalog>) -> Result<()> {
+        match &*self.planned.constants {
+            [] => Ok(()),
+            exprs => crate::constants::check(exprs, params, catalog),
+        }
+    }
+
     /// The compiled root node.
     pub(crate) fn root(&self) -> &Arc<CPlan> {
         &self.root
@@ -324,6 +334,7 @@ pub(crate) fn no_plan() -> PlannedStmt {
         columns: Vec::new(),
         relations: Vec::new(),
         depends_on_literals: false,
+        constants: Arc::default(),
         mentions: Vec::new(),
     }
 }

@@ -110,6 +110,7 @@ impl World {
             sizes: &Sizes,
             io: &self.io,
             interrupts: &|| Ok(()),
+            may_fail: &|_| false,
         };
         let planned = Arc::new(plan(&ctx, bound)?);
         let types = planned.columns.iter().map(|c| c.ty.oid).collect();

@@ -66,6 +66,9 @@ pub struct PlannedStmt {
     /// With other constants in the statement's text the best plan might be another one that
     /// parameters cannot stand for (a partial index): do not lift literals.
     pub depends_on_literals: bool,
+    /// The expressions whose constants and parameters may fail when they are evaluated, in the
+    /// order in which they were planned. Whoever runs the plan evaluates those first.
+    pub constants: Arc<[Expr]>,
     /// The relations that its names stand for, and those it reads or changes.
     pub mentions: Vec<Oid>,
 }

@@ -75,6 +75,7 @@ fn planned(sql: &str) -> Result<PlannedStmt> {
         sizes: &Sizes,
         io: &io,
         interrupts: &|| Ok(()),
+        may_fail: &|_| false,
     };
     plan(&ctx, bound)
 }

@@ -327,6 +327,7 @@ impl Session {
             sizes: &Sizes,
             io: &io,
             interrupts: &|| Ok(()),
+            may_fail: &|_| false,
         };
         let planned = Arc::new(plan(&context, bound)?);
         CompiledStmt::compile(planned, &catalog, &self.engine.database).map(Arc::new)

@@ -233,6 +233,7 @@ impl World {
             sizes: &Sizes,
             io: &io,
             interrupts: &|| Ok(()),
+            may_fail: &|_| false,
         };
         let planned = Arc::new(plan(&ctx, bound)?);
         let catalog = Arc::new(self.catalog.clone());

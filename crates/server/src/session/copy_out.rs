@@ -177,6 +177,7 @@ impl Session {
             let message = "COPY query must have a RETURNING clause";
             return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
+        self.check_constants(&plan, &[])?;
         Ok(PlanPortal::new(plan, Arc::from([])))
     }
 }

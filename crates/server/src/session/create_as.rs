@@ -209,6 +209,7 @@ impl Session {
         if with_no_data {
             return Ok(TAG);
         }
+        self.check_constants(&plan, &params)?;
         let schema = self.names.catalog.schema(table.schema).map(|s| s.name.to_string());
         let insert = Statement::Insert(Box::new(InsertStmt {
             with: None,

@@ -164,6 +164,7 @@ impl Session {
         let make =
             |session: &mut Session| session.plan_cursor(&statement, source, bound.declared());
         let plan = self.made_locked(&statement, make).await?;
+        self.check_constants(&plan, &bound.values)?;
         if let Some(command) = plan.refused_read_only {
             self.check_writable(command)?;
         }

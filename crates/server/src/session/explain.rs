@@ -24,6 +24,7 @@ use super::portal::{Body, PlanPortal};
 use super::sink::{NullSink, ResultFormats, WireSink};
 use super::tag::CommandTag;
 use super::utility::text_column;
+use crate::settings::live::PlanCacheMode;
 
 /// All that EXPLAIN was asked for.
 #[derive(Default)]
@@ -114,7 +115,7 @@ impl Session {
             catalog: &self.names.catalog,
             env: &self.env,
             params: &portal.params,
-            is_generic: matches!(*query, Statement::Execute(_)) && self.live.shows_generic_plans,
+            is_generic: matches!(*query, Statement::Execute(_)) && self.live.plan_cache_mode == PlanCacheMode::Generic,
             instruments: execution.as_ref().map_or(&[], Execution::instruments),
             leaf_runs: execution.as_ref().map_or(&[], Execution::leaf_runs),
         };
@@ -172,6 +173,7 @@ impl Session {
                 let mut plan = Arc::clone(plan);
                 self.lock_plan(&mut plan).await?;
                 let params = self.execute_params(execute, plan.param_types(), source)?;
+                self.check_prepared(&execute.name, &plan, &params)?;
                 Ok(PlanPortal::new(plan, params))
             }
             Statement::DeclareCursor(declare) => {
@@ -184,6 +186,10 @@ impl Session {
                     bound.declared()
                 };
                 let plan = self.plan_locked(&Arc::new(other.clone()), source, &params).await?;
+                match options.generic_plan {
+                    true => self.check_constants_alone(&plan)?,
+                    false => self.check_constants(&plan, &bound.values)?,
+                }
                 Ok(PlanPortal::new(plan, Arc::clone(&bound.values)))
             }
             _ => Err(Error::not_supported("EXPLAIN of this statement")),
@@ -430,6 +436,7 @@ pub(super) fn plan_of_values(exprs: Vec<Expr>) -> PlannedStmt {
         columns,
         relations: Vec::new(),
         depends_on_literals: false,
+        constants: Arc::default(),
         mentions: Vec::new(),
     }
 }

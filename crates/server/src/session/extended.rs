@@ -68,6 +68,7 @@ impl Session {
             declared,
             prepared_at: self.env.statement_timestamp,
             from_sql: false,
+            custom_plans: 0,
         })
     }
 
@@ -156,6 +157,7 @@ impl Session {
                 if !Arc::ptr_eq(&current, &plan) {
                     self.statements.set_plan(bind.statement, Arc::clone(&current));
                 }
+                self.check_prepared(bind.statement, &current, &params)?;
                 let columns = current.compiled.columns().len();
                 let formats = result_formats(&bind.result_formats, Some(columns))?;
                 let mut portal = PlanPortal::new(current, params);

@@ -18,6 +18,7 @@
 //! FATAL ends the session. A panic is an ERROR with SQLSTATE XX000.
 
 mod client;
+mod constants;
 mod constraints;
 mod copy_file;
 mod copy_in;

@@ -8,6 +8,7 @@ use steppe_catalog::{Catalog, Mentions, RelKind, Relation};
 use steppe_exec::{CompiledStmt, SessionServices};
 use steppe_sql::ast;
 use steppe_sql::bind::{self, BindContext, Params, Unbound};
+use steppe_sql::expr::Expr;
 use steppe_sql::parser::literals::LiftedLiteral;
 use steppe_sql::parser::{self, ParsedStatement};
 use steppe_sql::plan::{Plan, PlanNode, PlannedStmt, RelationLock};
@@ -425,7 +426,17 @@ pub(crate) fn compile(
     steppe_exec::fold_conditions(&mut bound.query, catalog);
     let sizes = &Sizes(database);
     let search_path = &names.path;
-    let context = PlannerContext { catalog, search_path, older, settings, sizes, io, interrupts };
+    let may_fail = &|expr: &Expr| steppe_exec::constants::may_fail(expr, catalog);
+    let context = PlannerContext {
+        catalog,
+        search_path,
+        older,
+        settings,
+        sizes,
+        io,
+        interrupts,
+        may_fail,
+    };
     let planned = Arc::new(planner::plan(&context, bound)?);
     Ok(CompiledStmt::compile(planned, catalog, database)?)
 }

@@ -49,6 +49,8 @@ pub(super) struct Prepared {
     pub(super) prepared_at: i64,
     /// By PREPARE.
     pub(super) from_sql: bool,
+    /// How often it was planned for its parameters, as far as that matters to its constants.
+    pub(super) custom_plans: u8,
 }
 
 impl Prepared {
@@ -96,6 +98,14 @@ impl Statements {
         let found = if name.is_empty() { self.unnamed.as_mut() } else { self.named.get_mut(name) };
         if let Some(prepared) = found {
             prepared.body = Body::Plan(plan);
+        }
+    }
+
+    /// A statement was planned for its parameters.
+    pub(super) fn count_custom_plan(&mut self, name: &str) {
+        let found = if name.is_empty() { self.unnamed.as_mut() } else { self.named.get_mut(name) };
+        if let Some(prepared) = found {
+            prepared.custom_plans = prepared.custom_plans.saturating_add(1);
         }
     }
 

@@ -78,6 +78,7 @@ impl Session {
 
     /// RowDescription and all rows of a locked plan; its tag is still to be sent.
     pub(super) async fn plan_to_client(&mut self, portal: &mut PlanPortal) -> Result<CommandTag> {
+        self.check_constants(&portal.plan, &portal.params)?;
         portal.describes = true;
         portal.is_locked = true;
         self.run_plan(portal, &ResultFormats::Text, 0).await?;

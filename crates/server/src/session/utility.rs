@@ -391,6 +391,7 @@ impl Session {
             declared: types.into(),
             prepared_at: self.env.statement_timestamp,
             from_sql: true,
+            custom_plans: 0,
         };
         self.statements.put(&prepare.name, prepared)
     }
@@ -418,6 +419,7 @@ impl Session {
         if !Arc::ptr_eq(&current, &plan) {
             self.statements.set_plan(&execute.name, Arc::clone(&current));
         }
+        self.check_prepared(&execute.name, &current, &params)?;
         let mut portal = PlanPortal::new(current, params);
         (portal.describes, portal.is_locked) = (describe, true);
         self.run_plan(&mut portal, formats, 0).await?;

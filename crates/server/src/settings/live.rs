@@ -52,6 +52,17 @@ impl Isolation {
     }
 }
 
+/// plan_cache_mode
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanCacheMode {
+    /// For the parameters at first.
+    Auto,
+    /// For any parameters.
+    Generic,
+    /// For the parameters each time.
+    Custom,
+}
+
 /// log_statement
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LoggedStatements {
@@ -115,9 +126,9 @@ pub struct Live {
     pub log_disconnections: bool,
     /// compute_query_id is on.
     pub shows_query_id: bool,
-    /// EXPLAIN EXECUTE shows parameters, not their values (plan_cache_mode): all plans are made for
-    /// any values.
-    pub shows_generic_plans: bool,
+    /// plan_cache_mode: all plans are made for any values, but EXPLAIN EXECUTE shows them as either
+    /// kind, and constants fail as they do in either.
+    pub plan_cache_mode: PlanCacheMode,
     /// pg_stat_statements.track is not none.
     pub tracks_statements: bool,
     /// And pg_stat_statements.track_utility is on.
@@ -175,7 +186,11 @@ impl Live {
             logs_statements: log_statement != LoggedStatements::None || log_min_duration.is_some(),
             log_disconnections: reader.bool("log_disconnections"),
             shows_query_id: reader.word("compute_query_id") == "on",
-            shows_generic_plans: reader.word("plan_cache_mode") == "force_generic_plan",
+            plan_cache_mode: match &*reader.word("plan_cache_mode") {
+                "force_generic_plan" => PlanCacheMode::Generic,
+                "force_custom_plan" => PlanCacheMode::Custom,
+                _ => PlanCacheMode::Auto,
+            },
             tracks_statements,
             tracks_utility: tracks_statements && reader.bool("pg_stat_statements.track_utility"),
             work_mem_bytes: reader.bytes("work_mem", 1024),

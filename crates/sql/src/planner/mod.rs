@@ -36,6 +36,7 @@ mod ordered;
 mod partition;
 mod partitionwise;
 mod prep;
+mod preprocess;
 mod project_set;
 mod recheck;
 mod row_mark;
@@ -135,6 +136,8 @@ pub struct PlannerContext<'a> {
     pub io: &'a steppe_types::io::IoContext,
     /// Asked now and then while the order of joins is looked for: an error (57014) ends it.
     pub interrupts: &'a dyn Fn() -> steppe_types::Result<()>,
+    /// Whether the evaluation of an expression's constants and parameters may fail.
+    pub may_fail: &'a dyn Fn(&Expr) -> bool,
 }
 
 impl PlannerContext<'_> {
@@ -181,6 +184,7 @@ fn plan_interruptibly(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Re
         columns,
         relations: planner.relations,
         depends_on_literals: planner.depends_on_literals,
+        constants: planner.constants.into(),
         mentions,
     })
 }
@@ -271,6 +275,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) work_tables: usize,
     /// See [`PlannedStmt::depends_on_literals`].
     pub(crate) depends_on_literals: bool,
+    /// See [`PlannedStmt::constants`].
+    constants: Vec<Expr>,
     /// The entry that the query changes, while its FROM is planned.
     changed: Option<usize>,
     /// The cursor whose row that is.
@@ -298,6 +304,7 @@ impl<'a> Planner<'a> {
             cte_levels: Vec::new(),
             work_tables: 0,
             depends_on_literals: false,
+            constants: Vec::new(),
             changed: None,
             current_of: None,
             cursors: Vec::new(),

@@ -45,7 +45,7 @@ impl Planner<'_> {
         inline_ctes(query);
         pull_up_subqueries(query);
         self.plan_ctes(query)?;
-        self.plan_sublinks(query)?;
+        self.preprocess(query)?;
         let mut wanted = HashSet::new();
         query.targets.iter().for_each(|t| collect_columns(&t.expr, &mut wanted));
         let (rel, _) = self.plan_from_and_where(query, wanted, None)?;
@@ -74,7 +74,7 @@ impl Planner<'_> {
         let (target, relation) = target_of(query)?;
         prepare(query);
         self.plan_ctes(query)?;
-        self.plan_sublinks(query)?;
+        self.preprocess(query)?;
         let recheck = Recheck::of_change(query, target).conditions;
         // What later expressions need of other FROM items goes along with the row id.
         let mut needed = HashSet::new();

@@ -14,34 +14,6 @@ use steppe_types::{Error, Result, oid};
 pub(crate) type Correlation = Vec<(ExecParamId, Expr)>;
 
 impl Planner<'_> {
-    /// Plans every sub-select in a query's expressions, in place.
-    pub(crate) fn plan_sublinks(&mut self, query: &mut Query) -> Result<()> {
-        // A key of GROUP BY stays one wherever it occurs.
-        let written = query.group_by.clone();
-        let mut keys = Vec::new();
-        for (key, written) in query.group_by.iter_mut().zip(written) {
-            if contains_sublink(key) {
-                let taken = std::mem::replace(key, Expr::Default(TypeRef::plain(0)));
-                *key = self.replace_sublinks(taken)?;
-                keys.push((written, key.clone()));
-            }
-        }
-        if !keys.is_empty() {
-            walk::for_each_root(query, &mut |root| replace_keys(root, &keys));
-        }
-        let mut failed = Ok(());
-        walk::for_each_root(query, &mut |root| {
-            if failed.is_ok() {
-                let taken = std::mem::replace(root, Expr::Default(TypeRef::plain(0)));
-                match self.replace_sublinks(taken) {
-                    Ok(e) => *root = e,
-                    Err(e) => failed = Err(e),
-                }
-            }
-        });
-        failed
-    }
-
     pub(super) fn replace_sublinks(&mut self, expr: Expr) -> Result<Expr> {
         expr.transform(&mut |e| match e {
             Expr::SubLink { kind, test, query, ty } => self.sub_plan(kind, test, *query, ty),

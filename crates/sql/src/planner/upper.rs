@@ -32,7 +32,7 @@ impl Planner<'_> {
         prep::prepare(query);
         self.extremes_by_index(query);
         self.plan_ctes(query)?;
-        self.plan_sublinks(query)?;
+        self.preprocess(query)?;
         if let Some(operation) = query.set_operation.take() {
             let rel = self.set_operation(operation)?;
             return self.finish_select(query, rel, false);

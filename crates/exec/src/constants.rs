@@ -1,0 +1,326 @@
+//! What is known to fail fails when it is planned (eval_const_expressions in clauses.c).
+//!
+//! PostgreSQL evaluates a call of an immutable function when its arguments are constants, whether
+//! or not a row will reach it: `CASE WHEN a > 5 THEN 1/0 END` fails over an empty table, and in
+//! EXPLAIN. The rule:
+//!
+//! - arguments come first, from left to right: `NULL + 1/0` fails;
+//! - a strict function of a NULL constant is NULL, a volatile one as well;
+//! - AND and OR end at the constant that decides them: `false AND 1/0 = 1` does not fail,
+//!   `1/0 = 1 AND false` does;
+//! - an arm of CASE is left out when its condition is known not to be true, those after one that is
+//!   known to be true as well. So are COALESCE's arguments after a constant;
+//! - expressions come in the order in which a query is planned, the sub-selects in one right after
+//!   it, and those that nothing reads not at all (the planner's `preprocess`).
+//!
+//! A plan is made once and run often, by others as well, with other literals and parameters. So
+//! planning raises nothing: the plan keeps the expressions that may fail ([`may_fail`], of hardly
+//! any statement), and whoever runs it has them evaluated first ([`check`]), where PostgreSQL would
+//! plan. Parameters are constants then, but not in a generic plan. Only errors come of it: what a
+//! plan computes is folded elsewhere (`fold`, and when it is compiled).
+
+use crate::context::ExecContext;
+use crate::env::FnContext;
+use crate::expr::{CExpr, Compiler, Row};
+use crate::functions::{self, Builtin};
+use crate::statement::no_plan;
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::sync::Arc;
+use steppe_catalog::{Builtins, Catalog};
+use steppe_sql::expr::{CallSyntax, Expr, TypeRef};
+use steppe_types::{Datum, Oid, Result, SqlState, oid};
+
+/// `age(timestamptz, timestamptz)` depends on the session's time zone, whatever pg_proc says.
+const TIMESTAMPTZ_AGE: Oid = 1199;
+
+/// Whether the evaluation of an expression's constants and parameters may fail.
+pub fn may_fail(expr: &Expr, catalog: &Arc<Catalog>) -> bool {
+    let walk = Walk { catalog, params: None, calls_parameters: Cell::new(false) };
+    walk.value(expr, &Known::Nothing).is_err() || walk.calls_parameters.get()
+}
+
+/// Evaluates the constants in expressions, one after the other: the first error. `params` are
+/// constants, too, if they are given.
+pub fn check(exprs: &[Expr], params: Option<&[Datum]>, catalog: &Arc<Catalog>) -> Result<()> {
+    let walk = Walk { catalog, params, calls_parameters: Cell::new(false) };
+    exprs.iter().try_for_each(|expr| walk.value(expr, &Known::Nothing).map(drop))
+}
+
+/// What planning knows of an expression's value.
+enum Known {
+    Value(Datum),
+    /// Nothing but parameters and constants are in it.
+    OfParameters,
+    Nothing,
+}
+
+struct Walk<'a> {
+    catalog: &'a Arc<Catalog>,
+    params: Option<&'a [Datum]>,
+    /// There is a call of parameters that fails for some values of theirs.
+    calls_parameters: Cell<bool>,
+}
+
+impl Walk<'_> {
+    /// What an expression's value is. `operand`: that of the CASE around it.
+    fn value(&self, expr: &Expr, operand: &Known) -> Result<Known> {
+        match expr {
+            Expr::Const(value, _) => Ok(Known::Value(value.clone())),
+            Expr::Param { index, .. } => Ok(match self.params.and_then(|all| all.get(*index)) {
+                Some(value) => Known::Value(value.clone()),
+                None => Known::OfParameters,
+            }),
+            Expr::CaseOperand(_) => Ok(match operand {
+                Known::Value(value) => Known::Value(value.clone()),
+                Known::OfParameters => Known::OfParameters,
+                Known::Nothing => Known::Nothing,
+            }),
+            Expr::And(args) => self.junction(args, true, operand),
+            Expr::Or(args) => self.junction(args, false, operand),
+            Expr::Case { operand: own, whens, otherwise, .. } => {
+                let own = match own {
+                    Some(own) => self.value(own, operand)?,
+                    None => Known::Nothing,
+                };
+                self.case(&own, whens, otherwise)
+            }
+            Expr::Coalesce { args, .. } => self.coalesce(args, operand),
+            Expr::ArrayCoerce { arg, element, .. } => self.array_coercion(expr, arg, element, operand),
+            _ => self.of_children(expr, operand),
+        }
+    }
+
+    fn of_children(&self, expr: &Expr, operand: &Known) -> Result<Known> {
+        let mut values = Vec::new();
+        let (mut has_null, mut so_far) = (false, SoFar::Known);
+        expr.try_for_each_child(&mut |child| -> Result<()> {
+            let value = self.value(child, operand)?;
+            so_far = so_far.and(&value);
+            if let Known::Value(value) = value {
+                has_null |= value.is_null();
+                values.push(Expr::Const(value, child.ty()));
+            }
+            Ok(())
+        })?;
+        if has_null && is_strict(expr) {
+            return Ok(Known::Value(Datum::Null));
+        }
+        if !is_immutable(expr) {
+            return Ok(Known::Nothing);
+        }
+        match so_far {
+            SoFar::Known => self.evaluate(with_children(expr, values)),
+            SoFar::OfParameters => {
+                self.calls_parameters.set(self.calls_parameters.get() || fails_for_some(expr));
+                Ok(Known::OfParameters)
+            }
+            SoFar::Nothing => Ok(Known::Nothing),
+        }
+    }
+
+    /// A cast of an array's elements.
+    fn array_coercion(
+        &self,
+        expr: &Expr,
+        arg: &Expr,
+        element: &Expr,
+        operand: &Known,
+    ) -> Result<Known> {
+        let is_foldable = is_immutable_throughout(element);
+        Ok(match self.value(arg, operand)? {
+            Known::Value(Datum::Null) => Known::Value(Datum::Null),
+            Known::Value(value) if is_foldable => {
+                let array = Expr::Const(value, arg.ty());
+                self.evaluate(with_children(expr, vec![array, element.clone()]))?
+            }
+            Known::OfParameters if is_foldable => {
+                self.calls_parameters.set(true);
+                Known::OfParameters
+            }
+            _ => Known::Nothing,
+        })
+    }
+
+    /// AND (`neutral` is true) or OR.
+    fn junction(&self, args: &[Expr], neutral: bool, operand: &Known) -> Result<Known> {
+        let (mut so_far, mut value) = (SoFar::Known, Datum::Bool(neutral));
+        for arg in args {
+            let known = self.value(arg, operand)?;
+            so_far = so_far.and(&known);
+            match known {
+                Known::Value(Datum::Bool(decides)) if decides != neutral => {
+                    return Ok(Known::Value(Datum::Bool(decides)));
+                }
+                Known::Value(Datum::Null) => value = Datum::Null,
+                _ => {}
+            }
+        }
+        Ok(so_far.known(Known::Value(value)))
+    }
+
+    fn case(&self, operand: &Known, whens: &[(Expr, Expr)], otherwise: &Expr) -> Result<Known> {
+        let mut so_far = SoFar::Known;
+        for (when, then) in whens {
+            match self.value(when, operand)? {
+                Known::Value(Datum::Bool(true)) => {
+                    let value = self.value(then, &Known::Nothing)?;
+                    return Ok(so_far.known(value));
+                }
+                Known::Value(_) => {}
+                known => {
+                    so_far = so_far.and(&known).and(&self.value(then, &Known::Nothing)?);
+                }
+            }
+        }
+        let value = self.value(otherwise, &Known::Nothing)?;
+        Ok(so_far.known(value))
+    }
+
+    fn coalesce(&self, args: &[Expr], operand: &Known) -> Result<Known> {
+        let mut so_far = SoFar::Known;
+        for arg in args {
+            match self.value(arg, operand)? {
+                Known::Value(Datum::Null) => {}
+                Known::Value(value) => return Ok(so_far.known(Known::Value(value))),
+                known => so_far = so_far.and(&known),
+            }
+        }
+        Ok(so_far.known(Known::Value(Datum::Null)))
+    }
+
+    /// The value of an expression over constants. What only a session can tell is left to it.
+    fn evaluate(&self, expr: Expr) -> Result<Known> {
+        let stmt = no_plan();
+        let pure = || FnContext::pure(Arc::clone(self.catalog));
+        let Ok(compiled) = Compiler::new(&stmt, pure()).expr(&expr) else {
+            return Ok(Known::Nothing);
+        };
+        if let CExpr::Const(value) = compiled {
+            return Ok(Known::Value(value));
+        }
+        match compiled.eval(&mut ExecContext::for_folding(pure()), Row::EMPTY) {
+            Ok(value) => Ok(Known::Value(value)),
+            Err(error) if is_own(error.sqlstate()) => Ok(Known::Nothing),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What is known of several values.
+#[derive(Clone, Copy)]
+enum SoFar {
+    Known,
+    OfParameters,
+    Nothing,
+}
+
+impl SoFar {
+    fn and(self, other: &Known) -> SoFar {
+        match (self, other) {
+            (SoFar::Nothing, _) | (_, Known::Nothing) => SoFar::Nothing,
+            (SoFar::OfParameters, _) | (_, Known::OfParameters) => SoFar::OfParameters,
+            (SoFar::Known, Known::Value(_)) => SoFar::Known,
+        }
+    }
+
+    /// What is known of a value that these decide about.
+    fn known(self, value: Known) -> Known {
+        match self.and(&value) {
+            SoFar::Known => value,
+            SoFar::OfParameters => Known::OfParameters,
+            SoFar::Nothing => Known::Nothing,
+        }
+    }
+}
+
+/// Whether an error says what is missing here, not what is wrong with the values.
+fn is_own(code: SqlState) -> bool {
+    code == SqlState::INTERNAL_ERROR || code == SqlState::FEATURE_NOT_SUPPORTED
+}
+
+fn is_strict(expr: &Expr) -> bool {
+    let Expr::Func { func, .. } = expr else { return false };
+    Builtins::get().proc(*func).is_some_and(|function| function.strict && !function.retset)
+}
+
+fn is_immutable(expr: &Expr) -> bool {
+    match expr {
+        Expr::Func { func, .. } => is_immutable_function(*func) && *func != TIMESTAMPTZ_AGE,
+        Expr::Distinct { eq: func, .. }
+        | Expr::NullIf { eq: func, .. }
+        | Expr::ScalarArrayOp { func, .. } => is_immutable_function(*func),
+        Expr::CoerceViaIo { arg, ty, .. } => {
+            let types = Builtins::get();
+            let output = types.ty(arg.ty().oid).is_some_and(|ty| is_immutable_io(ty.output));
+            output && types.ty(ty.oid).is_some_and(|ty| is_immutable_io(ty.input))
+        }
+        Expr::Not(_)
+        | Expr::IsNull { .. }
+        | Expr::BoolTest { .. }
+        | Expr::MinMax { .. }
+        | Expr::Array { .. }
+        | Expr::Subscript { .. }
+        | Expr::Relabel { .. } => true,
+        _ => false,
+    }
+}
+
+fn is_immutable_throughout(expr: &Expr) -> bool {
+    let is_leaf = matches!(expr, Expr::Const(..) | Expr::CaseOperand(_));
+    is_leaf || is_immutable(expr) && expr.children().into_iter().all(is_immutable_throughout)
+}
+
+/// Whether it can be called without a session, and always comes to the same.
+fn is_immutable_function(func: Oid) -> bool {
+    let Some(function) = Builtins::get().proc(func) else { return false };
+    let is_pure = matches!(
+        functions::attach(function),
+        Some(Builtin::Scalar(_) | Builtin::Typed(_) | Builtin::Compare { .. })
+    );
+    is_pure && function.volatility == b'i' && !function.retset
+}
+
+fn is_immutable_io(func: Oid) -> bool {
+    Builtins::get().proc(func).is_some_and(|function| function.volatility == b'i')
+}
+
+/// Whether an expression fails for some values.
+fn fails_for_some(expr: &Expr) -> bool {
+    match expr {
+        Expr::Func { func, args, ty, syntax } => {
+            let Some(function) = Builtins::get().proc(*func) else { return true };
+            let is_comparison =
+                matches!(functions::attach(function), Some(Builtin::Compare { .. }));
+            let is_negation = matches!(function.name, "int4um" | "int8um" | "numeric_uminus");
+            let is_cast = matches!(syntax, CallSyntax::ImplicitCast | CallSyntax::ExplicitCast)
+                && args.first().is_some_and(|arg| widens(arg.ty(), *ty));
+            !is_comparison && !is_negation && !is_cast
+        }
+        Expr::CoerceViaIo { .. } | Expr::Subscript { .. } => true,
+        _ => false,
+    }
+}
+
+/// Whether all values of one type are values of another.
+fn widens(from: TypeRef, to: TypeRef) -> bool {
+    matches!(from.oid, oid::INT2 | oid::INT4)
+        && matches!(to.oid, oid::INT4 | oid::INT8 | oid::NUMERIC | oid::FLOAT8)
+        && to.typmod == -1
+}
+
+/// An expression with other children.
+fn with_children(expr: &Expr, children: Vec<Expr>) -> Expr {
+    let mut expr = expr.clone();
+    let mut children = children.into_iter();
+    let visited: std::result::Result<(), Infallible> = expr.for_each_child_mut(&mut |child| {
+        if let Some(value) = children.next() {
+            *child = value;
+        }
+        Ok(())
+    });
+    match visited {
+        Ok(()) => expr,
+        Err(never) => match never {},
+    }
+}
