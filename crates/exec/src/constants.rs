@@ -47,6 +47,12 @@ pub fn check(exprs: &[Expr], params: Option<&[Datum]>, catalog: &Arc<Catalog>) -
     exprs.iter().try_for_each(|expr| walk.value(expr, &Known::Nothing).map(drop))
 }
 
+/// Evaluates the constants in an expression that a table is to have: CREATE fails, not each use
+/// (contain_mutable_functions_after_planning).
+pub(crate) fn check_stored(expr: &Expr, catalog: &Arc<Catalog>) -> Result<()> {
+    check(std::slice::from_ref(expr), None, catalog)
+}
+
 /// What planning knows of an expression's value.
 enum Known {
     Value(Datum),

@@ -3,6 +3,7 @@
 //!
 //! A partition may have another expression than its parent. VIRTUAL ones are 0A000.
 
+use crate::constants::check_stored;
 use super::DdlContext;
 use std::sync::Arc;
 use steppe_catalog::{Column, Relation};
@@ -70,6 +71,7 @@ pub(super) fn bind_expression(
     let table = Arc::new(relation.clone());
     let bound = bound_over(ctx, &table, position, expr)?;
     check_columns(ctx, &table, &bound)?;
+    check_stored(&bound, &ctx.catalog())?;
     if is_mutable(&bound) {
         return Err(Error::new(
             SqlState::INVALID_OBJECT_DEFINITION,

@@ -1,5 +1,6 @@
 //! CREATE INDEX and REINDEX (indexcmds.c).
 
+use crate::constants::check_stored;
 use super::build::{build, build_for};
 use super::reloptions::{self, Owner};
 use super::{DdlContext, partition, truncate_name};
@@ -160,6 +161,7 @@ fn index_key(
                 Expr::Var { column, .. } if column < 0 => return Err(over_system_column()),
                 Expr::Var { column, ty, .. } => (column as i16 + 1, None, ty.oid),
                 bound => {
+                    check_stored(&bound, &ctx.catalog())?;
                     check_expression(&bound, elem)?;
                     let text = deparse::table_expression(&bound, Some(table));
                     (0, Some(Arc::from(text)), bound.ty().oid)
@@ -263,6 +265,7 @@ fn index_predicate(
 ) -> Result<Arc<str>> {
     let place = ExprPlace::IndexPredicate;
     let bound = ctx.binding(|b| bind_table_condition(b, table, condition, "WHERE", place))?;
+    check_stored(&bound, &ctx.catalog())?;
     if is_mutable(&bound) {
         return Err(not_immutable("predicate"));
     }

@@ -5,10 +5,12 @@
 //! compared by their SQLSTATE. What Steppe refuses with 0A000 is counted, not excused: the
 //! report says how much of it there was.
 //!
-//! There are two [`Subject`]s: [`statements`] of all kinds over plain tables ([`generate`]),
-//! and [`partitions`], which says more of pruning than of SQL.
+//! There are three [`Subject`]s: [`statements`] of all kinds over plain tables ([`generate`]),
+//! [`constants`] that fail where they are not needed, and [`partitions`], which says more of
+//! pruning than of SQL.
 
 mod answer;
+mod constants;
 mod generate;
 mod partitions;
 mod statements;
@@ -39,6 +41,8 @@ const SWITCHES: &[&str] = &[
 pub enum Subject {
     /// SQL in general.
     Statements,
+    /// Constants that fail.
+    Constants,
     /// Partitioned tables: pruned, not pruned, and PostgreSQL.
     Partitions,
 }
@@ -104,10 +108,16 @@ pub async fn run(options: &Options, mut report: impl FnMut(&str)) -> Result<Repo
     let result = async {
         let (ours, theirs) = ((address, "postgres"), (oracle.address(), &*database));
         match options.subject {
-            Subject::Statements => {
+            Subject::Statements | Subject::Constants => {
                 let steppe = connect(ours.0, ours.1).await?;
                 let postgres = connect(theirs.0, theirs.1).await?;
-                statements::compare_all(options, (&steppe, &postgres), &mut report).await
+                let servers = (&steppe, &postgres);
+                match options.subject {
+                    Subject::Constants => {
+                        constants::compare_all(options, servers, &mut report).await
+                    }
+                    _ => statements::compare_all(options, servers, &mut report).await,
+                }
             }
             Subject::Partitions => {
                 partitions::compare_all(options, (ours, theirs), &mut report).await

@@ -211,7 +211,7 @@ pub(crate) fn pull_up_subqueries(query: &mut Query) {
     let items: Vec<FromItem> =
         items.into_iter().map(|item| pull.item(item, false, &mut filters)).collect();
     query.from = items;
-    add_conditions(&mut query.filter, filters);
+    add_conditions_before(&mut query.filter, filters);
     if !merged.is_empty() {
         substitute(query, &merged);
     }
@@ -245,7 +245,7 @@ impl Pull<'_> {
                     JoinKind::Left | JoinKind::Semi | JoinKind::Anti => (of_right, of_left),
                     _ => (Vec::new(), of_left.into_iter().chain(of_right).collect()),
                 };
-                add_conditions(&mut on, to_on);
+                add_conditions_before(&mut on, to_on);
                 filters.extend(above);
                 FromItem::Join { kind, left, right, on, using: Vec::new(), entry: None }
             }
@@ -430,6 +430,12 @@ fn add_conditions(place: &mut Option<Expr>, conditions: Vec<Expr>) {
     let mut all = Vec::new();
     place.take().into_iter().chain(conditions).for_each(|c| conjuncts(c, &mut all));
     *place = and_all(all);
+}
+
+/// The same with those of what stands further in: they are looked at first.
+fn add_conditions_before(place: &mut Option<Expr>, mut conditions: Vec<Expr>) {
+    conditions.extend(place.take());
+    add_conditions(place, conditions);
 }
 
 /// EXISTS, NOT EXISTS and IN of sub-selects among the conditions of WHERE become joins.

@@ -1,5 +1,6 @@
 //! PARTITION BY: the key of a partitioned table.
 
+use crate::constants::check_stored;
 use super::super::{DdlContext, index};
 use super::invalid;
 use std::sync::Arc;
@@ -131,6 +132,7 @@ fn key_expression(
         Expr::Var { column, ty, .. } => return Ok((*column as i16 + 1, None, ty.oid)),
         _ => {}
     }
+    check_stored(&bound, &ctx.catalog())?;
     if is_mutable(&bound) {
         return Err(invalid("functions in partition key expression must be marked IMMUTABLE"));
     }
