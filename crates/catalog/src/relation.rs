@@ -167,9 +167,12 @@ pub struct Column {
     /// GENERATED … AS IDENTITY: 'a' always, 'd' by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<char>,
-    /// GENERATED ALWAYS AS (`default`) STORED.
+    /// GENERATED ALWAYS AS (`default`).
     #[serde(default, skip_serializing_if = "is_default")]
     pub generated: bool,
+    /// VIRTUAL rather than STORED: rows have NULL there, and who reads it computes it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_virtual: bool,
     /// COMMENT ON COLUMN.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<RareText>,
@@ -639,6 +642,15 @@ impl Constraint {
 }
 
 impl Column {
+    /// pg_attribute.attgenerated: 's' stored, 'v' virtual, 0 not generated.
+    pub fn generation(&self) -> u8 {
+        match (self.generated, self.is_virtual) {
+            (false, _) => 0,
+            (true, false) => b's',
+            (true, true) => b'v',
+        }
+    }
+
     /// A nullable column without default.
     pub fn new(name: impl Into<Arc<str>>, type_oid: Oid, typmod: i32) -> Column {
         Column {
@@ -652,6 +664,7 @@ impl Column {
             collation: Builtins::get().collation_of(type_oid),
             identity: None,
             generated: false,
+            is_virtual: false,
             comment: None,
             statistics: None,
             storage: None,

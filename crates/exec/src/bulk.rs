@@ -287,7 +287,8 @@ fn parts(stmt: &CompiledStmt) -> Result<(&ModifyPlan, &[CExpr])> {
 /// is one table that it goes to.
 fn is_stored_as_given(modify: &ModifyPlan) -> bool {
     let target = &modify.target;
-    let computes = !target.checks.is_empty() || !target.generated.is_empty();
+    let computes =
+        !target.checks.is_empty() || !target.generated.is_empty() || !target.never_null.is_empty();
     !computes && target.partition.is_none() && modify.partitioned.is_none()
 }
 

@@ -92,7 +92,9 @@ impl Walk<'_> {
                 self.case(&own, whens, otherwise)
             }
             Expr::Coalesce { args, .. } => self.coalesce(args, operand),
-            Expr::ArrayCoerce { arg, element, .. } => self.array_coercion(expr, arg, element, operand),
+            Expr::ArrayCoerce { arg, element, .. } => {
+                self.array_coercion(expr, arg, element, operand)
+            }
             _ => self.of_children(expr, operand),
         }
     }

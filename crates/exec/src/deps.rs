@@ -207,7 +207,7 @@ pub(crate) fn for_each_shown_expr<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Expr
         PlanNode::LockRows { outer_joins, .. } => outer_joins.iter().for_each(|(on, _)| f(on)),
         PlanNode::Modify(modify) => {
             modify.assignments.iter().for_each(|(_, e)| f(e));
-            modify.generated.iter().for_each(|(_, e)| f(e));
+            modify.generated.iter().chain(&modify.never_null).for_each(|(_, e)| f(e));
             modify.checks.iter().chain(&modify.view_checks).for_each(|(_, e)| f(e));
             if let Some((assignments, filter)) =
                 modify.on_conflict.as_ref().and_then(|c| c.update.as_ref())

@@ -204,6 +204,7 @@ impl PointPlan {
             }
             (Command::Update, CNode::IndexScan(scan)) if is_point(scan) => {
                 let may_patch = modify.target.checks.is_empty()
+                    && modify.target.never_null.is_empty()
                     && planned.assignments.iter().all(|(_, e)| is_calm(e));
                 may_patch.then(|| Self::change(planned, modify, scan)).flatten()
             }

@@ -1,7 +1,7 @@
 //! What a table's constraints say of all its rows.
 
 use crate::bind::index::is_mutable;
-use crate::bind::{ExprPlace, stored_expr};
+use crate::bind::{ExprPlace, of_stored, stored_expr};
 use crate::expr::{Expr, Place, TypeRef};
 use crate::implies::{alternatives, canonical};
 use crate::negate::without_not;
@@ -17,13 +17,14 @@ pub(crate) fn constraints_of(catalog: &Catalog, table: &Arc<Relation>) -> Result
         let ConstraintKind::Check { expression } = &constraint.kind else { continue };
         let bound = stored_expr(catalog, table, expression, ExprPlace::Check)?;
         if !is_mutable(&bound) {
-            known.push(bound);
+            known.push(of_stored(catalog, table, bound)?);
         }
     }
     for (at, column) in table.columns.iter().enumerate() {
         // A row of NULLs is NULL to a test, and yet no NULL.
         let is_row = Builtins::get().ty(column.type_oid).is_none();
-        if column.dropped || is_row || !has_no_null(table, at) {
+        // What is virtual is read as its expression, which no constraint speaks of.
+        if column.dropped || is_row || column.is_virtual || !has_no_null(table, at) {
             continue;
         }
         let ty = TypeRef { oid: column.type_oid, typmod: column.typmod };

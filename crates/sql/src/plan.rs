@@ -500,8 +500,10 @@ pub struct ModifyTable {
     /// The statement's WHERE over *target row ‖ child's output*, checked again on a newer
     /// version (EvalPlanQual).
     pub recheck: Option<Expr>,
-    /// Generated columns: position and expression over the new row.
+    /// Stored generated columns: position and expression over the new row.
     pub generated: Vec<(usize, Expr)>,
+    /// Virtual generated columns that must not be NULL: position and expression over the new row.
+    pub never_null: Vec<(usize, Expr)>,
     /// CHECK constraints: name and expression over the new row.
     pub checks: Vec<(Arc<str>, Expr)>,
     /// WITH CHECK OPTION: views' names and conditions over the new row.

@@ -267,7 +267,7 @@ fn attribute_row(relation: &Relation, column: &Column, attnum: i16, out: &mut Ro
         ("atthasdef", Datum::Bool(own_default(column).is_some())),
         ("atthasmissing", Datum::Bool(column.missing.is_some() && !column.dropped)),
         ("attidentity", Datum::Char(column.identity.map_or(0, |c| c as u8))),
-        ("attgenerated", Datum::Char(if column.generated { b's' } else { 0 })),
+        ("attgenerated", Datum::Char(column.generation())),
         ("attisdropped", Datum::Bool(column.dropped)),
         ("attislocal", Datum::Bool(local)),
         ("attinhcount", Datum::Int2(inherit_count)),

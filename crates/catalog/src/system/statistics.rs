@@ -16,7 +16,7 @@ fn analysed<'c>(
         let found = relation.statistics.iter().flat_map(|s| &s.columns);
         let columns = relation.columns.iter().zip(1..).zip(found);
         columns
-            .filter(|((column, _), _)| !column.dropped)
+            .filter(|((column, _), _)| !column.dropped && !column.is_virtual)
             .map(move |((column, attnum), found)| (relation, column, attnum, found))
     })
 }

@@ -90,10 +90,12 @@ fn fill(ctx: &mut DdlContext<'_>, table: Relation) -> Result<()> {
     let Some(position) = table.columns.len().checked_sub(1) else {
         return Err(Error::internal("no column was added"));
     };
-    let is_generated = table.columns[position].generated;
-    let default = match is_generated {
-        true => generated::expression(ctx, &Arc::new(table.clone()), position)?,
-        false => bound_default(ctx, &table.columns[position])?,
+    let column = &table.columns[position];
+    let is_generated = column.generated;
+    let default = match (is_generated, column.is_virtual) {
+        (true, true) => None,
+        (true, false) => generated::expression(ctx, &Arc::new(table.clone()), position)?,
+        (false, _) => bound_default(ctx, column)?,
     };
     // A default may be nextval of a sequence that the statement has just made.
     let catalog = ctx.catalog();

@@ -139,14 +139,15 @@ fn pass(command: &Command, read: &[Arc<str>], made: &[&str]) -> u8 {
         | Command::ColumnDefault { default: None, .. } => 0,
         Command::AlterColumnType { .. } => 1,
         Command::AddColumn { .. } => 3,
-        Command::SetNotNull(_) => 4,
+        Command::SetExpression { .. } => 4,
+        Command::SetNotNull(_) => 5,
         Command::AddConstraint(c) => match c.kind {
-            AstConstraint::NotNull { .. } => 4,
-            AstConstraint::Check(_) => 6,
-            _ => 5,
+            AstConstraint::NotNull { .. } => 5,
+            AstConstraint::Check(_) => 7,
+            _ => 6,
         },
-        Command::ColumnDefault { .. } | Command::AddIdentity { .. } => 6,
-        _ => 7,
+        Command::ColumnDefault { .. } | Command::AddIdentity { .. } => 7,
+        _ => 8,
     }
 }
 
@@ -266,6 +267,7 @@ fn goes_down(command: &Command) -> bool {
         command,
         Command::ColumnDefault { .. }
             | Command::DropExpression { .. }
+            | Command::SetExpression { .. }
             | Command::SetStatistics { .. }
             | Command::SetStorage { .. }
     )
@@ -380,6 +382,10 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
             let position = column_position(&table, name)?;
             generated::drop_expression(ctx, table, position, *if_exists)
         }
+        Command::SetExpression { name, expr } => {
+            let position = column_position(&table, name)?;
+            generated::set_expression(ctx, table, position, expr)
+        }
         Command::AddIdentity { name, constraint } => {
             let position = column_position(&table, name)?;
             identity::add(ctx, table, position, &constraint.kind)
@@ -434,6 +440,7 @@ fn describe(command: &Command) -> &'static str {
         Command::ColumnDefault { .. } => "ALTER COLUMN ... SET DEFAULT",
         Command::SetNotNull(_) => "ALTER COLUMN ... SET NOT NULL",
         Command::DropNotNull(_) => "ALTER COLUMN ... DROP NOT NULL",
+        Command::SetExpression { .. } => "ALTER COLUMN ... SET EXPRESSION",
         Command::DropExpression { .. } => "ALTER COLUMN ... DROP EXPRESSION",
         Command::SetStatistics { .. } => "ALTER COLUMN ... SET STATISTICS",
         Command::SetStorage { .. } => "ALTER COLUMN ... SET STORAGE",
@@ -458,7 +465,6 @@ fn describe(command: &Command) -> &'static str {
         Command::Trigger { .. } => "TRIGGER",
         Command::SetTablespace(_) => "SET TABLESPACE",
         Command::ClusterOn(_) | Command::DropCluster => "CLUSTER",
-        Command::SetExpression { .. } => "ALTER COLUMN SET EXPRESSION",
         Command::SetColumnOptions { .. } => "ALTER COLUMN SET (...)",
         Command::ResetColumnOptions { .. } => "ALTER COLUMN RESET (...)",
         Command::SetCompression { .. } => "ALTER COLUMN ... SET COMPRESSION",

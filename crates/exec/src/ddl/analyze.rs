@@ -292,7 +292,7 @@ fn put_statistics(ctx: &mut DdlContext<'_>, table: &Arc<Relation>, sample: &Samp
     progress.pages.advance(sample.pages);
     let Sample { rows, pages, sampled } = sample;
     let columns = (0..table.columns.len())
-        .map(|i| match table.columns[i].dropped {
+        .map(|i| match table.columns[i].dropped || table.columns[i].is_virtual {
             true => Ok(ColumnStatistics::default()),
             false => column_statistics(ctx, table, i, sampled, *rows),
         })

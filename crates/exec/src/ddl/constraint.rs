@@ -4,7 +4,7 @@ use super::index::{self, NewIndex};
 use super::inherit::invalid_table;
 use super::not_null::{self, PendingNotNull};
 use super::reloptions::{self, Options, Owner};
-use super::{DdlContext, partition, truncate_name, validate};
+use super::{DdlContext, generated, partition, truncate_name, validate};
 use std::sync::Arc;
 use steppe_catalog::{Constraint, ConstraintKind, Deferral, IndexKey, RareText, Relation};
 use steppe_sql::ast;
@@ -424,10 +424,12 @@ fn add_key(
         columns.push(attnum);
         keys.push(IndexKey::ascending(attnum, relation.columns[position].type_oid));
     }
+    let include = index::include_columns(&relation, &key.include)?;
+    let what = if key.primary { "primary keys" } else { "unique constraints" };
+    generated::check_indexed(&relation, columns.iter().chain(&include).copied(), what)?;
     if key.primary {
         relation = not_null::of_key(ctx, relation, &columns, only)?;
     }
-    let include = index::include_columns(&relation, &key.include)?;
     let label = if key.primary { "pkey" } else { "key" };
     let name = match key.name {
         Some(name) => {

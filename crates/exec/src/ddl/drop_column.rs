@@ -97,7 +97,7 @@ fn remove(ctx: &mut DdlContext<'_>, table: Relation, position: usize) -> Result<
     column.dropped = true;
     column.not_null = false;
     column.default = None;
-    column.generated = false;
+    (column.generated, column.is_virtual) = (false, false);
     column.identity = None;
     (column.inherit_count, column.local) = (0, true);
     ctx.put(table)?;

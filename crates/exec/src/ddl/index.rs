@@ -1,16 +1,16 @@
 //! CREATE INDEX and REINDEX (indexcmds.c).
 
-use crate::constants::check_stored;
 use super::build::{build, build_for};
 use super::reloptions::{self, Owner};
-use super::{DdlContext, partition, truncate_name};
+use super::{DdlContext, generated, partition, truncate_name};
+use crate::constants::check_stored;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{self, OpclassMethod};
 use steppe_catalog::{
     Column, ConstraintKind, Deferral, IndexInfo, IndexKey, PartitionOf, RelKind, Relation,
 };
 use steppe_sql::ast::{self, CreateIndexStmt, IndexElem, ReindexStmt, ReindexTarget};
-use steppe_sql::bind::index::{IndexExprs, is_mutable};
+use steppe_sql::bind::index::{IndexExprs, columns_of, is_mutable};
 use steppe_sql::bind::typename::format_type;
 use steppe_sql::bind::{
     ExprPlace, bind_table_condition, bind_table_expr, collation, figure_column_name,
@@ -23,6 +23,9 @@ use steppe_types::{Error, Oid, Result, SqlState};
 
 /// PostgreSQL's INDEX_MAX_KEYS.
 const KEYS_MAX: usize = 32;
+
+/// What CREATE INDEX makes, as errors name it.
+const INDEXES: &str = "indexes";
 
 /// An index to create.
 pub(crate) struct NewIndex {
@@ -87,6 +90,8 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
         })
         .collect::<Result<_>>()?;
     let include = include_columns(&table, &included)?;
+    let attnums = keys.iter().map(|key| key.attnum).chain(include.iter().copied());
+    generated::check_indexed(&table, attnums, INDEXES)?;
     let name = match &create.name {
         Some(name) => {
             let short = truncate_name(name).to_string();
@@ -163,6 +168,8 @@ fn index_key(
                 bound => {
                     check_stored(&bound, &ctx.catalog())?;
                     check_expression(&bound, elem)?;
+                    let columns = columns_of(&bound).into_iter();
+                    generated::check_indexed(table, columns, INDEXES)?;
                     let text = deparse::table_expression(&bound, Some(table));
                     (0, Some(Arc::from(text)), bound.ty().oid)
                 }
@@ -269,6 +276,7 @@ fn index_predicate(
     if is_mutable(&bound) {
         return Err(not_immutable("predicate"));
     }
+    generated::check_indexed(table, columns_of(&bound).into_iter(), INDEXES)?;
     Ok(deparse::table_expression(&bound, Some(table)).into())
 }
 

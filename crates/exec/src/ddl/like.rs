@@ -110,6 +110,7 @@ fn copied_column(column: &Column, wanted: &LikeOptions) -> Column {
     } else if column.generated {
         // The expression names columns, which are called the same here.
         copy.generated = wanted.generated;
+        copy.is_virtual = wanted.generated && column.is_virtual;
         copy.default = column.default.clone().filter(|_| wanted.generated);
     } else if wanted.defaults {
         copy.default = column.default.clone();

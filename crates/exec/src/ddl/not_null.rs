@@ -9,12 +9,13 @@
 use super::alter::{Scope, column_position, drop_constraint, no_constraint};
 use super::constraint::PendingConstraints;
 use super::inherit::invalid_table;
-use super::scan::scan_rows;
+use super::scan::{RowEvaluator, scan_rows};
 use super::{DdlContext, partition, truncate_name, validate};
 use crate::access::TableAccess;
 use std::sync::Arc;
 use steppe_catalog::{Constraint, ConstraintKind, RareText, RelKind, Relation};
 use steppe_sql::ast;
+use steppe_sql::bind::{of_stored, virtual_value};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
 
@@ -565,15 +566,29 @@ pub(super) fn check_rows(
         return Ok(());
     }
     let shared = Arc::new(relation.clone());
+    let (mut stored, mut computed, mut exprs) = (Vec::new(), Vec::new(), Vec::new());
+    for at in positions {
+        match virtual_value(&ctx.catalog(), &shared, *at)? {
+            None => stored.push(*at),
+            Some(value) => {
+                computed.push(*at);
+                exprs.push(of_stored(&ctx.catalog(), &shared, value)?);
+            }
+        }
+    }
+    let mut evaluator = RowEvaluator::new(ctx, &exprs)?;
     let table = TableAccess::open(ctx.store.database(), &shared)?;
-    scan_rows(
-        ctx,
-        &table,
-        &mut |_, values| match positions.iter().find(|at| values[**at].is_null()) {
+    scan_rows(ctx, &table, &mut |_, values| {
+        let mut found = stored.iter().find(|at| values[**at].is_null());
+        if found.is_none() && !computed.is_empty() {
+            let mut columns = computed.iter().zip(evaluator.evaluate(values)?);
+            found = columns.find(|(_, value)| value.is_null()).map(|(at, _)| at);
+        }
+        match found {
             None => Ok(()),
             Some(at) => Err(validate::contains_nulls(&shared, *at)),
-        },
-    )
+        }
+    })
 }
 
 /// DROP NOT NULL.

@@ -17,7 +17,7 @@ use steppe_catalog::system::definitions::visible_name;
 use steppe_catalog::{Builtins, RelKind, Relation};
 use steppe_sql::ast::{AlterTableCommand as Command, Location};
 use steppe_sql::bind::index::columns_of;
-use steppe_sql::bind::{ExprPlace, bind_assigned_expr, parse_expression};
+use steppe_sql::bind::{ExprPlace, bind_assigned_expr, of_stored, parse_expression};
 use steppe_sql::expr::{Expr, TypeRef};
 use steppe_txn::{NewRows, Persistence, RowId};
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
@@ -71,7 +71,7 @@ pub(super) fn change(
 /// Rewrites a table, every new value from the old row.
 fn change_here(ctx: &mut DdlContext<'_>, table: Relation, commands: &[&Command]) -> Result<()> {
     let mut new = table.clone();
-    let mut values: Vec<(usize, Expr)> = Vec::new();
+    let (mut changed, mut values): (Vec<usize>, Vec<(usize, Expr)>) = (Vec::new(), Vec::new());
     for command in commands {
         let Command::AlterColumnType { name, type_name, collation, using, location } = command
         else {
@@ -87,16 +87,24 @@ fn change_here(ctx: &mut DdlContext<'_>, table: Relation, commands: &[&Command])
             None => Builtins::get().collation_of(ty.oid),
         };
         let position = column_position(&table, name)?;
-        if values.iter().any(|(known, _)| *known == position) {
+        if changed.contains(&position) {
             return Err(Error::new(
                 SqlState::FEATURE_NOT_SUPPORTED,
                 format!("cannot alter type of column \"{name}\" twice"),
             ));
         }
-        values.push((position, changed_value(ctx, &table, position, ty, using.as_ref())?));
+        if using.is_some() {
+            generated::refuse_using(ctx, &table.columns[position], *location)?;
+        }
+        check_readers(ctx, &table, position)?;
+        changed.push(position);
+        // Rows have room for a virtual column, but no value.
+        if !table.columns[position].is_virtual {
+            values.push((position, changed_value(ctx, &table, position, ty, using.as_ref())?));
+        }
         retype(ctx, &mut new, position, (ty, collation))?;
     }
-    let attnums: Vec<i16> = values.iter().map(|(position, _)| *position as i16 + 1).collect();
+    let attnums: Vec<i16> = changed.iter().map(|position| *position as i16 + 1).collect();
     validate::retype_checks(ctx, &mut new, &attnums)?;
     let oid = new.oid;
     rewrite(ctx, table, new, values)?;
@@ -105,6 +113,23 @@ fn change_here(ctx: &mut DdlContext<'_>, table: Relation, commands: &[&Command])
         Some(new) => validate::retyped(ctx, new, &attnums),
         None => Err(Error::internal("the table being altered has gone")),
     }
+}
+
+/// 0A000 for a column that a view or a generated column is over.
+fn check_readers(ctx: &mut DdlContext<'_>, table: &Relation, position: usize) -> Result<()> {
+    let catalog = ctx.catalog();
+    if let Some(view) = depend::readers(&catalog, table.oid, position as i16 + 1).next() {
+        return Err(Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            "cannot alter type of a column used by a view or rule",
+        )
+        .detail(format!(
+            "rule _RETURN on view {} depends on column \"{}\"",
+            visible_name(&catalog, view, &ctx.search_path),
+            table.columns[position].name
+        )));
+    }
+    generated::check_retype(ctx, table, position)
 }
 
 /// What a column whose type changes has in the new row, over the old one.
@@ -116,18 +141,6 @@ fn changed_value(
     using: Option<&steppe_sql::ast::Expr>,
 ) -> Result<Expr> {
     let name = &*table.columns[position].name;
-    let catalog = ctx.catalog();
-    if let Some(view) = depend::readers(&catalog, table.oid, position as i16 + 1).next() {
-        return Err(Error::new(
-            SqlState::FEATURE_NOT_SUPPORTED,
-            "cannot alter type of a column used by a view or rule",
-        )
-        .detail(format!(
-            "rule _RETURN on view {} depends on column \"{name}\"",
-            visible_name(&catalog, view, &ctx.search_path)
-        )));
-    }
-    generated::check_retype(ctx, table, position)?;
     if table.columns[position].identity.is_some() && table.partition_of.is_none() {
         identity::retype_sequence(ctx, table, position, ty.oid)?;
     }
@@ -171,13 +184,15 @@ fn retype(
     let Some(text) = old_default else { return Ok(()) };
     let parsed = parse_expression(&text)?;
     let column = column.clone();
-    new.columns[position].default = default_text(ctx, &column, &parsed).map_err(|_| {
+    let (text, what) = match column.generated {
+        true => (generated::cast(ctx, new, position, &parsed), "generation expression"),
+        false => (default_text(ctx, &column, &parsed), "default"),
+    };
+    new.columns[position].default = text.map_err(|_| {
         let shown = steppe_sql::bind::typename::format_type(ty.oid, ty.typmod);
-        let message = format!(
-            "default for column \"{}\" cannot be cast automatically to type {shown}",
-            column.name
-        );
-        Error::new(SqlState::DATATYPE_MISMATCH, message)
+        let name = &column.name;
+        let message = format!("{what} for column \"{name}\" cannot be cast automatically to type");
+        Error::new(SqlState::DATATYPE_MISMATCH, format!("{message} {shown}"))
     })?;
     Ok(())
 }
@@ -248,6 +263,9 @@ pub(super) fn rewrite_as(
     let source = TableAccess::open(&database, &Arc::new(source))?;
     let target = TableAccess::open(&database, &Arc::new(new.clone()))?;
     let (positions, exprs): (Vec<usize>, Vec<Expr>) = values.into_iter().unzip();
+    let (catalog, read) = (ctx.catalog(), Arc::new(before.clone()));
+    let exprs = exprs.into_iter().map(|expr| of_stored(&catalog, &read, expr));
+    let exprs = exprs.collect::<Result<Vec<_>>>()?;
     let mut evaluator = RowEvaluator::new(ctx, &exprs)?;
     scan_batches(ctx, &source, &mut |ctx, mut rows| {
         for row in &mut rows {

@@ -451,7 +451,10 @@ fn column_constraint(
             serials.push(SequenceOptions::identity(position, ty, options)?);
         }
         // Bound when all columns are known.
-        ConstraintKind::Generated { .. } => relation.columns[position].generated = true,
+        ConstraintKind::Generated { stored, .. } => {
+            let column = &mut relation.columns[position];
+            (column.generated, column.is_virtual) = (true, !stored);
+        }
         ConstraintKind::PrimaryKey(_) => {
             pending.add_not_null(PendingNotNull::implied(&column, true));
             pending.add_column_constraint(&column, c)?;

@@ -7,7 +7,7 @@ use super::{DdlContext, not_null, partition};
 use crate::access::TableAccess;
 use std::sync::Arc;
 use steppe_catalog::{Constraint, ConstraintKind, Relation};
-use steppe_sql::bind::{ExprPlace, bind_table_condition, parse_expression};
+use steppe_sql::bind::{ExprPlace, bind_table_condition, of_stored, parse_expression};
 use steppe_sql::deparse;
 use steppe_sql::expr::Expr;
 use steppe_txn::RelationLockMode;
@@ -28,7 +28,8 @@ pub(super) fn check(
     name: &str,
     expr: &Expr,
 ) -> Result<()> {
-    let mut evaluator = RowEvaluator::new(ctx, std::slice::from_ref(expr))?;
+    let expr = of_stored(&ctx.catalog(), relation, expr.clone())?;
+    let mut evaluator = RowEvaluator::new(ctx, std::slice::from_ref(&expr))?;
     let table = TableAccess::open(ctx.store.database(), relation)?;
     scan_rows(ctx, &table, &mut |_, values| match evaluator.evaluate(values)?.first() {
         Some(steppe_types::Datum::Bool(false)) => Err(Error::new(

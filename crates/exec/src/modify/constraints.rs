@@ -8,7 +8,7 @@ use crate::env::FnContext;
 use crate::expr::Row;
 use crate::io::to_text;
 use steppe_catalog::system::definitions;
-use steppe_catalog::{IndexKey, Relation};
+use steppe_catalog::{Column, IndexKey, Relation};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// A value in a detail is cut to so many bytes.
@@ -18,6 +18,11 @@ const SHOWN_BYTES_MAX: usize = 64;
 pub(crate) fn check_row(target: &Target, row: &[Datum], cx: &mut ExecContext) -> Result<()> {
     for column in &target.not_null {
         if row.get(*column).is_none_or(Datum::is_null) {
+            return Err(null_violation(target, *column, row, &cx.functions));
+        }
+    }
+    for (column, value) in &target.never_null {
+        if value.eval(cx, Row::of(row))?.is_null() {
             return Err(null_violation(target, *column, row, &cx.functions));
         }
     }
@@ -115,7 +120,11 @@ fn with_values(error: Error, target: &Target, row: &[Datum], cx: &FnContext) -> 
         }
     };
     let columns = relation.columns.iter().zip(row).filter(|(c, _)| !c.dropped);
-    let values: Vec<String> = columns.map(|(c, v)| shown(v, c.type_oid, cx)).collect();
+    let value = |(column, value): (&Column, &Datum)| match column.is_virtual {
+        true => "virtual".to_owned(),
+        false => shown(value, column.type_oid, cx),
+    };
+    let values: Vec<String> = columns.map(value).collect();
     error.detail(format!("Failing row contains ({}).", values.join(", ")))
 }
 

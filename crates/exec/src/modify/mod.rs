@@ -119,9 +119,11 @@ impl GeneratedColumn {
 pub(crate) struct TargetRules {
     /// ON CONFLICT: positions of the indexes that decide.
     pub(crate) arbiters: Box<[usize]>,
-    /// Positions of NOT NULL columns.
+    /// Positions of NOT NULL columns that rows have values of.
     pub(crate) not_null: Box<[usize]>,
     pub(crate) generated: Box<[GeneratedColumn]>,
+    /// Virtual generated columns that are NOT NULL, over the new row.
+    pub(crate) never_null: Box<[(usize, CExpr)]>,
     /// CHECK constraints over the new row.
     pub(crate) checks: Box<[(Arc<str>, CExpr)]>,
     /// WITH CHECK OPTION: views' names and conditions over the new row.
@@ -143,7 +145,10 @@ impl std::ops::Deref for Target {
 impl TargetRules {
     /// Whether there is anything that a row must satisfy to be stored.
     pub(crate) fn is_constrained(&self) -> bool {
-        !self.not_null.is_empty() || !self.checks.is_empty() || self.partition.is_some()
+        !self.not_null.is_empty()
+            || !self.never_null.is_empty()
+            || !self.checks.is_empty()
+            || self.partition.is_some()
     }
 }
 
@@ -491,10 +496,10 @@ fn no_row() -> Error {
     Error::internal("an inserted row has no place")
 }
 
-/// Positions of the columns that must not be NULL.
+/// Positions of the columns that must not be NULL, but for those that no row has values of.
 pub(crate) fn not_null_columns(relation: &steppe_catalog::Relation) -> Box<[usize]> {
     let columns = relation.columns.iter().enumerate();
-    columns.filter(|(_, c)| c.not_null && !c.dropped).map(|(i, _)| i).collect()
+    columns.filter(|(_, c)| c.not_null && !c.dropped && !c.is_virtual).map(|(i, _)| i).collect()
 }
 
 /// Arbiter indexes by OID.

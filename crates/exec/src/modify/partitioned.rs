@@ -27,7 +27,7 @@ use hashbrown::HashMap;
 use std::borrow::Cow;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
-use steppe_sql::bind::{stored_checks, stored_generated};
+use steppe_sql::bind::{stored_checks, stored_generated, stored_never_null};
 use steppe_txn::{Database, RelationLockMode, RowId};
 use steppe_types::{Datum, Error, Oid, Result};
 
@@ -256,6 +256,10 @@ impl Partitioned {
             arbiters: arbiters.map(|(at, _)| at).collect(),
             not_null: super::not_null_columns(leaf),
             generated: GeneratedColumn::compile_all(&generated, &mut compiler)?,
+            never_null: stored_never_null(catalog, leaf)?
+                .iter()
+                .map(|(column, e)| Ok((*column, compiler.expr(e)?)))
+                .collect::<Result<_>>()?,
             checks: checks
                 .map(|(name, e)| Ok((name, compiler.expr(&e)?)))
                 .collect::<Result<_>>()?,

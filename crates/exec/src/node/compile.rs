@@ -564,6 +564,11 @@ impl PlanCompiler<'_, '_> {
             columns: None,
             not_null: not_null_columns(relation),
             generated: GeneratedColumn::compile_all(&modify.generated, self.exprs)?,
+            never_null: modify
+                .never_null
+                .iter()
+                .map(|(column, e)| Ok((*column, self.exprs.expr(e)?)))
+                .collect::<Result<_>>()?,
             checks: modify
                 .checks
                 .iter()

@@ -30,7 +30,7 @@ use crate::statement::CompiledStmt;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
 use steppe_partition::RoutedPartition;
-use steppe_sql::bind::{stored_checks, stored_generated};
+use steppe_sql::bind::{stored_checks, stored_generated, stored_never_null};
 use steppe_sql::plan::{ModifyTable, Plan, PlanNode, PlannedStmt, ScanRelation};
 use steppe_sql::query::Command;
 use steppe_txn::Database;
@@ -260,6 +260,7 @@ impl LeafStatements {
                     child: self.scan_of(leaf, catalog)?,
                     leaf: None,
                     generated: stored_generated(catalog, leaf)?,
+                    never_null: stored_never_null(catalog, leaf)?,
                     checks: stored_checks(catalog, leaf)?,
                     ..(**modify).clone()
                 };

@@ -115,7 +115,8 @@ impl Session {
             catalog: &self.names.catalog,
             env: &self.env,
             params: &portal.params,
-            is_generic: matches!(*query, Statement::Execute(_)) && self.live.plan_cache_mode == PlanCacheMode::Generic,
+            is_generic: matches!(*query, Statement::Execute(_))
+                && self.live.plan_cache_mode == PlanCacheMode::Generic,
             instruments: execution.as_ref().map_or(&[], Execution::instruments),
             leaf_runs: execution.as_ref().map_or(&[], Execution::leaf_runs),
         };

@@ -427,16 +427,8 @@ pub(crate) fn compile(
     let sizes = &Sizes(database);
     let search_path = &names.path;
     let may_fail = &|expr: &Expr| steppe_exec::constants::may_fail(expr, catalog);
-    let context = PlannerContext {
-        catalog,
-        search_path,
-        older,
-        settings,
-        sizes,
-        io,
-        interrupts,
-        may_fail,
-    };
+    let context =
+        PlannerContext { catalog, search_path, older, settings, sizes, io, interrupts, may_fail };
     let planned = Arc::new(planner::plan(&context, bound)?);
     Ok(CompiledStmt::compile(planned, catalog, database)?)
 }

@@ -63,7 +63,10 @@ pub use coerce::CoercionContext;
 pub use collation::collation;
 pub(crate) use from::UNNAMED_JOIN;
 pub use func::figure_column_name;
-pub use stored::{stored_checks, stored_expr, stored_generated, stored_key};
+pub use stored::{
+    generated_value, of_stored, stored_checks, stored_expr, stored_generated, stored_key,
+    stored_never_null, virtual_value,
+};
 pub use view::{CHECK_OPTION, SECURITY_BARRIER, SECURITY_INVOKER, view_update_refusal};
 
 /// How many columns a row may have that is not stored (MaxTupleAttributeNumber).

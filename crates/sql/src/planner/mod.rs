@@ -1,7 +1,8 @@
 //! The planner: a bound query becomes a tree of plan nodes.
 //!
 //! ```text
-//!   Query ── simple sub-selects merged, EXISTS and IN as joins  (prep)
+//!   Query ── virtual generated columns as their expressions  (virtual_columns)
+//!     │      simple sub-selects merged, EXISTS and IN as joins  (prep)
 //!     │      other sub-selects planned (correlation becomes run-time parameters)
 //!     │
 //!     ├─ from     what follows from equalities with constants (equivalence)
@@ -43,6 +44,7 @@ mod row_mark;
 mod scan;
 mod subselect;
 mod upper;
+mod virtual_columns;
 mod window;
 
 pub use exclusion::ConstraintExclusion;
@@ -168,7 +170,9 @@ fn plan_interruptibly(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Re
     for (view, lock) in bound.views {
         planner.use_relation(view, lock);
     }
-    let plan = planner.statement(bound.query)?;
+    let mut query = bound.query;
+    virtual_columns::expand(ctx.catalog, &mut query)?;
+    let plan = planner.statement(query)?;
     let mut mentions = bound.mentioned;
     mentions.extend(planner.relations.iter().map(|(oid, _)| *oid));
     mentions.sort_unstable();

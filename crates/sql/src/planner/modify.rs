@@ -21,7 +21,7 @@ use super::prep::{inline_ctes, prepare, pull_up_subqueries};
 use super::recheck::Recheck;
 use super::row_mark::replace_row_marks;
 use super::{ColumnId, Planner, Rel, RteSet, and_all, collect_columns, node, to_slots};
-use crate::bind::{stored_checks, stored_generated};
+use crate::bind::{stored_checks, stored_generated, stored_never_null};
 use crate::expr::{Expr, TypeRef};
 use crate::plan::*;
 use crate::query::*;
@@ -175,9 +175,13 @@ impl Planner<'_> {
         };
         self.use_relation(relation.oid, RelationLock::RowExclusive);
         let catalog = self.ctx.catalog;
-        let (checks, generated) = match query.command {
-            Command::Delete => (Vec::new(), Vec::new()),
-            _ => (stored_checks(catalog, &relation)?, stored_generated(catalog, &relation)?),
+        let (checks, generated, never_null) = match query.command {
+            Command::Delete => (Vec::new(), Vec::new(), Vec::new()),
+            _ => (
+                stored_checks(catalog, &relation)?,
+                stored_generated(catalog, &relation)?,
+                stored_never_null(catalog, &relation)?,
+            ),
         };
         let view_checks = view_checks(query, target, &relation)?;
         let alias = query.rtes[target].alias.clone();
@@ -211,6 +215,7 @@ impl Planner<'_> {
             assignments,
             recheck,
             generated,
+            never_null,
             checks,
             view_checks,
             on_conflict,

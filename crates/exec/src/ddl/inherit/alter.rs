@@ -1,6 +1,7 @@
 //! ALTER TABLE … INHERIT and NO INHERIT.
 
 use super::super::{DdlContext, partition};
+use super::create::of_different_kind;
 use super::{check_parent, check_same_type, inheritors, more_than_once, wrong_type};
 use steppe_catalog::{Column, Constraint, ConstraintKind, RelKind, Relation};
 use steppe_sql::ast::RangeVar;
@@ -115,6 +116,9 @@ pub(in super::super) fn matching_column(
         }
         (false, true) => {
             mismatch(format!("column \"{name}\" in child table must not be a generated column"))
+        }
+        _ if column.generation() != own.generation() => {
+            Err(of_different_kind(column, SqlState::DATATYPE_MISMATCH))
         }
         _ => Ok(at),
     }

@@ -127,7 +127,7 @@ impl Merged {
             return Err(Error::new(SqlState::DATATYPE_MISMATCH, message).detail(detail));
         }
         own.compression = own.compression.or(column.compression);
-        if own.generated != column.generated {
+        if own.generation() != column.generation() {
             let message = format!("inherited column \"{name}\" has a generation conflict");
             return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
         }
@@ -302,17 +302,23 @@ pub(in super::super) fn check_generation(own: &Column, def: &ColumnDef) -> Resul
                     "A child table column cannot be generated unless its parent column is.",
                 ));
             }
-            (AstConstraint::Generated { stored: false, .. }, true) => {
-                let message =
-                    format!("column \"{name}\" inherits from generated column of different kind");
-                return Err(
-                    refused(message).detail("Parent column is STORED, child column is VIRTUAL.")
-                );
+            (AstConstraint::Generated { stored, .. }, true) if *stored == own.is_virtual => {
+                let state = SqlState::INVALID_COLUMN_DEFINITION;
+                return Err(of_different_kind(own, state));
             }
             _ => {}
         }
     }
     Ok(())
+}
+
+/// The parent's column, which a child has as the other kind.
+pub(super) fn of_different_kind(parent: &Column, state: SqlState) -> Error {
+    let (name, kinds) = (&parent.name, ["STORED", "VIRTUAL"]);
+    let [theirs, own] = [parent.is_virtual, !parent.is_virtual].map(|at| kinds[usize::from(at)]);
+    let message = format!("column \"{name}\" inherits from generated column of different kind");
+    let detail = format!("Parent column is {theirs}, child column is {own}.");
+    Error::new(state, message).detail(detail)
 }
 
 fn conflict(message: String, own: &Column, other: &Column) -> Error {

@@ -90,7 +90,8 @@ fn keep_rows(ctx: &mut DdlContext<'_>, plain: &Relation) -> Result<Oid> {
     let mut rows = Relation::new(ctx.store.new_oid()?, plain.schema, name, RelKind::Table);
     rows.columns = plain.columns.clone();
     for column in &mut rows.columns {
-        (column.default, column.identity, column.generated) = (None, None, false);
+        (column.default, column.identity) = (None, None);
+        (column.generated, column.is_virtual) = (false, false);
         column.not_null = false;
     }
     (rows.storage, rows.overflow) = (plain.storage, plain.overflow);

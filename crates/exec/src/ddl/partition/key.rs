@@ -1,8 +1,8 @@
 //! PARTITION BY: the key of a partitioned table.
 
-use crate::constants::check_stored;
 use super::super::{DdlContext, index};
 use super::invalid;
+use crate::constants::check_stored;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::OpclassMethod;
 use steppe_catalog::{Builtins, PartitionColumn, PartitionKey, Relation};
