@@ -41,6 +41,52 @@ fn data_survives_a_clean_stop_and_a_kill() {
 }
 
 #[test]
+fn unlogged_tables_survive_a_clean_stop_only() {
+    let dir = TestDir::new();
+    let server = Steppe::start(&dir);
+    let mut raw = server.connect();
+    raw.query(
+        "create unlogged table u (id serial primary key, t text); create index on u (t);
+         create table l (a int); create unlogged sequence s start 7",
+    );
+    raw.query("insert into u (t) select 'row ' || i from generate_series(1, 2000) i");
+    raw.query("insert into l select i from generate_series(1, 2000) i");
+    raw.query("update u set t = t || '!' where id % 3 = 0; delete from u where id % 5 = 0");
+    raw.query("begin; insert into u (t) values ('gone'); rollback; select nextval('s')");
+    let mut open = server.connect();
+    open.query("begin; insert into u (t) values ('open'); delete from u where id < 100");
+    let shown = |server: &Steppe| {
+        rows(&server.connect().query(
+            "select count(*), (select count(*) from u where t like 'row 3%'), (select count(*) from l) \
+             from u",
+        ))
+    };
+    let before = shown(&server);
+    server.stop("-TERM");
+    let server = Steppe::start(&dir);
+    assert_eq!(shown(&server), before, "after a clean stop");
+    let mut raw = server.connect();
+    raw.query("insert into u (t) values ('row 3 more'); checkpoint; insert into l values (0)");
+    // An answer that waits until all before it is durable.
+    raw.query("insert into u (t) select 'row' from generate_series(1, 500) i");
+    server.stop("-KILL");
+    let server = Steppe::start(&dir);
+    let numbers = |row: &[&str]| row.iter().map(|n| Some((*n).to_owned())).collect::<Vec<_>>();
+    assert_eq!(shown(&server), [numbers(&["0", "0", "2001"])], "after a kill");
+    let mut raw = server.connect();
+    let found = rows(&raw.query("insert into u (t) values ('new') returning id, nextval('s')"));
+    assert_eq!(found, [numbers(&["1", "7"])]);
+    // What is logged from here on stays, with its sequence.
+    raw.query("alter table u set logged");
+    server.stop("-KILL");
+    let server = Steppe::start(&dir);
+    let found = rows(&server.connect().query("select id, t from u where t = 'new'"));
+    assert_eq!(found, [numbers(&["1", "new"])]);
+    let next = rows(&server.connect().query("select nextval('u_id_seq') > 1"));
+    assert_eq!(next, [numbers(&["t"])]);
+}
+
+#[test]
 fn a_second_server_is_refused() {
     let dir = TestDir::new();
     let _first = Steppe::start(&dir);

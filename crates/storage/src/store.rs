@@ -545,7 +545,8 @@ impl Inner {
         let redo = self.wal.insert_position();
         let next_generation = self.next_generation.load(Ordering::Relaxed);
         let CheckpointState { oldest_needed, state } = collect(redo);
-        let dirty = self.pool.dirty_pages();
+        let mut dirty = self.pool.dirty_pages();
+        dirty.retain(|id| !self.may_stay_dirty(*id));
         let begin = Instant::now();
         let pages_written = self.pool.write_all(&dirty)?;
         let write_time = begin.elapsed();

@@ -205,6 +205,25 @@ impl Inner {
     }
 }
 
+impl Inner {
+    /// Whether a checkpoint need not write a page: no recovery wants an unlogged tree's. It is asked
+    /// once the redo LSN is chosen. A logged tree that gets the page later formats it in a record
+    /// behind that; one that is at it now has it latched. A free page must be written, or it would
+    /// be when its space has been given back.
+    pub(crate) fn may_stay_dirty(&self, id: PageId) -> bool {
+        if self.unlogged.sealed.load(Ordering::SeqCst) {
+            return false;
+        }
+        let Some(version) = self.pool.peek(id) else { return false };
+        let page = self.pool.page(id);
+        let generation = node::generation(page);
+        page::kind(page) == Some(Kind::Node)
+            && TreeId { root: id, generation }.is_unlogged()
+            && self.pool.validate(id, version)
+            && self.space.is_used(id)
+    }
+}
+
 impl Store {
     /// As [`Store::create_tree`], an unlogged one. Its record has no payload: after a crash there
     /// is nothing to do about it.
@@ -285,9 +304,13 @@ mod tests {
     }
 
     fn fill(store: &Store, tree: TreeId, rows: std::ops::Range<u64>) {
+        put(store, tree, rows, 100);
+    }
+
+    fn put(store: &Store, tree: TreeId, rows: std::ops::Range<u64>, length: usize) {
         for row in rows {
             let put = store.tree(tree).write(&row.to_be_bytes(), LogHeader::default(), |_, op| {
-                op.put(&row.to_le_bytes().repeat(100));
+                op.put(&row.to_le_bytes().repeat(length));
                 Ok::<(), StorageError>(())
             });
             assert_eq!(put.unwrap().unwrap().record().is_some(), !tree.is_unlogged());
@@ -322,6 +345,8 @@ mod tests {
         let tree = store.create_unlogged_tree(LogHeader::default()).unwrap();
         fill(&store, tree, 0..2000);
         fill(&store, logged, 0..10);
+        let few = store.checkpoint(&mut |_| CheckpointState::default()).unwrap().pages_written;
+        assert!(few < 20, "{few} pages: those of the unlogged tree may wait");
         store.seal_unlogged();
         let refused = store.tree(tree).write(b"k", LogHeader::default(), |_, op| {
             op.put(b"v");
@@ -375,14 +400,18 @@ mod tests {
     /// Pages go back and forth between logged and unlogged trees while the power fails.
     #[test]
     fn pages_change_hands_over_crashes() {
-        for seed in 0..40 {
+        for seed in 0..12 {
             let mut vfs = Arc::new(CrashVfs::new(seed));
             let mut store = open(&vfs);
             let (kept, _) = store.create_tree(LogHeader::default(), |_, _| {}).unwrap();
             let mut rows = 0;
             for round in 0..6u64 {
+                // Redo has records for pages that it has not formatted, of another shape than the
+                // unlogged tree gives them.
                 let (gone, _) = store.create_tree(LogHeader::default(), |_, _| {}).unwrap();
-                fill(&store, gone, 0..300);
+                put(&store, gone, 0..1000, 30);
+                checkpoint(&store);
+                put(&store, gone, 0..1000, 31);
                 store.drop_tree(gone).unwrap();
                 let first = store.create_unlogged_tree(LogHeader::default()).unwrap();
                 fill(&store, first, 0..400);

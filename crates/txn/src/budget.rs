@@ -20,6 +20,8 @@ use steppe_storage::StorageError;
 use steppe_storage::wal::Wal;
 use steppe_types::Result;
 
+use crate::change::Change;
+
 /// Pledges are multiples of this.
 const GRAIN: u64 = 16 << 10;
 
@@ -34,13 +36,22 @@ const END: u64 = 128;
 pub(crate) struct UndoBudget {
     owed: AtomicU64,
     pledged: AtomicU64,
+    /// What changes of unlogged files would owe: it takes time to take them back, and no log.
+    unlogged: AtomicU64,
+}
+
+/// What was owed at some time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Owed {
+    logged: u64,
+    unlogged: u64,
 }
 
 impl UndoBudget {
     /// Makes sure that a change which owes at most `cost` can be made.
     #[inline]
     pub(crate) fn prepare(&self, wal: &Wal, cost: u64) -> Result<()> {
-        let needed = self.owed() + cost + END;
+        let needed = self.owed.load(Ordering::Relaxed) + cost + END;
         if needed <= self.pledged.load(Ordering::Relaxed) {
             return Ok(());
         }
@@ -57,25 +68,36 @@ impl UndoBudget {
     }
 
     /// What is owed now, for a later [`UndoBudget::settle_to`].
-    pub(crate) fn owed(&self) -> u64 {
-        self.owed.load(Ordering::Relaxed)
+    pub(crate) fn owed(&self) -> Owed {
+        Owed {
+            logged: self.owed.load(Ordering::Relaxed),
+            unlogged: self.unlogged.load(Ordering::Relaxed),
+        }
+    }
+
+    /// All of it, as a measure of how long it takes.
+    pub(crate) fn size(&self) -> u64 {
+        let Owed { logged, unlogged } = self.owed();
+        logged + unlogged
     }
 
     /// A change was made.
     #[inline]
-    pub(crate) fn owe(&self, cost: u64) {
-        self.owed.store(self.owed() + cost, Ordering::Relaxed);
+    pub(crate) fn owe(&self, change: &Change<'_>) {
+        let owed = if change.is_unlogged() { &self.unlogged } else { &self.owed };
+        owed.store(owed.load(Ordering::Relaxed) + change.undo_cost(), Ordering::Relaxed);
     }
 
     /// All changes since `owed` was read are taken back.
-    pub(crate) fn settle_to(&self, owed: u64) {
-        self.owed.store(owed, Ordering::Relaxed);
+    pub(crate) fn settle_to(&self, owed: Owed) {
+        self.owed.store(owed.logged, Ordering::Relaxed);
+        self.unlogged.store(owed.unlogged, Ordering::Relaxed);
     }
 
     /// The transaction has ended.
     pub(crate) fn release(&self, wal: &Wal) {
         let pledged = self.pledged.swap(0, Ordering::Relaxed);
-        self.owed.store(0, Ordering::Relaxed);
+        self.settle_to(Owed::default());
         if pledged > 0 {
             wal.unpledge(pledged);
         }

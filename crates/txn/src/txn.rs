@@ -7,7 +7,7 @@ use steppe_storage::{Appended, LogHeader, Lsn, Priority, Tree, WriteOp};
 use steppe_types::error::Severity;
 use steppe_types::{Error, Result, SqlState};
 
-use crate::budget::{ANY_CHANGE, UndoBudget};
+use crate::budget::{ANY_CHANGE, Owed, UndoBudget};
 use crate::change::Change;
 #[cfg(feature = "planted-bugs")]
 use crate::database::PlantedBug;
@@ -52,7 +52,7 @@ pub struct CommitWait {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UndoPosition {
     undo: UndoPtr,
-    owed: u64,
+    owed: Owed,
     locks: LockPosition,
     drops: usize,
 }
@@ -449,7 +449,7 @@ impl Txn {
     pub(crate) fn append_undo(&self, body: &[u8]) -> Result<UndoPtr> {
         let shared = self.shared();
         let (pid, prev_lsn) = (shared.pid(), shared.last_lsn());
-        self.budget.owe(Change::decode(body)?.undo_cost());
+        self.budget.owe(&Change::decode(body)?);
         self.database().undo.append(pid, self.xid, self.last_undo, prev_lsn, self.cid, body)
     }
 
@@ -679,7 +679,7 @@ impl Txn {
 
     /// Bytes of log that a rollback would write: how long it would take.
     pub fn rollback_bytes(&self) -> u64 {
-        self.budget.owed()
+        self.budget.size()
     }
 
     /// Rolls back.

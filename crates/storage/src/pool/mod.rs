@@ -192,6 +192,13 @@ impl Pool {
         latch::hot_version(self.memory.state(id)).inspect(|_| usage::hit())
     }
 
+    /// The version if the page is in memory and unlatched right now, for one whose look is no use of
+    /// it.
+    pub(crate) fn peek(&self, id: PageId) -> Option<Version> {
+        let state = latch::look(self.memory.state(id));
+        (state::latch(state) == UNLATCHED).then(|| state::version(state))
+    }
+
     #[cold]
     fn optimistic_slow(&self, id: PageId) -> Result<Version> {
         let word = self.memory.state(id);

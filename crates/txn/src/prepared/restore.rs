@@ -130,7 +130,7 @@ fn restore_undo(
     let mut log = database.wal().record_reader();
     for change in changes.iter().rev() {
         let link = read_link(&mut log, found.xid, change.lsn, &mut body)?;
-        budget.owe(Change::decode(&body)?.undo_cost());
+        budget.owe(&Change::decode(&body)?);
         let (pid, xid) = (found.stand_in.pid(), found.xid);
         // Only the transaction itself asks for its commands, and there will be no more.
         last_undo = database.undo.append(pid, xid, last_undo, link.prev_lsn, 0, &body)?;
