@@ -95,7 +95,7 @@ impl Running {
                 ],
             );
         }
-        let (phase, receiver) = watch::channel(Phase::Running);
+        let (phase, _) = watch::channel(Phase::Running);
         let failed = phase.clone();
         let on_fatal = Arc::new(move |message: &str| {
             log::write(log::Level::Panic, &[("message", &message)]);
@@ -105,6 +105,23 @@ impl Running {
         let device = device(&settings, &data_dir);
         let open = || Database::open(device, &data_dir.base(), options);
         let database = working_as(Worker::Startup, open).map_err(|error| not_opened(&error))?;
+        let files = (settings, data_dir);
+        let started = Running::start_over(Arc::clone(&database), config, files, phase);
+        if started.is_err() {
+            // As after a clean stop, or unlogged tables would be found empty by the next start. What
+            // that start could not do is the error to tell.
+            let _ = database.close();
+        }
+        started
+    }
+
+    /// Starts what serves an open database.
+    fn start_over(
+        database: Arc<Database>,
+        config: &Config,
+        (settings, data_dir): (ServerSettings, DataDir),
+        phase: watch::Sender<Phase>,
+    ) -> Result<Running, String> {
         let catalog = CatalogStore::open(&database)
             .map_err(|error| format!("could not read the catalog: {error}"))?;
         data_dir.mark_initialised()?;
@@ -125,6 +142,7 @@ impl Running {
         let max_connections = usize::try_from(settings.int("max_connections")).unwrap_or(1);
         let statements_max = usize::try_from(settings.int("pg_stat_statements.max"));
         let statistics = ServerStatistics::new(&database);
+        let receiver = phase.subscribe();
         let server = Arc::new(Server {
             database,
             catalog: Arc::new(catalog),

@@ -63,6 +63,13 @@ fn unlogged_tables_survive_a_clean_stop_only() {
     };
     let before = shown(&server);
     server.stop("-TERM");
+    // A start that comes to nothing in between is no crash.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("binds");
+    let address = taken.local_addr().expect("is bound").to_string();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_steppe"));
+    command.arg("serve").arg("--data-dir").arg(dir.0.join("data")).args(["--listen", &address]);
+    let output = command.output().expect("the server is run");
+    assert!(failure(&output).contains("could not listen"));
     let server = Steppe::start(&dir);
     assert_eq!(shown(&server), before, "after a clean stop");
     let mut raw = server.connect();
