@@ -57,8 +57,8 @@ fn unlogged_tables_survive_a_clean_stop_only() {
     open.query("begin; insert into u (t) values ('open'); delete from u where id < 100");
     let shown = |server: &Steppe| {
         rows(&server.connect().query(
-            "select count(*), (select count(*) from u where t like 'row 3%'), (select count(*) from l) \
-             from u",
+            "select count(*), (select count(*) from u where t like 'row 3%'), \
+             (select count(*) from l) from u",
         ))
     };
     let before = shown(&server);

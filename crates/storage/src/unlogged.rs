@@ -206,9 +206,9 @@ impl Inner {
 }
 
 impl Inner {
-    /// Whether a checkpoint need not write a page: no recovery wants an unlogged tree's. It is asked
-    /// once the redo LSN is chosen. A logged tree that gets the page later formats it in a record
-    /// behind that; one that is at it now has it latched. A free page must be written, or it would
+    /// Whether a checkpoint need not write a page: no recovery wants an unlogged tree's. It is
+    /// asked once the redo LSN is chosen. A logged tree that gets the page later formats it in a
+    /// record behind that; one that is at it now has it latched. A free page must be written, or it would
     /// be when its space has been given back.
     pub(crate) fn may_stay_dirty(&self, id: PageId) -> bool {
         if self.unlogged.sealed.load(Ordering::SeqCst) {

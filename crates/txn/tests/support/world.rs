@@ -781,7 +781,7 @@ impl<'a> World<'a> {
                 }
             }
             self.tables.extend(created);
-            // One that has only written to unlogged tables need not be durable. Those before it must.
+            // One that has only written to unlogged tables need not be durable, but those before it.
             let before = self.commits.last().map_or(Lsn(0), |(lsn, _)| *lsn);
             self.commits.push((wait.lsn.max(before), changes));
         }
