@@ -25,7 +25,7 @@ use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_sql::bind::index::IndexExprs;
 use steppe_sql::bind::over_row;
-use steppe_sql::plan::{ROW_ID, TABLE_OID};
+use steppe_sql::plan::{ROW_ID, StoredForm, TABLE_OID};
 use steppe_txn::{Database, IndexStore, OverflowStore, RowId, RowMeta, TableStore, Txn, View};
 use steppe_types::key::{KeyPart, encode_part};
 use steppe_types::row::{ColumnRef, RowLayout};
@@ -58,6 +58,8 @@ pub(crate) enum ScanColumn {
     TableOid,
     /// xmin and its kin: what only the row's version knows.
     Version(VersionColumn),
+    /// How a stored column's value is stored.
+    Form(StoredForm, usize),
 }
 
 impl ScanColumn {
@@ -67,7 +69,10 @@ impl ScanColumn {
             ROW_ID => ScanColumn::RowId,
             1.. => ScanColumn::Stored(attribute as usize - 1),
             TABLE_OID => ScanColumn::TableOid,
-            other => ScanColumn::Version(VersionColumn::from_attribute(other)?),
+            other => match StoredForm::of(other) {
+                Some((form, column)) => ScanColumn::Form(form, column as usize - 1),
+                None => ScanColumn::Version(VersionColumn::from_attribute(other)?),
+            },
         })
     }
 }
@@ -143,6 +148,7 @@ impl TableAccess {
                 ScanColumn::RowId => Datum::Int8(id.0 as i64),
                 ScanColumn::TableOid => Datum::Oid(self.oid),
                 ScanColumn::Version(column) => column.value(self, view, id, meta)?,
+                ScanColumn::Form(form, i) => self.stored_form(row, *i, *form)?,
             });
         }
         Ok(())

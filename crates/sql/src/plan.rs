@@ -28,6 +28,40 @@ pub const ROW_ID: i16 = -100;
 pub const CTID: i16 = -1;
 /// Attribute number of `tableoid`.
 pub const TABLE_OID: i16 = -6;
+/// How a column's value is stored, which a scan tells under attribute numbers of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoredForm {
+    /// The bytes that it takes, in PostgreSQL's form: an integer.
+    Size,
+    /// How it is compressed: a text, or NULL.
+    Compression,
+}
+
+/// Below this the attribute numbers of [`StoredForm`]s begin, two for each column.
+const STORED_FORMS: i16 = -1000;
+
+impl StoredForm {
+    /// The attribute number under which a scan tells this of a column, given the column's.
+    pub fn attribute(self, column: i16) -> i16 {
+        STORED_FORMS - 2 * column - self as i16
+    }
+
+    /// What such an attribute number asks for, and of which column.
+    pub fn of(attribute: i16) -> Option<(StoredForm, i16)> {
+        let number = STORED_FORMS.checked_sub(attribute).filter(|number| *number >= 2)?;
+        let form = if number % 2 == 0 { StoredForm::Size } else { StoredForm::Compression };
+        Some((form, number / 2))
+    }
+
+    /// The same of the column that takes the place of another one.
+    pub fn moved<E>(attribute: i16, column: impl FnOnce(i16) -> Result<i16, E>) -> Result<i16, E> {
+        match StoredForm::of(attribute) {
+            Some((form, of)) => Ok(form.attribute(column(of)?)),
+            None => Ok(attribute),
+        }
+    }
+}
+
 /// Attribute number that the binder gives a column that is NULL only where an outer join has no
 /// row of the entry. The planner replaces it by one that the entry has.
 pub const ROW_MARK: i16 = -101;
@@ -543,4 +577,24 @@ pub struct ConflictAction {
     pub update: Option<ConflictUpdate>,
     /// System columns of the existing row.
     pub system: Vec<i16>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_form_has_an_attribute_number_of_its_own() {
+        let mut seen = std::collections::HashSet::new();
+        for column in 1..=1600 {
+            for form in [StoredForm::Size, StoredForm::Compression] {
+                let attribute = form.attribute(column);
+                assert_eq!(StoredForm::of(attribute), Some((form, column)));
+                assert!(seen.insert(attribute));
+            }
+        }
+        for other in [ROW_ID, CTID, TABLE_OID, ROW_MARK, 1, 1600] {
+            assert_eq!(StoredForm::of(other), None);
+        }
+    }
 }

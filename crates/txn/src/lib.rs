@@ -56,7 +56,7 @@ pub use lock::{
     RelationLockMode, RelationUsers, RowLockMode, SharedMode,
 };
 pub use new_rows::NewRows;
-pub use overflow::{OverflowRef, OverflowStore};
+pub use overflow::{OverflowRef, OverflowStore, ValueForm};
 pub use prepared::{Attached, HeldPrepared, PreparedTransaction};
 pub use recovery::Progress;
 pub use serializable::{Granule, SireadReport};

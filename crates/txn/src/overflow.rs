@@ -24,6 +24,10 @@ const CHUNK_LEN: usize = 2600;
 const VALUE_LEN_MAX: usize = (1 << 30) - 1;
 /// What a byte of lz4 can stand for at most: one of a match's length.
 const LZ4_RATIO_MAX: usize = 255;
+/// How a value begins: compressed or not, and its length.
+const HEADER_LEN: usize = 5;
+const RAW: u8 = 0;
+const LZ4: u8 = 1;
 /// Below this compression is not tried.
 const COMPRESS_MIN: usize = 256;
 
@@ -34,6 +38,15 @@ pub struct OverflowRef {
     pub id: u64,
     /// Its chunks.
     pub chunks: u32,
+}
+
+/// How a value is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueForm {
+    /// In so many bytes, without what says how.
+    pub bytes: usize,
+    /// Compressed, by lz4.
+    pub is_compressed: bool,
 }
 
 pub(crate) fn chunk_key(id: u64, chunk: u32) -> [u8; 12] {
@@ -154,6 +167,23 @@ impl OverflowStore {
         decode(&stored, out)
     }
 
+    /// How a value is stored.
+    pub fn form(&self, reference: OverflowRef) -> Result<ValueForm> {
+        let (mut first, mut last) = (Vec::new(), Vec::new());
+        let tree = self.file.tree_of_entry()?;
+        let before = reference.chunks.saturating_sub(1);
+        let found = tree.read(&chunk_key(reference.id, 0), &mut first)?
+            && tree.read(&chunk_key(reference.id, before), &mut last)?;
+        let kind = first.first().filter(|_| found && first.len() >= HEADER_LEN);
+        let is_compressed = match kind {
+            Some(&RAW) => false,
+            Some(&LZ4) => true,
+            _ => return Err(corrupt("overflow value: a chunk is missing")),
+        };
+        let bytes = before as usize * CHUNK_LEN + last.len() - HEADER_LEN;
+        Ok(ValueForm { bytes, is_compressed })
+    }
+
     /// Says that the version of the row which this transaction replaces or
     /// deletes was the last to refer to a value. It goes when nobody can see
     /// that version any more; a rollback calls it off.
@@ -170,17 +200,17 @@ fn encode(bytes: &[u8]) -> Vec<u8> {
         let compressed = lz4_flex::block::compress(bytes);
         // An eighth saved pays for the work of reading it.
         if compressed.len() <= bytes.len() - bytes.len() / 8 {
-            return [&[1], &raw_len[..], &compressed].concat();
+            return [&[LZ4], &raw_len[..], &compressed].concat();
         }
     }
-    [&[0], &raw_len[..], bytes].concat()
+    [&[RAW], &raw_len[..], bytes].concat()
 }
 
 fn decode(stored: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let mut reader = Reader(stored);
     let (kind, raw_len) = (reader.u8()?, reader.u32()? as usize);
     out.clear();
-    if kind == 0 {
+    if kind == RAW {
         out.extend_from_slice(reader.0);
     } else {
         // No byte of lz4 stands for more than 255: a length that cannot be is not allocated.

@@ -23,8 +23,10 @@
 //! is refused here, too, with its words (hio.c).
 
 use super::TableAccess;
+use crate::functions::type_info::{size_in_memory, size_in_row};
 use std::borrow::Cow;
 use steppe_catalog::Builtins;
+use steppe_sql::plan::StoredForm;
 use steppe_txn::{OverflowRef, OverflowStore, Txn};
 use steppe_types::numeric::Numeric;
 use steppe_types::row::ColumnRef;
@@ -208,6 +210,39 @@ impl TableAccess {
             }
         }
         Ok(out)
+    }
+
+    /// How a column of a whole row is stored.
+    #[cold]
+    pub(super) fn stored_form(&self, row: &[u8], i: usize, form: StoredForm) -> Result<Datum> {
+        /// What compressed bytes are preceded by: the length that they had.
+        const RAW_LENGTH: usize = 4;
+        let (size, compression) = match self.layout.column_ref(row, i)? {
+            ColumnRef::Null => return Ok(Datum::Null),
+            ColumnRef::OutOfLine(pointer) => {
+                let store = self.overflow.as_ref().ok_or_else(bad_pointer)?;
+                let stored = store.form(read_pointer(pointer)?)?;
+                match stored.is_compressed {
+                    true => (stored.bytes + RAW_LENGTH, Datum::text("lz4")),
+                    false => (stored.bytes, Datum::Null),
+                }
+            }
+            stored @ (ColumnRef::Bytes(_) | ColumnRef::Missing) => {
+                let value = self.decode_of_whole(row, i)?;
+                let type_oid = self.relation.columns[i].type_oid;
+                let size = match stored {
+                    _ if value.is_null() => return Ok(Datum::Null),
+                    // What PostgreSQL keeps for rows that are older than the column is no row.
+                    ColumnRef::Missing => size_in_memory(&value, type_oid)?,
+                    _ => size_in_row(&value, type_oid)?,
+                };
+                (size, Datum::Null)
+            }
+        };
+        Ok(match form {
+            StoredForm::Size => Datum::Int4(size as i32),
+            StoredForm::Compression => compression,
+        })
     }
 
     /// Where the out-of-line values are, if the table may have any.

@@ -2,6 +2,7 @@
 //! node sets, sub-plans. The printing of expressions is [`steppe_sql::deparse`]'s.
 
 use super::plan::Builder;
+use crate::partition::slot_name_parts;
 use std::sync::Arc;
 use steppe_sql::deparse::{quote_identifier, shown_expression, window_call};
 use steppe_sql::expr::{Aggregate, Expr, SortKey, SubLinkKind, SubPlan};
@@ -45,19 +46,6 @@ impl Name {
     fn lifted(&self) -> Name {
         Name::column(self.above.clone())
     }
-}
-
-/// `alias.column` without the alias, which may be quoted.
-fn unqualified(name: &str) -> &str {
-    let mut quoted = false;
-    for (at, c) in name.char_indices() {
-        match c {
-            '"' => quoted = !quoted,
-            '.' if !quoted => return &name[at + 1..],
-            _ => {}
-        }
-    }
-    name
 }
 
 impl Builder<'_> {
@@ -258,7 +246,13 @@ impl Builder<'_> {
 /// What the planner called the columns of a node's input row: `alias.column`.
 fn planned_names(plan: &Plan, qualified: bool) -> Vec<Name> {
     let names = plan.slot_names.iter();
-    let shown = |name: &Arc<str>| if qualified { name } else { unqualified(name) }.to_owned();
+    let shown = |name: &Arc<str>| match qualified {
+        true => name.to_string(),
+        false => {
+            let (call, column) = slot_name_parts(name);
+            format!("{call}{column}")
+        }
+    };
     names.map(|name| Name::column(shown(name))).collect()
 }
 

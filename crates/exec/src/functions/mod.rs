@@ -48,7 +48,7 @@ mod size;
 mod sql_bodies;
 mod text;
 mod text_variadic;
-mod type_info;
+pub(crate) mod type_info;
 mod uuid;
 mod visibility;
 mod xids;

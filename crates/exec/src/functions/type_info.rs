@@ -44,14 +44,27 @@ fn base_type(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     Ok(Builtins::get().ty(type_oid).map_or(Datum::Null, |_| Datum::Oid(type_oid)))
 }
 
-/// The bytes PostgreSQL's form of the value takes: variable-width values have a
-/// four-byte header.
+/// Before a value of variable width in memory.
+const HEADER: usize = 4;
+
 fn column_size(args: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Datum> {
-    const HEADER: usize = 4;
-    let value = arg(args, 0)?;
-    let size = match value {
-        Datum::Text(v) if argument_type(call) == oid::UNKNOWN => v.len() + 1,
-        Datum::Text(_) if argument_type(call) == oid::NAME => 64,
+    Ok(Datum::Int4(size_in_memory(arg(args, 0)?, argument_type(call))? as i32))
+}
+
+/// The bytes that PostgreSQL's form of a value takes in a row: short ones have a header of one byte.
+pub(crate) fn size_in_row(value: &Datum, type_oid: Oid) -> Result<usize> {
+    /// VARATT_SHORT_MAX, less its header.
+    const SHORT_MAX: usize = 126;
+    let size = size_in_memory(value, type_oid)?;
+    let varies = Builtins::get().ty(type_oid).is_none_or(|ty| ty.len == -1);
+    Ok(if varies && size <= HEADER + SHORT_MAX { size - HEADER + 1 } else { size })
+}
+
+/// The same of one that is not in a row: values of variable width have a header of four bytes.
+pub(crate) fn size_in_memory(value: &Datum, type_oid: Oid) -> Result<usize> {
+    Ok(match value {
+        Datum::Text(v) if type_oid == oid::UNKNOWN => v.len() + 1,
+        Datum::Text(_) if type_oid == oid::NAME => 64,
         Datum::Text(v) => v.len() + HEADER,
         Datum::Bytea(v) => v.len() + HEADER,
         Datum::TimeTz(..) => 12,
@@ -73,8 +86,7 @@ fn column_size(args: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Dat
                 }
             }
         }
-    };
-    Ok(Datum::Int4(size as i32))
+    })
 }
 
 fn collation_for(_: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Datum> {

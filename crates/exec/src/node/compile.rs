@@ -286,7 +286,7 @@ impl PlanCompiler<'_, '_> {
         let place = |column: &ScanColumn| match column {
             ScanColumn::Stored(i) => index.place_of(*i),
             // An entry does not know which version the row is in.
-            ScanColumn::Version(_) => None,
+            ScanColumn::Version(_) | ScanColumn::Form(..) => None,
             // Not looked at.
             ScanColumn::RowId | ScanColumn::TableOid => Some(0),
         };

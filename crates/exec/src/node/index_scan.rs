@@ -347,7 +347,7 @@ impl IndexScanNode {
                         ScanColumn::Stored(_) => key_values[*place].clone(),
                         ScanColumn::RowId => Datum::Int8(id.0 as i64),
                         ScanColumn::TableOid => Datum::Oid(scan.table.relation.oid),
-                        ScanColumn::Version(_) => return Err(no_version()),
+                        ScanColumn::Version(_) | ScanColumn::Form(..) => return Err(no_version()),
                     });
                 }
                 return Ok(true);

@@ -75,6 +75,7 @@ fn virtual_columns(
             ScanColumn::TableOid => Datum::Oid(scan.table.relation.oid),
             ScanColumn::RowId => Datum::Int8(ordinal as i64),
             ScanColumn::Version(column) => column.of_computed(ordinal)?,
+            ScanColumn::Form(..) => return Err(Error::internal("what is not stored has no form")),
         });
     }
     Ok(())

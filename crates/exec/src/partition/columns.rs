@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 use steppe_catalog::Relation;
+use steppe_sql::plan::StoredForm;
 use steppe_types::{Datum, Error, Result};
 
 /// The way between a parent's rows and those of a leaf whose columns are placed otherwise.
@@ -62,7 +63,7 @@ impl ColumnMap {
     pub(crate) fn attribute(&self, attribute: i16) -> Result<i16> {
         match usize::try_from(attribute - 1) {
             Ok(column) => Ok(self.in_leaf(column)? as i16 + 1),
-            Err(_) => Ok(attribute),
+            Err(_) => StoredForm::moved(attribute, |column| self.attribute(column)),
         }
     }
 

@@ -39,6 +39,6 @@ pub(crate) use leaf_statement::LeafStatements;
 pub(crate) use leaves::Leaves;
 pub(crate) use pruning::ScanPruning;
 pub(crate) use route::{PartitionCheck, RouteBuffers, Router};
-pub(crate) use template::{LeafMember, LeafSet, LeafTemplate, order_of};
+pub(crate) use template::{LeafMember, LeafSet, LeafTemplate, order_of, slot_name_parts};
 
 pub use leaf::lock_mode;

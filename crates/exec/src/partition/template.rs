@@ -235,13 +235,21 @@ fn leaf_plan(
 
 /// A slot's name (`alias.column`, either perhaps quoted) under another alias.
 fn renamed(name: &str, alias: &str) -> Arc<str> {
+    let (call, column) = slot_name_parts(name);
+    format!("{call}{}.{column}", quote_identifier(alias)).into()
+}
+
+/// What of a slot's name stands before the alias and after it: before it nothing, unless the slot
+/// is a column's stored form (`pg_column_size(alias.column)`).
+pub(crate) fn slot_name_parts(name: &str) -> (&str, &str) {
+    let call = name.find('(').filter(|open| !name[..*open].contains(['"', '.']));
+    let (call, name) = name.split_at(call.map_or(0, |open| open + 1));
     let mut quoted = false;
     let end = name.find(|c| {
         quoted ^= c == '"';
         c == '.' && !quoted
     });
-    let column = end.map_or(name, |end| &name[end + 1..]);
-    format!("{}.{column}", quote_identifier(alias)).into()
+    (call, end.map_or(name, |end| &name[end + 1..]))
 }
 
 fn attributes(columns: &[i16], map: Option<&ColumnMap>) -> Result<Vec<i16>> {
@@ -301,4 +309,23 @@ fn without_index(template: &Plan, leaf: &Arc<Relation>, alias: &Arc<str>) -> Res
     let columns = attributes(&read, map.as_ref())?;
     plan.node = PlanNode::SeqScan { rel, columns, cursor: None };
     Ok(plan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_keeps_its_column_under_another_alias() {
+        for (name, shown) in [
+            ("t.a", "u.a"),
+            ("\"a.b\".\"c.d\"", "u.\"c.d\""),
+            ("t.\"a(b)\"", "u.\"a(b)\""),
+            ("\"t(\".a", "u.a"),
+            ("pg_column_size(t.a)", "pg_column_size(u.a)"),
+            ("pg_column_size(\"t.u\".\"a.b\")", "pg_column_size(u.\"a.b\")"),
+        ] {
+            assert_eq!(&*renamed(name, "u"), shown);
+        }
+    }
 }

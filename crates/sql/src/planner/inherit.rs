@@ -185,7 +185,7 @@ fn member_alias(entry: &Rte, place: usize) -> Arc<str> {
 /// keep theirs.
 fn attribute_in(parent: &Relation, child: &Relation, attribute: i16) -> Result<i16> {
     let Some(at) = attribute.checked_sub(1).and_then(|at| usize::try_from(at).ok()) else {
-        return Ok(attribute);
+        return StoredForm::moved(attribute, |column| attribute_in(parent, child, column));
     };
     let name = parent.columns.get(at).map_or("?", |column| &column.name);
     let found = child.column_index(name).map(|at| at as i16 + 1);
@@ -200,8 +200,11 @@ fn over_member(
     attribute: &dyn Fn(i16) -> Result<i16>,
 ) -> Result<Expr> {
     condition.clone().transform(&mut |e| match e {
-        Expr::Var { rte, column, levels_up: 0, ty, at } if rte == entry && column >= 0 => {
-            let column = i32::from(attribute(column as i16 + 1)?) - 1;
+        Expr::Var { rte, column, levels_up: 0, ty, at } if rte == entry => {
+            let column = match super::column_id(rte, column).1 {
+                own @ 1.. => i32::from(attribute(own)?) - 1,
+                system => i32::from(attribute(system)?),
+            };
             Ok(Expr::Var { rte, column, levels_up: 0, ty, at })
         }
         other => Ok(other),

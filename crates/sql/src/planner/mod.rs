@@ -42,6 +42,7 @@ mod project_set;
 mod recheck;
 mod row_mark;
 mod scan;
+mod stored_form;
 mod subselect;
 mod upper;
 mod virtual_columns;

@@ -10,6 +10,7 @@
 //! references from inside it to levels further out get one level shorter.
 
 use super::row_mark::replace_row_marks;
+use super::stored_form::read_stored_forms;
 use super::subselect::contains_sublink;
 use super::{and_all, conjuncts, is_volatile, returns_set};
 use crate::bind::SECURITY_BARRIER;
@@ -126,6 +127,7 @@ pub(crate) fn prepare(query: &mut Query) {
     inline_ctes(query);
     pull_up_sublinks(query);
     pull_up_subqueries(query);
+    read_stored_forms(query);
 }
 
 /// WITH queries that are read once, or are NOT MATERIALIZED, become sub-selects (inline_cte).

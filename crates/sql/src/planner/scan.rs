@@ -4,6 +4,7 @@
 use super::cost::{self, Estimator};
 use super::index::CandidateIndex;
 use super::partition::order_over_entry;
+use super::stored_form::described;
 use super::{ColumnId, Planner, Rel, RteSet, and_all, node, to_slots};
 use crate::deparse::quote_identifier;
 use crate::expr::{BoolTest, Expr, TypeRef};
@@ -348,21 +349,23 @@ impl Planner<'_> {
 /// The types of a scan's row, and the names of its columns for EXPLAIN.
 pub(super) fn row_of(request: &ScanRequest<'_>) -> (Vec<TypeRef>, Arc<[Arc<str>]>) {
     let entry = &request.rtes[request.rte];
-    let column = |id: &ColumnId| match id.1 {
-        ROW_ID => (TypeRef::plain(oid::INT8), "ctid".to_string()),
-        a if a < 0 => {
+    let alias = quote_identifier(&entry.alias);
+    let qualify = |name: &str| format!("{alias}.{}", quote_identifier(name));
+    let column = |id: &ColumnId| match (StoredForm::of(id.1), id.1) {
+        (Some((form, a)), _) => described(form, &qualify(&entry.columns[a as usize - 1].name)),
+        (None, ROW_ID) => (TypeRef::plain(oid::INT8), qualify("ctid")),
+        (None, a) if a < 0 => {
             let system = crate::bind::system_column(a.into());
-            (TypeRef::plain(system.map_or(oid::OID, |s| s.1)), system.map_or("?", |s| s.0).into())
+            let ty = TypeRef::plain(system.map_or(oid::OID, |s| s.1));
+            (ty, qualify(system.map_or("?", |s| s.0)))
         }
-        a => {
+        (None, a) => {
             let c = &entry.columns[a as usize - 1];
-            (c.ty, c.name.to_string())
+            (c.ty, qualify(&c.name))
         }
     };
     let (types, names): (Vec<TypeRef>, Vec<String>) = request.columns.iter().map(column).unzip();
-    let alias = quote_identifier(&entry.alias);
-    let qualify = |n: String| -> Arc<str> { format!("{alias}.{}", quote_identifier(&n)).into() };
-    (types, names.into_iter().map(qualify).collect())
+    (types, names.into_iter().map(Arc::from).collect())
 }
 
 fn attributes(columns: &[ColumnId]) -> Vec<i16> {
