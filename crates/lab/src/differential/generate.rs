@@ -4,11 +4,16 @@
 //! NULL), so that joins meet and set operations fit. Nothing is generated that may
 //! fail for some rows (no division, no casts), because then the plan would decide
 //! which row fails first; and a LIMIT comes only with an ORDER BY of all columns.
+//! In one table `b` is generated: it is [`STORED`] in PostgreSQL, virtual in Steppe.
 
 use steppe_vfs::SeededRandom;
 
 /// Tables t0 … t3.
 const TABLES: u64 = 4;
+/// The table whose `b` is generated.
+const GENERATED: &str = "t3";
+/// How it is generated where it is stored.
+pub(super) const STORED: &str = "STORED";
 /// Sub-selects nest so deep.
 const DEPTH: u32 = 2;
 
@@ -56,27 +61,38 @@ impl Generator {
     pub(super) fn schema(&self) -> Vec<String> {
         let mut statements = Vec::new();
         for table in 0..TABLES {
-            statements.push(format!("DROP TABLE IF EXISTS t{table}"));
+            let table = format!("t{table}");
+            let is_generated = table == GENERATED;
+            statements.push(format!("DROP TABLE IF EXISTS {table}"));
+            let b = match is_generated {
+                true => format!(
+                    "integer GENERATED ALWAYS AS (CASE WHEN id % 3 = 0 THEN coalesce(a, 4) \
+                     ELSE a - 1 END) {STORED}"
+                ),
+                false => "integer".to_owned(),
+            };
             statements.push(format!(
-                "CREATE TABLE t{table} (id integer PRIMARY KEY, a integer, b integer, c text)"
+                "CREATE TABLE {table} (id integer PRIMARY KEY, a integer, b {b}, c text)"
             ));
             let rows = [0, 3, 25, 120][self.random.below(4) as usize];
+            let b = || if is_generated { "DEFAULT".to_owned() } else { self.small() };
             let values: Vec<String> = (0..rows)
-                .map(|id| format!("({id}, {}, {}, {})", self.small(), self.small(), self.word()))
+                .map(|id| format!("({id}, {}, {}, {})", self.small(), b(), self.word()))
                 .collect();
             if rows > 0 {
-                statements.push(format!("INSERT INTO t{table} VALUES {}", values.join(", ")));
+                statements.push(format!("INSERT INTO {table} VALUES {}", values.join(", ")));
             }
             for columns in ["a", "b DESC NULLS LAST, a", "c, b", "(a + b)"] {
-                if self.chance(30) {
-                    statements.push(format!("CREATE INDEX ON t{table} ({columns})"));
+                // What is virtual cannot be indexed.
+                if self.chance(30) && !(is_generated && columns.contains('b')) {
+                    statements.push(format!("CREATE INDEX ON {table} ({columns})"));
                 }
             }
-            if self.chance(20) {
-                statements.push(format!("CREATE INDEX ON t{table} (b) WHERE a > 2"));
+            if self.chance(20) && !is_generated {
+                statements.push(format!("CREATE INDEX ON {table} (b) WHERE a > 2"));
             }
             if self.chance(60) {
-                statements.push(format!("ANALYZE t{table}"));
+                statements.push(format!("ANALYZE {table}"));
             }
         }
         statements
@@ -379,13 +395,19 @@ impl Generator {
         match self.random.below(4) {
             0 => {
                 self.next_id += 1;
-                let (a, b, c) = (self.small(), self.small(), self.word());
+                let (a, mut b, c) = (self.small(), self.small(), self.word());
                 let id = if self.chance(20) { self.random.below(20) } else { self.next_id };
-                let conflict = self.pick(&[
+                let mut conflict = self.pick(&[
                     "",
                     "ON CONFLICT DO NOTHING ",
                     "ON CONFLICT (id) DO UPDATE SET a = excluded.b, b = x1.b + 1 ",
                 ]);
+                if table == GENERATED {
+                    b = "DEFAULT".to_owned();
+                    let update =
+                        "ON CONFLICT (id) DO UPDATE SET a = (excluded.b + x1.b) % 9, b = DEFAULT ";
+                    conflict = if conflict.contains("UPDATE") { update } else { conflict };
+                }
                 format!(
                     "INSERT INTO {table} AS {alias} VALUES ({id}, {a}, {b}, {c}) {conflict}{returning}"
                 )
@@ -400,8 +422,12 @@ impl Generator {
                 let (a, b, c) = (self.integer(2, 1), self.integer(1, 0), self.text());
                 let filter = self.boolean(2, 1);
                 // Values stay small, so that nothing overflows in the long run.
+                let b = match table == GENERATED {
+                    true => "DEFAULT".to_owned(),
+                    false => format!("({b}) % 9"),
+                };
                 format!(
-                    "UPDATE {table} AS {alias} SET a = ({a}) % 9, b = ({b}) % 9, c = left({c}, 3) \
+                    "UPDATE {table} AS {alias} SET a = ({a}) % 9, b = {b}, c = left({c}, 3) \
                      WHERE {filter} {returning}"
                 )
             }

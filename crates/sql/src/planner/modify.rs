@@ -20,7 +20,7 @@ use super::joinpath::output_names;
 use super::prep::{inline_ctes, prepare, pull_up_subqueries};
 use super::recheck::Recheck;
 use super::row_mark::replace_row_marks;
-use super::{ColumnId, Planner, Rel, RteSet, and_all, collect_columns, node, to_slots};
+use super::{ColumnId, Planner, Rel, RteSet, and_all, collect_columns, column_id, node, to_slots};
 use crate::bind::{stored_checks, stored_generated, stored_never_null};
 use crate::expr::{Expr, TypeRef};
 use crate::plan::*;
@@ -370,6 +370,12 @@ fn conflict_action(
     let mut layout = row_layout(target, relation);
     layout.extend(row_layout(conflict.excluded, relation));
     let mut needed = HashSet::new();
+    let mut conflict = conflict;
+    if let Some((assignments, filter)) = &mut conflict.update {
+        for expr in assignments.iter_mut().map(|(_, e)| e).chain(filter) {
+            know_table(expr, target, relation)?;
+        }
+    }
     if let Some((assignments, filter)) = &conflict.update {
         let exprs = assignments.iter().map(|(_, e)| e).chain(filter);
         exprs.for_each(|e| collect_columns(e, &mut needed));
@@ -391,6 +397,20 @@ fn conflict_action(
     };
     let system = system.into_iter().map(|id| id.1).collect();
     Ok(ConflictAction { arbiters: conflict.arbiters, update, system })
+}
+
+/// The `tableoid` of the row that is there: that of the only table.
+fn know_table(expr: &mut Expr, target: usize, relation: &Relation) -> Result<()> {
+    if let Expr::Var { rte, column, levels_up: 0, ty, .. } = expr
+        && column_id(*rte, *column) == (target, TABLE_OID)
+    {
+        if relation.partition_key.is_some() {
+            let what = "tableoid in ON CONFLICT DO UPDATE of a partitioned table";
+            return Err(Error::not_supported(what));
+        }
+        *expr = Expr::Const(Datum::Oid(relation.oid), *ty);
+    }
+    expr.for_each_child_mut(&mut |child| know_table(child, target, relation))
 }
 
 fn modify_names(relation: &Relation, alias: &str, child: &Plan) -> Arc<[Arc<str>]> {
