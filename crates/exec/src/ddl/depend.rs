@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | schema | | its tables, views, sequences |
 //! | table | partitions, indexes, constraints, owned sequences | views that read it, tables that inherit from it |
-//! | column | indexes, constraints, owned sequences | views that read it |
+//! | column | indexes, constraints, owned sequences | views that read it, columns generated from it |
 //! | primary key | its index | views whose grouping depends on it |
 //! | view | | views that read it |
 //! | sequence | | column defaults that call it |
@@ -19,6 +19,8 @@ use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;
 use steppe_catalog::{Catalog, RelKind, Relation};
 use steppe_sql::ast::DropBehavior;
+use steppe_sql::bind::generated_value;
+use steppe_sql::bind::index::columns_of;
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState};
 
@@ -180,13 +182,26 @@ fn direct(catalog: &Catalog, on: Object) -> Vec<Object> {
             relations.into_iter().map(Object::Relation).chain(defaults).collect()
         }
         Object::Column(table, attnum) => {
-            readers(catalog, table, attnum).map(|v| Object::Relation(v.oid)).collect()
+            let views = readers(catalog, table, attnum).map(|v| Object::Relation(v.oid));
+            generated_from(catalog, table, attnum).into_iter().chain(views).collect()
         }
         Object::Constraint(_, constraint) => {
             readers(catalog, constraint, 0).map(|v| Object::Relation(v.oid)).collect()
         }
         Object::Default(..) => Vec::new(),
     }
+}
+
+/// The columns of a table that are generated from one of it. (A column that cannot be bound any
+/// more reads nothing.)
+fn generated_from(catalog: &Catalog, table: Oid, attnum: i16) -> Vec<Object> {
+    let Some(relation) = catalog.relation(table) else { return Vec::new() };
+    let reads = |at: &usize| match generated_value(catalog, relation, *at) {
+        Ok(Some(value)) => columns_of(&value).contains(&attnum),
+        _ => false,
+    };
+    let readers = (0..relation.columns.len()).filter(reads);
+    readers.map(|at| Object::Column(table, at as i16 + 1)).collect()
 }
 
 /// Whether a child is no partition, which goes silently.

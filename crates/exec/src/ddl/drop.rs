@@ -5,7 +5,7 @@
 
 use super::depend::{self, Object, kind_word};
 use super::misc::system_catalog;
-use super::{DdlContext, extension, files_of, partition};
+use super::{DdlContext, drop_column, extension, files_of, partition};
 use crate::accesses;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
@@ -227,8 +227,9 @@ pub(super) fn drop_dependents(ctx: &mut DdlContext<'_>, dependents: &[Object]) -
                     ctx.put(table)?;
                 }
             }
-            Object::Schema(_) | Object::Column(..) | Object::Constraint(..) => {
-                let message = "a schema, column or constraint does not go with others";
+            Object::Column(table, attnum) => drop_column::remove(ctx, *table, *attnum)?,
+            Object::Schema(_) | Object::Constraint(..) => {
+                let message = "a schema or constraint does not go with others";
                 return Err(Error::internal(message));
             }
         }

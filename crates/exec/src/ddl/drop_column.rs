@@ -5,7 +5,7 @@
 use super::alter::{Scope, column_position};
 use super::depend::{self, Object};
 use super::inherit::invalid_table;
-use super::{DdlContext, drop, generated, index, partition};
+use super::{DdlContext, drop, index, partition};
 use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_sql::ast::DropBehavior;
@@ -44,16 +44,47 @@ pub(super) fn drop_column(
             table.name
         )));
     }
-    generated::check_drop(ctx, &table, position, behavior)?;
-    let dependents = depend::dependents(ctx, &[Object::Column(table.oid, attnum)], behavior)?;
-    drop::drop_dependents(ctx, &dependents)?;
+    if !scope.recursing {
+        let mut roots = Vec::new();
+        lost_with(ctx, &table, position, scope.only, &mut roots)?;
+        let dependents = depend::dependents(ctx, &roots, behavior)?;
+        drop::drop_dependents(ctx, &dependents)?;
+    }
     let oid = table.oid;
-    remove(ctx, table, position)?;
+    remove(ctx, oid, attnum)?;
     for child in partition::children(ctx, oid)? {
         let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
         drop_from_child(ctx, (*child).clone(), name, behavior, scope.only)?;
     }
     Ok(())
+}
+
+/// A column and those that children lose with it, theirs first.
+fn lost_with(
+    ctx: &mut DdlContext<'_>,
+    table: &Relation,
+    position: usize,
+    only: bool,
+    lost: &mut Vec<Object>,
+) -> Result<()> {
+    let below = match only {
+        true => Vec::new(),
+        false => partition::children(ctx, table.oid)?,
+    };
+    for child in below {
+        let child = ctx.lock_current(child.oid, RelationLockMode::AccessExclusive)?;
+        let at = child.column_index(&table.columns[position].name);
+        if let Some(at) = at.filter(|at| is_lost(&child, *at)) {
+            lost_with(ctx, &child, at, only, lost)?;
+        }
+    }
+    lost.push(Object::Column(table.oid, position as i16 + 1));
+    Ok(())
+}
+
+/// Whether a child has a column from one parent alone.
+fn is_lost(child: &Relation, position: usize) -> bool {
+    child.inherit_count(position) == 1 && !child.is_local(position)
 }
 
 /// A child loses its parent's column, unless it has it from elsewhere or, since only the parent
@@ -68,7 +99,7 @@ fn drop_from_child(
     let Some(position) = child.column_index(name) else {
         return Err(Error::internal(format!("\"{}\" has not inherited \"{name}\"", child.name)));
     };
-    if !only && child.inherit_count(position) == 1 && !child.is_local(position) {
+    if !only && is_lost(&child, position) {
         let scope = Scope { only, recursing: true };
         return drop_column(ctx, child, name, (behavior, false), scope);
     }
@@ -80,17 +111,21 @@ fn drop_from_child(
 }
 
 /// Marks a column as dropped; its indexes, constraints and sequences go.
-fn remove(ctx: &mut DdlContext<'_>, table: Relation, position: usize) -> Result<()> {
-    let attnum = position as i16 + 1;
+pub(super) fn remove(ctx: &mut DdlContext<'_>, table: Oid, attnum: i16) -> Result<()> {
+    let position = attnum as usize - 1;
     let catalog = ctx.catalog();
-    let shared = Arc::new(table);
+    // It may have gone with a table, or by itself.
+    let Some(shared) = catalog.relation(table) else { return Ok(()) };
+    if shared.columns[position].dropped {
+        return Ok(());
+    }
     let mut indexes: Vec<Arc<Relation>> = Vec::new();
-    for index in catalog.indexes_of(&shared) {
-        if index::depends_on(&catalog, &shared, index, attnum)? {
+    for index in catalog.indexes_of(shared) {
+        if index::depends_on(&catalog, shared, index, attnum)? {
             indexes.push(index.clone());
         }
     }
-    let mut table = (*shared).clone();
+    let mut table = (**shared).clone();
     table.constraints.retain(|c| !c.columns.contains(&attnum));
     let column = &mut table.columns[position];
     column.name = format!("........pg.dropped.{attnum}........").into();

@@ -9,7 +9,7 @@ use super::{DdlContext, not_null, retype, validate};
 use crate::constants::check_stored;
 use std::sync::Arc;
 use steppe_catalog::{Column, Constraint, ConstraintKind as TableConstraint, Relation};
-use steppe_sql::ast::{self, ColumnDef, ConstraintKind, DropBehavior, Location};
+use steppe_sql::ast::{self, ColumnDef, ConstraintKind, Location};
 use steppe_sql::bind::index::is_mutable;
 use steppe_sql::bind::{
     ExprPlace, bind_assigned_expr, bind_table_expr, generated_value, system_column,
@@ -173,34 +173,6 @@ pub(super) fn expression(
     position: usize,
 ) -> Result<Option<Expr>> {
     generated_value(&ctx.catalog(), table, position)
-}
-
-/// 2BP01 for a column that a generated one is computed from.
-pub(super) fn check_drop(
-    ctx: &mut DdlContext<'_>,
-    table: &Relation,
-    position: usize,
-    behavior: DropBehavior,
-) -> Result<()> {
-    let readers = readers(ctx, table, position)?;
-    if readers.is_empty() {
-        return Ok(());
-    }
-    if behavior == DropBehavior::Cascade {
-        return Err(Error::not_supported("DROP COLUMN … CASCADE to a generated column"));
-    }
-    let of_table = format!("of table {}", table.name);
-    let column = format!("column {} {of_table}", table.columns[position].name);
-    let detail: Vec<String> = readers
-        .iter()
-        .map(|reader| format!("column {reader} {of_table} depends on {column}"))
-        .collect();
-    Err(Error::new(
-        SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
-        format!("cannot drop {column} because other objects depend on it"),
-    )
-    .detail(detail.join("\n"))
-    .hint("Use DROP ... CASCADE to drop the dependent objects too."))
 }
 
 /// 42611: a generated column's values of another type are those of its expression.

@@ -1,0 +1,28 @@
+-- DROP COLUMN of what generated columns are computed from.
+-- PostgreSQL 15 differs: it has stored generated columns only
+CREATE TABLE dc (a integer, b integer, c integer GENERATED ALWAYS AS (a + b) STORED, d integer GENERATED ALWAYS AS (a), e integer GENERATED ALWAYS AS (b) CHECK (e < 10), f integer);
+CREATE VIEW dcv AS SELECT c, f FROM dc;
+CREATE VIEW dca AS SELECT a FROM dc;
+CREATE INDEX dci ON dc (c);
+INSERT INTO dc (a, b, f) VALUES (1, 2, 3);
+ALTER TABLE dc DROP COLUMN a;
+BEGIN;
+ALTER TABLE dc DROP COLUMN a CASCADE;
+SELECT * FROM dc;
+ROLLBACK;
+ALTER TABLE dc DROP COLUMN b RESTRICT;
+ALTER TABLE dc DROP COLUMN b CASCADE;
+\d dc
+ALTER TABLE dc DROP COLUMN d, DROP COLUMN a CASCADE;
+SELECT * FROM dc;
+CREATE TABLE dp (a integer, g integer GENERATED ALWAYS AS (a * 2));
+CREATE TABLE dq () INHERITS (dp);
+INSERT INTO dq VALUES (4);
+ALTER TABLE dp DROP COLUMN a CASCADE;
+SELECT * FROM dp;
+CREATE TABLE dr (k integer, a integer, g integer GENERATED ALWAYS AS (a * 2)) PARTITION BY LIST (k);
+CREATE TABLE dr1 PARTITION OF dr DEFAULT;
+INSERT INTO dr VALUES (1, 2);
+ALTER TABLE dr DROP COLUMN a;
+ALTER TABLE dr DROP COLUMN a CASCADE;
+SELECT * FROM dr;
