@@ -30,6 +30,8 @@ pub struct Type {
     pub category: u8,
     /// typispreferred
     pub preferred: bool,
+    /// typsubscript: the function that handles subscripts, or 0.
+    pub subscript: Oid,
     /// Element type of a true array or of a subscriptable type, or 0.
     pub element: Oid,
     /// Array type over this type, or 0.
@@ -44,10 +46,14 @@ pub struct Type {
     pub receive: Oid,
 }
 
+/// array_subscript_handler
+const ARRAY_SUBSCRIPT_HANDLER: Oid = 6179;
+
 impl Type {
-    /// A varlena array type (`int4[]`), as opposed to `name` or `point`, which have elements too.
+    /// A varlena array type (`int4[]`, also `record[]`), as opposed to `name` or `point`, which
+    /// have elements too (IsTrueArrayType).
     pub fn is_true_array(&self) -> bool {
-        self.element != 0 && self.len == -1 && self.category == b'A'
+        self.element != 0 && self.subscript == ARRAY_SUBSCRIPT_HANDLER
     }
 }
 
@@ -372,6 +378,7 @@ fn load_types(table: &Table) -> HashMap<Oid, Type> {
         kind: row.byte("typtype"),
         category: row.byte("typcategory"),
         preferred: row.flag("typispreferred"),
+        subscript: row.number("typsubscript"),
         element: row.number("typelem"),
         array: row.number("typarray"),
         collation: row.number("typcollation"),

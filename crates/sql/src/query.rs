@@ -5,7 +5,7 @@ pub use crate::ast::{FrameExclusion, FrameMode};
 use crate::expr::{Expr, Place, SortKey, TypeRef};
 use std::sync::Arc;
 use steppe_catalog::Relation;
-use steppe_types::Oid;
+use steppe_types::{Oid, oid};
 
 /// What a query does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -421,6 +421,66 @@ pub struct Cte {
     pub materialized: Option<bool>,
     /// How often it is referred to.
     pub references: usize,
+    /// SEARCH
+    pub search: Option<CteSearch>,
+    /// CYCLE
+    pub cycle: Option<Box<CteCycle>>,
+}
+
+impl Cte {
+    /// The columns that SEARCH and CYCLE add to those of the body.
+    pub fn added_columns(&self) -> Vec<RteColumn> {
+        let column = |name: &Arc<str>, ty| RteColumn { name: name.clone(), ty, dropped: false };
+        let path = TypeRef::plain(oid::RECORD_ARRAY);
+        let search = self.search.iter().map(|search| column(&search.set_column, search.ty()));
+        let cycle = self.cycle.iter().flat_map(|cycle| {
+            let mark = column(&cycle.mark_column, cycle.mark_value.ty());
+            [mark, column(&cycle.path_column, path)]
+        });
+        search.chain(cycle).collect()
+    }
+}
+
+/// The entry of a recursive term through which it reads the WITH query at `index` of the level
+/// around the UNION.
+pub(crate) fn recursive_entry(term: &Query, index: usize) -> Option<usize> {
+    let reads = |rte: &Rte| rte.kind == RteKind::Cte { index, levels_up: 2 };
+    term.rtes.iter().position(reads)
+}
+
+/// SEARCH: a column to order rows by, as they were found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CteSearch {
+    /// The columns that tell rows apart, by position.
+    pub columns: Vec<usize>,
+    /// BREADTH FIRST rather than DEPTH FIRST.
+    pub breadth_first: bool,
+    /// The column that is added.
+    pub set_column: Arc<str>,
+}
+
+impl CteSearch {
+    /// The added column's type: a row with the depth, or the rows on the way.
+    pub fn ty(&self) -> TypeRef {
+        TypeRef::plain(if self.breadth_first { oid::RECORD } else { oid::RECORD_ARRAY })
+    }
+}
+
+/// CYCLE: a mark on rows that were on the way to themselves, and that way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CteCycle {
+    /// The columns that tell rows apart, by position.
+    pub columns: Vec<usize>,
+    /// The column with the mark.
+    pub mark_column: Arc<str>,
+    /// The mark of a row that closes a cycle.
+    pub mark_value: Expr,
+    /// The mark of any other row, of the same type.
+    pub mark_default: Expr,
+    /// `mark <> value`, with the mark as [`Expr::CaseOperand`].
+    pub unmarked: Expr,
+    /// The column with the rows on the way.
+    pub path_column: Arc<str>,
 }
 
 /// FOR UPDATE | NO KEY UPDATE | SHARE | KEY SHARE.

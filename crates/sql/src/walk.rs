@@ -18,6 +18,10 @@ pub fn for_each_expr(query: &mut Query, f: &mut dyn FnMut(&mut Expr)) {
     }
     for cte in &mut query.ctes {
         for_each_expr(&mut cte.query, f);
+        if let Some(cycle) = &mut cte.cycle {
+            let marks = [&mut cycle.mark_value, &mut cycle.mark_default, &mut cycle.unmarked];
+            marks.into_iter().for_each(|mark| each_node(mark, f));
+        }
     }
 }
 

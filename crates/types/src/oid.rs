@@ -90,3 +90,6 @@ type_oids! {
     ANYCOMPATIBLEARRAY = 5078, 0;
     ANYCOMPATIBLENONARRAY = 5079, 0;
 }
+
+/// OID of the type `record[]`.
+pub const RECORD_ARRAY: Oid = 2287;

@@ -62,6 +62,7 @@ fn stored_text(
         relation: &|oid| catalog.relation(oid).map(current),
         function_schema: &|func| function_schema_name(catalog, func),
         pretty: false,
+        kept: true,
         using,
         io: &steppe_types::io::IoContext::default(),
     };

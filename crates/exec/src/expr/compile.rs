@@ -8,7 +8,7 @@ use super::{
 use crate::context::ExecContext;
 use crate::deps::Dependencies;
 use crate::env::FnContext;
-use crate::functions::{self, Builtin, CallInfo, CmpOp, SetFn};
+use crate::functions::{self, Builtin, CallInfo, CmpOp, SetFn, compare_rows};
 use std::sync::Arc;
 use steppe_catalog::builtin::Proc;
 use steppe_catalog::{Builtins, Catalog};
@@ -236,6 +236,11 @@ impl<'a> Compiler<'a> {
                 let [left, right] = <[CExpr; 2]>::try_from(compiled.into_vec())
                     .map_err(|_| Error::internal("comparison without two operands"))?;
                 let type_oid = comparison_type(bpchar, args);
+                if compare_rows::has_rows(type_oid) {
+                    let (function, args) = (compare_rows::comparison(op), [left, right].into());
+                    let call = Call { function, strict: proc.strict, args };
+                    return Ok(self.fold(CExpr::Call(Box::new(call)), foldable));
+                }
                 CExpr::Compare(Box::new(Compare { op, type_oid, left, right }))
             }
             Some(Builtin::Set(_)) => {
@@ -313,6 +318,10 @@ impl<'a> Compiler<'a> {
     ) -> Result<BinaryTest> {
         let proc = proc(func)?;
         Ok(match functions::attach(proc) {
+            Some(Builtin::Compare { op, .. }) if compare_rows::has_rows(left.oid) => {
+                let function = compare_rows::comparison(op);
+                BinaryTest::Call { function, strict: proc.strict }
+            }
             Some(Builtin::Compare { op, bpchar }) => {
                 let type_oid = if bpchar { oid::BPCHAR } else { left.oid };
                 BinaryTest::Compare(op, plain_type(bpchar, type_oid))

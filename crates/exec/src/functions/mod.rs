@@ -17,6 +17,7 @@ mod boolean;
 mod bytea;
 mod cast;
 mod compare;
+pub(crate) mod compare_rows;
 mod counters;
 mod date_compare;
 mod date_functions;

@@ -110,6 +110,7 @@ fn view_definition(args: &[Datum], cx: &FnContext, pretty: bool) -> Result<Datum
         relation: &|oid| cx.catalog.relation(oid).cloned(),
         function_schema: &|func| function_schema_name(&cx.catalog, func),
         pretty,
+        kept: false,
         using: true,
         io: &cx.io,
     };

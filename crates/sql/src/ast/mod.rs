@@ -25,6 +25,7 @@ mod name;
 mod object;
 mod query;
 mod statement;
+mod tables;
 mod utility;
 
 pub use alter::*;
@@ -35,6 +36,7 @@ pub use name::*;
 pub use object::*;
 pub use query::*;
 pub use statement::*;
+pub use tables::{each_free_table, each_free_table_of_select};
 pub use utility::*;
 
 /// Stack that must be left before a walk descends a node, and how much to add when

@@ -223,7 +223,7 @@ pub(crate) fn resolve_polymorphic(inputs: &[Oid], declared: &[Oid]) -> Option<Po
             _ => {}
         }
     }
-    let compatible = if compatible.is_empty() { None } else { Some(common_type(&compatible)?) };
+    let compatible = if compatible.is_empty() { None } else { Some(compatible_type(&compatible)?) };
     if wants_element && element.is_none() {
         // All arguments unknown: they are taken as text.
         element = Some(oid::TEXT);
@@ -235,6 +235,14 @@ pub(crate) fn resolve_polymorphic(inputs: &[Oid], declared: &[Oid]) -> Option<Po
         return None;
     }
     Some(Polymorphic { element, compatible, range, compatible_range })
+}
+
+/// The common type of `anycompatible` arguments, which all become it
+/// (verify_common_type_from_oids).
+fn compatible_type(types: &[Oid]) -> Option<Oid> {
+    let common = common_type(types)?;
+    let fits = |ty: &Oid| can_coerce(&[*ty], &[common], CastContext::Implicit);
+    types.iter().all(fits).then_some(common)
 }
 
 /// Element type of a true array or of a vector type.

@@ -321,6 +321,7 @@ impl Binder<'_> {
             Some(e) if e == wanted => Box::new(array),
             _ => Box::new(self.coerce_implicit(array, TypeRef::plain(wanted_array))?),
         };
+        self.check_record_columns(operator, &left, &array)?;
         let syntax = CallSyntax::Operator(operator.oid);
         Ok(Expr::ScalarArrayOp { func: operator.func, all, left, array, syntax })
     }

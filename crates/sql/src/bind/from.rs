@@ -160,11 +160,22 @@ impl Binder<'_> {
             .lookup_relation_parts(parts.parts())
             .map_err(|e| e.at(self.position(range_var.location)))?;
         found.ok_or_else(|| {
-            self.error(
+            let error = self.error(
                 SqlState::UNDEFINED_TABLE,
                 format!("relation \"{parts}\" does not exist"),
                 range_var.location,
-            )
+            );
+            match parts.parts() {
+                [name] if self.scopes.iter().any(|s| s.later_queries.contains(name)) => error
+                    .detail(format!(
+                        "There is a WITH item named \"{name}\", but it cannot be referenced from \
+                         this part of the query."
+                    ))
+                    .hint(
+                        "Use WITH RECURSIVE, or re-order the WITH items to remove forward references.",
+                    ),
+                _ => error,
+            }
         })
     }
 
@@ -333,6 +344,12 @@ impl Binder<'_> {
                 _ => None,
             };
             match proc {
+                Some(p) if p.out_columns.is_empty() && call.ty().oid == oid::RECORD => {
+                    let message =
+                        "a column definition list is required for functions returning \"record\"";
+                    let location = item.call.location;
+                    return Err(self.error(SqlState::SYNTAX_ERROR, message, location));
+                }
                 Some(p) if p.out_columns.len() > 1 => {
                     let args = match &call {
                         Expr::Func { args, .. } => &args[..],
@@ -497,9 +514,11 @@ impl Binder<'_> {
         if !item.columns_visible {
             return Vec::new();
         }
-        let rte = &self.scope().rtes[item.rte];
+        let scope = self.scopes.len() - 1;
+        let rte = &self.scopes[scope].rtes[item.rte];
+        let shown = rte.columns.len() - self.columns_not_in_star(scope, rte);
         let visible = |(i, c): &(usize, &RteColumn)| !c.dropped && !item.hidden_columns.contains(i);
-        rte.columns
+        rte.columns[..shown]
             .iter()
             .enumerate()
             .filter(visible)

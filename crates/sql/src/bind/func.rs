@@ -54,7 +54,7 @@ impl Binder<'_> {
             self.check_collation(proc, &args)?;
         }
         if let [left, right] = args.as_slice() {
-            self.check_record_columns(left, right)?;
+            self.check_record_columns(operator, left, right)?;
         }
         let syntax = CallSyntax::Operator(operator.oid);
         Ok(Expr::Func { func: operator.func, args, ty: TypeRef::plain(result), syntax })

@@ -40,6 +40,7 @@ mod ordered_set;
 mod positions;
 mod returning;
 mod row;
+mod search_cycle;
 mod select;
 mod stored;
 mod sublink;
@@ -182,8 +183,9 @@ pub fn bind_view_query(ctx: &BindContext<'_>, select: &ast::Statement) -> Result
 /// 42P22 where none can be derived.
 pub fn view_collations(ctx: &BindContext<'_>, query: &Query) -> Result<Vec<Oid>> {
     let binder = Binder::new(ctx, Params::none());
-    if let Some(name) = binder.record_column(query) {
-        let message = format!("column \"{name}\" has pseudo-type record");
+    if let Some((name, ty)) = binder.record_column(query) {
+        let ty = typename::format_type(ty, -1);
+        let message = format!("column \"{name}\" has pseudo-type {ty}");
         return Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message));
     }
     binder.output_collations(query)
@@ -394,6 +396,8 @@ pub enum ExprPlace {
     WindowRange,
     /// Offsets of a GROUPS frame.
     WindowGroups,
+    /// The marks of CYCLE.
+    CycleMark,
 }
 
 impl ExprPlace {
@@ -425,6 +429,7 @@ impl ExprPlace {
             ExprPlace::ExecuteParameter => "EXECUTE",
             ExprPlace::AlterType => "USING",
             ExprPlace::CopyWhere => "WHERE",
+            ExprPlace::CycleMark => "CYCLE",
             ExprPlace::WindowPartition => "window PARTITION BY",
             ExprPlace::WindowOrder => "window ORDER BY",
             ExprPlace::WindowRows => "window ROWS",
@@ -477,6 +482,8 @@ pub(crate) struct Scope {
     pub(crate) rtes: Vec<Rte>,
     pub(crate) namespace: Vec<NamespaceItem>,
     pub(crate) ctes: Vec<Cte>,
+    /// The queries of a WITH without RECURSIVE from the one that is being bound on.
+    pub(crate) later_queries: Vec<String>,
     pub(crate) has_aggregates: bool,
     /// The entry whose rows the statement changes, while its FROM is bound: nothing there may
     /// refer to it.
@@ -515,8 +522,6 @@ pub(crate) struct Binder<'a> {
     pub(crate) determining_keys: Vec<Oid>,
     /// The recursive terms that are being bound, innermost last.
     pub(crate) recursions: Vec<Recursion>,
-    /// The data-modifying WITH RECURSIVE query that is being bound: it must not name itself.
-    pub(crate) modifying: Option<(String, Location)>,
     /// The relations that names were found to stand for (not in views' queries, which others bind).
     mentioned: RefCell<Vec<Oid>>,
     /// The views whose queries were bound, those in other views' queries included.
@@ -543,7 +548,6 @@ impl<'a> Binder<'a> {
             collates: false,
             determining_keys: Vec::new(),
             recursions: Vec::new(),
-            modifying: None,
             mentioned: RefCell::default(),
             views: Rc::default(),
         }

@@ -13,7 +13,7 @@ use crate::ast::{self, ExprKind, Location, ObjectName};
 use crate::expr::{CallSyntax, Expr, Place, RowCompareOp, SubLinkKind, TypeRef};
 use crate::query::{Query, Rte, RteColumn, RteKind, Target};
 use std::sync::Arc;
-use steppe_catalog::builtin::Proc;
+use steppe_catalog::builtin::{Operator, Proc};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 /// The columns of a row value.
@@ -88,7 +88,9 @@ impl Binder<'_> {
             Expr::Row(columns) => columns,
             scalar => vec![scalar],
         };
-        for (expr, name) in columns.into_iter().zip(names) {
+        let scope = self.scopes.len() - 1 - found.levels;
+        let shown = names.len() - self.columns_not_in_star(scope, self.entry(found));
+        for (expr, name) in columns.into_iter().zip(names).take(shown) {
             out.push(self.target(expr, name, location));
         }
     }
@@ -400,14 +402,18 @@ impl Binder<'_> {
         self.row_shape(row)?.relation_oid
     }
 
-    /// The names of a query's output columns that are rows of no declared type.
-    pub(crate) fn record_column(&self, query: &Query) -> Option<Arc<str>> {
+    /// A query's output column that is a row of no declared type, or an array of rows: its name
+    /// and type.
+    pub(crate) fn record_column(&self, query: &Query) -> Option<(Arc<str>, Oid)> {
         let mut shown = query.output().iter().filter(|t| !t.hidden).enumerate();
         let is_record = |(i, target): &(usize, &Target)| {
-            target.expr.ty().oid == oid::RECORD
-                && self.shape_of_output(query, *i).is_none_or(|shape| shape.relation_oid.is_none())
+            let ty = target.expr.ty().oid;
+            ty == oid::RECORD_ARRAY
+                || ty == oid::RECORD
+                    && self.shape_of_output(query, *i).is_none_or(|s| s.relation_oid.is_none())
         };
-        shown.find(is_record).map(|(_, target)| target.name.clone())
+        let found = shown.find(is_record);
+        found.map(|(_, target)| (target.name.clone(), target.expr.ty().oid))
     }
 
     fn row_shape(&self, row: &Expr) -> Option<RowShape> {
@@ -418,16 +424,27 @@ impl Binder<'_> {
         self.shape_among(row, &entry)
     }
 
-    /// 42804 where two rows that an operator compares have columns of different types, which
-    /// PostgreSQL finds when it comes to them (record_eq).
-    pub(super) fn check_record_columns(&self, left: &Expr, right: &Expr) -> Result<()> {
-        let is_record = |e: &Expr| e.ty().oid == oid::RECORD;
-        if !is_record(left) || !is_record(right) {
+    /// 42804 where two rows, or arrays of rows, that an operator compares have columns of
+    /// different types, 42883 where of a type that has no order, which PostgreSQL finds when it
+    /// comes to them (record_eq).
+    pub(super) fn check_record_columns(
+        &self,
+        operator: &Operator,
+        left: &Expr,
+        right: &Expr,
+    ) -> Result<()> {
+        let shapes = match (left.ty().oid, right.ty().oid) {
+            (oid::RECORD, oid::RECORD) => (self.row_shape(left), self.row_shape(right)),
+            (oid::RECORD_ARRAY, oid::RECORD_ARRAY) => {
+                (self.element_shape(left), self.element_shape(right))
+            }
+            (oid::RECORD, oid::RECORD_ARRAY) => (self.row_shape(left), self.element_shape(right)),
+            _ => return Ok(()),
+        };
+        let (Some(left), Some(right)) = shapes else { return Ok(()) };
+        if operator.result != oid::BOOL {
             return Ok(());
         }
-        let (Some(left), Some(right)) = (self.row_shape(left), self.row_shape(right)) else {
-            return Ok(());
-        };
         for (i, ((_, l), (_, r))) in left.columns.iter().zip(&right.columns).enumerate() {
             if l.oid != r.oid {
                 let (l, r) = (format_type(l.oid, -1), format_type(r.oid, -1));
@@ -437,8 +454,57 @@ impl Binder<'_> {
                 );
                 return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
             }
+            if l.oid == oid::UNKNOWN {
+                let what = match operator.name {
+                    "=" | "<>" => "an equality operator",
+                    _ => "a comparison function",
+                };
+                let message = format!("could not identify {what} for type unknown");
+                return Err(Error::new(SqlState::UNDEFINED_FUNCTION, message));
+            }
         }
         Ok(())
+    }
+
+    /// The shape of an array's elements.
+    fn element_shape(&self, array: &Expr) -> Option<RowShape> {
+        let entry = |rte: usize, levels: usize| -> Option<&Rte> {
+            let scope = self.scopes.len().checked_sub(1 + levels)?;
+            self.scopes[scope].rtes.get(rte)
+        };
+        self.element_shape_among(array, &entry)
+    }
+
+    /// [`Self::element_shape`] where columns come from the entries that `entry` finds.
+    fn element_shape_among<'q>(
+        &self,
+        array: &Expr,
+        entry: &dyn Fn(usize, usize) -> Option<&'q Rte>,
+    ) -> Option<RowShape> {
+        let of_parts = |parts: &[Expr]| {
+            parts.iter().find_map(|part| match part.ty().oid {
+                oid::RECORD => self.shape_among(part, entry),
+                oid::RECORD_ARRAY => self.element_shape_among(part, entry),
+                _ => None,
+            })
+        };
+        match array {
+            Expr::Array { elements, .. } => of_parts(elements),
+            Expr::Func { args, .. } => of_parts(args),
+            Expr::Aggregate(call) => of_parts(&call.args),
+            Expr::Var { rte, column, levels_up, .. } => {
+                let column = usize::try_from(*column).ok()?;
+                match &entry(*rte, *levels_up)?.kind {
+                    RteKind::Subquery { query, .. } => {
+                        self.shape_in_output(query, column, |expr, entry| {
+                            self.element_shape_among(expr, entry)
+                        })
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
     }
 
     /// The shape of a row whose columns come from the entries that `entry` finds.
@@ -456,6 +522,10 @@ impl Binder<'_> {
                     relation_oid: None,
                 }
             })),
+            // An element of an array, or of several side by side.
+            Expr::Func { args, .. } if args.iter().any(|a| a.ty().oid == oid::RECORD_ARRAY) => {
+                self.element_shape_among(row, entry)
+            }
             Expr::Func { func, args, .. } => {
                 let columns = out_columns(self.builtins.proc(*func)?, args);
                 let columns = columns.map(|(n, ty)| (n.into(), TypeRef::plain(ty)));
@@ -475,6 +545,7 @@ impl Binder<'_> {
             Expr::SubLink { kind: SubLinkKind::Scalar, query, .. } => {
                 self.shape_of_output(query, 0)
             }
+            Expr::Subscript { array, slice: false, .. } => self.element_shape_among(array, entry),
             // A row that may be missing.
             Expr::Case { operand: None, whens, otherwise, .. } => match &whens[..] {
                 [(_, Expr::Const(Datum::Null, _))] => self.shape_among(otherwise, entry),
@@ -485,12 +556,22 @@ impl Binder<'_> {
     }
 
     fn shape_of_output(&self, query: &Query, column: usize) -> Option<RowShape> {
+        self.shape_in_output(query, column, |expr, entry| self.shape_among(expr, entry))
+    }
+
+    /// What `shape` finds of an output column, whose own columns are those of the query's entries.
+    fn shape_in_output<'q>(
+        &self,
+        query: &'q Query,
+        column: usize,
+        shape: impl FnOnce(&Expr, &dyn Fn(usize, usize) -> Option<&'q Rte>) -> Option<RowShape>,
+    ) -> Option<RowShape> {
         let target = query.targets.iter().filter(|t| !t.hidden).nth(column)?;
         let entry = |rte: usize, levels: usize| match levels {
             0 => query.rtes.get(rte),
             _ => None,
         };
-        self.shape_among(&target.expr, &entry)
+        shape(&target.expr, &entry)
     }
 }
 

@@ -2,50 +2,63 @@
 //! (parse_cte.c).
 
 use super::from::output_columns;
+use super::search_cycle::unsettled_search;
 use super::select::coerce_output;
 use super::typename::format_type_with_typmod;
 use super::{Binder, Recursion};
 use crate::ast::{self, Location, RangeVar};
 use crate::expr::{Expr, TypeRef};
 use crate::query::*;
-use steppe_types::{Result, SqlState};
+use steppe_types::{Error, Result, SqlState};
 
 impl Binder<'_> {
-    /// WITH: each entry is visible to the following ones (RECURSIVE: to itself).
+    /// WITH: each entry is visible to the following ones; with RECURSIVE to all, which are bound
+    /// in an order in which each finds those that it names.
     pub(crate) fn with_clause(&mut self, with: &ast::WithClause) -> Result<()> {
-        for cte in &with.ctes {
-            if self.scope().ctes.iter().any(|c| *c.name == *cte.name.as_str()) {
+        for (i, cte) in with.ctes.iter().enumerate() {
+            if with.ctes[..i].iter().any(|other| other.name == cte.name) {
                 return Err(self.error(
                     SqlState::DUPLICATE_ALIAS,
                     format!("WITH query name \"{}\" specified more than once", cte.name),
                     cte.location,
                 ));
             }
-            if cte.search.is_some() || cte.cycle.is_some() {
-                return Err(self.unsupported("SEARCH and CYCLE", cte.location));
-            }
-            let mut query = match &*cte.query {
-                ast::Statement::Select(select) => {
-                    if with.recursive
-                        && let Some(()) = self.recursive_cte(cte, select)?
-                    {
-                        continue;
-                    }
-                    self.select(select)?
-                }
-                modifying => {
-                    let own_name = (cte.name.clone(), cte.location);
-                    self.modifying = with.recursive.then_some(own_name);
-                    let query = self.modifying_cte(modifying, cte);
-                    self.modifying = None;
-                    query?
-                }
-            };
-            self.settle_unknown_targets(&mut query)?;
-            self.check_cte_columns(&query, cte)?;
-            self.push_cte(cte, query, false);
         }
+        let ctes = match with.recursive {
+            true => self.in_order(&with.ctes)?,
+            false => with.ctes.iter().map(|cte| (cte, false)).collect(),
+        };
+        for (cte, recursive) in &ctes {
+            if *recursive {
+                self.check_form_of_recursion(cte)?;
+            }
+        }
+        for (i, (cte, recursive)) in ctes.iter().enumerate() {
+            if !with.recursive {
+                let later = ctes[i..].iter().map(|(later, _)| later.name.clone());
+                self.scope().later_queries = later.collect();
+            }
+            self.with_query(cte, *recursive)?;
+        }
+        self.scope().later_queries.clear();
         Ok(())
+    }
+
+    fn with_query(&mut self, cte: &ast::CommonTableExpr, recursive: bool) -> Result<()> {
+        let cycle = cte.cycle.as_deref().map(|cycle| self.cycle_marks(cycle)).transpose()?;
+        match (&*cte.query, recursive) {
+            (ast::Statement::Select(select), true) => self.recursive_cte(cte, select, cycle)?,
+            (statement, _) => {
+                let mut query = match statement {
+                    ast::Statement::Select(select) => self.select(select)?,
+                    modifying => self.modifying_cte(modifying, cte)?,
+                };
+                self.settle_unknown_targets(&mut query)?;
+                self.check_cte_columns(&query, cte)?;
+                self.push_cte(cte, query, None);
+            }
+        }
+        self.settle_search_and_cycle(cte, recursive)
     }
 
     /// INSERT, UPDATE or DELETE in WITH: at the top of the statement only.
@@ -69,7 +82,15 @@ impl Binder<'_> {
         }
     }
 
-    fn push_cte(&mut self, cte: &ast::CommonTableExpr, query: Query, recursive: bool) {
+    /// A WITH query of this level; `recursion` is what SEARCH and CYCLE add to a recursive one.
+    fn push_cte(
+        &mut self,
+        cte: &ast::CommonTableExpr,
+        query: Query,
+        recursion: Option<(Option<CteSearch>, Option<Box<CteCycle>>)>,
+    ) {
+        let recursive = recursion.is_some();
+        let (search, cycle) = recursion.unwrap_or_default();
         self.scope().ctes.push(Cte {
             name: cte.name.as_str().into(),
             columns: cte.columns.iter().map(|name| name.as_str().into()).collect(),
@@ -77,6 +98,8 @@ impl Binder<'_> {
             recursive,
             materialized: cte.materialized,
             references: 0,
+            search,
+            cycle,
         });
     }
 
@@ -96,32 +119,37 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// `non-recursive UNION [ALL] recursive`. `None`: it does not refer to itself.
+    /// `non-recursive UNION [ALL] recursive`.
     fn recursive_cte(
         &mut self,
         cte: &ast::CommonTableExpr,
         select: &ast::SelectStmt,
-    ) -> Result<Option<()>> {
-        let ast::SelectBody::SetOp(operation) = &select.body else { return Ok(None) };
-        if operation.op != ast::SetOperator::Union {
-            return Ok(None);
-        }
-        let mut left = self.select_with_cte_level(&operation.left)?;
-        self.settle_unknown_targets(&mut left)?;
-        self.check_cte_columns(&left, cte)?;
+        cycle: Option<CteCycle>,
+    ) -> Result<()> {
+        let ast::SelectBody::SetOp(operation) = &select.body else {
+            return Err(Error::internal("a recursive query is no UNION"));
+        };
+        // Both sides sit one level below the query that holds the operation.
+        self.push_scope();
+        let left = self.non_recursive_term(cte, select, operation);
+        let union = self.pop_scope();
+        let left = left?;
         let index = self.scope().ctes.len();
-        self.push_cte(cte, left.clone(), true);
+        let search = cte.search.as_ref().map(unsettled_search);
+        self.push_cte(cte, left.clone(), Some((search, cycle.map(Box::new))));
         self.recursions.push(Recursion { entry: (self.scopes.len() - 1, index), within: None });
-        let right = self.select_with_cte_level(&operation.right);
+        self.scopes.push(union);
+        let right = self.select(&operation.right);
+        let union = self.pop_scope();
         self.recursions.pop();
         let entry = self.scope().ctes.remove(index);
         let mut right = right?;
         if entry.references == 0 {
-            return Ok(None);
+            return Err(Error::internal("missing recursive reference"));
         }
-        self.refuse_clauses_of_recursion(select)?;
         let types = self.recursive_columns(&left, &mut right, cte)?;
         let mut query = Query::new(Command::Select);
+        query.ctes = union.ctes;
         let columns: Vec<RteColumn> = output_columns(&left);
         for (i, column) in columns.iter().enumerate() {
             let expr = Expr::var(0, i, column.ty);
@@ -142,7 +170,105 @@ impl Binder<'_> {
             types,
         });
         self.scope().ctes.push(Cte { query: Box::new(query), references: 0, ..entry });
-        Ok(Some(()))
+        Ok(())
+    }
+
+    fn non_recursive_term(
+        &mut self,
+        cte: &ast::CommonTableExpr,
+        select: &ast::SelectStmt,
+        operation: &ast::SetOperation,
+    ) -> Result<Query> {
+        if let Some(with) = &select.with {
+            self.with_clause(with)?;
+        }
+        let mut left = self.select(&operation.left)?;
+        self.settle_unknown_targets(&mut left)?;
+        self.check_cte_columns(&left, cte)?;
+        Ok(left)
+    }
+
+    /// The queries in an order in which none names a later one, and whether each names itself
+    /// (makeDependencyGraph). 0A000 where there is none.
+    fn in_order<'w>(
+        &self,
+        ctes: &'w [ast::CommonTableExpr],
+    ) -> Result<Vec<(&'w ast::CommonTableExpr, bool)>> {
+        let mut items = Vec::with_capacity(ctes.len());
+        for cte in ctes {
+            let (mut recursive, mut needs) = (false, Vec::new());
+            ast::each_free_table(&cte.query, &mut |table| match table.name == cte.name {
+                true => recursive = true,
+                false => needs.push(table.name.as_str()),
+            });
+            needs.retain(|name| ctes.iter().any(|other| other.name == *name));
+            items.push((cte, recursive, needs));
+        }
+        for i in 0..items.len() {
+            let ready = items[i..].iter().position(|(_, _, needs)| needs.is_empty());
+            let Some(ready) = ready else {
+                return Err(self.error(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    "mutual recursion between WITH items is not implemented",
+                    items[i].0.location,
+                ));
+            };
+            items.swap(i, i + ready);
+            let (bound, rest) = items[i..].split_at_mut(1);
+            rest.iter_mut().for_each(|item| item.2.retain(|name| *name != bound[0].0.name));
+        }
+        Ok(items.into_iter().map(|(cte, recursive, _)| (cte, recursive)).collect())
+    }
+
+    /// What can be said of a query that names itself before it is bound
+    /// (checkWellFormedRecursion).
+    fn check_form_of_recursion(&self, cte: &ast::CommonTableExpr) -> Result<()> {
+        let name = &cte.name;
+        let refuse = |message: String, location| {
+            Err(self.error(SqlState::INVALID_RECURSION, message, location))
+        };
+        let ast::Statement::Select(select) = &*cte.query else {
+            let message =
+                format!("recursive query \"{name}\" must not contain data-modifying statements");
+            return refuse(message, cte.location);
+        };
+        let operation = match &select.body {
+            ast::SelectBody::SetOp(operation) if operation.op == ast::SetOperator::Union => {
+                operation
+            }
+            _ => {
+                let message = format!(
+                    "recursive query \"{name}\" does not have the form non-recursive-term \
+                     UNION [ALL] recursive-term"
+                );
+                return refuse(message, cte.location);
+            }
+        };
+        let mut own = None;
+        let mut note = |table: &RangeVar| {
+            if table.name == *name {
+                own.get_or_insert(table.location);
+            }
+        };
+        for inner in select.with.iter().flat_map(|with| &with.ctes) {
+            ast::each_free_table(&inner.query, &mut note);
+        }
+        let refused =
+            |part| format!("recursive reference to query \"{name}\" must not appear within {part}");
+        if let Some(location) = own {
+            return refuse(refused("a subquery"), location);
+        }
+        self.refuse_clauses_of_recursion(select)?;
+        let mut own = None;
+        ast::each_free_table_of_select(&operation.left, &mut |table| {
+            if table.name == *name {
+                own.get_or_insert(table.location);
+            }
+        });
+        match own {
+            Some(location) => refuse(refused("its non-recursive term"), location),
+            None => Ok(()),
+        }
     }
 
     /// What would be of all rows, of which there is no end yet (checkWellFormedRecursion).
@@ -192,14 +318,6 @@ impl Binder<'_> {
         let name = &range_var.name;
         let message = format!("recursive reference to query \"{name}\" must not appear {refused}");
         Err(self.error(SqlState::INVALID_RECURSION, message, range_var.location))
-    }
-
-    fn select_with_cte_level(&mut self, select: &ast::SelectStmt) -> Result<Query> {
-        // Both sides of a set operation sit one level below the query that owns it.
-        self.push_scope();
-        let bound = self.select(select);
-        self.pop_scope();
-        bound
     }
 
     fn recursive_columns(
@@ -272,23 +390,16 @@ impl Binder<'_> {
             let rte = self.add_derived_rte(alias, range_var.alias.is_some(), kind, columns)?;
             return Ok(Some(rte));
         }
-        match &self.modifying {
-            Some((name, location)) if *name == range_var.name => {
-                let message = format!(
-                    "recursive query \"{name}\" must not contain data-modifying statements"
-                );
-                Err(self.error(SqlState::INVALID_RECURSION, message, *location))
-            }
-            _ => Ok(None),
-        }
+        Ok(None)
     }
 }
 
 /// The columns of a WITH query as references see them.
-fn cte_columns(cte: &Cte) -> Vec<RteColumn> {
+pub(super) fn cte_columns(cte: &Cte) -> Vec<RteColumn> {
     let mut columns = output_columns(&cte.query);
     for (column, name) in columns.iter_mut().zip(&cte.columns) {
         column.name = name.clone();
     }
+    columns.extend(cte.added_columns());
     columns
 }

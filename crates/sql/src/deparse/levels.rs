@@ -429,8 +429,9 @@ pub(super) fn list(names: &[Arc<str>]) -> String {
 }
 
 /// The names of a WITH query's columns.
-fn cte_columns(cte: &Cte) -> Vec<Arc<str>> {
+pub(super) fn cte_columns(cte: &Cte) -> Vec<Arc<str>> {
     let mut names = output_names(&cte.query);
     names.iter_mut().zip(&cte.columns).for_each(|(name, given)| *name = given.clone());
+    names.extend(cte.added_columns().into_iter().map(|column| column.name));
     names
 }

@@ -18,7 +18,7 @@
 //! why), never printed wrongly: every field of [`Query`] is looked at by name.
 
 use super::layout::{INDENT, LINE_BREAK, Layout};
-use super::levels::{Level, list};
+use super::levels::{Level, cte_columns, list};
 use super::{quote_identifier, shown_expression};
 use crate::expr::{CallSyntax, Expr, SubLinkKind};
 use crate::query::*;
@@ -46,6 +46,8 @@ pub struct QueryStyle<'a> {
     pub function_schema: &'a dyn Fn(Oid) -> Option<String>,
     /// Without parentheses that the reader does not need.
     pub pretty: bool,
+    /// Read again, also where PostgreSQL prints what its grammar does not take: CYCLE's marks.
+    pub kept: bool,
     /// USING joins are printed as such; otherwise by their condition, which names every column.
     pub using: bool,
     /// The settings by which constants are shown.
@@ -433,9 +435,41 @@ impl Printer<'_> {
             self.query(&cte.query, None, true, out);
             out.line("", 0, 0, 0);
             out.push(")");
+            self.search_and_cycle(cte, out);
         }
         out.indent -= INDENT;
         out.line("", 0, 0, 0);
+    }
+
+    fn search_and_cycle(&self, cte: &Cte, out: &mut Layout) {
+        let names = cte_columns(cte);
+        let named = |columns: &[usize]| {
+            let columns: Vec<Arc<str>> = columns.iter().map(|c| names[*c].clone()).collect();
+            list(&columns)
+        };
+        if let Some(search) = &cte.search {
+            let order = if search.breadth_first { "BREADTH" } else { "DEPTH" };
+            let (by, set) = (named(&search.columns), quote_identifier(&search.set_column));
+            out.push(&format!(" SEARCH {order} FIRST BY {by} SET {set}"));
+        }
+        let Some(cycle) = &cte.cycle else { return };
+        let (columns, mark) = (named(&cycle.columns), quote_identifier(&cycle.mark_column));
+        out.push(&format!(" CYCLE {columns} SET {mark}"));
+        let (value, default) = (&cycle.mark_value, &cycle.mark_default);
+        if (value, default) != (&Expr::boolean(true), &Expr::boolean(false)) {
+            let (value, default) = (self.mark(value), self.mark(default));
+            out.push(&format!(" TO {value} DEFAULT {default}"));
+        }
+        out.push(&format!(" USING {}", quote_identifier(&cycle.path_column)));
+    }
+
+    /// A mark of CYCLE, for which the grammar has `type 'literal'` but no cast.
+    fn mark(&self, mark: &Expr) -> String {
+        let shown = self.expr(mark);
+        match shown.rsplit_once("'::") {
+            Some((literal, ty)) if self.style.kept => format!("{ty} {literal}'"),
+            _ => shown,
+        }
     }
 
     fn set_operation(

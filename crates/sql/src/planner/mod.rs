@@ -43,6 +43,7 @@ mod recheck;
 mod row_mark;
 mod scan;
 mod stored_form;
+mod search_cycle;
 mod subselect;
 mod upper;
 mod virtual_columns;

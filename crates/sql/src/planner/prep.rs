@@ -184,7 +184,7 @@ fn is_volatile_here(expr: &Expr) -> bool {
 }
 
 /// A sub-select moved `by` levels further in: what it refers to outside is further out.
-fn deepened(mut query: Box<Query>, by: usize) -> Box<Query> {
+pub(super) fn deepened(mut query: Box<Query>, by: usize) -> Box<Query> {
     if by == 0 {
         return query;
     }

@@ -8,6 +8,7 @@ use super::prep;
 use super::project_set::{project_sets, row_and};
 use super::recheck::Recheck;
 use super::scan::clamp_rows;
+use super::search_cycle;
 use super::{
     ColumnId, CtePlan, Planner, Rel, RteSet, collect_columns, is_volatile, node, returns_set,
     to_slots,
@@ -57,7 +58,7 @@ impl Planner<'_> {
 
     /// WITH queries become sub-plans that run once.
     pub(crate) fn plan_ctes(&mut self, query: &mut Query) -> Result<()> {
-        for cte in std::mem::take(&mut query.ctes) {
+        for (index, mut cte) in std::mem::take(&mut query.ctes).into_iter().enumerate() {
             let name = cte.name.clone();
             if cte.references == 0 && cte.query.command == Command::Select {
                 // Nothing reads it: it is not run.
@@ -65,6 +66,7 @@ impl Planner<'_> {
                 self.cte_levels.last_mut().ok_or_else(lost_level)?.push(unread);
                 continue;
             }
+            search_cycle::add_columns(&mut cte, index)?;
             let plan = match cte.query.set_operation {
                 Some(_) if cte.recursive => self.recursive_union(*cte.query, &name)?,
                 _ => self.statement(*cte.query)?,
@@ -78,17 +80,19 @@ impl Planner<'_> {
     }
 
     fn recursive_union(&mut self, mut query: Query, name: &Arc<str>) -> Result<Plan> {
-        let operation = query.set_operation.take().ok_or_else(lost_level)?;
+        prep::inline_ctes(&mut query);
         // The terms sit one level below the query that holds the set operation.
         self.cte_levels.push(Vec::new());
-        let left = self.query(*operation.left);
-        self.cte_levels.pop();
+        let left = self.plan_ctes(&mut query);
+        let operation = query.set_operation.take().ok_or_else(lost_level)?;
+        let left = left.and_then(|()| self.query(*operation.left));
+        let level = self.cte_levels.pop().ok_or_else(lost_level)?;
         let left = left?;
         let work_table = self.work_tables;
         self.work_tables += 1;
         let reference = (CtePlan::WorkTable(work_table), name.clone(), left.cost.rows * 10.0);
         self.cte_levels.last_mut().ok_or_else(lost_level)?.push(reference);
-        self.cte_levels.push(Vec::new());
+        self.cte_levels.push(level);
         let right = self.query(*operation.right);
         self.cte_levels.pop();
         self.cte_levels.last_mut().ok_or_else(lost_level)?.pop();
