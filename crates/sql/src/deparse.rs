@@ -151,7 +151,7 @@ impl Deparser<'_> {
                     out.push_str(&format!("::{}", format_type_with_typmod(ty.oid, ty.typmod)));
                 }
             }
-            Expr::Subscript { array, indices, slice, .. } => {
+            Expr::Subscript { array, indices, slice, assigned, .. } => {
                 match **array {
                     Expr::Var { .. } | Expr::Slot { .. } | Expr::Field { .. } => {
                         self.arg(array, out);
@@ -164,6 +164,10 @@ impl Deparser<'_> {
                     out.push_str(if *slice { ":" } else { "" });
                     upper.iter().for_each(|upper| self.expr(upper, out));
                     out.push(']');
+                }
+                if let Some(assigned) = assigned {
+                    out.push_str(" := ");
+                    self.expr(assigned, out);
                 }
             }
             Expr::Row(fields) => self.named_list("ROW(", fields, ")", out),

@@ -100,11 +100,12 @@ pub enum Expr {
     ScalarArrayOp { func: Oid, all: bool, left: Box<Expr>, array: Box<Expr>, syntax: CallSyntax },
     /// `ARRAY[…]` (elements of `element` type; nested arrays when `multidim`).
     Array { elements: Vec<Expr>, element: Oid, multidim: bool, ty: TypeRef },
-    /// `a[i]`, `a[i:j]`.
+    /// `a[i]`, `a[i:j]`; with `assigned` the array after the assignment of that to it.
     Subscript {
         array: Box<Expr>,
         indices: Vec<(Option<Expr>, Option<Expr>)>,
         slice: bool,
+        assigned: Option<Box<Expr>>,
         ty: TypeRef,
     },
     /// `ROW(…)`.
@@ -350,8 +351,11 @@ macro_rules! each_child {
                 }
                 $f(otherwise)?;
             }
-            Expr::Subscript { array, indices, .. } => {
+            Expr::Subscript { array, indices, assigned, .. } => {
                 $f(array)?;
+                if let Some(assigned) = assigned {
+                    $f(assigned)?;
+                }
                 for (lower, upper) in indices {
                     for bound in lower.into_iter().chain(upper) {
                         $f(bound)?;

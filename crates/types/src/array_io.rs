@@ -12,8 +12,8 @@ use crate::text_io::{input, output};
 use crate::{Datum, Error, Result, SqlState};
 use std::sync::Arc;
 
-/// Elements an array may have (MaxArraySize: 1 GB of pointers).
-const ARRAY_ELEMENTS_MAX: usize = (1 << 30) / 8 - 1;
+/// How many elements an array may have (MaxArraySize: 1 GB of pointers).
+pub const ARRAY_ELEMENTS_MAX: usize = (1 << 30) / 8 - 1;
 
 /// Whether a type's arrays are written with `"` around this element.
 fn needs_quotes(text: &[u8]) -> bool {
@@ -419,7 +419,8 @@ pub(crate) fn too_many_dimensions(count: usize) -> Error {
 }
 
 #[cold]
-pub(crate) fn array_too_large() -> Error {
+/// 54000 for more elements than an array may have.
+pub fn array_too_large() -> Error {
     Error::new(
         SqlState::PROGRAM_LIMIT_EXCEEDED,
         format!("array size exceeds the maximum allowed ({ARRAY_ELEMENTS_MAX})"),

@@ -122,7 +122,7 @@ fn character(name: &str, s: &Subscript, cx: &mut ExecContext, row: Row<'_>) -> R
 }
 
 /// A subscript: `Some(None)` where it was left out, `None` where it is NULL.
-fn index_value(
+pub(super) fn index_value(
     index: Option<&CExpr>,
     cx: &mut ExecContext,
     row: Row<'_>,

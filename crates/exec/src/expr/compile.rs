@@ -120,14 +120,21 @@ impl<'a> Compiler<'a> {
                 let foldable = ctor.elements.iter().all(|e| matches!(e, CExpr::Const(_)));
                 self.fold(CExpr::Array(Box::new(ctor)), foldable)
             }
-            Expr::Subscript { array, indices, slice, .. } => {
+            Expr::Subscript { array, indices, slice, assigned, ty } => {
                 super::array::check_dimensions(indices.len())?;
                 let indices = indices
                     .iter()
                     .map(|(a, b)| Ok((self.option(a)?, self.option(b)?)))
                     .collect::<Result<_>>()?;
                 let array = self.expr(array)?;
-                CExpr::Subscript(Box::new(Subscript { array, indices, slice: *slice }))
+                let assigned = match assigned {
+                    None => None,
+                    Some(value) => {
+                        let element = element_type_of(ty.oid).unwrap_or(ty.oid);
+                        Some((self.expr(value)?, element))
+                    }
+                };
+                CExpr::Subscript(Box::new(Subscript { array, indices, slice: *slice, assigned }))
             }
             Expr::Row(args) => CExpr::Row(self.list(args)?),
             Expr::RowCompare { op, left, right, .. } => CExpr::RowCompare(Box::new(RowCompare {
@@ -138,6 +145,9 @@ impl<'a> Compiler<'a> {
             })),
             Expr::Field { arg, index, .. } => {
                 CExpr::Field { arg: Box::new(self.expr(arg)?), index: *index }
+            }
+            Expr::Relabel { arg, ty, .. } if is_shown_otherwise(arg.ty().oid, ty.oid) => {
+                self.relabelled_array(arg, ty.oid)?
             }
             Expr::Relabel { arg, ty, .. } => {
                 let from = Physical::of(arg.ty().oid);
@@ -343,6 +353,20 @@ impl<'a> Compiler<'a> {
         })
     }
 
+    /// An array that says of its elements that they are of another type.
+    fn relabelled_array(&mut self, arg: &Expr, to: Oid) -> Result<CExpr> {
+        let [from, to] = [arg.ty().oid, to].map(|array| element_of(array).unwrap_or(array));
+        let element = Expr::Relabel {
+            arg: Box::new(Expr::CaseOperand(TypeRef::plain(from))),
+            ty: TypeRef::plain(to),
+            implicit: true,
+        };
+        let (arg, element) = (self.expr(arg)?, self.expr(&element)?);
+        let constant = matches!(arg, CExpr::Const(_));
+        let coerce = ArrayCoerce { arg, element, element_type: to };
+        Ok(self.fold(CExpr::ArrayCoerce(Box::new(coerce)), constant))
+    }
+
     fn distinct(
         &mut self,
         eq: Oid,
@@ -414,6 +438,25 @@ fn ordered_as(left: &Expr, right: &Expr) -> Option<Oid> {
     let (left, right) = (left.ty().oid, right.ty().oid);
     let is_time = |ty| matches!(ty, oid::DATE | oid::TIMESTAMP | oid::TIMESTAMPTZ);
     (left == right || !is_time(left) || !is_time(right)).then_some(left)
+}
+
+/// Whether a cast that keeps the elements of an array as they are changes how they are shown.
+fn is_shown_otherwise(from: Oid, to: Oid) -> bool {
+    let (Some(from), Some(to)) = (element_of(from), element_of(to)) else { return false };
+    let builtins = Builtins::get();
+    match (builtins.ty(from), builtins.ty(to)) {
+        (Some(f), Some(t)) => f.output != t.output && (f.category != b'S' || t.category != b'S'),
+        _ => false,
+    }
+}
+
+/// The type of the elements of an array or a vector.
+fn element_of(array: Oid) -> Option<Oid> {
+    match array {
+        oid::INT2VECTOR => Some(oid::INT2),
+        oid::OIDVECTOR => Some(oid::OID),
+        _ => element_type_of(array),
+    }
 }
 
 fn comparison_type(bpchar: bool, args: &[Expr]) -> Oid {

@@ -53,7 +53,10 @@ impl CExpr {
                 eval_min_max(*greatest, *type_oid, args, cx, row)
             }
             CExpr::Array(ctor) => array::construct(ctor, cx, row),
-            CExpr::Subscript(s) => array::subscript(s, cx, row),
+            CExpr::Subscript(s) => match &s.assigned {
+                None => array::subscript(s, cx, row),
+                Some((value, element)) => super::array_assign::assign(s, value, *element, cx, row),
+            },
             CExpr::Row(args) => {
                 let values = args.iter().map(|a| a.eval(cx, row)).collect::<Result<Vec<_>>>()?;
                 Ok(Datum::Record(values.into()))

@@ -12,6 +12,7 @@
 //! ```
 
 pub(crate) mod array;
+mod array_assign;
 mod compile;
 mod eval;
 mod subplan;
@@ -238,6 +239,8 @@ pub(crate) struct Subscript {
     pub(crate) array: CExpr,
     pub(crate) indices: Box<[(Option<CExpr>, Option<CExpr>)]>,
     pub(crate) slice: bool,
+    /// What is assigned to the element or the slice of an array of such elements.
+    pub(crate) assigned: Option<(CExpr, Oid)>,
 }
 
 /// `(a, b) < (c, d)`.

@@ -328,6 +328,22 @@ impl Binder<'_> {
         })
     }
 
+    /// What is assigned to an element or a slice of a column.
+    pub(crate) fn coerce_element_assignment(
+        &mut self,
+        expr: Expr,
+        to: TypeRef,
+        column: &str,
+        location: Location,
+    ) -> Result<Expr> {
+        self.coerce_or_mismatch(expr, to, location, Some(REWRITE_OR_CAST), |from, to| {
+            format!(
+                "subscripted assignment to \"{column}\" requires type {to} but expression is of \
+                 type {from}"
+            )
+        })
+    }
+
     /// The `number`th parameter of EXECUTE.
     pub(crate) fn coerce_parameter(
         &mut self,

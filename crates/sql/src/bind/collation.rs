@@ -119,30 +119,75 @@ impl Binder<'_> {
     ) -> Result<Derived> {
         let mut merged = Derived::None;
         for part in parts {
-            merged = match (merged, self.derived(part, levels)?) {
-                (Derived::Explicit(one, _), Derived::Explicit(other, at)) if one != other => {
-                    let name = |of| self.builtins.collation_name(of).unwrap_or_default();
-                    let message = format!(
-                        "collation mismatch between explicit collations \"{}\" and \"{}\"",
-                        name(one),
-                        name(other)
-                    );
-                    return Err(self.error(SqlState::COLLATION_MISMATCH, message, at));
-                }
-                (known, Derived::None) => known,
-                (Derived::None, known) => known,
-                (known @ Derived::Explicit(..), _) | (_, known @ Derived::Explicit(..)) => known,
-                (Derived::Implicit(one), Derived::Implicit(other)) => match (one, other) {
-                    _ if one == other => Derived::Implicit(one),
-                    // What is no default beats the default.
-                    (DEFAULT_COLLATION, other) => Derived::Implicit(other),
-                    (one, DEFAULT_COLLATION) => Derived::Implicit(one),
-                    _ => Derived::Conflict,
-                },
-                _ => Derived::Conflict,
-            };
+            merged = self.merge(merged, self.derived(part, levels)?)?;
         }
         Ok(merged)
+    }
+
+    /// The collation that two have in common: 42P21 for two that COLLATE has given.
+    fn merge(&self, one: Derived, other: Derived) -> Result<Derived> {
+        Ok(match (one, other) {
+            (Derived::Explicit(one, _), Derived::Explicit(other, at)) if one != other => {
+                let name = |of| self.builtins.collation_name(of).unwrap_or_default();
+                let message = format!(
+                    "collation mismatch between explicit collations \"{}\" and \"{}\"",
+                    name(one),
+                    name(other)
+                );
+                return Err(self.error(SqlState::COLLATION_MISMATCH, message, at));
+            }
+            (known, Derived::None) => known,
+            (Derived::None, known) => known,
+            (known @ Derived::Explicit(..), _) | (_, known @ Derived::Explicit(..)) => known,
+            (Derived::Implicit(one), Derived::Implicit(other)) => match (one, other) {
+                _ if one == other => Derived::Implicit(one),
+                // What is no default beats the default.
+                (DEFAULT_COLLATION, other) => Derived::Implicit(other),
+                (one, DEFAULT_COLLATION) => Derived::Implicit(one),
+                _ => Derived::Conflict,
+            },
+            _ => Derived::Conflict,
+        })
+    }
+
+    /// 42P21 where the inputs of a set operation have columns of different collations, by COLLATE
+    /// or, if it has to tell rows apart, otherwise.
+    pub(crate) fn check_set_collations(
+        &self,
+        left: &Query,
+        right: &Query,
+        keeps_all: bool,
+    ) -> Result<()> {
+        if !self.collates && keeps_all {
+            return Ok(());
+        }
+        let targets = right.targets.iter().filter(|target| !target.hidden);
+        for (i, target) in targets.enumerate() {
+            let (one, other) = (self.of_input(left, i)?, self.of_input(right, i)?);
+            let merged = self.merge(one, other)?;
+            if let (Derived::Conflict, Derived::Implicit(one), Derived::Implicit(other), false) =
+                (merged, one, other, keeps_all)
+            {
+                let name = |of| self.builtins.collation_name(of).unwrap_or_default();
+                let message = format!(
+                    "collation mismatch between implicit collations \"{}\" and \"{}\"",
+                    name(one),
+                    name(other)
+                );
+                return Err(self.error(SqlState::COLLATION_MISMATCH, message, target.at.0).hint(
+                    "You can choose the collation by applying the COLLATE clause to one or \
+                         both expressions.",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The collation of a column of a set operation's input; COLLATE counts as long as that is no
+    /// set operation itself.
+    fn of_input(&self, query: &Query, column: usize) -> Result<Derived> {
+        let derived = self.of_output(query, column)?;
+        Ok(if query.set_operation.is_some() { implicit(derived) } else { derived })
     }
 
     /// The collation of an expression; `levels` are the range tables of the queries around it.
@@ -197,9 +242,8 @@ impl Binder<'_> {
                     Derived::Implicit(collation) | Derived::Explicit(collation, _) => Ok(collation),
                     Derived::Conflict => {
                         let message = format!(
-                            "no collation was derived for column \"{}\" with collatable type {}",
-                            target.name,
-                            format_type(target.expr.ty().oid, -1)
+                            "could not determine which collation to use for view column \"{}\"",
+                            target.name
                         );
                         Err(Error::new(SqlState::INDETERMINATE_COLLATION, message)
                             .hint("Use the COLLATE clause to set the collation explicitly."))
@@ -212,15 +256,8 @@ impl Binder<'_> {
     /// The collation of a column of a query.
     fn of_output(&self, query: &Query, column: usize) -> Result<Derived> {
         if let Some(operation) = &query.set_operation {
-            let left = implicit(self.of_output(&operation.left, column)?);
-            let right = implicit(self.of_output(&operation.right, column)?);
-            return Ok(match (left, right) {
-                (Derived::None, known) | (known, Derived::None) => known,
-                (Derived::Implicit(one), Derived::Implicit(other)) if one == other => left,
-                (Derived::Implicit(DEFAULT_COLLATION), known) => known,
-                (known, Derived::Implicit(DEFAULT_COLLATION)) => known,
-                _ => Derived::Conflict,
-            });
+            let left = self.of_input(&operation.left, column)?;
+            return self.merge(left, self.of_input(&operation.right, column)?);
         }
         match query.output().iter().filter(|target| !target.hidden).nth(column) {
             Some(target) => self.derived(&target.expr, &[&query.rtes]),

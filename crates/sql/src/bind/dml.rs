@@ -1,7 +1,6 @@
 //! INSERT, UPDATE and DELETE (analyze.c, parse_target.c).
 
-use super::coerce::element_of;
-use super::typename::format_type;
+use super::element::Assigned;
 use super::view::ViewAction;
 use super::{Binder, ExprPlace};
 use crate::ast::{self, ExprKind, Location, RangeVar};
@@ -108,12 +107,12 @@ impl Binder<'_> {
         }
     }
 
-    /// Positions of the columns that the source gives, in its order.
+    /// The columns, or parts of them, that the source gives, in its order.
     fn insert_columns(
         &mut self,
         relation: &Relation,
         insert: &ast::InsertStmt,
-    ) -> Result<Vec<usize>> {
+    ) -> Result<Vec<Assigned>> {
         if let Some(view) = self.scope().target_view.clone()
             && insert.columns.is_empty()
         {
@@ -122,30 +121,35 @@ impl Binder<'_> {
                 _ => None,
             });
             let names = view.columns.iter().take(given.unwrap_or(usize::MAX));
-            return names.map(|(n, _)| self.view_column(&view, n, Location::NONE)).collect();
+            let column = |name| self.view_column(&view, name, Location::NONE).map(Assigned::whole);
+            return names.map(|(name, _)| column(name)).collect();
         }
         if insert.columns.is_empty() {
             return Ok((0..relation.columns.len())
                 .filter(|i| !relation.columns[*i].dropped)
+                .map(Assigned::whole)
                 .collect());
         }
-        let mut positions = Vec::with_capacity(insert.columns.len());
-        for column in &insert.columns {
-            let position = self.target_column(relation, &column.name, column.location)?;
-            if let Some(step) = column.indirection.first() {
-                let target = &relation.columns[position];
-                return Err(self.partial_target(target, step, column.location));
-            }
-            if positions.contains(&position) {
+        let mut targets: Vec<Assigned> = Vec::with_capacity(insert.columns.len());
+        for named in &insert.columns {
+            let location = named.location;
+            let column = self.target_column(relation, &named.name, location)?;
+            let place = ExprPlace::InsertTargets;
+            let target = &relation.columns[column];
+            let part = self.assigned_part(target, &named.indirection, place, location)?;
+            // Several parts of one column may be given.
+            let is_again =
+                |t: &Assigned| t.column == column && (t.part.is_none() || part.is_none());
+            if targets.iter().any(is_again) {
                 return Err(self.error(
                     SqlState::DUPLICATE_COLUMN,
-                    format!("column \"{}\" specified more than once", column.name),
-                    column.location,
+                    format!("column \"{}\" specified more than once", named.name),
+                    location,
                 ));
             }
-            positions.push(position);
+            targets.push(Assigned { column, part, location });
         }
-        Ok(positions)
+        Ok(targets)
     }
 
     fn target_column(
@@ -170,7 +174,7 @@ impl Binder<'_> {
         &mut self,
         query: &mut Query,
         relation: &Arc<Relation>,
-        columns: &[usize],
+        columns: &[Assigned],
         insert: &ast::InsertStmt,
         source: &ast::SelectStmt,
     ) -> Result<()> {
@@ -253,21 +257,22 @@ impl Binder<'_> {
     fn assigned_values(
         &mut self,
         relation: &Arc<Relation>,
-        columns: &[usize],
+        columns: &[Assigned],
         row: &[ast::Expr],
         place: ExprPlace,
         insert: &ast::InsertStmt,
     ) -> Result<Vec<Expr>> {
         let mut values = Vec::with_capacity(row.len());
-        for (expr, position) in row.iter().zip(columns) {
-            let column = &relation.columns[*position];
+        for (expr, target) in row.iter().zip(columns) {
+            let column = &relation.columns[target.column];
             if matches!(expr.kind, ExprKind::Default) {
+                self.check_whole(target)?;
                 values.push(self.column_default(relation, column)?);
                 continue;
             }
             self.check_identity(column, insert)?;
             let bound = self.expr(expr, place)?;
-            let assigned = self.assign(bound, column, expr.leftmost())?;
+            let assigned = self.assign_to(bound, column, target, expr.leftmost())?;
             values.push(match is_overridden(column, insert) {
                 true => self.column_default(relation, column)?,
                 false => assigned,
@@ -299,7 +304,12 @@ impl Binder<'_> {
         Ok(())
     }
 
-    fn assign(&mut self, value: Expr, column: &Column, location: Location) -> Result<Expr> {
+    pub(super) fn assign(
+        &mut self,
+        value: Expr,
+        column: &Column,
+        location: Location,
+    ) -> Result<Expr> {
         let to = TypeRef { oid: column.type_oid, typmod: column.typmod };
         self.coerce_assignment(value, to, &column.name, location, ExprPlace::InsertTargets)
     }
@@ -308,12 +318,18 @@ impl Binder<'_> {
     fn full_row(
         &mut self,
         relation: &Arc<Relation>,
-        columns: &[usize],
+        columns: &[Assigned],
         values: Vec<Expr>,
     ) -> Result<Vec<Target>> {
         let mut given: Vec<Option<Expr>> = vec![None; relation.columns.len()];
-        for (position, value) in columns.iter().zip(values) {
-            given[*position] = Some(value);
+        for (target, value) in columns.iter().zip(values) {
+            let column = &relation.columns[target.column];
+            let ty = TypeRef { oid: column.type_oid, typmod: column.typmod };
+            let before = given[target.column].take();
+            given[target.column] = Some(match target.part.clone() {
+                None => value,
+                Some(part) => part.set(before.unwrap_or(Expr::Const(Datum::Null, ty)), ty, value),
+            });
         }
         let mut row = Vec::with_capacity(given.len());
         for (column, value) in relation.columns.iter().zip(given) {
@@ -373,7 +389,7 @@ impl Binder<'_> {
         &mut self,
         query: &mut Query,
         relation: &Arc<Relation>,
-        columns: &[usize],
+        columns: &[Assigned],
         insert: &ast::InsertStmt,
         source: &ast::SelectStmt,
     ) -> Result<()> {
@@ -388,12 +404,12 @@ impl Binder<'_> {
         let extra = places.get(columns.len()).copied();
         self.check_insert_width(&written, visible.len(), columns.len(), insert, extra)?;
         // Untyped literals take the column's type directly.
-        for (target, position) in visible.iter().zip(columns) {
-            let column = &relation.columns[*position];
+        for (target, assigned) in visible.iter().zip(columns) {
+            let column = &relation.columns[assigned.column];
             let target = &mut select.targets[*target];
             if target.expr.ty().oid == oid::UNKNOWN {
                 let taken = std::mem::replace(&mut target.expr, Expr::Default(TypeRef::plain(0)));
-                target.expr = self.assign(taken, column, target.at.0)?;
+                target.expr = self.assign_to(taken, column, assigned, target.at.0)?;
             }
         }
         let kind = RteKind::Subquery { query: Box::new(select), lateral: false, view: None };
@@ -401,11 +417,11 @@ impl Binder<'_> {
         let rte = self.add_derived_rte(&alias, false, kind, Vec::new())?;
         query.from = vec![FromItem::Rte(rte)];
         let mut values = Vec::with_capacity(columns.len());
-        for (i, position) in columns.iter().enumerate().take(visible.len()) {
-            let column = &relation.columns[*position];
+        for (i, target) in columns.iter().enumerate().take(visible.len()) {
+            let column = &relation.columns[target.column];
             self.check_identity(column, insert)?;
             let ty = self.scope().rtes[rte].columns[i].ty;
-            let assigned = self.assign(Expr::var(rte, i, ty), column, places[i])?;
+            let assigned = self.assign_to(Expr::var(rte, i, ty), column, target, places[i])?;
             values.push(match is_overridden(column, insert) {
                 true => self.column_default(relation, column)?,
                 false => assigned,
@@ -508,9 +524,9 @@ impl Binder<'_> {
         for clause in clauses {
             match clause {
                 ast::SetClause::Single { target, value } => {
-                    let column = self.set_target(relation, target)?;
-                    let value = self.set_value(relation, column, value)?;
-                    add_assignment(&mut assignments, relation, column, value)?;
+                    let target = self.set_target(relation, target)?;
+                    let value = self.set_value(relation, &target, value)?;
+                    add_assignment(&mut assignments, relation, target, value)?;
                 }
                 ast::SetClause::Multi { targets, source } => {
                     let columns = targets
@@ -518,8 +534,8 @@ impl Binder<'_> {
                         .map(|target| self.set_target(relation, target))
                         .collect::<Result<Vec<_>>>()?;
                     let values = self.set_row(relation, &columns, source, &mut sources)?;
-                    for (column, value) in columns.into_iter().zip(values) {
-                        add_assignment(&mut assignments, relation, column, value)?;
+                    for (target, value) in columns.into_iter().zip(values) {
+                        add_assignment(&mut assignments, relation, target, value)?;
                     }
                 }
             }
@@ -534,7 +550,7 @@ impl Binder<'_> {
     fn set_row(
         &mut self,
         relation: &Arc<Relation>,
-        columns: &[usize],
+        columns: &[Assigned],
         source: &ast::Expr,
         sources: &mut Vec<usize>,
     ) -> Result<Vec<Expr>> {
@@ -560,13 +576,13 @@ impl Binder<'_> {
                 }
                 width(self, values.len())?;
                 let mut assigned = Vec::with_capacity(values.len());
-                for (position, (bound, field)) in columns.iter().zip(values) {
+                for (target, (bound, field)) in columns.iter().zip(values) {
                     assigned.push(match bound {
-                        None => self.set_value(relation, *position, field)?,
+                        None => self.set_value(relation, target, field)?,
                         Some(bound) => {
-                            let column = &relation.columns[*position];
+                            let column = &relation.columns[target.column];
                             self.check_updatable(column)?;
-                            self.assign(bound, column, field.leftmost())?
+                            self.assign_to(bound, column, target, field.leftmost())?
                         }
                     });
                 }
@@ -585,12 +601,12 @@ impl Binder<'_> {
                     Expr::var(sources[sources.len() - 1], 0, TypeRef::plain(oid::RECORD))
                 };
                 let mut values = Vec::with_capacity(columns.len());
-                for (index, (column, ty)) in columns.iter().zip(types).enumerate() {
-                    let column = &relation.columns[*column];
+                for (index, (target, ty)) in columns.iter().zip(types).enumerate() {
+                    let column = &relation.columns[target.column];
                     self.check_updatable(column)?;
                     let arg = Box::new(row.clone());
                     let value = Expr::Field { arg, index, ty };
-                    values.push(self.assign(value, column, source.location)?);
+                    values.push(self.assign_to(value, column, target, source.location)?);
                 }
                 Ok(values)
             }
@@ -634,19 +650,24 @@ impl Binder<'_> {
         self.add_derived_rte(&alias, false, kind, Vec::new())
     }
 
-    /// The position of a column that SET names.
-    fn set_target(&mut self, relation: &Relation, target: &ast::SetTarget) -> Result<usize> {
+    /// The column, or the part of one, that SET names.
+    fn set_target(&mut self, relation: &Relation, target: &ast::SetTarget) -> Result<Assigned> {
         if super::is_system_column(&target.name) {
             let message = format!("cannot assign to system column \"{}\"", target.name);
             return Err(self.error(SqlState::FEATURE_NOT_SUPPORTED, message, target.location));
         }
         let column = self.target_column(relation, &target.name, target.location);
-        let Some(step) = target.indirection.first() else { return column };
         match column {
-            Ok(position) => {
-                Err(self.partial_target(&relation.columns[position], step, target.location))
+            Ok(column) => {
+                let (place, location) = (ExprPlace::UpdateSource, target.location);
+                let named = &relation.columns[column];
+                let part = self.assigned_part(named, &target.indirection, place, location)?;
+                Ok(Assigned { column, part, location })
             }
-            Err(error) if self.target_alias() == Some(target.name.as_str()) => {
+            Err(error)
+                if !target.indirection.is_empty()
+                    && self.target_alias() == Some(target.name.as_str()) =>
+            {
                 Err(error.hint("SET target columns cannot be qualified with the relation name."))
             }
             Err(error) => Err(error),
@@ -658,41 +679,20 @@ impl Binder<'_> {
         self.scopes.last()?.rtes.first().map(|rte| &*rte.alias)
     }
 
-    /// Refuses to assign to part of a column (transformAssignmentIndirection).
-    fn partial_target(
-        &self,
-        column: &Column,
-        step: &ast::Indirection,
-        location: Location,
-    ) -> Error {
-        let ty = format_type(column.type_oid, -1);
-        match step {
-            ast::Indirection::Field(field) => self.error(
-                SqlState::DATATYPE_MISMATCH,
-                format!(
-                    "cannot assign to field \"{field}\" of column \"{}\" because its type {ty} is not \
-                     a composite type",
-                    column.name
-                ),
-                location,
-            ),
-            _ if element_of(column.type_oid).is_none() => self.error(
-                SqlState::DATATYPE_MISMATCH,
-                format!("cannot subscript type {ty} because it does not support subscripting"),
-                location,
-            ),
-            _ => self.unsupported("assignment to part of a column", location),
-        }
-    }
-
-    fn set_value(&mut self, relation: &Relation, column: usize, value: &ast::Expr) -> Result<Expr> {
-        let column = &relation.columns[column];
+    fn set_value(
+        &mut self,
+        relation: &Relation,
+        target: &Assigned,
+        value: &ast::Expr,
+    ) -> Result<Expr> {
+        let column = &relation.columns[target.column];
         if matches!(value.kind, ExprKind::Default) {
+            self.check_whole(target)?;
             return self.column_default(relation, column);
         }
         self.check_updatable(column)?;
         let bound = self.expr(value, ExprPlace::UpdateSource)?;
-        self.assign(bound, column, value.leftmost())
+        self.assign_to(bound, column, target, value.leftmost())
     }
 
     /// GENERATED ALWAYS columns take no value but DEFAULT.
@@ -710,19 +710,34 @@ impl Binder<'_> {
     }
 }
 
+/// Parts of one column are assigned one after the other, the first to what the column holds.
 fn add_assignment(
     assignments: &mut Vec<(usize, Expr)>,
     relation: &Relation,
-    column: usize,
+    target: Assigned,
     value: Expr,
 ) -> Result<()> {
-    if assignments.iter().any(|(known, _)| *known == column) {
-        return Err(Error::new(
-            SqlState::SYNTAX_ERROR,
-            format!("multiple assignments to same column \"{}\"", relation.columns[column].name),
-        ));
+    let column = &relation.columns[target.column];
+    let ty = TypeRef { oid: column.type_oid, typmod: column.typmod };
+    let before = assignments.iter_mut().find(|(known, _)| *known == target.column);
+    match (before, target.part) {
+        (None, None) => assignments.push((target.column, value)),
+        (None, Some(part)) => {
+            // The changed table is its level's first entry.
+            let old = Expr::var(0, target.column, ty);
+            assignments.push((target.column, part.set(old, ty, value)));
+        }
+        (Some((_, before @ Expr::Subscript { assigned: Some(_), .. })), Some(part)) => {
+            let array = std::mem::replace(before, Expr::Default(ty));
+            *before = part.set(array, ty, value);
+        }
+        _ => {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                format!("multiple assignments to same column \"{}\"", column.name),
+            ));
+        }
     }
-    assignments.push((column, value));
     Ok(())
 }
 

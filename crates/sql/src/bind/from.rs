@@ -345,6 +345,10 @@ impl Binder<'_> {
             };
             match proc {
                 Some(p) if p.out_columns.is_empty() && call.ty().oid == oid::RECORD => {
+                    if self.relation_of_row(&call).is_some() {
+                        let what = "a table's rows from an array in FROM";
+                        return Err(self.unsupported(what, item.call.location));
+                    }
                     let message =
                         "a column definition list is required for functions returning \"record\"";
                     let location = item.call.location;

@@ -215,7 +215,16 @@ impl Binder<'_> {
                 }
                 None => expr,
             };
+            self.check_ordering(expr.ty().oid, item.expr.leftmost())?;
             order_by.push(sort_key(item, expr));
+        }
+        if call.distinct {
+            for (arg, written) in args.iter().zip(&call.args) {
+                let sorted = self.check_sorted(arg.ty().oid, written.value.leftmost());
+                sorted.map_err(|error| {
+                    error.detail("Aggregates with DISTINCT must be able to sort their inputs.")
+                })?;
+            }
         }
         let filter = match &call.filter {
             Some(e) => Some(self.condition(e, "FILTER", ExprPlace::Filter)?),

@@ -27,6 +27,7 @@ mod coerce;
 mod collation;
 mod conflict;
 mod dml;
+mod element;
 mod expr;
 mod from;
 mod func;

@@ -352,10 +352,16 @@ impl Binder<'_> {
             (true, None) => container.oid,
         };
         let ty = TypeRef { oid, typmod: container.typmod };
-        Ok(Expr::Subscript { array: Box::new(value), indices: subscripts, slice, ty })
+        Ok(Expr::Subscript {
+            array: Box::new(value),
+            indices: subscripts,
+            slice,
+            assigned: None,
+            ty,
+        })
     }
 
-    fn subscript(&mut self, index: &ast::Expr, place: ExprPlace) -> Result<Expr> {
+    pub(super) fn subscript(&mut self, index: &ast::Expr, place: ExprPlace) -> Result<Expr> {
         let bound = self.expr(index, place)?;
         let to = TypeRef::plain(oid::INT4);
         let context = super::CoercionContext::Assignment;
@@ -545,7 +551,9 @@ impl Binder<'_> {
             Expr::SubLink { kind: SubLinkKind::Scalar, query, .. } => {
                 self.shape_of_output(query, 0)
             }
-            Expr::Subscript { array, slice: false, .. } => self.element_shape_among(array, entry),
+            Expr::Subscript { array, slice: false, assigned: None, .. } => {
+                self.element_shape_among(array, entry)
+            }
             // A row that may be missing.
             Expr::Case { operand: None, whens, otherwise, .. } => match &whens[..] {
                 [(_, Expr::Const(Datum::Null, _))] => self.shape_among(otherwise, entry),
@@ -603,7 +611,7 @@ fn row_of_entry<'q>(
 }
 
 /// Whether a slice is among the subscripts before the next field: then all are bounds.
-fn is_slice(path: &[ast::Indirection]) -> bool {
+pub(super) fn is_slice(path: &[ast::Indirection]) -> bool {
     path.iter()
         .take_while(|step| !matches!(step, ast::Indirection::Field(_)))
         .any(|step| matches!(step, ast::Indirection::Slice { .. }))

@@ -7,7 +7,7 @@ use crate::ast::{self, ExprKind, Literal, Location};
 use crate::expr::{Expr, Place, TypeRef};
 use crate::query::*;
 use std::sync::Arc;
-use steppe_types::{Error, Result, SqlState, oid};
+use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 impl Query {
     /// An empty query of a kind.
@@ -200,18 +200,7 @@ impl Binder<'_> {
             )?;
             self.settle_sort_type(&mut targets[target])?;
             let ty = targets[target].expr.ty().oid;
-            if ty != oid::RECORD && self.builtins.ordering(ty).is_none() {
-                return Err(self
-                    .error(
-                        SqlState::UNDEFINED_FUNCTION,
-                        format!(
-                            "could not identify an ordering operator for type {}",
-                            super::typename::format_type(ty, -1)
-                        ),
-                        item.expr.leftmost(),
-                    )
-                    .hint("Use an explicit ordering operator or modify the query."));
-            }
+            self.check_ordering(ty, item.expr.leftmost())?;
             let descending = match &item.direction {
                 ast::SortDirection::Default | ast::SortDirection::Asc => false,
                 ast::SortDirection::Desc => true,
@@ -302,6 +291,22 @@ impl Binder<'_> {
         let at = Place(expr.leftmost());
         targets.push(Target { expr: bound, name, hidden: true, origin: None, at });
         Ok(targets.len() - 1)
+    }
+
+    /// 42883 for a type whose values have no order.
+    pub(super) fn check_ordering(&self, ty: Oid, location: Location) -> Result<()> {
+        self.check_sorted(ty, location)
+            .map_err(|error| error.hint("Use an explicit ordering operator or modify the query."))
+    }
+
+    /// [`Self::check_ordering`] without saying what to do about it.
+    pub(super) fn check_sorted(&self, ty: Oid, location: Location) -> Result<()> {
+        if ty == oid::RECORD || self.builtins.ordering(ty).is_some() {
+            return Ok(());
+        }
+        let shown = super::typename::format_type(ty, -1);
+        let message = format!("could not identify an ordering operator for type {shown}");
+        Err(self.error(SqlState::UNDEFINED_FUNCTION, message, location))
     }
 
     fn output_named(
@@ -523,6 +528,8 @@ impl Binder<'_> {
             ast::SetOperator::Except => "EXCEPT",
         };
         let (types, places) = self.common_columns_of(&mut left, &mut right, name)?;
+        let keeps_all = operation.op == ast::SetOperator::Union && operation.all;
+        self.check_set_collations(&left, &right, keeps_all)?;
         let mut query = Query::new(Command::Select);
         let columns: Vec<RteColumn> = output_columns(&left)
             .into_iter()

@@ -171,18 +171,7 @@ impl Binder<'_> {
         let bound = self.expr(&item.expr, ExprPlace::WindowOrder)?;
         let expr = self.settle_unknown(bound)?;
         let ty = expr.ty().oid;
-        if ty != oid::RECORD && self.builtins.ordering(ty).is_none() {
-            return Err(self
-                .error(
-                    SqlState::UNDEFINED_FUNCTION,
-                    format!(
-                        "could not identify an ordering operator for type {}",
-                        format_type(ty, -1)
-                    ),
-                    item.expr.location,
-                )
-                .hint("Use an explicit ordering operator or modify the query."));
-        }
+        self.check_ordering(ty, item.expr.location)?;
         let descending = match &item.direction {
             ast::SortDirection::Default | ast::SortDirection::Asc => false,
             ast::SortDirection::Desc => true,

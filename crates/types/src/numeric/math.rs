@@ -166,18 +166,39 @@ pub(super) fn sqrt_var(arg: &Var, rscale: i32) -> Var {
     root
 }
 
-/// floor(sqrt(n)) by Newton's iteration from above.
+/// floor(sqrt(n)) by Newton's iteration from above. It begins with the root of the leading half of
+/// the digits, so that one step makes all of them right (as sqrt_var in numeric.c, digits double).
 fn integer_sqrt(n: &Var) -> Var {
     if n.is_zero() {
         return Var::zero(0);
     }
-    // A first guess from the leading digits, raised a little so that it's above.
+    if n.weight <= FEW_DIGITS {
+        return descend(n, first_guess(n));
+    }
+    interrupt::check_unwinding();
+    let rest = n.weight / 4;
+    let mut leading = Var { weight: n.weight - 2 * rest, ..n.clone() };
+    leading.trunc(0);
+    let mut above = integer_sqrt(&leading).add(&Var::from_i64(1));
+    above.weight += rest;
+    descend(n, above)
+}
+
+/// The largest weight of a number whose root a double begins with.
+const FEW_DIGITS: i32 = 6;
+
+/// A little more than the root, from the leading digits.
+fn first_guess(n: &Var) -> Var {
     let even = n.weight - n.weight.rem_euclid(2);
     let lead = Var { weight: n.weight - even, ..n.clone() }.to_f64_approx();
     let guess = ((lead.sqrt() * (1.0 + 1e-12) + 1e-12) * 1e12).ceil() as i128;
     let mut x = Var::from_scaled(guess, 12);
     x.weight += even / 2;
-    x = x.ceil();
+    x.ceil()
+}
+
+/// Newton's iteration from a number that is not below the root.
+fn descend(n: &Var, mut x: Var) -> Var {
     let two = Var::from_i64(2);
     loop {
         let next = x.add(&n.div(&x, 0, false)).div(&two, 0, false);
@@ -256,7 +277,8 @@ fn ln_var(arg: &Var, rscale: i32) -> Var {
     let mut factor = two.clone();
     // Take square roots until the argument is near 1; each doubles the factor.
     while x.cmp_abs(&lower).is_le() || x.cmp_abs(&upper).is_ge() {
-        let local = (rscale - x.weight * DEC_DIGITS / 2 + 8).max(0);
+        // Below zero for a large number: its last digits do not count.
+        let local = rscale - x.weight * DEC_DIGITS / 2 + 8;
         x = sqrt_var(&x, local + 4);
         factor = factor.mul(&two);
     }
