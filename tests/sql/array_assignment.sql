@@ -79,17 +79,16 @@ insert into t (id, a[1]) select 11, true;
 insert into t (id, a[1], a[2]) values (11, 1);
 insert into t (id, v[0]) values (11, 1);
 
--- Through a view, and shown.
+-- Through a view and with parameters, and arrays of vectors.
 create view tv as select id, a as b, c from t;
 update tv set b[2] = 77, b[1] = c where id = 2 returning b;
 insert into tv (id, b[1], b[3]) values (12, 1, 3) returning b;
-explain (verbose, costs off) update t set a[2] = 5, a[3:4] = '{6,7}' where c = 1;
 prepare p (int, int) as update t set a[$1] = $2 where id = 12 returning a;
 execute p (2, 22);
 execute p (5, 55);
 execute p (null, 55);
-select array_agg(x) from (values ('1 2'::int2vector), ('3 4')) y(x);
+select array_dims(array_agg(x)) from (values ('1 2'::int2vector), ('3 4')) y(x);
 select array_agg(x) from (values ('1 2'::int2vector), ('3 4 5')) y(x);
-select array_agg(x), pg_typeof(array_agg(x)) from (values ('1 2'::oidvector), (null)) y(x);
+select array_agg(x) from (values ('1 2'::oidvector), (null)) y(x);
 drop view tv;
 drop table t;

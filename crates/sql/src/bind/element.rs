@@ -60,8 +60,14 @@ impl Binder<'_> {
     ) -> Result<Option<Part>> {
         let Some(first) = path.first() else { return Ok(None) };
         let container = column.type_oid;
-        if matches!(first, Indirection::Field(_)) || element_of(container).is_none() {
-            return Err(self.partial_target(column, column.type_oid, first, location));
+        if matches!(first, Indirection::Field(_)) {
+            return Err(self.partial_target(column, container, first, location));
+        }
+        if element_of(container).is_none() {
+            // INSERT has no reference to the column that could say where it is.
+            let location =
+                if place == ExprPlace::InsertTargets { Location::NONE } else { location };
+            return Err(self.partial_target(column, container, first, location));
         }
         if let Some(element) = vector_element(container) {
             // As a domain over arrays, which an array is not made again.

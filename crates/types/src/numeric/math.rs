@@ -166,22 +166,48 @@ pub(super) fn sqrt_var(arg: &Var, rscale: i32) -> Var {
     root
 }
 
-/// floor(sqrt(n)) by Newton's iteration from above. It begins with the root of the leading half of
-/// the digits, so that one step makes all of them right (as sqrt_var in numeric.c, digits double).
+/// floor(sqrt(n)).
 fn integer_sqrt(n: &Var) -> Var {
+    if n.is_zero() { Var::zero(0) } else { root_and_rest(n).0 }
+}
+
+/// floor(sqrt(n)) and what its square leaves of n. The leading half of the digits gives the leading
+/// half of the root, and one division of what is left the other half (Zimmermann's Karatsuba
+/// square root, as in sqrt_var of numeric.c).
+fn root_and_rest(n: &Var) -> (Var, Var) {
+    if n.weight <= FEW_DIGITS {
+        let root = descend(n, first_guess(n));
+        let rest = n.sub(&root.mul(&root));
+        return (root, rest);
+    }
+    interrupt::check_unwinding();
+    let part = n.weight / 4;
+    let high = whole(n, -2 * part);
+    let upper = whole(n, -part);
+    let middle = upper.sub(&whole(&high, part));
+    let low = n.sub(&whole(&upper, part));
+    let (root, rest) = root_and_rest(&high);
+    let (twice, left) = (root.add(&root), whole(&rest, part).add(&middle));
+    let quotient = left.div(&twice, 0, false);
+    let left = left.sub(&quotient.mul(&twice));
+    let mut root = whole(&root, part).add(&quotient);
+    let mut rest = whole(&left, part).add(&low).sub(&quotient.mul(&quotient));
+    let one = Var::from_i64(1);
+    while rest.neg && !rest.is_zero() {
+        rest = rest.add(&root).add(&root).sub(&one);
+        root = root.sub(&one);
+    }
+    (root, rest)
+}
+
+/// The whole part of a number times 10000^digits.
+fn whole(n: &Var, digits: i32) -> Var {
     if n.is_zero() {
         return Var::zero(0);
     }
-    if n.weight <= FEW_DIGITS {
-        return descend(n, first_guess(n));
-    }
-    interrupt::check_unwinding();
-    let rest = n.weight / 4;
-    let mut leading = Var { weight: n.weight - 2 * rest, ..n.clone() };
-    leading.trunc(0);
-    let mut above = integer_sqrt(&leading).add(&Var::from_i64(1));
-    above.weight += rest;
-    descend(n, above)
+    let mut shifted = Var { weight: n.weight + digits, ..n.clone() };
+    shifted.trunc(0);
+    shifted
 }
 
 /// The largest weight of a number whose root a double begins with.
