@@ -175,6 +175,9 @@ pub fn output(type_oid: Oid, datum: &Datum, context: &IoContext, out: &mut Vec<u
             out.extend_from_slice(format!("({block},{offset})").as_bytes());
         }
         Datum::Array(v) if matches!(type_oid, oid::INT2VECTOR | oid::OIDVECTOR) => {
+            if v.dimensions.len() > 1 || v.elements.iter().any(Datum::is_null) {
+                return Err(not_a_vector(type_oid));
+            }
             for (i, element) in v.elements.iter().enumerate() {
                 if i > 0 {
                     out.push(b' ');
@@ -187,6 +190,13 @@ pub fn output(type_oid: Oid, datum: &Datum, context: &IoContext, out: &mut Vec<u
         Datum::Record(v) => return array_io::write_record(v, context, out),
     }
     Ok(())
+}
+
+/// An array that is none of the vectors it is said to be: of several dimensions, or with NULLs.
+#[cold]
+fn not_a_vector(type_oid: Oid) -> Error {
+    let name = if type_oid == oid::INT2VECTOR { "int2vector" } else { "oidvector" };
+    Error::new(SqlState::DATATYPE_MISMATCH, format!("array is not a valid {name}"))
 }
 
 /// [`output`] as a string.

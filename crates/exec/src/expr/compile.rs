@@ -1,5 +1,6 @@
 //! From bound expressions to compiled ones.
 
+use super::array::element_of;
 use super::subplan::CSubPlan;
 use super::{
     ArrayCoerce, ArrayCtor, ArrayOp, BinaryTest, CExpr, Call, Case, Compare, Distinct, HashedDatum,
@@ -447,15 +448,6 @@ fn is_shown_otherwise(from: Oid, to: Oid) -> bool {
     match (builtins.ty(from), builtins.ty(to)) {
         (Some(f), Some(t)) => f.output != t.output && (f.category != b'S' || t.category != b'S'),
         _ => false,
-    }
-}
-
-/// The type of the elements of an array or a vector.
-fn element_of(array: Oid) -> Option<Oid> {
-    match array {
-        oid::INT2VECTOR => Some(oid::INT2),
-        oid::OIDVECTOR => Some(oid::OID),
-        _ => element_type_of(array),
     }
 }
 

@@ -118,6 +118,8 @@ pub(crate) fn can_coerce(inputs: &[Oid], targets: &[Oid], context: CastContext) 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Polymorphic {
     element: Option<Oid>,
+    /// What `anyarray` is, if an argument is one: a vector stays one.
+    array: Option<Oid>,
     compatible: Option<Oid>,
     /// Those of anyrange and anymultirange, and of their compatible forms.
     range: Option<RangeFamily>,
@@ -154,7 +156,7 @@ impl Polymorphic {
         let array = |e: Oid| Builtins::get().ty(e).map(|t| t.array).filter(|a| *a != 0);
         match ty {
             oid::ANYELEMENT | oid::ANYNONARRAY | oid::ANYENUM => self.element,
-            oid::ANYARRAY => self.element.and_then(array),
+            oid::ANYARRAY => self.array.or_else(|| self.element.and_then(array)),
             oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => self.compatible,
             oid::ANYCOMPATIBLEARRAY => self.compatible.and_then(array),
             oid::ANYRANGE => self.range.map(|f| f.range),
@@ -234,7 +236,7 @@ pub(crate) fn resolve_polymorphic(inputs: &[Oid], declared: &[Oid]) -> Option<Po
     {
         return None;
     }
-    Some(Polymorphic { element, compatible, range, compatible_range })
+    Some(Polymorphic { element, array, compatible, range, compatible_range })
 }
 
 /// The common type of `anycompatible` arguments, which all become it
