@@ -24,11 +24,12 @@ use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler, Row};
 use crate::functions::{self, Builtin};
 use crate::statement::no_plan;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog};
-use steppe_sql::expr::{CallSyntax, Expr, TypeRef};
+use steppe_sql::expr::{CallSyntax, Expr, SubPlanId, TypeRef};
+use steppe_sql::plan::{Constants, PlannedLevel};
 use steppe_types::{Datum, Oid, Result, SqlState, oid};
 
 /// `age(timestamptz, timestamptz)` depends on the session's time zone, whatever pg_proc says.
@@ -36,21 +37,24 @@ const TIMESTAMPTZ_AGE: Oid = 1199;
 
 /// Whether the evaluation of an expression's constants and parameters may fail.
 pub fn may_fail(expr: &Expr, catalog: &Arc<Catalog>) -> bool {
-    let walk = Walk { catalog, params: None, calls_parameters: Cell::new(false) };
+    let walk = Walk::new(catalog, None);
     walk.value(expr, &Known::Nothing).is_err() || walk.calls_parameters.get()
 }
 
-/// Evaluates the constants in expressions, one after the other: the first error. `params` are
-/// constants, too, if they are given.
-pub fn check(exprs: &[Expr], params: Option<&[Datum]>, catalog: &Arc<Catalog>) -> Result<()> {
-    let walk = Walk { catalog, params, calls_parameters: Cell::new(false) };
-    exprs.iter().try_for_each(|expr| walk.value(expr, &Known::Nothing).map(drop))
+/// Evaluates the constants of a statement: the first error. `params` are constants, too, if they
+/// are given.
+pub fn check(
+    constants: &Constants,
+    params: Option<&[Datum]>,
+    catalog: &Arc<Catalog>,
+) -> Result<()> {
+    Walk::new(catalog, params).query(&constants.statement, constants)
 }
 
 /// Evaluates the constants in an expression that a table is to have: CREATE fails, not each use
 /// (contain_mutable_functions_after_planning).
 pub(crate) fn check_stored(expr: &Expr, catalog: &Arc<Catalog>) -> Result<()> {
-    check(std::slice::from_ref(expr), None, catalog)
+    Walk::new(catalog, None).value(expr, &Known::Nothing).map(drop)
 }
 
 /// What planning knows of an expression's value.
@@ -66,11 +70,48 @@ struct Walk<'a> {
     params: Option<&'a [Datum]>,
     /// There is a call of parameters that fails for some values of theirs.
     calls_parameters: Cell<bool>,
+    /// The sub-selects that are left in what has been walked over.
+    sub_selects: RefCell<Vec<SubPlanId>>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(catalog: &'a Arc<Catalog>, params: Option<&'a [Datum]>) -> Walk<'a> {
+        let (calls_parameters, sub_selects) = (Cell::new(false), RefCell::default());
+        Walk { catalog, params, calls_parameters, sub_selects }
+    }
+
+    /// Evaluates the constants of one query and of those in it.
+    fn query(&self, level: &PlannedLevel, all: &Constants) -> Result<()> {
+        level.with.iter().try_for_each(|query| self.query(query, all))?;
+        for clause in &level.clauses {
+            clause.iter().try_for_each(|expr| self.value(expr, &Known::Nothing).map(drop))?;
+            for id in self.sub_selects.take() {
+                let own = all.sub_selects.iter().find(|(of, _)| *of == id);
+                own.map_or(Ok(()), |(_, query)| self.query(query, all))?;
+            }
+        }
+        for condition in level.conditions.iter().filter(|_| !level.from.is_empty()) {
+            let value = self.value(condition, &Known::Nothing)?;
+            if let Known::Value(Datum::Null | Datum::Bool(false)) = value {
+                return Ok(());
+            }
+        }
+        self.sub_selects.take();
+        level.from.iter().try_for_each(|query| self.query(query, all))
+    }
+
     /// What an expression's value is. `operand`: that of the CASE around it.
     fn value(&self, expr: &Expr, operand: &Known) -> Result<Known> {
+        let before = self.sub_selects.borrow().len();
+        let known = self.value_of(expr, operand)?;
+        if let Known::Value(_) = known {
+            // A constant takes the expression's place.
+            self.sub_selects.borrow_mut().truncate(before);
+        }
+        Ok(known)
+    }
+
+    fn value_of(&self, expr: &Expr, operand: &Known) -> Result<Known> {
         match expr {
             Expr::Const(value, _) => Ok(Known::Value(value.clone())),
             Expr::Param { index, .. } => Ok(match self.params.and_then(|all| all.get(*index)) {
@@ -92,8 +133,19 @@ impl Walk<'_> {
                 self.case(&own, whens, otherwise)
             }
             Expr::Coalesce { args, .. } => self.coalesce(args, operand),
-            Expr::ArrayCoerce { arg, element, .. } => {
-                self.array_coercion(expr, arg, element, operand)
+            Expr::ArrayCoerce { arg, element, .. } => self.array_coercion(expr, arg, element, operand),
+            Expr::Subscript { array, indices, .. } => {
+                // Indices come first; their errors count before the array's.
+                let upper = indices.iter().filter_map(|(_, upper)| upper.as_ref());
+                let lower = indices.iter().filter_map(|(lower, _)| lower.as_ref());
+                for index in upper.chain(lower).chain([&**array]) {
+                    self.value(index, operand)?;
+                }
+                self.of_children(expr, operand)
+            }
+            Expr::SubPlan(sub) => {
+                self.sub_selects.borrow_mut().push(sub.plan);
+                self.of_children(expr, operand)
             }
             _ => self.of_children(expr, operand),
         }

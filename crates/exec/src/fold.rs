@@ -16,6 +16,7 @@
 //!
 //! A call of constants that fails is left as it is: the planner raises the error (`constants`).
 
+use crate::constants::may_fail;
 use crate::env::FnContext;
 use crate::expr::{CExpr, Compiler};
 use crate::statement::no_plan;
@@ -62,7 +63,7 @@ fn fold_query(query: &mut Query, catalog: &Arc<Catalog>) {
     // No group passes: the rows need not be read.
     if let Some(Expr::Const(Datum::Null | Datum::Bool(false), _)) = &query.having {
         // What fails in WHERE fails when it is planned.
-        let failing = query.filter.take().filter(fails);
+        let failing = query.filter.take().filter(|filter| may_fail(filter, catalog));
         let nothing = Expr::boolean(false);
         query.filter = Some(match failing {
             Some(filter) => Expr::And(vec![filter, nothing]),
@@ -111,7 +112,7 @@ fn fold(expr: &mut Expr, catalog: &Arc<Catalog>) {
                 && args.iter().all(|arg| matches!(arg, Expr::Const(..)));
             match is_foldable {
                 true => evaluate(expr, catalog),
-                false => is_null_call(*func, args).then(|| Expr::Const(Datum::Null, expr.ty())),
+                false => is_null_call(*func, args, catalog).then(|| Expr::Const(Datum::Null, expr.ty())),
             }
         }
         Expr::Array { elements, .. } => {
@@ -123,8 +124,8 @@ fn fold(expr: &mut Expr, catalog: &Arc<Catalog>) {
             Expr::Const(..) => evaluate(expr, catalog),
             _ => None,
         },
-        Expr::And(args) => junction(args, true),
-        Expr::Or(args) => junction(args, false),
+        Expr::And(args) => junction(args, true, catalog),
+        Expr::Or(args) => junction(args, false, catalog),
         _ => None,
     };
     *expr = match folded {
@@ -135,25 +136,11 @@ fn fold(expr: &mut Expr, catalog: &Arc<Catalog>) {
 
 /// Whether a call of folded arguments is NULL whatever the others are: that of a strict function
 /// with NULL among them, unless one is known to fail.
-fn is_null_call(func: Oid, args: &[Expr]) -> bool {
+fn is_null_call(func: Oid, args: &[Expr], catalog: &Arc<Catalog>) -> bool {
     let function = Builtins::get().proc(func);
     function.is_some_and(|function| function.strict && !function.retset)
         && args.iter().any(|arg| matches!(arg, Expr::Const(Datum::Null, _)))
-        && !args.iter().any(fails)
-}
-
-/// Whether a call of constants is in a folded expression, which failed, or one of parameters,
-/// which may.
-fn fails(expr: &Expr) -> bool {
-    let has_failed = match expr {
-        Expr::Func { func, args, .. } => {
-            let function = Builtins::get().proc(*func);
-            function.is_some_and(|function| function.volatility == b'i')
-                && args.iter().all(|arg| matches!(arg, Expr::Const(..) | Expr::Param { .. }))
-        }
-        _ => false,
-    };
-    has_failed || expr.children().into_iter().any(fails)
+        && !args.iter().any(|arg| may_fail(arg, catalog))
 }
 
 /// A constant array as one of elements of another type: `'{a}'::varchar[]` as `text[]`.
@@ -164,7 +151,7 @@ fn relabelled(array: &Array, ty: TypeRef) -> Option<Expr> {
 }
 
 /// AND (`neutral` is true) or OR with constants among what it joins.
-fn junction(args: &mut Vec<Expr>, neutral: bool) -> Option<Expr> {
+fn junction(args: &mut Vec<Expr>, neutral: bool, catalog: &Arc<Catalog>) -> Option<Expr> {
     for arg in std::mem::take(args) {
         match (arg, neutral) {
             (Expr::And(below), true) | (Expr::Or(below), false) => args.extend(below),
@@ -174,7 +161,7 @@ fn junction(args: &mut Vec<Expr>, neutral: bool) -> Option<Expr> {
     let is = |arg: &Expr, value: bool| matches!(arg, Expr::Const(Datum::Bool(v), _) if *v == value);
     if let Some(at) = args.iter().position(|arg| is(arg, !neutral)) {
         // What fails before the constant fails when it is planned.
-        if args[..at].iter().any(fails) {
+        if args[..at].iter().any(|arg| may_fail(arg, catalog)) {
             return None;
         }
         return Some(Expr::boolean(!neutral));

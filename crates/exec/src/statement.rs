@@ -155,13 +155,19 @@ impl CompiledStmt {
         &self.planned
     }
 
+    /// Whether there are constants that may fail.
+    #[inline]
+    pub fn has_constants(&self) -> bool {
+        !self.planned.constants.statement.is_empty()
+    }
+
     /// Evaluates the constants that may fail, as planning with these parameters does: those of a
     /// generic plan are not known.
     #[inline]
     pub fn check_constants(&self, params: Option<&[Datum]>, catalog: &Arc<Catalog>) -> Result<()> {
-        match &*self.planned.constants {
-            [] => Ok(()),
-            exprs => crate::constants::check(exprs, params, catalog),
+        match self.has_constants() {
+            true => crate::constants::check(&self.planned.constants, params, catalog),
+            false => Ok(()),
         }
     }
 

@@ -100,11 +100,41 @@ pub struct PlannedStmt {
     /// With other constants in the statement's text the best plan might be another one that
     /// parameters cannot stand for (a partial index): do not lift literals.
     pub depends_on_literals: bool,
-    /// The expressions whose constants and parameters may fail when they are evaluated, in the
-    /// order in which they were planned. Whoever runs the plan evaluates those first.
-    pub constants: Arc<[Expr]>,
+    /// What whoever runs the plan evaluates first.
+    pub constants: Arc<Constants>,
     /// The relations that its names stand for, and those it reads or changes.
     pub mentions: Vec<Oid>,
+}
+
+/// The expressions whose constants and parameters may fail when they are evaluated.
+#[derive(Clone, Debug, Default)]
+pub struct Constants {
+    /// Those of the statement.
+    pub statement: PlannedLevel,
+    /// Those of sub-selects in expressions that have any. Only the sub-selects are planned that
+    /// are left in an expression once its constants have been evaluated.
+    pub sub_selects: Vec<(crate::expr::SubPlanId, PlannedLevel)>,
+}
+
+/// One query of [`Constants`], in the order in which it is planned.
+#[derive(Clone, Debug, Default)]
+pub struct PlannedLevel {
+    /// Its WITH queries.
+    pub with: Vec<PlannedLevel>,
+    /// Its clauses: all expressions of one come before the sub-selects in any of them.
+    pub clauses: Vec<Vec<Expr>>,
+    /// WHERE and HAVING of a query over one sub-select: unless they may be true, that is not
+    /// planned.
+    pub conditions: Vec<Expr>,
+    /// Its sub-selects in FROM, or those that it unites.
+    pub from: Vec<PlannedLevel>,
+}
+
+impl PlannedLevel {
+    /// Whether nothing in it may fail.
+    pub fn is_empty(&self) -> bool {
+        self.with.is_empty() && self.clauses.is_empty() && self.from.is_empty()
+    }
 }
 
 /// Relation lock a statement takes.

@@ -356,15 +356,8 @@ impl Generator {
         let table = self.pick(TABLES);
         if self.chance(30) {
             let row = format!("({}, {})", self.constant(2), self.constant(1));
-            let more = if self.chance(30) {
-                format!(", ({}, 1)", self.constant(1))
-            } else {
-                String::new()
-            };
-            return format!(
-                "INSERT INTO {table} VALUES {row}{more} RETURNING {}",
-                self.constant(1)
-            );
+            let more = if self.chance(30) { format!(", ({}, 1)", self.constant(1)) } else { String::new() };
+            return format!("INSERT INTO {table} VALUES {row}{more} RETURNING {}", self.constant(1));
         }
         if self.chance(20) {
             return format!("INSERT INTO {table} {} RETURNING a, b", self.columns(1));

@@ -34,9 +34,9 @@ impl Session {
         plan: &CachedPlan,
         params: &[Datum],
     ) -> Result<()> {
-        match plan.compiled.planned().constants.is_empty() {
-            true => Ok(()),
-            false => self.check_prepared_constants(name, plan, params),
+        match plan.compiled.has_constants() {
+            true => self.check_prepared_constants(name, plan, params),
+            false => Ok(()),
         }
     }
 

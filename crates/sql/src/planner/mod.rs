@@ -281,8 +281,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) work_tables: usize,
     /// See [`PlannedStmt::depends_on_literals`].
     pub(crate) depends_on_literals: bool,
-    /// See [`PlannedStmt::constants`].
-    constants: Vec<Expr>,
+    /// See [`PlannedStmt::constants`]; those of the query that is being planned.
+    constants: Constants,
     /// The entry that the query changes, while its FROM is planned.
     changed: Option<usize>,
     /// The cursor whose row that is.
@@ -310,7 +310,7 @@ impl<'a> Planner<'a> {
             cte_levels: Vec::new(),
             work_tables: 0,
             depends_on_literals: false,
-            constants: Vec::new(),
+            constants: Constants::default(),
             changed: None,
             current_of: None,
             cursors: Vec::new(),

@@ -34,7 +34,7 @@ impl Planner<'_> {
     /// INSERT.
     pub(crate) fn insert(&mut self, mut query: Query) -> Result<Plan> {
         self.cte_levels.push(Vec::new());
-        let planned = self.insert_plan(&mut query);
+        let planned = self.with_constants_of(|planner| planner.insert_plan(&mut query));
         self.cte_levels.pop();
         planned
     }
@@ -65,7 +65,7 @@ impl Planner<'_> {
     /// UPDATE and DELETE.
     pub(crate) fn update_or_delete(&mut self, mut query: Query) -> Result<Plan> {
         self.cte_levels.push(Vec::new());
-        let planned = self.update_or_delete_plan(&mut query);
+        let planned = self.with_constants_of(|planner| planner.update_or_delete_plan(&mut query));
         self.cte_levels.pop();
         planned
     }

@@ -1,11 +1,12 @@
 //! A query's expressions before the query is planned (preprocess_expression in planner.c), clause
-//! by clause in the order of subquery_planner: each expression of a clause is asked whether its
-//! constants may fail, then the sub-selects in them are planned. So the statement's list of what
-//! may fail is in the order in which PostgreSQL comes to it.
+//! by clause in the order of subquery_planner: the sub-selects in a clause are planned, and what
+//! may fail of its constants is noted ([`Constants`](crate::plan::Constants)), so that they can be
+//! evaluated in the order in which PostgreSQL comes to them.
 
-use super::Planner;
 use super::subselect::{contains_sublink, replace_keys};
-use crate::expr::{Expr, TypeRef};
+use super::Planner;
+use crate::expr::{Expr, SubPlanId, TypeRef};
+use crate::plan::{Plan, PlannedLevel};
 use crate::query::{FromItem, JoinKind, Query, RteKind, WindowClause};
 use crate::walk;
 use steppe_types::Result;
@@ -14,46 +15,91 @@ use steppe_types::Result;
 type Clause<'q> = Vec<&'q mut Expr>;
 
 impl Planner<'_> {
-    /// Lists the expressions that may fail, and plans every sub-select in a query's expressions,
-    /// in place.
+    /// Plans every sub-select in a query's expressions, in place, and notes what may fail.
     pub(crate) fn preprocess(&mut self, query: &mut Query) -> Result<()> {
-        let of_keys = self.preprocess_keys(query)?;
+        // What has been planned of this query so far are its WITH queries.
+        let level = &mut self.constants.statement;
+        level.with = std::mem::take(&mut level.from);
+        self.preprocess_keys(query)?;
         for clause in clauses(query) {
             self.preprocess_clause(clause)?;
         }
-        self.constants.extend(of_keys);
+        if let [FromItem::Rte(rte)] = query.from.as_slice()
+            && let RteKind::Subquery { .. } = query.rtes[*rte].kind
+        {
+            let conditions = query.filter.iter().chain(&query.having);
+            self.constants.statement.conditions.extend(conditions.cloned());
+        }
         Ok(())
     }
 
-    /// Plans the sub-selects in GROUP BY's keys: a key stays one wherever it occurs. What may fail
-    /// in them has its turn last.
-    fn preprocess_keys(&mut self, query: &mut Query) -> Result<Vec<Expr>> {
-        let before = self.constants.len();
+    /// Plans the sub-selects in GROUP BY's keys: a key stays one wherever it occurs.
+    fn preprocess_keys(&mut self, query: &mut Query) -> Result<()> {
         let mut keys = Vec::new();
         for key in &mut query.group_by {
             if contains_sublink(key) {
                 let written = key.clone();
-                self.preprocess_clause(vec![key])?;
+                self.plan_sublinks(key)?;
                 keys.push((written, key.clone()));
             }
         }
         if !keys.is_empty() {
             walk::for_each_root(query, &mut |root| replace_keys(root, &keys));
         }
-        Ok(self.constants.split_off(before))
+        Ok(())
     }
 
     fn preprocess_clause(&mut self, clause: Clause<'_>) -> Result<()> {
-        for expr in &clause {
-            if (self.ctx.may_fail)(expr) {
-                self.constants.push((**expr).clone());
+        let mut noted = Vec::new();
+        for expr in clause {
+            self.plan_sublinks(expr)?;
+            if (self.ctx.may_fail)(expr) || self.has_noted_sub_select(expr) {
+                noted.push(expr.clone());
             }
         }
-        for expr in clause {
-            let taken = std::mem::replace(expr, Expr::Default(TypeRef::plain(0)));
-            *expr = self.replace_sublinks(taken)?;
+        if !noted.is_empty() {
+            self.constants.statement.clauses.push(noted);
         }
         Ok(())
+    }
+
+    fn plan_sublinks(&mut self, expr: &mut Expr) -> Result<()> {
+        let taken = std::mem::replace(expr, Expr::Default(TypeRef::plain(0)));
+        *expr = self.replace_sublinks(taken)?;
+        Ok(())
+    }
+
+    fn has_noted_sub_select(&self, expr: &Expr) -> bool {
+        let noted = &self.constants.sub_selects;
+        let is_noted = |plan: SubPlanId| noted.iter().any(|(of, _)| *of == plan);
+        if noted.is_empty() {
+            return false;
+        }
+        matches!(expr, Expr::SubPlan(sub) if is_noted(sub.plan))
+            || expr.children().into_iter().any(|child| self.has_noted_sub_select(child))
+    }
+
+    /// Plans a query of this one's FROM or WITH; what may fail in it is noted there.
+    pub(crate) fn with_constants_of(
+        &mut self,
+        plan: impl FnOnce(&mut Self) -> Result<Plan>,
+    ) -> Result<Plan> {
+        let (plan, constants) = self.with_own_constants(plan)?;
+        if !constants.is_empty() {
+            self.constants.statement.from.push(constants);
+        }
+        Ok(plan)
+    }
+
+    /// Plans a query, and notes apart what may fail in it.
+    pub(crate) fn with_own_constants(
+        &mut self,
+        plan: impl FnOnce(&mut Self) -> Result<Plan>,
+    ) -> Result<(Plan, PlannedLevel)> {
+        let outer = std::mem::take(&mut self.constants.statement);
+        let planned = plan(self);
+        let own = std::mem::replace(&mut self.constants.statement, outer);
+        Ok((planned?, own))
     }
 }
 

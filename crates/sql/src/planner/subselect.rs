@@ -41,9 +41,12 @@ impl Planner<'_> {
             simplify_exists(&mut query);
         }
         let width = query.targets.iter().filter(|t| !t.hidden).count();
-        let plan = self.query(query)?;
+        let (plan, constants) = self.with_own_constants(|planner| planner.query(query))?;
         self.subplans.push(plan);
         let plan = self.subplans.len() - 1;
+        if !constants.is_empty() {
+            self.constants.sub_selects.push((plan, constants));
+        }
         let columns: Vec<ExecParamId> = match kind {
             SubLinkKind::Any | SubLinkKind::All | SubLinkKind::Row => {
                 (0..width).map(|_| self.new_param()).collect()

@@ -24,7 +24,7 @@ impl Planner<'_> {
     /// Plans a SELECT: the output row is the visible targets.
     pub(crate) fn query(&mut self, mut query: Query) -> Result<Plan> {
         self.cte_levels.push(Vec::new());
-        let planned = self.query_with_ctes(&mut query);
+        let planned = self.with_constants_of(|planner| planner.query_with_ctes(&mut query));
         self.cte_levels.pop();
         planned
     }
