@@ -65,6 +65,8 @@ step "golden: views" "$binaries/golden" --server "$binaries/steppe" --views
 step "golden: PostgreSQL 15" "$binaries/golden" --postgres /usr/lib/postgresql/15/bin
 step "random statements: PostgreSQL 15" "$binaries/differential" --server "$binaries/steppe" \
     --postgres /usr/lib/postgresql/15/bin --seed "${STEPPE_SEED:-1}" --statements 4000
+step "random constants: PostgreSQL 15" "$binaries/differential" --server "$binaries/steppe" \
+    --postgres /usr/lib/postgresql/15/bin --of constants --seed "${STEPPE_SEED:-1}" --statements 3000
 step "random partitions: PostgreSQL 15" "$binaries/differential" --server "$binaries/steppe" \
     --postgres /usr/lib/postgresql/15/bin --of partitions --seed "${STEPPE_SEED:-1}" --statements 3600
 step "dumps: PostgreSQL 15" "$binaries/dumps" --server "$binaries/steppe" \

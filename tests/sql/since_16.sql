@@ -42,3 +42,7 @@ alter table only np add constraint bxx not null x;
 insert into nc values (null);
 alter table np add constraint bxx not null x;
 create table nq (a int not null no inherit) partition by list (a);
+-- Constants fail in a plan for any parameters as well, calls of parameters do not.
+CREATE TABLE constants (a integer);
+EXPLAIN (GENERIC_PLAN, COSTS OFF) SELECT CASE WHEN a > $1 THEN 1 / $2 END FROM constants;
+EXPLAIN (GENERIC_PLAN, COSTS OFF) SELECT CASE WHEN a > $1 THEN 1 / 0 END FROM constants;

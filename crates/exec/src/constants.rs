@@ -84,20 +84,54 @@ impl<'a> Walk<'a> {
     fn query(&self, level: &PlannedLevel, all: &Constants) -> Result<()> {
         level.with.iter().try_for_each(|query| self.query(query, all))?;
         for clause in &level.clauses {
-            clause.iter().try_for_each(|expr| self.value(expr, &Known::Nothing).map(drop))?;
+            for expr in &clause.exprs {
+                match clause.is_condition {
+                    true => self.condition(expr)?,
+                    false => self.value(expr, &Known::Nothing)?,
+                };
+            }
             for id in self.sub_selects.take() {
                 let own = all.sub_selects.iter().find(|(of, _)| *of == id);
                 own.map_or(Ok(()), |(_, query)| self.query(query, all))?;
             }
         }
         for condition in level.conditions.iter().filter(|_| !level.from.is_empty()) {
-            let value = self.value(condition, &Known::Nothing)?;
-            if let Known::Value(Datum::Null | Datum::Bool(false)) = value {
+            if let Known::Value(Datum::Null | Datum::Bool(false)) = self.condition(condition)? {
                 return Ok(());
             }
         }
         self.sub_selects.take();
         level.from.iter().try_for_each(|query| self.query(query, all))
+    }
+
+    /// What a condition's value is, where NULL is as good as false (find_duplicate_ors): among what
+    /// AND joins, it ends all of it.
+    fn condition(&self, expr: &Expr) -> Result<Known> {
+        let (args, neutral) = match expr {
+            Expr::And(args) => (args, true),
+            Expr::Or(args) => (args, false),
+            _ => return self.value(expr, &Known::Nothing),
+        };
+        let before = self.sub_selects.borrow().len();
+        let (mut so_far, mut has_null) = (SoFar::Known, false);
+        for arg in args {
+            let known = self.condition(arg)?;
+            so_far = so_far.and(&known);
+            match known {
+                Known::Value(Datum::Bool(decides)) if decides != neutral => {
+                    self.sub_selects.borrow_mut().truncate(before);
+                    return Ok(Known::Value(Datum::Bool(decides)));
+                }
+                Known::Value(Datum::Null) => has_null = true,
+                _ => {}
+            }
+        }
+        if has_null && neutral {
+            self.sub_selects.borrow_mut().truncate(before);
+            return Ok(Known::Value(Datum::Null));
+        }
+        let value = if has_null { Datum::Null } else { Datum::Bool(neutral) };
+        Ok(so_far.known(Known::Value(value)))
     }
 
     /// What an expression's value is. `operand`: that of the CASE around it.
@@ -133,7 +167,9 @@ impl<'a> Walk<'a> {
                 self.case(&own, whens, otherwise)
             }
             Expr::Coalesce { args, .. } => self.coalesce(args, operand),
-            Expr::ArrayCoerce { arg, element, .. } => self.array_coercion(expr, arg, element, operand),
+            Expr::ArrayCoerce { arg, element, .. } => {
+                self.array_coercion(expr, arg, element, operand)
+            }
             Expr::Subscript { array, indices, .. } => {
                 // Indices come first; their errors count before the array's.
                 let upper = indices.iter().filter_map(|(_, upper)| upper.as_ref());

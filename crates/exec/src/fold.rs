@@ -8,13 +8,14 @@
 //!
 //! - a call of an immutable function is evaluated here when all its arguments are constants;
 //! - a strict function with a NULL constant among its arguments is NULL, and the others are not
-//!   evaluated: `NULL <= a / 0`. Unless one of them is a call of constants or parameters;
+//!   evaluated: `NULL <= a / 0`. Unless one of them may fail when it is planned;
 //! - AND and OR end at the constant that decides them;
 //! - with `HAVING false` no row is read;
 //! - an output column of a sub-select in FROM that nothing reads is not computed, unless it is
 //!   volatile or returns a set (the planner's `drop_unused_outputs`).
 //!
-//! A call of constants that fails is left as it is: the planner raises the error (`constants`).
+//! A call of constants that fails is left as it is: whoever runs the plan raises the error first
+//! (`constants`).
 
 use crate::constants::may_fail;
 use crate::env::FnContext;
@@ -112,7 +113,9 @@ fn fold(expr: &mut Expr, catalog: &Arc<Catalog>) {
                 && args.iter().all(|arg| matches!(arg, Expr::Const(..)));
             match is_foldable {
                 true => evaluate(expr, catalog),
-                false => is_null_call(*func, args, catalog).then(|| Expr::Const(Datum::Null, expr.ty())),
+                false => {
+                    is_null_call(*func, args, catalog).then(|| Expr::Const(Datum::Null, expr.ty()))
+                }
             }
         }
         Expr::Array { elements, .. } => {

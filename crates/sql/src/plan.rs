@@ -121,13 +121,22 @@ pub struct Constants {
 pub struct PlannedLevel {
     /// Its WITH queries.
     pub with: Vec<PlannedLevel>,
-    /// Its clauses: all expressions of one come before the sub-selects in any of them.
-    pub clauses: Vec<Vec<Expr>>,
+    /// Its clauses.
+    pub clauses: Vec<PlannedClause>,
     /// WHERE and HAVING of a query over one sub-select: unless they may be true, that is not
     /// planned.
     pub conditions: Vec<Expr>,
     /// Its sub-selects in FROM, or those that it unites.
     pub from: Vec<PlannedLevel>,
+}
+
+/// A clause of [`PlannedLevel`]: all its expressions come before the sub-selects in any of them.
+#[derive(Clone, Debug)]
+pub struct PlannedClause {
+    /// The expressions.
+    pub exprs: Vec<Expr>,
+    /// It lets rows through if it is true: NULL is as good as false.
+    pub is_condition: bool,
 }
 
 impl PlannedLevel {

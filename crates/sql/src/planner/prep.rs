@@ -83,12 +83,22 @@ pub(crate) fn drop_unused_outputs(query: &mut Query, is_used: impl Fn(usize) -> 
     for (shown, (i, target)) in outputs.enumerate() {
         let is_kept = is_used(shown)
             || sorted.contains(&i)
-            || is_volatile(&target.expr)
+            || is_volatile_within(&target.expr)
             || returns_set(&target.expr);
         if !is_kept {
             target.expr = Expr::Const(Datum::Null, target.expr.ty());
         }
     }
+}
+
+/// Whether a volatile function occurs, in sub-selects as well.
+fn is_volatile_within(expr: &Expr) -> bool {
+    let mut found = false;
+    walk::visit_levels(expr, 0, &mut |node, _| {
+        found |= is_volatile_here(node);
+        !found
+    });
+    found
 }
 
 /// Whether a view's own conditions come before any of the statement that reads it.

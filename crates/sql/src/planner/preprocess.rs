@@ -3,16 +3,29 @@
 //! may fail of its constants is noted ([`Constants`](crate::plan::Constants)), so that they can be
 //! evaluated in the order in which PostgreSQL comes to them.
 
-use super::subselect::{contains_sublink, replace_keys};
 use super::Planner;
+use super::subselect::{contains_sublink, replace_keys};
 use crate::expr::{Expr, SubPlanId, TypeRef};
-use crate::plan::{Plan, PlannedLevel};
+use crate::plan::{Plan, PlannedClause, PlannedLevel};
 use crate::query::{FromItem, JoinKind, Query, RteKind, WindowClause};
 use crate::walk;
 use steppe_types::Result;
 
 /// The expressions that are preprocessed together.
-type Clause<'q> = Vec<&'q mut Expr>;
+struct Clause<'q> {
+    exprs: Vec<&'q mut Expr>,
+    is_condition: bool,
+}
+
+impl<'q> Clause<'q> {
+    fn of(exprs: impl IntoIterator<Item = &'q mut Expr>) -> Clause<'q> {
+        Clause { exprs: exprs.into_iter().collect(), is_condition: false }
+    }
+
+    fn condition(expr: &'q mut Expr) -> Clause<'q> {
+        Clause { exprs: vec![expr], is_condition: true }
+    }
+}
 
 impl Planner<'_> {
     /// Plans every sub-select in a query's expressions, in place, and notes what may fail.
@@ -51,14 +64,15 @@ impl Planner<'_> {
 
     fn preprocess_clause(&mut self, clause: Clause<'_>) -> Result<()> {
         let mut noted = Vec::new();
-        for expr in clause {
+        for expr in clause.exprs {
             self.plan_sublinks(expr)?;
             if (self.ctx.may_fail)(expr) || self.has_noted_sub_select(expr) {
                 noted.push(expr.clone());
             }
         }
         if !noted.is_empty() {
-            self.constants.statement.clauses.push(noted);
+            let clause = PlannedClause { exprs: noted, is_condition: clause.is_condition };
+            self.constants.statement.clauses.push(clause);
         }
         Ok(())
     }
@@ -109,40 +123,40 @@ fn clauses(query: &mut Query) -> Vec<Clause<'_>> {
     for rte in &mut query.rtes {
         match &mut rte.kind {
             RteKind::Function { calls, .. } => {
-                functions.push(calls.iter_mut().map(|(call, _)| call).collect());
+                functions.push(Clause::of(calls.iter_mut().map(|(call, _)| call)));
             }
-            RteKind::Values(rows) => values.push(rows.iter_mut().flatten().collect()),
-            RteKind::Join { columns } => values.push(columns.iter_mut().collect()),
+            RteKind::Values(rows) => values.push(Clause::of(rows.iter_mut().flatten())),
+            RteKind::Join { columns } => values.push(Clause::of(columns)),
             RteKind::Relation(_) | RteKind::Subquery { .. } | RteKind::Cte { .. } => {}
         }
     }
-    let mut targets: Clause<'_> = query.targets.iter_mut().map(|target| &mut target.expr).collect();
+    let mut targets = Clause::of(query.targets.iter_mut().map(|target| &mut target.expr));
     let mut offsets = Vec::new();
     for WindowClause { partition_by, order_by, frame, .. } in &mut query.windows {
-        targets.extend(partition_by);
-        targets.extend(order_by.iter_mut().map(|key| &mut key.expr));
+        targets.exprs.extend(partition_by);
+        targets.exprs.extend(order_by.iter_mut().map(|key| &mut key.expr));
         let ends = frame.start.offset_mut().into_iter().chain(frame.end.offset_mut());
-        offsets.extend(ends.map(|offset| vec![offset]));
+        offsets.extend(ends.map(|offset| Clause::of([offset])));
     }
-    targets.extend(query.assignments.iter_mut().map(|(_, value)| value));
+    targets.exprs.extend(query.assignments.iter_mut().map(|(_, value)| value));
     let mut all = functions;
     all.push(targets);
-    all.extend(query.view_checks.iter_mut().map(|(_, condition)| vec![condition]));
-    all.push(query.returning.iter_mut().map(|target| &mut target.expr).collect());
+    all.extend(query.view_checks.iter_mut().map(|(_, check)| Clause::condition(check)));
+    all.push(Clause::of(query.returning.iter_mut().map(|target| &mut target.expr)));
     let mut semi_joins = Vec::new();
     query.from.iter_mut().for_each(|item| conditions(item, &mut all, &mut semi_joins));
-    all.extend(query.filter.iter_mut().map(|filter| vec![filter]));
+    all.extend(query.filter.iter_mut().map(Clause::condition));
     all.extend(semi_joins);
-    all.extend(query.having.iter_mut().map(|having| vec![having]));
+    all.extend(query.having.iter_mut().map(Clause::condition));
     all.extend(offsets);
-    all.extend(query.offset.iter_mut().chain(&mut query.limit).map(|bound| vec![bound]));
+    all.extend(query.offset.iter_mut().chain(&mut query.limit).map(|bound| Clause::of([bound])));
     if let Some((assignments, filter)) = query.on_conflict.as_mut().and_then(|c| c.update.as_mut())
     {
-        all.push(assignments.iter_mut().map(|(_, value)| value).collect());
-        all.extend(filter.iter_mut().map(|filter| vec![filter]));
+        all.push(Clause::of(assignments.iter_mut().map(|(_, value)| value)));
+        all.extend(filter.iter_mut().map(Clause::condition));
     }
     all.extend(values);
-    all.push(query.group_by.iter_mut().collect());
+    all.push(Clause::of(&mut query.group_by));
     all
 }
 
@@ -161,5 +175,5 @@ fn conditions<'q>(
     };
     conditions(right, own, &mut within);
     own.append(&mut within);
-    own.extend(on.iter_mut().map(|on| vec![on]));
+    own.extend(on.iter_mut().map(Clause::condition));
 }
