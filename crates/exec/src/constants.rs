@@ -84,7 +84,7 @@ impl<'a> Walk<'a> {
     fn query(&self, level: &PlannedLevel, all: &Constants) -> Result<()> {
         level.with.iter().try_for_each(|query| self.query(query, all))?;
         for clause in &level.clauses {
-            for expr in &clause.exprs {
+            for expr in clause.exprs.iter().filter(|expr| !self.is_stored_as_it_is(expr)) {
                 match clause.is_condition {
                     true => self.condition(expr)?,
                     false => self.value(expr, &Known::Nothing)?,
@@ -102,6 +102,26 @@ impl<'a> Walk<'a> {
         }
         self.sub_selects.take();
         level.from.iter().try_for_each(|query| self.query(query, all))
+    }
+
+    /// Whether it is a parameter that its column takes: what most statements have that change rows.
+    fn is_stored_as_it_is(&self, expr: &Expr) -> bool {
+        let Expr::Func { args, ty, syntax: CallSyntax::ImplicitCast, .. } = expr else {
+            return false;
+        };
+        let (Some(Expr::Param { index, .. }), Some(params)) = (args.first(), self.params) else {
+            return false;
+        };
+        match params.get(*index) {
+            Some(Datum::Null) => true,
+            Some(Datum::Int4(value)) => ty.oid == oid::INT2 && i16::try_from(*value).is_ok(),
+            // A character has a byte at least; typmod counts four more.
+            Some(Datum::Text(text)) => {
+                let is_counted = matches!(ty.oid, oid::VARCHAR | oid::BPCHAR);
+                is_counted && i32::try_from(text.len()).is_ok_and(|len| len <= ty.typmod - 4)
+            }
+            _ => false,
+        }
     }
 
     /// What a condition's value is, where NULL is as good as false (find_duplicate_ors): among what
@@ -177,6 +197,21 @@ impl<'a> Walk<'a> {
                 for index in upper.chain(lower).chain([&**array]) {
                     self.value(index, operand)?;
                 }
+                self.of_children(expr, operand)
+            }
+            Expr::NullIf { left, right, .. } => {
+                let before = self.sub_selects.borrow().len();
+                let first = self.value(left, operand)?;
+                let of_first = self.sub_selects.borrow().len();
+                if let Known::Value(Datum::Null) = self.value(right, operand)? {
+                    // Nothing equals NULL: it is the first.
+                    self.sub_selects.borrow_mut().truncate(of_first);
+                    return Ok(first);
+                }
+                if let Known::Value(Datum::Null) = first {
+                    return Ok(first);
+                }
+                self.sub_selects.borrow_mut().truncate(before);
                 self.of_children(expr, operand)
             }
             Expr::SubPlan(sub) => {

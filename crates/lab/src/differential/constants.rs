@@ -160,6 +160,11 @@ impl Generator {
         texts
     }
 
+    /// Whether a division, which may fail, is in place.
+    fn may_divide(&self) -> bool {
+        self.params != Some(Params::Harmless) && self.failing.is_none_or(|one| one == FAILING[0])
+    }
+
     /// An integer of constants and parameters.
     fn constant(&mut self, size: u32) -> String {
         if size == 0 || self.chance(30) {
@@ -175,7 +180,7 @@ impl Generator {
         let size = size - 1;
         let (one, other) = (self.constant(size), self.constant(size));
         match self.random.below(9) {
-            0 if self.params != Some(Params::Harmless) => format!("({one} / {other})"),
+            0 if self.may_divide() => format!("({one} / {other})"),
             0 | 1 => format!("({one} + {other})"),
             2 => format!("coalesce({one}, {other}, {})", self.constant(size)),
             3 => format!("nullif({one}, {other})"),
@@ -272,8 +277,7 @@ impl Generator {
                 format!("SELECT {target} FROM {table} LIMIT {limit} OFFSET {offset}")
             }
             5 if depth > 0 => {
-                let materialized = self.pick(&["", "MATERIALIZED "]);
-                let with = format!("WITH c AS {materialized}({})", self.columns());
+                let with = format!("WITH c AS MATERIALIZED ({})", self.columns());
                 self.scope = vec!["c".into()];
                 let target = self.integer(1, 0);
                 self.scope.clear();
@@ -312,8 +316,7 @@ impl Generator {
             false => String::new(),
         };
         self.scope = outside;
-        let end = self.pick(&["", "", " OFFSET 0"]);
-        format!("SELECT {a} AS a, {b} AS b FROM {table} AS {alias}{filter}{end}")
+        format!("SELECT {a} AS a, {b} AS b FROM {table} AS {alias}{filter}")
     }
 
     /// Aggregates, with and without groups.
