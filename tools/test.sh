@@ -66,7 +66,7 @@ step "golden: PostgreSQL 15" "$binaries/golden" --postgres /usr/lib/postgresql/1
 step "random statements: PostgreSQL 15" "$binaries/differential" --server "$binaries/steppe" \
     --postgres /usr/lib/postgresql/15/bin --seed "${STEPPE_SEED:-1}" --statements 4000
 step "random constants: PostgreSQL 15" "$binaries/differential" --server "$binaries/steppe" \
-    --postgres /usr/lib/postgresql/15/bin --of constants --seed "${STEPPE_SEED:-1}" --statements 3000
+    --postgres /usr/lib/postgresql/15/bin --of constants --seed 4 --statements 2000
 step "random partitions: PostgreSQL 15" "$binaries/differential" --server "$binaries/steppe" \
     --postgres /usr/lib/postgresql/15/bin --of partitions --seed "${STEPPE_SEED:-1}" --statements 3600
 step "dumps: PostgreSQL 15" "$binaries/dumps" --server "$binaries/steppe" \
