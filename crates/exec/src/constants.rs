@@ -32,8 +32,9 @@ use steppe_sql::expr::{CallSyntax, Expr, SubPlanId, TypeRef};
 use steppe_sql::plan::{Constants, PlannedLevel};
 use steppe_types::{Datum, Oid, Result, SqlState, oid};
 
-/// `age(timestamptz, timestamptz)` depends on the session's time zone, whatever pg_proc says.
-const TIMESTAMPTZ_AGE: Oid = 1199;
+/// What depends on the session's time zone, whatever pg_proc says: `age(timestamptz, timestamptz)`,
+/// and `timezone(text, …)` of an abbreviation that the session's zone had once.
+const OF_TIME_ZONE: [Oid; 3] = [1199, 1159, 2069];
 
 /// Whether the evaluation of an expression's constants and parameters may fail.
 pub fn may_fail(expr: &Expr, catalog: &Arc<Catalog>) -> bool {
@@ -377,7 +378,7 @@ fn is_strict(expr: &Expr) -> bool {
 
 fn is_immutable(expr: &Expr) -> bool {
     match expr {
-        Expr::Func { func, .. } => is_immutable_function(*func) && *func != TIMESTAMPTZ_AGE,
+        Expr::Func { func, .. } => is_immutable_function(*func) && !OF_TIME_ZONE.contains(func),
         Expr::Distinct { eq: func, .. }
         | Expr::NullIf { eq: func, .. }
         | Expr::ScalarArrayOp { func, .. } => is_immutable_function(*func),

@@ -200,7 +200,8 @@ impl TableAccess {
     pub(crate) fn out_of_line(&self, row: &[u8]) -> Result<Vec<Pointer>> {
         let mut out = Vec::new();
         if is_stub(row) {
-            return Ok(stub_parts(row)?.1.map(|(i, pointer)| (i, pointer.to_vec())).collect());
+            let values = values_of(stub_parts(row)?.1);
+            return Ok(values.map(|(i, pointer)| (i, pointer.to_vec())).collect());
         }
         if self.overflow.is_some() {
             for i in 0..self.layout.len() {
@@ -312,16 +313,20 @@ fn append_stub(row: OverflowRef, pointers: &[Pointer], out: &mut Vec<u8>) -> Res
     Ok(())
 }
 
-/// The pointer to a stub's row, and the columns that the row keeps out of line.
-fn stub_parts(stub: &[u8]) -> Result<(&[u8], impl Iterator<Item = (usize, &[u8])>)> {
+/// The pointer to a stub's row, and what [`values_of`] takes.
+fn stub_parts(stub: &[u8]) -> Result<(&[u8], &[u8])> {
     let parts = stub.get(STUB.len()..).and_then(|rest| rest.split_at_checked(POINTER_BYTES));
     let (row, values) = parts.ok_or_else(bad_pointer)?;
-    if !values.len().is_multiple_of(STUB_VALUE_BYTES) {
-        return Err(bad_pointer());
+    match values.len().is_multiple_of(STUB_VALUE_BYTES) {
+        true => Ok((row, values)),
+        false => Err(bad_pointer()),
     }
-    let values = values.chunks_exact(STUB_VALUE_BYTES);
-    let value = |value: &[u8]| usize::from(u16::from_le_bytes([value[0], value[1]]));
-    Ok((row, values.map(move |bytes| (value(bytes), &bytes[2..]))))
+}
+
+/// The columns that a stub's row keeps out of line, and the pointers to their values.
+fn values_of(values: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let column = |value: &[u8]| usize::from(u16::from_le_bytes([value[0], value[1]]));
+    values.chunks_exact(STUB_VALUE_BYTES).map(move |value| (column(value), &value[2..]))
 }
 
 /// Adds what a value takes in a heap tuple at least (heap_compute_data_size): one that PostgreSQL
@@ -390,7 +395,7 @@ mod tests {
         assert!(is_stub(&stub));
         let (own, values) = stub_parts(&stub).expect("is one");
         assert_eq!(read_pointer(own).expect("is one"), row);
-        let values: Vec<_> = values.map(|(i, p)| (i, p.to_vec())).collect();
+        let values: Vec<_> = values_of(values).map(|(i, p)| (i, p.to_vec())).collect();
         assert_eq!(values, [(2, value(5)), (1599, value(6))]);
         for end in 0..stub.len() {
             let is_whole = end >= 14 && (end - 14) % STUB_VALUE_BYTES == 0;

@@ -42,13 +42,13 @@ impl<'a> Walk<'a, '_> {
             Statement::Update(update) => self.with(&update.with, |walk| {
                 walk.table(&update.relation);
                 walk.assignments(&update.set);
-                update.from.iter().for_each(|item| walk.from_item(item));
+                update.from.iter().for_each(|item| walk.item_in_from(item));
                 walk.exprs(&update.where_clause);
                 walk.returning(&update.returning);
             }),
             Statement::Delete(delete) => self.with(&delete.with, |walk| {
                 walk.table(&delete.relation);
-                delete.using.iter().for_each(|item| walk.from_item(item));
+                delete.using.iter().for_each(|item| walk.item_in_from(item));
                 walk.exprs(&delete.where_clause);
                 walk.returning(&delete.returning);
             }),
@@ -96,14 +96,14 @@ impl<'a> Walk<'a, '_> {
             self.exprs(exprs);
         }
         self.exprs(core.targets.iter().map(|target| &target.value));
-        core.from.iter().for_each(|item| self.from_item(item));
+        core.from.iter().for_each(|item| self.item_in_from(item));
         self.exprs(&core.where_clause);
         core.group_by.iter().for_each(|item| self.group_item(item));
         self.exprs(&core.having);
         core.windows.iter().for_each(|window| self.window(window));
     }
 
-    fn from_item(&mut self, item: &'a FromItem) {
+    fn item_in_from(&mut self, item: &'a FromItem) {
         match item {
             FromItem::Table(table) => self.table(table),
             FromItem::Subquery(subselect) => self.select(&subselect.query),
@@ -111,8 +111,8 @@ impl<'a> Walk<'a, '_> {
                 self.exprs(function.functions.iter().map(|item| &item.call));
             }
             FromItem::Join(join) => deeper(|| {
-                self.from_item(&join.left);
-                self.from_item(&join.right);
+                self.item_in_from(&join.left);
+                self.item_in_from(&join.right);
                 if let JoinCondition::On(condition) = &join.condition {
                     self.expr(condition);
                 }
@@ -168,7 +168,7 @@ impl<'a> Walk<'a, '_> {
 
     fn merge(&mut self, merge: &'a MergeStmt) {
         self.table(&merge.relation);
-        self.from_item(&merge.source);
+        self.item_in_from(&merge.source);
         self.expr(&merge.condition);
         for when in &merge.whens {
             self.exprs(&when.condition);

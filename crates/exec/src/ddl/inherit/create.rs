@@ -120,7 +120,7 @@ impl Merged {
             return Err(conflict(message, own, column));
         }
         check_collation(own, column, format!("inherited column \"{name}\""))?;
-        let storages = [own, column].map(|column| storage_name(column));
+        let storages = [own, column].map(storage_name);
         if storages[0] != storages[1] {
             let message = format!("inherited column \"{name}\" has a storage parameter conflict");
             let detail = format!("{} versus {}", storages[0], storages[1]);
