@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use socket2::SockRef;
 use steppe_catalog::CatalogStore;
 use steppe_exec::ddl::{Sequences, drop_temporary_schemas};
 use steppe_exec::{TempSpace, accesses, blocks};
@@ -216,6 +217,7 @@ impl Running {
         let failed = |what: String| move |error: std::io::Error| format!("{what}: {error}");
         let listener = TcpListener::bind(config.listen)
             .map_err(failed(format!("could not listen on {}", config.listen)))?;
+        self.lengthen_queue(SockRef::from(&listener))?;
         let nonblocking = listener.set_nonblocking(true).and_then(|()| listener.local_addr());
         self.address = nonblocking.map_err(failed("could not listen".to_owned()))?;
         let (server, workers) = (Arc::clone(&self.server), Arc::clone(&self.workers));
@@ -234,6 +236,7 @@ impl Running {
         let _was_not_there = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path)
             .map_err(failed(format!("could not listen on {}", path.display())))?;
+        self.lengthen_queue(SockRef::from(&listener))?;
         listener.set_nonblocking(true).map_err(failed("could not listen".to_owned()))?;
         self.socket = Some(path);
         let (server, workers) = (Arc::clone(&self.server), Arc::clone(&self.workers));
@@ -242,6 +245,15 @@ impl Running {
             accept(&server, &workers, Listener::Unix(listener)).await;
         });
         Ok(())
+    }
+
+    /// Lets as many connections wait to be accepted as may come at once. The kernel takes no notice
+    /// of more: a client would believe that it is connected, or try again a second later. (The
+    /// standard library has 128; PostgreSQL, twice max_connections.)
+    fn lengthen_queue(&self, listener: SockRef<'_>) -> Result<(), String> {
+        let connections = i32::try_from(self.server.settings.int("max_connections")).unwrap_or(0);
+        let queue = connections.saturating_mul(2).max(startup::STARTING_MAX as i32);
+        listener.listen(queue).map_err(|error| format!("could not listen: {error}"))
     }
 
     /// Lets the settings say where clients connect, whatever the configuration file does.

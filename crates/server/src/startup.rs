@@ -21,7 +21,7 @@ use crate::settings::Action;
 use crate::stream::Stream;
 
 /// Connections that may be in their start-up at once, beside the sessions.
-const STARTING_MAX: usize = 1000;
+pub(crate) const STARTING_MAX: usize = 1000;
 /// How long one is looked after that is turned away.
 const TURNING_AWAY: Duration = Duration::from_secs(1);
 /// Bytes of a protocol 3.2 cancel key, as PostgreSQL 18 makes them.
