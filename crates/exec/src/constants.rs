@@ -30,7 +30,7 @@ use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog};
 use steppe_sql::expr::{CallSyntax, Expr, SubPlanId, TypeRef};
 use steppe_sql::plan::{Constants, PlannedLevel};
-use steppe_types::{Datum, Oid, Result, SqlState, oid};
+use steppe_types::{Datum, Oid, Result, SqlState, interrupt, oid};
 
 /// What depends on the session's time zone, whatever pg_proc says: `age(timestamptz, timestamptz)`,
 /// and `timezone(text, …)` of an abbreviation that the session's zone had once.
@@ -39,7 +39,8 @@ const OF_TIME_ZONE: [Oid; 3] = [1199, 1159, 2069];
 /// Whether the evaluation of an expression's constants and parameters may fail.
 pub fn may_fail(expr: &Expr, catalog: &Arc<Catalog>) -> bool {
     let walk = Walk::new(catalog, None);
-    walk.value(expr, &Known::Nothing).is_err() || walk.calls_parameters.get()
+    let value = walk.value(expr, &Known::Nothing);
+    value.inspect_err(interrupt::pass_on).is_err() || walk.calls_parameters.get()
 }
 
 /// Evaluates the constants of a statement: the first error. `params` are constants, too, if they

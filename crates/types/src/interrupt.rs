@@ -13,7 +13,8 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use crate::{Error, Result};
+use crate::error::Severity;
+use crate::{Error, Result, SqlState};
 
 /// What can end a statement.
 pub trait Interrupts: Send + Sync {
@@ -75,7 +76,15 @@ pub fn check_unwinding() {
     }
 }
 
-/// Runs what may end by [`check_unwinding`].
+/// Goes on unwinding with an error that ends the statement, for those who leave errors to later: it
+/// is told once only.
+pub fn pass_on(error: &Error) {
+    if error.sqlstate() == SqlState::QUERY_CANCELED || error.fields().severity == Severity::Fatal {
+        resume_unwind(Box::new(Interrupted(error.clone())));
+    }
+}
+
+/// Runs what may end by [`check_unwinding`] or [`pass_on`].
 pub fn catching<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(done) => done,
@@ -93,7 +102,6 @@ pub fn error_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SqlState;
 
     struct Always;
 
@@ -125,5 +133,11 @@ mod tests {
         let unwound = catch_unwind(AssertUnwindSafe(|| during(&mut interrupts, check_unwinding)));
         assert!(unwound.is_err_and(|panic| error_of(panic).is_ok()));
         assert!(interrupts.is_some() && check().is_ok());
+        let ended = catching(|| {
+            pass_on(&Error::new(SqlState::DIVISION_BY_ZERO, "may be left to later"));
+            pass_on(&Error::new(SqlState::QUERY_CANCELED, "may not"));
+            Ok(())
+        });
+        assert_eq!(ended.unwrap_err().sqlstate(), SqlState::QUERY_CANCELED);
     }
 }

@@ -17,7 +17,7 @@ use steppe_sql::expr::{CallSyntax, Expr, SubLinkKind, SubPlan, TypeRef};
 use steppe_sql::plan::PlannedStmt;
 use steppe_types::oid::{self, element_type_of};
 use steppe_types::physical::Physical;
-use steppe_types::{Datum, Error, Oid, Result};
+use steppe_types::{Datum, Error, Oid, Result, interrupt};
 
 /// `age(timestamptz, timestamptz)`: PostgreSQL calls it immutable, but it counts days in the
 /// session's time zone, which folding does not know.
@@ -288,7 +288,10 @@ impl<'a> Compiler<'a> {
         }
         match expr.eval(&mut self.folding, Row::EMPTY) {
             Ok(datum) => CExpr::Const(datum),
-            Err(_) => expr,
+            Err(error) => {
+                interrupt::pass_on(&error);
+                expr
+            }
         }
     }
 
