@@ -4,6 +4,7 @@
 //! lower bound is not 1; and `(1,,"a b")`.
 
 use crate::datum::Array;
+use crate::interrupt::{self, CHECK_EVERY_ITEMS};
 use crate::io::IoContext;
 use crate::number_io::is_space;
 use crate::oid::{self, Oid};
@@ -285,6 +286,9 @@ impl ArrayParser<'_> {
                     }
                     counts[depth - 1] += 1;
                     after_value = true;
+                    if elements.len() % CHECK_EVERY_ITEMS == CHECK_EVERY_ITEMS - 1 {
+                        interrupt::check()?;
+                    }
                     elements.push(if token == Token::Null && context.array_nulls {
                         Datum::Null
                     } else {

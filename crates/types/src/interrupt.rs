@@ -28,6 +28,9 @@ pub trait Interrupts: Send + Sync {
 /// Bytes that a function goes through between two checks.
 pub const CHECK_EVERY_BYTES: usize = 1 << 20;
 
+/// Characters, fields or elements that a function goes through between two checks.
+pub const CHECK_EVERY_ITEMS: usize = 65_536;
+
 thread_local! {
     static CURRENT: Cell<Option<Arc<dyn Interrupts>>> = const { Cell::new(None) };
 }
@@ -97,6 +100,16 @@ pub fn error_of(
     panic: Box<dyn std::any::Any + Send>,
 ) -> std::result::Result<Error, Box<dyn std::any::Any + Send>> {
     panic.downcast::<Interrupted>().map(|interrupted| interrupted.0)
+}
+
+/// The same items, with a check now and then: for a caller that catches it ([`catching`]).
+pub fn interruptible<I: Iterator>(items: I) -> impl Iterator<Item = I::Item> {
+    items.enumerate().map(|(i, item)| {
+        if i % CHECK_EVERY_ITEMS == CHECK_EVERY_ITEMS - 1 {
+            check_unwinding();
+        }
+        item
+    })
 }
 
 #[cfg(test)]

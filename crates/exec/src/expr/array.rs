@@ -5,6 +5,7 @@ use super::{ArrayCoerce, ArrayCtor, CExpr, Row, Subscript};
 use crate::context::ExecContext;
 use std::sync::Arc;
 use steppe_types::datum::Array;
+use steppe_types::interrupt::{self, interruptible};
 use steppe_types::text_io::NAME_BYTES_MAX;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
@@ -218,7 +219,8 @@ pub(super) fn coerce(c: &ArrayCoerce, cx: &mut ExecContext, row: Row<'_>) -> Res
         cx.case_operand = element.clone();
         c.element.eval(cx, row)
     };
-    let elements = array.elements.iter().map(&mut convert).collect::<Result<Vec<_>>>();
+    let elements = interruptible(array.elements.iter()).map(&mut convert);
+    let elements = interrupt::catching(|| elements.collect::<Result<Vec<_>>>());
     cx.case_operand = outer;
     Ok(Datum::Array(Arc::new(Array {
         element_type: c.element_type,

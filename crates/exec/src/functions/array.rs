@@ -10,7 +10,8 @@ use steppe_catalog::Builtins;
 use steppe_types::arith::out_of_range;
 use steppe_types::compare::compare_as;
 use steppe_types::datum::Array;
-use steppe_types::{Datum, Error, Oid, Result, SqlState, interrupt, oid};
+use steppe_types::interrupt::{self, interruptible};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 /// Array functions by prosrc.
 pub(super) const TABLE: &[Entry] = &[
@@ -262,17 +263,16 @@ fn pick(args: &[Datum], larger: bool) -> Result<Datum> {
 
 /// The elements of the first dimension put in another order, whole sub-arrays at a
 /// time; `bounds` says what becomes of the lower bounds.
-fn rearranged(array: &Array, order: &[usize], keep_lower: bool) -> Datum {
+fn rearranged(array: &Array, order: &[usize], keep_lower: bool) -> Result<Datum> {
     let stride = stride(array);
-    let elements = order
-        .iter()
-        .flat_map(|i| array.elements[i * stride..(i + 1) * stride].iter().cloned())
-        .collect();
+    let part = |i: &usize| array.elements[i * stride..(i + 1) * stride].iter().cloned();
+    let elements = interruptible(order.iter().flat_map(part));
+    let elements = interrupt::catching(|| Ok(elements.collect()))?;
     let mut dimensions = array.dimensions.clone();
     if let Some(first) = dimensions.first_mut() {
         *first = (order.len() as i32, if keep_lower { first.1 } else { 1 });
     }
-    make(array.element_type, dimensions, elements)
+    Ok(make(array.element_type, dimensions, elements))
 }
 
 fn first_length(array: &Array) -> usize {
@@ -282,7 +282,7 @@ fn first_length(array: &Array) -> usize {
 fn reverse(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     let array = array(args, 0)?;
     let order: Vec<usize> = (0..first_length(array)).rev().collect();
-    Ok(rearranged(array, &order, true))
+    rearranged(array, &order, true)
 }
 
 /// `array_sort(array [, descending [, nulls_first]])`
@@ -293,7 +293,12 @@ fn sort(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     let (stride, nested) = (stride(array), array.dimensions.len() > 1);
     let part = |i: usize| &array.elements[i * stride..(i + 1) * stride];
     let mut order: Vec<usize> = (0..first_length(array)).collect();
-    order.sort_by(|a, b| {
+    let mut compared = 0;
+    let compare = |a: &usize, b: &usize| {
+        compared += 1;
+        if compared % interrupt::CHECK_EVERY_ITEMS == 0 {
+            interrupt::check_unwinding();
+        }
         let (a, b) = (part(*a), part(*b));
         if !nested && (a[0].is_null() || b[0].is_null()) {
             let order = a[0].is_null().cmp(&b[0].is_null());
@@ -306,26 +311,33 @@ fn sort(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
             .find(|order| order.is_ne())
             .unwrap_or(std::cmp::Ordering::Equal);
         if descending { order.reverse() } else { order }
-    });
-    Ok(rearranged(array, &order, true))
+    };
+    interrupt::catching(|| {
+        order.sort_by(compare);
+        Ok(())
+    })?;
+    rearranged(array, &order, true)
 }
 
 /// The first `count` of a random order (Fisher-Yates).
-fn drawn(array: &Array, count: usize, cx: &FnContext) -> Vec<usize> {
+fn drawn(array: &Array, count: usize, cx: &FnContext) -> Result<Vec<usize>> {
     let mut order: Vec<usize> = (0..first_length(array)).collect();
     for i in 0..count.min(order.len()) {
+        if i % interrupt::CHECK_EVERY_ITEMS == interrupt::CHECK_EVERY_ITEMS - 1 {
+            interrupt::check()?;
+        }
         let left = (order.len() - i) as f64;
         let chosen = i + (cx.services.random() * left) as usize;
         let last = order.len() - 1;
         order.swap(i, chosen.min(last));
     }
     order.truncate(count);
-    order
+    Ok(order)
 }
 
 fn shuffle(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let array = array(args, 0)?;
-    Ok(rearranged(array, &drawn(array, first_length(array), cx), true))
+    rearranged(array, &drawn(array, first_length(array), cx)?, true)
 }
 
 fn sample(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
@@ -336,7 +348,7 @@ fn sample(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
             if count == 0 {
                 return Ok(one_dimensional(array.element_type, Vec::new()));
             }
-            Ok(rearranged(array, &drawn(array, count, cx), false))
+            rearranged(array, &drawn(array, count, cx)?, false)
         }
         _ => Err(Error::new(
             SqlState::INVALID_PARAMETER_VALUE,

@@ -9,6 +9,7 @@ use crate::env::FnContext;
 use crate::expr::array::one_dimensional;
 use steppe_types::compare::equal_as;
 use steppe_types::datum::Array;
+use steppe_types::interrupt::{self, interruptible};
 use steppe_types::{Datum, Error, Result, SqlState, oid};
 
 /// Searching array functions by prosrc.
@@ -28,14 +29,29 @@ fn has(array: &Array, element: &Datum) -> bool {
     array.elements.iter().any(|e| !e.is_null() && equal_as(array.element_type, e, element))
 }
 
-/// NULLs are never contained.
+/// Whether an array has an element that is in another one, or else one that is not. NULLs are in
+/// none.
+fn has_one(array: &Array, that_is_in: bool, other: &Array) -> Result<bool> {
+    let mut compared = 0;
+    for element in &array.elements {
+        compared += other.elements.len();
+        if compared >= interrupt::CHECK_EVERY_ITEMS {
+            interrupt::check()?;
+            compared = 0;
+        }
+        if (!element.is_null() && has(other, element)) == that_is_in {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 fn contains(outer: &Array, inner: &Array) -> Result<Datum> {
-    Ok(Datum::Bool(inner.elements.iter().all(|e| !e.is_null() && has(outer, e))))
+    Ok(Datum::Bool(!has_one(inner, false, outer)?))
 }
 
 fn overlap(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
-    let (a, b) = (array(args, 0)?, array(args, 1)?);
-    Ok(Datum::Bool(a.elements.iter().any(|e| !e.is_null() && has(b, e))))
+    Ok(Datum::Bool(has_one(array(args, 0)?, true, array(args, 1)?)?))
 }
 
 /// IS NOT DISTINCT FROM
@@ -86,9 +102,10 @@ fn positions(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     one_dimension_only(array, "searching for elements in")?;
     let lower = array.dimensions.first().map_or(1, |(_, lower)| *lower);
     let wanted = arg(args, 1)?;
-    let found = array.elements.iter().enumerate().filter(|(_, e)| same(array, e, wanted));
-    let found = found.map(|(i, _)| Datum::Int4(lower + i as i32)).collect();
-    Ok(one_dimensional(oid::INT4, found))
+    let elements = interruptible(array.elements.iter().enumerate());
+    let found = elements.filter(|(_, e)| same(array, e, wanted));
+    let found = found.map(|(i, _)| Datum::Int4(lower + i as i32));
+    Ok(one_dimensional(oid::INT4, interrupt::catching(|| Ok(found.collect()))?))
 }
 
 fn remove(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
@@ -96,8 +113,10 @@ fn remove(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     let array = value.as_array()?;
     one_dimension_only(array, "removing elements from")?;
     let wanted = arg(args, 1)?;
-    let kept: Vec<Datum> =
-        array.elements.iter().filter(|e| !same(array, e, wanted)).cloned().collect();
+    let elements = interruptible(array.elements.iter());
+    let kept: Vec<Datum> = interrupt::catching(|| {
+        Ok(elements.filter(|e| !same(array, e, wanted)).cloned().collect())
+    })?;
     let lower = array.dimensions.first().map_or(1, |(_, lower)| *lower);
     Ok(make(array.element_type, vec![(kept.len() as i32, lower)], kept))
 }
@@ -107,6 +126,7 @@ fn replace(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     let array = value.as_array()?;
     let (wanted, new) = (arg(args, 1)?, arg(args, 2)?);
     let swap = |e: &Datum| if same(array, e, wanted) { new.clone() } else { e.clone() };
-    let elements = array.elements.iter().map(swap).collect();
+    let elements = interruptible(array.elements.iter()).map(swap);
+    let elements = interrupt::catching(|| Ok(elements.collect()))?;
     Ok(make(array.element_type, array.dimensions.clone(), elements))
 }

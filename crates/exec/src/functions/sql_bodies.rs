@@ -115,11 +115,12 @@ fn bit_length(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
 }
 
 fn quote_literal(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum> {
-    text_or_null(shown(args, 0, call, cx)?.map(|text| quote::quote_literal(&text)))
+    let text = shown(args, 0, call, cx)?;
+    text_or_null(text.map(|text| quote::quote_literal(&text)).transpose()?)
 }
 
 fn quote_nullable(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum> {
-    text_datum(quote::quote_nullable(shown(args, 0, call, cx)?.as_deref()))
+    text_datum(quote::quote_nullable(shown(args, 0, call, cx)?.as_deref())?)
 }
 
 /// `text || any` and `any || text`: a cast to text, which prints booleans in full.

@@ -48,8 +48,8 @@ pub(super) const TABLE: &[Entry] = &[
     ("to_bin32", scalar(|a, _| text_datum(format!("{:b}", int4(a, 0)?)))),
     ("to_bin64", scalar(|a, _| text_datum(format!("{:b}", int(a, 0)?)))),
     ("text_starts_with", scalar(starts_with)),
-    ("quote_ident", scalar(|a, _| text_datum(strings::quote::quote_ident(text(a, 0)?)))),
-    ("quote_literal", scalar(|a, _| text_datum(strings::quote::quote_literal(text(a, 0)?)))),
+    ("quote_ident", scalar(|a, _| text_datum(strings::quote::quote_ident(text(a, 0)?)?))),
+    ("quote_literal", scalar(|a, _| text_datum(strings::quote::quote_literal(text(a, 0)?)?))),
     ("quote_nullable", scalar(quote_nullable)),
     ("text_to_array", scalar(string_to_array)),
     ("text_to_array_null", scalar(string_to_array)),
@@ -83,7 +83,7 @@ fn substring(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
 /// The set of characters is a blank unless given.
 fn trim(args: &[Datum], side: Side) -> Result<Datum> {
     let set = if args.len() > 1 { text(args, 1)? } else { " " };
-    text_datum(strings::trim(text(args, 0)?, set, side))
+    text_datum(strings::trim(text(args, 0)?, set, side)?)
 }
 
 /// `lpad`, `rpad` of the first two arguments.
@@ -113,7 +113,7 @@ fn starts_with(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
 
 fn quote_nullable(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     let value = given(args, 0).map(Datum::as_text).transpose()?;
-    text_datum(strings::quote::quote_nullable(value.map(|text| &**text)))
+    text_datum(strings::quote::quote_nullable(value.map(|text| &**text))?)
 }
 
 /// The fields of `string_to_array`/`_to_table`; `None` if the string is NULL.

@@ -5,6 +5,7 @@ use super::args::{array, given, text, text_datum};
 use super::{CallInfo, Entry, typed};
 use crate::env::FnContext;
 use std::borrow::Cow;
+use steppe_types::interrupt::{self, interruptible};
 use steppe_types::text::{concat_ws, format::format};
 use steppe_types::text_io::output_string;
 use steppe_types::{Datum, Error, Result, oid};
@@ -119,7 +120,8 @@ fn array_to_text(args: &[Datum], _: &CallInfo, cx: &mut FnContext) -> Result<Dat
         Datum::Null => Ok(null.map(|text| text.to_string())),
         value => output_string(array.element_type, value, &cx.io).map(Some),
     };
-    let parts = array.elements.iter().map(print).collect::<Result<Vec<_>>>()?;
+    let elements = interruptible(array.elements.iter());
+    let parts = interrupt::catching(|| elements.map(print).collect::<Result<Vec<_>>>())?;
     let separator = text(args, 1)?;
     let size: usize = parts.iter().flatten().map(|part| part.len() + separator.len()).sum();
     if size > 1 << 30 {

@@ -5,7 +5,7 @@
 //! PostgreSQL 18 is at Unicode 16. The standard library may be further: what Unicode 17 added
 //! is left alone.
 
-use super::interruptible;
+use crate::interrupt::interruptible;
 use crate::{Result, interrupt};
 
 /// Letters that Unicode 17 added.

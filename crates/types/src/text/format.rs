@@ -83,8 +83,8 @@ impl<'f, 'a> Formatter<'f, 'a> {
         let argument = self.argument(position)?;
         let text: Cow<'_, str> = match (kind, argument) {
             ('s', argument) => argument.as_deref().unwrap_or("").into(),
-            ('L', argument) => quote_nullable(argument.as_deref()).into(),
-            (_, Some(name)) => quote_ident(name).into(),
+            ('L', argument) => quote_nullable(argument.as_deref())?.into(),
+            (_, Some(name)) => quote_ident(name)?.into(),
             (_, None) => {
                 return Err(Error::new(
                     SqlState::NULL_VALUE_NOT_ALLOWED,

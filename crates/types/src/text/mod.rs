@@ -22,11 +22,8 @@ pub mod quote;
 pub mod regex;
 mod regex_translate;
 
-use crate::interrupt;
+use crate::interrupt::{self, interruptible};
 use crate::{Error, Result, SqlState};
-
-/// Characters or fields that a function goes through between two checks for interrupts.
-const ITEMS_TO_A_CHECK: usize = 65_536;
 
 /// Bytes a string may have (MaxAllocSize, less a length word).
 const STRING_BYTES_MAX: usize = 0x3FFF_FFFF - 4;
@@ -138,23 +135,21 @@ pub enum Side {
 }
 
 /// `btrim`, `ltrim`, `rtrim`: strips characters that occur in `set`.
-pub fn trim<'a>(text: &'a str, set: &str, side: Side) -> &'a str {
-    let in_set = |c: char| set.contains(c);
-    match side {
-        Side::Left => text.trim_start_matches(in_set),
-        Side::Right => text.trim_end_matches(in_set),
-        Side::Both => text.trim_matches(in_set),
-    }
-}
-
-/// The same items, with a check for interrupts now and then: for a caller that catches them
-/// ([`interrupt::catching`]).
-pub(crate) fn interruptible<I: Iterator>(items: I) -> impl Iterator<Item = I::Item> {
-    items.enumerate().map(|(i, item)| {
-        if i % ITEMS_TO_A_CHECK == ITEMS_TO_A_CHECK - 1 {
+pub fn trim<'a>(text: &'a str, set: &str, side: Side) -> Result<&'a str> {
+    let mut looked_at = 0;
+    let in_set = |c: char| {
+        looked_at += 1;
+        if looked_at % interrupt::CHECK_EVERY_ITEMS == 0 {
             interrupt::check_unwinding();
         }
-        item
+        set.contains(c)
+    };
+    interrupt::catching(|| {
+        Ok(match side {
+            Side::Left => text.trim_start_matches(in_set),
+            Side::Right => text.trim_end_matches(in_set),
+            Side::Both => text.trim_matches(in_set),
+        })
     })
 }
 
@@ -242,15 +237,17 @@ pub fn split_part<'a>(text: &'a str, separator: &str, n: i32) -> Result<&'a str>
         return Ok(if n == 1 || n == -1 { text } else { "" });
     }
     let skip = n.unsigned_abs() as usize - 1;
-    if n > 0 {
-        return Ok(text.split(separator).nth(skip).unwrap_or(""));
-    }
-    // From the end, but with the separators that a scan from the start finds:
-    // they differ where separators can overlap.
-    let fields = text.split(separator).count();
-    Ok(match fields.checked_sub(skip + 1) {
-        Some(index) => text.split(separator).nth(index).unwrap_or(""),
-        None => "",
+    let fields = || interruptible(text.split(separator));
+    interrupt::catching(|| {
+        if n > 0 {
+            return Ok(fields().nth(skip).unwrap_or(""));
+        }
+        // From the end, but with the separators that a scan from the start finds:
+        // they differ where separators can overlap.
+        Ok(match fields().count().checked_sub(skip + 1) {
+            Some(index) => fields().nth(index).unwrap_or(""),
+            None => "",
+        })
     })
 }
 
@@ -405,8 +402,8 @@ mod tests {
         assert_eq!((left("abc", -1), right("abc", -1)), ("ab", "bc"));
         assert_eq!((left("abc", -5), right("abc", 2)), ("", "bc"));
         assert_eq!((left("abc", i32::MIN), right("abc", i32::MIN)), ("", "abc"));
-        assert_eq!(trim("xxabxx", "x", Side::Both), "ab");
-        assert_eq!(trim("abcxy", "yx", Side::Right), "abc");
+        assert_eq!(trim("xxabxx", "x", Side::Both).unwrap(), "ab");
+        assert_eq!(trim("abcxy", "yx", Side::Right).unwrap(), "abc");
         assert_eq!(overlay("abcdef", "X", 2, Some(3)).unwrap(), "aXef");
         assert_eq!(overlay("abcdef", "X", 2, None).unwrap(), "aXcdef");
         assert_eq!(overlay("abc", "x", 0, None).unwrap_err().sqlstate().as_str(), "22011");

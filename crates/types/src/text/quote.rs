@@ -1,5 +1,8 @@
 //! `quote_ident`, `quote_literal`, `quote_nullable`.
 
+use super::replace;
+use crate::Result;
+
 /// Keywords that are not unreserved, sorted: an identifier that is one of them
 /// needs quotes (pg_get_keywords of PostgreSQL).
 const KEYWORDS: &str = "\
@@ -20,27 +23,27 @@ verbose when where window with xmlattributes xmlconcat xmlelement xmlexists \
 xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable";
 
 /// `quote_ident`: in double quotes unless it is plain and no keyword.
-pub fn quote_ident(name: &str) -> String {
+pub fn quote_ident(name: &str) -> Result<String> {
     let plain = !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'))
         && !KEYWORDS.split(' ').any(|keyword| keyword == name);
-    if plain { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+    Ok(if plain { name.to_string() } else { format!("\"{}\"", replace(name, "\"", "\"\"")?) })
 }
 
 /// `quote_literal`: in single quotes, in the E'' form where there is a backslash.
-pub fn quote_literal(text: &str) -> String {
-    let doubled = text.replace('\'', "''");
-    if text.contains('\\') {
-        format!("E'{}'", doubled.replace('\\', "\\\\"))
+pub fn quote_literal(text: &str) -> Result<String> {
+    let doubled = replace(text, "'", "''")?;
+    Ok(if text.contains('\\') {
+        format!("E'{}'", replace(&doubled, "\\", "\\\\")?)
     } else {
         format!("'{doubled}'")
-    }
+    })
 }
 
 /// `quote_nullable`: NULL for NULL.
-pub fn quote_nullable(text: Option<&str>) -> String {
-    text.map_or_else(|| "NULL".to_string(), quote_literal)
+pub fn quote_nullable(text: Option<&str>) -> Result<String> {
+    text.map_or_else(|| Ok("NULL".to_string()), quote_literal)
 }
 
 #[cfg(test)]
@@ -62,10 +65,10 @@ mod tests {
             ("xmltable", "\"xmltable\""),
         ];
         for (name, quoted) in identifiers {
-            assert_eq!(quote_ident(name), quoted);
+            assert_eq!(quote_ident(name).unwrap(), quoted);
         }
-        assert_eq!(quote_literal("a\\b'c"), "E'a\\\\b''c'");
-        assert_eq!(quote_literal("it's"), "'it''s'");
-        assert_eq!(quote_nullable(None), "NULL");
+        assert_eq!(quote_literal("a\\b'c").unwrap(), "E'a\\\\b''c'");
+        assert_eq!(quote_literal("it's").unwrap(), "'it''s'");
+        assert_eq!(quote_nullable(None).unwrap(), "NULL");
     }
 }
