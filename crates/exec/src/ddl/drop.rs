@@ -73,7 +73,7 @@ fn range_var(object: &ObjectRef) -> Result<RangeVar> {
 /// A plain name as a relation's.
 pub(crate) fn relation_name(name: &ObjectName) -> RangeVar {
     RangeVar {
-        catalog: None,
+        catalog: name.parts().iter().rev().nth(2).cloned(),
         schema: name.schema().map(str::to_string),
         name: name.name().to_string(),
         inherit: true,

@@ -341,6 +341,7 @@ impl DdlContext<'_> {
 
     /// The schema a new object goes to: named, or the first of the search path.
     pub(crate) fn target_schema(&mut self, name: &RangeVar) -> Result<Oid> {
+        name.check_database()?;
         let temporary = name.persistence == ast::Persistence::Temporary;
         let own = |schema: &String| *schema == TEMPORARY_SCHEMA || *schema == self.temporary_schema;
         match &name.schema {
@@ -449,6 +450,7 @@ impl DdlContext<'_> {
 
     /// Finds a relation by name along the search path.
     pub(crate) fn find(&mut self, name: &RangeVar) -> Result<Option<Arc<Relation>>> {
+        name.check_database()?;
         let catalog = self.catalog();
         match &name.schema {
             Some(schema) => Ok(catalog

@@ -30,6 +30,8 @@ const COLUMNS_MAX: usize = 1600;
 /// CREATE TABLE.
 pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -> Result<()> {
     refuse_unsupported(create)?;
+    let name = &create.relation;
+    name.check_database().map_err(|e| e.at(name.location.position(ctx.source)))?;
     let Some((schema, name)) = ctx.new_name(&create.relation, create.if_not_exists)? else {
         return Ok(());
     };

@@ -9,7 +9,7 @@
 use crate::env::FnContext;
 use std::sync::Arc;
 use steppe_catalog::builtin::Proc;
-use steppe_catalog::{Builtins, Catalog, PG_CATALOG, Relation, system};
+use steppe_catalog::{Builtins, Catalog, DATABASE_NAME, PG_CATALOG, Relation, system};
 use steppe_sql::ast::{ExprKind, TypeName};
 use steppe_sql::bind::parse_expression;
 use steppe_sql::bind::typename::{format_type, resolve_type_name};
@@ -62,9 +62,9 @@ impl CatalogNames {
         let parts = split_qualified(name)?;
         Ok(match parts.as_slice() {
             [table] => self.visible_relation(table),
-            [schema, table] => {
-                let schema = self.catalog.schema_in(schema, &self.path);
-                schema.and_then(|schema| self.catalog.relation_named(schema.oid, table))
+            [schema, table] => self.relation_of_schema(schema, table),
+            [database, schema, table] if database == DATABASE_NAME => {
+                self.relation_of_schema(schema, table)
             }
             [_, _, _] => {
                 return Err(Error::new(
@@ -79,6 +79,11 @@ impl CatalogNames {
                 ));
             }
         })
+    }
+
+    fn relation_of_schema(&self, schema: &str, table: &str) -> Option<&Arc<Relation>> {
+        let schema = self.catalog.schema_in(schema, &self.path)?;
+        self.catalog.relation_named(schema.oid, table)
     }
 
     fn visible_relation(&self, name: &str) -> Option<&Arc<Relation>> {

@@ -300,6 +300,7 @@ impl Session {
         &self,
         name: &ast::RangeVar,
     ) -> Result<Arc<steppe_catalog::Relation>> {
+        name.check_database()?;
         let catalog = &self.names.catalog;
         let found = match &name.schema {
             Some(schema) => {

@@ -1,6 +1,8 @@
 //! Names, types and places: what every other part of the tree is made of.
 
 use super::Expr;
+use steppe_catalog::DATABASE_NAME;
+use steppe_types::{Error, Result, SqlState};
 
 /// Where in the source text something was written: a byte offset, or unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -122,6 +124,22 @@ impl RangeVar {
         let parts = [self.catalog.as_ref(), self.schema.as_ref(), Some(&self.name)];
         ObjectName(parts.into_iter().flatten().cloned().collect())
     }
+
+    /// 0A000 if it is in another database (RangeVarGetRelidExtended).
+    pub fn check_database(&self) -> Result<()> {
+        match &self.catalog {
+            Some(database) if database != DATABASE_NAME => {
+                Err(other_database(&self.object_name().to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// 0A000: a name is that of something in another database.
+pub(crate) fn other_database(name: &str) -> Error {
+    let message = format!("cross-database references are not implemented: \"{name}\"");
+    Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
 }
 
 /// How long a relation's contents live.

@@ -3,12 +3,13 @@
 use super::names::rte_column;
 use super::row::out_columns;
 use super::{Binder, ExprPlace, NamespaceItem};
+use crate::ast::other_database;
 use crate::ast::{self, Alias, JoinCondition, Location, RangeVar};
 use crate::expr::{CallSyntax, Expr, Place, TypeRef};
 use crate::plan::RelationLock;
 use crate::query::{FromItem, JoinKind, Rte, RteColumn, RteKind};
 use std::sync::Arc;
-use steppe_catalog::{RelKind, Relation};
+use steppe_catalog::{DATABASE_NAME, RelKind, Relation};
 use steppe_types::{Error, Result, SqlState, oid};
 
 /// What the entry of a join without an alias is called.
@@ -197,6 +198,7 @@ impl Binder<'_> {
                 .iter()
                 .find_map(|schema| catalog.relation_named(*schema, name))
                 .cloned()),
+            [database, _, _] if database != DATABASE_NAME => Err(other_database(&parts.join("."))),
             [schema, name] | [_, schema, name] => {
                 let path = self.ctx.search_path;
                 let Some(schema) = catalog.schema_in(schema, path) else { return Ok(None) };

@@ -1,0 +1,30 @@
+-- A name's first part of three is the database, which must be the session's own.
+CREATE SCHEMA names;
+CREATE TABLE names.t (a integer PRIMARY KEY, b text);
+INSERT INTO names.t VALUES (1, 'x');
+SET search_path = names;
+SELECT * FROM nowhere.names.t;
+INSERT INTO nowhere.names.t VALUES (2, 'y');
+SELECT 'nowhere.names.t'::regclass;
+SELECT x::regclass FROM (VALUES ('nowhere.names.t')) v(x);
+SELECT to_regclass('nowhere.names.t');
+SELECT nextval('nowhere.public.s');
+CREATE TABLE nowhere.public.u (a integer);
+DROP TABLE nowhere.names.t;
+ALTER TABLE nowhere.names.t ADD COLUMN c integer;
+CREATE INDEX ON nowhere.names.t (b);
+CREATE VIEW nowhere.public.v AS SELECT 1;
+TRUNCATE nowhere.names.t;
+ANALYZE nowhere.names.t;
+BEGIN;
+LOCK TABLE nowhere.names.t;
+ROLLBACK;
+COPY nowhere.names.t TO STDOUT;
+COMMENT ON TABLE nowhere.names.t IS 'x';
+SELECT current_database() || '.names.t' AS own \gset
+SELECT :'own'::regclass;
+SELECT x::regclass FROM (VALUES (:'own')) v(x);
+SELECT * FROM :own;
+UPDATE :own SET b = 'z';
+SELECT names.t.b FROM :own;
+DROP SCHEMA names CASCADE;
