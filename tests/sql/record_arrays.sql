@@ -1,3 +1,4 @@
+-- Views that PostgreSQL reads back as others, too: 45 46
 -- Arrays of rows (record[]), as queries that note the way to a row use them.
 
 SELECT row(1,2) = ANY (ARRAY[row(1,2), row(3,4)]);

@@ -240,11 +240,12 @@ impl Deparser<'_> {
     }
 
     fn cast(&self, arg: &Expr, ty: TypeRef, out: &mut String) {
-        // A literal needs no parentheses, nor its own label of the same type.
-        if let Expr::Const(Datum::Text(text), _) = arg {
-            out.push_str(&simple_quote_literal(text));
-        } else {
-            self.wrapped("(", arg, ")", out);
+        // A literal needs no parentheses, nor its own label of the same type (get_coercion_expr).
+        match arg {
+            Expr::Const(Datum::Text(text), own) if [ty.oid, oid::UNKNOWN].contains(&own.oid) => {
+                out.push_str(&simple_quote_literal(text));
+            }
+            _ => self.wrapped("(", arg, ")", out),
         }
         out.push_str("::");
         out.push_str(&format_type_with_typmod(ty.oid, ty.typmod));

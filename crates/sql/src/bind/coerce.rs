@@ -615,7 +615,7 @@ impl Binder<'_> {
                 return Ok(object);
             }
             text_io::input(to.oid, to.typmod, text, self.ctx.io).map_err(at)?;
-            let plain = Expr::Const(value, TypeRef::plain(oid::TEXT));
+            let plain = Expr::Const(value, TypeRef::plain(oid::UNKNOWN));
             let ty = TypeRef::plain(to.oid);
             let cast = Expr::CoerceViaIo { arg: Box::new(plain), ty, implicit: false };
             return self.coerce_length(cast, to, context, syntax);
