@@ -1,7 +1,8 @@
 //! How much memory a statement has, and giving back what it had.
 //!
 //! The allocator counts, for each thread, what is taken less what is given back. A session that
-//! runs on a thread keeps its own count ([`Count::during`]), which begins at 0 with each message.
+//! runs on a thread keeps its own count ([`Count::during`]), which begins at 0 with each message
+//! ([`restart`]).
 //! A look for interrupts also looks at the count: past `statement_memory_limit` the statement
 //! ends with 53200. (An allocator cannot fail itself: that would end the process.)
 //! A single value is refused by its function beforehand if it would be larger than 1 GB.
@@ -71,12 +72,13 @@ unsafe impl GlobalAlloc for Counting {
 #[derive(Default)]
 pub(crate) struct Count(isize);
 
-impl Count {
-    /// A message begins.
-    pub(crate) fn restart(&mut self) {
-        self.0 = 0;
-    }
+/// The session that runs on this thread begins a message.
+#[inline]
+pub(crate) fn restart() {
+    HELD.set(0);
+}
 
+impl Count {
     /// Runs a piece of the session's work.
     pub(crate) fn during<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let others = HELD.replace(self.0);

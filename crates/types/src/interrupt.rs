@@ -10,6 +10,7 @@
 //! A check costs about as much as a call, so that loops make one for each 10 µs of work or so.
 
 use std::cell::Cell;
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
@@ -32,8 +33,12 @@ pub const CHECK_EVERY_BYTES: usize = 1 << 20;
 pub const CHECK_EVERY_ITEMS: usize = 65_536;
 
 thread_local! {
-    static CURRENT: Cell<Option<Arc<dyn Interrupts>>> = const { Cell::new(None) };
+    /// It is empty again before the thread ends ([`during`]): without a destructor it is reached
+    /// with less ado.
+    static CURRENT: Cell<Current> = const { Cell::new(Current::new(None)) };
 }
+
+type Current = ManuallyDrop<Option<Arc<dyn Interrupts>>>;
 
 /// What unwinding carries.
 struct Interrupted(Error);
@@ -44,19 +49,23 @@ pub fn during<T>(interrupts: &mut Option<Arc<dyn Interrupts>>, work: impl FnOnce
     struct Restore<'a>(&'a mut Option<Arc<dyn Interrupts>>, Option<Arc<dyn Interrupts>>);
     impl Drop for Restore<'_> {
         fn drop(&mut self) {
-            *self.0 = CURRENT.replace(self.1.take());
+            *self.0 = replace(self.1.take());
         }
     }
-    let before = CURRENT.replace(interrupts.take());
+    let before = replace(interrupts.take());
     let _restore = Restore(interrupts, before);
     work()
 }
 
+fn replace(interrupts: Option<Arc<dyn Interrupts>>) -> Option<Arc<dyn Interrupts>> {
+    ManuallyDrop::into_inner(CURRENT.replace(Current::new(interrupts)))
+}
+
 /// An error if the statement that this thread runs is to end.
 pub fn check() -> Result<()> {
-    let Some(current) = CURRENT.take() else { return Ok(()) };
+    let Some(current) = replace(None) else { return Ok(()) };
     let checked = current.check();
-    CURRENT.set(Some(current));
+    replace(Some(current));
     checked
 }
 
@@ -66,9 +75,9 @@ pub fn reserve(bytes: usize) -> Result<()> {
     if bytes < CHECK_EVERY_BYTES {
         return Ok(());
     }
-    let Some(current) = CURRENT.take() else { return Ok(()) };
+    let Some(current) = replace(None) else { return Ok(()) };
     let reserved = current.reserve(bytes);
-    CURRENT.set(Some(current));
+    replace(Some(current));
     reserved
 }
 

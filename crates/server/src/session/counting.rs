@@ -93,6 +93,15 @@ impl Session {
         now
     }
 
+    /// A plan begins, or goes on: as [`Self::run_begins`].
+    #[inline]
+    pub(super) fn plan_begins(&mut self, portal: &PlanPortal) -> u64 {
+        let begun = self.run_begins();
+        let statement = portal.plan.statement(&self.core.server.statements);
+        self.control.activity.set_query_id(statement.id);
+        begun
+    }
+
     /// The answer is about to be sent: if something has run, that is its end.
     #[inline]
     pub(super) fn finish_run(&mut self) {

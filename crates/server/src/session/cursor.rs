@@ -286,7 +286,8 @@ impl Session {
         describe: bool,
     ) -> Result<u64> {
         if plan.execution.is_none() && plan.done.is_none() {
-            self.start_plan(plan, formats, 1).await?;
+            let start = self.start_at_once(plan, formats, 1)?;
+            self.start_plan(plan, formats, 1, start).await?;
             self.suspend(plan)?;
         }
         let (at, at_end) = (plan.told, plan.done.is_some());

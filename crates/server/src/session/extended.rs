@@ -134,41 +134,56 @@ impl Session {
         } else {
             self.portals.check_free("cursor", bind.portal)?;
         }
-        let portal = self.bound_portal(bind, prepared).await?;
-        self.portals.put(bind.portal, portal)?;
-        backend::bind_complete(&mut self.out);
-        Ok(())
-    }
-
-    async fn bound_portal(&mut self, bind: &Bind<'_>, prepared: Prepared) -> Result<Box<Portal>> {
-        let (body, bytes, formats) = match prepared.body {
-            Body::Empty => (PortalBody::Empty, 0, ResultFormats::Text),
+        match prepared.body {
+            Body::Empty => {
+                let bound = (PortalBody::Empty, 0, ResultFormats::Text);
+                self.put_portal(bind.portal, prepared.text, bound)
+            }
             Body::Utility(statement) => {
                 let formats = result_formats(&bind.result_formats, None)?;
                 let (values, bytes) = self.bind_params(bind, &prepared.declared)?;
                 let params = BoundParams { types: prepared.declared, values };
-                (PortalBody::Utility { statement, params, ran: UtilityRun::NotYet }, bytes, formats)
+                let body = PortalBody::Utility { statement, params, ran: UtilityRun::NotYet };
+                self.put_portal(bind.portal, prepared.text, (body, bytes, formats))
             }
-            Body::Plan(plan) => {
-                self.start_transaction()?;
-                let (params, bytes) = self.bind_params(bind, plan.param_types())?;
-                let mut current = Arc::clone(&plan);
-                self.lock_plan(&mut current).await?;
-                if !Arc::ptr_eq(&current, &plan) {
-                    self.statements.set_plan(bind.statement, Arc::clone(&current));
-                }
-                self.check_prepared(bind.statement, &current, &params)?;
-                let columns = current.compiled.columns().len();
-                let formats = result_formats(&bind.result_formats, Some(columns))?;
-                let mut portal = PlanPortal::new(current, params);
-                portal.is_locked = true;
-                (PortalBody::Plan(portal), bytes, formats)
-            }
-        };
+            Body::Plan(plan) => self.bind_plan(bind, prepared.text, plan).await,
+        }
+    }
+
+    async fn bind_plan(
+        &mut self,
+        bind: &Bind<'_>,
+        source: Arc<str>,
+        plan: Arc<CachedPlan>,
+    ) -> Result<()> {
+        self.start_transaction()?;
+        let (params, bytes) = self.bind_params(bind, plan.param_types())?;
+        let mut current = Arc::clone(&plan);
+        self.lock_plan(&mut current).await?;
+        if !Arc::ptr_eq(&current, &plan) {
+            self.statements.set_plan(bind.statement, Arc::clone(&current));
+        }
+        self.check_prepared(bind.statement, &current, &params)?;
+        let columns = current.compiled.columns().len();
+        let formats = result_formats(&bind.result_formats, Some(columns))?;
+        let mut portal = PlanPortal::new(current, params);
+        portal.is_locked = true;
+        self.put_portal(bind.portal, source, (PortalBody::Plan(portal), bytes, formats))
+    }
+
+    /// A portal's body, the bytes of its parameters, and its result's formats, under its name.
+    fn put_portal(
+        &mut self,
+        name: &str,
+        source: Arc<str>,
+        (body, bytes, formats): (PortalBody, usize, ResultFormats),
+    ) -> Result<()> {
         let depth = self.xact.depth();
         let created_at = self.env.statement_timestamp;
-        let source = prepared.text;
-        Ok(Box::new(Portal { body, source, formats, depth, created_at, bytes }))
+        let portal = Box::new(Portal { body, source, formats, depth, created_at, bytes });
+        self.portals.put(name, portal)?;
+        backend::bind_complete(&mut self.out);
+        Ok(())
     }
 
     /// The parameters' values, and how many bytes they came in.

@@ -20,6 +20,7 @@ use steppe_types::{Error, Result, SqlState};
 use super::Session;
 use super::plan::same_columns;
 use super::portal::PlanPortal;
+use super::run::StartWait;
 use crate::plan_cache::CachedPlan;
 use crate::system_views::session::Named;
 
@@ -132,22 +133,23 @@ impl Session {
     }
 
     /// Locks the leaf that a locked plan is about with these parameters, if it is one leaf: the
-    /// statement made for it runs instead of the plan's.
-    pub(super) async fn lock_leaf(&mut self, portal: &mut PlanPortal) -> Result<()> {
+    /// statement made for it runs instead of the plan's. What it gives back is to be waited for
+    /// before the caller tries again.
+    pub(super) fn lock_leaf(&mut self, portal: &mut PlanPortal) -> Result<Option<StartWait>> {
         portal.leaf = None;
-        while let Some((leaf, mode)) = portal.plan.compiled.leaf(&portal.params, &self.env)? {
-            if let Some(wait) = self.xact.txn()?.lock_relation(leaf.oid(), mode)? {
-                wait.await?;
-            }
-            self.refresh_names_after_locks();
-            if self.is_as_planned(&portal.plan) {
-                portal.leaf = Some(leaf);
-                return Ok(());
-            }
-            // Before we had its lock the leaf may have been dropped, or its bounds changed.
-            Box::pin(self.lock_plan(&mut portal.plan)).await?;
+        let Some((leaf, mode)) = portal.plan.compiled.leaf(&portal.params, &self.env)? else {
+            return Ok(None);
+        };
+        if let Some(wait) = self.xact.txn()?.lock_relation(leaf.oid(), mode)? {
+            return Ok(Some(StartWait::Leaf(wait)));
         }
-        Ok(())
+        self.refresh_names_after_locks();
+        if !self.is_as_planned(&portal.plan) {
+            // Before we had its lock the leaf may have been dropped, or its bounds changed.
+            return Ok(Some(StartWait::Plan));
+        }
+        portal.leaf = Some(leaf);
+        Ok(None)
     }
 
     /// Makes the plan fit the snapshot that has just been taken. Partitions may be added under

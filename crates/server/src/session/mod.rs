@@ -44,7 +44,6 @@ mod utility;
 mod xact;
 
 use std::future::{Future, poll_fn};
-use std::mem;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
@@ -97,10 +96,6 @@ pub(crate) struct Session {
     out: Vec<u8>,
     live: Live,
     io_timing: IoTiming,
-    /// The memory of the message in hand.
-    memory: memory::Count,
-    /// The core, while the session does not run: what computes asks it whether to go on.
-    interrupts: Option<Arc<dyn Interrupts>>,
     names: NameSpace,
     /// The settings that `names` was resolved under.
     names_generation: u64,
@@ -170,7 +165,6 @@ impl Session {
             work_mem_bytes: live.work_mem_bytes,
             temp,
         };
-        let interrupts = Some(Arc::clone(&core) as Arc<dyn Interrupts>);
         Session {
             core,
             control,
@@ -178,8 +172,6 @@ impl Session {
             out: Vec::new(),
             // Not yet the settings of the start-up packet.
             io_timing: IoTiming::new(live.io_timing),
-            memory: memory::Count::default(),
-            interrupts,
             live: Live { generation: 0, ..live },
             names,
             names_generation: 0,
@@ -257,7 +249,7 @@ impl Session {
         mut home: Home,
     ) -> Option<Moving> {
         self.client = Some(Client::new(stream, &self.control));
-        let ended = match self.serve(&mut input, &mut home).await {
+        let ended = match self.serve_watched(&mut input, &mut home).await {
             Ok(None) => Ok(()),
             Ok(Some(to)) => match self.client.take().map(Client::leave) {
                 Some(Ok(socket)) => {
@@ -338,6 +330,22 @@ impl Session {
         }
     }
 
+    /// As [`Self::serve`]. What computes for the session asks it whether to go on, and how much
+    /// memory it may have.
+    async fn serve_watched(
+        &mut self,
+        input: &mut BytesMut,
+        home: &mut Home,
+    ) -> Result<Option<Place>> {
+        let mut interrupts = Some(Arc::clone(&self.core) as Arc<dyn Interrupts>);
+        let mut memory = memory::Count::default();
+        let mut serving = pin!(self.serve(input, home));
+        poll_fn(|cx| {
+            memory.during(|| interrupt::during(&mut interrupts, || serving.as_mut().poll(cx)))
+        })
+        .await
+    }
+
     /// Ok: the client has gone, or where to go on. An error ends the session.
     async fn serve(&mut self, input: &mut BytesMut, home: &mut Home) -> Result<Option<Place>> {
         loop {
@@ -416,20 +424,15 @@ impl Session {
         }
         self.control.activity.set_active();
         workers::note_work(self.core.identity.pid);
-        let (mut memory, mut interrupts) = (mem::take(&mut self.memory), self.interrupts.take());
-        memory.restart();
+        memory::restart();
         let handled = {
             let mut handling = pin!(self.handle_message(frame));
             poll_fn(|cx| {
-                let poll = || handling.as_mut().poll(cx);
-                let polled = memory.during(|| {
-                    interrupt::during(&mut interrupts, || catch_unwind(AssertUnwindSafe(poll)))
-                });
-                polled.unwrap_or_else(|panic| Poll::Ready(Err(panic_error(panic))))
+                catch_unwind(AssertUnwindSafe(|| handling.as_mut().poll(cx)))
+                    .unwrap_or_else(|panic| Poll::Ready(Err(panic_error(panic))))
             })
             .await
         };
-        (self.memory, self.interrupts) = (memory, interrupts);
         match handled {
             Ok(goes_on) => Ok(goes_on),
             Err(error) => self.failed(frame.tag, error).map(|()| true),

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use steppe_exec::{ExecOutcome, Execution, FetchStatus, RowSink};
+use steppe_exec::{ExecOutcome, Execution, FetchStatus, RowSink, RowWait};
 use steppe_storage::Usage;
-use steppe_txn::Txn;
+use steppe_txn::{LockWait, Txn};
 use steppe_types::{Error, Result};
 
 use super::portal::PlanPortal;
@@ -26,6 +26,26 @@ pub(super) enum Progress {
     Suspended,
 }
 
+/// How far a plan has been started.
+pub(super) enum Start {
+    /// It was a point statement, and has ended.
+    Ended,
+    /// Its execution has begun.
+    Begun,
+    /// It is to be started again after this.
+    Waits(StartWait),
+}
+
+/// What a plan that is started waits for.
+pub(super) enum StartWait {
+    /// Its relations are to be locked.
+    Plan,
+    /// Another transaction has its one leaf.
+    Leaf(LockWait),
+    /// Another transaction has its one row.
+    Row(LockWait, RowWait),
+}
+
 impl Session {
     /// Runs a plan, its rows going to the client, until its end or `max_rows` (0: no limit), and
     /// counts that.
@@ -35,73 +55,98 @@ impl Session {
         formats: &ResultFormats,
         max_rows: u64,
     ) -> Result<Progress> {
-        if !self.counts_plans() || portal.done.is_some() {
-            return self.run_plan_uncounted(portal, formats, max_rows).await;
-        }
-        let begun = self.run_begins();
-        let statement = portal.plan.statement(&self.core.server.statements);
-        self.control.activity.set_query_id(statement.id);
-        let progress = self.run_plan_uncounted(portal, formats, max_rows).await?;
-        self.count_plan(portal, begun);
-        Ok(progress)
-    }
-
-    async fn run_plan_uncounted(
-        &mut self,
-        portal: &mut PlanPortal,
-        formats: &ResultFormats,
-        max_rows: u64,
-    ) -> Result<Progress> {
         if portal.done.is_some() {
             return Ok(Progress::Done);
         }
-        if portal.execution.is_none() && self.start_plan(portal, formats, max_rows).await? {
-            return Ok(Progress::Done);
+        let begun = self.counts_plans().then(|| self.plan_begins(portal));
+        let has_ended = portal.execution.is_none()
+            && match self.start_at_once(portal, formats, max_rows)? {
+                Start::Ended => true,
+                Start::Begun => false,
+                waits @ Start::Waits(_) => {
+                    Box::pin(self.start_plan(portal, formats, max_rows, waits)).await?
+                }
+            };
+        let progress = match has_ended {
+            true => Progress::Done,
+            false => Box::pin(self.fetch_to_client(portal, formats, max_rows)).await?,
+        };
+        if let Some(begun) = begun {
+            self.count_plan(portal, begun);
         }
-        self.fetch_to_client(portal, formats, max_rows).await
+        Ok(progress)
     }
 
-    /// Starts a plan; true if it was a point statement, which has then ended.
+    /// Goes on starting a plan; true if it was a point statement, which has then ended.
     pub(super) async fn start_plan(
         &mut self,
         portal: &mut PlanPortal,
         formats: &ResultFormats,
         max_rows: u64,
+        mut start: Start,
     ) -> Result<bool> {
-        if let Some(command) = portal.plan.refused_read_only {
-            self.check_writable(command)?;
-        }
-        if !self.is_still_locked(portal) {
-            Box::pin(self.lock_plan(&mut portal.plan)).await?;
-        }
-        self.set_now();
-        self.lock_leaf(portal).await?;
-        if portal.describes {
-            // Not earlier: a plan made anew may have other columns.
-            self.out.extend_from_slice(&portal.plan.description);
-        }
-        if max_rows == 0 {
-            while let Some(outcome) = self.run_point(portal, formats)? {
-                match outcome {
-                    ExecOutcome::Done { rows } => {
-                        self.end_statement();
-                        portal.done = Some(tag_of(&portal.plan, rows));
-                        portal.handed_rows = rows;
-                        return Ok(true);
-                    }
-                    ExecOutcome::MustWait(wait, row) => {
-                        // Nothing was done: run again as the owner.
-                        self.end_statement();
-                        portal.awaited = Some(row.row());
-                        wait.await.map_err(|error| row.failed(error))?;
-                    }
+        loop {
+            match start {
+                Start::Ended => return Ok(true),
+                Start::Begun => return Ok(false),
+                Start::Waits(StartWait::Plan) => {
+                    self.lock_plan(&mut portal.plan).await?;
+                    portal.is_locked = true;
+                }
+                Start::Waits(StartWait::Leaf(wait)) => wait.await?,
+                Start::Waits(StartWait::Row(wait, row)) => {
+                    wait.await.map_err(|error| row.failed(error))?;
                 }
             }
-        } else {
+            start = self.start_at_once(portal, formats, max_rows)?;
+        }
+    }
+
+    /// Starts a plan as far as that goes without waiting. After what it waits for the caller starts
+    /// it again. No future is made of this, which is all that most point statements are: one is
+    /// moved when it is made, and takes room in those of its callers.
+    pub(super) fn start_at_once(
+        &mut self,
+        portal: &mut PlanPortal,
+        formats: &ResultFormats,
+        max_rows: u64,
+    ) -> Result<Start> {
+        // A point statement that has waited for a row keeps the plan that it has described.
+        if portal.awaited.is_none() {
+            if let Some(command) = portal.plan.refused_read_only {
+                self.check_writable(command)?;
+            }
+            if !self.is_still_locked(portal) {
+                return Ok(Start::Waits(StartWait::Plan));
+            }
+            self.set_now();
+            if let Some(wait) = self.lock_leaf(portal)? {
+                return Ok(Start::Waits(wait));
+            }
+            if portal.describes {
+                // Not earlier: a plan made anew may have other columns.
+                self.out.extend_from_slice(&portal.plan.description);
+            }
+        }
+        if max_rows > 0 {
             self.start_statement()?;
+        } else if let Some(outcome) = self.run_point(portal, formats)? {
+            self.end_statement();
+            return Ok(match outcome {
+                ExecOutcome::Done { rows } => {
+                    portal.done = Some(tag_of(&portal.plan, rows));
+                    portal.handed_rows = rows;
+                    Start::Ended
+                }
+                ExecOutcome::MustWait(wait, row) => {
+                    // Nothing was done: it is run again as the owner.
+                    portal.awaited = Some(row.row());
+                    Start::Waits(StartWait::Row(wait, row))
+                }
+            });
         }
         self.start_execution(portal)?;
-        Ok(false)
+        Ok(Start::Begun)
     }
 
     /// `now` in literals means the transaction's time.
