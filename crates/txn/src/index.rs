@@ -218,14 +218,10 @@ impl IndexStore {
         IndexStore { file: File::new(&database.files, file), unique }
     }
 
-    /// Makes an index that goes away if the transaction does not commit.
-    pub fn create(txn: &mut Txn, unique: bool) -> Result<IndexStore> {
-        IndexStore::create_as(txn, unique, Persistence::Logged)
-    }
-
-    /// As [`IndexStore::create`], logged or not: as its table is.
-    pub fn create_as(txn: &mut Txn, unique: bool, persistence: Persistence) -> Result<IndexStore> {
-        let file = txn.create_file_as(persistence)?;
+    /// Makes an index that goes away if the transaction does not commit, logged or not as its table
+    /// is.
+    pub fn create(txn: &mut Txn, unique: bool, persistence: Persistence) -> Result<IndexStore> {
+        let file = txn.create_file(persistence)?;
         Ok(IndexStore::open(txn.database(), file, unique))
     }
 
@@ -286,7 +282,7 @@ impl IndexStore {
                     // A duplicate that was not there when this transaction looked, if that is
                     // what it is, had better be called so: it may try again.
                     let tree_key = self.tree_key(key, has_null, row);
-                    txn.wrote(|all, member| all.changed_key(member, self.file(), &tree_key))?;
+                    txn.watched(|all, member| all.changed_key(member, self.file(), &tree_key))?;
                     return Ok(match step {
                         Step::Duplicate(row) => IndexInsert::Duplicate(row),
                         _ => IndexInsert::Done,
@@ -524,7 +520,7 @@ impl IndexStore {
         if inserted.consumed > 0 {
             txn.chain(undo)?;
             for (key, _) in &pairs[..inserted.consumed] {
-                txn.wrote(|all, member| all.changed_key(member, self.file(), key))?;
+                txn.watched(|all, member| all.changed_key(member, self.file(), key))?;
             }
         }
         Ok((inserted.consumed, inserted.duplicate))
@@ -570,7 +566,7 @@ impl IndexStore {
         if undo != 0 {
             txn.chain(undo)?;
         }
-        txn.wrote(|all, member| all.changed_key(member, self.file(), &tree_key))
+        txn.watched(|all, member| all.changed_key(member, self.file(), &tree_key))
     }
 
     // ----- reading -----

@@ -68,14 +68,10 @@ impl OverflowStore {
         OverflowStore { file: NumberedFile::new(&database.files, file, 0) }
     }
 
-    /// Makes a store that goes away if the transaction does not commit.
-    pub fn create(txn: &mut Txn) -> Result<OverflowStore> {
-        OverflowStore::create_as(txn, Persistence::Logged)
-    }
-
-    /// As [`OverflowStore::create`], logged or not: as its table is.
-    pub fn create_as(txn: &mut Txn, persistence: Persistence) -> Result<OverflowStore> {
-        let file = txn.create_file_as(persistence)?;
+    /// Makes a store that goes away if the transaction does not commit, logged or not as its table
+    /// is.
+    pub fn create(txn: &mut Txn, persistence: Persistence) -> Result<OverflowStore> {
+        let file = txn.create_file(persistence)?;
         Ok(OverflowStore::open(txn.database(), file))
     }
 

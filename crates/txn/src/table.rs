@@ -304,13 +304,8 @@ impl TableStore {
     }
 
     /// Makes a table that goes away if the transaction does not commit.
-    pub fn create(txn: &mut Txn) -> Result<TableStore> {
-        TableStore::create_as(txn, Persistence::Logged)
-    }
-
-    /// As [`TableStore::create`], logged or not.
-    pub fn create_as(txn: &mut Txn, persistence: Persistence) -> Result<TableStore> {
-        let file = txn.create_file_as(persistence)?;
+    pub fn create(txn: &mut Txn, persistence: Persistence) -> Result<TableStore> {
+        let file = txn.create_file(persistence)?;
         Ok(TableStore::open(txn.database(), file))
     }
 
@@ -432,7 +427,7 @@ impl TableStore {
         })?;
         txn.body = body;
         txn.chain(undo)?;
-        txn.wrote(|all, member| all.inserted_row(member, self.file.number()))?;
+        txn.watched(|all, member| all.inserted_row(member, self.file.number()))?;
         Ok(RowId(id))
     }
 
@@ -462,7 +457,7 @@ impl TableStore {
             let entries: Vec<_> = keys.iter().map(|key| &key[..]).zip(values).collect();
             insert_run(tree, txn, first, &entries)?;
         }
-        txn.wrote(|all, member| all.inserted_row(member, self.file.number()))
+        txn.watched(|all, member| all.inserted_row(member, self.file.number()))
     }
 
     // ----- changing -----
@@ -482,7 +477,7 @@ impl TableStore {
         f: &mut dyn FnMut(Current<'_>, &mut Vec<u8>) -> Result<Action>,
     ) -> Result<ModifyOutcome> {
         txn.assign_xid();
-        txn.reads(|all, member| all.read_row(member, self.file.number(), row.0))?;
+        txn.watched(|all, member| all.read_row(member, self.file.number(), row.0))?;
         loop {
             let step = self.modify_once(txn, row, f)?;
             let blocked = match step {
@@ -600,7 +595,7 @@ impl TableStore {
         if undo != 0 {
             txn.chain(undo)?;
             let place = (self.file.number(), row.0);
-            txn.wrote(|all, member| all.changed_row(member, place, replaced))?;
+            txn.watched(|all, member| all.changed_row(member, place, replaced))?;
         }
         Ok(step)
     }
@@ -616,7 +611,7 @@ impl TableStore {
     ) -> Result<LockOutcome> {
         txn.assign_xid();
         txn.use_command();
-        txn.reads(|all, member| all.read_row(member, self.file.number(), row.0))?;
+        txn.watched(|all, member| all.read_row(member, self.file.number(), row.0))?;
         if mode <= RowLockMode::Share && self.share_row(txn, row, mode)? {
             return Ok(LockOutcome::Locked);
         }

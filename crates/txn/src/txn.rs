@@ -235,26 +235,13 @@ impl Txn {
         }
     }
 
-    /// SERIALIZABLE: notes what is about to be read.
-    pub(crate) fn reads(
+    /// SERIALIZABLE: notes what is about to be read, or looks for conflicts with a change that was
+    /// just made.
+    pub(crate) fn watched(
         &self,
         what: impl FnOnce(&Serializable, &Member) -> Result<()>,
     ) -> Result<()> {
-        match &self.member {
-            Some(member) => what(&self.database().serializable, member),
-            None => Ok(()),
-        }
-    }
-
-    /// SERIALIZABLE: looks for conflicts with a change that was just made.
-    pub(crate) fn wrote(
-        &self,
-        conflicts: impl FnOnce(&Serializable, &Member) -> Result<()>,
-    ) -> Result<()> {
-        match &self.member {
-            Some(member) => conflicts(&self.database().serializable, member),
-            None => Ok(()),
-        }
+        self.database().serializable.watch(self.member.as_ref(), what)
     }
 
     /// Ends a statement: in READ COMMITTED its snapshot is let go, so that an
@@ -478,12 +465,7 @@ impl Txn {
 
     /// The number of a new file, which goes away if the transaction does not commit. It has
     /// no pages before something is written to it.
-    pub fn create_file(&mut self) -> Result<RelFileNumber> {
-        self.create_file_as(Persistence::Logged)
-    }
-
-    /// As [`Txn::create_file`], logged or not.
-    pub fn create_file_as(&mut self, persistence: Persistence) -> Result<RelFileNumber> {
+    pub fn create_file(&mut self, persistence: Persistence) -> Result<RelFileNumber> {
         let number = self.database().files.new_number()?;
         let file = match persistence {
             Persistence::Logged => number,
@@ -615,7 +597,7 @@ impl Txn {
 
     /// SERIALIZABLE: fails if it must not commit; after this it may.
     pub(crate) fn check_may_commit(&self) -> Result<()> {
-        self.wrote(|all, member| {
+        self.watched(|all, member| {
             self.drops.iter().try_for_each(|file| all.dropped_file(member, *file))?;
             all.prepare(member)
         })

@@ -102,10 +102,7 @@ impl View {
         &self,
         what: impl FnOnce(&Serializable, &Member) -> Result<()>,
     ) -> Result<()> {
-        match &self.member {
-            Some(member) => what(&self.database().serializable, member),
-            None => Ok(()),
-        }
+        self.database().serializable.watch(self.member.as_ref(), what)
     }
 
     pub(crate) fn database(&self) -> &Database {

@@ -34,7 +34,7 @@ fn begin(session: &SessionHandle) -> Txn {
 
 fn table_of(session: &SessionHandle, rows: &[&[u8]]) -> (TableStore, Vec<RowId>) {
     let mut txn = begin(session);
-    let table = TableStore::create(&mut txn).expect("creates");
+    let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
     let mut new = NewRows::default();
     rows.iter().for_each(|row| new.push(row));
     let mut ids = Vec::new();
@@ -218,8 +218,8 @@ fn a_long_reader_does_not_crowd_a_unique_key() {
     let database = open(&CrashVfs::new(5));
     let (a, b) = (database.new_session(), database.new_session());
     let mut txn = begin(&a);
-    let table = TableStore::create(&mut txn).expect("creates");
-    let index = IndexStore::create(&mut txn, true).expect("creates");
+    let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
+    let index = IndexStore::create(&mut txn, true, Persistence::Logged).expect("creates");
     let mut row = table.insert(&mut txn, b"0").expect("inserts");
     assert!(matches!(index.insert(&mut txn, b"key", false, row), Ok(IndexInsert::Done)));
     let first = row;
@@ -255,9 +255,9 @@ fn a_sweep_finds_what_was_deleted_before_the_checkpoint() {
     let database = open(&vfs);
     let session = database.new_session();
     let mut txn = begin(&session);
-    let table = TableStore::create(&mut txn).expect("creates");
-    let index = IndexStore::create(&mut txn, false).expect("creates");
-    let values = OverflowStore::create(&mut txn).expect("creates");
+    let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
+    let index = IndexStore::create(&mut txn, false, Persistence::Logged).expect("creates");
+    let values = OverflowStore::create(&mut txn, Persistence::Logged).expect("creates");
     database.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
     let files = [table.file(), index.file(), values.file()];
     drop((session, table, index, values, database));
@@ -324,9 +324,10 @@ fn a_file_has_no_pages_before_its_first_entry() {
     let session = database.new_session();
     let before = pages(&database);
     let mut txn = begin(&session);
-    let tables: Vec<TableStore> =
-        (0..5).map(|_| TableStore::create(&mut txn).expect("creates")).collect();
-    let index = IndexStore::create(&mut txn, true).expect("creates");
+    let tables: Vec<TableStore> = (0..5)
+        .map(|_| TableStore::create(&mut txn, Persistence::Logged).expect("creates"))
+        .collect();
+    let index = IndexStore::create(&mut txn, true, Persistence::Logged).expect("creates");
     database.wait_durable(txn.commit().expect("commits").lsn).expect("flushes");
     assert_eq!(pages(&database), before, "nothing was written");
 
@@ -389,7 +390,7 @@ fn a_table_that_is_rolled_back_takes_its_pages_along() {
     let session = database.new_session();
     let mut txn = begin(&session);
     txn.savepoint("before");
-    let table = TableStore::create(&mut txn).expect("creates");
+    let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
     table.insert(&mut txn, b"row").expect("inserts");
     let file = table.file();
     assert!(database.tree_of(file).expect("is known").is_some());
@@ -397,7 +398,7 @@ fn a_table_that_is_rolled_back_takes_its_pages_along() {
     assert_eq!(database.tree_of(file).expect("is known"), None);
     check_space(&database, &[]);
     // The number is not used again.
-    let other = TableStore::create(&mut txn).expect("creates").file();
+    let other = TableStore::create(&mut txn, Persistence::Logged).expect("creates").file();
     assert_ne!(other, file);
     let _ = txn.commit().expect("commits");
 }
@@ -414,7 +415,7 @@ fn recovery_leaves_values_alone_that_came_after_one_was_removed() {
     let vfs = CrashVfs::new(1);
     let session = open(&vfs).new_session();
     let mut txn = begin(&session);
-    let file = OverflowStore::create(&mut txn).expect("creates").file();
+    let file = OverflowStore::create(&mut txn, Persistence::Logged).expect("creates").file();
     let values = OverflowStore::open(session.database(), file);
     let first = values.put(&mut txn, b"first").expect("puts");
     durable(txn);

@@ -70,9 +70,9 @@ fn make_image() -> Result<Image> {
     let database = Database::open(Arc::new(vfs.clone()), Path::new("db"), options())?;
     let session = database.new_session();
     let mut txn = begin(&session)?;
-    let table = TableStore::create(&mut txn)?;
-    let index = IndexStore::create(&mut txn, true)?;
-    let values = OverflowStore::create(&mut txn)?;
+    let table = TableStore::create(&mut txn, Persistence::Logged)?;
+    let index = IndexStore::create(&mut txn, true, Persistence::Logged)?;
+    let values = OverflowStore::create(&mut txn, Persistence::Logged)?;
     let mut ids = Vec::new();
     for n in 0..ROWS {
         let id = table.insert(&mut txn, &row_bytes(n, false))?;

@@ -110,7 +110,7 @@ fn a_large_transaction_on_a_full_disk_rolls_back() {
         let session = database.new_session();
         let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
         txn.start_statement().expect("starts");
-        let table = TableStore::create(&mut txn).expect("creates");
+        let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
         let mut rows = NewRows::default();
         (0..3000u32).for_each(|n| rows.push(&[n.to_le_bytes(); 30].concat()));
         let mut ids = Vec::new();

@@ -46,8 +46,9 @@ struct Queue {
 impl Queue {
     fn create(session: &SessionHandle) -> Queue {
         let mut txn = begin(session);
-        let table = TableStore::create(&mut txn).expect("creates");
-        let indexes = [true, false].map(|u| IndexStore::create(&mut txn, u).expect("creates"));
+        let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
+        let indexes = [true, false]
+            .map(|u| IndexStore::create(&mut txn, u, Persistence::Logged).expect("creates"));
         commit(txn);
         Queue { table, indexes, rows: Default::default(), next: 0 }
     }

@@ -100,8 +100,8 @@ impl History {
         let session = database.new_session();
         let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
         txn.start_statement().expect("starts");
-        let table = TableStore::create(&mut txn).expect("creates");
-        let index = IndexStore::create(&mut txn, true).expect("creates");
+        let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
+        let index = IndexStore::create(&mut txn, true, Persistence::Logged).expect("creates");
         let mut writes = Versions::new();
         for key in (0..KEYS).step_by(2) {
             let id = table.insert(&mut txn, &row_of(key, u32::from(key))).expect("inserts");

@@ -33,7 +33,7 @@ fn accounts(database: &Arc<Database>) -> (TableStore, Vec<RowId>) {
     let session = database.new_session();
     let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
     txn.start_statement().expect("starts");
-    let table = TableStore::create(&mut txn).expect("creates");
+    let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
     let ids = (0..ACCOUNTS)
         .map(|_| table.insert(&mut txn, &MONEY.to_le_bytes()).expect("inserts"))
         .collect();
@@ -178,8 +178,8 @@ fn a_unique_key_has_one_row() {
     let session = database.new_session();
     let mut txn = Txn::begin(&session, IsolationLevel::ReadCommitted, false);
     txn.start_statement().expect("starts");
-    let table = TableStore::create(&mut txn).expect("creates");
-    let index = IndexStore::create(&mut txn, true).expect("creates");
+    let table = TableStore::create(&mut txn, Persistence::Logged).expect("creates");
+    let index = IndexStore::create(&mut txn, true, Persistence::Logged).expect("creates");
     let _ = txn.commit().expect("commits");
     let threads: Vec<_> = (0..4u64)
         .map(|seed| {

@@ -39,7 +39,7 @@ pub(super) fn build_for(
     command: &'static str,
 ) -> Result<()> {
     let unique = index.index.as_ref().is_some_and(|i| i.is_unique_now());
-    let store = IndexStore::create_as(ctx.txn, unique, table.persistence())?;
+    let store = IndexStore::create(ctx.txn, unique, table.persistence())?;
     index.storage = Some(store.file());
     let database = ctx.store.database().clone();
     if needs_no_entries(&database, table, index)? {

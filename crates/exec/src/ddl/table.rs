@@ -502,8 +502,8 @@ pub(crate) fn create_storage(
     relation: &mut Relation,
     persistence: Persistence,
 ) -> Result<()> {
-    let rows = TableStore::create_as(ctx.txn, persistence)?;
-    let overflow = OverflowStore::create_as(ctx.txn, persistence)?;
+    let rows = TableStore::create(ctx.txn, persistence)?;
+    let overflow = OverflowStore::create(ctx.txn, persistence)?;
     relation.storage = Some(rows.file());
     relation.overflow = Some(overflow.file());
     Ok(())

@@ -15,8 +15,8 @@ use steppe_exec::{
 use steppe_sql::bind::{BindContext, Params, bind_query};
 use steppe_sql::planner::{PlannerContext, PlannerSettings, TableSizes, plan};
 use steppe_txn::{
-    Database, DatabaseOptions, IndexStore, IsolationLevel, OverflowStore, SessionHandle,
-    TableStore, Txn,
+    Database, DatabaseOptions, IndexStore, IsolationLevel, OverflowStore, Persistence,
+    SessionHandle, TableStore, Txn,
 };
 use steppe_types::io::IoContext;
 use steppe_types::row::RowLayout;
@@ -160,11 +160,15 @@ impl World {
             c.not_null = words.next().is_some();
             table.columns.push(c);
         }
-        table.storage = Some(TableStore::create(&mut txn).expect("rows").file());
-        table.overflow = Some(OverflowStore::create(&mut txn).expect("values").file());
+        table.storage =
+            Some(TableStore::create(&mut txn, Persistence::Logged).expect("rows").file());
+        table.overflow =
+            Some(OverflowStore::create(&mut txn, Persistence::Logged).expect("values").file());
         for (index_name, unique, keys) in indexes {
             let mut index = Relation::new(self.oid(), PUBLIC, *index_name, RelKind::Index);
-            index.storage = Some(IndexStore::create(&mut txn, *unique).expect("index").file());
+            index.storage = Some(
+                IndexStore::create(&mut txn, *unique, Persistence::Logged).expect("index").file(),
+            );
             let primary = index_name.ends_with("_pkey");
             let key = |k: &&str| {
                 let descending = k.starts_with('-');

@@ -143,6 +143,17 @@ impl Serializable {
         }
     }
 
+    /// Does what is to be done about something that a transaction, if it is serializable, is about
+    /// to read or has just written.
+    #[inline]
+    pub(crate) fn watch(
+        &self,
+        member: Option<&Arc<Member>>,
+        what: impl FnOnce(&Serializable, &Member) -> Result<()>,
+    ) -> Result<()> {
+        member.map_or(Ok(()), |member| what(self, member))
+    }
+
     // ----- the life of a transaction -----
 
     /// Begins one; `take_snapshot` runs while none can begin or end.

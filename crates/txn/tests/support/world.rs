@@ -36,10 +36,10 @@ impl Table {
             false => Persistence::Logged,
         };
         Ok(Table {
-            rows: TableStore::create_as(txn, persistence)?,
-            unique: IndexStore::create_as(txn, true, persistence)?,
-            plain: IndexStore::create_as(txn, false, persistence)?,
-            big: OverflowStore::create_as(txn, persistence)?,
+            rows: TableStore::create(txn, persistence)?,
+            unique: IndexStore::create(txn, true, persistence)?,
+            plain: IndexStore::create(txn, false, persistence)?,
+            big: OverflowStore::create(txn, persistence)?,
         })
     }
 
