@@ -21,7 +21,7 @@
 
 use crate::context::ExecContext;
 use crate::env::FnContext;
-use crate::expr::{CExpr, Compiler, Row};
+use crate::expr::{CExpr, Compiler, Row, TIMESTAMPTZ_AGE};
 use crate::functions::{self, Builtin};
 use crate::statement::no_plan;
 use std::cell::{Cell, RefCell};
@@ -34,7 +34,7 @@ use steppe_types::{Datum, Oid, Result, SqlState, interrupt, oid};
 
 /// What depends on the session's time zone, whatever pg_proc says: `age(timestamptz, timestamptz)`,
 /// and `timezone(text, …)` of an abbreviation that the session's zone had once.
-const OF_TIME_ZONE: [Oid; 3] = [1199, 1159, 2069];
+const OF_TIME_ZONE: [Oid; 3] = [TIMESTAMPTZ_AGE, 1159, 2069];
 
 /// Whether the evaluation of an expression's constants and parameters may fail.
 pub fn may_fail(expr: &Expr, catalog: &Arc<Catalog>) -> bool {
@@ -129,42 +129,29 @@ impl<'a> Walk<'a> {
     /// What a condition's value is, where NULL is as good as false (find_duplicate_ors): among what
     /// AND joins, it ends all of it.
     fn condition(&self, expr: &Expr) -> Result<Known> {
-        let (args, neutral) = match expr {
-            Expr::And(args) => (args, true),
-            Expr::Or(args) => (args, false),
+        let before = self.sub_selects.borrow().len();
+        let arg = |arg: &Expr| self.condition(arg);
+        let known = match expr {
+            Expr::And(args) => junction(args, true, true, arg)?,
+            Expr::Or(args) => junction(args, false, true, arg)?,
             _ => return self.value(expr, &Known::Nothing),
         };
-        let before = self.sub_selects.borrow().len();
-        let (mut so_far, mut has_null) = (SoFar::Known, false);
-        for arg in args {
-            let known = self.condition(arg)?;
-            so_far = so_far.and(&known);
-            match known {
-                Known::Value(Datum::Bool(decides)) if decides != neutral => {
-                    self.sub_selects.borrow_mut().truncate(before);
-                    return Ok(Known::Value(Datum::Bool(decides)));
-                }
-                Known::Value(Datum::Null) => has_null = true,
-                _ => {}
-            }
-        }
-        if has_null && neutral {
-            self.sub_selects.borrow_mut().truncate(before);
-            return Ok(Known::Value(Datum::Null));
-        }
-        let value = if has_null { Datum::Null } else { Datum::Bool(neutral) };
-        Ok(so_far.known(Known::Value(value)))
+        Ok(self.in_place_of(before, known))
     }
 
     /// What an expression's value is. `operand`: that of the CASE around it.
     fn value(&self, expr: &Expr, operand: &Known) -> Result<Known> {
         let before = self.sub_selects.borrow().len();
         let known = self.value_of(expr, operand)?;
+        Ok(self.in_place_of(before, known))
+    }
+
+    /// A constant takes the place of its expression, with the sub-selects from `before` on.
+    fn in_place_of(&self, before: usize, known: Known) -> Known {
         if let Known::Value(_) = known {
-            // A constant takes the expression's place.
             self.sub_selects.borrow_mut().truncate(before);
         }
-        Ok(known)
+        known
     }
 
     fn value_of(&self, expr: &Expr, operand: &Known) -> Result<Known> {
@@ -179,8 +166,8 @@ impl<'a> Walk<'a> {
                 Known::OfParameters => Known::OfParameters,
                 Known::Nothing => Known::Nothing,
             }),
-            Expr::And(args) => self.junction(args, true, operand),
-            Expr::Or(args) => self.junction(args, false, operand),
+            Expr::And(args) => junction(args, true, false, |arg| self.value(arg, operand)),
+            Expr::Or(args) => junction(args, false, false, |arg| self.value(arg, operand)),
             Expr::Case { operand: own, whens, otherwise, .. } => {
                 let own = match own {
                     Some(own) => self.value(own, operand)?,
@@ -275,23 +262,6 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// AND (`neutral` is true) or OR.
-    fn junction(&self, args: &[Expr], neutral: bool, operand: &Known) -> Result<Known> {
-        let (mut so_far, mut value) = (SoFar::Known, Datum::Bool(neutral));
-        for arg in args {
-            let known = self.value(arg, operand)?;
-            so_far = so_far.and(&known);
-            match known {
-                Known::Value(Datum::Bool(decides)) if decides != neutral => {
-                    return Ok(Known::Value(Datum::Bool(decides)));
-                }
-                Known::Value(Datum::Null) => value = Datum::Null,
-                _ => {}
-            }
-        }
-        Ok(so_far.known(Known::Value(value)))
-    }
-
     fn case(&self, operand: &Known, whens: &[(Expr, Expr)], otherwise: &Expr) -> Result<Known> {
         let mut so_far = SoFar::Known;
         for (when, then) in whens {
@@ -337,6 +307,32 @@ impl<'a> Walk<'a> {
             Err(error) if is_own(error.sqlstate()) => Ok(Known::Nothing),
             Err(error) => Err(error),
         }
+    }
+}
+
+/// What is known of AND (`neutral` is true) or OR of what `known_of` says of each. NULL ends AND in
+/// a condition.
+fn junction(
+    args: &[Expr],
+    neutral: bool,
+    is_condition: bool,
+    known_of: impl Fn(&Expr) -> Result<Known>,
+) -> Result<Known> {
+    let (mut so_far, mut value) = (SoFar::Known, Datum::Bool(neutral));
+    for arg in args {
+        let known = known_of(arg)?;
+        so_far = so_far.and(&known);
+        match known {
+            Known::Value(Datum::Bool(decides)) if decides != neutral => {
+                return Ok(Known::Value(Datum::Bool(decides)));
+            }
+            Known::Value(Datum::Null) => value = Datum::Null,
+            _ => {}
+        }
+    }
+    match value {
+        Datum::Null if is_condition && neutral => Ok(Known::Value(Datum::Null)),
+        value => Ok(so_far.known(Known::Value(value))),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::datetime::io as datetime;
 use crate::datum::Array;
 use crate::io::check_text;
 use crate::numeric::Numeric;
-use crate::oid::{self, Oid, element_type_of};
+use crate::oid::{self, Oid};
 use crate::pg_snapshot::PgSnapshot;
 use crate::physical::Physical;
 use crate::stored::ARRAY_DIMENSIONS_MAX;
@@ -274,11 +274,7 @@ fn receive_array(
         return Err(invalid("invalid array flags"));
     }
     let element_type = u32::from_be_bytes(message.array()?);
-    let expected = match type_oid {
-        oid::INT2VECTOR => Some(oid::INT2),
-        oid::OIDVECTOR => Some(oid::OID),
-        _ => element_type_of(type_oid),
-    };
+    let expected = oid::container_element_type(type_oid);
     if expected.is_some_and(|expected| expected != element_type) {
         return Err(Error::new(
             SqlState::DATATYPE_MISMATCH,
@@ -306,7 +302,7 @@ fn receive_array(
     for _ in 0..count {
         elements.push(receive_element(element_type, typmod, message, depth)?);
     }
-    let vector = matches!(type_oid, oid::INT2VECTOR | oid::OIDVECTOR);
+    let vector = oid::vector_element_type(type_oid).is_some();
     if vector && (dimensions.len() != 1 || elements.iter().any(Datum::is_null)) {
         return Err(invalid("invalid vector data"));
     }

@@ -17,7 +17,7 @@ use crate::datetime::io::{time_typmod, timestamp_typmod};
 use crate::datum::Array;
 use crate::io::IoContext;
 use crate::numeric::Numeric;
-use crate::oid::{self, Oid, element_type_of};
+use crate::oid::{self, Oid};
 use crate::physical::Physical;
 use crate::text_io::{fit_bpchar, fit_varchar, input, output_string, truncate_name};
 use crate::{Datum, Error, Result};
@@ -283,14 +283,7 @@ fn to_array(
     context: &IoContext,
 ) -> Result<Option<Datum>> {
     let Datum::Array(array) = value else { return Ok(None) };
-    let element_type = match to {
-        oid::INT2VECTOR => oid::INT2,
-        oid::OIDVECTOR => oid::OID,
-        _ => match element_type_of(to) {
-            Some(element) => element,
-            None => return Ok(None),
-        },
-    };
+    let Some(element_type) = oid::container_element_type(to) else { return Ok(None) };
     let convert = |e: &Datum| cast(e, array.element_type, element_type, typmod, explicit, context);
     let elements = array.elements.iter().map(convert).collect::<Result<Vec<Datum>>>()?;
     let dimensions = array.dimensions.clone();

@@ -27,6 +27,20 @@ macro_rules! type_oids {
     };
 }
 
+/// The element type of a vector, an array of one dimension that is a type of its own.
+pub fn vector_element_type(vector: Oid) -> Option<Oid> {
+    match vector {
+        INT2VECTOR => Some(INT2),
+        OIDVECTOR => Some(OID),
+        _ => None,
+    }
+}
+
+/// The element type of a built-in array type or of a vector.
+pub fn container_element_type(container: Oid) -> Option<Oid> {
+    vector_element_type(container).or_else(|| element_type_of(container))
+}
+
 type_oids! {
     BOOL = 16, 1000;
     BYTEA = 17, 1001;

@@ -4,7 +4,7 @@
 //! [`Datum::Text`]). Row storage, index keys and the text and binary formats are
 //! written once per representation and look it up here.
 
-use crate::oid::{self, Oid, element_type_of};
+use crate::oid::{self, Oid, container_element_type};
 use crate::{Datum, Error, Result};
 
 /// How values of a type are represented.
@@ -105,8 +105,7 @@ impl Physical {
             | oid::JSON => Physical::Text,
             oid::BYTEA => Physical::Bytea,
             oid::NUMERIC => Physical::Numeric,
-            oid::INT2VECTOR | oid::OIDVECTOR => Physical::Array,
-            other if element_type_of(other).is_some() => Physical::Array,
+            other if container_element_type(other).is_some() => Physical::Array,
             _ => Physical::Any,
         }
     }

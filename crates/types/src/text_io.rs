@@ -174,7 +174,7 @@ pub fn output(type_oid: Oid, datum: &Datum, context: &IoContext, out: &mut Vec<u
         Datum::Tid(block, offset) => {
             out.extend_from_slice(format!("({block},{offset})").as_bytes());
         }
-        Datum::Array(v) if matches!(type_oid, oid::INT2VECTOR | oid::OIDVECTOR) => {
+        Datum::Array(v) if oid::vector_element_type(type_oid).is_some() => {
             if v.dimensions.len() > 1 || v.elements.iter().any(Datum::is_null) {
                 return Err(not_a_vector(type_oid));
             }

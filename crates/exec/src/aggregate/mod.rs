@@ -16,7 +16,6 @@ mod ordered;
 mod partial;
 mod statistics;
 
-use crate::expr::array::element_of;
 use collect::Collected;
 use statistics::{Moments, Pairs, PairsResult};
 use std::cmp::Ordering;
@@ -139,7 +138,7 @@ impl AggKind {
             "var_pop" => variance(false, false),
             "string_agg" if first == oid::BYTEA => AggKind::ByteaAgg,
             "string_agg" => AggKind::StringAgg,
-            "array_agg" => match element_of(first) {
+            "array_agg" => match oid::container_element_type(first) {
                 Some(element) => AggKind::ArrayAgg { element, of_arrays: true },
                 None => AggKind::ArrayAgg { element: first, of_arrays: false },
             },

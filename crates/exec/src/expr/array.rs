@@ -7,19 +7,10 @@ use std::sync::Arc;
 use steppe_types::datum::Array;
 use steppe_types::interrupt::{self, interruptible};
 use steppe_types::text_io::NAME_BYTES_MAX;
-use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
+use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// PostgreSQL's MAXDIM.
 const DIMENSIONS_MAX: usize = 6;
-
-/// The type of the elements of an array or a vector.
-pub(crate) fn element_of(array: Oid) -> Option<Oid> {
-    match array {
-        oid::INT2VECTOR => Some(oid::INT2),
-        oid::OIDVECTOR => Some(oid::OID),
-        _ => oid::element_type_of(array),
-    }
-}
 
 /// A one-dimensional array with lower bound 1.
 pub(crate) fn one_dimensional(element_type: Oid, elements: Vec<Datum>) -> Datum {

@@ -1,6 +1,5 @@
 //! From bound expressions to compiled ones.
 
-use super::array::element_of;
 use super::subplan::CSubPlan;
 use super::{
     ArrayCoerce, ArrayCtor, ArrayOp, BinaryTest, CExpr, Call, Case, Compare, Distinct, HashedDatum,
@@ -15,13 +14,13 @@ use steppe_catalog::builtin::Proc;
 use steppe_catalog::{Builtins, Catalog};
 use steppe_sql::expr::{CallSyntax, Expr, SubLinkKind, SubPlan, TypeRef};
 use steppe_sql::plan::PlannedStmt;
-use steppe_types::oid::{self, element_type_of};
+use steppe_types::oid::{self, container_element_type, element_type_of};
 use steppe_types::physical::Physical;
 use steppe_types::{Datum, Error, Oid, Result, interrupt};
 
 /// `age(timestamptz, timestamptz)`: PostgreSQL calls it immutable, but it counts days in the
 /// session's time zone, which folding does not know.
-const TIMESTAMPTZ_AGE: Oid = 1199;
+pub(crate) const TIMESTAMPTZ_AGE: Oid = 1199;
 
 /// `IN` lists from this length on are hashed.
 const HASHED_LIST_MIN: usize = 9;
@@ -76,6 +75,11 @@ impl<'a> Compiler<'a> {
     /// Compiles a list.
     pub(crate) fn list(&mut self, exprs: &[Expr]) -> Result<Box<[CExpr]>> {
         exprs.iter().map(|e| self.expr(e)).collect()
+    }
+
+    /// Compiles a list of what each key has: columns, the names of constraints.
+    pub(crate) fn each_of<K: Clone>(&mut self, list: &[(K, Expr)]) -> Result<Box<[(K, CExpr)]>> {
+        list.iter().map(|(key, e)| Ok((key.clone(), self.expr(e)?))).collect()
     }
 
     /// Compiles what may be absent.
@@ -359,7 +363,8 @@ impl<'a> Compiler<'a> {
 
     /// An array that says of its elements that they are of another type.
     fn relabelled_array(&mut self, arg: &Expr, to: Oid) -> Result<CExpr> {
-        let [from, to] = [arg.ty().oid, to].map(|array| element_of(array).unwrap_or(array));
+        let [from, to] =
+            [arg.ty().oid, to].map(|array| container_element_type(array).unwrap_or(array));
         let element = Expr::Relabel {
             arg: Box::new(Expr::CaseOperand(TypeRef::plain(from))),
             ty: TypeRef::plain(to),
@@ -446,7 +451,9 @@ fn ordered_as(left: &Expr, right: &Expr) -> Option<Oid> {
 
 /// Whether a cast that keeps the elements of an array as they are changes how they are shown.
 fn is_shown_otherwise(from: Oid, to: Oid) -> bool {
-    let (Some(from), Some(to)) = (element_of(from), element_of(to)) else { return false };
+    let (Some(from), Some(to)) = (container_element_type(from), container_element_type(to)) else {
+        return false;
+    };
     let builtins = Builtins::get();
     match (builtins.ty(from), builtins.ty(to)) {
         (Some(f), Some(t)) => f.output != t.output && (f.category != b'S' || t.category != b'S'),

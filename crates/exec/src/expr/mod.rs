@@ -24,7 +24,7 @@ use std::sync::Arc;
 use steppe_sql::expr::{BoolTest, RowCompareOp};
 use steppe_types::{Datum, Oid};
 
-pub(crate) use compile::{Compiler, SetCall, proc, signature};
+pub(crate) use compile::{Compiler, SetCall, TIMESTAMPTZ_AGE, proc, signature};
 pub(crate) use eval::eval_args;
 pub(crate) use subplan::{CSubPlan, SubPlanState, advance_cte, drain};
 

@@ -250,19 +250,13 @@ impl Partitioned {
             Some(wanted) => wanted.iter().any(|oid| index_above(catalog, &index.relation, *oid)),
         };
         let arbiters = indexes.iter().enumerate().filter(|(_, i)| i.is_arbiter() && is_arbiter(i));
-        let checks = stored_checks(catalog, leaf)?.into_iter();
         let generated = stored_generated(catalog, leaf)?;
         let rules = TargetRules {
             arbiters: arbiters.map(|(at, _)| at).collect(),
             not_null: super::not_null_columns(leaf),
             generated: GeneratedColumn::compile_all(&generated, &mut compiler)?,
-            never_null: stored_never_null(catalog, leaf)?
-                .iter()
-                .map(|(column, e)| Ok((*column, compiler.expr(e)?)))
-                .collect::<Result<_>>()?,
-            checks: checks
-                .map(|(name, e)| Ok((name, compiler.expr(&e)?)))
-                .collect::<Result<_>>()?,
+            never_null: compiler.each_of(&stored_never_null(catalog, leaf)?)?,
+            checks: compiler.each_of(&stored_checks(catalog, leaf)?)?,
             // These see the row as the partitioned table has it.
             view_checks: Box::new([]),
             partition: PartitionCheck::new(leaf, &mut compiler)?,

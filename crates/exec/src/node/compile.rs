@@ -564,27 +564,11 @@ impl PlanCompiler<'_, '_> {
             columns: None,
             not_null: not_null_columns(relation),
             generated: GeneratedColumn::compile_all(&modify.generated, self.exprs)?,
-            never_null: modify
-                .never_null
-                .iter()
-                .map(|(column, e)| Ok((*column, self.exprs.expr(e)?)))
-                .collect::<Result<_>>()?,
-            checks: modify
-                .checks
-                .iter()
-                .map(|(name, e)| Ok((name.clone(), self.exprs.expr(e)?)))
-                .collect::<Result<_>>()?,
-            view_checks: modify
-                .view_checks
-                .iter()
-                .map(|(name, e)| Ok((name.clone(), self.exprs.expr(e)?)))
-                .collect::<Result<_>>()?,
+            never_null: self.exprs.each_of(&modify.never_null)?,
+            checks: self.exprs.each_of(&modify.checks)?,
+            view_checks: self.exprs.each_of(&modify.view_checks)?,
         };
         Ok(Target { rules: Arc::new(rules), table: self.table(relation)?, indexes })
-    }
-
-    fn assignments(&mut self, list: &[(usize, Expr)]) -> Result<Box<[(usize, CExpr)]>> {
-        list.iter().map(|(column, e)| Ok((*column, self.exprs.expr(e)?))).collect()
     }
 
     fn modify(&mut self, modify: &ModifyTable) -> Result<ModifyPlan> {
@@ -596,7 +580,7 @@ impl PlanCompiler<'_, '_> {
                 update: match &conflict.update {
                     None => None,
                     Some((assignments, filter)) => {
-                        Some((self.assignments(assignments)?, self.exprs.option(filter)?))
+                        Some((self.exprs.each_of(assignments)?, self.exprs.option(filter)?))
                     }
                 },
                 system: conflict
@@ -611,7 +595,7 @@ impl PlanCompiler<'_, '_> {
             target,
             partitioned: Partitioned::new(modify),
             row_id: modify.row_id,
-            assignments: self.assignments(&modify.assignments)?,
+            assignments: self.exprs.each_of(&modify.assignments)?,
             recheck: self.exprs.option(&modify.recheck)?,
             on_conflict,
             returning: modify.returning,
