@@ -51,6 +51,9 @@ pub type SubPlanId = usize;
 /// Index of a run-time parameter slot of a statement's execution.
 pub type ExecParamId = usize;
 
+/// What one subscript selects: the lower bound of a slice, and its upper one or an element's index.
+pub type Bounds = (Option<Expr>, Option<Expr>);
+
 /// A bound scalar expression. Fields are named by what they hold; each variant says what it means.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
@@ -103,7 +106,7 @@ pub enum Expr {
     /// `a[i]`, `a[i:j]`; with `assigned` the array after the assignment of that to it.
     Subscript {
         array: Box<Expr>,
-        indices: Vec<(Option<Expr>, Option<Expr>)>,
+        indices: Vec<Bounds>,
         slice: bool,
         assigned: Option<Box<Expr>>,
         ty: TypeRef,

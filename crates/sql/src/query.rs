@@ -108,6 +108,11 @@ impl Query {
         }
     }
 
+    /// The entries that FROM joins, from left to right.
+    pub(crate) fn from_entries(&self) -> Vec<usize> {
+        self.from.iter().flat_map(FromItem::entries).collect()
+    }
+
     /// [`Self::output`], to be changed.
     pub fn output_mut(&mut self) -> &mut Vec<Target> {
         match self.command {
@@ -361,6 +366,28 @@ pub enum FromItem {
         /// The entry with its merged columns, or of its alias, for printing.
         entry: Option<usize>,
     },
+}
+
+impl FromItem {
+    /// The entries below it, from left to right.
+    pub(crate) fn entries(&self) -> Vec<usize> {
+        match self {
+            FromItem::Rte(rte) => vec![*rte],
+            FromItem::Join { left, right, .. } => [left.entries(), right.entries()].concat(),
+        }
+    }
+
+    /// The entries that an outer join in it fills with NULLs where it has no row of theirs.
+    pub(crate) fn nullable_entries(&self) -> Vec<usize> {
+        let FromItem::Join { kind, left, right, .. } = self else { return Vec::new() };
+        let side = |item: &FromItem, is_filled: bool| match is_filled {
+            true => item.entries(),
+            false => item.nullable_entries(),
+        };
+        let left = side(left, matches!(kind, JoinKind::Right | JoinKind::Full));
+        let right = side(right, matches!(kind, JoinKind::Left | JoinKind::Full));
+        [left, right].concat()
+    }
 }
 
 /// Kinds of joins. Semi and Anti come from the planner.

@@ -37,7 +37,7 @@ pub(crate) fn is_preferred(ty: Oid) -> bool {
     Builtins::get().ty(ty).is_some_and(|t| t.preferred)
 }
 
-/// A true array's element type.
+/// The element type of a true array, as the vectors are (IsTrueArrayType).
 pub(crate) fn element_of(ty: Oid) -> Option<Oid> {
     Builtins::get().ty(ty).filter(|t| t.is_true_array()).map(|t| t.element)
 }
@@ -73,7 +73,7 @@ pub(crate) fn pathway(from: Oid, to: Oid, context: CastContext) -> Option<Pathwa
         });
     }
     // The vector types have elements too, but no array becomes one.
-    let to_vector = matches!(to, oid::INT2VECTOR | oid::OIDVECTOR);
+    let to_vector = oid::vector_element_type(to).is_some();
     if let (Some(from_element), Some(to_element), false) =
         (element_of(from), element_of(to), to_vector)
     {
@@ -189,7 +189,7 @@ pub(crate) fn resolve_polymorphic(inputs: &[Oid], declared: &[Oid]) -> Option<Po
                 }
                 let this = if target == oid::ANYARRAY {
                     // A bare anyarray column (pg_stats) stays as it is.
-                    if input == oid::ANYARRAY { oid::ANYELEMENT } else { array_element(input)? }
+                    if input == oid::ANYARRAY { oid::ANYELEMENT } else { element_of(input)? }
                 } else {
                     input
                 };
@@ -207,7 +207,7 @@ pub(crate) fn resolve_polymorphic(inputs: &[Oid], declared: &[Oid]) -> Option<Po
             }
             oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => compatible.push(input),
             oid::ANYCOMPATIBLEARRAY if unknown => compatible.push(input),
-            oid::ANYCOMPATIBLEARRAY => compatible.push(array_element(input)?),
+            oid::ANYCOMPATIBLEARRAY => compatible.push(element_of(input)?),
             oid::ANYRANGE | oid::ANYMULTIRANGE if !unknown => {
                 let family = range_family(input, target)?;
                 let same_family = *range.get_or_insert(family) == family;
@@ -245,15 +245,6 @@ fn compatible_type(types: &[Oid]) -> Option<Oid> {
     let common = common_type(types)?;
     let fits = |ty: &Oid| can_coerce(&[*ty], &[common], CastContext::Implicit);
     types.iter().all(fits).then_some(common)
-}
-
-/// Element type of a true array or of a vector type.
-fn array_element(ty: Oid) -> Option<Oid> {
-    match ty {
-        oid::INT2VECTOR => Some(oid::INT2),
-        oid::OIDVECTOR => Some(oid::OID),
-        other => element_of(other),
-    }
 }
 
 /// The common type of UNION, CASE, ARRAY, VALUES … branches (select_common_type).

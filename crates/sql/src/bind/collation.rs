@@ -128,13 +128,7 @@ impl Binder<'_> {
     fn merge(&self, one: Derived, other: Derived) -> Result<Derived> {
         Ok(match (one, other) {
             (Derived::Explicit(one, _), Derived::Explicit(other, at)) if one != other => {
-                let name = |of| self.builtins.collation_name(of).unwrap_or_default();
-                let message = format!(
-                    "collation mismatch between explicit collations \"{}\" and \"{}\"",
-                    name(one),
-                    name(other)
-                );
-                return Err(self.error(SqlState::COLLATION_MISMATCH, message, at));
+                return Err(self.mismatch("explicit", one, other, at));
             }
             (known, Derived::None) => known,
             (Derived::None, known) => known,
@@ -148,6 +142,17 @@ impl Binder<'_> {
             },
             _ => Derived::Conflict,
         })
+    }
+
+    /// 42P21: two collations of a kind.
+    fn mismatch(&self, kind: &str, one: Oid, other: Oid, at: Location) -> Error {
+        let name = |of| self.builtins.collation_name(of).unwrap_or_default();
+        let message = format!(
+            "collation mismatch between {kind} collations \"{}\" and \"{}\"",
+            name(one),
+            name(other)
+        );
+        self.error(SqlState::COLLATION_MISMATCH, message, at)
     }
 
     /// 42P21 where the inputs of a set operation have columns of different collations, by COLLATE
@@ -168,13 +173,7 @@ impl Binder<'_> {
             if let (Derived::Conflict, Derived::Implicit(one), Derived::Implicit(other), false) =
                 (merged, one, other, keeps_all)
             {
-                let name = |of| self.builtins.collation_name(of).unwrap_or_default();
-                let message = format!(
-                    "collation mismatch between implicit collations \"{}\" and \"{}\"",
-                    name(one),
-                    name(other)
-                );
-                return Err(self.error(SqlState::COLLATION_MISMATCH, message, target.at.0).hint(
+                return Err(self.mismatch("implicit", one, other, target.at.0).hint(
                     "You can choose the collation by applying the COLLATE clause to one or \
                          both expressions.",
                 ));

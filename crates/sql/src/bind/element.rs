@@ -5,13 +5,13 @@
 //! of them to one column each begin with what the one before has made.
 
 use super::coerce::element_of;
-use super::row::{is_slice, vector_element};
+use super::row::is_slice;
 use super::typename::format_type;
 use super::{Binder, ExprPlace};
 use crate::ast::{self, Indirection, Location};
-use crate::expr::{Expr, TypeRef};
+use crate::expr::{Bounds, Expr, TypeRef};
 use steppe_catalog::Column;
-use steppe_types::{Datum, Error, Result, SqlState, oid};
+use steppe_types::{Error, Result, SqlState, oid};
 
 /// Where a value of INSERT or SET goes.
 #[derive(Clone)]
@@ -34,7 +34,7 @@ impl Assigned {
 /// An element or a slice of an array.
 #[derive(Clone)]
 pub(super) struct Part {
-    indices: Vec<(Option<Expr>, Option<Expr>)>,
+    indices: Vec<Bounds>,
     slice: bool,
     /// The type of what is assigned to it.
     ty: TypeRef,
@@ -63,36 +63,25 @@ impl Binder<'_> {
         if matches!(first, Indirection::Field(_)) {
             return Err(self.partial_target(column, container, first, location));
         }
-        if element_of(container).is_none() {
+        let Some(element) = element_of(container) else {
             // INSERT has no reference to the column that could say where it is.
             let location =
                 if place == ExprPlace::InsertTargets { Location::NONE } else { location };
             return Err(self.partial_target(column, container, first, location));
-        }
-        if let Some(element) = vector_element(container) {
+        };
+        if oid::vector_element_type(container).is_some() {
             // As a domain over arrays, which an array is not made again.
             let array = self.builtins.ty(element).map_or(0, |ty| ty.array);
             let (from, to) = (format_type(array, -1), format_type(container, -1));
             let message = format!("cannot cast type {from} to {to}");
             return Err(self.error(SqlState::CANNOT_COERCE, message, location));
         }
-        let element = element_of(container).unwrap_or(container);
         let slice = is_slice(path);
         let mut indices = Vec::with_capacity(path.len());
         for step in path {
-            match step {
-                Indirection::Subscript(index) => {
-                    let one = || Expr::Const(Datum::Int4(1), TypeRef::plain(oid::INT4));
-                    indices.push((slice.then(one), Some(self.subscript(index, place)?)));
-                }
-                Indirection::Slice { lower, upper } => {
-                    let lower = lower.as_ref().map(|e| self.subscript(e, place)).transpose()?;
-                    let upper = upper.as_ref().map(|e| self.subscript(e, place)).transpose()?;
-                    indices.push((lower, upper));
-                }
-                Indirection::Field(_) | Indirection::Star => {
-                    return Err(self.partial_target(column, element, step, location));
-                }
+            match self.bounds(step, slice, place)? {
+                Some(bounds) => indices.push(bounds),
+                None => return Err(self.partial_target(column, element, step, location)),
             }
         }
         let oid = if slice { container } else { element };

@@ -2,7 +2,6 @@
 
 use super::coerce::element_of;
 use super::group::MOVE_TO_LATERAL;
-use super::row::vector_element;
 use super::{Binder, ExprPlace};
 use crate::ast::{self, ExprKind, Literal, Location, ObjectName, SqlValueFunction};
 use crate::expr::{BoolTest, CallSyntax, Expr, Place, TypeRef};
@@ -287,7 +286,7 @@ impl Binder<'_> {
         let array_type = array.ty().oid;
         let element = match array_type {
             oid::UNKNOWN => left.ty().oid,
-            ty => match element_of(ty).or(vector_element(ty)) {
+            ty => match element_of(ty) {
                 Some(element) => element,
                 None => {
                     return Err(self.error(
@@ -317,7 +316,7 @@ impl Binder<'_> {
             ty => TypeRef::plain(ty),
         };
         let left = Box::new(self.coerce_implicit(left, left_type)?);
-        let array = match vector_element(array_type) {
+        let array = match oid::vector_element_type(array_type) {
             Some(e) if e == wanted => Box::new(array),
             _ => Box::new(self.coerce_implicit(array, TypeRef::plain(wanted_array))?),
         };
@@ -470,7 +469,7 @@ impl Binder<'_> {
         }
         // What a vector type promises of its values does not fit a dimension of an array.
         let is_array = |e: &Expr| {
-            element_of(e.ty().oid).is_some() && super::row::vector_element(e.ty().oid).is_none()
+            element_of(e.ty().oid).is_some() && oid::vector_element_type(e.ty().oid).is_none()
         };
         multidim |= bound.first().is_some_and(is_array);
         if multidim {

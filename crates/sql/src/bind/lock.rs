@@ -25,7 +25,7 @@ impl Binder<'_> {
                 ast::LockWaitPolicy::Error => WaitPolicy::NoWait,
             };
             let entries = match clause.of.is_empty() {
-                true => from_entries(&query.from),
+                true => query.from_entries(),
                 false => self.named_entries(clause)?,
             };
             let rtes = &mut self.scope().rtes;
@@ -92,8 +92,7 @@ fn lock_entries(
     clause: RowLockClause,
     pushed_down: bool,
 ) -> Result<()> {
-    let mut nullable = Vec::new();
-    query.from.iter().for_each(|item| nullable_entries(item, false, &mut nullable));
+    let nullable: Vec<usize> = query.from.iter().flat_map(FromItem::nullable_entries).collect();
     let mut tables = Vec::new();
     for entry in entries {
         match &mut rtes[*entry].kind {
@@ -119,7 +118,7 @@ fn lock_entries(
 
 fn lock_subquery(query: &mut Query, clause: &RowLockClause) -> Result<()> {
     check_lockable(query, clause.strength)?;
-    let entries = from_entries(&query.from);
+    let entries = query.from_entries();
     let mut rtes = std::mem::take(&mut query.rtes);
     let locked = lock_entries(query, &mut rtes, &entries, clause.clone(), true);
     query.rtes = rtes;
@@ -155,35 +154,5 @@ fn check_lockable(query: &Query, strength: LockStrength) -> Result<()> {
             format!("{} is not allowed with {what}", strength.as_str()),
         )),
         None => Ok(()),
-    }
-}
-
-/// The leaves of FROM.
-pub(super) fn from_entries(items: &[FromItem]) -> Vec<usize> {
-    fn leaves(item: &FromItem, out: &mut Vec<usize>) {
-        match item {
-            FromItem::Rte(rte) => out.push(*rte),
-            FromItem::Join { left, right, .. } => {
-                leaves(left, out);
-                leaves(right, out);
-            }
-        }
-    }
-    let mut out = Vec::new();
-    items.iter().for_each(|item| leaves(item, &mut out));
-    out
-}
-
-/// The leaves that an outer join may fill with NULLs.
-fn nullable_entries(item: &FromItem, nullable: bool, out: &mut Vec<usize>) {
-    match item {
-        FromItem::Rte(rte) if nullable => out.push(*rte),
-        FromItem::Rte(_) => {}
-        FromItem::Join { kind, left, right, .. } => {
-            let left_too = matches!(kind, JoinKind::Right | JoinKind::Full);
-            let right_too = matches!(kind, JoinKind::Left | JoinKind::Full);
-            nullable_entries(left, nullable || left_too, out);
-            nullable_entries(right, nullable || right_too, out);
-        }
     }
 }

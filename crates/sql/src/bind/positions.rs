@@ -4,7 +4,6 @@
 //! `tableoid` and the row id. They are handed up like any other and not sent. If it locks rows,
 //! these tables are those it locks; else there is one, if it reads no more than that.
 
-use super::lock::from_entries;
 use super::{Bound, Place};
 use crate::expr::{Expr, TypeRef};
 use crate::plan::{Positions, ROW_ID, TABLE_OID};
@@ -42,7 +41,7 @@ fn add_columns(query: &mut Query, locks: bool) -> Vec<(Oid, bool)> {
         || query.has_aggregates
         || !query.windows.is_empty()
         || sets;
-    let entries = from_entries(&query.from);
+    let entries = query.from_entries();
     if query.command != Command::Select || changes_rows || (!locks && entries.len() != 1) {
         return Vec::new();
     }

@@ -10,7 +10,7 @@ use super::names::Found;
 use super::typename::format_type;
 use super::{Binder, ExprPlace, TARGETS_MAX};
 use crate::ast::{self, ExprKind, Location, ObjectName};
-use crate::expr::{CallSyntax, Expr, Place, RowCompareOp, SubLinkKind, TypeRef};
+use crate::expr::{Bounds, CallSyntax, Expr, Place, RowCompareOp, SubLinkKind, TypeRef};
 use crate::query::{Query, Rte, RteColumn, RteKind, Target};
 use std::sync::Arc;
 use steppe_catalog::builtin::{Operator, Proc};
@@ -283,28 +283,21 @@ impl Binder<'_> {
             }
             _ => (self.expr(arg, place)?, path),
         };
-        let mut subscripts: Vec<(Option<Expr>, Option<Expr>)> = Vec::new();
+        let mut subscripts: Vec<Bounds> = Vec::new();
         let mut slice = is_slice(path);
         for (at, step) in path.iter().enumerate() {
+            if let Some(bounds) = self.bounds(step, slice, place)? {
+                subscripts.push(bounds);
+                continue;
+            }
             match step {
-                ast::Indirection::Subscript(index) => {
-                    // Beside a slice, one subscript is the upper bound of a slice from 1.
-                    let one = || Expr::Const(Datum::Int4(1), TypeRef::plain(oid::INT4));
-                    let bound = self.subscript(index, place)?;
-                    subscripts.push((slice.then(one), Some(bound)));
-                }
-                ast::Indirection::Slice { lower, upper } => {
-                    let lower = lower.as_ref().map(|e| self.subscript(e, place)).transpose()?;
-                    let upper = upper.as_ref().map(|e| self.subscript(e, place)).transpose()?;
-                    subscripts.push((lower, upper));
-                }
                 ast::Indirection::Field(name) => {
                     value =
                         self.subscripted(value, std::mem::take(&mut subscripts), slice, location)?;
                     slice = is_slice(&path[at + 1..]);
                     value = self.field(value, name, location)?;
                 }
-                ast::Indirection::Star => {
+                _ => {
                     return Err(self.error(
                         SqlState::SYNTAX_ERROR,
                         "row expansion via \"*\" is not supported here",
@@ -319,7 +312,7 @@ impl Binder<'_> {
     fn subscripted(
         &mut self,
         value: Expr,
-        subscripts: Vec<(Option<Expr>, Option<Expr>)>,
+        subscripts: Vec<Bounds>,
         slice: bool,
         location: Location,
     ) -> Result<Expr> {
@@ -330,7 +323,7 @@ impl Binder<'_> {
         let element = match container.oid {
             // An array of a fixed length, from 0.
             oid::NAME => Some(oid::CHAR),
-            ty => element_of(ty).or(vector_element(ty)),
+            ty => element_of(ty),
         };
         let Some(element) = element else {
             return Err(self.error(
@@ -345,7 +338,7 @@ impl Binder<'_> {
                 location,
             ));
         };
-        let oid = match (slice, vector_element(container.oid)) {
+        let oid = match (slice, oid::vector_element_type(container.oid)) {
             (false, _) => element,
             // A part of a vector is an array like others.
             (true, Some(_)) => self.builtins.ty(element).map_or(container.oid, |t| t.array),
@@ -361,7 +354,30 @@ impl Binder<'_> {
         })
     }
 
-    pub(super) fn subscript(&mut self, index: &ast::Expr, place: ExprPlace) -> Result<Expr> {
+    /// The bounds that one subscript gives, in a slice or alone; `None` for other steps
+    /// (transformContainerSubscripts).
+    pub(super) fn bounds(
+        &mut self,
+        step: &ast::Indirection,
+        slice: bool,
+        place: ExprPlace,
+    ) -> Result<Option<Bounds>> {
+        Ok(match step {
+            ast::Indirection::Subscript(index) => {
+                // Beside a slice, one subscript is the upper bound of a slice from 1.
+                let one = || Expr::Const(Datum::Int4(1), TypeRef::plain(oid::INT4));
+                Some((slice.then(one), Some(self.subscript(index, place)?)))
+            }
+            ast::Indirection::Slice { lower, upper } => {
+                let lower = lower.as_ref().map(|e| self.subscript(e, place)).transpose()?;
+                let upper = upper.as_ref().map(|e| self.subscript(e, place)).transpose()?;
+                Some((lower, upper))
+            }
+            ast::Indirection::Field(_) | ast::Indirection::Star => None,
+        })
+    }
+
+    fn subscript(&mut self, index: &ast::Expr, place: ExprPlace) -> Result<Expr> {
         let bound = self.expr(index, place)?;
         let to = TypeRef::plain(oid::INT4);
         let context = super::CoercionContext::Assignment;
@@ -615,15 +631,6 @@ pub(super) fn is_slice(path: &[ast::Indirection]) -> bool {
     path.iter()
         .take_while(|step| !matches!(step, ast::Indirection::Field(_)))
         .any(|step| matches!(step, ast::Indirection::Slice { .. }))
-}
-
-/// int2vector and oidvector are subscripted like arrays.
-pub(super) fn vector_element(ty: Oid) -> Option<Oid> {
-    match ty {
-        oid::INT2VECTOR => Some(oid::INT2),
-        oid::OIDVECTOR => Some(oid::OID),
-        _ => None,
-    }
 }
 
 /// The OUT columns of a call, polymorphic ones as its arguments make them.

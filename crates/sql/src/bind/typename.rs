@@ -195,7 +195,7 @@ pub fn format_type(type_oid: Oid, typmod: i32) -> String {
         return if type_oid == 0 { "-".into() } else { "???".into() };
     };
     // The vectors are arrays, but types of their own, with their own names.
-    let is_vector = matches!(type_oid, oid::INT2VECTOR | oid::OIDVECTOR);
+    let is_vector = oid::vector_element_type(type_oid).is_some();
     if ty.is_true_array() && !is_vector {
         return format!("{}[]", format_type(ty.element, typmod));
     }

@@ -13,7 +13,7 @@
 use crate::bind::virtual_value;
 use crate::expr::{Expr, Place, TypeRef};
 use crate::plan::TABLE_OID;
-use crate::query::{FromItem, JoinKind, Query, RteKind};
+use crate::query::{FromItem, Query, RteKind};
 use crate::walk;
 use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ fn expand_level(catalog: &Catalog, query: &mut Query) -> Result<()> {
         columns.replace_in_joins(item);
     }
     // All else is above the joins.
-    columns.marked.extend(query.from.iter().flat_map(nullable));
+    columns.marked.extend(query.from.iter().flat_map(FromItem::nullable_entries));
     columns.marked.extend(query.returning_versions.iter().flat_map(|v| v.entries()));
     walk::for_each_node(query, 0, &mut |e, depth| columns.replace(e, depth));
     Ok(())
@@ -89,7 +89,8 @@ impl Columns {
         let FromItem::Join { left, right, on, .. } = item else { return };
         self.replace_in_joins(left);
         self.replace_in_joins(right);
-        self.marked = nullable(left).into_iter().chain(nullable(right)).collect();
+        self.marked =
+            [left.nullable_entries(), right.nullable_entries()].concat().into_iter().collect();
         if let Some(on) = on {
             walk::for_each_level(on, 0, &mut |e, depth| self.replace(e, depth));
         }
@@ -145,25 +146,4 @@ fn if_there(rte: usize, levels_up: usize, value: Expr, marks: usize) -> Expr {
     let ty = value.ty();
     let whens = vec![(absent, Expr::Const(Datum::Null, ty)); marks];
     Expr::Case { operand: None, whens, otherwise: Box::new(value), ty }
-}
-
-/// The entries that a FROM item fills with NULLs where it has no row of theirs.
-fn nullable(item: &FromItem) -> Vec<usize> {
-    let FromItem::Join { kind, left, right, .. } = item else { return Vec::new() };
-    let side = |item: &FromItem, is_filled: bool| match is_filled {
-        true => entries_in(item),
-        false => nullable(item),
-    };
-    let mut found = side(left, matches!(kind, JoinKind::Right | JoinKind::Full));
-    found.extend(side(right, matches!(kind, JoinKind::Left | JoinKind::Full)));
-    found
-}
-
-fn entries_in(item: &FromItem) -> Vec<usize> {
-    match item {
-        FromItem::Rte(rte) => vec![*rte],
-        FromItem::Join { left, right, .. } => {
-            entries_in(left).into_iter().chain(entries_in(right)).collect()
-        }
-    }
 }
