@@ -125,6 +125,19 @@ impl Catalog {
         path.iter().filter_map(|oid| self.schema(*oid)).find(|schema| schema.is_temporary())
     }
 
+    /// The relation that a session with this search path means by a name, with its schema or without.
+    pub fn relation_in(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+        path: &[Oid],
+    ) -> Option<&Arc<Relation>> {
+        match schema {
+            Some(schema) => self.relation_named(self.schema_in(schema, path)?.oid, name),
+            None => path.iter().find_map(|schema| self.relation_named(*schema, name)),
+        }
+    }
+
     /// Whether a relation is temporary: it is in a temporary schema.
     pub fn is_temporary(&self, relation: &Relation) -> bool {
         self.schema(relation.schema).is_some_and(|schema| schema.is_temporary())

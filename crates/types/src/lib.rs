@@ -27,6 +27,7 @@ pub mod pg_lsn;
 pub mod pg_snapshot;
 pub mod physical;
 pub mod row;
+pub mod setting_number;
 pub mod stored;
 pub mod text;
 pub mod text_io;

@@ -83,7 +83,7 @@ pub fn function_schema_name(catalog: &Catalog, function: Oid) -> Option<String> 
 /// The name alone if the search path finds the relation by it, else `schema.name`
 /// (generate_relation_name; what regclass prints).
 pub fn visible_name(catalog: &Catalog, relation: &Relation, search_path: &[Oid]) -> String {
-    let found = search_path.iter().find_map(|s| catalog.relation_named(*s, &relation.name));
+    let found = catalog.relation_in(None, &relation.name, search_path);
     match found {
         Some(first) if first.oid == relation.oid => quote_identifier(&relation.name).into_owned(),
         _ => qualified_name(catalog, relation),

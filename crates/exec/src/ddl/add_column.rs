@@ -27,11 +27,8 @@ pub(super) fn add(
     if table.column_index(&def.name).is_some() {
         let message =
             format!("column \"{}\" of relation \"{}\" already exists", def.name, table.name);
-        if if_not_exists {
-            ctx.notice_of(SqlState::DUPLICATE_COLUMN, format!("{message}, skipping"));
-            return Ok(());
-        }
-        return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
+        let present = Error::new(SqlState::DUPLICATE_COLUMN, message);
+        return ctx.skip_present(if_not_exists, present);
     }
     let is_identity = |c: &ast::Constraint| matches!(c.kind, ast::ConstraintKind::Identity { .. });
     if table.kind == RelKind::Table

@@ -13,9 +13,8 @@ use std::sync::Arc;
 use steppe_catalog::{Constraint, RelKind, Relation};
 use steppe_sql::ast::{
     AlterTableCommand as Command, AlterTableStmt, ConstraintKind as AstConstraint, DropBehavior,
-    ObjectKind,
+    Expr, ObjectKind,
 };
-use steppe_sql::bind::{CHECK_OPTION, SECURITY_BARRIER, SECURITY_INVOKER};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
 
@@ -36,7 +35,7 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
                 // What only planning, ANALYZE and the filling of pages ask.
                 | Command::SetStatistics { .. }
         ) || matches!(c, Command::SetOptions(options) | Command::ResetOptions(options)
-            if !options.iter().any(|option| changes_queries(&option.name)))
+            if !options.iter().any(|option| reloptions::changes_queries(&option.name)))
     };
     let mode = match stmt.commands.iter().all(is_light) {
         true => RelationLockMode::ShareUpdateExclusive,
@@ -62,11 +61,6 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
     Ok(tag)
 }
 
-/// Whether an option changes what queries mean (AlterTableGetRelOptionsLockLevel).
-fn changes_queries(option: &str) -> bool {
-    [CHECK_OPTION, SECURITY_BARRIER, SECURITY_INVOKER, "user_catalog_table"].contains(&option)
-}
-
 /// The relation that is altered, locked. `None`: there is none, and IF EXISTS says that's fine.
 pub(super) fn open_altered(
     ctx: &mut DdlContext<'_>,
@@ -74,12 +68,8 @@ pub(super) fn open_altered(
     mode: RelationLockMode,
 ) -> Result<Option<Arc<Relation>>> {
     let Some(relation) = ctx.try_open(&stmt.relation, mode)? else {
-        let message = format!("relation \"{}\" does not exist", stmt.relation.object_name());
-        if stmt.if_exists {
-            ctx.notice(format!("{message}, skipping"));
-            return Ok(None);
-        }
-        return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
+        ctx.skip_missing(stmt.if_exists, stmt.relation.undefined())?;
+        return Ok(None);
     };
     check_kind(stmt.kind, &relation)?;
     match relation.is_system() {
@@ -362,21 +352,7 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
     match command {
         Command::ColumnDefault { name, default } => {
             let position = column_position(&table, name)?;
-            if table.columns[position].generated {
-                let instead = if default.is_some() { "SET" } else { "DROP" };
-                let column = &table.columns[position];
-                return Err(generated::refuse_default(&table, column, instead));
-            }
-            if table.columns[position].identity.is_some() {
-                return Err(identity::refuse_default(&table, position, default.is_some()));
-            }
-            let mut table = table;
-            table.columns[position].default = match default {
-                Some(expr) => default_text(ctx, &table.columns[position].clone(), expr)
-                    .map_err(Error::without_position)?,
-                None => None,
-            };
-            ctx.put(table)
+            set_default(ctx, table, position, default.as_ref())
         }
         Command::DropExpression { name, if_exists } => {
             let position = column_position(&table, name)?;
@@ -430,6 +406,28 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
         Command::ChangeOwner(_) => Ok(()),
         other => Err(Error::not_supported(format!("ALTER TABLE … {}", describe(other)))),
     }
+}
+
+/// SET DEFAULT and DROP DEFAULT.
+fn set_default(
+    ctx: &mut DdlContext<'_>,
+    mut table: Relation,
+    position: usize,
+    default: Option<&Expr>,
+) -> Result<()> {
+    let column = table.columns[position].clone();
+    if column.generated {
+        let instead = if default.is_some() { "SET" } else { "DROP" };
+        return Err(generated::refuse_default(&table, &column, instead));
+    }
+    if column.identity.is_some() {
+        return Err(identity::refuse_default(&table, position, default.is_some()));
+    }
+    table.columns[position].default = match default {
+        Some(expr) => default_text(ctx, &column, expr).map_err(Error::without_position)?,
+        None => None,
+    };
+    ctx.put(table)
 }
 
 /// A subcommand's name in messages: of 0A000, and that it is none for a kind of relation.
@@ -517,12 +515,7 @@ pub(super) fn drop_constraint(
     scope: Scope,
 ) -> Result<()> {
     let Some(at) = table.constraints.iter().position(|c| *c.name == *name) else {
-        let error = no_constraint(&table, name);
-        if if_exists {
-            ctx.notice(format!("{}, skipping", error.message()));
-            return Ok(());
-        }
-        return Err(error);
+        return ctx.skip_missing(if_exists, no_constraint(&table, name));
     };
     let mut table = table;
     let constraint = table.constraints.remove(at);

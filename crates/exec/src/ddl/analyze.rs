@@ -106,10 +106,7 @@ fn targets(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt, work: Work) -> Result<Ve
     let mut targets = Vec::new();
     for target in &stmt.relations {
         let name = &target.relation;
-        let table = ctx.find(name)?.ok_or_else(|| {
-            let message = format!("relation \"{}\" does not exist", name.object_name());
-            Error::new(SqlState::UNDEFINED_TABLE, message)
-        })?;
+        let table = ctx.find(name)?.ok_or_else(|| name.undefined())?;
         if work.skip_locked
             && !ctx.txn.try_lock_relation(table.oid, RelationLockMode::AccessShare)?
         {

@@ -4,7 +4,7 @@ use super::index::{self, NewIndex};
 use super::inherit::invalid_table;
 use super::not_null::{self, PendingNotNull};
 use super::reloptions::{self, Options, Owner};
-use super::{DdlContext, generated, partition, truncate_name, validate};
+use super::{DdlContext, generated, partition, relation_exists, truncate_name, validate};
 use std::sync::Arc;
 use steppe_catalog::{Constraint, ConstraintKind, Deferral, IndexKey, RareText, Relation};
 use steppe_sql::ast;
@@ -436,10 +436,7 @@ fn add_key(
             let schema = relation.schema;
             ctx.lock_name(schema, &name)?;
             if ctx.catalog().relation_named(schema, &name).is_some() {
-                return Err(Error::new(
-                    SqlState::DUPLICATE_TABLE,
-                    format!("relation \"{name}\" already exists"),
-                ));
+                return Err(relation_exists(&name));
             }
             if relation.constraints.iter().any(|own| *own.name == *name) {
                 return Err(Error::new(

@@ -108,11 +108,8 @@ fn find_to_drop(
                 (code, format!("{word} \"{shown}\" does not exist"))
             }
         };
-        if if_exists {
-            ctx.notice(format!("{}, skipping", missing.1));
-            return Ok(None);
-        }
-        return Err(Error::new(missing.0, missing.1));
+        ctx.skip_missing(if_exists, Error::new(missing.0, missing.1))?;
+        return Ok(None);
     };
     if relation.is_system() {
         return Err(system_catalog(&relation));
@@ -294,11 +291,9 @@ fn drop_schemas(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<()> {
         let name = name.name();
         let Some(schema) = ctx.catalog().schema_named(name).cloned() else {
             let message = format!("schema \"{name}\" does not exist");
-            if drop.if_exists {
-                ctx.notice(format!("{message}, skipping"));
-                continue;
-            }
-            return Err(Error::new(SqlState::INVALID_SCHEMA_NAME, message));
+            let missing = Error::new(SqlState::INVALID_SCHEMA_NAME, message);
+            ctx.skip_missing(drop.if_exists, missing)?;
+            continue;
         };
         if schema.oid == steppe_catalog::PG_CATALOG
             || schema.oid == steppe_catalog::INFORMATION_SCHEMA

@@ -26,12 +26,8 @@ pub(super) fn drop_column(
             let message = format!("cannot drop system column \"{name}\"");
             return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
-        let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
-        if if_exists {
-            ctx.notice(format!("{message}, skipping"));
-            return Ok(());
-        }
-        return column_position(&table, name).map(|_| ());
+        let missing = column_position(&table, name).map(drop);
+        return missing.or_else(|missing| ctx.skip_missing(if_exists, missing));
     };
     if table.inherit_count(position) > 0 && !scope.recursing {
         return Err(invalid_table(format!("cannot drop inherited column \"{name}\"")));

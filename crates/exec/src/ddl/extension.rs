@@ -4,7 +4,7 @@
 //! that makes them visible and creates its views there. See [`steppe_catalog::extension`].
 
 use super::depend::{self, Object};
-use super::{DdlContext, drop};
+use super::{DdlContext, drop, relation_exists};
 use std::sync::Arc;
 use steppe_catalog::{AvailableExtension, BOOTSTRAP_SUPERUSER, Column, Extension, PATHMAN};
 use steppe_catalog::{Builtins, PG_CATALOG, RelKind, Relation};
@@ -23,11 +23,8 @@ pub(super) fn create_extension(
     ctx.lock_name(PG_CATALOG, name)?;
     if ctx.catalog().extension_named(name).is_some() {
         let message = format!("extension \"{name}\" already exists");
-        if create.if_not_exists {
-            ctx.notice_of(SqlState::DUPLICATE_OBJECT, format!("{message}, skipping"));
-            return Ok(());
-        }
-        return Err(Error::new(SqlState::DUPLICATE_OBJECT, message));
+        let present = Error::new(SqlState::DUPLICATE_OBJECT, message);
+        return ctx.skip_present(create.if_not_exists, present);
     }
     let Some(available) = AvailableExtension::named(name) else {
         return Err(Error::new(
@@ -107,10 +104,7 @@ fn create_view(
     ctx.lock_name(schema, name)?;
     let catalog = ctx.catalog();
     if catalog.relation_named(schema, name).is_some() {
-        return Err(Error::new(
-            SqlState::DUPLICATE_TABLE,
-            format!("relation \"{name}\" already exists"),
-        ));
+        return Err(relation_exists(name));
     }
     let columns: Vec<String> =
         function.out_columns.iter().map(|(name, _)| quote_identifier(name)).collect();
@@ -143,10 +137,8 @@ pub(super) fn drop_extensions(ctx: &mut DdlContext<'_>, stmt: &DropStmt) -> Resu
             Some(extension) => doomed.push(extension.clone()),
             None => {
                 let message = format!("extension \"{name}\" does not exist");
-                if !stmt.if_exists {
-                    return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
-                }
-                ctx.notice(format!("{message}, skipping"));
+                let missing = Error::new(SqlState::UNDEFINED_OBJECT, message);
+                ctx.skip_missing(stmt.if_exists, missing)?;
             }
         }
     }

@@ -246,12 +246,7 @@ pub(super) fn drop_expression(
     if_exists: bool,
 ) -> Result<()> {
     if !table.columns[position].generated {
-        let error = not_generated(&table, position);
-        if if_exists {
-            ctx.notice(format!("{}, skipping", error.message()));
-            return Ok(());
-        }
-        return Err(error);
+        return ctx.skip_missing(if_exists, not_generated(&table, position));
     }
     if table.columns[position].is_virtual {
         let what = "DROP EXPRESSION is not supported for virtual generated columns";

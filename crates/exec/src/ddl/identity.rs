@@ -133,12 +133,7 @@ pub(super) fn drop(
     if_exists: bool,
 ) -> Result<()> {
     if table.columns[position].identity.is_none() {
-        let error = no_identity(&table, position);
-        if if_exists {
-            ctx.notice(format!("{}, skipping", error.message()));
-            return Ok(());
-        }
-        return Err(error);
+        return ctx.skip_missing(if_exists, no_identity(&table, position));
     }
     let sequence = sequence_of(ctx, table.oid, position)?;
     table.columns[position].identity = None;

@@ -2,7 +2,7 @@
 
 use super::build::{build, build_for};
 use super::reloptions::{self, Owner};
-use super::{DdlContext, generated, partition, truncate_name};
+use super::{DdlContext, generated, partition, relation_exists, truncate_name};
 use crate::constants::check_stored;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{self, OpclassMethod};
@@ -97,17 +97,7 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
             let short = truncate_name(name).to_string();
             ctx.lock_name(table.schema, &short)?;
             if ctx.catalog().relation_named(table.schema, &short).is_some() {
-                if create.if_not_exists {
-                    ctx.notice_of(
-                        SqlState::DUPLICATE_TABLE,
-                        format!("relation \"{short}\" already exists, skipping"),
-                    );
-                    return Ok(());
-                }
-                return Err(Error::new(
-                    SqlState::DUPLICATE_TABLE,
-                    format!("relation \"{short}\" already exists"),
-                ));
+                return ctx.skip_present(create.if_not_exists, relation_exists(&short));
             }
             short
         }

@@ -34,13 +34,8 @@ pub(super) fn copy(
     merged: &mut Merged,
 ) -> Result<Vec<CopiedIndex>> {
     let found = ctx.try_open(&like.relation, RelationLockMode::AccessShare)?;
-    let model = found.ok_or_else(|| {
-        ctx.error(
-            SqlState::UNDEFINED_TABLE,
-            format!("relation \"{}\" does not exist", like.relation.object_name()),
-            like.relation.location,
-        )
-    })?;
+    let model = found
+        .ok_or_else(|| like.relation.undefined().at(like.relation.location.position(ctx.source)))?;
     use RelKind::{PartitionedTable, Table, View, Virtual};
     if !matches!(model.kind, Table | PartitionedTable | View | Virtual) {
         return Err(Error::new(

@@ -2,7 +2,7 @@
 
 use super::alter::check_kind;
 use super::inherit::{Inheritor, inheritors, invalid_table};
-use super::{DdlContext, truncate_name};
+use super::{DdlContext, relation_exists, truncate_name};
 use std::sync::Arc;
 use steppe_catalog::{Constraint, RelKind, Relation};
 use steppe_sql::ast::{AlterOwnerStmt, ObjectKind, ObjectRef, RangeVar, RenameStmt};
@@ -47,12 +47,8 @@ pub(crate) fn rename(ctx: &mut DdlContext<'_>, rename: &RenameStmt) -> Result<&'
         other => return Err(Error::not_supported(format!("ALTER {} … RENAME", other.as_str()))),
     };
     let Some(relation) = open_to_rename(ctx, name, kind)? else {
-        let message = format!("relation \"{}\" does not exist", name.object_name());
-        if rename.if_exists {
-            ctx.notice(format!("{message}, skipping"));
-            return Ok(tag);
-        }
-        return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
+        ctx.skip_missing(rename.if_exists, name.undefined())?;
+        return Ok(tag);
     };
     if relation.is_system() {
         return Err(system_catalog(&relation));
@@ -174,10 +170,7 @@ fn rename_relation(ctx: &mut DdlContext<'_>, relation: &Arc<Relation>, new: Stri
     ctx.lock_name(relation.schema, &new)?;
     let catalog = ctx.catalog();
     if catalog.relation_named(relation.schema, &new).is_some() {
-        return Err(Error::new(
-            SqlState::DUPLICATE_TABLE,
-            format!("relation \"{new}\" already exists"),
-        ));
+        return Err(relation_exists(&new));
     }
     let mut renamed = (**relation).clone();
     renamed.name = new.as_str().into();

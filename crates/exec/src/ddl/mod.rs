@@ -303,7 +303,7 @@ impl DdlContext<'_> {
 
     /// Sends a notice.
     pub(crate) fn notice(&self, message: String) {
-        self.notice_of(SqlState::SUCCESSFUL_COMPLETION, message);
+        self.tell(Severity::Notice, SqlState::SUCCESSFUL_COMPLETION, message);
     }
 
     /// Tells who wants to know how the statement is carried out (DEBUG1).
@@ -330,9 +330,24 @@ impl DdlContext<'_> {
         self.services.notice(notice.severity(Severity::Notice));
     }
 
-    /// Sends a notice with the SQLSTATE of the error that it stands for.
-    pub(crate) fn notice_of(&self, sqlstate: SqlState, message: String) {
-        self.tell(Severity::Notice, sqlstate, message);
+    /// The error that something is missing, or the notice in its place if IF EXISTS was said.
+    pub(crate) fn skip_missing(&self, if_exists: bool, missing: Error) -> Result<()> {
+        if !if_exists {
+            return Err(missing);
+        }
+        self.notice(format!("{}, skipping", missing.message()));
+        Ok(())
+    }
+
+    /// The error that something is there already, or the notice in its place, of the same SQLSTATE,
+    /// if IF NOT EXISTS was said.
+    pub(crate) fn skip_present(&self, if_not_exists: bool, present: Error) -> Result<()> {
+        if !if_not_exists {
+            return Err(present);
+        }
+        let message = format!("{}, skipping", present.message());
+        self.tell(Severity::Notice, present.sqlstate(), message);
+        Ok(())
     }
 
     fn tell(&self, severity: Severity, sqlstate: SqlState, message: String) {
@@ -399,14 +414,8 @@ impl DdlContext<'_> {
         if self.catalog().relation_named(schema, &short).is_none() {
             return Ok(Some((schema, short)));
         }
-        if if_not_exists {
-            self.notice_of(
-                SqlState::DUPLICATE_TABLE,
-                format!("relation \"{short}\" already exists, skipping"),
-            );
-            return Ok(None);
-        }
-        Err(Error::new(SqlState::DUPLICATE_TABLE, format!("relation \"{short}\" already exists")))
+        self.skip_present(if_not_exists, relation_exists(&short))?;
+        Ok(None)
     }
 
     /// A free name made of parts, as PostgreSQL's ChooseRelationName: `t_a_key`, `t_a_key1` ….
@@ -452,17 +461,7 @@ impl DdlContext<'_> {
     pub(crate) fn find(&mut self, name: &RangeVar) -> Result<Option<Arc<Relation>>> {
         name.check_database()?;
         let catalog = self.catalog();
-        match &name.schema {
-            Some(schema) => Ok(catalog
-                .schema_in(schema, &self.search_path)
-                .and_then(|s| catalog.relation_named(s.oid, &name.name))
-                .cloned()),
-            None => Ok(self
-                .search_path
-                .iter()
-                .find_map(|s| catalog.relation_named(*s, &name.name))
-                .cloned()),
-        }
+        Ok(catalog.relation_in(name.schema.as_deref(), &name.name, &self.search_path).cloned())
     }
 
     /// Finds and locks a relation: 42P01. After a wait it is looked up again, since it may have
@@ -472,12 +471,7 @@ impl DdlContext<'_> {
         name: &RangeVar,
         mode: RelationLockMode,
     ) -> Result<Arc<Relation>> {
-        self.try_open(name, mode)?.ok_or_else(|| {
-            Error::new(
-                SqlState::UNDEFINED_TABLE,
-                format!("relation \"{}\" does not exist", name.object_name()),
-            )
-        })
+        self.try_open(name, mode)?.ok_or_else(|| name.undefined())
     }
 
     /// As [`DdlContext::open`]; `None` if there is no such relation.
@@ -566,4 +560,9 @@ pub(crate) fn truncate_name(name: &str) -> &str {
 /// The files that belong to a relation.
 pub(crate) fn files_of(relation: &Relation) -> Vec<RelFileNumber> {
     relation.storage.into_iter().chain(relation.overflow).collect()
+}
+
+/// 42P07: a relation has the name already.
+pub(crate) fn relation_exists(name: &str) -> Error {
+    Error::new(SqlState::DUPLICATE_TABLE, format!("relation \"{name}\" already exists"))
 }

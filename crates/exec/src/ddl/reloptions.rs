@@ -10,8 +10,9 @@
 use super::table::{def_text, refuse_oids};
 use std::sync::Arc;
 use steppe_sql::ast::DefElem;
+use steppe_sql::bind::{CHECK_OPTION, SECURITY_BARRIER, SECURITY_INVOKER};
 use steppe_types::text_io::parse_bool;
-use steppe_types::{Error, Result, SqlState};
+use steppe_types::{Error, Result, SqlState, setting_number};
 
 /// Names and values, as they are kept.
 pub(crate) type Options = Vec<(Arc<str>, Arc<str>)>;
@@ -46,6 +47,7 @@ struct Parameter {
 }
 
 const TOAST: &str = "toast";
+const USER_CATALOG_TABLE: &str = "user_catalog_table";
 
 const fn table(name: &'static str, kind: Kind) -> Parameter {
     Parameter { name, owners: &[Owner::Table], of_toast: false, kind }
@@ -86,7 +88,7 @@ const PARAMETERS: &[Parameter] = &[
     },
     table("toast_tuple_target", Kind::Integer(128, 8160)),
     table("parallel_workers", Kind::Integer(0, 1024)),
-    table("user_catalog_table", Kind::Boolean),
+    table(USER_CATALOG_TABLE, Kind::Boolean),
     table("autovacuum_analyze_threshold", Kind::Integer(0, i32::MAX)),
     table("autovacuum_analyze_scale_factor", Kind::Float(0.0, 100.0)),
     heap("autovacuum_enabled", Kind::Boolean),
@@ -107,12 +109,18 @@ const PARAMETERS: &[Parameter] = &[
     heap("vacuum_index_cleanup", ON_OFF_AUTO),
     heap("vacuum_truncate", Kind::Boolean),
     heap("vacuum_max_eager_freeze_failure_rate", Kind::Float(0.0, 1.0)),
-    view("security_barrier", Kind::Boolean),
-    view("security_invoker", Kind::Boolean),
-    view("check_option", LOCAL_CASCADED),
+    view(SECURITY_BARRIER, Kind::Boolean),
+    view(SECURITY_INVOKER, Kind::Boolean),
+    view(CHECK_OPTION, LOCAL_CASCADED),
 ];
 
-fn invalid(message: String) -> Error {
+/// Whether an option changes what queries mean (AlterTableGetRelOptionsLockLevel).
+pub(super) fn changes_queries(option: &str) -> bool {
+    [CHECK_OPTION, SECURITY_BARRIER, SECURITY_INVOKER, USER_CATALOG_TABLE].contains(&option)
+}
+
+/// 22023.
+pub(super) fn invalid(message: String) -> Error {
     Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
 }
 
@@ -234,29 +242,12 @@ fn check_value(parameter: &Parameter, value: &str) -> Result<()> {
     }
 }
 
-/// An integer as settings write it (guc.c: parse_int): decimal, hexadecimal, octal, or a fraction,
-/// which is rounded; no unit.
+/// An integer as settings write it (guc.c: parse_int); no unit.
 fn parse_integer(value: &str) -> Option<i32> {
-    let text = value.trim();
-    let (negative, digits) = match text.strip_prefix(['-', '+']) {
-        Some(digits) => (text.starts_with('-'), digits),
-        None => (false, text),
-    };
-    let radix = |digits: &str, radix| {
-        let plain = !digits.starts_with(['-', '+']);
-        i64::from_str_radix(digits, radix).ok().filter(|_| plain)
-    };
-    let hexadecimal = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
-    let number = match hexadecimal {
-        Some(digits) => radix(digits, 16)?,
-        None if digits.contains(['.', 'e', 'E']) => {
-            let number = digits.parse::<f64>().ok()?.round_ties_even();
-            (number.abs() <= f64::from(u32::MAX)).then_some(number as i64)?
-        }
-        None if digits.starts_with('0') && digits.len() > 1 => radix(digits, 8)?,
-        None => radix(digits, 10)?,
-    };
-    i32::try_from(if negative { -number } else { number }).ok()
+    let (number, rest) = setting_number::leading_number(value)?;
+    let number = number.round_ties_even();
+    let fits = (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&number);
+    (fits && rest.trim().is_empty()).then_some(number as i32)
 }
 
 #[cfg(test)]

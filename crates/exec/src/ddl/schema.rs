@@ -26,11 +26,8 @@ pub(crate) fn create_schema(ctx: &mut DdlContext<'_>, create: &CreateSchemaStmt)
     ctx.lock_name(0, name)?;
     if ctx.catalog().schema_named(name).is_some() {
         let message = format!("schema \"{name}\" already exists");
-        if create.if_not_exists {
-            ctx.notice_of(SqlState::DUPLICATE_SCHEMA, format!("{message}, skipping"));
-            return Ok(());
-        }
-        return Err(Error::new(SqlState::DUPLICATE_SCHEMA, message));
+        let present = Error::new(SqlState::DUPLICATE_SCHEMA, message);
+        return ctx.skip_present(create.if_not_exists, present);
     }
     let oid = ctx.store.new_oid()?;
     let schema = Schema::new(oid, name);

@@ -16,6 +16,7 @@
 //! was written before the last crash is not believed: the sequence is where it was begun (the init
 //! fork of PostgreSQL's, which nothing but its making and ALTER SEQUENCE writes).
 
+use super::reloptions::invalid;
 use super::table::{def_text, persistence_of_new};
 use super::{DdlContext, drop};
 use parking_lot::Mutex;
@@ -311,8 +312,51 @@ impl SequenceOptions {
 
     /// Applies the options to a sequence (init_params), with PostgreSQL's checks.
     fn apply(&self, old: Option<&SequenceInfo>) -> Result<SequenceInfo> {
-        let invalid = |m: String| Error::new(SqlState::INVALID_PARAMETER_VALUE, m);
         let type_oid = self.type_oid.or(old.map(|o| o.type_oid)).unwrap_or(oid::INT8);
+        let increment = self.increment.or(old.map(|o| o.increment)).unwrap_or(1);
+        let ascending = increment > 0;
+        let (min, max) = self.bounds(old, type_oid, increment)?;
+        let first = if ascending { min } else { max };
+        let start = self.start.or(old.map(|o| o.start)).unwrap_or(first);
+        if start < min {
+            return Err(invalid(format!(
+                "START value ({start}) cannot be less than MINVALUE ({min})"
+            )));
+        }
+        if start > max {
+            return Err(invalid(format!(
+                "START value ({start}) cannot be greater than MAXVALUE ({max})"
+            )));
+        }
+        let cache = self.cache.or(old.map(|o| o.cache)).unwrap_or(1);
+        if cache <= 0 {
+            return Err(invalid(format!("CACHE ({cache}) must be greater than zero")));
+        }
+        let cycle = self.cycle.or(old.map(|o| o.cycle)).unwrap_or(false);
+        let owned_by = old.and_then(|o| o.owned_by);
+        let cell = old.map_or(0, |o| o.cell);
+        let unlogged = old.is_some_and(|o| o.unlogged);
+        Ok(SequenceInfo {
+            type_oid,
+            start,
+            increment,
+            min,
+            max,
+            cache,
+            cycle,
+            owned_by,
+            cell,
+            unlogged,
+        })
+    }
+
+    /// MINVALUE and MAXVALUE.
+    fn bounds(
+        &self,
+        old: Option<&SequenceInfo>,
+        type_oid: Oid,
+        increment: i64,
+    ) -> Result<(i64, i64)> {
         let (low, high) = type_range(type_oid)
             .ok_or_else(|| invalid("sequence type must be smallint, integer, or bigint".into()))?;
         // With another type go the bounds that were the old one's.
@@ -320,7 +364,6 @@ impl SequenceOptions {
             old.filter(|_| self.type_oid.is_some()).map(|o| (o, type_range(o.type_oid)));
         let resets_max = old_range.is_some_and(|(o, range)| range.is_some_and(|r| r.1 == o.max));
         let resets_min = old_range.is_some_and(|(o, range)| range.is_some_and(|r| r.0 == o.min));
-        let increment = self.increment.or(old.map(|o| o.increment)).unwrap_or(1);
         if increment == 0 {
             return Err(invalid("INCREMENT must not be zero".into()));
         }
@@ -361,38 +404,7 @@ impl SequenceOptions {
         if min >= max {
             return Err(invalid(format!("MINVALUE ({min}) must be less than MAXVALUE ({max})")));
         }
-        let first = if ascending { min } else { max };
-        let start = self.start.or(old.map(|o| o.start)).unwrap_or(first);
-        if start < min {
-            return Err(invalid(format!(
-                "START value ({start}) cannot be less than MINVALUE ({min})"
-            )));
-        }
-        if start > max {
-            return Err(invalid(format!(
-                "START value ({start}) cannot be greater than MAXVALUE ({max})"
-            )));
-        }
-        let cache = self.cache.or(old.map(|o| o.cache)).unwrap_or(1);
-        if cache <= 0 {
-            return Err(invalid(format!("CACHE ({cache}) must be greater than zero")));
-        }
-        let cycle = self.cycle.or(old.map(|o| o.cycle)).unwrap_or(false);
-        let owned_by = old.and_then(|o| o.owned_by);
-        let cell = old.map_or(0, |o| o.cell);
-        let unlogged = old.is_some_and(|o| o.unlogged);
-        Ok(SequenceInfo {
-            type_oid,
-            start,
-            increment,
-            min,
-            max,
-            cache,
-            cycle,
-            owned_by,
-            cell,
-            unlogged,
-        })
+        Ok((min, max))
     }
 
     /// Whether anything but the owner is to change.
@@ -560,12 +572,7 @@ pub(crate) fn regclass_text(relation: Oid) -> String {
 pub(crate) fn alter_sequence(ctx: &mut DdlContext<'_>, alter: &AlterSequenceStmt) -> Result<()> {
     let mode = RelationLockMode::ShareRowExclusive;
     let Some(relation) = ctx.try_open(&alter.relation, mode)? else {
-        let message = format!("relation \"{}\" does not exist", alter.relation.object_name());
-        if alter.if_exists {
-            ctx.notice(format!("{message}, skipping"));
-            return Ok(());
-        }
-        return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
+        return ctx.skip_missing(alter.if_exists, alter.relation.undefined());
     };
     refuse_name(ctx, &alter.options)?;
     change(ctx, &relation, &SequenceOptions::parse(&alter.options)?)
@@ -632,7 +639,7 @@ fn check_last(value: i64, info: &SequenceInfo) -> Result<()> {
         _ => return Ok(()),
     };
     let message = format!("RESTART value ({value}) cannot be {order} than {name} ({bound})");
-    Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message))
+    Err(invalid(message))
 }
 
 /// The sequences that columns of a table own.

@@ -21,12 +21,8 @@ pub(super) fn set_schema(ctx: &mut DdlContext<'_>, stmt: &AlterSchemaStmt) -> Re
     };
     let ObjectRef::Relation(name) = &stmt.object else { return Err(unsupported(stmt.kind)) };
     let Some(relation) = ctx.try_open(name, RelationLockMode::AccessExclusive)? else {
-        let message = format!("relation \"{}\" does not exist", name.object_name());
-        if stmt.if_exists {
-            ctx.notice(format!("{message}, skipping"));
-            return Ok(tag);
-        }
-        return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
+        ctx.skip_missing(stmt.if_exists, name.undefined())?;
+        return Ok(tag);
     };
     check_movable(ctx, &relation, kind)?;
     let schema = new_schema(ctx, &relation, &stmt.new_schema)?;

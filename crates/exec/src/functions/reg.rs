@@ -10,7 +10,7 @@ use crate::env::FnContext;
 use std::sync::Arc;
 use steppe_catalog::builtin::Proc;
 use steppe_catalog::{Builtins, Catalog, DATABASE_NAME, PG_CATALOG, Relation, system};
-use steppe_sql::ast::{ExprKind, TypeName};
+use steppe_sql::ast::{ExprKind, TypeName, other_database};
 use steppe_sql::bind::parse_expression;
 use steppe_sql::bind::typename::{format_type, resolve_type_name};
 use steppe_sql::deparse::quote_identifier;
@@ -62,15 +62,11 @@ impl CatalogNames {
         let parts = split_qualified(name)?;
         Ok(match parts.as_slice() {
             [table] => self.visible_relation(table),
-            [schema, table] => self.relation_of_schema(schema, table),
-            [database, schema, table] if database == DATABASE_NAME => {
-                self.relation_of_schema(schema, table)
+            [database, _, _] if database != DATABASE_NAME => {
+                return Err(other_database(&parts.join(".")));
             }
-            [_, _, _] => {
-                return Err(Error::new(
-                    SqlState::FEATURE_NOT_SUPPORTED,
-                    format!("cross-database references are not implemented: \"{name}\""),
-                ));
+            [schema, table] | [_, schema, table] => {
+                self.catalog.relation_in(Some(schema), table, &self.path)
             }
             _ => {
                 return Err(Error::new(
@@ -81,13 +77,8 @@ impl CatalogNames {
         })
     }
 
-    fn relation_of_schema(&self, schema: &str, table: &str) -> Option<&Arc<Relation>> {
-        let schema = self.catalog.schema_in(schema, &self.path)?;
-        self.catalog.relation_named(schema.oid, table)
-    }
-
     fn visible_relation(&self, name: &str) -> Option<&Arc<Relation>> {
-        self.path.iter().find_map(|schema| self.catalog.relation_named(*schema, name))
+        self.catalog.relation_in(None, name, &self.path)
     }
 
     /// [`Self::relation`], or 42P01.

@@ -301,24 +301,15 @@ impl Session {
         name: &ast::RangeVar,
     ) -> Result<Arc<steppe_catalog::Relation>> {
         name.check_database()?;
-        let catalog = &self.names.catalog;
-        let found = match &name.schema {
-            Some(schema) => {
-                let found = catalog.schema_in(schema, &self.names.path).ok_or_else(|| {
-                    let message = format!("schema \"{schema}\" does not exist");
-                    Error::new(SqlState::INVALID_SCHEMA_NAME, message)
-                })?;
-                catalog.relation_named(found.oid, &name.name)
-            }
-            None => {
-                let mut path = self.names.path.iter();
-                path.find_map(|schema| catalog.relation_named(*schema, &name.name))
-            }
-        };
-        found.cloned().ok_or_else(|| {
-            let message = format!("relation \"{}\" does not exist", name.object_name());
-            Error::new(SqlState::UNDEFINED_TABLE, message)
-        })
+        let (catalog, path) = (&self.names.catalog, &self.names.path);
+        if let Some(schema) = &name.schema
+            && catalog.schema_in(schema, path).is_none()
+        {
+            let message = format!("schema \"{schema}\" does not exist");
+            return Err(Error::new(SqlState::INVALID_SCHEMA_NAME, message));
+        }
+        let found = catalog.relation_in(name.schema.as_deref(), &name.name, path);
+        found.cloned().ok_or_else(|| name.undefined())
     }
 
     fn discard(&mut self, target: DiscardTarget) -> Result<CommandTag> {

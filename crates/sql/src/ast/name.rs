@@ -125,6 +125,12 @@ impl RangeVar {
         ObjectName(parts.into_iter().flatten().cloned().collect())
     }
 
+    /// 42P01: no relation has the name.
+    pub fn undefined(&self) -> Error {
+        let message = format!("relation \"{}\" does not exist", self.object_name());
+        Error::new(SqlState::UNDEFINED_TABLE, message)
+    }
+
     /// 0A000 if it is in another database (RangeVarGetRelidExtended).
     pub fn check_database(&self) -> Result<()> {
         match &self.catalog {
@@ -137,7 +143,7 @@ impl RangeVar {
 }
 
 /// 0A000: a name is that of something in another database.
-pub(crate) fn other_database(name: &str) -> Error {
+pub fn other_database(name: &str) -> Error {
     let message = format!("cross-database references are not implemented: \"{name}\"");
     Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
 }

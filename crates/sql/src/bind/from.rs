@@ -190,26 +190,19 @@ impl Binder<'_> {
     }
 
     fn relation_of_parts(&self, parts: &[String]) -> Result<Option<Arc<Relation>>> {
-        let catalog = self.ctx.catalog;
+        let (catalog, path) = (self.ctx.catalog, self.ctx.search_path);
         match parts {
-            [name] => Ok(self
-                .ctx
-                .search_path
-                .iter()
-                .find_map(|schema| catalog.relation_named(*schema, name))
-                .cloned()),
+            [name] => Ok(catalog.relation_in(None, name, path).cloned()),
             [database, _, _] if database != DATABASE_NAME => Err(other_database(&parts.join("."))),
             [schema, name] | [_, schema, name] => {
-                let path = self.ctx.search_path;
-                let Some(schema) = catalog.schema_in(schema, path) else { return Ok(None) };
-                let found = catalog.relation_named(schema.oid, name).cloned();
-                if found.is_some() && schema.is_temporary() && !path.contains(&schema.oid) {
+                let found = catalog.relation_in(Some(schema), name, path);
+                if found.is_some_and(|found| catalog.is_of_other_session(found, path)) {
                     return Err(Error::new(
                         SqlState::FEATURE_NOT_SUPPORTED,
                         "cannot access temporary tables of other sessions",
                     ));
                 }
-                Ok(found)
+                Ok(found.cloned())
             }
             _ => Err(Error::new(
                 SqlState::SYNTAX_ERROR,
