@@ -6,7 +6,7 @@ use crate::partition::slot_name_parts;
 use std::sync::Arc;
 use steppe_sql::deparse::{quote_identifier, shown_expression, window_call};
 use steppe_sql::expr::{Aggregate, Expr, SortKey, SubLinkKind, SubPlan};
-use steppe_sql::plan::{AggMode, Plan, PlanNode, ScanRelation, VersionOf};
+use steppe_sql::plan::{AggMode, ModifyTable, Plan, PlanNode, ScanRelation, VersionOf};
 use steppe_sql::query::Command;
 
 /// Before a call whose result is a state.
@@ -103,39 +103,7 @@ impl Builder<'_> {
             PlanNode::SetOp { left, .. } | PlanNode::RecursiveUnion { left, .. } => {
                 self.output(left, qualified)
             }
-            PlanNode::Modify(modify) => {
-                let mut names = self.columns(&modify.rel, qualified);
-                if modify.command != Command::Insert {
-                    names.extend(self.output(&modify.child, qualified));
-                } else if modify.rel.relation.partition_key.is_some() {
-                    let alias = quote_identifier(&modify.rel.alias);
-                    names.push(Name::column(match qualified {
-                        true => format!("{alias}.tableoid"),
-                        false => "tableoid".to_string(),
-                    }));
-                }
-                for alias in modify.returning_versions.iter().flatten() {
-                    let version = ScanRelation { alias: alias.clone(), ..modify.rel.clone() };
-                    names.extend(self.columns(&version, true));
-                    names.push(Name::column(format!("{}.tableoid", quote_identifier(alias))));
-                }
-                for (of, column) in &modify.returning_system {
-                    let column = steppe_sql::bind::system_column((*column).into());
-                    let column = column.map_or("?", |(name, _)| name);
-                    let versions = modify.returning_versions.as_ref();
-                    let alias = match (of, versions) {
-                        (VersionOf::Old, Some([old, _])) => old,
-                        (VersionOf::New, Some([_, new])) => new,
-                        _ => &modify.rel.alias,
-                    };
-                    let of_target = *of == VersionOf::Target;
-                    names.push(Name::column(match qualified || !of_target {
-                        true => format!("{}.{column}", quote_identifier(alias)),
-                        false => column.to_string(),
-                    }));
-                }
-                names
-            }
+            PlanNode::Modify(modify) => self.modified(modify, qualified),
             PlanNode::Result { child: Some(child), .. }
             | PlanNode::Materialize(child)
             | PlanNode::ProjectSet(child)
@@ -148,6 +116,41 @@ impl Builder<'_> {
             // The leaves.
             _ => planned_names(plan, qualified),
         }
+    }
+
+    /// What RETURNING is made of: the changed row, the versions that it names, system columns.
+    fn modified(&self, modify: &ModifyTable, qualified: bool) -> Vec<Name> {
+        let mut names = self.columns(&modify.rel, qualified);
+        if modify.command != Command::Insert {
+            names.extend(self.output(&modify.child, qualified));
+        } else if modify.rel.relation.partition_key.is_some() {
+            let alias = quote_identifier(&modify.rel.alias);
+            names.push(Name::column(match qualified {
+                true => format!("{alias}.tableoid"),
+                false => "tableoid".to_string(),
+            }));
+        }
+        for alias in modify.returning_versions.iter().flatten() {
+            let version = ScanRelation { alias: alias.clone(), ..modify.rel.clone() };
+            names.extend(self.columns(&version, true));
+            names.push(Name::column(format!("{}.tableoid", quote_identifier(alias))));
+        }
+        for (of, column) in &modify.returning_system {
+            let column = steppe_sql::bind::system_column((*column).into());
+            let column = column.map_or("?", |(name, _)| name);
+            let versions = modify.returning_versions.as_ref();
+            let alias = match (of, versions) {
+                (VersionOf::Old, Some([old, _])) => old,
+                (VersionOf::New, Some([_, new])) => new,
+                _ => &modify.rel.alias,
+            };
+            let of_target = *of == VersionOf::Target;
+            names.push(Name::column(match qualified || !of_target {
+                true => format!("{}.{column}", quote_identifier(alias)),
+                false => column.to_string(),
+            }));
+        }
+        names
     }
 
     /// The columns of a node's output row, as a node above calls them.

@@ -122,38 +122,15 @@ pub(super) fn parse(list: &[DefElem], is_from: bool, source: &str) -> Result<Par
                 options.escape = CopyOptions::single_byte("escape", &value())?;
             }
             "force_quote" => {
-                only_csv("FORCE_QUOTE", is_csv)?;
-                direction("FORCE_QUOTE", !is_from, "COPY FROM")?;
-                parsed.force_quote = columns(option)?;
+                parsed.force_quote = forced(option, is_csv, !is_from, "COPY FROM")?;
             }
             "force_not_null" => {
-                only_csv("FORCE_NOT_NULL", is_csv)?;
-                direction("FORCE_NOT_NULL", is_from, "COPY TO")?;
-                parsed.force_not_null = columns(option)?;
+                parsed.force_not_null = forced(option, is_csv, is_from, "COPY TO")?;
             }
-            "force_null" => {
-                only_csv("FORCE_NULL", is_csv)?;
-                direction("FORCE_NULL", is_from, "COPY TO")?;
-                parsed.force_null = columns(option)?;
-            }
+            "force_null" => parsed.force_null = forced(option, is_csv, is_from, "COPY TO")?,
             "encoding" => encoding(&value())?,
-            "on_error" => {
-                let choices = &[("stop", false), ("ignore", true)];
-                if !is_from {
-                    return Err(
-                        misdirected("ON_ERROR", "COPY TO").at(option.location.position(source))
-                    );
-                }
-                parsed.on_error.ignore = choice(option, choices, source)?;
-            }
-            "log_verbosity" => {
-                let choices = &[
-                    ("silent", Verbosity::Silent),
-                    ("default", Verbosity::Default),
-                    ("verbose", Verbosity::Verbose),
-                ];
-                parsed.on_error.verbosity = choice(option, choices, source)?;
-            }
+            "on_error" => parsed.on_error.ignore = ignores_errors(option, is_from, source)?,
+            "log_verbosity" => parsed.on_error.verbosity = verbosity(option, source)?,
             "reject_limit" => parsed.on_error.reject_limit = reject_limit(option)?,
             other => {
                 return Err(syntax(format!("option \"{other}\" not recognized"))
@@ -164,6 +141,30 @@ pub(super) fn parse(list: &[DefElem], is_from: bool, source: &str) -> Result<Par
     parsed.options.check()?;
     check_on_error(&parsed)?;
     Ok(parsed)
+}
+
+/// The columns of a FORCE_ option, which `other` has none of.
+fn forced(option: &DefElem, is_csv: bool, is_its: bool, other: &str) -> Result<Columns> {
+    let name = option.name.to_ascii_uppercase();
+    only_csv(&name, is_csv)?;
+    direction(&name, is_its, other)?;
+    columns(option)
+}
+
+fn ignores_errors(option: &DefElem, is_from: bool, source: &str) -> Result<bool> {
+    if !is_from {
+        return Err(misdirected("ON_ERROR", "COPY TO").at(option.location.position(source)));
+    }
+    choice(option, &[("stop", false), ("ignore", true)], source)
+}
+
+fn verbosity(option: &DefElem, source: &str) -> Result<Verbosity> {
+    let choices = &[
+        ("silent", Verbosity::Silent),
+        ("default", Verbosity::Default),
+        ("verbose", Verbosity::Verbose),
+    ];
+    choice(option, choices, source)
 }
 
 fn check_on_error(parsed: &ParsedOptions) -> Result<()> {
