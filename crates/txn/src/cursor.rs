@@ -7,7 +7,8 @@ use steppe_types::Result;
 
 use crate::change::RowHeader;
 use crate::purge::{Entries, Passed};
-use crate::table::{RowId, row_id_of};
+use crate::row_ids::row_id_of;
+use crate::table::RowId;
 use crate::view::{RowMeta, View, meta};
 
 /// A scan over the rows of a table that a view sees. It works on private copies

@@ -23,10 +23,10 @@ use crate::lock::{
 use crate::prepared::{self, PreparedTransactions};
 use crate::purge::PassedLeaves;
 use crate::recovery::{self, RECORD_ACTIVE};
+use crate::row_ids::RowIdRanges;
 use crate::serializable::Serializable;
 use crate::session::{Interrupt, SessionRegistry, SessionShared};
 use crate::status::StatusTable;
-use crate::table::RowIdRanges;
 use crate::undo::{UndoLog, UndoOptions};
 use crate::undone::TakenBack;
 

@@ -12,14 +12,14 @@
 //!
 //! Two things happen to a file, and neither depends on the transaction that writes first:
 //!
-//! * *The tree is made*, once, by whoever writes first, for good: a rollback leaves an
+//! * *The tree is made*, once, by the first writer, for good: a rollback leaves an
 //!   empty tree behind. One log record makes it and says which file it is for, the next
 //!   enters it in the system tree. A crash between the two leaves a tree that no entry
 //!   names; recovery finds the first record and frees it.
 //! * *The file goes*, when the transaction that made it is undone (it has logged
 //!   [`Change::CreateFile`]), or when a drop has committed: the tree is freed, then the
 //!   entry removed. Until both have happened a committed drop is pending, and a
-//!   checkpoint lists it. Nobody writes to a file meanwhile: whoever makes or drops it
+//!   checkpoint lists it. Nobody writes to a file meanwhile: what makes or drops it
 //!   holds ACCESS EXCLUSIVE on what it belongs to.
 //!
 //! An *unlogged* file has an unlogged tree (storage's `unlogged`). A crash takes the trees of all
@@ -37,7 +37,7 @@ use steppe_types::{Error, Result};
 
 use crate::change::{Change, Reader, corrupt};
 use crate::rollback::Gone;
-use crate::table::TableShared;
+use crate::row_ids::TableShared;
 
 /// The number of a file. Those below [`RelFileNumber::FIRST_FREE`] belong to the layer
 /// above, for what it must find without a catalog.
@@ -97,11 +97,11 @@ pub(crate) struct Files {
     /// The trees of all files that have one, read when the first is asked for: a file without
     /// pages costs no memory, and no look into the system tree.
     trees: OnceLock<RwLock<TreeByFile>>,
-    /// Held by whoever reads them.
+    /// Held by readers.
     reading: Mutex<()>,
     /// Row id allocators.
     tables: Mutex<HashMap<TreeId, Arc<TableShared>, foldhash::fast::RandomState>>,
-    /// Held by whoever makes a tree.
+    /// Held while a tree is made.
     making: Mutex<()>,
     numbers: Mutex<Range<u64>>,
 }
@@ -292,7 +292,7 @@ impl Files {
 }
 
 impl Files {
-    /// Who counts changes of the rows in a tree; 0: nobody.
+    /// What counts changes of the rows in a tree; 0: nobody.
     pub(crate) fn owner_of(&self, tree: TreeId) -> u32 {
         self.tables.lock().get(&tree).map_or(0, |shared| shared.owner())
     }
@@ -366,7 +366,7 @@ impl File {
 pub(crate) struct NumberedFile {
     file: File,
     shared: OnceLock<Arc<TableShared>>,
-    /// Who counts changes of what is in it; 0: nobody.
+    /// What counts changes of what is in it; 0: nobody.
     owner: u32,
 }
 

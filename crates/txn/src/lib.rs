@@ -30,6 +30,7 @@ mod prepared;
 mod purge;
 mod recovery;
 mod rollback;
+mod row_ids;
 mod serializable;
 mod session;
 mod status;

@@ -20,8 +20,9 @@ use crate::index::{Postings, plain_word};
 use crate::lock::LockTag;
 use crate::overflow::chunk_key;
 use crate::recovery::RECORD_NOTE;
+use crate::row_ids::row_id_of;
 use crate::session::SessionShared;
-use crate::table::{row_id_of, splice_row};
+use crate::table::splice_row;
 use crate::txn::lsn_of;
 use crate::undo::UndoPtr;
 use crate::undone::{RowChanges, Undone};
@@ -292,7 +293,7 @@ impl<'a> Undoer<'a> {
         Ok(())
     }
 
-    /// The row is no longer this transaction's: whoever queued for it goes on.
+    /// The row is no longer this transaction's: those that queued for it go on.
     fn hand_on(&self, tree: TreeId, row: u64) {
         let tag = LockTag::Row(tree.root.0, row);
         self.database.locks.release_implicit_row(self.session.pid(), tag);

@@ -15,8 +15,9 @@
 //! An uncommitted version *is* the exclusive row lock (design D8); the lock table
 //! comes in only where there are explicit locks or waiters.
 
+mod lock;
+
 use std::ops::Bound;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use steppe_storage::{Direction, Tree, TreeId, WriteOp};
 use steppe_types::{Error, Result, SqlState};
@@ -30,11 +31,11 @@ use crate::database::Database;
 #[cfg(feature = "planted-bugs")]
 use crate::database::PlantedBug;
 use crate::files::{NumberedFile, RelFileNumber};
-use crate::lock::{Acquire, LockTag, LockWait, RowLockMode, RowOwner, Sharing};
+use crate::lock::{Acquire, LockTag, LockWait, RowLockMode, RowOwner};
 use crate::new_rows::NewRows;
-use crate::rollback::Gone;
+use crate::row_ids::{RANGE_SIZE_MAX, row_id_of};
 use crate::status::TxnStatus;
-use crate::txn::{IsolationLevel, Persistence, Txn};
+use crate::txn::{Persistence, Txn};
 use crate::view::{RowBuf, RowMeta, RowVersion, View};
 
 /// The number of a row in its table; never changes, and never is another row's.
@@ -131,95 +132,6 @@ pub enum LockOutcome {
     WouldBlock,
 }
 
-/// What the sessions of a database share about a table.
-#[derive(Debug)]
-pub(crate) struct TableShared {
-    next_row: AtomicU64,
-    /// See [`TableStore::open_counted`]; 0: nobody's.
-    owner: AtomicU32,
-}
-
-impl TableShared {
-    /// The next id is above the first eight bytes of the greatest key.
-    pub(crate) fn open(tree: &Tree) -> Result<TableShared, Gone> {
-        let last = tree.last_key()?;
-        let last = last.map(|key| row_id_of(key.get(..8).unwrap_or(&key))).transpose()?;
-        let next_row = AtomicU64::new(last.map_or(1, |row| row.0 + 1));
-        Ok(TableShared { next_row, owner: AtomicU32::new(0) })
-    }
-
-    /// The owner by whom changes are counted that are taken back.
-    pub(crate) fn owner(&self) -> u32 {
-        self.owner.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set_owner(&self, owner: u32) {
-        self.owner.store(owner, Ordering::Relaxed);
-    }
-
-    pub(crate) fn next(&self) -> u64 {
-        self.next_row.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn take_one(&self) -> u64 {
-        self.next_row.fetch_add(1, Ordering::Relaxed)
-    }
-}
-
-pub(crate) fn row_id_of(key: &[u8]) -> Result<RowId> {
-    let bytes = key.try_into().map_err(|_| crate::change::corrupt("row id"))?;
-    Ok(RowId(u64::from_be_bytes(bytes)))
-}
-
-/// Row ids that a session has reserved, by table. A range doubles each time, so
-/// that a script's few rows are numbered in the order of their insertion while
-/// sessions that insert much do not meet at the right edge.
-///
-/// A table has one place where its range can be; there another table's may take its turn.
-#[derive(Default, Debug)]
-pub(crate) struct RowIdRanges {
-    places: Vec<(Option<TreeId>, RowIdRange)>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct RowIdRange {
-    next: u64,
-    end: u64,
-    last_size: u64,
-}
-
-const RANGE_SIZE_MAX: u64 = 1024;
-/// Tables a session remembers ranges of.
-const RANGES_MAX: usize = 64;
-
-impl RowIdRanges {
-    fn range(&mut self, tree: TreeId) -> &mut RowIdRange {
-        if self.places.is_empty() {
-            self.places.resize_with(RANGES_MAX, Default::default);
-        }
-        let at = (tree.generation % RANGES_MAX as u64) as usize;
-        let (owner, range) = &mut self.places[at];
-        if *owner != Some(tree) {
-            (*owner, *range) = (Some(tree), RowIdRange::default());
-        }
-        range
-    }
-
-    /// Up to `wanted` consecutive ids: the first, and how many.
-    fn take(&mut self, tree: TreeId, shared: &TableShared, wanted: u64) -> (u64, u64) {
-        let range = self.range(tree);
-        if range.next == range.end {
-            let size = (range.last_size * 2).clamp(1, RANGE_SIZE_MAX).max(wanted);
-            range.last_size = size.min(RANGE_SIZE_MAX);
-            range.next = shared.next_row.fetch_add(size, Ordering::Relaxed);
-            range.end = range.next + size;
-        }
-        let (first, count) = (range.next, wanted.min(range.end - range.next));
-        range.next += count;
-        (first, count)
-    }
-}
-
 /// A table's rows. Cheap to clone.
 #[derive(Clone)]
 pub struct TableStore {
@@ -296,7 +208,7 @@ impl TableStore {
         TableStore { file: NumberedFile::new(&database.files, file, 0) }
     }
 
-    /// The same, for who counts changes: if any of this store's are taken back,
+    /// The same, for a counter of changes: if any of this store's are taken back,
     /// [`DatabaseOptions::on_taken_back`](crate::DatabaseOptions::on_taken_back) is told, with
     /// `owner`.
     pub fn open_counted(database: &Database, file: RelFileNumber, owner: u32) -> TableStore {
@@ -598,135 +510,6 @@ impl TableStore {
             txn.watched(|all, member| all.changed_row(member, place, replaced))?;
         }
         Ok(step)
-    }
-
-    /// SELECT … FOR UPDATE and its kin: locks the newest version of a row. To KEY SHARE versions
-    /// with the same key are one: it is content with the snapshot's.
-    pub fn lock_row(
-        &self,
-        txn: &mut Txn,
-        row: RowId,
-        mode: RowLockMode,
-        policy: WaitPolicy,
-    ) -> Result<LockOutcome> {
-        txn.assign_xid();
-        txn.use_command();
-        txn.watched(|all, member| all.read_row(member, self.file.number(), row.0))?;
-        if mode <= RowLockMode::Share && self.share_row(txn, row, mode)? {
-            return Ok(LockOutcome::Locked);
-        }
-        loop {
-            let blocked = match self.lock_once(txn, row, mode)? {
-                Step::Done(outcome) => return Ok(outcome),
-                Step::Blocked(blocked) => blocked,
-            };
-            match self.queue(txn, row, blocked, policy)? {
-                Acquire::Granted | Acquire::Retry => continue,
-                Acquire::Wait(wait) => return Ok(LockOutcome::MustWait(wait)),
-                Acquire::WouldBlock => return Ok(LockOutcome::WouldBlock),
-            }
-        }
-    }
-
-    /// Shares a row that has the version of the snapshot, if nobody stands in the way: no page is
-    /// latched for it. False: nothing has been done.
-    fn share_row(&self, txn: &mut Txn, row: RowId, mode: RowLockMode) -> Result<bool> {
-        let Some(tree) = self.file.tree()? else { return Ok(false) };
-        let (view, tag) = (txn.view(), row_tag(tree, row));
-        let sharing = txn.database().locks.share_row(txn.shared(), tag, mode);
-        if sharing == Sharing::InTable {
-            return Ok(false);
-        }
-        // From here on nobody writes it without having seen that it is shared.
-        let mut value = std::mem::take(&mut txn.row);
-        let found = tree.read(&row.0.to_be_bytes(), &mut value).map_err(Error::from);
-        let now = found.and_then(|found| match found {
-            true => standing(&view, RowHeader::split(&value)?.0),
-            false => Ok(Standing::Absent),
-        });
-        txn.row = value;
-        let is_as_seen = matches!(now, Ok(Standing::Free { visible: true, .. }));
-        if !is_as_seen && sharing == Sharing::Noted {
-            txn.database().locks.release_row(txn.shared(), tag, mode);
-        }
-        now.map(|_| is_as_seen)
-    }
-
-    fn lock_once(&self, txn: &Txn, row: RowId, mode: RowLockMode) -> Result<Step<LockOutcome>> {
-        let Some(tree) = self.file.tree()? else {
-            return Ok(Step::Done(LockOutcome::NotFound));
-        };
-        let (view, tag) = (txn.view(), row_tag(tree, row));
-        let mut step = Step::Done(LockOutcome::NotFound);
-        let mut unseen = None;
-        txn.write(tree, &row.0.to_be_bytes(), |value, _keep| {
-            (step, unseen) = (Step::Done(LockOutcome::NotFound), None);
-            let Some(value) = value else { return Ok(()) };
-            let (header, bytes) = RowHeader::split(value)?;
-            let (visible, running) = match standing(&view, header)? {
-                Standing::Free { visible, .. } => (visible, None),
-                Standing::Running(owner) => {
-                    let compatible = tag.conflicts(mode as u8) & (1 << owner.mode as u8) == 0;
-                    if !compatible || matches!(header.origin, Origin::Inserted(_)) {
-                        let blocked = Blocked::By(Some(owner), mode);
-                        step = Step::Blocked(blocked);
-                        return Ok(());
-                    }
-                    (false, Some(owner))
-                }
-                other => {
-                    step = match refuse(other) {
-                        Step::Done(ModifyOutcome::DeletedConcurrently) => {
-                            Step::Done(LockOutcome::DeletedConcurrently)
-                        }
-                        Step::Done(ModifyOutcome::MovedConcurrently) => {
-                            Step::Done(LockOutcome::MovedConcurrently)
-                        }
-                        Step::Done(ModifyOutcome::SelfUpdated) => {
-                            let meta = crate::view::meta(header);
-                            let is_there = !header.word.is_deleted();
-                            let newest = is_there.then(|| RowVersion { row: bytes.to_vec(), meta });
-                            Step::Done(LockOutcome::SelfUpdated { newest })
-                        }
-                        Step::Done(_) => Step::Done(LockOutcome::NotFound),
-                        Step::Blocked(blocked) => Step::Blocked(blocked),
-                    };
-                    return Ok(());
-                }
-            };
-            let locks = &txn.database().locks;
-            step = if !locks.try_lock_row(txn.shared(), tag, mode)? {
-                Step::Blocked(Blocked::By(None, mode))
-            } else if visible {
-                Step::Done(LockOutcome::Locked)
-            } else {
-                unseen = (mode == RowLockMode::KeyShare).then_some((header, running));
-                let meta = crate::view::meta(header);
-                let newest = RowVersion { row: bytes.to_vec(), meta };
-                Step::Done(LockOutcome::UpdatedConcurrently { newest })
-            };
-            Ok(())
-        })?;
-        // The lock keeps the key from here on: what it was before may be read without the latch.
-        if let Some((header, running)) = unseen {
-            if view.has_key_of(header)? {
-                return Ok(Step::Done(LockOutcome::Locked));
-            }
-            if let Some(owner) = running
-                && txn.isolation() == IsolationLevel::ReadCommitted
-            {
-                return Ok(Step::Blocked(Blocked::UntilEnd(owner)));
-            }
-        }
-        Ok(step)
-    }
-
-    /// Gives back a row lock that a wait has brought, when the row turned out
-    /// not to be wanted any more. An uncommitted version keeps it anyway.
-    pub fn release_row(&self, txn: &Txn, row: RowId, mode: RowLockMode) -> Result<()> {
-        let tag = row_tag(self.file.tree_of_entry()?, row);
-        txn.database().locks.release_row(txn.shared(), tag, mode);
-        Ok(())
     }
 }
 

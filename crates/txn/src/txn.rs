@@ -1,5 +1,11 @@
 //! Transactions: begin, statements, savepoints, commit, rollback.
 
+mod locks;
+mod savepoints;
+mod snapshots;
+
+pub use savepoints::UndoPosition;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -7,24 +13,20 @@ use steppe_storage::{Appended, LogHeader, Lsn, Priority, Tree, WriteOp};
 use steppe_types::error::Severity;
 use steppe_types::{Error, Result, SqlState};
 
-use crate::budget::{ANY_CHANGE, Owed, UndoBudget};
+use crate::budget::{ANY_CHANGE, UndoBudget};
 use crate::change::Change;
 #[cfg(feature = "planted-bugs")]
 use crate::database::PlantedBug;
 use crate::database::{Database, SessionHandle, SessionInner};
 use crate::files::{DroppedFile, RelFileNumber};
-use crate::lock::{
-    Acquire, AdvisoryScope, LeavesLockMode, LockPosition, LockTag, LockWait, RelationLockMode,
-    RelationUsers, SharedMode,
-};
+use crate::lock::LockPosition;
 use crate::prepared::LeftBehind;
 use crate::recovery::{RECORD_ABORT, RECORD_COMMIT, RECORD_DROPS, RECORD_NOTE};
 use crate::rollback::Undoer;
-use crate::serializable::{Member, Safety, Serializable};
+use crate::serializable::Member;
 use crate::session::SessionShared;
 use crate::undo::UndoPtr;
-use crate::undone::UndoneSum;
-use crate::view::{Snapshot, View};
+use savepoints::Savepoint;
 
 /// How much a transaction sees of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,15 +50,6 @@ pub struct CommitWait {
     pub wrote: bool,
 }
 
-/// A point in a transaction to which it can be rolled back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UndoPosition {
-    undo: UndoPtr,
-    owed: Owed,
-    locks: LockPosition,
-    drops: usize,
-}
-
 /// Whether what is written to a file survives a crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Persistence {
@@ -72,11 +65,6 @@ pub enum Persistence {
 enum Outcome {
     Committed { wrote: bool },
     RolledBack,
-}
-
-struct Savepoint {
-    name: String,
-    position: UndoPosition,
 }
 
 /// A running transaction. Dropped without [`Txn::commit`], it rolls back.
@@ -178,174 +166,6 @@ impl Txn {
     /// Changes READ ONLY.
     pub fn set_read_only(&mut self, read_only: bool) {
         self.read_only = read_only;
-    }
-
-    // ----- statements and snapshots -----
-
-    /// Starts a statement: what earlier ones wrote becomes visible to it, and in
-    /// READ COMMITTED so does what others have committed.
-    pub fn start_statement(&mut self) -> Result<()> {
-        let used = std::mem::take(&mut self.cid_is_used);
-        self.cid = self.cid.checked_add(u32::from(used)).ok_or_else(|| {
-            let message = "cannot have more than 2^32-2 commands in a transaction";
-            Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
-        })?;
-        match self.isolation {
-            IsolationLevel::ReadCommitted => self.take_snapshot(),
-            _ if self.snapshot_lsn != 0 => {}
-            IsolationLevel::RepeatableRead => self.take_snapshot(),
-            IsolationLevel::Serializable => self.begin_serializable(),
-        }
-        Ok(())
-    }
-
-    /// Takes the snapshot of a serializable transaction.
-    fn begin_serializable(&mut self) {
-        let database = Arc::clone(self.database());
-        let (pid, read_only) = (self.shared().pid(), self.read_only);
-        let member = database.serializable.begin(pid, read_only, || self.take_snapshot());
-        if self.xid != 0 {
-            database.serializable.set_xid(&member, self.xid);
-        }
-        self.member = Some(member);
-    }
-
-    /// SERIALIZABLE READ ONLY DEFERRABLE, before the first statement: takes snapshots until
-    /// one is safe, so that the transaction can neither fail nor make another one fail.
-    /// `Some`: wait, then call again.
-    pub fn await_safe_snapshot(&mut self) -> Result<Option<LockWait>> {
-        let database = Arc::clone(self.database());
-        loop {
-            if self.snapshot_lsn == 0 {
-                self.begin_serializable();
-            }
-            let Some(member) = self.member.clone() else { return Ok(None) };
-            let wait = |pid| database.locks.wait_for_end(self.shared(), pid);
-            match database.serializable.safety(&member, wait) {
-                Safety::Safe => return Ok(None),
-                Safety::Unsafe => {
-                    database.serializable.rolled_back(&member);
-                    self.member = None;
-                    self.snapshot_lsn = 0;
-                    self.publish_held();
-                }
-                Safety::DependsOn(Acquire::Wait(wait)) => return Ok(Some(wait)),
-                Safety::DependsOn(_) => {}
-            }
-        }
-    }
-
-    /// SERIALIZABLE: notes what is about to be read, or looks for conflicts with a change that was
-    /// just made.
-    pub(crate) fn watched(
-        &self,
-        what: impl FnOnce(&Serializable, &Member) -> Result<()>,
-    ) -> Result<()> {
-        self.database().serializable.watch(self.member.as_ref(), what)
-    }
-
-    /// Ends a statement: in READ COMMITTED its snapshot is let go, so that an
-    /// idle transaction holds no garbage. Views of it must not be used any more
-    /// unless held (see [`Txn::hold_snapshot`]).
-    pub fn end_statement(&mut self) {
-        if self.isolation == IsolationLevel::ReadCommitted && self.snapshot_lsn != 0 {
-            self.snapshot_lsn = 0;
-            self.publish_held();
-        }
-    }
-
-    /// Suspends the running statement, so that another one may run within it: a function's.
-    /// Its snapshot stays valid. Needs one [`Txn::resume_statement`].
-    pub fn suspend_statement(&mut self) -> Snapshot {
-        let outer = self.snapshot();
-        self.hold_snapshot(outer);
-        outer
-    }
-
-    /// Goes on with a statement after those that ran within it. It does not see what they wrote.
-    pub fn resume_statement(&mut self, outer: Snapshot) {
-        self.snapshot_lsn = outer.lsn.0;
-        self.release_snapshot(outer);
-    }
-
-    fn take_snapshot(&mut self) {
-        let database = Arc::clone(self.database());
-        let position = || database.insert_position();
-        if self.held.is_empty() {
-            self.snapshot_lsn = self.shared().publish_snapshot(position);
-            return;
-        }
-        // An older snapshot is published already, so this one is protected.
-        self.snapshot_lsn = position();
-        self.publish_held();
-    }
-
-    /// Takes the snapshot that another session holds for that of this transaction, which is
-    /// REPEATABLE READ and has not begun; false if it is held no longer.
-    pub fn import_snapshot(&mut self, lsn: Lsn, from: u32) -> bool {
-        debug_assert!(self.snapshot_lsn == 0 && self.held.is_empty());
-        let database = Arc::clone(self.database());
-        let is_held = database.sessions.share_snapshot(lsn.0, from, self.shared());
-        if is_held {
-            self.snapshot_lsn = lsn.0;
-        }
-        is_held
-    }
-
-    fn publish_held(&self) {
-        let current = Some(self.snapshot_lsn).filter(|&lsn| lsn != 0);
-        let all = self.held.iter().map(|lsn| lsn.0).chain(current);
-        match (all.clone().min(), all.max()) {
-            (Some(oldest), Some(newest)) => self.shared().hold_snapshots(oldest, newest),
-            _ => self.shared().drop_snapshots(),
-        }
-    }
-
-    /// The current statement's snapshot.
-    pub fn snapshot(&self) -> Snapshot {
-        Snapshot { lsn: Lsn(self.snapshot_lsn), xid: self.xid, cid: self.cid }
-    }
-
-    /// The current snapshot, ready to look through. It does not see what this
-    /// statement itself writes.
-    pub fn view(&self) -> View {
-        let (session, member) = (Arc::clone(&self.session), self.member.clone());
-        View { session, snapshot: self.snapshot(), member }
-    }
-
-    /// Starts a statement that works on all rows there are, whatever the isolation: what DDL
-    /// writes anew, indexes or checks is not only what an older snapshot of the transaction's
-    /// sees. Needs one [`Txn::release_snapshot`].
-    pub fn hold_newest(&mut self) -> Result<Snapshot> {
-        self.start_statement()?;
-        let mut newest = self.snapshot();
-        if self.isolation != IsolationLevel::ReadCommitted {
-            // The transaction's own is published, and protects what is younger.
-            newest.lsn = Lsn(self.database().insert_position());
-        }
-        self.hold_snapshot(newest);
-        self.publish_held();
-        Ok(newest)
-    }
-
-    /// What is held, ready to look through. Nobody is told that it was read: who changes what a
-    /// serializable transaction's DDL has read waits for the table.
-    pub fn view_of(&self, held: Snapshot) -> View {
-        View { session: Arc::clone(&self.session), snapshot: held, member: None }
-    }
-
-    /// Keeps a snapshot valid beyond its statement, for an open portal. Each
-    /// call needs one [`Txn::release_snapshot`].
-    pub fn hold_snapshot(&mut self, snapshot: Snapshot) {
-        self.held.push(snapshot.lsn);
-    }
-
-    /// Gives a held snapshot up.
-    pub fn release_snapshot(&mut self, snapshot: Snapshot) {
-        if let Some(at) = self.held.iter().position(|&lsn| lsn == snapshot.lsn) {
-            self.held.swap_remove(at);
-            self.publish_held();
-        }
     }
 
     /// The current command locks rows: it counts as one that writes.
@@ -487,86 +307,6 @@ impl Txn {
         self.drops.extend_from_slice(files);
     }
 
-    // ----- savepoints -----
-
-    /// The present position, for a later [`Txn::rollback_to_position`].
-    pub fn undo_position(&self) -> UndoPosition {
-        let locks = self.database().locks.position(self.shared());
-        let (undo, owed) = (self.last_undo, self.budget.owed());
-        UndoPosition { undo, owed, locks, drops: self.drops.len() }
-    }
-
-    /// Takes back what was done after `position`, keeping locks.
-    pub fn rollback_to_position(&mut self, position: UndoPosition) -> Result<()> {
-        self.undo_until(position.undo)?;
-        self.budget.settle_to(position.owed);
-        #[cfg(feature = "planted-bugs")]
-        if self.database().options.planted_bug == Some(PlantedBug::DropsSurviveRollback) {
-            return Ok(());
-        }
-        self.drops.truncate(position.drops);
-        Ok(())
-    }
-
-    /// SAVEPOINT.
-    pub fn savepoint(&mut self, name: &str) {
-        let position = self.undo_position();
-        self.savepoints.push(Savepoint { name: name.to_owned(), position });
-    }
-
-    fn find_savepoint(&self, name: &str) -> Result<usize> {
-        self.savepoints.iter().rposition(|s| s.name == name).ok_or_else(|| {
-            let message = format!("savepoint \"{name}\" does not exist");
-            Error::new(SqlState::INVALID_SAVEPOINT_SPECIFICATION, message)
-        })
-    }
-
-    /// ROLLBACK TO SAVEPOINT: undoes and unlocks; the savepoint stays.
-    pub fn rollback_to(&mut self, name: &str) -> Result<()> {
-        let at = self.find_savepoint(name)?;
-        let position = self.savepoints[at].position;
-        self.savepoints.truncate(at + 1);
-        self.rollback_to_position(position)?;
-        let locks = Arc::clone(&self.database().locks);
-        locks.release_to(self.shared(), position.locks);
-        if self.xid != 0 {
-            // Whoever waits for this transaction because of a key may go on now.
-            let exclusive = SharedMode::Exclusive as u8;
-            locks.release_mode(self.shared().pid(), LockTag::Transaction(self.xid), exclusive);
-        }
-        Ok(())
-    }
-
-    /// RELEASE SAVEPOINT.
-    pub fn release(&mut self, name: &str) -> Result<()> {
-        let at = self.find_savepoint(name)?;
-        self.savepoints.truncate(at);
-        Ok(())
-    }
-
-    fn undo_until(&mut self, until: UndoPtr) -> Result<()> {
-        let session = Arc::clone(&self.session);
-        let undoer = Undoer::new(&session.database, &session.shared, self.xid);
-        let mut body = std::mem::take(&mut self.body);
-        let mut undone = UndoneSum::default();
-        while self.last_undo != until && self.last_undo != 0 {
-            let step = session.database.undo.read(self.last_undo, &mut body).and_then(|head| {
-                let taken_back = undoer.undo(&body, head.prev_lsn, Some(self.last_undo))?;
-                undone.add(&session.database, taken_back);
-                Ok(head.chain)
-            });
-            match step {
-                Ok(chain) => self.last_undo = chain,
-                // Half undone is no state to go on from: only recovery, which
-                // starts over from the log, can finish this.
-                Err(error) => return Err(stop_the_server("roll back", &session.database, &error)),
-            }
-        }
-        undone.tell(&session.database);
-        self.body = body;
-        Ok(())
-    }
-
     // ----- the end -----
 
     /// Commits. Locks are released before the log is durable: the caller waits
@@ -576,7 +316,7 @@ impl Txn {
     }
 
     /// Commits; `committed` runs once the commit is in the log and before any lock is released,
-    /// so that whoever waited for a lock finds what it publishes (a new catalog version).
+    /// so that one that waited for a lock finds what it publishes (a new catalog version).
     pub fn commit_with(mut self, committed: impl FnOnce()) -> Result<CommitWait> {
         let wrote = self.has_written() || !self.drops.is_empty();
         self.check_may_commit()?;
@@ -716,98 +456,11 @@ impl Txn {
         self.shared().drop_snapshots();
         self.database().locks.release_to(self.shared(), LockPosition(0));
     }
-
-    // ----- locks -----
-
-    /// Locks a relation until the transaction ends; `Ok(None)`: granted.
-    pub fn lock_relation(&self, oid: u32, mode: RelationLockMode) -> Result<Option<LockWait>> {
-        let locks = &self.database().locks;
-        Ok(wait_of(locks.lock_relation(self.shared(), oid, mode, true)?))
-    }
-
-    /// As [`Txn::lock_relation`], waiting in place.
-    pub fn lock_relation_blocking(&self, oid: u32, mode: RelationLockMode) -> Result<()> {
-        match self.lock_relation(oid, mode)? {
-            Some(wait) => wait.wait_blocking(),
-            None => Ok(()),
-        }
-    }
-
-    /// Locks a relation if that needs no waiting.
-    pub fn try_lock_relation(&self, oid: u32, mode: RelationLockMode) -> Result<bool> {
-        let locks = &self.database().locks;
-        let acquired = locks.lock_relation(self.shared(), oid, mode, false)?;
-        Ok(matches!(acquired, Acquire::Granted))
-    }
-
-    /// Locks the files of a partitioned table's leaves until the transaction ends: who reads
-    /// leaves one after the other and locks each at its turn keeps them from being given new
-    /// files before that. `Ok(None)`: granted.
-    pub fn lock_leaves(&self, table: u32, mode: LeavesLockMode) -> Result<Option<LockWait>> {
-        let locks = &self.database().locks;
-        Ok(wait_of(locks.lock_leaves(self.shared(), table, mode)?))
-    }
-
-    /// The relations that the transaction has locked.
-    pub fn locked_relations(&self) -> Vec<u32> {
-        self.database().locks.relations_of(self.shared())
-    }
-
-    /// The transactions of other sessions that use a relation now.
-    pub fn users_of(&self, oid: u32) -> RelationUsers {
-        self.database().locks.users_of(self.shared(), oid)
-    }
-
-    /// Waits for one of them; `None`: they have ended.
-    pub fn wait_for_users(&self, users: &mut RelationUsers) -> Option<LockWait> {
-        wait_of(self.database().locks.wait_for_users(self.shared(), users))
-    }
-
-    /// pg_advisory_lock and friends; `Ok(None)`: granted. After a wait for a
-    /// session-level lock, call again: that counts it.
-    pub fn lock_advisory(
-        &self,
-        tag: LockTag,
-        mode: SharedMode,
-        scope: AdvisoryScope,
-    ) -> Result<Option<LockWait>> {
-        let locks = &self.database().locks;
-        Ok(wait_of(locks.lock_advisory(self.shared(), tag, mode, scope, true)?))
-    }
-
-    /// pg_try_advisory_lock and friends.
-    pub fn try_lock_advisory(
-        &self,
-        tag: LockTag,
-        mode: SharedMode,
-        scope: AdvisoryScope,
-    ) -> Result<bool> {
-        let locks = &self.database().locks;
-        let acquired = locks.lock_advisory(self.shared(), tag, mode, scope, false)?;
-        Ok(matches!(acquired, Acquire::Granted))
-    }
-
-    /// pg_advisory_unlock: false if the session does not hold it.
-    pub fn unlock_advisory(&self, tag: LockTag, mode: SharedMode) -> bool {
-        self.database().locks.unlock_advisory(self.shared(), tag, mode)
-    }
-
-    /// pg_advisory_unlock_all.
-    pub fn unlock_all_advisory(&self) {
-        self.database().locks.unlock_all_advisory(self.shared());
-    }
 }
 
 /// Where the record of a change starts, if it has one.
 pub(crate) fn lsn_of(appended: Option<Appended>) -> Option<u64> {
     appended.and_then(Appended::record).map(|lsn| lsn.0)
-}
-
-fn wait_of(acquired: Acquire) -> Option<LockWait> {
-    match acquired {
-        Acquire::Wait(wait) => Some(wait),
-        _ => None,
-    }
 }
 
 /// Logs a commit and the files that it drops, in as many records as they take.

@@ -15,7 +15,7 @@
 //!                        ├ group     aggregates and GROUP BY rules; grouping_sets, window
 //!                        ├ lock      FOR UPDATE
 //!                        ├ view      changes through views
-//!                        └ dml       INSERT, UPDATE, DELETE
+//!                        └ dml       INSERT, UPDATE, DELETE; set_clauses
 //! ```
 //!
 //! The rules are PostgreSQL's: src/backend/parser (parse_expr.c, parse_func.c,
@@ -43,6 +43,7 @@ mod returning;
 mod row;
 mod search_cycle;
 mod select;
+mod set_clauses;
 mod stored;
 mod sublink;
 pub mod typename;

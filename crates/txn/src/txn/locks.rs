@@ -1,0 +1,96 @@
+//! The locks that a transaction takes by name: of relations, leaves, and advisory ones.
+
+use steppe_types::Result;
+
+use super::Txn;
+use crate::lock::{
+    Acquire, AdvisoryScope, LeavesLockMode, LockTag, LockWait, RelationLockMode, RelationUsers,
+    SharedMode,
+};
+
+impl Txn {
+    /// Locks a relation until the transaction ends; `Ok(None)`: granted.
+    pub fn lock_relation(&self, oid: u32, mode: RelationLockMode) -> Result<Option<LockWait>> {
+        let locks = &self.database().locks;
+        Ok(wait_of(locks.lock_relation(self.shared(), oid, mode, true)?))
+    }
+
+    /// As [`Txn::lock_relation`], waiting in place.
+    pub fn lock_relation_blocking(&self, oid: u32, mode: RelationLockMode) -> Result<()> {
+        match self.lock_relation(oid, mode)? {
+            Some(wait) => wait.wait_blocking(),
+            None => Ok(()),
+        }
+    }
+
+    /// Locks a relation if that needs no waiting.
+    pub fn try_lock_relation(&self, oid: u32, mode: RelationLockMode) -> Result<bool> {
+        let locks = &self.database().locks;
+        let acquired = locks.lock_relation(self.shared(), oid, mode, false)?;
+        Ok(matches!(acquired, Acquire::Granted))
+    }
+
+    /// Locks the files of a partitioned table's leaves until the transaction ends: a
+    /// scan that reads leaves one after the other and locks each at its turn keeps them from being
+    /// given new files before that. `Ok(None)`: granted.
+    pub fn lock_leaves(&self, table: u32, mode: LeavesLockMode) -> Result<Option<LockWait>> {
+        let locks = &self.database().locks;
+        Ok(wait_of(locks.lock_leaves(self.shared(), table, mode)?))
+    }
+
+    /// The relations that the transaction has locked.
+    pub fn locked_relations(&self) -> Vec<u32> {
+        self.database().locks.relations_of(self.shared())
+    }
+
+    /// The transactions of other sessions that use a relation now.
+    pub fn users_of(&self, oid: u32) -> RelationUsers {
+        self.database().locks.users_of(self.shared(), oid)
+    }
+
+    /// Waits for one of them; `None`: they have ended.
+    pub fn wait_for_users(&self, users: &mut RelationUsers) -> Option<LockWait> {
+        wait_of(self.database().locks.wait_for_users(self.shared(), users))
+    }
+
+    /// pg_advisory_lock and friends; `Ok(None)`: granted. After a wait for a
+    /// session-level lock, call again: that counts it.
+    pub fn lock_advisory(
+        &self,
+        tag: LockTag,
+        mode: SharedMode,
+        scope: AdvisoryScope,
+    ) -> Result<Option<LockWait>> {
+        let locks = &self.database().locks;
+        Ok(wait_of(locks.lock_advisory(self.shared(), tag, mode, scope, true)?))
+    }
+
+    /// pg_try_advisory_lock and friends.
+    pub fn try_lock_advisory(
+        &self,
+        tag: LockTag,
+        mode: SharedMode,
+        scope: AdvisoryScope,
+    ) -> Result<bool> {
+        let locks = &self.database().locks;
+        let acquired = locks.lock_advisory(self.shared(), tag, mode, scope, false)?;
+        Ok(matches!(acquired, Acquire::Granted))
+    }
+
+    /// pg_advisory_unlock: false if the session does not hold it.
+    pub fn unlock_advisory(&self, tag: LockTag, mode: SharedMode) -> bool {
+        self.database().locks.unlock_advisory(self.shared(), tag, mode)
+    }
+
+    /// pg_advisory_unlock_all.
+    pub fn unlock_all_advisory(&self) {
+        self.database().locks.unlock_all_advisory(self.shared());
+    }
+}
+
+fn wait_of(acquired: Acquire) -> Option<LockWait> {
+    match acquired {
+        Acquire::Wait(wait) => Some(wait),
+        _ => None,
+    }
+}

@@ -1,0 +1,108 @@
+//! Savepoints, and what is taken back to them.
+
+use std::sync::Arc;
+
+use steppe_types::{Error, Result, SqlState};
+
+use super::{Txn, stop_the_server};
+use crate::budget::Owed;
+#[cfg(feature = "planted-bugs")]
+use crate::database::PlantedBug;
+use crate::lock::{LockPosition, LockTag, SharedMode};
+use crate::rollback::Undoer;
+use crate::undo::UndoPtr;
+use crate::undone::UndoneSum;
+
+/// A point in a transaction to which it can be rolled back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UndoPosition {
+    undo: UndoPtr,
+    owed: Owed,
+    locks: LockPosition,
+    drops: usize,
+}
+
+pub(super) struct Savepoint {
+    name: String,
+    position: UndoPosition,
+}
+
+impl Txn {
+    /// The present position, for a later [`Txn::rollback_to_position`].
+    pub fn undo_position(&self) -> UndoPosition {
+        let locks = self.database().locks.position(self.shared());
+        let (undo, owed) = (self.last_undo, self.budget.owed());
+        UndoPosition { undo, owed, locks, drops: self.drops.len() }
+    }
+
+    /// Takes back what was done after `position`, keeping locks.
+    pub fn rollback_to_position(&mut self, position: UndoPosition) -> Result<()> {
+        self.undo_until(position.undo)?;
+        self.budget.settle_to(position.owed);
+        #[cfg(feature = "planted-bugs")]
+        if self.database().options.planted_bug == Some(PlantedBug::DropsSurviveRollback) {
+            return Ok(());
+        }
+        self.drops.truncate(position.drops);
+        Ok(())
+    }
+
+    /// SAVEPOINT.
+    pub fn savepoint(&mut self, name: &str) {
+        let position = self.undo_position();
+        self.savepoints.push(Savepoint { name: name.to_owned(), position });
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<usize> {
+        self.savepoints.iter().rposition(|s| s.name == name).ok_or_else(|| {
+            let message = format!("savepoint \"{name}\" does not exist");
+            Error::new(SqlState::INVALID_SAVEPOINT_SPECIFICATION, message)
+        })
+    }
+
+    /// ROLLBACK TO SAVEPOINT: undoes and unlocks; the savepoint stays.
+    pub fn rollback_to(&mut self, name: &str) -> Result<()> {
+        let at = self.find_savepoint(name)?;
+        let position = self.savepoints[at].position;
+        self.savepoints.truncate(at + 1);
+        self.rollback_to_position(position)?;
+        let locks = Arc::clone(&self.database().locks);
+        locks.release_to(self.shared(), position.locks);
+        if self.xid != 0 {
+            // Those that wait for this transaction because of a key may go on now.
+            let exclusive = SharedMode::Exclusive as u8;
+            locks.release_mode(self.shared().pid(), LockTag::Transaction(self.xid), exclusive);
+        }
+        Ok(())
+    }
+
+    /// RELEASE SAVEPOINT.
+    pub fn release(&mut self, name: &str) -> Result<()> {
+        let at = self.find_savepoint(name)?;
+        self.savepoints.truncate(at);
+        Ok(())
+    }
+
+    pub(super) fn undo_until(&mut self, until: UndoPtr) -> Result<()> {
+        let session = Arc::clone(&self.session);
+        let undoer = Undoer::new(&session.database, &session.shared, self.xid);
+        let mut body = std::mem::take(&mut self.body);
+        let mut undone = UndoneSum::default();
+        while self.last_undo != until && self.last_undo != 0 {
+            let step = session.database.undo.read(self.last_undo, &mut body).and_then(|head| {
+                let taken_back = undoer.undo(&body, head.prev_lsn, Some(self.last_undo))?;
+                undone.add(&session.database, taken_back);
+                Ok(head.chain)
+            });
+            match step {
+                Ok(chain) => self.last_undo = chain,
+                // Half undone is no state to go on from: only recovery, which
+                // starts over from the log, can finish this.
+                Err(error) => return Err(stop_the_server("roll back", &session.database, &error)),
+            }
+        }
+        undone.tell(&session.database);
+        self.body = body;
+        Ok(())
+    }
+}

@@ -1,0 +1,179 @@
+//! Statements of a transaction, and the snapshots that they look through.
+
+use std::sync::Arc;
+
+use steppe_storage::Lsn;
+use steppe_types::{Error, Result, SqlState};
+
+use super::{IsolationLevel, Txn};
+use crate::lock::{Acquire, LockWait};
+use crate::serializable::{Member, Safety, Serializable};
+use crate::view::{Snapshot, View};
+
+impl Txn {
+    /// Starts a statement: what earlier ones wrote becomes visible to it, and in
+    /// READ COMMITTED so does what others have committed.
+    pub fn start_statement(&mut self) -> Result<()> {
+        let used = std::mem::take(&mut self.cid_is_used);
+        self.cid = self.cid.checked_add(u32::from(used)).ok_or_else(|| {
+            let message = "cannot have more than 2^32-2 commands in a transaction";
+            Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+        })?;
+        match self.isolation {
+            IsolationLevel::ReadCommitted => self.take_snapshot(),
+            _ if self.snapshot_lsn != 0 => {}
+            IsolationLevel::RepeatableRead => self.take_snapshot(),
+            IsolationLevel::Serializable => self.begin_serializable(),
+        }
+        Ok(())
+    }
+
+    /// Takes the snapshot of a serializable transaction.
+    fn begin_serializable(&mut self) {
+        let database = Arc::clone(self.database());
+        let (pid, read_only) = (self.shared().pid(), self.read_only);
+        let member = database.serializable.begin(pid, read_only, || self.take_snapshot());
+        if self.xid != 0 {
+            database.serializable.set_xid(&member, self.xid);
+        }
+        self.member = Some(member);
+    }
+
+    /// SERIALIZABLE READ ONLY DEFERRABLE, before the first statement: takes snapshots until
+    /// one is safe, so that the transaction can neither fail nor make another one fail.
+    /// `Some`: wait, then call again.
+    pub fn await_safe_snapshot(&mut self) -> Result<Option<LockWait>> {
+        let database = Arc::clone(self.database());
+        loop {
+            if self.snapshot_lsn == 0 {
+                self.begin_serializable();
+            }
+            let Some(member) = self.member.clone() else { return Ok(None) };
+            let wait = |pid| database.locks.wait_for_end(self.shared(), pid);
+            match database.serializable.safety(&member, wait) {
+                Safety::Safe => return Ok(None),
+                Safety::Unsafe => {
+                    database.serializable.rolled_back(&member);
+                    self.member = None;
+                    self.snapshot_lsn = 0;
+                    self.publish_held();
+                }
+                Safety::DependsOn(Acquire::Wait(wait)) => return Ok(Some(wait)),
+                Safety::DependsOn(_) => {}
+            }
+        }
+    }
+
+    /// SERIALIZABLE: notes what is about to be read, or looks for conflicts with a change that was
+    /// just made.
+    pub(crate) fn watched(
+        &self,
+        what: impl FnOnce(&Serializable, &Member) -> Result<()>,
+    ) -> Result<()> {
+        self.database().serializable.watch(self.member.as_ref(), what)
+    }
+
+    /// Ends a statement: in READ COMMITTED its snapshot is let go, so that an
+    /// idle transaction holds no garbage. Views of it must not be used any more
+    /// unless held (see [`Txn::hold_snapshot`]).
+    pub fn end_statement(&mut self) {
+        if self.isolation == IsolationLevel::ReadCommitted && self.snapshot_lsn != 0 {
+            self.snapshot_lsn = 0;
+            self.publish_held();
+        }
+    }
+
+    /// Suspends the running statement, so that another one may run within it: a function's.
+    /// Its snapshot stays valid. Needs one [`Txn::resume_statement`].
+    pub fn suspend_statement(&mut self) -> Snapshot {
+        let outer = self.snapshot();
+        self.hold_snapshot(outer);
+        outer
+    }
+
+    /// Goes on with a statement after those that ran within it. It does not see what they wrote.
+    pub fn resume_statement(&mut self, outer: Snapshot) {
+        self.snapshot_lsn = outer.lsn.0;
+        self.release_snapshot(outer);
+    }
+
+    fn take_snapshot(&mut self) {
+        let database = Arc::clone(self.database());
+        let position = || database.insert_position();
+        if self.held.is_empty() {
+            self.snapshot_lsn = self.shared().publish_snapshot(position);
+            return;
+        }
+        // An older snapshot is published already, so this one is protected.
+        self.snapshot_lsn = position();
+        self.publish_held();
+    }
+
+    /// Takes the snapshot that another session holds for that of this transaction, which is
+    /// REPEATABLE READ and has not begun; false if it is held no longer.
+    pub fn import_snapshot(&mut self, lsn: Lsn, from: u32) -> bool {
+        debug_assert!(self.snapshot_lsn == 0 && self.held.is_empty());
+        let database = Arc::clone(self.database());
+        let is_held = database.sessions.share_snapshot(lsn.0, from, self.shared());
+        if is_held {
+            self.snapshot_lsn = lsn.0;
+        }
+        is_held
+    }
+
+    fn publish_held(&self) {
+        let current = Some(self.snapshot_lsn).filter(|&lsn| lsn != 0);
+        let all = self.held.iter().map(|lsn| lsn.0).chain(current);
+        match (all.clone().min(), all.max()) {
+            (Some(oldest), Some(newest)) => self.shared().hold_snapshots(oldest, newest),
+            _ => self.shared().drop_snapshots(),
+        }
+    }
+
+    /// The current statement's snapshot.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot { lsn: Lsn(self.snapshot_lsn), xid: self.xid, cid: self.cid }
+    }
+
+    /// The current snapshot, ready to look through. It does not see what this
+    /// statement itself writes.
+    pub fn view(&self) -> View {
+        let (session, member) = (Arc::clone(&self.session), self.member.clone());
+        View { session, snapshot: self.snapshot(), member }
+    }
+
+    /// Starts a statement that works on all rows there are, whatever the isolation: what DDL
+    /// writes anew, indexes or checks is not only what an older snapshot of the transaction's
+    /// sees. Needs one [`Txn::release_snapshot`].
+    pub fn hold_newest(&mut self) -> Result<Snapshot> {
+        self.start_statement()?;
+        let mut newest = self.snapshot();
+        if self.isolation != IsolationLevel::ReadCommitted {
+            // The transaction's own is published, and protects what is younger.
+            newest.lsn = Lsn(self.database().insert_position());
+        }
+        self.hold_snapshot(newest);
+        self.publish_held();
+        Ok(newest)
+    }
+
+    /// What is held, ready to look through. Nobody is told that it was read: a change of what a
+    /// serializable transaction's DDL has read waits for the table.
+    pub fn view_of(&self, held: Snapshot) -> View {
+        View { session: Arc::clone(&self.session), snapshot: held, member: None }
+    }
+
+    /// Keeps a snapshot valid beyond its statement, for an open portal. Each
+    /// call needs one [`Txn::release_snapshot`].
+    pub fn hold_snapshot(&mut self, snapshot: Snapshot) {
+        self.held.push(snapshot.lsn);
+    }
+
+    /// Gives a held snapshot up.
+    pub fn release_snapshot(&mut self, snapshot: Snapshot) {
+        if let Some(at) = self.held.iter().position(|&lsn| lsn == snapshot.lsn) {
+            self.held.swap_remove(at);
+            self.publish_held();
+        }
+    }
+}
