@@ -90,7 +90,7 @@ pub struct Pathman {
     pub enable_parent: bool,
     /// A row beyond the last partition, or before the first, makes the partitions up to it.
     pub auto: bool,
-    /// Kept for whoever asks: partitions are made in transactions of their own anyway.
+    /// Kept to be asked for: partitions are made in transactions of their own anyway.
     pub spawn_using_bgw: bool,
     /// Unique constraints that do not cover the key, which each partition has for itself:
     /// definitions as ALTER TABLE … ADD takes them.

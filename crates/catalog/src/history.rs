@@ -122,7 +122,7 @@ fn touched<'i>(
         match *id {
             ObjectId::Relation(oid) => touched.add(before, after, oid)?,
             // A new one has no names that anything was found by, and does not change a search path
-            // that is in use: who sees it there has another path.
+            // that is in use: a session that sees it there has another path.
             ObjectId::Schema(oid) if before.schema(oid).is_none() => {}
             ObjectId::Schema(_) | ObjectId::Extension(_) => return None,
         }

@@ -170,7 +170,7 @@ pub struct Column {
     /// GENERATED ALWAYS AS (`default`).
     #[serde(default, skip_serializing_if = "is_default")]
     pub generated: bool,
-    /// VIRTUAL rather than STORED: rows have NULL there, and who reads it computes it.
+    /// VIRTUAL rather than STORED: rows have NULL there, and a reader computes it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_virtual: bool,
     /// COMMENT ON COLUMN.

@@ -9,7 +9,7 @@ use steppe_partition::make_exact;
 pub type RareText = Arc<String>;
 
 /// A list that many objects have alike, such as the columns of a table's partitions, or that
-/// most have empty. Whoever changes it gets a copy of its own.
+/// most have empty. A change makes a copy of its own.
 #[derive(Clone, Debug)]
 pub struct Shared<T>(Option<Arc<Vec<T>>>);
 

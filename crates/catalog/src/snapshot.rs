@@ -63,7 +63,7 @@ pub struct Catalog {
     /// (relation, who refers to it): views to what they read, sequences to their owner.
     referrers: OrdSet<(Oid, Oid)>,
     /// The partitions of each partitioned table by their bounds. An error: the catalog
-    /// contradicts itself there, which whoever asks is told.
+    /// contradicts itself there, which the caller is told.
     partition_maps: OrdMap<Oid, Result<PartitionMap, Arc<str>>>,
 }
 
@@ -125,7 +125,8 @@ impl Catalog {
         path.iter().filter_map(|oid| self.schema(*oid)).find(|schema| schema.is_temporary())
     }
 
-    /// The relation that a session with this search path means by a name, with its schema or without.
+    /// The relation that a name, with its schema or without, means to a session with this search
+    /// path.
     pub fn relation_in(
         &self,
         schema: Option<&str>,
@@ -382,7 +383,7 @@ impl Catalog {
         map.ok_or_else(|| Error::internal(format!("relation {table} has no partition map")))
     }
 
-    /// This version for who looks at data as of an older one: partitions that have been marked
+    /// This version for a look at data as of an older one: partitions that have been marked
     /// since are still in their places. `None`: there are none.
     pub fn with_partitions_of(&self, older: &Catalog) -> Option<Catalog> {
         let of = |catalog: &Catalog, partition: Oid| {

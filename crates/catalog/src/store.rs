@@ -154,8 +154,8 @@ impl CatalogStore {
         self.published_epoch.load(Ordering::SeqCst)
     }
 
-    /// Makes a version the newest committed one. (Who asks for the epoch in that very moment may
-    /// be told the one before, as if it had asked before.)
+    /// Makes a version the newest committed one. (A session that asks for the epoch in that very
+    /// moment may be told the one before, as if it had asked before.)
     fn set_published(&self, catalog: Arc<Catalog>) {
         let epoch = catalog.epoch;
         self.published.store(catalog);
@@ -169,7 +169,7 @@ impl CatalogStore {
     }
 
     fn load(&self) -> Result<()> {
-        // Before the snapshot: whoever publishes meanwhile waits, and comes on top of it.
+        // Before the snapshot: a session that publishes meanwhile waits, and comes on top of it.
         let mut row_ids = self.row_ids.lock();
         row_ids.clear();
         let session = self.database.new_session();
@@ -417,7 +417,8 @@ impl CatalogStore {
         self.follow(&published, Arc::new(catalog), changes);
     }
 
-    /// Publishes what follows the published version. Who sees its epoch finds what was touched.
+    /// Publishes what follows the published version. A session that sees its epoch finds what was
+    /// touched.
     fn follow(&self, published: &Catalog, next: Arc<Catalog>, changes: &CatalogChanges) {
         if next.epoch != published.epoch {
             self.history.lock().add(published, &next, changes.changed.iter());

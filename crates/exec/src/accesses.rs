@@ -10,10 +10,11 @@
 //! ```
 //!
 //! To count an access to a relation that the thread has met lately is an addition to memory that
-//! only the thread writes. Who accesses thousands of leaves in turn finds none of them there: such
-//! accesses are listed, and looked up by relation once there are many, one shard's together.
-//! Counts are kept by OID, for the process: it has one database. What a transaction did counts
-//! though it is rolled back, as in PostgreSQL. A block counts apart from its thread ([`apart`]).
+//! only the thread writes. A statement that accesses thousands of leaves in turn finds none of them
+//! there: such accesses are listed, and looked up by relation once there are many, one shard's
+//! together. Counts are kept by OID, for the process: it has one database. What a transaction did
+//! counts though it is rolled back, as in PostgreSQL. A block counts apart from its thread
+//! ([`apart`]).
 
 mod apart;
 mod live;
@@ -243,7 +244,7 @@ impl Slots {
         entry.relation.store(relation, Ordering::Relaxed);
         entry.counts.store(packed, Ordering::Relaxed);
         entry.last_scan.store(accesses.last_scan, Ordering::Relaxed);
-        // Who sees that it is listed sees what is listed.
+        // A thread that sees that it is listed sees what is listed.
         self.listed.store(listed + 1, Ordering::Release);
     }
 

@@ -15,9 +15,9 @@
 //!
 //! A plan is made once and run often, by others as well, with other literals and parameters. So
 //! planning raises nothing: the plan keeps the expressions that may fail ([`may_fail`], of hardly
-//! any statement), and whoever runs it has them evaluated first ([`check`]), where PostgreSQL would
-//! plan. Parameters are constants then, but not in a generic plan. Only errors come of it: what a
-//! plan computes is folded elsewhere (`fold`, and when it is compiled).
+//! any statement), and the session that runs it has them evaluated first ([`check`]), where
+//! PostgreSQL would plan. Parameters are constants then, but not in a generic plan. Only errors
+//! come of it: what a plan computes is folded elsewhere (`fold`, and when it is compiled).
 
 use crate::context::ExecContext;
 use crate::env::FnContext;

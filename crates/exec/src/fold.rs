@@ -14,7 +14,7 @@
 //! - an output column of a sub-select in FROM that nothing reads is not computed, unless it is
 //!   volatile or returns a set (the planner's `drop_unused_outputs`).
 //!
-//! A call of constants that fails is left as it is: whoever runs the plan raises the error first
+//! A call of constants that fails is left as it is: a run of the plan raises the error first
 //! (`constants`).
 
 use crate::constants::may_fail;

@@ -1,6 +1,6 @@
 //! How far a long utility command is, for pg_stat_progress_vacuum and its kin.
 //!
-//! The command's thread alone writes; who looks reads the numbers one after the other.
+//! The command's thread alone writes; a view reads the numbers one after the other.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 

@@ -250,7 +250,7 @@ fn lock(
                 services.block_on(wait)?;
             }
         }
-        // Whoever changed a table before we had its lock has moved the epoch.
+        // A change of a table before we had its lock has moved the epoch.
         if services.function_frame()?.catalog.epoch == prepared.epoch {
             return Ok(());
         }

@@ -195,7 +195,7 @@ impl PartitionMap {
     /// A row is allowed in a partition exactly if this names it: the same question
     /// checks the rows of a partition that is written to directly, is attached, or
     /// is the default one when another is added. `scratch` is room for the key's
-    /// bytes, kept by who routes many rows.
+    /// bytes, kept where many rows are routed.
     pub fn route(&self, key: &[Datum], scratch: &mut Vec<u8>) -> Result<Option<Oid>> {
         Ok(self.route_to_place(key, scratch)?.map(|routed| routed.relation))
     }

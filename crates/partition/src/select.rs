@@ -1,7 +1,7 @@
 //! The partitions that meet a set of keys, in the order of their bounds.
 //!
 //! Partitions are found where the set's ranges are, one after the other as they are
-//! asked for: who stops early pays for what was seen.
+//! asked for: a caller that stops early pays for what was seen.
 
 use crate::hash::HashPartitions;
 use crate::key::{Key, decode_hash};

@@ -34,7 +34,7 @@ fn serve(config: &Config) -> ExitCode {
         }
     };
     println!("ready: listening on {}", running.address());
-    // Whoever waits for the line may have gone.
+    // The reader of the line may have gone.
     let _ = std::io::stdout().flush();
     running.spawn(reload_at_hangup(Arc::clone(running.server())));
     running.block_on(running.until(stop_signal()));

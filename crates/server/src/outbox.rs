@@ -65,7 +65,7 @@ pub(crate) struct Outbox(Mutex<Content>);
 
 struct Content {
     ring: Option<IoUring>,
-    /// Who has emptied it before it slept.
+    /// What has emptied it before it slept.
     emptied_by: usize,
     /// The answers, one after the other.
     bytes: Vec<u8>,
@@ -478,7 +478,7 @@ mod tests {
         outbox.empty_before_sleep();
         assert!(session.put(b"this will be"));
         elsewhere(&outbox);
-        assert!(!session.queued.is_queued(), "whoever sleeps next sends it");
+        assert!(!session.queued.is_queued(), "the next that sleeps sends it");
     }
 
     #[test]

@@ -216,7 +216,7 @@ impl Core {
         *self.names.lock() = names;
     }
 
-    /// The transaction's changes of the catalog as functions see them, who know no savepoints.
+    /// The transaction's changes of the catalog as functions see them, which know no savepoints.
     pub(crate) fn changes(&self) -> MutexGuard<'_, Option<CatalogChanges>> {
         self.changes.lock()
     }

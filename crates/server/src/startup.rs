@@ -189,7 +189,7 @@ impl Encryption {
         Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
     }
 
-    /// What came before the answer was not encrypted, whoever has sent it.
+    /// What came before the answer was not encrypted, whatever sent it.
     #[cold]
     fn not_awaited(self) -> Error {
         let what = match self {
@@ -295,8 +295,8 @@ fn open_session(server: &Arc<Server>, stream: &Stream, request: Request) -> Resu
     Ok(session)
 }
 
-/// 28000 unless the role may connect. Whoever names none comes under the name of the operating
-/// system's user: hence the hint.
+/// 28000 unless the role may connect. A client that names none comes under the name of the
+/// operating system's user: hence the hint.
 fn check_role(name: &str) -> Result<()> {
     if name == SUPERUSER_NAME {
         return Ok(());

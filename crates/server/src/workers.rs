@@ -74,9 +74,9 @@ thread_local! {
 /// something; it is the other thread's from then on, too.
 pub(crate) fn hand_over() {
     let Ok(runtime) = Handle::try_current() else { return };
-    // The runtime gives a worker back to who is done while no other thread has it: so we are done
-    // when something has run there. (It may happen even then, if that thread hands it over just
-    // now: whoever goes on for long does this again.)
+    // The runtime gives a worker back to one that is done while no other thread has it: so we are
+    // done when something has run there. (It may happen even then, if that thread hands it over
+    // just now: a session that goes on for long does this again.)
     let (taken, was_taken) = mpsc::channel();
     runtime.spawn(async move { taken.send(()) });
     // It fails where the runtime ends, which is as good.

@@ -1,4 +1,4 @@
-//! What is bounded by settings, and what whoever comes to the bound is told.
+//! What is bounded by settings, and what a session that comes to the bound is told.
 
 mod support;
 

@@ -13,7 +13,8 @@ fn ask(raw: &mut Raw, sql: &str) -> Vec<String> {
     rows.into_iter().map(|row| row.into_iter().flatten().collect::<Vec<_>>().join("|")).collect()
 }
 
-/// A reader of a table with two partitions, and who takes one away and waits for the reader.
+/// A reader of a table with two partitions, and a session that takes one away and waits for the
+/// reader.
 struct Scene {
     reader: Raw,
     detacher: Raw,
@@ -65,7 +66,7 @@ impl Scene {
 #[test]
 fn nobody_waits_for_a_concurrent_detach() {
     let mut scene = Scene::new();
-    // Whoever starts now does not know the partition, and is not kept waiting.
+    // A reader that starts now does not know the partition, and is not kept waiting.
     assert_eq!(scene.pending(), ["t"]);
     assert_eq!(ask(&mut scene.other, "select a from p"), ["11"]);
     assert_eq!(ask(&mut scene.other, "update p set a = 12 returning a"), ["12"]);

@@ -136,7 +136,7 @@ fn timeouts_have_postgresqls_codes() {
     }
 }
 
-/// As in PostgreSQL: who is next waits for the transaction that has the row, the others for the
+/// As in PostgreSQL: the next one waits for the transaction that has the row, the others for the
 /// row.
 #[test]
 fn those_behind_the_next_one_wait_for_the_row() {
@@ -159,8 +159,8 @@ fn those_behind_the_next_one_wait_for_the_row() {
     assert_eq!(one(&mut watcher, "select b from t"), "112");
 }
 
-/// As in PostgreSQL: once its commit is in the log a transaction has ended, whoever asks for what
-/// meanwhile. The client is told so before anything else.
+/// As in PostgreSQL: once its commit is in the log a transaction has ended, whatever
+/// is asked for meanwhile. The client is told so before anything else.
 #[test]
 fn a_commit_that_waits_for_its_flush_is_not_interrupted() {
     let server = TestServer::start_with(&[("debug_sync_delay", "300")]);

@@ -112,7 +112,7 @@ fn whoever_names_another_role_or_database_is_not_let_in() {
         assert_eq!(error.field(b'M').as_deref(), Some(message));
         assert_eq!(raw.receive(), None, "the connection is closed");
     }
-    // Who names no database means the one that is called as the role is.
+    // A client that names no database means the one that is called as the role is.
     let mut raw = server.connect();
     raw.startup(&[("user", "postgres")]);
     raw.until_ready();

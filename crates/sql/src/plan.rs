@@ -100,7 +100,7 @@ pub struct PlannedStmt {
     /// With other constants in the statement's text the best plan might be another one that
     /// parameters cannot stand for (a partial index): do not lift literals.
     pub depends_on_literals: bool,
-    /// What whoever runs the plan evaluates first.
+    /// What a run of the plan evaluates first.
     pub constants: Arc<Constants>,
     /// The relations that its names stand for, and those it reads or changes.
     pub mentions: Vec<Oid>,

@@ -589,7 +589,7 @@ impl Inner {
             while !stop.load(Ordering::Acquire) {
                 std::thread::park_timeout(Duration::from_millis(5));
                 let Some(store) = store.upgrade() else { return };
-                // An error has poisoned the store, and reaches whoever uses it next.
+                // An error has poisoned the store, and reaches its next user.
                 let keep_free = || store.pool.keep_free(store.pool.low_water());
                 if usage::at_work(usage::Worker::BackgroundWriter, keep_free).is_err() {
                     return;

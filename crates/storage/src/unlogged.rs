@@ -16,7 +16,7 @@
 //!
 //! - U1. *A crash leaves no page behind.* The allocator starts from the bitmap pages, in which no
 //!   page of an unlogged tree is in use.
-//! - U2. *A crash leaves no tree behind.* Whoever keeps the ids of trees has
+//! - U2. *A crash leaves no tree behind.* The keeper of the ids of trees has
 //!   [`Store::forget_tree`] run for each unlogged one before anything is looked for in any: that
 //!   formats the root if it is still there. One that was dropped before has had its root formatted
 //!   by the drop, in a record. So to all that names the tree (undo of a prepared transaction, a

@@ -9,8 +9,8 @@
 //!
 //! The counters only grow and are written by one thread at a time: counting is one addition to
 //! memory that is the thread's own, with no test of whether anybody asks and no locked
-//! instruction. Who wants to know what a piece of work cost takes [`Usage::now`] before and after
-//! it on the thread that does it; who wants to know what all have done asks [`totals`]. They
+//! instruction. To learn what a piece of work cost, take [`Usage::now`] before and after
+//! it on the thread that does it; what all have done is in [`totals`]. They
 //! count for the process: a second store in it counts along.
 //!
 //! What I/O takes is measured where it is asked for: track_io_timing and track_wal_io_timing, by

@@ -222,7 +222,7 @@ fn flushes_form_groups() {
     assert!(syncs < 160, "{syncs} syncs for 320 commits");
 }
 
-/// Callers who flush for themselves when they can, and else wait for whoever does:
+/// Callers who flush for themselves when they can, and else wait for those that do:
 /// nobody is forgotten, though the flusher would look by itself only after a minute.
 #[test]
 fn a_request_that_finds_a_flush_under_way_is_not_forgotten() {

@@ -345,7 +345,7 @@ impl IndexStore {
                 let Some((of_entry, id)) = entry.split_last_chunk::<8>() else {
                     return Err(corrupt("index key"));
                 };
-                // A key that whoever keeps the index has shortened may begin as another one and
+                // A key that the keeper of the index has shortened may begin as another one and
                 // its row do.
                 if of_entry != key {
                     continue;

@@ -5,7 +5,7 @@
 //!                                            │ 0 raw, 1 lz4 │ raw length u32 │
 //! ```
 //!
-//! A value is immutable: whoever changes it stores a new one and frees the old,
+//! A value is immutable: a change stores a new one and frees the old,
 //! which is removed only when no snapshot can see a row that refers to it.
 
 use std::ops::Bound;

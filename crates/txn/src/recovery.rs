@@ -1,4 +1,4 @@
-//! After a crash: who had not ended, and taking back what they did.
+//! After a crash: which transactions had not ended, and taking back what they did.
 //!
 //! ```text
 //!   checkpoint          redo ──────────────────────────► end      then

@@ -5,7 +5,7 @@
 //! so that taking a snapshot or a weak relation lock touches no shared line.
 //!
 //! Publishing a snapshot (hazard-pointer style): the slot gets a lower bound
-//! first, then a fence, then the snapshot is taken. Whoever computes the horizon
+//! first, then a fence, then the snapshot is taken. What computes the horizon
 //! reads the log position first, then fences, then reads the slots. If it misses
 //! the slot, the snapshot was taken after its log position: nothing that it
 //! reclaims below that position can be missed by the snapshot.
@@ -319,7 +319,7 @@ impl SessionShared {
 /// All sessions, by pid.
 pub(crate) struct SessionRegistry {
     sessions: RwLock<HashMap<u32, Arc<SessionShared>, foldhash::fast::RandomState>>,
-    /// How many these are, for who does not want to lock them.
+    /// How many these are, for callers that do not want to lock them.
     count: AtomicUsize,
     next_pid: AtomicU32,
     next_stand_in: AtomicU32,
@@ -381,7 +381,7 @@ impl SessionRegistry {
 
     /// Has a session hold a snapshot that another one holds; false if that holds it no longer.
     pub(crate) fn share_snapshot(&self, lsn: u64, from: u32, to: &SessionShared) -> bool {
-        // Whoever looks for the oldest snapshot looks before or after this, so that it finds one
+        // A look for the oldest snapshot comes before or after this, so that it finds one
         // of the two, though they are not next to one another.
         let sessions = self.sessions.write();
         let Some(from) = sessions.get(&from).filter(|from| from.oldest_held() <= lsn) else {

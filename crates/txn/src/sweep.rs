@@ -1,4 +1,4 @@
-//! VACUUM's passes: finding what nobody can see, whoever has forgotten it.
+//! VACUUM's passes: finding what nobody can see, whatever should have freed it.
 //!
 //! Deletions are cleaned up after by the purge, which learns of them from undo. What
 //! a crash leaves behind is known to nobody: undo is gone, and the log is read from
@@ -67,7 +67,7 @@ impl Fate {
 pub struct Swept {
     /// Entries removed.
     pub removed: u64,
-    /// Entries that nobody has deleted, whether or not who inserted them has committed.
+    /// Entries that nobody has deleted, whether or not their inserters have committed.
     pub live: u64,
 }
 

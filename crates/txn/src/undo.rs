@@ -127,7 +127,7 @@ pub(crate) struct UndoLog {
     memory_bytes: AtomicU64,
     spill_file: Mutex<Option<Arc<dyn File>>>,
     buffers: Mutex<Vec<Box<[AtomicU64]>>>,
-    /// Held by who moves full segments to the file, or frees them: the horizon up to which all
+    /// Held while full segments are moved to the file, or freed: the horizon up to which all
     /// records were shown to the purge.
     reclaiming: Mutex<u64>,
 }

@@ -26,7 +26,7 @@ impl RowChanges {
     }
 }
 
-/// What was taken back, for who counts changes.
+/// What was taken back, for a counter of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakenBack {
     /// Changes of rows that were made through stores of this owner

@@ -141,7 +141,7 @@ fn a_command_does_not_meet_its_own_changes() {
     txn.rollback().expect("ends");
 }
 
-/// Rolling back to a savepoint hands the row to who waits for it.
+/// Rolling back to a savepoint hands the row to the one that waits for it.
 #[test]
 fn rollback_to_a_savepoint_lets_waiters_go_on() {
     let database = open(&CrashVfs::new(1));

@@ -97,7 +97,7 @@ fn identifiers_are_checked_and_unique_and_few() {
     );
 }
 
-/// Who waits for a row goes on waiting when its owner is prepared, and is blocked by nobody that
+/// A waiter for a row goes on waiting when its owner is prepared, and is blocked by nobody that
 /// has a process id.
 #[test]
 fn waiters_wait_for_the_end_of_a_prepared_transaction() {

@@ -249,8 +249,8 @@ fn put_or_take(
     }
 }
 
-/// A row that is locked FOR SHARE keeps its value, whoever writes it as soon as it may; and
-/// whoever waits for it gets it.
+/// A row that is locked FOR SHARE keeps its value, though writers write it as soon as they may; and
+/// one that waits for it gets it.
 #[test]
 fn nobody_writes_a_row_that_is_shared() {
     let database = open(true);

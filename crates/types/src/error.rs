@@ -183,7 +183,7 @@ pub enum Severity {
     Notice,
     /// Not a failure: sent as NoticeResponse.
     Info,
-    /// Not a failure: sent as NoticeResponse to who has asked for DEBUG1.
+    /// Not a failure: sent as NoticeResponse to a client that has asked for DEBUG1.
     Debug,
 }
 

@@ -10,7 +10,7 @@
 //! │ u16    │ ⌈n/8⌉ bytes  │ by prefix sum │ u16 or u32 × v │ payloads         │
 //! └────────┴──────────────┴───────────────┴────────────────┴──────────────────┘
 //! header       bits 0–14: n, the number of columns stored; bit 15: offsets are u32;
-//!              never FF FF, which whoever keeps rows may give a meaning of its own
+//!              never FF FF, which a keeper of rows may give a meaning of its own
 //! null bitmap  bit i set: column i is NULL
 //! fixed        a fixed-width column has its place even while it is NULL
 //! end offset   where the column's payload ends, from the start of the section;

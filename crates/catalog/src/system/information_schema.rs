@@ -16,7 +16,7 @@ use hashbrown::HashMap;
 use std::sync::{Arc, OnceLock};
 use steppe_types::{Datum, Oid, oid};
 
-/// Who computes a view.
+/// What computes a view.
 pub(super) fn provider(name: &str) -> Option<Provider> {
     Some(match name {
         "information_schema_catalog_name" => catalog_name,

@@ -1,4 +1,4 @@
-//! The rows of a system catalog: who provides them, and how they are built.
+//! The rows of a system catalog: what provides them, and how they are built.
 
 use super::facts::{self, Rows};
 use super::session::SystemContext;

@@ -18,9 +18,9 @@
 //!    shortened keys and know nothing of long ones.
 //! 2. The order of two shortened keys is that of the keys wherever their first 1,959 bytes differ.
 //!    Keys that have these in common (no key is a prefix of another one) are a *group*; they stand
-//!    together in the tree, in any order. Whoever reads entries in the order of keys puts each group
-//!    in order (`node/key_cursor.rs`), and a bound that ends within a group takes all of it in
-//!    ([`around`]) and is applied to whole keys.
+//!    together in the tree, in any order. A scan that reads entries in the order of keys puts each
+//!    group in order (`node/key_cursor.rs`), and a bound that ends within a group takes all of it
+//!    in ([`around`]) and is applied to whole keys.
 //! 3. A whole key is made again from the row version that the snapshot sees, as a posting of the
 //!    snapshot's has that version's key.
 

@@ -9,12 +9,12 @@
 //! ```
 //!
 //! No encoded row begins with FF FF (`steppe_types::row`). The values that the row in turn keeps
-//! out of line are named in the stub as well, so that whoever lets go of a version, or counts what
+//! out of line are named in the stub as well, so that what lets go of a version, or counts what
 //! versions refer to, need not read the row: it may be gone already where VACUUM looks at what a
 //! crash has left.
 //!
 //! *Correctness.* An out-of-line row is a value like others (`steppe_txn::OverflowStore`): stored
-//! by the version that it is of, referred to by no other, freed by whoever replaces or deletes that
+//! by the version that it is of, referred to by no other, freed by what replaces or deletes that
 //! version. So undo, the log and the purge know only stubs, and a stub's row is there as long as any
 //! snapshot can see the stub. It may not be read under a latch: what patches rows in place leaves
 //! stubs to the general way.

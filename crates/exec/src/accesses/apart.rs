@@ -11,7 +11,7 @@
 //! the session is polled and when its transaction ends. Slots keep the relations that the last
 //! block counted, so that blocks alike find them there; other relations are let go.
 //!
-//! Who sums up counts reads the threads' own before the blocks', so that none is counted twice.
+//! A sum of counts reads the threads' own before the blocks', so that none is counted twice.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;

@@ -149,7 +149,7 @@ fn warn_locked(ctx: &DdlContext<'_>, verb: &str, name: &str) {
     ctx.warn(SqlState::LOCK_NOT_AVAILABLE, message);
 }
 
-/// Locks a table whose turn has come; `None`: it cannot be had, which whoever has named it is
+/// Locks a table whose turn has come; `None`: it cannot be had, which a user that has named it is
 /// told (vacuum_open_relation).
 fn open_target(
     ctx: &mut DdlContext<'_>,

@@ -1,4 +1,5 @@
-//! What a column's definition only recommends: STORAGE, COMPRESSION, statistics. It is kept, for the catalog and for who copies a schema; what a query answers does not depend on it.
+//! What a column's definition only recommends: STORAGE, COMPRESSION, statistics. It is kept, for
+//! the catalog and for copies of the schema; what a query answers does not depend on it.
 
 use super::DdlContext;
 use super::alter::column_position;

@@ -114,7 +114,7 @@ impl PendingConstraints {
         });
     }
 
-    /// A column that is NOT NULL, whoever says so.
+    /// A column that is NOT NULL, whatever says so.
     pub(crate) fn add_not_null(&mut self, not_null: PendingNotNull) {
         self.not_nulls.push(not_null);
     }
@@ -300,7 +300,7 @@ fn add_check(
         return Ok(relation);
     }
     for child in partition::children(ctx, relation.oid)? {
-        // Where no row is looked at, nobody who writes some is in the way.
+        // Where no row is looked at, no writer is in the way.
         let mode = match check.is_known {
             true => RelationLockMode::ShareUpdateExclusive,
             false => RelationLockMode::AccessExclusive,

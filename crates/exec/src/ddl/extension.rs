@@ -19,7 +19,7 @@ pub(super) fn create_extension(
     create: &CreateExtensionStmt,
 ) -> Result<()> {
     let name = create.name.as_str();
-    // Whoever installs the same one waits.
+    // Another session that installs the same one waits.
     ctx.lock_name(PG_CATALOG, name)?;
     if ctx.catalog().extension_named(name).is_some() {
         let message = format!("extension \"{name}\" already exists");

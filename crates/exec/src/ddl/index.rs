@@ -438,7 +438,7 @@ fn is_concurrent(reindex: &ReindexStmt) -> bool {
 pub(crate) fn reindex(ctx: &mut DdlContext<'_>, reindex: &ReindexStmt) -> Result<()> {
     match &reindex.target {
         ReindexTarget::Index(name) => {
-            // Its table first, as whoever drops the index does.
+            // Its table first, as DROP INDEX does.
             if let Some(info) = ctx.find(name)?.and_then(|found| found.index.clone()) {
                 ctx.lock(info.table, RelationLockMode::Share)?;
             }

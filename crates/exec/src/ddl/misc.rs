@@ -71,8 +71,8 @@ pub(crate) fn rename(ctx: &mut DdlContext<'_>, rename: &RenameStmt) -> Result<&'
     Ok(tag)
 }
 
-/// Locks what is renamed: nobody who uses an index need know its name (RenameRelation). The table
-/// of an index that serves a constraint is changed, too; it comes first, as with whoever drops one.
+/// Locks what is renamed: no user of an index need know its name (RenameRelation). The table
+/// of an index that serves a constraint is changed, too; it comes first, as with DROP.
 fn open_to_rename(
     ctx: &mut DdlContext<'_>,
     name: &RangeVar,

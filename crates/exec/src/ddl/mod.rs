@@ -306,7 +306,7 @@ impl DdlContext<'_> {
         self.tell(Severity::Notice, SqlState::SUCCESSFUL_COMPLETION, message);
     }
 
-    /// Tells who wants to know how the statement is carried out (DEBUG1).
+    /// Tells how the statement is carried out (DEBUG1).
     pub(crate) fn debug(&self, message: String) {
         self.tell(Severity::Debug, SqlState::SUCCESSFUL_COMPLETION, message);
     }

@@ -258,7 +258,7 @@ impl Wanted {
     }
 }
 
-/// Who wants it.
+/// What wants it.
 #[derive(Clone, Copy, PartialEq)]
 enum Source {
     /// ADD CONSTRAINT, ADD COLUMN, or a primary key.

@@ -1,7 +1,7 @@
 //! Storage parameters: WITH (…), SET (…), RESET (…) (reloptions.c).
 //!
 //! They are checked like PostgreSQL's, name, kind and range, and kept as they were written, for
-//! pg_class.reloptions and for who copies a schema. Those of a table's TOAST table are kept with
+//! pg_class.reloptions and for copies of the schema. Those of a table's TOAST table are kept with
 //! the table, their namespace before their names.
 //!
 //! A list is what was there before, without what is set or reset, then what is set. All of it is

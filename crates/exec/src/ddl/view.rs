@@ -5,7 +5,7 @@
 //! renamed, the text is bound as things were and printed as they are.
 //!
 //! ```text
-//!   CREATE VIEW ── bound query ── print ──▶ text ──┬── bind: whoever uses the view
+//!   CREATE VIEW ── bound query ── print ──▶ text ──┬── bind: each use of the view
 //!                                  └──▶ reads      └── bind, print: renames, pg_get_viewdef
 //! ```
 //!

@@ -117,7 +117,7 @@ impl ConflictPlan {
             }
             let view = &cx.txn()?.view;
             let found = find_point(&target.table, index, view, &key, &mut postings, &mut buffer)?;
-            // DO NOTHING must wait for who is changing the row, and know of its deletion after
+            // DO NOTHING must wait for the one changing the row, and know of its deletion after
             // the snapshot, which an attempt does.
             if found.is_some() && (self.update.is_some() || buffer.is_newest()) {
                 return Ok(found.map(|(id, _)| id));

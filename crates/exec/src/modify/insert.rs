@@ -213,7 +213,8 @@ impl Inserter {
     }
 }
 
-/// Adds one key, waiting for whoever is about to decide about it; 23505 for a duplicate.
+/// Adds one key, waiting for the transaction that is about to decide about it; 23505 for a
+/// duplicate.
 pub(super) fn insert_key(
     target: &Target,
     index: &IndexAccess,

@@ -2,7 +2,7 @@
 //!
 //! The new version is computed from the version that the snapshot sees, outside
 //! any latch, and put in place only if that is still the newest one. Otherwise,
-//! after waiting for whoever holds the row:
+//! after waiting for the row's holder:
 //!
 //! - REPEATABLE READ fails (40001);
 //! - READ COMMITTED takes the newest version, checks the statement's WHERE again

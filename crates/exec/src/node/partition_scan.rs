@@ -4,8 +4,8 @@
 //! conditions is asked of the catalog when the scan starts, with the values that parameters
 //! have then. A leaf's scan is made when its turn comes.
 //!
-//! Who reads to the end locks all leaves before the first row, as PostgreSQL does when it plans:
-//! whoever waits for a leaf's lock must not have locked rows of another one meanwhile, which a
+//! A scan to the end locks all leaves before the first row, as PostgreSQL does when it plans:
+//! one that waits for a leaf's lock must not have locked rows of another one meanwhile, which a
 //! third may wait for, and rows must not have been sent when a leaf turns out to be overtaken.
 //! Where the reader may stop early (LIMIT, a cursor), or comes again with other values (a join's
 //! inner side), and there are many leaves, each is locked when its turn comes, so that no more of

@@ -11,7 +11,7 @@
 //!                              └─ p3                    p3
 //! ```
 //!
-//! Who stops early pays for what was read: at first only a few leaves are looked for.
+//! A scan that stops early pays for what was read: at first only a few leaves are looked for.
 
 use hashbrown::HashSet;
 use std::ops::Range;

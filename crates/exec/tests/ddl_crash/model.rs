@@ -303,7 +303,7 @@ impl State {
         self.tables.values().any(|table| is_strange(table))
     }
 
-    /// A line for each table and row, for whoever compares two states.
+    /// A line for each table and row, to compare two states by.
     pub(crate) fn lines(&self) -> BTreeSet<String> {
         let mut lines: BTreeSet<String> = self
             .sequences

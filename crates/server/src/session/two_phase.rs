@@ -5,8 +5,8 @@
 //! server. Its catalog changes stay with it in memory; after a restart they are what its rows of
 //! the catalog say once it has committed.
 //!
-//! There is one database and everybody may do everything: whoever knows the identifier may end
-//! the transaction.
+//! There is one database and everybody may do everything: a session that knows the identifier may
+//! end the transaction.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -341,7 +341,7 @@ impl Session {
         };
         let commit = match self.xact.changes.take().filter(|changes| !changes.is_empty()) {
             None => txn.commit()?,
-            // Whoever waits for our locks finds the new catalog version when it gets them.
+            // A session that waits for our locks finds the new catalog version when it gets them.
             Some(changes) => {
                 let server = Arc::clone(self.server());
                 let waits = txn.drops_files();
@@ -381,8 +381,8 @@ impl Session {
         }
     }
 
-    /// What functions, or a statement that failed, changed in the catalog is taken back: who asks
-    /// for the catalog in force while a statement runs sees it as the session does.
+    /// What functions, or a statement that failed, changed in the catalog is taken back: a session
+    /// that asks for the catalog in force while a statement runs sees it as the session does.
     fn forget_catalog_changes(&mut self) {
         let were_seen = self.core.changes().is_some();
         if self.core.take_changes().is_some() || were_seen {

@@ -11,7 +11,7 @@
 //! 1. To count a run of the statement that ran a moment ago is a handful of additions to memory
 //!    that only the session writes: no lock, no line shared with other sessions. That holds for as
 //!    many statements at a time as a session has slots.
-//! 2. Whoever reads sees every run that has ended: it adds up the slots of all sessions. (A slot
+//! 2. A reader sees every run that has ended: it adds up the slots of all sessions. (A slot
 //!    that changes hands in that very moment may be missed, and is there the next time.)
 //! 3. Memory is bounded: pg_stat_statements.max statements, those that ran least go first, and
 //!    [`TEXT_BYTES_MAX`] for their texts.

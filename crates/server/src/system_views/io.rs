@@ -367,7 +367,7 @@ fn relation_row(worker: Worker, done: Totals, reset: Datum, builder: &mut RowsBu
         return;
     }
     let pages = |pages: u64| bytes(pages * PAGE_SIZE as u64);
-    // What only those do who use pages themselves.
+    // What only users of pages do.
     let reads_pages = matches!(worker, Worker::ClientBackend | Worker::Startup);
     let by_users = |value: Datum| if reads_pages { value } else { Datum::Null };
     builder.row([

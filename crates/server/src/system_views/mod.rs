@@ -191,7 +191,7 @@ impl Core {
     /// Whose locks the session waits for, held or asked for before it.
     fn blocking_pids(&self, pid: i32) -> Vec<u32> {
         match u32::try_from(pid) {
-            // Who waits for a safe snapshot is blocked by nobody's lock.
+            // A session that waits for a safe snapshot is blocked by nobody's lock.
             Ok(pid) if self.blocking_safe_snapshot(pid as i32).is_empty() => {
                 self.server.database.locks().blocking(pid)
             }

@@ -8,7 +8,7 @@ use steppe_catalog::Builtins;
 use steppe_catalog::builtin::{CastContext, CastMethod};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 
-/// Who asks for a coercion.
+/// What asks for a coercion.
 pub use steppe_catalog::builtin::CastContext as CoercionContext;
 
 /// The hint of 42804 where a value is assigned.

@@ -1,6 +1,6 @@
 //! SEARCH and CYCLE of a recursive WITH query: what they name and add (analyzeCTE in parse_cte.c).
 //!
-//! The added columns are there for whoever names the query, its recursive term included; what
+//! The added columns are there wherever the query is named, its recursive term included; what
 //! computes them comes when the query is planned.
 
 use super::with::cte_columns;

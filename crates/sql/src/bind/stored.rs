@@ -1,6 +1,6 @@
 //! Expressions that the catalog keeps as text: of indexes, constraints, partition keys.
 //!
-//! Whoever needs them binds them again: the text was made by the binder and names
+//! Each use binds them again: the text was made by the binder and names
 //! only columns of the table and built-in functions, so that the session's search
 //! path and settings play no part.
 

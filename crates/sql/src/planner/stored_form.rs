@@ -1,4 +1,4 @@
-//! `pg_column_size(t.c)` and `pg_column_compression(t.c)`: what only who reads the row can tell.
+//! `pg_column_size(t.c)` and `pg_column_compression(t.c)`: what only a reader of the row can tell.
 //!
 //! A function of a value cannot know how the value is stored. (PostgreSQL's look at the pointer that
 //! a tuple holds, varlena.c.) So such a call over a table's column becomes a column of its own, which

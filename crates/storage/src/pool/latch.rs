@@ -8,9 +8,9 @@
 //!
 //! 1. The bytes change only under the latch, and the version has moved on when the
 //!    latch is let go ([`unlatch`] with `changed`).
-//! 2. Who sees an unlatched word sees the bytes from before it: `unlatch` releases,
+//! 2. A thread that sees an unlatched word sees the bytes from before it: `unlatch` releases,
 //!    the loads of a version acquire.
-//! 3. Who reads a changed byte finds the word latched, or newer: a release fence
+//! 3. A reader of a changed byte finds the word latched, or newer: a release fence
 //!    stands between latching and the first change ([`try_latch`]), an acquire
 //!    fence between the bytes and the second look at the word ([`validate`]).
 //! 4. A page leaves memory only latched, its memory counting as changed.
@@ -18,11 +18,11 @@
 //! Condition E: *no change is lost by eviction.* A page is discarded only when it
 //! is clean ([`clock_look`], [`latch_idle`] compare the whole word); it becomes
 //! clean only if what was written is still its content ([`mark_clean`] compares the
-//! version); who reads the page back sees the written copy (`mark_clean` releases,
+//! version); a thread that reads the page back sees the written copy (`mark_clean` releases,
 //! latching acquires).
 //!
 //! Condition C: *a checkpoint misses nothing.* DIRTY is in the word before the
-//! log record's place is reserved ([`set_dirty`]): who has seen the reservation
+//! log record's place is reserved ([`set_dirty`]): a thread that has seen the reservation
 //! sees the bit, or a later state of the page.
 
 use super::state::{

@@ -1,6 +1,6 @@
 //! How many pages of each tree were read from the file.
 //!
-//! A page says whose it is, so that only who reads one counts. That is slow anyway; still, threads
+//! A page says whose it is, so that only a read counts. That is slow anyway; still, threads
 //! count in different places, so that those which read one tree seldom meet.
 
 use crate::page::{self, Kind, edit};

@@ -2,7 +2,7 @@
 //!
 //! Two locks, always taken in this order:
 //!
-//! 1. `flush_lock`: one flush (write and sync) at a time. Whoever holds it is the
+//! 1. `flush_lock`: one flush (write and sync) at a time. Its holder is the
 //!    leader: the flusher thread, or a caller who found it free. When it has
 //!    unlocked, it looks for requests that came meanwhile and has the flusher see
 //!    to them; so a request that finds the lock taken need not wake anybody.
@@ -171,8 +171,8 @@ impl Core {
         WalError::Failed(self.failure.get().cloned().unwrap_or_else(|| "unknown".into()))
     }
 
-    /// What is on disk is no longer known: nothing more is written, everybody
-    /// who waits is told, and the server is asked to stop.
+    /// What is on disk is no longer known: nothing more is written, all
+    /// that wait are told, and the server is asked to stop.
     pub(super) fn fail(&self, error: &dyn std::fmt::Display) -> WalError {
         let first = self.failure.set(error.to_string().into()).is_ok();
         self.failed.store(true, Ordering::Release);
@@ -360,7 +360,7 @@ impl Core {
     }
 
     /// Notes that somebody wants `lsn` durable, and wakes the flusher if it sleeps.
-    /// Whoever flushes just now looks for requests once more when it has unlocked.
+    /// A flusher that is at work looks for requests once more when it has unlocked.
     pub(super) fn request(&self, lsn: Lsn) {
         self.requested.fetch_max(lsn.0, Ordering::SeqCst);
         // Pairs with the one in `lead_and_hand_over`: either we see the lock free, or

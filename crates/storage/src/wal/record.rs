@@ -8,7 +8,7 @@
 //! ```
 //!
 //! All integers are little-endian. `length` counts header and body without the
-//! padding. The CRC covers what is behind it, then `length`; whoever writes the
+//! padding. The CRC covers what is behind it, then `length`; what writes the
 //! record to its file computes it, not the appender (`core.rs`). `undo next` is
 //! there iff bit 7 of `flags` is set.
 //!

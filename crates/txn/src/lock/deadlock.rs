@@ -6,7 +6,7 @@
 //! that it sees one moment; that is rare: once per wait that lasts longer than
 //! deadlock_timeout.
 //!
-//! Who waits for a holder waits for ever in a cycle; who waits for a request that is
+//! One that waits for a holder waits for ever in a cycle; one that waits for a request that is
 //! ahead in the queue need not. A cycle with such a soft edge is dissolved by letting
 //! the later request go ahead, if no other cycle comes of that (PostgreSQL's
 //! DeadLockCheck):

@@ -12,7 +12,7 @@ type Keys = HashSet<(LockTag, Mode), foldhash::fast::RandomState>;
 
 impl LockManager {
     /// What the session's transaction has asked for and got. Rows that it has changed it holds by
-    /// having changed them; its end is waited for by whoever finds it running. Fails if it holds
+    /// having changed them; its end is waited for by all that find it running. Fails if it holds
     /// a lock for the session, too, which cannot be in two hands.
     pub(crate) fn locks_to_keep(&self, session: &SessionShared) -> Result<Vec<(LockTag, Mode)>> {
         let mut held = session.held_locks();
@@ -53,8 +53,8 @@ impl LockManager {
     }
 
     /// Makes the transaction's locks those of another session, as if the first one's transaction
-    /// had ended. They are all in the shared table then: who comes for a strong lock while this
-    /// goes on finds each of them, there or on the first session's fast path.
+    /// had ended. They are all in the shared table then: one that comes for a strong lock while
+    /// this goes on finds each of them, there or on the first session's fast path.
     pub(crate) fn hand_over(&self, from: &SessionShared, to: &SessionShared) {
         let mut held = from.held_locks();
         let mut taken = to.held_locks();

@@ -529,7 +529,7 @@ impl LockManager {
         }
     }
 
-    /// A row's uncommitted version was rolled back to a savepoint: whoever was
+    /// A row's uncommitted version was rolled back to a savepoint: a session that was
     /// waiting for it goes on, unless the row is locked explicitly as well.
     pub(crate) fn release_implicit_row(&self, pid: u32, tag: LockTag) {
         if self.row_buckets[row_bucket(&tag)].load(Ordering::Acquire) == 0 {

@@ -13,7 +13,7 @@
 //! 2. First in, first out: a request waits behind the earlier requests that it
 //!    conflicts with, unless its session already holds something they wait for,
 //!    or a cycle of waits is dissolved by its going ahead. For a row only those
-//!    queue that conflict with a holder: as in PostgreSQL, who shares it or its
+//!    queue that conflict with a holder: as in PostgreSQL, one that shares it or its
 //!    key goes ahead of an exclusive request that waits for others who share it.
 //! 3. Release hands the lock over: the next waiter *is* the holder before it is
 //!    woken, so that no newcomer can slip in between.

@@ -1,9 +1,9 @@
 //! Who holds and who waits for what, for pg_locks and pg_blocking_pids, in PostgreSQL's terms.
 //!
-//! PostgreSQL keeps row locks in the rows, and has no lock table entries for them. Only who waits
-//! for a row has one, so that there is an order: it is held by whoever is next and waits for the
-//! owner's transaction, and waited for by those behind. Here the queue is the row's own, so that
-//! view of it is made up when it is asked for.
+//! PostgreSQL keeps row locks in the rows, and has no lock table entries for them. Only a waiter
+//! for a row has one, so that there is an order: it is held by the one that is next and waits for
+//! the owner's transaction, and waited for by those behind. Here the queue is the row's own, so
+//! that view of it is made up when it is asked for.
 
 use std::time::SystemTime;
 
@@ -138,14 +138,14 @@ impl LockManager {
         sessions.into_iter().map(|session| (session.pid(), session.held_locks().ended)).collect()
     }
 
-    /// The sessions that keep `pid` waiting: holders of what conflicts, and whoever stands
+    /// The sessions that keep `pid` waiting: holders of what conflicts, and those that stand
     /// before it in the queue and conflicts. A prepared transaction is 0.
     pub fn blocking(&self, pid: u32) -> Vec<u32> {
         let shards = self.latch_all();
         let waiting = self.waiting().lock();
         let Some(waiter) = waiting.get(&pid) else { return Vec::new() };
         let mut pids = match shards[shard_of(&waiter.tag)].get(&waiter.tag) {
-            // Who is not next waits for those before it, not for the row's owner.
+            // One that is not next waits for those before it, not for the row's owner.
             Some(entry) if entry.is_behind(waiter.tag, waiter) => {
                 entry.conflicting_ahead(waiter.tag, waiter).map(|ahead| ahead.pid).collect()
             }

@@ -4,8 +4,8 @@
 //! each of them change the same entry of the table, under the latch of the row's page. As long as
 //! nobody holds or wants a row of the same hash bucket otherwise, such a lock is noted in the
 //! session's own list, and counted for the bucket in one of several arrays, a *stripe*, which
-//! mostly one thread uses. Who wants to write or to lock exclusively looks at the bucket's count
-//! in every stripe, and first moves what is noted there into the table: so all that ever
+//! mostly one thread uses. One that wants to write or to lock exclusively looks at the bucket's
+//! count in every stripe, and first moves what is noted there into the table: so all that ever
 //! waits, or is waited for, is in the table.
 //!
 //! ```text
@@ -23,7 +23,7 @@
 //!   (and waits until the row has its new version, which it does not want), or its count is seen.
 //!
 //! What is noted is counted before the latch of the session's list is let go, and what is moved
-//! is in the table before it is not counted any more: who sees a count of zero misses nothing.
+//! is in the table before it is not counted any more: a reader of a count of zero misses nothing.
 //!
 //! `sharers_model.rs` has each of these steps under all kinds of schedules, and done wrong.
 //!
@@ -37,8 +37,8 @@ use super::manager::{LockManager, ROW_BUCKETS, row_bucket};
 use super::{LockTag, Mode, RowLockMode};
 use crate::session::{HeldLocks, SessionShared};
 
-/// Rows that a session has without an entry in the table. Who locks more than a few has other
-/// work than locking.
+/// Rows that a session has without an entry in the table. A session that locks more than a few has
+/// other work than locking.
 const SLOTS: usize = 8;
 
 /// A writer looks at one count of each.

@@ -60,7 +60,7 @@ impl Entry {
     /// queue at all (`None`). A session that already holds what some waiter
     /// waits for goes before that waiter: behind it, both would wait for ever
     /// (PostgreSQL's ProcSleep). A row that none has in a way that conflicts is had
-    /// at once, whoever waits for it (heap_lock_tuple).
+    /// at once, whatever waits for it (heap_lock_tuple).
     pub(super) fn queue_position(&self, tag: LockTag, pid: u32, mode: Mode) -> Option<usize> {
         let conflicts = tag.conflicts(mode);
         let mine = self.held_by(pid);

@@ -619,7 +619,7 @@ fn conflicting_modes_never_meet() {
     assert_eq!(bench.manager.entry_count(), 0);
 }
 
-/// Whoever uses the relation is waited for, each once; whoever comes later is not, and nobody is
+/// All users of the relation are waited for, each once; later ones are not, and nobody is
 /// kept from using it meanwhile.
 #[test]
 fn users_of_a_relation_are_waited_for_to_their_end() {

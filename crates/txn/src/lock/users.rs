@@ -1,7 +1,7 @@
 //! Waiting until nobody who uses a relation now does so any more, without keeping anybody from
 //! using it (PostgreSQL's WaitForLockers).
 //!
-//! A request for a strong lock would do, but whoever comes after it would queue behind it. So the
+//! A request for a strong lock would do, but those that come after it would queue behind it. So the
 //! transactions that have the relation in their lists of locks are noted, and the end of each is
 //! waited for, as the end of a row's writer is: through a lock that is entered on its behalf.
 //! Transactions that begin later are nobody's concern.
@@ -33,7 +33,7 @@ impl LockManager {
             uses.then_some(User { pid: other.pid(), ended: held.ended })
         };
         let mut users: Vec<User> = others.filter_map(user).collect();
-        // The registry has no order; who is waited for first should not be chance.
+        // The registry has no order; which one is waited for first should not be chance.
         users.sort_by_key(|user| user.pid);
         RelationUsers(users)
     }
@@ -71,7 +71,7 @@ impl LockManager {
         Acquire::Granted
     }
 
-    /// Whoever stands for the transaction that a user ran then, if that is prepared.
+    /// What stands for the transaction that a user ran then, if that is prepared.
     fn stand_in_for(&self, user: User) -> Option<User> {
         let mut stand_ins = self.sessions().all().into_iter().filter(|s| s.is_stand_in());
         stand_ins.find_map(|stand_in| {

@@ -42,7 +42,7 @@ pub(crate) struct Waiter {
     state: Mutex<(WaitState, Option<Waker>)>,
     changed: Condvar,
     /// A strong relation request keeps others off the fast path; this is taken
-    /// once, by whoever ends that claim without a grant.
+    /// once, by the one that ends that claim without a grant.
     strong_claim: AtomicBool,
 }
 

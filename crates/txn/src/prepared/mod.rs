@@ -19,8 +19,8 @@
 //!
 //! A lock's owner is a session, and so is a status word's. PREPARE therefore hands everything to
 //! a *stand-in*, a session without a client (PostgreSQL's dummy PGPROC), whose process id is
-//! none that a client sees. The session that prepared it goes on as if it had committed. Who
-//! ends the transaction becomes the stand-in for that.
+//! none that a client sees. The session that prepared it goes on as if it had committed. The
+//! session that ends the transaction becomes the stand-in for that.
 //!
 //! After a crash (and a clean shutdown, which is no different) a transaction whose last record is
 //! PREPARE is not undone but restored; see `restore`. The log is kept from its first record on,
@@ -70,7 +70,7 @@ pub struct PreparedTransaction {
     pub note: Arc<[u8]>,
 }
 
-/// What a transaction leaves behind for whoever ends it.
+/// What a transaction leaves behind for its end.
 pub(crate) struct LeftBehind {
     pub(crate) stand_in: Arc<SessionShared>,
     pub(crate) xid: u64,
@@ -250,7 +250,7 @@ impl Txn {
         let (xid, member) = (self.xid(), self.member.take());
         let stand_in = database.sessions.add_stand_in();
         stand_in.adopt(xid, shared.first_lsn().unwrap_or(1), shared.last_lsn());
-        // In this order: whoever looks for the owner finds one of the two, and whoever has found
+        // In this order: one that looks for the owner finds one of the two, and one that has found
         // the session looks again when its locks are gone.
         database.prepared.set_stand_in(&reserved.gid, &stand_in);
         database.status.set_owner(xid, shared.pid(), stand_in.pid());
@@ -272,7 +272,8 @@ impl Txn {
     }
 }
 
-/// A prepared transaction in the hands of whoever ends it. Dropped before that, it is as it was.
+/// A prepared transaction in the hands of the session that ends it. Dropped before that, it is as
+/// it was.
 pub struct HeldPrepared {
     database: Arc<Database>,
     gid: String,

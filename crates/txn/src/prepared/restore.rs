@@ -4,7 +4,7 @@
 //! place, with its xid and with pointers to undo that the crash has lost. From its PREPARE record
 //! its chain of log records leads back through everything that it has not rolled back itself, and
 //! each record carries what its undo record carried. So the undo is made again from them, oldest
-//! first, and who follows an old pointer is led to the new record:
+//! first, and a reader of an old pointer is led to the new record:
 //!
 //! ```text
 //!   row in its table            undo of this run

@@ -51,7 +51,7 @@ fn put_lock(out: &mut Vec<u8>, (tag, mode): (LockTag, Mode)) {
         LockTag::AdvisoryBig(key) => (2, key as u64, 0),
         LockTag::AdvisoryPair(a, b) => (3, u64::from(a as u32), u64::from(b as u32)),
         LockTag::Leaves(oid) => (4, u64::from(oid), 0),
-        // Who waits for the transaction's end enters these again.
+        // Those that wait for the transaction's end enter these again.
         LockTag::Transaction(_) | LockTag::Session(_) => return,
     };
     out.extend_from_slice(&[kind, mode]);

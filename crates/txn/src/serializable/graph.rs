@@ -41,7 +41,7 @@ pub(super) struct Node {
     earliest_out: Option<Seq>,
     /// Whose reads it has overwritten: x →rw this.
     conflicts_in: Vec<u64>,
-    /// Who has overwritten its reads: this →rw x.
+    /// Those that have overwritten its reads: this →rw x.
     conflicts_out: Vec<u64>,
     /// READ ONLY: the writers that ran when it began and that decide whether it is safe.
     pub(super) depends_on: BTreeSet<u64>,
@@ -265,7 +265,7 @@ impl Graph {
         if last <= to.snapshot {
             return Ok(());
         }
-        // Whoever it was has committed, and not after `last`.
+        // Whichever it was has committed, and not after `last`.
         let outs = self.known(&to.conflicts_out).filter_map(|out| out.prepared);
         let is_pivot = outs.chain(to.summary_out).any(|seq| seq <= last);
         if is_pivot {

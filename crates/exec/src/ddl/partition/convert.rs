@@ -1,6 +1,6 @@
 //! A plain table becomes a partitioned one, and back.
 //!
-//! PostgreSQL has no statement for it: pg_pathman's functions ask for it. The table stays who it
+//! PostgreSQL has no statement for it: pg_pathman's functions ask for it. The table stays what it
 //! is (its OID, columns, constraints, views over it); its rows stay where they are, in a
 //! table of their own that the caller moves them out of by ordinary statements.
 //!

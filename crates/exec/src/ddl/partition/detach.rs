@@ -2,7 +2,7 @@
 //!
 //! CONCURRENTLY it goes in two transactions, so that nobody is kept waiting. The first takes the
 //! partition out of its parent's map and gives it its bound as a CHECK constraint; statements
-//! that start from then on do not know it. The second waits for whoever used the parent before,
+//! that start from then on do not know it. The second waits for those that used the parent before,
 //! and cuts the tie. If it does not come to that, FINALIZE does. What the parent gets in between
 //! the partition does not get: PostgreSQL refuses to cut a tie to columns or constraints that it
 //! does not find there, and so for ever; here it is cut.
@@ -139,7 +139,7 @@ pub fn finish_detach(ctx: &mut DdlContext<'_>, detaching: &Detaching) -> Result<
     }
 }
 
-/// Waits for whoever may still know the partition, and cuts the tie.
+/// Waits for those that may still know the partition, and cuts the tie.
 fn finish(ctx: &mut DdlContext<'_>, parent: Oid, partition: &Relation) -> Result<()> {
     let mut users = ctx.txn.users_of(parent);
     while let Some(wait) = ctx.txn.wait_for_users(&mut users) {

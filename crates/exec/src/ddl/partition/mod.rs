@@ -3,8 +3,8 @@
 //! `key`: PARTITION BY; `bound`: FOR VALUES; `inherit`: the indexes that a partition has from its
 //! parent; `attach`: tables that become partitions; `detach`: and cease to be; `convert`: plain
 //! tables that become partitioned, and cease to be.
-//! Whoever adds a partition holds ACCESS EXCLUSIVE on the parent; only a table that grows by itself
-//! gets them under SHARE UPDATE EXCLUSIVE (see [`crate::functions::pathman`]).
+//! A statement that adds a partition holds ACCESS EXCLUSIVE on the parent; only a table that grows
+//! by itself gets them under SHARE UPDATE EXCLUSIVE (see [`crate::functions::pathman`]).
 
 mod attach;
 mod bound;

@@ -5,7 +5,7 @@
 //! that takes, find it done. It is committed at once: a rollback of the row leaves it.
 //!
 //! The inserter holds ROW EXCLUSIVE on the parent, so that the other transaction takes SHARE UPDATE
-//! EXCLUSIVE: against others that add partitions, not against those who read and write rows. No
+//! EXCLUSIVE: against others that add partitions, not against those that read and write rows. No
 //! row that is there belongs into a range that nobody had. A statement whose snapshot sees a
 //! new partition's rows finds the partition, because it looks whether the catalog has moved
 //! once it has the snapshot.
