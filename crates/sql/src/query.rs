@@ -109,7 +109,7 @@ impl Query {
     }
 
     /// The entries that FROM joins, from left to right.
-    pub(crate) fn from_entries(&self) -> Vec<usize> {
+    pub(crate) fn entries_of_from(&self) -> Vec<usize> {
         self.from.iter().flat_map(FromItem::entries).collect()
     }
 

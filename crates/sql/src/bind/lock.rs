@@ -25,7 +25,7 @@ impl Binder<'_> {
                 ast::LockWaitPolicy::Error => WaitPolicy::NoWait,
             };
             let entries = match clause.of.is_empty() {
-                true => query.from_entries(),
+                true => query.entries_of_from(),
                 false => self.named_entries(clause)?,
             };
             let rtes = &mut self.scope().rtes;
@@ -118,7 +118,7 @@ fn lock_entries(
 
 fn lock_subquery(query: &mut Query, clause: &RowLockClause) -> Result<()> {
     check_lockable(query, clause.strength)?;
-    let entries = query.from_entries();
+    let entries = query.entries_of_from();
     let mut rtes = std::mem::take(&mut query.rtes);
     let locked = lock_entries(query, &mut rtes, &entries, clause.clone(), true);
     query.rtes = rtes;

@@ -41,7 +41,7 @@ fn add_columns(query: &mut Query, locks: bool) -> Vec<(Oid, bool)> {
         || query.has_aggregates
         || !query.windows.is_empty()
         || sets;
-    let entries = query.from_entries();
+    let entries = query.entries_of_from();
     if query.command != Command::Select || changes_rows || (!locks && entries.len() != 1) {
         return Vec::new();
     }
