@@ -1,8 +1,10 @@
 //! A client's socket: TCP or Unix.
 
+#![allow(unsafe_code)]
+
 use std::io::Result;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -131,5 +133,35 @@ impl Stream {
             Stream::Tcp(socket, _) => socket.shutdown().await,
             Stream::Unix(socket) => socket.shutdown().await,
         };
+    }
+}
+
+/// Whether the client has closed its socket, or its side of it (pq_check_connection). What it has
+/// sent before need not have been read.
+pub(crate) fn has_hung_up(socket: BorrowedFd<'_>) -> bool {
+    let closed = libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR | libc::POLLNVAL;
+    let mut asked = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLRDHUP, revents: 0 };
+    // SAFETY: it is one entry, and the socket is open as long as it is borrowed.
+    let answers = unsafe { libc::poll(&raw mut asked, 1, 0) };
+    answers > 0 && asked.revents & closed != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::net::Shutdown;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_client_has_hung_up_whatever_it_has_said_before() {
+        let (mut client, socket) = UnixStream::pair().unwrap();
+        client.write_all(b"not read yet").unwrap();
+        assert!(!has_hung_up(socket.as_fd()));
+        client.shutdown(Shutdown::Write).unwrap();
+        assert!(has_hung_up(socket.as_fd()));
+        let (client, socket) = UnixStream::pair().unwrap();
+        drop(client);
+        assert!(has_hung_up(socket.as_fd()));
     }
 }

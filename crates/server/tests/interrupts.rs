@@ -246,3 +246,58 @@ fn a_tag_of_a_change_in_a_block_waits_for_no_flush() {
     let mut tries = 0..20;
     assert!(tries.any(|_| !comes_after_flush("update t set b = b + 1 where a = 1")));
 }
+
+/// The statement of a client that hangs up, and how long it goes on for after that: until it is
+/// gone from pg_stat_activity, or `patience` is over.
+fn outlives_its_client(server: &TestServer, before: &str, sql: &str, patience: Duration) -> bool {
+    let (mut watcher, mut runner) = (server.raw(), server.raw());
+    let pid = one(&mut runner, "select pg_backend_pid()");
+    runner.query(before);
+    runner.send(&query(sql));
+    let is_at = |state: &str| {
+        format!("select count(*) from pg_stat_activity where pid = {pid} and state = '{state}'")
+    };
+    let until = Instant::now() + Duration::from_secs(20);
+    while one(&mut watcher, &is_at("active")) == "0" {
+        assert!(Instant::now() < until, "{sql} does not begin");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // More than can be read before it: that it is closed is to be learnt all the same.
+    runner.send(&query("select 'never read'"));
+    drop(runner);
+    let until = Instant::now() + patience;
+    while one(&mut watcher, &is_at("active")) != "0" {
+        if Instant::now() > until {
+            assert_eq!(one(&mut watcher, &format!("select pg_terminate_backend({pid})")), "t");
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    false
+}
+
+#[test]
+fn a_statement_ends_with_its_client_where_that_is_looked_after() {
+    let server = TestServer::start();
+    let mut watcher = server.raw();
+    watcher.query("create table t (a int primary key, b int); insert into t values (1, 1)");
+    let mut holder = server.raw();
+    holder.query("begin; lock table t");
+    let (watched, long) =
+        ("set client_connection_check_interval = '50ms'", Duration::from_secs(10));
+    for sql in [
+        "select pg_sleep(100)",
+        "select count(*) from generate_series(1, 1000000000000)",
+        "select b from t where a = 1",
+    ] {
+        assert!(!outlives_its_client(&server, watched, sql, long), "{sql}");
+    }
+    holder.query("rollback");
+    // What it has changed is taken back, and its locks are free.
+    let block = format!("{watched}; begin; update t set b = 2");
+    assert!(!outlives_its_client(&server, &block, "select pg_sleep(100)", long));
+    assert_eq!(one(&mut watcher, "update t set b = b + 10 returning b"), "11");
+    let unwatched = "set client_connection_check_interval = 0";
+    let short = Duration::from_millis(500);
+    assert!(outlives_its_client(&server, unwatched, "select pg_sleep(100)", short));
+}

@@ -46,6 +46,8 @@ pub enum Interrupt {
     TransactionTimeout = 8,
     /// idle_in_transaction_session_timeout has passed.
     IdleInTransactionTimeout = 16,
+    /// The client has gone (client_connection_check_interval).
+    ClientLost = 32,
 }
 
 /// The locks of one session.
@@ -301,6 +303,9 @@ impl SessionShared {
         Err(if is(Interrupt::Terminate) {
             let message = "terminating connection due to administrator command";
             Error::new(SqlState::ADMIN_SHUTDOWN, message).severity(Severity::Fatal)
+        } else if is(Interrupt::ClientLost) {
+            Error::new(SqlState::CONNECTION_FAILURE, "connection to client lost")
+                .severity(Severity::Fatal)
         } else if is(Interrupt::TransactionTimeout) {
             let message = "terminating connection due to transaction timeout";
             Error::new(SqlState(*b"25P04"), message).severity(Severity::Fatal)

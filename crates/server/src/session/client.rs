@@ -230,6 +230,9 @@ impl Session {
             return;
         }
         log::session_error(self.core.handle.pid(), &error, &self.control.activity.query());
+        if fields.sqlstate == SqlState::CONNECTION_FAILURE {
+            return;
+        }
         let fatal = match fields.severity {
             Severity::Panic => error,
             _ => error.severity(Severity::Fatal),

@@ -39,6 +39,7 @@ mod simple;
 mod sink;
 mod statement_log;
 mod tag;
+mod timers;
 pub(crate) mod two_phase;
 mod utility;
 mod xact;
@@ -64,7 +65,6 @@ use steppe_types::{Error, Oid, Result, SqlState};
 use steppe_wire::frame::{self, Frame};
 use steppe_wire::frontend::{self, FrontendMessage};
 use steppe_wire::{Phase, backend};
-use tokio::task::JoinHandle;
 
 use crate::activity::{SessionCounts, Wait};
 use crate::homes::{Home, Moving, Place};
@@ -85,6 +85,7 @@ use copy_in::CopyIn;
 use counting::Counting;
 use portal::{Gathering, Portals, Statements};
 use statement_log::StatementClock;
+use timers::Timers;
 use xact::Xact;
 
 /// One client's session.
@@ -123,8 +124,7 @@ pub(crate) struct Session {
     writes: u64,
     /// What [`Session::begin_message`] does is done for the message in hand.
     has_begun: bool,
-    /// The running statement_timeout.
-    timer: Option<JoinHandle<()>>,
+    timers: Timers,
     /// How it ends, as far as that is known.
     end: SessionEnd,
     /// When the message in hand began, until that is used or no longer tells when a statement did:
@@ -191,7 +191,7 @@ impl Session {
             is_due: true,
             writes: 0,
             has_begun: false,
-            timer: None,
+            timers: Timers::default(),
             end: SessionEnd::Normal,
             begun: None,
             own_range: None,
@@ -284,7 +284,7 @@ impl Session {
     }
 
     async fn finish(mut self: Box<Session>, ended: Result<()>) {
-        self.stop_timer();
+        self.timers.stop();
         self.close_transaction();
         self.drop_temporary();
         if let Err(error) = ended {
@@ -489,7 +489,7 @@ impl Session {
         self.gathering = None;
         self.counting.forget_running();
         self.has_begun = false;
-        self.stop_timer();
+        self.timers.stop();
         self.put_notices();
         backend::error_response(&mut self.out, &error);
         self.is_due = true;
@@ -512,7 +512,7 @@ impl Session {
     fn ready(&mut self) {
         self.log_end();
         self.has_begun = false;
-        self.stop_timer();
+        self.timers.stop();
         self.put_notices();
         self.put_parameter_status();
         backend::ready_for_query(&mut self.out, self.xact.status());
@@ -581,7 +581,7 @@ impl Session {
             self.follow_server_settings();
         }
         self.refresh_settings();
-        self.start_timer();
+        self.start_timers();
     }
 
     /// steppe.conf was read again.
@@ -613,25 +613,6 @@ impl Session {
 
     fn io(&self) -> &IoContext {
         &self.env.io
-    }
-
-    /// Starts statement_timeout, unless it runs already.
-    fn start_timer(&mut self) {
-        let Some(limit) = self.live.statement_timeout else { return };
-        if self.timer.is_some() {
-            return;
-        }
-        let (server, pid) = (Arc::clone(self.server()), self.pid());
-        self.timer = Some(self.server().timers.spawn(async move {
-            tokio::time::sleep(limit).await;
-            server.backends.signal(pid, Interrupt::StatementTimeout);
-        }));
-    }
-
-    fn stop_timer(&mut self) {
-        if let Some(timer) = self.timer.take() {
-            timer.abort();
-        }
     }
 }
 

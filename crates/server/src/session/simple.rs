@@ -94,9 +94,8 @@ impl Session {
                 return Err(failed_block());
             }
             self.xact.is_one_of_several = !query.is_single;
-            self.stop_timer();
-            self.start_timer();
             self.refresh_settings();
+            self.restart_timers();
             let is_last = query.rest.len() == 0;
             let outcome = self.run_statement(&statement, &query).await?;
             let tag = match outcome {

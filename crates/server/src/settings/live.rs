@@ -104,6 +104,8 @@ pub struct Live {
     pub idle_session_timeout: Option<Duration>,
     /// transaction_timeout
     pub transaction_timeout: Option<Duration>,
+    /// client_connection_check_interval
+    pub client_check_interval: Option<Duration>,
     /// synchronous_commit is not off.
     pub synchronous_commit: bool,
     /// default_transaction_isolation
@@ -174,6 +176,7 @@ impl Live {
             idle_in_transaction_timeout: reader.timeout("idle_in_transaction_session_timeout"),
             idle_session_timeout: reader.timeout("idle_session_timeout"),
             transaction_timeout: reader.timeout("transaction_timeout"),
+            client_check_interval: reader.timeout("client_connection_check_interval"),
             synchronous_commit: reader.word("synchronous_commit") != "off",
             default_isolation: Isolation::of(&reader.word("default_transaction_isolation"))
                 .unwrap_or(Isolation::ReadCommitted),

@@ -1,0 +1,79 @@
+//! What runs beside a statement, and ends it: statement_timeout, and who looks whether the client
+//! is still there (client_connection_check_interval).
+//!
+//! Both begin with a message and end before its answer: a session that waits for its client learns
+//! from the socket itself that the client has gone.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use steppe_txn::Interrupt;
+use tokio::task::JoinHandle;
+
+use super::Session;
+use crate::stream::has_hung_up;
+
+/// Those of a session.
+#[derive(Default)]
+pub(super) struct Timers {
+    statement: Option<JoinHandle<()>>,
+    client: Option<JoinHandle<()>>,
+}
+
+impl Timers {
+    /// Ends both.
+    pub(super) fn stop(&mut self) {
+        for running in [self.statement.take(), self.client.take()].into_iter().flatten() {
+            running.abort();
+        }
+    }
+}
+
+impl Session {
+    /// Starts what the settings ask for, unless it runs already.
+    pub(super) fn start_timers(&mut self) {
+        self.start_statement_timer();
+        self.watch_client();
+    }
+
+    /// The same for the next statement of a message: statement_timeout begins anew.
+    pub(super) fn restart_timers(&mut self) {
+        if let Some(running) = self.timers.statement.take() {
+            running.abort();
+        }
+        self.start_timers();
+    }
+
+    fn start_statement_timer(&mut self) {
+        let Some(limit) = self.live.statement_timeout else { return };
+        if self.timers.statement.is_some() {
+            return;
+        }
+        let (server, pid) = (Arc::clone(self.server()), self.pid());
+        self.timers.statement = Some(self.server().timers.spawn(async move {
+            tokio::time::sleep(limit).await;
+            server.backends.signal(pid, Interrupt::StatementTimeout);
+        }));
+    }
+
+    fn watch_client(&mut self) {
+        let Some(interval) = self.live.client_check_interval else { return };
+        if self.timers.client.is_some() {
+            return;
+        }
+        // A descriptor of its own, as the session may close its socket at any time. If there is
+        // none left, the client is not looked after during this message.
+        let socket = self.client.as_ref().map(|client| client.stream.descriptor());
+        let Some(Ok(socket)) = socket.map(|socket| socket.try_clone_to_owned()) else { return };
+        let (server, pid) = (Arc::clone(self.server()), self.pid());
+        self.timers.client = Some(self.server().timers.spawn(async move {
+            loop {
+                tokio::time::sleep(interval).await;
+                if has_hung_up(socket.as_fd()) {
+                    server.backends.signal(pid, Interrupt::ClientLost);
+                    return;
+                }
+            }
+        }));
+    }
+}
