@@ -59,10 +59,10 @@ pub fn for_each_level(expr: &mut Expr, depth: usize, f: &mut dyn FnMut(&mut Expr
     }
 }
 
-/// Calls `f(query, depth)` on a query and all queries inside it, outer ones first.
+/// Calls `f(query, depth)` on a query and all queries inside it, inner ones first: what `f` puts
+/// in is not walked over.
 pub fn for_each_query(query: &mut Query, depth: usize, f: &mut dyn FnMut(&mut Query, usize)) {
     interrupt::check_unwinding();
-    f(query, depth);
     for_each_root(query, &mut |root| queries_of(root, depth, f));
     for rte in &mut query.rtes {
         if let RteKind::Subquery { query, .. } = &mut rte.kind {
@@ -76,6 +76,7 @@ pub fn for_each_query(query: &mut Query, depth: usize, f: &mut dyn FnMut(&mut Qu
     for cte in &mut query.ctes {
         for_each_query(&mut cte.query, depth + 1, f);
     }
+    f(query, depth);
 }
 
 fn queries_of(expr: &mut Expr, depth: usize, f: &mut dyn FnMut(&mut Query, usize)) {

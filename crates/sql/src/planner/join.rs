@@ -19,6 +19,7 @@ use crate::expr::{CallSyntax, Expr, Place, TypeRef};
 use crate::plan::*;
 use crate::query::{FromItem, JoinKind, Query, Rte, RteKind};
 use hashbrown::{HashMap, HashSet};
+use std::cell::RefCell;
 use std::sync::Arc;
 use steppe_catalog::builtin::Strategy;
 use steppe_types::{Datum, Error, Result};
@@ -26,9 +27,14 @@ use steppe_types::{Datum, Error, Result};
 /// Above this many units the order is found greedily.
 const DYNAMIC_PROGRAMMING_LIMIT: usize = 9;
 
+/// Sub-selects by entry.
+pub(super) type SubSelects = RefCell<HashMap<usize, Box<Query>>>;
+
 /// What a FROM clause is planned against.
 pub(crate) struct FromContext<'q> {
     pub(crate) rtes: &'q [Rte],
+    /// The entries' sub-selects, each until it is planned.
+    pub(super) sub_selects: &'q SubSelects,
     /// Columns wanted of each entry.
     pub(crate) columns: HashMap<usize, Vec<ColumnId>>,
     /// Columns of siblings that LATERAL entries refer to.
@@ -96,8 +102,9 @@ impl Planner<'_> {
         }
         // Ascending attribute numbers, so that rows are decoded from left to right.
         columns.values_mut().for_each(|c| c.sort_unstable());
-        let rtes = std::mem::take(&mut query.rtes);
-        let from = FromContext { rtes: &rtes, columns, lateral, fixed };
+        let mut rtes = std::mem::take(&mut query.rtes);
+        let sub_selects = &take_sub_selects(&mut rtes);
+        let from = FromContext { rtes: &rtes, sub_selects, columns, lateral, fixed };
         let planned = self.join_or_ordered(&from, items, conditions, order);
         query.rtes = rtes;
         let (rel, sorted) = planned?;
@@ -207,15 +214,10 @@ impl Planner<'_> {
                 };
                 self.base_scan(&request)
             }
-            RteKind::Subquery { query, view, .. } => {
-                let mut query = query.clone();
-                let mut kept = conditions;
-                let is_barrier = view.as_deref().is_some_and(is_barrier);
-                kept.retain(|c| is_barrier || !push_down(&mut query, rte, c));
-                let is_used = |at: usize| columns.contains(&super::column_id(rte, at as i32));
-                drop_unused_outputs(&mut query, is_used);
-                let child = self.query(*query)?;
-                self.derived_rel(from, rte, kept, child)
+            RteKind::Subquery { .. } => {
+                let taken = from.sub_selects.borrow_mut().remove(&rte);
+                let lost = || Error::internal("a sub-select was planned before");
+                self.sub_select_rel(from, rte, conditions, *taken.ok_or_else(lost)?)
             }
             RteKind::Function { calls, ordinality } => {
                 let scan = PlanNode::FunctionScan {
@@ -254,7 +256,32 @@ impl Planner<'_> {
         }
     }
 
-    /// A sub-select in FROM: its output row is the entry's columns.
+    /// A sub-select in FROM, with the conditions on its columns.
+    fn sub_select_rel(
+        &mut self,
+        from: &FromContext<'_>,
+        rte: usize,
+        conditions: Vec<Expr>,
+        mut query: Query,
+    ) -> Result<Rel> {
+        let RteKind::Subquery { lateral, view, .. } = &from.rtes[rte].kind else {
+            return Err(Error::internal("this entry is no sub-select"));
+        };
+        let mut kept = conditions;
+        let (is_barrier, all) = (view.as_deref().is_some_and(is_barrier), kept.len());
+        kept.retain(|c| is_barrier || !push_down(&mut query, rte, c));
+        let columns = from.columns.get(&rte).map_or(&[][..], Vec::as_slice);
+        let is_used = |at: usize| columns.contains(&super::column_id(rte, at as i32));
+        drop_unused_outputs(&mut query, is_used);
+        // What it takes from outside, or has been given, may be rewritten further.
+        let child = match *lateral || kept.len() < all {
+            true => self.query(query)?,
+            false => self.prepared_query(query)?,
+        };
+        self.derived_rel(from, rte, kept, child)
+    }
+
+    /// Its output row is the entry's columns.
     fn derived_rel(
         &mut self,
         from: &FromContext<'_>,
@@ -666,4 +693,14 @@ pub(super) fn add_filter(rel: &mut Rel, conditions: Vec<Expr>) -> Result<()> {
     rel.plan.cost.rows = clamp_rows(rel.plan.cost.rows * 0.25);
     rel.plan.filter = and_all(all);
     Ok(())
+}
+
+/// Takes the sub-selects out of their entries: each is planned once, and a copy of each level of
+/// nested ones with all that is in it would take memory by the square of their number.
+fn take_sub_selects(rtes: &mut [Rte]) -> SubSelects {
+    let query = |(i, rte): (usize, &mut Rte)| match &mut rte.kind {
+        RteKind::Subquery { query, .. } => Some((i, std::mem::take(query))),
+        _ => None,
+    };
+    RefCell::new(rtes.iter_mut().enumerate().filter_map(query).collect())
 }

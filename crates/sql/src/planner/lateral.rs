@@ -78,7 +78,12 @@ impl Planner<'_> {
         let mut found = Correlation::new();
         for rte in inside.iter() {
             let Some(references) = lateral.get_mut(&rte) else { continue };
-            self.take_from_outside(&mut rtes[rte].kind, &inside, &mut found)?;
+            match from.sub_selects.borrow_mut().get_mut(&rte) {
+                Some(query) => {
+                    self.extract_correlation(query, &|rte| !inside.contains(rte), &mut found);
+                }
+                None => self.take_from_outside(&mut rtes[rte].kind, &inside, &mut found)?,
+            }
             references.retain(|reference| rtes_of(reference).is_subset(&inside));
             if references.is_empty() {
                 lateral.remove(&rte);
@@ -86,7 +91,8 @@ impl Planner<'_> {
         }
         self.take_in_conditions(&mut item, &inside, &mut found)?;
         let (columns, fixed) = (from.columns.clone(), from.fixed.clone());
-        let within = FromContext { rtes: &rtes, columns, lateral, fixed };
+        let sub_selects = from.sub_selects;
+        let within = FromContext { rtes: &rtes, sub_selects, columns, lateral, fixed };
         let inner = self.join_items(&within, vec![item], conditions)?;
         let params = found.into_iter().map(|(id, e)| Ok((id, to_slots(e, &outer.layout)?)));
         Ok((inner, params.collect::<Result<_>>()?))
@@ -100,10 +106,6 @@ impl Planner<'_> {
         found: &mut Correlation,
     ) -> Result<()> {
         let (calls, values) = match entry {
-            RteKind::Subquery { query, .. } => {
-                self.extract_correlation(query, &|rte| !inside.contains(rte), found);
-                return Ok(());
-            }
             RteKind::Function { calls, .. } => (&mut calls[..], &mut [][..]),
             RteKind::Values(rows) => (&mut [][..], &mut rows[..]),
             _ => return Err(Error::internal("this FROM item cannot be LATERAL")),

@@ -28,6 +28,7 @@ mod exclusion;
 mod grouping;
 mod index;
 mod inherit;
+mod inline;
 mod join;
 mod joinpath;
 mod lateral;

@@ -16,8 +16,9 @@
 //! follow, each with its `tableoid` behind its columns, which is NULL where there is no such
 //! version.
 
+use super::inline::inline_ctes;
 use super::joinpath::output_names;
-use super::prep::{inline_ctes, prepare, pull_up_subqueries};
+use super::prep::{prepare, pull_up_subqueries};
 use super::recheck::Recheck;
 use super::row_mark::replace_row_marks;
 use super::{ColumnId, Planner, Rel, RteSet, and_all, collect_columns, column_id, node, to_slots};

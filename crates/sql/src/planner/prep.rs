@@ -9,6 +9,7 @@
 //! Merging takes one query level away: columns of the merged level are renumbered,
 //! references from inside it to levels further out get one level shorter.
 
+use super::inline::{inline_ctes, is_volatile_here};
 use super::row_mark::replace_row_marks;
 use super::stored_form::read_stored_forms;
 use super::subselect::contains_sublink;
@@ -138,81 +139,6 @@ pub(crate) fn prepare(query: &mut Query) {
     pull_up_sublinks(query);
     pull_up_subqueries(query);
     read_stored_forms(query);
-}
-
-/// WITH queries that are read once, or are NOT MATERIALIZED, become sub-selects (inline_cte).
-/// Their entries stay, so that the others keep their numbers.
-pub(crate) fn inline_ctes(query: &mut Query) {
-    for index in 0..query.ctes.len() {
-        let cte = &mut query.ctes[index];
-        let wanted = match cte.materialized {
-            None => cte.references == 1,
-            Some(materialized) => !materialized && cte.references > 0,
-        };
-        let plain = !cte.recursive && cte.query.command == Command::Select;
-        if !wanted || !plain || !may_repeat(&mut cte.query) {
-            continue;
-        }
-        cte.references = 0;
-        let mut body = std::mem::take(&mut cte.query);
-        let mut left = 0usize;
-        for_each_reference(query, index, &mut |_, _| left += 1);
-        // The last one takes it as it is: a chain of WITH queries is not to grow with each link.
-        for_each_reference(query, index, &mut |kind, depth| {
-            left -= 1;
-            let body = if left == 0 { std::mem::take(&mut body) } else { body.clone() };
-            let query = deepened(body, depth);
-            *kind = RteKind::Subquery { query, lateral: false, view: None };
-        });
-    }
-}
-
-/// The places that read a WITH query of this query level, and how many levels further in.
-fn for_each_reference(query: &mut Query, cte: usize, f: &mut dyn FnMut(&mut RteKind, usize)) {
-    walk::for_each_query(query, 0, &mut |query, depth| {
-        for rte in &mut query.rtes {
-            if matches!(rte.kind, RteKind::Cte { index, levels_up }
-                if index == cte && levels_up == depth)
-            {
-                f(&mut rte.kind, depth);
-            }
-        }
-    });
-}
-
-/// Whether it makes no difference how often, or in which part, a query is run.
-fn may_repeat(query: &mut Query) -> bool {
-    let mut repeatable = true;
-    walk::for_each_node(query, 0, &mut |e, _| repeatable &= !is_volatile_here(e));
-    walk::for_each_query(query, 0, &mut |query, _| repeatable &= query.row_locks.is_empty());
-    repeatable
-}
-
-fn is_volatile_here(expr: &Expr) -> bool {
-    matches!(expr, Expr::Func { func, .. }
-        if steppe_catalog::Builtins::get().proc(*func).is_none_or(|p| p.volatility == b'v'))
-}
-
-/// A sub-select moved `by` levels further in: what it refers to outside is further out.
-pub(super) fn deepened(mut query: Box<Query>, by: usize) -> Box<Query> {
-    if by == 0 {
-        return query;
-    }
-    walk::for_each_node(&mut query, 0, &mut |e, depth| match e {
-        Expr::Var { levels_up, .. } if *levels_up > depth => *levels_up += by,
-        Expr::Aggregate(a) if a.levels_up > depth => a.levels_up += by,
-        _ => {}
-    });
-    walk::for_each_query(&mut query, 0, &mut |query, depth| {
-        for rte in &mut query.rtes {
-            if let RteKind::Cte { levels_up, .. } = &mut rte.kind
-                && *levels_up > depth
-            {
-                *levels_up += by;
-            }
-        }
-    });
-    query
 }
 
 /// Merges simple sub-selects in FROM into the query, innermost first.

@@ -11,7 +11,7 @@
 //! Each term becomes a sub-select of a query that adds them; that of the recursive one is given
 //! the columns of the row that it comes from, and leaves out rows after a marked one.
 
-use super::prep::deepened;
+use super::inline::deepened;
 use crate::expr::{CallSyntax, Expr, TypeRef};
 use crate::query::*;
 use steppe_catalog::Builtins;

@@ -2,6 +2,7 @@
 //! locks, set operations, WITH (planner.c).
 
 use super::cost;
+use super::inline::inline_ctes;
 use super::joinpath::{output_names, sort_rel};
 use super::ordered::WantedOrder;
 use super::prep;
@@ -23,6 +24,12 @@ use steppe_types::{Datum, Error, Result, oid};
 impl Planner<'_> {
     /// Plans a SELECT: the output row is the visible targets.
     pub(crate) fn query(&mut self, mut query: Query) -> Result<Plan> {
+        prep::prepare(&mut query);
+        self.prepared_query(query)
+    }
+
+    /// The same for one that is prepared, as that is done with the query around it.
+    pub(super) fn prepared_query(&mut self, mut query: Query) -> Result<Plan> {
         self.cte_levels.push(Vec::new());
         let planned = self.with_constants_of(|planner| planner.query_with_ctes(&mut query));
         self.cte_levels.pop();
@@ -30,7 +37,6 @@ impl Planner<'_> {
     }
 
     fn query_with_ctes(&mut self, query: &mut Query) -> Result<Plan> {
-        prep::prepare(query);
         self.extremes_by_index(query);
         self.plan_ctes(query)?;
         self.preprocess(query)?;
@@ -80,7 +86,7 @@ impl Planner<'_> {
     }
 
     fn recursive_union(&mut self, mut query: Query, name: &Arc<str>) -> Result<Plan> {
-        prep::inline_ctes(&mut query);
+        inline_ctes(&mut query);
         // The terms sit one level below the query that holds the set operation.
         self.cte_levels.push(Vec::new());
         let left = self.plan_ctes(&mut query);
