@@ -28,7 +28,7 @@ pub(super) fn from_message(message: &str, source: &str) -> Error {
 }
 
 /// 54001, with PostgreSQL's hint.
-pub(super) fn too_deep() -> Error {
+pub(crate) fn too_deep() -> Error {
     Error::new(SqlState::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint(
         "Increase the configuration parameter \"max_stack_depth\" (currently 2048kB), after \
          ensuring the platform's stack depth limit is adequate.",

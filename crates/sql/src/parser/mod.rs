@@ -36,6 +36,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pg_raw_parse::{Node, Owned, StmtList};
 use steppe_types::Result;
 
+pub(crate) use self::error::too_deep;
 pub use self::truncate::{NAME_BYTES_MAX, truncation_notices};
 
 use self::lower::{Failure, Lower};

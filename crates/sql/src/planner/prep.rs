@@ -14,6 +14,7 @@ use super::row_mark::replace_row_marks;
 use super::stored_form::read_stored_forms;
 use super::subselect::contains_sublink;
 use super::{and_all, conjuncts, is_volatile, returns_set};
+use crate::ast;
 use crate::bind::SECURITY_BARRIER;
 use crate::expr::{CallSyntax, Expr, SubLinkKind, TypeRef};
 use crate::query::*;
@@ -227,7 +228,7 @@ impl Pull<'_> {
         let RteKind::Subquery { query, lateral, view } = &mut self.query.rtes[rte].kind else {
             return FromItem::Rte(rte);
         };
-        prepare(query);
+        ast::deeper(|| prepare(query));
         let may_filter = self.with_filter || query.filter.is_none();
         let is_barrier = view.as_deref().is_some_and(is_barrier);
         if is_barrier || !may_filter || !is_simple(query, nullable) || *lateral && !is_flat(query) {

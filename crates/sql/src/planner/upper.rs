@@ -15,11 +15,16 @@ use super::{
     to_slots,
 };
 use crate::expr::{Expr, SortKey, TypeRef};
+use crate::parser::too_deep;
 use crate::plan::*;
 use crate::query::*;
 use hashbrown::HashSet;
 use std::sync::Arc;
 use steppe_types::{Datum, Error, Result, oid};
+
+/// How many queries may be planned within one another: the stack is enough for that many. (PostgreSQL
+/// looks at its stack. Views can be nested as deep as one likes.)
+const LEVELS_MAX: usize = 1500;
 
 impl Planner<'_> {
     /// Plans a SELECT: the output row is the visible targets.
@@ -30,6 +35,9 @@ impl Planner<'_> {
 
     /// The same for one that is prepared, as that is done with the query around it.
     pub(super) fn prepared_query(&mut self, mut query: Query) -> Result<Plan> {
+        if self.cte_levels.len() >= LEVELS_MAX {
+            return Err(too_deep());
+        }
         self.cte_levels.push(Vec::new());
         let planned = self.with_constants_of(|planner| planner.query_with_ctes(&mut query));
         self.cte_levels.pop();
