@@ -7,14 +7,15 @@
 //! ends with 53200. (An allocator cannot fail itself: that would end the process.)
 //! A single value is refused by its function beforehand if it would be larger than 1 GB.
 //!
-//! What large statements had is given back to the system a little later, when the allocator is
-//! asked to ([`give_back`]).
+//! What statements had is given back to the system a little later, when the allocator is asked to
+//! ([`give_back`]): after a large one, and as long as the process has much more than it had at the
+//! least. (Many small ones leave as much, and one may end just after it was looked.)
 
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
 
 use steppe_types::{Error, Result, SqlState};
 
@@ -29,6 +30,9 @@ thread_local! {
 
 /// A large statement has run since the last [`give_back`].
 static WAS_LARGE: AtomicBool = AtomicBool::new(false);
+
+/// How much memory the process had at the least when it was looked, in bytes.
+static LEAST: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 /// The system's allocator, which counts.
 struct Counting;
@@ -148,9 +152,25 @@ fn quarter_of_the_machine() -> isize {
     if bytes > 0 { bytes / 4 } else { isize::MAX }
 }
 
-/// Whether there is something to give back; it is taken as given back then.
-pub(crate) fn has_something_to_give_back() -> bool {
+/// Whether there is something to give back after a large statement; it is taken as given back then.
+pub(crate) fn was_large() -> bool {
     WAS_LARGE.load(Ordering::Relaxed) && WAS_LARGE.swap(false, Ordering::Relaxed)
+}
+
+/// Whether the process has much more memory than it had at the least.
+pub(crate) fn has_grown() -> bool {
+    let now = resident_bytes();
+    let least = LEAST.fetch_min(now, Ordering::Relaxed).min(now);
+    now - least > LARGE.unsigned_abs()
+}
+
+/// What the process has of the machine's memory; 0 where that is not known.
+fn resident_bytes() -> usize {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok();
+    let pages = pages.as_deref().and_then(|sizes| sizes.split(' ').nth(1)?.parse::<usize>().ok());
+    // SAFETY: it takes no pointer.
+    let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) });
+    pages.unwrap_or(0) * page.unwrap_or(0)
 }
 
 /// Gives back to the system what the allocator has free. May take a while.

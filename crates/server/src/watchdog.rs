@@ -56,6 +56,9 @@ const HOLD_MAX: Duration = Duration::from_secs(1);
 /// How often memory that large statements had is given back to the system.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(10);
 
+/// And how often it is looked whether others have left any.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+
 thread_local! {
     /// The worker whose thread this is.
     static OWN: OnceCell<Arc<Pulse>> = const { OnceCell::new() };
@@ -274,6 +277,9 @@ impl Watchdog {
         let (naps, stops) = (Arc::clone(&self.naps), Arc::clone(&self.stops));
         let watch = move || {
             let (mut awake_since, mut given_back) = (Instant::now(), Instant::now());
+            let mut looked = given_back;
+            // What it has at the start, it is measured by.
+            memory::has_grown();
             while !stops.load(Ordering::Relaxed) {
                 let mut all_well = true;
                 // Each is looked at, whatever the others do.
@@ -281,7 +287,10 @@ impl Watchdog {
                 let sleepy = all_well && awake_since.elapsed() >= AWAKE;
                 naps.asleep.store(sleepy, Ordering::Relaxed);
                 std::thread::park_timeout(if sleepy { NAP } else { TICK });
-                if given_back.elapsed() >= GIVE_BACK_EVERY && memory::has_something_to_give_back() {
+                let is_to_look = looked.elapsed() >= LOOK_EVERY;
+                looked = if is_to_look { Instant::now() } else { looked };
+                let was_large = given_back.elapsed() >= GIVE_BACK_EVERY && memory::was_large();
+                if was_large || is_to_look && memory::has_grown() {
                     given_back = Instant::now();
                     // It may take longer than sessions are to wait for the watchdog.
                     let _started = std::thread::Builder::new().spawn(memory::give_back);
