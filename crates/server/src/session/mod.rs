@@ -57,7 +57,7 @@ use parking_lot::MutexGuard;
 use steppe_exec::ddl::drop_temporary_schemas;
 use steppe_exec::{ExecEnv, SessionServices};
 use steppe_sql::parser::literals::Lifter;
-use steppe_txn::{Interrupt, Lsn, SessionHandle};
+use steppe_txn::{Lsn, SessionHandle};
 use steppe_types::error::Severity;
 use steppe_types::interrupt::{self, Interrupts};
 use steppe_types::io::IoContext;
