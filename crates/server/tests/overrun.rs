@@ -46,6 +46,18 @@ fn long_statements() -> Vec<String> {
         "select cardinality(array_fill(1, array[10000000])::text[])".into(),
         "select cardinality(array_shuffle(array_fill(1, array[10000000])))".into(),
         "select length(array_to_string(array_fill(1, array[10000000]), ','))".into(),
+        "select length(encode(repeat('x', 400000000)::bytea, 'base64'))".into(),
+        "select length(encode(repeat('x', 400000000)::bytea, 'escape'))".into(),
+        "select length(decode(repeat('x', 400000000), 'escape'))".into(),
+        "select length(to_json(repeat('x', 400000000))::text)".into(),
+        "select length(upper(repeat('é', 200000000)))".into(),
+        "select hash_array(array_fill(1.5::numeric, array[5000000]))".into(),
+        "select array_fill(1.5::numeric, array[5000000]) = array_fill(1.5::numeric, array[5000000])"
+            .into(),
+        "select length(to_char(now(), repeat('ab, ', 12000000)))".into(),
+        "select repeat('x', 400000000) ~ '[yz]+[ab]'".into(),
+        "select length(regexp_replace(repeat('x', 400000000), '[wx]+(y|z)', ''))".into(),
+        "select crc32(repeat('x', 400000000)::bytea)".into(),
         "select regexp_count(repeat('ab', 20000000), 'a')".into(),
         "select regexp_instr(repeat('ab', 20000000), 'a', 1, 19000000)".into(),
         format!("select count(*) from t where {}", equal_sums.join(" and ")),
@@ -144,4 +156,29 @@ fn a_statement_has_its_share_of_memory() {
         assert_eq!(error_of(&mut raw, sql), "53200", "{sql}");
         assert_eq!(rows(&raw.query("select length(repeat('x', 50000000))")).len(), 1, "{sql}");
     }
+}
+
+/// Neither views nor chains of WITH queries end the server, however deep they are.
+#[test]
+fn queries_nest_as_deep_as_the_stack_allows() {
+    let server = TestServer::start();
+    let mut raw = server.raw();
+    let nested = |from: &str| {
+        let before = "select distinct x + 1 as x from (".repeat(100);
+        let after: String = (0..100).map(|i| format!(") q{i}")).collect();
+        format!("{before}select x from {from}{after}")
+    };
+    let count = |raw: &mut Raw, i: i32| raw.query(&format!("select count(*) from v{i}"));
+    raw.query("create table t (x int); insert into t values (1), (2)");
+    for i in 0..18 {
+        let from = if i == 0 { "t".to_owned() } else { format!("v{}", i - 1) };
+        assert_eq!(error_of(&mut raw, &format!("create view v{i} as {}", nested(&from))), "none");
+    }
+    assert_eq!(rows(&count(&mut raw, 11)), [[Some("2".to_owned())]]);
+    assert_eq!(sqlstate(&count(&mut raw, 17)).as_deref(), Some("54001"));
+    let chain =
+        (1..2000).map(|i| format!(", c{i} as (select distinct x + 1 as x from c{})", i - 1));
+    let chain: String = chain.collect();
+    let found = raw.query(&format!("with c0 as (select x from t){chain} select max(x) from c1999"));
+    assert_eq!(rows(&found), [[Some("2001".to_owned())]]);
 }

@@ -55,6 +55,9 @@ fn write_level(
         if i > 0 {
             out.push(b',');
         }
+        if i % CHECK_EVERY_ITEMS as i32 == CHECK_EVERY_ITEMS as i32 - 1 {
+            interrupt::check()?;
+        }
         write_level(array, level + 1, elements, context, out)?;
     }
     out.push(b'}');

@@ -14,6 +14,7 @@
 //! [`compare_as`], [`equal_as`] and [`hash_as`] where the type may be `bpchar`.
 
 use crate::datum::Array;
+use crate::interrupt::interruptible;
 use crate::oid::{self, Oid};
 use crate::{Datum, Error, Result, SqlState};
 use std::cmp::Ordering;
@@ -105,8 +106,7 @@ fn compare_sequences(
     b: &[Datum],
     compare: impl Fn(&Datum, &Datum) -> Ordering,
 ) -> Ordering {
-    a.iter()
-        .zip(b)
+    interruptible(a.iter().zip(b))
         .map(|(x, y)| compare(x, y))
         .find(|o| o.is_ne())
         .unwrap_or_else(|| a.len().cmp(&b.len()))
@@ -202,7 +202,9 @@ pub fn hash_datum<H: Hasher>(datum: &Datum, state: &mut H) {
             state.write_u32(*block);
             state.write_u16(*offset);
         }
-        Datum::Array(v) => v.elements.iter().for_each(|e| hash_as(v.element_type, e, state)),
+        Datum::Array(v) => {
+            interruptible(v.elements.iter()).for_each(|e| hash_as(v.element_type, e, state));
+        }
         Datum::Record(v) => v.iter().for_each(|c| hash_datum(c, state)),
     }
 }

@@ -9,6 +9,7 @@
 //! return) and a seeded 64-bit form (`hash_value_extended`).
 
 use crate::compare::{bpchar_key, float_bits};
+use crate::interrupt::interruptible;
 use crate::oid::{self, Oid};
 use crate::{Datum, Error, Result};
 
@@ -262,14 +263,14 @@ pub fn hash_value_extended(type_oid: Oid, datum: &Datum, seed: u64) -> Result<u6
 }
 
 fn fold32(start: u32, values: &[Datum], hash: impl Fn(&Datum) -> Result<u32>) -> Result<u32> {
-    values.iter().try_fold(start, |sum, value| {
+    interruptible(values.iter()).try_fold(start, |sum, value| {
         let value = if value.is_null() { 0 } else { hash(value)? };
         Ok((sum << 5).wrapping_sub(sum).wrapping_add(value))
     })
 }
 
 fn fold64(start: u64, values: &[Datum], hash: impl Fn(&Datum) -> Result<u64>) -> Result<u64> {
-    values.iter().try_fold(start, |sum, value| {
+    interruptible(values.iter()).try_fold(start, |sum, value| {
         let value = if value.is_null() { 0 } else { hash(value)? };
         Ok((sum << 5).wrapping_sub(sum).wrapping_add(value))
     })

@@ -121,6 +121,25 @@ pub fn interruptible<I: Iterator>(items: I) -> impl Iterator<Item = I::Item> {
     })
 }
 
+/// Pieces of what is long, with a check before each but the first.
+pub fn pieces<T>(items: &[T], of: usize) -> impl Iterator<Item = Result<&[T]>> {
+    items.chunks(of).enumerate().map(|(i, piece)| {
+        if i > 0 {
+            check()?;
+        }
+        Ok(piece)
+    })
+}
+
+/// Copies of items, however many there are.
+pub fn cloned<T: Clone>(items: &[T]) -> Result<Vec<T>> {
+    let mut copies = Vec::with_capacity(items.len());
+    for piece in pieces(items, CHECK_EVERY_ITEMS) {
+        copies.extend_from_slice(piece?);
+    }
+    Ok(copies)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,6 +171,8 @@ mod tests {
             })
         });
         assert_eq!(caught.unwrap_err().sqlstate(), SqlState::QUERY_CANCELED);
+        assert!(during(&mut interrupts, || cloned(&[7; CHECK_EVERY_ITEMS + 1])).is_err());
+        assert!(during(&mut interrupts, || cloned(&[7; CHECK_EVERY_ITEMS])).is_ok());
         let unwound = catch_unwind(AssertUnwindSafe(|| during(&mut interrupts, check_unwinding)));
         assert!(unwound.is_err_and(|panic| error_of(panic).is_ok()));
         assert!(interrupts.is_some() && check().is_ok());

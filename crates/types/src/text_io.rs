@@ -159,7 +159,7 @@ pub fn output(type_oid: Oid, datum: &Datum, context: &IoContext, out: &mut Vec<u
         Datum::Float8(v) => number_io::write_float8(*v, context.extra_float_digits, out),
         Datum::Oid(v) => write_oid_like(type_oid, *v, context, out),
         Datum::Text(v) => out.extend_from_slice(v.as_bytes()),
-        Datum::Bytea(v) => write_bytea(v, context.bytea_output, out),
+        Datum::Bytea(v) => write_bytea(v, context.bytea_output, out)?,
         Datum::Char(v) => write_char(*v, out),
         Datum::Numeric(v) => v.write_text(out),
         Datum::Date(v) => datetime::date_out(*v, &context.datetime, out),
@@ -473,7 +473,12 @@ pub fn decode_hex(text: &str) -> Result<Vec<u8>> {
 pub fn decode_escape(text: &str, invalid: impl Fn() -> Error) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
+    let mut check_at = rest.len().saturating_sub(interrupt::CHECK_EVERY_BYTES);
     loop {
+        if rest.len() < check_at {
+            interrupt::check()?;
+            check_at = rest.len().saturating_sub(interrupt::CHECK_EVERY_BYTES);
+        }
         match rest {
             [] => return Ok(bytes),
             [b'\\', b'\\', tail @ ..] => {
@@ -493,20 +498,26 @@ pub fn decode_escape(text: &str, invalid: impl Fn() -> Error) -> Result<Vec<u8>>
     }
 }
 
-fn write_bytea(bytes: &[u8], format: ByteaOutput, out: &mut Vec<u8>) {
-    match format {
+fn write_bytea(bytes: &[u8], format: ByteaOutput, out: &mut Vec<u8>) -> Result<()> {
+    let write = match format {
         ByteaOutput::Hex => {
             out.extend_from_slice(b"\\x");
-            write_hex(bytes, out);
+            write_hex
         }
-        ByteaOutput::Escape => {
-            for byte in bytes {
-                match byte {
-                    b'\\' => out.extend_from_slice(b"\\\\"),
-                    0x20..=0x7E => out.push(*byte),
-                    _ => write_octal(*byte, out),
-                }
-            }
+        ByteaOutput::Escape => write_escaped,
+    };
+    interrupt::pieces(bytes, interrupt::CHECK_EVERY_BYTES).try_for_each(|piece| {
+        write(piece?, out);
+        Ok(())
+    })
+}
+
+fn write_escaped(bytes: &[u8], out: &mut Vec<u8>) {
+    for byte in bytes {
+        match byte {
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            0x20..=0x7E => out.push(*byte),
+            _ => write_octal(*byte, out),
         }
     }
 }

@@ -128,6 +128,6 @@ fn composites_quote_what_needs_it() {
 #[test]
 fn bytea_escape_format() {
     let mut out = Vec::new();
-    write_bytea(b"a\\\x01\xff", ByteaOutput::Escape, &mut out);
+    write_bytea(b"a\\\x01\xff", ByteaOutput::Escape, &mut out).unwrap();
     assert_eq!(out, b"a\\\\\\001\\377");
 }

@@ -60,7 +60,7 @@ pub(crate) fn stack(element_type: Oid, arrays: Vec<Datum>) -> Result<Datum> {
             Some(dimensions) if *dimensions == array.dimensions => {}
             Some(_) => return Err(mismatch()),
         }
-        elements.extend(array.elements.iter().cloned());
+        elements.append(&mut interrupt::cloned(&array.elements)?);
     }
     let Some(inner) = inner else { return Ok(one_dimensional(element_type, Vec::new())) };
     if empty > 0 {
@@ -100,7 +100,7 @@ pub(super) fn subscript(s: &Subscript, cx: &mut ExecContext, row: Row<'_>) -> Re
         bounds.push((lower, upper));
     }
     if s.slice {
-        return Ok(slice(&array, &bounds));
+        return interrupt::catching(|| Ok(slice(&array, &bounds)));
     }
     let indices: Vec<i32> =
         bounds.iter().filter_map(|(lower, upper)| (*lower).or(*upper)).collect();
@@ -188,7 +188,7 @@ fn copy_slice(
 ) {
     let length = array.dimensions[depth].0 as usize;
     let (first, last) = ranges[depth];
-    for i in first..=last {
+    for i in interruptible(first..=last) {
         let at = position * length + i;
         if depth + 1 == ranges.len() {
             out.extend(array.elements.get(at).cloned());

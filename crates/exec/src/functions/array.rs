@@ -71,7 +71,7 @@ fn list(value: Option<&Datum>, call: &CallInfo) -> Result<(Oid, i32, Vec<Datum>)
     let array = value.as_array()?;
     match array.dimensions.as_slice() {
         [] => Ok((array.element_type, 1, Vec::new())),
-        [(_, lower)] => Ok((array.element_type, *lower, array.elements.clone())),
+        [(_, lower)] => Ok((array.element_type, *lower, interrupt::cloned(&array.elements)?)),
         _ => Err(Error::new(
             SqlState::DATA_EXCEPTION,
             "argument must be empty or one-dimensional array",
@@ -107,7 +107,8 @@ fn concatenate(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     }
     let dimensions = joined(&a.dimensions, &b.dimensions)?;
     check_count(a.elements.len() as i64 + b.elements.len() as i64)?;
-    let elements = a.elements.iter().chain(&b.elements).cloned().collect();
+    let mut elements = interrupt::cloned(&a.elements)?;
+    elements.append(&mut interrupt::cloned(&b.elements)?);
     Ok(make(a.element_type, dimensions, elements))
 }
 
@@ -223,7 +224,13 @@ fn fill(args: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Datum> {
         }
     }
     let dimensions = lengths.into_iter().zip(lowers).collect();
-    Ok(make(element_type, dimensions, vec![arg(args, 0)?.clone(); count as usize]))
+    let (value, mut elements) = (arg(args, 0)?, Vec::with_capacity(count as usize));
+    while elements.len() < count as usize {
+        let more = (elements.len() + interrupt::CHECK_EVERY_ITEMS).min(count as usize);
+        elements.resize(more, value.clone());
+        interrupt::check()?;
+    }
+    Ok(make(element_type, dimensions, elements))
 }
 
 /// Size of one element of the first dimension.
@@ -247,7 +254,7 @@ fn trim(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     if let Some(first) = dimensions.first_mut() {
         first.0 = length - n;
     }
-    Ok(make(array.element_type, dimensions, array.elements[..kept].to_vec()))
+    Ok(make(array.element_type, dimensions, interrupt::cloned(&array.elements[..kept])?))
 }
 
 fn pick(args: &[Datum], larger: bool) -> Result<Datum> {

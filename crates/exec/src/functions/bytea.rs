@@ -8,7 +8,7 @@ use steppe_types::arith::out_of_range;
 use steppe_types::io::check_text;
 use steppe_types::text::encode::{decode, encode, md5_hex};
 use steppe_types::text::{check_length, substring_bytes};
-use steppe_types::{Datum, Error, Result, SqlState};
+use steppe_types::{Datum, Error, Result, SqlState, interrupt};
 
 /// bytea functions by prosrc.
 pub(super) const TABLE: &[Entry] = &[
@@ -37,8 +37,8 @@ pub(super) const TABLE: &[Entry] = &[
     ("sha256_bytea", scalar(|a, _| bytea(digest(Sha2::Sha256, bytes(a, 0)?)?))),
     ("sha384_bytea", scalar(|a, _| bytea(digest(Sha2::Sha384, bytes(a, 0)?)?))),
     ("sha512_bytea", scalar(|a, _| bytea(digest(Sha2::Sha512, bytes(a, 0)?)?))),
-    ("crc32_bytea", scalar(|a, _| Ok(Datum::Int8(crc(bytes(a, 0)?, 0xEDB8_8320))))),
-    ("crc32c_bytea", scalar(|a, _| Ok(Datum::Int8(crc(bytes(a, 0)?, 0x82F6_3B78))))),
+    ("crc32_bytea", scalar(|a, _| crc(bytes(a, 0)?, 0xEDB8_8320))),
+    ("crc32c_bytea", scalar(|a, _| crc(bytes(a, 0)?, 0x82F6_3B78))),
     ("pg_convert_from", scalar(convert_from)),
     ("pg_convert_to", scalar(convert_to)),
     ("length_in_encoding", scalar(length_in_encoding)),
@@ -112,10 +112,14 @@ fn integer(args: &[Datum], width: usize, type_name: &str) -> Result<i64> {
 }
 
 /// CRC-32 by the reversed polynomial, a bit at a time.
-fn crc(bytes: &[u8], polynomial: u32) -> i64 {
+fn crc(bytes: &[u8], polynomial: u32) -> Result<Datum> {
     let step = |crc: u32| if crc & 1 == 1 { crc >> 1 ^ polynomial } else { crc >> 1 };
     let absorb = |crc: u32, byte: &u8| (0..8).fold(crc ^ u32::from(*byte), |crc, _| step(crc));
-    i64::from(!bytes.iter().fold(!0, absorb))
+    let mut sum = !0;
+    for piece in interrupt::pieces(bytes, interrupt::CHECK_EVERY_BYTES) {
+        sum = piece?.iter().fold(sum, absorb);
+    }
+    Ok(Datum::Int8(i64::from(!sum)))
 }
 
 /// The database's encoding is UTF8; others are not converted.

@@ -7,6 +7,7 @@ use crate::env::FnContext;
 use std::fmt::Write;
 use steppe_types::datetime::DateStyle;
 use steppe_types::datum::Array;
+use steppe_types::interrupt::interruptible;
 use steppe_types::io::IoContext;
 use steppe_types::physical::Physical;
 use steppe_types::text_io::output_string;
@@ -139,7 +140,7 @@ fn elements_of<'a>(
 ) -> Result<()> {
     let length = array.dimensions.get(dimension).map_or(0, |(length, _)| *length);
     out.push('[');
-    for i in 0..length {
+    for i in interruptible(0..length) {
         out.push_str(if i == 0 { "" } else { "," });
         if dimension + 1 < array.dimensions.len() {
             elements_of(array, dimension + 1, elements, io, out)?;
@@ -154,7 +155,7 @@ fn elements_of<'a>(
 /// A string with its quotes, as JSON and YAML write it (escape_json).
 pub(crate) fn escape_json(text: &str, out: &mut String) {
     out.push('"');
-    for c in text.chars() {
+    for c in interruptible(text.chars()) {
         match c {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),

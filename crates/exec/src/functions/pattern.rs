@@ -10,6 +10,7 @@ use crate::env::FnContext;
 use crate::expr::array::one_dimensional;
 use std::cell::RefCell;
 use std::rc::Rc;
+use steppe_types::interrupt::interruptible;
 use steppe_types::text::like::{LikePattern, escape_character, like_escape};
 use steppe_types::text::regex::{self, Regex, RegexFlags, similar_to_regex};
 use steppe_types::{Datum, Error, Result, SqlState, oid};
@@ -130,7 +131,7 @@ fn like(args: &[Datum], fold_case: bool, expected: bool) -> Result<Datum> {
 
 /// Bytes as the characters of the same numbers, so that a byte is a character.
 fn latin1(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| char::from(*b)).collect()
+    interruptible(bytes.iter()).map(|b| char::from(*b)).collect()
 }
 
 fn bytea_like(args: &[Datum], expected: bool) -> Result<Datum> {

@@ -5,6 +5,7 @@ use super::args::{given, int, int4, text, text_datum};
 use super::{Entry, scalar, set};
 use crate::env::FnContext;
 use crate::expr::array::one_dimensional;
+use steppe_types::interrupt::interruptible;
 use steppe_types::text::{self as strings, Side};
 use steppe_types::{Datum, Error, Result, SqlState, oid};
 
@@ -168,12 +169,14 @@ fn unistr(text: &str) -> Result<String> {
     };
     let pair = || syntax("invalid Unicode surrogate pair");
     let (mut out, mut rest, mut high) = (String::with_capacity(text.len()), text, None);
+    let mut steps = interruptible(std::iter::repeat(()));
     while let Some(at) = rest.find('\\') {
         if at > 0 && high.is_some() {
             return Err(pair());
         }
         out.push_str(&rest[..at]);
         rest = &rest[at + 1..];
+        steps.next();
         if let Some(tail) = rest.strip_prefix('\\') {
             if high.is_some() {
                 return Err(pair());

@@ -5,7 +5,7 @@
 //! PostgreSQL 18 is at Unicode 16. The standard library may be further: what Unicode 17 added
 //! is left alone.
 
-use crate::interrupt::interruptible;
+use crate::interrupt::{CHECK_EVERY_BYTES, interruptible};
 use crate::{Result, interrupt};
 
 /// Letters that Unicode 17 added.
@@ -86,28 +86,35 @@ fn simple_fold(c: char) -> char {
 
 /// `lower`
 pub fn lower(text: &str) -> String {
-    if text.is_ascii() {
-        text.to_ascii_lowercase()
-    } else {
-        text.chars().map(simple_lower).collect()
-    }
+    converted(text, str::to_ascii_lowercase, simple_lower)
 }
 
 /// `upper`
 pub fn upper(text: &str) -> String {
-    if text.is_ascii() {
-        text.to_ascii_uppercase()
-    } else {
-        text.chars().map(simple_upper).collect()
-    }
+    converted(text, str::to_ascii_uppercase, simple_upper)
 }
 
 /// `casefold`
 pub fn casefold(text: &str) -> String {
-    if text.is_ascii() {
-        text.to_ascii_lowercase()
-    } else {
-        text.chars().map(simple_fold).collect()
+    converted(text, str::to_ascii_lowercase, simple_fold)
+}
+
+/// A text in another case, piece by piece where it is long.
+fn converted(text: &str, of_ascii: fn(&str) -> String, of_one: fn(char) -> char) -> String {
+    let convert = |text: &str| match text.is_ascii() {
+        true => of_ascii(text),
+        false => text.chars().map(of_one).collect(),
+    };
+    let (mut out, mut rest) = (String::new(), text);
+    while rest.len() > CHECK_EVERY_BYTES {
+        let (piece, tail) = rest.split_at(rest.floor_char_boundary(CHECK_EVERY_BYTES));
+        out.push_str(&convert(piece));
+        interrupt::check_unwinding();
+        rest = tail;
+    }
+    match out.is_empty() {
+        true => convert(rest),
+        false => out + &convert(rest),
     }
 }
 

@@ -23,9 +23,17 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
 }
 
-fn ascii_string(bytes: Vec<u8>) -> Result<String> {
-    String::from_utf8(bytes).map_err(|_| Error::internal("encoded bytes are not text"))
-}
+/// The number that each symbol of base64 stands for; [`NO_SYMBOL`] for what is none.
+const BASE64_VALUES: [u8; 128] = {
+    let mut values = [NO_SYMBOL; 128];
+    let mut i = 0;
+    while i < BASE64.len() {
+        values[BASE64[i] as usize] = i as u8;
+        i += 1;
+    }
+    values
+};
+const NO_SYMBOL: u8 = u8::MAX;
 
 /// `encode(bytes, format)`
 pub fn encode(bytes: &[u8], format: &str) -> Result<String> {
@@ -35,16 +43,18 @@ pub fn encode(bytes: &[u8], format: &str) -> Result<String> {
         "escape" => write_escape,
         _ => return Err(unrecognized(format)),
     };
-    let mut out = Vec::new();
-    for piece in bytes.chunks(ENCODED_AT_ONCE) {
-        interrupt::check()?;
-        write(piece, &mut out);
+    let (mut out, mut encoded) = (String::new(), Vec::new());
+    for piece in interrupt::pieces(bytes, ENCODED_AT_ONCE) {
+        encoded.clear();
+        write(piece?, &mut encoded);
+        let text = std::str::from_utf8(&encoded);
+        out.push_str(text.map_err(|_| Error::internal("encoded bytes are not text"))?);
         if out.len() > STRING_BYTES_MAX {
             let message = "result of encoding conversion is too large";
             return Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
         }
     }
-    ascii_string(out)
+    Ok(out)
 }
 
 /// `decode(text, format)`
@@ -115,10 +125,9 @@ fn decode_base64(text: &str) -> Result<Vec<u8>> {
             }
             0
         } else {
-            let byte = u8::try_from(c).ok();
-            match byte.and_then(|byte| BASE64.iter().position(|s| *s == byte)) {
-                Some(value) => value as u32,
-                None => {
+            match BASE64_VALUES.get(c as usize) {
+                Some(value) if *value != NO_SYMBOL => u32::from(*value),
+                _ => {
                     return Err(invalid(format!(
                         "invalid symbol \"{c}\" found while decoding base64 sequence"
                     )));

@@ -5,7 +5,7 @@
 //! rest, so that matching never goes back: the time is at most text × pattern.
 
 use super::lower;
-use crate::{Error, Result, SqlState};
+use crate::{Error, Result, SqlState, interrupt};
 
 /// One position of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl LikePattern {
     fn compile(pattern: &str, escape: Option<char>, fold_case: bool) -> LikePattern {
         let mut pieces = Vec::new();
         let mut piece = Vec::new();
-        let mut characters = pattern.chars();
+        let mut characters = interrupt::interruptible(pattern.chars());
         while let Some(c) = characters.next() {
             if Some(c) == escape {
                 piece.push(characters.next().map_or(Item::DanglingEscape, Item::Literal));
@@ -159,8 +159,13 @@ fn find_piece(piece: &Piece, text: &str) -> std::result::Result<Option<usize>, D
     if let Piece::Literal(literal) = piece {
         return Ok(text.find(literal).map(|at| at + literal.len()));
     }
+    let Piece::Items(items) = piece else { return Ok(None) };
+    let at_once = (interrupt::CHECK_EVERY_ITEMS / items.len().max(1)).max(1);
     let starts = text.char_indices().map(|(at, _)| at).chain([text.len()]);
-    for start in starts {
+    for (i, start) in starts.enumerate() {
+        if i % at_once == at_once - 1 {
+            interrupt::check_unwinding();
+        }
         if let Some(length) = match_at(piece, &text[start..])? {
             return Ok(Some(start + length));
         }

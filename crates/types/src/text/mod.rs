@@ -20,6 +20,7 @@ pub mod format;
 pub mod like;
 pub mod quote;
 pub mod regex;
+mod regex_long;
 mod regex_translate;
 
 use crate::interrupt::{self, interruptible};

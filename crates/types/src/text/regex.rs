@@ -15,18 +15,23 @@
 //!
 //! Patterns without look-around and back-references run in linear time.
 
+use super::regex_long::{Caches, Found, LongSearch};
 use super::regex_translate::{Translated, invalid, translate};
 use crate::interrupt;
 use crate::{Error, Result, SqlState};
 use regex_automata::nfa::thompson::pikevm::PikeVM;
 use regex_automata::nfa::thompson::{Config as NfaConfig, WhichCaptures};
 use regex_automata::{Anchored, Input, MatchKind, meta};
+use std::sync::OnceLock;
 
 /// Matches found between two checks for interrupts.
 const MATCHES_TO_A_CHECK: usize = 1024;
 
 /// Bytes a compiled pattern may take.
 const COMPILED_BYTES_MAX: usize = 10 << 20;
+
+/// Bytes of a pattern whose characters, compiled, take more than that: it is not even read.
+const PATTERN_BYTES_MAX: usize = COMPILED_BYTES_MAX / 24;
 
 /// The options of a regular expression, as its flags argument gives them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,6 +122,10 @@ pub struct Regex {
     engine: Engine,
     extent: Extent,
     groups_unknown: bool,
+    /// The pattern as the engine knows it.
+    pattern: Box<str>,
+    /// How long texts are searched, once there was one; `None`: by the engine.
+    long: OnceLock<Option<LongSearch>>,
 }
 
 /// Byte ranges of a match: the whole, then each capturing group.
@@ -125,6 +134,9 @@ pub type Groups = Vec<Option<(usize, usize)>>;
 impl Regex {
     /// Compiles a pattern: 2201B if it is not valid.
     pub fn new(pattern: &str, flags: RegexFlags) -> Result<Regex> {
+        if pattern.len() > PATTERN_BYTES_MAX {
+            return Err(invalid("regular expression is too complex"));
+        }
         let (translated, flags) = translate(pattern, flags)?;
         if flags.other_flavour {
             return Err(Error::not_supported(
@@ -157,11 +169,29 @@ impl Regex {
             Engine::Linear(compiled.map_err(|error| engine_error(&error))?)
         };
         let extent = extent(&translated)?;
-        Ok(Regex { engine, extent, groups_unknown: translated.groups_unknown })
+        let groups_unknown = translated.groups_unknown;
+        let (pattern, long) = (translated.pattern.into(), OnceLock::new());
+        Ok(Regex { engine, extent, groups_unknown, pattern, long })
+    }
+
+    /// How to search a text of which so much is left, where that is not the engine's.
+    fn long_search(&self, text: &str, from: usize) -> Option<&LongSearch> {
+        let Engine::Linear(regex) = &self.engine else { return None };
+        if !LongSearch::is_long(text, from, regex.is_accelerated()) {
+            return None;
+        }
+        let wants_longest = matches!(self.extent, Extent::Longest(_));
+        let new = || LongSearch::new(&self.pattern, wants_longest, COMPILED_BYTES_MAX);
+        self.long.get_or_init(new).as_ref()
     }
 
     /// Whether any part of the text matches: `~`.
     pub fn is_match(&self, text: &str) -> Result<bool> {
+        if let Some(long) = self.long_search(text, 0)
+            && let Some(matches) = long.is_match(text)?
+        {
+            return Ok(matches);
+        }
         match &self.engine {
             Engine::Linear(regex) => Ok(regex.is_match(text)),
             Engine::Backtracking(regex) => regex.is_match(text).map_err(|e| run_error(&e)),
@@ -188,6 +218,32 @@ impl Regex {
 
     /// The first match that begins at byte `from` or later.
     pub fn find_at(&self, text: &str, from: usize) -> Result<Option<Groups>> {
+        self.next_match(text, from, &mut None)
+    }
+
+    /// The same; `caches` are of use for the next one in the same text.
+    fn next_match(
+        &self,
+        text: &str,
+        from: usize,
+        caches: &mut Option<Caches>,
+    ) -> Result<Option<Groups>> {
+        let Some(long) = self.long_search(text, from) else {
+            return self.match_in(text, from, Anchored::No);
+        };
+        if let Extent::Unknown(_) = self.extent {
+            return self.match_in(text, from, Anchored::No);
+        }
+        match long.first(text, from, caches.get_or_insert_with(|| long.caches()))? {
+            Found::Nothing => Ok(None),
+            Found::At(start, end) if self.group_count() == 0 => Ok(Some(vec![Some((start, end))])),
+            Found::At(start, _) => self.match_in(text, start, Anchored::Yes),
+            Found::Unknown => self.match_in(text, from, Anchored::No),
+        }
+    }
+
+    /// The first match from byte `from` on, or the one that begins there.
+    fn match_in(&self, text: &str, from: usize, anchored: Anchored) -> Result<Option<Groups>> {
         let longest = match &self.extent {
             Extent::Unknown(feature) => {
                 return if self.is_match(text)? {
@@ -209,7 +265,7 @@ impl Regex {
             }
             Engine::Linear(regex) => {
                 let mut captures = regex.create_captures();
-                let input = Input::new(text).range(from..);
+                let input = Input::new(text).range(from..).anchored(anchored);
                 let Some(longest) = longest else {
                     regex.search_captures(&input, &mut captures);
                     return Ok(groups_of(&captures));
@@ -226,10 +282,10 @@ impl Regex {
     /// All matches (or only the first) from byte `from` on. After an empty match
     /// the search goes on one character further.
     fn matches(&self, text: &str, from: usize, global: bool) -> Result<Vec<Groups>> {
-        let mut found = Vec::new();
+        let (mut found, mut caches) = (Vec::new(), None);
         let mut at = from;
         while at <= text.len() {
-            let Some(groups) = self.find_at(text, at)? else { break };
+            let Some(groups) = self.next_match(text, at, &mut caches)? else { break };
             let Some(Some((start, end))) = groups.first().copied() else { break };
             found.push(groups);
             if found.len() % MATCHES_TO_A_CHECK == 0 {

@@ -140,3 +140,46 @@ fn similar_to_is_translated() {
     assert!(similar("a%", "a\\%") && !similar("ab", "a\\%"));
     assert!(similar("]", "[]]") && similar("x%", "[^%]%"));
 }
+
+/// The match that the engine finds in one go, and that of a search which looks for interrupts.
+#[test]
+fn long_texts_are_searched_alike() {
+    let pad = "é. x-".repeat(300_000);
+    let texts = [
+        pad.clone(),
+        format!("{pad}abcabcab,"),
+        format!("ab{pad}"),
+        format!("{pad}aaaa\u{11f}b{pad}xyzzy"),
+        format!("{pad}\nabcb"),
+    ];
+    let patterns = [
+        "[abc]+",
+        "(a|ab)(c|bcd)*",
+        "(?:a|ab)(?:c|bcd)*",
+        "[a-c]{2,3}$",
+        "^[aé].*y",
+        "[[:<:]]a",
+        "[ab]+?",
+        "(x|y|z)+y",
+        "[qw]",
+        "\\d",
+        "x-é",
+        "[xyz]+$",
+        "\\mab",
+        "(?n)^[ab]+c",
+        "b\\M",
+    ];
+    for (text, pattern) in texts.iter().flat_map(|text| patterns.map(|pattern| (text, pattern))) {
+        let regex = compile(pattern, "");
+        assert!(LongSearch::is_long(text, 0, false));
+        let Engine::Linear(engine) = &regex.engine else { panic!("{pattern}") };
+        assert_eq!(regex.is_match(text).unwrap(), engine.is_match(text.as_str()), "{pattern}");
+        for from in [0, 2, pad.len()] {
+            let expected = regex.match_in(text, from, Anchored::No).unwrap();
+            assert_eq!(regex.find_at(text, from).unwrap(), expected, "{pattern} from {from}");
+        }
+    }
+    let searched = compile("[a-z]+", "");
+    assert!(searched.long_search(&pad, 0).is_some() && searched.long_search("abc", 0).is_none());
+    assert!(Regex::new(&"a".repeat(PATTERN_BYTES_MAX + 1), RegexFlags::default()).is_err());
+}

@@ -6,6 +6,7 @@ use super::super::zone::{AbbrevMeaning, TimeZone, abbrev_offset};
 use super::keyword::{Convention, FieldNode, Key, Node, is_separator, parse};
 use super::to_char::ROMAN;
 use crate::error::{Error, Result, SqlState};
+use crate::interrupt::interruptible;
 
 const FM_HINT: &str = "If your source string is not fixed-width, try using the \"FM\" modifier.";
 const MAX_ZONE_HOUR: i32 = 15;
@@ -190,7 +191,7 @@ fn read(input: &str, picture: &str, zone: &TimeZone) -> Result<Parsed> {
     let nodes = parse(picture);
     let mut parsed = Parsed::default();
     let mut reader = Reader { rest: input, previous: None, fixed: false, extra: 0, zone };
-    for (i, node) in nodes.iter().enumerate() {
+    for (i, node) in interruptible(nodes.iter()).enumerate() {
         if reader.rest.is_empty() {
             break;
         }

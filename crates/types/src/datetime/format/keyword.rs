@@ -1,5 +1,7 @@
 //! Parsing of date/time pictures (parse_format).
 
+use crate::interrupt::interruptible;
+
 /// A field of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
@@ -213,7 +215,9 @@ fn keyword(picture: &str) -> Option<(&'static str, Key, Case)> {
 pub(super) fn parse(picture: &str) -> Vec<Node> {
     let mut nodes = Vec::new();
     let mut rest = picture;
+    let mut steps = interruptible(std::iter::repeat(()));
     while !rest.is_empty() {
+        steps.next();
         let (mut fill, mut localized) = (false, false);
         match rest.get(..2) {
             Some("FM" | "fm") => fill = true,
@@ -247,7 +251,7 @@ pub(super) fn parse(picture: &str) -> Vec<Node> {
 /// Parses text between fields; returns what follows.
 fn literal<'a>(rest: &'a str, first: char, nodes: &mut Vec<Node>) -> &'a str {
     if first == '"' {
-        let mut chars = rest[1..].char_indices();
+        let mut chars = interruptible(rest[1..].char_indices());
         while let Some((i, c)) = chars.next() {
             match c {
                 '"' => return &rest[i + 2..],

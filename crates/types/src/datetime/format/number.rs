@@ -5,6 +5,7 @@
 //! while the number hasn't begun.
 
 use crate::error::{Error, Result, SqlState};
+use crate::interrupt::interruptible;
 use crate::numeric::Numeric;
 
 /// Letters of the longest Roman numeral: that of 3888.
@@ -107,7 +108,9 @@ pub(super) fn parse(picture: &str) -> Result<(Vec<Node>, Desc)> {
     let mut nodes = Vec::new();
     let mut desc = Desc::default();
     let mut rest = picture;
+    let mut steps = interruptible(std::iter::repeat(()));
     while let Some(first) = rest.chars().next() {
+        steps.next();
         let found = KEYS.iter().find(|(name, _)| {
             rest.get(..name.len()).is_some_and(|head| {
                 head == *name
@@ -138,7 +141,7 @@ pub(super) fn parse(picture: &str) -> Result<(Vec<Node>, Desc)> {
 }
 
 fn quoted<'a>(rest: &'a str, nodes: &mut Vec<Node>) -> &'a str {
-    let mut chars = rest.char_indices();
+    let mut chars = interruptible(rest.char_indices());
     while let Some((i, c)) = chars.next() {
         match c {
             '"' => return &rest[i + 1..],
@@ -457,7 +460,7 @@ fn fill(nodes: &[Node], mut desc: Desc, text: &str) -> String {
         end: None,
         out: String::new(),
     };
-    for node in nodes {
+    for node in interruptible(nodes.iter()) {
         match node {
             Node::Text(c) => walk.out.push(*c),
             Node::Key(key) => walk.step(*key),

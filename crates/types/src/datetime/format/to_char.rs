@@ -8,6 +8,7 @@ use super::super::zone::{TimeZone, ZoneInfo};
 use super::super::{is_infinite_timestamp, timestamp_out_of_range};
 use super::keyword::{Case, FieldNode, Key, Node, parse};
 use crate::error::{Error, Result, SqlState};
+use crate::interrupt::interruptible;
 use crate::interval::Interval;
 use std::fmt::Write;
 
@@ -106,7 +107,7 @@ pub fn interval_to_char(span: &Interval, picture: &str) -> Result<Option<String>
 
 fn write(source: &Source, picture: &str) -> Result<String> {
     let mut out = String::with_capacity(picture.len() * 2);
-    for node in parse(picture) {
+    for node in interruptible(parse(picture).into_iter()) {
         match node {
             Node::Separator(c) | Node::Space(c) | Node::Text(c) => out.push(c),
             Node::Field(field) => {

@@ -8,6 +8,7 @@
 
 use super::number::{Desc, Key, Node, ROMAN_LENGTH_MAX, parse, roman};
 use crate::error::{Error, Result, SqlState};
+use crate::interrupt::interruptible;
 use crate::numeric::{Numeric, packed_typmod};
 
 /// Reading state: the place in the input and the digits so far.
@@ -43,7 +44,7 @@ pub fn to_number(text: &str, picture: &str) -> Result<Option<Numeric>> {
         read_post: 0,
         seen_point: false,
     };
-    for node in &nodes {
+    for node in interruptible(nodes.iter()) {
         if reader.rest.is_empty() {
             break;
         }
