@@ -53,6 +53,11 @@ analyze tree;
 select relname, reltuples, relpages from pg_class where relname in ('tree', 'tree2') order by relname;
 select relname, reltuples from pg_class where relname in ('tree1', 'tree2a', 'tree2d') order by relname;
 select tablename, attname, inherited, n_distinct from pg_stats where tablename in ('tree', 'tree2') and attname <> 'a' order by 1, 2;
+-- The entries of an index that has none of its own are not counted.
+create index tree_b on tree (b);
+select relname, relkind, reltuples, relpages from pg_class where relname = 'tree_b';
+analyze tree;
+select relname, relkind, reltuples, relpages from pg_class where relname = 'tree_b';
 drop table tree;
 
 -- A column is named once.

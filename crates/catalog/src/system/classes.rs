@@ -119,6 +119,8 @@ fn size(catalog: &Catalog, relation: &Relation, kind: u8) -> (i32, f32) {
             (1, table.and_then(|t| found(t)).map_or(0.0, |(_, tuples)| tuples))
         }),
         b'S' => (1, 1.0),
+        // Nobody counts the entries of one that has none of its own.
+        b'I' => (0, 0.0),
         // It has no pages, which says that it has been analysed.
         b'p' => found(relation).map_or((0, NEVER_ANALYSED), |(_, tuples)| (-1, tuples)),
         _ => found(relation).unwrap_or((0, NEVER_ANALYSED)),
