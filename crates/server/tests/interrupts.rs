@@ -4,7 +4,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use support::{Raw, TestServer, query, rows, sqlstate};
+use support::{Raw, TestServer, bind, execute, message, parse, query, rows, sqlstate, sync};
 
 fn one(raw: &mut Raw, sql: &str) -> String {
     let found = rows(&raw.query(sql));
@@ -300,4 +300,30 @@ fn a_statement_ends_with_its_client_where_that_is_looked_after() {
     let unwatched = "set client_connection_check_interval = 0";
     let short = Duration::from_millis(500);
     assert!(outlives_its_client(&server, unwatched, "select pg_sleep(100)", short));
+}
+
+/// The time of a statement that is sent piece by piece runs on between the pieces: the client hears
+/// of it at once, and all up to its Sync is passed over.
+#[test]
+fn statement_timeout_comes_between_messages() {
+    let server = TestServer::start();
+    let mut client = server.raw();
+    client.query("set statement_timeout = '50ms'");
+    client.send(&parse("named", "select 1"));
+    client.send(&message(b'H', b""));
+    assert_eq!(client.receive().map(|message| message.tag), Some(b'1'));
+    let said = client.receive().expect("the time is up");
+    assert_eq!((said.tag, said.field(b'C').as_deref()), (b'E', Some("57014")));
+    let told = said.field(b'M');
+    assert_eq!(told.as_deref(), Some("canceling statement due to statement timeout"));
+    let rest = [bind("", "named", &[]), execute("", 0), sync()].concat();
+    assert_eq!(client.tags(&rest), "Z");
+
+    // Idle, it is over: neither a session in a block nor one outside hears of it.
+    for begin in ["begin", "rollback"] {
+        client.query(begin);
+        std::thread::sleep(Duration::from_millis(150));
+        let run = [bind("", "named", &[]), execute("", 0), sync()].concat();
+        assert_eq!(client.tags(&run), "2DCZ", "the statement is there; {begin}");
+    }
 }

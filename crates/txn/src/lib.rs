@@ -61,7 +61,7 @@ pub use overflow::{OverflowRef, OverflowStore, ValueForm};
 pub use prepared::{Attached, HeldPrepared, PreparedTransaction};
 pub use recovery::Progress;
 pub use serializable::{Granule, SireadReport};
-pub use session::{Interrupt, SessionShared};
+pub use session::{Interrupt, SessionShared, statement_timed_out};
 pub use steppe_storage::{Direction, Lsn, TreeId};
 pub use sweep::{Checkpoint, FindReferences, Swept};
 pub use system::VersionOwners;

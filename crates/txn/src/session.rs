@@ -285,6 +285,12 @@ impl SessionShared {
         self.interrupts.fetch_and(!late, Ordering::AcqRel);
     }
 
+    /// Whether the statement's time was up; it is not any more.
+    pub fn take_statement_timeout(&self) -> bool {
+        let bit = Interrupt::StatementTimeout as u32;
+        self.has_interrupt() && self.interrupts.fetch_and(!bit, Ordering::AcqRel) & bit != 0
+    }
+
     /// Whether an interrupt is pending. One relaxed load: call it per batch of rows.
     pub fn has_interrupt(&self) -> bool {
         self.interrupts.load(Ordering::Relaxed) != 0
@@ -299,7 +305,6 @@ impl SessionShared {
         let terminate = Interrupt::Terminate as u32;
         let pending = self.interrupts.fetch_and(terminate, Ordering::AcqRel);
         let is = |interrupt: Interrupt| pending & interrupt as u32 != 0;
-        let canceled = |what: &str| Error::new(SqlState::QUERY_CANCELED, what);
         Err(if is(Interrupt::Terminate) {
             let message = "terminating connection due to administrator command";
             Error::new(SqlState::ADMIN_SHUTDOWN, message).severity(Severity::Fatal)
@@ -314,11 +319,16 @@ impl SessionShared {
             Error::new(SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT, message)
                 .severity(Severity::Fatal)
         } else if is(Interrupt::StatementTimeout) {
-            canceled("canceling statement due to statement timeout")
+            statement_timed_out()
         } else {
-            canceled("canceling statement due to user request")
+            Error::new(SqlState::QUERY_CANCELED, "canceling statement due to user request")
         })
     }
+}
+
+/// 57014: statement_timeout.
+pub fn statement_timed_out() -> Error {
+    Error::new(SqlState::QUERY_CANCELED, "canceling statement due to statement timeout")
 }
 
 /// All sessions, by pid.

@@ -12,7 +12,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use steppe_txn::Interrupt;
+use steppe_txn::{Interrupt, statement_timed_out};
 use steppe_types::error::Severity;
 use steppe_types::{Error, Result, SqlState};
 use steppe_wire::{backend, frame};
@@ -89,12 +89,16 @@ impl Session {
             (false, false) => self.live.idle_session_timeout,
         };
         let (shared, control) = (self.core.handle.shared(), &self.control);
-        let in_copy = self.copy.is_some();
+        // Between Parse and Sync the statement's time runs on while nothing comes.
+        let (in_copy, is_timed) = (self.copy.is_some(), self.timer.is_some());
         let Some(Client { queued, stream, .. }) = &mut self.client else { return Ok(false) };
         let read = {
             let mut reading = pin!(stream.read(input));
             let waiting = poll_fn(|cx| {
                 control.register(cx.waker());
+                if is_timed && shared.take_statement_timeout() {
+                    return Poll::Ready(Err(statement_timed_out()));
+                }
                 if shared.has_interrupt()
                     && let Err(interrupt) = shared.check_interrupts()
                     && (in_copy || interrupt.fields().severity != Severity::Error)
