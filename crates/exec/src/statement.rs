@@ -525,16 +525,22 @@ impl Execution {
             let wanted = if max_rows == 0 { u64::MAX } else { max_rows - rows };
             self.batch.clear();
             self.batch.wanted = wanted.min(BATCH_ROWS as u64) as usize;
-            self.next_batch()?;
-            if self.batch.is_empty() {
+            let filled = self.next_batch();
+            if filled.is_ok() && self.batch.is_empty() {
                 self.end()?;
                 break;
+            }
+            // A client hears of the rows before the one that failed, as PostgreSQL makes and
+            // sends one at a time.
+            if filled.is_err() && self.cx.is_overtaken {
+                self.batch.clear();
             }
             for row in self.batch.iter() {
                 sink.row(row)?;
             }
             rows += self.batch.len() as u64;
             self.handed += self.batch.len() as u64;
+            filled?;
         }
         Ok(FetchStatus::Done { rows: if select { self.handed } else { self.cx.processed } })
     }

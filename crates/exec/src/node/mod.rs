@@ -8,8 +8,10 @@
 //!
 //! Execution is pull-based, a batch at a time: `next` puts at least one row and
 //! at most `out.wanted` rows into an empty batch, or leaves it empty at the end
-//! (and then goes on doing so). `rescan` starts again; nodes that hold work (sorted
-//! rows, hash tables) do it again only if a parameter they depend on has changed.
+//! (and then goes on doing so). With an error the batch has the rows before the one that
+//! failed: it comes to those above when they want that row, as if rows came one at a time.
+//! `rescan` starts again; nodes that hold work (sorted rows, hash tables) do it again only if a
+//! parameter they depend on has changed.
 
 mod agg;
 mod append;
@@ -42,7 +44,7 @@ use crate::expr::{CExpr, Row};
 use std::sync::Arc;
 use std::time::Instant;
 use steppe_sql::expr::ExecParamId;
-use steppe_types::{Datum, Result};
+use steppe_types::{Datum, Error, Result};
 
 pub(crate) use compile::{PlanCompiler, compile_plan};
 pub(crate) use index_scan::{IndexPlan, find_point};
@@ -282,6 +284,8 @@ pub(crate) struct Input {
     batch: RowBatch,
     position: usize,
     finished: bool,
+    /// What became of the row behind the batch's last one.
+    failed: Option<Error>,
 }
 
 impl Input {
@@ -291,11 +295,13 @@ impl Input {
             batch: RowBatch::new(plan.width),
             position: 0,
             finished: false,
+            failed: None,
         }
     }
 
     /// Moves to the next row; false at the end. `wanted` bounds what is asked of the child
-    /// if its rows have run out.
+    /// if its rows have run out. A row that fails does so when its turn comes: who needs only
+    /// those before it never hears of it.
     pub(crate) fn advance(&mut self, cx: &mut ExecContext, wanted: usize) -> Result<bool> {
         self.position += 1;
         if self.position < self.batch.len() {
@@ -304,10 +310,18 @@ impl Input {
         if self.finished {
             return Ok(false);
         }
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         self.batch.clear();
         self.batch.wanted = wanted.clamp(1, crate::batch::BATCH_ROWS);
         self.position = 0;
-        self.node.next(cx, &mut self.batch)?;
+        if let Err(error) = self.node.next(cx, &mut self.batch) {
+            if self.batch.is_empty() || cx.is_overtaken {
+                return Err(error);
+            }
+            self.failed = Some(error);
+        }
         self.finished = self.batch.is_empty();
         Ok(!self.finished)
     }
@@ -322,6 +336,7 @@ impl Input {
         self.batch.clear();
         self.position = 0;
         self.finished = false;
+        self.failed = None;
         self.node.rescan(cx)
     }
 }
@@ -341,14 +356,15 @@ pub(crate) fn pump(
     while out.is_empty() {
         scratch.clear();
         scratch.wanted = out.wanted;
-        child.next(cx, scratch)?;
+        let filled = child.next(cx, scratch);
         if scratch.is_empty() {
-            return Ok(());
+            return filled;
         }
         cx.check_interrupts()?;
         for row in scratch.iter() {
             plan.emit(cx, Row::of(row), out)?;
         }
+        filled?;
     }
     Ok(())
 }

@@ -418,10 +418,10 @@ impl PartitionScanNode {
             Some(Running::Leaf(leaf)) if whole && self.scratch.width() > plan.width => {
                 self.scratch.clear();
                 self.scratch.wanted = out.wanted;
-                leaf.next(cx, &mut self.scratch)?;
+                let filled = leaf.next(cx, &mut self.scratch);
                 let rows = self.scratch.iter();
                 rows.for_each(|row| out.push(Row::of(&row[..plan.width])));
-                Ok(())
+                filled
             }
             Some(Running::Leaf(leaf)) => pump(plan, leaf, &mut self.scratch, cx, out),
             Some(Running::Merged(merged)) => merged.fill(cx, out, |cx, row, out| {
