@@ -197,6 +197,7 @@ impl Session {
             depth: self.xact.depth(),
             created_at: self.env.statement_timestamp,
             bytes: 0,
+            has_failed: false,
         });
         self.portals.put(&declare.name, portal)?;
         Ok(CommandTag::Plain("DECLARE CURSOR"))
@@ -236,19 +237,22 @@ impl Session {
         describe: bool,
     ) -> Result<CommandTag> {
         let mut portal = self.portals.take_cursor(&fetch.cursor)?;
-        let rows = match &mut portal.body {
-            PortalBody::Cursor(cursor) => {
-                self.fetch_cursor(cursor, fetch, formats, describe).await?
+        let runnable = portal.check_runnable(&fetch.cursor);
+        let fetched = match (&mut portal.body, runnable) {
+            (_, Err(error)) => Err(error),
+            (PortalBody::Cursor(cursor), Ok(())) => {
+                self.fetch_cursor(cursor, fetch, formats, describe).await
             }
-            PortalBody::Plan(plan) if is_query(plan) => {
-                self.fetch_bound(plan, fetch, formats, describe).await?
+            (PortalBody::Plan(plan), Ok(())) if is_query(plan) => {
+                self.fetch_bound(plan, fetch, formats, describe).await
             }
-            _ => {
-                self.portals.put_back(&fetch.cursor, portal);
-                return Err(Error::not_supported("FETCH from a portal that is no query's"));
-            }
+            _ => Err(Error::not_supported("FETCH from a portal that is no query's")),
         };
+        if fetched.is_err() {
+            portal.fail(&mut self.xact);
+        }
         self.portals.put_back(&fetch.cursor, portal);
+        let rows = fetched?;
         Ok(CommandTag::Rows(if fetch.is_move { "MOVE" } else { "FETCH" }, rows))
     }
 

@@ -18,7 +18,7 @@ use super::Session;
 use super::explain::BoundParams;
 use super::plan::{is_plannable, put_description, single};
 use super::portal::{
-    Body, Gathering, PlanPortal, Portal, PortalBody, Prepared, RowsLeft, UtilityRun,
+    Body, Gathering, PlanPortal, Portal, PortalBody, Prepared, RowsLeft, UtilityRun, cannot_be_run,
 };
 use super::run::Progress;
 use super::sink::ResultFormats;
@@ -180,8 +180,9 @@ impl Session {
     ) -> Result<()> {
         let depth = self.xact.depth();
         let created_at = self.env.statement_timestamp;
-        let portal = Box::new(Portal { body, source, formats, depth, created_at, bytes });
-        self.portals.put(name, portal)?;
+        let has_failed = false;
+        let portal = Portal { body, source, formats, depth, created_at, bytes, has_failed };
+        self.portals.put(name, Box::new(portal))?;
         backend::bind_complete(&mut self.out);
         Ok(())
     }
@@ -292,18 +293,41 @@ impl Session {
     pub(super) async fn execute_portal(&mut self, name: &str, max_rows: i32) -> Result<()> {
         self.begin_message();
         self.has_begun = false;
+        self.check_executable(name)?;
         let mut portal = self.portals.take(name)?;
         let max_rows = u64::try_from(max_rows).unwrap_or(0);
-        if self.xact.is_failed() {
-            let ends = match &portal.body {
-                PortalBody::Utility { statement, .. } => ends_failed_block(statement),
-                PortalBody::Empty => true,
-                _ => false,
-            };
-            if !ends {
-                return Err(failed_block());
-            }
+        let executed = self.execute_taken(name, &mut portal, max_rows).await;
+        if executed.is_err() {
+            portal.fail(&mut self.xact);
         }
+        // A statement that ended the transaction has taken its portals along.
+        let is_empty = matches!(portal.body, PortalBody::Empty);
+        if self.xact.txn.is_some() || is_empty || executed.is_err() {
+            self.portals.put_back(name, portal);
+        }
+        executed
+    }
+
+    /// What a portal is refused for without failing by that.
+    fn check_executable(&self, name: &str) -> Result<()> {
+        let portal = self.portals.get(name)?;
+        let ends_block = match &portal.body {
+            PortalBody::Utility { statement, .. } => ends_failed_block(statement),
+            PortalBody::Empty => true,
+            _ => false,
+        };
+        if self.xact.is_failed() && !ends_block {
+            return Err(failed_block());
+        }
+        portal.check_runnable(name)
+    }
+
+    async fn execute_taken(
+        &mut self,
+        name: &str,
+        portal: &mut Portal,
+        max_rows: u64,
+    ) -> Result<()> {
         let source = Arc::clone(&portal.source);
         self.set_running(&source);
         if self.live.logs_statements {
@@ -313,7 +337,7 @@ impl Session {
             PortalBody::Empty => backend::empty_query_response(&mut self.out),
             PortalBody::Plan(plan) => {
                 if plan.is_spent() {
-                    return Err(already_done(name));
+                    return Err(cannot_be_run(name));
                 }
                 self.start_transaction()?;
                 let progress = self.run_plan(plan, &portal.formats, max_rows).await?;
@@ -336,7 +360,7 @@ impl Session {
                 }
             }
             PortalBody::Utility { statement, params, ran } => match ran {
-                UtilityRun::Done => return Err(already_done(name)),
+                UtilityRun::Done => return Err(cannot_be_run(name)),
                 UtilityRun::Rows(left) => Box::pin(self.put_rows_left(left, max_rows)).await?,
                 UtilityRun::NotYet => {
                     let statement = Arc::clone(statement);
@@ -348,10 +372,6 @@ impl Session {
         }
         self.log_end();
         self.xact.is_pipelined = self.xact.txn.is_some();
-        // A statement that ended the transaction has taken its portals along.
-        if self.xact.txn.is_some() || matches!(portal.body, PortalBody::Empty) {
-            self.portals.put_back(name, portal);
-        }
         Ok(())
     }
 
@@ -464,14 +484,6 @@ fn level_of_portal(body: &PortalBody) -> LoggedStatements {
         PortalBody::Utility { statement, .. } => level_of(statement),
         PortalBody::Empty | PortalBody::Cursor(_) => LoggedStatements::All,
     }
-}
-
-#[cold]
-fn already_done(name: &str) -> Error {
-    Error::new(
-        SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
-        format!("portal \"{name}\" cannot be run"),
-    )
 }
 
 /// A value in binary form: 42883 for a type that has none.

@@ -344,6 +344,9 @@ pub(super) struct Portal {
     pub(super) created_at: i64,
     /// What its parameters and text take.
     pub(super) bytes: usize,
+    /// An error ended it or its transaction: it is there until the transaction ends, and cannot be
+    /// run (PORTAL_FAILED).
+    pub(super) has_failed: bool,
 }
 
 /// A session's portals. Each lives in a box, since it is taken out to be run and put back.
@@ -363,7 +366,7 @@ impl Portals {
         found.map(|portal| &**portal).ok_or_else(|| no_portal("portal", name))
     }
 
-    /// Takes a portal out in order to run it; [`Portals::put_back`] follows unless it failed.
+    /// Takes a portal out in order to run it; [`Portals::put_back`] follows.
     pub(super) fn take(&mut self, name: &str) -> Result<Box<Portal>> {
         self.take_any(name).ok_or_else(|| no_portal("portal", name))
     }
@@ -463,6 +466,17 @@ impl Portals {
         });
     }
 
+    /// An error aborts the transaction, or what came after the savepoint at position `at`: the
+    /// portals that were made in it fail (AtAbort_Portals, AtSubAbort_Portals).
+    pub(super) fn fail_deeper(&mut self, at: Option<usize>, xact: &mut Xact) {
+        for portal in self.all_mut() {
+            let is_held = matches!(&portal.body, PortalBody::Cursor(cursor) if cursor.is_held());
+            if !is_held && at.is_none_or(|at| portal.depth > at) {
+                portal.fail(xact);
+            }
+        }
+    }
+
     /// ROLLBACK TO the savepoint at position `at`: portals made after it go.
     pub(super) fn drop_deeper(&mut self, at: usize, xact: &mut Xact) {
         self.retain(xact, |portal| portal.depth <= at);
@@ -514,7 +528,7 @@ impl Portals {
     /// The relations that cursors read which have not been run to their end at a COMMIT.
     pub(super) fn read_by_cursors(&self) -> Vec<Oid> {
         let cursors = self.named.values().filter_map(|portal| match &portal.body {
-            PortalBody::Cursor(cursor) if !cursor.is_held() => Some(cursor),
+            PortalBody::Cursor(cursor) if !cursor.is_held() && !portal.has_failed => Some(cursor),
             _ => None,
         });
         let relations = |cursor: &Cursor| cursor.plan.plan.compiled.planned().relations.to_vec();
@@ -524,13 +538,24 @@ impl Portals {
     /// The cursors to be kept beyond the transaction, by name.
     pub(super) fn cursors_mut(&mut self) -> impl Iterator<Item = &mut Cursor> {
         self.named.values_mut().filter_map(|portal| match &mut portal.body {
-            PortalBody::Cursor(cursor) => Some(cursor),
+            PortalBody::Cursor(cursor) if !portal.has_failed => Some(cursor),
             _ => None,
         })
     }
 }
 
 impl Portal {
+    /// 55000 unless it may be run.
+    pub(super) fn check_runnable(&self, name: &str) -> Result<()> {
+        if self.has_failed { Err(cannot_be_run(name)) } else { Ok(()) }
+    }
+
+    /// Ends it as an error does.
+    pub(super) fn fail(&mut self, xact: &mut Xact) {
+        self.release(xact);
+        self.has_failed = true;
+    }
+
     fn release(&mut self, xact: &mut Xact) {
         match &mut self.body {
             PortalBody::Plan(plan) => plan.release(xact),
@@ -538,6 +563,14 @@ impl Portal {
             PortalBody::Empty | PortalBody::Utility { .. } => {}
         }
     }
+}
+
+#[cold]
+pub(super) fn cannot_be_run(name: &str) -> Error {
+    Error::new(
+        SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("portal \"{name}\" cannot be run"),
+    )
 }
 
 #[cold]

@@ -359,6 +359,7 @@ impl Session {
 
     /// Rolls back and is idle again.
     pub(super) fn rollback(&mut self) -> Result<()> {
+        self.portals.end_transaction(&mut self.xact);
         let rolled_back = self.rollback_engine();
         self.forget_transaction(false);
         rolled_back
@@ -366,7 +367,6 @@ impl Session {
 
     fn rollback_engine(&mut self) -> Result<()> {
         self.forget_exports();
-        self.portals.end_transaction(&mut self.xact);
         self.xact.changes = None;
         self.forget_catalog_changes();
         match self.xact.txn.take() {
@@ -424,6 +424,8 @@ impl Session {
             Block::Explicit => {
                 self.xact.block = Block::Failed;
                 let innermost = self.xact.savepoints.last().map(|savepoint| savepoint.name.clone());
+                let within = self.xact.depth().checked_sub(1).filter(|_| self.xact.txn.is_some());
+                self.portals.fail_deeper(within, &mut self.xact);
                 match (innermost, &mut self.xact.txn) {
                     // A panic may have taken the transaction along: then all is undone.
                     (Some(innermost), Some(_)) => self.rollback_to_name(&innermost),
@@ -442,6 +444,7 @@ impl Session {
     /// The session ends.
     pub(super) fn close_transaction(&mut self) {
         self.copy = None;
+        self.portals.end_transaction(&mut self.xact);
         // Its failure has stopped the server; nobody is left to be told.
         let _ = self.rollback_engine();
         self.portals.clear();
@@ -657,7 +660,8 @@ impl Session {
 
     fn rollback_to_savepoint(&mut self, name: &str) -> Result<CommandTag> {
         self.require_begun("ROLLBACK TO SAVEPOINT")?;
-        self.find_savepoint(name)?;
+        let at = self.find_savepoint(name)?;
+        self.portals.drop_deeper(at, &mut self.xact);
         self.rollback_to_name(name)?;
         self.xact.block = Block::Explicit;
         Ok(CommandTag::Plain("ROLLBACK"))
@@ -667,7 +671,6 @@ impl Session {
     fn rollback_to_name(&mut self, name: &str) -> Result<()> {
         let at = self.find_savepoint(name)?;
         self.end_settings_levels(at, false);
-        self.portals.drop_deeper(at, &mut self.xact);
         self.xact.txn()?.rollback_to(name)?;
         self.put_read_only(self.xact.savepoints[at].read_only)?;
         self.xact.savepoints.truncate(at + 1);
