@@ -90,7 +90,7 @@ impl Session {
         };
         let (shared, control) = (self.core.handle.shared(), &self.control);
         // Between Parse and Sync the statement's time runs on while nothing comes.
-        let (in_copy, is_timed) = (self.copy.is_some(), self.timer.is_some());
+        let (in_copy, is_timed) = (self.copy.is_some(), self.timers.time_statement());
         let Some(Client { queued, stream, .. }) = &mut self.client else { return Ok(false) };
         let read = {
             let mut reading = pin!(stream.read(input));

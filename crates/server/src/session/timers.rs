@@ -21,6 +21,11 @@ pub(super) struct Timers {
 }
 
 impl Timers {
+    /// Whether statement_timeout runs.
+    pub(super) fn time_statement(&self) -> bool {
+        self.statement.is_some()
+    }
+
     /// Ends both.
     pub(super) fn stop(&mut self) {
         for running in [self.statement.take(), self.client.take()].into_iter().flatten() {

@@ -127,8 +127,9 @@ fn walk(dfa: &DFA, cache: &mut Cache, input: &Input<'_>) -> Result<Walked> {
         if piece_start > input.start() {
             interrupt::check()?;
         }
-        for at in piece_start..input.end().min(piece_start + LONG) {
-            let Ok(next) = dfa.next_state(cache, state, text[at]) else { return Ok(Walked::Lost) };
+        let piece = piece_start..input.end().min(piece_start + LONG);
+        for (at, byte) in piece.clone().zip(&text[piece]) {
+            let Ok(next) = dfa.next_state(cache, state, *byte) else { return Ok(Walked::Lost) };
             state = next;
             if !state.is_tagged() {
                 continue;
@@ -160,7 +161,7 @@ fn walk_back(dfa: &DFA, cache: &mut Cache, input: &Input<'_>) -> Result<Walked> 
     let Ok(mut state) = dfa.start_state_reverse(cache, input) else { return Ok(Walked::Lost) };
     let (mut start, text) = (None, input.haystack());
     for at in (input.start()..input.end()).rev() {
-        if (input.end() - at) % LONG == 0 {
+        if (input.end() - at).is_multiple_of(LONG) {
             interrupt::check()?;
         }
         let Ok(next) = dfa.next_state(cache, state, text[at]) else { return Ok(Walked::Lost) };
