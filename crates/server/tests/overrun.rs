@@ -58,6 +58,9 @@ fn long_statements() -> Vec<String> {
         "select repeat('x', 400000000) ~ '[yz]+[ab]'".into(),
         "select length(regexp_replace(repeat('x', 400000000), '[wx]+(y|z)', ''))".into(),
         "select crc32(repeat('x', 400000000)::bytea)".into(),
+        "select position(convert_to(repeat('a', 100000) || 'b', 'UTF8') \
+         in convert_to(repeat('a', 10000000), 'UTF8'))"
+            .into(),
         "select regexp_count(repeat('ab', 20000000), 'a')".into(),
         "select regexp_instr(repeat('ab', 20000000), 'a', 1, 19000000)".into(),
         format!("select count(*) from t where {}", equal_sums.join(" and ")),

@@ -61,25 +61,37 @@ fn substring(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
 
 fn position(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
     let (value, needle) = (bytes(args, 0)?, bytes(args, 1)?);
-    let found = match needle.len() {
-        0 => Some(0),
-        n => value.windows(n).position(|window| window == needle),
-    };
-    Ok(Datum::Int4(found.map_or(0, |at| at as i32 + 1)))
+    if needle.is_empty() {
+        return Ok(Datum::Int4(1));
+    }
+    let at_once = (interrupt::CHECK_EVERY_BYTES / needle.len()).max(1);
+    let places = value.len().saturating_sub(needle.len() - 1);
+    for first in (0..places).step_by(at_once) {
+        if first > 0 {
+            interrupt::check()?;
+        }
+        let mut windows = value[first..].windows(needle.len()).take(at_once);
+        if let Some(at) = windows.position(|window| window == needle) {
+            return Ok(Datum::Int4((first + at) as i32 + 1));
+        }
+    }
+    Ok(Datum::Int4(0))
 }
 
 /// Strips bytes that occur in the second argument.
 fn trim(args: &[Datum], left: bool, right: bool) -> Result<Datum> {
-    let (mut value, set) = (bytes(args, 0)?, bytes(args, 1)?);
+    let mut value = bytes(args, 0)?;
+    let mut is_stripped = [false; 256];
+    bytes(args, 1)?.iter().for_each(|byte| is_stripped[usize::from(*byte)] = true);
     while let [first, rest @ ..] = value
         && left
-        && set.contains(first)
+        && is_stripped[usize::from(*first)]
     {
         value = rest;
     }
     while let [rest @ .., last] = value
         && right
-        && set.contains(last)
+        && is_stripped[usize::from(*last)]
     {
         value = rest;
     }
