@@ -41,3 +41,36 @@ A: Query PREPARE f AS SELECT 1 / (3 - a) FROM t ORDER BY a
 A: Query EXECUTE f
 A: Run EXECUTE f ;; Sync
 A: Query select $65536
+-- What changes rows has changed all of them when its first row is fetched.
+A: Query CREATE TABLE changed (a int PRIMARY KEY, b int); INSERT INTO changed SELECT g, g FROM generate_series(1, 5) g
+A: Query BEGIN
+A: Parse u UPDATE changed SET b = b + 1 RETURNING a, b ;; Bind pu u ;; Execute pu 2 ;; Sync
+A: Query FETCH 1 FROM pu; MOVE 1 FROM pu; FETCH ALL FROM pu; FETCH 1 FROM pu
+A: Query SELECT sum(b) FROM changed
+A: Query FETCH BACKWARD 1 FROM pu
+A: Query ROLLBACK
+A: Query BEGIN
+A: Parse i INSERT INTO changed VALUES (7, 7), (8, 8) RETURNING a ;; Bind pi i ;; Sync
+A: Query FETCH 1 FROM pi
+A: Query SELECT count(*) FROM changed
+A: Query MOVE 0 FROM pi; FETCH ALL FROM pi; MOVE ALL FROM pi
+A: Query UPDATE changed SET b = 9 WHERE CURRENT OF pi
+A: Query ROLLBACK
+A: Query BEGIN
+A: Parse w WITH gone AS (DELETE FROM changed WHERE a < 4 RETURNING a) SELECT a FROM gone ;; Bind pw w ;; Sync
+A: Query MOVE 1 FROM pw; FETCH ALL FROM pw
+A: Query SELECT count(*) FROM changed
+A: Query ROLLBACK
+A: Query BEGIN
+A: Parse n DELETE FROM changed ;; Bind pn n ;; Sync
+A: Query FETCH 1 FROM pn
+A: Query ROLLBACK
+A: Query BEGIN
+A: Bind pn n ;; Sync
+A: Query MOVE 1 FROM pn
+A: Query ROLLBACK
+A: Query BEGIN READ ONLY
+A: Bind pi i ;; Sync
+A: Query FETCH 1 FROM pi
+A: Query ROLLBACK
+A: Query SELECT count(*) FROM changed

@@ -88,3 +88,36 @@ CREATE UNIQUE INDEX u_big ON u (k) WHERE v > 2;
 INSERT INTO u VALUES ('a', 1);
 INSERT INTO u VALUES ('a', 5);
 \d u
+
+-- What CLUSTER would order a table by.
+CREATE TABLE ordered (a int PRIMARY KEY, b int);
+CREATE INDEX ordered_b ON ordered (b);
+CREATE INDEX ordered_some ON ordered (b) WHERE a > 0;
+CREATE TABLE other_ordered (a int PRIMARY KEY);
+ALTER TABLE ordered CLUSTER ON ordered_b;
+SELECT indexrelid::regclass, indisclustered FROM pg_index WHERE indrelid = 'ordered'::regclass ORDER BY indexrelid::regclass::text;
+ALTER TABLE ordered CLUSTER ON ordered_pkey;
+ALTER INDEX ordered_pkey RENAME TO ordered_key;
+REINDEX TABLE ordered;
+ALTER TABLE ordered ALTER a TYPE bigint;
+SELECT indexrelid::regclass, indisclustered FROM pg_index WHERE indrelid = 'ordered'::regclass ORDER BY indexrelid::regclass::text;
+ALTER TABLE ordered CLUSTER ON nosuch;
+ALTER TABLE ordered CLUSTER ON other_ordered_pkey;
+ALTER TABLE ordered CLUSTER ON other_ordered;
+ALTER TABLE ordered CLUSTER ON ordered_some;
+BEGIN; ALTER TABLE ordered SET WITHOUT CLUSTER; ROLLBACK;
+SELECT count(*) FROM pg_index WHERE indisclustered AND indrelid = 'ordered'::regclass;
+ALTER TABLE ordered SET WITHOUT CLUSTER;
+ALTER TABLE ordered SET WITHOUT CLUSTER;
+SELECT count(*) FROM pg_index WHERE indisclustered AND indrelid = 'ordered'::regclass;
+CREATE VIEW ordered_view AS SELECT 1 AS a;
+ALTER TABLE ordered_view CLUSTER ON ordered_b;
+ALTER TABLE ordered_view SET WITHOUT CLUSTER;
+CREATE TABLE ordered_parts (a int PRIMARY KEY) PARTITION BY LIST (a);
+ALTER TABLE ordered_parts CLUSTER ON ordered_parts_pkey;
+ALTER TABLE ordered_parts SET WITHOUT CLUSTER;
+ALTER TABLE ordered CLUSTER ON ordered_b;
+CREATE TABLE ordered_like (LIKE ordered INCLUDING ALL);
+SELECT count(*) FROM pg_index WHERE indisclustered AND indrelid = 'ordered_like'::regclass;
+DROP VIEW ordered_view;
+DROP TABLE ordered, ordered_like, other_ordered, ordered_parts;

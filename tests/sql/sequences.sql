@@ -124,3 +124,8 @@ SELECT lastval();
 DROP SEQUENCE kept;
 SELECT lastval();
 DROP SEQUENCE passing;
+
+-- A sequence that is not there, by its OID.
+SELECT nextval(4000000000);
+SELECT currval(4000000000);
+SELECT setval(4000000000, 1);

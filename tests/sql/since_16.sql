@@ -46,3 +46,14 @@ create table nq (a int not null no inherit) partition by list (a);
 CREATE TABLE constants (a integer);
 EXPLAIN (GENERIC_PLAN, COSTS OFF) SELECT CASE WHEN a > $1 THEN 1 / $2 END FROM constants;
 EXPLAIN (GENERIC_PLAN, COSTS OFF) SELECT CASE WHEN a > $1 THEN 1 / 0 END FROM constants;
+
+-- What is no sequence.
+CREATE TABLE no_sequence (a int PRIMARY KEY);
+CREATE VIEW no_sequence_view AS SELECT 1 AS a;
+SELECT nextval('no_sequence'::regclass);
+SELECT currval('no_sequence_view'::regclass);
+SELECT setval('no_sequence_pkey'::regclass, 1);
+SELECT nextval('pg_class'::regclass);
+SELECT nextval('pg_views'::regclass);
+DROP VIEW no_sequence_view;
+DROP TABLE no_sequence;

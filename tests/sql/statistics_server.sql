@@ -38,3 +38,37 @@ SELECT bool_and(stats_reset > now() - interval '1 minute') AS all_of_them
 FROM (SELECT stats_reset FROM pg_stat_wal UNION ALL SELECT stats_reset FROM pg_stat_io WHERE stats_reset IS NOT NULL
       UNION ALL SELECT stats_reset FROM pg_stat_archiver UNION ALL SELECT stats_reset FROM pg_stat_checkpointer) AS v;
 DROP TABLE written;
+
+-- The caches of PostgreSQL's, which are reset one by one or all together.
+SELECT name, stats_reset <= clock_timestamp() AS past FROM pg_stat_slru;
+SELECT count(*) FROM pg_stat_get_slru();
+SELECT stats_reset AS subtransaction FROM pg_stat_slru WHERE name = 'subtransaction' \gset
+SELECT stats_reset AS notify FROM pg_stat_slru WHERE name = 'notify' \gset
+SELECT stats_reset AS other FROM pg_stat_slru WHERE name = 'other' \gset
+SELECT pg_stat_reset_slru('notify');
+SELECT name, CASE name WHEN 'notify' THEN stats_reset > :'notify' ELSE stats_reset = :'other' END AS right
+FROM pg_stat_slru WHERE name IN ('notify', 'other');
+SELECT pg_stat_reset_slru('Notify');
+SELECT name, stats_reset > :'other' AS since FROM pg_stat_slru WHERE name = 'other';
+SELECT stats_reset = :'subtransaction' AS still FROM pg_stat_slru WHERE name = 'subtransaction';
+SELECT pg_stat_reset_slru();
+SELECT max(stats_reset) - min(stats_reset) = interval '0' AS together, min(stats_reset) > :'other' AS since FROM pg_stat_slru;
+SELECT pg_stat_reset_shared('slru');
+SELECT max(stats_reset) - min(stats_reset) = interval '0' AS together FROM pg_stat_slru;
+SELECT sum(blks_zeroed) >= 0 AS counted, sum(flushes) >= 0 AS flushed FROM pg_stat_slru;
+
+-- Statements have a number where somebody wants it: the same whatever their constants are.
+SET pg_stat_statements.track = none;
+SELECT query_id FROM pg_stat_activity WHERE pid = pg_backend_pid();
+SET compute_query_id = on;
+SELECT query_id AS id FROM pg_stat_activity WHERE pid = pg_backend_pid() AND 1 = 1 \gset one_
+SELECT query_id AS id FROM pg_stat_activity WHERE pid = pg_backend_pid() AND 2 = 2 \gset two_
+SELECT query_id AS id FROM pg_stat_activity WHERE pid = pg_backend_pid() AND 2 <> 3 \gset other_
+SELECT :one_id = :two_id AS same, :one_id = :other_id AS mistaken, :one_id = 0 AS none;
+SELECT query_id IS NULL AS missing FROM pg_stat_activity WHERE pid = pg_backend_pid();
+SET compute_query_id = off;
+SELECT query_id FROM pg_stat_activity WHERE pid = pg_backend_pid();
+RESET pg_stat_statements.track;
+SELECT query_id FROM pg_stat_activity WHERE pid = pg_backend_pid();
+EXPLAIN (VERBOSE, COSTS OFF) SELECT 1;
+SHOW compute_query_id;

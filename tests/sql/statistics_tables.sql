@@ -79,3 +79,26 @@ SELECT count(*) FROM pg_stat_user_tables WHERE relname = 'visited';
 SELECT pg_stat_reset();
 SELECT xact_commit < 100 AS few, stats_reset > now() - interval '1 minute' AS lately
 FROM pg_stat_database WHERE datname = current_database();
+
+-- ANALYZE and VACUUM come to what inherits from a table, unless it says ONLY; and a partitioned table is analysed itself.
+CREATE TABLE ancestor (n int);
+CREATE TABLE heir () INHERITS (ancestor);
+CREATE TABLE late_heir () INHERITS (heir);
+CREATE TABLE ancestor_parts (n int) PARTITION BY LIST (n);
+CREATE TABLE ancestor_part PARTITION OF ancestor_parts FOR VALUES IN (1, 2);
+INSERT INTO late_heir VALUES (1), (2);
+INSERT INTO ancestor_parts VALUES (1), (2);
+ANALYZE ONLY ancestor;
+ANALYZE ONLY ancestor_parts;
+SELECT relname, analyze_count, vacuum_count FROM pg_stat_user_tables WHERE relname ~ 'heir|ancestor' ORDER BY 1;
+SELECT relname, reltuples FROM pg_class WHERE relname ~ 'heir|ancestor' ORDER BY 1;
+VACUUM ONLY ancestor;
+VACUUM ONLY ancestor_parts;
+SELECT relname, analyze_count, vacuum_count FROM pg_stat_user_tables WHERE relname ~ 'heir|ancestor' ORDER BY 1;
+ANALYZE ancestor, ancestor_parts;
+VACUUM ancestor, ancestor_parts;
+SELECT relname, analyze_count, vacuum_count, last_analyze IS NULL AS never FROM pg_stat_user_tables WHERE relname ~ 'heir|ancestor' ORDER BY 1;
+SELECT relname, reltuples FROM pg_class WHERE relname ~ 'heir|ancestor' ORDER BY 1;
+CREATE INDEX ancestor_index ON ancestor_parts (n);
+SELECT relname, reltuples, relpages FROM pg_class WHERE relname = 'ancestor_index';
+DROP TABLE ancestor, ancestor_parts CASCADE;

@@ -154,3 +154,20 @@ SELECT '12:'::time, '12::3'::time, '12:34:'::time, timestamp '2000-01-01 12::3',
 SELECT '12:34:56:78'::time;
 SELECT timestamptz '2000-01-01 12:34+2:60';
 SELECT timestamptz '2000-01-01 12:34+';
+
+-- Those that are known: the zone's own, then those of timezone_abbreviations.
+SET timezone = 'UTC';
+SELECT * FROM pg_timezone_abbrevs WHERE abbrev NOT IN (SELECT abbrev FROM pg_timezone_abbrevs_abbrevs() WHERE is_dst) ORDER BY 1;
+SELECT count(*), count(DISTINCT abbrev), bool_and(abbrev = upper(abbrev)) FROM pg_timezone_abbrevs;
+SELECT * FROM pg_timezone_abbrevs_abbrevs() WHERE is_dst ORDER BY 1;
+SET timezone = 'America/New_York';
+SELECT * FROM pg_timezone_abbrevs_zone() ORDER BY 1;
+SELECT * FROM pg_timezone_abbrevs WHERE abbrev IN ('LMT', 'EST', 'EDT', 'MSK', 'BST');
+SET timezone = 'Europe/London';
+SELECT * FROM pg_timezone_abbrevs_zone() ORDER BY 1;
+SELECT * FROM pg_timezone_abbrevs WHERE abbrev IN ('LMT', 'BST', 'BDST', 'GMT');
+SET timezone = 'America/Caracas';
+SELECT * FROM pg_timezone_abbrevs_zone() ORDER BY 1;
+SET timezone = 3;
+SELECT * FROM pg_timezone_abbrevs_zone();
+RESET timezone;

@@ -149,3 +149,14 @@ RESET search_path;
 -- They follow a rename.
 ALTER TABLE u RENAME TO u2;
 SELECT pg_get_viewdef(format('v%s', id)::regclass) FROM queries WHERE query LIKE '%using (a)%' AND id < 3;
+
+-- pg_views and information_schema.views print them as pg_get_viewdef does, by the session's path.
+CREATE SCHEMA apart;
+CREATE TABLE apart.base (a int, b text);
+CREATE VIEW apart.plain AS SELECT a, upper(b) AS shout FROM apart.base WHERE a > 0;
+SELECT definition, definition = pg_get_viewdef('apart.plain'::regclass) AS same FROM pg_views WHERE viewname = 'plain';
+SET search_path = apart;
+SELECT definition, definition = pg_get_viewdef('plain'::regclass) AS same FROM pg_views WHERE viewname = 'plain';
+SELECT view_definition FROM information_schema.views WHERE table_name = 'plain';
+RESET search_path;
+DROP SCHEMA apart CASCADE;

@@ -225,6 +225,7 @@ mod tests {
             include: Vec::new().into(),
             unique: false,
             primary: false,
+            clustered: false,
             deferral: Default::default(),
             nulls_not_distinct: false,
             predicate: None,

@@ -185,6 +185,9 @@ pub struct Column {
     /// COMPRESSION: pg_attribute.attcompression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<char>,
+    /// ALTER COLUMN … SET (…): pg_attribute.attoptions, names and values.
+    #[serde(default, skip_serializing_if = "Shared::is_empty")]
+    pub options: Shared<(Arc<str>, Arc<str>)>,
     /// From how many parents it is inherited, other than as a partition's column: see
     /// [`Relation::inherit_count`].
     #[serde(default, skip_serializing_if = "is_default")]
@@ -274,6 +277,9 @@ pub struct IndexInfo {
     /// NULLS NOT DISTINCT
     #[serde(default, skip_serializing_if = "is_default")]
     pub nulls_not_distinct: bool,
+    /// CLUSTER ON: what CLUSTER would order the table by.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub clustered: bool,
     /// When the constraint that it keeps is checked.
     #[serde(default, skip_serializing_if = "is_default")]
     pub deferral: Deferral,
@@ -669,6 +675,7 @@ impl Column {
             statistics: None,
             storage: None,
             compression: None,
+            options: Shared::default(),
             inherit_count: 0,
             local: true,
         }

@@ -68,6 +68,12 @@ impl<T: Clone> Shared<T> {
     }
 }
 
+impl<T: PartialEq> PartialEq<Shared<T>> for Vec<T> {
+    fn eq(&self, other: &Shared<T>) -> bool {
+        *self == **other
+    }
+}
+
 impl<T, Other: ?Sized> PartialEq<Other> for Shared<T>
 where
     Vec<T>: PartialEq<Other>,

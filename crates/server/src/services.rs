@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hashbrown::HashMap;
 use parking_lot::{Mutex, MutexGuard};
+use steppe_catalog::system::kind_of_relations;
 use steppe_catalog::{
     BOOTSTRAP_SUPERUSER, Catalog, CatalogChanges, OnCommit, PG_CATALOG, RelKind, Relation,
     TEMPORARY_SCHEMA,
@@ -243,17 +244,16 @@ impl Core {
     /// A sequence as it is in force, locked against others' changes until the transaction ends
     /// (lock_and_open_sequence).
     fn sequence(&self, oid: Oid) -> Result<Arc<Relation>> {
-        let missing = || {
-            let message = format!("could not open relation with OID {oid}");
-            Error::new(SqlState::UNDEFINED_TABLE, message)
-        };
+        let missing = || Error::internal(format!("could not open relation with OID {oid}"));
         let names = self.names.lock();
         let (relation, epoch) = (names.catalog.relation(oid).cloned(), names.catalog.epoch);
         drop(names);
         let relation = relation.ok_or_else(missing)?;
         if relation.kind != RelKind::Sequence {
-            let message = format!("\"{}\" is not a sequence", relation.name);
-            return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+            let message = format!("cannot open relation \"{}\"", relation.name);
+            let kind = kind_of_relations(&relation);
+            return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message)
+                .detail(format!("This operation is not supported for {kind}.")));
         }
         let wait = self.handle.lock_relation(oid, RelationLockMode::RowExclusive)?;
         let waited = wait.is_some();

@@ -105,7 +105,8 @@ pub(crate) fn io_of_statement(
     Arc::new(IoContext { catalog: Some(Arc::new(names)), ..io.clone() })
 }
 
-fn names_of(names: &NameSpace, user: &Arc<str>) -> Arc<CatalogNames> {
+/// How a session sees the names of a catalog version.
+pub(crate) fn names_of(names: &NameSpace, user: &Arc<str>) -> Arc<CatalogNames> {
     let role = (Arc::clone(user), BOOTSTRAP_SUPERUSER);
     let (catalog, path) = (Arc::clone(&names.catalog), Arc::clone(&names.path));
     Arc::new(CatalogNames::new(catalog, path, role))

@@ -19,6 +19,7 @@ pub(crate) fn condition(text: &str) -> Expr {
         include: Default::default(),
         unique: false,
         primary: false,
+        clustered: false,
         deferral: Default::default(),
         nulls_not_distinct: false,
         predicate: Some(text.into()),

@@ -36,6 +36,7 @@ fn catalog() -> Catalog {
             include: Default::default(),
             unique: primary,
             primary,
+            clustered: false,
             deferral: Default::default(),
             nulls_not_distinct: false,
             predicate: None,

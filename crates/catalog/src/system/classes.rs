@@ -40,6 +40,18 @@ pub(super) fn relkind(relation: &Relation) -> u8 {
     }
 }
 
+/// Relations of such a kind, as messages call them (errdetail_relkind_not_supported).
+pub fn kind_of_relations(relation: &Relation) -> &'static str {
+    match relkind(relation) {
+        b'p' => "partitioned tables",
+        b'v' => "views",
+        b'S' => "sequences",
+        b'i' => "indexes",
+        b'I' => "partitioned indexes",
+        _ => "tables",
+    }
+}
+
 /// pg_class
 pub(super) fn pg_class(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for relation in context.catalog.relations() {
@@ -55,7 +67,6 @@ fn class_row(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder) {
     let (pages, tuples) = size(catalog, relation, kind);
     // Those of a table's TOAST table are not its own.
     let own = relation.options.iter().filter(|(name, _)| !name.contains('.'));
-    let options: Vec<String> = own.map(|(name, value)| format!("{name}={value}")).collect();
     out.row([
         ("oid", Datum::Oid(relation.oid)),
         ("relname", Datum::Text(relation.name.clone())),
@@ -90,11 +101,14 @@ fn class_row(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder) {
             Datum::Char(if user && matches!(kind, b'r' | b'p') { b'd' } else { b'n' }),
         ),
         ("relacl", acls::of(PG_CLASS, relation.oid, 0)),
-        (
-            "reloptions",
-            if options.is_empty() { Datum::Null } else { text_array(options.into_iter()) },
-        ),
+        ("reloptions", options(own)),
     ]);
+}
+
+/// Options as `name=value`; NULL for none.
+fn options<'o>(options: impl Iterator<Item = &'o (Arc<str>, Arc<str>)>) -> Datum {
+    let shown: Vec<String> = options.map(|(name, value)| format!("{name}={value}")).collect();
+    if shown.is_empty() { Datum::Null } else { text_array(shown.into_iter()) }
 }
 
 /// relpersistence.
@@ -215,6 +229,7 @@ fn index_columns(table: &Relation, info: &IndexInfo) -> Vec<Column> {
             (Some(own), None) => Column {
                 collation: own.collation,
                 storage: own.storage,
+                compression: own.compression,
                 ..Column::new(own.name.clone(), key_storage(own.type_oid), own.typmod)
             },
             (_, expression) => Column::new(expression_name(expression), type_oid, -1),
@@ -275,6 +290,7 @@ fn attribute_row(relation: &Relation, column: &Column, attnum: i16, out: &mut Ro
         ("attinhcount", Datum::Int2(inherit_count)),
         ("attcollation", Datum::Oid(if column.dropped { 0 } else { column.collation })),
         ("attacl", acls::of(PG_CLASS, relation.oid, i32::from(attnum))),
+        ("attoptions", options(column.options.iter())),
         (
             "attmissingval",
             match &column.missing {

@@ -44,6 +44,7 @@ fn index_row(
         ("indnullsnotdistinct", Datum::Bool(info.nulls_not_distinct)),
         ("indisprimary", Datum::Bool(info.primary)),
         ("indimmediate", Datum::Bool(!info.deferral.is_deferrable())),
+        ("indisclustered", Datum::Bool(info.clustered)),
         ("indisvalid", Datum::Bool(valid)),
         ("indisready", Datum::Bool(true)),
         ("indislive", Datum::Bool(true)),

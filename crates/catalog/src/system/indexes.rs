@@ -43,6 +43,7 @@ fn index_of(catalog: &Relation, row: &Row<'_>) -> Relation {
         include: Default::default(),
         unique: row.get("indisunique") == Some("t"),
         primary: row.get("indisprimary") == Some("t"),
+        clustered: false,
         deferral: Default::default(),
         nulls_not_distinct: false,
         predicate: None,

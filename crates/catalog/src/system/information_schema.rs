@@ -4,7 +4,7 @@
 use super::classes::relkind;
 use super::cluster::{role_name, roles};
 use super::constraints::is_identity;
-use super::definitions::{Style, default_definition, view_definition};
+use super::definitions::{Style, default_definition};
 use super::rows::{Provider, RowsBuilder, optional, text};
 use super::session::SystemContext;
 use super::types;
@@ -112,7 +112,7 @@ fn tables(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             ("table_schema", schema_name(context.catalog, relation.schema)),
             ("table_name", Datum::Text(relation.name.clone())),
             ("table_type", text(kind)),
-            ("is_insertable_into", yes(!view)),
+            ("is_insertable_into", yes(!view || has_updatable_column(context, relation))),
             ("is_typed", yes(false)),
         ]);
     }
@@ -123,11 +123,16 @@ fn columns(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     let identities: HashMap<(Oid, i16), &SequenceInfo> =
         owned.filter_map(|s| Some((s.owned_by?, s))).collect();
     for relation in tables_and_views(context) {
+        let updatable = match relkind(relation) {
+            b'v' => context.session.updatable_columns(relation).unwrap_or_default(),
+            _ => vec![true; relation.columns.len()],
+        };
         for (column, attnum) in relation.columns.iter().zip(1..) {
             if !column.dropped {
                 let identity = identities.get(&(relation.oid, attnum)).copied();
                 let identity = identity.filter(|_| column.identity.is_some());
-                column_row(context, relation, column, attnum, identity, out);
+                let changes = updatable.get(attnum as usize - 1).is_some_and(|changes| *changes);
+                column_row(context, relation, (attnum, changes), identity, out);
             }
         }
     }
@@ -136,11 +141,11 @@ fn columns(context: &SystemContext<'_>, out: &mut RowsBuilder) {
 fn column_row(
     context: &SystemContext<'_>,
     relation: &Relation,
-    column: &Column,
-    attnum: i16,
+    (attnum, updatable): (i16, bool),
     sequence: Option<&SequenceInfo>,
     out: &mut RowsBuilder,
 ) {
+    let column = &relation.columns[attnum as usize - 1];
     let (type_oid, typmod) = (column.type_oid, column.typmod);
     let (precision, radix, scale) = types::numeric_facts(type_oid, typmod);
     let collation = collation_name(column.collation);
@@ -190,7 +195,7 @@ fn column_row(
         ("identity_cycle", yes(sequence.is_some_and(|s| s.cycle))),
         ("is_generated", text(if column.generated { "ALWAYS" } else { "NEVER" })),
         ("generation_expression", optional(default.filter(|_| column.generated))),
-        ("is_updatable", yes(matches!(relkind(relation), b'r' | b'p'))),
+        ("is_updatable", yes(updatable)),
     ]);
 }
 
@@ -208,16 +213,31 @@ fn collation_name(collation: Oid) -> Option<&'static str> {
     Builtins::get().collation_name(collation).filter(|_| collation != DEFAULT_COLLATION)
 }
 
+/// Whether rows of a view can be inserted and updated: some column of it can be assigned to.
+fn has_updatable_column(context: &SystemContext<'_>, view: &Arc<Relation>) -> bool {
+    context.session.updatable_columns(view).is_some_and(|columns| columns.contains(&true))
+}
+
+fn check_option(view: &Relation) -> &'static str {
+    let option = view.options.iter().find(|(name, _)| &**name == "check_option");
+    match option.map(|(_, value)| &**value) {
+        Some("cascaded") => "CASCADED",
+        Some("local") => "LOCAL",
+        _ => "NONE",
+    }
+}
+
 fn views(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for view in context.catalog.relations().filter(|r| relkind(r) == b'v') {
+        let changes = has_updatable_column(context, view);
         out.row([
             ("table_catalog", text(context.database)),
             ("table_schema", schema_name(context.catalog, view.schema)),
             ("table_name", Datum::Text(view.name.clone())),
-            ("view_definition", optional(view_definition(view))),
-            ("check_option", text("NONE")),
-            ("is_updatable", yes(false)),
-            ("is_insertable_into", yes(false)),
+            ("view_definition", optional(context.session.view_definition(view))),
+            ("check_option", text(check_option(view))),
+            ("is_updatable", yes(changes)),
+            ("is_insertable_into", yes(changes)),
             ("is_trigger_updatable", yes(false)),
             ("is_trigger_deletable", yes(false)),
             ("is_trigger_insertable_into", yes(false)),

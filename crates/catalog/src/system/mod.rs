@@ -32,6 +32,7 @@ mod statistics;
 mod types;
 mod views;
 
+pub use classes::kind_of_relations;
 pub(crate) use cluster::DATABASE_OWNER;
 pub use cluster::{PG_DEFAULT, TABLESPACES, predefined_role, role_named};
 pub use facts::Rows;

@@ -122,7 +122,6 @@ const EMPTY: &[&str] = &[
     "pg_stat_progress_vacuum",
     "pg_stat_replication",
     "pg_stat_replication_slots",
-    "pg_stat_slru",
     "pg_stat_subscription",
     "pg_stat_subscription_stats",
     "pg_stat_user_functions",

@@ -1,9 +1,11 @@
 //! What the system catalogs need from the session that reads them.
 
 use crate::builtin::Builtins;
+use crate::relation::Relation;
 use crate::snapshot::Catalog;
 use crate::{BOOTSTRAP_SUPERUSER, SUPERUSER_NAME};
 use std::borrow::Cow;
+use std::sync::Arc;
 use steppe_types::{Datum, Oid, Result};
 
 /// The OID of the database "postgres".
@@ -37,6 +39,17 @@ pub trait SessionView {
     /// The last value a sequence gave out, if it gave out any.
     fn sequence_last_value(&self, sequence: Oid) -> Option<i64> {
         let _ = sequence;
+        None
+    }
+
+    /// A view's query, as pg_get_viewdef has it in this session.
+    fn view_definition(&self, view: &Relation) -> Option<String> {
+        super::definitions::view_definition(view)
+    }
+
+    /// Whether each column of a view can be assigned to; `None`: its rows cannot be changed.
+    fn updatable_columns(&self, view: &Arc<Relation>) -> Option<Vec<bool>> {
+        let _ = view;
         None
     }
 

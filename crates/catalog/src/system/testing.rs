@@ -50,6 +50,7 @@ fn index(oid: Oid, name: &str, keys: Vec<IndexKey>) -> Relation {
         include: Default::default(),
         unique: true,
         primary: false,
+        clustered: false,
         deferral: Default::default(),
         nulls_not_distinct: false,
         predicate: None,

@@ -3,7 +3,7 @@
 
 use super::classes::relkind;
 use super::cluster::{role_name, roles};
-use super::definitions::{Style, index_definition, view_definition};
+use super::definitions::{Style, index_definition};
 use super::rows::{RowsBuilder, optional};
 use super::session::SystemContext;
 use crate::snapshot::Catalog;
@@ -51,7 +51,7 @@ pub(super) fn pg_views(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             ("schemaname", schema_name(context.catalog, view.schema)),
             ("viewname", Datum::Text(view.name.clone())),
             ("viewowner", role_name(&roles, view.owner)),
-            ("definition", optional(view_definition(view))),
+            ("definition", optional(context.session.view_definition(view))),
         ]);
     }
 }

@@ -1,5 +1,6 @@
 //! ALTER TABLE (tablecmds.c).
 
+use super::cluster;
 use super::column_hints;
 use super::constraint::{self, PendingConstraints};
 use super::depend::{self, Object};
@@ -34,6 +35,10 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
                 | Command::ValidateConstraint(_)
                 // What only planning, ANALYZE and the filling of pages ask.
                 | Command::SetStatistics { .. }
+                | Command::SetColumnOptions { .. }
+                | Command::ResetColumnOptions { .. }
+                | Command::ClusterOn(_)
+                | Command::DropCluster
         ) || matches!(c, Command::SetOptions(options) | Command::ResetOptions(options)
             if !options.iter().any(|option| reloptions::changes_queries(&option.name)))
     };
@@ -174,12 +179,10 @@ fn run(ctx: &mut DdlContext<'_>, table: Relation, group: &[&Command], only: bool
             !matches!(table.kind, RelKind::PartitionedIndex | RelKind::Sequence)
         }
         Command::SetLogged(_) => matches!(table.kind, RelKind::Table | RelKind::Sequence),
+        Command::ColumnDefault { .. } if table.kind == RelKind::View => true,
         _ => matches!(table.kind, RelKind::Table | RelKind::PartitionedTable),
     };
     if !fits {
-        if table.kind == RelKind::View && matches!(command, Command::ColumnDefault { .. }) {
-            return Err(Error::not_supported("ALTER VIEW … ALTER COLUMN SET DEFAULT"));
-        }
         let is_index = matches!(table.kind, RelKind::Index | RelKind::PartitionedIndex);
         if is_index && matches!(command, Command::SetStatistics { .. }) {
             return Err(Error::not_supported("ALTER INDEX … SET STATISTICS"));
@@ -395,6 +398,12 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
         Command::SetStatistics { column, target } => {
             column_hints::set_statistics(ctx, table, column, *target)
         }
+        Command::SetColumnOptions { name, options } => {
+            column_hints::set_options(ctx, table, name, options)
+        }
+        Command::ResetColumnOptions { name, options } => {
+            column_hints::reset_options(ctx, table, name, options)
+        }
         Command::SetStorage { name, storage } => {
             column_hints::set_storage(ctx, table, name, storage)
         }
@@ -402,6 +411,8 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
             column_hints::set_compression(ctx, table, name, method)
         }
         Command::SetLogged(logged) => persistence::set(ctx, table, *logged),
+        Command::ClusterOn(index) => cluster::mark(ctx, &table, Some(index)),
+        Command::DropCluster => cluster::mark(ctx, &table, None),
         // One role owns everything in this version.
         Command::ChangeOwner(_) => Ok(()),
         other => Err(Error::not_supported(format!("ALTER TABLE … {}", describe(other)))),
@@ -462,9 +473,10 @@ fn describe(command: &Command) -> &'static str {
         Command::ReplicaIdentity(_) => "REPLICA IDENTITY",
         Command::Trigger { .. } => "TRIGGER",
         Command::SetTablespace(_) => "SET TABLESPACE",
-        Command::ClusterOn(_) | Command::DropCluster => "CLUSTER",
-        Command::SetColumnOptions { .. } => "ALTER COLUMN SET (...)",
-        Command::ResetColumnOptions { .. } => "ALTER COLUMN RESET (...)",
+        Command::ClusterOn(_) => "CLUSTER ON",
+        Command::DropCluster => "SET WITHOUT CLUSTER",
+        Command::SetColumnOptions { .. } => "ALTER COLUMN ... SET",
+        Command::ResetColumnOptions { .. } => "ALTER COLUMN ... RESET",
         Command::SetCompression { .. } => "ALTER COLUMN ... SET COMPRESSION",
         _ => "this action",
     }

@@ -5,16 +5,16 @@
 //! ANALYZE samples rows (`sample`) and stores what the planner's estimates need.
 
 use super::sample::{Sample, sample_rows};
-use super::table::def_text;
-use super::{DdlContext, partition};
+use super::{DdlContext, partition, vacuum_options};
 use crate::access::TableAccess;
 use crate::accesses;
+use crate::functions::type_info::size_in_row;
 use crate::partition::ColumnMap;
 use crate::progress::{Phase, Progress, Utility};
 use std::collections::HashMap;
 use std::sync::Arc;
 use steppe_catalog::{ColumnStatistics, RelKind, Relation, Statistics};
-use steppe_sql::ast::{DefValue, VacuumStmt};
+use steppe_sql::ast::VacuumStmt;
 use steppe_txn::{Database, IndexStore, RelFileNumber, RelationLockMode};
 use steppe_types::{Datum, Error, Result, SqlState, compare, text_io};
 
@@ -30,13 +30,23 @@ struct Work {
 /// A table to work on. It is locked when its turn comes, and may have gone by then.
 struct WorkTarget {
     table: Arc<Relation>,
-    /// As the statement names it; `None`: it is one of all.
+    /// As the statement names it; `None`: it is one of all, or of what inherits from one named.
     name: Option<String>,
+    /// ONLY: statistics of a partitioned table's rows, but none of its partitions'.
+    only: bool,
 }
 
 /// VACUUM and ANALYZE; returns the command tag.
 pub(crate) fn vacuum(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt) -> Result<&'static str> {
-    let work = work_of(ctx, stmt)?;
+    let options = vacuum_options::of(ctx, stmt)?;
+    let work = Work {
+        vacuum: stmt.is_vacuum,
+        analyze: !stmt.is_vacuum || options.analyze,
+        skip_locked: options.skip_locked,
+    };
+    if options.only_database_stats {
+        return Ok("VACUUM");
+    }
     let targets = targets(ctx, stmt, work)?;
     if work.vacuum {
         ctx.store.database().purge_all()?;
@@ -52,45 +62,6 @@ pub(crate) fn vacuum(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt) -> Result<&'st
     Ok(if stmt.is_vacuum { "VACUUM" } else { "ANALYZE" })
 }
 
-fn work_of(ctx: &DdlContext<'_>, stmt: &VacuumStmt) -> Result<Work> {
-    let mut work = Work { vacuum: stmt.is_vacuum, analyze: !stmt.is_vacuum, skip_locked: false };
-    for option in &stmt.options {
-        let on = match &option.value {
-            None => true,
-            Some(DefValue::Boolean(b)) => *b,
-            Some(_) => !matches!(
-                def_text(option).unwrap_or_default().to_ascii_lowercase().as_str(),
-                "off" | "false" | "0" | "no"
-            ),
-        };
-        match option.name.to_ascii_lowercase().as_str() {
-            "analyze" => work.analyze |= on,
-            "skip_locked" => work.skip_locked = on,
-            "full"
-            | "freeze"
-            | "verbose"
-            | "disable_page_skipping"
-            | "index_cleanup"
-            | "process_toast"
-            | "process_main"
-            | "truncate"
-            | "parallel"
-            | "skip_database_stats"
-            | "only_database_stats"
-            | "buffer_usage_limit" => {}
-            other => {
-                let verb = if stmt.is_vacuum { "VACUUM" } else { "ANALYZE" };
-                return Err(ctx.error(
-                    SqlState::SYNTAX_ERROR,
-                    format!("unrecognized {verb} option \"{other}\""),
-                    option.location,
-                ));
-            }
-        }
-    }
-    Ok(work)
-}
-
 /// The tables that a statement names, or all of them, before any of them is locked.
 fn targets(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt, work: Work) -> Result<Vec<WorkTarget>> {
     if stmt.relations.is_empty() {
@@ -100,7 +71,8 @@ fn targets(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt, work: Work) -> Result<Ve
             kind && r.partition_of.is_none()
         };
         let tables = ctx.catalog().relations().filter(wanted).cloned().collect::<Vec<_>>();
-        return Ok(tables.into_iter().map(|table| WorkTarget { table, name: None }).collect());
+        let of_all = |table| WorkTarget { table, name: None, only: false };
+        return Ok(tables.into_iter().map(of_all).collect());
     }
     let verb = if work.vacuum { "vacuum" } else { "analyze" };
     let mut targets = Vec::new();
@@ -139,9 +111,35 @@ fn targets(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt, work: Work) -> Result<Ve
                 return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
             }
         }
-        targets.push(WorkTarget { table, name: Some(name.name.clone()) });
+        let only = !name.inherit;
+        if only && work.vacuum && table.kind == RelKind::PartitionedTable {
+            let message =
+                format!("VACUUM ONLY of partitioned table \"{}\" has no effect", name.name);
+            ctx.warn(SqlState::WARNING, message);
+        }
+        let below = if only { Vec::new() } else { inheriting(ctx, &table)? };
+        targets.push(WorkTarget { table, name: Some(name.name.clone()), only });
+        targets.extend(below.into_iter().map(|table| WorkTarget { table, name: None, only }));
     }
     Ok(targets)
+}
+
+/// What inherits from a table, other than as its partition, level by level.
+fn inheriting(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<Vec<Arc<Relation>>> {
+    let mut found: Vec<Arc<Relation>> = Vec::new();
+    if table.kind == RelKind::PartitionedTable {
+        return Ok(found);
+    }
+    let (mut parent, mut at) = (table.oid, 0);
+    loop {
+        for child in partition::children(ctx, parent)? {
+            if found.iter().all(|known| known.oid != child.oid) {
+                found.push(child);
+            }
+        }
+        let Some(next) = found.get(at) else { return Ok(found) };
+        (parent, at) = (next.oid, at + 1);
+    }
 }
 
 fn warn_locked(ctx: &DdlContext<'_>, verb: &str, name: &str) {
@@ -177,6 +175,9 @@ fn vacuum_target(ctx: &mut DdlContext<'_>, target: &WorkTarget, work: Work) -> R
     let is_partitioned = target.table.kind == RelKind::PartitionedTable;
     let name = target.name.as_deref().filter(|_| !is_partitioned);
     let mut found = is_partitioned;
+    if is_partitioned && target.only {
+        return Ok(found);
+    }
     for leaf in partition::leaves(ctx, &target.table)? {
         if let Some(leaf) = open_target(ctx, &leaf, ("vacuum", name), work)? {
             vacuum_table(ctx, &leaf)?;
@@ -242,7 +243,15 @@ fn put_size(ctx: &mut DdlContext<'_>, table: &Arc<Relation>, rows: u64) -> Resul
 /// Statistics of a table, or of each leaf of a partitioned one and then of all their rows, level
 /// by level.
 fn analyze_target(ctx: &mut DdlContext<'_>, target: &WorkTarget, work: Work) -> Result<()> {
-    analyze_tree(ctx, &target.table, target.name.as_deref(), work).map(drop)
+    let keep = Keep { own: true, below: !target.only };
+    analyze_tree(ctx, &target.table, target.name.as_deref(), work, keep).map(drop)
+}
+
+/// Whose statistics are stored: the table's own, those of its partitions.
+#[derive(Clone, Copy)]
+struct Keep {
+    own: bool,
+    below: bool,
 }
 
 /// The sample of a table's rows, once its statistics are stored; `None` if it cannot be had.
@@ -251,15 +260,18 @@ fn analyze_tree(
     table: &Arc<Relation>,
     name: Option<&str>,
     work: Work,
+    keep: Keep,
 ) -> Result<Option<Sample>> {
     let named = ("analyze", name);
     if table.kind != RelKind::PartitionedTable {
         let table = open_target(ctx, table, named, work)?;
-        return table.map(|table| analyze_table(ctx, &table)).transpose();
+        return table.map(|table| analyze_table(ctx, &table, keep.own)).transpose();
     }
+    let begun = ctx.services.clock_timestamp();
     let (mut all, services) = (Sample::default(), ctx.services.clone());
     for child in partition::children(ctx, table.oid)? {
-        if let Some(sample) = analyze_tree(ctx, &child, None, work)? {
+        let keep = Keep { own: keep.below, below: keep.below };
+        if let Some(sample) = analyze_tree(ctx, &child, None, work, keep)? {
             // As it was when it was sampled, under its lock.
             let child = ctx.catalog().relation(child.oid).cloned().unwrap_or(child);
             let columns = ColumnMap::new(table, &child)?;
@@ -268,17 +280,22 @@ fn analyze_tree(
     }
     // Last: a lock that is held while leaves are waited for would keep them from being dropped.
     let Some(table) = open_target(ctx, table, named, work)? else { return Ok(None) };
-    put_statistics(ctx, &table, &all)?;
+    if keep.own {
+        put_statistics(ctx, &table, &all)?;
+        accesses::analyzed(&table, 0, begun, ctx.services.clock_timestamp());
+    }
     Ok(Some(all))
 }
 
-/// Samples a table and stores its statistics.
-fn analyze_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<Sample> {
+/// Samples a table, and stores its statistics if they are to be kept.
+fn analyze_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>, keep: bool) -> Result<Sample> {
     let begun = ctx.services.clock_timestamp();
     let pages = pages_of_table(ctx.store.database(), table)?;
     let sample = Sample::of_table(ctx, table, pages)?;
-    put_statistics(ctx, table, &sample)?;
-    accesses::analyzed(table, sample.rows, begun, ctx.services.clock_timestamp());
+    if keep {
+        put_statistics(ctx, table, &sample)?;
+        accesses::analyzed(table, sample.rows, begun, ctx.services.clock_timestamp());
+    }
     Ok(sample)
 }
 
@@ -311,8 +328,11 @@ fn column_statistics(
     let mut values: Vec<&Datum> =
         sample.iter().map(|r| &r[column]).filter(|v| !v.is_null()).collect();
     let null_fraction = 1.0 - values.len() as f64 / total;
-    let width =
-        values.iter().map(|v| crate::spill::datum_bytes(v)).sum::<usize>() / values.len().max(1);
+    let mut width = 0;
+    for value in &values {
+        width += size_in_row(value, ty)?;
+    }
+    let width = width / values.len().max(1);
     let correlation = correlation(&values);
     values.sort_by(|a, b| compare::compare_as(ty, a, b));
     // Runs of equal values: (value, count).
@@ -347,7 +367,9 @@ fn column_statistics(
         .flat_map(|(_, (v, n))| std::iter::repeat_n(*v, *n))
         .collect();
     let histogram = if rest.len() < 2 { Vec::new() } else { bounds(&rest, target, &text)? };
-    let distinct = distinct_estimate(&runs, values.len(), rows, sample.len());
+    let told = distinct_told(table, column);
+    let distinct =
+        told.unwrap_or_else(|| distinct_estimate(&runs, values.len(), rows, sample.len()));
     Ok(ColumnStatistics {
         null_fraction,
         width: width as u32,
@@ -356,6 +378,18 @@ fn column_statistics(
         histogram,
         correlation,
     })
+}
+
+/// What ALTER COLUMN … SET (n_distinct = …) says, which counts for more than what is found; 0 says
+/// nothing. A partitioned table's rows are all inherited.
+fn distinct_told(table: &Relation, column: usize) -> Option<f64> {
+    let wanted = match table.kind {
+        RelKind::PartitionedTable => "n_distinct_inherited",
+        _ => "n_distinct",
+    };
+    let options = &table.columns[column].options;
+    let told = options.iter().find(|(name, _)| **name == *wanted)?.1.trim().parse::<f64>();
+    told.ok().filter(|told| *told != 0.0)
 }
 
 fn bounds(

@@ -3,9 +3,10 @@
 
 use super::DdlContext;
 use super::alter::column_position;
+use super::reloptions::{self, Owner};
 use steppe_catalog::system::type_storage;
 use steppe_catalog::{Column, Relation};
-use steppe_sql::ast::{ColumnAddress, ColumnDef};
+use steppe_sql::ast::{ColumnAddress, ColumnDef, DefElem};
 use steppe_sql::bind::typename::format_type;
 use steppe_types::{Error, Oid, Result, SqlState};
 
@@ -39,6 +40,32 @@ pub(super) fn set_statistics(
     }
     let position = column_position(&table, name)?;
     table.columns[position].statistics = target.and_then(|target| i16::try_from(target).ok());
+    ctx.put(table)
+}
+
+/// ALTER COLUMN … SET (…).
+pub(super) fn set_options(
+    ctx: &mut DdlContext<'_>,
+    mut table: Relation,
+    name: &str,
+    given: &[DefElem],
+) -> Result<()> {
+    let position = column_position(&table, name)?;
+    let old = &table.columns[position].options;
+    table.columns[position].options = reloptions::set(Owner::Column, old, given)?.into();
+    ctx.put(table)
+}
+
+/// ALTER COLUMN … RESET (…).
+pub(super) fn reset_options(
+    ctx: &mut DdlContext<'_>,
+    mut table: Relation,
+    name: &str,
+    given: &[DefElem],
+) -> Result<()> {
+    let position = column_position(&table, name)?;
+    let old = &table.columns[position].options;
+    table.columns[position].options = reloptions::reset(old, given)?.into();
     ctx.put(table)
 }
 

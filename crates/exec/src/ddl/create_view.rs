@@ -35,7 +35,7 @@ pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> 
             "views must not contain data-modifying statements in WITH",
         ));
     }
-    let columns = columns_of(ctx, create, &query)?;
+    let mut columns = columns_of(ctx, create, &query)?;
     let existing = match create.replace {
         true => ctx.try_open(&create.relation, RelationLockMode::AccessExclusive)?,
         false => None,
@@ -49,6 +49,9 @@ pub(crate) fn create_view(ctx: &mut DdlContext<'_>, create: &CreateViewStmt) -> 
         }
         Some(old) => {
             check_replacement(&old, &columns)?;
+            for (column, old) in columns.iter_mut().zip(old.columns.iter()) {
+                column.default.clone_from(&old.default);
+            }
             (*old).clone()
         }
         None => {

@@ -7,7 +7,7 @@ use super::depend::{self, Object};
 use super::inherit::invalid_table;
 use super::{DdlContext, drop, index, partition};
 use std::sync::Arc;
-use steppe_catalog::Relation;
+use steppe_catalog::{Relation, Shared};
 use steppe_sql::ast::DropBehavior;
 use steppe_sql::bind::is_system_column;
 use steppe_txn::RelationLockMode;
@@ -130,6 +130,7 @@ pub(super) fn remove(ctx: &mut DdlContext<'_>, table: Oid, attnum: i16) -> Resul
     column.default = None;
     (column.generated, column.is_virtual) = (false, false);
     column.identity = None;
+    column.options = Shared::default();
     (column.inherit_count, column.local) = (0, true);
     ctx.put(table)?;
     for index in indexes {

@@ -7,7 +7,8 @@ use crate::constants::check_stored;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{self, OpclassMethod};
 use steppe_catalog::{
-    Column, ConstraintKind, Deferral, IndexInfo, IndexKey, PartitionOf, RelKind, Relation,
+    Column, ConstraintKind, Deferral, IndexInfo, IndexKey, PG_CATALOG, PartitionOf, RelKind,
+    Relation,
 };
 use steppe_sql::ast::{self, CreateIndexStmt, IndexElem, ReindexStmt, ReindexTarget};
 use steppe_sql::bind::index::{IndexExprs, columns_of, is_mutable};
@@ -380,6 +381,7 @@ pub(crate) fn create(
         unique: new.unique,
         primary: new.primary,
         nulls_not_distinct: new.nulls_not_distinct,
+        clustered: false,
         deferral: new.deferral,
         predicate: new.predicate,
     }));
@@ -484,8 +486,52 @@ pub(crate) fn reindex(ctx: &mut DdlContext<'_>, reindex: &ReindexStmt) -> Result
             }
             Ok(())
         }
-        _ => Err(Error::not_supported("REINDEX of a whole schema or database")),
+        ReindexTarget::Schema(name) => {
+            let schema = ctx.catalog().schema_named(name).map(|schema| schema.oid);
+            let schema = schema.ok_or_else(|| {
+                let message = format!("schema \"{name}\" does not exist");
+                Error::new(SqlState::INVALID_SCHEMA_NAME, message)
+            })?;
+            reindex_tables(ctx, is_concurrent(reindex), Some(schema))
+        }
+        ReindexTarget::Database(name) | ReindexTarget::System(name) => {
+            let is_system = matches!(reindex.target, ReindexTarget::System(_));
+            let refused = |message| Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+            if is_system && is_concurrent(reindex) {
+                return refused("cannot reindex system catalogs concurrently");
+            }
+            if name.as_ref().is_some_and(|name| **name != *ctx.services.database()) {
+                return refused("can only reindex the currently open database");
+            }
+            match is_system {
+                // Nothing is stored under their indexes.
+                true => Ok(()),
+                false => reindex_tables(ctx, is_concurrent(reindex), None),
+            }
+        }
     }
+}
+
+/// Builds the indexes of all tables anew, or of those of a schema (ReindexMultipleTables).
+fn reindex_tables(ctx: &mut DdlContext<'_>, concurrently: bool, schema: Option<Oid>) -> Result<()> {
+    if concurrently && schema == Some(PG_CATALOG) {
+        let message = "cannot reindex system catalogs concurrently, skipping all";
+        ctx.warn(SqlState::FEATURE_NOT_SUPPORTED, message.to_owned());
+    }
+    let catalog = ctx.catalog();
+    let is_meant = |table: &&Arc<Relation>| {
+        let is_there = schema.is_none_or(|schema| table.schema == schema);
+        let is_ours = !catalog.is_of_other_session(table, &ctx.search_path);
+        is_there && table.kind == RelKind::Table && is_ours
+    };
+    let tables: Vec<Oid> = catalog.relations().filter(is_meant).map(|table| table.oid).collect();
+    for table in tables {
+        ctx.lock(table, RelationLockMode::Share)?;
+        // It may have gone before it was locked.
+        let Some(table) = ctx.catalog().relation(table).cloned() else { continue };
+        table.indexes.iter().try_for_each(|index| lock_and_rebuild(ctx, *index))?;
+    }
+    Ok(())
 }
 
 /// Rebuilds an index of a locked table, unless it went before that was locked.

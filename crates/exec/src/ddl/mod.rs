@@ -16,6 +16,7 @@ mod add_column;
 mod alter;
 mod analyze;
 mod build;
+mod cluster;
 mod column_hints;
 mod comment;
 mod constraint;
@@ -43,6 +44,7 @@ mod sequence;
 mod set_schema;
 mod table;
 mod temporary;
+mod vacuum_options;
 mod validate;
 mod view;
 

@@ -1,8 +1,9 @@
 //! Storage parameters: WITH (…), SET (…), RESET (…) (reloptions.c).
 //!
 //! They are checked like PostgreSQL's, name, kind and range, and kept as they were written, for
-//! pg_class.reloptions and for copies of the schema. Those of a table's TOAST table are kept with
-//! the table, their namespace before their names.
+//! pg_class.reloptions and for copies of the schema; those of a column, for
+//! pg_attribute.attoptions. Those of a table's TOAST table are kept with the table, their namespace
+//! before their names.
 //!
 //! A list is what was there before, without what is set or reset, then what is set. All of it is
 //! looked through in that order, so that the first that is wrong is the one that is told.
@@ -23,6 +24,7 @@ pub(crate) enum Owner {
     Table,
     Index,
     View,
+    Column,
 }
 
 /// What a value must be.
@@ -59,6 +61,11 @@ const fn heap(name: &'static str, kind: Kind) -> Parameter {
 
 const fn view(name: &'static str, kind: Kind) -> Parameter {
     Parameter { name, owners: &[Owner::View], of_toast: false, kind }
+}
+
+const fn column(name: &'static str) -> Parameter {
+    let kind = Kind::Float(-1.0, f64::MAX);
+    Parameter { name, owners: &[Owner::Column], of_toast: false, kind }
 }
 
 const ON_OFF_AUTO: Kind = Kind::Enum {
@@ -112,6 +119,8 @@ const PARAMETERS: &[Parameter] = &[
     view(SECURITY_BARRIER, Kind::Boolean),
     view(SECURITY_INVOKER, Kind::Boolean),
     view(CHECK_OPTION, LOCAL_CASCADED),
+    column("n_distinct"),
+    column("n_distinct_inherited"),
 ];
 
 /// Whether an option changes what queries mean (AlterTableGetRelOptionsLockLevel).
@@ -174,7 +183,7 @@ fn full_name(option: &DefElem) -> String {
 fn kept(owner: Owner, option: &DefElem) -> Result<(Arc<str>, Arc<str>)> {
     match option.namespace.as_deref() {
         None => {}
-        Some(TOAST) if owner != Owner::Index => {}
+        Some(TOAST) if matches!(owner, Owner::Table | Owner::View) => {}
         Some(other) => {
             return Err(invalid(format!("unrecognized parameter namespace \"{other}\"")));
         }

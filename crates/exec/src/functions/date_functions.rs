@@ -5,12 +5,14 @@ use super::args::{
     date, float8, int, int4, interval, interval_datum, moment, numeric, text, text_datum,
     text_or_null, zone, zone_named,
 };
-use super::{Entry, arg, scalar};
+use super::{CallInfo, Entry, SetRows, arg, scalar, set};
 use crate::env::FnContext;
 use steppe_types::datetime::arith::{self as dt, IntervalParts};
+use steppe_types::datetime::calendar::USECS_PER_SEC;
 use steppe_types::datetime::fields as part;
 use steppe_types::datetime::format as picture;
-use steppe_types::datetime::{TimeZone, is_infinite_date, is_infinite_timestamp};
+use steppe_types::datetime::{AbbrevShown, TimeZone, is_infinite_date, is_infinite_timestamp};
+use steppe_types::interval::Interval;
 use steppe_types::numeric::Numeric;
 use steppe_types::{Datum, Error, Result};
 
@@ -47,6 +49,8 @@ pub(super) const TABLE: &[Entry] = &[
     ("make_timestamptz", scalar(|a, cx| make_timestamptz(a, zone(cx)))),
     ("make_timestamptz_at_timezone", scalar(make_timestamptz_at_zone)),
     ("make_interval", scalar(make_interval)),
+    ("pg_timezone_abbrevs_zone", set(own_abbreviations)),
+    ("pg_timezone_abbrevs_abbrevs", set(abbreviations)),
     ("float8_timestamptz", scalar(from_epoch)),
     ("timestamp_to_char", scalar(to_char)),
     ("timestamptz_to_char", scalar(to_char)),
@@ -162,6 +166,25 @@ fn make_timestamptz_at_zone(args: &[Datum], cx: &mut FnContext) -> Result<Datum>
     let local = make_timestamp(args)?;
     let zone = TimeZone::by_displacement_or_name(text(args, 6)?, zone(cx))?;
     dt::timestamp_to_timestamptz(local, &zone).map(Datum::TimestampTz)
+}
+
+/// `pg_timezone_abbrevs_zone()`: what the session's zone has used.
+fn own_abbreviations(_: &[Datum], _: &CallInfo, cx: &mut FnContext) -> Result<Box<dyn SetRows>> {
+    Ok(shown_abbreviations(zone(cx).own_abbrevs_at(cx.transaction_timestamp)))
+}
+
+/// `pg_timezone_abbrevs_abbrevs()`: what timezone_abbreviations has.
+fn abbreviations(_: &[Datum], _: &CallInfo, cx: &mut FnContext) -> Result<Box<dyn SetRows>> {
+    Ok(shown_abbreviations(TimeZone::abbrevs_at(cx.transaction_timestamp)))
+}
+
+fn shown_abbreviations(shown: Vec<AbbrevShown>) -> Box<dyn SetRows> {
+    let row = |shown: AbbrevShown| {
+        let micros = i64::from(shown.offset) * USECS_PER_SEC;
+        let offset = interval_datum(Interval { months: 0, days: 0, micros });
+        vec![Datum::text(shown.abbrev), offset, Datum::Bool(shown.is_dst)]
+    };
+    super::series::rows(shown.into_iter().map(row).collect())
 }
 
 fn make_interval(args: &[Datum], _: &mut FnContext) -> Result<Datum> {

@@ -40,7 +40,7 @@ mod privilege;
 mod random;
 pub mod reg;
 mod reg_functions;
-mod rules;
+pub mod rules;
 mod series;
 mod session;
 pub(crate) mod sha2;

@@ -52,6 +52,11 @@ impl CatalogNames {
         CatalogNames::new(cx.catalog.clone(), path, cx.services.current_user())
     }
 
+    /// The catalog version.
+    pub(crate) fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
     /// Schemas searched for unqualified names, in order.
     pub(crate) fn path(&self) -> &[Oid] {
         &self.path

@@ -10,8 +10,9 @@ use crate::env::FnContext;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{self, Style, function_schema_name};
 use steppe_catalog::{ConstraintKind, RelKind, Relation};
-use steppe_sql::bind::bind_view;
+use steppe_sql::bind::{BindContext, bind_view};
 use steppe_sql::deparse::query::{QueryStyle, print};
+use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// Definition functions by prosrc.
@@ -101,26 +102,46 @@ fn view_definition(args: &[Datum], cx: &FnContext, pretty: bool) -> Result<Datum
         Datum::Text(name) => Some(names.existing_relation(name)?.clone()),
         _ => relation_at(args, 0, cx)?,
     };
-    let Some(view) = relation else { return Ok(Datum::Null) };
-    let Some(stored) = &view.view else { return Ok(Datum::Null) };
+    text_or_null(relation.and_then(|view| printed_view(&names, &cx.io, &view, pretty)))
+}
+
+/// A view's SELECT, its names qualified where they would not be found. `None`: it is no view.
+pub fn printed_view(
+    names: &CatalogNames,
+    io: &IoContext,
+    view: &Relation,
+    pretty: bool,
+) -> Option<String> {
+    let (stored, catalog) = (view.view.as_ref()?, names.catalog());
     let columns: Vec<Arc<str>> = view.columns.iter().map(|c| c.name.clone()).collect();
     let style = QueryStyle {
         current: &Arc::clone,
         relation_name: &|relation| names.relation_name(relation),
-        relation: &|oid| cx.catalog.relation(oid).cloned(),
-        function_schema: &|func| function_schema_name(&cx.catalog, func),
+        relation: &|oid| catalog.relation(oid).cloned(),
+        function_schema: &|func| function_schema_name(catalog, func),
         pretty,
         kept: false,
         using: true,
-        io: &cx.io,
+        io,
     };
-    let printed = bind_view(&cx.catalog, names.path(), stored)
+    let printed = bind_view(catalog, names.path(), stored)
         .and_then(|query| print(&query, Some(&columns), &style));
     // A text that cannot be printed again is shown as it was written.
-    text_or_null(match printed {
+    match printed {
         Ok(printed) => Some(format!("{};", printed.text)),
-        Err(_) => definitions::view_definition(&view),
-    })
+        Err(_) => definitions::view_definition(view),
+    }
+}
+
+/// Whether each column of a view can be assigned to; `None`: its rows cannot be changed.
+pub fn updatable_columns(
+    names: &CatalogNames,
+    io: &IoContext,
+    view: &Arc<Relation>,
+) -> Option<Vec<bool>> {
+    let context =
+        BindContext { catalog: names.catalog(), search_path: names.path(), io, source: "" };
+    steppe_sql::bind::updatable_columns(&context, view)
 }
 
 /// `pg_get_serial_sequence(table, column)`: the sequence that the column owns.
@@ -159,16 +180,31 @@ fn file_node(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
 }
 
 /// The bits of UPDATE, INSERT and DELETE (CmdType).
-const ALL_CHANGES: i32 = 1 << 2 | 1 << 3 | 1 << 4;
+const ALL_CHANGES: i32 = 1 << 2 | 1 << 3 | DELETE;
+const DELETE: i32 = 1 << 4;
 
 fn relation_updatable(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    let table = relation_at(args, 0, cx)?.is_some_and(|r| is_users_table(&r));
-    Ok(Datum::Int4(if table { ALL_CHANGES } else { 0 }))
+    let Some(relation) = relation_at(args, 0, cx)? else { return Ok(Datum::Int4(0)) };
+    let changes = match relation.kind {
+        RelKind::View => updatable_columns(&CatalogNames::of(cx), &cx.io, &relation)
+            .map_or(0, |columns| if columns.contains(&true) { ALL_CHANGES } else { DELETE }),
+        _ if is_users_table(&relation) => ALL_CHANGES,
+        _ => 0,
+    };
+    Ok(Datum::Int4(changes))
 }
 
 fn column_updatable(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
-    let table = relation_at(args, 0, cx)?.is_some_and(|r| is_users_table(&r));
-    Ok(Datum::Bool(table && int(args, 1)? > 0))
+    let Some(relation) = relation_at(args, 0, cx)? else { return Ok(Datum::Bool(false)) };
+    let position = usize::try_from(int(args, 1)? - 1).ok();
+    let updatable = match (relation.kind, position) {
+        (RelKind::View, Some(position)) => {
+            let columns = updatable_columns(&CatalogNames::of(cx), &cx.io, &relation);
+            columns.is_some_and(|columns| columns.get(position) == Some(&true))
+        }
+        (_, position) => position.is_some() && is_users_table(&relation),
+    };
+    Ok(Datum::Bool(updatable))
 }
 
 /// The replica identity is the default one: the primary key.

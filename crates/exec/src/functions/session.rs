@@ -53,6 +53,8 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_stat_reset", typed(by_session)),
     ("pg_stat_reset_single_table_counters", typed(by_session)),
     ("pg_stat_reset_shared", typed(by_session)),
+    ("pg_stat_reset_slru", typed(by_session)),
+    ("pg_stat_get_slru", set(rows_by_session)),
     ("pg_stat_statements_1_12", set(rows_by_session)),
     ("pg_stat_statements_reset_1_11", typed(by_session)),
     ("pg_stat_statements_info", typed(by_session)),

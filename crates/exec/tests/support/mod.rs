@@ -197,6 +197,7 @@ impl World {
                 include: Default::default(),
                 unique: *unique,
                 primary,
+                clustered: false,
                 deferral: Default::default(),
                 nulls_not_distinct: false,
                 predicate: None,

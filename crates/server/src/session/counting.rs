@@ -73,6 +73,13 @@ impl Session {
         self.live.tracks_statements && self.counting.depth == 0
     }
 
+    /// Whether plans that run now have a number: someone wants it (compute_query_id), and they
+    /// are not part of a statement that has its own.
+    #[inline]
+    pub(super) fn numbers_plans(&self) -> bool {
+        (self.live.tracks_statements || self.live.shows_query_id) && self.counting.depth == 0
+    }
+
     /// When what runs now began: nanoseconds since the Unix epoch.
     #[inline]
     pub(super) fn run_begins(&mut self) -> u64 {
@@ -91,15 +98,6 @@ impl Session {
             self.control.tally.count(place, &run);
         }
         now
-    }
-
-    /// A plan begins, or goes on: as [`Self::run_begins`].
-    #[inline]
-    pub(super) fn plan_begins(&mut self, portal: &PlanPortal) -> u64 {
-        let begun = self.run_begins();
-        let statement = portal.plan.statement(&self.core.server.statements);
-        self.control.activity.set_query_id(statement.id);
-        begun
     }
 
     /// The answer is about to be sent: if something has run, that is its end.
@@ -165,10 +163,11 @@ impl Session {
             _ => {}
         }
         let begun = self.run_begins();
-        let statement = is_counted.then(|| self.utility_statement(source));
+        let statement = self.numbers_plans().then(|| self.utility_statement(source));
         if let Some(statement) = &statement {
             self.control.activity.set_query_id(statement.id);
         }
+        let statement = statement.filter(|_| is_counted);
         self.counting.depth += 1;
         let (before, thread) = (Usage::now(), std::thread::current().id());
         let outcome = self.utility_uncounted(syntax, source, formats, describe, bound).await;

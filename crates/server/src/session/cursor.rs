@@ -14,7 +14,6 @@ use std::sync::Arc;
 use steppe_exec::{FetchStatus, RowSink, StoreReader, TupleStore};
 use steppe_sql::ast::{self, DeclareCursorStmt, FetchDirection, FetchStmt};
 use steppe_sql::plan::{Plan, PlanNode, ResultColumn};
-use steppe_sql::query::Command;
 use steppe_types::{Datum, Error, Result, SqlState};
 
 use super::Session;
@@ -243,10 +242,16 @@ impl Session {
             (PortalBody::Cursor(cursor), Ok(())) => {
                 self.fetch_cursor(cursor, fetch, formats, describe).await
             }
-            (PortalBody::Plan(plan), Ok(())) if is_query(plan) => {
+            (PortalBody::Plan(plan), Ok(())) if plan.gives_rows() => {
                 self.fetch_bound(plan, fetch, formats, describe).await
             }
-            _ => Err(Error::not_supported("FETCH from a portal that is no query's")),
+            (PortalBody::Utility { statement, .. }, Ok(()))
+                if self.utility_columns(statement).is_ok_and(|columns| columns.is_some()) =>
+            {
+                Err(Error::not_supported("FETCH from a portal that is no query's"))
+            }
+            // As PostgreSQL's PortalRunFetch says it.
+            _ => Err(Error::internal("unsupported portal strategy")),
         };
         if fetched.is_err() {
             portal.fail(&mut self.xact);
@@ -281,7 +286,8 @@ impl Session {
         fetched
     }
 
-    /// FETCH and MOVE on what Bind has made: a cursor that goes forward only.
+    /// FETCH and MOVE on what Bind has made: a cursor that goes forward only. What changes rows
+    /// has done all of it before its first row comes.
     async fn fetch_bound(
         &mut self,
         plan: &mut PlanPortal,
@@ -628,12 +634,6 @@ fn only_forward() -> Error {
     let message = "cursor can only scan forward";
     Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
         .hint("Declare it with SCROLL option to enable backward scan.")
-}
-
-/// Whether a portal gives rows and does nothing else.
-fn is_query(portal: &PlanPortal) -> bool {
-    portal.plan.compiled.planned().command == Command::Select
-        && portal.plan.refused_read_only.is_none()
 }
 
 /// Whether a FETCH goes on from row `at`.

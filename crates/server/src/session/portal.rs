@@ -243,9 +243,12 @@ impl PlanPortal {
     /// Whether it has run and may not be run again: one that gives rows has none left, others
     /// would do their work twice.
     pub(super) fn is_spent(&self) -> bool {
-        let gives_rows = !self.plan.description.is_empty()
-            || self.plan.compiled.planned().command == Command::Select;
-        self.done.is_some() && !gives_rows
+        self.done.is_some() && !self.gives_rows()
+    }
+
+    /// Whether it is a query's, or that of a statement with RETURNING.
+    pub(super) fn gives_rows(&self) -> bool {
+        !self.plan.description.is_empty() || self.plan.compiled.planned().command == Command::Select
     }
 
     /// Lets go of what a suspended execution holds.

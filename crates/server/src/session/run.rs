@@ -58,7 +58,11 @@ impl Session {
         if portal.done.is_some() {
             return Ok(Progress::Done);
         }
-        let begun = self.counts_plans().then(|| self.plan_begins(portal));
+        if self.numbers_plans() {
+            let statement = portal.plan.statement(&self.core.server.statements);
+            self.control.activity.set_query_id(statement.id);
+        }
+        let begun = self.counts_plans().then(|| self.run_begins());
         let has_ended = portal.execution.is_none()
             && match self.start_at_once(portal, formats, max_rows)? {
                 Start::Ended => true,

@@ -126,12 +126,12 @@ pub struct Live {
     pub logs_statements: bool,
     /// log_disconnections
     pub log_disconnections: bool,
-    /// compute_query_id is on.
+    /// compute_query_id is on: statements have a number, also where nobody counts them.
     pub shows_query_id: bool,
     /// plan_cache_mode: all plans are made for any values, but EXPLAIN EXECUTE shows them as either
     /// kind, and constants fail as they do in either.
     pub plan_cache_mode: PlanCacheMode,
-    /// pg_stat_statements.track is not none.
+    /// pg_stat_statements.track is not none, nor compute_query_id off.
     pub tracks_statements: bool,
     /// And pg_stat_statements.track_utility is on.
     pub tracks_utility: bool,
@@ -167,7 +167,9 @@ impl Live {
         let log_statement = LoggedStatements::of(&reader.word("log_statement"));
         let log_min_duration =
             u64::try_from(reader.int("log_min_duration_statement")).ok().map(Duration::from_millis);
-        let tracks_statements = reader.word("pg_stat_statements.track") != "none";
+        let query_id = reader.word("compute_query_id");
+        let tracks_statements =
+            reader.word("pg_stat_statements.track") != "none" && query_id != "off";
         let mut live = Live {
             generation: settings.generation(),
             statement_timeout: reader.timeout("statement_timeout"),
@@ -188,7 +190,7 @@ impl Live {
             log_min_duration,
             logs_statements: log_statement != LoggedStatements::None || log_min_duration.is_some(),
             log_disconnections: reader.bool("log_disconnections"),
-            shows_query_id: reader.word("compute_query_id") == "on",
+            shows_query_id: query_id == "on",
             plan_cache_mode: match &*reader.word("plan_cache_mode") {
                 "force_generic_plan" => PlanCacheMode::Generic,
                 "force_custom_plan" => PlanCacheMode::Custom,

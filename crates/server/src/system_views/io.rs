@@ -1,5 +1,6 @@
 //! pg_stat_io, pg_stat_wal, pg_stat_bgwriter, pg_stat_checkpointer: what threads have done to
-//! pages and to the log, as they count it themselves ([`steppe_storage::usage`]).
+//! pages and to the log, as they count it themselves ([`steppe_storage::usage`]); and the views of
+//! what is never done here: pg_stat_archiver, pg_stat_recovery_prefetch, pg_stat_slru.
 //!
 //! Nobody can set another thread's counters back. What a reset does is remember how far they
 //! were: the views show what has come since.
@@ -18,6 +19,7 @@ use steppe_types::numeric::Numeric;
 use steppe_types::{Datum, Error, Result, SqlState};
 
 use super::database::{DatabaseStatistics, SavedDatabase, SessionEnd};
+use super::slru::SlruResets;
 use crate::activity::Activity;
 use crate::services::{Core, now_micros};
 
@@ -108,6 +110,8 @@ pub(crate) struct SavedServer {
     bgwriter: (i64, AllTotals),
     checkpointer: (i64, Checkpoints),
     others: [i64; 3],
+    /// Nothing, if it was saved when these had one reset, the last of the others.
+    slru: Vec<i64>,
     database: SavedDatabase,
 }
 
@@ -129,8 +133,9 @@ struct Resets {
     wal: Since<Totals>,
     bgwriter: Since<AllTotals>,
     checkpointer: Since<Checkpoints>,
-    /// Of what is never counted here: archiver, recovery_prefetch, slru.
+    /// Of what is never counted here: archiver, recovery_prefetch, all of slru.
     others: [i64; 3],
+    slru: SlruResets,
 }
 
 /// What pg_stat_reset_shared can be asked for, the [`Resets::others`] first.
@@ -148,6 +153,7 @@ impl ServerStatistics {
         resets.bgwriter.at = now;
         resets.checkpointer.at = now;
         resets.others = [now; 3];
+        resets.slru.reset(None, now);
         drop(resets);
         statistics.database.begin(now, database);
         statistics
@@ -177,6 +183,7 @@ impl ServerStatistics {
             bgwriter: (resets.bgwriter.at, resets.bgwriter.done()),
             checkpointer: (resets.checkpointer.at, checkpoints),
             others: resets.others,
+            slru: resets.slru.0.to_vec(),
             database: saved,
         })
     }
@@ -194,8 +201,23 @@ impl ServerStatistics {
         (resets.bgwriter.at, resets.bgwriter.carried) = saved.bgwriter;
         (resets.checkpointer.at, resets.checkpointer.carried) = saved.checkpointer;
         resets.others = saved.others;
+        match saved.slru.try_into() {
+            Ok(slru) => resets.slru = SlruResets(slru),
+            Err(_) => resets.slru.reset(None, saved.others[2]),
+        }
         self.database.restore(saved.database, database, catalog)
     }
+}
+
+/// When the counters of SLRU caches were last reset.
+pub(super) fn slru_resets(core: &Core) -> SlruResets {
+    core.server.statistics.resets.lock().slru
+}
+
+/// `pg_stat_reset_slru(target)`; without a target all are reset.
+pub(super) fn reset_slru(core: &Core, target: Option<&str>) -> Datum {
+    core.server.statistics.resets.lock().slru.reset(target, now_micros());
+    Datum::text("")
 }
 
 /// `pg_stat_reset_shared(target)`; without a target all are reset.
@@ -216,6 +238,9 @@ pub(super) fn reset_shared(core: &Core, target: Option<&str>) -> Result<Datum> {
         if is_meant(name) {
             *reset = at;
         }
+    }
+    if is_meant("slru") {
+        resets.slru.reset(None, at);
     }
     if is_meant("io") {
         resets.io = Since::reset(at, all);
@@ -244,6 +269,7 @@ pub(super) fn rows(core: &Core, view: &str) -> Result<Option<Vec<Vec<Datum>>>> {
         "pg_stat_checkpointer" => checkpointer,
         "pg_stat_archiver" => archiver,
         "pg_stat_recovery_prefetch" => recovery_prefetch,
+        "pg_stat_slru" => super::slru::rows,
         _ => return Ok(None),
     };
     let mut builder = RowsBuilder::new(view)?;

@@ -9,10 +9,12 @@ mod locks;
 mod progress;
 mod sequences;
 pub(crate) mod session;
+mod slru;
 mod statements;
 mod statistics;
 mod wal;
 mod xids;
+mod zones;
 
 pub(crate) use database::SessionEnd;
 pub(crate) use io::{SavedServer, ServerStatistics};
@@ -21,9 +23,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use steppe_catalog::RelKind;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
 use steppe_catalog::system::{self, SessionView, Setting, SystemContext};
+use steppe_catalog::{RelKind, Relation};
+use steppe_exec::functions::rules;
 use steppe_types::datum::Array;
 use steppe_types::{Datum, Error, Oid, Result, oid};
 
@@ -31,6 +34,7 @@ use crate::services::Core;
 use crate::session::two_phase;
 use crate::settings::definition::Kind;
 use crate::settings::value::format_g;
+use crate::spi::names_of;
 
 /// The rows of a virtual relation.
 pub(crate) fn rows(core: &Core, relation: Oid) -> Result<Vec<Vec<Datum>>> {
@@ -108,6 +112,16 @@ impl SessionView for Core {
         called.then_some(value)
     }
 
+    fn view_definition(&self, view: &Relation) -> Option<String> {
+        let io = self.function_settings.lock().io.clone();
+        rules::printed_view(&names_of(&self.names(), &self.identity.user), &io, view, false)
+    }
+
+    fn updatable_columns(&self, view: &Arc<Relation>) -> Option<Vec<bool>> {
+        let io = self.function_settings.lock().io.clone();
+        rules::updatable_columns(&names_of(&self.names(), &self.identity.user), &io, view)
+    }
+
     fn rows(&self, relation: &str) -> Result<Option<Vec<Vec<Datum>>>> {
         match relation {
             "pg_stat_activity" => activity::rows(self).map(Some),
@@ -119,6 +133,7 @@ impl SessionView for Core {
             "pg_stat_progress_analyze" => progress::rows(self, relation).map(Some),
             "pg_stat_progress_create_index" => progress::rows(self, relation).map(Some),
             "pg_locks" => locks::rows(self).map(Some),
+            "pg_timezone_abbrevs" => zones::abbreviations(self).map(Some),
             "pg_prepared_xacts" => two_phase::rows(&self.server).map(Some),
             "pg_cursors" => session::cursors(&self.named.lock()).map(Some),
             "pg_prepared_statements" => session::statements(&self.named.lock()).map(Some),
@@ -173,6 +188,7 @@ impl Core {
                 let or_of_xids = of_log.or_else(|| xids::call(self, source, args));
                 let or_of_xids = or_of_xids.or_else(|| sequences::call(self, source, args));
                 let or_of_xids = or_of_xids.or_else(|| files::call(self, source, args));
+                let or_of_xids = or_of_xids.or_else(|| slru::call(self, source, args));
                 let of_relation = || statistics::call(self, source, args).map(Ok);
                 let or_of_xids = or_of_xids.or_else(of_relation);
                 return or_of_xids.or_else(|| statements::call(self, source, args));

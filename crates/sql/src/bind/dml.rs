@@ -116,10 +116,12 @@ impl Binder<'_> {
         if let Some(view) = self.scope().target_view.clone()
             && insert.columns.is_empty()
         {
-            let given = insert.source.as_ref().and_then(|s| match &s.body {
-                ast::SelectBody::Values(rows) => rows.first().map(Vec::len),
-                _ => None,
-            });
+            let given = match insert.source.as_ref().map(|source| &source.body) {
+                // DEFAULT VALUES
+                None => Some(0),
+                Some(ast::SelectBody::Values(rows)) => rows.first().map(Vec::len),
+                Some(_) => None,
+            };
             let names = view.columns.iter().take(given.unwrap_or(usize::MAX));
             let column = |name| self.view_column(&view, name, Location::NONE).map(Assigned::whole);
             return names.map(|(name, _)| column(name)).collect();

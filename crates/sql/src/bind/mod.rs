@@ -70,7 +70,9 @@ pub use stored::{
     generated_value, of_stored, stored_checks, stored_expr, stored_generated, stored_key,
     stored_never_null, virtual_value,
 };
-pub use view::{CHECK_OPTION, SECURITY_BARRIER, SECURITY_INVOKER, view_update_refusal};
+pub use view::{
+    CHECK_OPTION, SECURITY_BARRIER, SECURITY_INVOKER, updatable_columns, view_update_refusal,
+};
 
 /// How many columns a row may have that is not stored (MaxTupleAttributeNumber).
 const TARGETS_MAX: usize = 1664;

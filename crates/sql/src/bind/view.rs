@@ -6,6 +6,7 @@
 //! - the target is the table; the view's columns are expressions over it, under
 //!   which names in the statement are looked up;
 //! - the view's WHERE is one more condition of UPDATE and DELETE;
+//! - the view's defaults stand before the table's;
 //! - WITH CHECK OPTION makes it a condition on the new rows.
 //!
 //! A view over a view is resolved down to the table, with all conditions on the way.
@@ -105,6 +106,15 @@ pub fn view_update_refusal(
             Ok(binder.view_columns(&view, core, from, ViewAction::Update, false)?.err())
         }
     }
+}
+
+/// Whether each column of a view can be assigned to; `None`: its rows cannot be changed
+/// (relation_is_updatable).
+pub fn updatable_columns(ctx: &BindContext<'_>, view: &Arc<Relation>) -> Option<Vec<bool>> {
+    let binder = Binder::new(ctx, Params::none());
+    let resolved = binder.resolve_view(view, ViewAction::Delete, false).ok()?;
+    let updatable = |(_, e): &(Arc<str>, Expr)| matches!(e, Expr::Var { column: 0.., .. });
+    Some(resolved.columns.iter().map(updatable).collect())
 }
 
 impl Binder<'_> {
@@ -335,6 +345,9 @@ impl Binder<'_> {
         if let Some(reason) = self.refused_targets(&targets, action) {
             return Ok(Err(reason));
         }
+        if let Some(refused) = overlay_defaults(&mut resolved.table, view, &targets, action) {
+            return Err(refused);
+        }
         let name = |(i, t): (usize, Target)| {
             (view.columns.get(i).map_or_else(|| t.name.clone(), |c| c.name.clone()), t.expr)
         };
@@ -364,6 +377,37 @@ impl Binder<'_> {
         (action != ViewAction::Delete && !targets.iter().any(updatable))
             .then_some("Views that have no updatable columns are not automatically updatable.")
     }
+}
+
+/// Gives the table's columns the defaults that a view has for those that stand for them: the
+/// outer ones come later. An INSERT takes a view's default of any column that it does not give, so
+/// that one of a column that is no table's is refused.
+fn overlay_defaults(
+    table: &mut Arc<Relation>,
+    view: &Relation,
+    targets: &[Target],
+    action: ViewAction,
+) -> Option<Error> {
+    for (column, target) in view.columns.iter().zip(targets) {
+        let Some(default) = &column.default else { continue };
+        match target.expr {
+            Expr::Var { column: at @ 0.., .. } => {
+                let columns = &mut Arc::make_mut(table).columns;
+                if let Some(below) = columns.get_mut(at as usize) {
+                    below.default = Some(Arc::clone(default));
+                }
+            }
+            _ if action != ViewAction::Insert => {}
+            _ => {
+                let (column, view) = (&column.name, &view.name);
+                let message = format!("cannot insert into column \"{column}\" of view \"{view}\"");
+                return Some(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).detail(
+                    "View columns that are not columns of their base relation are not updatable.",
+                ));
+            }
+        }
+    }
+    None
 }
 
 fn default_alias(name: &str) -> ast::Alias {

@@ -19,6 +19,11 @@ pub(crate) fn lookup(name: &str) -> Option<Abbrev> {
     TABLE.binary_search_by_key(&name, |(n, _)| n).ok().map(|i| TABLE[i].1)
 }
 
+/// All of them; lower case, by name.
+pub(crate) fn all() -> &'static [(&'static str, Abbrev)] {
+    TABLE
+}
+
 /// Sorted by name.
 #[rustfmt::skip]
 static TABLE: &[(&str, Abbrev)] = &[

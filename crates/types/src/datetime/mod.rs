@@ -33,7 +33,7 @@ mod zone;
 pub use config::{
     DateOrder, DateStyle, DateTimeConfig, IntervalStyle, parse_date_style, parse_interval_style,
 };
-pub use zone::{TimeZone, ZoneInfo};
+pub use zone::{AbbrevShown, TimeZone, ZoneInfo};
 
 use crate::error::{Error, SqlState};
 

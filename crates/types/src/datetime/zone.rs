@@ -41,6 +41,17 @@ struct KnownAbbrev {
     is_dst: bool,
 }
 
+/// An abbreviation as pg_timezone_abbrevs shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AbbrevShown {
+    /// In upper case.
+    pub abbrev: String,
+    /// Seconds east of UTC that it means now.
+    pub offset: i32,
+    /// Whether that is daylight-saving time.
+    pub is_dst: bool,
+}
+
 /// What an abbreviation in input stands for.
 #[derive(Clone, Debug)]
 pub(crate) enum AbbrevMeaning {
@@ -280,7 +291,8 @@ impl TimeZone {
             Kind::Fixed { offset, .. } => *offset,
             Kind::Ruled(rules) => rules.to_offset(instant(utc)).seconds(),
             Kind::Abbreviation { abbrev, zone } => {
-                zone.abbrev_offset_at(abbrev, utc).unwrap_or_else(|| zone.offset_at(utc))
+                let used = zone.abbrev_used_at(abbrev, utc);
+                used.map_or_else(|| zone.offset_at(utc), |(offset, _)| offset)
             }
         }
     }
@@ -329,12 +341,13 @@ impl TimeZone {
         }
     }
 
-    /// The offset that goes with an abbreviation at an instant: the one it had last until
-    /// then, or else first afterwards (pg_interpret_timezone_abbrev). None: never used.
-    fn abbrev_offset_at(&self, abbreviation: &str, utc: i64) -> Option<i32> {
+    /// The offset that goes with an abbreviation at an instant, and whether it is daylight-saving
+    /// time: what it meant last until then, or else first afterwards
+    /// (pg_interpret_timezone_abbrev). None: never used.
+    fn abbrev_used_at(&self, abbreviation: &str, utc: i64) -> Option<(i32, bool)> {
         let info = self.info_at(utc);
         if info.abbrev.eq_ignore_ascii_case(abbreviation) {
-            return Some(info.offset);
+            return Some((info.offset, info.is_dst));
         }
         let Kind::Ruled(rules) = &self.0.kind else { return None };
         let at = instant(utc);
@@ -342,7 +355,41 @@ impl TimeZone {
             |t: &TimeZoneTransition<'_>| t.abbreviation().eq_ignore_ascii_case(abbreviation);
         let found = rules.preceding(at).find(is_it);
         let found = found.or_else(|| rules.following(at).take(TRANSITIONS_MAX).find(is_it));
-        found.map(|transition| transition.offset().seconds())
+        found.map(|transition| (transition.offset().seconds(), transition.dst().is_dst()))
+    }
+
+    /// What an abbreviation that this zone tells means at an instant
+    /// (DetermineTimeZoneAbbrevOffsetTS).
+    fn abbrev_at(&self, abbreviation: &str, utc: i64) -> (i32, bool) {
+        self.abbrev_used_at(abbreviation, utc).unwrap_or_else(|| {
+            let info = self.info_at(utc);
+            (info.offset, info.is_dst)
+        })
+    }
+
+    /// The abbreviations that the zone has used, without those that are no words, as they are
+    /// read at an instant (pg_timezone_abbrevs_zone).
+    pub fn own_abbrevs_at(&self, utc: i64) -> Vec<AbbrevShown> {
+        let is_word = |k: &&KnownAbbrev| k.name.bytes().all(|b| b.is_ascii_uppercase());
+        let shown = |k: &KnownAbbrev| {
+            let fixed = k.offset.map(|offset| (offset, k.is_dst));
+            let (offset, is_dst) = fixed.unwrap_or_else(|| self.abbrev_at(&k.name, utc));
+            AbbrevShown { abbrev: k.name.to_string(), offset, is_dst }
+        };
+        self.known_abbrevs().iter().filter(is_word).map(shown).collect()
+    }
+
+    /// The abbreviations of timezone_abbreviations, as they are read at an instant
+    /// (pg_timezone_abbrevs_abbrevs).
+    pub fn abbrevs_at(utc: i64) -> Vec<AbbrevShown> {
+        let shown = |(name, meaning): &(&str, Abbrev)| {
+            let (offset, is_dst) = match meaning {
+                Abbrev::Fixed(offset, is_dst) => (*offset, *is_dst),
+                Abbrev::Dynamic(zone) => TimeZone::by_name(zone)?.abbrev_at(name, utc),
+            };
+            Some(AbbrevShown { abbrev: name.to_ascii_uppercase(), offset, is_dst })
+        };
+        abbrev::all().iter().filter_map(shown).collect()
     }
 
     /// The local timestamp of an instant; None if it leaves the range.
@@ -369,7 +416,8 @@ pub(crate) fn abbrev_offset(zone: &TimeZone, abbreviation: &str, tm: &Tm) -> i32
     // used around then, else whatever the zone says.
     let offset = zone.offset_of_local(tm);
     let utc = tm.to_timestamp_at(offset);
-    utc.and_then(|utc| zone.abbrev_offset_at(abbreviation, utc)).unwrap_or(offset)
+    let used = utc.and_then(|utc| zone.abbrev_used_at(abbreviation, utc));
+    used.map_or(offset, |(offset, _)| offset)
 }
 
 /// The cycles after 2000 whose years are asked for as they are. Later ones are moved back

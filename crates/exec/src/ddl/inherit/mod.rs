@@ -17,7 +17,7 @@ pub(super) use create::{
 
 use super::{DdlContext, partition};
 use std::sync::Arc;
-use steppe_catalog::{Column, RelKind, Relation};
+use steppe_catalog::{Column, RelKind, Relation, Shared};
 use steppe_sql::bind::typename::format_type;
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState};
@@ -87,6 +87,7 @@ pub(super) fn inherited_column(column: &Column, is_partition: bool) -> Column {
         missing: None,
         comment: None,
         statistics: None,
+        options: Shared::default(),
         ..column.clone()
     };
     if is_partition {

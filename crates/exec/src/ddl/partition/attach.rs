@@ -8,6 +8,7 @@ use super::super::{DdlContext, identity, index, inherit, misc};
 use super::bound::check_rows;
 use super::{attnum_in, check_default_partition, check_persistence, inherit_indexes, partition_of};
 use std::sync::Arc;
+use steppe_catalog::system::kind_of_relations;
 use steppe_catalog::{Constraint, ConstraintKind, IndexInfo, PartitionOf, RelKind, Relation};
 use steppe_sql::ast::{self, RangeVar};
 use steppe_txn::RelationLockMode;
@@ -336,14 +337,7 @@ pub(in super::super) fn require_partitioned(table: &Relation, action: &str) -> R
 
 /// 42809: no action for such a kind of relation.
 pub(in super::super) fn wrong_kind(table: &Relation, action: &str) -> Error {
-    let kind = match table.kind {
-        RelKind::PartitionedTable => "partitioned tables",
-        RelKind::Table | RelKind::Virtual => "tables",
-        RelKind::View => "views",
-        RelKind::Sequence => "sequences",
-        RelKind::Index => "indexes",
-        RelKind::PartitionedIndex => "partitioned indexes",
-    };
+    let kind = kind_of_relations(table);
     wrong_type(format!("ALTER action {action} cannot be performed on relation \"{}\"", table.name))
         .detail(format!("This operation is not supported for {kind}."))
 }

@@ -1,0 +1,70 @@
+//! pg_stat_slru (pgstat_slru.c): PostgreSQL's caches of small facts about transactions.
+//!
+//! There are none of these here: what they keep is in undo and in memory. Nothing is ever counted,
+//! so that the counts are zero, and what a reset does is that it has been.
+
+use steppe_catalog::system::RowsBuilder;
+use steppe_types::{Datum, Result};
+
+use super::{io, records};
+use crate::services::Core;
+
+/// PostgreSQL's caches, the last one for those of extensions (slru_names).
+const NAMES: [&str; 8] = [
+    "commit_timestamp",
+    "multixact_member",
+    "multixact_offset",
+    "notify",
+    "serializable",
+    "subtransaction",
+    "transaction",
+    "other",
+];
+
+/// What pg_stat_slru counts, in its order.
+const COUNTERS: [&str; 7] =
+    ["blks_zeroed", "blks_hit", "blks_read", "blks_written", "blks_exists", "flushes", "truncates"];
+
+/// When each was last reset: microseconds since 2000-01-01 UTC.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SlruResets(pub [i64; NAMES.len()]);
+
+impl SlruResets {
+    /// Resets one, or all. A name that is none's stands for the last (pgstat_get_slru_index).
+    pub(super) fn reset(&mut self, name: Option<&str>, at: i64) {
+        match name {
+            None => self.0 = [at; NAMES.len()],
+            Some(name) => {
+                let found = NAMES.iter().position(|known| *known == name);
+                self.0[found.unwrap_or(NAMES.len() - 1)] = at;
+            }
+        }
+    }
+}
+
+/// pg_stat_slru
+pub(super) fn rows(core: &Core, builder: &mut RowsBuilder) {
+    for (name, at) in NAMES.iter().zip(io::slru_resets(core).0) {
+        let counters = COUNTERS.map(|counter| (counter, Datum::Int8(0)));
+        let ends = [("name", Datum::text(*name)), ("stats_reset", Datum::TimestampTz(at))];
+        builder.row(counters.into_iter().chain(ends));
+    }
+}
+
+/// A function's value, by prosrc; `None`: it is none of these.
+pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
+    Some(Ok(match (source, args) {
+        ("pg_stat_get_slru", _) => {
+            let row = |(name, at): (&&str, i64)| {
+                let mut row = vec![Datum::text(*name)];
+                row.extend(COUNTERS.map(|_| Datum::Int8(0)));
+                row.push(Datum::TimestampTz(at));
+                Datum::Record(row.into())
+            };
+            records(NAMES.iter().zip(io::slru_resets(core).0).map(row).collect())
+        }
+        ("pg_stat_reset_slru", [Datum::Null]) => io::reset_slru(core, None),
+        ("pg_stat_reset_slru", [Datum::Text(target)]) => io::reset_slru(core, Some(target)),
+        _ => return None,
+    }))
+}
