@@ -22,7 +22,7 @@ dump() { # catalog, file, extra column, where, order
     run -c "copy (select $(columns "$1")$3 from pg_catalog.$1 t where $4 order by $5) to stdout (header)" \
         > "$out/$2.tsv"
 }
-dump pg_type pg_type "" "oid < 16384 and (typrelid = 0)" oid
+dump pg_type pg_type "" "oid < 16384" oid
 dump pg_proc pg_proc ", pg_get_expr(proargdefaults, 0) as argdefaults" "oid < 16384" oid
 dump pg_operator pg_operator "" "oid < 16384" oid
 dump pg_cast pg_cast "" "oid < 16384" oid

@@ -7,6 +7,7 @@
 mod collation;
 mod tsv;
 
+use crate::row_types;
 pub use collation::sorts_by_code_point;
 use hashbrown::HashMap;
 use std::sync::OnceLock;
@@ -14,7 +15,7 @@ use steppe_types::Oid;
 pub use tsv::{Row, Table};
 
 /// pg_type row.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Type {
     /// OID.
     pub oid: Oid,
@@ -30,6 +31,8 @@ pub struct Type {
     pub category: u8,
     /// typispreferred
     pub preferred: bool,
+    /// typrelid: the relation whose row type it is, or 0.
+    pub relation: Oid,
     /// typsubscript: the function that handles subscripts, or 0.
     pub subscript: Oid,
     /// Element type of a true array or of a subscriptable type, or 0.
@@ -47,7 +50,7 @@ pub struct Type {
 }
 
 /// array_subscript_handler
-const ARRAY_SUBSCRIPT_HANDLER: Oid = 6179;
+pub(crate) const ARRAY_SUBSCRIPT_HANDLER: Oid = 6179;
 
 impl Type {
     /// A varlena array type (`int4[]`, also `record[]`), as opposed to `name` or `point`, which
@@ -193,6 +196,9 @@ pub enum Strategy {
 pub struct Builtins {
     types: HashMap<Oid, Type>,
     types_by_name: HashMap<&'static str, Oid>,
+    information_schema_types: HashMap<&'static str, Oid>,
+    /// The row types of the system catalogs, by relation.
+    row_types: HashMap<Oid, Oid>,
     procs: HashMap<Oid, Proc>,
     procs_by_name: HashMap<&'static str, Vec<Oid>>,
     extension_procs: HashMap<&'static str, Vec<Oid>>,
@@ -218,14 +224,25 @@ impl Builtins {
         BUILTINS.get_or_init(Builtins::load)
     }
 
-    /// A type by OID.
-    pub fn ty(&self, oid: Oid) -> Option<&Type> {
-        self.types.get(&oid)
+    /// A type by OID. Row types of relations that are not built in are told by their place, as
+    /// is the array type over one: only a catalog knows their names, and whether they are there.
+    pub fn ty(&self, oid: Oid) -> Option<Type> {
+        self.types.get(&oid).copied().or_else(|| row_types::by_place(oid))
     }
 
-    /// A type by internal name (`int4`, `_text`).
+    /// A type of pg_catalog by internal name (`int4`, `_text`).
     pub fn type_named(&self, name: &str) -> Option<&Type> {
         self.types_by_name.get(name).and_then(|oid| self.types.get(oid))
+    }
+
+    /// A type of information_schema by name.
+    pub fn information_schema_type(&self, name: &str) -> Option<&Type> {
+        self.information_schema_types.get(name).and_then(|oid| self.types.get(oid))
+    }
+
+    /// The row type of a system catalog.
+    pub(crate) fn row_type(&self, relation: Oid) -> Option<Oid> {
+        self.row_types.get(&relation).copied()
     }
 
     /// A function by OID.
@@ -286,8 +303,11 @@ impl Builtins {
             | oid::REGROLE
             | oid::REGCONFIG
             | oid::REGCOLLATION => oid::OID,
-            other if self.ty(other).is_some_and(Type::is_true_array) => oid::ANYARRAY,
-            other => other,
+            other => match self.ty(other) {
+                Some(ty) if ty.is_true_array() => oid::ANYARRAY,
+                Some(ty) if ty.kind == b'c' => oid::RECORD,
+                _ => other,
+            },
         };
         self.orderings.get(&base).copied()
     }
@@ -341,7 +361,13 @@ impl Builtins {
         let operators = load_operators(&tables["pg_operator"]);
         let (orderings, strategies) = load_orderings(&tables["pg_opclass"], &tables["pg_amop"]);
         Builtins {
-            types_by_name: types.iter().map(|(oid, t)| (t.name, *oid)).collect(),
+            types_by_name: by_name(&types, false),
+            information_schema_types: by_name(&types, true),
+            row_types: types
+                .values()
+                .filter(|ty| ty.relation != 0)
+                .map(|ty| (ty.relation, ty.oid))
+                .collect(),
             procs_by_name: built_in,
             extension_procs,
             operators_by_name: group_by_name(operators.values().map(|o| (o.name, o.oid))),
@@ -369,6 +395,12 @@ fn group_by_name(
     map
 }
 
+/// The types in information_schema, or those in pg_catalog, by name.
+fn by_name(types: &HashMap<Oid, Type>, in_information_schema: bool) -> HashMap<&'static str, Oid> {
+    let there = types.values().filter(|ty| ty.in_information_schema == in_information_schema);
+    there.map(|ty| (ty.name, ty.oid)).collect()
+}
+
 fn load_types(table: &Table) -> HashMap<Oid, Type> {
     let read = |row: Row<'_>| Type {
         oid: row.number("oid"),
@@ -378,6 +410,7 @@ fn load_types(table: &Table) -> HashMap<Oid, Type> {
         kind: row.byte("typtype"),
         category: row.byte("typcategory"),
         preferred: row.flag("typispreferred"),
+        relation: row.number("typrelid"),
         subscript: row.number("typsubscript"),
         element: row.number("typelem"),
         array: row.number("typarray"),

@@ -20,6 +20,7 @@ mod not_null;
 mod oids;
 pub mod partition;
 pub mod relation;
+pub mod row_types;
 mod shared;
 mod shorthand;
 pub mod snapshot;
@@ -36,6 +37,7 @@ pub use relation::{
     Column, ColumnStatistics, Constraint, ConstraintKind, Deferral, IndexInfo, IndexKey, OnCommit,
     RelKind, Relation, SequenceInfo, Statistics,
 };
+pub use row_types::{is_row_type, row_type_of};
 pub use shared::{RareText, Shared};
 pub use snapshot::{Catalog, Schema, TEMPORARY_SCHEMA};
 pub use store::{CatalogChanges, CatalogStore};

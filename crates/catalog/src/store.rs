@@ -30,6 +30,7 @@ use crate::extension::Extension;
 use crate::history::{History, Mentions};
 use crate::not_null;
 use crate::relation::Relation;
+use crate::row_types::OBJECTS_END;
 use crate::shorthand::{expand, shorten};
 use crate::snapshot::{Catalog, Schema, name_hash};
 use arc_swap::ArcSwap;
@@ -219,8 +220,8 @@ impl CatalogStore {
             let bytes = stored.as_deref().map(<[u8; 4]>::try_from).transpose();
             let bytes = bytes.map_err(|_| Error::internal("unreadable OID counter"))?;
             let next = bytes.map_or(FIRST_NORMAL_OID, Oid::from_le_bytes);
-            let end = next.checked_add(OIDS_RESERVED_AT_ONCE).filter(|e| *e < NAME_LOCK_BIT);
-            let end = end.ok_or_else(|| Error::not_supported("more than 2^31 schema objects"))?;
+            let end = next.checked_add(OIDS_RESERVED_AT_ONCE).filter(|e| *e < OBJECTS_END);
+            let end = end.ok_or_else(|| Error::not_supported("more than 2^29 schema objects"))?;
             self.database.cell_put(OID_CELL, &end.to_le_bytes())?;
             *range = OidRange { next, end };
         }

@@ -73,6 +73,18 @@ impl TypeCatalog for StatementNames {
         self.planned.role_name(role)
     }
 
+    fn element_type(&self, array: Oid) -> Option<Oid> {
+        self.planned.element_type(array)
+    }
+
+    fn row_columns(&self, type_oid: Oid) -> Option<Vec<(Oid, i32)>> {
+        self.planned.row_columns(type_oid)
+    }
+
+    fn row_names(&self, type_oid: Oid) -> Option<Vec<Arc<str>>> {
+        self.planned.row_names(type_oid)
+    }
+
     fn input(
         &self,
         type_oid: Oid,

@@ -7,7 +7,7 @@ use crate::implies::{alternatives, canonical};
 use crate::negate::without_not;
 use crate::refutes::{Strength, refuted_by};
 use std::sync::Arc;
-use steppe_catalog::{Builtins, Catalog, ConstraintKind, Relation};
+use steppe_catalog::{Catalog, ConstraintKind, Relation, is_row_type};
 use steppe_types::Result;
 
 /// What is true, or NULL, for every row of a table.
@@ -22,7 +22,7 @@ pub(crate) fn constraints_of(catalog: &Catalog, table: &Arc<Relation>) -> Result
     }
     for (at, column) in table.columns.iter().enumerate() {
         // A row of NULLs is NULL to a test, and yet no NULL.
-        let is_row = Builtins::get().ty(column.type_oid).is_none();
+        let is_row = is_row_type(column.type_oid);
         // What is virtual is read as its expression, which no constraint speaks of.
         if column.dropped || is_row || column.is_virtual || !has_no_null(table, at) {
             continue;

@@ -9,6 +9,7 @@ mod from_clause;
 mod layout;
 mod levels;
 pub mod query;
+mod row_types;
 mod sql_syntax;
 
 use self::clauses::is_call;
@@ -170,7 +171,7 @@ impl Deparser<'_> {
                     self.expr(assigned, out);
                 }
             }
-            Expr::Row(fields) => self.named_list("ROW(", fields, ")", out),
+            Expr::Row(fields, _) => self.named_list("ROW(", fields, ")", out),
             Expr::RowCompare { op, left, right, .. } => {
                 self.named_list("(ROW(", left, ")", out);
                 self.named_list(&format!(" {} ROW(", row_symbol(*op)), right, "))", out);

@@ -112,7 +112,7 @@ pub enum Expr {
         ty: TypeRef,
     },
     /// `ROW(…)`.
-    Row(Vec<Expr>),
+    Row(Vec<Expr>, Oid),
     /// Row comparison `(a,b) < (c,d)`, with the operators' functions per column.
     RowCompare { op: RowCompareOp, lt: Vec<Oid>, eq: Vec<Oid>, left: Vec<Expr>, right: Vec<Expr> },
     /// Column `index` of a composite value.
@@ -323,7 +323,7 @@ macro_rules! each_child {
             | Expr::Or(args)
             | Expr::Coalesce { args, .. }
             | Expr::MinMax { args, .. }
-            | Expr::Row(args)
+            | Expr::Row(args, _)
             | Expr::Grouping { args, .. }
             | Expr::Array { elements: args, .. } => {
                 for arg in args {
@@ -455,7 +455,7 @@ impl Expr {
             Expr::Window(w) => w.ty,
             Expr::Grouping { .. } => TypeRef::plain(oid::INT4),
             Expr::Untyped { .. } => TypeRef::plain(oid::UNKNOWN),
-            Expr::Row(_) => TypeRef::plain(oid::RECORD),
+            Expr::Row(_, ty) => TypeRef::plain(*ty),
             Expr::And(_)
             | Expr::Or(_)
             | Expr::Not(_)

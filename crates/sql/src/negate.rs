@@ -14,7 +14,7 @@
 //! Each is NULL where what it stands for is.
 
 use crate::expr::{BoolTest, CallSyntax, Expr};
-use steppe_catalog::Builtins;
+use steppe_catalog::{Builtins, is_row_type};
 use steppe_types::{Datum, Oid, oid};
 
 /// pg_operator's `=` and `<>` of booleans.
@@ -81,9 +81,8 @@ fn negated_operator(func: Oid, op: Oid) -> (Oid, Oid, bool) {
 }
 
 fn is_row(expr: &Expr) -> bool {
-    matches!(expr, Expr::Row(_))
-        || Builtins::get().ty(expr.ty().oid).is_none()
-        || expr.ty().oid == oid::RECORD
+    let ty = expr.ty().oid;
+    ty == oid::RECORD || is_row_type(ty)
 }
 
 fn opposite(test: BoolTest) -> BoolTest {
@@ -135,7 +134,7 @@ mod tests {
     #[test]
     fn a_row_is_neither_null_nor_not_null() {
         let is_null = |arg: Expr| Expr::IsNull { arg: Box::new(arg), negated: false };
-        let row = is_null(Expr::Row(vec![Expr::boolean(true)]));
+        let row = is_null(Expr::Row(vec![Expr::boolean(true)], oid::RECORD));
         assert_eq!(without_not(not(row.clone())), not(row));
         let value = Expr::Slot { index: 0, ty: TypeRef::plain(oid::INT4) };
         let expected = Expr::IsNull { arg: Box::new(value.clone()), negated: true };

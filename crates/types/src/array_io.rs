@@ -5,7 +5,7 @@
 
 use crate::datum::Array;
 use crate::interrupt::{self, CHECK_EVERY_ITEMS};
-use crate::io::IoContext;
+use crate::io::{IoContext, column_types};
 use crate::number_io::is_space;
 use crate::oid::{self, Oid};
 use crate::stored::ARRAY_DIMENSIONS_MAX;
@@ -466,9 +466,15 @@ pub fn default_type_of(datum: &Datum) -> Oid {
 }
 
 /// Appends the text of a composite value.
-pub fn write_record(columns: &[Datum], context: &IoContext, out: &mut Vec<u8>) -> Result<()> {
+pub fn write_record(
+    type_oid: Oid,
+    columns: &[Datum],
+    context: &IoContext,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let types = column_types(type_oid, columns, context);
     out.push(b'(');
-    for (i, column) in columns.iter().enumerate() {
+    for (i, (column, type_oid)) in columns.iter().zip(types).enumerate() {
         if i > 0 {
             out.push(b',');
         }
@@ -476,7 +482,7 @@ pub fn write_record(columns: &[Datum], context: &IoContext, out: &mut Vec<u8>) -
             continue;
         }
         let start = out.len();
-        output(default_type_of(column), column, context, out)?;
+        output(type_oid, column, context, out)?;
         let quote = |b: &u8| matches!(b, b'"' | b'\\' | b'(' | b')' | b',') || is_space(*b);
         if start == out.len() || out[start..].iter().any(quote) {
             let plain = out.split_off(start);

@@ -4,10 +4,10 @@
 //! Everything is big-endian. A message cut short is 08P01, one that is too long or
 //! holds an impossible value 22P03, text that is not UTF-8 22021.
 
-use crate::array_io::{array_too_large, default_type_of, too_many_dimensions};
+use crate::array_io::{array_too_large, too_many_dimensions};
 use crate::datetime::io as datetime;
 use crate::datum::Array;
-use crate::io::check_text;
+use crate::io::{IoContext, check_text, column_types};
 use crate::numeric::Numeric;
 use crate::oid::{self, Oid};
 use crate::pg_snapshot::PgSnapshot;
@@ -24,7 +24,7 @@ const INET_V4: u8 = 2;
 const NESTING_MAX: usize = 64;
 
 /// Appends the binary form of a non-null value, without its length word.
-pub fn send(type_oid: Oid, datum: &Datum, out: &mut Vec<u8>) -> Result<()> {
+pub fn send(type_oid: Oid, datum: &Datum, context: &IoContext, out: &mut Vec<u8>) -> Result<()> {
     match datum {
         Datum::Null => return Err(Error::internal("NULL has no binary form")),
         Datum::Bool(v) => out.push(u8::from(*v)),
@@ -64,13 +64,12 @@ pub fn send(type_oid: Oid, datum: &Datum, out: &mut Vec<u8>) -> Result<()> {
             out.extend_from_slice(&block.to_be_bytes());
             out.extend_from_slice(&offset.to_be_bytes());
         }
-        Datum::Array(v) => send_array(v, out)?,
+        Datum::Array(v) => send_array(v, context, out)?,
         Datum::Record(v) => {
             out.extend_from_slice(&length_word(v.len())?);
-            for column in v.iter() {
-                let type_oid = default_type_of(column);
+            for (column, type_oid) in v.iter().zip(column_types(type_oid, v, context)) {
                 out.extend_from_slice(&type_oid.to_be_bytes());
-                send_field(type_oid, column, out)?;
+                send_field(type_oid, column, context, out)?;
             }
         }
     }
@@ -87,19 +86,24 @@ fn length_word(length: usize) -> Result<[u8; 4]> {
 }
 
 /// A value behind its length word; NULL is the length -1.
-pub fn send_field(type_oid: Oid, datum: &Datum, out: &mut Vec<u8>) -> Result<()> {
+pub fn send_field(
+    type_oid: Oid,
+    datum: &Datum,
+    context: &IoContext,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     let at = out.len();
     out.extend_from_slice(&(-1i32).to_be_bytes());
     if datum.is_null() {
         return Ok(());
     }
-    send(type_oid, datum, out)?;
+    send(type_oid, datum, context, out)?;
     let length = length_word(out.len() - at - 4)?;
     out[at..at + 4].copy_from_slice(&length);
     Ok(())
 }
 
-fn send_array(array: &Array, out: &mut Vec<u8>) -> Result<()> {
+fn send_array(array: &Array, context: &IoContext, out: &mut Vec<u8>) -> Result<()> {
     let nulls = array.elements.iter().any(Datum::is_null);
     out.extend_from_slice(&length_word(array.dimensions.len())?);
     out.extend_from_slice(&i32::from(nulls).to_be_bytes());
@@ -108,12 +112,12 @@ fn send_array(array: &Array, out: &mut Vec<u8>) -> Result<()> {
         out.extend_from_slice(&length.to_be_bytes());
         out.extend_from_slice(&lower_bound.to_be_bytes());
     }
-    array.elements.iter().try_for_each(|e| send_field(array.element_type, e, out))
+    array.elements.iter().try_for_each(|e| send_field(array.element_type, e, context, out))
 }
 
 /// Reads a value of a type from exactly its binary form.
-pub fn receive(type_oid: Oid, typmod: i32, bytes: &[u8]) -> Result<Datum> {
-    let mut message = Message { rest: bytes };
+pub fn receive(type_oid: Oid, typmod: i32, bytes: &[u8], context: &IoContext) -> Result<Datum> {
+    let mut message = Message { rest: bytes, context };
     let datum = receive_value(type_oid, typmod, &mut message, 0)?;
     if message.rest.is_empty() {
         return Ok(datum);
@@ -124,6 +128,7 @@ pub fn receive(type_oid: Oid, typmod: i32, bytes: &[u8]) -> Result<Datum> {
 /// A binary value being read.
 struct Message<'a> {
     rest: &'a [u8],
+    context: &'a IoContext,
 }
 
 impl<'a> Message<'a> {
@@ -197,12 +202,51 @@ fn receive_value(
         | Physical::TimestampTz
         | Physical::Interval => receive_datetime(type_oid, typmod, message)?,
         Physical::Array => receive_array(type_oid, typmod, message, depth)?,
-        Physical::Any => {
-            return Err(Error::not_supported(format_args!(
-                "binary input of the type with OID {type_oid}"
-            )));
-        }
+        Physical::Any => receive_of_catalog(type_oid, typmod, message, depth)?,
     })
+}
+
+/// A row, or an array of rows: of a type that only the catalog knows.
+fn receive_of_catalog(
+    type_oid: Oid,
+    typmod: i32,
+    message: &mut Message<'_>,
+    depth: usize,
+) -> Result<Datum> {
+    if let Some(catalog) = &message.context.catalog {
+        if catalog.element_type(type_oid).is_some() {
+            return receive_array(type_oid, typmod, message, depth);
+        }
+        if let Some(columns) = catalog.row_columns(type_oid) {
+            return receive_row(&columns, message, depth);
+        }
+    }
+    Err(Error::not_supported(format_args!("binary input of the type with OID {type_oid}")))
+}
+
+/// record_recv
+fn receive_row(columns: &[(Oid, i32)], message: &mut Message<'_>, depth: usize) -> Result<Datum> {
+    if depth >= NESTING_MAX {
+        return Err(invalid("rows are nested too deeply"));
+    }
+    let mismatch = |message| Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
+    let count = message.int4()?;
+    if usize::try_from(count) != Ok(columns.len()) {
+        return mismatch(format!("wrong number of columns: {count}, expected {}", columns.len()));
+    }
+    let mut row = Vec::with_capacity(columns.len());
+    for (i, (expected, typmod)) in columns.iter().enumerate() {
+        let type_oid = u32::from_be_bytes(message.array()?);
+        if type_oid != *expected {
+            return mismatch(format!(
+                "binary data has type {type_oid} instead of expected {expected} in record column \
+                 {}",
+                i + 1
+            ));
+        }
+        row.push(receive_element(type_oid, *typmod, message, depth)?);
+    }
+    Ok(Datum::Record(row.into()))
 }
 
 /// An address of a host, as the server tells of its clients (inet_send).
@@ -274,7 +318,8 @@ fn receive_array(
         return Err(invalid("invalid array flags"));
     }
     let element_type = u32::from_be_bytes(message.array()?);
-    let expected = oid::container_element_type(type_oid);
+    let of_catalog = || message.context.catalog.as_ref()?.element_type(type_oid);
+    let expected = oid::container_element_type(type_oid).or_else(of_catalog);
     if expected.is_some_and(|expected| expected != element_type) {
         return Err(Error::new(
             SqlState::DATATYPE_MISMATCH,
@@ -323,7 +368,7 @@ fn receive_element(
         return Ok(Datum::Null);
     }
     let length = usize::try_from(length).map_err(|_| cut_short())?;
-    let mut element = Message { rest: message.bytes(length)? };
+    let mut element = Message { rest: message.bytes(length)?, context: message.context };
     let datum = receive_value(element_type, typmod, &mut element, depth + 1)?;
     if !element.rest.is_empty() {
         return Err(invalid("improper binary format in array element"));
@@ -334,7 +379,6 @@ fn receive_element(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::IoContext;
     use crate::text_io::{input, output_string};
 
     /// As `encode(int4send(1), 'hex')` and its like give them in PostgreSQL 15.
@@ -358,14 +402,14 @@ mod tests {
         for (type_oid, text, hex) in cases {
             let datum = input(type_oid, -1, text, &context).unwrap();
             let mut sent = Vec::new();
-            send(type_oid, &datum, &mut sent).unwrap();
+            send(type_oid, &datum, &IoContext::default(), &mut sent).unwrap();
             let shown: String = sent.iter().map(|b| format!("{b:02x}")).collect();
             assert_eq!(shown, hex.replace(' ', ""), "{text}");
-            let back = receive(type_oid, -1, &sent).unwrap();
+            let back = receive(type_oid, -1, &sent, &IoContext::default()).unwrap();
             assert_eq!(output_string(type_oid, &back, &context).unwrap(), text);
             for cut in 0..sent.len() {
                 // A shorter message is an error, or a shorter text.
-                let _ = receive(type_oid, -1, &sent[..cut]);
+                let _ = receive(type_oid, -1, &sent[..cut], &IoContext::default());
             }
         }
     }
@@ -378,7 +422,7 @@ mod tests {
     #[test]
     fn bad_messages_have_postgresqls_sqlstates() {
         let code = |type_oid, bytes: &[u8]| {
-            receive(type_oid, -1, bytes).unwrap_err().sqlstate().to_string()
+            receive(type_oid, -1, bytes, &IoContext::default()).unwrap_err().sqlstate().to_string()
         };
         assert_eq!(code(oid::INT4, &[0, 0, 1]), "08P01");
         assert_eq!(code(oid::INT4, &[0, 0, 0, 1, 2]), "22P03");
@@ -391,7 +435,7 @@ mod tests {
             huge.extend_from_slice(&word.to_be_bytes());
         }
         assert_eq!(code(1007, &huge), "08P01");
-        let message = receive(oid::TEXT, -1, &[0xE9, b' ']).unwrap_err();
+        let message = receive(oid::TEXT, -1, &[0xE9, b' '], &IoContext::default()).unwrap_err();
         assert_eq!(message.message(), "invalid byte sequence for encoding \"UTF8\": 0xe9 0x20");
     }
 }

@@ -1,7 +1,8 @@
 //! What the text and binary formats depend on besides the value.
 
+use crate::array_io::default_type_of;
 use crate::datetime::DateTimeConfig;
-use crate::oid::Oid;
+use crate::oid::{self, Oid};
 use crate::{Datum, Error, Result, SqlState};
 use std::fmt;
 use std::sync::Arc;
@@ -36,6 +37,16 @@ pub trait TypeCatalog: Send + Sync {
         None
     }
 
+    /// The types and modifiers of a row type's columns; `None` for any other type.
+    fn row_columns(&self, _type_oid: Oid) -> Option<Vec<(Oid, i32)>> {
+        None
+    }
+
+    /// The names of a row type's columns; `None` for any other type.
+    fn row_names(&self, _type_oid: Oid) -> Option<Vec<Arc<str>>> {
+        None
+    }
+
     /// Reads a value of a type that is not built in; `None` if there is no such type.
     fn input(
         &self,
@@ -45,6 +56,15 @@ pub trait TypeCatalog: Send + Sync {
         _context: &IoContext,
     ) -> Option<Result<Datum>> {
         None
+    }
+}
+
+/// The types of a row's columns: its type's, or what their values are where it is a record.
+pub(crate) fn column_types(type_oid: Oid, columns: &[Datum], context: &IoContext) -> Vec<Oid> {
+    let declared = context.catalog.as_ref().filter(|_| type_oid != oid::RECORD);
+    match declared.and_then(|catalog| catalog.row_columns(type_oid)) {
+        Some(types) if types.len() == columns.len() => types.iter().map(|ty| ty.0).collect(),
+        _ => columns.iter().map(default_type_of).collect(),
     }
 }
 

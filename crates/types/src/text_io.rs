@@ -187,7 +187,7 @@ pub fn output(type_oid: Oid, datum: &Datum, context: &IoContext, out: &mut Vec<u
         }
         Datum::Array(v) => return array_io::write_array(v, context, out),
         Datum::Record(_) if type_oid == oid::ACLITEM => return acl::write(datum, context, out),
-        Datum::Record(v) => return array_io::write_record(v, context, out),
+        Datum::Record(v) => return array_io::write_record(type_oid, v, context, out),
     }
     Ok(())
 }

@@ -85,8 +85,10 @@ fn read(type_oid: Oid, text: &str) -> steppe_types::Result<Datum> {
 /// What a value that was read must stand: its binary form is read as the same value.
 fn sent_and_received(type_oid: Oid, value: &Datum) -> Result<(), TestCaseError> {
     let mut bytes = Vec::new();
-    binary_io::send(type_oid, value, &mut bytes).expect("a value has a binary form");
-    let back = binary_io::receive(type_oid, -1, &bytes).expect("it is read back");
+    binary_io::send(type_oid, value, &IoContext::default(), &mut bytes)
+        .expect("a value has a binary form");
+    let back =
+        binary_io::receive(type_oid, -1, &bytes, &IoContext::default()).expect("it is read back");
     prop_assert_eq!(shown(type_oid, &back), shown(type_oid, value));
     Ok(())
 }
@@ -100,10 +102,10 @@ proptest! {
     ) {
         let value = read(type_oid, literal).expect("a sample is right");
         let mut bytes = Vec::new();
-        binary_io::send(type_oid, &value, &mut bytes).expect("a sample is sent");
+        binary_io::send(type_oid, &value, &IoContext::default(), &mut bytes).expect("a sample is sent");
         bytes = junk.unwrap_or(bytes);
         changed(&mut bytes, change);
-        if let Ok(value) = binary_io::receive(type_oid, -1, &bytes) {
+        if let Ok(value) = binary_io::receive(type_oid, -1, &bytes, &IoContext::default()) {
             sent_and_received(type_oid, &value)?;
         }
     }

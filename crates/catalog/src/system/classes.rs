@@ -7,6 +7,7 @@ use super::rows::{RowsBuilder, array, optional, text, text_array};
 use super::session::SystemContext;
 use super::{acls, partitions, pretty, shape, types};
 use crate::relation::{Column, ConstraintKind, IndexInfo, RelKind, Relation};
+use crate::row_types::row_type_of;
 use crate::snapshot::Catalog;
 use crate::{RareText, Shared};
 use std::sync::{Arc, OnceLock};
@@ -71,6 +72,7 @@ fn class_row(catalog: &Catalog, relation: &Relation, out: &mut RowsBuilder) {
         ("oid", Datum::Oid(relation.oid)),
         ("relname", Datum::Text(relation.name.clone())),
         ("relnamespace", Datum::Oid(relation.schema)),
+        ("reltype", Datum::Oid(row_type_of(relation).unwrap_or(0))),
         ("relowner", Datum::Oid(relation.owner)),
         (
             "relam",

@@ -6,7 +6,7 @@ use super::acls;
 use super::extensions::PG_PROC;
 use super::shape::{self, Shape};
 use crate::builtin::{Builtins, Row};
-use crate::{INFORMATION_SCHEMA, PG_CATALOG};
+use crate::{INFORMATION_SCHEMA, PG_CATALOG, is_row_type};
 use hashbrown::HashMap;
 use std::sync::{Arc, OnceLock};
 use steppe_partition::PartitionStrategy;
@@ -223,6 +223,7 @@ fn coercible_base(type_oid: Oid) -> Option<Oid> {
         | oid::REGROLE
         | oid::REGCOLLATION => oid::OID,
         other if Builtins::get().ty(other).is_some_and(|t| t.is_true_array()) => oid::ANYARRAY,
+        other if is_row_type(other) => oid::RECORD,
         _ => return None,
     })
 }

@@ -152,7 +152,14 @@ fn column_row(
     let of_collation = |datum: Datum| if collation.is_some() { datum } else { Datum::Null };
     let of_sequence =
         |value: fn(&SequenceInfo) -> i64| optional(sequence.map(|s| value(s).to_string()));
-    let type_name = Builtins::get().ty(type_oid).map(|t| t.name);
+    let row_type = context.catalog.relation_of_row_type(type_oid).filter(|r| !r.is_system());
+    let (shown, type_schema, type_name) = match row_type {
+        Some(row) => (text("USER-DEFINED"), row.schema, Some(row.name.to_string())),
+        None => {
+            let name = context.catalog.type_name(type_oid);
+            (data_type(type_oid), name.as_ref().map_or(PG_CATALOG, |n| n.0), name.map(|n| n.1))
+        }
+    };
     let style = Style { pretty: false, search_path: &[PG_CATALOG, PUBLIC] };
     let default =
         column.default.as_ref().map(|text| default_definition(context.catalog, text, style));
@@ -167,7 +174,7 @@ fn column_row(
             optional(default.clone().filter(|_| !column.generated && column.identity.is_none())),
         ),
         ("is_nullable", yes(!column.not_null)),
-        ("data_type", data_type(type_oid)),
+        ("data_type", shown),
         ("character_maximum_length", int4(types::character_length(type_oid, typmod))),
         ("character_octet_length", int4(types::octet_length(type_oid, typmod))),
         ("numeric_precision", int4(precision)),
@@ -179,7 +186,7 @@ fn column_row(
         ("collation_schema", of_collation(schema_name(context.catalog, PG_CATALOG))),
         ("collation_name", optional(collation)),
         ("udt_catalog", text(context.database)),
-        ("udt_schema", schema_name(context.catalog, PG_CATALOG)),
+        ("udt_schema", schema_name(context.catalog, type_schema)),
         ("udt_name", optional(type_name)),
         ("dtd_identifier", text(attnum.to_string())),
         ("is_self_referencing", yes(false)),

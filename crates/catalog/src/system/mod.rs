@@ -25,6 +25,7 @@ mod keywords;
 pub mod partitions;
 mod pretty;
 mod routines;
+mod row_types;
 mod rows;
 pub mod session;
 pub mod shape;

@@ -4,8 +4,8 @@ use super::facts::{self, Rows};
 use super::session::SystemContext;
 use super::shape::{self, Shape};
 use super::{
-    acls, classes, cluster, constraints, extensions, information_schema, partitions, statistics,
-    views,
+    acls, classes, cluster, constraints, extensions, information_schema, partitions, row_types,
+    statistics, views,
 };
 use crate::PG_CATALOG;
 use std::sync::Arc;
@@ -27,7 +27,9 @@ pub fn rows(relation: Oid, context: &SystemContext<'_>) -> Result<Option<Rows>> 
         if let Some(rows) = extensions::pg_proc(shape, context)? {
             return Ok(Some(rows));
         }
-        if let Some(rows) = facts::rows(shape)? {
+        if shape.name != "pg_type"
+            && let Some(rows) = facts::rows(shape)?
+        {
             return Ok(Some(rows));
         }
     }
@@ -48,6 +50,7 @@ pub fn rows(relation: Oid, context: &SystemContext<'_>) -> Result<Option<Rows>> 
 fn catalog_provider(name: &str) -> Option<Provider> {
     Some(match name {
         "pg_class" => classes::pg_class,
+        "pg_type" => row_types::pg_type,
         "pg_attribute" => classes::pg_attribute,
         "pg_attrdef" => classes::pg_attrdef,
         "pg_sequence" => classes::pg_sequence,

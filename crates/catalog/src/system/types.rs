@@ -1,6 +1,6 @@
 //! What pg_attribute and information_schema say about types.
 
-use crate::builtin::{Builtins, Row, Type};
+use crate::builtin::{Builtins, Row};
 use hashbrown::HashMap;
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -37,12 +37,14 @@ pub(super) fn storage(type_oid: Oid) -> Storage {
         rows.filter_map(read).collect()
     };
     let known = STORAGE.get_or_init(load).get(&type_oid).copied();
-    known.unwrap_or(Storage { len: -1, by_value: false, align: b'i', storage: b'x' })
+    // Rows and arrays of rows are aligned as what they could hold.
+    let align = if Builtins::get().ty(type_oid).is_some() { b'd' } else { b'i' };
+    known.unwrap_or(Storage { len: -1, by_value: false, align, storage: b'x' })
 }
 
 /// Whether the type's values are arrays (attndims is then 1: the declared number is not kept).
 pub(super) fn is_array(type_oid: Oid) -> bool {
-    Builtins::get().ty(type_oid).is_some_and(Type::is_true_array)
+    Builtins::get().ty(type_oid).is_some_and(|ty| ty.is_true_array())
 }
 
 /// format_type(type, NULL) of a type that is no array: the name that SQL knows it by.

@@ -5,7 +5,6 @@ use super::drop::relation_name;
 use super::{DdlContext, misc};
 use steppe_catalog::{Builtins, RareText, RelKind, Relation};
 use steppe_sql::ast::{CommentStmt, ObjectKind, ObjectName, ObjectRef, ObjectWithArgs};
-use steppe_sql::bind::typename::{format_type, resolve_type_name};
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Result, SqlState};
 
@@ -20,9 +19,9 @@ pub(crate) fn comment(ctx: &mut DdlContext<'_>, stmt: &CommentStmt) -> Result<()
     let name = match &stmt.object {
         ObjectRef::Name(name) => name,
         // There are only built-in ones, whose descriptions stay as they are.
-        ObjectRef::Type(name) => return resolve_type_name(name).and(Err(unsupported())),
+        ObjectRef::Type(name) => return ctx.resolve_type(name).and(Err(unsupported())),
         ObjectRef::Function(function) if stmt.kind != ObjectKind::Operator => {
-            return check_function(function, stmt.kind).and(Err(unsupported()));
+            return check_function(ctx, function, stmt.kind).and(Err(unsupported()));
         }
         _ => return Err(unsupported()),
     };
@@ -40,7 +39,11 @@ pub(crate) fn comment(ctx: &mut DdlContext<'_>, stmt: &CommentStmt) -> Result<()
 
 /// The errors of a function or aggregate that is not there, or not the only one of its name
 /// (LookupFuncWithArgs).
-fn check_function(function: &ObjectWithArgs, kind: ObjectKind) -> Result<()> {
+fn check_function(
+    ctx: &mut DdlContext<'_>,
+    function: &ObjectWithArgs,
+    kind: ObjectKind,
+) -> Result<()> {
     let name = &function.name;
     let built_in = matches!(name.schema(), None | Some("pg_catalog"));
     let named = Builtins::get().procs_named(name.name());
@@ -58,9 +61,9 @@ fn check_function(function: &ObjectWithArgs, kind: ObjectKind) -> Result<()> {
             .hint(format!("Specify the argument list to select the {word} unambiguously."))),
         };
     }
-    let args = function.args.iter().flatten().map(|ty| resolve_type_name(ty).map(|ty| ty.oid));
+    let args = function.args.iter().flatten().map(|ty| ctx.resolve_type(ty).map(|ty| ty.oid));
     let args = args.collect::<Result<Vec<_>>>()?;
-    let shown: Vec<String> = args.iter().map(|ty| format_type(*ty, -1)).collect();
+    let shown: Vec<String> = args.iter().map(|ty| ctx.format_type(*ty)).collect();
     let signature = format!("{name}({})", shown.join(", "));
     let Some(found) = named.find(|proc| proc.args == args) else {
         return undefined(format!("{word} {signature} does not exist"));

@@ -155,7 +155,7 @@ fn check_system_column(ctx: &DdlContext<'_>, column: i32, at: Place) -> Result<(
 
 /// Where the table's name stands for its row: all columns were written in one place.
 fn whole_row(table: &Relation, expr: &Expr) -> Option<Place> {
-    let Expr::Row(fields) = expr else { return None };
+    let Expr::Row(fields, _) = expr else { return None };
     let place = |field: &Expr| match field {
         Expr::Var { column: 0.., at, .. } => Some(*at),
         _ => None,

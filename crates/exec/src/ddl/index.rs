@@ -235,6 +235,9 @@ fn check_expression(bound: &Expr, elem: &IndexElem) -> Result<()> {
     }
     let ty = bound.ty().oid;
     let kind = steppe_catalog::Builtins::get().ty(ty).map(|t| t.kind);
+    if steppe_sql::bind::row_element(ty).is_some() || kind == Some(b'c') {
+        return Err(Error::not_supported("an index over whole rows"));
+    }
     if kind == Some(b'p') && ty != steppe_types::oid::UNKNOWN {
         let name = match &elem.key {
             ast::IndexKey::Expr(expr) => expression_name(expr),

@@ -62,9 +62,10 @@ use steppe_catalog::{
     Catalog, CatalogChanges, CatalogStore, NAME_BYTES_MAX, PG_CATALOG, RelKind, Relation,
     TEMPORARY_SCHEMA, object_name,
 };
-use steppe_sql::ast::{self, Location, RangeVar, Statement};
+use steppe_sql::ast::{self, Location, RangeVar, Statement, TypeName};
 use steppe_sql::bind::BindContext;
-use steppe_sql::bind::typename::reduced_precision;
+use steppe_sql::bind::typename::{TypeNames, reduced_precision};
+use steppe_sql::expr::TypeRef;
 use steppe_txn::{RelFileNumber, RelationLockMode, Txn};
 use steppe_types::error::Severity;
 use steppe_types::io::IoContext;
@@ -457,6 +458,18 @@ impl DdlContext<'_> {
             }
         }
         Err(Error::internal("no free name was found"))
+    }
+
+    /// A type by its name as written: 42704.
+    pub(crate) fn resolve_type(&mut self, name: &TypeName) -> Result<TypeRef> {
+        let catalog = self.catalog();
+        TypeNames { catalog: &catalog, path: &self.search_path }.resolve(name)
+    }
+
+    /// The SQL name of a type, for messages.
+    pub(crate) fn format_type(&mut self, type_oid: Oid) -> String {
+        let catalog = self.catalog();
+        TypeNames { catalog: &catalog, path: &self.search_path }.format(type_oid, -1)
     }
 
     /// Finds a relation by name along the search path.

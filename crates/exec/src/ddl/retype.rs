@@ -8,7 +8,7 @@ use super::alter::column_position;
 use super::build::build;
 use super::inherit::{self, Inheritor, invalid_table};
 use super::scan::{RowEvaluator, scan_batches};
-use super::table::{create_storage, default_text, written_collation};
+use super::table::{check_column_type, create_storage, default_text, written_collation};
 use super::{DdlContext, depend, files_of, generated, identity, index, partition, validate};
 use crate::access::TableAccess;
 use crate::accesses;
@@ -33,7 +33,7 @@ pub(super) fn columns_read(
         let Command::AlterColumnType { name, type_name, using: Some(using), .. } = command else {
             continue;
         };
-        let Ok(ty) = steppe_sql::bind::typename::resolve_type_name(type_name) else { continue };
+        let Ok(ty) = ctx.resolve_type(type_name) else { continue };
         let place = ExprPlace::AlterType;
         let bound = ctx.binding(|b| bind_assigned_expr(b, Some(table), using, place, ty, name));
         for attnum in bound.iter().flat_map(columns_of) {
@@ -77,7 +77,7 @@ fn change_here(ctx: &mut DdlContext<'_>, table: Relation, commands: &[&Command])
         else {
             return Err(Error::internal("a command that changes no type"));
         };
-        let ty = steppe_sql::bind::typename::resolve_type_name(type_name)?;
+        let ty = ctx.resolve_type(type_name)?;
         for at in [type_name.location, Location::NONE] {
             ctx.warn_of_precision(type_name, at);
         }
@@ -87,6 +87,7 @@ fn change_here(ctx: &mut DdlContext<'_>, table: Relation, commands: &[&Command])
             None => Builtins::get().collation_of(ty.oid),
         };
         let position = column_position(&table, name)?;
+        check_column_type(ctx, name, ty.oid)?;
         if changed.contains(&position) {
             return Err(Error::new(
                 SqlState::FEATURE_NOT_SUPPORTED,

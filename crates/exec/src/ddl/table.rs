@@ -15,7 +15,7 @@ use steppe_sql::ast::{
     self, ColumnDef, ConstraintKind, CreateTableStmt, DefElem, DefValue, IntoClause, Location,
     RangeVar, TableElement,
 };
-use steppe_sql::bind::typename::{format_type, resolve_type_name};
+use steppe_sql::bind::typename::format_type;
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr, collation};
 use steppe_sql::deparse;
 use steppe_sql::expr::{Expr, TypeRef};
@@ -140,7 +140,7 @@ pub fn create_table_as(
         let name = into.columns.get(i).map_or(&*column.name, String::as_str);
         let name = truncate_name(name);
         check_column_name(&relation, name)?;
-        check_column_type(name, column.ty.oid)?;
+        check_column_type(ctx, name, column.ty.oid)?;
         relation.columns.push(Column::new(name, column.ty.oid, column.ty.typmod));
     }
     check_columns(relation.columns.len())?;
@@ -265,11 +265,12 @@ pub(crate) fn add_column(
     let serial = serial_type(type_name);
     let ty = match serial {
         Some(oid) => TypeRef::plain(oid),
-        None => resolve_type_name(type_name)
+        None => ctx
+            .resolve_type(type_name)
             .map_err(|e| e.at(type_name.location.position(ctx.source)))?,
     };
     ctx.warn_of_precision(type_name, Location::NONE);
-    check_column_type(&name, ty.oid)?;
+    check_column_type(ctx, &name, ty.oid)?;
     generated::check_clauses(ctx, relation, def, serial.is_some())?;
     let position = relation.columns.len();
     let mut column = Column::new(name.as_str(), ty.oid, ty.typmod);
@@ -349,7 +350,8 @@ pub(super) fn check_column_name(relation: &Relation, name: &str) -> Result<()> {
     Ok(())
 }
 
-fn check_column_type(name: &str, ty: Oid) -> Result<()> {
+/// What a column may not be of: a pseudo-type, and here whole rows.
+pub(super) fn check_column_type(ctx: &mut DdlContext<'_>, name: &str, ty: Oid) -> Result<()> {
     let builtins = steppe_catalog::Builtins::get();
     let pseudo = builtins.ty(ty).is_none_or(|t| t.kind == b'p') || ty == oid::UNKNOWN;
     if pseudo {
@@ -359,7 +361,7 @@ fn check_column_type(name: &str, ty: Oid) -> Result<()> {
         ));
     }
     if Physical::of(ty) == Physical::Any {
-        return Err(Error::not_supported(format!("columns of type {}", format_type(ty, -1))));
+        return Err(Error::not_supported(format!("columns of type {}", ctx.format_type(ty))));
     }
     Ok(())
 }

@@ -141,7 +141,7 @@ impl<'a> Compiler<'a> {
                 };
                 CExpr::Subscript(Box::new(Subscript { array, indices, slice: *slice, assigned }))
             }
-            Expr::Row(args) => CExpr::Row(self.list(args)?),
+            Expr::Row(args, _) => CExpr::Row(self.list(args)?),
             Expr::RowCompare { op, left, right, .. } => CExpr::RowCompare(Box::new(RowCompare {
                 op: *op,
                 types: left.iter().zip(right).map(|(l, r)| ordered_as(l, r)).collect(),

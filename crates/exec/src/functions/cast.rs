@@ -214,8 +214,8 @@ fn output(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum> 
     text_datum(text_io::output_string(source(call), arg(args, 0)?, &cx.io)?)
 }
 
-fn send(args: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Datum> {
+fn send(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum> {
     let mut out = Vec::new();
-    binary_io::send(source(call), arg(args, 0)?, &mut out)?;
+    binary_io::send(source(call), arg(args, 0)?, &cx.io, &mut out)?;
     Ok(Datum::Bytea(out.into()))
 }

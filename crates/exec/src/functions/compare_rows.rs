@@ -4,6 +4,7 @@
 
 use super::{CmpOp, ScalarFn};
 use std::cmp::Ordering;
+use steppe_catalog::{Builtins, is_row_type};
 use steppe_sql::bind::typename::format_type;
 use steppe_types::array_io::default_type_of;
 use steppe_types::compare::{check_comparable_records, compare};
@@ -12,7 +13,8 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 /// Whether values of a type are rows or arrays of them.
 pub(crate) fn has_rows(ty: Oid) -> bool {
-    matches!(ty, oid::RECORD | oid::RECORD_ARRAY)
+    let is_row = |ty| ty == oid::RECORD || is_row_type(ty);
+    is_row(ty) || Builtins::get().ty(ty).is_some_and(|ty| is_row(ty.element))
 }
 
 /// The comparison of two rows or arrays of rows: 42804 where they come to columns of different

@@ -5,8 +5,6 @@ use super::reg::CatalogNames;
 use super::{Entry, scalar};
 use crate::ddl::depend::{self, Object};
 use crate::env::FnContext;
-use steppe_catalog::Builtins;
-use steppe_sql::bind::typename::format_type;
 use steppe_types::io::TypeCatalog;
 use steppe_types::{Datum, Error, Oid, Result, oid};
 
@@ -39,7 +37,10 @@ fn describe(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
             extension.map(|extension| format!("extension {}", extension.name))
         }
         PG_PROC => function(object, &names)?,
-        PG_TYPE => Builtins::get().ty(object).map(|_| format!("type {}", format_type(object, -1))),
+        PG_TYPE => {
+            let is_there = cx.catalog.has_type(object);
+            is_there.then(|| format!("type {}", names.types().format(object, -1)))
+        }
         other => return Err(Error::not_supported(format!("descriptions of the class {other}"))),
     };
     found.map_or(Ok(Datum::Null), text_datum)

@@ -1,4 +1,5 @@
-//! Making JSON: json_build_object, json_build_array, to_json (src/backend/utils/adt/json.c).
+//! Making JSON: json_build_object, json_build_array, to_json, row_to_json
+//! (src/backend/utils/adt/json.c).
 //! Drivers' catalog queries use them; json values are not read.
 
 use super::args::{given, text_datum};
@@ -20,6 +21,7 @@ pub(super) const TABLE: &[Entry] = &[
     ("json_build_array", typed(build_array)),
     ("json_build_array_noargs", typed(|_, _, _| text_datum("[]"))),
     ("to_json", typed(to_json)),
+    ("row_to_json", typed(to_json)),
 ];
 
 fn argument_type(call: &CallInfo, i: usize) -> Oid {
@@ -44,7 +46,8 @@ fn build_object(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<D
             return Err(Error::new(SqlState::NULL_VALUE_NOT_ALLOWED, message));
         };
         out.push_str(if i == 0 { "" } else { ", " });
-        if matches!(key, Datum::Array(_)) || argument_type(call, i) == oid::JSON {
+        let is_scalar = !matches!(key, Datum::Array(_) | Datum::Record(_));
+        if !is_scalar || argument_type(call, i) == oid::JSON {
             let message = "key value must be scalar, not array, composite, or json";
             return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
         }
@@ -95,7 +98,7 @@ fn value(datum: &Datum, type_oid: Oid, io: &IoContext, out: &mut String) -> Resu
             let mut elements = array.elements.iter();
             elements_of(array, 0, &mut elements, io, out)?;
         }
-        Datum::Record(_) => return Err(Error::not_supported("composite values in JSON")),
+        Datum::Record(columns) => row(columns, type_oid, io, out)?,
         other => {
             let text = output_string(type_oid, other, io)?;
             match Physical::of(type_oid) {
@@ -127,6 +130,26 @@ fn value(datum: &Datum, type_oid: Oid, io: &IoContext, out: &mut String) -> Resu
             }
         }
     }
+    Ok(())
+}
+
+/// A row of a table's type (composite_to_json). A record does not say what its columns are called.
+fn row(columns: &[Datum], type_oid: Oid, io: &IoContext, out: &mut String) -> Result<()> {
+    let catalog = io.catalog.as_ref();
+    let shape = catalog.and_then(|c| c.row_names(type_oid).zip(c.row_columns(type_oid)));
+    let Some((names, types)) = shape.filter(|(names, _)| names.len() == columns.len()) else {
+        return Err(Error::not_supported("records in JSON"));
+    };
+    out.push('{');
+    for (i, (column, (name, (type_oid, _)))) in
+        columns.iter().zip(names.iter().zip(types)).enumerate()
+    {
+        out.push_str(if i == 0 { "" } else { "," });
+        escape_json(name, out);
+        out.push(':');
+        value(column, type_oid, io, out)?;
+    }
+    out.push('}');
     Ok(())
 }
 

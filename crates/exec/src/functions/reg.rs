@@ -11,8 +11,8 @@ use std::sync::Arc;
 use steppe_catalog::builtin::Proc;
 use steppe_catalog::{Builtins, Catalog, DATABASE_NAME, PG_CATALOG, Relation, system};
 use steppe_sql::ast::{ExprKind, TypeName, other_database};
-use steppe_sql::bind::parse_expression;
-use steppe_sql::bind::typename::{format_type, resolve_type_name};
+use steppe_sql::bind::typename::{TypeNames, format_type};
+use steppe_sql::bind::{parse_expression, read_row, row_element};
 use steppe_sql::deparse::quote_identifier;
 use steppe_sql::expr::TypeRef;
 use steppe_types::io::{IoContext, TypeCatalog};
@@ -127,6 +127,24 @@ impl CatalogNames {
         format!("{}.{}", quote_identifier(schema), quote_identifier(&relation.name))
     }
 
+    /// The types, as this session names them.
+    pub(crate) fn types(&self) -> TypeNames<'_> {
+        TypeNames { catalog: &self.catalog, path: &self.path }
+    }
+
+    /// A type by its SQL name, with modifier (parseTypeString).
+    pub(crate) fn parse_type(&self, text: &str) -> Result<TypeRef> {
+        let invalid = || error(SqlState::SYNTAX_ERROR, format!("invalid type name \"{text}\""));
+        if text.trim_matches(is_space).is_empty() {
+            return Err(invalid());
+        }
+        let name = parse_type_name(text)
+            .map_err(|e| e.context(format!("invalid type name \"{text}\"")).at(None))?
+            .filter(|name| !name.setof)
+            .ok_or_else(invalid)?;
+        self.types().resolve(&name).map_err(|e| e.at(None))
+    }
+
     /// A role by name.
     pub(crate) fn role_named(&self, name: &str) -> Option<Oid> {
         match *self.role.0 == *name {
@@ -237,19 +255,6 @@ fn unquote(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// A type by its SQL name, with modifier (parseTypeString).
-pub(crate) fn parse_type(text: &str) -> Result<TypeRef> {
-    let invalid = || error(SqlState::SYNTAX_ERROR, format!("invalid type name \"{text}\""));
-    if text.trim_matches(is_space).is_empty() {
-        return Err(invalid());
-    }
-    let name = parse_type_name(text)
-        .map_err(|e| e.context(format!("invalid type name \"{text}\"")).at(None))?
-        .filter(|name| !name.setof)
-        .ok_or_else(invalid)?;
-    resolve_type_name(&name).map_err(|e| e.at(None))
-}
-
 /// The parser reads type names only inside a statement: as the target of a cast (in
 /// parentheses, or what follows could be read as a column's label).
 fn parse_type_name(text: &str) -> Result<Option<TypeName>> {
@@ -286,7 +291,7 @@ fn regproc_in(text: &str) -> Result<Oid> {
 }
 
 /// `name(type, …)`; NONE as a type is 0 (operators without a left operand).
-fn name_and_types(text: &str) -> Result<(&str, Vec<Oid>)> {
+fn name_and_types<'t>(names: &CatalogNames, text: &'t str) -> Result<(&'t str, Vec<Oid>)> {
     let malformed = |message: &str| error(SqlState::INVALID_TEXT_REPRESENTATION, message);
     let open = text.find('(').ok_or_else(|| malformed("expected a left parenthesis"))?;
     let list = text[open + 1..]
@@ -300,7 +305,7 @@ fn name_and_types(text: &str) -> Result<(&str, Vec<Oid>)> {
             return Err(malformed("expected a type name"));
         }
         let none = part.eq_ignore_ascii_case("none");
-        types.push(if none { 0 } else { parse_type(part)?.oid });
+        types.push(if none { 0 } else { names.parse_type(part)?.oid });
         Ok(())
     };
     for (at, c) in list.char_indices() {
@@ -320,8 +325,8 @@ fn name_and_types(text: &str) -> Result<(&str, Vec<Oid>)> {
     Ok((text[..open].trim(), types))
 }
 
-fn regprocedure_in(text: &str) -> Result<Oid> {
-    let (name, types) = name_and_types(text)?;
+fn regprocedure_in(names: &CatalogNames, text: &str) -> Result<Oid> {
+    let (name, types) = name_and_types(names, text)?;
     let found = functions(name)?.into_iter().find(|proc| proc.args == types);
     found.map(|proc| proc.oid).ok_or_else(|| {
         error(SqlState::UNDEFINED_FUNCTION, format!("function \"{text}\" does not exist"))
@@ -349,11 +354,11 @@ fn regoper_in(text: &str) -> Result<Oid> {
     }
 }
 
-fn regoperator_in(text: &str) -> Result<Oid> {
+fn regoperator_in(names: &CatalogNames, text: &str) -> Result<Oid> {
     if text == "0" {
         return Ok(0);
     }
-    let (name, types) = name_and_types(text)?;
+    let (name, types) = name_and_types(names, text)?;
     let [left, right] = types[..] else {
         let hint = match types.len() {
             1 => {
@@ -401,11 +406,32 @@ fn with_types(name: &str, types: impl IntoIterator<Item = Oid>) -> String {
 impl TypeCatalog for CatalogNames {
     /// Asked only for types that have no representation here: those that are PostgreSQL's are
     /// named in the refusal.
-    fn input(&self, type_oid: Oid, _: i32, _: &str, _: &IoContext) -> Option<Result<Datum>> {
+    fn input(
+        &self,
+        type_oid: Oid,
+        _: i32,
+        text: &str,
+        context: &IoContext,
+    ) -> Option<Result<Datum>> {
+        if let Some(row) = read_row(&self.catalog, type_oid, text, context) {
+            return Some(row);
+        }
         let ty = Builtins::get().ty(type_oid)?;
         let is_pseudo = ty.category == b'P';
         (!is_pseudo)
             .then(|| Err(Error::not_supported(format!("type {}", format_type(type_oid, -1)))))
+    }
+
+    fn element_type(&self, array: Oid) -> Option<Oid> {
+        row_element(array)
+    }
+
+    fn row_columns(&self, type_oid: Oid) -> Option<Vec<(Oid, i32)>> {
+        self.catalog.row_columns(type_oid)
+    }
+
+    fn row_names(&self, type_oid: Oid) -> Option<Vec<Arc<str>>> {
+        self.catalog.row_names(type_oid)
     }
 
     fn reg_input(&self, type_oid: Oid, text: &str) -> Result<Oid> {
@@ -416,11 +442,11 @@ impl TypeCatalog for CatalogNames {
         };
         match type_oid {
             oid::REGCLASS => self.existing_relation(text).map(|relation| relation.oid),
-            oid::REGTYPE => parse_type(text).map(|ty| ty.oid),
+            oid::REGTYPE => self.parse_type(text).map(|ty| ty.oid),
             oid::REGPROC => regproc_in(text),
-            oid::REGPROCEDURE => regprocedure_in(text),
+            oid::REGPROCEDURE => regprocedure_in(self, text),
             oid::REGOPER => regoper_in(text),
-            oid::REGOPERATOR => regoperator_in(text),
+            oid::REGOPERATOR => regoperator_in(self, text),
             oid::REGCOLLATION => regcollation_in(text),
             oid::REGNAMESPACE => {
                 let name = single(text)?;
@@ -451,7 +477,7 @@ impl TypeCatalog for CatalogNames {
         let builtins = Builtins::get();
         let name = match type_oid {
             oid::REGCLASS => self.catalog.relation(value).map(|r| self.relation_name(r)),
-            oid::REGTYPE => builtins.ty(value).map(|_| format_type(value, -1)),
+            oid::REGTYPE => self.catalog.has_type(value).then(|| self.types().format(value, -1)),
             oid::REGPROC => builtins.proc(value).map(|proc| {
                 let candidates = builtins.procs_named(proc.name).count();
                 unique_or_qualified(quote_identifier(proc.name), candidates)

@@ -2,7 +2,7 @@
 //! (src/backend/utils/adt/regproc.c).
 
 use super::args::{text, text_datum};
-use super::reg::{CatalogNames, parse_type};
+use super::reg::CatalogNames;
 use super::{CallInfo, Entry, scalar, typed};
 use crate::env::FnContext;
 use steppe_types::io::TypeCatalog;
@@ -27,8 +27,9 @@ pub(super) const TABLE: &[Entry] = &[
     ("to_regcollation", typed(look_up)),
     (
         "to_regtypemod",
-        scalar(|a, _| {
-            Ok(soft(parse_type(text(a, 0)?))?.map_or(Datum::Null, |ty| Datum::Int4(ty.typmod)))
+        scalar(|a, cx| {
+            let found = CatalogNames::of(cx).parse_type(text(a, 0)?);
+            Ok(soft(found)?.map_or(Datum::Null, |ty| Datum::Int4(ty.typmod)))
         }),
     ),
     ("oidvectortypes", scalar(oid_vector_types)),
@@ -65,8 +66,9 @@ fn look_up(args: &[Datum], call: &CallInfo, cx: &mut FnContext) -> Result<Datum>
 }
 
 /// `oidvectortypes(oidvector)`: the types' names, for function signatures.
-fn oid_vector_types(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
+fn oid_vector_types(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let types = super::args::array(args, 0)?;
-    let name = |ty: &Datum| ty.as_oid().map(|ty| steppe_sql::bind::typename::format_type(ty, -1));
+    let names = CatalogNames::of(cx);
+    let name = |ty: &Datum| ty.as_oid().map(|ty| names.types().format(ty, -1));
     text_datum(types.elements.iter().map(name).collect::<Result<Vec<_>>>()?.join(", "))
 }

@@ -2,11 +2,11 @@
 //! (misc.c, format_type.c, varlena.c of src/backend/utils/adt).
 
 use super::args::{given, oid as oid_at, text, text_datum};
-use super::reg::parse_type;
+use super::reg::CatalogNames;
 use super::{CallInfo, Entry, arg, scalar, typed};
 use crate::env::FnContext;
 use steppe_catalog::{Builtins, C_COLLATION};
-use steppe_sql::bind::typename::{format_type, format_type_with_typmod};
+use steppe_sql::bind::typename::format_type;
 use steppe_types::physical::Physical;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, stored, text_io};
 
@@ -29,19 +29,19 @@ fn argument_type(call: &CallInfo) -> Oid {
 }
 
 /// `format_type(oid, typmod)`: without a modifier `bpchar` is `character`.
-fn format_type_of(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
+fn format_type_of(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let Some(type_oid) = given(args, 0) else { return Ok(Datum::Null) };
-    let type_oid = type_oid.as_oid()?;
+    let (type_oid, names) = (type_oid.as_oid()?, CatalogNames::of(cx));
     match given(args, 1) {
-        None => text_datum(format_type(type_oid, -1)),
-        Some(typmod) => text_datum(format_type_with_typmod(type_oid, typmod.as_int4()?)),
+        None => text_datum(names.types().format(type_oid, -1)),
+        Some(typmod) => text_datum(names.types().format_with_typmod(type_oid, typmod.as_int4()?)),
     }
 }
 
 /// There are no domains: a type is its own base.
-fn base_type(args: &[Datum], _: &mut FnContext) -> Result<Datum> {
+fn base_type(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let type_oid = oid_at(args, 0)?;
-    Ok(Builtins::get().ty(type_oid).map_or(Datum::Null, |_| Datum::Oid(type_oid)))
+    Ok(if cx.catalog.has_type(type_oid) { Datum::Oid(type_oid) } else { Datum::Null })
 }
 
 /// Before a value of variable width in memory.
@@ -104,7 +104,7 @@ fn collation_for(_: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Datu
 
 /// What reading the first argument as the type that the second names fails with.
 fn input_failure(args: &[Datum], cx: &FnContext) -> Result<Option<Error>> {
-    let ty = parse_type(text(args, 1)?)?;
+    let ty = CatalogNames::of(cx).parse_type(text(args, 1)?)?;
     Ok(text_io::input(ty.oid, ty.typmod, text(args, 0)?, &cx.io).err())
 }
 

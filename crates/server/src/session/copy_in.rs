@@ -65,7 +65,7 @@ impl Fields for RowFields<'_> {
         if self.is_binary
             && let Some(bytes) = self.row.get(i)
         {
-            return row.push(&binary_io::receive(type_oid, typmod, bytes)?);
+            return row.push(&binary_io::receive(type_oid, typmod, bytes, self.io)?);
         }
         match self.row.text(i)? {
             Some(text) => text_io::input_into(row, physical, type_oid, typmod, text, self.io),
@@ -79,7 +79,7 @@ impl Fields for RowFields<'_> {
             return Ok((!self.row.is_default(i)).then_some(Datum::Null));
         };
         if self.is_binary {
-            return binary_io::receive(type_oid, typmod, bytes).map(Some);
+            return binary_io::receive(type_oid, typmod, bytes, self.io).map(Some);
         }
         let text = self.row.text(i)?.unwrap_or_default();
         text_io::input_as(physical, type_oid, typmod, text, self.io).map(Some)

@@ -260,7 +260,9 @@ impl RowSink for CopySink<'_> {
                 let type_oid = column.ty.oid;
                 match value {
                     Datum::Null => row.null(),
-                    value if is_binary => row.value(|out| binary_io::send(type_oid, value, out))?,
+                    value if is_binary => {
+                        row.value(|out| binary_io::send(type_oid, value, io, out))?;
+                    }
                     value => row.value(|out| text_io::output(type_oid, value, io, out))?,
                 }
             }

@@ -5,10 +5,12 @@
 
 use std::sync::Arc;
 
-use steppe_catalog::Builtins;
+use steppe_catalog::{Builtins, is_row_type};
 use steppe_sql::ast;
+use steppe_sql::bind::row_element;
 use steppe_sql::bind::typename::format_type;
 use steppe_sql::parser;
+use steppe_types::io::IoContext;
 use steppe_types::physical::Physical;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, binary_io, oid, text_io};
 use steppe_wire::frontend::{Bind, Formats, Parse, Target, text_param};
@@ -202,7 +204,7 @@ impl Session {
             *slot = match bind.formats.get(i)? {
                 Format::Text => text_io::input(*type_oid, -1, text_param(value)?, self.io())?,
                 Format::Binary => {
-                    receive(*type_oid, value).map_err(|error| binary_error(error, i))?
+                    receive(*type_oid, value, self.io()).map_err(|error| binary_error(error, i))?
                 }
             };
         }
@@ -487,9 +489,10 @@ fn level_of_portal(body: &PortalBody) -> LoggedStatements {
 }
 
 /// A value in binary form: 42883 for a type that has none.
-fn receive(type_oid: Oid, value: &[u8]) -> Result<Datum> {
-    if Physical::of(type_oid) != Physical::Any {
-        return binary_io::receive(type_oid, -1, value);
+fn receive(type_oid: Oid, value: &[u8], io: &IoContext) -> Result<Datum> {
+    let is_row = is_row_type(type_oid) || row_element(type_oid).is_some();
+    if is_row || Physical::of(type_oid) != Physical::Any {
+        return binary_io::receive(type_oid, -1, value, io);
     }
     let ty = format_type(type_oid, -1);
     if Builtins::get().ty(type_oid).is_some_and(|ty| ty.receive == 0) {

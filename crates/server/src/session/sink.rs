@@ -126,7 +126,7 @@ pub(super) fn put_value(
         (Datum::Int4(value), _) if type_oid == oid::INT4 => put_int4(row, *value, format),
         (Datum::Int8(value), _) if type_oid == oid::INT8 => put_int8(row, *value, format),
         (_, Format::Text) => row.column(|out| text_io::output(type_oid, value, io, out))?,
-        (_, Format::Binary) => row.column(|out| binary_io::send(type_oid, value, out))?,
+        (_, Format::Binary) => row.column(|out| binary_io::send(type_oid, value, io, out))?,
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use steppe_exec::ddl::{self, DdlContext};
 use steppe_sql::ast::{self, AlterTableStmt, DiscardTarget, ReindexStmt, Statement};
-use steppe_sql::bind::typename::resolve_type_name;
+use steppe_sql::bind::typename::TypeNames;
 use steppe_sql::bind::{self, BindContext, Params};
 use steppe_sql::expr::TypeRef;
 use steppe_sql::plan::ResultColumn;
@@ -366,8 +366,9 @@ impl Session {
         if !is_plannable(&prepare.query) {
             return Err(Error::not_supported("PREPARE of this statement"));
         }
+        let types = TypeNames { catalog: &self.names.catalog, path: &self.names.path };
         let types = prepare.arg_types.iter().map(|name| {
-            let resolved = resolve_type_name(name).map(|ty| ty.oid);
+            let resolved = types.resolve(name).map(|ty| ty.oid);
             resolved.map_err(|error| error.at(name.location.position(source)))
         });
         let types = types.collect::<Result<Vec<Oid>>>()?;

@@ -1,11 +1,10 @@
 //! Coercions: which type may become which, and how (parse_coerce.c).
 
-use super::typename::format_type;
 use super::{Binder, ExprPlace};
 use crate::ast::Location;
 use crate::expr::{CallSyntax, Expr, Place, TypeRef};
-use steppe_catalog::Builtins;
 use steppe_catalog::builtin::{CastContext, CastMethod};
+use steppe_catalog::{Builtins, is_row_type};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 
 /// What asks for a coercion.
@@ -40,6 +39,16 @@ pub(crate) fn is_preferred(ty: Oid) -> bool {
 /// The element type of a true array, as the vectors are (IsTrueArrayType).
 pub(crate) fn element_of(ty: Oid) -> Option<Oid> {
     Builtins::get().ty(ty).filter(|t| t.is_true_array()).map(|t| t.element)
+}
+
+/// Whether values of a type are rows.
+pub(crate) fn is_row(ty: Oid) -> bool {
+    ty == oid::RECORD || is_row_type(ty)
+}
+
+/// Whether values of a type are arrays of rows.
+pub(crate) fn is_row_array(ty: Oid) -> bool {
+    element_of(ty).is_some_and(is_row)
 }
 
 /// Polymorphic pseudo-types.
@@ -106,7 +115,10 @@ pub(crate) fn can_coerce(inputs: &[Oid], targets: &[Oid], context: CastContext) 
         if input == oid::UNKNOWN || pathway(input, target, context).is_some() {
             continue;
         }
-        if target == oid::RECORD && category(input) == b'C' {
+        // Any row is a record, which may turn out to have the columns of another.
+        if is_row(input) && is_row(target) && (input == oid::RECORD || target == oid::RECORD)
+            || target == oid::RECORD_ARRAY && is_row_array(input)
+        {
             continue;
         }
         return false;
@@ -281,7 +293,7 @@ impl Binder<'_> {
     /// Coerces without a cast being written; 42846 is impossible: the caller has checked.
     pub(crate) fn coerce_implicit(&mut self, expr: Expr, to: TypeRef) -> Result<Expr> {
         self.coerce(expr, to, CastContext::Implicit, CallSyntax::ImplicitCast)?.ok_or_else(|| {
-            Error::internal(format!("no implicit cast to {}", format_type(to.oid, -1)))
+            Error::internal(format!("no implicit cast to {}", self.format_type(to.oid, -1)))
         })
     }
 
@@ -293,8 +305,14 @@ impl Binder<'_> {
         location: Location,
     ) -> Result<Expr> {
         let from = expr.ty().oid;
-        self.coerce(expr, to, CastContext::Explicit, CallSyntax::ExplicitCast)?.ok_or_else(|| {
-            let (from, to) = (format_type(from, -1), format_type(to.oid, -1));
+        let cast = self.coerce(expr, to, CastContext::Explicit, CallSyntax::ExplicitCast);
+        // Which column of a row cannot be cast is known further down.
+        let at = |error: Error| match error.sqlstate() {
+            SqlState::CANNOT_COERCE => error.at(self.position(location)),
+            _ => error,
+        };
+        cast.map_err(at)?.ok_or_else(|| {
+            let (from, to) = (self.format_type(from, -1), self.format_type(to.oid, -1));
             self.error(
                 SqlState::CANNOT_COERCE,
                 format!("cannot cast type {from} to {to}"),
@@ -397,7 +415,7 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         let from = expr.ty().oid;
         self.coerce(expr, to, CastContext::Assignment, CallSyntax::ImplicitCast)?.ok_or_else(|| {
-            let message = message(&format_type(from, -1), &format_type(to.oid, -1));
+            let message = message(&self.format_type(from, -1), &self.format_type(to.oid, -1));
             let error = self.error(SqlState::DATATYPE_MISMATCH, message, location);
             match hint {
                 Some(hint) => error.hint(hint),
@@ -416,7 +434,8 @@ impl Binder<'_> {
     ) -> Result<TypeRef> {
         let types: Vec<Oid> = exprs.iter().map(|e| e.ty().oid).collect();
         let common = match_types(&types).map_err(|(chosen, other)| {
-            let (chosen, type_of_other) = (format_type(chosen, -1), format_type(types[other], -1));
+            let (chosen, type_of_other) =
+                (self.format_type(chosen, -1), self.format_type(types[other], -1));
             self.error(
                 SqlState::DATATYPE_MISMATCH,
                 format!("{construct} types {chosen} and {type_of_other} cannot be matched"),
@@ -440,8 +459,8 @@ impl Binder<'_> {
                         SqlState::CANNOT_COERCE,
                         format!(
                             "{construct} could not convert type {} to {}",
-                            format_type(from, -1),
-                            format_type(common, -1)
+                            self.format_type(from, -1),
+                            self.format_type(common, -1)
                         ),
                         location,
                     )
@@ -460,6 +479,9 @@ impl Binder<'_> {
     ) -> Result<Option<Expr>> {
         let from = expr.ty();
         if from == to || from.oid == to.oid && to.typmod < 0 && syntax != CallSyntax::ExplicitCast {
+            return Ok(Some(expr));
+        }
+        if from.oid == to.oid && is_row(to.oid) {
             return Ok(Some(expr));
         }
         // A cast to the plain type takes its length or scale from a value's type.
@@ -490,8 +512,13 @@ impl Binder<'_> {
         if to.oid == oid::ANY || is_polymorphic(to.oid) {
             return Ok(Some(expr));
         }
-        // A row is printed, but not read as a row of another kind.
-        if from.oid == oid::RECORD && to.oid != oid::RECORD && category(to.oid) != b'S' {
+        // A record is no text that could be read as something else.
+        if is_row(to.oid) && is_row(from.oid)
+            || is_row_array(from.oid) && to.oid == oid::RECORD_ARRAY
+        {
+            return self.coerce_row(expr, to.oid, context, syntax);
+        }
+        if from.oid == oid::RECORD && category(to.oid) != b'S' {
             return Ok(None);
         }
         let Some(path) = pathway(from.oid, to.oid, context) else { return Ok(None) };
@@ -613,7 +640,7 @@ impl Binder<'_> {
         }
         // varchar(n) and bpchar(n) literals are read without length and cut by the cast.
         let read_typmod = if base == oid::INTERVAL { to.typmod } else { -1 };
-        let read = text_io::input(to.oid, read_typmod, text, self.ctx.io)
+        let read = text_io::input(to.oid, read_typmod, text, &self.io_for(base))
             .map_err(|e| e.at(self.position(location)))?;
         let constant = Expr::Const(read, TypeRef { oid: to.oid, typmod: read_typmod });
         self.coerce_length(constant, to, context, syntax)

@@ -6,7 +6,6 @@
 
 use super::coerce::element_of;
 use super::row::is_slice;
-use super::typename::format_type;
 use super::{Binder, ExprPlace};
 use crate::ast::{self, Indirection, Location};
 use crate::expr::{Bounds, Expr, TypeRef};
@@ -72,7 +71,7 @@ impl Binder<'_> {
         if oid::vector_element_type(container).is_some() {
             // As a domain over arrays, which an array is not made again.
             let array = self.builtins.ty(element).map_or(0, |ty| ty.array);
-            let (from, to) = (format_type(array, -1), format_type(container, -1));
+            let (from, to) = (self.format_type(array, -1), self.format_type(container, -1));
             let message = format!("cannot cast type {from} to {to}");
             return Err(self.error(SqlState::CANNOT_COERCE, message, location));
         }
@@ -124,7 +123,7 @@ impl Binder<'_> {
         step: &ast::Indirection,
         location: Location,
     ) -> Error {
-        let ty = format_type(of, -1);
+        let ty = self.format_type(of, -1);
         match step {
             Indirection::Field(field) => self.error(
                 SqlState::DATATYPE_MISMATCH,

@@ -1,10 +1,11 @@
 //! Binding of expressions (parse_expr.c).
 
-use super::coerce::element_of;
+use super::coerce::{element_of, is_row};
 use super::group::MOVE_TO_LATERAL;
 use super::{Binder, ExprPlace};
 use crate::ast::{self, ExprKind, Literal, Location, ObjectName, SqlValueFunction};
 use crate::expr::{BoolTest, CallSyntax, Expr, Place, TypeRef};
+use steppe_catalog::is_row_type;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, interrupt, oid};
 
 impl Binder<'_> {
@@ -89,7 +90,10 @@ impl Binder<'_> {
                 Ok(Expr::MinMax { greatest: false, args, ty })
             }
             ExprKind::Array(elements) => self.array(elements, None, place, location),
-            ExprKind::Row { fields, .. } => self.row_fields(fields, place, location).map(Expr::Row),
+            ExprKind::Row { fields, .. } => {
+                let fields = self.row_fields(fields, place, location)?;
+                Ok(Expr::Row(fields, oid::RECORD))
+            }
             ExprKind::SubLink(link) => self.sub_link(link, place, location),
             ExprKind::Indirection { arg, path } => self.indirection(arg, path, place, location),
             ExprKind::Collate { arg, collation } => self.collate(arg, collation, place, location),
@@ -139,10 +143,11 @@ impl Binder<'_> {
         place: ExprPlace,
         location: Location,
     ) -> Result<Expr> {
-        if let Some(row) = self.row_as_itself(arg, type_name, place)? {
-            return Ok(row);
-        }
         let to = self.type_name(type_name)?;
+        let kept = is_kept_by_relation(place);
+        if kept && (is_row_type(to.oid) || element_of(to.oid).is_some_and(is_row_type)) {
+            return Err(self.unsupported("row types in expressions of tables", location));
+        }
         // ARRAY[…]::type[] gives its elements the type at once, so that ARRAY[]::int[] works.
         if let (ExprKind::Array(elements), Some(element)) = (&arg.kind, element_of(to.oid)) {
             let array = self.array(elements, Some(element), place, arg.location)?;
@@ -151,23 +156,6 @@ impl Binder<'_> {
         let bound = self.expr(arg, place)?;
         let at = if location.offset().is_some() { location } else { type_name.location };
         self.coerce_explicit(bound, to, at)
-    }
-
-    /// `t.*::t`: a whole row with its own type's name, as a view's text has it.
-    fn row_as_itself(
-        &mut self,
-        arg: &ast::Expr,
-        type_name: &ast::TypeName,
-        place: ExprPlace,
-    ) -> Result<Option<Expr>> {
-        let ExprKind::ColumnRef(column) = &arg.kind else { return Ok(None) };
-        if !column.star || !type_name.typmods.is_empty() || !type_name.array_bounds.is_empty() {
-            return Ok(None);
-        }
-        let row = self.column_ref(column, place, arg.location)?;
-        let Some(oid) = self.relation_of_row(&row) else { return Ok(None) };
-        let named = self.lookup_relation_parts(type_name.name.parts())?;
-        Ok(named.filter(|relation| relation.oid == oid).map(|_| row))
     }
 
     /// A boolean operand of AND, OR, NOT, WHERE ….
@@ -230,7 +218,7 @@ impl Binder<'_> {
             let left = Box::new(self.expr(tested, place)?);
             let ty = left.ty();
             // Of a row it is not: IS NULL asks the columns.
-            if ty.oid != oid::RECORD {
+            if !is_row(ty.oid) {
                 return Ok(Expr::IsNull { arg: left, negated: !negated });
             }
             let null = || Expr::Const(Datum::Null, ty);
@@ -342,9 +330,7 @@ impl Binder<'_> {
         let items = list.iter().map(|i| self.expr(i, place)).collect::<Result<Vec<_>>>()?;
         let types: Vec<Oid> = items.iter().chain([&left]).map(|e| e.ty().oid).collect();
         let common = super::coerce::common_type(&types).filter(|t| {
-            items.len() > 1
-                && *t != oid::RECORD
-                && self.builtins.ty(*t).is_some_and(|t| t.array != 0)
+            items.len() > 1 && !is_row(*t) && self.builtins.ty(*t).is_some_and(|t| t.array != 0)
         });
         let no_vars = items.iter().all(|e| !has_var(e));
         if let (Some(common), true) = (common, no_vars) {
@@ -514,7 +500,7 @@ impl Binder<'_> {
                 SqlState::UNDEFINED_OBJECT,
                 format!(
                     "could not find array type for data type {}",
-                    super::typename::format_type(element, -1)
+                    self.format_type(element, -1)
                 ),
                 location,
             ));
@@ -606,4 +592,20 @@ fn any_or_all_pair(a: Expr, b: Expr, any: bool) -> Expr {
 /// Whether a column occurs.
 pub(crate) fn has_var(expr: &Expr) -> bool {
     matches!(expr, Expr::Var { .. }) || expr.children().into_iter().any(has_var)
+}
+
+/// Whether what stands there is stored with a relation, to be bound again: names of types that
+/// may change are not kept.
+fn is_kept_by_relation(place: ExprPlace) -> bool {
+    use ExprPlace as P;
+    matches!(
+        place,
+        P::Check
+            | P::ColumnDefault
+            | P::GeneratedColumn
+            | P::PartitionKey
+            | P::PartitionBound
+            | P::IndexExpression
+            | P::IndexPredicate
+    )
 }

@@ -1,5 +1,6 @@
 //! FROM items and the namespaces they make (parse_clause.c, parse_relation.c).
 
+use super::coerce::is_row;
 use super::names::rte_column;
 use super::row::out_columns;
 use super::{Binder, ExprPlace, NamespaceItem};
@@ -9,7 +10,7 @@ use crate::expr::{CallSyntax, Expr, Place, TypeRef};
 use crate::plan::RelationLock;
 use crate::query::{FromItem, JoinKind, Rte, RteColumn, RteKind};
 use std::sync::Arc;
-use steppe_catalog::{DATABASE_NAME, RelKind, Relation};
+use steppe_catalog::{DATABASE_NAME, RelKind, Relation, is_row_type};
 use steppe_types::{Error, Result, SqlState, oid};
 
 /// What the entry of a join without an alias is called.
@@ -339,8 +340,8 @@ impl Binder<'_> {
                 _ => None,
             };
             match proc {
-                Some(p) if p.out_columns.is_empty() && call.ty().oid == oid::RECORD => {
-                    if self.relation_of_row(&call).is_some() {
+                Some(p) if p.out_columns.is_empty() && is_row(call.ty().oid) => {
+                    if is_row_type(call.ty().oid) {
                         let what = "a table's rows from an array in FROM";
                         return Err(self.unsupported(what, item.call.location));
                     }

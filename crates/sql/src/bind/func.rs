@@ -1,7 +1,6 @@
 //! Overload resolution of functions and operators (parse_func.c, parse_oper.c).
 
 use super::coerce::{self, can_coerce, category, is_polymorphic, is_preferred};
-use super::typename::{format_signature, format_type};
 use super::{Binder, ExprPlace};
 use crate::ast::{self, Location, ObjectName};
 use crate::expr::{CallSyntax, Expr, TypeRef};
@@ -87,9 +86,9 @@ impl Binder<'_> {
             .filter(|(args, _)| can_coerce(&inputs, args, CastContext::Implicit))
             .collect();
         let shown = if prefix {
-            format!("{name} {}", format_type(right, -1))
+            format!("{name} {}", self.format_type(right, -1))
         } else {
-            format!("{} {name} {}", format_type(left, -1), format_type(right, -1))
+            format!("{} {name} {}", self.format_type(left, -1), self.format_type(right, -1))
         };
         match select_candidate(&inputs, matching) {
             Selection::One(operator) => Ok(operator),
@@ -288,7 +287,7 @@ impl Binder<'_> {
             .filter(|c| can_coerce(&inputs, &c.args, CastContext::Implicit))
             .map(pick)
             .collect();
-        let signature = || format!("{name}({})", named_signature(&inputs, arg_names));
+        let signature = || format!("{name}({})", self.named_signature(&inputs, arg_names));
         match select_candidate(&inputs, prefer_plain(matching)) {
             Selection::One(c) => Ok((c.proc, c.args, c.variadic_from, c.defaults)),
             Selection::Ambiguous => Err(self
@@ -344,6 +343,18 @@ impl Binder<'_> {
         }
     }
 
+    /// A signature for messages, with the names of arguments that have them.
+    fn named_signature(&self, types: &[Oid], names: &[Option<String>]) -> String {
+        if names.iter().all(Option::is_none) {
+            return self.format_signature(types);
+        }
+        let named = |(i, ty): (usize, &Oid)| match names.get(i).and_then(Option::as_ref) {
+            Some(name) => format!("{name} => {}", self.format_type(*ty, -1)),
+            None => self.format_type(*ty, -1),
+        };
+        types.iter().enumerate().map(named).collect::<Vec<_>>().join(", ")
+    }
+
     /// `type(x)` and `typename 'literal'` written as a function: a cast if the name is a type.
     pub(crate) fn function_as_cast(
         &mut self,
@@ -352,7 +363,8 @@ impl Binder<'_> {
         location: Location,
     ) -> Result<Option<Expr>> {
         let ([arg], None | Some("pg_catalog")) = (args, name.schema()) else { return Ok(None) };
-        let Some(ty) = self.builtins.type_named(name.name()) else { return Ok(None) };
+        let named = self.builtins.type_named(name.name());
+        let Some(ty) = named.filter(|ty| ty.kind != b'c') else { return Ok(None) };
         let from = arg.ty().oid;
         let castable = from == oid::UNKNOWN
             || match coerce::pathway(from, ty.oid, CastContext::Explicit) {
@@ -370,18 +382,6 @@ impl Binder<'_> {
 /// Whether a name may mean something of pg_catalog.
 fn is_built_in(name: &ObjectName) -> bool {
     matches!(name.schema(), None | Some("pg_catalog"))
-}
-
-/// A signature for messages, with the names of arguments that have them.
-fn named_signature(types: &[Oid], names: &[Option<String>]) -> String {
-    if names.iter().all(Option::is_none) {
-        return format_signature(types);
-    }
-    let named = |(i, ty): (usize, &Oid)| match names.get(i).and_then(Option::as_ref) {
-        Some(name) => format!("{name} => {}", format_type(*ty, -1)),
-        None => format_type(*ty, -1),
-    };
-    types.iter().enumerate().map(named).collect::<Vec<_>>().join(", ")
 }
 
 /// An exact operator, taking an unknown operand as of the other's type (binary_oper_exact).

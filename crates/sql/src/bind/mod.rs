@@ -8,6 +8,7 @@
 //!                        ├ misspelt  what a name that is not found could have meant
 //!                        ├ expr      expressions
 //!                        ├ row       row values: comparison, fields, expansion
+//!                        ├ row_types coercions between rows, and rows from text
 //!                        ├ sublink   sub-selects in expressions
 //!                        ├ func      overload resolution (functions, operators)
 //!                        ├ coerce    coercions and common types
@@ -41,6 +42,7 @@ mod ordered_set;
 mod positions;
 mod returning;
 mod row;
+mod row_types;
 mod search_cycle;
 mod select;
 mod set_clauses;
@@ -66,6 +68,8 @@ pub use coerce::CoercionContext;
 pub use collation::collation;
 pub(crate) use from::UNNAMED_JOIN;
 pub use func::figure_column_name;
+pub(crate) use names::relation_of;
+pub use row_types::{read_row, row_element};
 pub use stored::{
     generated_value, of_stored, stored_checks, stored_expr, stored_generated, stored_key,
     stored_never_null, virtual_value,
@@ -188,7 +192,7 @@ pub fn bind_view_query(ctx: &BindContext<'_>, select: &ast::Statement) -> Result
 pub fn view_collations(ctx: &BindContext<'_>, query: &Query) -> Result<Vec<Oid>> {
     let binder = Binder::new(ctx, Params::none());
     if let Some((name, ty)) = binder.record_column(query) {
-        let ty = typename::format_type(ty, -1);
+        let ty = binder.format_type(ty, -1);
         let message = format!("column \"{name}\" has pseudo-type {ty}");
         return Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message));
     }
@@ -667,8 +671,8 @@ impl<'a> Binder<'a> {
                 )
                 .detail(format!(
                     "{} versus {}",
-                    typename::format_type(known, -1),
-                    typename::format_type(ty, -1)
+                    self.format_type(known, -1),
+                    self.format_type(ty, -1)
                 ))),
         }
     }
@@ -716,6 +720,6 @@ fn settle(expr: &mut Expr, param_types: &[Oid]) {
 /// COLLATE has done its part once an expression is bound: see [`collation`].
 fn drop_collation(expr: &mut Expr) {
     while let Expr::Collate { arg, .. } = expr {
-        *expr = std::mem::replace(&mut **arg, Expr::Row(Vec::new()));
+        *expr = std::mem::replace(&mut **arg, Expr::Default(TypeRef::plain(oid::UNKNOWN)));
     }
 }

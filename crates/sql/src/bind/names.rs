@@ -12,6 +12,8 @@ use crate::ast::{self, Location};
 use crate::expr::{Expr, Place, TypeRef};
 use crate::plan::ROW_MARK;
 use crate::query::{Rte, RteKind};
+use std::sync::Arc;
+use steppe_catalog::{Relation, row_type_of};
 use steppe_types::{Datum, Error, Result, SqlState, oid};
 
 /// System columns with their attribute numbers and types.
@@ -296,7 +298,7 @@ impl Binder<'_> {
         if let Some((_, version)) = versions.find(|(shown, _)| *shown == rte) {
             return if_version(*version, levels, row, at);
         }
-        if !scope.nullable.contains(&rte) || !matches!(row, Expr::Row(_)) {
+        if !scope.nullable.contains(&rte) || !matches!(row, Expr::Row(..)) {
             return row;
         }
         let mut rtes = vec![rte];
@@ -324,7 +326,18 @@ impl Binder<'_> {
             return rte_column(entry, rte, 0, levels, at);
         }
         let live = entry.columns.iter().enumerate().filter(|(_, c)| !c.dropped);
-        Expr::Row(live.map(|(i, _)| rte_column(entry, rte, i, levels, at)).collect())
+        let columns = live.map(|(i, _)| rte_column(entry, rte, i, levels, at)).collect();
+        let ty = relation_of(entry).and_then(|relation| row_type_of(relation));
+        Expr::Row(columns, ty.unwrap_or(oid::RECORD))
+    }
+}
+
+/// The table, or the view, that an entry stands for.
+pub(crate) fn relation_of(rte: &Rte) -> Option<&Arc<Relation>> {
+    match &rte.kind {
+        RteKind::Relation(relation) => Some(relation),
+        RteKind::Subquery { view, .. } => view.as_ref(),
+        _ => None,
     }
 }
 

@@ -5,7 +5,6 @@
 //! keeps the direct ones as its arguments; the others are its sort keys.
 
 use super::coerce::common_type;
-use super::typename::{format_signature, format_type};
 use super::{Binder, ExprPlace};
 use crate::ast::{self, Location};
 use crate::expr::{Expr, TypeRef};
@@ -48,7 +47,7 @@ impl Binder<'_> {
         }
         let is_hypothetical = info.kind == b'h';
         if let Some(hint) = self.direct_argument_hint(call, proc, info.direct_args) {
-            let signature = format!("{name}({})", format_signature(&types));
+            let signature = format!("{name}({})", self.format_signature(&types));
             let message = format!("function {signature} does not exist");
             return Err(self.error(SqlState::UNDEFINED_FUNCTION, message, location).hint(hint));
         }
@@ -110,7 +109,7 @@ impl Binder<'_> {
     }
 
     fn unmatched(&self, column: Oid, value: Oid, location: Location) -> Error {
-        let (column, value) = (format_type(column, -1), format_type(value, -1));
+        let (column, value) = (self.format_type(column, -1), self.format_type(value, -1));
         let message = format!("WITHIN GROUP types {column} and {value} cannot be matched");
         self.error(SqlState::DATATYPE_MISMATCH, message, location)
     }

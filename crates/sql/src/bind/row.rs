@@ -1,28 +1,24 @@
 //! Row values: comparison, fields, expansion by `.*`, and subscripts (transformIndirection,
 //! make_row_comparison_op, ParseComplexProjection).
 //!
-//! Rows have no declared type here: [`RowShape`] finds the names and types of a row's columns
-//! by following it to where it was made.
+//! [`RowShape`] finds the names and types of a row's columns: by its type, or, where that is
+//! `record`, by following it to where it was made.
 
-use super::coerce::element_of;
+use super::coerce::{element_of, is_row, is_row_array};
 use super::expr::{any_or_all, lost_operand};
 use super::names::Found;
-use super::typename::format_type;
 use super::{Binder, ExprPlace, TARGETS_MAX};
 use crate::ast::{self, ExprKind, Location, ObjectName};
 use crate::expr::{Bounds, CallSyntax, Expr, Place, RowCompareOp, SubLinkKind, TypeRef};
 use crate::query::{Query, Rte, RteColumn, RteKind, Target};
 use std::sync::Arc;
 use steppe_catalog::builtin::{Operator, Proc};
+use steppe_catalog::{Column, is_row_type};
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 /// The columns of a row value.
 struct RowShape {
     columns: Vec<(Arc<str>, TypeRef)>,
-    /// The relation whose row it is.
-    relation: Option<Arc<str>>,
-    /// Its OID.
-    relation_oid: Option<Oid>,
 }
 
 impl Binder<'_> {
@@ -85,7 +81,7 @@ impl Binder<'_> {
         let live = self.entry(found).columns.iter().filter(|c| !c.dropped);
         let names: Vec<Arc<str>> = live.map(|c| c.name.clone()).collect();
         let columns = match self.whole_row(found, Place(location)) {
-            Expr::Row(columns) => columns,
+            Expr::Row(columns, _) => columns,
             scalar => vec![scalar],
         };
         let scope = self.scopes.len() - 1 - found.levels;
@@ -102,7 +98,7 @@ impl Binder<'_> {
                 let message = "record type has not been registered".to_owned();
                 (SqlState::WRONG_OBJECT_TYPE, message)
             } else {
-                let shown = format_type(ty, -1);
+                let shown = self.format_type(ty, -1);
                 (SqlState::WRONG_OBJECT_TYPE, format!("type {shown} is not composite"))
             };
             return Err(self.error(sqlstate, message, location));
@@ -295,7 +291,7 @@ impl Binder<'_> {
                     value =
                         self.subscripted(value, std::mem::take(&mut subscripts), slice, location)?;
                     slice = is_slice(&path[at + 1..]);
-                    value = self.field(value, name, location)?;
+                    value = self.field(value, name, arg.leftmost())?;
                 }
                 _ => {
                     return Err(self.error(
@@ -306,7 +302,7 @@ impl Binder<'_> {
                 }
             }
         }
-        self.subscripted(value, subscripts, slice, location)
+        self.subscripted(value, subscripts, slice, arg.leftmost())
     }
 
     fn subscripted(
@@ -330,10 +326,7 @@ impl Binder<'_> {
                 SqlState::DATATYPE_MISMATCH,
                 format!(
                     "cannot subscript type {} because it does not support subscripting",
-                    match self.row_shape(&value).and_then(|shape| shape.relation) {
-                        Some(relation) => relation.to_string(),
-                        None => format_type(container.oid, -1),
-                    }
+                    self.format_type(container.oid, -1)
                 ),
                 location,
             ));
@@ -399,43 +392,33 @@ impl Binder<'_> {
             return Ok(Expr::Field { arg, index, ty });
         }
         let ty = value.ty().oid;
-        let (sqlstate, message) = match shape.and_then(|shape| shape.relation) {
-            Some(relation) => (
-                SqlState::UNDEFINED_COLUMN,
-                format!("column \"{name}\" not found in data type {relation}"),
-            ),
-            None if ty == oid::RECORD => (
+        let shown = self.format_type(ty, -1);
+        let (sqlstate, message) = match ty {
+            oid::RECORD => (
                 SqlState::UNDEFINED_COLUMN,
                 format!("could not identify column \"{name}\" in record data type"),
             ),
-            None => (
+            _ if is_row_type(ty) => (
+                SqlState::UNDEFINED_COLUMN,
+                format!("column \"{name}\" not found in data type {shown}"),
+            ),
+            _ => (
                 SqlState::WRONG_OBJECT_TYPE,
                 format!(
-                    "column notation .{name} applied to type {}, which is not a composite type",
-                    format_type(ty, -1)
+                    "column notation .{name} applied to type {shown}, which is not a composite \
+                     type"
                 ),
             ),
         };
         Err(self.error(sqlstate, message, location))
     }
 
-    /// The relation whose row a value is.
-    pub(crate) fn relation_of_row(&self, row: &Expr) -> Option<Oid> {
-        self.row_shape(row)?.relation_oid
-    }
-
     /// A query's output column that is a row of no declared type, or an array of rows: its name
     /// and type.
     pub(crate) fn record_column(&self, query: &Query) -> Option<(Arc<str>, Oid)> {
-        let mut shown = query.output().iter().filter(|t| !t.hidden).enumerate();
-        let is_record = |(i, target): &(usize, &Target)| {
-            let ty = target.expr.ty().oid;
-            ty == oid::RECORD_ARRAY
-                || ty == oid::RECORD
-                    && self.shape_of_output(query, *i).is_none_or(|s| s.relation_oid.is_none())
-        };
-        let found = shown.find(is_record);
-        found.map(|(_, target)| (target.name.clone(), target.expr.ty().oid))
+        let mut shown = query.output().iter().filter(|t| !t.hidden);
+        let found = shown.find(|t| matches!(t.expr.ty().oid, oid::RECORD | oid::RECORD_ARRAY));
+        found.map(|target| (target.name.clone(), target.expr.ty().oid))
     }
 
     fn row_shape(&self, row: &Expr) -> Option<RowShape> {
@@ -456,11 +439,13 @@ impl Binder<'_> {
         right: &Expr,
     ) -> Result<()> {
         let shapes = match (left.ty().oid, right.ty().oid) {
-            (oid::RECORD, oid::RECORD) => (self.row_shape(left), self.row_shape(right)),
-            (oid::RECORD_ARRAY, oid::RECORD_ARRAY) => {
+            (l, r) if is_row(l) && is_row(r) => (self.row_shape(left), self.row_shape(right)),
+            (l, r) if is_row_array(l) && is_row_array(r) => {
                 (self.element_shape(left), self.element_shape(right))
             }
-            (oid::RECORD, oid::RECORD_ARRAY) => (self.row_shape(left), self.element_shape(right)),
+            (l, r) if is_row(l) && is_row_array(r) => {
+                (self.row_shape(left), self.element_shape(right))
+            }
             _ => return Ok(()),
         };
         let (Some(left), Some(right)) = shapes else { return Ok(()) };
@@ -469,7 +454,7 @@ impl Binder<'_> {
         }
         for (i, ((_, l), (_, r))) in left.columns.iter().zip(&right.columns).enumerate() {
             if l.oid != r.oid {
-                let (l, r) = (format_type(l.oid, -1), format_type(r.oid, -1));
+                let (l, r) = (self.format_type(l.oid, -1), self.format_type(r.oid, -1));
                 let message = format!(
                     "cannot compare dissimilar column types {l} and {r} at record column {}",
                     i + 1
@@ -505,11 +490,14 @@ impl Binder<'_> {
     ) -> Option<RowShape> {
         let of_parts = |parts: &[Expr]| {
             parts.iter().find_map(|part| match part.ty().oid {
-                oid::RECORD => self.shape_among(part, entry),
-                oid::RECORD_ARRAY => self.element_shape_among(part, entry),
+                ty if is_row(ty) => self.shape_among(part, entry),
+                ty if is_row_array(ty) => self.element_shape_among(part, entry),
                 _ => None,
             })
         };
+        if let Some(element) = element_of(array.ty().oid).filter(|ty| is_row_type(*ty)) {
+            return self.shape_of_type(element);
+        }
         match array {
             Expr::Array { elements, .. } => of_parts(elements),
             Expr::Func { args, .. } => of_parts(args),
@@ -536,27 +524,25 @@ impl Binder<'_> {
         entry: &dyn Fn(usize, usize) -> Option<&'q Rte>,
     ) -> Option<RowShape> {
         match row {
-            Expr::Row(fields) => Some(row_of_entry(fields, entry).unwrap_or_else(|| {
-                let named = |(i, e): (usize, &Expr)| (format!("f{}", i + 1).into(), e.ty());
-                RowShape {
-                    columns: fields.iter().enumerate().map(named).collect(),
-                    relation: None,
-                    relation_oid: None,
-                }
-            })),
+            Expr::Row(fields, ty) => row_of_entry(fields, entry)
+                .or_else(|| self.shape_of_type(*ty))
+                .or_else(|| Some(row_of_fields(fields))),
+            // A row that may be missing.
+            Expr::Case { operand: None, whens, otherwise, .. }
+                if matches!(&whens[..], [(_, Expr::Const(Datum::Null, _))]) =>
+            {
+                self.shape_among(otherwise, entry)
+            }
+            _ if is_row_type(row.ty().oid) => self.shape_of_type(row.ty().oid),
             // An element of an array, or of several side by side.
-            Expr::Func { args, .. } if args.iter().any(|a| a.ty().oid == oid::RECORD_ARRAY) => {
+            Expr::Func { args, .. } if args.iter().any(|a| is_row_array(a.ty().oid)) => {
                 self.element_shape_among(row, entry)
             }
             Expr::Func { func, args, .. } => {
                 let columns = out_columns(self.builtins.proc(*func)?, args);
                 let columns = columns.map(|(n, ty)| (n.into(), TypeRef::plain(ty)));
                 let columns: Vec<_> = columns.collect();
-                (!columns.is_empty()).then_some(RowShape {
-                    columns,
-                    relation: None,
-                    relation_oid: None,
-                })
+                (!columns.is_empty()).then_some(RowShape { columns })
             }
             Expr::Var { rte, column, levels_up, .. } => {
                 let RteKind::Subquery { query, .. } = &entry(*rte, *levels_up)?.kind else {
@@ -570,13 +556,16 @@ impl Binder<'_> {
             Expr::Subscript { array, slice: false, assigned: None, .. } => {
                 self.element_shape_among(array, entry)
             }
-            // A row that may be missing.
-            Expr::Case { operand: None, whens, otherwise, .. } => match &whens[..] {
-                [(_, Expr::Const(Datum::Null, _))] => self.shape_among(otherwise, entry),
-                _ => None,
-            },
             _ => None,
         }
+    }
+
+    /// The columns of a row type.
+    fn shape_of_type(&self, ty: Oid) -> Option<RowShape> {
+        let relation = self.ctx.catalog.relation_of_row_type(ty)?;
+        let live = relation.columns.iter().filter(|column| !column.dropped);
+        let column = |c: &Column| (c.name.clone(), TypeRef { oid: c.type_oid, typmod: c.typmod });
+        Some(RowShape { columns: live.map(column).collect() })
     }
 
     fn shape_of_output(&self, query: &Query, column: usize) -> Option<RowShape> {
@@ -615,15 +604,13 @@ fn row_of_entry<'q>(
     if fields.len() != live.len() || !fields.iter().zip(&live).all(is_column) {
         return None;
     }
-    let relation = match &from.kind {
-        RteKind::Relation(relation) | RteKind::Subquery { view: Some(relation), .. } => {
-            Some(relation)
-        }
-        _ => None,
-    };
-    let columns = live.iter().map(|(_, c)| (c.name.clone(), c.ty)).collect();
-    let relation_oid = relation.map(|relation| relation.oid);
-    Some(RowShape { columns, relation: relation.map(|r| r.name.clone()), relation_oid })
+    Some(RowShape { columns: live.iter().map(|(_, c)| (c.name.clone(), c.ty)).collect() })
+}
+
+/// The shape of `ROW(…)`.
+fn row_of_fields(fields: &[Expr]) -> RowShape {
+    let named = |(i, e): (usize, &Expr)| (format!("f{}", i + 1).into(), e.ty());
+    RowShape { columns: fields.iter().enumerate().map(named).collect() }
 }
 
 /// Whether a slice is among the subscripts before the next field: then all are bounds.

@@ -3,13 +3,14 @@
 //! The added columns are there wherever the query is named, its recursive term included; what
 //! computes them comes when the query is planned.
 
+use super::coerce::is_row;
 use super::with::cte_columns;
 use super::{Binder, ExprPlace};
 use crate::ast::{self, Location, ObjectName};
 use crate::expr::Expr;
 use crate::query::*;
 use std::sync::Arc;
-use steppe_types::{Error, Result, SqlState, oid};
+use steppe_types::{Error, Result, SqlState};
 
 /// SEARCH before the columns that it names are known.
 pub(super) fn unsettled_search(search: &ast::CteSearch) -> CteSearch {
@@ -30,14 +31,14 @@ impl Binder<'_> {
         }
         let ty =
             self.coerce_common(&mut marks, "CYCLE", &[value.leftmost(), default.leftmost()])?;
-        let comparable = ty.oid == oid::RECORD
+        let comparable = is_row(ty.oid)
             || self.builtins.ordering(ty.oid).is_some()
             || self
                 .builtins
                 .operators_named("=")
                 .any(|o| (o.left, o.right) == (ty.oid, ty.oid) && o.can_hash);
         if !comparable {
-            let shown = super::typename::format_type(ty.oid, -1);
+            let shown = self.format_type(ty.oid, -1);
             let message = format!("could not identify an equality operator for type {shown}");
             return Err(Error::new(SqlState::UNDEFINED_FUNCTION, message));
         }

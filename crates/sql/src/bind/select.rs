@@ -1,5 +1,6 @@
 //! SELECT, VALUES, set operations and WITH (analyze.c, parse_cte.c, parse_clause.c).
 
+use super::coerce::is_row;
 use super::from::output_columns;
 use super::func::figure_column_name;
 use super::{Binder, ExprPlace, TARGETS_MAX};
@@ -301,10 +302,10 @@ impl Binder<'_> {
 
     /// [`Self::check_ordering`] without saying what to do about it.
     pub(super) fn check_sorted(&self, ty: Oid, location: Location) -> Result<()> {
-        if ty == oid::RECORD || self.builtins.ordering(ty).is_some() {
+        if is_row(ty) || self.builtins.ordering(ty).is_some() {
             return Ok(());
         }
-        let shown = super::typename::format_type(ty, -1);
+        let shown = self.format_type(ty, -1);
         let message = format!("could not identify an ordering operator for type {shown}");
         Err(self.error(SqlState::UNDEFINED_FUNCTION, message, location))
     }

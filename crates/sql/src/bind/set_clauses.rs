@@ -245,7 +245,7 @@ fn row_of(query: Query) -> Expr {
     let columns = super::from::output_columns(&query);
     let mut inner = Query::new(Command::Select);
     let fields = columns.iter().enumerate().map(|(i, c)| Expr::var(0, i, c.ty)).collect();
-    inner.targets.push(Target::plain(Expr::Row(fields), "row".into()));
+    inner.targets.push(Target::plain(Expr::Row(fields, oid::RECORD), "row".into()));
     inner.from.push(FromItem::Rte(0));
     inner.rtes.push(Rte {
         alias: "unnamed_subquery".into(),

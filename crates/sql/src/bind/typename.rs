@@ -1,9 +1,11 @@
 //! Type names: from the parser's to OIDs, and back to what people read.
 
-use super::Binder;
+use super::{BindContext, Binder};
 use crate::ast::{self, ExprKind, Literal, TypeName};
 use crate::expr::TypeRef;
-use steppe_catalog::Builtins;
+use steppe_catalog::builtin::Type;
+use steppe_catalog::system::definitions;
+use steppe_catalog::{Builtins, Catalog, PG_CATALOG};
 use steppe_types::error::Severity;
 use steppe_types::{Error, Oid, Result, SqlState, oid};
 
@@ -20,52 +22,121 @@ const NUMERIC_MAX_PRECISION: i32 = 1000;
 const INTERVAL_FULL_RANGE: i32 = 0x7FFF;
 const INTERVAL_FULL_PRECISION: i32 = 0xFFFF;
 
-impl Binder<'_> {
-    /// Resolves a type name with its modifier.
-    pub(crate) fn type_name(&mut self, name: &TypeName) -> Result<TypeRef> {
-        let resolved = match (resolve_type_name(name), name.name.schema()) {
-            (Err(error), Some(schema))
-                if error.sqlstate() == SqlState::UNDEFINED_OBJECT
-                    && schema != "information_schema"
-                    && self.ctx.catalog.schema_named(schema).is_none() =>
-            {
-                let message = format!("schema \"{schema}\" does not exist");
-                Err(Error::new(SqlState::INVALID_SCHEMA_NAME, message))
-            }
-            (resolved, _) => resolved,
-        };
-        resolved.map_err(|error| error.at(self.position(name.location)))
+/// Where types are looked up by name, and what they are called there.
+#[derive(Clone, Copy)]
+pub struct TypeNames<'a> {
+    /// The relations whose row types there are.
+    pub catalog: &'a Catalog,
+    /// Schemas searched for unqualified names, in order (pg_catalog included).
+    pub path: &'a [Oid],
+}
+
+impl<'a> BindContext<'a> {
+    /// The types of the catalog, by its search path.
+    pub fn types(&self) -> TypeNames<'a> {
+        TypeNames { catalog: self.catalog, path: self.search_path }
     }
 }
 
-/// Resolves a type name with its modifier: 42704 if there is none.
-pub fn resolve_type_name(name: &TypeName) -> Result<TypeRef> {
-    if name.percent_type {
-        return Err(Error::not_supported("%TYPE references"));
+impl Binder<'_> {
+    /// Resolves a type name with its modifier.
+    pub(crate) fn type_name(&mut self, name: &TypeName) -> Result<TypeRef> {
+        let resolved = self.ctx.types().resolve(name);
+        let resolved = resolved.map_err(|error| error.at(self.position(name.location)))?;
+        match self.builtins.ty(resolved.oid) {
+            // Their values are held as those of the types that they are over.
+            Some(ty) if ty.kind == b'd' => Err(self.unsupported("domains", name.location)),
+            _ => Ok(resolved),
+        }
     }
-    let builtins = Builtins::get();
-    let found = match name.name.parts() {
-        [schema, ty] if schema == "pg_catalog" => builtins.type_named(ty),
-        [ty] => builtins.type_named(ty),
-        _ => None,
-    };
-    let Some(ty) = found.filter(|t| t.oid != 0) else {
-        return Err(Error::new(
-            SqlState::UNDEFINED_OBJECT,
-            format!("type \"{}\" does not exist", name.name),
-        ));
-    };
-    let typmod = type_modifier(ty.oid, &name.typmods)?;
-    if name.array_bounds.is_empty() {
-        return Ok(TypeRef { oid: ty.oid, typmod });
+
+    /// The SQL name of a type, for messages.
+    pub(crate) fn format_type(&self, type_oid: Oid, typmod: i32) -> String {
+        self.ctx.types().format(type_oid, typmod)
     }
-    if ty.array == 0 {
-        return Err(Error::new(
-            SqlState::UNDEFINED_OBJECT,
-            format!("could not find array type for data type {}", format_type(ty.oid, -1)),
-        ));
+
+    /// The names of several types, separated by commas: a signature for messages.
+    pub(crate) fn format_signature(&self, types: &[Oid]) -> String {
+        types.iter().map(|t| self.format_type(*t, -1)).collect::<Vec<_>>().join(", ")
     }
-    Ok(TypeRef { oid: ty.array, typmod })
+}
+
+impl TypeNames<'_> {
+    /// Resolves a type name with its modifier: 42704 if there is none, 3F000 if it names a schema
+    /// that is not there.
+    pub fn resolve(&self, name: &TypeName) -> Result<TypeRef> {
+        if name.percent_type {
+            return Err(Error::not_supported("%TYPE references"));
+        }
+        let undefined = |brackets: &str| {
+            let message = format!("type \"{}{brackets}\" does not exist", name.name);
+            Error::new(SqlState::UNDEFINED_OBJECT, message)
+        };
+        let brackets = if name.array_bounds.is_empty() { "" } else { "[]" };
+        let ty = self.find(name)?.ok_or_else(|| undefined(brackets))?;
+        let typmod = type_modifier(ty.oid, &name.typmods, || self.format(ty.oid, -1))?;
+        match (name.array_bounds.is_empty(), ty.array) {
+            (true, _) => Ok(TypeRef { oid: ty.oid, typmod }),
+            (false, 0) => Err(undefined("[]")),
+            (false, array) => Ok(TypeRef { oid: array, typmod }),
+        }
+    }
+
+    /// The type that a name means, without its brackets.
+    fn find(&self, name: &TypeName) -> Result<Option<Type>> {
+        Ok(match name.name.parts() {
+            [schema, ty] => {
+                let schema = self.catalog.schema_in(schema, self.path).ok_or_else(|| {
+                    let message = format!("schema \"{schema}\" does not exist");
+                    Error::new(SqlState::INVALID_SCHEMA_NAME, message)
+                })?;
+                self.catalog.type_named(schema.oid, ty)
+            }
+            [ty] => self.by_path(ty),
+            _ => None,
+        })
+    }
+
+    /// The type that a bare name means.
+    fn by_path(&self, name: &str) -> Option<Type> {
+        self.path.iter().find_map(|schema| self.catalog.type_named(*schema, name))
+    }
+
+    /// Whether a type's bare name finds it (TypeIsVisible).
+    pub fn is_visible(&self, type_oid: Oid, name: &str) -> bool {
+        self.by_path(name).is_some_and(|found| found.oid == type_oid)
+    }
+
+    /// The SQL name of a type, with its modifier unless that is -1 (format_type_be): a row type's
+    /// with the schema, where the search path would not find it.
+    pub fn format(&self, type_oid: Oid, typmod: i32) -> String {
+        let Some(ty) = Builtins::get().ty(type_oid) else { return format_type(type_oid, typmod) };
+        let element = if ty.is_true_array() { ty.element } else { type_oid };
+        match self.catalog.relation_of_row_type(element) {
+            Some(relation) => {
+                let name = match self.is_visible(element, &relation.name) {
+                    true => definitions::quote_identifier(&relation.name).into_owned(),
+                    false => definitions::qualified_name(self.catalog, relation),
+                };
+                if element == type_oid { name } else { format!("{name}[]") }
+            }
+            None if !self.catalog.has_type(type_oid) => "???".to_owned(),
+            None => format_type(type_oid, typmod),
+        }
+    }
+
+    /// [`Self::format`], as [`format_type_with_typmod`].
+    pub fn format_with_typmod(&self, type_oid: Oid, typmod: i32) -> String {
+        match format_type_with_typmod(type_oid, typmod) {
+            name if name == format_type(type_oid, typmod) => self.format(type_oid, typmod),
+            name => name,
+        }
+    }
+}
+
+/// Resolves the name of a built-in type: 42704 if there is none.
+pub fn resolve_built_in(name: &TypeName) -> Result<TypeRef> {
+    TypeNames { catalog: &Catalog::default(), path: &[PG_CATALOG] }.resolve(name)
 }
 
 /// The warning about a precision that is more than a type of dates and times has: it counts as
@@ -94,8 +165,8 @@ pub fn reduced_precision(name: &TypeName) -> Option<Error> {
     Some(Error::new(SqlState::INVALID_PARAMETER_VALUE, message).severity(Severity::Warning))
 }
 
-/// Packs `(n)` or `(p, s)` as the type's typmodin function does.
-fn type_modifier(ty: Oid, modifiers: &[ast::Expr]) -> Result<i32> {
+/// Packs `(n)` or `(p, s)` as the type's typmodin function does; `shown` is the type's name.
+fn type_modifier(ty: Oid, modifiers: &[ast::Expr], shown: impl Fn() -> String) -> Result<i32> {
     if modifiers.is_empty() {
         return Ok(-1);
     }
@@ -171,7 +242,7 @@ fn type_modifier(ty: Oid, modifiers: &[ast::Expr]) -> Result<i32> {
         (BIT | VARBIT, _) => Err(Error::not_supported(format!("type {}", format_type(ty, -1)))),
         _ => Err(Error::new(
             SqlState::SYNTAX_ERROR,
-            format!("type modifier is not allowed for type \"{}\"", format_type(ty, -1)),
+            format!("type modifier is not allowed for type \"{}\"", shown()),
         )),
     }
 }
@@ -188,15 +259,15 @@ pub fn format_type_with_typmod(type_oid: Oid, typmod: i32) -> String {
     }
 }
 
-/// The SQL name of a type, with its modifier unless that is -1 (format_type_be).
+/// The SQL name of a built-in type, with its modifier unless that is -1: [`TypeNames::format`]
+/// knows the others.
 pub fn format_type(type_oid: Oid, typmod: i32) -> String {
     let builtins = Builtins::get();
     let Some(ty) = builtins.ty(type_oid) else {
         return if type_oid == 0 { "-".into() } else { "???".into() };
     };
     // The vectors are arrays, but types of their own, with their own names.
-    let is_vector = oid::vector_element_type(type_oid).is_some();
-    if ty.is_true_array() && !is_vector {
+    if ty.is_true_array() && oid::vector_element_type(type_oid).is_none() {
         return format!("{}[]", format_type(ty.element, typmod));
     }
     let length = |name: &str| match typmod {
@@ -229,6 +300,7 @@ pub fn format_type(type_oid: Oid, typmod: i32) -> String {
         oid::INTERVAL => format!("interval{}", interval_modifier(typmod)),
         BIT => "bit".into(),
         VARBIT => "bit varying".into(),
+        _ if ty.in_information_schema => format!("information_schema.{}", ty.name),
         _ => ty.name.to_string(),
     }
 }
@@ -262,9 +334,4 @@ fn interval_modifier(typmod: i32) -> String {
         INTERVAL_FULL_PRECISION => fields.to_string(),
         p => format!("{fields}({p})"),
     }
-}
-
-/// `format_type` of several types, separated by commas: a signature for messages.
-pub(crate) fn format_signature(types: &[Oid]) -> String {
-    types.iter().map(|t| format_type(*t, -1)).collect::<Vec<_>>().join(", ")
 }

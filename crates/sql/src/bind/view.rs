@@ -202,7 +202,7 @@ impl Binder<'_> {
                 Ok(position) => Ok(position),
                 Err(_) => refused("View columns that refer to system columns are not updatable."),
             },
-            Expr::Row(_) => {
+            Expr::Row(..) => {
                 refused("View columns that return whole-row references are not updatable.")
             }
             _ => refused(

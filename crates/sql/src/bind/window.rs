@@ -7,7 +7,6 @@
 
 use super::coerce::can_coerce;
 use super::group::MOVE_TO_LATERAL;
-use super::typename::format_type;
 use super::{Binder, ExprPlace};
 use crate::ast::{self, Location};
 use crate::expr::{Expr, Place, SortKey, TypeRef, WindowCall};
@@ -285,7 +284,7 @@ impl Binder<'_> {
             .collect();
         let preferred = if given == oid::UNKNOWN { column } else { given };
         let exact = fitting.iter().find(|p| p.args[2] == preferred);
-        let name = format_type(key.expr.ty().oid, -1);
+        let name = self.format_type(key.expr.ty().oid, -1);
         let refused = |what: String, hint: Option<&str>| {
             let message = format!("RANGE with offset PRECEDING/FOLLOWING {what}");
             let error = self.error(SqlState::FEATURE_NOT_SUPPORTED, message, location);
@@ -303,14 +302,14 @@ impl Binder<'_> {
             (None, []) => {
                 let types = format!(
                     "is not supported for column type {name} and offset type {}",
-                    format_type(given, -1)
+                    self.format_type(given, -1)
                 );
                 return Err(refused(types, Some("Cast the offset value to an appropriate type.")));
             }
             (None, _) => {
                 let types = format!(
                     "has multiple interpretations for column type {name} and offset type {}",
-                    format_type(given, -1)
+                    self.format_type(given, -1)
                 );
                 let hint = "Cast the offset value to the exact intended type.";
                 return Err(refused(types, Some(hint)));

@@ -9,7 +9,7 @@
 
 use super::query::Printer;
 use super::quote_identifier;
-use crate::bind::UNNAMED_JOIN;
+use crate::bind::{UNNAMED_JOIN, relation_of};
 use crate::expr::{CallSyntax, Expr, Place, SubLinkKind};
 use crate::plan::ROW_MARK;
 use crate::query::*;
@@ -146,7 +146,7 @@ impl Printer<'_> {
         entries: &dyn Fn(usize) -> Option<&'e [Entry]>,
     ) -> Option<Vec<Arc<str>>> {
         match expr {
-            Expr::Row(fields) => Some(match whole_row(expr, entries) {
+            Expr::Row(fields, _) => Some(match whole_row(expr, entries) {
                 Some((_, entry)) => entry.live.iter().map(|i| entry.columns[*i].clone()).collect(),
                 None => (1..=fields.len()).map(|n| format!("f{n}").into()).collect(),
             }),
@@ -174,12 +174,21 @@ impl Printer<'_> {
     pub(super) fn field_name(&self, row: &Expr, index: usize) -> Option<Arc<str>> {
         let levels = self.levels.borrow().clone();
         let entries = |up: usize| Some(&*levels[levels.len().checked_sub(up + 1)?].entries);
-        self.row_names(row, &entries)?.get(index).cloned()
+        match (whole_row(row, &entries), self.relation_of_row_type(row.ty().oid)) {
+            (None, Some(relation)) => {
+                let mut live =
+                    (0..relation.columns.len()).filter(|i| !relation.columns[*i].dropped);
+                let at = live.nth(index)?;
+                self.note(relation.oid, at as i16 + 1);
+                Some(relation.columns[at].name.clone())
+            }
+            _ => self.row_names(row, &entries)?.get(index).cloned(),
+        }
     }
 
     /// A whole row's `t.*`, with its type where it is an output column: `t.*::t`.
     pub(super) fn row(&self, expr: &Expr, is_output: bool) -> Option<String> {
-        if !matches!(expr, Expr::Row(_) | Expr::Case { .. }) {
+        if !matches!(expr, Expr::Row(..) | Expr::Case { .. }) {
             return None;
         }
         let levels = self.levels.borrow().clone();
@@ -358,7 +367,7 @@ fn whole_row<'e>(
     entries: &dyn Fn(usize) -> Option<&'e [Entry]>,
 ) -> Option<(usize, &'e Entry)> {
     let fields = match expr {
-        Expr::Row(fields) => fields,
+        Expr::Row(fields, _) => fields,
         Expr::Case { operand: None, whens, otherwise, .. } => match &whens[..] {
             [(absent, Expr::Const(Datum::Null, _))] if has_row_mark(absent) => {
                 return whole_row(otherwise, entries);
@@ -393,15 +402,6 @@ fn whole_row<'e>(
 fn has_row_mark(expr: &Expr) -> bool {
     matches!(expr, Expr::Var { column, .. } if *column == i32::from(ROW_MARK))
         || expr.children().into_iter().any(has_row_mark)
-}
-
-/// The table, or the view, that an entry stands for.
-fn relation_of(rte: &Rte) -> Option<&Arc<Relation>> {
-    match &rte.kind {
-        RteKind::Relation(relation) => Some(relation),
-        RteKind::Subquery { view, .. } => view.as_ref(),
-        _ => None,
-    }
 }
 
 /// What the columns of an entry are called: a relation's as they are called now, unless the

@@ -157,7 +157,8 @@ impl Printer<'_> {
     }
 
     pub(super) fn leaf(&self, expr: &Expr) -> Option<String> {
-        if let Some(name) = self.merged(expr).or_else(|| self.row(expr, false)) {
+        let whole = self.merged(expr).or_else(|| self.row(expr, false));
+        if let Some(name) = whole.or_else(|| self.typed_row(expr)) {
             return Some(name);
         }
         match expr {

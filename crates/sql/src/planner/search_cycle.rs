@@ -168,7 +168,7 @@ impl Clauses<'_> {
     /// A row of columns, after its depth where that counts.
     fn row(&self, depth: Option<Expr>, columns: &[usize]) -> Expr {
         let column = |column: &usize| Expr::var(0, *column, self.types[*column]);
-        Expr::Row(depth.into_iter().chain(columns.iter().map(column)).collect())
+        Expr::Row(depth.into_iter().chain(columns.iter().map(column)).collect(), oid::RECORD)
     }
 }
 

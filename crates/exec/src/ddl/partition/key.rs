@@ -86,6 +86,9 @@ fn key_column(
 
 /// 42P16 for a key of which no value can be stored.
 fn check_type(column: &PartitionColumn, number: usize) -> Result<()> {
+    if steppe_catalog::is_row_type(column.type_oid) {
+        return Err(Error::not_supported("a partition key of whole rows"));
+    }
     if column.type_oid != oid::RECORD {
         return Ok(());
     }

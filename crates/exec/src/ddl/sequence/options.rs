@@ -4,7 +4,7 @@ use crate::ddl::reloptions::invalid;
 use crate::ddl::table::def_text;
 use steppe_catalog::SequenceInfo;
 use steppe_sql::ast::{DefElem, DefValue, ObjectName};
-use steppe_sql::bind::typename::resolve_type_name;
+use steppe_sql::bind::typename::resolve_built_in;
 use steppe_types::{Error, Oid, Result, SqlState, oid};
 
 /// Options of CREATE/ALTER SEQUENCE, serial and identity columns.
@@ -84,7 +84,7 @@ impl SequenceOptions {
             match option.name.as_str() {
                 "as" => match &option.value {
                     Some(DefValue::TypeName(name)) => {
-                        out.type_oid = Some(resolve_type_name(name)?.oid)
+                        out.type_oid = Some(resolve_built_in(name)?.oid)
                     }
                     _ => return Err(Error::internal("AS without a type")),
                 },
