@@ -160,3 +160,8 @@ SELECT definition, definition = pg_get_viewdef('plain'::regclass) AS same FROM p
 SELECT view_definition FROM information_schema.views WHERE table_name = 'plain';
 RESET search_path;
 DROP SCHEMA apart CASCADE;
+
+-- One cast to a type with a length stays one.
+CREATE VIEW lengths AS SELECT 2::numeric(6,2) AS a, (1 + 1)::varchar(3) AS b, now()::timestamp(3) AS c,
+  2::bigint::numeric(4,1) AS d, current_date::timestamp(0) AS e, 'x'::text::char(2) AS f;
+SELECT pg_get_viewdef('lengths'::regclass);

@@ -246,7 +246,7 @@ impl Deparser<'_> {
             Expr::Const(Datum::Text(text), own) if [ty.oid, oid::UNKNOWN].contains(&own.oid) => {
                 out.push_str(&simple_quote_literal(text));
             }
-            _ => self.wrapped("(", arg, ")", out),
+            _ => self.wrapped("(", arg.without_implicit_cast(), ")", out),
         }
         out.push_str("::");
         out.push_str(&format_type_with_typmod(ty.oid, ty.typmod));

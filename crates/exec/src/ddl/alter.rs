@@ -399,10 +399,12 @@ fn run_here(ctx: &mut DdlContext<'_>, table: Relation, command: &Command) -> Res
             column_hints::set_statistics(ctx, table, column, *target)
         }
         Command::SetColumnOptions { name, options } => {
-            column_hints::set_options(ctx, table, name, options)
+            let set = |old: &[_]| reloptions::set(Owner::Column, old, options);
+            column_hints::change_options(ctx, table, name, set)
         }
         Command::ResetColumnOptions { name, options } => {
-            column_hints::reset_options(ctx, table, name, options)
+            let reset = |old: &[_]| reloptions::reset(old, options);
+            column_hints::change_options(ctx, table, name, reset)
         }
         Command::SetStorage { name, storage } => {
             column_hints::set_storage(ctx, table, name, storage)

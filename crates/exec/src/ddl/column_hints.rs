@@ -3,10 +3,11 @@
 
 use super::DdlContext;
 use super::alter::column_position;
-use super::reloptions::{self, Owner};
+use super::reloptions::Options;
+use std::sync::Arc;
 use steppe_catalog::system::type_storage;
 use steppe_catalog::{Column, Relation};
-use steppe_sql::ast::{ColumnAddress, ColumnDef, DefElem};
+use steppe_sql::ast::{ColumnAddress, ColumnDef};
 use steppe_sql::bind::typename::format_type;
 use steppe_types::{Error, Oid, Result, SqlState};
 
@@ -43,29 +44,16 @@ pub(super) fn set_statistics(
     ctx.put(table)
 }
 
-/// ALTER COLUMN … SET (…).
-pub(super) fn set_options(
+/// ALTER COLUMN … SET (…) and RESET (…): the options as `change` makes them of the old ones.
+pub(super) fn change_options(
     ctx: &mut DdlContext<'_>,
     mut table: Relation,
     name: &str,
-    given: &[DefElem],
+    change: impl FnOnce(&[(Arc<str>, Arc<str>)]) -> Result<Options>,
 ) -> Result<()> {
     let position = column_position(&table, name)?;
-    let old = &table.columns[position].options;
-    table.columns[position].options = reloptions::set(Owner::Column, old, given)?.into();
-    ctx.put(table)
-}
-
-/// ALTER COLUMN … RESET (…).
-pub(super) fn reset_options(
-    ctx: &mut DdlContext<'_>,
-    mut table: Relation,
-    name: &str,
-    given: &[DefElem],
-) -> Result<()> {
-    let position = column_position(&table, name)?;
-    let old = &table.columns[position].options;
-    table.columns[position].options = reloptions::reset(old, given)?.into();
+    let options = &mut table.columns[position].options;
+    *options = change(options)?.into();
     ctx.put(table)
 }
 

@@ -490,8 +490,8 @@ fn level_of_portal(body: &PortalBody) -> LoggedStatements {
 
 /// A value in binary form: 42883 for a type that has none.
 fn receive(type_oid: Oid, value: &[u8], io: &IoContext) -> Result<Datum> {
-    let is_row = is_row_type(type_oid) || row_element(type_oid).is_some();
-    if is_row || Physical::of(type_oid) != Physical::Any {
+    let is_row = || is_row_type(type_oid) || row_element(type_oid).is_some();
+    if Physical::of(type_oid) != Physical::Any || is_row() {
         return binary_io::receive(type_oid, -1, value, io);
     }
     let ty = format_type(type_oid, -1);

@@ -523,7 +523,11 @@ impl Binder<'_> {
         }
         let Some(path) = pathway(from.oid, to.oid, context) else { return Ok(None) };
         let cast = self.apply(path, expr, to, syntax)?;
-        self.coerce_length(cast, to, context, syntax).map(Some)
+        let mut sized = self.coerce_length(cast, to, context, syntax)?;
+        if from.oid != to.oid && sized.ty().typmod >= 0 {
+            hide_input_cast(&mut sized);
+        }
+        Ok(Some(sized))
     }
 
     fn apply(
@@ -688,4 +692,22 @@ fn reads_clock(ty: Oid, text: &str) -> bool {
     }
     let lower = text.to_ascii_lowercase();
     ["now", "today", "tomorrow", "yesterday"].iter().any(|word| lower.contains(word))
+}
+
+/// The cast below one to a length is not written: both come of one `::type(n)` (hide_coercion_node).
+fn hide_input_cast(sized: &mut Expr) {
+    let input = match sized {
+        Expr::Func { args, .. } => args.first_mut(),
+        Expr::ArrayCoerce { arg, .. } => Some(&mut **arg),
+        _ => None,
+    };
+    match input {
+        Some(Expr::Func { syntax, .. }) => *syntax = CallSyntax::ImplicitCast,
+        Some(
+            Expr::Relabel { implicit, .. }
+            | Expr::CoerceViaIo { implicit, .. }
+            | Expr::ArrayCoerce { implicit, .. },
+        ) => *implicit = true,
+        _ => {}
+    }
 }
