@@ -21,6 +21,9 @@ pub(crate) struct Constraints {
     /// What the modes were, by the number of savepoints there were when they first changed.
     saved: Vec<(usize, Modes)>,
     pending: Vec<KeyCheck>,
+    /// What SET CONSTRAINTS has checked, by the number of savepoints there were: what was done
+    /// since is undone with them, and the keys are to be checked again.
+    checked: Vec<(usize, KeyCheck)>,
 }
 
 impl Constraints {
@@ -41,10 +44,14 @@ impl Constraints {
         due
     }
 
-    /// The keys that are not deferred any more.
-    pub(crate) fn take_due(&mut self, catalog: &Catalog) -> Vec<KeyCheck> {
+    /// The keys that are not deferred any more, with so many savepoints.
+    pub(crate) fn take_due(&mut self, depth: usize, catalog: &Catalog) -> Vec<KeyCheck> {
         let pending = std::mem::take(&mut self.pending);
-        self.keep(pending, catalog)
+        let due = self.keep(pending, catalog);
+        if depth > 0 {
+            self.checked.extend(due.iter().map(|check| (depth, check.clone())));
+        }
+        due
     }
 
     /// The tables that keys are of.
@@ -57,8 +64,9 @@ impl Constraints {
 
     /// The transaction has ended. Most have nothing here, and make nothing new.
     pub(crate) fn forget(&mut self) {
-        let Constraints { modes: Modes { all, by_index }, saved, pending } = &*self;
-        if all.is_some() || !(by_index.is_empty() && saved.is_empty() && pending.is_empty()) {
+        let Constraints { modes: Modes { all, by_index }, saved, pending, checked } = &*self;
+        let is_new = all.is_none() && by_index.is_empty() && saved.is_empty();
+        if !(is_new && pending.is_empty() && checked.is_empty()) {
             *self = Constraints::default();
         }
     }
@@ -89,11 +97,15 @@ impl Constraints {
         if let Some(modes) = first.and_then(|first| self.saved.drain(first..).next()) {
             self.modes = modes.1;
         }
+        let undone = self.checked.extract_if(.., |(depth, _)| *depth > at);
+        self.pending.extend(undone.map(|(_, check)| check));
     }
 
     /// RELEASE of that savepoint.
     pub(crate) fn release(&mut self, at: usize) {
         self.saved.iter_mut().for_each(|(depth, _)| *depth = (*depth).min(at));
         self.saved.dedup_by_key(|(depth, _)| *depth);
+        self.checked.iter_mut().for_each(|(depth, _)| *depth = (*depth).min(at));
+        self.checked.retain(|(depth, _)| *depth > 0);
     }
 }

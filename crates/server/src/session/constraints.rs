@@ -25,7 +25,7 @@ impl Session {
                 true => constraints.set_all(set.deferred),
                 false => constraints.set(&indexes, set.deferred),
             }
-            constraints.take_due(&self.names.catalog)
+            constraints.take_due(depth, &self.names.catalog)
         };
         self.check_keys(due)
     }
