@@ -13,6 +13,7 @@ use steppe_txn::{IndexStore, RelFileNumber, TreeId, Visibility};
 use steppe_types::key::{KeyPart, encode_key};
 use steppe_types::{Datum, Oid, Result};
 
+use crate::keyed::{self, Keyed, is_keyed};
 use crate::model::{Bound, KEYS, Key, Kind, Row, State, Table, Used};
 use crate::session::{Engine, Session};
 
@@ -25,7 +26,7 @@ const FILE_ENTRY: u8 = b'f';
 
 // ----- the state -----
 
-fn int(value: &Datum) -> Option<i32> {
+pub(crate) fn int(value: &Datum) -> Option<i32> {
     match value {
         Datum::Int4(value) => Some(*value),
         Datum::Null => None,
@@ -89,6 +90,11 @@ pub(crate) fn read_state(session: &mut Session) -> Result<State> {
     let catalog = session.catalog();
     let mut state = State { sequences: sequences_of(session, &catalog)?, ..State::default() };
     for table in tables(&catalog) {
+        if is_keyed(table) {
+            let keyed = Keyed::read(session, table)?;
+            state.keyed.insert(table.name.to_string(), keyed.into());
+            continue;
+        }
         let added = added_to(table);
         let strategy = table.partition_key.as_ref().map(|key| key.strategy);
         let kind = match strategy {
@@ -164,6 +170,11 @@ pub(crate) fn check_all(session: &mut Session, state: &State) -> Result<()> {
     state.check_placement();
     check_inherits(&catalog, state)?;
     for table in tables(&catalog) {
+        if is_keyed(table) {
+            check_indexes(session, &catalog, table)?;
+            keyed::check(session, state, table)?;
+            continue;
+        }
         match table.kind {
             RelKind::PartitionedTable => {
                 check_partitions(&catalog, table);
@@ -289,7 +300,7 @@ fn check_indexes(session: &mut Session, catalog: &Catalog, table: &Relation) -> 
             encode_key(&row[1..], &parts, &mut key)?;
             assert!(expected.insert(row_id(&row[0]), key).is_none(), "a row twice");
         }
-        check_entries(session, index, info.unique, &expected)?;
+        check_entries(session, index, info.is_unique_now(), &expected)?;
     }
     Ok(())
 }

@@ -49,7 +49,9 @@ pub(crate) fn any(look: &Look<'_>) -> Option<Statement> {
 
 /// VACUUM or ANALYZE of some table, in a transaction of its own.
 pub(crate) fn maintain(look: &Look<'_>) -> Option<Statement> {
-    let table = look.some_table(|_| true)?;
+    let keyed: Vec<&String> = look.state.keyed.keys().collect();
+    let keyed = look.some_of(&keyed).filter(|_| look.random.chance(1, 4));
+    let table = keyed.map(|name| (*name).clone()).or_else(|| look.some_table(|_| true))?;
     let command = ["VACUUM", "ANALYZE", "VACUUM (ANALYZE)"][look.random.below(3) as usize];
     Some(Statement::done(format!("{command} {table}"), Effect::default()))
 }

@@ -16,20 +16,24 @@
 //!   that pruning leaves over, and by primary key;
 //! - each index has the entries of its table's rows and no other, and each index of a partitioned
 //!   table one part in every partition;
+//! - no two rows have one DEFERRABLE key, and each is found by it;
 //! - no file has pages that no relation owns, no two relations share one, every tree is sound,
 //!   every page accounted for;
 //! - and the next life goes on from there.
 //!
 //! All is one thread's, in an order that the seed decides (`session` says what becomes of waits).
 //! Reading order: `model`, `statement`, `ddl` and `dml`, `world`, `detaching`, `snapshot`,
-//! `sequences`, `check`; `session` stands for the server.
+//! `sequences`, `keyed`, `check`; `session` stands for the server.
 
 #![allow(missing_docs)]
 
 mod check;
 mod ddl;
+#[path = "../../../server/src/deferred.rs"]
+mod deferred; // The server's own.
 mod detaching;
 mod dml;
+mod keyed;
 mod model;
 mod sequences;
 mod session;

@@ -12,6 +12,8 @@ use std::sync::OnceLock;
 use steppe_partition::{PartitionBound, PartitionMap, PartitionStrategy};
 use steppe_types::{Datum, oid};
 
+use crate::keyed::{Change, Keyed};
+
 /// Partition keys are below this.
 pub(crate) const KEYS: i32 = 24;
 /// The largest modulus of a hash partition; each is a factor of it.
@@ -155,6 +157,8 @@ impl Eq for Used {}
 pub(crate) struct State {
     pub(crate) tables: BTreeMap<String, Rc<Table>>,
     pub(crate) sequences: BTreeMap<String, Used>,
+    /// Tables with DEFERRABLE keys.
+    pub(crate) keyed: BTreeMap<String, Rc<Keyed>>,
 }
 
 impl State {
@@ -310,6 +314,7 @@ impl State {
             .iter()
             .map(|(name, used)| format!("sequence {name}: {used:?}"))
             .collect();
+        lines.extend(self.keyed.iter().flat_map(|(name, table)| table.lines(name)));
         for (name, table) in &self.tables {
             let kind = match &table.kind {
                 Kind::Rows(rows) => format!("{} rows", rows.len()),
@@ -349,6 +354,10 @@ pub(crate) enum Op {
     /// A value of a sequence has been used.
     Use(String, i64),
     DropSequence(String),
+    /// Of a table with a DEFERRABLE key.
+    Keyed(String, Change),
+    /// SET CONSTRAINTS of that table's key, or ALL, to DEFERRED or IMMEDIATE.
+    Constraints(Option<String>, bool),
 }
 
 impl Op {
@@ -375,6 +384,8 @@ impl Op {
             Op::DropSequence(name) => {
                 assert!(state.sequences.remove(name).is_some(), "no sequence {name}");
             }
+            Op::Keyed(name, change) => change.apply(name, &mut state.keyed),
+            Op::Constraints(..) => {}
             Op::Rename(from, to) => rename(state, from, to),
             Op::Place(name, of) => change(name, &|table| {
                 table.of.clone_from(of);

@@ -7,10 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use steppe_catalog::{Catalog, CatalogChanges, CatalogStore, PG_CATALOG, PUBLIC, Relation};
 use steppe_exec::ddl::{self, DdlContext, Detaching, Sequences};
 use steppe_exec::{
-    CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, RowSink, SessionServices,
+    CompiledStmt, ExecEnv, ExecOutcome, Execution, FetchStatus, KeyCheck, RowSink, SessionServices,
     TempSpace, lock_mode,
 };
 use steppe_sql::ast::Statement;
@@ -25,7 +26,8 @@ use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 use steppe_vfs::{CrashVfs, Vfs};
 
-use crate::simulation;
+use crate::deferred::Constraints;
+use crate::{keyed, simulation};
 
 const SEARCH_PATH: [Oid; 2] = [PG_CATALOG, PUBLIC];
 const TEMPORARY: &str = "temporary";
@@ -60,12 +62,21 @@ impl Engine {
     }
 }
 
-/// Refuses to wait.
-struct Services(Arc<Engine>);
+/// Refuses to wait, and keeps the keys that are deferred.
+struct Services {
+    engine: Arc<Engine>,
+    constraints: Mutex<Constraints>,
+    /// Of the statement that runs.
+    catalog: Mutex<Arc<Catalog>>,
+}
 
 impl SessionServices for Services {
     fn sequences(&self) -> Result<&Sequences> {
-        Ok(&self.0.sequences)
+        Ok(&self.engine.sequences)
+    }
+
+    fn defer_key_checks(&self, checks: Vec<KeyCheck>) -> Vec<KeyCheck> {
+        self.constraints.lock().keep(checks, &self.catalog.lock())
     }
 
     fn block_on(&self, wait: LockWait) -> Result<()> {
@@ -109,7 +120,7 @@ impl RowSink for Answer {
 pub(crate) struct Session {
     pub(crate) engine: Arc<Engine>,
     handle: SessionHandle,
-    services: Arc<dyn SessionServices>,
+    services: Arc<Services>,
     pub(crate) settings: PlannerSettings,
     /// Of sorts, index builds among them, before they spill.
     memory_bytes: usize,
@@ -127,7 +138,11 @@ impl Session {
         Session {
             engine: Arc::clone(engine),
             handle,
-            services: Arc::new(Services(Arc::clone(engine))),
+            services: Arc::new(Services {
+                engine: Arc::clone(engine),
+                constraints: Mutex::default(),
+                catalog: Mutex::new(engine.catalog.published()),
+            }),
             settings: PlannerSettings::default(),
             memory_bytes,
             txn: None,
@@ -189,6 +204,7 @@ impl Session {
     pub(crate) fn commit(&mut self) -> Result<CommitWait> {
         let txn = self.txn.take().expect("begun");
         self.savepoints.clear();
+        self.services.constraints.lock().forget();
         match self.changes.take().filter(|changes| !changes.is_empty()) {
             None => txn.commit(),
             Some(changes) => txn.commit_with(|| self.engine.catalog.publish(&changes)),
@@ -197,6 +213,7 @@ impl Session {
 
     pub(crate) fn rollback(&mut self) -> Result<()> {
         self.savepoints.clear();
+        self.services.constraints.lock().forget();
         self.changes = None;
         self.txn.take().expect("begun").rollback()
     }
@@ -218,6 +235,7 @@ impl Session {
         let at = self.find_savepoint(name);
         self.txn().release(name)?;
         self.savepoints.truncate(at);
+        self.services.constraints.lock().release(at);
         if let Some(changes) = &mut self.changes {
             changes.release(at + 1);
         }
@@ -228,10 +246,51 @@ impl Session {
         let at = self.find_savepoint(name);
         self.txn().rollback_to(name)?;
         self.savepoints.truncate(at + 1);
+        self.services.constraints.lock().rollback_to(at);
         let keeps = self.changes.as_mut().is_none_or(|changes| changes.rollback_to(at + 1));
         if !keeps {
             self.changes = None;
         }
+        Ok(())
+    }
+
+    // ----- deferred keys -----
+
+    /// SET CONSTRAINTS of a table's DEFERRABLE key, or ALL.
+    pub(crate) fn set_constraints(&mut self, table: Option<&str>, deferred: bool) -> Result<()> {
+        let (catalog, depth) = (self.catalog(), self.savepoints.len());
+        let due = {
+            let mut constraints = self.services.constraints.lock();
+            constraints.save(depth);
+            match table {
+                None => constraints.set_all(deferred),
+                Some(table) => constraints.set(&[keyed::key_of(&catalog, table).oid], deferred),
+            }
+            constraints.take_due(depth, &catalog)
+        };
+        self.check_keys(&due)
+    }
+
+    /// The tables whose keys are to be checked yet.
+    pub(crate) fn tables_with_pending_keys(&mut self) -> Vec<Oid> {
+        let catalog = self.catalog();
+        self.services.constraints.lock().tables(&catalog)
+    }
+
+    /// What COMMIT checks.
+    pub(crate) fn check_deferred(&mut self) -> Result<()> {
+        let checks = self.services.constraints.lock().take_all();
+        self.check_keys(&checks)
+    }
+
+    fn check_keys(&mut self, checks: &[KeyCheck]) -> Result<()> {
+        if checks.is_empty() {
+            return Ok(());
+        }
+        self.start_statement()?;
+        let env = self.env();
+        steppe_exec::check_keys(checks, &env, &mut self.txn)?;
+        self.txn().end_statement();
         Ok(())
     }
 
@@ -283,7 +342,7 @@ impl Session {
             creates_temporary: false,
             io: Arc::new(IoContext::default()),
             source: text,
-            services: Arc::clone(&self.services),
+            services: self.services.clone(),
             maintenance_work_mem_bytes: self.memory_bytes,
             statistics_target: 10,
             temp: Arc::clone(&engine.temp),
@@ -334,8 +393,9 @@ impl Session {
     }
 
     fn env(&mut self) -> ExecEnv {
+        *self.services.catalog.lock() = self.catalog();
         ExecEnv {
-            services: Arc::clone(&self.services),
+            services: self.services.clone(),
             io: Arc::new(IoContext::default()),
             catalog: self.seen_catalog(),
             statement_timestamp: 0,

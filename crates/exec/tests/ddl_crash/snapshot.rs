@@ -37,6 +37,12 @@ pub(crate) fn seen(
             Rc::make_mut(table).kind = Kind::Rows(rows);
         }
     }
+    for (name, table) in &mut state.keyed {
+        let now = relation(published, name);
+        let then = snapshot.catalog.relation(now.oid).filter(|then| then.storage == now.storage);
+        let then = then.and_then(|then| snapshot.state.keyed.get(&*then.name));
+        *table = table.as_of(then.map(|then| &**then)).into();
+    }
     ops.iter().for_each(|op| op.apply(&mut state));
     for (name, table) in &mut state.tables {
         let relation = relation(own, name);

@@ -35,7 +35,7 @@ struct Savepoint {
 /// A session, and what its transaction has done.
 pub(crate) struct Client {
     pub(crate) session: Session,
-    ops: Vec<Op>,
+    pub(crate) ops: Vec<Op>,
     savepoints: Vec<Savepoint>,
     /// It is between the transactions of a DETACH CONCURRENTLY.
     pub(crate) begun: Option<Begun>,
@@ -130,12 +130,16 @@ impl<'a> World<'a> {
         session.rollback()
     }
 
+    pub(crate) fn is_powered(&self) -> bool {
+        self.vfs.is_powered()
+    }
+
     pub(crate) fn is_open(&self, who: usize) -> bool {
         self.clients[who].session.txn.is_some()
     }
 
     /// What a session's next query sees.
-    fn seen_by(&mut self, who: usize) -> State {
+    pub(crate) fn seen_by(&mut self, who: usize) -> State {
         let own = self.clients[who].session.catalog();
         let client = &self.clients[who];
         let Some(snapshot) = &client.snapshot else { return self.state_of(who) };
@@ -144,7 +148,7 @@ impl<'a> World<'a> {
     }
 
     /// Keeps what a session's snapshot is of, when it has just been taken.
-    fn keep_snapshot(&mut self, who: usize) {
+    pub(crate) fn keep_snapshot(&mut self, who: usize) {
         let client = &mut self.clients[who];
         let Some(catalog) = client.session.snapshot_catalog() else { return };
         client.snapshot.get_or_insert_with(|| Snapshot {
@@ -155,7 +159,7 @@ impl<'a> World<'a> {
     }
 
     /// Whether others have committed since a session's snapshot was taken.
-    fn is_stale(&self, who: usize) -> bool {
+    pub(crate) fn is_stale(&self, who: usize) -> bool {
         let snapshot = self.clients[who].snapshot.as_ref();
         snapshot.is_some_and(|snapshot| snapshot.commits != self.commits.len())
     }
@@ -194,6 +198,7 @@ impl<'a> World<'a> {
             16..30 => self.commit(who),
             30..33 => self.roll_back(who),
             33..36 => self.draw_values(who),
+            36..38 => self.change_keys(who),
             _ => self.statement(who),
         }
     }
@@ -314,12 +319,12 @@ impl<'a> World<'a> {
         }
     }
 
-    fn has_others(&self, who: usize) -> bool {
+    pub(crate) fn has_others(&self, who: usize) -> bool {
         (0..self.clients.len()).any(|other| other != who && self.is_open(other))
     }
 
     /// After an error: back to the innermost savepoint, or all of the transaction.
-    fn abort(&mut self, who: usize) -> Result<()> {
+    pub(crate) fn abort(&mut self, who: usize) -> Result<()> {
         match self.clients[who].savepoints.len() {
             0 => self.roll_back(who),
             count => self.rollback_to_nth(who, count - 1),
@@ -361,7 +366,7 @@ impl<'a> World<'a> {
 
     // ----- transactions -----
 
-    fn savepoint(&mut self, who: usize) -> Result<()> {
+    pub(crate) fn savepoint(&mut self, who: usize) -> Result<()> {
         let name = format!("s{}", self.random.below(3));
         self.tell(who, &format!("SAVEPOINT {name}"));
         let client = &mut self.clients[who];
@@ -372,7 +377,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn rollback_to(&mut self, who: usize) -> Result<()> {
+    pub(crate) fn rollback_to(&mut self, who: usize) -> Result<()> {
         let client = &mut self.clients[who];
         let count = client.savepoints.len();
         if count == 0 {
@@ -410,6 +415,9 @@ impl<'a> World<'a> {
     }
 
     pub(crate) fn commit(&mut self, who: usize) -> Result<()> {
+        if !self.check_deferred(who)? {
+            return Ok(());
+        }
         self.tell(who, "COMMIT");
         let state = self.state_of(who);
         let client = &mut self.clients[who];
