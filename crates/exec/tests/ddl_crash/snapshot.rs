@@ -32,8 +32,12 @@ pub(crate) fn seen(
     ops.iter().for_each(|op| op.apply(&mut now));
     let mut state = committed.clone();
     for (name, table) in &mut state.tables {
-        let rows = table.rows().map(|_| rows_then(snapshot, relation(published, name), table));
-        if let Some(rows) = rows {
+        let committed = relation(published, name);
+        // It changes all rows there are of what it has written anew, those that came since among them.
+        let is_own =
+            own.relation(committed.oid).is_some_and(|own| own.storage != committed.storage);
+        if table.rows().is_some() && !is_own {
+            let rows = rows_then(snapshot, committed, table);
             Rc::make_mut(table).kind = Kind::Rows(rows);
         }
     }
