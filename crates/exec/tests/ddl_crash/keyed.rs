@@ -20,6 +20,9 @@ use crate::session::{Session, WOULD_WAIT};
 use crate::statement::{Effect, Look, Statement};
 use crate::world::World;
 
+/// Keys by the rows' ids.
+type Rows = BTreeMap<i32, Option<i32>>;
+
 /// Few, so that sessions meet.
 const NAMES: u64 = 3;
 const IDS: i32 = 40;
@@ -37,7 +40,7 @@ pub(crate) struct Keyed {
     /// INITIALLY DEFERRED.
     deferred: bool,
     /// The keys by id.
-    rows: BTreeMap<i32, Option<i32>>,
+    rows: Rows,
 }
 
 /// A change of one.
@@ -52,7 +55,7 @@ pub(crate) enum Change {
 
 impl Change {
     pub(crate) fn apply(&self, name: &str, all: &mut BTreeMap<String, Rc<Keyed>>) {
-        let mut change = |f: &dyn Fn(&mut BTreeMap<i32, Option<i32>>)| {
+        let mut change = |f: &dyn Fn(&mut Rows)| {
             let table = all.get_mut(name);
             f(&mut Rc::make_mut(table.unwrap_or_else(|| panic!("no table {name}"))).rows);
         };
@@ -74,7 +77,7 @@ impl Keyed {
         let is_primary = |kind: &ConstraintKind| matches!(kind, ConstraintKind::Primary { .. });
         let primary = table.constraints.iter().any(|constraint| is_primary(&constraint.kind));
         let found = read_rows(session, &table.name, "")?;
-        let rows: BTreeMap<i32, Option<i32>> = found.iter().copied().collect();
+        let rows: Rows = found.iter().copied().collect();
         assert_eq!(rows.len(), found.len(), "an id twice in {}", table.name);
         Ok(Keyed { primary, deferred: index.deferral.is_deferred(), rows })
     }
@@ -152,7 +155,7 @@ struct Draw<'a> {
 }
 
 impl Draw<'_> {
-    fn seen(&self) -> &BTreeMap<i32, Option<i32>> {
+    fn seen(&self) -> &Rows {
         &self.look.state.keyed[self.name].rows
     }
 
