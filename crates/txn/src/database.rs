@@ -548,11 +548,8 @@ impl SessionHandle {
     /// Locks a relation until the transaction ends, as [`crate::Txn::lock_relation`], for a caller
     /// that has lent its transaction out.
     pub fn lock_relation(&self, oid: u32, mode: RelationLockMode) -> Result<Option<LockWait>> {
-        let acquired = self.0.database.locks.lock_relation(self.shared(), oid, mode, true)?;
-        Ok(match acquired {
-            Acquire::Wait(wait) => Some(wait),
-            _ => None,
-        })
+        let locks = &self.0.database.locks;
+        Ok(locks.lock_relation(self.shared(), oid, mode, true)?.wait())
     }
 
     /// Whether the session has locked a relation in this mode, which is stronger than
@@ -569,12 +566,8 @@ impl SessionHandle {
         mode: SharedMode,
         scope: AdvisoryScope,
     ) -> Result<Option<LockWait>> {
-        let acquired =
-            self.0.database.locks.lock_advisory(self.shared(), tag, mode, scope, true)?;
-        Ok(match acquired {
-            Acquire::Wait(wait) => Some(wait),
-            _ => None,
-        })
+        let locks = &self.0.database.locks;
+        Ok(locks.lock_advisory(self.shared(), tag, mode, scope, true)?.wait())
     }
 
     /// pg_try_advisory_lock and friends.

@@ -31,7 +31,7 @@ use steppe_types::{Error, Result};
 use crate::change::{Change, DELETED, REVIVED, Reader, Word, corrupt, put_u64};
 use crate::database::Database;
 use crate::files::{File, RelFileNumber};
-use crate::lock::{Acquire, LockWait};
+use crate::lock::LockWait;
 use crate::purge::{Entries, Passed};
 use crate::status::TxnStatus;
 use crate::table::RowId;
@@ -304,10 +304,7 @@ impl IndexStore {
         let database = txn.database();
         let still_running = || database.status.is_run_by(xid, pid);
         let locks = &database.locks;
-        Ok(match locks.wait_for_transaction(txn.shared(), (pid, xid), still_running) {
-            Acquire::Wait(wait) => Some(wait),
-            _ => None,
-        })
+        Ok(locks.wait_for_transaction(txn.shared(), (pid, xid), still_running).wait())
     }
 
     /// In an index that is not unique, whether another row may have a row's key, too, now or when

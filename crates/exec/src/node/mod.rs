@@ -300,8 +300,8 @@ impl Input {
     }
 
     /// Moves to the next row; false at the end. `wanted` bounds what is asked of the child
-    /// if its rows have run out. A row that fails does so when its turn comes: who needs only
-    /// those before it never hears of it.
+    /// if its rows have run out. A row that fails does so when its turn comes: a node that
+    /// needs only those before it never hears of it.
     pub(crate) fn advance(&mut self, cx: &mut ExecContext, wanted: usize) -> Result<bool> {
         self.position += 1;
         if self.position < self.batch.len() {

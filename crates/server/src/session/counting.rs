@@ -73,8 +73,8 @@ impl Session {
         self.live.tracks_statements && self.counting.depth == 0
     }
 
-    /// Whether plans that run now have a number: someone wants it (compute_query_id), and they
-    /// are not part of a statement that has its own.
+    /// Whether plans that run now have a number: a setting asks for it (compute_query_id), and
+    /// they are not part of a statement that has its own.
     #[inline]
     pub(super) fn numbers_plans(&self) -> bool {
         (self.live.tracks_statements || self.live.shows_query_id) && self.counting.depth == 0

@@ -1,5 +1,5 @@
-//! What runs beside a statement, and ends it: statement_timeout, and who looks whether the client
-//! is still there (client_connection_check_interval).
+//! What runs beside a statement, and ends it: statement_timeout, and the look whether the
+//! client is still there (client_connection_check_interval).
 //!
 //! Both begin with a message and end before its answer: a session that waits for its client learns
 //! from the socket itself that the client has gone.

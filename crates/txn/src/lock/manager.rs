@@ -81,6 +81,16 @@ pub(crate) enum Acquire {
     WouldBlock,
 }
 
+impl Acquire {
+    /// What is to be waited for, if anything is.
+    pub(crate) fn wait(self) -> Option<LockWait> {
+        match self {
+            Acquire::Wait(wait) => Some(wait),
+            _ => None,
+        }
+    }
+}
+
 /// All heavyweight locks.
 pub struct LockManager {
     options: LockOptions,

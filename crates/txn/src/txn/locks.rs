@@ -12,7 +12,7 @@ impl Txn {
     /// Locks a relation until the transaction ends; `Ok(None)`: granted.
     pub fn lock_relation(&self, oid: u32, mode: RelationLockMode) -> Result<Option<LockWait>> {
         let locks = &self.database().locks;
-        Ok(wait_of(locks.lock_relation(self.shared(), oid, mode, true)?))
+        Ok(locks.lock_relation(self.shared(), oid, mode, true)?.wait())
     }
 
     /// As [`Txn::lock_relation`], waiting in place.
@@ -35,7 +35,7 @@ impl Txn {
     /// given new files before that. `Ok(None)`: granted.
     pub fn lock_leaves(&self, table: u32, mode: LeavesLockMode) -> Result<Option<LockWait>> {
         let locks = &self.database().locks;
-        Ok(wait_of(locks.lock_leaves(self.shared(), table, mode)?))
+        Ok(locks.lock_leaves(self.shared(), table, mode)?.wait())
     }
 
     /// The relations that the transaction has locked.
@@ -50,7 +50,7 @@ impl Txn {
 
     /// Waits for one of them; `None`: they have ended.
     pub fn wait_for_users(&self, users: &mut RelationUsers) -> Option<LockWait> {
-        wait_of(self.database().locks.wait_for_users(self.shared(), users))
+        self.database().locks.wait_for_users(self.shared(), users).wait()
     }
 
     /// pg_advisory_lock and friends; `Ok(None)`: granted. After a wait for a
@@ -62,7 +62,7 @@ impl Txn {
         scope: AdvisoryScope,
     ) -> Result<Option<LockWait>> {
         let locks = &self.database().locks;
-        Ok(wait_of(locks.lock_advisory(self.shared(), tag, mode, scope, true)?))
+        Ok(locks.lock_advisory(self.shared(), tag, mode, scope, true)?.wait())
     }
 
     /// pg_try_advisory_lock and friends.
@@ -85,12 +85,5 @@ impl Txn {
     /// pg_advisory_unlock_all.
     pub fn unlock_all_advisory(&self) {
         self.database().locks.unlock_all_advisory(self.shared());
-    }
-}
-
-fn wait_of(acquired: Acquire) -> Option<LockWait> {
-    match acquired {
-        Acquire::Wait(wait) => Some(wait),
-        _ => None,
     }
 }
