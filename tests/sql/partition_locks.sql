@@ -13,6 +13,7 @@ A: commit;
 S: select count(*) from p;
 -- What it cannot come to is nobody's concern.
 A: begin;
+A: set local enable_indexscan = off;
 A: declare c cursor for select a from p where a >= 20 order by a;
 A: fetch 1 from c;
 B: truncate p1;

@@ -156,6 +156,11 @@ S: COMMIT;
 -- One that is to fail for the others' sake learns so at its next read, not at its COMMIT only.
 S: CREATE TABLE doomed (id integer PRIMARY KEY, v integer);
 S: INSERT INTO doomed SELECT g, 0 FROM generate_series(1, 6) g;
+-- What an index scan locks is finer here than what a bitmap scan does.
+A: SET enable_indexscan = off;
+A: SET enable_bitmapscan = off;
+C: SET enable_indexscan = off;
+C: SET enable_bitmapscan = off;
 A: BEGIN ISOLATION LEVEL SERIALIZABLE;
 B: BEGIN ISOLATION LEVEL SERIALIZABLE;
 A: UPDATE doomed SET v = v + 1 WHERE id = 2;

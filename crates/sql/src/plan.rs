@@ -213,6 +213,21 @@ pub struct Cost {
     pub width: u32,
 }
 
+/// Costs that differ by a smaller factor count as equal.
+const FUZZ_FACTOR: f64 = 1.01;
+
+impl Cost {
+    /// Whether a plan is the better one of two for all rows: the cheaper one, or of two that cost
+    /// the same the one that starts sooner (add_path).
+    pub(crate) fn beats(&self, other: &Cost) -> bool {
+        let differs = |a: f64, b: f64| a > b * FUZZ_FACTOR || b > a * FUZZ_FACTOR;
+        match differs(self.total, other.total) {
+            true => self.total < other.total,
+            false => self.startup * FUZZ_FACTOR < other.startup,
+        }
+    }
+}
+
 /// A relation as a scan needs it.
 #[derive(Clone, Debug)]
 pub struct ScanRelation {

@@ -226,8 +226,9 @@ fn ascending_loads_fill_pages() {
         let bytes = 20_000 * 140;
         let pages = tree.page_count().unwrap();
         assert!(pages < bytes / 8192 * 110 / 100, "{pages} pages in batches of {batch}");
-        let estimate = tree.estimate_page_count().unwrap();
-        assert!(estimate.abs_diff(pages) < pages / 4, "{estimate} estimated, {pages} counted");
+        let estimate = tree.estimate_size().unwrap();
+        assert!(estimate.pages.abs_diff(pages) < pages / 4, "{estimate:?}, {pages} counted");
+        assert!(estimate.entries.abs_diff(20_000) < 2_000, "{estimate:?}");
         assert_eq!(leaf_by_leaf(&tree), model.into_iter().collect::<Vec<_>>());
     }
 }

@@ -37,6 +37,7 @@ mod run;
 mod set;
 mod simple;
 mod sink;
+mod sizes;
 mod statement_log;
 mod tag;
 mod timers;

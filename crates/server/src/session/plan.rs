@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
-use steppe_catalog::{Catalog, Mentions, RelKind, Relation};
+use steppe_catalog::{Catalog, Mentions, RelKind};
 use steppe_exec::{CompiledStmt, SessionServices};
 use steppe_sql::ast;
 use steppe_sql::bind::{self, BindContext, Params, Unbound};
@@ -12,7 +12,7 @@ use steppe_sql::expr::Expr;
 use steppe_sql::parser::literals::LiftedLiteral;
 use steppe_sql::parser::{self, ParsedStatement};
 use steppe_sql::plan::{Plan, PlanNode, PlannedStmt, RelationLock};
-use steppe_sql::planner::{self, PlannerContext, PlannerSettings, TableSizes};
+use steppe_sql::planner::{self, PlannerContext, PlannerSettings};
 use steppe_sql::query::{Command, LockStrength};
 use steppe_txn::Database;
 use steppe_types::io::IoContext;
@@ -21,6 +21,7 @@ use steppe_wire::backend::{self, Field};
 
 use super::Session;
 use super::create_as::has_into;
+use super::sizes::Sizes;
 use crate::outbox;
 use crate::plan_cache::{Cached, CachedPlan, KEY_BYTES_MAX, TEXT_KEY};
 use crate::services::NameSpace;
@@ -424,7 +425,7 @@ pub(crate) fn compile(
         bound.add_positions();
     }
     steppe_exec::fold_conditions(&mut bound.query, catalog);
-    let sizes = &Sizes(database);
+    let sizes = &Sizes { database, catalog };
     let search_path = &names.path;
     let may_fail = &|expr: &Expr| steppe_exec::constants::may_fail(expr, catalog);
     let context =
@@ -548,42 +549,4 @@ fn reads_partitions(planned: &PlannedStmt, catalog: &Catalog) -> bool {
 
 fn modifies(plan: &Plan) -> bool {
     matches!(plan.node, PlanNode::Modify(_))
-}
-
-/// Sizes of tables, as the storage engine knows them.
-struct Sizes<'a>(&'a Database);
-
-/// Rows of a table that was never analyzed are taken to be so long.
-const GUESSED_ROW_BYTES: f64 = 100.0;
-const PAGE_BYTES: f64 = 8192.0;
-
-impl TableSizes for Sizes<'_> {
-    fn size(&self, relation: &Relation) -> (f64, f64) {
-        let span = self.row_id_span(relation).unwrap_or(0.0);
-        match &relation.statistics {
-            // Row ids of deleted rows are not used again: the span is an upper bound.
-            Some(statistics) if statistics.rows > 0.0 => {
-                let rows = statistics.rows.min(span.max(1.0));
-                let density = statistics.pages as f64 / statistics.rows;
-                (rows.max(1.0), (rows * density).max(1.0))
-            }
-            _ => (span, (span * GUESSED_ROW_BYTES / PAGE_BYTES).ceil().max(1.0)),
-        }
-    }
-}
-
-impl Sizes<'_> {
-    /// How many row ids lie between the first and the last row.
-    fn row_id_span(&self, relation: &Relation) -> Option<f64> {
-        // A tree that cannot be read will say so when it is scanned.
-        let id = self.0.tree_of(relation.storage?).ok()??;
-        let tree = self.0.store().tree(id);
-        let number = |key: Option<Vec<u8>>| {
-            let bytes: [u8; 8] = key?.as_slice().try_into().ok()?;
-            Some(u64::from_be_bytes(bytes))
-        };
-        let first = number(tree.first_key().ok()?)?;
-        let last = number(tree.last_key().ok()?)?;
-        Some(last.saturating_sub(first) as f64 + 1.0)
-    }
 }

@@ -27,7 +27,7 @@ impl Planner<'_> {
         }
         let mut best: Option<Rel> = None;
         let mut consider = |rel: Rel| {
-            if best.as_ref().is_none_or(|b| rel.plan.cost.total < b.plan.cost.total) {
+            if best.as_ref().is_none_or(|b| rel.plan.cost.beats(&b.plan.cost)) {
                 best = Some(rel);
             }
         };

@@ -51,6 +51,7 @@ mod virtual_columns;
 mod window;
 
 pub use exclusion::ConstraintExclusion;
+pub use scan::type_width;
 
 pub(crate) use cost::strip;
 pub(crate) use index::same_ordering;
@@ -117,9 +118,9 @@ impl Default for PlannerSettings {
     }
 }
 
-/// How large a table is now; the catalog's statistics may be old or missing.
+/// How large a table or an index is now; the catalog's statistics may be old or missing.
 pub trait TableSizes {
-    /// (rows, pages) as far as known without reading the table.
+    /// (rows or entries, pages) as far as known without reading it.
     fn size(&self, relation: &Relation) -> (f64, f64);
 }
 

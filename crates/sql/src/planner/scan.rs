@@ -377,14 +377,17 @@ pub(crate) fn clamp_rows(rows: f64) -> f64 {
     rows.max(1.0).round()
 }
 
-/// Average width guessed from a type.
-pub(crate) fn type_width(ty: TypeRef) -> u32 {
+/// Average width guessed from a type: a char(n) is full, a varchar(n) of more than 32 to half of
+/// what is above that (get_typavgwidth).
+pub fn type_width(ty: TypeRef) -> u32 {
     let builtins = steppe_catalog::Builtins::get();
     match builtins.ty(ty.oid).map_or(32, |t| t.len) {
         len if len > 0 => len as u32,
-        _ if matches!(ty.oid, oid::BPCHAR | oid::VARCHAR) && ty.typmod > 4 => {
-            ((ty.typmod - 4) as u32).min(1000)
-        }
+        _ if ty.oid == oid::BPCHAR && ty.typmod > 4 => (ty.typmod - 4) as u32,
+        _ if ty.oid == oid::VARCHAR && ty.typmod > 4 => match (ty.typmod - 4) as u32 {
+            most @ 0..=32 => most,
+            most => 32 + (most.min(1000) - 32) / 2,
+        },
         _ => 32,
     }
 }

@@ -9,6 +9,18 @@ use crate::store::Inner;
 use crate::types::PageId;
 use std::collections::HashSet;
 
+/// Pages of a level that an estimate looks at.
+const SAMPLES: usize = 4;
+
+/// How large a tree is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TreeSize {
+    /// Pages, inner ones and leaves.
+    pub pages: u64,
+    /// Entries of leaves, those among them that nobody sees any more.
+    pub entries: u64,
+}
+
 impl Tree {
     /// The number of the tree's pages, by a walk over its inner pages.
     pub fn page_count(&self) -> Result<u64> {
@@ -19,11 +31,11 @@ impl Tree {
         Ok(pages)
     }
 
-    /// A guess of [`Tree::page_count`] from a few pages a level.
-    pub fn estimate_page_count(&self) -> Result<u64> {
-        const SAMPLES: usize = 16;
-        let mut pages = 1u64;
+    /// A guess of the tree's pages and entries from a few pages a level; exact for a tree of up to
+    /// [`SAMPLES`] leaves.
+    pub fn estimate_size(&self) -> Result<TreeSize> {
         let mut nodes_of_level = 1u64;
+        let mut size = TreeSize { pages: 1, entries: 0 };
         let mut keys = vec![Vec::new()];
         for level in (1..=self.height()?).rev() {
             let mut children = 0;
@@ -42,10 +54,15 @@ impl Tree {
                 }
             }
             nodes_of_level = nodes_of_level * children / keys.len() as u64;
-            pages += nodes_of_level;
+            size.pages += nodes_of_level;
             keys = below.iter().step_by(below.len().div_ceil(SAMPLES)).cloned().collect();
         }
-        Ok(pages)
+        let mut entries = 0;
+        for key in &keys {
+            entries += node::slot_count(self.copy_of(Target::Key(key), 0)?.page()) as u64;
+        }
+        size.entries = nodes_of_level * entries / keys.len() as u64;
+        Ok(size)
     }
 
     /// Calls `f` with a lower bound of each leaf's keys, from left to right: what a scan begins

@@ -33,6 +33,7 @@ mod merge;
 mod prune;
 mod split;
 
+pub use check::TreeSize;
 pub(crate) use check::check_space;
 pub use cursor::Cursor;
 pub(crate) use drop::drop_tree;
