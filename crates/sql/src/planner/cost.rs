@@ -20,8 +20,8 @@ pub(crate) const CPU_INDEX_TUPLE: f64 = 0.005;
 pub(crate) const CPU_OPERATOR: f64 = 0.0025;
 
 const DEFAULT_EQ_SELECTIVITY: f64 = 0.005;
-const DEFAULT_INEQ_SELECTIVITY: f64 = 0.333_333_333_333_333_3;
-const DEFAULT_RANGE_SELECTIVITY: f64 = 0.005;
+pub(super) const DEFAULT_INEQ_SELECTIVITY: f64 = 0.333_333_333_333_333_3;
+pub(super) const DEFAULT_RANGE_SELECTIVITY: f64 = 0.005;
 const DEFAULT_DISTINCT: f64 = 200.0;
 
 /// How many operators are taken to be evaluated for an array that is not known, and from how many
@@ -83,7 +83,7 @@ pub(crate) struct Estimator<'a> {
 impl Estimator<'_> {
     /// Fraction of rows that satisfy all conditions.
     pub(crate) fn selectivity(&self, conditions: &[Expr]) -> f64 {
-        conditions.iter().map(|c| self.clause(c)).product::<f64>().clamp(1e-10, 1.0)
+        self.conjunction(conditions).clamp(1e-10, 1.0)
     }
 
     /// Fraction of rows that satisfy a condition.
@@ -91,17 +91,14 @@ impl Estimator<'_> {
         self.selectivity(std::slice::from_ref(condition))
     }
 
-    fn clause(&self, clause: &Expr) -> f64 {
+    pub(super) fn clause(&self, clause: &Expr) -> f64 {
         match clause {
             Expr::Const(Datum::Bool(true), _) => 1.0,
             Expr::Const(..) => 0.0,
             Expr::And(args) => self.selectivity(args),
             Expr::Or(args) => 1.0 - args.iter().map(|a| 1.0 - self.clause(a)).product::<f64>(),
             Expr::Not(arg) => 1.0 - self.clause(arg),
-            Expr::IsNull { arg, negated } => {
-                let nulls = self.column(arg).map_or(0.005, |s| s.null_fraction);
-                if *negated { 1.0 - nulls } else { nulls }
-            }
+            Expr::IsNull { arg, negated } => self.null_test(arg, *negated),
             Expr::Func { syntax: CallSyntax::Operator(op), args, .. } if args.len() == 2 => {
                 self.comparison(*op, &args[0], &args[1])
             }
@@ -124,6 +121,12 @@ impl Estimator<'_> {
             Expr::Var { .. } => 0.5,
             _ => 0.25,
         }
+    }
+
+    /// Fraction of rows where an expression is NULL, or is not.
+    pub(super) fn null_test(&self, arg: &Expr, negated: bool) -> f64 {
+        let nulls = self.column(arg).map_or(0.005, |s| s.null_fraction);
+        if negated { 1.0 - nulls } else { nulls }
     }
 
     fn comparison(&self, op: steppe_types::Oid, left: &Expr, right: &Expr) -> f64 {

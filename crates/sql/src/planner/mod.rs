@@ -44,6 +44,7 @@ mod recheck;
 mod row_mark;
 mod scan;
 mod search_cycle;
+mod selectivity;
 mod stored_form;
 mod subselect;
 mod upper;
