@@ -24,6 +24,7 @@ pub mod row_types;
 mod shared;
 mod shorthand;
 pub mod snapshot;
+pub mod statistics;
 pub mod store;
 pub mod system;
 
@@ -34,12 +35,13 @@ pub use names::{NAME_BYTES_MAX, object_name};
 pub use oids::Oids;
 pub use partition::{PartitionColumn, PartitionKey, PartitionOf};
 pub use relation::{
-    Column, ColumnStatistics, Constraint, ConstraintKind, Deferral, IndexInfo, IndexKey, OnCommit,
-    RelKind, Relation, SequenceInfo, Statistics,
+    Column, Constraint, ConstraintKind, Deferral, IndexInfo, IndexKey, OnCommit, RelKind, Relation,
+    SequenceInfo,
 };
 pub use row_types::{is_row_type, row_type_of};
 pub use shared::{RareText, Shared};
 pub use snapshot::{Catalog, Schema, TEMPORARY_SCHEMA};
+pub use statistics::{ColumnStatistics, ElementStatistics, Statistics};
 pub use store::{CatalogChanges, CatalogStore};
 
 use steppe_types::Oid;

@@ -12,6 +12,7 @@
 use crate::builtin::Builtins;
 use crate::extension::Pathman;
 use crate::partition::{PartitionKey, PartitionOf};
+use crate::statistics::Statistics;
 use crate::{Oids, RareText, Shared};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -396,34 +397,6 @@ pub struct SequenceInfo {
     /// UNLOGGED: a crash takes it back to where it was when that cell was begun.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unlogged: bool,
-}
-
-/// What ANALYZE found about a table (pg_class.reltuples, pg_stats).
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Statistics {
-    /// Rows.
-    pub rows: f64,
-    /// Pages.
-    pub pages: u64,
-    /// By attribute position.
-    pub columns: Vec<ColumnStatistics>,
-}
-
-/// Statistics of one column (pg_statistic).
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct ColumnStatistics {
-    /// Fraction of NULLs.
-    pub null_fraction: f64,
-    /// Average width in bytes.
-    pub width: u32,
-    /// Distinct values: > 0 a count, < 0 minus a fraction of the rows (as pg_statistic.stadistinct).
-    pub distinct: f64,
-    /// Most common values (text form) and their frequencies.
-    pub most_common: Vec<(Arc<str>, f64)>,
-    /// Histogram bounds (text form).
-    pub histogram: Vec<Arc<str>>,
-    /// Physical-to-logical order correlation.
-    pub correlation: f64,
 }
 
 impl Relation {

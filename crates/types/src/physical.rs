@@ -105,6 +105,7 @@ impl Physical {
             | oid::JSON => Physical::Text,
             oid::BYTEA => Physical::Bytea,
             oid::NUMERIC => Physical::Numeric,
+            oid::ANYARRAY => Physical::Array,
             other if container_element_type(other).is_some() => Physical::Array,
             _ => Physical::Any,
         }

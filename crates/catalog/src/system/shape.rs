@@ -56,7 +56,7 @@ fn representable(declared: Oid) -> Oid {
         CHARACTER_DATA | YES_OR_NO => oid::VARCHAR,
         SQL_IDENTIFIER => oid::NAME,
         TIME_STAMP => oid::TIMESTAMPTZ,
-        oid::ANYARRAY => 1009,
+        oid::ANYARRAY => oid::ANYARRAY,
         other if Physical::of(other) == Physical::Any => oid::TEXT,
         other => other,
     }

@@ -4,20 +4,26 @@ use super::rows::{RowsBuilder, array};
 use super::session::SystemContext;
 use super::views::schema_name;
 use crate::builtin::Builtins;
-use crate::relation::{Column, ColumnStatistics, Relation};
+use crate::relation::{Column, Relation};
+use crate::statistics::ColumnStatistics;
 use std::sync::Arc;
 use steppe_types::{Datum, oid};
 
-/// Analysed columns with their attribute numbers.
+/// Analysed columns with their attribute numbers; the flag: whether it is about what inherits, too.
 fn analysed<'c>(
     context: &SystemContext<'c>,
-) -> impl Iterator<Item = (&'c Arc<Relation>, &'c Column, i16, &'c ColumnStatistics)> {
+) -> impl Iterator<Item = (&'c Arc<Relation>, &'c Column, i16, bool, &'c ColumnStatistics)> {
     context.catalog.relations().flat_map(|relation| {
-        let found = relation.statistics.iter().flat_map(|s| &s.columns);
-        let columns = relation.columns.iter().zip(1..).zip(found);
-        columns
-            .filter(|((column, _), _)| !column.dropped && !column.is_virtual)
-            .map(move |((column, attnum), found)| (relation, column, attnum, found))
+        // A partitioned table's are those of its partitions' rows.
+        let partitioned = relation.partition_key.is_some();
+        let found = relation.statistics.iter();
+        let lists = found.flat_map(move |s| [(&s.columns, partitioned), (&s.tree, true)]);
+        lists.flat_map(move |(found, inherited)| {
+            let columns = relation.columns.iter().zip(1..).zip(found);
+            columns
+                .filter(|((column, _), found)| !column.dropped && !found.is_absent())
+                .map(move |((column, attnum), found)| (relation, column, attnum, inherited, found))
+        })
     })
 }
 
@@ -26,12 +32,12 @@ fn frequencies(found: &ColumnStatistics) -> Datum {
     array(oid::FLOAT4, values.collect())
 }
 
-fn common_values(found: &ColumnStatistics) -> Datum {
-    array(oid::TEXT, found.most_common.iter().map(|(v, _)| Datum::Text(v.clone())).collect())
+fn common_values(column: &Column, found: &ColumnStatistics) -> Datum {
+    array(column.type_oid, found.most_common.iter().map(|(v, _)| v.clone()).collect())
 }
 
-fn histogram(found: &ColumnStatistics) -> Datum {
-    array(oid::TEXT, found.histogram.iter().map(|v| Datum::Text(v.clone())).collect())
+fn histogram(column: &Column, found: &ColumnStatistics) -> Datum {
+    array(column.type_oid, found.histogram.clone())
 }
 
 /// A datum if there is something to show.
@@ -41,22 +47,20 @@ fn when(present: bool, datum: impl FnOnce() -> Datum) -> Datum {
 
 /// pg_stats
 pub(super) fn pg_stats(context: &SystemContext<'_>, out: &mut RowsBuilder) {
-    for (relation, column, _, found) in analysed(context) {
+    for (relation, column, _, inherited, found) in analysed(context) {
         let common = !found.most_common.is_empty();
-        let ordered = Builtins::get().ordering(column.type_oid).is_some();
         out.row([
             ("schemaname", schema_name(context.catalog, relation.schema)),
             ("tablename", Datum::Text(relation.name.clone())),
             ("attname", Datum::Text(column.name.clone())),
-            // A partitioned table's are those of its partitions' rows.
-            ("inherited", Datum::Bool(relation.partition_key.is_some())),
+            ("inherited", Datum::Bool(inherited)),
             ("null_frac", Datum::Float4(found.null_fraction as f32)),
             ("avg_width", Datum::Int4(width(found))),
             ("n_distinct", Datum::Float4(found.distinct as f32)),
-            ("most_common_vals", when(common, || common_values(found))),
+            ("most_common_vals", when(common, || common_values(column, found))),
             ("most_common_freqs", when(common, || frequencies(found))),
-            ("histogram_bounds", when(!found.histogram.is_empty(), || histogram(found))),
-            ("correlation", when(ordered, || Datum::Float4(found.correlation as f32))),
+            ("histogram_bounds", when(!found.histogram.is_empty(), || histogram(column, found))),
+            ("correlation", when(found.correlated, || Datum::Float4(found.correlation as f32))),
         ]);
     }
 }
@@ -77,19 +81,26 @@ fn slots(column: &Column, found: &ColumnStatistics) -> Vec<Slot> {
     let mut slots = Vec::new();
     let Some(order) = Builtins::get().ordering(column.type_oid) else { return slots };
     if !found.most_common.is_empty() {
-        slots.push((STATISTIC_KIND_MCV, order.eq, frequencies(found), common_values(found)));
+        slots.push((
+            STATISTIC_KIND_MCV,
+            order.eq,
+            frequencies(found),
+            common_values(column, found),
+        ));
     }
     if !found.histogram.is_empty() {
-        slots.push((STATISTIC_KIND_HISTOGRAM, order.lt, Datum::Null, histogram(found)));
+        slots.push((STATISTIC_KIND_HISTOGRAM, order.lt, Datum::Null, histogram(column, found)));
     }
-    let correlation = array(oid::FLOAT4, vec![Datum::Float4(found.correlation as f32)]);
-    slots.push((STATISTIC_KIND_CORRELATION, order.lt, correlation, Datum::Null));
+    if found.correlated {
+        let correlation = array(oid::FLOAT4, vec![Datum::Float4(found.correlation as f32)]);
+        slots.push((STATISTIC_KIND_CORRELATION, order.lt, correlation, Datum::Null));
+    }
     slots
 }
 
 /// pg_statistic
 pub(super) fn pg_statistic(context: &SystemContext<'_>, out: &mut RowsBuilder) {
-    for (relation, column, attnum, found) in analysed(context) {
+    for (relation, column, attnum, inherited, found) in analysed(context) {
         let mut slots = slots(column, found);
         let collation = column.collation;
         slots.resize(3, (0, 0, Datum::Null, Datum::Null));
@@ -97,7 +108,7 @@ pub(super) fn pg_statistic(context: &SystemContext<'_>, out: &mut RowsBuilder) {
         let collation_of = |slot: &Slot| Datum::Oid(if slot.0 == 0 { 0 } else { collation });
         out.row([
             ("starelid", Datum::Oid(relation.oid)),
-            ("stainherit", Datum::Bool(relation.partition_key.is_some())),
+            ("stainherit", Datum::Bool(inherited)),
             ("staattnum", Datum::Int2(attnum)),
             ("stanullfrac", Datum::Float4(found.null_fraction as f32)),
             ("stawidth", Datum::Int4(width(found))),

@@ -276,7 +276,7 @@ fn information_schema_constraints() {
 
 #[test]
 fn statistics() {
-    use crate::relation::{ColumnStatistics, Statistics};
+    use crate::statistics::{ColumnStatistics, Statistics};
     let mut catalog = testing::accounts();
     let mut acc = (**catalog.relation(ACC).expect("acc")).clone();
     let mut columns = vec![ColumnStatistics::default(); 8];
@@ -284,11 +284,13 @@ fn statistics() {
         null_fraction: 0.25,
         width: 4,
         distinct: -0.5,
-        most_common: vec![("7".into(), 0.5)],
-        histogram: vec!["1".into(), "9".into()],
+        most_common: vec![(Datum::Int4(7), 0.5)],
+        histogram: vec![Datum::Int4(1), Datum::Int4(9)],
         correlation: 1.0,
+        correlated: true,
+        elements: None,
     };
-    acc.statistics = Some(Statistics { rows: 1000.0, pages: 10, columns }.into());
+    acc.statistics = Some(Statistics { rows: 1000.0, pages: 10, columns, tree: Vec::new() }.into());
     catalog.put_relation(acc);
     let size = select(&catalog, "pg_class", "relpages, reltuples", "relname", &["acc", "acc_pkey"]);
     assert_eq!(size, ["10|1000", "1|1000"]);

@@ -13,10 +13,10 @@ use crate::partition::ColumnMap;
 use crate::progress::{Phase, Progress, Utility};
 use std::collections::HashMap;
 use std::sync::Arc;
-use steppe_catalog::{ColumnStatistics, RelKind, Relation, Statistics};
+use steppe_catalog::{Builtins, ColumnStatistics, RelKind, Relation, Statistics};
 use steppe_sql::ast::VacuumStmt;
 use steppe_txn::{Database, IndexStore, RelFileNumber, RelationLockMode};
-use steppe_types::{Datum, Error, Result, SqlState, compare, text_io};
+use steppe_types::{Datum, Error, Result, SqlState, compare};
 
 /// What to do to each table.
 #[derive(Clone, Copy)]
@@ -230,13 +230,13 @@ fn vacuum_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<()> {
 fn put_size(ctx: &mut DdlContext<'_>, table: &Arc<Relation>, rows: u64) -> Result<()> {
     let pages = pages_of_table(ctx.store.database(), table)?;
     let known = table.statistics.as_deref();
-    let (rows, columns) = (rows as f64, known.map(|known| known.columns.clone()));
+    let rows = rows as f64;
     if known.is_some_and(|known| known.rows == rows && known.pages == pages) {
         return Ok(());
     }
     let mut vacuumed = (**table).clone();
-    let columns = columns.unwrap_or_default();
-    vacuumed.statistics = Some(Arc::new(Statistics { rows, pages, columns }));
+    let known = known.cloned().unwrap_or_default();
+    vacuumed.statistics = Some(Arc::new(Statistics { rows, pages, ..known }));
     ctx.put(vacuumed)
 }
 
@@ -312,7 +312,8 @@ fn put_statistics(ctx: &mut DdlContext<'_>, table: &Arc<Relation>, sample: &Samp
         })
         .collect::<Result<Vec<_>>>()?;
     let mut analyzed = (**table).clone();
-    analyzed.statistics = Some(Arc::new(Statistics { rows: *rows as f64, pages: *pages, columns }));
+    analyzed.statistics =
+        Some(Arc::new(Statistics { rows: *rows as f64, pages: *pages, columns, tree: Vec::new() }));
     ctx.put(analyzed)
 }
 
@@ -343,8 +344,6 @@ fn column_statistics(
             _ => runs.push((value, 1)),
         }
     }
-    let text =
-        |v: &Datum| -> Result<Arc<str>> { Ok(text_io::output_string(ty, v, &ctx.io)?.into()) };
     let mut by_count: Vec<usize> = (0..runs.len()).filter(|i| runs[*i].1 > 1).collect();
     by_count.sort_by_key(|i| std::cmp::Reverse(runs[*i].1));
     let average = values.len() as f64 / runs.len().max(1) as f64;
@@ -357,8 +356,8 @@ fn column_statistics(
         .collect();
     let most_common = common
         .iter()
-        .map(|i| Ok((text(runs[*i].0)?, runs[*i].1 as f64 / total)))
-        .collect::<Result<Vec<_>>>()?;
+        .map(|i| (runs[*i].0.clone(), f64::from((runs[*i].1 as f64 / total) as f32)))
+        .collect::<Vec<_>>();
     let is_common: HashMap<usize, ()> = common.iter().map(|i| (*i, ())).collect();
     let rest: Vec<&Datum> = runs
         .iter()
@@ -366,7 +365,7 @@ fn column_statistics(
         .filter(|(i, _)| !is_common.contains_key(i))
         .flat_map(|(_, (v, n))| std::iter::repeat_n(*v, *n))
         .collect();
-    let histogram = if rest.len() < 2 { Vec::new() } else { bounds(&rest, target, &text)? };
+    let histogram = if rest.len() < 2 { Vec::new() } else { bounds(&rest, target) };
     let told = distinct_told(table, column);
     let distinct =
         told.unwrap_or_else(|| distinct_estimate(&runs, values.len(), rows, sample.len()));
@@ -377,6 +376,8 @@ fn column_statistics(
         most_common,
         histogram,
         correlation,
+        correlated: Builtins::get().ordering(ty).is_some(),
+        elements: None,
     })
 }
 
@@ -392,13 +393,9 @@ fn distinct_told(table: &Relation, column: usize) -> Option<f64> {
     told.ok().filter(|told| *told != 0.0)
 }
 
-fn bounds(
-    sorted: &[&Datum],
-    target: usize,
-    text: &dyn Fn(&Datum) -> Result<Arc<str>>,
-) -> Result<Vec<Arc<str>>> {
+fn bounds(sorted: &[&Datum], target: usize) -> Vec<Datum> {
     let buckets = target.min(sorted.len() - 1);
-    (0..=buckets).map(|i| text(sorted[i * (sorted.len() - 1) / buckets])).collect()
+    (0..=buckets).map(|i| sorted[i * (sorted.len() - 1) / buckets].clone()).collect()
 }
 
 /// Haas and Stokes' estimator Duj1, as PostgreSQL's compute_scalar_stats uses it; negative where

@@ -182,9 +182,12 @@ fn retype(
     (column.type_oid, column.typmod) = (ty.oid, ty.typmod);
     (column.collation, column.missing) = (collation, None);
     (column.storage, column.compression) = (None, None);
+    if let Some(known) = &mut new.statistics {
+        Arc::make_mut(known).forget(position);
+    }
     let Some(text) = old_default else { return Ok(()) };
     let parsed = parse_expression(&text)?;
-    let column = column.clone();
+    let column = new.columns[position].clone();
     let (text, what) = match column.generated {
         true => (generated::cast(ctx, new, position, &parsed), "generation expression"),
         false => (default_text(ctx, &column, &parsed), "default"),

@@ -6,10 +6,11 @@ use crate::bind::index::is_mutable;
 use crate::expr::{CallSyntax, Expr};
 use crate::plan::Cost;
 use crate::query::{Rte, RteKind};
+use std::cmp::Ordering;
 use steppe_catalog::builtin::Strategy;
 use steppe_catalog::{Builtins, ColumnStatistics, Relation};
 use steppe_types::io::IoContext;
-use steppe_types::{Datum, compare, interrupt, text_io};
+use steppe_types::{Datum, Oid, compare, interrupt};
 
 pub(crate) const SEQ_PAGE: f64 = 1.0;
 pub(crate) const RANDOM_PAGE: f64 = 4.0;
@@ -77,6 +78,7 @@ fn list_length(array: &Expr) -> Option<usize> {
 /// Estimates over one query's range table.
 pub(crate) struct Estimator<'a> {
     pub(crate) rtes: &'a [Rte],
+    #[allow(dead_code)]
     pub(crate) io: &'a IoContext,
 }
 
@@ -129,7 +131,7 @@ impl Estimator<'_> {
         if negated { 1.0 - nulls } else { nulls }
     }
 
-    fn comparison(&self, op: steppe_types::Oid, left: &Expr, right: &Expr) -> f64 {
+    fn comparison(&self, op: Oid, left: &Expr, right: &Expr) -> f64 {
         let builtins = Builtins::get();
         let (column, value, flipped) = match (strip(left), strip(right)) {
             (l @ Expr::Var { .. }, r) if !matches!(r, Expr::Var { .. }) => (l, r, false),
@@ -152,7 +154,7 @@ impl Estimator<'_> {
     }
 
     /// `a.x = b.y`: one over the greater number of distinct values.
-    fn join_equality(&self, op: steppe_types::Oid, left: &Expr, right: &Expr) -> f64 {
+    fn join_equality(&self, op: Oid, left: &Expr, right: &Expr) -> f64 {
         if Builtins::get().strategy(op) != Some(Strategy::Equal) {
             return DEFAULT_INEQ_SELECTIVITY;
         }
@@ -184,8 +186,9 @@ impl Estimator<'_> {
         }
         let Some(stats) = self.column(column) else { return DEFAULT_EQ_SELECTIVITY };
         if let Some(value) = value
-            && let Some(text) = self.text_of(column, value)
-            && let Some((_, frequency)) = stats.most_common.iter().find(|(v, _)| **v == *text)
+            && let ty = strip(column).ty().oid
+            && let Some((_, frequency)) =
+                stats.most_common.iter().find(|(v, _)| order(ty, v, value) == Some(Ordering::Equal))
         {
             return *frequency;
         }
@@ -196,33 +199,18 @@ impl Estimator<'_> {
 
     /// `column < value` (or `>`), from the histogram.
     fn inequality(&self, column: &Expr, value: Option<&Datum>, less: bool) -> f64 {
-        let ty = column.ty().oid;
+        let ty = strip(column).ty().oid;
         let (Some(stats), Some(value)) = (self.column(column), value) else {
             return DEFAULT_INEQ_SELECTIVITY;
         };
         if stats.histogram.len() < 2 {
             return DEFAULT_INEQ_SELECTIVITY;
         }
-        let read = |text: &str| text_io::input(ty, -1, text, self.io).ok();
-        let below = stats
-            .histogram
-            .iter()
-            .filter(|b| {
-                read(b).is_some_and(|b| {
-                    std::mem::discriminant(&b) == std::mem::discriminant(value)
-                        && compare::compare(&b, value).is_lt()
-                })
-            })
-            .count();
+        let is_less = |bound: &&Datum| order(ty, bound, value) == Some(Ordering::Less);
+        let below = stats.histogram.iter().filter(is_less).count();
         let buckets = (stats.histogram.len() - 1) as f64;
         let fraction = ((below as f64 - 0.5) / buckets).clamp(0.0, 1.0);
         if less { fraction } else { 1.0 - fraction }.max(0.0001)
-    }
-
-    fn text_of(&self, column: &Expr, value: &Datum) -> Option<String> {
-        let mut out = Vec::new();
-        text_io::output(column.ty().oid, value, self.io, &mut out).ok()?;
-        String::from_utf8(out).ok()
     }
 
     fn relation(&self, rte: usize) -> Option<&Relation> {
@@ -252,6 +240,17 @@ fn constant(expr: &Expr) -> Option<&Datum> {
         Expr::Const(value, _) if !value.is_null() => Some(value),
         _ => None,
     }
+}
+
+/// The order of two values of a type, or of numbers of two types; `None`: they cannot be compared.
+fn order(ty: Oid, a: &Datum, b: &Datum) -> Option<Ordering> {
+    use Datum::{Float4, Float8, Int2, Int4, Int8};
+    let comparable = match (a, b) {
+        (Int2(_) | Int4(_) | Int8(_), Int2(_) | Int4(_) | Int8(_)) => true,
+        (Float4(_) | Float8(_), Float4(_) | Float8(_)) => true,
+        _ => std::mem::discriminant(a) == std::mem::discriminant(b),
+    };
+    comparable.then(|| compare::compare_as(ty, a, b))
 }
 
 /// Whether the column alone is the primary key: known from the table itself, without ANALYZE.

@@ -338,6 +338,7 @@ impl Planner<'_> {
         let width = |id: &ColumnId| match usize::try_from(id.1 - 1) {
             Ok(i) if i < entry.columns.len() => {
                 let stats = request.relation.statistics.as_ref().and_then(|s| s.columns.get(i));
+                let stats = stats.filter(|s| !s.is_absent());
                 stats.map_or_else(|| type_width(entry.columns[i].ty), |s| s.width)
             }
             _ => 8,

@@ -1,0 +1,242 @@
+//! What ANALYZE found about a relation (pg_statistic and, of pg_class, reltuples and relpages).
+//!
+//! Values are kept as they are in rows, not as text: the planner compares them as they stand, and
+//! no session's settings change what they mean. They are stored as `steppe_types::stored` writes
+//! them, in base64, one string for each list. Frequencies are single-precision, as PostgreSQL's
+//! are, so that estimates from them are the same.
+//!
+//! Lists in the text form that earlier versions stored have other names, and are passed over: the
+//! next ANALYZE stores new ones.
+
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use steppe_types::Datum;
+
+/// What ANALYZE found about a table (pg_class.reltuples, pg_stats).
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Statistics {
+    /// Rows.
+    pub rows: f64,
+    /// Pages.
+    pub pages: u64,
+    /// By attribute position; of a partitioned table, of its partitions' rows. Columns added since
+    /// have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<ColumnStatistics>,
+    /// Of the rows of a table and of all that inherits from it, if anything does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tree: Vec<ColumnStatistics>,
+}
+
+/// Statistics of one column (pg_statistic).
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ColumnStatistics {
+    /// Fraction of NULLs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub null_fraction: f64,
+    /// Average width in bytes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub width: u32,
+    /// Distinct values: > 0 a count, < 0 minus a fraction of the rows (as pg_statistic.stadistinct),
+    /// 0 not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub distinct: f64,
+    /// Most common values and their frequencies, the most common first.
+    #[serde(
+        rename = "common",
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        with = "frequencies"
+    )]
+    pub most_common: Vec<(Datum, f64)>,
+    /// Histogram bounds, ascending by the type's default ordering.
+    #[serde(rename = "bounds", default, skip_serializing_if = "Vec::is_empty", with = "values")]
+    pub histogram: Vec<Datum>,
+    /// Physical-to-logical order correlation; 0 if it was not computed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub correlation: f64,
+    /// Whether the correlation was computed: of types with an ordering and several values.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub correlated: bool,
+    /// What an array column's elements are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elements: Option<Arc<ElementStatistics>>,
+}
+
+/// What the elements of a column of arrays are (array_typanalyze.c).
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ElementStatistics {
+    /// Most common elements, ascending by their type's default ordering, each with the fraction of
+    /// the arrays that it is in.
+    #[serde(
+        rename = "common",
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        with = "frequencies"
+    )]
+    pub most_common: Vec<(Datum, f64)>,
+    /// The least of these fractions.
+    pub min_frequency: f64,
+    /// The greatest of them.
+    pub max_frequency: f64,
+    /// The fraction of the arrays with a NULL in them.
+    pub null_frequency: f64,
+    /// Histogram of how many different elements an array has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counts: Vec<f64>,
+    /// How many different elements it has on average.
+    pub average_count: f64,
+}
+
+impl Statistics {
+    /// Statistics of the columns of a table's own rows, or of those of all that inherits from it,
+    /// too.
+    pub fn columns_of(&self, with_children: bool) -> &[ColumnStatistics] {
+        match with_children && !self.tree.is_empty() {
+            true => &self.tree,
+            false => &self.columns,
+        }
+    }
+
+    /// Forgets what is known of the column at a position.
+    pub fn forget(&mut self, position: usize) {
+        for columns in [&mut self.columns, &mut self.tree] {
+            columns.get_mut(position).into_iter().for_each(|found| *found = Default::default());
+        }
+    }
+}
+
+impl ColumnStatistics {
+    /// Whether nothing was found: the column was not analysed.
+    pub fn is_absent(&self) -> bool {
+        self.null_fraction == 0.0 && self.width == 0
+    }
+}
+
+/// Whether something is the value that it has where it is not stored.
+fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// A list of values as one string.
+mod values {
+    use serde::de::Error as _;
+    use serde::ser::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use steppe_types::physical::Physical;
+    use steppe_types::text::encode::{decode, encode};
+    use steppe_types::{Datum, Error, Result, stored};
+
+    pub(super) fn serialize<S: Serializer>(
+        values: &[Datum],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let written = written(Datum::Record(values.into())).map_err(S::Error::custom)?;
+        serializer.serialize_str(&written)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<Datum>, D::Error> {
+        let written = String::deserialize(deserializer)?;
+        let values = read(&written).map_err(D::Error::custom)?;
+        Ok(values.to_vec())
+    }
+
+    fn written(list: Datum) -> Result<String> {
+        let mut bytes = Vec::new();
+        stored::write_variable(Physical::Any, &list, &mut bytes)?;
+        encode(&bytes, "base64")
+    }
+
+    fn read(written: &str) -> Result<std::sync::Arc<[Datum]>> {
+        match stored::read(Physical::Any, &decode(written, "base64")?)? {
+            Datum::Record(values) => Ok(values),
+            _ => Err(Error::internal("no list of values")),
+        }
+    }
+}
+
+/// A list of values and their frequencies as one string.
+mod frequencies {
+    use serde::{Deserializer, Serializer};
+    use steppe_types::Datum;
+
+    pub(super) fn serialize<S: Serializer>(
+        list: &[(Datum, f64)],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let flat = list
+            .iter()
+            .flat_map(|(value, frequency)| [value.clone(), Datum::Float4(*frequency as f32)]);
+        super::values::serialize(&flat.collect::<Vec<_>>(), serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<(Datum, f64)>, D::Error> {
+        let mut flat = super::values::deserialize(deserializer)?.into_iter();
+        let mut list = Vec::with_capacity(flat.len() / 2);
+        while let (Some(value), Some(Datum::Float4(frequency))) = (flat.next(), flat.next()) {
+            list.push((value, f64::from(frequency)));
+        }
+        Ok(list)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use steppe_types::oid;
+
+    #[test]
+    fn values_come_back_as_they_were() {
+        let array = |elements: Vec<Datum>| {
+            let dimensions = vec![(elements.len() as i32, 1)];
+            let array =
+                steppe_types::datum::Array { element_type: oid::INT4, dimensions, elements };
+            Datum::Array(Arc::new(array))
+        };
+        let histogram = vec![
+            Datum::Text("".into()),
+            Datum::Float8(f64::NAN),
+            Datum::TimestampTz(i64::MIN),
+            array(vec![Datum::Int4(1), Datum::Null]),
+            Datum::Record([Datum::Null, Datum::Bool(true)].into()),
+            Datum::Text("x".repeat(1000).into()),
+        ];
+        let most_common = vec![(Datum::Int8(-7), 0.5), (Datum::Date(3), 0.25)];
+        let elements = ElementStatistics {
+            most_common: most_common.clone(),
+            min_frequency: 0.25,
+            counts: vec![1.0, 3.0],
+            average_count: 1.5,
+            ..Default::default()
+        };
+        let found = ColumnStatistics {
+            width: 4,
+            most_common,
+            histogram,
+            elements: Some(elements.into()),
+            ..Default::default()
+        };
+        let columns = vec![ColumnStatistics::default(), found.clone()];
+        let stored = Statistics { rows: 3.0, pages: 1, columns, tree: Vec::new() };
+        let json = serde_json::to_string(&stored).expect("serializable");
+        let read: Statistics = serde_json::from_str(&json).expect("readable");
+        assert!(read.columns[0].is_absent() && !read.columns[1].is_absent());
+        assert_eq!(read.columns[1].histogram, found.histogram);
+        assert_eq!(read.columns[1].most_common, found.most_common);
+        let elements = read.columns[1].elements.as_ref().expect("stored");
+        assert_eq!((elements.most_common.len(), &elements.counts), (2, &vec![1.0, 3.0]));
+    }
+
+    #[test]
+    fn lists_in_text_form_are_passed_over() {
+        let json = r#"{"rows":2.0,"pages":1,"columns":[{"null_fraction":0.0,"width":4,
+            "distinct":-1.0,"most_common":[["1",0.5]],"histogram":["1","2"],"correlation":1.0}]}"#;
+        let read: Statistics = serde_json::from_str(json).expect("readable");
+        assert_eq!(read.columns[0].distinct, -1.0);
+        assert!(read.columns[0].most_common.is_empty() && read.columns[0].histogram.is_empty());
+    }
+}
