@@ -341,6 +341,7 @@ pub(crate) fn no_plan() -> PlannedStmt {
         relations: Vec::new(),
         depends_on_literals: false,
         constants: Arc::default(),
+        sensitive: Arc::default(),
         mentions: Vec::new(),
     }
 }

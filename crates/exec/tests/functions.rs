@@ -111,6 +111,7 @@ impl World {
             io: &self.io,
             interrupts: &|| Ok(()),
             may_fail: &|_| false,
+            values: &[],
         };
         let planned = Arc::new(plan(&ctx, bound)?);
         let types = planned.columns.iter().map(|c| c.ty.oid).collect();

@@ -20,6 +20,7 @@ use steppe_sql::bind::Params;
 use steppe_sql::parser::normalize::Parameters;
 use steppe_types::Oid;
 
+use crate::session::by_value::Variants;
 use crate::statements::{Statement, Statements};
 
 /// A statement that can be run: shared, immutable.
@@ -45,6 +46,9 @@ pub struct CachedPlan {
     pub(crate) counted: OnceLock<Arc<Statement>>,
     /// What was declared of its parameters: the others' types came of what it is about.
     pub declared: Params,
+    /// The plans that values of its parameters decide between; `None`: this is one of them, or
+    /// there is but one.
+    pub(crate) variants: Option<Box<Variants>>,
     /// The plan.
     pub compiled: Arc<CompiledStmt>,
     /// RowDescription with all columns in text format; empty if there are none.

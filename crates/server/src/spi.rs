@@ -177,6 +177,7 @@ impl Core {
             database: &self.server.database,
             interrupts: &|| self.check_interrupts(),
             for_cursor: false,
+            values: &[],
         };
         Ok(Arc::new(compile(&planning, statement, source, Params::fixed(params))?))
     }

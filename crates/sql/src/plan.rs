@@ -102,6 +102,8 @@ pub struct PlannedStmt {
     pub depends_on_literals: bool,
     /// What a run of the plan evaluates first.
     pub constants: Arc<Constants>,
+    /// The scans that other values of the parameters would make longer or shorter.
+    pub sensitive: Arc<[crate::planner::Sensitive]>,
     /// The relations that its names stand for, and those it reads or changes.
     pub mentions: Vec<Oid>,
 }

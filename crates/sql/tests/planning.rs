@@ -77,6 +77,7 @@ fn planned(sql: &str) -> Result<PlannedStmt> {
         io: &io,
         interrupts: &|| Ok(()),
         may_fail: &|_| false,
+        values: &[],
     };
     plan(&ctx, bound)
 }

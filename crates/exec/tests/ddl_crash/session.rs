@@ -387,6 +387,7 @@ impl Session {
             io: &io,
             interrupts: &|| Ok(()),
             may_fail: &|_| false,
+            values: &[],
         };
         let planned = Arc::new(plan(&context, bound)?);
         CompiledStmt::compile(planned, &catalog, &self.engine.database).map(Arc::new)

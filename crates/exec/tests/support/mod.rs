@@ -239,6 +239,7 @@ impl World {
             io: &io,
             interrupts: &|| Ok(()),
             may_fail: &|_| false,
+            values: &[],
         };
         let planned = Arc::new(plan(&ctx, bound)?);
         let catalog = Arc::new(self.catalog.clone());

@@ -175,6 +175,7 @@ impl Session {
                 self.lock_plan(&mut plan).await?;
                 let params = self.execute_params(execute, plan.param_types(), source)?;
                 self.check_prepared(&execute.name, &plan, &params)?;
+                let plan = self.for_prepared_values(plan, &params)?;
                 Ok(PlanPortal::new(plan, params))
             }
             Statement::DeclareCursor(declare) => {
@@ -438,6 +439,7 @@ pub(super) fn plan_of_values(exprs: Vec<Expr>) -> PlannedStmt {
         relations: Vec::new(),
         depends_on_literals: false,
         constants: Arc::default(),
+        sensitive: Arc::default(),
         mentions: Vec::new(),
     }
 }

@@ -166,6 +166,7 @@ impl Session {
             self.statements.set_plan(bind.statement, Arc::clone(&current));
         }
         self.check_prepared(bind.statement, &current, &params)?;
+        let current = self.for_prepared_values(current, &params)?;
         let columns = current.compiled.columns().len();
         let formats = result_formats(&bind.result_formats, Some(columns))?;
         let mut portal = PlanPortal::new(current, params);

@@ -17,6 +17,7 @@
 //! session goes on (after the next Sync in the extended protocol), one of severity
 //! FATAL ends the session. A panic is an ERROR with SQLSTATE XX000.
 
+pub(crate) mod by_value;
 mod client;
 mod constants;
 mod constraints;

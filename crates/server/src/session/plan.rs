@@ -20,6 +20,7 @@ use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, text_io};
 use steppe_wire::backend::{self, Field};
 
 use super::Session;
+use super::by_value::Variants;
 use super::create_as::has_into;
 use super::sizes::Sizes;
 use crate::outbox;
@@ -151,7 +152,7 @@ impl Session {
     }
 
     /// Whether plans may be shared: not while a transaction sees a catalog of its own.
-    fn may_share(&self) -> bool {
+    pub(super) fn may_share(&self) -> bool {
         self.xact.changes.is_none()
     }
 
@@ -329,7 +330,8 @@ impl Session {
         params: Params,
         key: &str,
     ) -> Result<Arc<CachedPlan>> {
-        self.plan_as(statement, source, params, key, false)
+        let wanted = Wanted { key, for_cursor: false, values: &[] };
+        self.plan_as(statement, source, params, wanted).map(Arc::new)
     }
 
     /// As [`Self::plan`], the query of a cursor: its rows tell where they are.
@@ -339,17 +341,18 @@ impl Session {
         source: &Arc<str>,
         params: Params,
     ) -> Result<Arc<CachedPlan>> {
-        self.plan_as(query, source, params, "", true)
+        let wanted = Wanted { key: "", for_cursor: true, values: &[] };
+        self.plan_as(query, source, params, wanted).map(Arc::new)
     }
 
-    fn plan_as(
+    /// As [`Self::plan`], in one of several ways.
+    pub(super) fn plan_as(
         &mut self,
         statement: &Arc<ast::Statement>,
         source: &Arc<str>,
         params: Params,
-        key: &str,
-        for_cursor: bool,
-    ) -> Result<Arc<CachedPlan>> {
+        wanted: Wanted<'_>,
+    ) -> Result<CachedPlan> {
         outbox::send_now();
         let planning = Planning {
             names: &self.names,
@@ -358,7 +361,8 @@ impl Session {
             older: self.names_older.and(self.xact.snapshot_catalog.as_deref()),
             database: &self.core.server.database,
             interrupts: &|| self.core.check_interrupts(),
-            for_cursor,
+            for_cursor: wanted.for_cursor,
+            values: wanted.values,
         };
         // What follows is not the time of a run that began before.
         self.begun = None;
@@ -368,8 +372,8 @@ impl Session {
             unbound.error
         })?;
         let planned = Arc::clone(compiled.planned());
-        Ok(Arc::new(CachedPlan {
-            key: key.into(),
+        Ok(CachedPlan {
+            key: wanted.key.into(),
             epoch: self.names.catalog.epoch,
             good_until: AtomicU64::new(self.names.catalog.epoch),
             mentions: Mentions::of(&planned.mentions, &self.names.catalog),
@@ -386,9 +390,20 @@ impl Session {
             shows_session: compiled.reads_virtual(crate::system_views::session::VIEWS),
             declared,
             depends_on_literals: planned.depends_on_literals,
+            variants: Variants::of(&planned.sensitive, self.io()),
             compiled: Arc::new(compiled),
-        }))
+        })
     }
+}
+
+/// What a plan is wanted for.
+pub(super) struct Wanted<'a> {
+    /// What it is to be found by.
+    pub key: &'a str,
+    /// Its rows are to tell where they are.
+    pub for_cursor: bool,
+    /// Examples of the parameters' values; empty if there are none.
+    pub values: &'a [Datum],
 }
 
 /// What a statement is bound and planned with.
@@ -407,6 +422,8 @@ pub(crate) struct Planning<'a> {
     pub interrupts: &'a dyn Fn() -> Result<()>,
     /// Rows are to tell where they are.
     pub for_cursor: bool,
+    /// Examples of the parameters' values, for estimates alone; empty if there are none.
+    pub values: &'a [Datum],
 }
 
 /// Binds, plans and compiles a statement.
@@ -416,20 +433,29 @@ pub(crate) fn compile(
     source: &Arc<str>,
     params: Params,
 ) -> Result<CompiledStmt, Unbound> {
-    let Planning { names, io, planner: settings, older, database, interrupts, for_cursor } =
-        *planning;
+    let Planning { names, io, planner: settings, older, database, interrupts, .. } = *planning;
     let catalog = &names.catalog;
     let context = BindContext { catalog, search_path: &names.path, io, source };
     let mut bound = bind::bind_query(&context, statement, params)?;
-    if for_cursor {
+    if planning.for_cursor {
         bound.add_positions();
     }
     steppe_exec::fold_conditions(&mut bound.query, catalog);
     let sizes = &Sizes { database, catalog };
     let search_path = &names.path;
     let may_fail = &|expr: &Expr| steppe_exec::constants::may_fail(expr, catalog);
-    let context =
-        PlannerContext { catalog, search_path, older, settings, sizes, io, interrupts, may_fail };
+    let values = planning.values;
+    let context = PlannerContext {
+        catalog,
+        search_path,
+        older,
+        settings,
+        sizes,
+        io,
+        interrupts,
+        may_fail,
+        values,
+    };
     let planned = Arc::new(planner::plan(&context, bound)?);
     Ok(CompiledStmt::compile(planned, catalog, database)?)
 }

@@ -43,6 +43,7 @@ impl Session {
             self.start_transaction()?;
             loop {
                 if self.lock_relations_of(&plan.0).await? {
+                    plan.0 = self.for_values(plan.0, &plan.1)?;
                     return self.query_plan(plan).await;
                 }
                 match self.lifted_plan(text)? {

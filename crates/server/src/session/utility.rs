@@ -413,6 +413,7 @@ impl Session {
             self.statements.set_plan(&execute.name, Arc::clone(&current));
         }
         self.check_prepared(&execute.name, &current, &params)?;
+        let current = self.for_prepared_values(current, &params)?;
         let mut portal = PlanPortal::new(current, params);
         (portal.describes, portal.is_locked) = (describe, true);
         self.run_plan(&mut portal, formats, 0).await?;

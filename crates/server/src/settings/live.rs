@@ -128,8 +128,8 @@ pub struct Live {
     pub log_disconnections: bool,
     /// compute_query_id is on: statements have a number, also where nobody counts them.
     pub shows_query_id: bool,
-    /// plan_cache_mode: all plans are made for any values, but EXPLAIN EXECUTE shows them as either
-    /// kind, and constants fail as they do in either.
+    /// plan_cache_mode. By default the classes of the values choose between variants of the plan;
+    /// EXPLAIN EXECUTE shows plans as either kind, and constants fail as they do in either.
     pub plan_cache_mode: PlanCacheMode,
     /// pg_stat_statements.track is not none, nor compute_query_id off.
     pub tracks_statements: bool,

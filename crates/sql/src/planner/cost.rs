@@ -80,12 +80,24 @@ pub(crate) struct Estimator<'a> {
     pub(crate) rtes: &'a [Rte],
     #[allow(dead_code)]
     pub(crate) io: &'a IoContext,
+    /// What the parameters are expected to be; empty if that is not known.
+    pub(crate) values: &'a [Datum],
 }
 
 impl Estimator<'_> {
     /// Fraction of rows that satisfy all conditions.
     pub(crate) fn selectivity(&self, conditions: &[Expr]) -> f64 {
         self.conjunction(conditions).clamp(1e-10, 1.0)
+    }
+
+    /// The value of a constant, or of a parameter if it is known; `None`, too, for NULL.
+    pub(super) fn known<'e>(&'e self, expr: &'e Expr) -> Option<&'e Datum> {
+        let value = match expr {
+            Expr::Const(value, _) => value,
+            Expr::Param { index, .. } => self.values.get(*index)?,
+            _ => return None,
+        };
+        (!value.is_null()).then_some(value)
     }
 
     /// Fraction of rows that satisfy a condition.
@@ -140,13 +152,13 @@ impl Estimator<'_> {
             _ => return 0.25,
         };
         match builtins.strategy(op) {
-            Some(Strategy::Equal) => self.equality(column, constant(value)),
+            Some(Strategy::Equal) => self.equality(column, self.known(value)),
             Some(strategy) => {
                 let less = matches!(strategy, Strategy::Less | Strategy::LessEqual) != flipped;
-                self.inequality(column, constant(value), less)
+                self.inequality(column, self.known(value), less)
             }
             None => match builtins.operator(op).map(|o| o.name) {
-                Some("<>") => 1.0 - self.equality(column, constant(value)),
+                Some("<>") => 1.0 - self.equality(column, self.known(value)),
                 Some("~~" | "~") => DEFAULT_RANGE_SELECTIVITY,
                 _ => 0.25,
             },
@@ -232,13 +244,6 @@ pub(crate) fn strip(expr: &Expr) -> &Expr {
     match expr {
         Expr::Relabel { arg, .. } => strip(arg),
         other => other,
-    }
-}
-
-fn constant(expr: &Expr) -> Option<&Datum> {
-    match expr {
-        Expr::Const(value, _) if !value.is_null() => Some(value),
-        _ => None,
     }
 }
 

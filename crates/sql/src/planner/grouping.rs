@@ -196,7 +196,7 @@ impl Planner<'_> {
     }
 
     fn estimated_groups(&self, query: &Query, wanted: &Wanted, rows: f64) -> f64 {
-        let estimator = cost::Estimator { rtes: &query.rtes, io: self.ctx.io };
+        let estimator = self.estimator(&query.rtes);
         let distinct = |keys: &mut dyn Iterator<Item = &Expr>| {
             clamp_rows(keys.map(|k| estimator.distinct(k)).product::<f64>().min(rows))
         };

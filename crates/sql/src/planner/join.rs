@@ -68,7 +68,7 @@ impl Unit {
 
 impl FromContext<'_> {
     pub(super) fn estimator<'a>(&'a self, planner: &'a Planner<'_>) -> Estimator<'a> {
-        Estimator { rtes: self.rtes, io: planner.ctx.io }
+        planner.estimator(self.rtes)
     }
 }
 
@@ -212,7 +212,9 @@ impl Planner<'_> {
                     columns: &columns,
                     conditions: &conditions,
                 };
-                self.base_scan(&request)
+                let rel = self.base_scan(&request)?;
+                self.note_sensitive(&request, &rel);
+                Ok(rel)
             }
             RteKind::Subquery { .. } => {
                 let taken = from.sub_selects.borrow_mut().remove(&rte);

@@ -22,6 +22,7 @@
 //! range-table entry stands in which slot of its output row. Expressions turn
 //! their `Var`s into slots when they are attached to a node.
 
+mod by_value;
 mod cost;
 mod equivalence;
 mod exclusion;
@@ -51,6 +52,7 @@ mod upper;
 mod virtual_columns;
 mod window;
 
+pub use by_value::{RowClasses, Sensitive};
 pub use exclusion::ConstraintExclusion;
 pub use scan::type_width;
 
@@ -145,6 +147,8 @@ pub struct PlannerContext<'a> {
     pub interrupts: &'a dyn Fn() -> steppe_types::Result<()>,
     /// Whether the evaluation of an expression's constants and parameters may fail.
     pub may_fail: &'a dyn Fn(&Expr) -> bool,
+    /// Examples of the parameters' values, for estimates alone; empty if there are none.
+    pub values: &'a [steppe_types::Datum],
 }
 
 impl PlannerContext<'_> {
@@ -194,6 +198,7 @@ fn plan_interruptibly(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Re
         relations: planner.relations,
         depends_on_literals: planner.depends_on_literals,
         constants: planner.constants.into(),
+        sensitive: planner.sensitive.into(),
         mentions,
     })
 }
@@ -286,6 +291,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) depends_on_literals: bool,
     /// See [`PlannedStmt::constants`]; those of the query that is being planned.
     constants: Constants,
+    /// See [`PlannedStmt::sensitive`].
+    sensitive: Vec<Sensitive>,
     /// The entry that the query changes, while its FROM is planned.
     changed: Option<usize>,
     /// The cursor whose row that is.
@@ -314,6 +321,7 @@ impl<'a> Planner<'a> {
             work_tables: 0,
             depends_on_literals: false,
             constants: Constants::default(),
+            sensitive: Vec::new(),
             changed: None,
             current_of: None,
             cursors: Vec::new(),
@@ -330,6 +338,11 @@ impl<'a> Planner<'a> {
             Command::Insert => self.insert(query),
             Command::Update | Command::Delete => self.update_or_delete(query),
         }
+    }
+
+    /// Estimates over a query's range table, of the parameters' values if they are known.
+    pub(crate) fn estimator<'e>(&'e self, rtes: &'e [Rte]) -> cost::Estimator<'e> {
+        cost::Estimator { rtes, io: self.ctx.io, values: self.ctx.values }
     }
 
     pub(crate) fn new_param(&mut self) -> ExecParamId {

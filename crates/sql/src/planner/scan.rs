@@ -1,7 +1,7 @@
 //! Access paths of one base relation: sequential scan, index scans and what they
 //! cost (costsize.c, plancat.c). Which conditions an index can use: `index`.
 
-use super::cost::{self, Estimator};
+use super::cost;
 use super::index::CandidateIndex;
 use super::partition::order_over_entry;
 use super::stored_form::described;
@@ -197,7 +197,7 @@ impl Planner<'_> {
     fn seq_scan(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
         let relation = request.relation;
         let (rows, pages) = self.table_size(relation)?;
-        let estimator = Estimator { rtes: request.rtes, io: self.ctx.io };
+        let estimator = self.estimator(request.rtes);
         let selected = rows * estimator.selectivity(request.conditions);
         let per_row = cost::CPU_TUPLE + cost::CPU_OPERATOR * request.conditions.len() as f64;
         let cost = Cost {
@@ -252,7 +252,7 @@ impl Planner<'_> {
             && info.keys.iter().all(|k| steppe_types::key::is_exact(k.type_oid));
 
         let (rows, pages) = self.table_size(request.relation)?;
-        let estimator = Estimator { rtes: request.rtes, io: self.ctx.io };
+        let estimator = self.estimator(request.rtes);
         let full_key = info.is_unique_now() && found.equal.len() == info.keys.len();
         let in_index = rows * index.predicate.as_ref().map_or(1.0, |p| estimator.selectivity_of(p));
         let probed = if full_key { 1.0 } else { in_index * estimator.selectivity(&used) };

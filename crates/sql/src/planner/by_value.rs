@@ -1,0 +1,100 @@
+//! Plans by value: the conditions whose selectivity another parameter value would change.
+//!
+//! A plan of a statement with parameters is right for any values of them; which plan is fast may
+//! depend on the values. While a statement is planned, the planner notes each scan of an analysed
+//! table whose conditions compare a column with a parameter ([`Sensitive`]). When the statement is
+//! to run, the values that it has been given are looked up in the table's statistics, and each
+//! estimate is reduced to a class: the power of four of its rows. The classes together
+//! ([`RowClasses`]) say which variant of the plan runs; each is planned when it is first met, with
+//! the values at hand as examples for its estimates. The values never become part of the plan, so
+//! that all variants give the same answer, take the same locks and fail alike: the choice between
+//! them changes nothing but time.
+//!
+//! Compare: PostgreSQL's plancache.c, which plans anew for each values or for none; parameter
+//! sensitive plans of SQL Server 2022, of at most three conditions with three ranges each.
+
+use super::cost::Estimator;
+use super::scan::{ScanRequest, clamp_rows};
+use super::{Planner, Rel};
+use crate::expr::Expr;
+use crate::plan::PlanNode;
+use crate::query::Rte;
+use steppe_types::Datum;
+use steppe_types::io::IoContext;
+
+/// Scans of a statement that are looked at: each has a byte of [`RowClasses`].
+const SCANS_MAX: usize = 8;
+/// Smaller tables are read as fast one way as the other.
+const ROWS_MIN: f64 = 100.0;
+
+/// A scan whose number of rows depends on parameters.
+#[derive(Clone, Debug)]
+pub struct Sensitive {
+    /// The scanned entry, alone.
+    entry: Box<[Rte]>,
+    /// What holds for its rows, over that entry.
+    conditions: Vec<Expr>,
+    /// The table's rows.
+    rows: f64,
+}
+
+/// How many rows each sensitive scan of a statement is expected to find, in powers of four.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RowClasses(u64);
+
+impl RowClasses {
+    /// Those for values of the parameters; without any, those of unknown values.
+    pub fn of(scans: &[Sensitive], values: &[Datum], io: &IoContext) -> RowClasses {
+        let mut classes = 0;
+        for scan in scans {
+            classes = classes << u8::BITS | u64::from(scan.class(values, io));
+        }
+        RowClasses(classes)
+    }
+
+    /// How far two are from each other: the sum over the scans.
+    pub fn distance(self, other: RowClasses) -> u32 {
+        let (a, b) = (self.0.to_be_bytes(), other.0.to_be_bytes());
+        a.iter().zip(b).map(|(a, b)| u32::from(a.abs_diff(b))).sum()
+    }
+}
+
+impl Sensitive {
+    fn class(&self, values: &[Datum], io: &IoContext) -> u8 {
+        let estimator = Estimator { rtes: &self.entry, io, values };
+        let rows = clamp_rows(self.rows * estimator.selectivity(&self.conditions));
+        // At most half the exponent of a float.
+        (rows.log2() / 2.0) as u8
+    }
+}
+
+impl Planner<'_> {
+    /// Notes a scan whose rows depend on parameters; `rel` is what has been planned for it.
+    pub(super) fn note_sensitive(&mut self, request: &ScanRequest<'_>, rel: &Rel) {
+        let analysed = request.relation.statistics.as_deref().filter(|s| !s.columns.is_empty());
+        if analysed.is_none_or(|s| s.rows < ROWS_MIN) || self.sensitive.len() >= SCANS_MAX {
+            return;
+        }
+        if !request.conditions.iter().any(has_param) || finds_one_row(rel) {
+            return;
+        }
+        let (rows, _) = self.ctx.sizes.size(request.relation);
+        let over_entry = |condition: &Expr| super::index::over_entry(condition.clone(), 0);
+        self.sensitive.push(Sensitive {
+            entry: Box::new([request.rtes[request.rte].clone()]),
+            conditions: request.conditions.iter().map(over_entry).collect(),
+            rows: rows.max(1.0),
+        });
+    }
+}
+
+/// Whether a whole unique key is looked up, whatever its value.
+fn finds_one_row(rel: &Rel) -> bool {
+    let PlanNode::IndexScan { index, range, .. } = &rel.plan.scan().node else { return false };
+    let Some(info) = &index.index else { return false };
+    info.is_unique_now() && range.equal.len() == info.keys.len()
+}
+
+fn has_param(expr: &Expr) -> bool {
+    matches!(expr, Expr::Param { .. }) || expr.children().into_iter().any(has_param)
+}
