@@ -7,7 +7,7 @@ use crate::builtin::Builtins;
 use crate::relation::{Column, Relation};
 use crate::statistics::ColumnStatistics;
 use std::sync::Arc;
-use steppe_types::{Datum, oid};
+use steppe_types::{Datum, Oid, oid};
 
 /// Analysed columns with their attribute numbers; the flag: whether it is about what inherits, too.
 fn analysed<'c>(
@@ -77,23 +77,29 @@ const STATISTIC_KIND_CORRELATION: i16 = 3;
 /// One of pg_statistic's slots: kind, operator, numbers, values.
 type Slot = (i16, u32, Datum, Datum);
 
+/// The operators that a type's statistics are about: `=` and `<`.
+fn operators(type_oid: Oid) -> (u32, u32) {
+    let builtins = Builtins::get();
+    if let Some(order) = builtins.ordering(type_oid) {
+        return (order.eq, order.lt);
+    }
+    let mut equal = builtins.operators_named("=");
+    let equal = equal.find(|operator| operator.left == type_oid && operator.right == type_oid);
+    (equal.map_or(0, |operator| operator.oid), 0)
+}
+
 fn slots(column: &Column, found: &ColumnStatistics) -> Vec<Slot> {
     let mut slots = Vec::new();
-    let Some(order) = Builtins::get().ordering(column.type_oid) else { return slots };
+    let (eq, lt) = operators(column.type_oid);
     if !found.most_common.is_empty() {
-        slots.push((
-            STATISTIC_KIND_MCV,
-            order.eq,
-            frequencies(found),
-            common_values(column, found),
-        ));
+        slots.push((STATISTIC_KIND_MCV, eq, frequencies(found), common_values(column, found)));
     }
     if !found.histogram.is_empty() {
-        slots.push((STATISTIC_KIND_HISTOGRAM, order.lt, Datum::Null, histogram(column, found)));
+        slots.push((STATISTIC_KIND_HISTOGRAM, lt, Datum::Null, histogram(column, found)));
     }
     if found.correlated {
         let correlation = array(oid::FLOAT4, vec![Datum::Float4(found.correlation as f32)]);
-        slots.push((STATISTIC_KIND_CORRELATION, order.lt, correlation, Datum::Null));
+        slots.push((STATISTIC_KIND_CORRELATION, lt, correlation, Datum::Null));
     }
     slots
 }

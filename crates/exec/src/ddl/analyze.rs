@@ -2,21 +2,21 @@
 //!
 //! Nothing needs vacuuming here: versions go when nobody can see them. VACUUM
 //! runs the purge at once, and sweeps tables for what a crash has made it forget.
-//! ANALYZE samples rows (`sample`) and stores what the planner's estimates need.
+//! ANALYZE samples rows (`sample`), computes what the planner's estimates need (`statistics`), and
+//! stores it.
 
-use super::sample::{Sample, sample_rows};
+use super::sample::Sample;
+use super::statistics::Subject;
 use super::{DdlContext, partition, vacuum_options};
 use crate::access::TableAccess;
 use crate::accesses;
-use crate::functions::type_info::size_in_row;
 use crate::partition::ColumnMap;
 use crate::progress::{Phase, Progress, Utility};
-use std::collections::HashMap;
 use std::sync::Arc;
-use steppe_catalog::{Builtins, ColumnStatistics, RelKind, Relation, Statistics};
+use steppe_catalog::{RelKind, Relation, Statistics};
 use steppe_sql::ast::VacuumStmt;
 use steppe_txn::{Database, IndexStore, RelFileNumber, RelationLockMode};
-use steppe_types::{Datum, Error, Result, SqlState, compare};
+use steppe_types::{Error, Result, SqlState};
 
 /// What to do to each table.
 #[derive(Clone, Copy)]
@@ -34,6 +34,8 @@ struct WorkTarget {
     name: Option<String>,
     /// ONLY: statistics of a partitioned table's rows, but none of its partitions'.
     only: bool,
+    /// The columns that the statement names; all if it names none.
+    columns: Arc<[String]>,
 }
 
 /// VACUUM and ANALYZE; returns the command tag.
@@ -71,7 +73,7 @@ fn targets(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt, work: Work) -> Result<Ve
             kind && r.partition_of.is_none()
         };
         let tables = ctx.catalog().relations().filter(wanted).cloned().collect::<Vec<_>>();
-        let of_all = |table| WorkTarget { table, name: None, only: false };
+        let of_all = |table| WorkTarget { table, name: None, only: false, columns: Arc::default() };
         return Ok(tables.into_iter().map(of_all).collect());
     }
     let verb = if work.vacuum { "vacuum" } else { "analyze" };
@@ -118,8 +120,11 @@ fn targets(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt, work: Work) -> Result<Ve
             ctx.warn(SqlState::WARNING, message);
         }
         let below = if only { Vec::new() } else { inheriting(ctx, &table)? };
-        targets.push(WorkTarget { table, name: Some(name.name.clone()), only });
-        targets.extend(below.into_iter().map(|table| WorkTarget { table, name: None, only }));
+        let columns: Arc<[String]> = target.columns.clone().into();
+        let of_child = |table| WorkTarget { table, name: None, only, columns: columns.clone() };
+        let below: Vec<WorkTarget> = below.into_iter().map(of_child).collect();
+        targets.push(WorkTarget { table, name: Some(name.name.clone()), only, columns });
+        targets.extend(below);
     }
     Ok(targets)
 }
@@ -240,11 +245,28 @@ fn put_size(ctx: &mut DdlContext<'_>, table: &Arc<Relation>, rows: u64) -> Resul
     ctx.put(vacuumed)
 }
 
-/// Statistics of a table, or of each leaf of a partitioned one and then of all their rows, level
-/// by level.
+/// Statistics of a table and of what inherits from it, or of each leaf of a partitioned one and
+/// then of all their rows, level by level.
 fn analyze_target(ctx: &mut DdlContext<'_>, target: &WorkTarget, work: Work) -> Result<()> {
+    let scope = Scope { work, columns: &target.columns, rows: 0 };
     let keep = Keep { own: true, below: !target.only };
-    analyze_tree(ctx, &target.table, target.name.as_deref(), work, keep).map(drop)
+    let done = analyze_tree(ctx, &target.table, target.name.as_deref(), scope, keep)?;
+    match done {
+        Some(own) if target.table.kind == RelKind::Table => {
+            analyze_inheritance(ctx, &target.table, scope, own)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is looked at in each of a target's tables.
+#[derive(Clone, Copy)]
+struct Scope<'a> {
+    work: Work,
+    /// The columns that the statement names; all if it names none.
+    columns: &'a [String],
+    /// So many rows are sampled at least: those of what is above need them.
+    rows: usize,
 }
 
 /// Whose statistics are stored: the table's own, those of its partitions.
@@ -259,176 +281,104 @@ fn analyze_tree(
     ctx: &mut DdlContext<'_>,
     table: &Arc<Relation>,
     name: Option<&str>,
-    work: Work,
+    scope: Scope<'_>,
     keep: Keep,
 ) -> Result<Option<Sample>> {
     let named = ("analyze", name);
     if table.kind != RelKind::PartitionedTable {
-        let table = open_target(ctx, table, named, work)?;
-        return table.map(|table| analyze_table(ctx, &table, keep.own)).transpose();
+        let table = open_target(ctx, table, named, scope.work)?;
+        return table.map(|table| analyze_table(ctx, &table, scope, keep.own)).transpose();
     }
     let begun = ctx.services.clock_timestamp();
     let (mut all, services) = (Sample::default(), ctx.services.clone());
+    let rows = scope.rows.max(Subject::of(ctx, table, scope.columns).sample_rows());
     for child in partition::children(ctx, table.oid)? {
         let keep = Keep { own: keep.below, below: keep.below };
-        if let Some(sample) = analyze_tree(ctx, &child, None, work, keep)? {
+        if let Some(sample) = analyze_tree(ctx, &child, None, Scope { rows, ..scope }, keep)? {
             // As it was when it was sampled, under its lock.
             let child = ctx.catalog().relation(child.oid).cloned().unwrap_or(child);
             let columns = ColumnMap::new(table, &child)?;
-            all.add_leaf(sample_rows(ctx.statistics_target), sample, columns.as_ref(), &*services);
+            all.add_leaf(rows, sample, columns.as_ref(), &*services);
         }
     }
     // Last: a lock that is held while leaves are waited for would keep them from being dropped.
-    let Some(table) = open_target(ctx, table, named, work)? else { return Ok(None) };
+    let Some(table) = open_target(ctx, table, named, scope.work)? else { return Ok(None) };
     if keep.own {
-        put_statistics(ctx, &table, &all)?;
+        put_statistics(ctx, &table, scope.columns, &all)?;
         accesses::analyzed(&table, 0, begun, ctx.services.clock_timestamp());
     }
     Ok(Some(all))
 }
 
 /// Samples a table, and stores its statistics if they are to be kept.
-fn analyze_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>, keep: bool) -> Result<Sample> {
+fn analyze_table(
+    ctx: &mut DdlContext<'_>,
+    table: &Arc<Relation>,
+    scope: Scope<'_>,
+    keep: bool,
+) -> Result<Sample> {
     let begun = ctx.services.clock_timestamp();
     let pages = pages_of_table(ctx.store.database(), table)?;
-    let sample = Sample::of_table(ctx, table, pages)?;
+    let rows = scope.rows.max(Subject::of(ctx, table, scope.columns).sample_rows());
+    let sample = Sample::of_table(ctx, table, pages, rows)?;
     if keep {
-        put_statistics(ctx, table, &sample)?;
+        put_statistics(ctx, table, scope.columns, &sample)?;
         accesses::analyzed(table, sample.rows, begun, ctx.services.clock_timestamp());
     }
     Ok(sample)
 }
 
-fn put_statistics(ctx: &mut DdlContext<'_>, table: &Arc<Relation>, sample: &Sample) -> Result<()> {
+/// Statistics of a table's rows, which have been sampled, and of those of all that inherits from it,
+/// if anything does (acquire_inherited_sample_rows).
+fn analyze_inheritance(
+    ctx: &mut DdlContext<'_>,
+    table: &Arc<Relation>,
+    scope: Scope<'_>,
+    own: Sample,
+) -> Result<()> {
+    let below = inheriting(ctx, table)?;
+    if below.is_empty() {
+        return Ok(());
+    }
+    let Some(table) = ctx.catalog().relation(table.oid).cloned() else { return Ok(()) };
+    let subject = Subject::of(ctx, &table, scope.columns);
+    let (services, mut all) = (ctx.services.clone(), own);
+    for child in &below {
+        ctx.lock(child.oid, RelationLockMode::AccessShare)?;
+        let Some(child) = ctx.catalog().relation(child.oid).cloned() else { continue };
+        let pages = pages_of_table(ctx.store.database(), &child)?;
+        let sample = Sample::of_table(ctx, &child, pages, subject.sample_rows())?;
+        let columns = ColumnMap::new(&table, &child)?;
+        all.add_leaf(subject.sample_rows(), sample, columns.as_ref(), &*services);
+    }
+    let mut known = table.statistics.as_deref().cloned().unwrap_or_default();
+    subject.compute(&all, true, &mut known.tree)?;
+    let mut analyzed = (*table).clone();
+    analyzed.statistics = Some(Arc::new(known));
+    ctx.put(analyzed)
+}
+
+/// Stores the statistics of a table's columns and expressions, of those that are asked for, and how
+/// large it is.
+fn put_statistics(
+    ctx: &mut DdlContext<'_>,
+    table: &Arc<Relation>,
+    columns: &[String],
+    sample: &Sample,
+) -> Result<()> {
     let progress = ctx.services.begin_progress(Progress::new(Utility::Analyze, table.oid));
     progress.enter(Phase::ComputingStatistics);
     progress.pages.begin(sample.pages);
     progress.pages.advance(sample.pages);
-    let Sample { rows, pages, sampled } = sample;
-    let columns = (0..table.columns.len())
-        .map(|i| match table.columns[i].dropped || table.columns[i].is_virtual {
-            true => Ok(ColumnStatistics::default()),
-            false => column_statistics(ctx, table, i, sampled, *rows),
-        })
-        .collect::<Result<Vec<_>>>()?;
+    let known = table.statistics.as_deref().cloned().unwrap_or_default();
+    let (rows, pages) = (sample.rows as f64, sample.pages);
+    let mut found = Statistics { rows, pages, ..known };
+    // A partitioned table's rows are all inherited.
+    let inherited = table.kind == RelKind::PartitionedTable;
+    Subject::of(ctx, table, columns).compute(sample, inherited, &mut found.columns)?;
     let mut analyzed = (**table).clone();
-    analyzed.statistics =
-        Some(Arc::new(Statistics { rows: *rows as f64, pages: *pages, columns, tree: Vec::new() }));
+    analyzed.statistics = Some(Arc::new(found));
     ctx.put(analyzed)
-}
-
-fn column_statistics(
-    ctx: &DdlContext<'_>,
-    table: &Relation,
-    column: usize,
-    sample: &[Vec<Datum>],
-    rows: u64,
-) -> Result<ColumnStatistics> {
-    let ty = table.columns[column].type_oid;
-    let total = sample.len().max(1) as f64;
-    let mut values: Vec<&Datum> =
-        sample.iter().map(|r| &r[column]).filter(|v| !v.is_null()).collect();
-    let null_fraction = 1.0 - values.len() as f64 / total;
-    let mut width = 0;
-    for value in &values {
-        width += size_in_row(value, ty)?;
-    }
-    let width = width / values.len().max(1);
-    let correlation = correlation(&values);
-    values.sort_by(|a, b| compare::compare_as(ty, a, b));
-    // Runs of equal values: (value, count).
-    let mut runs: Vec<(&Datum, usize)> = Vec::new();
-    for value in &values {
-        match runs.last_mut() {
-            Some((v, n)) if compare::compare_as(ty, v, value).is_eq() => *n += 1,
-            _ => runs.push((value, 1)),
-        }
-    }
-    let mut by_count: Vec<usize> = (0..runs.len()).filter(|i| runs[*i].1 > 1).collect();
-    by_count.sort_by_key(|i| std::cmp::Reverse(runs[*i].1));
-    let average = values.len() as f64 / runs.len().max(1) as f64;
-    let target = ctx.statistics_target;
-    let keep_all = runs.len() <= target;
-    let common: Vec<usize> = by_count
-        .into_iter()
-        .filter(|i| keep_all || runs[*i].1 as f64 > average * 1.25)
-        .take(target)
-        .collect();
-    let most_common = common
-        .iter()
-        .map(|i| (runs[*i].0.clone(), f64::from((runs[*i].1 as f64 / total) as f32)))
-        .collect::<Vec<_>>();
-    let is_common: HashMap<usize, ()> = common.iter().map(|i| (*i, ())).collect();
-    let rest: Vec<&Datum> = runs
-        .iter()
-        .enumerate()
-        .filter(|(i, _)| !is_common.contains_key(i))
-        .flat_map(|(_, (v, n))| std::iter::repeat_n(*v, *n))
-        .collect();
-    let histogram = if rest.len() < 2 { Vec::new() } else { bounds(&rest, target) };
-    let told = distinct_told(table, column);
-    let distinct =
-        told.unwrap_or_else(|| distinct_estimate(&runs, values.len(), rows, sample.len()));
-    Ok(ColumnStatistics {
-        null_fraction,
-        width: width as u32,
-        distinct,
-        most_common,
-        histogram,
-        correlation,
-        correlated: Builtins::get().ordering(ty).is_some(),
-        elements: None,
-    })
-}
-
-/// What ALTER COLUMN … SET (n_distinct = …) says, which counts for more than what is found; 0 says
-/// nothing. A partitioned table's rows are all inherited.
-fn distinct_told(table: &Relation, column: usize) -> Option<f64> {
-    let wanted = match table.kind {
-        RelKind::PartitionedTable => "n_distinct_inherited",
-        _ => "n_distinct",
-    };
-    let options = &table.columns[column].options;
-    let told = options.iter().find(|(name, _)| **name == *wanted)?.1.trim().parse::<f64>();
-    told.ok().filter(|told| *told != 0.0)
-}
-
-fn bounds(sorted: &[&Datum], target: usize) -> Vec<Datum> {
-    let buckets = target.min(sorted.len() - 1);
-    (0..=buckets).map(|i| sorted[i * (sorted.len() - 1) / buckets].clone()).collect()
-}
-
-/// Haas and Stokes' estimator Duj1, as PostgreSQL's compute_scalar_stats uses it; negative where
-/// the number seems to grow with the table.
-fn distinct_estimate(runs: &[(&Datum, usize)], values: usize, rows: u64, sample: usize) -> f64 {
-    let distinct = runs.len() as f64;
-    let once = runs.iter().filter(|(_, n)| *n == 1).count() as f64;
-    if runs.is_empty() {
-        return 0.0;
-    }
-    if once == distinct {
-        return -(values as f64 / sample.max(1) as f64);
-    }
-    let (n, total) = (values as f64, rows as f64 * values as f64 / sample.max(1) as f64);
-    let estimate = match once == 0.0 {
-        true => distinct,
-        false => (n * distinct) / (n - once + once * n / total.max(n)),
-    };
-    let estimate = estimate.clamp(distinct, total.max(distinct)).round();
-    if estimate > 0.1 * rows as f64 { -(estimate / rows.max(1) as f64) } else { estimate }
-}
-
-/// Correlation between stored order and value order.
-fn correlation(values: &[&Datum]) -> f64 {
-    if values.len() < 2 {
-        return 1.0;
-    }
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|a, b| compare::compare(values[*a], values[*b]).then(a.cmp(b)));
-    let n = values.len() as f64;
-    let sum_xy: f64 = order.iter().enumerate().map(|(rank, at)| rank as f64 * *at as f64).sum();
-    let (sum_x, sum_x2) = (n * (n - 1.0) / 2.0, n * (n - 1.0) * (2.0 * n - 1.0) / 6.0);
-    (n * sum_xy - sum_x * sum_x) / (n * sum_x2 - sum_x * sum_x)
 }
 
 /// Pages of a table's tree; none if it stores nothing.

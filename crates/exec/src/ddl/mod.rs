@@ -42,6 +42,7 @@ mod scan;
 mod schema;
 mod sequence;
 mod set_schema;
+mod statistics;
 mod table;
 mod temporary;
 mod vacuum_options;

@@ -16,12 +16,6 @@ use steppe_catalog::Relation;
 use steppe_txn::{RowId, TableStore};
 use steppe_types::{Datum, Result};
 
-/// Rows to sample, and pages to read, for what statistics are to hold: as many as PostgreSQL's
-/// `std_typanalyze` wants (after Chaudhuri, Motwani and Narasayya, 1998).
-pub(super) fn sample_rows(statistics_target: usize) -> usize {
-    300 * statistics_target
-}
-
 /// A uniform sample of a table's rows, and how much there is of it.
 #[derive(Default)]
 pub(super) struct Sample {
@@ -32,11 +26,12 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Some of a table's rows in their stored order.
+    /// So many of a table's rows, from as many of its pages, in their stored order.
     pub(super) fn of_table(
         ctx: &mut DdlContext<'_>,
         table: &Arc<Relation>,
         pages: u64,
+        wanted: usize,
     ) -> Result<Sample> {
         let access = TableAccess::open(ctx.store.database(), table)?;
         let none = Sample { rows: 0, pages, sampled: Vec::new() };
@@ -49,7 +44,6 @@ impl Sample {
         let progress = services.begin_progress(Progress::new(Utility::Analyze, table.oid));
         progress.enter(Phase::AcquiringSampleRows);
         let mut sampled = Vec::new();
-        let wanted = sample_rows(ctx.statistics_target);
         let mut sample = || {
             let starts = some_pages(store, wanted, &*services)?;
             progress.pages.begin(starts.taken.len() as u64);
