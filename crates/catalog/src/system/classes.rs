@@ -199,7 +199,11 @@ fn columns_of(catalog: &Catalog, relation: &Relation) -> Shared<Column> {
     match (&relation.index, relation.kind) {
         (Some(info), _) => {
             let table = catalog.relation(info.table);
-            table.map(|table| index_columns(table, info).into()).unwrap_or_default()
+            let mut columns = table.map(|table| index_columns(table, info)).unwrap_or_default();
+            for (column, own) in columns.iter_mut().zip(&*relation.columns) {
+                column.statistics = own.statistics;
+            }
+            columns.into()
         }
         (None, RelKind::Sequence) => SEQUENCE_COLUMNS
             .into_iter()

@@ -184,10 +184,9 @@ fn run(ctx: &mut DdlContext<'_>, table: Relation, group: &[&Command], only: bool
     };
     if !fits {
         let is_index = matches!(table.kind, RelKind::Index | RelKind::PartitionedIndex);
-        if is_index && matches!(command, Command::SetStatistics { .. }) {
-            return Err(Error::not_supported("ALTER INDEX … SET STATISTICS"));
+        if !(is_index && matches!(command, Command::SetStatistics { .. })) {
+            return Err(partition::wrong_kind(&table, describe(command)));
         }
-        return Err(partition::wrong_kind(&table, describe(command)));
     }
     for command in group {
         check_lineage(ctx, &table, command, only)?;

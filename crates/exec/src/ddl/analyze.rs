@@ -6,7 +6,7 @@
 //! stores it.
 
 use super::sample::Sample;
-use super::statistics::Subject;
+use super::statistics::{Subject, index};
 use super::{DdlContext, partition, vacuum_options};
 use crate::access::TableAccess;
 use crate::accesses;
@@ -319,10 +319,20 @@ fn analyze_table(
 ) -> Result<Sample> {
     let begun = ctx.services.clock_timestamp();
     let pages = pages_of_table(ctx.store.database(), table)?;
-    let rows = scope.rows.max(Subject::of(ctx, table, scope.columns).sample_rows());
+    // Where columns are named, indexes are let be.
+    let indexes = match scope.columns.is_empty() {
+        true => index::computing_indexes(ctx, table),
+        false => Vec::new(),
+    };
+    let wanted = indexes.iter().map(|index| index::subject(ctx, index).sample_rows());
+    let own = Subject::of(ctx, table, scope.columns).sample_rows();
+    let rows = wanted.fold(own.max(scope.rows), usize::max);
     let sample = Sample::of_table(ctx, table, pages, rows)?;
     if keep {
         put_statistics(ctx, table, scope.columns, &sample)?;
+        for index in &indexes {
+            index::analyze_index(ctx, table, index, &sample)?;
+        }
         accesses::analyzed(table, sample.rows, begun, ctx.services.clock_timestamp());
     }
     Ok(sample)

@@ -23,12 +23,12 @@ pub(super) fn set_statistics(
     column: &ColumnAddress,
     target: Option<i32>,
 ) -> Result<()> {
-    let ColumnAddress::Name(name) = column else {
+    if table.index.is_none() && matches!(column, ColumnAddress::Number(_)) {
         return Err(Error::new(
             SqlState::FEATURE_NOT_SUPPORTED,
             "cannot refer to non-index column by number",
         ));
-    };
+    }
     let mut target = target.filter(|target| *target != -1);
     if let Some(target) = target.filter(|target| *target < 0) {
         let message = format!("statistics target {target} is too low");
@@ -39,9 +39,41 @@ pub(super) fn set_statistics(
         let message = format!("lowering statistics target to {STATISTICS_MAX}");
         ctx.warn(SqlState::INVALID_PARAMETER_VALUE, message);
     }
-    let position = column_position(&table, name)?;
+    let position = match column {
+        ColumnAddress::Name(name) => column_position(&table, name)?,
+        ColumnAddress::Number(number) => numbered(&table, *number)?,
+    };
+    check_index_column(&table, position)?;
     table.columns[position].statistics = target.and_then(|target| i16::try_from(target).ok());
     ctx.put(table)
+}
+
+/// The position of an index's column by its number.
+fn numbered(index: &Relation, number: i16) -> Result<usize> {
+    let position = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+    position.filter(|position| *position < index.columns.len()).ok_or_else(|| {
+        let message =
+            format!("column number {number} of relation \"{}\" does not exist", index.name);
+        Error::new(SqlState::UNDEFINED_COLUMN, message)
+    })
+}
+
+/// Of an index, only expressions have statistics: 0A000.
+fn check_index_column(index: &Relation, position: usize) -> Result<()> {
+    let Some(info) = &index.index else { return Ok(()) };
+    let refused = |what: &str| {
+        let (column, index) = (&index.columns[position].name, &index.name);
+        let message =
+            format!("cannot alter statistics on {what} column \"{column}\" of index \"{index}\"");
+        Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+    };
+    match info.keys.get(position) {
+        None => Err(refused("included")),
+        Some(key) if key.attnum != 0 => {
+            Err(refused("non-expression").hint("Alter statistics on table column instead."))
+        }
+        Some(_) => Ok(()),
+    }
 }
 
 /// ALTER COLUMN … SET (…) and RESET (…): the options as `change` makes them of the old ones.

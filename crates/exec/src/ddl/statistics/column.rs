@@ -30,6 +30,8 @@ pub(super) struct Wanted {
     pub(super) target: usize,
     /// The number of distinct values as ALTER COLUMN … SET (n_distinct = …) has it.
     pub(super) distinct: Option<f64>,
+    /// Its values are an expression's: they are as wide as out of a row.
+    pub(super) computed: bool,
 }
 
 /// The sampled values of a column, without NULLs and without what is too wide.
@@ -63,7 +65,7 @@ pub(super) fn column_statistics(
     if sampled.is_empty() {
         return Ok(ColumnStatistics::default());
     }
-    let counted = Counted::of(wanted.type_oid, sampled, rows)?;
+    let counted = Counted::of(wanted, sampled, rows)?;
     let mut found = ColumnStatistics {
         null_fraction: counted.null_fraction(),
         width: counted.width,
@@ -98,7 +100,8 @@ fn has_equality(type_oid: Oid) -> bool {
 }
 
 impl<'v> Counted<'v> {
-    fn of(type_oid: Oid, sampled: &[&'v Datum], rows: f64) -> Result<Counted<'v>> {
+    fn of(wanted: Wanted, sampled: &[&'v Datum], rows: f64) -> Result<Counted<'v>> {
+        let type_oid = wanted.type_oid;
         let fixed = Builtins::get().ty(type_oid).and_then(|ty| u32::try_from(ty.len).ok());
         let mut values = Vec::with_capacity(sampled.len());
         let (mut nulls, mut too_wide, mut bytes) = (0, 0, 0);
@@ -108,8 +111,9 @@ impl<'v> Counted<'v> {
                 continue;
             }
             if fixed.is_none() {
-                bytes += size_in_row(value, type_oid)?;
-                if size_in_memory(value, type_oid)? > WIDTH_MAX {
+                let size = size_in_memory(value, type_oid)?;
+                bytes += if wanted.computed { size } else { size_in_row(value, type_oid)? };
+                if size > WIDTH_MAX {
                     too_wide += 1;
                     continue;
                 }
@@ -285,7 +289,7 @@ mod tests {
     use steppe_types::oid;
 
     fn found(values: &[Datum], rows: f64) -> ColumnStatistics {
-        let wanted = Wanted { type_oid: oid::INT4, target: 10, distinct: None };
+        let wanted = Wanted { type_oid: oid::INT4, target: 10, distinct: None, computed: false };
         column_statistics(wanted, &values.iter().collect::<Vec<_>>(), rows).expect("computed")
     }
 

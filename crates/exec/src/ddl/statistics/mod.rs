@@ -4,6 +4,7 @@
 //! values, in the same order, with frequencies in single precision.
 
 mod column;
+pub(super) mod index;
 
 use self::column::{Wanted, column_statistics};
 use super::DdlContext;
@@ -58,7 +59,8 @@ impl Subject {
         for (position, target) in &self.columns {
             let column = &self.table.columns[*position];
             let distinct = distinct_told(column, inherited);
-            let wanted = Wanted { type_oid: column.type_oid, target: *target, distinct };
+            let wanted =
+                Wanted { type_oid: column.type_oid, target: *target, distinct, computed: false };
             let values = sample.sampled.iter().map(|row| &row[*position]);
             let values: Vec<&Datum> = values.collect();
             known[*position] = column_statistics(wanted, &values, sample.rows as f64)?;
