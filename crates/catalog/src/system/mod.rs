@@ -46,6 +46,16 @@ pub fn type_storage(type_oid: steppe_types::Oid) -> u8 {
     types::storage(type_oid).storage
 }
 
+/// At multiples of how many bytes values of a type stand (pg_type.typalign).
+pub fn type_alignment(type_oid: steppe_types::Oid) -> usize {
+    match types::storage(type_oid).align {
+        b'd' => 8,
+        b'i' => 4,
+        b's' => 2,
+        _ => 1,
+    }
+}
+
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

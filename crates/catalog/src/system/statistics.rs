@@ -5,7 +5,7 @@ use super::session::SystemContext;
 use super::views::schema_name;
 use crate::builtin::Builtins;
 use crate::relation::{Column, Relation};
-use crate::statistics::ColumnStatistics;
+use crate::statistics::{ColumnStatistics, ElementStatistics};
 use std::sync::Arc;
 use steppe_types::{Datum, Oid, oid};
 
@@ -28,8 +28,7 @@ fn analysed<'c>(
 }
 
 fn frequencies(found: &ColumnStatistics) -> Datum {
-    let values = found.most_common.iter().map(|(_, f)| Datum::Float4(*f as f32));
-    array(oid::FLOAT4, values.collect())
+    floats(found.most_common.iter().map(|(_, frequency)| *frequency))
 }
 
 fn common_values(column: &Column, found: &ColumnStatistics) -> Datum {
@@ -38,6 +37,29 @@ fn common_values(column: &Column, found: &ColumnStatistics) -> Datum {
 
 fn histogram(column: &Column, found: &ColumnStatistics) -> Datum {
     array(column.type_oid, found.histogram.clone())
+}
+
+/// The most common elements of a column of arrays, if any are common.
+fn common_elements(column: &Column, found: &ElementStatistics) -> Datum {
+    let element_type = Builtins::get().ty(column.type_oid).map_or(0, |ty| ty.element);
+    let elements = found.most_common.iter().map(|(value, _)| value.clone());
+    when(!found.most_common.is_empty(), || array(element_type, elements.collect()))
+}
+
+/// Their frequencies, and after them the least, the greatest, and that of NULL.
+fn element_frequencies(found: &ElementStatistics) -> Datum {
+    let ends = [found.min_frequency, found.max_frequency, found.null_frequency];
+    let all = found.most_common.iter().map(|(_, frequency)| *frequency).chain(ends);
+    when(!found.most_common.is_empty(), || floats(all))
+}
+
+/// The histogram of how many different elements there are, and after it the average.
+fn count_histogram(found: &ElementStatistics) -> Datum {
+    floats(found.counts.iter().copied().chain([found.average_count]))
+}
+
+fn floats(numbers: impl Iterator<Item = f64>) -> Datum {
+    array(oid::FLOAT4, numbers.map(|number| Datum::Float4(number as f32)).collect())
 }
 
 /// A datum if there is something to show.
@@ -49,6 +71,7 @@ fn when(present: bool, datum: impl FnOnce() -> Datum) -> Datum {
 pub(super) fn pg_stats(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for (relation, column, _, inherited, found) in analysed(context) {
         let common = !found.most_common.is_empty();
+        let elements = found.elements.as_deref();
         out.row([
             ("schemaname", schema_name(context.catalog, relation.schema)),
             ("tablename", Datum::Text(relation.name.clone())),
@@ -60,6 +83,9 @@ pub(super) fn pg_stats(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             ("most_common_vals", when(common, || common_values(column, found))),
             ("most_common_freqs", when(common, || frequencies(found))),
             ("histogram_bounds", when(!found.histogram.is_empty(), || histogram(column, found))),
+            ("most_common_elems", elements.map_or(Datum::Null, |e| common_elements(column, e))),
+            ("most_common_elem_freqs", elements.map_or(Datum::Null, element_frequencies)),
+            ("elem_count_histogram", elements.map_or(Datum::Null, count_histogram)),
             ("correlation", when(found.correlated, || Datum::Float4(found.correlation as f32))),
         ]);
     }
@@ -73,6 +99,10 @@ fn width(found: &ColumnStatistics) -> i32 {
 const STATISTIC_KIND_MCV: i16 = 1;
 const STATISTIC_KIND_HISTOGRAM: i16 = 2;
 const STATISTIC_KIND_CORRELATION: i16 = 3;
+const STATISTIC_KIND_MCELEM: i16 = 4;
+const STATISTIC_KIND_DECHIST: i16 = 5;
+/// How many slots pg_statistic has.
+const SLOTS: usize = 5;
 
 /// One of pg_statistic's slots: kind, operator, numbers, values.
 type Slot = (i16, u32, Datum, Datum);
@@ -98,8 +128,17 @@ fn slots(column: &Column, found: &ColumnStatistics) -> Vec<Slot> {
         slots.push((STATISTIC_KIND_HISTOGRAM, lt, Datum::Null, histogram(column, found)));
     }
     if found.correlated {
-        let correlation = array(oid::FLOAT4, vec![Datum::Float4(found.correlation as f32)]);
+        let correlation = floats([found.correlation].into_iter());
         slots.push((STATISTIC_KIND_CORRELATION, lt, correlation, Datum::Null));
+    }
+    if let Some(elements) = found.elements.as_deref() {
+        let element_type = Builtins::get().ty(column.type_oid).map_or(0, |ty| ty.element);
+        let (eq, _) = operators(element_type);
+        if !elements.most_common.is_empty() {
+            let common = common_elements(column, elements);
+            slots.push((STATISTIC_KIND_MCELEM, eq, element_frequencies(elements), common));
+        }
+        slots.push((STATISTIC_KIND_DECHIST, eq, count_histogram(elements), Datum::Null));
     }
     slots
 }
@@ -109,8 +148,8 @@ pub(super) fn pg_statistic(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for (relation, column, attnum, inherited, found) in analysed(context) {
         let mut slots = slots(column, found);
         let collation = column.collation;
-        slots.resize(3, (0, 0, Datum::Null, Datum::Null));
-        let [a, b, c] = &slots[..] else { continue };
+        slots.resize(SLOTS, (0, 0, Datum::Null, Datum::Null));
+        let [a, b, c, d, e] = &slots[..] else { continue };
         let collation_of = |slot: &Slot| Datum::Oid(if slot.0 == 0 { 0 } else { collation });
         out.row([
             ("starelid", Datum::Oid(relation.oid)),
@@ -122,18 +161,28 @@ pub(super) fn pg_statistic(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             ("stakind1", Datum::Int2(a.0)),
             ("stakind2", Datum::Int2(b.0)),
             ("stakind3", Datum::Int2(c.0)),
+            ("stakind4", Datum::Int2(d.0)),
+            ("stakind5", Datum::Int2(e.0)),
             ("staop1", Datum::Oid(a.1)),
             ("staop2", Datum::Oid(b.1)),
             ("staop3", Datum::Oid(c.1)),
+            ("staop4", Datum::Oid(d.1)),
+            ("staop5", Datum::Oid(e.1)),
             ("stacoll1", collation_of(a)),
             ("stacoll2", collation_of(b)),
             ("stacoll3", collation_of(c)),
+            ("stacoll4", collation_of(d)),
+            ("stacoll5", collation_of(e)),
             ("stanumbers1", a.2.clone()),
             ("stanumbers2", b.2.clone()),
             ("stanumbers3", c.2.clone()),
+            ("stanumbers4", d.2.clone()),
+            ("stanumbers5", e.2.clone()),
             ("stavalues1", a.3.clone()),
             ("stavalues2", b.3.clone()),
             ("stavalues3", c.3.clone()),
+            ("stavalues4", d.3.clone()),
+            ("stavalues5", e.3.clone()),
         ]);
     }
 }

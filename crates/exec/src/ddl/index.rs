@@ -312,10 +312,18 @@ pub(crate) fn reprint(
     let Some(info) = &mut index.index else { return Ok(()) };
     let bound = IndexExprs::bind(&catalog, was, info)?;
     let text = |e: &Expr| Some(Arc::from(deparse::table_expression(e, Some(is))));
-    for (key, expr) in info.keys.iter_mut().zip(&bound.keys) {
-        if let Some(expr) = expr {
-            key.expression = text(expr);
-            key.type_oid = expr.ty().oid;
+    for (position, (key, expr)) in info.keys.iter_mut().zip(&bound.keys).enumerate() {
+        let Some(expr) = expr else { continue };
+        key.expression = text(expr);
+        if key.type_oid == expr.ty().oid {
+            continue;
+        }
+        key.type_oid = expr.ty().oid;
+        if let Some(column) = index.columns.get_mut(position) {
+            (column.type_oid, column.collation) = (key.type_oid, key.collation(is));
+        }
+        if let Some(known) = &mut index.statistics {
+            Arc::make_mut(known).forget(position);
         }
     }
     info.predicate = bound.predicate.as_ref().and_then(text);

@@ -5,8 +5,10 @@ use super::args::{given, oid as oid_at, text, text_datum};
 use super::reg::CatalogNames;
 use super::{CallInfo, Entry, arg, scalar, typed};
 use crate::env::FnContext;
+use steppe_catalog::system::type_alignment;
 use steppe_catalog::{Builtins, C_COLLATION};
 use steppe_sql::bind::typename::format_type;
+use steppe_types::datum::Array;
 use steppe_types::physical::Physical;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, oid, stored, text_io};
 
@@ -69,6 +71,7 @@ pub(crate) fn size_in_memory(value: &Datum, type_oid: Oid) -> Result<usize> {
         Datum::Bytea(v) => v.len() + HEADER,
         Datum::TimeTz(..) => 12,
         Datum::Tid(..) => 6,
+        Datum::Array(array) => size_of_array(array)?,
         Datum::Numeric(v) => {
             // Two bytes a group of four digits, after a header of two.
             let mut sent = Vec::new();
@@ -87,6 +90,23 @@ pub(crate) fn size_in_memory(value: &Datum, type_oid: Oid) -> Result<usize> {
             }
         }
     })
+}
+
+/// The bytes of an array: its header, its dimensions, a bit for each element if any is NULL, and the
+/// elements, each where its type wants it (src/include/utils/array.h).
+fn size_of_array(array: &Array) -> Result<usize> {
+    const ALIGNMENT: usize = 8;
+    let mut size = 16 + 8 * array.dimensions.len();
+    if array.elements.iter().any(Datum::is_null) {
+        size += array.elements.len().div_ceil(8);
+    }
+    size = size.next_multiple_of(ALIGNMENT);
+    let alignment = type_alignment(array.element_type);
+    for element in array.elements.iter().filter(|element| !element.is_null()) {
+        size += size_in_memory(element, array.element_type)?;
+        size = size.next_multiple_of(alignment);
+    }
+    Ok(size)
 }
 
 fn collation_for(_: &[Datum], call: &CallInfo, _: &mut FnContext) -> Result<Datum> {

@@ -10,8 +10,10 @@
 //! 10025, 1998). Values wider than [`WIDTH_MAX`] are taken to be different from each other, and
 //! are not kept.
 
+use super::elements::element_statistics;
 use crate::functions::type_info::{size_in_memory, size_in_row};
 use std::cmp::Reverse;
+use std::sync::Arc;
 use steppe_catalog::{Builtins, ColumnStatistics};
 use steppe_types::{Datum, Oid, Result, compare};
 
@@ -73,6 +75,8 @@ pub(super) fn column_statistics(
     };
     if has_ordering(wanted.type_oid) {
         scalar(wanted, &counted, &mut found);
+        let elements = element_statistics(wanted.type_oid, wanted.target, sampled)?;
+        found.elements = elements.map(Arc::new);
     } else if has_equality(wanted.type_oid) {
         distinct(wanted, &counted, &mut found);
     }
@@ -83,7 +87,7 @@ pub(super) fn column_statistics(
 }
 
 /// A number in PostgreSQL's precision.
-fn single(number: f64) -> f64 {
+pub(super) fn single(number: f64) -> f64 {
     f64::from(number as f32)
 }
 
@@ -95,7 +99,11 @@ pub(super) fn has_ordering(type_oid: Oid) -> bool {
 }
 
 fn has_equality(type_oid: Oid) -> bool {
-    let mut equal = Builtins::get().operators_named("=");
+    let builtins = Builtins::get();
+    if let Some(array) = builtins.ty(type_oid).filter(|ty| ty.is_true_array()) {
+        return has_equality(array.element);
+    }
+    let mut equal = builtins.operators_named("=");
     equal.any(|operator| operator.left == type_oid && operator.right == type_oid)
 }
 

@@ -4,6 +4,7 @@
 //! values, in the same order, with frequencies in single precision.
 
 mod column;
+mod elements;
 pub(super) mod index;
 
 use self::column::{Wanted, column_statistics};
