@@ -5,10 +5,12 @@
 //! line). They are compiled in and indexed once, on first use.
 
 mod collation;
+mod estimate;
 mod tsv;
 
 use crate::row_types;
 pub use collation::sorts_by_code_point;
+pub use estimate::{Estimate, PatternKind};
 use hashbrown::HashMap;
 use std::sync::OnceLock;
 use steppe_types::Oid;
@@ -120,6 +122,10 @@ pub struct Operator {
     pub can_hash: bool,
     /// oprcanmerge
     pub can_merge: bool,
+    /// How many rows it selects (oprrest).
+    pub estimate: Estimate,
+    /// How many pairs of rows it selects (oprjoin).
+    pub join_estimate: Estimate,
 }
 
 /// How a cast may be used.
@@ -475,6 +481,8 @@ fn load_operators(table: &Table) -> HashMap<Oid, Operator> {
         negator: row.number("oprnegate"),
         can_hash: row.flag("oprcanhash"),
         can_merge: row.flag("oprcanmerge"),
+        estimate: Estimate::of(row.number("oprrest")),
+        join_estimate: Estimate::of(row.number("oprjoin")),
     };
     table.rows().map(read).map(|o| (o.oid, o)).collect()
 }

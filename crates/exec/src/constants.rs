@@ -30,6 +30,7 @@ use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog};
 use steppe_sql::expr::{CallSyntax, Expr, SubPlanId, TypeRef};
 use steppe_sql::plan::{Constants, PlannedLevel};
+use steppe_types::io::IoContext;
 use steppe_types::{Datum, Oid, Result, SqlState, interrupt, oid};
 
 /// What depends on the session's time zone, whatever pg_proc says: `age(timestamptz, timestamptz)`,
@@ -57,6 +58,33 @@ pub fn check(
 /// (contain_mutable_functions_after_planning).
 pub(crate) fn check_stored(expr: &Expr, catalog: &Arc<Catalog>) -> Result<()> {
     Walk::new(catalog, None).value(expr, &Known::Nothing).map(drop)
+}
+
+/// The value that an expression without columns and parameters has now: what the planner estimates
+/// by, stable functions such as `now()` among it (estimate_expression_value).
+pub fn estimated(expr: &Expr, catalog: &Arc<Catalog>, io: &Arc<IoContext>) -> Option<Datum> {
+    if !is_stable_throughout(expr) {
+        return None;
+    }
+    let context = || FnContext {
+        io: Arc::clone(io),
+        statement_timestamp: io.now,
+        transaction_timestamp: io.now,
+        ..FnContext::pure(Arc::clone(catalog))
+    };
+    let compiled = Compiler::new(&no_plan(), context()).expr(expr).ok()?;
+    compiled.eval(&mut ExecContext::for_folding(context()), Row::EMPTY).ok()
+}
+
+fn is_stable_throughout(expr: &Expr) -> bool {
+    let is_stable = match expr {
+        Expr::Const(..) => return true,
+        Expr::Func { func, .. } => is_pure_function(*func, b"is"),
+        Expr::CoerceViaIo { .. } | Expr::ArrayCoerce { .. } | Expr::Array { .. } => true,
+        Expr::CaseOperand(_) | Expr::Relabel { .. } => true,
+        _ => false,
+    };
+    is_stable && expr.children().into_iter().all(is_stable_throughout)
 }
 
 /// What planning knows of an expression's value.
@@ -402,12 +430,17 @@ fn is_immutable_throughout(expr: &Expr) -> bool {
 
 /// Whether it can be called without a session, and always comes to the same.
 fn is_immutable_function(func: Oid) -> bool {
+    is_pure_function(func, b"i")
+}
+
+/// Whether it can be called without a session, and is of one of these volatilities.
+fn is_pure_function(func: Oid, volatilities: &[u8]) -> bool {
     let Some(function) = Builtins::get().proc(func) else { return false };
     let is_pure = matches!(
         functions::attach(function),
         Some(Builtin::Scalar(_) | Builtin::Typed(_) | Builtin::Compare { .. })
     );
-    is_pure && function.volatility == b'i' && !function.retset
+    is_pure && volatilities.contains(&function.volatility) && !function.retset
 }
 
 fn is_immutable_io(func: Oid) -> bool {

@@ -36,6 +36,9 @@ const NULL_FIRST: u8 = 0;
 const VALUE: u8 = 1;
 const NULL_LAST: u8 = 2;
 
+/// Keys whose first part is not NULL are from the first of these on and before the second.
+pub const WITH_A_VALUE: [&[u8]; 2] = [&[VALUE], &[VALUE + 1]];
+
 const ELEMENTS_END: u8 = 0;
 const ELEMENT: u8 = 1;
 const ELEMENT_NULL: u8 = 2;

@@ -6,8 +6,9 @@
 
 use std::sync::{Arc, OnceLock};
 
+use steppe_catalog::Catalog;
 use steppe_sql::bind::Params;
-use steppe_sql::planner::{RowClasses, Sensitive};
+use steppe_sql::planner::{PlannerSettings, RowClasses, Sensitive};
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Result};
 
@@ -30,9 +31,12 @@ pub(crate) struct Variants {
 
 impl Variants {
     /// None yet; `None`: no values make a difference.
-    pub(super) fn of(scans: &Arc<[Sensitive]>, io: &IoContext) -> Option<Box<Variants>> {
+    pub(super) fn of(
+        scans: &Arc<[Sensitive]>,
+        context: (&Catalog, &PlannerSettings, &IoContext),
+    ) -> Option<Box<Variants>> {
         (!scans.is_empty()).then(|| {
-            let of_unknown = RowClasses::of(scans, &[], io);
+            let of_unknown = RowClasses::of(scans, &[], context);
             let made = std::array::from_fn(|_| OnceLock::new());
             Box::new(Variants { scans: Arc::clone(scans), of_unknown, made })
         })
@@ -97,9 +101,14 @@ impl Session {
         }
     }
 
+    /// What estimates depend on besides values.
+    pub(super) fn estimates_by(&self) -> (&Catalog, &PlannerSettings, &IoContext) {
+        (&self.names.catalog, &self.live.planner, &self.env.io)
+    }
+
     fn variant(&mut self, plan: Arc<CachedPlan>, params: &[Datum]) -> Result<Arc<CachedPlan>> {
         let Some(variants) = plan.variants.as_deref() else { return Ok(plan) };
-        let classes = RowClasses::of(&variants.scans, params, self.io());
+        let classes = RowClasses::of(&variants.scans, params, self.estimates_by());
         let slot = match variants.find(classes) {
             Found::Unknown => return Ok(plan),
             Found::Made(variant) if self.is_as_planned(variant) => return Ok(Arc::clone(variant)),

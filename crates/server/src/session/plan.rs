@@ -390,7 +390,7 @@ impl Session {
             shows_session: compiled.reads_virtual(crate::system_views::session::VIEWS),
             declared,
             depends_on_literals: planned.depends_on_literals,
-            variants: Variants::of(&planned.sensitive, self.io()),
+            variants: Variants::of(&planned.sensitive, self.estimates_by()),
             compiled: Arc::new(compiled),
         })
     }
@@ -441,7 +441,7 @@ pub(crate) fn compile(
         bound.add_positions();
     }
     steppe_exec::fold_conditions(&mut bound.query, catalog);
-    let sizes = &Sizes { database, catalog };
+    let sizes = &Sizes { database, catalog, io };
     let search_path = &names.path;
     let may_fail = &|expr: &Expr| steppe_exec::constants::may_fail(expr, catalog);
     let values = planning.values;

@@ -8,11 +8,18 @@
 //! A table that was never analysed is taken to have at least [`NEW_TABLE_PAGES`] full pages: it is
 //! most likely just being filled, and a plan that suits a few rows may be kept for many.
 
-use steppe_catalog::{Catalog, Relation, Statistics};
-use steppe_sql::expr::TypeRef;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use steppe_catalog::{Catalog, IndexKey, Relation, Statistics};
+use steppe_sql::expr::{Expr, TypeRef};
 use steppe_sql::planner::{self, TableSizes};
-use steppe_storage::TreeSize;
+use steppe_storage::{Direction, TreeSize};
 use steppe_txn::Database;
+use steppe_types::Datum;
+use steppe_types::io::IoContext;
+use steppe_types::key::{KeyPart, WITH_A_VALUE, decode_key, is_exact};
+use steppe_types::physical::Physical;
 
 /// A new table's pages, at least.
 const NEW_TABLE_PAGES: f64 = 10.0;
@@ -26,7 +33,8 @@ const ESTIMATE_ERROR: f64 = 0.05;
 /// Sizes of tables and indexes, as the storage engine knows them.
 pub(super) struct Sizes<'a> {
     pub(super) database: &'a Database,
-    pub(super) catalog: &'a Catalog,
+    pub(super) catalog: &'a Arc<Catalog>,
+    pub(super) io: &'a Arc<IoContext>,
 }
 
 impl TableSizes for Sizes<'_> {
@@ -42,6 +50,14 @@ impl TableSizes for Sizes<'_> {
             _ => (entries, pages.max(1.0)),
         }
     }
+
+    fn end(&self, index: &Relation, is_last: bool) -> Option<Datum> {
+        self.end_of(index, is_last)
+    }
+
+    fn value(&self, expr: &Expr) -> Option<Datum> {
+        steppe_exec::constants::estimated(expr, self.catalog, self.io)
+    }
 }
 
 impl Sizes<'_> {
@@ -49,6 +65,28 @@ impl Sizes<'_> {
     fn tree_size(&self, relation: &Relation) -> Option<TreeSize> {
         let id = self.database.tree_of(relation.storage?).ok()??;
         self.database.store().tree(id).estimate_size().ok()
+    }
+
+    /// The first key of an index at one of its ends that is not NULL, if it says what the value is.
+    fn end_of(&self, index: &Relation, is_last: bool) -> Option<Datum> {
+        let key = index.index.as_ref()?.keys.first()?;
+        // A long text may not be in its key.
+        let is_told = is_exact(key.type_oid) && Physical::of(key.type_oid) != Physical::Text;
+        let IndexKey { type_oid, descending, nulls_first, .. } = *key;
+        let part = KeyPart { type_oid, descending, nulls_first };
+        let id = self.database.tree_of(index.storage.filter(|_| is_told)?).ok()??;
+        let tree = self.database.store().tree(id);
+        let direction = if is_last { Direction::Backward } else { Direction::Forward };
+        let [from, to] = WITH_A_VALUE;
+        let mut cursor = tree.scan(Bound::Included(from), Bound::Excluded(to), direction);
+        while cursor.next_page().ok()? {
+            if let Some((key, _)) = cursor.next() {
+                let mut found = Vec::with_capacity(1);
+                decode_key(key, &[part], &mut found).ok()?;
+                return found.pop();
+            }
+        }
+        None
     }
 
     /// Not an index, nor the parent of an inheritance tree, which often stays empty.

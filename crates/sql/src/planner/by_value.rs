@@ -13,12 +13,13 @@
 //! Compare: PostgreSQL's plancache.c, which plans anew for each values or for none; parameter
 //! sensitive plans of SQL Server 2022, of at most three conditions with three ranges each.
 
-use super::cost::Estimator;
 use super::scan::{ScanRequest, clamp_rows};
-use super::{Planner, Rel};
+use super::selectivity::Estimator;
+use super::{Planner, PlannerContext, PlannerSettings, Rel, TableSizes};
 use crate::expr::Expr;
 use crate::plan::PlanNode;
 use crate::query::Rte;
+use steppe_catalog::{Catalog, Relation};
 use steppe_types::Datum;
 use steppe_types::io::IoContext;
 
@@ -44,10 +45,25 @@ pub struct RowClasses(u64);
 
 impl RowClasses {
     /// Those for values of the parameters; without any, those of unknown values.
-    pub fn of(scans: &[Sensitive], values: &[Datum], io: &IoContext) -> RowClasses {
+    pub fn of(
+        scans: &[Sensitive],
+        values: &[Datum],
+        (catalog, settings, io): (&Catalog, &PlannerSettings, &IoContext),
+    ) -> RowClasses {
         let mut classes = 0;
         for scan in scans {
-            classes = classes << u8::BITS | u64::from(scan.class(values, io));
+            let context = PlannerContext {
+                catalog,
+                search_path: &[],
+                settings,
+                sizes: &AsPlanned(scan.rows),
+                older: None,
+                io,
+                interrupts: &|| Ok(()),
+                may_fail: &|_| false,
+                values,
+            };
+            classes = classes << u8::BITS | u64::from(scan.class(&context));
         }
         RowClasses(classes)
     }
@@ -59,9 +75,18 @@ impl RowClasses {
     }
 }
 
+/// The table's rows when the statement was planned: a run does not go and look.
+struct AsPlanned(f64);
+
+impl TableSizes for AsPlanned {
+    fn size(&self, _: &Relation) -> (f64, f64) {
+        (self.0, 1.0)
+    }
+}
+
 impl Sensitive {
-    fn class(&self, values: &[Datum], io: &IoContext) -> u8 {
-        let estimator = Estimator { rtes: &self.entry, io, values };
+    fn class(&self, context: &PlannerContext<'_>) -> u8 {
+        let estimator = Estimator::new(context, &self.entry);
         let rows = clamp_rows(self.rows * estimator.selectivity(&self.conditions));
         // At most half the exponent of a float.
         (rows.log2() / 2.0) as u8

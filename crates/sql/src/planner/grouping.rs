@@ -197,17 +197,12 @@ impl Planner<'_> {
 
     fn estimated_groups(&self, query: &Query, wanted: &Wanted, rows: f64) -> f64 {
         let estimator = self.estimator(&query.rtes);
-        let distinct = |keys: &mut dyn Iterator<Item = &Expr>| {
-            clamp_rows(keys.map(|k| estimator.distinct(k)).product::<f64>().min(rows))
+        let Some(sets) = &query.grouping_sets else {
+            return estimator.groups(&wanted.keys[..wanted.written], rows);
         };
-        match &query.grouping_sets {
-            Some(sets) => {
-                let of = |set: &Vec<usize>| distinct(&mut set.iter().map(|i| &wanted.keys[*i]));
-                sets.iter().map(of).sum()
-            }
-            None if wanted.keys.is_empty() => 1.0,
-            None => distinct(&mut wanted.keys.iter()),
-        }
+        let of_set =
+            |set: &Vec<usize>| estimator.groups(set.iter().map(|i| &wanted.keys[*i]), rows);
+        sets.iter().map(of_set).sum()
     }
 
     pub(super) fn aggregation(&mut self, child: Plan, what: Aggregation) -> Rel {

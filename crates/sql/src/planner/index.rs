@@ -173,7 +173,7 @@ impl CandidateIndex {
 
 impl Key {
     /// Whether an expression is this key.
-    fn is(&self, expr: &Expr, rte: usize) -> bool {
+    pub(super) fn is(&self, expr: &Expr, rte: usize) -> bool {
         match &self.source {
             Source::Column(attnum) => {
                 matches!(strip(expr), Expr::Var { rte: r, column, levels_up: 0, .. }

@@ -12,6 +12,7 @@ use super::lateral::lateral_references;
 use super::ordered::WantedOrder;
 use super::prep::{drop_unused_outputs, is_barrier, push_down};
 use super::scan::{ScanRequest, clamp_rows};
+use super::selectivity::origins;
 use super::upper::hash_distinct;
 use super::{ColumnId, CtePlan, Planner, Rel, RteSet, and_all, conjuncts, node, rtes_of, to_slots};
 use crate::deparse::quote_identifier;
@@ -204,6 +205,8 @@ impl Planner<'_> {
         let columns = from.columns.get(&rte).cloned().unwrap_or_default();
         match &entry.kind {
             RteKind::Relation(relation) => {
+                let tuples = self.tuples_of(entry)?;
+                self.note_base(from, rte, &conditions, tuples);
                 // Sub-plans cannot go into an index condition's place but may filter.
                 let request = ScanRequest {
                     rtes: from.rtes,
@@ -227,15 +230,9 @@ impl Planner<'_> {
                     ordinality: *ordinality,
                     alias: entry.alias.clone(),
                 };
-                let rows = calls
-                    .iter()
-                    .map(|(c, _)| match c {
-                        Expr::Func { func, .. } => {
-                            self.builtins.proc(*func).map_or(1.0, |p| p.rows)
-                        }
-                        _ => 1.0,
-                    })
-                    .fold(1.0, f64::max);
+                let estimator = from.estimator(self);
+                let rows = calls.iter().map(|(call, _)| estimator.function_rows(call));
+                let rows = rows.fold(1.0, f64::max);
                 self.leaf_rel(from, rte, conditions, scan, rows)
             }
             RteKind::Values(rows) => {
@@ -249,7 +246,10 @@ impl Planner<'_> {
                     return Err(Error::internal("a WITH query was not planned"));
                 };
                 let scan = match plan {
-                    CtePlan::SubPlan(plan) => PlanNode::CteScan { plan, name },
+                    CtePlan::SubPlan(plan) => {
+                        self.note_outputs(rte, self.outputs.get(&plan).cloned());
+                        PlanNode::CteScan { plan, name }
+                    }
                     CtePlan::WorkTable(work_table) => PlanNode::WorkTableScan { work_table, name },
                 };
                 self.leaf_rel(from, rte, conditions, scan, rows)
@@ -275,11 +275,14 @@ impl Planner<'_> {
         let columns = from.columns.get(&rte).map_or(&[][..], Vec::as_slice);
         let is_used = |at: usize| columns.contains(&super::column_id(rte, at as i32));
         drop_unused_outputs(&mut query, is_used);
+        let outputs = origins(&query);
         // What it takes from outside, or has been given, may be rewritten further.
         let child = match *lateral || kept.len() < all {
             true => self.query(query)?,
             false => self.prepared_query(query)?,
         };
+        self.note_outputs(rte, Some(outputs));
+        self.note_base(from, rte, &kept, child.cost.rows);
         self.derived_rel(from, rte, kept, child)
     }
 
@@ -317,6 +320,7 @@ impl Planner<'_> {
         scan: PlanNode,
         rows: f64,
     ) -> Result<Rel> {
+        self.note_base(from, rte, &conditions, rows);
         let entry = &from.rtes[rte];
         let types: Vec<TypeRef> = entry.columns.iter().map(|c| c.ty).collect();
         let (alias, names) = (quote_identifier(&entry.alias), entry.columns.iter());

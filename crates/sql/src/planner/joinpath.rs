@@ -3,6 +3,7 @@
 use super::cost;
 use super::join::FromContext;
 use super::scan::{ScanRequest, clamp_rows};
+use super::selectivity::JoinSides;
 use super::{ColumnId, Planner, Rel, RteSet, and_all, node, rtes_of, to_slots};
 use crate::expr::{CallSyntax, Expr, TypeRef};
 use crate::plan::*;
@@ -329,15 +330,13 @@ impl Planner<'_> {
         inner: &Rel,
         on: &[Expr],
     ) -> f64 {
-        let (o, i) = (outer.plan.cost.rows, inner.plan.cost.rows);
-        let inner_join = o * i * from.estimator(self).selectivity(on);
-        match kind {
-            JoinKind::Left => inner_join.max(o),
-            JoinKind::Full => inner_join.max(o).max(i),
-            JoinKind::Semi => inner_join.min(o),
-            JoinKind::Anti => (o - inner_join.min(o)).max(o * 0.1),
-            _ => inner_join,
-        }
+        let sides = JoinSides {
+            kind,
+            outer_rows: outer.plan.cost.rows,
+            inner_rows: inner.plan.cost.rows,
+            inner: &inner.rtes,
+        };
+        from.estimator(self).join_rows(sides, on)
     }
 }
 

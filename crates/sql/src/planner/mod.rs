@@ -63,9 +63,10 @@ use crate::expr::{ExecParamId, Expr, TypeRef};
 use crate::plan::*;
 use crate::query::*;
 use hashbrown::{HashMap, HashSet};
+use selectivity::{Bases, Origin};
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog, Relation};
-use steppe_types::{Error, Oid, Result, interrupt};
+use steppe_types::{Datum, Error, Oid, Result, interrupt};
 
 /// Settings that plans depend on.
 #[derive(Clone, Debug)]
@@ -121,10 +122,23 @@ impl Default for PlannerSettings {
     }
 }
 
-/// How large a table or an index is now; the catalog's statistics may be old or missing.
+/// How large a table is now, and what else only the server knows; the catalog's statistics may be
+/// old or missing.
 pub trait TableSizes {
     /// (rows or entries, pages) as far as known without reading it.
     fn size(&self, relation: &Relation) -> (f64, f64);
+
+    /// The value that an index's first key has in its first entry or in its last, if it is not
+    /// NULL.
+    fn end(&self, _index: &Relation, _is_last: bool) -> Option<Datum> {
+        None
+    }
+
+    /// The value that an expression without columns will have, as far as that is known. It is
+    /// estimated by, and nothing else.
+    fn value(&self, _expr: &Expr) -> Option<Datum> {
+        None
+    }
 }
 
 /// What planning needs besides the query.
@@ -307,6 +321,10 @@ pub(crate) struct Planner<'a> {
     in_leaf: bool,
     /// Partitioned tables' sizes, once they have been asked for.
     partitioned_sizes: HashMap<Oid, partition::PartitionedSize>,
+    /// How many rows the entries have of the query that is being planned.
+    bases: Bases,
+    /// What the output columns of WITH queries are, by their sub-plans.
+    outputs: HashMap<usize, Arc<[Origin]>>,
 }
 
 impl<'a> Planner<'a> {
@@ -329,6 +347,8 @@ impl<'a> Planner<'a> {
             keeps_partners: false,
             in_leaf: false,
             partitioned_sizes: HashMap::new(),
+            bases: Bases::new(),
+            outputs: HashMap::new(),
         }
     }
 
@@ -340,9 +360,9 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Estimates over a query's range table, of the parameters' values if they are known.
+    /// Estimates over a query whose FROM is planned, or is being planned.
     pub(crate) fn estimator<'e>(&'e self, rtes: &'e [Rte]) -> cost::Estimator<'e> {
-        cost::Estimator { rtes, io: self.ctx.io, values: self.ctx.values }
+        cost::Estimator::new(self.ctx, rtes).with_bases(&self.bases)
     }
 
     pub(crate) fn new_param(&mut self) -> ExecParamId {
@@ -405,7 +425,7 @@ pub(crate) fn collect_columns(expr: &Expr, out: &mut HashSet<ColumnId>) {
 pub(crate) fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
     match expr {
         Expr::And(args) => args.into_iter().for_each(|a| conjuncts(a, out)),
-        Expr::Const(steppe_types::Datum::Bool(true), _) => {}
+        Expr::Const(Datum::Bool(true), _) => {}
         other => out.push(other),
     }
 }

@@ -4,6 +4,7 @@
 use super::cost;
 use super::index::CandidateIndex;
 use super::partition::order_over_entry;
+use super::selectivity::Estimator;
 use super::stored_form::described;
 use super::{ColumnId, Planner, Rel, RteSet, and_all, node, to_slots};
 use crate::deparse::quote_identifier;
@@ -197,7 +198,7 @@ impl Planner<'_> {
     fn seq_scan(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
         let relation = request.relation;
         let (rows, pages) = self.table_size(relation)?;
-        let estimator = self.estimator(request.rtes);
+        let estimator = Estimator::new(self.ctx, request.rtes);
         let selected = rows * estimator.selectivity(request.conditions);
         let per_row = cost::CPU_TUPLE + cost::CPU_OPERATOR * request.conditions.len() as f64;
         let cost = Cost {
@@ -252,7 +253,7 @@ impl Planner<'_> {
             && info.keys.iter().all(|k| steppe_types::key::is_exact(k.type_oid));
 
         let (rows, pages) = self.table_size(request.relation)?;
-        let estimator = self.estimator(request.rtes);
+        let estimator = Estimator::new(self.ctx, request.rtes);
         let full_key = info.is_unique_now() && found.equal.len() == info.keys.len();
         let in_index = rows * index.predicate.as_ref().map_or(1.0, |p| estimator.selectivity_of(p));
         let probed = if full_key { 1.0 } else { in_index * estimator.selectivity(&used) };

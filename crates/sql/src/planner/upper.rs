@@ -10,6 +10,7 @@ use super::project_set::{project_sets, row_and};
 use super::recheck::Recheck;
 use super::scan::clamp_rows;
 use super::search_cycle;
+use super::selectivity::origins;
 use super::{
     ColumnId, CtePlan, Planner, Rel, RteSet, collect_columns, is_volatile, node, returns_set,
     to_slots,
@@ -39,7 +40,9 @@ impl Planner<'_> {
             return Err(too_deep());
         }
         self.cte_levels.push(Vec::new());
+        let around = std::mem::take(&mut self.bases);
         let planned = self.with_constants_of(|planner| planner.query_with_ctes(&mut query));
+        self.bases = around;
         self.cte_levels.pop();
         planned
     }
@@ -81,12 +84,14 @@ impl Planner<'_> {
                 continue;
             }
             search_cycle::add_columns(&mut cte, index)?;
+            let outputs = origins(&cte.query);
             let plan = match cte.query.set_operation {
                 Some(_) if cte.recursive => self.recursive_union(*cte.query, &name)?,
                 _ => self.statement(*cte.query)?,
             };
             let rows = plan.cost.rows;
             self.subplans.push(plan);
+            self.outputs.insert(self.subplans.len() - 1, outputs);
             let reference = (CtePlan::SubPlan(self.subplans.len() - 1), name, rows);
             self.cte_levels.last_mut().ok_or_else(lost_level)?.push(reference);
         }

@@ -4,11 +4,12 @@
 //! multiplied. Two bounds of one expression are not: `x > 3 AND x < 5` leaves what is above 3 and
 //! what is below 5 without what either leaves, which is everything that is not null.
 
-use super::super::cost::{DEFAULT_INEQ_SELECTIVITY, DEFAULT_RANGE_SELECTIVITY, Estimator, strip};
+use super::{DEFAULT_INEQUALITY, DEFAULT_RANGE, Estimator};
 use crate::expr::{CallSyntax, Expr};
+use crate::planner::cost::strip;
 use crate::planner::{is_volatile, rtes_of};
 use steppe_catalog::Builtins;
-use steppe_catalog::builtin::Strategy;
+use steppe_catalog::builtin::Estimate;
 
 /// The fraction that a range leaves whose bounds seem to contradict each other.
 const EMPTY_RANGE: f64 = 1e-10;
@@ -32,7 +33,7 @@ impl Range<'_> {
 
 impl Estimator<'_> {
     /// Fraction of rows that satisfy all conditions.
-    pub(in crate::planner) fn conjunction(&self, conditions: &[Expr]) -> f64 {
+    pub(super) fn conjunction(&self, conditions: &[Expr]) -> f64 {
         if let [one] = conditions {
             return self.clause(one);
         }
@@ -60,14 +61,14 @@ impl Estimator<'_> {
             (Some(bound), None) | (None, Some(bound)) => return bound,
             (None, None) => return 1.0,
         };
-        if lower == DEFAULT_INEQ_SELECTIVITY || upper == DEFAULT_INEQ_SELECTIVITY {
-            return DEFAULT_RANGE_SELECTIVITY;
+        if lower == DEFAULT_INEQUALITY || upper == DEFAULT_INEQUALITY {
+            return DEFAULT_RANGE;
         }
         // Rows with NULL are left out by both.
         let inside = lower + upper - 1.0 + self.null_test(range.of, false);
         match inside {
             inside if inside > 0.0 => inside,
-            inside if inside < ROUNDING => DEFAULT_RANGE_SELECTIVITY,
+            inside if inside < ROUNDING => DEFAULT_RANGE,
             _ => EMPTY_RANGE,
         }
     }
@@ -77,10 +78,10 @@ impl Estimator<'_> {
 fn bound_of(condition: &Expr) -> Option<(&Expr, bool)> {
     let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = condition else { return None };
     let [left, right] = args.as_slice() else { return None };
-    let is_less = match Builtins::get().strategy(*op)? {
-        Strategy::Less | Strategy::LessEqual => true,
-        Strategy::Greater | Strategy::GreaterEqual => false,
-        Strategy::Equal => return None,
+    let is_less = match Builtins::get().operator(*op)?.estimate {
+        Estimate::Less | Estimate::LessEqual => true,
+        Estimate::Greater | Estimate::GreaterEqual => false,
+        _ => return None,
     };
     let is_fixed = |side: &Expr| rtes_of(side).is_empty() && !is_volatile(side);
     let single = |side: &Expr| rtes_of(side).iter().count() == 1;

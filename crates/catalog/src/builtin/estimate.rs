@@ -1,0 +1,83 @@
+//! Which estimator says what fraction of rows an operator selects (pg_operator.oprrest and oprjoin;
+//! the fractions without statistics are selfuncs.h's and its neighbours').
+
+use steppe_types::Oid;
+
+/// How the fraction of rows is estimated that an operator selects.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Estimate {
+    /// eqsel
+    Equal,
+    /// neqsel
+    NotEqual,
+    /// scalarltsel
+    Less,
+    /// scalarlesel
+    LessEqual,
+    /// scalargtsel
+    Greater,
+    /// scalargesel
+    GreaterEqual,
+    /// likesel, regexeqsel and their kin, and what `NOT` makes of them.
+    Match {
+        /// Of which kind the pattern is.
+        pattern: PatternKind,
+        /// NOT LIKE and the like.
+        negated: bool,
+    },
+    /// arraycontsel
+    Elements,
+    /// A constant: the values of these types have no statistics that would help.
+    Fixed(f64),
+    /// No estimator.
+    None,
+}
+
+/// Kinds of patterns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatternKind {
+    /// LIKE
+    Like,
+    /// ILIKE
+    LikeFolded,
+    /// ~
+    Regex,
+    /// ~*
+    RegexFolded,
+    /// ^@
+    Prefix,
+}
+
+impl Estimate {
+    /// The estimator that a function of pg_proc is.
+    pub(super) fn of(function: Oid) -> Estimate {
+        use PatternKind::*;
+        let like = |pattern, negated| Estimate::Match { pattern, negated };
+        match function {
+            0 => Estimate::None,
+            101 | 105 => Estimate::Equal,
+            102 | 106 => Estimate::NotEqual,
+            103 | 107 => Estimate::Less,
+            336 | 386 => Estimate::LessEqual,
+            104 | 108 => Estimate::Greater,
+            337 | 398 => Estimate::GreaterEqual,
+            1819 | 1825 => like(Like, false),
+            1822 | 1828 => like(Like, true),
+            1814 | 1816 => like(LikeFolded, false),
+            1815 | 1817 => like(LikeFolded, true),
+            1818 | 1824 => like(Regex, false),
+            1821 | 1827 => like(Regex, true),
+            1820 | 1826 => like(RegexFolded, false),
+            1823 | 1829 => like(RegexFolded, true),
+            3437 | 3438 => like(Prefix, false),
+            3817 | 3818 => Estimate::Elements,
+            // areasel, positionsel, contsel; matchingsel, tsmatchsel, networksel.
+            139 | 140 => Estimate::Fixed(0.005),
+            1300 | 1301 => Estimate::Fixed(0.1),
+            1302 | 1303 => Estimate::Fixed(0.001),
+            5040 | 5041 => Estimate::Fixed(0.01),
+            3686 | 3687 => Estimate::Fixed(0.001),
+            _ => Estimate::Fixed(0.005),
+        }
+    }
+}

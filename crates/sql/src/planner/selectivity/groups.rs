@@ -1,0 +1,103 @@
+//! How many groups rows fall into (estimate_num_groups in selfuncs.c).
+//!
+//! Keys are taken to be independent of each other, but no more groups are taken to be in a table
+//! than it has rows, and of several keys of it not more than a tenth of that. Where conditions have
+//! left some of a table's rows, some of its values are missing: as many as would be if the rows left
+//! were drawn by lot (Dell'Era's approximation of Yao's formula).
+
+use super::Estimator;
+use super::variable::Variable;
+use crate::expr::Expr;
+use crate::planner::{is_volatile, rtes_of};
+use steppe_types::oid;
+
+/// The share of a table's rows that the combinations of several of its columns are at most.
+const COMBINED: f64 = 0.1;
+
+/// What is grouped by: a column, or an expression with statistics.
+struct Key<'e> {
+    expr: &'e Expr,
+    rte: Option<usize>,
+    distinct: f64,
+}
+
+impl Estimator<'_> {
+    /// How many groups `rows` rows have by these expressions.
+    pub(crate) fn groups<'e>(&self, by: impl IntoIterator<Item = &'e Expr>, rows: f64) -> f64 {
+        let rows = rows.max(1.0).round();
+        let (mut keys, mut groups, mut of_sets): (Vec<Key<'e>>, f64, f64) = (Vec::new(), 1.0, 1.0);
+        let mut is_grouped = false;
+        for expr in by {
+            is_grouped = true;
+            of_sets = of_sets.max(self.set_rows(expr));
+            if expr.ty().oid == oid::BOOL {
+                groups *= 2.0;
+            } else if !self.add_keys(expr, &mut keys) {
+                return rows;
+            }
+        }
+        if !is_grouped {
+            return 1.0;
+        }
+        while let Some(first) = keys.first() {
+            let rte = first.rte;
+            let (of_table, others) = keys.into_iter().partition(|key| key.rte == rte);
+            groups *= self.of_table(rte, of_table);
+            keys = others;
+        }
+        (groups * of_sets).ceil().clamp(1.0, rows)
+    }
+
+    /// Adds what an expression is grouped by: itself, or the columns in it. False: each row may be a
+    /// group.
+    fn add_keys<'e>(&self, expr: &'e Expr, keys: &mut Vec<Key<'e>>) -> bool {
+        let variable = self.variable(expr);
+        if variable.statistics.is_some() || variable.is_unique {
+            self.add_key(expr, &variable, keys);
+            return true;
+        }
+        if rtes_of(expr).is_empty() {
+            return !is_volatile(expr);
+        }
+        self.add_columns(expr, keys);
+        true
+    }
+
+    fn add_columns<'e>(&self, expr: &'e Expr, keys: &mut Vec<Key<'e>>) {
+        match expr {
+            Expr::Var { levels_up: 0, .. } => self.add_key(expr, &self.variable(expr), keys),
+            other => other.for_each_child(&mut |child| self.add_columns(child, keys)),
+        }
+    }
+
+    fn add_key<'e>(&self, expr: &'e Expr, variable: &Variable<'_>, keys: &mut Vec<Key<'e>>) {
+        if !keys.iter().any(|key| key.expr == expr) {
+            let (distinct, _) = self.distinct_values(variable);
+            keys.push(Key { expr, rte: variable.rte, distinct });
+        }
+    }
+
+    /// The groups by some columns of one table.
+    fn of_table(&self, rte: Option<usize>, keys: Vec<Key<'_>>) -> f64 {
+        let (mut groups, mut most): (f64, f64) = (1.0, 1.0);
+        for key in &keys {
+            groups *= key.distinct;
+            most = most.max(key.distinct);
+        }
+        let base = rte.and_then(|rte| self.bases?.get(&rte));
+        let tuples = base.map_or_else(|| rte.map_or(0.0, |rte| self.tuples(rte)), |b| b.tuples);
+        if tuples <= 0.0 {
+            return groups;
+        }
+        let limit = match keys.len() {
+            1 => tuples,
+            _ => (tuples * COMBINED).max(most).min(tuples),
+        };
+        groups = groups.min(limit);
+        let left = base.map_or(tuples, |base| base.rows);
+        if left < tuples && groups > 0.0 {
+            groups *= 1.0 - ((tuples - left) / tuples).powf(tuples / groups);
+        }
+        groups.max(1.0).round()
+    }
+}

@@ -1,0 +1,126 @@
+//! `= ANY`, `<> ALL` and their kin (scalararraysel: selfuncs.c).
+//!
+//! A row has one value at most, so that what several values of `= ANY` select is disjoint:
+//! the fractions are added, unless more than all comes out.
+
+use super::{Comparison, Estimator, Operand, UNKNOWN, joins};
+use crate::expr::{CallSyntax, Expr};
+use crate::planner::cost::strip;
+use crate::planner::rtes_of;
+use std::borrow::Cow;
+use steppe_catalog::Builtins;
+use steppe_catalog::builtin::{Estimate, Operator};
+use steppe_types::Datum;
+
+/// An array of which nothing is known is taken to have so many elements.
+const UNKNOWN_ELEMENTS: usize = 10;
+
+/// The fractions that elements select, together.
+struct Together {
+    is_all: bool,
+    /// Each value is looked for, or kept out, by equality: what they select does not overlap.
+    is_disjoint: bool,
+    independent: f64,
+    disjoint: f64,
+}
+
+impl Together {
+    fn new(is_all: bool, estimate: Estimate) -> Together {
+        let of_all = if is_all { 1.0 } else { 0.0 };
+        let disjoint = if is_all { Estimate::NotEqual } else { Estimate::Equal };
+        let is_disjoint = estimate == disjoint;
+        Together { is_all, is_disjoint, independent: of_all, disjoint: of_all }
+    }
+
+    fn add(&mut self, selected: f64) {
+        match self.is_all {
+            true => {
+                self.independent *= selected;
+                self.disjoint += selected - 1.0;
+            }
+            false => {
+                self.independent += selected - self.independent * selected;
+                self.disjoint += selected;
+            }
+        }
+    }
+
+    fn selectivity(&self) -> f64 {
+        match self.is_disjoint && (0.0..=1.0).contains(&self.disjoint) {
+            true => self.disjoint,
+            false => self.independent,
+        }
+    }
+}
+
+impl Estimator<'_> {
+    /// Fraction of rows where the left side is in a relation to an element of the array, or to all.
+    pub(super) fn any_or_all(
+        &self,
+        left: &Expr,
+        array: &Expr,
+        is_all: bool,
+        syntax: CallSyntax,
+    ) -> f64 {
+        let CallSyntax::Operator(op) = syntax else { return UNKNOWN };
+        let Some(operator) = Builtins::get().operator(op) else { return UNKNOWN };
+        let (estimate, joined) = (operator.estimate, operator.join_estimate);
+        if let Some(of_column) = self.element_of_column(operator, left, array, is_all) {
+            return of_column;
+        }
+        let is_known = matches!(strip(array), Expr::Array { multidim: false, .. });
+        let values = (!is_known).then(|| self.operand(array));
+        let mut together = Together::new(is_all, estimate);
+        match (strip(array), values) {
+            (_, Some(Operand::Null)) => return 0.0,
+            (_, Some(Operand::Value(value))) => {
+                let Datum::Array(values) = &*value else { return UNKNOWN };
+                self.add_values(&mut together, operator, left, &values.elements);
+            }
+            (Expr::Array { elements, .. }, None) => {
+                for element in elements {
+                    together.add(self.comparison(estimate, joined, left, element));
+                }
+            }
+            _ => {
+                // Which they are is not known, nor that they differ.
+                together.is_disjoint = false;
+                let of_one = match joins(left, array) {
+                    true => self.join_condition(joined, left, array),
+                    false => self.by_value(estimate, left, Operand::Unknown),
+                };
+                (0..UNKNOWN_ELEMENTS).for_each(|_| together.add(of_one));
+            }
+        }
+        together.selectivity()
+    }
+
+    fn add_values(
+        &self,
+        together: &mut Together,
+        operator: &Operator,
+        left: &Expr,
+        values: &[Datum],
+    ) {
+        if rtes_of(left).is_empty() {
+            let selected = self.restriction(operator.estimate, None);
+            return values.iter().for_each(|_| together.add(selected));
+        }
+        let (variable, value) = (self.variable(left), Operand::Unknown);
+        let mut sides = Comparison { variable, value, is_left: true };
+        for value in values {
+            sides.value = match value {
+                Datum::Null => Operand::Null,
+                value => Operand::Value(Cow::Borrowed(value)),
+            };
+            together.add(self.restriction(operator.estimate, Some(&sides)));
+        }
+    }
+
+    fn by_value(&self, estimate: Estimate, left: &Expr, value: Operand<'_>) -> f64 {
+        let variable = || self.variable(left);
+        let is_column = !rtes_of(left).is_empty();
+        let sides = is_column.then(|| Comparison { variable: variable(), value, is_left: true });
+        self.restriction(estimate, sides.as_ref())
+    }
+}

@@ -1,0 +1,162 @@
+//! LIKE, ILIKE, `~`, `~*` and `^@` (patternsel: like_support.c).
+//!
+//! Of what is in the histogram either enough bounds are known to see how many of them match, or the
+//! pattern tells: its fixed prefix is a range, and each further character halves what is left, or
+//! something of the kind. Between 10 and 100 bounds both count.
+
+use super::inequality::Side;
+use super::pattern_prefix::{Kind, Prefix};
+use super::variable::Variable;
+use super::{Comparison, Estimator, Operand};
+use steppe_catalog::builtin::PatternKind;
+use steppe_types::text::like::LikePattern;
+use steppe_types::text::regex::{Regex, RegexFlags};
+use steppe_types::{Datum, Oid, oid};
+
+/// Where nothing is known.
+const DEFAULT_MATCH: f64 = 0.005;
+/// From how many bounds on a histogram counts, and from how many on nothing else does.
+const BOUNDS_MIN: usize = 10;
+const BOUNDS_ENOUGH: f64 = 100.0;
+/// Neither none nor all: what a histogram has not may be there.
+const LEAST: f64 = 0.0001;
+const MOST: f64 = 0.9999;
+
+/// A compiled pattern.
+enum Matcher<'a> {
+    Like(LikePattern),
+    Regex(Regex),
+    Prefix(&'a str),
+}
+
+impl Matcher<'_> {
+    fn new(pattern: &str, kind: PatternKind) -> Option<Matcher<'_>> {
+        let regex = |flags: &str| Regex::new(pattern, RegexFlags::parse(flags).ok()?).ok();
+        Some(match kind {
+            PatternKind::Like => Matcher::Like(LikePattern::new(pattern, Some('\\'))),
+            PatternKind::LikeFolded => {
+                Matcher::Like(LikePattern::new_case_insensitive(pattern, Some('\\')))
+            }
+            PatternKind::Regex => Matcher::Regex(regex("")?),
+            PatternKind::RegexFolded => Matcher::Regex(regex("i")?),
+            PatternKind::Prefix => Matcher::Prefix(pattern),
+        })
+    }
+
+    fn matches(&self, value: &Datum) -> bool {
+        let Datum::Text(text) = value else { return false };
+        match self {
+            Matcher::Like(pattern) => pattern.matches(text).unwrap_or(false),
+            Matcher::Regex(pattern) => pattern.is_match(text).unwrap_or(false),
+            Matcher::Prefix(prefix) => text.starts_with(prefix),
+        }
+    }
+}
+
+impl Estimator<'_> {
+    /// Fraction of rows where a column matches a pattern, or does not.
+    pub(super) fn matching(
+        &self,
+        sides: Option<&Comparison<'_, '_>>,
+        kind: PatternKind,
+        negated: bool,
+    ) -> f64 {
+        let unknown = if negated { 1.0 - DEFAULT_MATCH } else { DEFAULT_MATCH };
+        let Some(Comparison { variable, value, is_left: true }) = sides else { return unknown };
+        let pattern = match value {
+            Operand::Null => return 0.0,
+            Operand::Value(value) => value,
+            Operand::Unknown => return unknown,
+        };
+        let Datum::Text(pattern) = &**pattern else { return unknown };
+        let Some(matcher) = Matcher::new(pattern, kind).filter(|_| is_text(variable.type_oid))
+        else {
+            return unknown;
+        };
+        let matched = self.matched(variable, &Prefix::of(pattern, kind), &matcher);
+        let selected = match negated {
+            true => 1.0 - matched - variable.null_fraction(),
+            false => matched,
+        };
+        selected.clamp(0.0, 1.0)
+    }
+
+    fn matched(&self, variable: &Variable<'_>, prefix: &Prefix, matcher: &Matcher<'_>) -> f64 {
+        if prefix.kind == Kind::Exact {
+            return self.equals(variable, &Datum::text(&*prefix.text));
+        }
+        let by_pattern = || {
+            let within = match prefix.kind {
+                Kind::None => 1.0,
+                _ => self.begins_with(variable, &prefix.text),
+            };
+            within * prefix.rest
+        };
+        let bounds = variable.statistics.map_or(&[][..], |found| &found.histogram);
+        // The ends are out of the ordinary.
+        let inner = bounds.get(1..bounds.len().max(1) - 1).filter(|_| bounds.len() >= BOUNDS_MIN);
+        let share = match inner {
+            None => by_pattern(),
+            Some(inner) => {
+                let matching = inner.iter().filter(|bound| matcher.matches(bound)).count();
+                let share = matching as f64 / inner.len() as f64;
+                match bounds.len() as f64 / BOUNDS_ENOUGH {
+                    weight if weight < 1.0 => share * weight + by_pattern() * (1.0 - weight),
+                    _ => share,
+                }
+            }
+        };
+        let (selected, common) = self.common_values(variable, |value| matcher.matches(value));
+        let others = 1.0 - variable.null_fraction() - common;
+        share.clamp(LEAST, MOST) * others + selected
+    }
+
+    /// The share of the histogram that begins with a prefix (prefix_selectivity).
+    fn begins_with(&self, variable: &Variable<'_>, prefix: &str) -> f64 {
+        let first = Datum::text(prefix);
+        let from = Side { is_less: false, or_equal: true };
+        let Some(from) = self.histogram_share(variable, &first, from) else {
+            return DEFAULT_MATCH;
+        };
+        let below = Side { is_less: true, or_equal: false };
+        let below = greater(prefix)
+            .and_then(|greater| self.histogram_share(variable, &Datum::text(&*greater), below));
+        let within = below.map_or(from, |below| from + below - 1.0);
+        // The histogram may be too coarse for a long prefix.
+        within.max(self.equals(variable, &first))
+    }
+}
+
+fn is_text(type_oid: Oid) -> bool {
+    matches!(type_oid, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME)
+}
+
+/// The least string that is greater than all that begin with `prefix` (make_greater_string).
+fn greater(prefix: &str) -> Option<String> {
+    let mut characters: Vec<char> = prefix.chars().collect();
+    while let Some(last) = characters.pop() {
+        // Between these two no character is.
+        let next = match last {
+            '\u{d7ff}' => Some('\u{e000}'),
+            last => char::from_u32(u32::from(last) + 1),
+        };
+        if let Some(next) = next {
+            characters.push(next);
+            return Some(characters.into_iter().collect());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_greater_than_all_with_a_prefix() {
+        assert_eq!(greater("ab").as_deref(), Some("ac"));
+        assert_eq!(greater("a\u{10ffff}").as_deref(), Some("b"));
+        assert_eq!(greater("\u{d7ff}").as_deref(), Some("\u{e000}"));
+        assert_eq!(greater(""), None);
+    }
+}

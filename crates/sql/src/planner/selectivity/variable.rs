@@ -1,0 +1,305 @@
+//! What is known of an expression over one table (examine_variable in selfuncs.c): its statistics,
+//! whether it is unique, and how many values it has.
+//!
+//! A column of a sub-select or of a WITH query has the statistics of the table's column that it is,
+//! if it is one. Their fractions are of that table's rows; numbers of distinct values that are
+//! fractions, too, are taken of the rows that the sub-select yields.
+
+use super::{DEFAULT_DISTINCT, Estimator};
+use crate::expr::Expr;
+use crate::planner::Planner;
+use crate::planner::cost::strip;
+use crate::planner::index::CandidateIndex;
+use crate::planner::join::FromContext;
+use crate::planner::prep::is_barrier;
+use crate::planner::rtes_of;
+use crate::planner::scan::clamp_rows;
+use crate::query::{Distinct, Query, Rte, RteKind};
+use hashbrown::HashMap;
+use std::sync::Arc;
+use steppe_catalog::{ColumnStatistics, RelKind, Relation};
+use steppe_types::{Oid, Result, oid};
+
+/// Attribute numbers of ctid and tableoid.
+const CTID: i32 = -1;
+const TABLE_OID: i32 = -6;
+/// So many sub-selects in one another are looked through.
+const DEPTH_MAX: usize = 32;
+
+/// What is known of an entry that has been planned.
+#[derive(Debug, Default)]
+pub(crate) struct Base {
+    /// Rows of it all.
+    pub(crate) tuples: f64,
+    /// Rows that its conditions leave.
+    pub(crate) rows: f64,
+    /// What its columns are, if it is a query.
+    pub(crate) origins: Arc<[Origin]>,
+}
+
+/// The entries of a query that have been planned.
+pub(crate) type Bases = HashMap<usize, Base>;
+
+/// What a query's output column is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Origin {
+    /// The table's column, and whether what inherits from the table counts.
+    column: Option<(Arc<Relation>, i32, bool)>,
+    /// No two rows have the same value.
+    is_unique: bool,
+}
+
+/// What is known of an expression.
+pub(super) struct Variable<'a> {
+    pub(super) type_oid: Oid,
+    /// The one entry that it is over.
+    pub(super) rte: Option<usize>,
+    pub(super) statistics: Option<&'a ColumnStatistics>,
+    pub(super) is_unique: bool,
+    /// The table's column that it is.
+    pub(super) column: Option<(&'a Arc<Relation>, i32)>,
+    /// pg_statistic.stadistinct where there are no statistics; 0: not known.
+    distinct: f64,
+}
+
+impl Variable<'_> {
+    pub(super) fn null_fraction(&self) -> f64 {
+        self.statistics.map_or(0.0, |found| found.null_fraction)
+    }
+}
+
+impl<'a> Estimator<'a> {
+    /// What is known of an expression.
+    pub(super) fn variable(&self, expr: &Expr) -> Variable<'a> {
+        let bare = strip(expr);
+        let mut variable = Variable {
+            type_oid: bare.ty().oid,
+            rte: None,
+            statistics: None,
+            is_unique: false,
+            column: None,
+            distinct: if bare.ty().oid == oid::BOOL { 2.0 } else { 0.0 },
+        };
+        if let Expr::Var { rte, column, levels_up: 0, .. } = bare {
+            variable.rte = Some(*rte);
+            self.look_up_column(*rte, *column, &mut variable);
+            return variable;
+        }
+        let rtes = rtes_of(bare);
+        let mut entries = rtes.iter();
+        if let (Some(rte), None) = (entries.next(), entries.next()) {
+            variable.rte = Some(rte);
+            self.look_up_expression(rte, bare, &mut variable);
+        }
+        variable
+    }
+
+    fn look_up_column(&self, rte: usize, column: i32, variable: &mut Variable<'a>) {
+        let Some(entry) = self.rtes.get(rte) else { return };
+        match (&entry.kind, column) {
+            (_, CTID) => (variable.is_unique, variable.distinct) = (true, -1.0),
+            (_, TABLE_OID) => variable.distinct = 1.0,
+            (RteKind::Relation(relation), _) => {
+                let with_children = self.has_children(relation, entry);
+                self.look_up_in_table(relation, column, with_children, variable);
+                // An index does not know what is in others.
+                let is_whole = !with_children || relation.kind == RelKind::PartitionedTable;
+                variable.is_unique = is_whole && self.has_unique_index(relation, column);
+                variable.column = Some((relation, column));
+            }
+            (RteKind::Values(_), _) => variable.distinct = -1.0,
+            _ => {
+                let origins = self.bases.and_then(|bases| bases.get(&rte)).map(|b| &b.origins);
+                let at = usize::try_from(column).ok();
+                if let Some(origin) = origins.and_then(|origins| origins.get(at?)) {
+                    variable.is_unique = origin.is_unique;
+                    if let Some((relation, column, with_children)) = &origin.column {
+                        self.look_up_in_table(relation, *column, *with_children, variable);
+                    }
+                }
+            }
+        }
+    }
+
+    fn look_up_in_table(
+        &self,
+        relation: &'a Relation,
+        column: i32,
+        with_children: bool,
+        variable: &mut Variable<'a>,
+    ) {
+        let columns = relation.statistics.as_ref().map(|s| s.columns_of(with_children));
+        let found = columns.and_then(|columns| columns.get(usize::try_from(column).ok()?));
+        variable.statistics = found.filter(|found| !found.is_absent());
+    }
+
+    /// What an index over the expression says, if there is one.
+    fn look_up_expression(&self, rte: usize, expr: &Expr, variable: &mut Variable<'a>) {
+        let Some(Rte { kind: RteKind::Relation(relation), .. }) = self.rtes.get(rte) else {
+            return;
+        };
+        for index in self.ctx.catalog.indexes_of(relation) {
+            let Some(info) = &index.index else { continue };
+            if info.keys.iter().all(|key| key.expression.is_none()) {
+                continue;
+            }
+            let Ok(Some(candidate)) = CandidateIndex::new(self.ctx.catalog, relation, index, rte)
+            else {
+                continue;
+            };
+            let Some(at) = candidate.keys.iter().position(|key| key.is(expr, rte)) else {
+                continue;
+            };
+            let is_whole = candidate.predicate.is_none() && info.keys.len() == 1;
+            variable.is_unique |= info.is_unique_now() && is_whole;
+            if variable.statistics.is_none() {
+                let found = index.statistics.as_ref().and_then(|s| s.columns.get(at));
+                variable.statistics = found.filter(|found| !found.is_absent());
+            }
+        }
+    }
+
+    fn has_children(&self, relation: &Relation, entry: &Rte) -> bool {
+        entry.inherit && self.ctx.catalog.children(relation.oid).next().is_some()
+    }
+
+    fn has_unique_index(&self, relation: &Relation, column: i32) -> bool {
+        self.ctx.catalog.indexes_of(relation).any(|index| {
+            index.index.as_ref().is_some_and(|info| {
+                info.is_unique_now()
+                    && info.predicate.is_none()
+                    && matches!(&info.keys[..], [key] if i32::from(key.attnum) == column + 1)
+            })
+        })
+    }
+
+    /// Rows of an entry, all of them; 0 if that is not known.
+    pub(super) fn tuples(&self, rte: usize) -> f64 {
+        if let Some(base) = self.bases.and_then(|bases| bases.get(&rte)) {
+            return base.tuples;
+        }
+        match self.rtes.get(rte).map(|entry| &entry.kind) {
+            Some(RteKind::Relation(table)) if table.kind == RelKind::PartitionedTable => {
+                table.statistics.as_ref().map_or(0.0, |s| s.rows)
+            }
+            Some(RteKind::Relation(relation)) => self.ctx.sizes.size(relation).0,
+            Some(RteKind::Values(rows)) => rows.len() as f64,
+            _ => 0.0,
+        }
+    }
+
+    /// How many different values an expression has, and whether that is but a guess
+    /// (get_variable_numdistinct).
+    pub(super) fn distinct_values(&self, variable: &Variable<'_>) -> (f64, bool) {
+        let of_rows = match (variable.is_unique, variable.statistics) {
+            (true, found) => found.map_or(0.0, |s| s.null_fraction) - 1.0,
+            (false, Some(found)) => found.distinct,
+            (false, None) => variable.distinct,
+        };
+        if of_rows > 0.0 {
+            return (clamp_rows(of_rows), false);
+        }
+        let rows = variable.rte.map_or(0.0, |rte| self.tuples(rte));
+        match rows {
+            rows if rows <= 0.0 => (DEFAULT_DISTINCT, true),
+            rows if of_rows < 0.0 => (clamp_rows(-of_rows * rows), false),
+            rows if rows < DEFAULT_DISTINCT => (clamp_rows(rows), false),
+            _ => (DEFAULT_DISTINCT, true),
+        }
+    }
+
+    /// Estimated number of distinct values of an expression.
+    #[allow(dead_code)]
+    pub(crate) fn distinct(&self, expr: &Expr) -> f64 {
+        self.distinct_values(&self.variable(expr)).0
+    }
+}
+
+impl Planner<'_> {
+    /// Notes how many rows an entry has, and how many of them conditions leave.
+    pub(in crate::planner) fn note_base(
+        &mut self,
+        from: &FromContext<'_>,
+        rte: usize,
+        conditions: &[Expr],
+        tuples: f64,
+    ) {
+        let base = self.bases.entry(rte).or_default();
+        (base.tuples, base.rows) = (tuples, tuples);
+        let rows = clamp_rows(tuples * from.estimator(self).selectivity(conditions));
+        self.bases.entry(rte).or_default().rows = rows;
+    }
+
+    /// Notes what the columns of an entry are that is a query.
+    pub(in crate::planner) fn note_outputs(&mut self, rte: usize, outputs: Option<Arc<[Origin]>>) {
+        self.bases.entry(rte).or_default().origins = outputs.unwrap_or_default();
+    }
+
+    /// How many rows there are in a table with all that belongs to it.
+    pub(in crate::planner) fn tuples_of(&mut self, entry: &Rte) -> Result<f64> {
+        let RteKind::Relation(relation) = &entry.kind else { return Ok(0.0) };
+        if relation.kind == RelKind::PartitionedTable {
+            return Ok(if entry.inherit { self.partitioned_size(relation.oid)?.rows } else { 0.0 });
+        }
+        if !self.is_inherited(entry) {
+            return Ok(self.ctx.sizes.size(relation).0);
+        }
+        let members = self.members(entry);
+        Ok(members.iter().map(|member| self.ctx.sizes.size(&member.relation).0).sum())
+    }
+}
+
+/// What the output columns of a query are, before it is planned.
+pub(crate) fn origins(query: &Query) -> Arc<[Origin]> {
+    let visible = (0..query.output().len()).filter(|at| !query.output()[*at].hidden);
+    visible.map(|at| origin(query, at, DEPTH_MAX)).collect()
+}
+
+fn origin(query: &Query, target: usize, depth: usize) -> Origin {
+    let is_distinct = |alone: bool| Origin { column: None, is_unique: alone };
+    if depth == 0 || query.set_operation.is_some() || query.grouping_sets.is_some() {
+        return Origin::default();
+    }
+    let visible = || query.targets.iter().enumerate().filter(|(_, t)| !t.hidden).map(|(i, _)| i);
+    match &query.distinct {
+        Distinct::No => {}
+        Distinct::All => return is_distinct(visible().eq([target])),
+        Distinct::On(on) => return is_distinct(on[..] == [target]),
+    }
+    let Some(expr) = query.output().get(target).map(|target| &target.expr) else {
+        return Origin::default();
+    };
+    if !query.group_by.is_empty() {
+        return is_distinct(query.group_by[..] == [expr.clone()]);
+    }
+    match query.has_aggregates {
+        true => Origin::default(),
+        false => origin_of(query, expr, depth),
+    }
+}
+
+fn origin_of(query: &Query, expr: &Expr, depth: usize) -> Origin {
+    let Expr::Var { rte, column, levels_up: 0, .. } = expr else { return Origin::default() };
+    let Some(entry) = query.rtes.get(*rte) else { return Origin::default() };
+    let Ok(at) = usize::try_from(*column) else { return Origin::default() };
+    match &entry.kind {
+        RteKind::Relation(relation) => {
+            let column = Some((relation.clone(), *column, entry.inherit));
+            Origin { column, is_unique: false }
+        }
+        RteKind::Subquery { query: inner, view, .. }
+            if !view.as_deref().is_some_and(is_barrier) =>
+        {
+            let visible = inner.targets.iter().enumerate().filter(|(_, t)| !t.hidden);
+            let target = visible.map(|(i, _)| i).nth(at);
+            let found = target.map(|target| origin(inner, target, depth - 1)).unwrap_or_default();
+            // What is joined with it may repeat its rows.
+            Origin { is_unique: false, ..found }
+        }
+        RteKind::Join { columns } => match columns.get(at) {
+            Some(merged) if depth > 1 => origin_of(query, merged, depth - 1),
+            _ => Origin::default(),
+        },
+        _ => Origin::default(),
+    }
+}
