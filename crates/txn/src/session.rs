@@ -11,7 +11,7 @@
 //! reclaims below that position can be missed by the snapshot.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use std::time::Duration;
 
 use hashbrown::HashMap;
@@ -87,6 +87,7 @@ pub struct SessionShared {
     /// Odd while the session appends to the log for its transaction.
     logging: AtomicU64,
     interrupts: AtomicU32,
+    gives_way: AtomicBool,
     deadlock_timeout_ms: AtomicU64,
     lock_timeout_ms: AtomicU64,
     locks: Mutex<HeldLocks>,
@@ -110,6 +111,7 @@ impl SessionShared {
             last_lsn: AtomicU64::new(0),
             logging: AtomicU64::new(0),
             interrupts: AtomicU32::new(0),
+            gives_way: AtomicBool::new(false),
             deadlock_timeout_ms: AtomicU64::new(1000),
             lock_timeout_ms: AtomicU64::new(0),
             locks: Mutex::default(),
@@ -268,6 +270,16 @@ impl SessionShared {
     pub fn set_lock_timeout(&self, timeout: Option<Duration>) {
         let ms = timeout.map_or(0, |t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX).max(1));
         self.lock_timeout_ms.store(ms, Ordering::Relaxed);
+    }
+
+    /// Has what the session runs cancelled as soon as somebody waits for a relation that it has
+    /// locked: it works for itself, and can begin again.
+    pub fn give_way_to_all(&self) {
+        self.gives_way.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn gives_way(&self) -> bool {
+        self.gives_way.load(Ordering::Relaxed)
     }
 
     /// Interrupts the session: what it runs or waits for fails soon.

@@ -14,7 +14,7 @@ use super::sharers::Sharers;
 use super::table::Shard;
 use super::wait::{LockWait, WaitState, Waiter};
 use super::{LeavesLockMode, LockTag, Mode, RelationLockMode, RowLockMode, SharedMode};
-use crate::session::{HeldLocks, SessionRegistry, SessionShared};
+use crate::session::{HeldLocks, Interrupt, SessionRegistry, SessionShared};
 
 const SHARDS: usize = 64;
 /// Entries of a session's list of locks whose memory is worth keeping when it is empty.
@@ -214,7 +214,7 @@ impl LockManager {
         block: bool,
     ) -> Acquire {
         let pid = session.pid();
-        let mut is_deadlock = false;
+        let (mut is_deadlock, mut in_the_way) = (false, Vec::new());
         let waiter = self.with_entry(tag, |entry| {
             if entry.held_by(pid) & (1 << mode) != 0 {
                 if hold {
@@ -234,6 +234,9 @@ impl LockManager {
             // A wait for a row is one for a transaction, which PostgreSQL looks at in its time.
             let is_of_transaction = matches!(tag, LockTag::Row(..) | LockTag::Transaction(_));
             is_deadlock = !is_of_transaction && entry.is_deadlock(tag, pid, mode);
+            if let LockTag::Relation(_) = tag {
+                in_the_way = entry.in_the_way(tag, pid, mode);
+            }
             let waiter = Arc::new(Waiter::new(pid, tag, mode, hold));
             entry.waiters.insert(position, Arc::clone(&waiter));
             self.waiting.lock().insert(pid, Arc::clone(&waiter));
@@ -243,12 +246,20 @@ impl LockManager {
             Ok(()) => Acquire::Granted,
             Err(None) => Acquire::WouldBlock,
             Err(Some(waiter)) => {
+                self.have_give_way(&in_the_way);
                 if is_deadlock {
                     self.check_deadlock(&waiter);
                 }
                 Acquire::Wait(LockWait::new(Arc::clone(self), Arc::clone(session), waiter))
             }
         }
+    }
+
+    /// Cancels what those sessions run that give way to all. (PostgreSQL's waiters look for a worker
+    /// of autovacuum when deadlock_timeout has passed: proc.c, ProcSleep.)
+    fn have_give_way(&self, sessions: &[u32]) {
+        let found = sessions.iter().filter_map(|pid| self.sessions.find(*pid));
+        found.filter(|session| session.gives_way()).for_each(|s| s.interrupt(Interrupt::Cancel));
     }
 
     /// Waits for the end of a transaction (or for its ROLLBACK TO SAVEPOINT).

@@ -81,6 +81,13 @@ impl Entry {
         }
     }
 
+    /// The sessions whose modes a request of `pid` waits for.
+    pub(super) fn in_the_way(&self, tag: LockTag, pid: u32, mode: Mode) -> Vec<u32> {
+        let conflicts = tag.conflicts(mode);
+        let holders = self.holders.iter();
+        holders.filter(|h| h.pid != pid && h.modes() & conflicts != 0).map(|h| h.pid).collect()
+    }
+
     /// Whether a request of `pid` would wait for a waiter that waits for what `pid` has: no place
     /// in the queue is one that both come out of.
     pub(super) fn is_deadlock(&self, tag: LockTag, pid: u32, mode: Mode) -> bool {

@@ -650,3 +650,31 @@ fn users_of_a_relation_are_waited_for_to_their_end() {
     (0..4).for_each(|who| bench.end(who));
     assert_eq!(locks.entry_count(), 0);
 }
+
+#[test]
+fn who_gives_way_is_cancelled_by_whoever_waits_for_its_relation() {
+    use RelationLockMode::{AccessExclusive, AccessShare, RowExclusive, ShareUpdateExclusive};
+    let bench = bench(3);
+    let is_cancelled = || {
+        let cancelled = bench.sessions[0].has_interrupt();
+        bench.sessions[0].clear_statement_interrupts();
+        cancelled
+    };
+    assert!(bench.try_relation(0, 7, ShareUpdateExclusive));
+    assert!(bench.try_relation(0, 8, AccessShare));
+    drop(bench.relation(1, 7, ShareUpdateExclusive));
+    assert!(!is_cancelled(), "nobody has said that it gives way");
+    bench.sessions[0].give_way_to_all();
+    assert!(bench.relation(1, 7, RowExclusive).is_none());
+    assert!(!bench.try_relation(1, 7, ShareUpdateExclusive));
+    assert!(!is_cancelled());
+    // A lock on the fast path is in the way, too.
+    for (oid, mode) in [(7, ShareUpdateExclusive), (8, AccessExclusive)] {
+        let wait = bench.relation(2, oid, mode).expect("it waits");
+        assert!(is_cancelled());
+        drop(wait);
+    }
+    bench.end(0);
+    assert!(bench.relation(2, 8, AccessExclusive).is_none());
+    assert!(!is_cancelled());
+}
