@@ -8,7 +8,7 @@ use super::misc::system_catalog;
 use super::{DdlContext, drop_column, extension, files_of, partition};
 use crate::accesses;
 use std::sync::Arc;
-use steppe_catalog::{RelKind, Relation};
+use steppe_catalog::{RelKind, Relation, Statistics};
 use steppe_sql::ast::{
     DropBehavior, DropStmt, ObjectKind, ObjectName, ObjectRef, RangeVar, TruncateStmt,
 };
@@ -371,6 +371,11 @@ pub(super) fn empty_table(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Re
     let mut new = (**table).clone();
     super::table::create_storage(ctx, &mut new, table.persistence())?;
     accesses::emptied(&new, table);
+    // As if it had never been analyzed; what is known of its columns stays.
+    new.statistics = new
+        .statistics
+        .as_deref()
+        .map(|known| Arc::new(Statistics { rows: -1.0, pages: 0, ..known.clone() }));
     ctx.put(new.clone())?;
     let catalog = ctx.catalog();
     for index in catalog.indexes_of(&new) {
