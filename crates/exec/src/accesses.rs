@@ -14,16 +14,20 @@
 //! there: such accesses are listed, and looked up by relation once there are many, one shard's
 //! together. Counts are kept by OID, for the process: it has one database. What a transaction did
 //! counts though it is rolled back, as in PostgreSQL. A block counts apart from its thread
-//! ([`apart`]).
+//! ([`apart`]). A table of which many rows have changed is noted for the analyzer ([`changed`]).
 
 mod apart;
+mod changed;
 mod live;
 mod saved;
+mod trees;
 
-pub use apart::{Apart, count_apart, of_transaction, settle};
+pub use apart::{Apart, Unsettled, count_apart, of_transaction, settle};
+pub use changed::{has_changed_tables, take_changed_tables};
 pub use live::{Estimates, estimates, reset_estimates, taken_back};
-pub(crate) use live::{emptied, rewritten};
+pub(crate) use live::{Mark, emptied, mark, rewritten};
 pub use saved::SavedAccesses;
+pub use trees::{add_to_trees, changed_below};
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -89,6 +93,12 @@ impl Accesses {
         *self = Accesses::of(sums, self.last_scan.max(other.last_scan));
     }
 
+    /// Rows inserted, updated and deleted.
+    #[inline(always)]
+    pub fn changes(&self) -> u64 {
+        self.inserted.wrapping_add(self.updated).wrapping_add(self.deleted)
+    }
+
     /// What has come since.
     pub fn since(&self, before: &Accesses) -> Accesses {
         let (counts, others) = (self.counts(), before.counts());
@@ -128,9 +138,21 @@ impl Slot {
         self.last_scan.store(0, Ordering::Relaxed);
     }
 
-    /// Nobody else writes it.
+    /// Rows that have changed, by what is counted here.
     #[inline(always)]
-    fn add(&self, accesses: &Accesses) {
+    fn changes(&self) -> u64 {
+        let [.., inserted, updated, _, deleted] = &self.counts;
+        let changes = [inserted, updated, deleted].map(|count| count.load(Ordering::Relaxed));
+        changes.into_iter().fold(0, u64::wrapping_add)
+    }
+
+    /// Counts accesses to the relation whose slot it is. Nobody else writes it.
+    #[inline(always)]
+    fn add(&self, relation: Oid, accesses: &Accesses) {
+        let more = accesses.changes();
+        if more != 0 {
+            changed::note_if_many(relation, self.changes(), more);
+        }
         for (count, more) in self.counts.iter().zip(accesses.counts()) {
             if more != 0 {
                 let sum = count.load(Ordering::Relaxed).wrapping_add(more);
@@ -218,7 +240,7 @@ impl Slots {
     fn count(&self, relation: Oid, accesses: &Accesses) {
         let slot = relation as usize % SLOTS;
         if self.holder(slot) == relation {
-            self.slots[slot].add(accesses);
+            self.slots[slot].add(relation, accesses);
         } else {
             self.add_other(slot, relation, accesses);
         }
@@ -233,7 +255,7 @@ impl Slots {
         let packed = Listed::pack(accesses).filter(|_| !gets_slot);
         let Some(packed) = packed else {
             self.give(slot, relation);
-            return self.slots[slot].add(accesses);
+            return self.slots[slot].add(relation, accesses);
         };
         let mut listed = self.listed.load(Ordering::Relaxed);
         if listed == LISTED_MAX {
@@ -351,6 +373,8 @@ static FREE: Mutex<Vec<&'static Slots>> = Mutex::new(Vec::new());
 thread_local! {
     static CURRENT: Cell<Option<&'static Slots>> = const { Cell::new(None) };
     static LEASE: Lease = const { Lease(Cell::new(None)) };
+    /// What the thread does nobody has asked for.
+    static AUTOMATIC: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Gives a thread's slots to the next one when it ends.
@@ -385,7 +409,9 @@ fn add_known(shard: &Shard, some: impl IntoIterator<Item = (Oid, Accesses)>) {
     let mut shard = shard.lock();
     let known = shard.get_or_insert_default();
     for (relation, accesses) in some {
-        known.entry(relation).or_default().add(&accesses);
+        let counted = known.entry(relation).or_default();
+        changed::note_if_many(relation, counted.changes(), accesses.changes());
+        counted.add(&accesses);
     }
 }
 
@@ -478,6 +504,9 @@ pub struct Maintenance {
     pub vacuumed: Rounds,
     /// The same of ANALYZE.
     pub analyzed: Rounds,
+    /// The same of what the background analyzer does.
+    #[serde(default)]
+    pub autoanalyzed: Rounds,
 }
 
 /// Rounds of one kind.
@@ -511,10 +540,25 @@ pub(crate) fn vacuumed(table: &Relation, rows: u64, begun: i64, ended: i64) {
     maintain(table.oid, |maintenance| maintenance.vacuumed.add(begun, ended));
 }
 
-/// A table has been analyzed: it has about so many rows.
-pub(crate) fn analyzed(table: &Relation, rows: u64, begun: i64, ended: i64) {
-    live::analyzed(table, rows);
-    maintain(table.oid, |maintenance| maintenance.analyzed.add(begun, ended));
+/// A table has been analyzed: it had about so many rows when that began.
+pub(crate) fn analyzed(table: &Relation, rows: u64, begun: &Mark, ended: i64) {
+    live::analyzed(table, rows, begun);
+    trees::analyzed(table.oid);
+    maintain(table.oid, |maintenance| {
+        let rounds = match AUTOMATIC.get() {
+            true => &mut maintenance.autoanalyzed,
+            false => &mut maintenance.analyzed,
+        };
+        rounds.add(begun.at, ended);
+    });
+}
+
+/// Does what the background analyzer does, and nobody has asked for.
+pub fn automatically<T>(work: impl FnOnce() -> T) -> T {
+    AUTOMATIC.set(true);
+    let done = work();
+    AUTOMATIC.set(false);
+    done
 }
 
 /// What was done to tables.
@@ -534,6 +578,7 @@ pub fn forget_all_but(catalog: &Catalog) {
     let exists = |relation: Oid| catalog.relation(relation).is_some();
     forget_maintenance(|table| !exists(table));
     live::forget_all_but(catalog);
+    trees::forget_all_but(catalog);
     for shard in &SHARDS {
         if let Some(counts) = &mut *shard.lock() {
             counts.retain(|relation, accesses| {

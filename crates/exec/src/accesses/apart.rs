@@ -73,7 +73,8 @@ fn own() -> Option<&'static Slots> {
     LEASE.try_with(|lease| lease.0.get()).ok().flatten()
 }
 
-/// Has the running thread count apart, if it does not yet: its session has begun a block.
+/// Has the running thread count apart, if it does not yet: its session has begun a block, or a
+/// statement that may change many rows before they are there for others.
 pub fn count_apart() {
     if APART.get().is_none() {
         go_on(take_spare());
@@ -111,6 +112,34 @@ pub fn of_transaction() -> Known {
         slots.add_to(&mut all);
     }
     all
+}
+
+/// What blocks under way have counted of a table: the running thread's own, and all others.
+pub(super) fn unsettled(table: Oid) -> [Accesses; 2] {
+    let own = APART.get();
+    let (mut mine, mut others) = (Accesses::NONE, Accesses::NONE);
+    for_each(|slots| {
+        let is_own = own.is_some_and(|own| std::ptr::eq(own, slots));
+        if is_own { &mut mine } else { &mut others }.add(&slots.of(table));
+    });
+    [mine, others]
+}
+
+/// Changes of tables' rows that blocks under way have counted.
+pub struct Unsettled(Known);
+
+impl Unsettled {
+    /// As it is now.
+    pub fn now() -> Unsettled {
+        let mut all = Known::new();
+        for_each(|slots| slots.add_to(&mut all));
+        Unsettled(all)
+    }
+
+    /// Of one table.
+    pub fn of(&self, table: Oid) -> u64 {
+        self.0.get(&table).map_or(0, Accesses::changes)
+    }
 }
 
 /// Looks at the slots of all blocks.

@@ -10,7 +10,8 @@
 //! transaction commits and gone when it is rolled back, and so is its base. (PostgreSQL keeps what
 //! it had counted before a TRUNCATE, and subtransactions' counts apart, in pgstat_relation.c.)
 //!
-//! What a running transaction has done is counted as if it lasted.
+//! What a running transaction has done is counted as if it lasted. ANALYZE does not see it, so that
+//! it is what has changed since: its counts are taken when it begins ([`mark`]).
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
@@ -19,7 +20,7 @@ use steppe_catalog::{Catalog, Relation};
 use steppe_txn::{RelFileNumber, RowChanges, TakenBack};
 use steppe_types::Oid;
 
-use super::{Accesses, total, totals};
+use super::{Accesses, apart, total, totals};
 
 /// What was known of the rows in a file.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -147,9 +148,34 @@ pub(super) fn vacuumed(table: &Relation, rows: u64) {
     });
 }
 
-/// A table has about so many rows, as ANALYZE found.
-pub(super) fn analyzed(table: &Relation, rows: u64) {
-    know(table, table, |base, _, _| Base { rows, modified: 0, ..base });
+/// How a table stood when ANALYZE began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    /// Microseconds since 2000-01-01 UTC.
+    pub(super) at: i64,
+    lasting: RowChanges,
+    /// Changes of transactions that go on.
+    unsettled: u64,
+    /// How many rows more there are if those of others last, which ANALYZE does not see.
+    to_come: i64,
+}
+
+/// ANALYZE of a table begins; it has no snapshot yet.
+pub(crate) fn mark(table: &Relation, at: i64) -> Mark {
+    let [mine, others] = apart::unsettled(table.oid);
+    Mark {
+        at,
+        lasting: lasting(table.oid, &total(table.oid)),
+        unsettled: mine.changes() + others.changes(),
+        to_come: others.inserted as i64 - others.deleted as i64,
+    }
+}
+
+/// A table had about so many rows, as ANALYZE found.
+pub(super) fn analyzed(table: &Relation, rows: u64, begun: &Mark) {
+    let (lasting, modified) = (begun.lasting, begun.unsettled);
+    let rows = rows.saturating_add_signed(begun.to_come);
+    put_base(table, Base { rows, modified, lasting, ..base_of(table) });
 }
 
 /// A table has a new file, without rows.
@@ -254,7 +280,7 @@ mod tests {
         let changes = RowChanges { inserted: 7, ..RowChanges::default() };
         taken_back(TakenBack::Rows(TABLE, changes));
         assert_eq!(of(&first), (49, 52, 57));
-        analyzed(&first, 48);
+        analyzed(&first, 48, &mark(&first, 0));
         assert_eq!(of(&first), (48, 0, 57));
         vacuumed(&first, 49);
         inserted(TABLE, 1);

@@ -6,7 +6,7 @@ use steppe_types::Oid;
 
 use super::{
     Accesses, GONE, MAINTENANCE, Maintenance, add_known, forget_all_but, live, maintenance, shard,
-    totals,
+    totals, trees,
 };
 
 /// All that this module counts.
@@ -17,6 +17,7 @@ pub struct SavedAccesses {
     gone: Accesses,
     maintenance: Vec<(Oid, Maintenance)>,
     rows: live::Saved,
+    trees: trees::Trees,
 }
 
 impl SavedAccesses {
@@ -29,7 +30,8 @@ impl SavedAccesses {
         let mut gone = *GONE.lock();
         others.iter().for_each(|(_, accesses)| gone.add(accesses));
         let maintenance = maintenance().into_iter().collect();
-        SavedAccesses { relations, gone, maintenance, rows: live::Saved::now() }
+        let (rows, trees) = (live::Saved::now(), trees::Trees::now());
+        SavedAccesses { relations, gone, maintenance, rows, trees }
     }
 
     /// Adds it to what is counted.
@@ -40,5 +42,6 @@ impl SavedAccesses {
         }
         MAINTENANCE.lock().get_or_insert_default().extend(self.maintenance);
         self.rows.restore();
+        self.trees.restore();
     }
 }

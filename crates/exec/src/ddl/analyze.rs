@@ -253,10 +253,19 @@ fn analyze_target(ctx: &mut DdlContext<'_>, target: &WorkTarget, work: Work) -> 
     let done = analyze_tree(ctx, &target.table, target.name.as_deref(), scope, keep)?;
     match done {
         Some(own) if target.table.kind == RelKind::Table => {
-            analyze_inheritance(ctx, &target.table, scope, own)
+            analyze_inheritance(ctx, &target.table, scope, own).map(drop)
         }
         _ => Ok(()),
     }
+}
+
+/// Statistics of a table that is locked and of what inherits from it, without a wait; false if
+/// somebody has locked some of that.
+pub(super) fn analyze_at_once(ctx: &mut DdlContext<'_>, table: &Arc<Relation>) -> Result<bool> {
+    let work = Work { vacuum: false, analyze: true, skip_locked: true };
+    let scope = Scope { work, columns: &[], rows: 0 };
+    let own = analyze_table(ctx, table, scope, true)?;
+    analyze_inheritance(ctx, table, scope, own)
 }
 
 /// What is looked at in each of a target's tables.
@@ -289,7 +298,7 @@ fn analyze_tree(
         let table = open_target(ctx, table, named, scope.work)?;
         return table.map(|table| analyze_table(ctx, &table, scope, keep.own)).transpose();
     }
-    let begun = ctx.services.clock_timestamp();
+    let begun = accesses::mark(table, ctx.services.clock_timestamp());
     let (mut all, services) = (Sample::default(), ctx.services.clone());
     let rows = scope.rows.max(Subject::of(ctx, table, scope.columns).sample_rows());
     for child in partition::children(ctx, table.oid)? {
@@ -305,7 +314,7 @@ fn analyze_tree(
     let Some(table) = open_target(ctx, table, named, scope.work)? else { return Ok(None) };
     if keep.own {
         put_statistics(ctx, &table, scope.columns, &all)?;
-        accesses::analyzed(&table, 0, begun, ctx.services.clock_timestamp());
+        accesses::analyzed(&table, 0, &begun, ctx.services.clock_timestamp());
     }
     Ok(Some(all))
 }
@@ -317,7 +326,7 @@ fn analyze_table(
     scope: Scope<'_>,
     keep: bool,
 ) -> Result<Sample> {
-    let begun = ctx.services.clock_timestamp();
+    let begun = accesses::mark(table, ctx.services.clock_timestamp());
     let pages = pages_of_table(ctx.store.database(), table)?;
     // Where columns are named, indexes are let be.
     let indexes = match scope.columns.is_empty() {
@@ -333,28 +342,33 @@ fn analyze_table(
         for index in &indexes {
             index::analyze_index(ctx, table, index, &sample)?;
         }
-        accesses::analyzed(table, sample.rows, begun, ctx.services.clock_timestamp());
+        accesses::analyzed(table, sample.rows, &begun, ctx.services.clock_timestamp());
     }
     Ok(sample)
 }
 
 /// Statistics of a table's rows, which have been sampled, and of those of all that inherits from it,
-/// if anything does (acquire_inherited_sample_rows).
+/// if anything does (acquire_inherited_sample_rows); false if some of that is locked, and tables
+/// that are locked are left out.
 fn analyze_inheritance(
     ctx: &mut DdlContext<'_>,
     table: &Arc<Relation>,
     scope: Scope<'_>,
     own: Sample,
-) -> Result<()> {
+) -> Result<bool> {
     let below = inheriting(ctx, table)?;
     if below.is_empty() {
-        return Ok(());
+        return Ok(true);
     }
-    let Some(table) = ctx.catalog().relation(table.oid).cloned() else { return Ok(()) };
+    let Some(table) = ctx.catalog().relation(table.oid).cloned() else { return Ok(true) };
     let subject = Subject::of(ctx, &table, scope.columns);
     let (services, mut all) = (ctx.services.clone(), own);
     for child in &below {
-        ctx.lock(child.oid, RelationLockMode::AccessShare)?;
+        if !scope.work.skip_locked {
+            ctx.lock(child.oid, RelationLockMode::AccessShare)?;
+        } else if !ctx.txn.try_lock_relation(child.oid, RelationLockMode::AccessShare)? {
+            return Ok(false);
+        }
         let Some(child) = ctx.catalog().relation(child.oid).cloned() else { continue };
         let pages = pages_of_table(ctx.store.database(), &child)?;
         let sample = Sample::of_table(ctx, &child, pages, subject.sample_rows())?;
@@ -365,12 +379,13 @@ fn analyze_inheritance(
     subject.compute(&all, true, &mut known.tree)?;
     let mut analyzed = (*table).clone();
     analyzed.statistics = Some(Arc::new(known));
-    ctx.put(analyzed)
+    ctx.put(analyzed)?;
+    Ok(true)
 }
 
 /// Stores the statistics of a table's columns and expressions, of those that are asked for, and how
 /// large it is.
-fn put_statistics(
+pub(super) fn put_statistics(
     ctx: &mut DdlContext<'_>,
     table: &Arc<Relation>,
     columns: &[String],

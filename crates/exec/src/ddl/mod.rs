@@ -15,6 +15,7 @@
 mod add_column;
 mod alter;
 mod analyze;
+mod auto_analyze;
 mod build;
 mod cluster;
 mod column_hints;
@@ -49,6 +50,7 @@ mod vacuum_options;
 mod validate;
 mod view;
 
+pub use auto_analyze::{AutoAnalyzed, auto_analyze};
 pub use index::reindexes_many;
 pub use partition::{Detaching, begin_detach, detaches_concurrently, finish_detach};
 pub use sequence::{SequenceState, Sequences};

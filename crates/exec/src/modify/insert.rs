@@ -152,6 +152,7 @@ impl Inserter {
         if rows.len() == 1 {
             self.ids.push(store.insert(txn, rows.row(0))?);
         } else {
+            accesses::count_apart();
             store.insert_batch(txn, rows, &mut self.ids)?;
         }
         accesses::inserted(target.table.oid, rows.len() as u64);

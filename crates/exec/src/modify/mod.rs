@@ -23,6 +23,7 @@ mod returned;
 mod update;
 
 use crate::access::{IndexAccess, TableAccess};
+use crate::accesses;
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Compiler, Row};
@@ -443,6 +444,9 @@ impl ModifyNode {
                 }
             }
             (Command::Update | Command::Delete, _) => {
+                if self.incoming.len() > 1 {
+                    accesses::count_apart();
+                }
                 for row in self.incoming.iter() {
                     let done = modify.change(row, &mut self.open, &mut self.inserter, cx)?;
                     if let Some(Change { changed: done, source, from, to, system }) = done {

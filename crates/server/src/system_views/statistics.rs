@@ -4,11 +4,11 @@
 //! counted by relation: NULL. Out-of-line values have no index.
 //!
 //! An UPDATE never moves a row (n_tup_newpage_upd is 0), and old versions are not in tables
-//! (n_dead_tup is 0).
+//! (n_dead_tup is 0), so that nothing is ever vacuumed automatically.
 //!
 //! pg_stat_xact_all_tables and its kin show what the session's own transaction has counted, if it
-//! is one of BEGIN or of several statements sent as one text: what is one statement (or is sent as
-//! Executes without BEGIN) is not counted apart. Other than in PostgreSQL, pg_stat_all_tables
+//! is one of BEGIN or of several statements sent as one text, or has changed many rows at once: what
+//! is one statement otherwise (or is sent as Executes without BEGIN) is not counted apart. Other than in PostgreSQL, pg_stat_all_tables
 //! shows that, too, while the transaction goes on; and what a TRUNCATE that is rolled back emptied
 //! has been inserted.
 
@@ -312,9 +312,12 @@ pub(super) fn call(core: &Core, source: &str, args: &[Datum]) -> Option<Datum> {
         "analyze_count" => count(kept().analyzed.count),
         "total_vacuum_time" => milliseconds(&kept().vacuumed),
         "total_analyze_time" => milliseconds(&kept().analyzed),
-        "dead_tuples" | "autovacuum_count" | "autoanalyze_count" => Datum::Int8(0),
-        "total_autovacuum_time" | "total_autoanalyze_time" => Datum::Float8(0.0),
-        "last_autovacuum_time" | "last_autoanalyze_time" => Datum::Null,
+        "last_autoanalyze_time" => moment(kept().autoanalyzed.last),
+        "autoanalyze_count" => count(kept().autoanalyzed.count),
+        "total_autoanalyze_time" => milliseconds(&kept().autoanalyzed),
+        "dead_tuples" | "autovacuum_count" => Datum::Int8(0),
+        "total_autovacuum_time" => Datum::Float8(0.0),
+        "last_autovacuum_time" => Datum::Null,
         _ => return None,
     })
 }
@@ -362,13 +365,14 @@ fn table_row(catalog: &Catalog, table: &Relation, known: &Known, builder: &mut R
         ("n_ins_since_vacuum", count(since.inserted)),
         ("last_vacuum", moment(kept.vacuumed.last)),
         ("last_analyze", moment(kept.analyzed.last)),
+        ("last_autoanalyze", moment(kept.autoanalyzed.last)),
         ("vacuum_count", count(kept.vacuumed.count)),
         ("autovacuum_count", Datum::Int8(0)),
         ("analyze_count", count(kept.analyzed.count)),
-        ("autoanalyze_count", Datum::Int8(0)),
+        ("autoanalyze_count", count(kept.autoanalyzed.count)),
         ("total_vacuum_time", milliseconds(&kept.vacuumed)),
         ("total_autovacuum_time", Datum::Float8(0.0)),
         ("total_analyze_time", milliseconds(&kept.analyzed)),
-        ("total_autoanalyze_time", Datum::Float8(0.0)),
+        ("total_autoanalyze_time", milliseconds(&kept.autoanalyzed)),
     ]);
 }

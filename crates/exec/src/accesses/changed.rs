@@ -1,0 +1,90 @@
+//! The tables of which many rows have changed: what the background analyzer looks at.
+//!
+//! A thread that counts a change compares two sums of its own counters ([`note_if_many`]); once in
+//! [`STEP`] changes it puts the table into a set that all share. So the analyzer learns of a table
+//! soon after it has grown, and looks at no other. Several threads may each have counted fewer
+//! changes than that: the analyzer looks at all tables now and then. (PostgreSQL's autovacuum does
+//! only that, in autovacuum.c, do_autovacuum.)
+//!
+//! What a transaction block counts is noted again when the block has ended: before, nobody else
+//! sees its rows.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hashbrown::HashSet;
+use parking_lot::Mutex;
+use steppe_types::Oid;
+
+/// After how many changes a counter notes its table, as a power of two: fewer than
+/// autovacuum_analyze_threshold's 50.
+const STEP_BITS: u32 = 5;
+
+static CHANGED: Mutex<Option<HashSet<Oid>>> = Mutex::new(None);
+/// Whether there is any, for those that ask often.
+static IS_ANY: AtomicBool = AtomicBool::new(false);
+
+/// Notes a table if a counter of its changes passes a step when `more` are added to it.
+#[inline(always)]
+pub(super) fn note_if_many(table: Oid, counted: u64, more: u64) {
+    if counted >> STEP_BITS != counted.wrapping_add(more) >> STEP_BITS {
+        note(table);
+    }
+}
+
+#[cold]
+fn note(table: Oid) {
+    CHANGED.lock().get_or_insert_default().insert(table);
+    IS_ANY.store(true, Ordering::Release);
+}
+
+/// Whether there are tables to take.
+pub fn has_changed_tables() -> bool {
+    IS_ANY.load(Ordering::Acquire)
+}
+
+/// Takes the tables that were noted since the last time.
+pub fn take_changed_tables() -> Vec<Oid> {
+    IS_ANY.store(false, Ordering::Relaxed);
+    CHANGED.lock().take().into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Apart, count_apart, inserted, scanned, settle, updated};
+    use super::*;
+
+    /// Not the OIDs of any other test's relations.
+    const BASE: Oid = 3_300_000_000;
+
+    fn taken() -> Vec<Oid> {
+        let mut own: Vec<Oid> = take_changed_tables();
+        own.retain(|table| (BASE..BASE + 100_000).contains(table));
+        own.sort_unstable();
+        own
+    }
+
+    #[test]
+    fn a_table_is_noted_when_many_of_its_rows_have_changed() {
+        scanned(BASE, 1000, 7);
+        inserted(BASE, 20);
+        (0..11).for_each(|_| updated(BASE, false));
+        assert_eq!(taken(), [0; 0]);
+        updated(BASE, true);
+        assert!(has_changed_tables());
+        assert_eq!(taken(), [BASE]);
+        inserted(BASE, 1000);
+        assert_eq!(taken(), [BASE]);
+        // Too many relations for slots: each is counted in many small parts.
+        let tables = || (0..1000).map(|i| BASE + 1 + i * 64);
+        (0..40).for_each(|_| tables().for_each(|table| inserted(table, 1)));
+        assert!(taken().len() > 900);
+        // A block's changes are noted once more when it has ended.
+        Apart::default().during(|| {
+            count_apart();
+            inserted(BASE + 2, 50);
+            assert_eq!(taken(), [BASE + 2]);
+            settle();
+            assert_eq!(taken(), [BASE + 2]);
+        });
+    }
+}
