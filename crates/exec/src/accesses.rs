@@ -24,7 +24,7 @@ mod trees;
 
 pub use apart::{Apart, Unsettled, count_apart, of_transaction, settle};
 pub use changed::{has_changed_tables, take_changed_tables};
-pub use live::{Estimates, estimates, reset_estimates, taken_back};
+pub use live::{Estimates, changes_ever, estimates, reset_estimates, taken_back};
 pub(crate) use live::{Mark, emptied, mark, rewritten};
 pub use saved::SavedAccesses;
 pub use trees::{add_to_trees, changed_below};
@@ -475,6 +475,12 @@ fn total(relation: Oid) -> Accesses {
     THREADS.lock().iter().for_each(|slots| sum.add(&slots.of(relation)));
     apart::for_each(|slots| sum.add(&slots.of(relation)));
     sum
+}
+
+/// What is counted of one relation, and how many of its rows' changes blocks under way have.
+pub fn totals_of(relation: Oid) -> (Accesses, u64) {
+    let [mine, others] = apart::unsettled(relation);
+    (total(relation), mine.changes() + others.changes())
 }
 
 /// All relations that were accessed. (What a thread hands over in that very moment may be missed,

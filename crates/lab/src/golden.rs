@@ -49,6 +49,9 @@ const SCRIPT_TIMEOUT_SECONDS: &str = "120";
 const SERVER_TIMEOUT: Duration = Duration::from_secs(60);
 /// As PostgreSQL's own regression tests run.
 pub(crate) const PREPARED: &str = "max_prepared_transactions=20";
+/// Plans must not depend on when tables are analyzed, and a worker's lock is one that scripts of
+/// sessions would see. The oracle is started with it, too.
+pub(crate) const AUTOVACUUM: &str = "autovacuum=off";
 /// Lines of context before a difference, and lines shown of each side after it.
 const CONTEXT_LINES: usize = 4;
 const SHOWN_LINES: usize = 10;
@@ -222,7 +225,7 @@ fn steppe_options(binary: &Path, directory: &Path) -> ServerOptions {
     ServerOptions {
         binary: binary.to_owned(),
         data_dir: directory.join("data"),
-        settings: vec!["shared_buffers=16MB".to_owned(), PREPARED.to_owned()],
+        settings: ["shared_buffers=16MB", AUTOVACUUM, PREPARED].map(str::to_owned).to_vec(),
     }
 }
 

@@ -62,8 +62,7 @@ impl Oracle {
             .arg("-D")
             .arg(&data)
             .args(["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1"])
-            // A worker that analyzes a table holds a lock that scripts of sessions would see.
-            .args(["-c", "autovacuum=off", "-c", crate::golden::PREPARED])
+            .args(["-c", crate::golden::AUTOVACUUM, "-c", crate::golden::PREPARED])
             .args(["-c", "unix_socket_directories=", "-c", &format!("port={port}")])
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -20,6 +20,7 @@
 //! not there yet.
 
 mod activity;
+mod autovacuum;
 pub mod cli;
 mod cursor_place;
 pub mod data_dir;

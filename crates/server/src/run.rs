@@ -17,6 +17,7 @@ use steppe_vfs::{Random, RealRandom, RealVfs, SlowSyncVfs, Vfs};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
+use crate::autovacuum::{self, Autovacuum};
 use crate::data_dir::DataDir;
 use crate::memory::StatementLimit;
 use crate::plan_cache::PlanCache;
@@ -139,6 +140,7 @@ impl Running {
         let pid = || i32::try_from(database.new_session().pid()).unwrap_or(i32::MAX);
         let background_kinds = [Worker::BackgroundWriter, Worker::Checkpointer, Worker::WalWriter];
         let background_pids = background_kinds.map(|kind| (kind, pid())).to_vec();
+        let launcher_pid = pid();
         let temp = TempSpace::new(Arc::clone(data_dir.vfs()), data_dir.temporary());
         let max_connections = usize::try_from(settings.int("max_connections")).unwrap_or(1);
         let statements_max = usize::try_from(settings.int("pg_stat_statements.max"));
@@ -158,6 +160,7 @@ impl Running {
             sequences: Sequences::default(),
             exported: parking_lot::Mutex::default(),
             backends: Backends::default(),
+            autovacuum: Autovacuum::new(launcher_pid),
             background: background_pids,
             timers: background.handle().clone(),
             random: Arc::new(random) as Arc<dyn Random>,
@@ -181,6 +184,7 @@ impl Running {
         running.listen(config)?;
         running.spawn_checkpointer();
         running.spawn_log_writer();
+        autovacuum::launch(&running.server, running.background.handle(), running.phase.clone());
         Ok(running)
     }
 

@@ -18,6 +18,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::activity::Activity;
+use crate::autovacuum::Autovacuum;
 use crate::data_dir::DataDir;
 use crate::io_timing;
 use crate::log;
@@ -67,6 +68,8 @@ pub struct Server {
     pub(crate) exported: Mutex<HashMap<String, ExportedSnapshot, foldhash::fast::RandomState>>,
     /// Connected sessions by process id.
     pub backends: Backends,
+    /// What analyzes tables.
+    pub(crate) autovacuum: Autovacuum,
     /// The threads that work for all, by kind, with process ids that no session has.
     pub(crate) background: Vec<(Worker, i32)>,
     /// Where timers run: never on a thread that runs statements.
@@ -153,8 +156,19 @@ impl Control {
     }
 }
 
+/// What a session is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackendKind {
+    /// A client.
+    Client,
+    /// Analyzing tables.
+    AutovacuumWorker,
+}
+
 /// What others may know of a session and do to it.
 pub struct Backend {
+    /// What it is for.
+    pub(crate) kind: BackendKind,
     /// The engine's side: interrupts.
     pub shared: Arc<SessionShared>,
     /// Wakes it from waiting for its client.
@@ -180,14 +194,21 @@ pub struct Backends {
 }
 
 impl Backends {
-    /// Adds a session unless there are `max` already.
+    /// Adds a client's session unless there are `max` already.
     pub fn add(&self, pid: i32, backend: Backend, max: usize) -> bool {
         let mut map = self.map.lock();
-        if map.len() >= max {
+        // Workers, of which there are few, are counted where it matters.
+        let is_client = |backend: &&Backend| backend.kind == BackendKind::Client;
+        if map.len() >= max && map.values().filter(is_client).count() >= max {
             return false;
         }
         map.insert(pid, backend);
         true
+    }
+
+    /// Adds a session that is no client's: max_connections is not for it.
+    pub(crate) fn add_worker(&self, pid: i32, backend: Backend) {
+        self.map.lock().insert(pid, backend);
     }
 
     /// Removes a session.
@@ -228,7 +249,8 @@ impl Backends {
         let Some(backend) = map.get(&pid) else { return };
         // In constant time, as PostgreSQL's timingsafe_bcmp.
         let differs = backend.cancel_key.iter().zip(key).fold(0, |acc, (a, b)| acc | (a ^ b));
-        if backend.cancel_key.len() == key.len() && differs == 0 {
+        let is_right = backend.cancel_key.len() == key.len() && differs == 0;
+        if is_right && backend.kind == BackendKind::Client {
             backend.shared.interrupt(Interrupt::Cancel);
         }
     }

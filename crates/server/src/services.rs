@@ -28,6 +28,7 @@ use steppe_types::interrupt::Interrupts;
 use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 use crate::activity::Wait;
+use crate::autovacuum::pace;
 use crate::cursor_place::CursorPlaces;
 use crate::deferred::Constraints;
 use crate::relation_size;
@@ -340,6 +341,7 @@ impl Interrupts for Core {
 
 impl SessionServices for Core {
     fn check_interrupts(&self) -> Result<()> {
+        pace::nap_if_due();
         workers::hand_over_if_long();
         self.server.statement_memory.check()?;
         self.handle.check_interrupts()

@@ -210,6 +210,17 @@ impl Core {
         }
     }
 
+    /// For what the server does by itself in a transaction of its own.
+    pub(crate) fn context_of_own<'a>(
+        &'a self,
+        call: FunctionDdl<'a>,
+        pending: &'a mut Option<CatalogChanges>,
+    ) -> DdlContext<'a> {
+        let names = self.current_names();
+        let settings = self.function_settings.lock().clone();
+        self.ddl_context(&names, settings, call, pending)
+    }
+
     /// Whether a transaction apart can lock a table that this one uses: it is there for others,
     /// as this one sees it, and no lock of this one's is in the way.
     fn may_lock_apart(&self, table: Oid) -> bool {

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::homes::{Home, Moving};
 use crate::log;
-use crate::server::{Backend, Control, Phase, Server, Starting};
+use crate::server::{Backend, BackendKind, Control, Phase, Server, Starting};
 use crate::session::{Identity, Session};
 use crate::settings::Action;
 use crate::stream::Stream;
@@ -260,6 +260,7 @@ fn open_session(server: &Arc<Server>, stream: &Stream, request: Request) -> Resu
     }
     let control = Arc::new(Control::default());
     let backend = Backend {
+        kind: BackendKind::Client,
         shared: Arc::clone(handle.shared()),
         control: Arc::clone(&control),
         cancel_key: cancel_key.clone(),

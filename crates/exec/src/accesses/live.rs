@@ -126,6 +126,12 @@ pub fn estimates(table: &Relation, done: &Accesses) -> Estimates {
     base_of(table).estimates(done, &lasting(table.oid, done))
 }
 
+/// Changes of a table's rows ever, as far as they have lasted.
+pub fn changes_ever(table: &Relation, done: &Accesses) -> u64 {
+    let RowChanges { inserted, updated, deleted } = lasting(table.oid, done);
+    inserted + updated + deleted
+}
+
 /// Notes what is known of a table's rows from now on, by what was known.
 fn know(
     table: &Relation,

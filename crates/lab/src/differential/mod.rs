@@ -19,6 +19,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::golden::AUTOVACUUM;
 use crate::oracle::Oracle;
 use crate::process::{ServerOptions, ServerProcess, TempDir};
 use answer::connect;
@@ -102,7 +103,7 @@ pub async fn run(options: &Options, mut report: impl FnMut(&str)) -> Result<Repo
         binary: options.server.clone(),
         data_dir: directory.path().join("data"),
         // Little memory: sorts and hashes spill, too.
-        settings: vec!["shared_buffers=16MB".into(), "work_mem=64kB".into()],
+        settings: ["shared_buffers=16MB", "work_mem=64kB", AUTOVACUUM].map(str::to_owned).to_vec(),
     };
     let (server, address) = ServerProcess::start(&server_options, START_TIMEOUT)?;
     let result = async {

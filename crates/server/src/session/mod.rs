@@ -632,7 +632,7 @@ impl Drop for Session {
 }
 
 /// XX000 for a bug that was caught.
-fn panic_error(panic: Box<dyn std::any::Any + Send>) -> Error {
+pub(crate) fn panic_error(panic: Box<dyn std::any::Any + Send>) -> Error {
     let panic = match interrupt::error_of(panic) {
         Ok(error) => return error,
         Err(panic) => panic,

@@ -204,7 +204,6 @@ const BOOT: &[(&str, &str)] = &[
     ("max_stack_depth", "2048"),
     ("data_checksums", "on"),
     ("full_page_writes", "off"),
-    ("autovacuum", "off"),
     ("jit", "off"),
     ("ssl_library", ""),
     ("lc_messages", steppe_catalog::LOCALE),

@@ -11,7 +11,8 @@ use steppe_txn::LockTag;
 use steppe_types::{Datum, Result};
 
 use crate::activity::{State, Wait};
-use crate::server::Backend;
+use crate::autovacuum;
+use crate::server::{Backend, BackendKind};
 use crate::services::Core;
 
 /// A moment, or NULL.
@@ -88,16 +89,19 @@ pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
             State::IdleInFailedTransaction => Some("idle in transaction (aborted)"),
         };
         let (wait_type, wait_event) = wait_event(core, pid, backend);
+        let is_client = backend.kind == BackendKind::Client;
+        let of_client = |value: Datum| if is_client { value } else { Datum::Null };
+        let kind = if is_client { "client backend" } else { "autovacuum worker" };
         builder.row([
             ("datid", Datum::Oid(POSTGRES_DATABASE)),
             ("datname", Datum::Text(backend.database.clone())),
             ("pid", Datum::Int4(pid)),
-            ("usesysid", Datum::Oid(steppe_catalog::BOOTSTRAP_SUPERUSER)),
-            ("usename", Datum::Text(backend.user.clone())),
+            ("usesysid", of_client(Datum::Oid(steppe_catalog::BOOTSTRAP_SUPERUSER))),
+            ("usename", of_client(Datum::Text(backend.user.clone()))),
             ("application_name", Datum::text(activity.application_name())),
             ("client_addr", address(backend)),
             ("backend_xmin", xmin(pid)),
-            ("client_port", Datum::Int4(backend.client_port)),
+            ("client_port", of_client(Datum::Int4(backend.client_port))),
             ("backend_start", Datum::TimestampTz(backend.started)),
             ("xact_start", moment(activity.xact_start())),
             ("query_start", moment(activity.query_start())),
@@ -108,9 +112,19 @@ pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
             ("backend_xid", xid(Some(backend.shared.xid()).filter(|xid| *xid != 0))),
             ("query_id", query_id(activity.query_id())),
             ("query", Datum::text(activity.query())),
-            ("backend_type", Datum::text("client backend")),
+            ("backend_type", Datum::text(kind)),
         ]);
     });
+    if autovacuum::is_active(&core.server) {
+        builder.row([
+            ("pid", Datum::Int4(core.server.autovacuum.pid)),
+            ("backend_start", Datum::TimestampTz(core.server.started)),
+            ("wait_event_type", Datum::text("Activity")),
+            ("wait_event", Datum::text("AutovacuumMain")),
+            ("query", Datum::text("")),
+            ("backend_type", Datum::text("autovacuum launcher")),
+        ]);
+    }
     for (worker, pid) in &core.server.background {
         let (kind, idle) = match worker {
             Worker::BackgroundWriter => ("background writer", "BgwriterMain"),
@@ -134,7 +148,10 @@ pub(super) fn rows(core: &Core) -> Result<Vec<Vec<Datum>>> {
 /// The rows of pg_stat_ssl and pg_stat_gssapi: no connection is encrypted, as a `column` says.
 pub(super) fn encryption(core: &Core, view: &str, column: &'static str) -> Result<Vec<Vec<Datum>>> {
     let mut builder = RowsBuilder::new(view)?;
-    core.server.backends.for_each(|pid, _| {
+    core.server.backends.for_each(|pid, backend| {
+        if backend.kind != BackendKind::Client {
+            return;
+        }
         let row = [("pid", Datum::Int4(pid)), (column, Datum::Bool(false))];
         if view == "pg_stat_gssapi" {
             let others = ["gss_authenticated", "credentials_delegated"];

@@ -91,6 +91,8 @@ impl TestServer {
         };
         config.settings.push(("shared_buffers".into(), "8MB".into()));
         config.settings.push(("log_min_messages".into(), "panic".into()));
+        // Counts are the process's, and servers of other tests count along.
+        config.settings.push(("autovacuum".into(), "off".into()));
         config.settings.extend(settings.iter().map(|(n, v)| ((*n).into(), (*v).into())));
         let running = Running::start(&config).expect("the server starts");
         TestServer { address: running.address(), running: Some(running), config, _dir: dir }

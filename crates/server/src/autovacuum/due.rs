@@ -1,0 +1,194 @@
+//! Which tables are due to be analyzed (autovacuum.c, relation_needs_vacanalyze).
+
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+use steppe_catalog::{Catalog, RelKind, Relation};
+use steppe_exec::accesses::{
+    Accesses, Unsettled, add_to_trees, changed_below, changes_ever, estimates, totals, totals_of,
+};
+use steppe_txn::Database;
+use steppe_types::Oid;
+use steppe_types::setting_number::leading_number;
+use steppe_types::text_io::parse_bool;
+
+use crate::server::Server;
+use crate::settings::{ServerSettings, Value};
+
+/// Of so many changed tables it is cheaper to read all counters at once.
+const MANY: usize = 16;
+/// After a crash: pages by which a table may differ from what ANALYZE found, besides its share.
+const PAGES_APART: f64 = 8.0;
+
+type Oids = HashSet<Oid, foldhash::fast::RandomState>;
+
+/// A table's storage parameter.
+pub(super) fn option<'a>(table: &'a Relation, name: &str) -> Option<&'a str> {
+    table.options.iter().find(|(option, _)| **option == *name).map(|(_, value)| &**value)
+}
+
+/// The same where it is a number.
+pub(super) fn number(table: &Relation, name: &str) -> Option<f64> {
+    leading_number(option(table, name)?).map(|(number, _)| number)
+}
+
+/// What says which tables are due.
+pub(super) struct Due<'a> {
+    server: &'a Server,
+    settings: Arc<ServerSettings>,
+    catalog: Arc<Catalog>,
+}
+
+/// How a table stands.
+struct Standing {
+    /// It has changed enough.
+    is_due: bool,
+    /// It has never been analyzed, or is hardly what it was then.
+    is_urgent: bool,
+}
+
+impl<'a> Due<'a> {
+    /// By the settings and the catalog in force.
+    pub(super) fn new(server: &'a Server) -> Due<'a> {
+        let (settings, catalog) = (server.settings.current(), server.catalog.published());
+        Due { server, settings, catalog }
+    }
+
+    /// Of all tables. The counters know nothing of what was before a crash: a first look goes by
+    /// the sizes of tables, too.
+    pub(super) fn of_all(&self, is_first: bool) -> Vec<Oid> {
+        let (counts, unsettled) = (totals(), Unsettled::now());
+        let tables = self.catalog.relations().filter(|table| self.is_analyzed(table));
+        let (mut due, mut parents, mut outgrown) = (Vec::new(), Oids::default(), Oids::default());
+        for table in tables {
+            let done = counts.get(&table.oid).copied().unwrap_or_default();
+            let (standing, ancestors) = self.look_at(table, &done, unsettled.of(table.oid));
+            let is_another = is_first && !standing.is_due && self.is_another(table);
+            if standing.is_due || is_another {
+                due.push(table.oid);
+            }
+            if is_another {
+                outgrown.extend(&ancestors);
+            }
+            parents.extend(ancestors);
+        }
+        let is_due = |parent: &Arc<Relation>| {
+            outgrown.contains(&parent.oid) || self.standing_of_tree(parent).is_due
+        };
+        self.add_parents(&mut due, &parents, is_due);
+        due
+    }
+
+    /// Of tables that have changed, those that are not to wait for the look at all.
+    pub(super) fn of_changed(&self, changed: &[Oid]) -> Vec<Oid> {
+        let many = (changed.len() > MANY).then(|| (totals(), Unsettled::now()));
+        let tables = changed.iter().filter_map(|oid| self.catalog.relation(*oid));
+        let (mut due, mut parents) = (Vec::new(), Oids::default());
+        for table in tables.filter(|table| self.is_analyzed(table)) {
+            let (done, unsettled) = match &many {
+                Some((counts, unsettled)) => {
+                    let done = counts.get(&table.oid).copied().unwrap_or_default();
+                    (done, unsettled.of(table.oid))
+                }
+                None => totals_of(table.oid),
+            };
+            let (standing, ancestors) = self.look_at(table, &done, unsettled);
+            if standing.is_due && standing.is_urgent {
+                due.push(table.oid);
+            }
+            parents.extend(ancestors);
+        }
+        let is_due = |parent: &Arc<Relation>| {
+            let standing = self.standing_of_tree(parent);
+            standing.is_due && standing.is_urgent
+        };
+        self.add_parents(&mut due, &parents, is_due);
+        due
+    }
+
+    /// Adds the tables that are due by what has changed below them, after what is below.
+    fn add_parents(
+        &self,
+        due: &mut Vec<Oid>,
+        parents: &Oids,
+        is_due: impl Fn(&Arc<Relation>) -> bool,
+    ) {
+        let parents = parents.iter().filter_map(|parent| self.catalog.relation(*parent));
+        for parent in parents.filter(|parent| is_due(parent)) {
+            if !due.contains(&parent.oid) {
+                due.push(parent.oid);
+            }
+        }
+    }
+
+    /// How a table stands by its counters, of which its ancestors, which are returned, are told.
+    fn look_at(&self, table: &Relation, done: &Accesses, unsettled: u64) -> (Standing, Vec<Oid>) {
+        let ever = changes_ever(table, done).saturating_sub(unsettled);
+        let ancestors = add_to_trees(&self.catalog, table, ever);
+        let changes = estimates(table, done).modified.saturating_sub(unsettled);
+        (self.standing(table, changes, rows(table)), ancestors)
+    }
+
+    fn standing_of_tree(&self, parent: &Arc<Relation>) -> Standing {
+        self.standing(parent, changed_below(parent.oid), self.rows_of_tree(parent))
+    }
+
+    /// Whether it is one of the tables that are analyzed: rows of temporary ones are for their
+    /// sessions alone.
+    fn is_analyzed(&self, table: &Relation) -> bool {
+        table.kind == RelKind::Table
+            && table.storage.is_some()
+            && !self.catalog.is_temporary(table)
+            && !table.is_detaching()
+    }
+
+    fn standing(&self, table: &Relation, changes: u64, rows: Option<f64>) -> Standing {
+        let is_enabled = option(table, "autovacuum_enabled")
+            .is_none_or(|value| parse_bool(value).unwrap_or(true));
+        let real = |name| match self.settings.get(name) {
+            Value::Real(value) => value,
+            _ => 0.0,
+        };
+        let threshold = number(table, "autovacuum_analyze_threshold")
+            .unwrap_or(self.settings.int("autovacuum_analyze_threshold") as f64);
+        let share = number(table, "autovacuum_analyze_scale_factor")
+            .unwrap_or_else(|| real("autovacuum_analyze_scale_factor"));
+        let (changes, known) = (changes as f64, rows.unwrap_or(0.0));
+        Standing {
+            is_due: is_enabled && changes > threshold + share * known,
+            is_urgent: rows.is_none() || changes >= known / 2.0,
+        }
+    }
+
+    /// Rows that ANALYZE has found in a table and all that inherits from it; `None`: not in all.
+    fn rows_of_tree(&self, table: &Arc<Relation>) -> Option<f64> {
+        match table.kind {
+            RelKind::PartitionedTable => rows(table),
+            _ => self.catalog.descendants(table).iter().map(|table| rows(table)).sum(),
+        }
+    }
+
+    /// Whether a table's size is another than when it was analyzed.
+    fn is_another(&self, table: &Relation) -> bool {
+        let pages = pages(&self.server.database, table).unwrap_or(0) as f64;
+        let known = table.statistics.as_ref().filter(|known| known.rows >= 0.0);
+        let enabled = self.standing(table, u64::MAX, None).is_due;
+        enabled
+            && match known.map(|known| known.pages as f64) {
+                // One page is looked through as fast as anything.
+                None => pages > 1.0,
+                Some(known) => (pages - known).abs() > PAGES_APART + known / 10.0,
+            }
+    }
+}
+
+/// Rows that ANALYZE has found; `None`: it has not come yet.
+fn rows(table: &Relation) -> Option<f64> {
+    table.statistics.as_ref().map(|known| known.rows).filter(|rows| *rows >= 0.0)
+}
+
+/// A table's pages; `None`: they cannot be counted now.
+fn pages(database: &Database, table: &Relation) -> Option<u64> {
+    let tree = database.tree_of(table.storage?).ok()??;
+    database.store().tree(tree).page_count().ok()
+}

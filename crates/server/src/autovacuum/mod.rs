@@ -1,0 +1,201 @@
+//! Statistics that keep themselves: the background analyzer (autovacuum.c).
+//!
+//! ```text
+//!   sessions ── count changes; once in a while ──▶ set of changed tables (steppe_exec::accesses)
+//!   launcher ── each second: is there any? ── due.rs: over its threshold? ──▶ queue
+//!            ── each autovacuum_naptime: all tables ─────────────────────────▶ queue
+//!   worker   ── takes some tables, analyzes them in one transaction ──▶ one catalog version
+//! ```
+//!
+//! A table is analyzed by PostgreSQL's rule: more of its rows have changed than
+//! autovacuum_analyze_threshold + autovacuum_analyze_scale_factor × reltuples. PostgreSQL looks once
+//! in autovacuum_naptime. Here a table that was never analyzed, or of which half has changed, is
+//! analyzed a second or two after it has, so that what is loaded is planned for at once; the others
+//! wait for the nap's end, so that a table that grows all the time is not sampled all the time.
+//! Partitioned tables are analyzed, too, by the changes of all their leaves.
+//!
+//! The worker is in nobody's way. It takes no lock that it would wait for, and is cancelled when
+//! somebody waits for one of its own; it comes back to such a table later, and after each failure
+//! later still. It has a thread of its own, and naps as autovacuum_vacuum_cost_delay and
+//! autovacuum_vacuum_cost_limit say (pace.rs). An error is logged, and never the server's end.
+//!
+//! Nothing is vacuumed: old versions are not in tables and go when nobody can see them, and
+//! transaction ids do not run out. So the settings and storage parameters named
+//! autovacuum_vacuum_…, autovacuum_freeze_… and autovacuum_multixact_freeze_… are taken and shown,
+//! and change nothing, but for the two of the pace.
+
+mod due;
+pub(crate) mod pace;
+mod worker;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hashbrown::{HashMap, HashSet};
+use parking_lot::Mutex;
+use steppe_exec::accesses::{has_changed_tables, take_changed_tables};
+use steppe_types::Oid;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use crate::log;
+use crate::server::{Phase, Server};
+use due::Due;
+
+/// How often the launcher looks whether tables have changed.
+const TICK: Duration = Duration::from_secs(1);
+/// A table that could not be had is come back to after so long, then after twice that time.
+const LATER_MIN: Duration = Duration::from_secs(1);
+/// The same after an error.
+const LATER_AFTER_ERROR: Duration = Duration::from_secs(10);
+/// And at most after so long.
+const LATER_MAX: Duration = Duration::from_secs(300);
+
+/// The analyzer's state.
+pub(crate) struct Autovacuum {
+    /// The launcher's process id, which no session has.
+    pub(crate) pid: i32,
+    work: Mutex<Work>,
+}
+
+#[derive(Default)]
+struct Work {
+    /// Tables to analyze, in order.
+    queue: std::collections::VecDeque<Oid>,
+    /// They, and those that workers have in hand.
+    known: HashSet<Oid, foldhash::fast::RandomState>,
+    /// Tables to come back to.
+    later: HashMap<Oid, Later, foldhash::fast::RandomState>,
+    workers: usize,
+    started: Option<Instant>,
+}
+
+#[derive(Clone, Copy)]
+struct Later {
+    at: Instant,
+    waits: Duration,
+}
+
+impl Work {
+    fn push(&mut self, table: Oid) {
+        if self.known.insert(table) {
+            self.queue.push_back(table);
+        }
+    }
+
+    /// Some tables for a worker; none: it ends.
+    fn take(&mut self, most: usize) -> Vec<Oid> {
+        let some = self.queue.len().min(most);
+        self.queue.drain(..some).collect()
+    }
+
+    /// A table is done with, or has gone.
+    fn done(&mut self, table: Oid) {
+        self.known.remove(&table);
+        self.later.remove(&table);
+    }
+
+    /// A table's turn was cut short by another's: it is the next one again.
+    fn put_back(&mut self, table: Oid) {
+        self.queue.push_front(table);
+    }
+
+    /// A table is to be come back to, after `least` or twice as long as the last time.
+    fn leave(&mut self, table: Oid, least: Duration) {
+        self.known.remove(&table);
+        let waited = self.later.get(&table).map_or(Duration::ZERO, |later| later.waits);
+        let waits = (waited * 2).clamp(least, LATER_MAX);
+        self.later.insert(table, Later { at: Instant::now() + waits, waits });
+    }
+
+    /// Leaves all that is queued.
+    fn leave_all(&mut self, least: Duration) {
+        while let Some(table) = self.queue.pop_front() {
+            self.leave(table, least);
+        }
+    }
+
+    /// Queues the tables whose time has come to be come back to.
+    fn come_back(&mut self, now: Instant) {
+        let due = self.later.iter().filter(|(_, later)| later.at <= now).map(|(oid, _)| *oid);
+        due.collect::<Vec<_>>().into_iter().for_each(|table| self.push(table));
+    }
+}
+
+impl Autovacuum {
+    /// Nothing to do yet.
+    pub(crate) fn new(pid: i32) -> Autovacuum {
+        Autovacuum { pid, work: Mutex::default() }
+    }
+}
+
+/// Whether tables are analyzed: AutoVacuumingActive.
+pub(crate) fn is_active(server: &Server) -> bool {
+    let settings = server.settings.current();
+    let is_on = |name| settings.get(name) == crate::settings::Value::Bool(true);
+    is_on("autovacuum") && is_on("track_counts")
+}
+
+/// Runs the launcher on threads that run no statements, until the server stops.
+pub(crate) fn launch(server: &Arc<Server>, background: &Handle, mut phase: watch::Receiver<Phase>) {
+    let server = Arc::clone(server);
+    background.spawn(async move {
+        // The first look is at all tables, and at what a crash has made the counters forget.
+        let (mut last_round, mut is_first) = (None, true);
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(TICK) => {}
+                _ = phase.wait_for(|phase| *phase != Phase::Running) => return,
+            }
+            if !is_active(&server) {
+                last_round = None;
+                continue;
+            }
+            let nap = u64::try_from(server.settings.int("autovacuum_naptime")).unwrap_or(60);
+            let is_round = last_round.is_none_or(|round: Instant| round.elapsed().as_secs() >= nap);
+            if is_round {
+                last_round = Some(Instant::now());
+            }
+            if is_round || has_changed_tables() {
+                let server = Arc::clone(&server);
+                let look = move || look(&server, is_round, is_first);
+                is_first &= tokio::task::spawn_blocking(look).await.is_err();
+            }
+            server.autovacuum.work.lock().come_back(Instant::now());
+            start_worker(&server);
+        }
+    });
+}
+
+/// Queues the tables that are due, of all or of those that have changed.
+fn look(server: &Server, is_round: bool, is_first: bool) {
+    let changed = take_changed_tables();
+    let due = Due::new(server);
+    let tables = match is_round {
+        true => due.of_all(is_first),
+        false => due.of_changed(&changed),
+    };
+    let mut work = server.autovacuum.work.lock();
+    let is_left = |table: &Oid| work.later.contains_key(table);
+    let tables: Vec<Oid> = tables.into_iter().filter(|table| !is_left(table)).collect();
+    tables.into_iter().for_each(|table| work.push(table));
+}
+
+/// Starts a worker if there is something to do: one after the other, as far as
+/// autovacuum_max_workers lets.
+fn start_worker(server: &Arc<Server>) {
+    let most = usize::try_from(server.settings.int("autovacuum_max_workers")).unwrap_or(1);
+    let mut work = server.autovacuum.work.lock();
+    let waits = work.workers > 0 && work.started.is_some_and(|started| started.elapsed() < TICK);
+    if work.queue.is_empty() || work.workers >= most || waits {
+        return;
+    }
+    work.workers += 1;
+    work.started = Some(Instant::now());
+    drop(work);
+    if let Err(error) = worker::start(server) {
+        server.autovacuum.work.lock().workers -= 1;
+        let message = "could not start an autovacuum worker";
+        log::write(log::Level::Warning, &[("message", &message), ("error", &error)]);
+    }
+}

@@ -1,0 +1,305 @@
+//! A worker: analyzes what is queued, some tables in one transaction.
+//!
+//! It has a place among the sessions, so that pg_stat_activity and pg_stat_progress_analyze show
+//! it, pg_cancel_backend and pg_terminate_backend reach it, and the server's stop ends it. What
+//! cancels one table's ANALYZE ends the transaction at once; the tables that were done before are
+//! kept.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use steppe_catalog::{CatalogChanges, DATABASE_NAME, Relation, SUPERUSER_NAME};
+use steppe_exec::accesses::automatically;
+use steppe_exec::ddl::{AutoAnalyzed, DdlContext, auto_analyze};
+use steppe_exec::{FunctionDdl, SessionServices};
+use steppe_storage::usage::Usage;
+use steppe_txn::{IsolationLevel, SessionHandle, Txn};
+use steppe_types::error::Severity;
+use steppe_types::interrupt::{self, Interrupts};
+use steppe_types::{Error, Oid, Result, SqlState};
+
+use super::due::{number, option};
+use super::{LATER_AFTER_ERROR, LATER_MIN, pace};
+use crate::activity::Activity;
+use crate::log;
+use crate::server::{Backend, BackendKind, Control, Phase, Server};
+use crate::services::{Core, Identity, now_micros};
+use crate::session::panic_error;
+use crate::settings::Live;
+use crate::spi::{FunctionSettings, io_of};
+
+/// Tables that are analyzed in one transaction at most, and for how long it takes more of them.
+const BATCH_MAX: usize = 100;
+const BATCH_TIME: Duration = Duration::from_millis(500);
+
+/// Address space for the deepest expressions that have statistics.
+const STACK_BYTES: usize = 16 << 20;
+
+/// Starts a worker, which is counted already.
+pub(super) fn start(server: &Arc<Server>) -> std::io::Result<()> {
+    let server = Arc::clone(server);
+    let thread = std::thread::Builder::new().name("steppe-autovacuum".into());
+    thread.stack_size(STACK_BYTES).spawn(move || Worker::new(&server).run()).map(drop)
+}
+
+/// A table whose ANALYZE was begun.
+struct Tried {
+    table: Arc<Relation>,
+    became: Result<AutoAnalyzed>,
+    took: Duration,
+    usage: Usage,
+}
+
+struct Worker {
+    core: Arc<Core>,
+    /// Tables that are neither analyzed nor given back.
+    in_hand: Vec<Oid>,
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let server = &self.core.server;
+        let mut work = server.autovacuum.work.lock();
+        work.workers -= 1;
+        self.in_hand.iter().for_each(|table| work.leave(*table, LATER_AFTER_ERROR));
+        drop(work);
+        server.backends.remove(self.core.identity.pid);
+    }
+}
+
+impl Worker {
+    fn new(server: &Arc<Server>) -> Worker {
+        let handle = server.database.new_session();
+        handle.shared().give_way_to_all();
+        let pid = i32::try_from(handle.pid()).unwrap_or(i32::MAX);
+        let control = Arc::new(Control::default());
+        let (user, database) = (Arc::from(SUPERUSER_NAME), Arc::from(DATABASE_NAME));
+        server.backends.add_worker(pid, backend(&handle, &control, &user, &database));
+        let identity = Identity::new(pid, user, database);
+        let core = Core::new(Arc::clone(server), handle, control, identity);
+        Worker { core: Arc::new(core), in_hand: Vec::new() }
+    }
+
+    fn activity(&self) -> &Activity {
+        &self.core.control.activity
+    }
+
+    fn run(mut self) {
+        self.activity().set_active();
+        loop {
+            let is_wanted =
+                self.core.server.phase() == Phase::Running && super::is_active(&self.core.server);
+            if !is_wanted {
+                return;
+            }
+            self.in_hand = self.core.server.autovacuum.work.lock().take(BATCH_MAX);
+            if self.in_hand.is_empty() || !self.run_batch() {
+                return;
+            }
+        }
+    }
+
+    /// Analyzes what is in hand; whether to go on.
+    fn run_batch(&mut self) -> bool {
+        self.core.handle.shared().clear_statement_interrupts();
+        let mut interrupts = Some(Arc::clone(&self.core) as Arc<dyn Interrupts>);
+        let mut tried = Vec::new();
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            interrupt::during(&mut interrupts, || self.analyze_all(&mut tried))
+        }))
+        .unwrap_or_else(|panic| Err(panic_error(panic)));
+        self.activity().set_xact_start(0);
+        self.core.notices.lock().clear();
+        self.settle(tried, done)
+    }
+
+    /// Analyzes tables in a transaction, and notes those that it has begun with.
+    fn analyze_all(&self, tried: &mut Vec<Tried>) -> Result<()> {
+        let server = &self.core.server;
+        self.take_settings();
+        let mut txn = Txn::begin(&self.core.handle, IsolationLevel::ReadCommitted, false);
+        self.activity().set_xact_start(now_micros());
+        let mut pending = None;
+        let services = Arc::clone(&self.core) as Arc<dyn SessionServices>;
+        let temp = Arc::new(server.temp.for_session());
+        let call = FunctionDdl { txn: &mut txn, services, temp, source: "" };
+        let mut context = self.core.context_of_own(call, &mut pending);
+        let done = context.run(|context| {
+            let begun = Instant::now();
+            for oid in &self.in_hand {
+                if begun.elapsed() >= BATCH_TIME || !self.analyze(context, *oid, tried) {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        let changes = pending.filter(|changes: &CatalogChanges| !changes.is_empty());
+        match (done, changes) {
+            (Err(error), _) => txn.rollback().and(Err(error)),
+            (Ok(()), None) => txn.rollback(),
+            (Ok(()), Some(changes)) => {
+                txn.commit_with(|| server.catalog.publish(&changes)).map(drop)
+            }
+        }
+    }
+
+    /// Analyzes one table; whether to go on with the next.
+    fn analyze(&self, context: &mut DdlContext<'_>, oid: Oid, tried: &mut Vec<Tried>) -> bool {
+        let catalog = self.core.server.catalog.published();
+        let Some(table) = catalog.relation(oid).cloned() else {
+            self.core.server.autovacuum.work.lock().done(oid);
+            return true;
+        };
+        let schema = catalog.schema(table.schema).map_or("", |schema| &schema.name);
+        let query = format!("autovacuum: ANALYZE {schema}.{}", table.name);
+        self.activity().set_query(&query, now_micros());
+        let settings = self.core.server.settings.current();
+        let of_table = |name| number(&table, name);
+        let limit = of_table("autovacuum_vacuum_cost_limit").map(|limit| limit as i64);
+        pace::set(&settings, of_table("autovacuum_vacuum_cost_delay"), limit);
+        let (begun, before) = (Instant::now(), Usage::now());
+        let became = automatically(|| auto_analyze(context, oid));
+        let goes_on = became.is_ok();
+        tried.push(Tried { table, became, took: begun.elapsed(), usage: Usage::now() - before });
+        goes_on
+    }
+
+    /// Notes what became of the tables and tells the log; whether to go on.
+    fn settle(&mut self, tried: Vec<Tried>, done: Result<()>) -> bool {
+        let server = Arc::clone(&self.core.server);
+        let untried = self.in_hand.split_off(tried.len().min(self.in_hand.len()));
+        self.in_hand.clear();
+        let mut ends = server.phase() != Phase::Running;
+        for Tried { table, became, took, usage } in tried {
+            // Nothing of it is there if the transaction has failed.
+            match became.and_then(|became| done.clone().map(|()| became)) {
+                Ok(AutoAnalyzed::Done) => {
+                    self.log_done(&table, took, &usage);
+                    server.autovacuum.work.lock().done(table.oid);
+                }
+                Ok(AutoAnalyzed::Gone) => server.autovacuum.work.lock().done(table.oid),
+                Ok(AutoAnalyzed::Locked) => {
+                    self.log_locked(&table);
+                    server.autovacuum.work.lock().leave(table.oid, LATER_MIN);
+                }
+                Err(error) => {
+                    ends |= error.fields().severity != Severity::Error;
+                    let is_cancelled = error.sqlstate() == SqlState::QUERY_CANCELED;
+                    let least = if is_cancelled { LATER_MIN } else { LATER_AFTER_ERROR };
+                    if server.phase() == Phase::Running {
+                        self.log_error(&table, &error);
+                    }
+                    let mut work = server.autovacuum.work.lock();
+                    work.leave(table.oid, least);
+                    if !is_cancelled {
+                        // What has gone wrong may do so with the next one.
+                        work.leave_all(least);
+                    }
+                }
+            }
+        }
+        let mut work = server.autovacuum.work.lock();
+        untried.into_iter().rev().for_each(|table| work.put_back(table));
+        !ends
+    }
+
+    /// The settings in force, for what ANALYZE does.
+    fn take_settings(&self) {
+        let mut settings = self.core.settings.lock();
+        settings.rebase(self.core.server.settings.current());
+        let live = Live::derive(&settings);
+        drop(settings);
+        let names = self.core.names();
+        *self.core.function_settings.lock() = FunctionSettings {
+            planner: live.planner,
+            maintenance_work_mem_bytes: live.maintenance_work_mem_bytes,
+            statistics_target: live.statistics_target,
+            io: io_of(&live.io, &names, &self.core.identity.user),
+            ..FunctionSettings::initial()
+        };
+    }
+
+    fn full_name(&self, table: &Relation) -> String {
+        let catalog = self.core.server.catalog.published();
+        let schema = catalog.schema(table.schema).map_or("", |schema| &schema.name);
+        format!("{DATABASE_NAME}.{schema}.{}", table.name)
+    }
+
+    /// log_autovacuum_min_duration, of the table or of all.
+    fn log_min_duration(&self, table: &Relation) -> Option<Duration> {
+        let own = option(table, "log_autovacuum_min_duration").and_then(|_| {
+            number(table, "log_autovacuum_min_duration").map(|milliseconds| milliseconds as i64)
+        });
+        let of_all = || self.core.server.settings.int("log_autovacuum_min_duration");
+        u64::try_from(own.unwrap_or_else(of_all)).ok().map(Duration::from_millis)
+    }
+
+    fn log_done(&self, table: &Relation, took: Duration, usage: &Usage) {
+        if self.log_min_duration(table).is_none_or(|least| took < least) {
+            return;
+        }
+        let message = format!("automatic analyze of table \"{}\"", self.full_name(table));
+        log::write(
+            log::Level::Log,
+            &[
+                ("pid", &self.core.identity.pid),
+                ("message", &message),
+                ("ms", &took.as_millis()),
+                ("hits", &usage.hit),
+                ("reads", &usage.read),
+                ("dirtied", &usage.dirtied),
+                ("log_records", &usage.log_records),
+                ("log_bytes", &usage.log_bytes),
+            ],
+        );
+    }
+
+    fn log_locked(&self, table: &Relation) {
+        if self.log_min_duration(table).is_some() {
+            let name = &table.name;
+            log::info(format!("skipping analyze of \"{name}\" --- lock not available"));
+        }
+    }
+
+    fn log_error(&self, table: &Relation, error: &Error) {
+        let (level, message) = match error.sqlstate() {
+            SqlState::QUERY_CANCELED => (log::Level::Error, "canceling autovacuum task"),
+            SqlState::ADMIN_SHUTDOWN => {
+                (log::Level::Fatal, "terminating autovacuum process due to administrator command")
+            }
+            _ => (log::Level::Error, error.message()),
+        };
+        let context = format!("automatic analyze of table \"{}\"", self.full_name(table));
+        let sqlstate = error.sqlstate();
+        log::write(
+            level,
+            &[
+                ("pid", &self.core.identity.pid),
+                ("sqlstate", &sqlstate),
+                ("message", &message),
+                ("context", &context),
+            ],
+        );
+    }
+}
+
+/// What others know of the worker.
+fn backend(
+    handle: &SessionHandle,
+    control: &Arc<Control>,
+    user: &Arc<str>,
+    database: &Arc<str>,
+) -> Backend {
+    Backend {
+        kind: BackendKind::AutovacuumWorker,
+        shared: Arc::clone(handle.shared()),
+        control: Arc::clone(control),
+        cancel_key: Vec::new(),
+        user: Arc::clone(user),
+        database: Arc::clone(database),
+        client_port: -1,
+        addresses: None,
+        started: now_micros(),
+    }
+}
