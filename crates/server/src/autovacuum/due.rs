@@ -55,7 +55,7 @@ impl<'a> Due<'a> {
     }
 
     /// Of all tables. The counters know nothing of what was before a crash: a first look goes by
-    /// the sizes of tables, too.
+    /// the sizes of tables of which nothing is counted.
     pub(super) fn of_all(&self, is_first: bool) -> Vec<Oid> {
         let (counts, unsettled) = (totals(), Unsettled::now());
         let tables = self.catalog.relations().filter(|table| self.is_analyzed(table));
@@ -63,7 +63,8 @@ impl<'a> Due<'a> {
         for table in tables {
             let done = counts.get(&table.oid).copied().unwrap_or_default();
             let (standing, ancestors) = self.look_at(table, &done, unsettled.of(table.oid));
-            let is_another = is_first && !standing.is_due && self.is_another(table);
+            let is_unknown = is_first && done.changes() == 0;
+            let is_another = is_unknown && !standing.is_due && self.is_another(table);
             if standing.is_due || is_another {
                 due.push(table.oid);
             }

@@ -143,26 +143,27 @@ pub(crate) fn launch(server: &Arc<Server>, background: &Handle, mut phase: watch
         // The first look is at all tables, and at what a crash has made the counters forget.
         let (mut last_round, mut is_first) = (None, true);
         loop {
+            if is_active(&server) {
+                let nap = u64::try_from(server.settings.int("autovacuum_naptime")).unwrap_or(60);
+                let has_napped = |round: Instant| round.elapsed().as_secs() >= nap;
+                let is_round = last_round.is_none_or(has_napped);
+                if is_round {
+                    last_round = Some(Instant::now());
+                }
+                if is_round || has_changed_tables() {
+                    let server = Arc::clone(&server);
+                    let look = move || look(&server, is_round, is_first);
+                    is_first &= tokio::task::spawn_blocking(look).await.is_err();
+                }
+                server.autovacuum.work.lock().come_back(Instant::now());
+                start_worker(&server);
+            } else {
+                last_round = None;
+            }
             tokio::select! {
                 () = tokio::time::sleep(TICK) => {}
                 _ = phase.wait_for(|phase| *phase != Phase::Running) => return,
             }
-            if !is_active(&server) {
-                last_round = None;
-                continue;
-            }
-            let nap = u64::try_from(server.settings.int("autovacuum_naptime")).unwrap_or(60);
-            let is_round = last_round.is_none_or(|round: Instant| round.elapsed().as_secs() >= nap);
-            if is_round {
-                last_round = Some(Instant::now());
-            }
-            if is_round || has_changed_tables() {
-                let server = Arc::clone(&server);
-                let look = move || look(&server, is_round, is_first);
-                is_first &= tokio::task::spawn_blocking(look).await.is_err();
-            }
-            server.autovacuum.work.lock().come_back(Instant::now());
-            start_worker(&server);
         }
     });
 }
