@@ -171,6 +171,7 @@ impl Worker {
         let untried = self.in_hand.split_off(tried.len().min(self.in_hand.len()));
         self.in_hand.clear();
         let mut ends = server.phase() != Phase::Running;
+        let mut has_failed = done.is_err();
         for Tried { table, became, took, usage } in tried {
             // Nothing of it is there if the transaction has failed.
             match became.and_then(|became| done.clone().map(|()| became)) {
@@ -190,17 +191,17 @@ impl Worker {
                     if server.phase() == Phase::Running {
                         self.log_error(&table, &error);
                     }
-                    let mut work = server.autovacuum.work.lock();
-                    work.leave(table.oid, least);
-                    if !is_cancelled {
-                        // What has gone wrong may do so with the next one.
-                        work.leave_all(least);
-                    }
+                    server.autovacuum.work.lock().leave(table.oid, least);
+                    has_failed |= !is_cancelled;
                 }
             }
         }
         let mut work = server.autovacuum.work.lock();
         untried.into_iter().rev().for_each(|table| work.put_back(table));
+        if has_failed {
+            // What has gone wrong may do so with the next one.
+            work.leave_all(LATER_AFTER_ERROR);
+        }
         !ends
     }
 
