@@ -6,6 +6,7 @@
 //! as the binder left them, however their casts were written.
 
 use super::cost::strip;
+use super::or_lists::as_any;
 use super::scan::ScanRequest;
 use super::{is_volatile, rtes_of};
 use crate::bind::index::IndexExprs;
@@ -46,6 +47,8 @@ pub(super) struct IndexMatch {
     pub(super) equal: Vec<Expr>,
     pub(super) equal_is_null: Vec<bool>,
     pub(super) any: Option<Expr>,
+    /// The condition that `any` is of, where that was an OR.
+    pub(super) any_of_or: Option<Expr>,
     pub(super) lower: Option<(Expr, bool)>,
     pub(super) upper: Option<(Expr, bool)>,
     pub(super) not_null: bool,
@@ -139,6 +142,11 @@ impl CandidateIndex {
         Some(backward.unwrap_or(false))
     }
 
+    /// Whether the index looks all arms of an OR up in one search.
+    pub(super) fn looks_up_arms(&self, rte: usize, condition: &Expr) -> bool {
+        self.keys.first().is_some_and(|key| key.any(condition, rte).is_some())
+    }
+
     /// Which conjuncts the index can use, by its keys in order.
     pub(super) fn matching(&self, rte: usize, conditions: &[Expr]) -> IndexMatch {
         let mut found = IndexMatch::default();
@@ -199,9 +207,9 @@ impl Key {
             }
             if found.lower.is_none()
                 && found.upper.is_none()
-                && let Some(array) = self.any(condition, rte)
+                && let Some((array, of_or)) = self.any(condition, rte)
             {
-                found.any = Some(array);
+                (found.any, found.any_of_or) = (Some(array), of_or);
                 found.used.push(i);
                 continue;
             }
@@ -260,8 +268,15 @@ impl Key {
         }
     }
 
-    fn any(&self, condition: &Expr, rte: usize) -> Option<Expr> {
+    /// The array whose elements a condition lets the key be, with the condition on that if it was
+    /// an OR.
+    fn any(&self, condition: &Expr, rte: usize) -> Option<(Expr, Option<Expr>)> {
         let builtins = Builtins::get();
+        if let Expr::Or(arms) = condition {
+            let any = as_any(arms, |arm| self.equal_arm(arm, rte))?;
+            let Expr::ScalarArrayOp { array, .. } = &any else { return None };
+            return Some(((**array).clone(), Some(any)));
+        }
         let Expr::ScalarArrayOp {
             all: false, left, array, syntax: CallSyntax::Operator(op), ..
         } = condition
@@ -275,7 +290,18 @@ impl Key {
             && same_ordering(self.type_oid, operator.left)
             && rtes_of(array).is_empty()
             && !is_volatile(array);
-        usable.then(|| (**array).clone())
+        usable.then(|| ((**array).clone(), None))
+    }
+
+    /// `key = value`, or the other way round: the key, the operator, the value.
+    fn equal_arm<'e>(&self, arm: &'e Expr, rte: usize) -> Option<(&'e Expr, Oid, &'e Expr)> {
+        let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = arm else { return None };
+        let [left, right] = args.as_slice() else { return None };
+        let (Strategy::Equal, _) = self.comparison(arm, rte)? else { return None };
+        match self.is(left, rte) {
+            true => Some((left, *op, right)),
+            false => Some((right, Builtins::get().operator(*op)?.commutator, left)),
+        }
     }
 }
 

@@ -35,6 +35,7 @@ mod joinpath;
 mod lateral;
 mod leaf_match;
 mod modify;
+mod or_lists;
 mod ordered;
 mod partition;
 mod partitionwise;

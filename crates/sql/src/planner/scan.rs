@@ -16,6 +16,9 @@ use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_types::{Result, oid};
 
+/// An OR of more arms is not taken apart: each arm's scan has all arms before it in its filter.
+const ARMS_MAX: usize = 64;
+
 /// A scan to build: a relation with what the query wants from it.
 pub(crate) struct ScanRequest<'q> {
     pub(crate) rtes: &'q [Rte],
@@ -70,6 +73,8 @@ impl Planner<'_> {
         for (i, condition) in request.conditions.iter().enumerate() {
             if let Expr::Or(arms) = condition
                 && !indexes.is_empty()
+                && arms.len() <= ARMS_MAX
+                && !indexes.iter().any(|index| index.looks_up_arms(request.rte, condition))
                 && let Some(rel) = self.scan_of_arms(request, i, arms, &indexes)?
                 && rel.plan.cost.total < best.plan.cost.total
             {
@@ -244,7 +249,11 @@ impl Planner<'_> {
             .filter(|(i, c)| !found.used.contains(i) && !in_index(c))
             .map(|(_, c)| c.clone())
             .collect();
-        let used: Vec<Expr> = found.used.iter().map(|i| request.conditions[*i].clone()).collect();
+        let used = found.used.iter().map(|i| match (&request.conditions[*i], &found.any_of_or) {
+            (Expr::Or(_), Some(any)) => any.clone(),
+            (condition, _) => condition.clone(),
+        });
+        let used: Vec<Expr> = used.collect();
         let key_attributes: Vec<i16> = info.keys.iter().map(|k| k.attnum).collect();
         let is_place = |a: i16| self.for_cursor && (a == ROW_ID || a == TABLE_OID);
         let in_key = |(_, a): &ColumnId| key_attributes.contains(a) || is_place(*a);
