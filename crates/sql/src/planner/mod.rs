@@ -4,6 +4,7 @@
 //!   Query ── virtual generated columns as their expressions  (virtual_columns)
 //!     │      simple sub-selects merged, EXISTS and IN as joins  (prep)
 //!     │      other sub-selects planned (correlation becomes run-time parameters)
+//!     │      conditions factored, outer joins reduced, useless joins dropped  (simplify)
 //!     │
 //!     ├─ from     what follows from equalities with constants (equivalence)
 //!     │           base relations: sequential or index scan   (scan, index)
@@ -35,8 +36,11 @@ mod joinpath;
 mod lateral;
 mod leaf_match;
 mod modify;
+mod never_null;
+mod or_clauses;
 mod or_lists;
 mod ordered;
+mod outer_joins;
 mod partition;
 mod partitionwise;
 mod prep;
@@ -47,9 +51,11 @@ mod row_mark;
 mod scan;
 mod search_cycle;
 mod selectivity;
+mod simplify;
 mod stored_form;
 mod subselect;
 mod upper;
+mod useless_joins;
 mod virtual_columns;
 mod window;
 

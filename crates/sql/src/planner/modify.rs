@@ -47,6 +47,7 @@ impl Planner<'_> {
         pull_up_subqueries(query);
         self.plan_ctes(query)?;
         self.preprocess(query)?;
+        self.simplify(query);
         let mut wanted = HashSet::new();
         query.targets.iter().for_each(|t| collect_columns(&t.expr, &mut wanted));
         let (rel, _) = self.plan_from_and_where(query, wanted, None)?;
@@ -76,6 +77,7 @@ impl Planner<'_> {
         prepare(query);
         self.plan_ctes(query)?;
         self.preprocess(query)?;
+        self.simplify(query);
         let recheck = Recheck::of_change(query, target).conditions;
         // What later expressions need of other FROM items goes along with the row id.
         let mut needed = HashSet::new();

@@ -55,6 +55,7 @@ impl Planner<'_> {
             let rel = self.set_operation(operation)?;
             return self.finish_select(query, rel, false);
         }
+        self.simplify(query);
         let recheck = Recheck::of_locks(query);
         let mut wanted = self.wanted_columns(query);
         recheck.collect_columns(&mut wanted);

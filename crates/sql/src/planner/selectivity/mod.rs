@@ -38,6 +38,7 @@ pub(crate) use join::JoinSides;
 pub(crate) use variable::{Bases, Origin, origins};
 
 use super::cost::strip;
+use super::or_clauses::share_left;
 use super::{PlannerContext, rtes_of};
 use crate::expr::{CallSyntax, Expr, RowCompareOp};
 use crate::query::Rte;
@@ -87,6 +88,11 @@ impl<'a> Estimator<'a> {
         Estimator { rtes, ctx, bases: None, join: None }
     }
 
+    /// The query's entries.
+    pub(crate) fn rtes(&self) -> &'a [Rte] {
+        self.rtes
+    }
+
     /// With what is known of the entries that have been planned.
     pub(crate) fn with_bases(self, bases: &'a Bases) -> Estimator<'a> {
         Estimator { bases: Some(bases), ..self }
@@ -109,7 +115,10 @@ impl<'a> Estimator<'a> {
             Expr::Const(Datum::Bool(true), _) => 1.0,
             Expr::Const(..) => 0.0,
             Expr::And(args) => self.conjunction(args),
-            Expr::Or(args) => 1.0 - args.iter().map(|a| 1.0 - self.clause(a)).product::<f64>(),
+            Expr::Or(args) => {
+                let any = 1.0 - args.iter().map(|a| 1.0 - self.clause(a)).product::<f64>();
+                share_left(args, any, self)
+            }
             Expr::Not(arg) => 1.0 - self.clause(arg),
             Expr::IsNull { arg, negated } => self.null_test(arg, *negated),
             Expr::BoolTest { arg, test } => self.boolean_test(arg, *test),

@@ -1,0 +1,28 @@
+//! What is rewritten once a query's sub-selects are planned, before the order of its joins is
+//! looked for: the steps of subquery_planner and query_planner that need the catalog.
+//!
+//! 1. What the arms of an OR have in common becomes a condition of its own (`or_clauses`).
+//! 2. Outer joins whose padded rows no condition lets through become inner or anti joins
+//!    (`outer_joins`).
+//! 3. Tests of columns for NULL that are never NULL go (`never_null`).
+//! 4. Joins that neither add rows nor drop any go (`useless_joins`).
+//! 5. ORs over several tables restrict each of them (`or_clauses`).
+
+use super::Planner;
+use super::selectivity::Estimator;
+use super::{never_null, or_clauses, outer_joins};
+use crate::query::Query;
+
+impl Planner<'_> {
+    /// Simplifies a query's joins and conditions.
+    pub(super) fn simplify(&mut self, query: &mut Query) {
+        or_clauses::factor_conditions(query);
+        outer_joins::reduce(query);
+        never_null::fold(query);
+        self.remove_useless_joins(query);
+        let context = self.ctx;
+        or_clauses::restrict_by_arms(query, &|rtes, condition| {
+            Estimator::new(context, rtes).selectivity_of(condition)
+        });
+    }
+}

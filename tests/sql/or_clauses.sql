@@ -1,0 +1,30 @@
+-- What the arms of an OR have in common, and what they say of each table.
+CREATE TABLE oc_a (id int PRIMARY KEY, k int, x int);
+CREATE TABLE oc_b (id int PRIMARY KEY, aid int, y int);
+INSERT INTO oc_a SELECT i, i % 10, CASE WHEN i % 7 > 0 THEN i % 5 END FROM generate_series(1, 200) i;
+INSERT INTO oc_b SELECT i, i * 3 % 200, CASE WHEN i % 11 > 0 THEN i % 8 END FROM generate_series(1, 300) i;
+ANALYZE oc_a, oc_b;
+SET enable_mergejoin = off; SET enable_nestloop = off;
+EXPLAIN (COSTS OFF) SELECT * FROM oc_a, oc_b WHERE oc_a.id = aid AND k = 3 AND y = 2 OR oc_a.id = aid AND y = 5 AND k = 4;
+EXPLAIN (COSTS OFF) SELECT * FROM oc_b LEFT JOIN oc_a ON oc_a.id = aid AND (k = 3 AND y = 2 OR k = 4 AND y = 5);
+EXPLAIN (COSTS OFF) SELECT * FROM oc_a WHERE x = 3 AND k = 2 OR x = 3 AND k = 3 OR k = 4 AND x = 3;
+EXPLAIN (COSTS OFF) SELECT * FROM oc_a WHERE x = 3 AND k = 2 OR x = 3;
+EXPLAIN (COSTS OFF) SELECT * FROM oc_a WHERE x = 3 AND k = 2 AND id > 1 OR id > 1 AND x = 3 AND k = 4;
+EXPLAIN (COSTS OFF) SELECT * FROM oc_a JOIN oc_b ON oc_a.id = aid WHERE k = 3 AND y = 2 OR k = 4 AND (y = 3 OR y = 5);
+EXPLAIN (COSTS OFF) SELECT * FROM oc_a JOIN oc_b ON oc_a.id = aid WHERE k = 3 AND y = 2 OR k = 4;
+SELECT count(*), sum(oc_a.id), sum(oc_b.id) FROM oc_a, oc_b WHERE oc_a.id = aid AND k = 3 AND y = 2 OR oc_a.id = aid AND y = 5 AND k = 4;
+SELECT count(*), count(oc_a.id), sum(oc_a.id) FROM oc_b LEFT JOIN oc_a ON oc_a.id = aid AND (k = 3 AND y = 2 OR k = 4 AND y = 5);
+SELECT count(*), count(oc_a.id), sum(oc_a.id) FROM oc_b LEFT JOIN oc_a ON oc_a.id = aid WHERE k = 3 AND y = 2 OR k IS NULL AND y = 5;
+SELECT count(*), count(oc_b.id), sum(oc_b.id) FROM oc_b FULL JOIN oc_a ON oc_a.id = aid WHERE k = 3 AND y = 2 OR k IS NULL AND y = 5 OR k = 3 AND y IS NULL;
+SELECT count(*) FROM oc_a WHERE NOT (x = 3 AND k = 2 OR x = 3 AND k = 3);
+SELECT count(*) FROM oc_a WHERE (x = 3 AND k = 2 OR x = 3 AND k = 3) IS NULL;
+SELECT count(*) FROM oc_a WHERE x = 3 AND k = 2 OR x = 3 AND k = NULL OR NULL;
+-- Each arm guards its own division.
+SELECT count(*) FROM oc_a JOIN oc_b ON oc_a.id = aid WHERE k > 0 AND 10 / k > 2 AND y > 0 AND 10 / y > 2 OR k > 5 AND y > 5;
+SELECT count(*) FROM oc_a WHERE k > 0 AND 10 / k > 2 OR k > 0 AND 20 / k > 3;
+SELECT count(*) FROM oc_a JOIN oc_b ON oc_a.id = aid AND (x = 1 AND y = 1 OR x = 2 AND y = 2) WHERE EXISTS (SELECT FROM oc_b b WHERE b.aid = oc_a.id AND b.y = 1 OR b.aid = oc_a.id AND b.id = 7);
+UPDATE oc_a SET x = 100 FROM oc_b WHERE oc_a.id = aid AND k = 3 AND y = 2 OR oc_a.id = aid AND y = 5 AND k = 4;
+SELECT count(*), sum(id) FROM oc_a WHERE x = 100;
+DELETE FROM oc_a USING oc_b WHERE oc_a.id = aid AND k = 3 AND y = 2 OR oc_a.id = aid AND y = 5 AND k = 4;
+SELECT count(*), sum(id) FROM oc_a;
+DROP TABLE oc_a, oc_b;
