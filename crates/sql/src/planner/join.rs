@@ -365,7 +365,8 @@ impl Planner<'_> {
             _ => {}
         }
         // A lateral right side needs the nested loop.
-        if kind == JoinKind::Left && from.refers_outside(&right) {
+        let looks_right = matches!(kind, JoinKind::Left | JoinKind::Semi | JoinKind::Anti);
+        if looks_right && from.refers_outside(&right) {
             let outer = self.join_items(from, vec![left], left_pool)?;
             let (inner, params) = self.lateral_item(from, right, right_pool, &outer)?;
             return self.nest_loop(from, kind, outer, inner, params, on);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Query ── virtual generated columns as their expressions  (virtual_columns)
-//!     │      simple sub-selects merged, EXISTS and IN as joins  (prep)
+//!     │      EXISTS and IN as joins, simple sub-selects merged  (prep, sublinks, pullup)
 //!     │      other sub-selects planned (correlation becomes run-time parameters)
 //!     │      conditions factored, outer joins reduced, useless joins dropped  (simplify)
 //!     │
@@ -46,6 +46,7 @@ mod partitionwise;
 mod prep;
 mod preprocess;
 mod project_set;
+mod pullup;
 mod recheck;
 mod row_mark;
 mod scan;
@@ -53,6 +54,7 @@ mod search_cycle;
 mod selectivity;
 mod simplify;
 mod stored_form;
+mod sublinks;
 mod subselect;
 mod upper;
 mod useless_joins;

@@ -18,7 +18,8 @@
 
 use super::inline::inline_ctes;
 use super::joinpath::output_names;
-use super::prep::{prepare, pull_up_subqueries};
+use super::prep::prepare;
+use super::pullup::pull_up_subqueries;
 use super::recheck::Recheck;
 use super::row_mark::replace_row_marks;
 use super::{ColumnId, Planner, Rel, RteSet, and_all, collect_columns, column_id, node, to_slots};

@@ -162,6 +162,21 @@ fn strict_for(
     }
 }
 
+/// Whether an expression over the columns of a query is NULL where all of those are: there is one,
+/// and nothing that makes a value of NULL (contain_nonstrict_functions).
+pub(super) fn is_null_with_row(expr: &Expr) -> bool {
+    let is_strict_here = |expr: &Expr| match expr {
+        Expr::Var { .. } | Expr::Const(..) | Expr::Param { .. } => true,
+        Expr::Func { func, .. } => is_strict(*func),
+        Expr::Relabel { .. } | Expr::CoerceViaIo { .. } => true,
+        _ => false,
+    };
+    fn all(expr: &Expr, holds: &dyn Fn(&Expr) -> bool) -> bool {
+        holds(expr) && expr.children().into_iter().all(|child| all(child, holds))
+    }
+    all(expr, &is_strict_here) && !super::rtes_of(expr).is_empty()
+}
+
 /// What every one of these is strict for.
 fn in_all(args: &[Expr], strict_for: &dyn Fn(&Expr) -> HashSet<ColumnId>) -> HashSet<ColumnId> {
     let mut args = args.iter();
