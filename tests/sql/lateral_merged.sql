@@ -41,6 +41,9 @@ SELECT * FROM lm_a, LATERAL (SELECT b.id, g FROM lm_b b, generate_series(1, lm_a
 SELECT * FROM lm_a, LATERAL (SELECT b.id FROM lm_b b WHERE EXISTS (SELECT FROM lm_b c WHERE c.aid = lm_a.id AND c.v = b.v)) l ORDER BY 1, 4;
 SELECT * FROM lm_a, LATERAL (SELECT * FROM (SELECT lm_a.k + b.v AS s FROM lm_b b WHERE b.aid = lm_a.id) i, LATERAL (VALUES (s, lm_a.x)) j (y, z)) l ORDER BY 1, 4;
 SELECT lm_a.id, l.* FROM lm_a LEFT JOIN lm_b ON aid = lm_a.id LEFT JOIN LATERAL (VALUES (lm_a.x, lm_b.v), (7, 7)) l (y, z) ON y = lm_a.k + 1 WHERE z IS NULL ORDER BY 1;
+-- What joins to nothing but such an item comes after it.
+SELECT * FROM lm_b, lm_a, LATERAL (SELECT b.id FROM lm_b b WHERE b.aid = lm_a.id OFFSET 0) l WHERE lm_b.id = l.id ORDER BY 1;
+SELECT * FROM lm_a JOIN LATERAL (SELECT b.id, c.v FROM lm_b b LEFT JOIN lm_b c ON c.id = b.id AND c.v > lm_a.k WHERE b.aid = lm_a.id) l ON true JOIN lm_b ON lm_b.id = l.v ORDER BY 1, 4;
 -- Volatile functions and sets are not merged.
 CREATE SEQUENCE lm_s;
 SELECT z, z FROM lm_a, LATERAL (SELECT nextval('lm_s') AS z) l WHERE id = 1 ORDER BY 1;

@@ -8,7 +8,7 @@
 use super::cost::{self, Estimator};
 use super::equivalence::{Fixed, imply_equalities};
 use super::joinpath::output_names;
-use super::lateral::lateral_references;
+use super::lateral::{lateral_references, looked_up};
 use super::ordered::WantedOrder;
 use super::prep::{drop_unused_outputs, is_barrier, push_down};
 use super::scan::{ScanRequest, clamp_rows};
@@ -146,6 +146,11 @@ impl Planner<'_> {
         items: Vec<FromItem>,
         pool: Vec<Expr>,
     ) -> Result<Rel> {
+        if items.iter().any(|item| from.has_lateral(item))
+            && let Some(rel) = self.join_around_lateral(from, &items, &pool)?
+        {
+            return Ok(rel);
+        }
         let (mut units, mut pool) = (Vec::new(), pool);
         items.into_iter().for_each(|i| flatten(i, &mut units, &mut pool));
         let (mut rels, mut lateral): (Vec<Rel>, Vec<FromItem>) = (Vec::new(), Vec::new());
@@ -368,6 +373,7 @@ impl Planner<'_> {
         let looks_right = matches!(kind, JoinKind::Left | JoinKind::Semi | JoinKind::Anti);
         if looks_right && from.refers_outside(&right) {
             let outer = self.join_items(from, vec![left], left_pool)?;
+            right_pool.extend(looked_up(&right, &mut on));
             let (inner, params) = self.lateral_item(from, right, right_pool, &outer)?;
             return self.nest_loop(from, kind, outer, inner, params, on);
         }
@@ -549,7 +555,7 @@ impl Planner<'_> {
     }
 
     /// An inner join of two planned sides, the cheaper side round.
-    fn join_pair(
+    pub(super) fn join_pair(
         &mut self,
         from: &FromContext<'_>,
         left: Rel,

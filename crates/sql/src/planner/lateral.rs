@@ -14,11 +14,20 @@
 //!       └ f($1, $2)
 //! ```
 //!
-//! Merging sub-selects moves their conditions into ON: those may name columns of outside, too.
+//! Merging sub-selects moves their conditions into ON: those may name columns of outside, too. So
+//! may the conditions between the item and what stands before it: with parameters, the tables of
+//! a join inside can be looked up by them.
+//!
+//! What joins to nothing but such an item comes after it, where it would be multiplied with what
+//! the item refers to before:
+//!
+//! ```text
+//!   a, LATERAL (VALUES (a.x), (a.y)) v (z), b WHERE b.id = v.z        (a, v) first, then b
+//! ```
 
-use super::join::{FromContext, item_rtes, result_rel, take_conditions};
+use super::join::{FromContext, add_filter, item_rtes, result_rel, take_conditions};
 use super::subselect::Correlation;
-use super::{Planner, Rel, RteSet, rtes_of, to_slots};
+use super::{Planner, Rel, RteSet, conjuncts, is_volatile, rtes_of, to_slots};
 use crate::expr::{ExecParamId, Expr, TypeRef};
 use crate::query::{FromItem, JoinKind, Query, RteKind};
 use crate::walk;
@@ -29,24 +38,96 @@ use steppe_types::{Error, Result};
 type Params = Vec<(ExecParamId, Expr)>;
 
 impl FromContext<'_> {
-    /// Whether an item takes columns from outside itself.
-    pub(super) fn refers_outside(&self, item: &FromItem) -> bool {
+    /// Whether one of the items that inner joins join refers to what it stands beside.
+    pub(super) fn has_lateral(&self, item: &FromItem) -> bool {
+        match item {
+            FromItem::Join { kind: JoinKind::Inner, left, right, .. } => {
+                self.has_lateral(left) || self.has_lateral(right)
+            }
+            other => self.refers_outside(other),
+        }
+    }
+
+    /// Items that inner joins join, and after them lists of those that conditions join to LATERAL
+    /// ones alone.
+    fn in_turn(&self, items: Vec<FromItem>, pool: &[Expr]) -> (Vec<FromItem>, Vec<Vec<FromItem>>) {
+        let (lateral, plain): (Vec<FromItem>, Vec<FromItem>) =
+            items.into_iter().partition(|item| self.refers_outside(item));
+        let within = |items: &[FromItem]| {
+            items.iter().fold(RteSet::default(), |all, item| all.union(&item_rtes(item)))
+        };
+        let (of_lateral, of_plain) = (within(&lateral), within(&plain));
+        let mut wanted = RteSet::default();
+        lateral.iter().for_each(|item| self.collect_references(item, &mut wanted));
+        // What conditions without LATERAL items join belongs together.
+        let mut parts: Vec<(RteSet, Vec<FromItem>)> =
+            plain.into_iter().map(|item| (item_rtes(&item), vec![item])).collect();
+        for entries in pool.iter().map(rtes_of).filter(|entries| entries.is_subset(&of_plain)) {
+            let mut joined = parts.extract_if(.., |(part, _)| part.overlaps(&entries));
+            let Some(mut first) = joined.next() else { continue };
+            for (entries, items) in joined {
+                first.0 = first.0.union(&entries);
+                first.1.extend(items);
+            }
+            parts.push(first);
+        }
+        let is_late = |part: &RteSet| {
+            let joins = |on: &Expr| {
+                let entries = rtes_of(on);
+                entries.overlaps(part) && entries.overlaps(&of_lateral)
+            };
+            !part.overlaps(&wanted) && pool.iter().any(joins)
+        };
+        let (late, early): (Vec<_>, Vec<_>) =
+            parts.into_iter().partition(|(part, _)| is_late(part));
+        let early = early.into_iter().flat_map(|(_, items)| items).chain(lateral).collect();
+        (early, late.into_iter().map(|(_, items)| items).collect())
+    }
+
+    /// The entries outside an item that it refers to.
+    fn collect_references(&self, item: &FromItem, out: &mut RteSet) {
         let inside = item_rtes(item);
         let of_entries = inside.iter().filter_map(|rte| self.lateral.get(&rte)).flatten();
-        of_entries.into_iter().any(|reference| !rtes_of(reference).is_subset(&inside))
-            || condition_refers_outside(item, &inside)
+        let mut add = |e: &Expr| {
+            rtes_of(e).iter().filter(|rte| !inside.contains(*rte)).for_each(|rte| out.insert(rte));
+        };
+        of_entries.for_each(&mut add);
+        for_each_condition(item, &mut add);
+    }
+
+    /// Whether an item takes columns from outside itself.
+    pub(super) fn refers_outside(&self, item: &FromItem) -> bool {
+        let mut references = RteSet::default();
+        self.collect_references(item, &mut references);
+        !references.is_empty()
     }
 }
 
-fn condition_refers_outside(item: &FromItem, inside: &RteSet) -> bool {
+/// Calls `f` on the conditions of an item's joins.
+fn for_each_condition(item: &FromItem, f: &mut dyn FnMut(&Expr)) {
+    let FromItem::Join { left, right, on, .. } = item else { return };
+    on.iter().for_each(&mut *f);
+    for_each_condition(left, f);
+    for_each_condition(right, f);
+}
+
+/// The items that inner joins join, with their conditions.
+fn flatten_inner(item: FromItem, items: &mut Vec<FromItem>, pool: &mut Vec<Expr>) {
     match item {
-        FromItem::Rte(_) => false,
-        FromItem::Join { left, right, on, .. } => {
-            on.as_ref().is_some_and(|on| !rtes_of(on).is_subset(inside))
-                || condition_refers_outside(left, inside)
-                || condition_refers_outside(right, inside)
+        FromItem::Join { kind: JoinKind::Inner, left, right, on, .. } => {
+            flatten_inner(*left, items, pool);
+            flatten_inner(*right, items, pool);
+            on.into_iter().for_each(|on| conjuncts(on, pool));
         }
+        other => items.push(other),
     }
+}
+
+/// Takes the conditions that a join inside a LATERAL item may be looked up by.
+pub(super) fn looked_up(item: &FromItem, on: &mut Vec<Expr>) -> Vec<Expr> {
+    let inside = item_rtes(item);
+    let is_join = matches!(item, FromItem::Join { .. });
+    on.extract_if(.., |c| is_join && rtes_of(c).overlaps(&inside) && !is_volatile(c)).collect()
 }
 
 impl Planner<'_> {
@@ -59,10 +140,42 @@ impl Planner<'_> {
         pool: &mut Vec<Expr>,
     ) -> Result<Rel> {
         let outer = outer.unwrap_or_else(result_rel);
-        let own = take_conditions(pool, &item_rtes(&item));
+        let inside = item_rtes(&item);
+        let mut own = take_conditions(pool, &inside);
+        let mut on = take_conditions(pool, &outer.rtes.union(&inside));
+        own.extend(looked_up(&item, &mut on));
         let (inner, params) = self.lateral_item(from, item, own, &outer)?;
-        let on = take_conditions(pool, &outer.rtes.union(&inner.rtes));
         self.nest_loop(from, JoinKind::Inner, outer, inner, params, on)
+    }
+
+    /// Joins items some of which join to nothing but LATERAL ones: those last. `None`: there are
+    /// none such.
+    pub(super) fn join_around_lateral(
+        &mut self,
+        from: &FromContext<'_>,
+        items: &[FromItem],
+        pool: &[Expr],
+    ) -> Result<Option<Rel>> {
+        let (mut flat, mut pool) = (Vec::new(), pool.to_vec());
+        items.iter().for_each(|item| flatten_inner(item.clone(), &mut flat, &mut pool));
+        let (early, late) = from.in_turn(flat, &pool);
+        if late.is_empty() {
+            return Ok(None);
+        }
+        let entries = early.iter().fold(RteSet::default(), |all, i| all.union(&item_rtes(i)));
+        let own = take_conditions(&mut pool, &entries);
+        let mut joined = self.join_items(from, early, own)?;
+        for items in late {
+            let entries = items.iter().fold(RteSet::default(), |all, i| all.union(&item_rtes(i)));
+            let own = take_conditions(&mut pool, &entries);
+            let other = self.join_items(from, items, own)?;
+            let on = take_conditions(&mut pool, &joined.rtes.union(&other.rtes));
+            joined = self.join_pair(from, joined, other, on)?;
+        }
+        if !pool.is_empty() {
+            add_filter(&mut joined, pool)?;
+        }
+        Ok(Some(joined))
     }
 
     /// A LATERAL item's plan, with the parameters that it takes from `outer`'s rows.
@@ -70,7 +183,7 @@ impl Planner<'_> {
         &mut self,
         from: &FromContext<'_>,
         mut item: FromItem,
-        conditions: Vec<Expr>,
+        mut conditions: Vec<Expr>,
         outer: &Rel,
     ) -> Result<(Rel, Params)> {
         let inside = item_rtes(&item);
@@ -90,6 +203,9 @@ impl Planner<'_> {
             }
         }
         self.take_in_conditions(&mut item, &inside, &mut found)?;
+        for condition in &mut conditions {
+            self.vars_to_params(condition, &inside, &mut found)?;
+        }
         let (columns, fixed) = (from.columns.clone(), from.fixed.clone());
         let sub_selects = from.sub_selects;
         let within = FromContext { rtes: &rtes, sub_selects, columns, lateral, fixed };
