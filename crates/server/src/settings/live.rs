@@ -291,6 +291,7 @@ impl Reader<'_> {
             hashagg: self.bool("enable_hashagg"),
             sort: self.bool("enable_sort"),
             material: self.bool("enable_material"),
+            self_join_elimination: self.bool("enable_self_join_elimination"),
             partitionwise_join: self.bool("enable_partitionwise_join"),
             partitionwise_aggregate: self.bool("enable_partitionwise_aggregate"),
             partition_pruning: self.bool("enable_partition_pruning"),

@@ -311,8 +311,13 @@ fn equality(condition: &Expr) -> Option<(Oid, [Expr; 2])> {
     is_eligible.then(|| (operator.left, [left.clone(), right.clone()]))
 }
 
+/// The expressions that a condition holds equal.
+pub(super) fn equated_sides(condition: &Expr) -> Option<[Expr; 2]> {
+    equality(condition).map(|(_, sides)| sides)
+}
+
 /// `a = a` says that there is a value.
-fn known_value(condition: &Expr) -> Option<Expr> {
+pub(super) fn known_value(condition: &Expr) -> Option<Expr> {
     let (_, [a, b]) = equality(condition)?;
     is_same(&a, &b).then(|| Expr::IsNull { arg: Box::new(a), negated: true })
 }

@@ -52,6 +52,7 @@ mod row_mark;
 mod scan;
 mod search_cycle;
 mod selectivity;
+mod self_joins;
 mod simplify;
 mod stored_form;
 mod sublinks;
@@ -98,6 +99,8 @@ pub struct PlannerSettings {
     pub sort: bool,
     /// enable_material
     pub material: bool,
+    /// enable_self_join_elimination
+    pub self_join_elimination: bool,
     /// enable_partitionwise_join
     pub partitionwise_join: bool,
     /// enable_partitionwise_aggregate
@@ -122,6 +125,7 @@ impl Default for PlannerSettings {
             hashagg: true,
             sort: true,
             material: true,
+            self_join_elimination: true,
             partitionwise_join: false,
             partitionwise_aggregate: false,
             partition_pruning: true,

@@ -4,8 +4,8 @@
 //! 1. What the arms of an OR have in common becomes a condition of its own (`or_clauses`).
 //! 2. Outer joins whose padded rows no condition lets through become inner or anti joins
 //!    (`outer_joins`).
-//! 3. Tests of columns for NULL that are never NULL go (`never_null`).
-//! 4. Joins that neither add rows nor drop any go (`useless_joins`).
+//! 3. Joins that neither add rows nor drop any go (`useless_joins`, `self_joins`).
+//! 4. Tests of columns for NULL that are never NULL go (`never_null`).
 //! 5. ORs over several tables restrict each of them (`or_clauses`).
 
 use super::Planner;
@@ -18,8 +18,9 @@ impl Planner<'_> {
     pub(super) fn simplify(&mut self, query: &mut Query) {
         or_clauses::factor_conditions(query);
         outer_joins::reduce(query);
-        never_null::fold(query);
         self.remove_useless_joins(query);
+        self.remove_self_joins(query);
+        never_null::fold(query);
         let context = self.ctx;
         or_clauses::restrict_by_arms(query, &|rtes, condition| {
             Estimator::new(context, rtes).selectivity_of(condition)

@@ -85,7 +85,13 @@ impl Planner<'_> {
         }
     }
 
-    fn has_key_in(&self, relation: &Relation, entry: &Rte, columns: &HashSet<usize>) -> bool {
+    /// Whether an index says that no two rows of a table agree in these columns.
+    pub(super) fn has_key_in(
+        &self,
+        relation: &Relation,
+        entry: &Rte,
+        columns: &HashSet<usize>,
+    ) -> bool {
         if columns.is_empty() || self.is_inherited(entry) {
             return false;
         }

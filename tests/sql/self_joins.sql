@@ -1,0 +1,34 @@
+-- Joins of a table to itself by a key.
+-- PostgreSQL 15 differs: only 18 takes them away
+CREATE TABLE sj (id int PRIMARY KEY, x int, y int NOT NULL, z int, UNIQUE (x, y));
+CREATE TABLE sj_d (id int UNIQUE DEFERRABLE, x int);
+INSERT INTO sj VALUES (1, 1, 1, 5), (2, 1, 2, NULL), (3, NULL, 1, 7), (4, NULL, 1, 7), (5, 2, 1, 5);
+INSERT INTO sj_d VALUES (1, 1), (2, 2);
+ANALYZE sj, sj_d;
+EXPLAIN (COSTS OFF) SELECT a.*, b.z FROM sj a JOIN sj b ON a.id = b.id WHERE a.x = 1 AND b.z = 5;
+EXPLAIN (COSTS OFF) SELECT a.* FROM sj a JOIN sj b ON a.x = b.x AND a.y = b.y;
+EXPLAIN (COSTS OFF) SELECT * FROM sj a, sj b, sj c WHERE a.id = b.id AND c.id = b.id;
+EXPLAIN (COSTS OFF) SELECT * FROM sj a WHERE EXISTS (SELECT FROM sj b WHERE b.id = a.id AND b.z = 7);
+EXPLAIN (COSTS OFF) SELECT * FROM sj a JOIN sj b ON a.id = b.id AND a.z = b.z;
+SET enable_self_join_elimination = off;
+SET enable_mergejoin = off;
+SET enable_nestloop = off;
+EXPLAIN (COSTS OFF) SELECT a.* FROM sj_d a JOIN sj_d b ON a.id = b.id;
+EXPLAIN (COSTS OFF) SELECT a.z FROM sj a JOIN sj b ON a.id = b.id;
+RESET enable_self_join_elimination;
+EXPLAIN (COSTS OFF) SELECT a.* FROM sj_d a JOIN sj_d b ON a.id = b.id;
+EXPLAIN (COSTS OFF) SELECT a.* FROM sj a JOIN sj b ON a.x = b.x;
+SELECT a.*, b.z FROM sj a JOIN sj b ON a.id = b.id WHERE a.x = 1 AND b.z = 5;
+SELECT a.id, b.id FROM sj a JOIN sj b ON a.x = b.x AND a.y = b.y ORDER BY 1;
+SELECT a, b FROM sj a, sj b WHERE a.id = b.id AND a.x < 2 ORDER BY 1;
+SELECT a.id, b.ctid = a.ctid, b.tableoid::regclass FROM sj a, sj b WHERE a.id = b.id AND b.x < 2 ORDER BY 1;
+SELECT a.id, b.id, c.id FROM sj a, sj b, sj c WHERE a.id = b.id AND c.x = b.x ORDER BY 1, 3;
+SELECT a.id, b.id FROM sj a LEFT JOIN sj b ON a.id = b.id AND b.z = 5 ORDER BY 1;
+SELECT a.id, b.id, c.id FROM sj a JOIN sj b ON a.id = b.id LEFT JOIN sj c ON c.x = a.x AND c.y > b.y ORDER BY 1;
+SELECT a.id, (SELECT max(c.id) FROM sj c WHERE c.x = a.x AND c.z = b.z) FROM sj a JOIN sj b ON a.id = b.id ORDER BY 1;
+SELECT a.id, l.s FROM sj a JOIN sj b ON a.id = b.id, LATERAL (SELECT sum(c.id) AS s FROM sj c WHERE c.x = a.x AND b.y > 0) l ORDER BY 1;
+SELECT a.x, count(*), sum(b.z) FROM sj a JOIN sj b ON a.id = b.id GROUP BY a.x ORDER BY 1;
+UPDATE sj a SET z = b.z + 1 FROM sj b WHERE a.id = b.id AND b.x = 1 RETURNING a.id, a.z, b.z;
+DELETE FROM sj a USING sj b WHERE a.id = b.id AND b.x = 2 RETURNING a.id, b.id;
+SELECT a.id FROM sj a JOIN sj b ON a.id = b.id WHERE a.x = 1 ORDER BY 1 FOR UPDATE OF a;
+DROP TABLE sj, sj_d;
