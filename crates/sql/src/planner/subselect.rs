@@ -4,7 +4,8 @@
 //! query inside it becomes a run-time parameter; the outer side lists which of
 //! its own columns each parameter takes its value from.
 
-use super::Planner;
+use super::index::same_ordering;
+use super::{Planner, strip};
 use crate::expr::{ExecParamId, Expr, SubLinkKind, SubPlan, TypeRef};
 use crate::query::Query;
 use crate::walk;
@@ -75,7 +76,8 @@ impl Planner<'_> {
         })
     }
 
-    /// `a = p1 AND b = p2 …` with hashable operators over one type each: the left sides.
+    /// `a = p1 AND b = p2 …` with hashable operators, each over types whose equal values hash alike:
+    /// the left sides (subplan_is_hashable, testexpr_is_hashable).
     fn hash_keys(&self, test: &Expr, columns: &[ExecParamId]) -> Option<Vec<Expr>> {
         let clauses: Vec<&Expr> = match test {
             Expr::And(args) => args.iter().collect(),
@@ -90,10 +92,16 @@ impl Planner<'_> {
             else {
                 return None;
             };
-            let [left, Expr::ExecParam { id, ty }] = args.as_slice() else { return None };
+            let [left, right] = args.as_slice() else { return None };
+            let Expr::ExecParam { id, ty } = strip(right) else { return None };
             let operator = self.builtins.operator(*op)?;
-            let plain = operator.can_hash && operator.name == "=" && left.ty().oid == ty.oid;
-            if !plain || id != column {
+            // Not so by another name of the same bits, as a row type's or an array's.
+            let is_same = left.ty().oid == ty.oid && right.ty().oid == ty.oid;
+            let hashes_alike = same_ordering(left.ty().oid, ty.oid)
+                && same_ordering(right.ty().oid, ty.oid)
+                && same_ordering(strip(left).ty().oid, ty.oid);
+            let is_hashable = operator.can_hash && operator.name == "=";
+            if !is_hashable || !(is_same || hashes_alike) || id != column {
                 return None;
             }
             keys.push(left.clone());
