@@ -45,6 +45,24 @@ struct Standing {
     is_due: bool,
     /// It has never been analyzed, or is hardly what it was then.
     is_urgent: bool,
+    /// Changes since.
+    changes: u64,
+}
+
+/// A table that is due.
+pub(super) struct Candidate {
+    pub(super) table: Oid,
+    /// It is not to wait.
+    pub(super) is_urgent: bool,
+    /// Changes since it was analyzed.
+    pub(super) changes: u64,
+}
+
+impl Standing {
+    fn candidate(&self, table: Oid) -> Option<Candidate> {
+        let Standing { is_urgent, changes, .. } = *self;
+        self.is_due.then_some(Candidate { table, is_urgent, changes })
+    }
 }
 
 impl<'a> Due<'a> {
@@ -55,7 +73,7 @@ impl<'a> Due<'a> {
     }
 
     /// Of all tables. The counters know nothing of what was before a crash: a first look goes by
-    /// the sizes of tables of which nothing is counted.
+    /// the sizes of tables of which nothing is counted. Parents come after what is below them.
     pub(super) fn of_all(&self, is_first: bool) -> Vec<Oid> {
         let (counts, unsettled) = (totals(), Unsettled::now());
         let tables = self.catalog.relations().filter(|table| self.is_analyzed(table));
@@ -73,19 +91,26 @@ impl<'a> Due<'a> {
             }
             parents.extend(ancestors);
         }
-        let is_due = |parent: &Arc<Relation>| {
+        let is_due = |parent: &&Arc<Relation>| {
             outgrown.contains(&parent.oid) || self.standing_of_tree(parent).is_due
         };
-        self.add_parents(&mut due, &parents, is_due);
+        let parents = parents.iter().filter_map(|parent| self.catalog.relation(*parent));
+        due.extend(parents.filter(is_due).map(|parent| parent.oid));
         due
     }
 
-    /// Of tables that have changed, those that are not to wait for the look at all.
-    pub(super) fn of_changed(&self, changed: &[Oid]) -> Vec<Oid> {
+    /// Of tables that have changed, those that are due, and what they are parts of.
+    pub(super) fn of_changed(&self, changed: &[Oid]) -> Vec<Candidate> {
         let many = (changed.len() > MANY).then(|| (totals(), Unsettled::now()));
         let tables = changed.iter().filter_map(|oid| self.catalog.relation(*oid));
         let (mut due, mut parents) = (Vec::new(), Oids::default());
-        for table in tables.filter(|table| self.is_analyzed(table)) {
+        for table in tables {
+            if self.catalog.children(table.oid).next().is_some() {
+                parents.insert(table.oid);
+            }
+            if !self.is_analyzed(table) {
+                continue;
+            }
             let (done, unsettled) = match &many {
                 Some((counts, unsettled)) => {
                     let done = counts.get(&table.oid).copied().unwrap_or_default();
@@ -94,32 +119,12 @@ impl<'a> Due<'a> {
                 None => totals_of(table.oid),
             };
             let (standing, ancestors) = self.look_at(table, &done, unsettled);
-            if standing.is_due && standing.is_urgent {
-                due.push(table.oid);
-            }
+            due.extend(standing.candidate(table.oid));
             parents.extend(ancestors);
         }
-        let is_due = |parent: &Arc<Relation>| {
-            let standing = self.standing_of_tree(parent);
-            standing.is_due && standing.is_urgent
-        };
-        self.add_parents(&mut due, &parents, is_due);
-        due
-    }
-
-    /// Adds the tables that are due by what has changed below them, after what is below.
-    fn add_parents(
-        &self,
-        due: &mut Vec<Oid>,
-        parents: &Oids,
-        is_due: impl Fn(&Arc<Relation>) -> bool,
-    ) {
         let parents = parents.iter().filter_map(|parent| self.catalog.relation(*parent));
-        for parent in parents.filter(|parent| is_due(parent)) {
-            if !due.contains(&parent.oid) {
-                due.push(parent.oid);
-            }
-        }
+        due.extend(parents.filter_map(|p| self.standing_of_tree(p).candidate(p.oid)));
+        due
     }
 
     /// How a table stands by its counters, of which its ancestors, which are returned, are told.
@@ -154,10 +159,11 @@ impl<'a> Due<'a> {
             .unwrap_or(self.settings.int("autovacuum_analyze_threshold") as f64);
         let share = number(table, "autovacuum_analyze_scale_factor")
             .unwrap_or_else(|| real("autovacuum_analyze_scale_factor"));
-        let (changes, known) = (changes as f64, rows.unwrap_or(0.0));
+        let (so_many, known) = (changes as f64, rows.unwrap_or(0.0));
         Standing {
-            is_due: is_enabled && changes > threshold + share * known,
-            is_urgent: rows.is_none() || changes >= known / 2.0,
+            is_due: is_enabled && so_many > threshold + share * known,
+            is_urgent: rows.is_none() || so_many >= known / 2.0,
+            changes,
         }
     }
 

@@ -10,8 +10,9 @@
 //! A table is analyzed by PostgreSQL's rule: more of its rows have changed than
 //! autovacuum_analyze_threshold + autovacuum_analyze_scale_factor × reltuples. PostgreSQL looks once
 //! in autovacuum_naptime. Here a table that was never analyzed, or of which half has changed, is
-//! analyzed a second or two after it has, so that what is loaded is planned for at once; the others
-//! wait for the nap's end, so that a table that grows all the time is not sampled all the time.
+//! analyzed a second or two after it has, and so is one that has changed enough and does so no more:
+//! what is loaded is planned for at once. The others wait for the nap's end, so that a table that
+//! changes all the time is not sampled all the time.
 //! Partitioned tables are analyzed, too, by the changes of all their leaves.
 //!
 //! The worker is in nobody's way. It takes no lock that it would wait for, and is cancelled when
@@ -40,10 +41,12 @@ use tokio::sync::watch;
 
 use crate::log;
 use crate::server::{Phase, Server};
-use due::Due;
+use due::{Candidate, Due};
 
 /// How often the launcher looks whether tables have changed.
 const TICK: Duration = Duration::from_secs(1);
+/// So many tables that go on changing are looked at each second; more wait for the nap's end.
+const CHANGING_MAX: usize = 64;
 /// A table that could not be had is come back to after so long, then after twice that time.
 const LATER_MIN: Duration = Duration::from_secs(1);
 /// The same after an error.
@@ -64,6 +67,8 @@ struct Work {
     queue: std::collections::VecDeque<Oid>,
     /// They, and those that workers have in hand.
     known: HashSet<Oid, foldhash::fast::RandomState>,
+    /// Tables that are due and may go on changing, with how many changes they had.
+    changing: HashMap<Oid, u64, foldhash::fast::RandomState>,
     /// Tables to come back to.
     later: HashMap<Oid, Later, foldhash::fast::RandomState>,
     workers: usize,
@@ -80,6 +85,13 @@ impl Work {
     fn push(&mut self, table: Oid) {
         if self.known.insert(table) {
             self.queue.push_back(table);
+        }
+    }
+
+    /// The same, but for a table that is to be come back to in its time.
+    fn push_unless_left(&mut self, table: Oid) {
+        if !self.later.contains_key(&table) {
+            self.push(table);
         }
     }
 
@@ -127,6 +139,11 @@ impl Autovacuum {
     pub(crate) fn new(pid: i32) -> Autovacuum {
         Autovacuum { pid, work: Mutex::default() }
     }
+
+    /// Whether there are tables to look at.
+    fn has_changed(&self) -> bool {
+        has_changed_tables() || !self.work.lock().changing.is_empty()
+    }
 }
 
 /// Whether tables are analyzed: AutoVacuumingActive.
@@ -150,7 +167,7 @@ pub(crate) fn launch(server: &Arc<Server>, background: &Handle, mut phase: watch
                 if is_round {
                     last_round = Some(Instant::now());
                 }
-                if is_round || has_changed_tables() {
+                if is_round || server.autovacuum.has_changed() {
                     let server = Arc::clone(&server);
                     let look = move || look(&server, is_round, is_first);
                     is_first &= tokio::task::spawn_blocking(look).await.is_err();
@@ -170,16 +187,30 @@ pub(crate) fn launch(server: &Arc<Server>, background: &Handle, mut phase: watch
 
 /// Queues the tables that are due, of all or of those that have changed.
 fn look(server: &Server, is_round: bool, is_first: bool) {
-    let changed = take_changed_tables();
+    let mut changed = take_changed_tables();
+    let before = std::mem::take(&mut server.autovacuum.work.lock().changing);
     let due = Due::new(server);
-    let tables = match is_round {
-        true => due.of_all(is_first),
-        false => due.of_changed(&changed),
+    let (tables, candidates) = if is_round {
+        (due.of_all(is_first), Vec::new())
+    } else {
+        changed.extend(before.keys());
+        changed.sort_unstable();
+        changed.dedup();
+        (Vec::new(), due.of_changed(&changed))
     };
     let mut work = server.autovacuum.work.lock();
-    let is_left = |table: &Oid| work.later.contains_key(table);
-    let tables: Vec<Oid> = tables.into_iter().filter(|table| !is_left(table)).collect();
-    tables.into_iter().for_each(|table| work.push(table));
+    for table in tables {
+        work.push_unless_left(table);
+    }
+    for Candidate { table, is_urgent, changes } in candidates {
+        let is_wanted = is_urgent || before.get(&table) == Some(&changes);
+        if is_wanted && !work.known.contains(&table) {
+            work.push_unless_left(table);
+        } else if work.changing.len() < CHANGING_MAX {
+            // One that is in hand is looked at again when it is done.
+            work.changing.insert(table, changes);
+        }
+    }
 }
 
 /// Starts a worker if there is something to do: one after the other, as far as
