@@ -46,7 +46,7 @@ pub(super) fn as_any<'a>(
 }
 
 /// An array of these elements: a constant if all of them are.
-fn array_of(elements: Vec<Expr>, element: Oid, ty: TypeRef) -> Expr {
+pub(super) fn array_of(elements: Vec<Expr>, element: Oid, ty: TypeRef) -> Expr {
     let known = |e: &Expr| match e {
         Expr::Const(value, _) => Some(value.clone()),
         _ => None,

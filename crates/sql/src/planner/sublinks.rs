@@ -11,6 +11,7 @@
 //! The join is put on the smallest part of FROM that its condition names columns of. NOT IN stays
 //! a sub-select: a NULL makes it neither true nor false.
 
+use super::or_lists::array_of;
 use super::pullup::{
     inner_join, is_joins_only, joined, pull_up_subqueries, refers_out, refers_outside,
     take_level_away,
@@ -105,8 +106,8 @@ fn probe_of_values(test: &Expr, query: &Query) -> Option<Expr> {
     }
     let elements = values.into_iter().cloned().collect();
     let array = TypeRef::plain(oid::array_type_of(ty.oid)?);
-    let array = Expr::Array { elements, element: ty.oid, multidim: false, ty: array };
-    let (left, array) = (Box::new(left.clone()), Box::new(array));
+    let array = Box::new(array_of(elements, ty.oid, array));
+    let left = Box::new(left.clone());
     Some(Expr::ScalarArrayOp { func: *func, all: false, left, array, syntax: *syntax })
 }
 
