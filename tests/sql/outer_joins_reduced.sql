@@ -56,6 +56,8 @@ EXPLAIN (COSTS OFF) SELECT * FROM oj_a WHERE k IS NULL OR id IS NULL;
 EXPLAIN (COSTS OFF) SELECT * FROM oj_a WHERE k IS NULL OR x = 2;
 SELECT oj_a.id, w FROM oj_a LEFT JOIN oj_b ON aid = oj_a.id AND w IS NOT NULL WHERE w IS NULL ORDER BY 1;
 SELECT oj_a.id, w FROM oj_a LEFT JOIN oj_b ON aid = oj_a.id AND w IS NULL ORDER BY 1;
+SELECT oj_a.id, w FROM oj_a LEFT JOIN oj_b ON aid = oj_a.id WHERE w IS NULL ORDER BY 1;
+SELECT oj_a.id, w FROM oj_a LEFT JOIN oj_b ON aid = oj_a.id WHERE w IS NOT NULL OR k = 1 ORDER BY 1, 2;
 -- Changes.
 UPDATE oj_a SET y = 10 + coalesce(q.v, 0) FROM oj_u LEFT JOIN oj_b q ON q.id = oj_u.id WHERE oj_u.id = oj_a.id AND q.w > 3 RETURNING oj_a.*, q.w;
 UPDATE oj_a SET y = coalesce(q.w, -1) FROM oj_u LEFT JOIN oj_b q ON q.id = oj_u.n WHERE oj_u.id = oj_a.id AND q.id IS NULL RETURNING oj_a.*, q.w;
