@@ -375,7 +375,7 @@ impl<'a> Planner<'a> {
 
     /// Estimates over a query whose FROM is planned, or is being planned.
     pub(crate) fn estimator<'e>(&'e self, rtes: &'e [Rte]) -> cost::Estimator<'e> {
-        cost::Estimator::new(self.ctx, rtes).with_bases(&self.bases)
+        cost::Estimator::new(self.ctx, rtes).with_bases(&self.bases).in_leaf(self.in_leaf)
     }
 
     pub(crate) fn new_param(&mut self) -> ExecParamId {

@@ -109,8 +109,7 @@ impl Planner<'_> {
             Some(matched) => matched.rows().len() as f64,
             None => self.partitioned_size(left.rel.relation.oid)?.leaves,
         };
-        let mut cost = times(&template.cost, leaves.max(1.0));
-        cost.rows = clamp_rows(self.join_rows(from, kind, outer, inner, on));
+        let cost = times(&template.cost, leaves.max(1.0));
         let (types, names) = (template.types.clone(), template.slot_names.clone());
         // Of a FULL JOIN either side's leaf may be the only one with rows.
         let is_full = kind == JoinKind::Full;

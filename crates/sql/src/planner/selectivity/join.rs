@@ -34,11 +34,14 @@ struct Side<'a> {
     variable: Variable<'a>,
     distinct: f64,
     is_guess: bool,
+    /// A leaf has but some of the values, and these more often.
+    is_parted: bool,
 }
 
 impl<'a> Side<'a> {
     fn common(&self) -> &'a [(Datum, f64)] {
-        self.variable.statistics.map_or(&[], |found| &found.most_common)
+        let found = self.variable.statistics.filter(|_| !self.is_parted);
+        found.map_or(&[], |found| &found.most_common)
     }
 
     /// The fraction of rows with a value that is not common.
@@ -106,7 +109,8 @@ impl<'a> Estimator<'a> {
     fn side(&self, expr: &Expr) -> Side<'a> {
         let variable = self.variable(expr);
         let (distinct, is_guess) = self.distinct_values(&variable);
-        Side { variable, distinct, is_guess }
+        let is_parted = self.parted_by(&variable) > 1.0;
+        Side { variable, distinct, is_guess, is_parted }
     }
 
     /// Fraction of the outer rows that have a partner (eqjoinsel_semi).

@@ -66,6 +66,8 @@ pub(crate) struct Estimator<'a> {
     bases: Option<&'a Bases>,
     /// The join that conditions belong to, if it is a semi or an anti join.
     join: Option<JoinSides<'a>>,
+    /// A partitioned table stands for its average leaf.
+    in_leaf: bool,
 }
 
 /// The side of a comparison that is no column, as far as planning knows it.
@@ -85,7 +87,7 @@ struct Comparison<'a, 'e> {
 impl<'a> Estimator<'a> {
     /// Of conditions on base relations.
     pub(crate) fn new(ctx: &'a PlannerContext<'a>, rtes: &'a [Rte]) -> Estimator<'a> {
-        Estimator { rtes, ctx, bases: None, join: None }
+        Estimator { rtes, ctx, bases: None, join: None, in_leaf: false }
     }
 
     /// The query's entries.
@@ -96,6 +98,11 @@ impl<'a> Estimator<'a> {
     /// With what is known of the entries that have been planned.
     pub(crate) fn with_bases(self, bases: &'a Bases) -> Estimator<'a> {
         Estimator { bases: Some(bases), ..self }
+    }
+
+    /// Of partitioned tables' leaves, each with its partner, or of all their rows.
+    pub(crate) fn in_leaf(self, in_leaf: bool) -> Estimator<'a> {
+        Estimator { in_leaf, ..self }
     }
 
     /// Fraction of rows that satisfy all conditions.

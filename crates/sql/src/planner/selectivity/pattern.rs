@@ -25,7 +25,7 @@ const MOST: f64 = 0.9999;
 /// A compiled pattern.
 enum Matcher<'a> {
     Like(LikePattern),
-    Regex(Regex),
+    Regex(Box<Regex>),
     Prefix(&'a str),
 }
 
@@ -37,8 +37,8 @@ impl Matcher<'_> {
             PatternKind::LikeFolded => {
                 Matcher::Like(LikePattern::new_case_insensitive(pattern, Some('\\')))
             }
-            PatternKind::Regex => Matcher::Regex(regex("")?),
-            PatternKind::RegexFolded => Matcher::Regex(regex("i")?),
+            PatternKind::Regex => Matcher::Regex(Box::new(regex("")?)),
+            PatternKind::RegexFolded => Matcher::Regex(Box::new(regex("i")?)),
             PatternKind::Prefix => Matcher::Prefix(pattern),
         })
     }

@@ -191,6 +191,21 @@ impl<'a> Estimator<'a> {
     /// How many different values an expression has, and whether that is but a guess
     /// (get_variable_numdistinct).
     pub(super) fn distinct_values(&self, variable: &Variable<'_>) -> (f64, bool) {
+        let (all, is_guess) = self.distinct_in_all(variable);
+        (clamp_rows(all / self.parted_by(variable)), is_guess)
+    }
+
+    /// Into how many partitions a column's values are parted, if a leaf is looked at alone.
+    pub(super) fn parted_by(&self, variable: &Variable<'_>) -> f64 {
+        let Some((relation, column)) = variable.column.filter(|_| self.in_leaf) else { return 1.0 };
+        let is_key = relation
+            .partition_key
+            .as_ref()
+            .is_some_and(|key| key.columns.iter().any(|part| i32::from(part.attnum) == column + 1));
+        if is_key { self.ctx.catalog.children(relation.oid).count().max(1) as f64 } else { 1.0 }
+    }
+
+    fn distinct_in_all(&self, variable: &Variable<'_>) -> (f64, bool) {
         let of_rows = match (variable.is_unique, variable.statistics) {
             (true, found) => found.map_or(0.0, |s| s.null_fraction) - 1.0,
             (false, Some(found)) => found.distinct,
