@@ -10,6 +10,7 @@
 //! - [`failure`]: why they ended without success.
 //! - [`golden`]: SQL files whose expected output PostgreSQL wrote.
 //! - [`messages`]: scripts of single protocol messages.
+//! - [`q_error`]: how far row estimates are off, beside PostgreSQL's.
 //! - [`round_trip`]: every query of the corpus as a view that must read back as itself.
 //! - [`sessions`]: scripts that several sessions run in turn.
 //! - [`histories`]: is there an anomaly that an isolation level does not allow?
@@ -31,5 +32,6 @@ pub mod ledger;
 pub mod messages;
 pub mod oracle;
 pub mod process;
+pub mod q_error;
 pub mod round_trip;
 pub mod sessions;

@@ -217,7 +217,7 @@ fn free_port() -> io::Result<u16> {
 }
 
 /// One statement through psql, its answer unaligned.
-fn query(address: SocketAddr, database: &str, sql: &str) -> io::Result<String> {
+pub(crate) fn query(address: SocketAddr, database: &str, sql: &str) -> io::Result<String> {
     let output = Command::new("psql")
         .args(["-X", "-A", "-t", "-q", "-U", "postgres", "-d", database])
         .args(["-h", &address.ip().to_string(), "-p", &address.port().to_string()])
