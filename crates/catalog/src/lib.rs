@@ -13,6 +13,7 @@
 //! reads its own private version, which is merged and published at commit.
 
 pub mod builtin;
+pub mod extended_statistics;
 pub mod extension;
 mod history;
 mod names;
@@ -29,6 +30,7 @@ pub mod store;
 pub mod system;
 
 pub use builtin::Builtins;
+pub use extended_statistics::{Combination, ExtendedFound, ExtendedStatistics, StatisticsKind};
 pub use extension::{AVAILABLE_EXTENSIONS, AvailableExtension, Extension, PATHMAN, Pathman};
 pub use history::Mentions;
 pub use names::{NAME_BYTES_MAX, object_name};

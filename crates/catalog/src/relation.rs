@@ -10,6 +10,7 @@
 //! partition has like its parent they share ([`Relation::compact`]).
 
 use crate::builtin::Builtins;
+use crate::extended_statistics::ExtendedStatistics;
 use crate::extension::Pathman;
 use crate::partition::{PartitionKey, PartitionOf};
 use crate::statistics::Statistics;
@@ -94,6 +95,9 @@ pub struct Relation {
     /// What ANALYZE found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statistics: Option<Arc<Statistics>>,
+    /// CREATE STATISTICS of its columns.
+    #[serde(default, skip_serializing_if = "Shared::is_empty")]
+    pub extended: Shared<ExtendedStatistics>,
     /// WITH (…) options as written.
     #[serde(default, skip_serializing_if = "Shared::is_empty")]
     pub options: Shared<(Arc<str>, Arc<str>)>,
@@ -443,6 +447,7 @@ impl Relation {
             pathman: None,
             inherits: Shared::default(),
             statistics: None,
+            extended: Shared::default(),
             options: Shared::default(),
             comment: None,
             on_commit: OnCommit::default(),
@@ -665,7 +670,7 @@ mod tests {
     /// and its two constraints.
     #[test]
     fn what_there_are_many_of_is_small() {
-        assert_eq!((size_of::<Relation>(), size_of::<Constraint>()), (248, 64));
+        assert_eq!((size_of::<Relation>(), size_of::<Constraint>()), (256, 64));
     }
 
     #[test]

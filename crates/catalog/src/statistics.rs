@@ -119,7 +119,7 @@ fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 /// A list of values as one string.
-mod values {
+pub(crate) mod values {
     use serde::de::Error as _;
     use serde::ser::Error as _;
     use serde::{Deserialize, Deserializer, Serializer};
@@ -127,7 +127,7 @@ mod values {
     use steppe_types::text::encode::{decode, encode};
     use steppe_types::{Datum, Error, Result, stored};
 
-    pub(super) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         values: &[Datum],
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
@@ -135,7 +135,7 @@ mod values {
         serializer.serialize_str(&written)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<Datum>, D::Error> {
         let written = String::deserialize(deserializer)?;

@@ -23,6 +23,7 @@ pub(super) const PG_ATTRDEF: Oid = 2604;
 pub(super) const PG_REWRITE: Oid = 2618;
 /// OID of pg_constraint.
 pub(super) const PG_CONSTRAINT: Oid = 2606;
+const PG_STATISTIC_EXT: Oid = 3381;
 /// pg_am OID of the table access method "heap".
 const HEAP_AM: Oid = 2;
 /// reltuples of a table that was never analysed.
@@ -393,6 +394,9 @@ pub(super) fn pg_description(context: &SystemContext<'_>, out: &mut RowsBuilder)
         row(relation.oid, PG_CLASS, 0, &relation.comment);
         for (column, attnum) in relation.columns.iter().zip(1..) {
             row(relation.oid, PG_CLASS, attnum, &column.comment);
+        }
+        for object in relation.extended.iter() {
+            row(object.oid, PG_STATISTIC_EXT, 0, &object.comment);
         }
         for constraint in &relation.constraints {
             row(constraint.oid, PG_CONSTRAINT, 0, &constraint.comment);

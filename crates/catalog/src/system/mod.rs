@@ -17,6 +17,7 @@ mod classes;
 mod cluster;
 mod constraints;
 pub mod definitions;
+pub mod extended_statistics;
 mod extensions;
 mod facts;
 mod indexes;

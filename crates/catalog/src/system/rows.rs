@@ -4,8 +4,8 @@ use super::facts::{self, Rows};
 use super::session::SystemContext;
 use super::shape::{self, Shape};
 use super::{
-    acls, classes, cluster, constraints, extensions, information_schema, partitions, row_types,
-    statistics, views,
+    acls, classes, cluster, constraints, extended_statistics, extensions, information_schema,
+    partitions, row_types, statistics, views,
 };
 use crate::PG_CATALOG;
 use std::sync::Arc;
@@ -81,6 +81,9 @@ fn catalog_provider(name: &str) -> Option<Provider> {
         "pg_sequences" => views::pg_sequences,
         "pg_statistic" => statistics::pg_statistic,
         "pg_stats" => statistics::pg_stats,
+        "pg_statistic_ext" => extended_statistics::pg_statistic_ext,
+        "pg_statistic_ext_data" => extended_statistics::pg_statistic_ext_data,
+        "pg_stats_ext" => extended_statistics::pg_stats_ext,
         _ => return None,
     })
 }
@@ -130,9 +133,6 @@ const EMPTY: &[&str] = &[
     "pg_stat_user_functions",
     "pg_stat_wal_receiver",
     "pg_stat_xact_user_functions",
-    "pg_statistic_ext",
-    "pg_statistic_ext_data",
-    "pg_stats_ext",
     "pg_stats_ext_exprs",
     "pg_subscription",
     "pg_subscription_rel",

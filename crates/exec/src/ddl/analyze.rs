@@ -6,7 +6,7 @@
 //! stores it.
 
 use super::sample::Sample;
-use super::statistics::{Subject, index};
+use super::statistics::{Subject, extended, index};
 use super::{DdlContext, partition, vacuum_options};
 use crate::access::TableAccess;
 use crate::accesses;
@@ -379,6 +379,9 @@ fn analyze_inheritance(
     subject.compute(&all, true, &mut known.tree)?;
     let mut analyzed = (*table).clone();
     analyzed.statistics = Some(Arc::new(known));
+    if scope.columns.is_empty() {
+        extended::compute(ctx, &mut analyzed, &all, true)?;
+    }
     ctx.put(analyzed)?;
     Ok(true)
 }
@@ -403,6 +406,9 @@ pub(super) fn put_statistics(
     Subject::of(ctx, table, columns).compute(sample, inherited, &mut found.columns)?;
     let mut analyzed = (**table).clone();
     analyzed.statistics = Some(Arc::new(found));
+    if columns.is_empty() {
+        extended::compute(ctx, &mut analyzed, sample, inherited)?;
+    }
     ctx.put(analyzed)
 }
 

@@ -2,7 +2,7 @@
 
 use super::depend::kind_word;
 use super::drop::relation_name;
-use super::{DdlContext, misc};
+use super::{DdlContext, create_statistics, misc};
 use steppe_catalog::{Builtins, RareText, RelKind, Relation};
 use steppe_sql::ast::{CommentStmt, ObjectKind, ObjectName, ObjectRef, ObjectWithArgs};
 use steppe_txn::RelationLockMode;
@@ -32,6 +32,7 @@ pub(crate) fn comment(ctx: &mut DdlContext<'_>, stmt: &CommentStmt) -> Result<()
         ObjectKind::Sequence => on_relation(ctx, name, RelKind::Sequence, text),
         ObjectKind::Column => on_column(ctx, name, text),
         ObjectKind::TableConstraint => on_constraint(ctx, name, text),
+        ObjectKind::Statistics => create_statistics::comment(ctx, name, text),
         ObjectKind::Schema => on_schema(ctx, name, text),
         _ => Err(unsupported()),
     }

@@ -5,7 +5,7 @@
 
 use super::depend::{self, Object, kind_word};
 use super::misc::system_catalog;
-use super::{DdlContext, drop_column, extension, files_of, partition};
+use super::{DdlContext, create_statistics, drop_column, extension, files_of, partition};
 use crate::accesses;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation, Statistics};
@@ -25,6 +25,9 @@ pub(crate) fn drop_objects(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<
         ObjectKind::Schema => return drop_schemas(ctx, drop).map(|()| "DROP SCHEMA"),
         ObjectKind::Extension => {
             return extension::drop_extensions(ctx, drop).map(|()| "DROP EXTENSION");
+        }
+        ObjectKind::Statistics => {
+            return create_statistics::drop_statistics(ctx, drop).map(|()| "DROP STATISTICS");
         }
         other => return Err(Error::not_supported(format!("DROP {}", other.as_str()))),
     };

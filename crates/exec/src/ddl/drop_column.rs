@@ -132,6 +132,9 @@ pub(super) fn remove(ctx: &mut DdlContext<'_>, table: Oid, attnum: i16) -> Resul
     column.identity = None;
     column.options = Shared::default();
     (column.inherit_count, column.local) = (0, true);
+    if !table.extended.is_empty() {
+        table.extended.retain(|object| !object.columns.contains(&attnum));
+    }
     if let Some(known) = &mut table.statistics {
         Arc::make_mut(known).forget(position);
     }

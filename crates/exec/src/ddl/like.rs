@@ -4,13 +4,13 @@
 //! are entered as if they had been written in the statement; indexes that serve no
 //! constraint are built last, under names of their own.
 
-use super::DdlContext;
 use super::constraint::PendingConstraints;
 use super::index::{self, NewIndex};
 use super::inherit::Merged;
 use super::not_null::PendingNotNull;
 use super::sequence::SequenceOptions;
 use super::table::check_column_name;
+use super::{DdlContext, create_statistics};
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Column, ConstraintKind, IndexInfo, RelKind, Relation, SequenceInfo};
 use steppe_sql::ast::{LikeClause, LikeOptions};
@@ -92,6 +92,9 @@ pub(super) fn copy(
                 comments: wanted.comments,
             });
         }
+    }
+    if wanted.statistics {
+        create_statistics::copy(ctx, relation, &model, wanted.comments)?;
     }
     Ok(copied)
 }

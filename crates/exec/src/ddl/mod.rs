@@ -21,6 +21,7 @@ mod cluster;
 mod column_hints;
 mod comment;
 mod constraint;
+mod create_statistics;
 mod create_view;
 pub(crate) mod depend;
 mod drop;
@@ -123,6 +124,7 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::CreateView(_)
             | Statement::CreateSchema(_)
             | Statement::CreateExtension(_)
+            | Statement::CreateStatistics(_)
             | Statement::AlterTable(_)
             | Statement::AlterSequence(_)
             | Statement::AlterOwner(_)
@@ -162,6 +164,7 @@ pub fn command_name(statement: &Statement) -> &'static str {
         Statement::CreateView(_) => "CREATE VIEW",
         Statement::CreateSchema(_) => "CREATE SCHEMA",
         Statement::CreateExtension(_) => "CREATE EXTENSION",
+        Statement::CreateStatistics(_) => "CREATE STATISTICS",
         Statement::AlterTable(_)
         | Statement::Rename(_)
         | Statement::AlterOwner(_)
@@ -173,6 +176,7 @@ pub fn command_name(statement: &Statement) -> &'static str {
             ast::ObjectKind::View => "DROP VIEW",
             ast::ObjectKind::Schema => "DROP SCHEMA",
             ast::ObjectKind::Extension => "DROP EXTENSION",
+            ast::ObjectKind::Statistics => "DROP STATISTICS",
             _ => "DROP TABLE",
         },
         Statement::Truncate(_) => "TRUNCATE TABLE",
@@ -198,6 +202,9 @@ pub fn execute(statement: &Statement, ctx: &mut DdlContext<'_>) -> Result<&'stat
         }
         Statement::CreateExtension(create) => {
             extension::create_extension(ctx, create).map(|()| "CREATE EXTENSION")
+        }
+        Statement::CreateStatistics(create) => {
+            create_statistics::create_statistics(ctx, create).map(|()| "CREATE STATISTICS")
         }
         Statement::AlterTable(stmt) => alter::alter_table(ctx, stmt),
         Statement::AlterSequence(stmt) => {

@@ -14,7 +14,7 @@ use crate::access::TableAccess;
 use crate::accesses;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::visible_name;
-use steppe_catalog::{Builtins, RelKind, Relation};
+use steppe_catalog::{Builtins, ExtendedStatistics, RelKind, Relation};
 use steppe_sql::ast::{AlterTableCommand as Command, Location};
 use steppe_sql::bind::index::columns_of;
 use steppe_sql::bind::{ExprPlace, bind_assigned_expr, of_stored, parse_expression};
@@ -177,11 +177,16 @@ fn retype(
     position: usize,
     (ty, collation): (TypeRef, Oid),
 ) -> Result<()> {
+    let attnum = position as i16 + 1;
     let column = &mut new.columns[position];
     let old_default = column.default.take();
     (column.type_oid, column.typmod) = (ty.oid, ty.typmod);
     (column.collation, column.missing) = (collation, None);
     (column.storage, column.compression) = (None, None);
+    if !new.extended.is_empty() {
+        let over = |object: &&mut ExtendedStatistics| object.columns.contains(&attnum);
+        new.extended.iter_mut().filter(over).for_each(|object| object.found.clear());
+    }
     if let Some(known) = &mut new.statistics {
         Arc::make_mut(known).forget(position);
     }

@@ -44,6 +44,11 @@ fn check_movable(
     if relation.is_system() {
         return Err(system_catalog(relation));
     }
+    if !relation.extended.is_empty() {
+        // They stay where they are in PostgreSQL.
+        let what = "ALTER TABLE … SET SCHEMA of a table with extended statistics";
+        return Err(Error::not_supported(what));
+    }
     let wrong = |message: String| Error::new(SqlState::WRONG_OBJECT_TYPE, message);
     if let Some(kind) = kind.filter(|kind| *kind != relation.kind) {
         let message = format!("\"{}\" is not a {}", relation.name, kind_word(kind));

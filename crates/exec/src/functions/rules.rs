@@ -9,7 +9,10 @@ use super::{Entry, SetRows, arg, scalar, set};
 use crate::env::FnContext;
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{self, Style, function_schema_name};
-use steppe_catalog::{ConstraintKind, RelKind, Relation};
+use steppe_catalog::system::extended_statistics::{
+    self, statistics_columns, statistics_definition,
+};
+use steppe_catalog::{Catalog, ConstraintKind, ExtendedStatistics, RelKind, Relation};
 use steppe_sql::bind::{BindContext, bind_view};
 use steppe_sql::deparse::query::{QueryStyle, print};
 use steppe_types::io::IoContext;
@@ -36,19 +39,38 @@ pub(super) const TABLE: &[Entry] = &[
     ("pg_get_replica_identity_index", scalar(replica_identity)),
     ("pg_sequence_parameters", scalar(sequence_parameters)),
     ("pg_options_to_table", set(options)),
-    // There are no rules, triggers or extended statistics.
+    // There are no rules or triggers, nor expressions in statistics objects.
     ("pg_get_ruledef", scalar(nothing)),
     ("pg_get_ruledef_ext", scalar(nothing)),
     ("pg_get_triggerdef", scalar(nothing)),
     ("pg_get_triggerdef_ext", scalar(nothing)),
-    ("pg_get_statisticsobjdef", scalar(nothing)),
-    ("pg_get_statisticsobjdef_columns", scalar(nothing)),
+    ("pg_get_statisticsobjdef", scalar(|a, cx| statistics_object(a, cx, statistics_definition))),
+    (
+        "pg_get_statisticsobjdef_columns",
+        scalar(|a, cx| {
+            statistics_object(a, cx, |_, table, object, _| statistics_columns(table, object))
+        }),
+    ),
     ("pg_get_statisticsobjdef_expressions", scalar(nothing)),
     ("pg_tablespace_location", scalar(|_, _| text_datum(""))),
 ];
 
 fn nothing(_: &[Datum], _: &mut FnContext) -> Result<Datum> {
     Ok(Datum::Null)
+}
+
+/// `pg_get_statisticsobjdef(object)` and the like.
+fn statistics_object(
+    args: &[Datum],
+    cx: &FnContext,
+    show: fn(&Catalog, &Relation, &ExtendedStatistics, Style<'_>) -> String,
+) -> Result<Datum> {
+    let found = extended_statistics::statistics_object(&cx.catalog, oid(args, 0)?);
+    text_or_null(
+        found.map(|(table, object)| {
+            styled(cx, false, |style| show(&cx.catalog, table, object, style))
+        }),
+    )
 }
 
 fn relation_at(args: &[Datum], i: usize, cx: &FnContext) -> Result<Option<Arc<Relation>>> {
@@ -250,7 +272,8 @@ fn options(args: &[Datum], _: &super::CallInfo, _: &mut FnContext) -> Result<Box
     Ok(super::series::rows(rows))
 }
 
-/// `obj_description(oid [, catalog])`: relations, schemas and constraints have comments.
+/// `obj_description(oid [, catalog])`: relations, schemas, constraints and statistics objects have
+/// comments.
 pub(super) fn object_description(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
     let class = match given(args, 1) {
         None => None,
@@ -265,7 +288,10 @@ pub(super) fn object_description(args: &[Datum], cx: &mut FnContext) -> Result<D
     let relation = of_class("pg_class").then(relation).flatten();
     let schema = of_class("pg_namespace").then(schema).flatten();
     let constraint = of_class("pg_constraint").then(constraint).flatten();
-    text_or_null(relation.or(schema).or(constraint).as_deref().map(String::as_str))
+    let statistics = || extended_statistics::statistics_object(&cx.catalog, object);
+    let statistics = of_class("pg_statistic_ext").then(statistics).flatten();
+    let statistics = statistics.and_then(|(_, object)| object.comment.clone());
+    text_or_null(relation.or(schema).or(constraint).or(statistics).as_deref().map(String::as_str))
 }
 
 /// `col_description(table, column number)`; number 0 is the table.

@@ -497,7 +497,6 @@ fn name_of(statement: &Statement) -> &'static str {
         Statement::CreateDomain(_) => "CREATE DOMAIN",
         Statement::CreateRole(_) => "CREATE ROLE",
         Statement::CreateDatabase(_) => "CREATE DATABASE",
-        Statement::CreateStatistics(_) => "CREATE STATISTICS",
         Statement::CreateServer(_) => "CREATE SERVER",
         Statement::UserMapping(_) => "CREATE USER MAPPING",
         Statement::RefreshMatView(_) => "REFRESH MATERIALIZED VIEW",

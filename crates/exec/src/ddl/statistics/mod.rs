@@ -5,6 +5,7 @@
 
 mod column;
 mod elements;
+pub(super) mod extended;
 pub(super) mod index;
 
 use self::column::{Wanted, column_statistics};

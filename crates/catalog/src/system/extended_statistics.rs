@@ -1,0 +1,196 @@
+//! pg_statistic_ext, pg_statistic_ext_data, and the readable pg_stats_ext.
+
+use super::definitions::{Style, qualified_name, quote_identifier, visible_name};
+use super::rows::{RowsBuilder, array, text, vector};
+use super::session::SystemContext;
+use super::views::schema_name;
+use crate::extended_statistics::{ExtendedFound, ExtendedStatistics};
+use crate::relation::Relation;
+use crate::snapshot::Catalog;
+use crate::{SUPERUSER_NAME, StatisticsKind};
+use std::sync::Arc;
+use steppe_types::io::IoContext;
+use steppe_types::{Datum, Oid, oid, text_io};
+
+/// All statistics objects with their tables.
+pub fn statistics_objects(
+    catalog: &Catalog,
+) -> impl Iterator<Item = (&Arc<Relation>, &ExtendedStatistics)> {
+    catalog.relations().flat_map(|table| table.extended.iter().map(move |object| (table, object)))
+}
+
+/// A statistics object by its OID, with its table.
+pub fn statistics_object(
+    catalog: &Catalog,
+    oid: Oid,
+) -> Option<(&Arc<Relation>, &ExtendedStatistics)> {
+    statistics_objects(catalog).find(|(_, object)| object.oid == oid)
+}
+
+fn column_name(table: &Relation, attnum: i16) -> Arc<str> {
+    let column = usize::try_from(attnum - 1).ok().and_then(|at| table.columns.get(at));
+    column.map_or_else(Arc::default, |column| column.name.clone())
+}
+
+/// pg_get_statisticsobjdef_columns: what an object is about.
+pub fn statistics_columns(table: &Relation, object: &ExtendedStatistics) -> String {
+    let names = object
+        .columns
+        .iter()
+        .map(|attnum| quote_identifier(&column_name(table, *attnum)).into_owned());
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// pg_get_statisticsobjdef: the CREATE STATISTICS statement.
+pub fn statistics_definition(
+    catalog: &Catalog,
+    table: &Relation,
+    object: &ExtendedStatistics,
+    style: Style<'_>,
+) -> String {
+    // It has its table's schema.
+    let named = Relation { name: object.name.clone(), ..table.clone() };
+    let mut out = format!("CREATE STATISTICS {}", qualified_name(catalog, &named));
+    if object.kinds.len() < StatisticsKind::ALL.len() {
+        let kinds: Vec<&str> = object.kinds.iter().map(|kind| kind.name()).collect();
+        out.push_str(&format!(" ({})", kinds.join(", ")));
+    }
+    let from = visible_name(catalog, table, style.search_path);
+    out.push_str(&format!(" ON {} FROM {from}", statistics_columns(table, object)));
+    out
+}
+
+fn kinds(object: &ExtendedStatistics) -> Datum {
+    array(oid::CHAR, object.kinds.iter().map(|kind| Datum::Char(kind.code())).collect())
+}
+
+/// pg_statistic_ext
+pub(super) fn pg_statistic_ext(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for (table, object) in statistics_objects(context.catalog) {
+        let keys = object.columns.iter().map(|attnum| Datum::Int2(*attnum)).collect();
+        out.row([
+            ("oid", Datum::Oid(object.oid)),
+            ("stxrelid", Datum::Oid(table.oid)),
+            ("stxname", Datum::Text(object.name.clone())),
+            ("stxnamespace", Datum::Oid(table.schema)),
+            ("stxowner", Datum::Oid(table.owner)),
+            ("stxkeys", vector(oid::INT2, keys)),
+            ("stxkind", kinds(object)),
+        ]);
+    }
+}
+
+/// pg_ndistinct's text.
+fn distinct(found: &ExtendedFound) -> Datum {
+    let item = |(columns, count): &(Vec<i16>, f64)| format!("\"{}\": {count:.0}", listed(columns));
+    object_text(found.distinct.iter().map(item))
+}
+
+/// pg_dependencies' text.
+fn dependencies(found: &ExtendedFound) -> Datum {
+    let item = |(columns, degree): &(Vec<i16>, f64)| {
+        let (decided, deciding) = columns.split_last().unwrap_or((&0, &[]));
+        format!("\"{} => {decided}\": {degree:.6}", listed(deciding))
+    };
+    object_text(found.dependencies.iter().map(item))
+}
+
+fn object_text(items: impl Iterator<Item = String>) -> Datum {
+    let items: Vec<String> = items.collect();
+    match items.is_empty() {
+        true => Datum::Null,
+        false => text(format!("{{{}}}", items.join(", "))),
+    }
+}
+
+fn listed(columns: &[i16]) -> String {
+    columns.iter().map(i16::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// pg_statistic_ext_data. Its values are told by pg_stats_ext, where they can be read.
+pub(super) fn pg_statistic_ext_data(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for (_, object) in statistics_objects(context.catalog) {
+        for found in &object.found {
+            out.row([
+                ("stxoid", Datum::Oid(object.oid)),
+                ("stxdinherit", Datum::Bool(found.inherited)),
+                ("stxdndistinct", distinct(found)),
+                ("stxddependencies", dependencies(found)),
+            ]);
+        }
+    }
+}
+
+/// pg_stats_ext
+pub(super) fn pg_stats_ext(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for (table, object) in statistics_objects(context.catalog) {
+        for found in &object.found {
+            let schema = schema_name(context.catalog, table.schema);
+            let names = object.columns.iter().map(|at| Datum::Text(column_name(table, *at)));
+            let common = Some(found).filter(|found| !found.most_common.is_empty());
+            let common = common.map(|found| Common { table, object, found });
+            let shown = |f: fn(&Common<'_>) -> Datum| common.as_ref().map_or(Datum::Null, f);
+            out.row([
+                ("schemaname", schema.clone()),
+                ("tablename", Datum::Text(table.name.clone())),
+                ("statistics_schemaname", schema),
+                ("statistics_name", Datum::Text(object.name.clone())),
+                ("statistics_owner", text(SUPERUSER_NAME)),
+                ("attnames", array(oid::NAME, names.collect())),
+                ("kinds", kinds(object)),
+                ("inherited", Datum::Bool(found.inherited)),
+                ("n_distinct", distinct(found)),
+                ("dependencies", dependencies(found)),
+                ("most_common_vals", shown(|common| common.values())),
+                ("most_common_val_nulls", shown(|common| common.nulls())),
+                ("most_common_freqs", shown(|common| common.frequencies(|c| c.frequency))),
+                (
+                    "most_common_base_freqs",
+                    shown(|common| common.frequencies(|c| c.base_frequency)),
+                ),
+            ]);
+        }
+    }
+}
+
+/// The most common combinations that an object knows.
+struct Common<'a> {
+    table: &'a Relation,
+    object: &'a ExtendedStatistics,
+    found: &'a ExtendedFound,
+}
+
+impl Common<'_> {
+    /// A row for each combination.
+    fn matrix(&self, element_type: Oid, elements: Vec<Datum>) -> Datum {
+        let rows = (self.found.most_common.len() as i32, 1);
+        let dimensions = vec![rows, (self.object.columns.len() as i32, 1)];
+        Datum::Array(Arc::new(steppe_types::datum::Array { element_type, dimensions, elements }))
+    }
+
+    fn values(&self) -> Datum {
+        let io = IoContext::default();
+        let types = self.object.columns.iter().map(|attnum| {
+            let column = usize::try_from(attnum - 1).ok().and_then(|at| self.table.columns.get(at));
+            column.map_or(oid::TEXT, |column| column.type_oid)
+        });
+        let types: Vec<Oid> = types.collect();
+        let shown = |(ty, value): (&Oid, &Datum)| match value.is_null() {
+            true => Datum::Null,
+            false => text_io::output_string(*ty, value, &io).map_or(Datum::Null, text),
+        };
+        let rows = self.found.most_common.iter();
+        let elements = rows.flat_map(|row| types.iter().zip(&row.values).map(shown));
+        self.matrix(oid::TEXT, elements.collect())
+    }
+
+    fn nulls(&self) -> Datum {
+        let values = self.found.most_common.iter().flat_map(|row| &row.values);
+        self.matrix(oid::BOOL, values.map(|value| Datum::Bool(value.is_null())).collect())
+    }
+
+    fn frequencies(&self, of: fn(&crate::Combination) -> f64) -> Datum {
+        let values = self.found.most_common.iter().map(|row| Datum::Float8(of(row)));
+        array(oid::FLOAT8, values.collect())
+    }
+}

@@ -1,0 +1,269 @@
+//! CREATE STATISTICS, DROP STATISTICS and COMMENT ON STATISTICS (statscmds.c).
+//!
+//! A statistics object is kept with its table, in whose schema it is; ANALYZE fills it
+//! (`statistics/extended.rs`). It goes with its table, or with one of its columns.
+
+use super::{DdlContext, truncate_name};
+use std::sync::Arc;
+use steppe_catalog::system::extended_statistics::statistics_objects;
+use steppe_catalog::{
+    ExtendedStatistics, RareText, RelKind, Relation, StatisticsKind, object_name,
+};
+use steppe_sql::ast::{CreateStatisticsStmt, DropStmt, IndexKey, ObjectName, ObjectRef};
+use steppe_sql::bind::is_system_column;
+use steppe_sql::bind::typename::format_type;
+use steppe_txn::RelationLockMode;
+use steppe_types::{Error, Oid, Result, SqlState};
+
+/// The most columns of an object (STATS_MAX_DIMENSIONS).
+const COLUMNS_MAX: usize = 8;
+
+/// CREATE STATISTICS.
+pub(super) fn create_statistics(
+    ctx: &mut DdlContext<'_>,
+    stmt: &CreateStatisticsStmt,
+) -> Result<()> {
+    let [relation] = &stmt.relations[..] else {
+        return Err(refused("only a single relation is allowed in CREATE STATISTICS"));
+    };
+    let mode = RelationLockMode::ShareUpdateExclusive;
+    let table = ctx.try_open(relation, mode)?.ok_or_else(|| relation.undefined())?;
+    check_table(&table)?;
+    let named = match &stmt.name {
+        Some(name) => Some(named(ctx, &table, name)?),
+        None => None,
+    };
+    if let Some(name) = &named
+        && find(ctx, table.schema, name).is_some()
+    {
+        let message = format!("statistics object \"{name}\" already exists");
+        let present = Error::new(SqlState::DUPLICATE_OBJECT, message);
+        return ctx.skip_present(stmt.if_not_exists, present);
+    }
+    let mut columns = columns(&table, &stmt.elements)?;
+    let kinds = kinds(&stmt.kinds)?;
+    let invalid = |code, message| Err(Error::new(code, message));
+    if columns.len() < 2 {
+        let message = "extended statistics require at least 2 columns";
+        return invalid(SqlState::INVALID_OBJECT_DEFINITION, message);
+    }
+    columns.sort_unstable();
+    if columns.windows(2).any(|pair| pair[0] == pair[1]) {
+        let message = "duplicate column name in statistics definition";
+        return invalid(SqlState::DUPLICATE_COLUMN, message);
+    }
+    let name = match named {
+        Some(name) => name,
+        None => {
+            let names = stmt.elements.iter().map(|element| match element {
+                IndexKey::Column(name) => name.as_str(),
+                IndexKey::Expr(_) => "expr",
+            });
+            free_name(ctx, &table, &names.collect::<Vec<_>>().join("_"))?
+        }
+    };
+    let oid = ctx.store.new_oid()?;
+    let object =
+        ExtendedStatistics { oid, name: name.into(), columns, kinds, comment: None, found: vec![] };
+    let mut table = (*table).clone();
+    table.extended.push(object);
+    ctx.put(table)
+}
+
+fn refused(message: &str) -> Error {
+    Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+}
+
+fn check_table(table: &Relation) -> Result<()> {
+    if table.is_system() {
+        let message = format!("permission denied: \"{}\" is a system catalog", table.name);
+        return Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+    }
+    let kind = match table.kind {
+        RelKind::Table | RelKind::PartitionedTable => return Ok(()),
+        RelKind::Index => "indexes",
+        RelKind::PartitionedIndex => "partitioned indexes",
+        RelKind::Sequence => "sequences",
+        RelKind::View | RelKind::Virtual => "views",
+    };
+    let message = format!("cannot define statistics for relation \"{}\"", table.name);
+    Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message)
+        .detail(format!("This operation is not supported for {kind}.")))
+}
+
+/// The name that a statement gives, of which no other transaction makes one meanwhile.
+fn named(ctx: &mut DdlContext<'_>, table: &Relation, name: &ObjectName) -> Result<String> {
+    let schema = match name.schema() {
+        Some(schema) => {
+            let catalog = ctx.catalog();
+            let found = catalog.schema_in(schema, &ctx.search_path).map(|found| found.oid);
+            found.ok_or_else(|| {
+                let message = format!("schema \"{schema}\" does not exist");
+                Error::new(SqlState::INVALID_SCHEMA_NAME, message)
+            })?
+        }
+        None => ctx.creation_schema.unwrap_or(table.schema),
+    };
+    if schema != table.schema {
+        return Err(Error::not_supported("a statistics object in another schema than its table"));
+    }
+    let name = truncate_name(name.name()).to_string();
+    ctx.lock_name(schema, &name)?;
+    Ok(name)
+}
+
+/// The OIDs of the table and of the object of a name in a schema.
+fn find(ctx: &mut DdlContext<'_>, schema: Oid, name: &str) -> Option<(Oid, Oid)> {
+    let catalog = ctx.catalog();
+    let found = statistics_objects(&catalog)
+        .find(|(table, object)| table.schema == schema && *object.name == *name);
+    found.map(|(table, object)| (table.oid, object.oid))
+}
+
+fn columns(table: &Relation, elements: &[IndexKey]) -> Result<Vec<i16>> {
+    if elements.len() > COLUMNS_MAX {
+        let message = format!("cannot have more than {COLUMNS_MAX} columns in statistics");
+        return Err(Error::new(SqlState::TOO_MANY_COLUMNS, message));
+    }
+    elements.iter().map(|element| column(table, element)).collect()
+}
+
+fn column(table: &Relation, element: &IndexKey) -> Result<i16> {
+    let IndexKey::Column(name) = element else {
+        return Err(Error::not_supported("CREATE STATISTICS on expressions"));
+    };
+    let Some(position) = table.column_index(name) else {
+        return Err(match is_system_column(name) {
+            true => refused("statistics creation on system columns is not supported"),
+            false => {
+                let message = format!("column \"{name}\" does not exist");
+                Error::new(SqlState::UNDEFINED_COLUMN, message)
+            }
+        });
+    };
+    let column = &table.columns[position];
+    if column.is_virtual {
+        return Err(refused("statistics creation on virtual generated columns is not supported"));
+    }
+    if steppe_catalog::Builtins::get().ordering(column.type_oid).is_none() {
+        return Err(refused(&format!(
+            "column \"{name}\" cannot be used in statistics because its type {} has no default \
+             btree operator class",
+            format_type(column.type_oid, -1)
+        )));
+    }
+    Ok(position as i16 + 1)
+}
+
+fn kinds(names: &[String]) -> Result<Vec<StatisticsKind>> {
+    let mut kinds = Vec::new();
+    for name in names {
+        let kind = StatisticsKind::ALL.into_iter().find(|kind| kind.name() == name);
+        kinds.push(kind.ok_or_else(|| {
+            let message = format!("unrecognized statistics kind \"{name}\"");
+            Error::new(SqlState::SYNTAX_ERROR, message)
+        })?);
+    }
+    if kinds.is_empty() {
+        kinds = StatisticsKind::ALL.to_vec();
+    }
+    kinds.sort_unstable();
+    kinds.dedup();
+    Ok(kinds)
+}
+
+/// A name made of the table's and the columns' (ChooseExtendedStatisticName).
+fn free_name(ctx: &mut DdlContext<'_>, table: &Relation, columns: &str) -> Result<String> {
+    let mut label = "stat".to_string();
+    for pass in 1u32.. {
+        let name = object_name(&table.name, columns, &label);
+        ctx.lock_name(table.schema, &name)?;
+        let is_new = table.extended.iter().all(|own| *own.name != *name);
+        if is_new && find(ctx, table.schema, &name).is_none() {
+            return Ok(name);
+        }
+        label = format!("stat{pass}");
+    }
+    Err(Error::internal("no name is free"))
+}
+
+/// CREATE TABLE (LIKE … INCLUDING STATISTICS): the objects of another table for one that is being
+/// made and has its columns.
+pub(super) fn copy(
+    ctx: &mut DdlContext<'_>,
+    table: &mut Relation,
+    model: &Relation,
+    with_comments: bool,
+) -> Result<()> {
+    for object in model.extended.iter() {
+        let names = object.columns.iter().map(|attnum| &*model.columns[*attnum as usize - 1].name);
+        let names: Vec<&str> = names.collect();
+        let positions = names.iter().map(|name| table.column_index(name));
+        let mut columns: Vec<i16> = positions.flatten().map(|at| at as i16 + 1).collect();
+        columns.sort_unstable();
+        let name = free_name(ctx, table, &names.join("_"))?.into();
+        let comment = object.comment.clone().filter(|_| with_comments);
+        let (oid, kinds) = (ctx.store.new_oid()?, object.kinds.clone());
+        table.extended.push(ExtendedStatistics {
+            oid,
+            name,
+            columns,
+            kinds,
+            comment,
+            found: Vec::new(),
+        });
+    }
+    Ok(())
+}
+
+/// The table of a named object, locked, and the object's position there; `None`: there is none.
+fn open(ctx: &mut DdlContext<'_>, name: &ObjectName) -> Result<Option<(Arc<Relation>, usize)>> {
+    let schemas = match name.schema() {
+        Some(schema) => {
+            let catalog = ctx.catalog();
+            let found = catalog.schema_in(schema, &ctx.search_path);
+            found.map(|schema| schema.oid).into_iter().collect()
+        }
+        None => ctx.search_path.clone(),
+    };
+    let mut found = schemas.iter().filter_map(|schema| find(ctx, *schema, name.name()));
+    let Some((table, object)) = found.next() else { return Ok(None) };
+    ctx.lock(table, RelationLockMode::ShareUpdateExclusive)?;
+    let Some(table) = ctx.catalog().relation(table).cloned() else { return Ok(None) };
+    let at = table.extended.iter().position(|own| own.oid == object);
+    Ok(at.map(|at| (table, at)))
+}
+
+fn undefined(name: &ObjectName) -> Error {
+    let message = format!("statistics object \"{name}\" does not exist");
+    Error::new(SqlState::UNDEFINED_OBJECT, message)
+}
+
+/// DROP STATISTICS.
+pub(super) fn drop_statistics(ctx: &mut DdlContext<'_>, stmt: &DropStmt) -> Result<()> {
+    for object in &stmt.objects {
+        let ObjectRef::Name(name) = object else {
+            return Err(Error::internal("a statistics object without a name"));
+        };
+        let Some((table, at)) = open(ctx, name)? else {
+            ctx.skip_missing(stmt.if_exists, undefined(name))?;
+            continue;
+        };
+        let mut table = (*table).clone();
+        table.extended.remove(at);
+        ctx.put(table)?;
+    }
+    Ok(())
+}
+
+/// COMMENT ON STATISTICS.
+pub(super) fn comment(
+    ctx: &mut DdlContext<'_>,
+    name: &ObjectName,
+    text: Option<RareText>,
+) -> Result<()> {
+    let (table, at) = open(ctx, name)?.ok_or_else(|| undefined(name))?;
+    let mut table = (*table).clone();
+    table.extended[at].comment = text;
+    ctx.put(table)
+}

@@ -1,0 +1,173 @@
+//! What ANALYZE finds about columns together (src/backend/statistics: mvdistinct.c, dependencies.c,
+//! mcv.c).
+//!
+//! The sampled rows are grouped by their values in the columns. How many groups there are gives the
+//! number of distinct combinations (Duj1, as of one column); a column is decided by others as far as
+//! rows are in groups of those that have one value in it; the largest groups are the most common
+//! combinations, kept with the frequency that they would have by chance. NULL counts as a value.
+
+use super::target;
+use crate::ddl::DdlContext;
+use crate::ddl::sample::Sample;
+use std::cmp::{Ordering, Reverse};
+use steppe_catalog::{Combination, ExtendedFound, ExtendedStatistics, Relation, StatisticsKind};
+use steppe_types::{Datum, Oid, Result, compare};
+
+/// The relative error of a frequency with which a combination is still kept (mcv.c).
+const ERROR: f64 = 0.04;
+
+/// The sampled values of an object's columns.
+struct Columns<'a> {
+    types: Vec<Oid>,
+    /// By row.
+    rows: Vec<Vec<&'a Datum>>,
+    /// Rows of the table.
+    total: f64,
+}
+
+/// Replaces what is known of a table's statistics objects, if any rows were sampled.
+pub(in crate::ddl) fn compute(
+    ctx: &DdlContext<'_>,
+    table: &mut Relation,
+    sample: &Sample,
+    inherited: bool,
+) -> Result<()> {
+    if sample.sampled.is_empty() || table.extended.is_empty() {
+        return Ok(());
+    }
+    let columns = table.columns.clone();
+    for object in table.extended.iter_mut() {
+        ctx.services.check_interrupts()?;
+        let positions = object.columns.iter().map(|attnum| *attnum as usize - 1);
+        let positions: Vec<usize> = positions.collect();
+        let targets = positions.iter().map(|at| target(ctx, &columns[*at]));
+        let Some(most) = targets.max().filter(|most| *most > 0) else { continue };
+        let rows = sample.sampled.iter();
+        let rows = rows.map(|row| positions.iter().map(|at| &row[*at]).collect());
+        let types = positions.iter().map(|at| columns[*at].type_oid).collect();
+        let sampled = Columns { types, rows: rows.collect(), total: sample.rows as f64 };
+        let found = sampled.find(object, most, inherited);
+        object.found.retain(|known| known.inherited != inherited);
+        object.found.push(found);
+        object.found.sort_by_key(|known| known.inherited);
+    }
+    Ok(())
+}
+
+impl<'a> Columns<'a> {
+    fn find(&self, object: &ExtendedStatistics, most: usize, inherited: bool) -> ExtendedFound {
+        let has = |kind| object.kinds.contains(&kind);
+        let named = |columns: &[usize]| -> Vec<i16> {
+            columns.iter().map(|at| object.columns[*at]).collect()
+        };
+        let mut found = ExtendedFound { inherited, ..ExtendedFound::default() };
+        if has(StatisticsKind::Distinct) {
+            let all = subsets(self.types.len()).into_iter().filter(|columns| columns.len() > 1);
+            found.distinct =
+                all.map(|columns| (named(&columns), self.distinct(&columns))).collect();
+        }
+        if has(StatisticsKind::Dependencies) {
+            let all = dependencies(self.types.len()).into_iter();
+            let all = all.map(|columns| (named(&columns), self.degree(&columns)));
+            found.dependencies = all.filter(|(_, degree)| *degree > 0.0).collect();
+        }
+        if has(StatisticsKind::MostCommon) {
+            found.most_common = self.most_common(most);
+        }
+        found
+    }
+
+    fn order(&self, columns: &[usize], a: &[&Datum], b: &[&Datum]) -> Ordering {
+        let each = columns.iter().map(|at| compare::compare_as(self.types[*at], a[*at], b[*at]));
+        each.fold(Ordering::Equal, Ordering::then)
+    }
+
+    /// The rows in the order of some columns.
+    fn sorted(&self, columns: &[usize]) -> Vec<&Vec<&'a Datum>> {
+        let mut rows: Vec<&Vec<&Datum>> = self.rows.iter().collect();
+        rows.sort_by(|a, b| self.order(columns, a, b));
+        rows
+    }
+
+    /// How many distinct combinations of columns the table has (estimate_ndistinct).
+    fn distinct(&self, columns: &[usize]) -> f64 {
+        let rows = self.sorted(columns);
+        let groups = rows.chunk_by(|a, b| self.order(columns, a, b).is_eq());
+        let (groups, once) = groups.fold((0.0, 0.0), |(groups, once), group| {
+            (groups + 1.0, if group.len() == 1 { once + 1.0 } else { once })
+        });
+        let sampled = rows.len() as f64;
+        let estimate = sampled * groups / ((sampled - once) + once * sampled / self.total);
+        (estimate.max(groups).min(self.total) + 0.5).floor()
+    }
+
+    /// The share of rows in whose groups by all but the last column that has one value.
+    fn degree(&self, columns: &[usize]) -> f64 {
+        let deciding = &columns[..columns.len() - 1];
+        let rows = self.sorted(columns);
+        let groups = rows.chunk_by(|a, b| self.order(deciding, a, b).is_eq());
+        // They are sorted by the last one, too.
+        let is_decided = |group: &&[&Vec<&Datum>]| match (group.first(), group.last()) {
+            (Some(first), Some(last)) => self.order(columns, first, last).is_eq(),
+            _ => false,
+        };
+        let supporting: usize = groups.filter(is_decided).map(<[_]>::len).sum();
+        supporting as f64 / rows.len() as f64
+    }
+
+    /// The combinations that are certainly common, at most so many (statext_mcv_build).
+    fn most_common(&self, most: usize) -> Vec<Combination> {
+        let columns: Vec<usize> = (0..self.types.len()).collect();
+        let rows = self.sorted(&columns);
+        let groups = rows.chunk_by(|a, b| self.order(&columns, a, b).is_eq());
+        let mut groups: Vec<(usize, &Vec<&Datum>)> =
+            groups.filter_map(|group| Some((group.len(), *group.first()?))).collect();
+        groups.sort_by_key(|(count, _)| Reverse(*count));
+        groups.truncate(most);
+        let least = self.least_count();
+        let common = groups.into_iter().take_while(|(count, _)| *count as f64 >= least);
+        let sampled = rows.len() as f64;
+        let by_column: Vec<Vec<&Vec<&Datum>>> =
+            columns.iter().map(|column| self.sorted(&[*column])).collect();
+        let share_of = |column: usize, values: &[&Datum]| {
+            let sorted = &by_column[column];
+            let end = |past: fn(Ordering) -> bool| {
+                sorted.partition_point(|row| past(self.order(&[column], row, values)))
+            };
+            (end(Ordering::is_le) - end(Ordering::is_lt)) as f64 / sampled
+        };
+        let kept = common.map(|(count, values)| Combination {
+            values: values.iter().map(|value| (*value).clone()).collect(),
+            frequency: count as f64 / sampled,
+            base_frequency: columns.iter().map(|column| share_of(*column, values)).product(),
+        });
+        kept.collect()
+    }
+
+    /// How often a combination must have come for its frequency to be exact enough
+    /// (get_mincount_for_mcv_list).
+    fn least_count(&self) -> f64 {
+        let (sampled, total) = (self.rows.len() as f64, self.total);
+        let below = total - sampled + ERROR * sampled * (total - 1.0);
+        if below == 0.0 { 0.0 } else { sampled * (total - sampled) / below }
+    }
+}
+
+/// All sets of so many columns, by size, each ascending.
+fn subsets(columns: usize) -> Vec<Vec<usize>> {
+    let sets = (1u32..1 << columns)
+        .map(|set| (0..columns).filter(|column| set >> column & 1 == 1).collect::<Vec<usize>>());
+    let mut sets: Vec<Vec<usize>> = sets.collect();
+    sets.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
+    sets
+}
+
+/// All sets of columns with each column that is none of them, which they might decide.
+fn dependencies(columns: usize) -> Vec<Vec<usize>> {
+    let with = |deciding: Vec<usize>| {
+        let others = (0..columns).filter(|column| !deciding.contains(column));
+        let all = others.map(|decided| [&deciding[..], &[decided]].concat());
+        all.collect::<Vec<Vec<usize>>>()
+    };
+    subsets(columns).into_iter().flat_map(with).collect()
+}
