@@ -249,6 +249,11 @@ impl ExecContext {
         self.params = params;
     }
 
+    /// The statement's parameters.
+    pub(crate) fn all_params(&self) -> &Arc<[Datum]> {
+        &self.params
+    }
+
     /// A run-time parameter's value.
     #[inline]
     pub(crate) fn exec_param(&self, id: ExecParamId) -> &Datum {

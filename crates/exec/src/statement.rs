@@ -26,7 +26,7 @@ use steppe_partition::RoutedPartition;
 use steppe_sql::plan::{Cost, Plan, PlanNode, PlannedStmt, ResultColumn};
 use steppe_sql::query::Command;
 use steppe_txn::{Database, LockWait, RelationLockMode, RowId, Txn, UndoPosition};
-use steppe_types::{Datum, Error, Oid, Result};
+use steppe_types::{Datum, Error, Oid, Result, interrupt};
 
 /// A statement ready to run, shared between sessions.
 pub struct CompiledStmt {
@@ -39,6 +39,8 @@ pub struct CompiledStmt {
     nodes: usize,
     point: Option<PointPlan>,
     leaves: Option<Box<LeafStatements>>,
+    /// It is about as many rows as its parameters make, so many a row.
+    row_params: Option<usize>,
 }
 
 /// What an execution runs in.
@@ -105,7 +107,7 @@ impl CompiledStmt {
         catalog: &Arc<Catalog>,
         database: &Database,
     ) -> Result<CompiledStmt> {
-        Self::compile_inner(planned, catalog, Some(database))
+        Self::compile_inner(planned, catalog, Some(database), None)
     }
 
     /// Compiles a statement that touches no stored table.
@@ -113,13 +115,42 @@ impl CompiledStmt {
         planned: Arc<PlannedStmt>,
         catalog: &Arc<Catalog>,
     ) -> Result<CompiledStmt> {
-        Self::compile_inner(planned, catalog, None)
+        Self::compile_inner(planned, catalog, None, None)
+    }
+
+    /// The same INSERT for each of the rows that parameters make, which are `rows` times those of
+    /// this one row; 0: as many as there will be. `None`: it is another statement, or does not run
+    /// row by row (a sub-select would run once).
+    pub fn of_rows(
+        &self,
+        rows: usize,
+        catalog: &Arc<Catalog>,
+        database: &Database,
+    ) -> Result<Option<CompiledStmt>> {
+        let width = self.planned.param_types.len();
+        if width == 0 || !is_one_row(&self.planned) {
+            return Ok(None);
+        }
+        let planned = match rows {
+            0 | 1 => self.planned.clone(),
+            rows => {
+                let param_types = self.planned.param_types.repeat(rows);
+                Arc::new(PlannedStmt { param_types, ..(*self.planned).clone() })
+            }
+        };
+        Self::compile_inner(planned, catalog, Some(database), Some(width)).map(Some)
+    }
+
+    /// Of a statement about the rows that parameters make: how many make one.
+    pub fn row_params(&self) -> Option<usize> {
+        self.row_params
     }
 
     fn compile_inner(
         planned: Arc<PlannedStmt>,
         catalog: &Arc<Catalog>,
         database: Option<&Database>,
+        row_params: Option<usize>,
     ) -> Result<CompiledStmt> {
         let mut exprs = Compiler::new(&planned, FnContext::pure(catalog.clone()));
         let mut compiler = PlanCompiler {
@@ -129,6 +160,7 @@ impl CompiledStmt {
             next_id: 0,
             work_tables: 0,
             top: true,
+            row_params,
         };
         let root = compile_plan(&mut compiler, &planned.plan)?;
         compiler.top = false;
@@ -147,7 +179,17 @@ impl CompiledStmt {
             .collect();
         let point = if subplans.is_empty() { PointPlan::of(&planned.plan, &root) } else { None };
         let leaves = LeafStatements::of(&planned, &root, catalog)?;
-        Ok(CompiledStmt { root, subplans, modifying, work_tables, nodes, point, leaves, planned })
+        Ok(CompiledStmt {
+            root,
+            subplans,
+            modifying,
+            work_tables,
+            nodes,
+            point,
+            leaves,
+            row_params,
+            planned,
+        })
     }
 
     /// The plan it was compiled from.
@@ -166,9 +208,22 @@ impl CompiledStmt {
     #[inline]
     pub fn check_constants(&self, params: Option<&[Datum]>, catalog: &Arc<Catalog>) -> Result<()> {
         match self.has_constants() {
-            true => crate::constants::check(&self.planned.constants, params, catalog),
+            true => self.check_each(params, catalog),
             false => Ok(()),
         }
+    }
+
+    fn check_each(&self, params: Option<&[Datum]>, catalog: &Arc<Catalog>) -> Result<()> {
+        let constants = &self.planned.constants;
+        let (Some(params), Some(width)) = (params, self.row_params) else {
+            return crate::constants::check(constants, params, catalog);
+        };
+        for rows in interrupt::pieces(params, width * ROWS_CHECKED) {
+            for row in rows?.chunks(width) {
+                crate::constants::check(constants, Some(row), catalog)?;
+            }
+        }
+        Ok(())
     }
 
     /// The compiled root node.
@@ -317,6 +372,21 @@ impl ExecEnv {
             transaction_timestamp: self.transaction_timestamp,
         }
     }
+}
+
+/// Rows whose constants are checked between two checks for interrupts.
+const ROWS_CHECKED: usize = 1024;
+
+/// Whether it is an INSERT of one row of expressions alone.
+fn is_one_row(planned: &PlannedStmt) -> bool {
+    let PlanNode::Modify(modify) = &planned.plan.node else { return false };
+    let is_bare =
+        matches!(modify.child.node, PlanNode::Result { one_time_filter: None, child: None });
+    planned.command == Command::Insert
+        && planned.subplans.is_empty()
+        && is_bare
+        && modify.child.filter.is_none()
+        && modify.child.project.is_some()
 }
 
 /// A statement with no plan, for compiling expressions that stand alone.

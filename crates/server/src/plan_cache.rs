@@ -94,7 +94,7 @@ impl CachedPlan {
     /// What counts its runs.
     pub(crate) fn statement(&self, statements: &Statements) -> &Arc<Statement> {
         self.counted.get_or_init(|| {
-            let is_lifted = !self.key.is_empty() && !self.key.starts_with(TEXT_KEY);
+            let is_lifted = !self.key.is_empty() && !self.key.starts_with([TEXT_KEY, ROWS_KEY]);
             let parameters = if is_lifted { Parameters::Lifted } else { Parameters::Own };
             let relations = self.compiled.planned().relations.iter();
             statements.statement(&self.text, parameters, relations.map(|(oid, _)| *oid))
@@ -116,6 +116,8 @@ pub enum Cached {
 
 /// What the key of a text begins with whose literals were not lifted.
 pub const TEXT_KEY: char = '\u{1}';
+/// What the key of one row begins with whose statement has many.
+pub const ROWS_KEY: char = '\u{2}';
 
 const SHARDS: usize = 16;
 /// Entries of one shard: 4096 in all.

@@ -397,7 +397,8 @@ impl ModifyNode {
                     Some(rows) => rows.iter().map(Vec::as_slice).collect(),
                     None => self.incoming.iter().collect(),
                 };
-                let placed = modify.insert(&rows, &mut self.open, &mut self.inserter, cx)?;
+                let (open, inserter) = (&mut self.open, &mut self.inserter);
+                let placed = modify.insert_in_order(&rows, open, inserter, cx)?;
                 changed += rows.len() as u64;
                 let looked_at = modify.returning || !modify.target.view_checks.is_empty();
                 for (i, row) in rows.iter().enumerate().filter(|_| looked_at) {

@@ -31,6 +31,7 @@ use crate::modify::{
 use crate::partition::{LeafCache, LeafTemplate, PartitionCheck, ScanPruning};
 use crate::sorter::SortColumn;
 use crate::system_columns::VersionColumn;
+use std::convert::Infallible;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_sql::expr::{Aggregate, Expr, SortKey, WindowCall};
@@ -51,6 +52,8 @@ pub(crate) struct PlanCompiler<'a, 'b> {
     pub(crate) work_tables: usize,
     /// The next Modify node gives the statement's row count.
     pub(crate) top: bool,
+    /// The next Result node is one row of many, of so many parameters.
+    pub(crate) row_params: Option<usize>,
 }
 
 /// Compiles a plan tree.
@@ -71,10 +74,14 @@ impl PlanCompiler<'_, '_> {
         };
         let filter = plan.filter.as_ref().filter(|_| filters);
         let project = plan.project.as_ref().filter(|_| projects);
+        let project = match &kind {
+            CNode::ParamRows(_) => project.map(|project| self.exprs.list(&over_row(project))),
+            _ => project.map(|project| self.exprs.list(project)),
+        };
         Ok(Arc::new(CPlan {
             id,
             filter: filter.map(|filter| self.exprs.expr(filter)).transpose()?,
-            project: project.map(|project| self.exprs.list(project)).transpose()?,
+            project: project.transpose()?,
             width: plan.types.len(),
             dependencies: self.exprs.dependencies.of_plan(plan),
             kind,
@@ -83,6 +90,11 @@ impl PlanCompiler<'_, '_> {
 
     fn node(&mut self, plan: &Plan) -> Result<CNode> {
         Ok(match &plan.node {
+            PlanNode::Result { one_time_filter: None, child: None }
+                if let Some(width) = self.row_params.take() =>
+            {
+                CNode::ParamRows(width)
+            }
             PlanNode::Result { one_time_filter, child } => CNode::Result(ResultPlan {
                 one_time_filter: self.exprs.option(one_time_filter)?,
                 child: child.as_ref().map(|c| self.plan(c)).transpose()?,
@@ -627,4 +639,17 @@ fn join_type(outer: &Expr, inner: &Expr, eq: Oid) -> Result<Oid> {
         (oid::BPCHAR, _) => oid::TEXT,
         (other, _) => other,
     })
+}
+
+/// A row's expressions over the parameters that are its own.
+fn over_row(project: &[Expr]) -> Vec<Expr> {
+    let of_row = |expr: Expr| match expr {
+        Expr::Param { index, ty, .. } => Ok::<_, Infallible>(Expr::Slot { index, ty }),
+        other => Ok(other),
+    };
+    let over = |expr: &Expr| match expr.clone().transform(&mut { of_row }) {
+        Ok(over) => over,
+        Err(never) => match never {},
+    };
+    project.iter().map(over).collect()
 }

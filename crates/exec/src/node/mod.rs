@@ -85,6 +85,8 @@ impl std::fmt::Debug for CPlan {
 pub(crate) enum CNode {
     Result(result::ResultPlan),
     Values(Box<[Box<[CExpr]>]>),
+    /// The rows that a statement's parameters make, so many a row.
+    ParamRows(usize),
     FunctionScan(function_scan::FunctionScanPlan),
     SeqScan(seq_scan::SeqScanPlan),
     IndexScan(Box<index_scan::IndexPlan>),
@@ -216,6 +218,7 @@ fn start_bare(plan: &Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
     match &plan.kind {
         CNode::Result(_) => result::start_result(plan, cx),
         CNode::Values(_) => result::start_values(plan),
+        CNode::ParamRows(_) => result::start_param_rows(plan),
         CNode::FunctionScan(_) => function_scan::start_function_scan(plan),
         CNode::SeqScan(_) => seq_scan::start(plan),
         CNode::IndexScan(_) => index_scan::start(plan),

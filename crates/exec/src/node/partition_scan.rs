@@ -282,6 +282,7 @@ impl PartitionScanPlan {
             next_id: first_id,
             work_tables: 0,
             top: false,
+            row_params: None,
         };
         compile_plan(&mut compiler, &plan)
     }

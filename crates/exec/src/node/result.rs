@@ -1,4 +1,8 @@
-//! Result and Values: rows from expressions alone.
+//! Result, Values and the rows of parameters: rows from expressions alone.
+//!
+//! A statement of many rows of one form is compiled for one of them, with the row's parameters as
+//! its input row ([`crate::statement::CompiledStmt::of_rows`]): nothing is made of a row but its
+//! values.
 
 use super::{BoxedNode, CNode, CPlan, Node, pump, start as start_node};
 use crate::batch::RowBatch;
@@ -89,6 +93,37 @@ impl Node for ValuesNode {
                 row.push(expr.eval(cx, Row::EMPTY)?);
             }
             self.plan.emit_owned(cx, &mut row, out)?;
+        }
+        Ok(())
+    }
+
+    fn rescan(&mut self, _: &mut ExecContext) -> Result<()> {
+        self.next = 0;
+        Ok(())
+    }
+}
+
+struct ParamRowsNode {
+    plan: Arc<CPlan>,
+    /// The first parameter of the next row.
+    next: usize,
+}
+
+pub(super) fn start_param_rows(plan: Arc<CPlan>) -> BoxedNode {
+    Box::new(ParamRowsNode { plan, next: 0 })
+}
+
+impl Node for ParamRowsNode {
+    fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
+        let CNode::ParamRows(width) = self.plan.kind else {
+            return Err(Error::internal("rows of parameters over another plan"));
+        };
+        let params = cx.all_params().clone();
+        while !out.is_full()
+            && let Some(row) = params.get(self.next..self.next + width)
+        {
+            self.next += width;
+            self.plan.emit(cx, Row::of(row), out)?;
         }
         Ok(())
     }

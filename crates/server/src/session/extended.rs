@@ -83,7 +83,13 @@ impl Session {
             return Ok(None);
         }
         self.start_transaction()?;
-        let Some(plan) = self.text_plan(text, None, declared)? else { return Ok(None) };
+        let plan = match self.text_plan(text, None, declared)? {
+            Some(plan) => plan,
+            None => match self.rows_of_params(text, declared)? {
+                Some(plan) => plan,
+                None => return Ok(None),
+            },
+        };
         Ok(self.lock_relations_of(&plan).await?.then_some(plan))
     }
 

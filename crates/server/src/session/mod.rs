@@ -34,6 +34,7 @@ mod lock;
 mod locked;
 pub(crate) mod plan;
 mod portal;
+mod rows;
 mod run;
 mod set;
 mod simple;

@@ -157,7 +157,7 @@ impl Session {
     }
 
     /// What the caches know about a key.
-    fn cached(&mut self, hash: u64, key: &str) -> Option<Cached> {
+    pub(super) fn cached(&mut self, hash: u64, key: &str) -> Option<Cached> {
         match self.local_plans.get(hash) {
             Some(Cached::Plan(plan)) if *plan.key == *key && self.is_current(plan) => {
                 return Some(Cached::Plan(Arc::clone(plan)));
@@ -179,7 +179,7 @@ impl Session {
         Some(cached)
     }
 
-    fn remember(&mut self, hash: u64, key: &str, cached: Cached) {
+    pub(super) fn remember(&mut self, hash: u64, key: &str, cached: Cached) {
         if key.len() <= KEY_BYTES_MAX {
             self.core.server.plans.put(hash, key, self.fingerprint, cached.clone());
             self.local_plans.put(hash, cached);
@@ -190,6 +190,7 @@ impl Session {
     /// D11). `None`: take the general way, which also finds the error if there is one.
     pub(super) fn lifted_plan(&mut self, text: &str) -> Result<Option<BoundPlan>> {
         let mut lifter = std::mem::take(&mut self.lifter);
+        let mut is_refused = false;
         let found = if self.may_share() && lifter.lift(text) {
             self.refresh_names();
             let hash = self.core.server.plans.hash(lifter.key(), self.fingerprint);
@@ -199,6 +200,7 @@ impl Session {
                 None => self.plan_lifted(hash, lifter.key(), lifter.sql(), lifter.literals()),
             }
         } else {
+            is_refused = true;
             None
         };
         let params = found.as_ref().and_then(|plan| {
@@ -207,11 +209,19 @@ impl Session {
             values.map(|(literal, ty)| self.literal(literal, *ty, text)).collect()
         });
         self.lifter = lifter;
-        Ok(found.zip(params))
+        match is_refused {
+            true => self.rows_of_literals(text),
+            false => Ok(found.zip(params)),
+        }
     }
 
     /// A literal as its parameter's value; `None` if it is none of that type.
-    fn literal(&self, literal: &LiftedLiteral, type_oid: Oid, text: &str) -> Option<Datum> {
+    pub(super) fn literal(
+        &self,
+        literal: &LiftedLiteral,
+        type_oid: Oid,
+        text: &str,
+    ) -> Option<Datum> {
         match (literal, type_oid) {
             (LiftedLiteral::Int4(value), oid::INT4) => Some(Datum::Int4(*value)),
             (LiftedLiteral::Int8(value), oid::INT8) => Some(Datum::Int8(*value)),
@@ -291,6 +301,9 @@ impl Session {
         self.refresh_names();
         if self.is_current(old) {
             return Ok(Arc::clone(old));
+        }
+        if old.compiled.row_params().is_some() {
+            return self.rows_again(old);
         }
         if let Some(plan) = self.shared_again(old) {
             return Ok(plan);

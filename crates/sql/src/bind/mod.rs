@@ -62,7 +62,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use steppe_catalog::{Builtins, Catalog, Relation};
 use steppe_types::io::IoContext;
-use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, interrupt, oid};
 
 pub use coerce::CoercionContext;
 pub use collation::collation;
@@ -109,6 +109,9 @@ pub struct Params {
     /// Undeclared parameters may appear (extended protocol, PREPARE).
     variable: bool,
 }
+
+/// The highest parameter that PostgreSQL makes room for (MaxAllocSize), though no Bind has so many.
+const PARAMS_MAX: usize = 0x3fff_ffff / size_of::<Oid>();
 
 impl Params {
     /// No parameters are allowed (simple protocol).
@@ -641,9 +644,10 @@ impl<'a> Binder<'a> {
             return Err(undefined(self));
         };
         if index >= self.params.types.len() {
-            if !self.params.variable || index >= u16::MAX as usize {
+            if !self.params.variable || index >= PARAMS_MAX {
                 return Err(undefined(self));
             }
+            interrupt::reserve((index + 1 - self.params.types.len()) * size_of::<Oid>())?;
             self.params.types.resize(index + 1, oid::UNKNOWN);
         }
         let oid = match self.params.types[index] {

@@ -123,6 +123,11 @@ impl<'a> Lexer<'a> {
         Lexer { bytes: text.as_bytes(), at: 0 }
     }
 
+    /// Where the last token ends.
+    pub(super) fn position(&self) -> usize {
+        self.at
+    }
+
     /// The byte `ahead` of the present place; 0 past the end.
     fn peek(&self, ahead: usize) -> u8 {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)

@@ -61,6 +61,11 @@ pub enum LiftedLiteral {
 }
 
 impl LiftedLiteral {
+    /// An integer of the type that it has by its size.
+    pub(super) fn of_integer(value: i64) -> LiftedLiteral {
+        i32::try_from(value).map_or(LiftedLiteral::Int8(value), LiftedLiteral::Int4)
+    }
+
     /// The text of a number or a string, out of the original statement.
     pub fn text<'a>(&self, original: &'a str) -> Cow<'a, str> {
         let slice = |start, end| original.get(start..end).unwrap_or_default();
@@ -411,10 +416,20 @@ fn name_after(before: Before) -> Before {
 }
 
 /// The value of decimal digits, if it fits int8.
-fn integer(digits: &[u8]) -> Option<i64> {
+pub(super) fn integer(digits: &[u8]) -> Option<i64> {
     digits
         .iter()
         .try_fold(0i64, |value, digit| value.checked_mul(10)?.checked_add(i64::from(digit - b'0')))
+}
+
+/// A number right behind a minus: the parser makes one constant of the two (doNegate), which may fit
+/// a type only with the sign.
+pub(super) fn number_after_minus(text: &str, minus: usize, number: Token) -> LiftedLiteral {
+    let digits = &text[minus..number.end];
+    match digits.parse() {
+        Ok(value) if number.kind == TokenKind::Integer => LiftedLiteral::of_integer(value),
+        _ => LiftedLiteral::Numeric { start: minus, end: number.end },
+    }
 }
 
 /// Appends a parameter's number; there are at most [`MAX_LITERALS`].
