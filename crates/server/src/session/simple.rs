@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use steppe_sql::ast;
+use steppe_sql::bind::Params;
 use steppe_sql::parser::{self, ParsedStatement};
-use steppe_types::Result;
+use steppe_types::{Error, Result, SqlState};
 use steppe_wire::backend;
 
 use super::Session;
@@ -142,18 +143,24 @@ impl Session {
         // Statements of one message are not worth entries of their own.
         let plan = if query.is_single {
             self.made_locked(statement, |session| {
-                let plan = session.text_plan(&query.source, Some(statement), &[])?;
-                plan.ok_or_else(|| steppe_types::Error::internal("statement was not planned"))
+                let planned = session.text_plan(&query.source, Some(statement), &[]);
+                // A parameter that nothing gives a type to: one that there is not.
+                let is_of_params =
+                    |error: &Error| error.sqlstate() == SqlState::INDETERMINATE_DATATYPE;
+                if planned.as_ref().is_err_and(is_of_params) {
+                    return session.plan(statement, &query.source, Params::none(), "");
+                }
+                planned?.ok_or_else(|| Error::internal("statement was not planned"))
             })
             .await?
         } else {
-            self.plan_locked(statement, &query.source, &steppe_sql::bind::Params::none()).await?
+            self.plan_locked(statement, &query.source, &Params::none()).await?
         };
         if !plan.param_types().is_empty() {
             // `$1` means nothing in a Query message. Planning without parameters says so where
             // it stands.
-            self.plan(statement, &query.source, steppe_sql::bind::Params::none(), "")?;
-            return Err(steppe_types::Error::internal("a parameter was planned as none"));
+            self.plan(statement, &query.source, Params::none(), "")?;
+            return Err(Error::internal("a parameter was planned as none"));
         }
         let mut portal = PlanPortal::new(plan, Arc::from([]));
         self.plan_to_client(&mut portal).await.map(Outcome::Tag)
