@@ -102,7 +102,8 @@ pub fn many_rows(text: &str) -> Result<Option<ManyRows>> {
     let form: Vec<Form> = first.iter().map(|cell| cell.form(text, has_params)).collect();
     let width = form.iter().filter(|form| form.has_value).count();
     let row = reader.row_range(&first);
-    let mut rows = Rows { form: &form, width, count: 0, cells: Vec::new(), kinds: vec![0; width] };
+    let (cells, kinds) = (Vec::new(), vec![0; width]);
+    let mut rows = Rows { form: &form, has_params, width, count: 0, cells, kinds };
     if width == 0 || rows.add(first.iter().copied()).is_none() {
         return Ok(None);
     }
@@ -160,6 +161,8 @@ impl ReadCell {
 /// The rows so far.
 struct Rows<'a> {
     form: &'a [Form<'a>],
+    /// Its values are parameters.
+    has_params: bool,
     width: usize,
     count: usize,
     cells: Vec<Cell>,
@@ -181,12 +184,13 @@ impl Rows<'_> {
 
     fn add_value(&mut self, value: Value, column: usize) -> Option<()> {
         match value {
-            Value::Cell(cell) => {
+            Value::Cell(cell) if !self.has_params => {
                 self.kinds[column] |= kind_bit(&cell);
                 self.cells.push(cell);
             }
-            Value::Param(number) if number == self.count * self.width + column + 1 => {}
-            Value::Param(_) => return None,
+            Value::Param(number)
+                if self.has_params && number == self.count * self.width + column + 1 => {}
+            Value::Cell(_) | Value::Param(_) => return None,
         }
         Some(())
     }
@@ -469,5 +473,110 @@ fn number(token: Token, digits: &[u8]) -> LiftedLiteral {
     match value {
         Some(value) => LiftedLiteral::of_integer(value),
         None => LiftedLiteral::Numeric { start: token.start, end: token.end },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Option<ManyRows> {
+        many_rows(text).unwrap()
+    }
+
+    fn cells(text: &str) -> (Vec<Cell>, Vec<CellColumn>) {
+        match read(text).unwrap().cells {
+            Cells::Literals { cells, columns } => (cells, columns),
+            Cells::Params => panic!("{text}"),
+        }
+    }
+
+    #[test]
+    fn rows_of_literals_are_read() {
+        let text = "INSERT INTO t (a, b) VALUES (1, 'it''s'), (-2, NULL) , (3,'z') RETURNING a;";
+        let rows = read(text).unwrap();
+        assert_eq!(rows.sql, "INSERT INTO t (a, b) VALUES ($1, $2) RETURNING a");
+        assert_eq!((rows.width, rows.rows), (2, 3));
+        let (cells, columns) = cells(text);
+        assert_eq!(cells[0], Cell::Literal(LiftedLiteral::Int4(1)));
+        let Cell::Literal(quoted) = cells[1] else { panic!("a string") };
+        assert_eq!(quoted.text(text), "it's");
+        assert_eq!(cells[2..4], [Cell::Literal(LiftedLiteral::Int4(-2)), Cell::Null]);
+        assert_eq!(columns[0], CellColumn { kind: ColumnKind::Int4, mixed: false });
+        assert_eq!(columns[1], CellColumn { kind: ColumnKind::Unknown, mixed: false });
+    }
+
+    #[test]
+    fn numbers_have_the_types_that_the_parser_gives_them() {
+        let text = "insert into t values (-2147483648, -2147483649, -9223372036854775808, \
+            9223372036854775808, -1.5, true), (2147483647, 1, 1, 1, 1, false)";
+        let (cells, columns) = cells(text);
+        assert_eq!(cells[0], Cell::Literal(LiftedLiteral::Int4(i32::MIN)));
+        assert_eq!(cells[1], Cell::Literal(LiftedLiteral::Int8(-2_147_483_649)));
+        assert_eq!(cells[2], Cell::Literal(LiftedLiteral::Int8(i64::MIN)));
+        let Cell::Literal(number) = cells[4] else { panic!("a number") };
+        assert_eq!(number.text(text), "-1.5");
+        let kinds: Vec<_> = columns.iter().map(|column| (column.kind, column.mixed)).collect();
+        assert_eq!(
+            kinds,
+            [
+                (ColumnKind::Int4, false),
+                (ColumnKind::Int8, true),
+                (ColumnKind::Int8, true),
+                (ColumnKind::Numeric, true),
+                (ColumnKind::Numeric, true),
+                (ColumnKind::Bool, false),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_the_same_in_all_rows_stays() {
+        let rows = read(
+            "insert into s.\"T\" as x (a, b, c[1]) overriding user value values\n\
+             ('2024-01-01'::date, now(), DEFAULT, f(1, '(')), ('x'::date, now(), DEFAULT, f(1, '('))\n\
+             on conflict (a) do update set b = 5 -- the end",
+        );
+        let rows = rows.unwrap();
+        assert_eq!((rows.width, rows.rows), (1, 2));
+        assert!(rows.sql.contains("values\n($1::date, now(), DEFAULT, f(1, '(')) on conflict"));
+        let rows = read("insert into t values ($1, 'x', $2::int), ($3, 'x', $4::int)").unwrap();
+        assert_eq!((rows.width, rows.rows, rows.cells), (2, 2, Cells::Params));
+        assert_eq!(rows.sql, "insert into t values ($1, 'x', $2::int)");
+    }
+
+    #[test]
+    fn nothing_is_said_of_other_texts() {
+        let long = "n".repeat(64);
+        for text in [
+            "insert into t values (1)",
+            "insert into t values (1), (2, 3)",
+            "insert into t values (1, 2), (3)",
+            "insert into t values (1), ()",
+            "insert into t values (1), (2) order by 1",
+            "insert into t values (1), (2) union select 3",
+            "insert into t values (1), (2); select 1",
+            "insert into t values (1), (2), ",
+            "insert into t values (1), ('x')",
+            "insert into t values (1), (true)",
+            "insert into t values (1), (2 + 3)",
+            "insert into t values (1::int2), (3000000000::int2)",
+            "insert into t values (-1::int2), (-2::int2)",
+            "insert into t values ('1'::int[]), ('2'::int[])",
+            "insert into t values ('a'::regclass), ('b'::regclass)",
+            "insert into t values ('1'::numeric(3,1)), ('2'::numeric(3,1))",
+            "insert into t values ($1), ($3)",
+            "insert into t values ($1), (2)",
+            "insert into t values (1), (2) returning $1",
+            "insert into t values (1, 'x), (2, 'y')",
+            "insert into t values (DEFAULT), (DEFAULT)",
+            "insert into t select 1 from (values (1), (2)) v",
+            "with x as (select 1) insert into t values (1), (2)",
+            "select 1",
+            "",
+            &format!("insert into {long} values (1), (2)"),
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
     }
 }
