@@ -264,16 +264,21 @@ impl Binder<'_> {
         place: ExprPlace,
         insert: &ast::InsertStmt,
     ) -> Result<Vec<Expr>> {
+        // What an expression is wrong about by itself comes before what its column says to it.
+        let bound = row.iter().map(|expr| match expr.kind {
+            ExprKind::Default => Ok(None),
+            _ => self.expr(expr, place).map(Some),
+        });
+        let bound = bound.collect::<Result<Vec<_>>>()?;
         let mut values = Vec::with_capacity(row.len());
-        for (expr, target) in row.iter().zip(columns) {
+        for ((expr, bound), target) in row.iter().zip(bound).zip(columns) {
             let column = &relation.columns[target.column];
-            if matches!(expr.kind, ExprKind::Default) {
+            let Some(bound) = bound else {
                 self.check_whole(target)?;
                 values.push(self.column_default(relation, column)?);
                 continue;
-            }
+            };
             self.check_identity(column, insert)?;
-            let bound = self.expr(expr, place)?;
             let assigned = self.assign_to(bound, column, target, expr.leftmost())?;
             values.push(match is_overridden(column, insert) {
                 true => self.column_default(relation, column)?,

@@ -173,10 +173,9 @@ struct Rows<'a> {
 impl Rows<'_> {
     /// Adds a row whose form has been looked at.
     fn add(&mut self, row: impl Iterator<Item = ReadCell>) -> Option<()> {
-        let mut column = 0;
-        for (read, _) in row.zip(self.form).filter(|(_, form)| form.has_value) {
+        let own = row.zip(self.form).filter(|(_, form)| form.has_value);
+        for (column, (read, _)) in own.enumerate() {
             self.add_value(read.value?, column)?;
-            column += 1;
         }
         self.count += 1;
         Some(())
