@@ -111,6 +111,7 @@ fn estimate(catalog: &Catalog, sql: &str) -> f64 {
         io: &io,
         interrupts: &|| Ok(()),
         may_fail: &|_| false,
+        values: &[],
     };
     plan(&context, bound).expect("planned").plan.cost.rows
 }
