@@ -65,8 +65,10 @@ select * from kept order by a;
 update kept set whole = coalesce(c::text, 'gone')
   from parents p left join children c on p.a = c.b and c.b = 1 where p.a = kept.a
   returning kept.a, c;
-delete from kept using parents p left join children c on p.a = c.b
-  where p.a = kept.a and c is null returning kept.a, c;
+with gone as (
+  delete from kept using parents p left join children c on p.a = c.b
+    where p.a = kept.a and c is null returning kept.a, c
+) select * from gone order by a;
 create table halves (b int, c text) partition by range (b);
 create table low partition of halves for values from (0) to (2);
 create table high partition of halves for values from (2) to (9);

@@ -405,6 +405,10 @@ pub enum JoinKind {
     Semi,
     /// Rows of the left with no match.
     Anti,
+    /// Rows of the right with at least one match: of hash joins alone.
+    RightSemi,
+    /// Rows of the right with no match: of hash joins alone.
+    RightAnti,
 }
 
 /// A set operation over two queries.

@@ -18,6 +18,8 @@ fn join_words(kind: JoinKind) -> (&'static str, &'static str) {
         JoinKind::Full => ("Full", " Full"),
         JoinKind::Semi => ("Semi", " Semi"),
         JoinKind::Anti => ("Anti", " Anti"),
+        JoinKind::RightSemi => ("Right Semi", " Right Semi"),
+        JoinKind::RightAnti => ("Right Anti", " Right Anti"),
     }
 }
 

@@ -52,7 +52,12 @@ impl HashJoinPlan {
 
     /// Whether unmatched inner rows are handed up.
     fn keeps_inner(&self) -> bool {
-        matches!(self.kind, JoinKind::Right | JoinKind::Full)
+        matches!(self.kind, JoinKind::Right | JoinKind::Full | JoinKind::RightAnti)
+    }
+
+    /// Whether a matched inner row has had its say.
+    fn matches_once(&self) -> bool {
+        matches!(self.kind, JoinKind::RightSemi | JoinKind::RightAnti)
     }
 }
 
@@ -336,6 +341,9 @@ impl HashJoinNode {
             }
             let i = self.candidate;
             self.candidate = self.table.next[i as usize];
+            if join.matches_once() && self.table.matched[i as usize] {
+                continue;
+            }
             let outer = outer_row(&self.outer, &self.source);
             let pair = Row::pair(outer, self.table.row(i));
             if let Some(on) = &join.on
@@ -356,6 +364,11 @@ impl HashJoinNode {
                 JoinKind::Anti => {
                     self.outer_open = false;
                     return Ok(());
+                }
+                JoinKind::RightAnti => self.table.matched[i as usize] = true,
+                JoinKind::RightSemi => {
+                    self.plan.emit(cx, Row::of(self.table.row(i)), out)?;
+                    self.table.matched[i as usize] = true;
                 }
                 _ => {
                     self.plan.emit(cx, pair, out)?;
@@ -382,14 +395,18 @@ impl HashJoinNode {
     fn hand_up_unmatched(
         &mut self,
         from: u32,
+        join: &HashJoinPlan,
         cx: &mut ExecContext,
         out: &mut RowBatch,
     ) -> Result<()> {
         let mut i = from;
         while (i as usize) < self.table.len() && !out.is_full() {
             if !self.table.matched[i as usize] {
-                let pair = Row::pair(&self.nulls_outer, self.table.row(i));
-                self.plan.emit(cx, pair, out)?;
+                let inner = self.table.row(i);
+                match join.kind {
+                    JoinKind::RightAnti => self.plan.emit(cx, Row::of(inner), out)?,
+                    _ => self.plan.emit(cx, Row::pair(&self.nulls_outer, inner), out)?,
+                };
             }
             i += 1;
         }
@@ -466,7 +483,7 @@ impl Node for HashJoinNode {
                     }
                     self.join_open(join, cx, out)?;
                 }
-                Phase::Unmatched(from) => self.hand_up_unmatched(from, cx, out)?,
+                Phase::Unmatched(from) => self.hand_up_unmatched(from, join, cx, out)?,
                 Phase::Finished => break,
             }
         }

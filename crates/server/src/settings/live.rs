@@ -258,6 +258,17 @@ impl Reader<'_> {
         }
     }
 
+    fn count(&self, name: &str) -> usize {
+        usize::try_from(self.int(name)).unwrap_or(0)
+    }
+
+    fn real(&self, name: &str) -> f64 {
+        match self.0.value(name) {
+            Value::Real(value) => value,
+            _ => 0.0,
+        }
+    }
+
     fn bool(&self, name: &str) -> bool {
         self.0.value(name) == Value::Bool(true)
     }
@@ -301,6 +312,11 @@ impl Reader<'_> {
                 _ => ConstraintExclusion::Partition,
             },
             work_mem_kb: u64::try_from(self.int("work_mem")).unwrap_or(0),
+            hash_mem_multiplier: self.real("hash_mem_multiplier"),
+            from_collapse_limit: self.count("from_collapse_limit"),
+            join_collapse_limit: self.count("join_collapse_limit"),
+            geqo: self.bool("geqo"),
+            geqo_threshold: self.count("geqo_threshold"),
         }
     }
 

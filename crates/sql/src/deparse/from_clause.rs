@@ -33,7 +33,10 @@ impl Printer<'_> {
                     (JoinKind::Left, _) => " LEFT JOIN ",
                     (JoinKind::Right, _) => " RIGHT JOIN ",
                     (JoinKind::Full, _) => " FULL JOIN ",
-                    (JoinKind::Semi | JoinKind::Anti, _) => return self.unknown("a semi-join"),
+                    (
+                        JoinKind::Semi | JoinKind::Anti | JoinKind::RightSemi | JoinKind::RightAnti,
+                        _,
+                    ) => return self.unknown("a semi-join"),
                 };
                 out.clause(word, INDENT_JOIN);
                 let right_paren = self.style.pretty && self.is_bare_join(query, right);

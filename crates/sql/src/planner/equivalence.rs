@@ -107,7 +107,7 @@ impl Domain {
             }
             JoinKind::Left | JoinKind::Anti => self.take(left, within),
             JoinKind::Right => self.take(right, within),
-            JoinKind::Full => {}
+            JoinKind::Full | JoinKind::RightSemi | JoinKind::RightAnti => {}
         }
     }
 
@@ -232,7 +232,7 @@ fn put_back(item: &mut FromItem, of_semi_joins: &mut impl Iterator<Item = Vec<Ex
         }
         JoinKind::Left | JoinKind::Anti => put_back(left, of_semi_joins),
         JoinKind::Right => put_back(right, of_semi_joins),
-        JoinKind::Full => {}
+        JoinKind::Full | JoinKind::RightSemi | JoinKind::RightAnti => {}
     }
 }
 
@@ -247,7 +247,7 @@ fn below_outer_joins(item: &mut FromItem, classes: &[Class], fixed: &mut Fixed) 
         }
         JoinKind::Left | JoinKind::Anti => (left, right),
         JoinKind::Right => (right, left),
-        JoinKind::Full => return,
+        JoinKind::Full | JoinKind::RightSemi | JoinKind::RightAnti => return,
     };
     below_outer_joins(kept, classes, fixed);
     let (of_kept, of_other) = (item_rtes(kept), item_rtes(other));
@@ -297,7 +297,7 @@ fn taken_through(
 
 /// A condition that holds two expressions equal, by the equality of one ordering: a type of that,
 /// and both.
-fn equality(condition: &Expr) -> Option<(Oid, [Expr; 2])> {
+pub(super) fn equality(condition: &Expr) -> Option<(Oid, [Expr; 2])> {
     let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = condition else { return None };
     let [left, right] = args.as_slice() else { return None };
     let builtins = Builtins::get();
@@ -323,7 +323,7 @@ pub(super) fn known_value(condition: &Expr) -> Option<Expr> {
 }
 
 /// `a = b` by the operator of their types.
-fn equal(a: &Expr, b: &Expr) -> Option<Expr> {
+pub(super) fn equal(a: &Expr, b: &Expr) -> Option<Expr> {
     let builtins = Builtins::get();
     let (left, right) = (a.ty().oid, b.ty().oid);
     let mut operators = builtins.operators_named("=");

@@ -1,32 +1,27 @@
-//! Join order (joinrels.c, in small); how two sides are joined: `joinpath`.
+//! FROM and WHERE: the entries, each planned, and their joins.
 //!
-//! Inner joins are flattened into a list of units (base relations, or outer
-//! joins as wholes) and a pool of conditions. The order is found by dynamic
-//! programming over the units, or greedily where there are many. A condition
-//! is applied at the lowest join that has all its columns.
+//! What may be joined with what is found by `join_graph`, the cheapest order of that by
+//! `join_order`, how two sides are joined by `joinpath`.
 
 use super::cost::{self, Estimator};
 use super::equivalence::{Fixed, imply_equalities};
-use super::joinpath::output_names;
+use super::join_graph::GraphBuilder;
+use super::join_order::Search;
+use super::joinpath::{BaseTable, Side, output_names};
 use super::lateral::{lateral_references, looked_up};
 use super::ordered::WantedOrder;
 use super::prep::{drop_unused_outputs, is_barrier, push_down};
 use super::scan::{ScanRequest, clamp_rows};
 use super::selectivity::origins;
-use super::upper::hash_distinct;
 use super::{ColumnId, CtePlan, Planner, Rel, RteSet, and_all, conjuncts, node, rtes_of, to_slots};
 use crate::deparse::quote_identifier;
-use crate::expr::{CallSyntax, Expr, Place, TypeRef};
+use crate::expr::{Expr, TypeRef};
 use crate::plan::*;
 use crate::query::{FromItem, JoinKind, Query, Rte, RteKind};
 use hashbrown::{HashMap, HashSet};
 use std::cell::RefCell;
 use std::sync::Arc;
-use steppe_catalog::builtin::Strategy;
 use steppe_types::{Datum, Error, Result};
-
-/// Above this many units the order is found greedily.
-const DYNAMIC_PROGRAMMING_LIMIT: usize = 9;
 
 /// Sub-selects by entry.
 pub(super) type SubSelects = RefCell<HashMap<usize, Box<Query>>>;
@@ -42,29 +37,6 @@ pub(crate) struct FromContext<'q> {
     pub(crate) lateral: HashMap<usize, Vec<Expr>>,
     /// Expressions that a constant makes equal, whatever joins their tables.
     pub(crate) fixed: Fixed,
-}
-
-/// A part of the FROM clause that joins as a whole.
-enum Unit {
-    Rte(usize),
-    Outer { kind: JoinKind, left: Box<FromItem>, right: Box<FromItem>, on: Vec<Expr> },
-}
-
-impl Unit {
-    /// The unit as it stood in FROM.
-    fn item(&self) -> FromItem {
-        match self {
-            Unit::Rte(rte) => FromItem::Rte(*rte),
-            Unit::Outer { kind, left, right, on } => FromItem::Join {
-                kind: *kind,
-                left: left.clone(),
-                right: right.clone(),
-                on: and_all(on.clone()),
-                using: Vec::new(),
-                entry: None,
-            },
-        }
-    }
 }
 
 impl FromContext<'_> {
@@ -151,20 +123,22 @@ impl Planner<'_> {
         {
             return Ok(rel);
         }
-        let (mut units, mut pool) = (Vec::new(), pool);
-        items.into_iter().for_each(|i| flatten(i, &mut units, &mut pool));
-        let (mut rels, mut lateral): (Vec<Rel>, Vec<FromItem>) = (Vec::new(), Vec::new());
-        for unit in units {
-            let item = unit.item();
-            if from.refers_outside(&item) {
-                lateral.push(item);
-            } else {
-                rels.push(self.plan_unit(from, unit, &mut pool)?);
-            }
+        let mut pool = pool;
+        let (mut graph, member) = GraphBuilder::new(self, from).build(items, &mut pool);
+        let units = std::mem::take(&mut graph.units);
+        let lateral = std::mem::take(&mut graph.lateral);
+        let mut sides = Vec::with_capacity(units.len());
+        for (at, unit) in units.into_iter().enumerate() {
+            let own = graph.conditions.extract_if(.., |condition| condition.needs == 1 << at);
+            let own = own.map(|condition| condition.clause.expr.clone()).collect();
+            sides.push(self.plan_unit(from, unit, own)?);
         }
-        let mut joined = match rels.len() {
+        let mut joined = match sides.len() {
             0 => None,
-            _ => Some(self.join_order(from, rels, &mut pool)?),
+            _ => {
+                let best = Search::new(self, from, &graph, sides).best(&member)?;
+                Some(self.build(&best)?)
+            }
         };
         for item in lateral {
             joined = Some(self.lateral_join(from, joined, item, &mut pool)?);
@@ -176,27 +150,45 @@ impl Planner<'_> {
         Ok(rel)
     }
 
+    /// A unit with the conditions on it.
     fn plan_unit(
         &mut self,
         from: &FromContext<'_>,
-        unit: Unit,
-        pool: &mut Vec<Expr>,
-    ) -> Result<Rel> {
-        match unit {
-            Unit::Rte(rte) => {
-                let own = take_conditions(pool, &RteSet::one(rte));
-                self.base_rel(from, rte, own)
-            }
-            Unit::Outer { kind, left, right, on } => {
-                let mut rel = self.outer_join(from, kind, *left, *right, on, pool)?;
-                // Conditions on the padded side hold for the joined rows.
-                let above = take_conditions(pool, &rel.rtes);
-                if !above.is_empty() {
-                    add_filter(&mut rel, above)?;
-                }
-                Ok(rel)
-            }
+        unit: FromItem,
+        own: Vec<Expr>,
+    ) -> Result<Side> {
+        let (kind, left, right, on) = match unit {
+            FromItem::Rte(rte) => return self.base_side(from, rte, own),
+            FromItem::Join { kind, left, right, on, .. } => (kind, left, right, on),
+        };
+        let mut conditions = Vec::new();
+        on.into_iter().for_each(|on| conjuncts(on, &mut conditions));
+        if kind == JoinKind::Inner {
+            conditions.extend(own);
+            let rel = self.join_items(from, vec![*left, *right], conditions)?;
+            return Ok(Side::planned(rel, None));
         }
+        let mut above = own;
+        let mut rel = self.outer_join(from, kind, *left, *right, conditions, &mut above)?;
+        // Conditions on the padded side hold for the joined rows.
+        if !above.is_empty() {
+            add_filter(&mut rel, above)?;
+        }
+        Ok(Side::planned(rel, None))
+    }
+
+    /// A range-table entry as a side of joins: a table may be looked up by their keys, unless it
+    /// is the one row of a cursor that is wanted of it.
+    fn base_side(&mut self, from: &FromContext<'_>, rte: usize, own: Vec<Expr>) -> Result<Side> {
+        let rel = self.base_rel(from, rte, own.clone())?;
+        let is_table = matches!(from.rtes[rte].kind, RteKind::Relation(_));
+        let is_scan = match &rel.plan.scan().node {
+            PlanNode::SeqScan { cursor, .. } => cursor.is_none(),
+            PlanNode::Result { .. } => false,
+            _ => true,
+        };
+        let base = (is_table && is_scan).then_some(BaseTable { rte, own });
+        Ok(Side::planned(rel, base))
     }
 
     /// A range-table entry with the conditions that concern it alone.
@@ -377,228 +369,15 @@ impl Planner<'_> {
             let (inner, params) = self.lateral_item(from, right, right_pool, &outer)?;
             return self.nest_loop(from, kind, outer, inner, params, on);
         }
-        let right_single = match &right {
-            FromItem::Rte(rte) => Some((*rte, right_pool.clone())),
-            FromItem::Join { .. } => None,
-        };
-        let left_single = match (&left, kind) {
-            (FromItem::Rte(rte), JoinKind::Semi) => Some((*rte, left_pool.clone())),
-            _ => None,
-        };
         let outer = self.join_items(from, vec![left], left_pool)?;
         let inner = self.join_items(from, vec![right], right_pool)?;
-        let looked_up = match left_single {
-            Some((rte, own)) => self.semi_join_by_lookup(from, rte, &own, &inner, &on)?,
-            None => None,
-        };
         // A RIGHT join is a LEFT join the other way round.
-        let (kind, outer, inner, single) = match kind {
-            JoinKind::Right => (JoinKind::Left, inner, outer, None),
-            kind => (kind, outer, inner, right_single),
+        let (kind, outer, inner) = match kind {
+            JoinKind::Right => (JoinKind::Left, inner, outer),
+            kind => (kind, outer, inner),
         };
-        let rel = self.cheapest_join(from, kind, outer, inner, on, single)?;
-        let total = rel.plan.cost.total;
-        Ok(looked_up.filter(|other| other.plan.cost.total < total).unwrap_or(rel))
+        self.cheapest_join(from, kind, outer, inner, on, None)
     }
-
-    /// A semi join the other way round: each key of the inner side once, and for it the rows of
-    /// the outer table `rte` by an index (PostgreSQL's JOIN_UNIQUE_INNER).
-    fn semi_join_by_lookup(
-        &mut self,
-        from: &FromContext<'_>,
-        rte: usize,
-        own: &[Expr],
-        inner: &Rel,
-        on: &[Expr],
-    ) -> Result<Option<Rel>> {
-        let outer_set = RteSet::one(rte);
-        let mut columns = Vec::with_capacity(on.len());
-        for condition in on {
-            let Expr::Func { args, syntax: CallSyntax::Operator(op), .. } = condition else {
-                return Ok(None);
-            };
-            let [a, b] = args.as_slice() else { return Ok(None) };
-            let equal = self.builtins.strategy(*op) == Some(Strategy::Equal);
-            let (key, other) = if rtes_of(a).is_subset(&inner.rtes) { (a, b) } else { (b, a) };
-            let Expr::Var { rte, column, levels_up: 0, .. } = key else { return Ok(None) };
-            let position =
-                inner.layout.iter().position(|id| *id == super::column_id(*rte, *column));
-            match position {
-                Some(position) if equal && rtes_of(other) == outer_set => columns.push(position),
-                _ => return Ok(None),
-            }
-        }
-        if columns.is_empty() || inner.plan.project.is_some() {
-            return Ok(None);
-        }
-        columns.sort_unstable();
-        columns.dedup();
-        let mut unique = inner.clone();
-        let slot = |index: &usize| Expr::Slot { index: *index, ty: inner.plan.types[*index] };
-        unique.plan.project = Some(columns.iter().map(slot).collect());
-        unique.plan.types = columns.iter().map(|i| inner.plan.types[*i]).collect();
-        unique.layout = columns.iter().map(|i| inner.layout[*i]).collect();
-        let keys = unique.plan.types.iter().enumerate();
-        let keys = keys.map(|(index, ty)| Expr::Slot { index, ty: *ty }).collect();
-        let unique = hash_distinct(unique, keys);
-        self.index_nest_loop(from, JoinKind::Inner, &unique, rte, own, on)
-    }
-
-    /// Finds an order for inner joins.
-    fn join_order(
-        &mut self,
-        from: &FromContext<'_>,
-        rels: Vec<Rel>,
-        pool: &mut Vec<Expr>,
-    ) -> Result<Rel> {
-        if rels.len() <= DYNAMIC_PROGRAMMING_LIMIT {
-            return self.join_by_dynamic_programming(from, rels, pool);
-        }
-        let mut rels = rels;
-        while rels.len() > 1 {
-            let (i, j) = self.cheapest_pair(from, &rels, pool)?;
-            let right = rels.swap_remove(j);
-            let left = rels.swap_remove(i);
-            let rtes = left.rtes.union(&right.rtes);
-            let on = take_conditions(pool, &rtes);
-            rels.push(self.join_pair(from, left, right, on)?);
-        }
-        rels.pop().ok_or_else(|| Error::internal("nothing to join"))
-    }
-
-    /// The pair with the fewest joined rows, connected ones first.
-    fn cheapest_pair(
-        &self,
-        from: &FromContext<'_>,
-        rels: &[Rel],
-        pool: &[Expr],
-    ) -> Result<(usize, usize)> {
-        let conditions: Vec<(RteSet, &Expr)> = pool.iter().map(|c| (rtes_of(c), c)).collect();
-        let mut best = (0, 1, f64::INFINITY);
-        for i in 0..rels.len() {
-            (self.ctx.interrupts)()?;
-            for j in i + 1..rels.len() {
-                let rtes = rels[i].rtes.union(&rels[j].rtes);
-                let here = conditions.iter().filter(|(of, _)| of.is_subset(&rtes));
-                let on: Vec<Expr> = here.map(|(_, c)| (*c).clone()).collect();
-                let rows = rels[i].plan.cost.rows * rels[j].plan.cost.rows;
-                let penalty = if on.is_empty() { 1e12 } else { 0.0 };
-                let joined = rows * from.estimator(self).selectivity(&on) + penalty;
-                if joined < best.2 {
-                    best = (i, j, joined);
-                }
-            }
-        }
-        Ok((best.0, best.1))
-    }
-
-    /// Selinger's algorithm over subsets of units; cross products only where nothing connects.
-    fn join_by_dynamic_programming(
-        &mut self,
-        from: &FromContext<'_>,
-        rels: Vec<Rel>,
-        pool: &mut Vec<Expr>,
-    ) -> Result<Rel> {
-        let count = rels.len();
-        let full: u32 = (1 << count) - 1;
-        let conditions: Vec<(RteSet, Expr)> = pool.drain(..).map(|c| (rtes_of(&c), c)).collect();
-        let covered: RteSet = rels.iter().fold(RteSet::default(), |s, r| s.union(&r.rtes));
-        let mut best: HashMap<u32, Rel> =
-            rels.into_iter().enumerate().map(|(i, r)| (1u32 << i, r)).collect();
-        for size in 2..=count as u32 {
-            for set in (1..=full).filter(|s| s.count_ones() == size) {
-                (self.ctx.interrupts)()?;
-                self.best_split(from, set, &conditions, &mut best)?;
-            }
-        }
-        // Those without columns (of outer queries, or volatile) belong above all joins.
-        let left = |r: &RteSet| r.is_empty() || !r.is_subset(&covered);
-        pool.extend(conditions.into_iter().filter(|(r, _)| left(r)).map(|(_, c)| c));
-        best.remove(&full).ok_or_else(|| Error::internal("join order was not found"))
-    }
-
-    fn best_split(
-        &mut self,
-        from: &FromContext<'_>,
-        set: u32,
-        conditions: &[(RteSet, Expr)],
-        best: &mut HashMap<u32, Rel>,
-    ) -> Result<()> {
-        for connected_only in [true, false] {
-            // Of what costs the same the first is taken: the side that FROM has first is outer.
-            let mut left = set & set.wrapping_neg();
-            while left != set {
-                let right = set & !left;
-                if let (Some(l), Some(r)) = (best.get(&left), best.get(&right)) {
-                    let rtes = l.rtes.union(&r.rtes);
-                    let here = |(s, _): &&(RteSet, Expr)| {
-                        s.is_subset(&rtes) && !s.is_subset(&l.rtes) && !s.is_subset(&r.rtes)
-                    };
-                    let on: Vec<Expr> =
-                        conditions.iter().filter(here).map(|(_, c)| c.clone()).collect();
-                    if !on.is_empty() || !connected_only {
-                        let rel = self.join_pair(from, l.clone(), r.clone(), on)?;
-                        let better =
-                            best.get(&set).is_none_or(|b| rel.plan.cost.total < b.plan.cost.total);
-                        if better {
-                            best.insert(set, rel);
-                        }
-                    }
-                }
-                left = left.wrapping_sub(set) & set;
-            }
-            if best.contains_key(&set) {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// An inner join of two planned sides, the cheaper side round.
-    pub(super) fn join_pair(
-        &mut self,
-        from: &FromContext<'_>,
-        left: Rel,
-        right: Rel,
-        on: Vec<Expr>,
-    ) -> Result<Rel> {
-        let single =
-            base_relation(&right, from).and_then(|rte| Some((rte, scan_conditions(&right, rte)?)));
-        self.cheapest_join(from, JoinKind::Inner, left, right, on, single)
-    }
-}
-
-/// The one base relation a planned side scans, if it is no more than that.
-fn base_relation(rel: &Rel, from: &FromContext<'_>) -> Option<usize> {
-    let rte = rel.layout.first().map(|c| c.0)?;
-    let single =
-        rel.rtes == RteSet::one(rte) && matches!(from.rtes[rte].kind, RteKind::Relation(_));
-    let scan = &rel.plan.scan().node;
-    let is_scan =
-        matches!(scan, PlanNode::SeqScan { cursor: None, .. } | PlanNode::IndexScan { .. });
-    (single && is_scan).then_some(rte)
-}
-
-/// A scan's conditions back as columns. Only a plain sequential scan's filter is all of them.
-fn scan_conditions(rel: &Rel, rte: usize) -> Option<Vec<Expr>> {
-    let scan = rel.plan.scan();
-    let above = matches!(rel.plan.node, PlanNode::PartitionScan { .. }) && !rel.plan.is_plain();
-    if above || !matches!(scan.node, PlanNode::SeqScan { .. }) {
-        return None;
-    }
-    let Some(filter) = scan.filter.clone() else { return Some(Vec::new()) };
-    let back = filter.transform(&mut |e| match e {
-        Expr::Slot { index, ty } => {
-            let (_, attribute) = rel.layout[index];
-            let column = if attribute < 0 { attribute.into() } else { i32::from(attribute) - 1 };
-            let at = Place::NONE;
-            Ok::<_, Error>(Expr::Var { rte, column, levels_up: 0, ty, at })
-        }
-        other => Ok(other),
-    });
-    let mut out = Vec::new();
-    conjuncts(back.ok()?, &mut out);
-    Some(out)
 }
 
 /// Takes the conditions that these entries alone decide out of the pool.
@@ -613,26 +392,6 @@ pub(crate) fn take_conditions(pool: &mut Vec<Expr>, rtes: &RteSet) -> Vec<Expr> 
         !here
     });
     taken
-}
-
-fn flatten(item: FromItem, units: &mut Vec<Unit>, pool: &mut Vec<Expr>) {
-    match item {
-        FromItem::Rte(rte) => units.push(Unit::Rte(rte)),
-        FromItem::Join { kind: JoinKind::Inner, left, right, on, .. } => {
-            flatten(*left, units, pool);
-            flatten(*right, units, pool);
-            if let Some(on) = on {
-                conjuncts(on, pool);
-            }
-        }
-        FromItem::Join { kind, left, right, on, .. } => {
-            let mut conditions = Vec::new();
-            if let Some(on) = on {
-                conjuncts(on, &mut conditions);
-            }
-            units.push(Unit::Outer { kind, left, right, on: conditions });
-        }
-    }
 }
 
 /// The leaves of a FROM item.

@@ -1,15 +1,200 @@
-//! Join methods (joinpath.c, in small): what joins one side to another most cheaply.
+//! Join methods (joinpath.c): what joins one side to another most cheaply.
+//!
+//! Candidates are [`Path`]s: what they cost, and what they are made of, shared with all others
+//! that have the same inputs. A plan is made of the cheapest one alone, at the end.
 
-use super::cost;
+use super::cost::CPU_TUPLE;
 use super::join::FromContext;
+use super::join_clause::{Clause, JoinKey, join_keys};
+use super::join_cost::{self, HashSize, JoinShape, Rescan};
 use super::scan::{ScanRequest, clamp_rows};
 use super::selectivity::JoinSides;
-use super::{ColumnId, Planner, Rel, RteSet, and_all, node, rtes_of, to_slots};
-use crate::expr::{CallSyntax, Expr, TypeRef};
+use super::{Planner, Rel, RteSet, is_volatile};
+use crate::expr::{ExecParamId, Expr};
 use crate::plan::*;
 use crate::query::{JoinKind, RteKind};
-use std::sync::Arc;
-use steppe_types::{Error, Oid, Result, SqlState};
+use hashbrown::HashMap;
+use std::rc::Rc;
+use steppe_catalog::RelKind;
+use steppe_types::{Error, Result, SqlState};
+
+pub(super) use super::join_build::output_names;
+pub(super) use super::join_build::sort_rel;
+
+/// What a plan that a setting forbids costs more.
+const FORBIDDEN: f64 = 1e10;
+
+/// A way to get rows.
+#[derive(Debug)]
+pub(super) struct Path {
+    pub(super) cost: Cost,
+    pub(super) step: Step,
+}
+
+#[derive(Debug)]
+pub(super) enum Step {
+    /// What has been planned already.
+    Planned(Box<Rel>),
+    Materialize(Rc<Path>),
+    /// Each value of these columns once, by a hash table or sorted.
+    Distinct {
+        child: Rc<Path>,
+        columns: Vec<Expr>,
+        is_sorted: bool,
+    },
+    Filter(Rc<Path>, Rc<[Rc<Clause>]>),
+    Join(JoinStep),
+}
+
+#[derive(Debug)]
+pub(super) struct JoinStep {
+    pub(super) method: Method,
+    pub(super) kind: JoinKind,
+    pub(super) outer: Rc<Path>,
+    pub(super) inner: Rc<Path>,
+    pub(super) on: Rc<[Rc<Clause>]>,
+}
+
+#[derive(Debug)]
+pub(super) enum Method {
+    /// With parameters that the outer row sets.
+    NestLoop(Rc<[(ExecParamId, Expr)]>),
+    Hash(Vec<JoinKey>, HashSize),
+    Merge(Vec<JoinKey>),
+}
+
+/// One side of a join.
+#[derive(Clone, Debug)]
+pub(super) struct Side {
+    pub(super) rtes: RteSet,
+    pub(super) best: Rc<Path>,
+    pub(super) base: Option<Rc<BaseTable>>,
+}
+
+/// The table that a side is, with the conditions on it: it may be looked up by a join's keys.
+#[derive(Debug)]
+pub(super) struct BaseTable {
+    pub(super) rte: usize,
+    pub(super) own: Vec<Expr>,
+}
+
+/// Two sides to join.
+pub(super) struct Pair<'p> {
+    pub(super) kind: JoinKind,
+    pub(super) outer: &'p Side,
+    pub(super) inner: &'p Side,
+    pub(super) on: Rc<[Rc<Clause>]>,
+    /// Rows of the join.
+    pub(super) rows: f64,
+    /// Pairs of rows that match.
+    pub(super) pairs: f64,
+}
+
+/// A scan by the values of outer rows.
+#[derive(Clone, Debug)]
+struct Lookup {
+    path: Rc<Path>,
+    params: Rc<[(ExecParamId, Expr)]>,
+    /// Conditions that it leaves.
+    rest: Rc<[Rc<Clause>]>,
+}
+
+/// Lookups, by table, conditions and how often, as a power of four.
+#[derive(Default)]
+pub(super) struct Lookups(HashMap<(usize, Vec<*const Clause>, i32), Option<Lookup>>);
+
+/// The cheapest path so far.
+#[derive(Default)]
+pub(super) struct Cheapest(pub(super) Option<Rc<Path>>);
+
+impl Cheapest {
+    fn consider(&mut self, cost: Cost, is_allowed: bool, step: impl FnOnce() -> Step) {
+        let mut cost = cost;
+        if !is_allowed {
+            cost.total += FORBIDDEN;
+        }
+        if self.0.as_ref().is_none_or(|best| cost.beats(&best.cost)) {
+            self.0 = Some(Rc::new(Path { cost, step: step() }));
+        }
+    }
+}
+
+impl Path {
+    pub(super) fn planned(rel: Rel) -> Rc<Path> {
+        Rc::new(Path { cost: rel.plan.cost, step: Step::Planned(Box::new(rel)) })
+    }
+
+    /// Whether a system catalog would be computed again with each scan: however few rows are
+    /// expected, the first scan's are kept then.
+    fn is_computed_anew(&self) -> bool {
+        match &self.step {
+            Step::Planned(rel) => matches!(&rel.plan.node,
+                PlanNode::SeqScan { rel, .. } if rel.relation.kind == RelKind::Virtual),
+            Step::Materialize(_) => false,
+            Step::Distinct { child, .. } | Step::Filter(child, _) => child.is_computed_anew(),
+            Step::Join(join) => match join.method {
+                Method::NestLoop(_) => {
+                    join.outer.is_computed_anew() || join.inner.is_computed_anew()
+                }
+                Method::Hash(..) => join.outer.is_computed_anew(),
+                Method::Merge(_) => false,
+            },
+        }
+    }
+
+    /// Whether there is one row at most, whatever the tables have.
+    fn is_one_row(&self) -> bool {
+        let Step::Planned(rel) = &self.step else { return false };
+        match &rel.plan.node {
+            PlanNode::Result { child: None, .. } => true,
+            PlanNode::Values(rows) => rows.len() < 2,
+            PlanNode::Agg { strategy: AggStrategy::Plain, .. } => true,
+            PlanNode::IndexScan { index, range, .. } => {
+                let info = index.index.as_ref();
+                let equal = (range.equal.len(), range.equal_is_null.contains(&true));
+                info.is_some_and(|info| info.is_unique_now() && equal == (info.keys.len(), false))
+            }
+            _ => false,
+        }
+    }
+
+    fn rescan(&self, memory: f64) -> Rescan {
+        let whole = Rescan { startup: self.cost.startup, total: self.cost.total };
+        match &self.step {
+            Step::Materialize(_) => join_cost::kept_rows(&self.cost, memory),
+            Step::Planned(rel) if is_kept(&rel.plan) => join_cost::kept_rows(&self.cost, memory),
+            // The table is there already.
+            Step::Join(JoinStep { method: Method::Hash(_, size), .. }) if size.batches <= 1.0 => {
+                Rescan { startup: 0.0, total: whole.total - whole.startup }
+            }
+            _ => whole,
+        }
+    }
+}
+
+impl Side {
+    pub(super) fn planned(rel: Rel, base: Option<BaseTable>) -> Side {
+        Side { rtes: rel.rtes.clone(), best: Path::planned(rel), base: base.map(Rc::new) }
+    }
+
+    pub(super) fn rows(&self) -> f64 {
+        self.best.cost.rows
+    }
+}
+
+impl Pair<'_> {
+    fn shape(&self, kind: JoinKind, outer: &Path, inner: &Path) -> JoinShape {
+        JoinShape {
+            kind,
+            outer: outer.cost,
+            inner: inner.cost,
+            rows: self.rows,
+            pairs: self.pairs,
+            conditions: self.on.len() as f64,
+            is_inner_unique: false,
+        }
+    }
+}
 
 impl Planner<'_> {
     /// The cheapest method for a given outer and inner side. `single` names the inner side's base
@@ -26,209 +211,269 @@ impl Planner<'_> {
         if let Some(by_leaf) = self.partitionwise_join(from, kind, &outer, &inner, &on, &single)? {
             return Ok(by_leaf);
         }
-        let mut best: Option<Rel> = None;
-        let mut consider = |rel: Rel| {
-            if best.as_ref().is_none_or(|b| rel.plan.cost.beats(&b.plan.cost)) {
-                best = Some(rel);
-            }
-        };
-        let settings = self.ctx.settings;
-        let penalty = |rel: Rel, enabled: bool| {
-            let mut rel = rel;
-            if !enabled {
-                rel.plan.cost.total += 1e10;
-            }
-            rel
-        };
-        let keys = self.equi_keys(&outer, &inner, &on);
+        let rows = clamp_rows(self.join_rows(from, kind, &input(&outer), &input(&inner), &on));
+        let outer = Side::planned(outer, None);
+        let base = single.map(|(rte, own)| BaseTable { rte, own });
+        let inner = Side::planned(inner, base);
+        let on: Rc<[Rc<Clause>]> = on.into_iter().map(|on| self.clause(on)).collect();
+        let pair = Pair { kind, outer: &outer, inner: &inner, on, rows, pairs: rows };
+        let mut cheapest = Cheapest::default();
+        self.consider_join(from, &pair, &mut Lookups::default(), &mut cheapest)?;
+        let path = cheapest.0.ok_or_else(no_full_join)?;
+        self.build(&path)
+    }
+
+    /// Considers all methods, with either side hashed.
+    pub(super) fn consider_join(
+        &mut self,
+        from: &FromContext<'_>,
+        pair: &Pair<'_>,
+        lookups: &mut Lookups,
+        cheapest: &mut Cheapest,
+    ) -> Result<()> {
+        let keys = join_keys(&pair.on, &pair.outer.rtes, &pair.inner.rtes);
+        if pair.kind != JoinKind::Full {
+            self.consider_nest_loop(pair, cheapest);
+            self.consider_lookup(from, pair, lookups, cheapest)?;
+        }
         if !keys.is_empty() {
-            let enabled = settings.hashjoin;
-            let rel = self.hash_join(from, kind, outer.clone(), inner.clone(), &on, &keys)?;
-            consider(penalty(rel, enabled));
-            if let Some(rel) =
-                self.merge_join(from, kind, outer.clone(), inner.clone(), &on, &keys)?
-            {
-                consider(penalty(rel, settings.mergejoin));
+            self.consider_hash_join(
+                from,
+                (pair.kind, pair.outer, pair.inner),
+                pair,
+                &keys,
+                cheapest,
+            );
+            if let Some(kind) = self.other_way_round(pair.kind) {
+                let keys = join_keys(&pair.on, &pair.inner.rtes, &pair.outer.rtes);
+                self.consider_hash_join(
+                    from,
+                    (kind, pair.inner, pair.outer),
+                    pair,
+                    &keys,
+                    cheapest,
+                );
             }
         }
-        if kind == JoinKind::Full && keys.is_empty() && on.iter().all(|c| rtes_of(c).is_empty()) {
-            // Without conditions that name columns every pair is a candidate: one group.
-            if let Some(rel) =
-                self.merge_join(from, kind, outer.clone(), inner.clone(), &on, &keys)?
-            {
-                consider(rel);
-            }
+        // A FULL JOIN whose conditions name no columns is one group: every pair is a candidate.
+        let is_one_group =
+            pair.kind == JoinKind::Full && pair.on.iter().all(|clause| clause.rtes.is_empty());
+        let merged: Vec<JoinKey> = keys.iter().filter(|key| key.merges).copied().collect();
+        if !merged.is_empty() || keys.is_empty() && is_one_group {
+            self.consider_merge_join(pair, merged, cheapest);
         }
-        if kind != JoinKind::Full {
-            if let Some((rte, conditions)) = single
-                && let Some(rel) =
-                    self.index_nest_loop(from, kind, &outer, rte, &conditions, &on)?
-            {
-                consider(penalty(rel, settings.nestloop));
-            }
-            let rel = self.nest_loop(from, kind, outer, inner, Vec::new(), on)?;
-            consider(penalty(rel, settings.nestloop));
-        }
-        best.ok_or_else(|| {
-            Error::new(
-                SqlState::FEATURE_NOT_SUPPORTED,
-                "FULL JOIN is only supported with merge-joinable or hash-joinable join conditions",
-            )
-        })
+        Ok(())
     }
 
-    /// Equality conditions with one side each: (outer expression, inner expression, operator,
-    /// position in `on`).
-    pub(super) fn equi_keys(
-        &self,
-        outer: &Rel,
-        inner: &Rel,
-        on: &[Expr],
-    ) -> Vec<(Expr, Expr, Oid, usize)> {
-        let mut keys = Vec::new();
-        for (i, condition) in on.iter().enumerate() {
-            let Expr::Func { args, syntax: CallSyntax::Operator(op), .. } = condition else {
-                continue;
-            };
-            let [a, b] = args.as_slice() else { continue };
-            let Some(operator) = self.builtins.operator(*op) else { continue };
-            if operator.name != "=" || !operator.can_hash || super::is_volatile(condition) {
-                continue;
-            }
-            let (ra, rb) = (rtes_of(a), rtes_of(b));
-            if ra.is_empty() || rb.is_empty() {
-                continue;
-            }
-            if ra.is_subset(&outer.rtes) && rb.is_subset(&inner.rtes) {
-                keys.push((a.clone(), b.clone(), operator.oid, i));
-            } else if rb.is_subset(&outer.rtes) && ra.is_subset(&inner.rtes) {
-                keys.push((b.clone(), a.clone(), operator.commutator, i));
-            }
-        }
-        keys
-    }
-
-    fn hash_join(
+    /// The join of two partitioned tables leaf by leaf, where that is wanted and gives the join.
+    pub(super) fn joined_by_leaf(
         &mut self,
         from: &FromContext<'_>,
-        kind: JoinKind,
-        outer: Rel,
-        inner: Rel,
-        on: &[Expr],
-        keys: &[(Expr, Expr, Oid, usize)],
-    ) -> Result<Rel> {
-        let rows = self.join_rows(from, kind, &outer, &inner, on);
-        let (o, i) = (&outer.plan.cost, &inner.plan.cost);
-        let build = i.total + i.rows * (cost::CPU_OPERATOR * keys.len() as f64 + cost::CPU_TUPLE);
-        let cost = Cost {
-            startup: build + o.startup,
-            total: build
-                + o.total
-                + o.rows * cost::CPU_OPERATOR * keys.len() as f64
-                + rows * cost::CPU_TUPLE,
-            rows: clamp_rows(rows),
-            width: o.width + i.width,
+        pair: &Pair<'_>,
+    ) -> Result<Option<Rc<Path>>> {
+        let (Step::Planned(outer), Step::Planned(inner)) =
+            (&pair.outer.best.step, &pair.inner.best.step)
+        else {
+            return Ok(None);
         };
-        let slot_keys = keys
-            .iter()
-            .map(|(a, b, op, _)| {
-                let func = self.builtins.operator(*op).map_or(0, |o| o.func);
-                Ok((to_slots(a.clone(), &outer.layout)?, to_slots(b.clone(), &inner.layout)?, func))
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let rest = rest_of(on, keys);
-        let width = outer.layout.len();
-        let (layout, types, names, rtes) = combine(&outer, &inner);
-        let on = and_all(rest).map(|e| to_slots(e, &layout)).transpose()?;
-        let (outer, inner) = (Box::new(outer.plan), Box::new(inner.plan));
-        let join = PlanNode::HashJoin { kind, outer, inner, keys: slot_keys, on };
-        let rel = Rel { plan: node(join, types, names, cost), layout, rtes };
-        Ok(self.handed_up(kind, width, rel))
-    }
-
-    fn merge_join(
-        &mut self,
-        from: &FromContext<'_>,
-        kind: JoinKind,
-        outer: Rel,
-        inner: Rel,
-        on: &[Expr],
-        keys: &[(Expr, Expr, Oid, usize)],
-    ) -> Result<Option<Rel>> {
-        let same_type = |k: &&(Expr, Expr, Oid, usize)| {
-            k.0.ty().oid == k.1.ty().oid && self.builtins.operator(k.2).is_some_and(|o| o.can_merge)
-        };
-        let found = keys.len();
-        let keys: Vec<_> = keys.iter().filter(same_type).cloned().collect();
-        // Without any key the merge is over one group: only FULL joins ask for that.
-        if keys.is_empty() && (found > 0 || kind != JoinKind::Full) {
+        if !self.ctx.settings.partitionwise_join {
             return Ok(None);
         }
-        let rows = self.join_rows(from, kind, &outer, &inner, on);
-        let sorted = |rel: Rel, side: Vec<Expr>| -> Result<Rel> {
-            if side.is_empty() {
-                return Ok(rel);
-            }
-            let sort_keys = side
-                .into_iter()
-                .map(|e| {
-                    let expr = to_slots(e, &rel.layout)?;
-                    Ok(crate::expr::SortKey { expr, descending: false, nulls_first: false })
-                })
-                .collect::<Result<_>>()?;
-            Ok(sort_rel(rel, sort_keys))
-        };
-        let outer = sorted(outer, keys.iter().map(|k| k.0.clone()).collect())?;
-        let inner = sorted(inner, keys.iter().map(|k| k.1.clone()).collect())?;
-        let (o, i) = (&outer.plan.cost, &inner.plan.cost);
-        let cost = Cost {
-            startup: o.startup + i.startup,
-            total: o.total
-                + i.total
-                + (o.rows + i.rows) * cost::CPU_OPERATOR
-                + rows * cost::CPU_TUPLE,
-            rows: clamp_rows(rows),
-            width: o.width + i.width,
-        };
-        let slot_keys = keys
-            .iter()
-            .map(|(a, b, ..)| {
-                Ok((to_slots(a.clone(), &outer.layout)?, to_slots(b.clone(), &inner.layout)?))
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let rest = rest_of(on, &keys);
-        let width = outer.layout.len();
-        let (layout, types, names, rtes) = combine(&outer, &inner);
-        let on = and_all(rest).map(|e| to_slots(e, &layout)).transpose()?;
-        let (outer, inner) = (Box::new(outer.plan), Box::new(inner.plan));
-        let join = PlanNode::MergeJoin { kind, outer, inner, keys: slot_keys, on };
-        let rel = Rel { plan: node(join, types, names, cost), layout, rtes };
-        Ok(Some(self.handed_up(kind, width, rel)))
+        let on: Vec<Expr> = pair.on.iter().map(|clause| clause.expr.clone()).collect();
+        let single = pair.inner.base.as_ref().map(|base| (base.rte, base.own.clone()));
+        let joined = self.partitionwise_join(from, pair.kind, outer, inner, &on, &single)?;
+        Ok(joined.map(Path::planned))
     }
 
-    /// A nested loop whose inner side is looked up by the outer row's values: in an index, or in
-    /// the one partition that they ask for.
-    pub(super) fn index_nest_loop(
+    /// The kind of a join whose sides change places; inner joins are asked both ways anyway.
+    fn other_way_round(&self, kind: JoinKind) -> Option<JoinKind> {
+        match kind {
+            JoinKind::Left => Some(JoinKind::Right),
+            JoinKind::Full => Some(JoinKind::Full),
+            JoinKind::Semi if !self.keeps_partners => Some(JoinKind::RightSemi),
+            JoinKind::Anti => Some(JoinKind::RightAnti),
+            _ => None,
+        }
+    }
+
+    /// Each value of the inner side's keys once makes a semi join an inner one, either way
+    /// (JOIN_UNIQUE_INNER).
+    pub(super) fn consider_distinct_inner(
         &mut self,
         from: &FromContext<'_>,
-        kind: JoinKind,
-        outer: &Rel,
-        rte: usize,
-        own: &[Expr],
-        on: &[Expr],
-    ) -> Result<Option<Rel>> {
+        pair: &Pair<'_>,
+        lookups: &mut Lookups,
+        cheapest: &mut Cheapest,
+    ) -> Result<()> {
+        let keys = join_keys(&pair.on, &pair.outer.rtes, &pair.inner.rtes);
+        if keys.len() < pair.on.len() || keys.is_empty() {
+            return Ok(());
+        }
+        let mut columns: Vec<Expr> = Vec::with_capacity(keys.len());
+        let mut values = 1.0;
+        for key in &keys {
+            let Some((_, column @ Expr::Var { levels_up: 0, .. }, _)) = key.sides(&pair.on) else {
+                return Ok(());
+            };
+            values *= key.inner_distinct(&pair.on, |e| from.estimator(self).distinct(e));
+            if !columns.contains(column) {
+                columns.push(column.clone());
+            }
+        }
+        let input = pair.inner.best.cost;
+        let rows = clamp_rows(values.min(input.rows));
+        let compared = super::cost::CPU_OPERATOR * input.rows * keys.len() as f64;
+        let hashed = input.total + compared + rows * CPU_TUPLE;
+        let sorted = join_cost::sorted(&input, self.work_memory()).total + compared;
+        let is_sorted = sorted < hashed && keys.iter().all(|key| key.merges);
+        let total = if is_sorted { sorted } else { hashed };
+        let cost = Cost { startup: total, total, rows, ..input };
+        let step = Step::Distinct { child: pair.inner.best.clone(), columns, is_sorted };
+        let best = Rc::new(Path { cost, step });
+        let distinct = Side { rtes: pair.inner.rtes.clone(), best, base: None };
+        for (outer, inner) in [(pair.outer, &distinct), (&distinct, pair.outer)] {
+            let on = pair.on.clone();
+            let (rows, pairs) = (pair.rows, pair.rows);
+            let inner = Pair { kind: JoinKind::Inner, outer, inner, on, rows, pairs };
+            self.consider_join(from, &inner, lookups, cheapest)?;
+        }
+        Ok(())
+    }
+
+    fn consider_nest_loop(&self, pair: &Pair<'_>, cheapest: &mut Cheapest) {
+        let (settings, memory) = (self.ctx.settings, self.work_memory());
+        let (outer, inner) = (&pair.outer.best, &pair.inner.best);
+        let step = |inner: &Rc<Path>| {
+            Step::Join(JoinStep {
+                method: Method::NestLoop(Rc::from([])),
+                kind: pair.kind,
+                outer: outer.clone(),
+                inner: inner.clone(),
+                on: pair.on.clone(),
+            })
+        };
+        let cost = join_cost::materialized(&inner.cost, memory);
+        let kept = Path { cost, step: Step::Materialize(inner.clone()) };
+        let is_kept_anyway = matches!(&inner.step, Step::Planned(rel) if is_kept(&rel.plan));
+        let (again, kept_again) = (inner.rescan(memory), kept.rescan(memory));
+        let is_worth_it = !outer.is_one_row() && kept_again.total < again.total;
+        let keeps =
+            !is_kept_anyway && (inner.is_computed_anew() || settings.material && is_worth_it);
+        // One row that is expected may be many: keeping the inner rows costs next to nothing.
+        if keeps {
+            let cost = pair.shape(pair.kind, outer, &kept).nest_loop(kept_again, false);
+            cheapest.consider(cost, settings.nestloop, || step(&Rc::new(kept)));
+        } else {
+            let plain = pair.shape(pair.kind, outer, inner).nest_loop(again, false);
+            cheapest.consider(plain, settings.nestloop, || step(inner));
+        }
+    }
+
+    fn consider_lookup(
+        &mut self,
+        from: &FromContext<'_>,
+        pair: &Pair<'_>,
+        lookups: &mut Lookups,
+        cheapest: &mut Cheapest,
+    ) -> Result<()> {
+        let Some(base) = &pair.inner.base else { return Ok(()) };
+        let found = self.lookup(from, base, &pair.on, pair.outer.rows(), lookups)?;
+        let Some(Lookup { path: inner, params, rest }) = found else { return Ok(()) };
+        let outer = &pair.outer.best;
+        let mut shape = pair.shape(pair.kind, outer, &inner);
+        shape.conditions = rest.len() as f64;
+        let cost = shape.nest_loop(inner.rescan(self.work_memory()), rest.is_empty());
+        cheapest.consider(cost, self.ctx.settings.nestloop, || {
+            let method = Method::NestLoop(params);
+            Step::Join(JoinStep { method, kind: pair.kind, outer: outer.clone(), inner, on: rest })
+        });
+        Ok(())
+    }
+
+    fn consider_hash_join(
+        &self,
+        from: &FromContext<'_>,
+        (kind, outer, inner): (JoinKind, &Side, &Side),
+        pair: &Pair<'_>,
+        keys: &[JoinKey],
+        cheapest: &mut Cheapest,
+    ) {
+        let (outer, inner) = (&outer.best, &inner.best);
+        let size = HashSize::of(inner.cost.rows, inner.cost.width, self.hash_memory());
+        let distinct =
+            |key: &JoinKey| key.inner_distinct(&pair.on, |e| from.estimator(self).distinct(e));
+        let values = keys.iter().map(distinct).fold(1.0, f64::max);
+        let cost = pair.shape(kind, outer, inner).hash_join(keys.len() as f64, 1.0 / values, size);
+        cheapest.consider(cost, self.ctx.settings.hashjoin, || {
+            Step::Join(JoinStep {
+                method: Method::Hash(keys.to_vec(), size),
+                kind,
+                outer: outer.clone(),
+                inner: inner.clone(),
+                on: pair.on.clone(),
+            })
+        });
+    }
+
+    fn consider_merge_join(&self, pair: &Pair<'_>, keys: Vec<JoinKey>, cheapest: &mut Cheapest) {
+        let (outer, inner) = (&pair.outer.best, &pair.inner.best);
+        let sorted = |cost: &Cost| match keys.is_empty() {
+            true => *cost,
+            false => join_cost::sorted(cost, self.work_memory()),
+        };
+        let shape = pair.shape(pair.kind, outer, inner);
+        let cost = shape.merge_join(keys.len() as f64, sorted(&outer.cost), sorted(&inner.cost));
+        let is_only_way = keys.is_empty();
+        cheapest.consider(cost, self.ctx.settings.mergejoin || is_only_way, || {
+            Step::Join(JoinStep {
+                method: Method::Merge(keys),
+                kind: pair.kind,
+                outer: outer.clone(),
+                inner: inner.clone(),
+                on: pair.on.clone(),
+            })
+        });
+    }
+
+    /// A scan of a table by what outer rows have for it: in an index, or in the one partition
+    /// that they ask for.
+    fn lookup(
+        &mut self,
+        from: &FromContext<'_>,
+        base: &BaseTable,
+        on: &[Rc<Clause>],
+        loops: f64,
+        lookups: &mut Lookups,
+    ) -> Result<Option<Lookup>> {
+        let power = (loops.max(1.0).log2() / 2.0).ceil() as i32;
+        let key = (base.rte, on.iter().map(Rc::as_ptr).collect(), power);
+        if let Some(known) = lookups.0.get(&key) {
+            return Ok(known.clone());
+        }
+        let before = std::mem::replace(&mut self.scan_loops, 4f64.powi(power));
+        let found = self.new_lookup(from, base, on);
+        self.scan_loops = before;
+        Ok(lookups.0.entry(key).insert(found?).get().clone())
+    }
+
+    fn new_lookup(
+        &mut self,
+        from: &FromContext<'_>,
+        base: &BaseTable,
+        on: &[Rc<Clause>],
+    ) -> Result<Option<Lookup>> {
+        let rte = base.rte;
         let RteKind::Relation(relation) = &from.rtes[rte].kind else { return Ok(None) };
         let mut params = Vec::new();
         let inner_set = RteSet::one(rte);
-        let mut conditions = own.to_vec();
+        let mut conditions = base.own.clone();
         let mut rest = Vec::new();
-        for condition in on {
-            let used = rtes_of(condition);
-            if !used.overlaps(&inner_set) || super::is_volatile(condition) {
-                rest.push(condition.clone());
+        for clause in on {
+            if !clause.rtes.overlaps(&inner_set) || is_volatile(&clause.expr) {
+                rest.push(clause.clone());
                 continue;
             }
-            conditions.push(self.outer_vars_to_params(condition.clone(), rte, &mut params)?);
+            conditions.push(self.outer_vars_to_params(clause.expr.clone(), rte, &mut params)?);
         }
         if params.is_empty() {
             return Ok(None);
@@ -242,15 +487,11 @@ impl Planner<'_> {
             conditions: &conditions,
         };
         let inner = self.base_scan(&request)?;
-        let is_looked_up = matches!(inner.plan.scan().node, PlanNode::IndexScan { .. });
-        if !is_looked_up && !self.picks_partition(&request, own.len())? {
+        if !is_looked_up(&inner.plan) && !self.picks_partition(&request, base.own.len())? {
             return Ok(None);
         }
-        let params = params
-            .into_iter()
-            .map(|(id, e)| Ok((id, to_slots(e, &outer.layout)?)))
-            .collect::<Result<Vec<_>>>()?;
-        self.nest_loop(from, kind, outer.clone(), inner, params, rest).map(Some)
+        let (path, params) = (Path::planned(inner), Rc::from(params));
+        Ok(Some(Lookup { path, params, rest: Rc::from(rest) }))
     }
 
     /// Columns of other entries than `rte` become parameters.
@@ -266,125 +507,136 @@ impl Planner<'_> {
         })
     }
 
+    /// A nested loop whose inner side, a table, is looked up by the outer row's values.
+    pub(super) fn index_nest_loop(
+        &mut self,
+        from: &FromContext<'_>,
+        kind: JoinKind,
+        outer: &Rel,
+        rte: usize,
+        own: &[Expr],
+        on: &[Expr],
+    ) -> Result<Option<Rel>> {
+        let base = BaseTable { rte, own: own.to_vec() };
+        let on: Rc<[Rc<Clause>]> = on.iter().map(|on| self.clause(on.clone())).collect();
+        let loops = outer.plan.cost.rows;
+        let Some(found) = self.lookup(from, &base, &on, loops, &mut Lookups::default())? else {
+            return Ok(None);
+        };
+        let Lookup { path: inner, params, rest } = found;
+        let rows = outer.plan.cost.rows * inner.cost.rows;
+        let rows = clamp_rows(rows * self.selectivity_of_clauses(from, &rest));
+        let rows = if kind == JoinKind::Left { rows.max(outer.plan.cost.rows) } else { rows };
+        let outer = Side::planned(outer.clone(), None);
+        let pair = Pair { kind, outer: &outer, inner: &outer, on: rest, rows, pairs: rows };
+        let shape = pair.shape(kind, &outer.best, &inner);
+        let mut cost = shape.nest_loop(inner.rescan(self.work_memory()), pair.on.is_empty());
+        if !self.ctx.settings.nestloop {
+            cost.total += FORBIDDEN;
+        }
+        let (method, on) = (Method::NestLoop(params), pair.on.clone());
+        let step = JoinStep { method, kind, outer: outer.best.clone(), inner, on };
+        self.build(&Rc::new(Path { cost, step: Step::Join(step) })).map(Some)
+    }
+
+    fn selectivity_of_clauses(&self, from: &FromContext<'_>, on: &[Rc<Clause>]) -> f64 {
+        let exprs: Vec<Expr> = on.iter().map(|clause| clause.expr.clone()).collect();
+        from.estimator(self).selectivity(&exprs)
+    }
+
+    /// A nested loop over an inner side that these parameters, set by the outer row, run.
     pub(super) fn nest_loop(
         &mut self,
         from: &FromContext<'_>,
         kind: JoinKind,
         outer: Rel,
         inner: Rel,
-        params: Vec<(usize, Expr)>,
+        params: Vec<(ExecParamId, Expr)>,
         on: Vec<Expr>,
     ) -> Result<Rel> {
-        let parameterised = !params.is_empty();
-        let rows = if parameterised {
-            (outer.plan.cost.rows * inner.plan.cost.rows * from.estimator(self).selectivity(&on))
-                .max(if kind == JoinKind::Left { outer.plan.cost.rows } else { 0.0 })
+        let rows = self.join_rows(from, kind, &input(&outer), &input(&inner), &on);
+        let on: Rc<[Rc<Clause>]> = on.into_iter().map(|on| self.clause(on)).collect();
+        let (outer, inner) = (Side::planned(outer, None), Side::planned(inner, None));
+        let (rows, pairs) = (clamp_rows(rows), rows);
+        let pair = Pair { kind, outer: &outer, inner: &inner, on, rows, pairs };
+        let mut cheapest = Cheapest::default();
+        if params.is_empty() {
+            self.consider_nest_loop(&pair, &mut cheapest);
         } else {
-            self.join_rows(from, kind, &outer, &inner, &on)
-        };
-        let inner = match parameterised || is_cheap_to_rescan(&inner.plan) {
-            true => inner,
-            false => materialize(inner),
-        };
-        let (o, i) = (&outer.plan.cost, &inner.plan.cost);
-        let rescan = match &inner.plan.node {
-            PlanNode::Materialize(_) => i.rows * cost::CPU_OPERATOR,
-            _ => i.total,
-        };
-        let loops = (o.rows - 1.0).max(0.0);
-        let checks = o.rows * i.rows * cost::CPU_OPERATOR * on.len() as f64;
-        let cost = Cost {
-            startup: o.startup + i.startup,
-            total: o.total + i.total + loops * rescan + checks + rows * cost::CPU_TUPLE,
-            rows: clamp_rows(rows),
-            width: o.width + i.width,
-        };
-        let width = outer.layout.len();
-        let (layout, types, names, rtes) = combine(&outer, &inner);
-        let on = and_all(on).map(|e| to_slots(e, &layout)).transpose()?;
-        let (outer, inner) = (Box::new(outer.plan), Box::new(inner.plan));
-        let join = PlanNode::NestLoop { kind, outer, inner, params, on };
-        let rel = Rel { plan: node(join, types, names, cost), layout, rtes };
-        Ok(self.handed_up(kind, width, rel))
-    }
-
-    /// Semi and anti joins hand up the outer row alone, unless what it was joined with is kept.
-    fn handed_up(&self, kind: JoinKind, outer: usize, rel: Rel) -> Rel {
-        match kind {
-            JoinKind::Anti => {}
-            JoinKind::Semi if !self.keeps_partners => {}
-            _ => return rel,
+            let (outer, inner) = (outer.best.clone(), inner.best.clone());
+            let rescan = inner.rescan(self.work_memory());
+            let cost = pair.shape(kind, &outer, &inner).nest_loop(rescan, false);
+            cheapest.consider(cost, true, || {
+                let (method, on) = (Method::NestLoop(Rc::from(params)), pair.on.clone());
+                Step::Join(JoinStep { method, kind, outer, inner, on })
+            });
         }
-        let Rel { mut plan, mut layout, rtes } = rel;
-        layout.truncate(outer);
-        plan.types.truncate(outer);
-        plan.slot_names = plan.slot_names.iter().take(outer).cloned().collect();
-        Rel { plan, layout, rtes }
+        let path = cheapest.0.ok_or_else(|| Error::internal("no nested loop was found"))?;
+        self.build(&path)
     }
 
+    /// Conditions above a join.
+    pub(super) fn filtered(
+        &self,
+        from: &FromContext<'_>,
+        path: Rc<Path>,
+        conditions: Vec<Rc<Clause>>,
+    ) -> Rc<Path> {
+        if conditions.is_empty() {
+            return path;
+        }
+        let conditions: Rc<[Rc<Clause>]> = Rc::from(conditions);
+        let mut cost = path.cost;
+        cost.total += cost.rows * super::cost::CPU_OPERATOR * conditions.len() as f64;
+        cost.rows = clamp_rows(cost.rows * self.selectivity_of_clauses(from, &conditions));
+        Rc::new(Path { cost, step: Step::Filter(path, conditions) })
+    }
+
+    /// work_mem in bytes.
+    fn work_memory(&self) -> f64 {
+        self.ctx.settings.work_mem_kb as f64 * 1024.0
+    }
+
+    /// What a hash table may take.
+    fn hash_memory(&self) -> f64 {
+        self.work_memory() * self.ctx.settings.hash_mem_multiplier
+    }
+
+    /// How many rows a join has (calc_joinrel_size_estimate).
     pub(super) fn join_rows(
         &self,
         from: &FromContext<'_>,
         kind: JoinKind,
-        outer: &Rel,
-        inner: &Rel,
+        outer: &JoinInput<'_>,
+        inner: &JoinInput<'_>,
         on: &[Expr],
     ) -> f64 {
-        let sides = JoinSides {
-            kind,
-            outer_rows: outer.plan.cost.rows,
-            inner_rows: inner.plan.cost.rows,
-            inner: &inner.rtes,
-        };
+        // A side without entries is one row.
+        let outer_rows = if outer.rtes.is_empty() { 1.0 } else { outer.rows };
+        let sides = JoinSides { kind, outer_rows, inner_rows: inner.rows, inner: inner.rtes };
         from.estimator(self).join_rows(sides, on)
     }
 }
 
-/// Sorts a relation's rows.
-pub(crate) fn sort_rel(rel: Rel, keys: Vec<crate::expr::SortKey>) -> Rel {
-    let cost = cost::sort_cost(&rel.plan.cost, None);
-    let types = rel.plan.types.clone();
-    let names = output_names(&rel.plan);
-    let sort = PlanNode::Sort { child: Box::new(rel.plan), keys, bound: None };
-    Rel { plan: node(sort, types, names, cost), ..rel }
+/// What the estimate of a join knows of a side.
+pub(super) struct JoinInput<'j> {
+    pub(super) rows: f64,
+    pub(super) rtes: &'j RteSet,
 }
 
-fn materialize(rel: Rel) -> Rel {
-    let mut cost = rel.plan.cost;
-    cost.total += cost.rows * 2.0 * cost::CPU_OPERATOR;
-    let types = rel.plan.types.clone();
-    let names = output_names(&rel.plan);
-    let plan = node(PlanNode::Materialize(Box::new(rel.plan)), types, names, cost);
-    Rel { plan, ..rel }
+pub(super) fn input(rel: &Rel) -> JoinInput<'_> {
+    JoinInput { rows: rel.plan.cost.rows, rtes: &rel.rtes }
 }
 
-/// Names of a plan's output slots, for the node above.
-pub(crate) fn output_names(plan: &Plan) -> Arc<[Arc<str>]> {
-    match &plan.project {
-        None => plan.slot_names.clone(),
-        Some(exprs) => exprs
-            .iter()
-            .map(|e| match e {
-                Expr::Slot { index, .. } => {
-                    plan.slot_names.get(*index).cloned().unwrap_or_else(|| "?".into())
-                }
-                other => format!("({})", shape(other)).into(),
-            })
-            .collect(),
-    }
+pub(super) fn no_full_join() -> Error {
+    Error::new(
+        SqlState::FEATURE_NOT_SUPPORTED,
+        "FULL JOIN is only supported with merge-joinable or hash-joinable join conditions",
+    )
 }
 
-/// A rough name for a computed column.
-fn shape(expr: &Expr) -> &'static str {
-    match expr {
-        Expr::Aggregate(_) => "aggregate",
-        Expr::Func { .. } => "expression",
-        Expr::Const(..) => "constant",
-        _ => "value",
-    }
-}
-
-fn is_cheap_to_rescan(plan: &Plan) -> bool {
+/// Whether a plan's rows are kept, or are as cheap to get again.
+fn is_kept(plan: &Plan) -> bool {
     matches!(
         plan.node,
         PlanNode::Values(_)
@@ -394,16 +646,11 @@ fn is_cheap_to_rescan(plan: &Plan) -> bool {
     )
 }
 
-#[allow(clippy::type_complexity)]
-fn combine(outer: &Rel, inner: &Rel) -> (Vec<ColumnId>, Vec<TypeRef>, Arc<[Arc<str>]>, RteSet) {
-    let layout = outer.layout.iter().chain(&inner.layout).copied().collect();
-    let types = outer.plan.types.iter().chain(&inner.plan.types).copied().collect();
-    let names = output_names(&outer.plan);
-    let names = names.iter().chain(output_names(&inner.plan).iter()).cloned().collect();
-    (layout, types, names, outer.rtes.union(&inner.rtes))
-}
-
-fn rest_of(on: &[Expr], keys: &[(Expr, Expr, Oid, usize)]) -> Vec<Expr> {
-    let used = |i: usize| keys.iter().any(|k| k.3 == i);
-    on.iter().enumerate().filter(|(i, _)| !used(*i)).map(|(_, e)| e.clone()).collect()
+/// Whether a scan goes for its rows, and does not read a whole table.
+fn is_looked_up(plan: &Plan) -> bool {
+    match &plan.scan().node {
+        PlanNode::SeqScan { .. } | PlanNode::Result { .. } => false,
+        PlanNode::Append(children) => children.iter().all(is_looked_up),
+        _ => true,
+    }
 }

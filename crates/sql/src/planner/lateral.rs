@@ -168,9 +168,13 @@ impl Planner<'_> {
         for items in late {
             let entries = items.iter().fold(RteSet::default(), |all, i| all.union(&item_rtes(i)));
             let own = take_conditions(&mut pool, &entries);
+            let single = match &items[..] {
+                [FromItem::Rte(rte)] => is_table(from, *rte).then(|| (*rte, own.clone())),
+                _ => None,
+            };
             let other = self.join_items(from, items, own)?;
             let on = take_conditions(&mut pool, &joined.rtes.union(&other.rtes));
-            joined = self.join_pair(from, joined, other, on)?;
+            joined = self.cheapest_join(from, JoinKind::Inner, joined, other, on, single)?;
         }
         if !pool.is_empty() {
             add_filter(&mut joined, pool)?;
@@ -262,6 +266,10 @@ impl Planner<'_> {
         })?;
         Ok(())
     }
+}
+
+fn is_table(from: &FromContext<'_>, rte: usize) -> bool {
+    matches!(from.rtes[rte].kind, RteKind::Relation(_))
 }
 
 /// Columns of siblings that LATERAL sub-selects, functions and VALUES refer to.

@@ -8,7 +8,8 @@
 //!     │
 //!     ├─ from     what follows from equalities with constants (equivalence)
 //!     │           base relations: sequential or index scan   (scan, index)
-//!     │           join order and methods, cheapest first     (join)
+//!     │           join order and methods, cheapest first
+//!     │           (join, join_graph, join_order, joinpath)
 //!     │           or in an index's order                     (ordered)
 //!     │           partitioned tables: one leaf's scan for all (partition),
 //!     │           joined and grouped leaf by leaf (partitionwise, leaf_match)
@@ -32,6 +33,11 @@ mod index;
 mod inherit;
 mod inline;
 mod join;
+mod join_build;
+mod join_clause;
+mod join_cost;
+mod join_graph;
+mod join_order;
 mod joinpath;
 mod lateral;
 mod leaf_match;
@@ -111,6 +117,16 @@ pub struct PlannerSettings {
     pub constraint_exclusion: ConstraintExclusion,
     /// work_mem in kB
     pub work_mem_kb: u64,
+    /// hash_mem_multiplier
+    pub hash_mem_multiplier: f64,
+    /// from_collapse_limit
+    pub from_collapse_limit: usize,
+    /// join_collapse_limit
+    pub join_collapse_limit: usize,
+    /// geqo
+    pub geqo: bool,
+    /// geqo_threshold
+    pub geqo_threshold: usize,
 }
 
 impl Default for PlannerSettings {
@@ -131,6 +147,11 @@ impl Default for PlannerSettings {
             partition_pruning: true,
             constraint_exclusion: ConstraintExclusion::default(),
             work_mem_kb: 4096,
+            hash_mem_multiplier: 2.0,
+            from_collapse_limit: 8,
+            join_collapse_limit: 8,
+            geqo: true,
+            geqo_threshold: 12,
         }
     }
 }
@@ -332,6 +353,8 @@ pub(crate) struct Planner<'a> {
     keeps_partners: bool,
     /// What is planned is for a leaf: a partitioned table stands for its average one.
     in_leaf: bool,
+    /// How often the scan that is planned runs, each time for other values.
+    scan_loops: f64,
     /// Partitioned tables' sizes, once they have been asked for.
     partitioned_sizes: HashMap<Oid, partition::PartitionedSize>,
     /// How many rows the entries have of the query that is being planned.
@@ -359,6 +382,7 @@ impl<'a> Planner<'a> {
             for_cursor: false,
             keeps_partners: false,
             in_leaf: false,
+            scan_loops: 1.0,
             partitioned_sizes: HashMap::new(),
             bases: Bases::new(),
             outputs: HashMap::new(),

@@ -140,7 +140,8 @@ fn restrict_joins(item: &mut FromItem, rtes: &[Rte], estimator: &dyn Fn(&[Rte], 
         JoinKind::Inner | JoinKind::Semi => &[left, right],
         JoinKind::Left | JoinKind::Anti => &[right],
         JoinKind::Right => &[left],
-        JoinKind::Full => return,
+        // FROM has no other way round of semi and anti joins.
+        JoinKind::Full | JoinKind::RightSemi | JoinKind::RightAnti => return,
     };
     let mut read = RteSet::default();
     for side in sides {

@@ -23,6 +23,8 @@ use super::equivalence::Fixed;
 use super::grouping::Aggregation;
 use super::index::over_entry;
 use super::join::FromContext;
+use super::join_clause::join_keys;
+use super::joinpath::input;
 use super::leaf_match::{LeafJoin, Matching};
 use super::scan::clamp_rows;
 use super::{Planner, Rel, node};
@@ -90,8 +92,10 @@ impl Planner<'_> {
         else {
             return Ok(None);
         };
-        let keys = self.equi_keys(outer, inner, on);
-        let mut pairs: Vec<(Expr, Expr)> = keys.into_iter().map(|(a, b, ..)| (a, b)).collect();
+        let clauses: Vec<_> = on.iter().map(|on| self.clause(on.clone())).collect();
+        let keys = join_keys(&clauses, &outer.rtes, &inner.rtes);
+        let sides = keys.iter().filter_map(|key| key.sides(&clauses));
+        let mut pairs: Vec<(Expr, Expr)> = sides.map(|(a, b, _)| (a.clone(), b.clone())).collect();
         pairs.extend(pairs_within(&from.fixed));
         let joined = LeafJoin { rtes: from.rtes, pairs: &pairs, kept: rows_kept(kind) };
         let Some(matching) = self.matching(&joined, &left, &right)? else { return Ok(None) };
@@ -109,7 +113,8 @@ impl Planner<'_> {
             Some(matched) => matched.rows().len() as f64,
             None => self.partitioned_size(left.rel.relation.oid)?.leaves,
         };
-        let cost = times(&template.cost, leaves.max(1.0));
+        let mut cost = times(&template.cost, leaves.max(1.0));
+        cost.rows = clamp_rows(self.join_rows(from, kind, &input(outer), &input(inner), on));
         let (types, names) = (template.types.clone(), template.slot_names.clone());
         // Of a FULL JOIN either side's leaf may be the only one with rows.
         let is_full = kind == JoinKind::Full;

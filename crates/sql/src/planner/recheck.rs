@@ -72,7 +72,7 @@ impl Recheck {
                 self.add(right);
                 left
             }
-            JoinKind::Full => return,
+            JoinKind::Full | JoinKind::RightSemi | JoinKind::RightAnti => return,
             JoinKind::Anti => return self.add(left),
             JoinKind::Semi => {
                 self.add(left);

@@ -63,8 +63,8 @@ impl<'a> Estimator<'a> {
             JoinKind::Left => (outer * inner * selected).max(outer),
             JoinKind::Right => (outer * inner * selected).max(inner),
             JoinKind::Full => (outer * inner * selected).max(outer).max(inner),
-            JoinKind::Semi => outer * selected,
-            JoinKind::Anti => outer * (1.0 - selected),
+            JoinKind::Semi | JoinKind::RightSemi => outer * selected,
+            JoinKind::Anti | JoinKind::RightAnti => outer * (1.0 - selected),
         }
     }
 

@@ -1,0 +1,157 @@
+//! Conditions of joins, looked at once (RestrictInfo in PostgreSQL).
+//!
+//! A condition is asked by many candidate joins which entries it names and whether it is an
+//! equality of one side with the other. It keeps the answers, and candidates share it.
+
+use super::{Planner, RteSet, is_volatile, rtes_of};
+use crate::expr::{CallSyntax, Expr};
+use std::cell::Cell;
+use std::rc::Rc;
+use steppe_catalog::Builtins;
+use steppe_types::Oid;
+
+/// A condition with what it names.
+#[derive(Debug)]
+pub(super) struct Clause {
+    pub(super) expr: Expr,
+    pub(super) rtes: RteSet,
+    pub(super) equality: Option<Equality>,
+}
+
+/// `left = right`, each over entries of its own, by an operator that hashes.
+#[derive(Debug)]
+pub(super) struct Equality {
+    pub(super) left: Expr,
+    pub(super) right: Expr,
+    left_rtes: RteSet,
+    right_rtes: RteSet,
+    operator: Oid,
+    commutator: Oid,
+    /// Both sides are of one type, and the operator merges.
+    merges: bool,
+    /// How many values each side has, once that has been asked.
+    distinct: [Cell<Option<f64>>; 2],
+}
+
+/// An equality as a join's key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct JoinKey {
+    /// Which of the join's conditions it is.
+    pub(super) clause: usize,
+    /// The outer side's expression is the right one.
+    is_flipped: bool,
+    pub(super) merges: bool,
+}
+
+impl JoinKey {
+    /// The expression over the outer side, that over the inner side, and the operator.
+    pub(super) fn sides<'c>(&self, on: &'c [Rc<Clause>]) -> Option<(&'c Expr, &'c Expr, Oid)> {
+        let equality = on.get(self.clause)?.equality.as_ref()?;
+        Some(match self.is_flipped {
+            false => (&equality.left, &equality.right, equality.operator),
+            true => (&equality.right, &equality.left, equality.commutator),
+        })
+    }
+
+    /// How many values the inner side's expression has.
+    pub(super) fn inner_distinct(&self, on: &[Rc<Clause>], count: impl Fn(&Expr) -> f64) -> f64 {
+        let Some(equality) = on.get(self.clause).and_then(|c| c.equality.as_ref()) else {
+            return 1.0;
+        };
+        let (known, expr) = match self.is_flipped {
+            false => (&equality.distinct[1], &equality.right),
+            true => (&equality.distinct[0], &equality.left),
+        };
+        let distinct = known.get().unwrap_or_else(|| count(expr).max(1.0));
+        known.set(Some(distinct));
+        distinct
+    }
+}
+
+impl Planner<'_> {
+    pub(super) fn clause(&self, expr: Expr) -> Rc<Clause> {
+        let (rtes, equality) = (rtes_of(&expr), self.equality_of(&expr));
+        Rc::new(Clause { expr, rtes, equality })
+    }
+
+    fn equality_of(&self, expr: &Expr) -> Option<Equality> {
+        let Expr::Func { args, syntax: CallSyntax::Operator(op), .. } = expr else { return None };
+        let [left, right] = args.as_slice() else { return None };
+        let operator = self.builtins.operator(*op)?;
+        if operator.name != "=" || !operator.can_hash || is_volatile(expr) {
+            return None;
+        }
+        let (left_rtes, right_rtes) = (rtes_of(left), rtes_of(right));
+        if left_rtes.is_empty() || right_rtes.is_empty() || left_rtes.overlaps(&right_rtes) {
+            return None;
+        }
+        Some(Equality {
+            left: left.clone(),
+            right: right.clone(),
+            left_rtes,
+            right_rtes,
+            operator: operator.oid,
+            commutator: operator.commutator,
+            merges: left.ty().oid == right.ty().oid && operator.can_merge,
+            distinct: Default::default(),
+        })
+    }
+}
+
+/// The conditions that are equalities of the outer side with the inner one.
+pub(super) fn join_keys(on: &[Rc<Clause>], outer: &RteSet, inner: &RteSet) -> Vec<JoinKey> {
+    let key = |(clause, of): (usize, &Rc<Clause>)| {
+        let equality = of.equality.as_ref()?;
+        let (left, right) = (&equality.left_rtes, &equality.right_rtes);
+        let is_flipped = match (left.is_subset(outer), left.is_subset(inner)) {
+            (true, _) if right.is_subset(inner) => false,
+            (_, true) if right.is_subset(outer) => true,
+            _ => return None,
+        };
+        Some(JoinKey { clause, is_flipped, merges: equality.merges })
+    };
+    on.iter().enumerate().filter_map(key).collect()
+}
+
+/// The entries of which no column may be NULL if a condition is true: it is not true of a row
+/// that an outer join has padded (find_nonnullable_rels).
+pub(super) fn entries_rejecting_null(condition: &Expr) -> RteSet {
+    rejecting(condition, true)
+}
+
+/// `is_condition`: false counts as NULL.
+fn rejecting(expr: &Expr, is_condition: bool) -> RteSet {
+    let of_all = |args: &mut dyn Iterator<Item = &Expr>| {
+        args.fold(RteSet::default(), |all, arg| all.union(&rejecting(arg, false)))
+    };
+    match expr {
+        Expr::Var { rte, levels_up: 0, .. } => RteSet::one(*rte),
+        Expr::Relabel { arg, .. } | Expr::CoerceViaIo { arg, .. } => rejecting(arg, false),
+        Expr::Func { func, args, .. }
+            if Builtins::get().proc(*func).is_some_and(|f| f.strict && !f.retset) =>
+        {
+            of_all(&mut args.iter())
+        }
+        Expr::Not(arg) => rejecting(arg, false),
+        Expr::And(args) if is_condition => {
+            args.iter().fold(RteSet::default(), |all, arg| all.union(&rejecting(arg, true)))
+        }
+        Expr::And(args) | Expr::Or(args) => common(args, is_condition),
+        Expr::IsNull { arg, negated: true } if is_condition => match &**arg {
+            column @ Expr::Var { .. } => rejecting(column, false),
+            _ => RteSet::default(),
+        },
+        _ => RteSet::default(),
+    }
+}
+
+/// The entries that each of the arguments rejects NULLs of.
+fn common(args: &[Expr], is_condition: bool) -> RteSet {
+    let mut sets = args.iter().map(|arg| rejecting(arg, is_condition));
+    let first = sets.next().unwrap_or_default();
+    sets.fold(first, |kept, other| {
+        let mut both = RteSet::default();
+        kept.iter().filter(|rte| other.contains(*rte)).for_each(|rte| both.insert(rte));
+        both
+    })
+}

@@ -1,0 +1,175 @@
+//! What joins cost (costsize.c).
+//!
+//! | | before the first row | for all rows |
+//! |---|---|---|
+//! | nested loop | both sides' | the inner side again for each outer row; of semi and anti joins up to the first match |
+//! | hash join | the inner side, hashed | the outer side, and a chain of the table for each of its rows; pages written and read if the table outgrows memory |
+//! | merge join | both sides' sorts | a comparison for each row |
+
+use super::cost::{CPU_OPERATOR, CPU_TUPLE, SEQ_PAGE, log2};
+use crate::plan::Cost;
+use crate::query::JoinKind;
+
+const PAGE_BYTES: f64 = 8192.0;
+/// What a row takes in memory besides its columns.
+const ROW_OVERHEAD: f64 = 24.0;
+
+/// What a join is made of, whichever method.
+#[derive(Clone, Copy)]
+pub(super) struct JoinShape {
+    pub(super) kind: JoinKind,
+    pub(super) outer: Cost,
+    pub(super) inner: Cost,
+    /// Rows that it hands up.
+    pub(super) rows: f64,
+    /// Pairs of rows that match, of semi and anti joins too.
+    pub(super) pairs: f64,
+    /// Conditions that are looked at for each pair.
+    pub(super) conditions: f64,
+    /// An outer row has one match at most.
+    pub(super) is_inner_unique: bool,
+}
+
+/// Reading a side once more.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rescan {
+    pub(super) startup: f64,
+    pub(super) total: f64,
+}
+
+/// How a hash table is split.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HashSize {
+    pub(super) buckets: f64,
+    pub(super) batches: f64,
+}
+
+impl HashSize {
+    /// Of so many rows in so much memory (ExecChooseHashTableSize).
+    pub(super) fn of(rows: f64, width: u32, memory: f64) -> HashSize {
+        let row = f64::from(width) + ROW_OVERHEAD;
+        let bytes = rows.max(1.0) * row;
+        let in_memory = (memory / row).max(1024.0);
+        let buckets = rows.clamp(1024.0, in_memory.max(1024.0)).log2().ceil().exp2();
+        let batches = (bytes / memory.max(1.0)).max(1.0).log2().ceil().exp2();
+        HashSize { buckets, batches }
+    }
+}
+
+impl JoinShape {
+    /// The share of outer rows that a semi or anti join finds a match for, and the share of the
+    /// inner rows that it looks at for one (compute_semi_anti_join_factors).
+    fn early_end(&self) -> Option<(f64, f64)> {
+        let outer = self.outer.rows.max(1.0);
+        let matched = match self.kind {
+            JoinKind::Semi | JoinKind::RightSemi => self.rows / outer,
+            JoinKind::Anti | JoinKind::RightAnti => 1.0 - self.rows / outer,
+            _ if self.is_inner_unique => self.pairs / outer,
+            _ => return None,
+        };
+        let matched = matched.clamp(0.0, 1.0);
+        let matches = (self.pairs / (matched * outer).max(1.0)).max(1.0);
+        Some((matched, 2.0 / (matches + 1.0)))
+    }
+
+    /// `is_looked_up`: an inner row without a match is not even looked at.
+    pub(super) fn nest_loop(&self, rescan: Rescan, is_looked_up: bool) -> Cost {
+        let (o, i) = (&self.outer, &self.inner);
+        let (first, again) = (i.total - i.startup, rescan.total - rescan.startup);
+        let loops = (o.rows - 1.0).max(0.0);
+        let mut run = o.total - o.startup + loops * rescan.startup;
+        let mut pairs = o.rows * i.rows;
+        match self.early_end() {
+            Some((share, scanned)) => {
+                let matched = (o.rows * share).round();
+                let others = o.rows - matched;
+                pairs = matched * i.rows * scanned;
+                if is_looked_up {
+                    run += first * scanned + (matched - 1.0).max(0.0) * again * scanned;
+                    run += others * again / i.rows.max(1.0);
+                } else {
+                    pairs += others * i.rows;
+                    run += first + (matched - 1.0).max(0.0) * again * scanned;
+                    run += (others - f64::from(matched < 1.0)).max(0.0) * again;
+                }
+            }
+            None => run += first + loops * again,
+        }
+        run += pairs * (CPU_TUPLE + CPU_OPERATOR * self.conditions);
+        self.cost(o.startup + i.startup, run)
+    }
+
+    /// `bucket`: the share of the inner rows with one key. `keys` of the conditions are keys.
+    pub(super) fn hash_join(&self, keys: f64, bucket: f64, size: HashSize) -> Cost {
+        let (o, i) = (&self.outer, &self.inner);
+        let mut startup = o.startup + i.total;
+        startup += (CPU_OPERATOR * keys + CPU_TUPLE) * i.rows;
+        let mut run = o.total - o.startup + CPU_OPERATOR * keys * o.rows;
+        if size.batches > 1.0 {
+            startup += SEQ_PAGE * pages(i);
+            run += SEQ_PAGE * (pages(i) + 2.0 * pages(o));
+        }
+        let share = bucket.max(1.0 / (size.buckets * size.batches));
+        let chain = (i.rows * share).max(1.0);
+        let compared = match (self.early_end(), self.kind) {
+            (Some((matched, scanned)), JoinKind::Semi | JoinKind::Anti | JoinKind::Inner) => {
+                let matched = (o.rows * matched).round();
+                matched * (chain * scanned).max(1.0) + (o.rows - matched) * 0.1
+            }
+            _ => o.rows * chain,
+        };
+        run += CPU_OPERATOR * keys * compared * 0.5;
+        run += self.handed_up(keys);
+        self.cost(startup, run)
+    }
+
+    pub(super) fn merge_join(&self, keys: f64, outer: Cost, inner: Cost) -> Cost {
+        let compared = CPU_OPERATOR * keys.max(1.0) * (outer.rows + inner.rows);
+        let run = outer.total - outer.startup + inner.total - inner.startup;
+        // Rows of one key are kept to be paired again.
+        let again = (self.pairs - inner.rows).max(0.0) * CPU_OPERATOR;
+        self.cost(outer.startup + inner.startup, run + compared + again + self.handed_up(keys))
+    }
+
+    /// The conditions besides the keys, and the rows themselves.
+    fn handed_up(&self, keys: f64) -> f64 {
+        let others = (self.conditions - keys).max(0.0);
+        self.pairs.max(self.rows) * (CPU_TUPLE + CPU_OPERATOR * others)
+    }
+
+    fn cost(&self, startup: f64, run: f64) -> Cost {
+        let width = self.outer.width + self.inner.width;
+        Cost { startup, total: startup + run, rows: self.rows, width }
+    }
+}
+
+fn bytes(cost: &Cost) -> f64 {
+    cost.rows * (f64::from(cost.width) + ROW_OVERHEAD)
+}
+
+fn pages(cost: &Cost) -> f64 {
+    (bytes(cost) / PAGE_BYTES).ceil()
+}
+
+/// Keeping rows, the first time (cost_material).
+pub(super) fn materialized(input: &Cost, memory: f64) -> Cost {
+    let spilled = if bytes(input) > memory { SEQ_PAGE * pages(input) } else { 0.0 };
+    Cost { total: input.total + 2.0 * CPU_OPERATOR * input.rows + spilled, ..*input }
+}
+
+/// Reading kept rows again (cost_rescan).
+pub(super) fn kept_rows(input: &Cost, memory: f64) -> Rescan {
+    let spilled = if bytes(input) > memory { SEQ_PAGE * pages(input) } else { 0.0 };
+    Rescan { startup: 0.0, total: CPU_OPERATOR * input.rows + spilled }
+}
+
+/// A sort for a merge join, within so much memory (cost_tuplesort).
+pub(super) fn sorted(input: &Cost, memory: f64) -> Cost {
+    let rows = input.rows.max(2.0);
+    let mut startup = input.total + 2.0 * CPU_OPERATOR * rows * log2(rows);
+    if bytes(input) > memory {
+        // Written and read once: three quarters of it in order.
+        startup += 2.0 * pages(input) * (SEQ_PAGE * 0.75 + 4.0 * SEQ_PAGE * 0.25);
+    }
+    Cost { startup, total: startup + CPU_OPERATOR * rows, ..*input }
+}

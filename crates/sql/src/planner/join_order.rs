@@ -1,0 +1,348 @@
+//! The order of joins.
+//!
+//! Up to a dozen members are ordered by dynamic programming over pairs of connected sets, each
+//! met once: Moerkotte and Neumann, "Dynamic programming strikes back" (DPhyp, SIGMOD 2008). Special
+//! joins and conditions over several sides are edges between sets. Where there are more members
+//! (geqo_threshold), or so many pairs that counting them takes longer than they are worth, the two
+//! with the fewest joined rows are joined first, again and again (greedy operator ordering:
+//! Fegaras 1998), where PostgreSQL has its genetic search.
+//!
+//! Whether two sets may be joined, and what that decides, is the graph's business
+//! ([`super::join_graph`]): every way to a set decides the same conditions, each once. If the
+//! edges lead to no order that is allowed, the one in which the joins were written is taken.
+
+use super::Planner;
+use super::join::FromContext;
+use super::join_graph::{Graph, Joined, Member, Set};
+use super::joinpath::{Cheapest, JoinInput, Lookups, Pair, Path, Side};
+use super::scan::clamp_rows;
+use crate::expr::Expr;
+use crate::query::JoinKind;
+use hashbrown::HashMap;
+use std::rc::Rc;
+use steppe_types::{Error, Result};
+
+/// After so many pairs of sets the order is found greedily.
+const PAIRS_MAX: usize = 10_000;
+
+/// A search for the cheapest order.
+pub(super) struct Search<'s, 'a> {
+    planner: &'s mut Planner<'a>,
+    from: &'s FromContext<'s>,
+    graph: &'s Graph,
+    /// What sets of units have been joined to.
+    sides: HashMap<Set, Side>,
+    /// How many rows, and matching pairs, a join has, whatever its order.
+    rows: HashMap<Set, (f64, f64)>,
+    lookups: Lookups,
+    pairs: usize,
+}
+
+/// A list that is being put in order: its members by number.
+struct List {
+    members: Vec<Set>,
+    edges: Vec<(Set, Set)>,
+}
+
+impl List {
+    /// The units of a set of members.
+    fn units(&self, set: Set) -> Set {
+        bits(set).fold(0, |all, at| all | self.members[at])
+    }
+
+    fn is_connected(&self, a: Set, b: Set) -> bool {
+        self.edges.iter().any(|(u, v)| u & !a == 0 && v & !b == 0 || v & !a == 0 && u & !b == 0)
+    }
+
+    /// One member of each set that an edge leads to from `set`, without those left out.
+    fn neighbours(&self, set: Set, left_out: Set) -> Set {
+        let mut found = 0;
+        for (u, v) in &self.edges {
+            for (u, v) in [(*u, *v), (*v, *u)] {
+                if u & !set == 0 && v & (set | left_out) == 0 {
+                    found |= v & v.wrapping_neg();
+                }
+            }
+        }
+        found
+    }
+}
+
+fn bits(set: Set) -> impl Iterator<Item = usize> {
+    let mut rest = set;
+    std::iter::from_fn(move || {
+        let at = rest.trailing_zeros() as usize;
+        let is_there = rest != 0;
+        rest &= rest.wrapping_sub(1);
+        is_there.then_some(at)
+    })
+}
+
+/// Subsets but the empty one, smaller numbers first.
+fn subsets(of: Set) -> impl Iterator<Item = Set> {
+    let mut next: Set = 0;
+    std::iter::from_fn(move || {
+        next = next.wrapping_sub(of) & of;
+        (next != 0).then_some(next)
+    })
+}
+
+/// Members up to this one.
+fn up_to(member: usize) -> Set {
+    (1 << member) | ((1 << member) - 1)
+}
+
+impl<'s, 'a> Search<'s, 'a> {
+    /// `sides`: the units, each planned.
+    pub(super) fn new(
+        planner: &'s mut Planner<'a>,
+        from: &'s FromContext<'s>,
+        graph: &'s Graph,
+        units: Vec<Side>,
+    ) -> Self {
+        let sides = units.into_iter().enumerate().map(|(at, side)| (1 << at, side)).collect();
+        let (rows, lookups) = Default::default();
+        Search { planner, from, graph, sides, rows, lookups, pairs: 0 }
+    }
+
+    /// The cheapest way to join all members.
+    pub(super) fn best(mut self, member: &Member) -> Result<Rc<Path>> {
+        let all = self.solve(member)?;
+        let side = self.sides.remove(&all);
+        side.map(|side| side.best).ok_or_else(|| Error::internal("join order was not found"))
+    }
+
+    /// Joins what a member has; the units of that.
+    fn solve(&mut self, member: &Member) -> Result<Set> {
+        let list = match member {
+            Member::Unit(at) => return Ok(1 << at),
+            Member::List(list) => list,
+        };
+        let members = list.iter().map(|member| self.solve(member)).collect::<Result<Vec<Set>>>()?;
+        let all = members.iter().fold(0, |all, units| all | units);
+        if members.len() < 2 {
+            return Ok(all);
+        }
+        let list = self.list(members);
+        let settings = self.planner.ctx.settings;
+        let is_long = settings.geqo && list.members.len() >= settings.geqo_threshold;
+        if is_long || !self.by_pairs(&list)? || !self.sides.contains_key(&all) {
+            self.greedily(&list)?;
+        }
+        Ok(all)
+    }
+
+    fn list(&self, members: Vec<Set>) -> List {
+        let numbers = |units: Set| {
+            let has = |(at, member): (usize, &Set)| (member & units != 0).then_some(1 << at);
+            members.iter().enumerate().filter_map(has).fold(0, |all: Set, one: Set| all | one)
+        };
+        let all = members.iter().fold(0, |all, units| all | units);
+        let within = self.graph.edges.iter().filter(|(u, v)| (u | v) & !all == 0);
+        let edges = within.map(|(u, v)| (numbers(*u), numbers(*v)));
+        let mut edges: Vec<(Set, Set)> = edges.filter(|(u, v)| u & v == 0).collect();
+        edges.sort_unstable();
+        edges.dedup();
+        List { members, edges }
+    }
+
+    /// Dynamic programming; false if there are too many pairs.
+    fn by_pairs(&mut self, list: &List) -> Result<bool> {
+        self.pairs = 0;
+        for member in (0..list.members.len()).rev() {
+            self.pairs_of(list, 1 << member)?;
+            self.grow(list, 1 << member, up_to(member))?;
+            if self.pairs > PAIRS_MAX {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Larger connected sets (EnumerateCsgRec).
+    fn grow(&mut self, list: &List, set: Set, left_out: Set) -> Result<()> {
+        let neighbours = list.neighbours(set, left_out);
+        for more in subsets(neighbours) {
+            if self.pairs > PAIRS_MAX {
+                return Ok(());
+            }
+            if self.sides.contains_key(&list.units(set | more)) {
+                self.pairs_of(list, set | more)?;
+            }
+        }
+        for more in subsets(neighbours) {
+            if self.pairs > PAIRS_MAX {
+                return Ok(());
+            }
+            self.grow(list, set | more, left_out | neighbours)?;
+        }
+        Ok(())
+    }
+
+    /// The sets that a connected set is joined with (EmitCsg).
+    fn pairs_of(&mut self, list: &List, set: Set) -> Result<()> {
+        let left_out = set | up_to(set.trailing_zeros() as usize);
+        let neighbours = list.neighbours(set, left_out);
+        let mut descending: Vec<usize> = bits(neighbours).collect();
+        descending.reverse();
+        for member in descending {
+            let other = 1 << member;
+            if list.is_connected(set, other) {
+                self.join(list.units(set), list.units(other))?;
+            }
+            self.grow_other(list, set, other, left_out | up_to(member) & neighbours)?;
+        }
+        Ok(())
+    }
+
+    /// Larger sets on the other side (EnumerateCmpRec).
+    fn grow_other(&mut self, list: &List, set: Set, other: Set, left_out: Set) -> Result<()> {
+        let neighbours = list.neighbours(other, left_out);
+        for more in subsets(neighbours) {
+            if self.pairs > PAIRS_MAX {
+                return Ok(());
+            }
+            let more = other | more;
+            if list.is_connected(set, more) && self.sides.contains_key(&list.units(more)) {
+                self.join(list.units(set), list.units(more))?;
+            }
+        }
+        for more in subsets(neighbours) {
+            if self.pairs > PAIRS_MAX {
+                return Ok(());
+            }
+            self.grow_other(list, set, other | more, left_out | neighbours)?;
+        }
+        Ok(())
+    }
+
+    /// Joins the two that have the fewest rows together until one is left.
+    fn greedily(&mut self, list: &List) -> Result<()> {
+        let mut left: Vec<Set> = (0..list.members.len()).map(|at| 1 << at).collect();
+        while left.len() > 1 {
+            (self.planner.ctx.interrupts)()?;
+            let mut best: Option<(f64, usize, usize)> = None;
+            for is_connected in [true, false] {
+                for i in 0..left.len() {
+                    for j in i + 1..left.len() {
+                        if is_connected && !list.is_connected(left[i], left[j]) {
+                            continue;
+                        }
+                        let (a, b) = (list.units(left[i]), list.units(left[j]));
+                        let Some(joined) = self.graph.joined(a, b) else { continue };
+                        let rows = self.rows_of(a, b, joined).0;
+                        if best.is_none_or(|(fewest, ..)| rows < fewest) {
+                            best = Some((rows, i, j));
+                        }
+                    }
+                }
+                if best.is_some() {
+                    break;
+                }
+            }
+            let lost = || Error::internal("failed to build any joins");
+            let (_, i, j) = best.ok_or_else(lost)?;
+            self.join(list.units(left[i]), list.units(left[j]))?;
+            let other = left.remove(j);
+            left[i] |= other;
+        }
+        Ok(())
+    }
+
+    /// Rows of the join of two sets before conditions above it, and matching pairs.
+    fn rows_of(&mut self, a: Set, b: Set, joined: Joined) -> (f64, f64) {
+        if let Some(known) = self.rows.get(&(a | b)) {
+            return *known;
+        }
+        let (Some(left), Some(right)) = (self.sides.get(&a), self.sides.get(&b)) else {
+            return (f64::INFINITY, f64::INFINITY);
+        };
+        let exprs = |on: &[Rc<super::join_clause::Clause>]| -> Vec<Expr> {
+            on.iter().map(|clause| clause.expr.clone()).collect()
+        };
+        let (kind, left, right, on) = match joined {
+            Joined::Inner => (JoinKind::Inner, left, right, exprs(&self.graph.decided(a, b))),
+            Joined::Special { at, is_flipped } => {
+                let special = &self.graph.specials[at];
+                let (left, right) = if is_flipped { (right, left) } else { (left, right) };
+                (special.kind, left, right, exprs(&special.on))
+            }
+        };
+        let input = |side: &Side| (side.rows(), side.rtes.clone());
+        let ((l, l_rtes), (r, r_rtes)) = (input(left), input(right));
+        let outer = JoinInput { rows: l, rtes: &l_rtes };
+        let inner = JoinInput { rows: r, rtes: &r_rtes };
+        let rows = self.planner.join_rows(self.from, kind, &outer, &inner, &on);
+        let pairs = match kind {
+            JoinKind::Semi | JoinKind::Anti => {
+                self.planner.join_rows(self.from, JoinKind::Inner, &outer, &inner, &on)
+            }
+            _ => rows,
+        };
+        let known = (clamp_rows(rows), pairs);
+        self.rows.insert(a | b, known);
+        known
+    }
+
+    /// Considers the joins of two sets, if they may be joined (make_join_rel).
+    fn join(&mut self, a: Set, b: Set) -> Result<()> {
+        self.pairs += 1;
+        (self.planner.ctx.interrupts)()?;
+        let Some(joined) = self.graph.joined(a, b) else { return Ok(()) };
+        let (Some(left), Some(right)) = (self.sides.get(&a), self.sides.get(&b)) else {
+            return Ok(());
+        };
+        let (left, right) = (left.clone(), right.clone());
+        let (rows, pairs) = self.rows_of(a, b, joined);
+        let decided = self.graph.decided(a, b);
+        let mut cheapest = Cheapest::default();
+        let above = match joined {
+            Joined::Inner => {
+                let on: Rc<[_]> = Rc::from(decided);
+                for (outer, inner) in [(&left, &right), (&right, &left)] {
+                    let kind = JoinKind::Inner;
+                    let pair = Pair { kind, outer, inner, on: on.clone(), rows, pairs };
+                    self.consider(&pair, &mut cheapest)?;
+                }
+                Vec::new()
+            }
+            Joined::Special { at, is_flipped } => {
+                let special = &self.graph.specials[at];
+                let (outer, inner) = if is_flipped { (&right, &left) } else { (&left, &right) };
+                let (kind, on) = (special.kind, special.on.clone());
+                let pair = Pair { kind, outer, inner, on, rows, pairs };
+                self.consider(&pair, &mut cheapest)?;
+                if kind == JoinKind::Semi {
+                    self.planner.consider_distinct_inner(
+                        self.from,
+                        &pair,
+                        &mut self.lookups,
+                        &mut cheapest,
+                    )?;
+                }
+                decided
+            }
+        };
+        let path = cheapest.0.ok_or_else(|| Error::internal("no way to join was found"))?;
+        let path = self.planner.filtered(self.from, path, above);
+        match self.sides.get_mut(&(a | b)) {
+            Some(known) if !path.cost.beats(&known.best.cost) => {}
+            Some(known) => known.best = path,
+            None => {
+                let rtes = left.rtes.union(&right.rtes);
+                self.sides.insert(a | b, Side { rtes, best: path, base: None });
+            }
+        }
+        Ok(())
+    }
+
+    fn consider(&mut self, pair: &Pair<'_>, cheapest: &mut Cheapest) -> Result<()> {
+        if let Some(by_leaf) = self.planner.joined_by_leaf(self.from, pair)? {
+            if cheapest.0.as_ref().is_none_or(|best| by_leaf.cost.beats(&best.cost)) {
+                cheapest.0 = Some(by_leaf);
+            }
+            return Ok(());
+        }
+        self.planner.consider_join(self.from, pair, &mut self.lookups, cheapest)
+    }
+}
