@@ -345,6 +345,8 @@ pub enum PlanNode {
         keys: Vec<(Expr, Expr, Oid)>,
         /// Further ON conditions over outer ‖ inner.
         on: Option<Expr>,
+        /// How much more memory than work_mem the table may take (hash_mem_multiplier).
+        memory_factor: f64,
     },
     /// Merge join of two inputs sorted on the keys.
     MergeJoin {

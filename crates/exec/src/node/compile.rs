@@ -333,7 +333,7 @@ impl PlanCompiler<'_, '_> {
 
     fn key_join(&mut self, plan: &Plan) -> Result<CNode> {
         match &plan.node {
-            PlanNode::HashJoin { kind, outer, inner, keys, on } => {
+            PlanNode::HashJoin { kind, outer, inner, keys, on, memory_factor } => {
                 let types = keys.iter().map(|(outer, inner, eq)| join_type(outer, inner, *eq));
                 let types = types.collect::<Result<_>>()?;
                 let outer_keys =
@@ -354,6 +354,7 @@ impl PlanCompiler<'_, '_> {
                     inner_keys,
                     types,
                     on,
+                    memory_factor: *memory_factor,
                     hash_id,
                 }))
             }

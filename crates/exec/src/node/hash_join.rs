@@ -1,7 +1,7 @@
 //! Hash join with hybrid spilling (PostgreSQL's nodeHash.c, nodeHashjoin.c;
 //! Grace hash join).
 //!
-//! The inner side is loaded into a table. If it outgrows work_mem, it is split by
+//! The inner side is loaded into a table. If it outgrows work_mem × hash_mem_multiplier, it is split by
 //! hash into partitions on disk, the outer side is split likewise, and partition
 //! after partition is joined; one that is still too large is split again by other
 //! bits of the hash, up to [`DEPTH_MAX`] times (past that its rows have one key,
@@ -40,6 +40,8 @@ pub(crate) struct HashJoinPlan {
     /// Types to hash and compare the keys as.
     pub(crate) types: Box<[Oid]>,
     pub(crate) on: Option<CExpr>,
+    /// The table may take this much more memory than work_mem.
+    pub(crate) memory_factor: f64,
     /// EXPLAIN's number for the Hash node below the join.
     pub(crate) hash_id: usize,
 }
@@ -171,6 +173,8 @@ struct HashJoinNode {
     /// Valid for re-scans while the inner side's parameters stay the same.
     built: Option<Versions>,
     ever_spilled: bool,
+    /// Rows and bytes of the table when it was spilled.
+    peak: (usize, usize),
     phase: Phase,
     source: Source,
     /// Partitions that are being filled in the present pass.
@@ -195,6 +199,7 @@ pub(super) fn start(plan: Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         table: JoinTable::new(join.inner.width, keys),
         built: None,
         ever_spilled: false,
+        peak: (0, 0),
         phase: Phase::Build,
         source: Source::Child,
         open: None,
@@ -247,7 +252,8 @@ impl HashJoinNode {
             return open[partition_of(hash, self.depth, PARTITIONS)].inner.write(row.iter());
         }
         self.table.insert(&join.types, row, hash);
-        if self.table.bytes > cx.work_mem_bytes.max(1) && self.depth < DEPTH_MAX {
+        let memory = (cx.work_mem_bytes as f64 * join.memory_factor) as usize;
+        if self.table.bytes > memory.max(1) && self.depth < DEPTH_MAX {
             self.spill_table(cx)?;
         }
         Ok(())
@@ -269,6 +275,7 @@ impl HashJoinNode {
             let partition = &mut open[partition_of(hash, self.depth, PARTITIONS)];
             partition.inner.write(self.table.stored(i).iter())?;
         }
+        self.peak = (self.table.len(), self.table.bytes);
         self.table = JoinTable::new(self.table.width, self.table.stride - self.table.width);
         self.open = Some(open);
         self.ever_spilled = true;
@@ -278,8 +285,9 @@ impl HashJoinNode {
     /// EXPLAIN ANALYZE's "Buckets: … Batches: … Memory Usage: …" line.
     fn note_size(&self, join: &HashJoinPlan, cx: &mut ExecContext) {
         let batches = self.open.as_ref().map_or(1, Vec::len) as u64;
-        let buckets = self.table.len().next_power_of_two().max(1024) as u64;
-        let memory_kilobytes = self.table.bytes.div_ceil(1024).max(1) as u64;
+        let (rows, bytes) = self.peak;
+        let buckets = self.table.len().max(rows).next_power_of_two().max(1024) as u64;
+        let memory_kilobytes = self.table.bytes.max(bytes).div_ceil(1024).max(1) as u64;
         if let Some(instrument) = cx.instrument(join.hash_id) {
             instrument.note = Some(Note::Hash { buckets, batches, memory_kilobytes });
         }
@@ -503,6 +511,7 @@ impl Node for HashJoinNode {
                 self.inner.rescan(cx)?;
             }
             self.ever_spilled = false;
+            self.peak = (0, 0);
         }
         self.phase = Phase::Build;
         self.source = Source::Child;

@@ -48,12 +48,14 @@ impl Planner<'_> {
             }
             Method::Hash(keys, _) => {
                 let slots = self.key_slots(keys, &join.on, &outer, &inner)?;
+                let memory_factor = self.ctx.settings.hash_mem_multiplier;
                 self.joined(join, outer, inner, keys, |kind, outer, inner, on| PlanNode::HashJoin {
                     kind,
                     outer,
                     inner,
                     keys: slots,
                     on,
+                    memory_factor,
                 })
             }
             Method::Merge(keys) => {

@@ -99,7 +99,7 @@ struct Lookup {
     rest: Rc<[Rc<Clause>]>,
 }
 
-/// Lookups, by table, conditions and how often, as a power of four.
+/// Lookups, by table, conditions and how often, as a power of two.
 #[derive(Default)]
 pub(super) struct Lookups(HashMap<(usize, Vec<*const Clause>, i32), Option<Lookup>>);
 
@@ -445,12 +445,12 @@ impl Planner<'_> {
         loops: f64,
         lookups: &mut Lookups,
     ) -> Result<Option<Lookup>> {
-        let power = (loops.max(1.0).log2() / 2.0).ceil() as i32;
+        let power = loops.max(1.0).log2().floor() as i32;
         let key = (base.rte, on.iter().map(Rc::as_ptr).collect(), power);
         if let Some(known) = lookups.0.get(&key) {
             return Ok(known.clone());
         }
-        let before = std::mem::replace(&mut self.scan_loops, 4f64.powi(power));
+        let before = std::mem::replace(&mut self.scan_loops, 2f64.powi(power));
         let found = self.new_lookup(from, base, on);
         self.scan_loops = before;
         Ok(lookups.0.entry(key).insert(found?).get().clone())

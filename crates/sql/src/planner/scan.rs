@@ -270,16 +270,22 @@ impl Planner<'_> {
         // Row fetches: pages of a B+tree by row id; clustered access touches each page once.
         let index_pages = (pages * 0.2 * in_index / rows).max(1.0);
         let fraction = (probed / in_index.max(1.0)).min(1.0);
-        let heap = if index_only {
-            0.0
-        } else {
-            (probed * cost::RANDOM_PAGE).min(pages * cost::RANDOM_PAGE)
+        let loops = self.scan_loops;
+        let heap = match index_only {
+            true => 0.0,
+            false => cost::RANDOM_PAGE * pages_fetched(pages, probed, loops),
+        };
+        let of_index = index_pages * fraction;
+        let entries = match loops > 1.0 {
+            // One page of an index is no entries'.
+            true => cost::RANDOM_PAGE * pages_fetched(index_pages + 1.0, of_index, loops),
+            false => (of_index * cost::SEQ_PAGE).max(cost::RANDOM_PAGE),
         };
         let descent = cost::log2(rows) * cost::CPU_OPERATOR + 50.0 * cost::CPU_OPERATOR;
         let cost = Cost {
             startup: descent,
             total: descent
-                + (index_pages * fraction * cost::SEQ_PAGE).max(cost::RANDOM_PAGE)
+                + entries
                 + heap
                 + probed * (cost::CPU_INDEX_TUPLE + cost::CPU_TUPLE)
                 + probed * cost::CPU_OPERATOR * rest.len() as f64,
@@ -381,6 +387,16 @@ pub(super) fn row_of(request: &ScanRequest<'_>) -> (Vec<TypeRef>, Arc<[Arc<str>]
 
 fn attributes(columns: &[ColumnId]) -> Vec<i16> {
     columns.iter().map(|(_, a)| *a).collect()
+}
+
+/// Pages that one of so many scans reads at random, each of `rows` rows: what scans before it have
+/// read is in the cache (Mackert and Lohman's formula, index_pages_fetched).
+fn pages_fetched(pages: f64, rows: f64, loops: f64) -> f64 {
+    if loops <= 1.0 {
+        return rows.min(pages);
+    }
+    let all = rows.max(1.0) * loops;
+    (2.0 * pages * all / (2.0 * pages + all)).min(pages).ceil() / loops
 }
 
 /// Row estimates are at least one row and whole.
