@@ -6,6 +6,8 @@
 //! which row fails first; and a LIMIT comes only with an ORDER BY of all columns.
 //! In one table `b` is generated: it is [`STORED`] in PostgreSQL, virtual in Steppe.
 
+mod joins;
+
 use steppe_vfs::SeededRandom;
 
 /// Tables t0 … t3.
@@ -112,6 +114,9 @@ impl Generator {
         self.scope.clear();
         if self.chance(15) {
             return Statement { sql: self.change(), ordered: false };
+        }
+        if self.chance(20) {
+            return Statement { sql: self.joined(), ordered: false };
         }
         let columns = 1 + self.random.below(3) as usize;
         let mut sql = self.query(columns, DEPTH);
