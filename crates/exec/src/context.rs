@@ -42,6 +42,12 @@ pub struct Instrument {
     pub searches: u64,
     /// Rows of the table that an index-only scan had to look at.
     pub fetches: u64,
+    /// Blocks of a bitmap's rows that it named one by one, and others.
+    pub exact_blocks: u64,
+    /// Blocks that it named whole.
+    pub lossy_blocks: u64,
+    /// Rows of them that did not satisfy its conditions.
+    pub rechecked: u64,
     /// What a node with memory of its own tells about it.
     pub note: Option<Note>,
 }

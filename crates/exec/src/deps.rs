@@ -123,14 +123,17 @@ pub(crate) fn for_each_child<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Plan)) {
         | PlanNode::SubqueryScan { child, .. }
         | PlanNode::LockRows { child, .. }
         | PlanNode::PartitionScan { template: child, .. } => f(child),
-        PlanNode::Append(children) | PlanNode::MergeAppend { children, .. } => {
-            children.iter().for_each(f);
-        }
+        PlanNode::Append(children)
+        | PlanNode::MergeAppend { children, .. }
+        | PlanNode::BitmapAnd(children)
+        | PlanNode::BitmapOr(children) => children.iter().for_each(f),
+        PlanNode::BitmapScan { bitmap, .. } => f(bitmap),
         PlanNode::Modify(modify) => f(&modify.child),
         PlanNode::Values(_)
         | PlanNode::FunctionScan { .. }
         | PlanNode::SeqScan { .. }
         | PlanNode::IndexScan { .. }
+        | PlanNode::BitmapIndexScan { .. }
         | PlanNode::CteScan { .. }
         | PlanNode::WorkTableScan { .. } => {}
     }
@@ -162,11 +165,10 @@ pub(crate) fn for_each_shown_expr<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Expr
         PlanNode::Result { one_time_filter, .. } => one_time_filter.iter().for_each(f),
         PlanNode::Values(lists) => lists.iter().flatten().for_each(f),
         PlanNode::FunctionScan { calls, .. } => calls.iter().for_each(|(e, _)| f(e)),
-        PlanNode::IndexScan { range, .. } => {
-            range.equal.iter().for_each(&mut *f);
-            range.any.iter().for_each(&mut *f);
-            range.lower.iter().chain(&range.upper).for_each(|(e, _)| f(e));
+        PlanNode::IndexScan { range, .. } | PlanNode::BitmapIndexScan { range, .. } => {
+            range.for_each_value(f);
         }
+        PlanNode::BitmapScan { recheck, .. } => f(recheck),
         PlanNode::NestLoop { params, on, .. } => {
             params.iter().for_each(|(_, e)| f(e));
             on.iter().for_each(f);
@@ -217,6 +219,8 @@ pub(crate) fn for_each_shown_expr<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Expr
             }
         }
         PlanNode::SeqScan { .. }
+        | PlanNode::BitmapAnd(_)
+        | PlanNode::BitmapOr(_)
         | PlanNode::PartitionScan { .. }
         | PlanNode::Materialize(_)
         | PlanNode::Unique { .. }

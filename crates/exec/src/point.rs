@@ -312,11 +312,7 @@ fn is_patched(modify: &ModifyPlan, column: usize) -> bool {
 
 /// Whether the scan is one look-up of a whole unique key.
 fn is_point(scan: &IndexPlan) -> bool {
-    let range = &scan.range;
-    scan.index.unique
-        && range.equal.len() == scan.index.parts.len()
-        && range.any.is_none()
-        && !range.equal_is_null.contains(&true)
+    scan.index.unique && scan.range.is_whole_key(&scan.index)
 }
 
 /// The output's columns, if there is no filter and nothing is computed.

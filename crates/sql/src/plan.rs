@@ -299,6 +299,30 @@ pub enum PlanNode {
         /// Input row: these columns of the table.
         columns: Vec<i16>,
     },
+    /// The rows that a bitmap names, in row-id order.
+    BitmapScan {
+        /// The table.
+        rel: ScanRelation,
+        /// A [`PlanNode::BitmapIndexScan`], or several that are combined.
+        bitmap: Box<Plan>,
+        /// What the bitmap decides, over the input row: rows that it is not sure of are held to it.
+        recheck: Expr,
+        /// Input row: these columns of the table.
+        columns: Vec<i16>,
+    },
+    /// The entries of an index range as a bitmap of rows.
+    BitmapIndexScan {
+        /// The table.
+        rel: ScanRelation,
+        /// The index.
+        index: Arc<Relation>,
+        /// What part of it.
+        range: IndexRange,
+    },
+    /// The rows that all bitmaps have.
+    BitmapAnd(Vec<Plan>),
+    /// The rows that one of the bitmaps has.
+    BitmapOr(Vec<Plan>),
     /// The leaves of a partitioned table, one after the other. Which they are is known only when
     /// the scan runs: the plan is as large for one as for a hundred thousand.
     PartitionScan {
@@ -505,25 +529,127 @@ pub enum PlanNode {
 }
 
 /// Part of an index to scan. A value may be an integer of another width than the key column:
-/// it is compared by value (out of the column's range: no row, or no bound).
-#[derive(Clone, Debug)]
+/// it is compared by value (out of the column's range: no row, or no bound). Values are over no
+/// row (constants, parameters, exec params).
+///
+/// ```text
+///   keys       one search for each combination of their values, in the order of the index
+///   lower …    bounds on what comes after `keys`
+///   checks     looked at in each entry between, before its row is fetched
+/// ```
+#[derive(Clone, Debug, Default)]
 pub struct IndexRange {
-    /// Equality on the first columns of the index, in index order: values not over any row
-    /// (constants, parameters, exec params). A NULL value means no row.
-    pub equal: Vec<Expr>,
-    /// `IS NULL` on a column in `equal`'s place: these positions match NULL instead.
-    pub equal_is_null: Vec<bool>,
-    /// One array for `= ANY(array)` on the column after `equal`: one probe an element, in order,
-    /// without duplicates.
-    pub any: Option<Expr>,
-    /// Lower bound on the column after `equal` (inclusive?).
-    pub lower: Option<(Expr, bool)>,
-    /// Upper bound on the column after `equal` (inclusive?).
-    pub upper: Option<(Expr, bool)>,
-    /// `IS NOT NULL` on the column after `equal`.
+    /// What the first columns of the index are searched for, in index order.
+    pub keys: Vec<KeySearch>,
+    /// Lower bound on the columns after `keys`.
+    pub lower: Option<KeyEnd>,
+    /// Upper bound on the columns after `keys`.
+    pub upper: Option<KeyEnd>,
+    /// `IS NOT NULL` on the column after `keys`.
     pub not_null: bool,
+    /// Further conditions on the index's columns.
+    pub checks: Vec<KeyCheck>,
     /// EXPLAIN's "Index Cond": slots are the table's columns (attribute number - 1).
     pub conditions: Vec<Expr>,
+}
+
+impl IndexRange {
+    /// Whether each of an index's columns is compared with one value for equality.
+    pub fn is_whole_key(&self, columns: usize) -> bool {
+        self.keys.len() == columns && self.keys.iter().all(|key| matches!(key, KeySearch::Equal(_)))
+    }
+}
+
+/// What one column of an index is searched for.
+#[derive(Clone, Debug)]
+pub enum KeySearch {
+    /// A value; NULL means no row.
+    Equal(Expr),
+    /// NULL.
+    IsNull,
+    /// Each element of an array, without duplicates.
+    Any(Expr),
+    /// Each value that the index has (skip scan).
+    Each,
+}
+
+/// One end of a range: values of one or more columns, which are compared as a row.
+#[derive(Clone, Debug)]
+pub struct KeyEnd {
+    /// Of the columns after [`IndexRange::keys`]. Where an index has them ascending and
+    /// descending, those are the end that go as the first one does, and the rest is a check.
+    pub values: Vec<Expr>,
+    /// Whether what is equal to them belongs to the range.
+    pub inclusive: bool,
+}
+
+/// A condition that an index entry decides.
+#[derive(Clone, Debug)]
+pub enum KeyCheck {
+    /// A column lies on this side of a value.
+    Bound {
+        /// Its place in the index.
+        column: usize,
+        /// The value.
+        value: Expr,
+        /// The column is the greater one.
+        lower: bool,
+        /// It may be equal.
+        inclusive: bool,
+    },
+    /// A column equals one of an array's elements.
+    Any {
+        /// Its place in the index.
+        column: usize,
+        /// The array.
+        array: Expr,
+    },
+    /// A column equals a value.
+    Equal {
+        /// Its place in the index.
+        column: usize,
+        /// The value.
+        value: Expr,
+    },
+    /// A column is NULL, or is not.
+    Null {
+        /// Its place in the index.
+        column: usize,
+        /// IS NOT NULL.
+        negated: bool,
+    },
+    /// Some columns as a row lie on this side of other values.
+    Row {
+        /// Their places in the index.
+        columns: Vec<usize>,
+        /// The values.
+        values: Vec<Expr>,
+        /// The columns are the greater ones.
+        lower: bool,
+        /// They may be equal.
+        inclusive: bool,
+    },
+}
+
+impl IndexRange {
+    /// Calls `f` on each value that is evaluated when the scan starts.
+    pub fn for_each_value<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+        for key in &self.keys {
+            match key {
+                KeySearch::Equal(value) | KeySearch::Any(value) => f(value),
+                KeySearch::IsNull | KeySearch::Each => {}
+            }
+        }
+        self.lower.iter().chain(&self.upper).flat_map(|end| &end.values).for_each(&mut *f);
+        for check in &self.checks {
+            match check {
+                KeyCheck::Bound { value, .. } | KeyCheck::Equal { value, .. } => f(value),
+                KeyCheck::Any { array, .. } => f(array),
+                KeyCheck::Row { values, .. } => values.iter().for_each(&mut *f),
+                KeyCheck::Null { .. } => {}
+            }
+        }
+    }
 }
 
 /// How much of an aggregation a node does.

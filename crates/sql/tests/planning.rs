@@ -266,7 +266,7 @@ fn a_unique_key_is_looked_up_in_its_index() {
         let PlanNode::IndexScan { index, range, .. } = scan(&stmt.plan) else {
             panic!("{sql}: {:?}", stmt.plan.node)
         };
-        assert_eq!((&*index.name, range.equal.len()), ("t_pkey", 1), "{sql}");
+        assert_eq!((&*index.name, range.keys.len()), ("t_pkey", 1), "{sql}");
     }
 }
 

@@ -27,6 +27,7 @@
 
 use crate::compare::{bpchar_key, float_bits, utc_time};
 use crate::datum::Array;
+use crate::numeric::Numeric;
 use crate::oid::{self, Oid};
 use crate::physical::Physical;
 use crate::{Datum, Error, Result, SqlState};
@@ -231,6 +232,47 @@ pub fn decode_key<'a>(key: &'a [u8], parts: &[KeyPart], out: &mut Vec<Datum>) ->
         out.push(decode_part(&mut rest, part)?);
     }
     Ok(rest)
+}
+
+/// Whether [`part_len`] can tell where a part of the type ends. Not so: arrays and composites.
+pub fn is_measurable(type_oid: Oid) -> bool {
+    !matches!(Physical::of(type_oid), Physical::Array | Physical::Any)
+}
+
+/// How many bytes the part takes that a key begins with; its type [`is_measurable`].
+pub fn part_len(key: &[u8], part: &KeyPart) -> Result<usize> {
+    let (marker, body) = key.split_first().ok_or_else(corrupted)?;
+    if *marker != VALUE {
+        return Ok(1);
+    }
+    let inverted = if part.descending { 0xFF } else { 0 };
+    let length = match Physical::of(part.type_oid) {
+        Physical::Bool | Physical::Char => 1,
+        Physical::Int2 => 2,
+        Physical::Int4 | Physical::Date | Physical::Oid => 4,
+        Physical::Int8
+        | Physical::Time
+        | Physical::Timestamp
+        | Physical::TimestampTz
+        | Physical::Xid8
+        | Physical::PgLsn
+        | Physical::Float4
+        | Physical::Float8 => 8,
+        Physical::Tid => 6,
+        Physical::TimeTz => 12,
+        Physical::Uuid | Physical::Interval => 16,
+        Physical::Numeric => {
+            let body: Vec<u8> = body.iter().map(|byte| byte ^ inverted).collect();
+            Numeric::read_memcomparable(&body)?.1
+        }
+        Physical::Text | Physical::Bytea => {
+            let mut rest = body;
+            decode_bytes(&mut rest, inverted)?;
+            body.len() - rest.len()
+        }
+        _ => return Err(Error::internal("the end of an index key's part cannot be told")),
+    };
+    if body.len() < length { Err(corrupted()) } else { Ok(1 + length) }
 }
 
 #[cold]

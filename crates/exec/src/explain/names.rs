@@ -261,6 +261,9 @@ fn planned_names(plan: &Plan, qualified: bool) -> Vec<Name> {
 
 /// Whether a plan's rows are those of a table, as they are.
 fn is_scan(plan: &Plan) -> bool {
-    let scans = matches!(plan.node, PlanNode::SeqScan { .. } | PlanNode::IndexScan { .. });
+    let scans = matches!(
+        plan.node,
+        PlanNode::SeqScan { .. } | PlanNode::IndexScan { .. } | PlanNode::BitmapScan { .. }
+    );
     scans && plan.project.is_none()
 }

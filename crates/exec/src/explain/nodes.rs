@@ -53,6 +53,10 @@ impl Builder<'_> {
                 let kind = if *index_only { "Index Only Scan" } else { "Index Scan" };
                 (kind, format!("{kind}{}", if *backward { " Backward" } else { "" }))
             }
+            PlanNode::BitmapScan { .. } => ("Bitmap Heap Scan", "Bitmap Heap Scan".into()),
+            PlanNode::BitmapIndexScan { .. } => ("Bitmap Index Scan", "Bitmap Index Scan".into()),
+            PlanNode::BitmapAnd(_) => ("BitmapAnd", "BitmapAnd".into()),
+            PlanNode::BitmapOr(_) => ("BitmapOr", "BitmapOr".into()),
             PlanNode::NestLoop { kind: JoinKind::Inner, .. } => {
                 ("Nested Loop", "Nested Loop".into())
             }
@@ -130,7 +134,13 @@ impl Builder<'_> {
     /// What the node works on: the rest of the headline.
     pub(super) fn identity(&self, plan: &Plan, node: &mut Node) {
         match &plan.node {
-            PlanNode::SeqScan { rel, .. } => self.target(rel, node),
+            PlanNode::SeqScan { rel, .. } | PlanNode::BitmapScan { rel, .. } => {
+                self.target(rel, node);
+            }
+            PlanNode::BitmapIndexScan { index, .. } => {
+                node.headline.push_str(&format!(" on {}", quote_identifier(&index.name)));
+                node.detail("Index Name", index.name.to_string());
+            }
             PlanNode::IndexScan { rel, index, backward, .. } => {
                 node.headline.push_str(&format!(" using {}", quote_identifier(&index.name)));
                 node.detail("Scan Direction", if *backward { "Backward" } else { "Forward" });
@@ -216,13 +226,46 @@ impl Builder<'_> {
             PlanNode::SubqueryScan { .. } => true,
             PlanNode::SeqScan { .. }
             | PlanNode::IndexScan { .. }
+            | PlanNode::BitmapScan { .. }
             | PlanNode::Values(_)
             | PlanNode::CteScan { .. }
             | PlanNode::WorkTableScan { .. }
             | PlanNode::FunctionScan { .. } => self.options.verbose,
             _ => self.is_qualified(),
         };
-        self.filter(plan, id, &self.input(plan, qualified), node);
+        let slots = self.input(plan, qualified);
+        if let PlanNode::BitmapScan { recheck, .. } = &plan.node {
+            node.property("Recheck Cond", self.text(recheck, &slots));
+            self.removed("Rows Removed by Index Recheck", id, |done| done.rechecked, node);
+        }
+        self.filter(plan, id, &slots, node);
+        self.found(plan, id, node);
+    }
+
+    /// What ANALYZE tells of how a scan has found its rows.
+    fn found(&self, plan: &Plan, id: usize, node: &mut Node) {
+        if !self.options.analyze {
+            return;
+        }
+        let none = Instrument::default();
+        let done = self.instrument(id).unwrap_or(&none);
+        match &plan.node {
+            PlanNode::BitmapIndexScan { .. } => node.property("Index Searches", done.searches),
+            PlanNode::BitmapScan { .. } => {
+                let counted = [("exact", done.exact_blocks), ("lossy", done.lossy_blocks)];
+                let counted = counted.iter().filter(|(_, blocks)| *blocks > 0);
+                let shown: Vec<String> = counted.map(|(kind, n)| format!("{kind}={n}")).collect();
+                if !shown.is_empty() {
+                    node.line(format!("Heap Blocks: {}", shown.join(" ")));
+                }
+                node.detail("Exact Heap Blocks", done.exact_blocks);
+                node.detail("Lossy Heap Blocks", done.lossy_blocks);
+            }
+            _ => self.index_found(plan, id, node),
+        }
+    }
+
+    fn index_found(&self, plan: &Plan, id: usize, node: &mut Node) {
         if let PlanNode::IndexScan { index_only, .. } = &plan.node
             && self.options.analyze
         {
@@ -253,7 +296,10 @@ impl Builder<'_> {
             PlanNode::SeqScan { cursor: Some(cursor), .. } => {
                 node.property("TID Cond", format!("CURRENT OF {}", quote_identifier(cursor)));
             }
-            PlanNode::IndexScan { rel, range, .. } if !range.conditions.is_empty() => {
+            PlanNode::IndexScan { rel, range, .. }
+            | PlanNode::BitmapIndexScan { rel, range, .. }
+                if !range.conditions.is_empty() =>
+            {
                 let columns = self.columns(rel, self.options.verbose);
                 node.property("Index Cond", joined(self.list(&range.conditions, &columns)));
             }

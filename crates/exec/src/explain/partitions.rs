@@ -449,7 +449,9 @@ fn is_same(a: &ScanRelation, b: &ScanRelation) -> bool {
 
 fn relation_of(plan: &Plan) -> Option<&ScanRelation> {
     match &plan.node {
-        PlanNode::SeqScan { rel, .. } | PlanNode::IndexScan { rel, .. } => Some(rel),
+        PlanNode::SeqScan { rel, .. }
+        | PlanNode::IndexScan { rel, .. }
+        | PlanNode::BitmapScan { rel, .. } => Some(rel),
         PlanNode::Append(children) => children.first().and_then(relation_of),
         PlanNode::Sort { child, .. } => relation_of(child),
         _ => None,

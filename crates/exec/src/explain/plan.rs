@@ -76,6 +76,7 @@ fn relations(plan: &Plan) -> usize {
     let mut total = match &plan.node {
         PlanNode::SeqScan { .. }
         | PlanNode::IndexScan { .. }
+        | PlanNode::BitmapScan { .. }
         | PlanNode::FunctionScan { .. }
         | PlanNode::SubqueryScan { .. }
         | PlanNode::CteScan { .. }

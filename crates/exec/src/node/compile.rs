@@ -1,11 +1,11 @@
 //! From the planner's plan to compiled nodes.
 
 use super::agg::{AggPlan, AggSort, CAggregate};
+use super::bitmap_scan::BitmapPlan;
 use super::cte::{CteScanPlan, RecursiveUnionPlan};
 use super::expand::ExpandPlan;
 use super::function_scan::{FromCall, FunctionScanPlan, ProjectSetPlan, SetTarget};
 use super::hash_join::HashJoinPlan;
-use super::index_scan::{CIndexRange, IndexPlan};
 use super::limit::LimitPlan;
 use super::lock_rows::{CRowLock, LockRowsPlan, LockedRows};
 use super::merge_append::MergeAppendPlan;
@@ -35,7 +35,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_sql::expr::{Aggregate, Expr, SortKey, WindowCall};
-use steppe_sql::plan::{AggMode, IndexRange, ModifyTable, Plan, PlanNode, PlannedStmt, RowLock};
+use steppe_sql::plan::{AggMode, ModifyTable, Plan, PlanNode, PlannedStmt, RowLock};
 use steppe_sql::query::{FrameBound, FrameOffset, LockStrength};
 use steppe_txn::{Database, RowLockMode};
 use steppe_types::{Datum, Error, Oid, Result, oid};
@@ -123,6 +123,19 @@ impl PlanCompiler<'_, '_> {
                     columns,
                 )?))
             }
+            PlanNode::BitmapScan { rel, bitmap, recheck, columns } => {
+                CNode::BitmapScan(Box::new(BitmapPlan {
+                    table: self.table(&rel.relation)?,
+                    columns: scan_columns(columns)?,
+                    recheck: self.exprs.expr(recheck)?,
+                    bitmap: self.plan(bitmap)?,
+                }))
+            }
+            PlanNode::BitmapIndexScan { rel, index, range } => CNode::BitmapIndexScan(Box::new(
+                self.index_scan(&rel.relation, index, range, false, false, &[])?,
+            )),
+            PlanNode::BitmapAnd(inputs) => CNode::BitmapAnd(self.plans(inputs)?),
+            PlanNode::BitmapOr(inputs) => CNode::BitmapOr(self.plans(inputs)?),
             PlanNode::PartitionScan { rel, template, conditions, order, partners, matched } => {
                 let template_id = self.next_id;
                 self.next_id += count_nodes(template);
@@ -209,9 +222,7 @@ impl PlanCompiler<'_, '_> {
                     .collect::<Result<_>>()?,
                 child: self.plan(child)?,
             }),
-            PlanNode::Append(children) => {
-                CNode::Append(children.iter().map(|c| self.plan(c)).collect::<Result<_>>()?)
-            }
+            PlanNode::Append(children) => CNode::Append(self.plans(children)?),
             PlanNode::MergeAppend { children, keys } => CNode::MergeAppend(MergeAppendPlan {
                 children: children.iter().map(|c| self.plan(c)).collect::<Result<_>>()?,
                 keys: self.sort_keys(keys, plan.types.len())?.columns,
@@ -252,14 +263,22 @@ impl PlanCompiler<'_, '_> {
         })
     }
 
-    fn table(&mut self, relation: &Arc<Relation>) -> Result<TableAccess> {
+    fn plans(&mut self, plans: &[Plan]) -> Result<Box<[Arc<CPlan>]>> {
+        plans.iter().map(|plan| self.plan(plan)).collect()
+    }
+
+    pub(super) fn table(&mut self, relation: &Arc<Relation>) -> Result<TableAccess> {
         let database = self
             .database
             .ok_or_else(|| Error::internal("plan touches a table, and there is no database"))?;
         TableAccess::open(database, relation)
     }
 
-    fn index(&mut self, table: &Arc<Relation>, relation: &Arc<Relation>) -> Result<IndexAccess> {
+    pub(super) fn index(
+        &mut self,
+        table: &Arc<Relation>,
+        relation: &Arc<Relation>,
+    ) -> Result<IndexAccess> {
         let database = self
             .database
             .ok_or_else(|| Error::internal("plan touches an index, and there is no database"))?;
@@ -282,53 +301,6 @@ impl PlanCompiler<'_, '_> {
         });
         let targets = targets.collect::<Result<_>>()?;
         Ok(CNode::ProjectSet(ProjectSetPlan { targets, child: self.plan(child)? }))
-    }
-
-    fn index_scan(
-        &mut self,
-        table: &Arc<Relation>,
-        index: &Arc<Relation>,
-        range: &IndexRange,
-        backward: bool,
-        index_only: bool,
-        columns: &[i16],
-    ) -> Result<IndexPlan> {
-        let index = self.index(table, index)?;
-        let columns = scan_columns(columns)?;
-        let place = |column: &ScanColumn| match column {
-            ScanColumn::Stored(i) => index.place_of(*i),
-            // An entry does not know which version the row is in.
-            ScanColumn::Version(_) | ScanColumn::Form(..) => None,
-            // Not looked at.
-            ScanColumn::RowId | ScanColumn::TableOid => Some(0),
-        };
-        let exact = index.parts.iter().all(|p| steppe_types::key::is_exact(p.type_oid));
-        let key_columns: Option<Box<[usize]>> =
-            if index_only && exact { columns.iter().map(place).collect() } else { None };
-        Ok(IndexPlan {
-            table: self.table(table)?,
-            range: self.range(range)?,
-            backward,
-            key_columns,
-            columns,
-            index,
-        })
-    }
-
-    fn range(&mut self, range: &IndexRange) -> Result<CIndexRange> {
-        let mut end = |bound: &Option<(Expr, bool)>| match bound {
-            Some((e, inclusive)) => Ok::<_, Error>(Some((self.exprs.expr(e)?, *inclusive))),
-            None => Ok(None),
-        };
-        let (lower, upper) = (end(&range.lower)?, end(&range.upper)?);
-        Ok(CIndexRange {
-            equal: self.exprs.list(&range.equal)?,
-            equal_is_null: range.equal_is_null.clone().into(),
-            any: self.exprs.option(&range.any)?,
-            lower,
-            upper,
-            not_null: range.not_null,
-        })
     }
 
     fn key_join(&mut self, plan: &Plan) -> Result<CNode> {
@@ -625,7 +597,7 @@ fn version_columns<T: Copy>(columns: &[(T, i16)]) -> Result<Box<[(T, VersionColu
     columns.iter().map(|(at, c)| Ok((*at, VersionColumn::from_attribute(*c)?))).collect()
 }
 
-fn scan_columns(columns: &[i16]) -> Result<Box<[ScanColumn]>> {
+pub(super) fn scan_columns(columns: &[i16]) -> Result<Box<[ScanColumn]>> {
     columns.iter().map(|c| ScanColumn::from_attribute(*c)).collect()
 }
 

@@ -1,10 +1,11 @@
 //! Index scans: ranges of keys, rows fetched by id, or answered from the key.
 //!
 //! ```text
-//!   equal = (a, b)   any = array   lower/upper on the next column
-//!        └──────┬──────┘ one probe an element
-//!               ▼
-//!   probe: all keys between two prefixes, or one key
+//!   probes  what is searched for, one stretch of the index after the other
+//!      │    a stretch: all keys between two prefixes, or one key
+//!   checks  further conditions on the entry's key (`key_check`)
+//!      │
+//!    row    fetched by its id, or answered from the key
 //! ```
 //!
 //! A posting that is definitive for the snapshot answers by itself; for any other
@@ -13,32 +14,29 @@
 //!
 //! Keys are whole here, however long; an index has long ones shortened (`access/long_keys.rs`).
 
-use super::key_cursor::{KeyCursor, KeyRange};
+use super::key_check::{CKeyCheck, KeyChecks};
+use super::key_cursor::KeyCursor;
+use super::probes::{CKeyEnd, CKeySearch, Probe, Probes};
 use super::{BoxedNode, CNode, CPlan, Node};
 use crate::access::long_keys::shorten;
 use crate::access::{IndexAccess, KeyValue, ScanColumn, TableAccess, key_value};
 use crate::accesses;
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
-use crate::expr::{CExpr, Row};
-use std::ops::Bound;
+use crate::expr::Row;
 use std::sync::Arc;
 use steppe_txn::{RowBuf, RowId, RowMeta, View, Visibility};
-use steppe_types::key::{KeyPart, decode_key, encode_part};
+use steppe_types::key::{decode_key, encode_part};
 use steppe_types::{Datum, Error, Result};
-
-/// First byte of every key part that is not NULL.
-const VALUE_MARKER: u8 = 1;
 
 /// A compiled index range.
 pub(crate) struct CIndexRange {
-    pub(crate) equal: Box<[CExpr]>,
-    pub(crate) equal_is_null: Box<[bool]>,
-    pub(crate) any: Option<CExpr>,
-    pub(crate) lower: Option<(CExpr, bool)>,
-    pub(crate) upper: Option<(CExpr, bool)>,
-    /// The next column IS NOT NULL.
+    pub(crate) keys: Box<[CKeySearch]>,
+    pub(crate) lower: Option<CKeyEnd>,
+    pub(crate) upper: Option<CKeyEnd>,
+    /// The column after `keys` IS NOT NULL.
     pub(crate) not_null: bool,
+    pub(crate) checks: Box<[CKeyCheck]>,
 }
 
 /// A compiled index scan.
@@ -52,70 +50,7 @@ pub(crate) struct IndexPlan {
     pub(crate) columns: Box<[ScanColumn]>,
 }
 
-/// One stretch of the index.
-#[derive(Debug)]
-enum Probe {
-    /// One key of a unique index, without NULL, as the index has it.
-    Point(Vec<u8>),
-    Range(KeyRange),
-}
-
-impl Probe {
-    /// One key that is whole, or the beginning of keys.
-    fn equal(key: Vec<u8>, is_whole: bool, is_point: bool) -> Result<Probe> {
-        let mut key = key;
-        Ok(match (is_whole, is_point) {
-            (true, true) => {
-                shorten(&mut key, 0)?;
-                Probe::Point(key)
-            }
-            (true, false) => Probe::Range(KeyRange::One(key)),
-            (false, _) => {
-                Probe::Range(KeyRange::Between(Bound::Included(key.clone()), Bound::Included(key)))
-            }
-        })
-    }
-}
-
-/// The stretches that a scan visits, last one first.
-#[derive(Debug, Default)]
-pub(crate) struct Probes(Vec<Probe>);
-
-/// The end of a range on one column, as the key's type sees it.
-enum End {
-    Open,
-    /// Nothing satisfies it.
-    Nothing,
-    At(Vec<u8>, bool),
-}
-
 impl CIndexRange {
-    /// Evaluates the range with the present parameters.
-    pub(crate) fn probes(
-        &self,
-        index: &IndexAccess,
-        backward: bool,
-        cx: &mut ExecContext,
-    ) -> Result<Probes> {
-        let mut prefix = Vec::new();
-        let Some(null_key) = self.equal_prefix(index, &mut prefix, cx)? else {
-            return Ok(Probes::default());
-        };
-        let columns = self.equal.len();
-        if let Some(any) = &self.any {
-            return self.any_probes(any, index, prefix, null_key, backward, cx);
-        }
-        if self.lower.is_none() && self.upper.is_none() && !self.not_null {
-            let is_whole = columns == index.parts.len();
-            let probe = match prefix.is_empty() {
-                true => Probe::Range(KeyRange::Between(Bound::Unbounded, Bound::Unbounded)),
-                false => Probe::equal(prefix, is_whole, index.unique && !null_key)?,
-            };
-            return Ok(Probes(vec![probe]));
-        }
-        self.range_probe(index_part(index, columns)?, &prefix, cx)
-    }
-
     /// Appends the key that a scan looks up which is one probe of a whole unique key;
     /// false if nothing can be equal to it.
     pub(crate) fn point_key(
@@ -125,119 +60,25 @@ impl CIndexRange {
         cx: &mut ExecContext,
     ) -> Result<bool> {
         let start = key.len();
-        let found = self.equal_prefix(index, key, cx)?.is_some();
+        for (search, part) in self.keys.iter().zip(&index.parts) {
+            let CKeySearch::Equal(value) = search else {
+                return Err(Error::internal("a point has another search than equality"));
+            };
+            match key_value(value.eval(cx, Row::EMPTY)?, part.type_oid)? {
+                KeyValue::Exact(Datum::Null) => return Ok(false),
+                KeyValue::Exact(value) => encode_part(&value, part, key)?,
+                _ => return Ok(false),
+            }
+        }
         shorten(key, start)?;
-        Ok(found)
+        Ok(true)
     }
 
-    /// Appends the key parts of the columns that are compared for equality; says whether
-    /// one of them is NULL. `None`: nothing can be equal to them.
-    fn equal_prefix(
-        &self,
-        index: &IndexAccess,
-        prefix: &mut Vec<u8>,
-        cx: &mut ExecContext,
-    ) -> Result<Option<bool>> {
-        let mut null_key = false;
-        for (i, expr) in self.equal.iter().enumerate() {
-            let part = index_part(index, i)?;
-            if self.equal_is_null.get(i).copied().unwrap_or(false) {
-                null_key = true;
-                encode_part(&Datum::Null, part, prefix)?;
-                continue;
-            }
-            match key_value(expr.eval(cx, Row::EMPTY)?, part.type_oid)? {
-                KeyValue::Exact(Datum::Null) => return Ok(None),
-                KeyValue::Exact(value) => encode_part(&value, part, prefix)?,
-                _ => return Ok(None),
-            }
-        }
-        Ok(Some(null_key))
-    }
-
-    /// One probe for each distinct element.
-    fn any_probes(
-        &self,
-        any: &CExpr,
-        index: &IndexAccess,
-        prefix: Vec<u8>,
-        null_key: bool,
-        backward: bool,
-        cx: &mut ExecContext,
-    ) -> Result<Probes> {
-        let part = index_part(index, self.equal.len())?;
-        let array = match any.eval(cx, Row::EMPTY)? {
-            Datum::Null => return Ok(Probes::default()),
-            Datum::Array(array) => array,
-            _ => return Err(Error::internal("index search over a value that is not an array")),
-        };
-        let mut keys = Vec::with_capacity(array.elements.len());
-        for element in array.elements.iter().filter(|e| !e.is_null()) {
-            if let KeyValue::Exact(value) = key_value(element.clone(), part.type_oid)? {
-                let mut key = prefix.clone();
-                encode_part(&value, part, &mut key)?;
-                keys.push(key);
-            }
-        }
-        keys.sort_unstable();
-        keys.dedup();
-        // Probes are taken from the back.
-        if !backward {
-            keys.reverse();
-        }
-        let is_whole = self.equal.len() + 1 == index.parts.len();
-        let is_point = index.unique && !null_key;
-        let probes = keys.into_iter().map(|key| Probe::equal(key, is_whole, is_point));
-        probes.collect::<Result<_>>().map(Probes)
-    }
-
-    /// A range on the column after the prefix; NULLs lie outside every range.
-    fn range_probe(&self, part: &KeyPart, prefix: &[u8], cx: &mut ExecContext) -> Result<Probes> {
-        let lower = end(self.lower.as_ref(), true, part, prefix, cx)?;
-        let upper = end(self.upper.as_ref(), false, part, prefix, cx)?;
-        let (first, last) = if part.descending { (upper, lower) } else { (lower, upper) };
-        let bound = |end: End| match end {
-            End::Nothing => None,
-            End::Open => {
-                let mut values = prefix.to_vec();
-                values.push(VALUE_MARKER);
-                Some(Bound::Included(values))
-            }
-            End::At(key, true) => Some(Bound::Included(key)),
-            End::At(key, false) => Some(Bound::Excluded(key)),
-        };
-        let (Some(first), Some(last)) = (bound(first), bound(last)) else {
-            return Ok(Probes::default());
-        };
-        Ok(Probes(vec![Probe::Range(KeyRange::Between(first, last))]))
-    }
-}
-
-fn index_part(index: &IndexAccess, i: usize) -> Result<&KeyPart> {
-    index.parts.get(i).ok_or_else(|| Error::internal("index has fewer columns than its search"))
-}
-
-/// One end of a range: `lower` tells which.
-fn end(
-    limit: Option<&(CExpr, bool)>,
-    lower: bool,
-    part: &KeyPart,
-    prefix: &[u8],
-    cx: &mut ExecContext,
-) -> Result<End> {
-    let Some((expr, inclusive)) = limit else { return Ok(End::Open) };
-    let at = |value: &Datum, inclusive: bool| {
-        let mut key = prefix.to_vec();
-        encode_part(value, part, &mut key)?;
-        Ok(End::At(key, inclusive))
-    };
-    match key_value(expr.eval(cx, Row::EMPTY)?, part.type_oid)? {
-        KeyValue::Exact(Datum::Null) => Ok(End::Nothing),
-        KeyValue::Exact(value) => at(&value, *inclusive),
-        // x > 1.5 is x > 1, x < 1.5 is x <= 1.
-        KeyValue::Above(value) => at(&value, !lower),
-        KeyValue::BelowAll => Ok(if lower { End::Open } else { End::Nothing }),
-        KeyValue::AboveAll => Ok(if lower { End::Nothing } else { End::Open }),
+    /// Whether all columns of an index are compared with one value, and nothing else.
+    pub(crate) fn is_whole_key(&self, index: &IndexAccess) -> bool {
+        self.keys.len() == index.parts.len()
+            && self.checks.is_empty()
+            && self.keys.iter().all(|key| matches!(key, CKeySearch::Equal(_)))
     }
 }
 
@@ -271,6 +112,7 @@ struct IndexScanNode {
     plan: Arc<CPlan>,
     /// `None` before the range has been evaluated.
     probes: Option<Probes>,
+    checks: KeyChecks,
     cursor: Option<KeyCursor>,
     row: RowBuf,
     postings: Vec<u8>,
@@ -284,12 +126,15 @@ struct IndexScanNode {
 struct Counts {
     searches: u64,
     fetches: u64,
+    /// Entries that checks have dropped.
+    examined: u32,
 }
 
 pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
     Box::new(IndexScanNode {
         plan,
         probes: None,
+        checks: KeyChecks::default(),
         cursor: None,
         row: RowBuf::new(),
         postings: Vec::new(),
@@ -300,6 +145,17 @@ pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
 }
 
 impl IndexScanNode {
+    /// Evaluates what is searched for.
+    fn begin(&mut self, scan: &IndexPlan, cx: &mut ExecContext) -> Result<()> {
+        let probes = Probes::new(scan, cx)?;
+        let checks = KeyChecks::new(&scan.range.checks, &scan.index, cx)?;
+        (self.probes, self.checks) = match checks {
+            Some(checks) => (Some(probes), checks),
+            None => (Some(Probes::nothing()), KeyChecks::default()),
+        };
+        Ok(())
+    }
+
     /// Puts the next visible row's columns into `scratch`; false at the end.
     fn next_row(&mut self, scan: &IndexPlan, cx: &mut ExecContext) -> Result<bool> {
         loop {
@@ -309,15 +165,17 @@ impl IndexScanNode {
                 }
                 self.cursor = None;
             }
+            let Some(probes) = &mut self.probes else { return Ok(false) };
+            let probe = probes.next(scan, cx)?;
             let view = &cx.txn()?.view;
-            let probe = self.probes.as_mut().and_then(|p| p.0.pop());
             self.counts.searches += u64::from(probe.is_some());
             match probe {
                 None => return Ok(false),
                 Some(Probe::Point(key)) => {
                     let (postings, row) = (&mut self.postings, &mut self.row);
                     let found = find_point(&scan.table, &scan.index, view, &key, postings, row)?;
-                    if let Some(found) = found {
+                    let passes = self.checks.is_empty() || self.checks.pass(&key, &scan.index)?;
+                    if let Some(found) = found.filter(|_| passes) {
                         self.counts.fetches += 1;
                         let (row, out) = (self.row.row(), &mut self.scratch);
                         scan.table.decode_columns(row, found, view, &scan.columns, out)?;
@@ -339,6 +197,13 @@ impl IndexScanNode {
         let (key_values, out) = (&mut self.key_values, &mut self.scratch);
         while cursor.advance(&scan.table, &scan.index, &mut self.counts.fetches, cx)? {
             let (key, id, visibility) = cursor.entry();
+            if !self.checks.is_empty() && !self.checks.pass(key, &scan.index)? {
+                self.counts.examined += 1;
+                if self.counts.examined.is_multiple_of(256) {
+                    cx.check_interrupts()?;
+                }
+                continue;
+            }
             if let (Some(places), Visibility::Definitive) = (&scan.key_columns, visibility) {
                 key_values.clear();
                 decode_key(key, &scan.index.parts, key_values)?;
@@ -378,7 +243,7 @@ impl Node for IndexScanNode {
             return Err(Error::internal("index scan node over another plan"));
         };
         if self.probes.is_none() {
-            self.probes = Some(scan.range.probes(&scan.index, scan.backward, cx)?);
+            self.begin(scan, cx)?;
         }
         let before = (self.counts.searches, self.counts.fetches);
         let (mut examined, mut found) = (0u32, 0);

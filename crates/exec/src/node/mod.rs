@@ -15,12 +15,15 @@
 
 mod agg;
 mod append;
+mod bitmap_scan;
 mod compile;
+mod compile_scan;
 mod cte;
 mod expand;
 mod function_scan;
 mod hash_join;
 mod index_scan;
+mod key_check;
 mod key_cursor;
 mod limit;
 mod lock_rows;
@@ -29,7 +32,9 @@ mod merge_append;
 mod merge_join;
 mod nest_loop;
 mod partition_scan;
+mod probes;
 mod result;
+mod row_set;
 mod seq_scan;
 mod set_op;
 mod sort;
@@ -90,6 +95,10 @@ pub(crate) enum CNode {
     FunctionScan(function_scan::FunctionScanPlan),
     SeqScan(seq_scan::SeqScanPlan),
     IndexScan(Box<index_scan::IndexPlan>),
+    BitmapScan(Box<bitmap_scan::BitmapPlan>),
+    BitmapIndexScan(Box<index_scan::IndexPlan>),
+    BitmapAnd(Box<[Arc<CPlan>]>),
+    BitmapOr(Box<[Arc<CPlan>]>),
     PartitionScan(Box<partition_scan::PartitionScanPlan>),
     NestLoop(nest_loop::NestLoopPlan),
     HashJoin(hash_join::HashJoinPlan),
@@ -222,6 +231,10 @@ fn start_bare(plan: &Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         CNode::FunctionScan(_) => function_scan::start_function_scan(plan),
         CNode::SeqScan(_) => seq_scan::start(plan),
         CNode::IndexScan(_) => index_scan::start(plan),
+        CNode::BitmapScan(_)
+        | CNode::BitmapIndexScan(_)
+        | CNode::BitmapAnd(_)
+        | CNode::BitmapOr(_) => bitmap_scan::start(plan),
         CNode::PartitionScan(_) => partition_scan::start(plan),
         CNode::NestLoop(_) => nest_loop::start(plan, cx),
         CNode::HashJoin(_) => hash_join::start(plan, cx),

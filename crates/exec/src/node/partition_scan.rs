@@ -225,7 +225,7 @@ impl PartitionScanPlan {
     fn is_unwritten(&self, leaf: &LockedLeaf, cx: &mut ExecContext) -> Result<bool> {
         let reads_one_table = matches!(
             self.template.plan.node,
-            PlanNode::SeqScan { .. } | PlanNode::IndexScan { .. }
+            PlanNode::SeqScan { .. } | PlanNode::IndexScan { .. } | PlanNode::BitmapScan { .. }
         );
         let txn = &cx.txn()?.txn;
         match leaf.relation.storage {

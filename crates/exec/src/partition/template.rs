@@ -11,7 +11,7 @@ use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
 use steppe_sql::deparse::quote_identifier;
 use steppe_sql::expr::{Expr, SortKey, TypeRef};
-use steppe_sql::plan::{Plan, PlanNode, ScanRelation};
+use steppe_sql::plan::{IndexRange, Plan, PlanNode, ScanRelation};
 use steppe_types::{Error, Oid, Result};
 
 /// What each leaf does of a partitioned table's scan.
@@ -47,7 +47,9 @@ pub(crate) fn order_of(plan: &Plan) -> Result<Vec<SortKey>> {
         return Ok(Vec::new());
     };
     let columns = match &template.node {
-        PlanNode::SeqScan { columns, .. } | PlanNode::IndexScan { columns, .. } => &columns[..],
+        PlanNode::SeqScan { columns, .. }
+        | PlanNode::IndexScan { columns, .. }
+        | PlanNode::BitmapScan { columns, .. } => &columns[..],
         _ => &[],
     };
     let slot = |e: Expr| match e {
@@ -124,7 +126,9 @@ impl LeafTemplate {
 /// A part of a template, with its scans over leaves.
 fn plan_over(template: &Plan, catalog: &Catalog, leaves: &LeafSet) -> Result<Plan> {
     let rel = match &template.node {
-        PlanNode::SeqScan { rel, .. } | PlanNode::IndexScan { rel, .. } => rel,
+        PlanNode::SeqScan { rel, .. }
+        | PlanNode::IndexScan { rel, .. }
+        | PlanNode::BitmapScan { rel, .. } => rel,
         _ => {
             let mut plan = template.clone();
             for_each_child_mut(&mut plan, &mut |child| {
@@ -214,23 +218,72 @@ fn leaf_plan(
                 return without_index(template, leaf, alias);
             };
             let map = ColumnMap::new(&rel.relation, leaf)?;
-            let mut range = range.clone();
-            if let Some(map) = &map {
-                let conditions = range.conditions.into_iter().map(|c| over_leaf(c, map));
-                range.conditions = conditions.collect::<Result<_>>()?;
-            }
             PlanNode::IndexScan {
                 rel: ScanRelation { relation: leaf.clone(), alias: alias.clone() },
                 index,
-                range,
+                range: range_over_leaf(range, map.as_ref())?,
                 backward: *backward,
                 index_only: *index_only,
                 columns: attributes(columns, map.as_ref())?,
             }
         }
+        PlanNode::BitmapScan { rel, bitmap, recheck, columns } => {
+            let map = ColumnMap::new(&rel.relation, leaf)?;
+            let columns = attributes(columns, map.as_ref())?;
+            let rel = ScanRelation { relation: leaf.clone(), alias: alias.clone() };
+            match leaf_bitmap(bitmap, catalog, &rel, map.as_ref())? {
+                Some(bitmap) => PlanNode::BitmapScan {
+                    rel,
+                    bitmap: Box::new(bitmap),
+                    recheck: recheck.clone(),
+                    columns,
+                },
+                None => {
+                    let decided = std::iter::once(recheck.clone());
+                    plan.filter = all_of(decided.chain(plan.filter.take()).collect());
+                    PlanNode::SeqScan { rel, columns, cursor: None }
+                }
+            }
+        }
         _ => return Err(Error::internal("a partitioned table's scan is of another kind")),
     };
     Ok(plan)
+}
+
+/// A bitmap of a leaf's indexes; `None` if the leaf has not all of them.
+fn leaf_bitmap(
+    template: &Plan,
+    catalog: &Catalog,
+    leaf: &ScanRelation,
+    map: Option<&ColumnMap>,
+) -> Result<Option<Plan>> {
+    let inputs = |inputs: &[Plan]| -> Result<Option<Vec<Plan>>> {
+        inputs.iter().map(|input| leaf_bitmap(input, catalog, leaf, map)).collect()
+    };
+    let node = match &template.node {
+        PlanNode::BitmapIndexScan { index, range, .. } => {
+            index_in_leaf(catalog, &leaf.relation, index.oid)
+                .map(|index| {
+                    let range = range_over_leaf(range, map)?;
+                    Ok::<_, Error>(PlanNode::BitmapIndexScan { rel: leaf.clone(), index, range })
+                })
+                .transpose()?
+        }
+        PlanNode::BitmapAnd(all) => inputs(all)?.map(PlanNode::BitmapAnd),
+        PlanNode::BitmapOr(all) => inputs(all)?.map(PlanNode::BitmapOr),
+        _ => return Err(Error::internal("a bitmap of another kind")),
+    };
+    Ok(node.map(|node| Plan { node, ..template.clone() }))
+}
+
+/// An index's range with its conditions over a leaf's columns.
+fn range_over_leaf(range: &IndexRange, map: Option<&ColumnMap>) -> Result<IndexRange> {
+    let mut range = range.clone();
+    if let Some(map) = map {
+        let conditions = range.conditions.into_iter().map(|c| over_leaf(c, map));
+        range.conditions = conditions.collect::<Result<_>>()?;
+    }
+    Ok(range)
 }
 
 /// A slot's name (`alias.column`, either perhaps quoted) under another alias.

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use steppe_sql::planner::{ConstraintExclusion, PlannerSettings};
+use steppe_sql::planner::{ConstraintExclusion, CostParameters, PlannerSettings};
 use steppe_storage::usage::Timing;
 use steppe_types::datetime::{DateTimeConfig, IntervalStyle, TimeZone};
 use steppe_types::error::Severity;
@@ -311,12 +311,22 @@ impl Reader<'_> {
                 "off" => ConstraintExclusion::Off,
                 _ => ConstraintExclusion::Partition,
             },
+            bitmapscan: self.bool("enable_bitmapscan"),
+            tidscan: self.bool("enable_tidscan"),
             work_mem_kb: u64::try_from(self.int("work_mem")).unwrap_or(0),
             hash_mem_multiplier: self.real("hash_mem_multiplier"),
             from_collapse_limit: self.count("from_collapse_limit"),
             join_collapse_limit: self.count("join_collapse_limit"),
             geqo: self.bool("geqo"),
             geqo_threshold: self.count("geqo_threshold"),
+            costs: CostParameters {
+                seq_page: self.real("seq_page_cost"),
+                random_page: self.real("random_page_cost"),
+                cpu_tuple: self.real("cpu_tuple_cost"),
+                cpu_index_tuple: self.real("cpu_index_tuple_cost"),
+                cpu_operator: self.real("cpu_operator_cost"),
+                cache_pages: self.int("effective_cache_size") as f64,
+            },
         }
     }
 

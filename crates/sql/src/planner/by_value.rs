@@ -117,7 +117,7 @@ impl Planner<'_> {
 fn finds_one_row(rel: &Rel) -> bool {
     let PlanNode::IndexScan { index, range, .. } = &rel.plan.scan().node else { return false };
     let Some(info) = &index.index else { return false };
-    info.is_unique_now() && range.equal.len() == info.keys.len()
+    info.is_unique_now() && range.is_whole_key(info.keys.len())
 }
 
 fn has_param(expr: &Expr) -> bool {

@@ -58,7 +58,8 @@ fn operators_in(expr: &Expr) -> f64 {
     own + expr.children().into_iter().map(operators_in).sum::<f64>()
 }
 
-fn list_length(array: &Expr) -> Option<usize> {
+/// How many elements an array has, if that is known.
+pub(crate) fn list_length(array: &Expr) -> Option<usize> {
     match strip(array) {
         Expr::Array { elements, .. } => Some(elements.len()),
         Expr::Const(Datum::Array(array), _) => Some(array.elements.len()),

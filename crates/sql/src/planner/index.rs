@@ -10,7 +10,7 @@ use super::or_lists::as_any;
 use super::scan::ScanRequest;
 use super::{is_volatile, rtes_of};
 use crate::bind::index::IndexExprs;
-use crate::expr::{CallSyntax, Expr, TypeRef};
+use crate::expr::{CallSyntax, Expr};
 use crate::implies::{canonical, equivalent};
 use crate::query::{OrderBy, Target};
 use std::sync::Arc;
@@ -30,36 +30,15 @@ pub(super) struct CandidateIndex {
 
 /// One key of an index.
 pub(super) struct Key {
-    source: Source,
-    type_oid: Oid,
+    pub(super) source: Source,
+    pub(super) type_oid: Oid,
 }
 
-enum Source {
+pub(super) enum Source {
     /// Attribute number.
     Column(i16),
     /// In canonical form.
     Expr(Expr),
-}
-
-/// Conditions of an index scan, taken from a list of conjuncts.
-#[derive(Default)]
-pub(super) struct IndexMatch {
-    pub(super) equal: Vec<Expr>,
-    pub(super) equal_is_null: Vec<bool>,
-    pub(super) any: Option<Expr>,
-    /// The condition that `any` is of, where that was an OR.
-    pub(super) any_of_or: Option<Expr>,
-    pub(super) lower: Option<(Expr, bool)>,
-    pub(super) upper: Option<(Expr, bool)>,
-    pub(super) not_null: bool,
-    /// Positions of the conjuncts that the index decides fully.
-    pub(super) used: Vec<usize>,
-}
-
-impl IndexMatch {
-    pub(super) fn is_empty(&self) -> bool {
-        self.used.is_empty()
-    }
 }
 
 impl CandidateIndex {
@@ -111,16 +90,24 @@ impl CandidateIndex {
         targets: &[Target],
         order_by: &[OrderBy],
     ) -> Option<bool> {
-        let fixed = self.matching(request.rte, request.conditions);
-        let bound = fixed.equal.len();
-        let mut keys = self.keys.iter().zip(&self.info().keys).skip(bound);
+        let fixed = self.matching(request.rte, request.conditions, false);
+        let is_fixed = |expr: &Expr| {
+            let is_it = |(i, key): (usize, &Key)| fixed.is_fixed(i) && key.is(expr, request.rte);
+            self.keys.iter().enumerate().any(is_it)
+        };
+        let mut keys = self.keys.iter().zip(&self.info().keys).enumerate();
         let mut backward = None;
         for order in order_by {
             let wanted = &targets[order.target].expr;
-            if self.keys[..bound].iter().any(|k| k.is(wanted, request.rte)) {
+            if is_fixed(wanted) {
                 continue;
             }
-            let (key, stored) = keys.next()?;
+            let (key, stored) = loop {
+                let (i, pair) = keys.next()?;
+                if !fixed.is_fixed(i) {
+                    break pair;
+                }
+            };
             if !key.is(wanted, request.rte) {
                 return None;
             }
@@ -141,42 +128,6 @@ impl CandidateIndex {
         }
         Some(backward.unwrap_or(false))
     }
-
-    /// Whether the index looks all arms of an OR up in one search.
-    pub(super) fn looks_up_arms(&self, rte: usize, condition: &Expr) -> bool {
-        self.keys.first().is_some_and(|key| key.any(condition, rte).is_some())
-    }
-
-    /// Which conjuncts the index can use, by its keys in order.
-    pub(super) fn matching(&self, rte: usize, conditions: &[Expr]) -> IndexMatch {
-        let mut found = IndexMatch::default();
-        for key in &self.keys {
-            let before = found.equal.len();
-            for (i, condition) in conditions.iter().enumerate() {
-                if found.used.contains(&i) {
-                    continue;
-                }
-                if let Some(value) = key.equality(condition, rte) {
-                    found.equal.push(value);
-                    found.equal_is_null.push(false);
-                    found.used.push(i);
-                    break;
-                }
-                if key.is_null(condition, rte) {
-                    let null = Expr::Const(steppe_types::Datum::Null, TypeRef::plain(key.type_oid));
-                    found.equal.push(null);
-                    found.equal_is_null.push(true);
-                    found.used.push(i);
-                    break;
-                }
-            }
-            if found.equal.len() == before {
-                key.match_range(rte, conditions, &mut found);
-                break;
-            }
-        }
-        found
-    }
 }
 
 impl Key {
@@ -191,47 +142,8 @@ impl Key {
         }
     }
 
-    fn is_null(&self, condition: &Expr, rte: usize) -> bool {
-        matches!(condition, Expr::IsNull { arg, negated: false } if self.is(arg, rte))
-    }
-
-    fn match_range(&self, rte: usize, conditions: &[Expr], found: &mut IndexMatch) {
-        for (i, condition) in conditions.iter().enumerate() {
-            if found.used.contains(&i) || found.any.is_some() {
-                continue;
-            }
-            if matches!(condition, Expr::IsNull { arg, negated: true } if self.is(arg, rte)) {
-                found.not_null = true;
-                found.used.push(i);
-                continue;
-            }
-            if found.lower.is_none()
-                && found.upper.is_none()
-                && let Some((array, of_or)) = self.any(condition, rte)
-            {
-                (found.any, found.any_of_or) = (Some(array), of_or);
-                found.used.push(i);
-                continue;
-            }
-            let Some((strategy, value)) = self.comparison(condition, rte) else {
-                continue;
-            };
-            match strategy {
-                Strategy::Less | Strategy::LessEqual if found.upper.is_none() => {
-                    found.upper = Some((value, strategy == Strategy::LessEqual));
-                    found.used.push(i);
-                }
-                Strategy::Greater | Strategy::GreaterEqual if found.lower.is_none() => {
-                    found.lower = Some((value, strategy == Strategy::GreaterEqual));
-                    found.used.push(i);
-                }
-                _ => {}
-            }
-        }
-    }
-
     /// `key op value` or `value op key`, as (strategy from the key's side, value).
-    fn comparison(&self, condition: &Expr, rte: usize) -> Option<(Strategy, Expr)> {
+    pub(super) fn comparison(&self, condition: &Expr, rte: usize) -> Option<(Strategy, Expr)> {
         let builtins = Builtins::get();
         let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = condition else {
             return None;
@@ -251,26 +163,17 @@ impl Key {
         usable.then_some((builtins.strategy(op)?, value.clone()))
     }
 
-    fn equality(&self, condition: &Expr, rte: usize) -> Option<Expr> {
-        // A bare boolean key is `key = true`.
-        if self.type_oid == oid::BOOL && self.is(condition, rte) {
-            return Some(Expr::boolean(true));
-        }
-        if let Expr::Not(arg) = condition
-            && self.type_oid == oid::BOOL
-            && self.is(arg, rte)
-        {
-            return Some(Expr::boolean(false));
-        }
-        match self.comparison(condition, rte)? {
-            (Strategy::Equal, value) => Some(value),
-            _ => None,
-        }
+    /// Whether a value can be compared with the key in its own order.
+    pub(super) fn is_comparable(&self, column: Oid, value: &Expr) -> bool {
+        same_ordering(self.type_oid, column)
+            && same_ordering(column, value.ty().oid)
+            && rtes_of(value).is_empty()
+            && !is_volatile(value)
     }
 
     /// The array whose elements a condition lets the key be, with the condition on that if it was
     /// an OR.
-    fn any(&self, condition: &Expr, rte: usize) -> Option<(Expr, Option<Expr>)> {
+    pub(super) fn any(&self, condition: &Expr, rte: usize) -> Option<(Expr, Option<Expr>)> {
         let builtins = Builtins::get();
         if let Expr::Or(arms) = condition {
             let any = as_any(arms, |arm| self.equal_arm(arm, rte))?;

@@ -151,8 +151,7 @@ impl Path {
             PlanNode::Agg { strategy: AggStrategy::Plain, .. } => true,
             PlanNode::IndexScan { index, range, .. } => {
                 let info = index.index.as_ref();
-                let equal = (range.equal.len(), range.equal_is_null.contains(&true));
-                info.is_some_and(|info| info.is_unique_now() && equal == (info.keys.len(), false))
+                info.is_some_and(|info| info.is_unique_now() && range.is_whole_key(info.keys.len()))
             }
             _ => false,
         }

@@ -24,12 +24,15 @@
 //! range-table entry stands in which slot of its output row. Expressions turn
 //! their `Var`s into slots when they are attached to a node.
 
+mod bitmap;
 mod by_value;
 mod cost;
 mod equivalence;
 mod exclusion;
 mod grouping;
 mod index;
+mod index_match;
+mod index_path;
 mod inherit;
 mod inline;
 mod join;
@@ -49,6 +52,7 @@ mod ordered;
 mod outer_joins;
 mod partition;
 mod partitionwise;
+mod path_cost;
 mod prep;
 mod preprocess;
 mod project_set;
@@ -70,6 +74,7 @@ mod window;
 
 pub use by_value::{RowClasses, Sensitive};
 pub use exclusion::ConstraintExclusion;
+pub use path_cost::CostParameters;
 pub use scan::type_width;
 
 pub(crate) use cost::strip;
@@ -115,6 +120,10 @@ pub struct PlannerSettings {
     pub partition_pruning: bool,
     /// constraint_exclusion
     pub constraint_exclusion: ConstraintExclusion,
+    /// enable_bitmapscan
+    pub bitmapscan: bool,
+    /// enable_tidscan
+    pub tidscan: bool,
     /// work_mem in kB
     pub work_mem_kb: u64,
     /// hash_mem_multiplier
@@ -127,6 +136,8 @@ pub struct PlannerSettings {
     pub geqo: bool,
     /// geqo_threshold
     pub geqo_threshold: usize,
+    /// What pages and rows cost.
+    pub costs: CostParameters,
 }
 
 impl Default for PlannerSettings {
@@ -146,12 +157,15 @@ impl Default for PlannerSettings {
             partitionwise_aggregate: false,
             partition_pruning: true,
             constraint_exclusion: ConstraintExclusion::default(),
+            bitmapscan: true,
+            tidscan: true,
             work_mem_kb: 4096,
             hash_mem_multiplier: 2.0,
             from_collapse_limit: 8,
             join_collapse_limit: 8,
             geqo: true,
             geqo_threshold: 12,
+            costs: CostParameters::default(),
         }
     }
 }

@@ -4,20 +4,18 @@
 use super::cost;
 use super::index::CandidateIndex;
 use super::partition::order_over_entry;
+use super::path_cost::TableSize;
 use super::selectivity::Estimator;
 use super::stored_form::described;
 use super::{ColumnId, Planner, Rel, RteSet, and_all, node, to_slots};
 use crate::deparse::quote_identifier;
-use crate::expr::{BoolTest, Expr, TypeRef};
+use crate::expr::{Expr, TypeRef};
 use crate::implies::implied_by;
 use crate::plan::*;
 use crate::query::{OrderBy, Rte, Target};
 use std::sync::Arc;
 use steppe_catalog::{RelKind, Relation};
 use steppe_types::{Result, oid};
-
-/// An OR of more arms is not taken apart: each arm's scan has all arms before it in its filter.
-const ARMS_MAX: usize = 64;
 
 /// A scan to build: a relation with what the query wants from it.
 pub(crate) struct ScanRequest<'q> {
@@ -70,68 +68,18 @@ impl Planner<'_> {
                 best = rel;
             }
         }
-        for (i, condition) in request.conditions.iter().enumerate() {
-            if let Expr::Or(arms) = condition
-                && !indexes.is_empty()
-                && arms.len() <= ARMS_MAX
-                && !indexes.iter().any(|index| index.looks_up_arms(request.rte, condition))
-                && let Some(rel) = self.scan_of_arms(request, i, arms, &indexes)?
-                && rel.plan.cost.total < best.plan.cost.total
-            {
-                best = rel;
-            }
+        if let Some(rel) = self.bitmap_scan(request, &indexes)?
+            && rel.plan.cost.total < best.plan.cost.total
+        {
+            best = rel;
         }
         Ok(best)
     }
 
-    /// `a OR b` with an index for each: one scan after the other, each without the rows that an
-    /// arm before has found (where PostgreSQL combines bitmaps).
-    fn scan_of_arms(
-        &mut self,
-        request: &ScanRequest<'_>,
-        position: usize,
-        arms: &[Expr],
-        indexes: &[CandidateIndex],
-    ) -> Result<Option<Rel>> {
-        let others = request.conditions.iter().enumerate().filter(|(i, _)| *i != position);
-        let others: Vec<Expr> = others.map(|(_, c)| c.clone()).collect();
-        let (mut children, mut cost) = (Vec::with_capacity(arms.len()), Cost::default());
-        for (i, arm) in arms.iter().enumerate() {
-            let mut conditions = others.clone();
-            super::conjuncts(arm.clone(), &mut conditions);
-            let not_before = arms[..i].iter().map(|before| Expr::BoolTest {
-                arg: Box::new(before.clone()),
-                test: BoolTest::NotTrue,
-            });
-            conditions.extend(not_before);
-            let of_arm = ScanRequest { conditions: &conditions, ..*request };
-            let mut best: Option<Rel> = None;
-            for index in indexes {
-                if let Some(rel) = self.index_scan(&of_arm, index, false, false)?
-                    && best.as_ref().is_none_or(|b| rel.plan.cost.total < b.plan.cost.total)
-                {
-                    best = Some(rel);
-                }
-            }
-            let Some(rel) = best else { return Ok(None) };
-            cost.total += rel.plan.cost.total;
-            cost.rows += rel.plan.cost.rows;
-            cost.width = rel.plan.cost.width;
-            children.push(rel.plan);
-        }
-        let Some(first) = children.first() else { return Ok(None) };
-        let (types, names) = (first.types.clone(), first.slot_names.clone());
-        let plan = node(PlanNode::Append(children), types, names, cost);
-        let rtes = RteSet::one(request.rte);
-        Ok(Some(Rel { plan, layout: request.columns.to_vec(), rtes }))
-    }
-
     /// Whether the conditions bind every key of a unique index by equality.
     fn matches_whole_key(&self, request: &ScanRequest<'_>, index: &CandidateIndex) -> bool {
-        let found = index.matching(request.rte, request.conditions);
-        index.info().is_unique_now()
-            && found.equal.len() == index.keys.len()
-            && !found.equal_is_null.contains(&true)
+        let found = index.matching(request.rte, request.conditions, false);
+        index.info().is_unique_now() && found.is_whole_key(index.keys.len())
     }
 
     /// A scan in the wanted order (which saves a sort): by an index, of a partitioned table by each
@@ -179,7 +127,9 @@ impl Planner<'_> {
     fn usable_indexes(&mut self, request: &ScanRequest<'_>) -> Result<Vec<CandidateIndex>> {
         let mut usable = Vec::new();
         // A system catalog is computed whole: its indexes are there to be looked at only.
-        if !self.ctx.settings.indexscan || request.relation.kind == RelKind::Virtual {
+        let settings = self.ctx.settings;
+        let looks = settings.indexscan || settings.bitmapscan;
+        if !looks || request.relation.kind == RelKind::Virtual {
             return Ok(usable);
         }
         for index in self.ctx.catalog.indexes_of(request.relation) {
@@ -202,121 +152,23 @@ impl Planner<'_> {
 
     fn seq_scan(&mut self, request: &ScanRequest<'_>) -> Result<Rel> {
         let relation = request.relation;
-        let (rows, pages) = self.table_size(relation)?;
+        let size = self.table_size(relation)?;
         let estimator = Estimator::new(self.ctx, request.rtes);
-        let selected = rows * estimator.selectivity(request.conditions);
-        let per_row = cost::CPU_TUPLE + cost::CPU_OPERATOR * request.conditions.len() as f64;
-        let cost = Cost {
-            startup: 0.0,
-            total: pages * cost::SEQ_PAGE + rows * per_row,
-            rows: clamp_rows(selected),
-            width: self.row_width(request),
-        };
+        let selected = clamp_rows(size.rows * estimator.selectivity(request.conditions));
+        let (costs, operators) = (&self.ctx.settings.costs, request.conditions.len() as f64);
+        let width = self.row_width(request);
+        let cost = costs.seq_scan(size, operators).for_rows(selected, width);
         let columns = attributes(request.columns);
         let cursor = self.current_of.clone().filter(|_| self.changed == Some(request.rte));
         let cost = match cursor {
             None => cost,
-            Some(_) => Cost { total: cost::RANDOM_PAGE + per_row, rows: 1.0, ..cost },
+            Some(_) => costs.row_fetches(1.0, operators).for_rows(1.0, width),
         };
         let scan = PlanNode::SeqScan { rel: self.scan_relation(request), columns, cursor };
         self.finish_scan(request, scan, cost, request.conditions.to_vec())
     }
 
-    /// An index scan over the conditions it can use. Without any only if `ordered`, or if the
-    /// index has only the rows wanted.
-    fn index_scan(
-        &mut self,
-        request: &ScanRequest<'_>,
-        index: &CandidateIndex,
-        ordered: bool,
-        backward: bool,
-    ) -> Result<Option<Rel>> {
-        let found = index.matching(request.rte, request.conditions);
-        if found.is_empty() && !ordered && index.predicate.is_none() {
-            return Ok(None);
-        }
-        let info = index.info();
-        // A leaf without the index is read from end to end: its rows must be checked.
-        let partitioned = request.relation.kind == RelKind::PartitionedTable;
-        let in_index = |c: &Expr| match &index.predicate {
-            Some(predicate) => !partitioned && implied_by(c, std::slice::from_ref(predicate)),
-            None => false,
-        };
-        let rest: Vec<Expr> = request
-            .conditions
-            .iter()
-            .enumerate()
-            .filter(|(i, c)| !found.used.contains(i) && !in_index(c))
-            .map(|(_, c)| c.clone())
-            .collect();
-        let used = found.used.iter().map(|i| match (&request.conditions[*i], &found.any_of_or) {
-            (Expr::Or(_), Some(any)) => any.clone(),
-            (condition, _) => condition.clone(),
-        });
-        let used: Vec<Expr> = used.collect();
-        let key_attributes: Vec<i16> = info.keys.iter().map(|k| k.attnum).collect();
-        let is_place = |a: i16| self.for_cursor && (a == ROW_ID || a == TABLE_OID);
-        let in_key = |(_, a): &ColumnId| key_attributes.contains(a) || is_place(*a);
-        let index_only = self.ctx.settings.indexonlyscan
-            && request.columns.iter().all(in_key)
-            && info.keys.iter().all(|k| steppe_types::key::is_exact(k.type_oid));
-
-        let (rows, pages) = self.table_size(request.relation)?;
-        let estimator = Estimator::new(self.ctx, request.rtes);
-        let full_key = info.is_unique_now() && found.equal.len() == info.keys.len();
-        let in_index = rows * index.predicate.as_ref().map_or(1.0, |p| estimator.selectivity_of(p));
-        let probed = if full_key { 1.0 } else { in_index * estimator.selectivity(&used) };
-        let selected = probed * estimator.selectivity(&rest);
-        // Row fetches: pages of a B+tree by row id; clustered access touches each page once.
-        let index_pages = (pages * 0.2 * in_index / rows).max(1.0);
-        let fraction = (probed / in_index.max(1.0)).min(1.0);
-        let loops = self.scan_loops;
-        let heap = match index_only {
-            true => 0.0,
-            false => cost::RANDOM_PAGE * pages_fetched(pages, probed, loops),
-        };
-        let of_index = index_pages * fraction;
-        let entries = match loops > 1.0 {
-            // One page of an index is no entries'.
-            true => cost::RANDOM_PAGE * pages_fetched(index_pages + 1.0, of_index, loops),
-            false => (of_index * cost::SEQ_PAGE).max(cost::RANDOM_PAGE),
-        };
-        let descent = cost::log2(rows) * cost::CPU_OPERATOR + 50.0 * cost::CPU_OPERATOR;
-        let cost = Cost {
-            startup: descent,
-            total: descent
-                + entries
-                + heap
-                + probed * (cost::CPU_INDEX_TUPLE + cost::CPU_TUPLE)
-                + probed * cost::CPU_OPERATOR * rest.len() as f64,
-            rows: clamp_rows(selected),
-            width: self.row_width(request),
-        };
-        let all_columns: Vec<ColumnId> =
-            (1..=request.relation.columns.len() as i16).map(|a| (request.rte, a)).collect();
-        let conditions =
-            used.into_iter().map(|c| to_slots(c, &all_columns)).collect::<Result<_>>()?;
-        let range = IndexRange {
-            equal: found.equal,
-            equal_is_null: found.equal_is_null,
-            any: found.any,
-            lower: found.lower,
-            upper: found.upper,
-            not_null: found.not_null,
-            conditions,
-        };
-        let scan = PlanNode::IndexScan {
-            rel: self.scan_relation(request),
-            index: index.relation.clone(),
-            range,
-            backward,
-            index_only,
-            columns: attributes(request.columns),
-        };
-        self.finish_scan(request, scan, cost, rest).map(Some)
-    }
-
-    fn finish_scan(
+    pub(super) fn finish_scan(
         &mut self,
         request: &ScanRequest<'_>,
         scan: PlanNode,
@@ -341,15 +193,15 @@ impl Planner<'_> {
     }
 
     /// Rows and pages of a table, or of a partitioned table's average leaf.
-    fn table_size(&mut self, relation: &Relation) -> Result<(f64, f64)> {
+    pub(super) fn table_size(&mut self, relation: &Relation) -> Result<TableSize> {
         let (rows, pages) = match relation.kind {
             RelKind::PartitionedTable => self.average_leaf(relation)?,
             _ => self.ctx.sizes.size(relation),
         };
-        Ok((rows.max(1.0), pages.max(1.0)))
+        Ok(TableSize { rows: rows.max(1.0), pages: pages.max(1.0) })
     }
 
-    fn row_width(&self, request: &ScanRequest<'_>) -> u32 {
+    pub(super) fn row_width(&self, request: &ScanRequest<'_>) -> u32 {
         let entry = &request.rtes[request.rte];
         let width = |id: &ColumnId| match usize::try_from(id.1 - 1) {
             Ok(i) if i < entry.columns.len() => {
@@ -385,18 +237,8 @@ pub(super) fn row_of(request: &ScanRequest<'_>) -> (Vec<TypeRef>, Arc<[Arc<str>]
     (types, names.into_iter().map(Arc::from).collect())
 }
 
-fn attributes(columns: &[ColumnId]) -> Vec<i16> {
+pub(super) fn attributes(columns: &[ColumnId]) -> Vec<i16> {
     columns.iter().map(|(_, a)| *a).collect()
-}
-
-/// Pages that one of so many scans reads at random, each of `rows` rows: what scans before it have
-/// read is in the cache (Mackert and Lohman's formula, index_pages_fetched).
-fn pages_fetched(pages: f64, rows: f64, loops: f64) -> f64 {
-    if loops <= 1.0 {
-        return rows.min(pages);
-    }
-    let all = rows.max(1.0) * loops;
-    (2.0 * pages * all / (2.0 * pages + all)).min(pages).ceil() / loops
 }
 
 /// Row estimates are at least one row and whole.

@@ -1,0 +1,286 @@
+//! Bitmap scans: entries of indexes become a set of rows, and those are read in their order
+//! (nodeBitmapHeapscan.c, nodeBitmapIndexscan.c).
+//!
+//! ```text
+//!   Bitmap Heap Scan         reads the set's rows; holds those that are not sure to `recheck`
+//!     └─ BitmapOr            united
+//!          ├─ Bitmap Index Scan    `row_set`: one bit a row
+//!          └─ BitmapAnd      intersected
+//! ```
+//!
+//! The set is made when the first row is wanted. What it says is true of the snapshot: an entry
+//! that does not tell whether the row has this key makes its block unsure, and the row that is
+//! read then is held to the conditions again.
+
+use super::index_scan::IndexPlan;
+use super::key_check::KeyChecks;
+use super::key_cursor::KeyCursor;
+use super::probes::{Probe, Probes};
+use super::row_set::{BLOCK_ROWS, Bits, Block, RowSet};
+use super::{BoxedNode, CNode, CPlan, Node};
+use crate::access::{ScanColumn, TableAccess};
+use crate::accesses;
+use crate::batch::RowBatch;
+use crate::context::ExecContext;
+use crate::expr::{CExpr, Row};
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Instant;
+use steppe_txn::{Direction, RowBuf, RowCursor, RowId, RowMeta, Visibility};
+use steppe_types::{Datum, Error, Result};
+
+/// A compiled scan of a bitmap's rows.
+pub(crate) struct BitmapPlan {
+    pub(crate) table: TableAccess,
+    pub(crate) columns: Box<[ScanColumn]>,
+    /// What rows of unsure and lossy blocks are held to.
+    pub(crate) recheck: CExpr,
+    pub(crate) bitmap: Arc<CPlan>,
+}
+
+struct BitmapScanNode {
+    plan: Arc<CPlan>,
+    /// `None` before the bitmap has been made.
+    blocks: Option<Box<dyn Iterator<Item = (u64, Block)> + Send>>,
+    current: Current,
+    row: RowBuf,
+    scratch: Vec<Datum>,
+    counts: Counts,
+}
+
+/// The block that rows come from.
+enum Current {
+    None,
+    /// Its number, its rows, and where to go on.
+    Bits(u64, Box<Bits>, u64),
+    Lossy(Box<RowCursor>),
+}
+
+#[derive(Default)]
+struct Counts {
+    exact: u64,
+    lossy: u64,
+    removed: u64,
+}
+
+pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
+    Box::new(BitmapScanNode {
+        plan,
+        blocks: None,
+        current: Current::None,
+        row: RowBuf::new(),
+        scratch: Vec::new(),
+        counts: Counts::default(),
+    })
+}
+
+/// The rows that a bitmap's plan names.
+fn rows_of(plan: &CPlan, cx: &mut ExecContext) -> Result<RowSet> {
+    let begin = cx.instruments.is_some().then(Instant::now);
+    let (mut set, mut entries) = (RowSet::new(cx.work_mem_bytes), 0);
+    match &plan.kind {
+        CNode::BitmapIndexScan(scan) => entries = add_entries(plan.id, scan, &mut set, cx)?,
+        CNode::BitmapOr(inputs) => {
+            for input in inputs {
+                set.unite(rows_of(input, cx)?);
+            }
+        }
+        CNode::BitmapAnd(inputs) => {
+            for (i, input) in inputs.iter().enumerate() {
+                match i {
+                    0 => set = rows_of(input, cx)?,
+                    _ => set.intersect(&rows_of(input, cx)?),
+                }
+                if set.is_empty() {
+                    break;
+                }
+            }
+        }
+        _ => return Err(Error::internal("a bitmap of another plan")),
+    }
+    if let (Some(begin), Some(instrument)) = (begin, cx.instrument(plan.id)) {
+        instrument.loops += 1;
+        instrument.rows += entries;
+        instrument.total += begin.elapsed();
+        instrument.startup += begin.elapsed();
+    }
+    Ok(set)
+}
+
+/// Adds the rows that an index's entries name; returns how many entries there are.
+fn add_entries(id: usize, scan: &IndexPlan, set: &mut RowSet, cx: &mut ExecContext) -> Result<u64> {
+    let Some(mut checks) = KeyChecks::new(&scan.range.checks, &scan.index, cx)? else {
+        return Ok(0);
+    };
+    let mut probes = Probes::new(scan, cx)?;
+    let (mut found, mut searches, mut examined, mut fetches) = (0, 0, 0u32, 0);
+    let mut postings = Vec::new();
+    while let Some(probe) = probes.next(scan, cx)? {
+        searches += 1;
+        match probe {
+            Probe::Point(key) => {
+                if !checks.pass(&key, &scan.index)? {
+                    continue;
+                }
+                let view = &cx.txn()?.view;
+                let mut rows = scan.index.store.lookup_unique(view, &key, &mut postings)?;
+                while let Some((row, visibility)) = rows.try_next()? {
+                    set.add(row.0, visibility == Visibility::Definitive);
+                    found += 1;
+                }
+                cx.check_interrupts()?;
+            }
+            Probe::Range(range) => {
+                let view = cx.txn()?.view.clone();
+                let mut cursor = KeyCursor::open(&scan.index, view, range, false)?;
+                while cursor.advance(&scan.table, &scan.index, &mut fetches, cx)? {
+                    examined += 1;
+                    if examined.is_multiple_of(256) {
+                        cx.check_interrupts()?;
+                    }
+                    let (key, row, visibility) = cursor.entry();
+                    if checks.is_empty() || checks.pass(key, &scan.index)? {
+                        set.add(row.0, visibility == Visibility::Definitive);
+                        found += 1;
+                    }
+                }
+            }
+        }
+    }
+    let index = scan.index.relation.oid;
+    if searches > 0 {
+        accesses::scanned(index, searches, cx.functions.statement_timestamp);
+    }
+    accesses::found(index, found, 0);
+    if let Some(instrument) = cx.instrument(id) {
+        instrument.searches += searches;
+    }
+    Ok(found)
+}
+
+impl BitmapScanNode {
+    /// Puts the next row's columns into `scratch`; false at the end.
+    fn next_row(&mut self, scan: &BitmapPlan, cx: &mut ExecContext) -> Result<bool> {
+        loop {
+            match &mut self.current {
+                Current::None => {
+                    let next = self.blocks.as_mut().and_then(Iterator::next);
+                    let Some((number, block)) = next else { return Ok(false) };
+                    self.open(number, block, scan, cx)?;
+                }
+                Current::Bits(number, bits, from) => {
+                    let Some(bit) = bits.next(*from) else {
+                        self.current = Current::None;
+                        continue;
+                    };
+                    *from = bit + 1;
+                    let (id, is_unsure) = (RowId(*number * BLOCK_ROWS + bit), bits.is_unsure());
+                    let Some(rows) = scan.table.rows() else { return Ok(false) };
+                    let Some(meta) = rows.get(&cx.txn()?.view, id, &mut self.row)? else {
+                        continue;
+                    };
+                    self.decode(scan, (id, meta), cx)?;
+                    if !is_unsure || self.holds(scan, cx)? {
+                        return Ok(true);
+                    }
+                }
+                Current::Lossy(cursor) => {
+                    let Some((id, meta, row)) = cursor.next_version()? else {
+                        self.current = Current::None;
+                        continue;
+                    };
+                    self.scratch.clear();
+                    let (view, out) = (&cx.txn()?.view, &mut self.scratch);
+                    scan.table.decode_columns(row, (id, meta), view, &scan.columns, out)?;
+                    if self.holds(scan, cx)? {
+                        return Ok(true);
+                    }
+                    cx.check_interrupts()?;
+                }
+            }
+        }
+    }
+
+    fn open(
+        &mut self,
+        number: u64,
+        block: Block,
+        scan: &BitmapPlan,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        self.current = match block {
+            Block::Bits(bits) => {
+                self.counts.exact += 1;
+                Current::Bits(number, bits, 0)
+            }
+            Block::Lossy => {
+                self.counts.lossy += 1;
+                let Some(rows) = scan.table.rows() else { return Ok(()) };
+                let first = RowId(number * BLOCK_ROWS);
+                let last = RowId(first.0 + (BLOCK_ROWS - 1));
+                let (from, to) = (Bound::Included(first), Bound::Included(last));
+                let view = cx.txn()?.view.clone();
+                Current::Lossy(Box::new(rows.scan(view, from, to, Direction::Forward)?))
+            }
+        };
+        Ok(())
+    }
+
+    fn decode(
+        &mut self,
+        scan: &BitmapPlan,
+        found: (RowId, RowMeta),
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        self.scratch.clear();
+        let (view, out) = (&cx.txn()?.view, &mut self.scratch);
+        scan.table.decode_columns(self.row.row(), found, view, &scan.columns, out)
+    }
+
+    /// Whether a row that has been read satisfies what the bitmap stands for.
+    fn holds(&mut self, scan: &BitmapPlan, cx: &mut ExecContext) -> Result<bool> {
+        let holds = scan.recheck.holds(cx, Row::of(&self.scratch))?;
+        self.counts.removed += u64::from(!holds);
+        Ok(holds)
+    }
+}
+
+impl Node for BitmapScanNode {
+    fn next(&mut self, cx: &mut ExecContext, out: &mut RowBatch) -> Result<()> {
+        let plan = self.plan.clone();
+        let CNode::BitmapScan(scan) = &plan.kind else {
+            return Err(Error::internal("bitmap scan node over another plan"));
+        };
+        if self.blocks.is_none() {
+            self.blocks = Some(Box::new(rows_of(&scan.bitmap, cx)?.into_blocks()));
+        }
+        let (mut examined, mut read) = (0u32, 0);
+        while !out.is_full() {
+            examined += 1;
+            if examined.is_multiple_of(256) {
+                cx.check_interrupts()?;
+            }
+            if !self.next_row(scan, cx)? {
+                break;
+            }
+            read += 1;
+            plan.emit_owned(cx, &mut self.scratch, out)?;
+        }
+        if read > 0 {
+            accesses::found(scan.table.relation.oid, 0, read);
+        }
+        let counts = std::mem::take(&mut self.counts);
+        if let Some(instrument) = cx.instrument(plan.id) {
+            instrument.exact_blocks += counts.exact;
+            instrument.lossy_blocks += counts.lossy;
+            instrument.rechecked += counts.removed;
+        }
+        Ok(())
+    }
+
+    fn rescan(&mut self, _: &mut ExecContext) -> Result<()> {
+        self.blocks = None;
+        self.current = Current::None;
+        Ok(())
+    }
+}

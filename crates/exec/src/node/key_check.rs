@@ -1,0 +1,284 @@
+//! Conditions on an index's columns that an entry decides by the bytes of its key.
+//!
+//! ```text
+//!   key      part part part …         as `steppe_types::key` has them
+//!   Within   a part between two, or one of some
+//!   Row      the first part that is not the value's decides; NULL is never true
+//! ```
+//!
+//! Parts compare as their values do, so no value is made. An entry that says less than the row
+//! (`Visibility::AskRow`) is checked all the same: the row is wanted under this key only.
+
+use crate::access::{IndexAccess, KeyValue, key_value};
+use crate::context::ExecContext;
+use crate::expr::{CExpr, Row};
+use std::cmp::Ordering;
+use steppe_types::key::{KeyPart, encode_part, part_len};
+use steppe_types::{Datum, Error, Result};
+
+/// First byte of every key part that is not NULL.
+pub(super) const VALUE_MARKER: u8 = 1;
+
+/// A compiled condition.
+pub(crate) enum CKeyCheck {
+    Bound { column: usize, value: CExpr, lower: bool, inclusive: bool },
+    Any { column: usize, array: CExpr },
+    Equal { column: usize, value: CExpr },
+    Null { column: usize, negated: bool },
+    Row { columns: Box<[usize]>, values: Box<[CExpr]>, lower: bool, inclusive: bool },
+}
+
+/// Conditions with the values of one scan.
+#[derive(Default)]
+pub(super) struct KeyChecks {
+    tests: Vec<Test>,
+    /// So many parts are looked at.
+    parts: usize,
+    /// Where each part of the key ends.
+    ends: Vec<usize>,
+}
+
+enum Test {
+    /// The part lies in the range; NULL does not.
+    Within {
+        column: usize,
+        first: Option<(Vec<u8>, bool)>,
+        last: Option<(Vec<u8>, bool)>,
+    },
+    /// The part is one of these, which are sorted.
+    OneOf {
+        column: usize,
+        parts: Vec<Vec<u8>>,
+    },
+    Row {
+        fields: Vec<(usize, RowValue, bool)>,
+        lower: bool,
+        inclusive: bool,
+    },
+}
+
+/// A value of a row comparison, as the key's type sees it.
+enum RowValue {
+    Part(Vec<u8>),
+    /// Between this and what comes next.
+    JustAbove(Vec<u8>),
+    BelowAll,
+    AboveAll,
+    Null,
+}
+
+impl KeyChecks {
+    /// Evaluates conditions; `None`: no entry satisfies one of them.
+    pub(super) fn new(
+        checks: &[CKeyCheck],
+        index: &IndexAccess,
+        cx: &mut ExecContext,
+    ) -> Result<Option<KeyChecks>> {
+        let mut made = KeyChecks::default();
+        for check in checks {
+            let Some(test) = check.test(index, cx)? else { return Ok(None) };
+            made.parts = made.parts.max(test.parts());
+            made.tests.push(test);
+        }
+        Ok(Some(made))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.tests.is_empty()
+    }
+
+    /// Whether an entry with this key satisfies all.
+    pub(super) fn pass(&mut self, key: &[u8], index: &IndexAccess) -> Result<bool> {
+        self.ends.clear();
+        let mut end = 0;
+        for part in index.parts.iter().take(self.parts) {
+            end += part_len(key.get(end..).unwrap_or_default(), part)?;
+            self.ends.push(end);
+        }
+        let part = |column: usize| {
+            let start = if column == 0 { 0 } else { self.ends.get(column - 1).copied()? };
+            key.get(start..*self.ends.get(column)?)
+        };
+        for test in &self.tests {
+            if !test.pass(&part).ok_or_else(no_such_part)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+#[cold]
+fn no_such_part() -> Error {
+    Error::internal("an index key has fewer parts than its conditions")
+}
+
+fn part_of(index: &IndexAccess, column: usize) -> Result<&KeyPart> {
+    index.parts.get(column).ok_or_else(no_such_part)
+}
+
+fn encoded(value: &Datum, part: &KeyPart) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    encode_part(value, part, &mut bytes)?;
+    Ok(bytes)
+}
+
+impl CKeyCheck {
+    fn test(&self, index: &IndexAccess, cx: &mut ExecContext) -> Result<Option<Test>> {
+        match self {
+            CKeyCheck::Bound { column, value, lower, inclusive } => {
+                let part = part_of(index, *column)?;
+                let value = key_value(value.eval(cx, Row::EMPTY)?, part.type_oid)?;
+                bound_test((*column, part), value, *lower, *inclusive)
+            }
+            CKeyCheck::Equal { column, value } => {
+                let part = part_of(index, *column)?;
+                let value = value.eval(cx, Row::EMPTY)?;
+                let parts = parts_equal_to(std::iter::once(value), part)?;
+                Ok((!parts.is_empty()).then_some(Test::OneOf { column: *column, parts }))
+            }
+            CKeyCheck::Any { column, array } => {
+                let part = part_of(index, *column)?;
+                let elements = elements(array, cx)?;
+                let parts = parts_equal_to(elements.into_iter(), part)?;
+                Ok((!parts.is_empty()).then_some(Test::OneOf { column: *column, parts }))
+            }
+            CKeyCheck::Null { column, negated: true } => {
+                Ok(Some(Test::Within { column: *column, first: None, last: None }))
+            }
+            CKeyCheck::Null { column, negated: false } => {
+                let null = encoded(&Datum::Null, part_of(index, *column)?)?;
+                Ok(Some(Test::OneOf { column: *column, parts: vec![null] }))
+            }
+            CKeyCheck::Row { columns, values, lower, inclusive } => {
+                let mut fields = Vec::with_capacity(columns.len());
+                for (column, value) in columns.iter().zip(values) {
+                    let part = part_of(index, *column)?;
+                    let value = row_value(value.eval(cx, Row::EMPTY)?, part)?;
+                    fields.push((*column, value, part.descending));
+                }
+                Ok(Some(Test::Row { fields, lower: *lower, inclusive: *inclusive }))
+            }
+        }
+    }
+}
+
+/// The elements of an array; none of NULL.
+pub(super) fn elements(array: &CExpr, cx: &mut ExecContext) -> Result<Vec<Datum>> {
+    match array.eval(cx, Row::EMPTY)? {
+        Datum::Null => Ok(Vec::new()),
+        Datum::Array(array) => Ok(array.elements.to_vec()),
+        _ => Err(Error::internal("index search over a value that is not an array")),
+    }
+}
+
+/// The parts that equal one of the values, sorted; NULL equals nothing.
+pub(super) fn parts_equal_to(
+    values: impl Iterator<Item = Datum>,
+    part: &KeyPart,
+) -> Result<Vec<Vec<u8>>> {
+    let mut parts = Vec::with_capacity(values.size_hint().0);
+    for value in values.filter(|value| !value.is_null()) {
+        if let KeyValue::Exact(value) = key_value(value, part.type_oid)? {
+            parts.push(encoded(&value, part)?);
+        }
+    }
+    parts.sort_unstable();
+    parts.dedup();
+    Ok(parts)
+}
+
+fn bound_test(
+    (column, part): (usize, &KeyPart),
+    value: KeyValue,
+    lower: bool,
+    inclusive: bool,
+) -> Result<Option<Test>> {
+    let bound = match value {
+        KeyValue::Exact(Datum::Null) => return Ok(None),
+        KeyValue::Exact(value) => Some((encoded(&value, part)?, inclusive)),
+        // x > 1.5 is x > 1, x < 1.5 is x <= 1.
+        KeyValue::Above(value) => Some((encoded(&value, part)?, !lower)),
+        KeyValue::BelowAll if lower => None,
+        KeyValue::AboveAll if !lower => None,
+        KeyValue::BelowAll | KeyValue::AboveAll => return Ok(None),
+    };
+    Ok(Some(match lower != part.descending {
+        true => Test::Within { column, first: bound, last: None },
+        false => Test::Within { column, first: None, last: bound },
+    }))
+}
+
+fn row_value(value: Datum, part: &KeyPart) -> Result<RowValue> {
+    Ok(match key_value(value, part.type_oid)? {
+        KeyValue::Exact(Datum::Null) => RowValue::Null,
+        KeyValue::Exact(value) => RowValue::Part(encoded(&value, part)?),
+        KeyValue::Above(value) => RowValue::JustAbove(encoded(&value, part)?),
+        KeyValue::BelowAll => RowValue::BelowAll,
+        KeyValue::AboveAll => RowValue::AboveAll,
+    })
+}
+
+impl Test {
+    /// How many parts of a key it needs.
+    fn parts(&self) -> usize {
+        1 + match self {
+            Test::Within { column, .. } | Test::OneOf { column, .. } => *column,
+            Test::Row { fields, .. } => fields.iter().map(|(c, ..)| *c).max().unwrap_or(0),
+        }
+    }
+
+    /// `None`: the key has no such part.
+    fn pass<'k>(&self, part: &impl Fn(usize) -> Option<&'k [u8]>) -> Option<bool> {
+        match self {
+            Test::Within { column, first, last } => {
+                let bytes = part(*column)?;
+                let above = first.as_ref().is_none_or(|(first, inclusive)| {
+                    bytes > &first[..] || *inclusive && bytes == &first[..]
+                });
+                let below = last.as_ref().is_none_or(|(last, inclusive)| {
+                    bytes < &last[..] || *inclusive && bytes == &last[..]
+                });
+                Some(bytes.first() == Some(&VALUE_MARKER) && above && below)
+            }
+            Test::OneOf { column, parts } => {
+                let bytes = part(*column)?;
+                Some(parts.binary_search_by(|part| part[..].cmp(bytes)).is_ok())
+            }
+            Test::Row { fields, lower, inclusive } => {
+                for (column, value, descending) in fields {
+                    let bytes = part(*column)?;
+                    if bytes.first() != Some(&VALUE_MARKER) {
+                        return Some(false);
+                    }
+                    match value.compared_with(bytes, *descending) {
+                        None => return Some(false),
+                        Some(Ordering::Equal) => {}
+                        Some(order) => return Some((order == Ordering::Greater) == *lower),
+                    }
+                }
+                Some(*inclusive)
+            }
+        }
+    }
+}
+
+impl RowValue {
+    /// How a part that is not NULL compares with the value; `None`: it cannot be told.
+    fn compared_with(&self, bytes: &[u8], descending: bool) -> Option<Ordering> {
+        let order = |value: &[u8]| match descending {
+            true => value.cmp(bytes),
+            false => bytes.cmp(value),
+        };
+        match self {
+            RowValue::Part(value) => Some(order(value)),
+            RowValue::JustAbove(value) => Some(match order(value) {
+                Ordering::Greater => Ordering::Greater,
+                _ => Ordering::Less,
+            }),
+            RowValue::BelowAll => Some(Ordering::Greater),
+            RowValue::AboveAll => Some(Ordering::Less),
+            RowValue::Null => None,
+        }
+    }
+}

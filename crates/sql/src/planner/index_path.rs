@@ -1,0 +1,204 @@
+//! Index scans of one table: what part of the index, and what it costs (indxpath.c).
+
+use super::index::{CandidateIndex, Source};
+use super::index_match::IndexMatch;
+use super::path_cost::{IndexReads, TableSize};
+use super::scan::{ScanRequest, clamp_rows, type_width};
+use super::selectivity::Estimator;
+use super::{ColumnId, Planner, Rel, to_slots};
+use crate::expr::{Expr, TypeRef};
+use crate::implies::implied_by;
+use crate::plan::*;
+use steppe_catalog::{IndexInfo, RelKind};
+use steppe_types::Result;
+
+/// Bytes of an entry besides its key, and how full pages are.
+const ENTRY_BYTES: f64 = 16.0;
+const PAGE_BYTES: f64 = 8192.0 * 0.75;
+
+/// An index scan that has been chosen.
+pub(super) struct IndexPath {
+    pub(super) found: IndexMatch,
+    /// Conditions that the index leaves undecided.
+    pub(super) rest: Vec<Expr>,
+    pub(super) reads: IndexReads,
+    /// Rows that satisfy all conditions.
+    pub(super) selected: f64,
+}
+
+impl Planner<'_> {
+    /// An index scan over the conditions it can use. Without any only if `ordered`, or if the
+    /// index has only the rows wanted.
+    pub(super) fn index_scan(
+        &mut self,
+        request: &ScanRequest<'_>,
+        index: &CandidateIndex,
+        ordered: bool,
+        backward: bool,
+    ) -> Result<Option<Rel>> {
+        if !self.ctx.settings.indexscan {
+            return Ok(None);
+        }
+        let size = self.table_size(request.relation)?;
+        let Some(path) = self.index_path(request, index, size, ordered)? else { return Ok(None) };
+        let index_only = self.answers_alone(request, index.info());
+        let operators = path.rest.len() as f64;
+        let charge = self.ctx.settings.costs.index_scan(&path.reads, size, operators, index_only);
+        let cost = charge.for_rows(clamp_rows(path.selected), self.row_width(request));
+        let scan = PlanNode::IndexScan {
+            rel: self.scan_relation(request),
+            index: index.relation.clone(),
+            range: index_range(request, path.found)?,
+            backward,
+            index_only,
+            columns: super::scan::attributes(request.columns),
+        };
+        self.finish_scan(request, scan, cost, path.rest).map(Some)
+    }
+
+    /// What an index scan reads, the cheaper way: with columns stepped over or without. That is
+    /// tried only where statistics tell how many values they have.
+    pub(super) fn index_path(
+        &self,
+        request: &ScanRequest<'_>,
+        index: &CandidateIndex,
+        size: TableSize,
+        ordered: bool,
+    ) -> Result<Option<IndexPath>> {
+        let estimator = Estimator::new(self.ctx, request.rtes);
+        let found = index.matching(request.rte, request.conditions, false);
+        if found.is_empty() && !ordered && index.predicate.is_none() {
+            return Ok(None);
+        }
+        let plain = self.index_reads(request, index, size, found, &estimator);
+        let has_gap = plain.found.checks.iter().any(|check| !matches!(check, KeyCheck::Row { .. }));
+        if !has_gap || request.relation.statistics.is_none() {
+            return Ok(Some(plain));
+        }
+        let found = index.matching(request.rte, request.conditions, true);
+        if found.skipped.is_empty() {
+            return Ok(Some(plain));
+        }
+        let skipping = self.index_reads(request, index, size, found, &estimator);
+        let costs = &self.ctx.settings.costs;
+        let total = |path: &IndexPath| costs.index(&path.reads).total;
+        Ok(Some(if total(&skipping) < total(&plain) { skipping } else { plain }))
+    }
+
+    fn index_reads(
+        &self,
+        request: &ScanRequest<'_>,
+        index: &CandidateIndex,
+        size: TableSize,
+        found: IndexMatch,
+        estimator: &Estimator<'_>,
+    ) -> IndexPath {
+        // A leaf without the index is read from end to end: its rows must be checked.
+        let partitioned = request.relation.kind == RelKind::PartitionedTable;
+        let in_index = |c: &Expr| match &index.predicate {
+            Some(predicate) => !partitioned && implied_by(c, std::slice::from_ref(predicate)),
+            None => false,
+        };
+        let of = |places: &[usize]| -> Vec<Expr> {
+            places.iter().map(|i| found.condition(request.conditions, *i)).collect()
+        };
+        let rest: Vec<usize> = (0..request.conditions.len())
+            .filter(|i| !found.used.contains(i) && !in_index(&request.conditions[*i]))
+            .collect();
+        let rest = of(&rest);
+        let entries =
+            size.rows * index.predicate.as_ref().map_or(1.0, |p| estimator.selectivity_of(p));
+        let (used, bounding) = (of(&found.used), of(&found.bounding));
+        let whole = index.info().is_unique_now() && found.is_whole_key(index.keys.len());
+        let share = |conditions: &[Expr]| match conditions.is_empty() {
+            true => 1.0,
+            false => estimator.selectivity(conditions),
+        };
+        let (visited, matched) = match whole {
+            true => (1.0, 1.0),
+            false => (entries * share(&bounding), entries * share(&used)),
+        };
+        let steps =
+            found.skipped.iter().map(|c| 2.0 * self.values_of(request, index, *c, estimator));
+        let searches = found.searches * steps.product::<f64>();
+        let skips = !found.skipped.is_empty();
+        let reads = IndexReads {
+            entries,
+            pages: (entries * self.entry_width(request, index.info()) / PAGE_BYTES).max(1.0),
+            // What is searched for after a column that is stepped over bounds the entries, too.
+            visited: if skips { matched } else { visited.max(matched) },
+            found: matched,
+            searches: if skips { searches } else { found.searches },
+            conditions: found.used.len() as f64,
+            correlation: self.correlation(request, index),
+            loops: self.scan_loops,
+        };
+        IndexPath { selected: matched * share(&rest), found, rest, reads }
+    }
+
+    /// Whether an index has all columns that are wanted, as they are.
+    fn answers_alone(&self, request: &ScanRequest<'_>, info: &IndexInfo) -> bool {
+        let is_place = |a: i16| self.for_cursor && (a == ROW_ID || a == TABLE_OID);
+        let in_key =
+            |(_, a): &ColumnId| info.keys.iter().any(|key| key.attnum == *a) || is_place(*a);
+        self.ctx.settings.indexonlyscan
+            && request.columns.iter().all(in_key)
+            && info.keys.iter().all(|k| steppe_types::key::is_exact(k.type_oid))
+    }
+
+    fn values_of(
+        &self,
+        request: &ScanRequest<'_>,
+        index: &CandidateIndex,
+        column: usize,
+        estimator: &Estimator<'_>,
+    ) -> f64 {
+        let values = match &index.keys[column].source {
+            Source::Column(attnum) => {
+                let column = i32::from(*attnum) - 1;
+                let ty = request.rtes[request.rte].columns[column as usize].ty;
+                let at = crate::expr::Place::NONE;
+                estimator.distinct(&Expr::Var { rte: request.rte, column, levels_up: 0, ty, at })
+            }
+            Source::Expr(expr) => estimator.distinct(expr),
+        };
+        values.max(1.0)
+    }
+
+    /// How the index's order and the table's go together (genericcostestimate's indexCorrelation).
+    fn correlation(&self, request: &ScanRequest<'_>, index: &CandidateIndex) -> f64 {
+        let (Some(stats), Some(first)) = (&request.relation.statistics, index.info().keys.first())
+        else {
+            return 0.0;
+        };
+        let column = usize::try_from(first.attnum - 1).ok().and_then(|i| stats.columns.get(i));
+        let correlation = column.map_or(0.0, |column| column.correlation);
+        if index.keys.len() > 1 { correlation * 0.75 } else { correlation }
+    }
+
+    fn entry_width(&self, request: &ScanRequest<'_>, info: &IndexInfo) -> f64 {
+        let of_key = |key: &steppe_catalog::IndexKey| {
+            let stats = request.relation.statistics.as_ref();
+            let column = usize::try_from(key.attnum - 1).ok();
+            let known = column.and_then(|i| stats?.columns.get(i)).map(|s| s.width);
+            f64::from(known.unwrap_or_else(|| type_width(TypeRef::plain(key.type_oid))))
+        };
+        ENTRY_BYTES + info.keys.iter().map(of_key).sum::<f64>()
+    }
+}
+
+/// The part of an index that has been matched.
+pub(super) fn index_range(request: &ScanRequest<'_>, found: IndexMatch) -> Result<IndexRange> {
+    let all_columns: Vec<ColumnId> =
+        (1..=request.relation.columns.len() as i16).map(|a| (request.rte, a)).collect();
+    let used = found.used.iter().map(|i| found.condition(request.conditions, *i));
+    let conditions = used.map(|c| to_slots(c, &all_columns)).collect::<Result<_>>()?;
+    Ok(IndexRange {
+        keys: found.keys,
+        lower: found.lower,
+        upper: found.upper,
+        not_null: found.not_null,
+        checks: found.checks,
+        conditions,
+    })
+}
